@@ -1,0 +1,1 @@
+"""What flows: errors, types, nodes, graphs, programs. Imports nothing of the project."""

@@ -1,0 +1,143 @@
+"""The birth of a node: the hot path, one flat function."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from .context import CONTEXT, Context
+from .errors import GraphError, GraphGradError, RegionError
+from .graph import current
+from .node import Node, Tensor
+from .op import Op, Types
+from .position import _library, caller, is_library, show
+from .residual import settle
+
+_getframe = sys._getframe
+_new = Node.__new__
+
+
+def apply(op: Op, *inputs: Tensor) -> Tensor:
+    """Build a node of an op with one output, and return that output."""
+    return build(op, inputs).outputs[0]
+
+
+def build(op: Op, inputs: tuple[Tensor, ...], name: str | None = None) -> Node:
+    """Build a node in the current graph: types inferred, region, stamp, origin and line noted.
+
+    Raises ShapeError and DTypeError of `op.infer` with the inputs and their lines as a note, and
+    GraphError where the inputs belong to another graph.
+    """
+    try:
+        context = CONTEXT.get()
+    except LookupError:
+        context = current()
+    graph = context.graph
+    for t in inputs:
+        if t.node.graph is not graph:
+            context, inputs = _adopt(context, inputs)
+            graph = context.graph
+            break
+    if context.origin is not None and graph.regions:
+        inputs = settle(context, inputs)
+
+    arity = len(inputs)
+    if arity == 1:
+        key: Any = inputs[0].type
+    elif arity == 2:
+        key = (inputs[0].type, inputs[1].type)
+    else:
+        key = tuple([t.type for t in inputs])
+    types = op._types.get(key)
+    if types is None:
+        types = _infer(op, inputs, key)
+
+    node = _new(Node)
+    node.graph = graph
+    node.op = op
+    node.inputs = inputs
+    node.controls = ()
+    node.region = None if op.source else context.region
+    node.origin = context.origin
+    node.stamp = None
+    node.scope = context.scope
+    node._name = None
+    if context.origin is None:
+        frame = _getframe(1)
+        while frame is not None:
+            code = frame.f_code
+            file = code.co_filename
+            if not (_library[file] if file in _library else is_library(file)):
+                node.position = (code, frame.f_lasti)
+                break
+            frame = frame.f_back  # type: ignore[assignment]
+        else:
+            node.position = None
+    else:
+        node.position = None
+    if context.stamps is not None:
+        _stamp(node, context)
+    nodes = graph.nodes
+    node.index = len(nodes)
+    if name is not None:
+        node._name = graph.claim_name(context.scope, name, node)
+    if len(types) == 1:
+        node.outputs = (Tensor(node, 0, types[0]),)
+    else:
+        node.outputs = tuple([Tensor(node, i, type) for i, type in enumerate(types)])
+    nodes.append(node)
+    return node
+
+
+def _infer(op: Op, inputs: tuple[Tensor, ...], key: Any) -> Types:
+    try:
+        types = op._types[key] = op.infer(*(t.type for t in inputs))
+    except (GraphGradError, TypeError, ValueError) as error:
+        error.add_note(called_with(op, inputs))
+        raise
+    return types
+
+
+def called_with(op: Op, inputs: tuple[Tensor, ...]) -> str:
+    """The note of a failed build: where, and what the inputs are."""
+    rows = "".join(
+        f"\n  {i}: {t.name}: {t.type!r}, built at {t.where}" for i, t in enumerate(inputs)
+    )
+    return f"in {op!r} at {show(caller())}" + (f", called with{rows}" if rows else "")
+
+
+def _adopt(context: Context, inputs: tuple[Tensor, ...]) -> tuple[Context, tuple[Tensor, ...]]:
+    """Inputs of another graph: go to that graph if nobody entered one, else let the graph adopt."""
+    graph = context.graph
+    others = [t.node.graph for t in inputs]
+    first = others[0]
+    if (
+        context.implicit
+        and first is not None
+        and all(g is first for g in others)
+        and context.region is None
+    ):
+        context = context.copy()
+        context.graph = first
+        return context, inputs
+    try:
+        return context, tuple(t if t.node.graph is graph else graph.adopt(t) for t in inputs)
+    except GraphError as error:
+        error.add_note(f"at {show(caller())}")
+        raise
+
+
+def _stamp(node: Node, context: Context) -> None:
+    assert context.stamps is not None
+    hit = context.stamps.get(node.op.type)
+    if hit is None:
+        return
+    rule, matched = hit
+    if not node.inputs and rule is not None:
+        raise RegionError(
+            f"gradient_override_map has an entry for {node.op.type!r}, but an op without inputs "
+            f"has no gradient to override (built at {show(node.position)})"
+        )
+    for types in matched:
+        types.add(node.op.type)
+    node.stamp = rule

@@ -1,0 +1,62 @@
+"""The errors graphgrad raises: each is a GraphGradError and the builtin that fits."""
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+
+class GraphGradError(Exception):
+    """Base of every error that graphgrad raises on purpose."""
+
+
+class ShapeError(GraphGradError, ValueError):
+    """Shapes do not fit an op, a feed or a rule."""
+
+
+class DTypeError(GraphGradError, TypeError):
+    """A dtype does not fit an op, a feed, a rule or a question."""
+
+
+class SymbolicError(GraphGradError, TypeError):
+    """A symbolic tensor was used where a value is needed."""
+
+
+class GradientError(GraphGradError, ValueError):
+    """A gradient rule broke its contract, or a gradient cannot be had."""
+
+
+class UnknownGradientError(GraphGradError, LookupError):
+    """No gradient rule of that name."""
+
+
+class DuplicateGradientError(GraphGradError, KeyError):
+    """A second rule under a name that is taken."""
+
+    def __str__(self) -> str:
+        return str(self.args[0])  # KeyError would print the repr
+
+
+class RegionError(GraphGradError, ValueError):
+    """A region cannot be replaced as one step, or a mark marks nothing."""
+
+
+class GraphError(GraphGradError, ValueError):
+    """Tensors of different graphs, unknown names, graphs that cannot be copied."""
+
+
+class StateError(GraphGradError, ValueError):
+    """A variable without a value, or two updates of one variable."""
+
+
+class ScopeError(GraphGradError, RuntimeError):
+    """A scope was left in the wrong order, or in another thread or task."""
+
+
+class ExecutionError(GraphGradError, RuntimeError):
+    """A kernel broke its promise at run time."""
+
+
+def did_you_mean(name: str, known: Iterable[str], otherwise: str = "") -> str:
+    """A sentence with the nearest known name, or `otherwise`."""
+    known = list(known)
+    near = get_close_matches(name, known, n=1) or [k for k in known if k.lower() == name.lower()]
+    return f"Did you mean {near[0]!r}?" if near else otherwise

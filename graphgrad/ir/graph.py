@@ -1,0 +1,197 @@
+"""The graph: nodes in creation order, which is a topological order, and its tree of regions."""
+
+from __future__ import annotations
+
+import re
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Any
+
+import networkx as nx
+
+from .context import CONTEXT, Context, Scope
+from .errors import GraphError, ScopeError, did_you_mean
+from .node import Node, Region, Tensor
+from .op import OP_TYPES
+from .state import State
+
+_RESERVED = re.compile(r"(\w+)_\d+$")
+
+
+class Graph:
+    """A static dataflow graph. It only grows: nodes never change and are never removed.
+
+    `with g:` (or `with g.as_default():`) sends new nodes there.
+
+    nodes    every node, in creation order
+    regions  every marked region, in the order they were opened
+    state    the values of its variables
+    scanned  how many nodes the boundaries of the regions have taken in (differentiate.boundary)
+    """
+
+    def __init__(self, name: str | None = None) -> None:
+        self.name = name or "graph"
+        self.nodes: list[Node] = []
+        self.regions: list[Region] = []
+        self.maps: list[Any] = []
+        self.state = State()
+        self.scanned = 0
+        self.residuals: dict[Any, Tensor] = {}
+        self._named: dict[str, Node] = {}
+        self._suffix: dict[str, int] = {}
+        self._scopes: list[GraphScope] = []
+
+    def claim_name(self, scope: str, name: str, node: Node) -> str:
+        """Reserve a name given by the user; a taken one gets the suffix _1, _2, ..."""
+        last = name.rpartition("/")[2]
+        found = _RESERVED.match(last)
+        if found and found[1] in OP_TYPES:
+            raise GraphError(
+                f"the name {name!r} is reserved: op type and number is how unnamed nodes are "
+                "called. Choose another."
+            )
+        if not name or name != name.strip("/"):
+            raise GraphError(f"{name!r} is not a name: it may not be empty, or begin or end in '/'")
+        full = base = scope + name
+        while full in self._named:
+            self._suffix[base] = self._suffix.get(base, 0) + 1
+            full = f"{base}_{self._suffix[base]}"
+        self._named[full] = node
+        return full
+
+    def node(self, name: str) -> Node:
+        """The node of that name; GraphError with the nearest name where there is none."""
+        found = self._named.get(name)
+        if found is not None:
+            return found
+        match = re.match(r"(.*/)?(\w+)_(\d+)$", name)
+        if match and int(match[3]) < len(self.nodes):
+            found = self.nodes[int(match[3])]
+            if found.name == name:
+                return found
+        hint = did_you_mean(name, (n.name for n in self.nodes))
+        raise GraphError(f"no node is named {name!r} in {self!r}. {hint}".rstrip())
+
+    def tensor(self, name: str) -> Tensor:
+        """The tensor `node:output`; without `:output` the only output of the node."""
+        base, colon, index = name.rpartition(":")
+        node = self.node(base if colon else name)
+        at = int(index) if colon and index.isdigit() else 0
+        if at >= len(node.outputs) or (not colon and len(node.outputs) != 1):
+            raise GraphError(f"{node.name!r} has {len(node.outputs)} outputs, no tensor {name!r}")
+        return node.outputs[at]
+
+    def find(self, pattern: str) -> list[Node]:
+        """The nodes whose name matches a shell pattern such as `*/relu*`, in creation order."""
+        return [n for n in self.nodes if fnmatchcase(n.name, pattern)]
+
+    def as_default(self) -> GraphScope:
+        """A with-block in which new nodes go to this graph."""
+        return GraphScope(self)
+
+    def __enter__(self) -> Graph:
+        scope = GraphScope(self)
+        scope.__enter__()
+        self._scopes.append(scope)
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        for scope in reversed(self._scopes):
+            if scope.is_current():
+                self._scopes.remove(scope)
+                scope.__exit__(*exc)
+                return
+        raise ScopeError(f"{self!r} was left in the wrong order, or in another thread or task")
+
+    def adopt(self, tensor: Tensor) -> Tensor:
+        """A tensor of this graph for one of another graph. Only bodies of control flow can."""
+        raise GraphError(
+            f"{tensor.name} ({tensor.type!r}, built at {tensor.where}) belongs to "
+            f"{tensor.graph!r}, but nodes are being built in {self!r}.\n"
+            "Build in the tensor's own graph (`with graph:`), or feed the value through a "
+            "placeholder."
+        )
+
+    def to_networkx(self) -> nx.MultiDiGraph[Node]:
+        """A view for algorithms: an edge for each read, with the tensor under "tensor"."""
+        out: nx.MultiDiGraph[Node] = nx.MultiDiGraph(name=self.name)
+        out.add_nodes_from((n, {"type": n.type, "name": n.name}) for n in self.nodes)
+        out.add_edges_from(
+            (t.node, n, {"tensor": t, "input": i})
+            for n in self.nodes
+            for i, t in enumerate(n.inputs)
+        )
+        return out
+
+    def __len__(self) -> int:
+        return len(self.nodes)
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __repr__(self) -> str:
+        regions = f", {len(self.regions)} regions" if self.regions else ""
+        return f"<graph {self.name!r}: {len(self.nodes)} nodes{regions}>"
+
+    if TYPE_CHECKING:  # put in place by regions.scopes, which stands above
+
+        def gradient_override_map(
+            self, op_type_map: dict[str, Any], *, allow_empty: bool = False
+        ) -> Any: ...
+        def copy(self) -> Graph: ...
+
+
+def current() -> Context:
+    """The current record; makes the default graph on first use in a context."""
+    try:
+        return CONTEXT.get()
+    except LookupError:
+        context = Context(Graph(), implicit=True)
+        CONTEXT.set(context)
+        return context
+
+
+def reset_default_graph() -> None:
+    """Replace the default graph by an empty one. ScopeError inside a `with g:` or a region."""
+    if not current().implicit or current().region is not None:
+        raise ScopeError("reset_default_graph() inside an open scope; leave the scope first")
+    CONTEXT.set(Context(Graph(), implicit=True))
+
+
+class GraphScope(Scope):
+    """`with graph:`: new nodes go there."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+
+    def __enter__(self) -> Graph:
+        self._push(Context(self.graph))
+        return self.graph
+
+    def __exit__(self, *exc: object) -> None:
+        self._pop()
+
+
+class name_scope(Scope):  # noqa: N801
+    """`with gg.name_scope("encoder"):` nodes built in the block are named `encoder/...`.
+
+    Nested scopes join with a slash; a scope opened twice is the same scope.
+    """
+
+    def __init__(self, name: str) -> None:
+        if not isinstance(name, str) or not name.strip("/"):
+            raise ValueError(f"a name scope needs a name, got {name!r}")
+        self.name = name.strip("/")
+
+    def __enter__(self) -> str:
+        context = current().copy()
+        context.scope = f"{context.scope}{self.name}/"
+        self._push(context)
+        return context.scope[:-1]
+
+    def __exit__(self, *exc: object) -> None:
+        self._pop()
+
+
+def default_graph() -> Graph:
+    """The graph that new nodes go to."""
+    return current().graph

@@ -1,0 +1,436 @@
+"""What flows: nodes, tensors, regions, and the record of why a derived node exists."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from .errors import SymbolicError
+from .op import Op
+from .position import Position, show
+from .types import Array, Dim, DType, Shape, TensorType, size_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from .graph import Graph
+
+
+class Node:
+    """One application of an op. Its fields never change, but for `region` when it is marked later.
+
+    graph     the graph it was built in; None for a node made by an optimisation pass
+    op        what is computed
+    inputs    tensors read
+    controls  nodes that run before it although it reads nothing of them
+    outputs   tensors made
+    index     place in `graph.nodes`, which is a topological order
+    region    the innermost region it is a member of
+    origin    why it exists: None (the user built it), the node whose derivative it belongs to, or
+              the call of a rule
+    stamp     the rule that an op-type map put on it
+    scope     name scope it was built in
+    position  the user's line; None for derived nodes (their origin has one)
+    """
+
+    __slots__ = (
+        "_name",
+        "controls",
+        "graph",
+        "index",
+        "inputs",
+        "op",
+        "origin",
+        "outputs",
+        "position",
+        "region",
+        "scope",
+        "stamp",
+    )
+    graph: Graph | None
+    op: Op
+    inputs: tuple[Tensor, ...]
+    controls: tuple[Node, ...]
+    outputs: tuple[Tensor, ...]
+    index: int
+    region: Region | None
+    origin: Node | RuleCall | None
+    stamp: Any
+    scope: str
+    position: Position | None
+    _name: str | None
+
+    @property
+    def type(self) -> str:
+        """The op type, such as "MatMul"."""
+        return self.op.type
+
+    @property
+    def attrs(self) -> dict[str, Any]:
+        """The op's attributes by name."""
+        return self.op.attrs
+
+    def get_attr(self, name: str) -> Any:
+        """One attribute of the op; KeyError with the known names."""
+        try:
+            return self.op.attrs[name]
+        except KeyError:
+            raise KeyError(f"{self.type} has no attribute {name!r}, it has {list(self.attrs)}") from None
+
+    @property
+    def name(self) -> str:
+        """The given name, else op type and creation index; unique in the graph."""
+        return self._name or f"{self.scope}{self.op.type}_{self.index}"
+
+    @property
+    def where(self) -> str:
+        """`model.py:31`: where the user built it, or what it was derived from."""
+        if self.position is not None or self.origin is None:
+            return show(self.position)
+        step: Any = self
+        while step.position is None and step.origin is not None:
+            origin = step.origin
+            step = origin.site if isinstance(origin, RuleCall) else origin
+        return f"gradient of {step.name} ({show(step.position)})"
+
+    @property
+    def consumers(self) -> list[Node]:
+        """The nodes of the graph that read an output of this one (a scan of the graph)."""
+        nodes = self.graph.nodes[self.index + 1 :] if self.graph else []
+        return [n for n in nodes if any(t.node is self for t in n.inputs)]
+
+    def __repr__(self) -> str:
+        args = ", ".join(t.name for t in self.inputs)
+        types = ", ".join(repr(t.type) for t in self.outputs)
+        return f"<{self.name}: {types} = {self.op!r}({args}), {self.where}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _node_of, (self.graph, self.index)
+
+
+class Tensor:
+    """A symbolic value: one output of a node. Compared with `is`; `==` builds a node."""
+
+    __slots__ = ("index", "node", "type")
+    node: Node
+    index: int
+    type: TensorType
+
+    def __init__(self, node: Node, index: int, type: TensorType) -> None:
+        self.node = node
+        self.index = index
+        self.type = type
+
+    @property
+    def shape(self) -> Shape:
+        """Lengths: int, None (unknown) or str (named)."""
+        return self.type.shape
+
+    @property
+    def dtype(self) -> DType:
+        """The np.dtype."""
+        return self.type.dtype
+
+    @property
+    def ndim(self) -> int:
+        """Number of axes."""
+        return len(self.type.shape)
+
+    @property
+    def size(self) -> int | None:
+        """Number of elements, None where a length is unknown."""
+        return size_of(self.type.shape)
+
+    @property
+    def name(self) -> str:
+        """`node:output`, such as `encoder/h:0`."""
+        return f"{self.node.name}:{self.index}"
+
+    @property
+    def graph(self) -> Graph | None:
+        """The graph it was built in."""
+        return self.node.graph
+
+    @property
+    def op(self) -> Node:
+        """The node (the legacy spelling)."""
+        return self.node
+
+    @property
+    def where(self) -> str:
+        """Where the user built it."""
+        return self.node.where
+
+    def __repr__(self) -> str:
+        return f"<{self.name}: {self.type!r}, {self.node.where}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _tensor_of, (self.node, self.index)
+
+    def __hash__(self) -> int:
+        return id(self) >> 4
+
+    def _symbolic(self, what: str, instead: str) -> SymbolicError:
+        return SymbolicError(
+            f"{what} is not possible: {self.name} ({self.type!r}, built at {self.where}) is "
+            f"symbolic and has no value yet.\n{instead}"
+        )
+
+    def __bool__(self) -> bool:
+        raise self._symbolic(
+            "taking the truth of a tensor",
+            "Use gg.where or gg.cond to choose inside the graph, `is` to compare tensors as "
+            "objects, or gg.evaluate to get a value.",
+        )
+
+    def __float__(self) -> float:
+        raise self._symbolic("float()", "Use gg.evaluate(t, feeds) for a value.")
+
+    def __int__(self) -> int:
+        raise self._symbolic("int()", "Use gg.evaluate(t, feeds) for a value, t.astype to cast.")
+
+    def __complex__(self) -> complex:
+        raise self._symbolic("complex()", "Use gg.evaluate(t, feeds) for a value.")
+
+    def __index__(self) -> int:
+        raise self._symbolic(
+            "using a tensor as a Python index", "Use gg.take for an index that is computed."
+        )
+
+    def __array__(self, *args: Any, **kwargs: Any) -> Array:
+        raise self._symbolic(
+            "turning a tensor into a NumPy array",
+            "Use gg.evaluate(t, feeds) for a value, gg.stack or gg.concat to put tensors together.",
+        )
+
+    def __len__(self) -> int:
+        if self.ndim == 0:
+            raise SymbolicError(f"{self.name} is 0-d and has no length")
+        length = self.type.shape[0]
+        if not isinstance(length, int):
+            raise self._symbolic("len()", f"Its first length is {length!r}, known only when run.")
+        return length
+
+    def __iter__(self) -> Iterator[Tensor]:
+        if self.ndim == 0:
+            raise SymbolicError(
+                f"{self.name} (built at {self.where}) is 0-d and cannot be iterated over"
+            )
+        length = self.type.shape[0]
+        if not isinstance(length, int):
+            raise self._symbolic(
+                "iterating over a tensor of unknown length",
+                "Give the placeholder a length, or work on the whole axis at once.",
+            )
+        return iter([self[i] for i in range(length)])
+
+    def __contains__(self, item: Any) -> bool:
+        raise self._symbolic("`in`", "Use gg.any(t == item).")
+
+    if TYPE_CHECKING:  # put in place by ops.methods, which knows the ops
+        T: Tensor
+
+        def __add__(self, other: Any) -> Tensor: ...
+        def __radd__(self, other: Any) -> Tensor: ...
+        def __sub__(self, other: Any) -> Tensor: ...
+        def __rsub__(self, other: Any) -> Tensor: ...
+        def __mul__(self, other: Any) -> Tensor: ...
+        def __rmul__(self, other: Any) -> Tensor: ...
+        def __truediv__(self, other: Any) -> Tensor: ...
+        def __rtruediv__(self, other: Any) -> Tensor: ...
+        def __floordiv__(self, other: Any) -> Tensor: ...
+        def __rfloordiv__(self, other: Any) -> Tensor: ...
+        def __mod__(self, other: Any) -> Tensor: ...
+        def __rmod__(self, other: Any) -> Tensor: ...
+        def __divmod__(self, other: Any) -> tuple[Tensor, Tensor]: ...
+        def __pow__(self, other: Any) -> Tensor: ...
+        def __rpow__(self, other: Any) -> Tensor: ...
+        def __matmul__(self, other: Any) -> Tensor: ...
+        def __rmatmul__(self, other: Any) -> Tensor: ...
+        def __neg__(self) -> Tensor: ...
+        def __pos__(self) -> Tensor: ...
+        def __abs__(self) -> Tensor: ...
+        def __invert__(self) -> Tensor: ...
+        def __and__(self, other: Any) -> Tensor: ...
+        def __rand__(self, other: Any) -> Tensor: ...
+        def __or__(self, other: Any) -> Tensor: ...
+        def __ror__(self, other: Any) -> Tensor: ...
+        def __xor__(self, other: Any) -> Tensor: ...
+        def __rxor__(self, other: Any) -> Tensor: ...
+        def __lt__(self, other: Any) -> Tensor: ...
+        def __le__(self, other: Any) -> Tensor: ...
+        def __gt__(self, other: Any) -> Tensor: ...
+        def __ge__(self, other: Any) -> Tensor: ...
+        def __eq__(self, other: object) -> Tensor: ...  # type: ignore[override]
+        def __ne__(self, other: object) -> Tensor: ...  # type: ignore[override]
+        def __getitem__(self, key: Any) -> Tensor: ...
+        def astype(self, dtype: Any) -> Tensor: ...
+        def reshape(self, *shape: Any) -> Tensor: ...
+        def transpose(self, *axes: Any) -> Tensor: ...
+        def sum(self, axis: Any = None, keepdims: bool = False) -> Tensor: ...
+        def mean(self, axis: Any = None, keepdims: bool = False) -> Tensor: ...
+        def max(self, axis: Any = None, keepdims: bool = False) -> Tensor: ...
+        def min(self, axis: Any = None, keepdims: bool = False) -> Tensor: ...
+        def prod(self, axis: Any = None, keepdims: bool = False) -> Tensor: ...
+        def any(self, axis: Any = None, keepdims: bool = False) -> Tensor: ...
+        def all(self, axis: Any = None, keepdims: bool = False) -> Tensor: ...
+
+
+class Region:
+    """A marked set of nodes whose derivative is a rule's.
+
+    rule      what the user gave: a name, a callable or a rule object
+    parent    the region around it
+    origin    the rule call it was opened in, as for nodes
+    position  the line of the `with`
+    attrs     free keyword arguments for the rule
+    escape, order, late   see override_gradient
+    pinned_inputs, pinned_outputs   tensors where the boundary was declared, else None
+    boundary  the settled inputs and outputs; written by differentiate.boundary
+    """
+
+    __slots__ = (
+        "attrs",
+        "boundary",
+        "escape",
+        "graph",
+        "index",
+        "kind",
+        "late",
+        "open",
+        "order",
+        "origin",
+        "parent",
+        "pinned_inputs",
+        "pinned_outputs",
+        "position",
+        "residual_op",
+        "rule",
+    )
+
+    def __init__(
+        self,
+        graph: Graph,
+        rule: Any,
+        *,
+        parent: Region | None,
+        origin: Node | RuleCall | None,
+        position: Position | None,
+        attrs: dict[str, Any] | None = None,
+        escape: str = "error",
+        order: str = "again",
+        late: bool = False,
+        kind: str = "scope",
+    ) -> None:
+        self.graph = graph
+        self.rule = rule
+        self.parent = parent
+        self.origin = origin
+        self.position = position
+        self.attrs = attrs or {}
+        self.escape = escape
+        self.order = order
+        self.late = late
+        self.kind = kind
+        self.open = True
+        self.pinned_inputs: tuple[Tensor, ...] | None = None
+        self.pinned_outputs: tuple[Tensor, ...] | None = None
+        self.boundary: Any = None
+        self.residual_op: Op | None = None
+        self.index = len(graph.regions)
+
+    @property
+    def name(self) -> str:
+        """The rule's name."""
+        return self.rule if isinstance(self.rule, str) else str(
+            getattr(self.rule, "name", None) or getattr(self.rule, "__name__", self.rule)
+        )
+
+    @property
+    def where(self) -> str:
+        """`model.py:40`: where it was opened."""
+        if self.position is not None or self.origin is None:
+            return show(self.position)
+        origin = self.origin.site if isinstance(self.origin, RuleCall) else self.origin
+        return f"gradient of {origin.name} ({origin.where})"
+
+    def contains(self, region: Region | None) -> bool:
+        """Whether region is this one or lies inside it."""
+        while region is not None:
+            if region is self:
+                return True
+            region = region.parent
+        return False
+
+    def declare(
+        self, *, inputs: Any = None, outputs: Any = None
+    ) -> None:
+        """Pin the inputs or outputs, in this order, from inside the block."""
+        from_tree = lambda ts: tuple(ts) if isinstance(ts, list | tuple) else (ts,)  # noqa: E731
+        if inputs is not None:
+            self.pinned_inputs = from_tree(inputs)
+        if outputs is not None:
+            self.pinned_outputs = from_tree(outputs)
+
+    def __repr__(self) -> str:
+        return f"<region {self.name!r} #{self.index}, {self.where}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _region_of, (self.graph, self.index)
+
+
+class RuleCall:
+    """One call of a rule: the origin of the nodes it builds.
+
+    site   the node or region the rule speaks for
+    rule   the rule's name
+    outer  the site's outputs that the rule reads as the region's outputs; what else it reads of
+           the inside is a residual
+    """
+
+    __slots__ = ("outer", "rule", "site")
+
+    def __init__(self, site: Node | Region, rule: str, outer: frozenset[Tensor]) -> None:
+        self.site = site
+        self.rule = rule
+        self.outer = outer
+
+    def __repr__(self) -> str:
+        return f"<call of {self.rule!r} for {self.site.name} ({self.site.where})>"
+
+
+def enclosing(region: Region | None) -> list[Region]:
+    """The regions around, outermost first."""
+    chain: list[Region] = []
+    while region is not None:
+        chain.append(region)
+        region = region.parent
+    chain.reverse()
+    return chain
+
+
+def common_region(a: Region | None, b: Region | None) -> Region | None:
+    """The innermost region that contains both."""
+    around = set()
+    while a is not None:
+        around.add(a)
+        a = a.parent
+    while b is not None and b not in around:
+        b = b.parent
+    return b
+
+
+def _node_of(graph: Graph, index: int) -> Node:
+    return graph.nodes[index]
+
+
+def _tensor_of(node: Node, index: int) -> Tensor:
+    return node.outputs[index]
+
+
+def _region_of(graph: Graph, index: int) -> Region:
+    return graph.regions[index]
+
+
+def dims_shown(shape: tuple[Dim, ...]) -> str:
+    """`[2, N, ?]`."""
+    return "[" + ", ".join("?" if d is None else str(d) for d in shape) + "]"

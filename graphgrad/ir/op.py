@@ -1,0 +1,148 @@
+"""What an op is: a frozen, interned value that infers types, computes, and knows its gradient."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, dataclass_transform
+
+import numpy as np
+
+from .errors import DTypeError
+from .types import Array, TensorType
+
+if TYPE_CHECKING:
+    from .node import Node, Tensor
+
+Types = tuple[TensorType, ...]
+Gradients = Sequence[Any]
+Samples = Iterator[tuple["Op", list[Array]]]
+
+OP_TYPES: dict[str, type[Op]] = {}
+
+
+@dataclass_transform(frozen_default=True, eq_default=False)
+class Op:
+    """One kind of computation with its attributes.
+
+    A subclass is one op type: its annotations are its attributes, in order. Two ops of one type
+    with equal attributes are the same object. A node is one application of an op to tensors.
+
+    pure        equal inputs give equal outputs, and nothing else happens: may be merged or folded
+    source      takes no inputs and is never a member of a region (placeholders, variables)
+    view        the kernel may return its first input or a view of it
+    elementwise one output, each element made from the same element of the broadcast inputs
+    onnx        the name of the same op in ONNX, where there is one
+    domain      where samples are drawn
+    broadcasts  the driver sums gradients over the axes that were broadcast
+    """
+
+    type: ClassVar[str] = "Op"
+    fields: ClassVar[tuple[str, ...]] = ()
+    pure: ClassVar[bool] = True
+    source: ClassVar[bool] = False
+    view: ClassVar[bool] = False
+    elementwise: ClassVar[bool] = False
+    broadcasts: ClassVar[bool] = False
+    differentiable: ClassVar[bool] = True
+    onnx: ClassVar[str | None] = None
+    domain: ClassVar[tuple[float, float]] = (-2.0, 2.0)
+
+    _made: ClassVar[dict[Any, Op]] = {}
+    _defaults: ClassVar[dict[str, Any]] = {}
+    _interned: ClassVar[bool] = True
+    _types: dict[Any, Types]
+
+    def __init_subclass__(cls, *, abstract: bool = False, interned: bool = True) -> None:
+        own = [
+            n for n, a in cls.__dict__.get("__annotations__", {}).items() if "ClassVar" not in str(a)
+        ]
+        cls.fields = (*cls.fields, *own)
+        cls._defaults = {**cls._defaults, **{n: cls.__dict__[n] for n in own if n in cls.__dict__}}
+        cls._made = {}
+        cls._interned = interned
+        if not abstract:
+            cls.type = cls.__dict__.get("type", cls.__name__)
+            if cls.type in OP_TYPES and OP_TYPES[cls.type].__module__ != cls.__module__:
+                raise ValueError(f"there are two op types named {cls.type!r}")
+            OP_TYPES[cls.type] = cls
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Op:
+        values = args if len(args) == len(cls.fields) and not kwargs else cls._bind(args, kwargs)
+        if cls._interned:
+            # 1, 1.0 and True are equal as keys but not as attributes
+            key = (values, tuple(map(_kind, values)))
+            found = cls._made.get(key)
+            if found is not None:
+                return found
+        op = object.__new__(cls)
+        op.__dict__.update(zip(cls.fields, values, strict=True))
+        op.__dict__["_types"] = {}
+        if cls._interned:
+            return cls._made.setdefault(key, op)
+        return op
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        pass
+
+    @classmethod
+    def _bind(cls, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+        given = dict(zip(cls.fields, args, strict=False)) | kwargs
+        unknown = set(kwargs) - set(cls.fields)
+        if unknown or len(args) > len(cls.fields):
+            raise TypeError(f"{cls.type} takes {cls.fields}, got {args} {kwargs}")
+        try:
+            return tuple(given[n] if n in given else cls._defaults[n] for n in cls.fields)
+        except KeyError as missing:
+            raise TypeError(f"{cls.type} needs {missing}") from None
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(f"{self.type} is an op and never changes")
+
+    @property
+    def attrs(self) -> dict[str, Any]:
+        """The attributes by name."""
+        return {n: self.__dict__[n] for n in self.fields}
+
+    def __repr__(self) -> str:
+        return f"{self.type}({', '.join(f'{k}={v!r}' for k, v in self.attrs.items())})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _remake, (type(self), tuple(self.__dict__[n] for n in self.fields))
+
+    def __copy__(self) -> Op:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Op:
+        return self
+
+    # --- what a subclass writes -----------------------------------------------------------------
+
+    def infer(self, *types: TensorType) -> Types:
+        """The types of the outputs; ShapeError or DTypeError where the inputs do not fit."""
+        raise NotImplementedError(f"{self.type}.infer")
+
+    def kernel(self, xp: Any, *arrays: Any) -> Any:
+        """The outputs (one array, or a tuple of them), computed in array namespace xp."""
+        raise NotImplementedError(f"{self.type}.kernel")
+
+    def vjp(self, node: Node, *dys: Tensor) -> Gradients:
+        """One gradient per input: a tensor, ZERO or NO_GRAD."""
+        raise DTypeError(f"{self.type} has no gradient")
+
+    @classmethod
+    def samples(cls, rng: np.random.Generator) -> Samples:
+        """Ops of this type with arrays to apply them to; the laws are tested on these."""
+        return iter(())
+
+
+def _kind(value: Any) -> Any:
+    return tuple(map(_kind, value)) if isinstance(value, tuple) else type(value)
+
+
+def _remake(cls: type[Op], values: tuple[Any, ...]) -> Op:
+    return cls(*values)
+
+
+def op_types() -> dict[str, type[Op]]:
+    """Every op type by name."""
+    return dict(OP_TYPES)

@@ -1,0 +1,102 @@
+"""Residuals: reads of a region's inside by what was derived from that region.
+
+A tensor inside a region can be read in two ways. What the user builds outside reads it as an
+*outer* value: the region's rule answers for it. What a rule of the region, or a derivative taken
+inside it, builds reads it as a *residual*: its own producer answers. The second kind of read is a
+node of its own, `Residual`, which reads its tensor *as if from inside* the region it names. It is
+settled when the reader is born, is part of the structure that every copy keeps, and is the first
+thing an optimisation pass takes away.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from .node import Node, Region, RuleCall, Tensor, common_region, enclosing
+from .op import Gradients, Op, Types
+from .types import TensorType
+
+if TYPE_CHECKING:
+    from .context import Context
+
+
+class Residual(Op, interned=False):
+    """y = x, read as from inside `region`. dx = dy, for the producer of x itself."""
+
+    region: Region
+    view = True
+
+    def infer(self, x: TensorType) -> Types:
+        return (x,)
+
+    def kernel(self, xp: Any, x: Any) -> Any:
+        return x
+
+    def vjp(self, node: Node, *dys: Tensor) -> Gradients:
+        return dys
+
+
+def viewpoint(node: Node) -> Region | None:
+    """The region that a node's reads are made from."""
+    op = node.op
+    return op.region if type(op) is Residual else node.region
+
+
+def settle(context: Context, inputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+    """The inputs of a derived node, with a Residual for each read that is one."""
+    for t in inputs:
+        if t.node.region is not None:
+            break
+    else:
+        return inputs
+    return tuple([residual_of(t, context) for t in inputs])
+
+
+def residual_of(t: Tensor, context: Context) -> Tensor:
+    """t as a node that is born now reads it: t itself, or a Residual of it."""
+    inside = t.node.region
+    if inside is None or inside is context.region:
+        return t
+    at = None
+    for region in enclosing(inside):
+        if region.contains(context.region):
+            continue
+        if not derived_from(region, context.origin, t):
+            break
+        at = region
+    return t if at is None else read_from(at, t, context)
+
+
+def derived_from(region: Region, origin: Node | RuleCall | None, t: Tensor) -> bool:
+    """Whether a node of this origin was derived from the region and reads t as a residual."""
+    while origin is not None:
+        if isinstance(origin, RuleCall):
+            site = origin.site
+            if site is region:
+                return t not in origin.outer
+        else:
+            site = origin
+        if region.contains(site.region if isinstance(site, Node) else site.parent):
+            return True
+        origin = site.origin
+    return False
+
+
+def read_from(at: Region, t: Tensor, context: Context) -> Tensor:
+    """The Residual of t as read from inside `at`, one for each (t, at) and surroundings."""
+    graph = t.node.graph
+    assert graph is not None
+    outside = common_region(at.parent, context.region)
+    key = (t, at, outside)
+    found = graph.residuals.get(key)
+    if found is None:
+        if at.residual_op is None:
+            at.residual_op = Residual(at)
+        node = Node.__new__(Node)
+        node.graph, node.op, node.inputs, node.controls = graph, at.residual_op, (t,), ()
+        node.index, node.region, node.origin = len(graph.nodes), outside, context.origin
+        node.stamp, node.scope, node.position, node._name = None, context.scope, None, None
+        node.outputs = (Tensor(node, 0, t.type),)
+        graph.nodes.append(node)
+        found = graph.residuals[key] = node.outputs[0]
+    return found

@@ -1,0 +1,79 @@
+"""Values of variables, held outside the graph."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .errors import DTypeError, ShapeError, StateError
+from .types import Array, compatible
+
+if TYPE_CHECKING:
+    from .node import Node, Tensor
+
+
+class State:
+    """Variable -> value. A variable that was never written has its initial value.
+
+    Arrays inside are never handed out writable and never written in place, so a run that has read
+    a value keeps it whatever other threads do.
+    """
+
+    def __init__(self) -> None:
+        self._values: dict[Node, Array] = {}
+        self._lock = Lock()
+
+    def read(self, variables: Iterable[Node]) -> list[Array]:
+        """Values of many variables, all from one moment."""
+        with self._lock:
+            return [self._values[v] if v in self._values else v.op.initial for v in variables]  # type: ignore[attr-defined]
+
+    def commit(self, values: Mapping[Node, Array]) -> None:
+        """Write many variables together. The arrays become the state's own."""
+        for value in values.values():
+            value.flags.writeable = False
+        with self._lock:
+            self._values.update(values)
+
+    def __getitem__(self, variable: Tensor) -> Array:
+        return self.read([_variable(variable)])[0].copy()
+
+    def __setitem__(self, variable: Tensor, value: Any) -> None:
+        node = _variable(variable)
+        new = np.array(value)
+        if not np.can_cast(new.dtype, variable.dtype, "same_kind"):
+            raise DTypeError(f"{node.name} is {variable.dtype}, cannot take {new.dtype}")
+        if not compatible(variable.shape, new.shape):
+            raise ShapeError(f"{node.name} is {variable.type!r}, cannot take shape {new.shape}")
+        self.commit({node: new.astype(variable.dtype)})
+
+    def reset(self) -> None:
+        """Back to the initial values."""
+        with self._lock:
+            self._values.clear()
+
+    def copy(self) -> State:
+        """A state of its own with the same values."""
+        new = State()
+        with self._lock:
+            new._values = dict(self._values)
+        return new
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"_values": dict(self._values)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self._values = state["_values"]
+        self._lock = Lock()
+
+
+def _variable(tensor: Tensor) -> Node:
+    if tensor.node.type != "Variable":
+        raise StateError(f"{tensor.name} (built at {tensor.where}) is not a variable")
+    return tensor.node

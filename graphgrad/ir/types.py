@@ -1,0 +1,195 @@
+"""Shapes, dtypes and the interned pair of both: what is known of a tensor before it has a value.
+
+A length is an int, None (unknown) or a str (unknown, but equal wherever the same name stands).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from .errors import DTypeError, ShapeError
+
+Dim = int | None | str
+Shape = tuple[Dim, ...]
+DType = np.dtype[Any]
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+class TensorType:
+    """dtype and shape of a tensor. Interned: equal types are the same object."""
+
+    __slots__ = ("differentiable", "dtype", "shape")
+    dtype: DType
+    shape: Shape
+    differentiable: bool
+
+    @property
+    def static(self) -> bool:
+        """Whether every length is a known int."""
+        return all(type(d) is int for d in self.shape)
+
+    def __repr__(self) -> str:
+        dims = ", ".join("?" if d is None else str(d) for d in self.shape)
+        return f"{self.dtype.name}[{dims}]"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return tensor_type, (self.shape, self.dtype.str)
+
+
+_interned: dict[tuple[Shape, DType], TensorType] = {}
+_dtypes: dict[Any, DType] = {}
+_KINDS = "biufc"
+
+
+def as_dtype(dtype: Any) -> DType:
+    """The canonical np.dtype; DTypeError for object, string, datetime and other non-numbers."""
+    try:
+        return _dtypes[dtype]
+    except (KeyError, TypeError):
+        pass
+    try:
+        found: DType = np.dtype(dtype)
+    except TypeError:
+        raise DTypeError(f"{dtype!r} is not a dtype") from None
+    if found.kind not in _KINDS:
+        raise DTypeError(f"dtype {found} is not supported: tensors hold numbers and bools")
+    found = np.dtype(found.type)  # native byte order, the one object NumPy keeps for it
+    found = _dtypes.setdefault(found, found)
+    if isinstance(dtype, str | type | np.dtype):
+        _dtypes[dtype] = found
+    return found
+
+
+def as_shape(shape: Any) -> Shape:
+    """A tuple of int, None and str from what a user wrote."""
+    dims = (shape,) if isinstance(shape, int | np.integer | str) or shape is None else shape
+    out: list[Dim] = []
+    for d in dims:
+        if isinstance(d, np.integer | bool):
+            d = int(d)
+        if not (d is None or isinstance(d, int | str)):
+            raise ShapeError(f"a length is an int, None or a name, got {d!r} in {shape!r}")
+        if isinstance(d, int) and d < 0:
+            raise ShapeError(f"a length is never negative, got {d} in {shape!r}")
+        if d == "":
+            raise ShapeError(f"a named length needs a name, got '' in {shape!r}")
+        out.append(d)
+    return tuple(out)
+
+
+def tensor_type(shape: Shape, dtype: Any) -> TensorType:
+    """The one TensorType of this shape and dtype."""
+    dtype = as_dtype(dtype)
+    key = (shape, dtype)
+    found = _interned.get(key)
+    if found is None:
+        found = TensorType()
+        found.shape, found.dtype = shape, dtype
+        found.differentiable = dtype.kind == "f"
+        found = _interned.setdefault(key, found)
+    return found
+
+
+def type_of_array(array: Array) -> TensorType:
+    """The type of a NumPy array."""
+    return tensor_type(array.shape, array.dtype)
+
+
+def broadcast_dims(a: Dim, b: Dim) -> Dim:
+    """The length two axes have together, or ShapeError where no value of them fits."""
+    if a == b and a is not None:
+        return a
+    if a == 1 and isinstance(a, int):
+        return b
+    if b == 1 and isinstance(b, int):
+        return a
+    if isinstance(a, int) and isinstance(b, int):
+        raise ShapeError(f"lengths {a} and {b} do not broadcast")
+    if isinstance(a, int):
+        return a  # the other is a, or 1
+    if isinstance(b, int):
+        return b
+    return None
+
+
+def broadcast(shapes: Sequence[Shape]) -> Shape:
+    """The common shape by NumPy's rules; unknown lengths stay unknown where they must."""
+    first = shapes[0]
+    if all(s == first for s in shapes[1:]):
+        return first
+    rank = max(map(len, shapes))
+    dims: list[Dim] = []
+    for axis in range(-rank, 0):
+        column = [s[axis] for s in shapes if len(s) >= -axis]
+        dim = column[0]
+        for other in column[1:]:
+            try:
+                dim = broadcast_dims(dim, other)
+            except ShapeError as error:
+                shown = " and ".join(_show(s) for s in shapes)
+                raise ShapeError(f"shapes {shown} do not broadcast: {error}") from None
+        dims.append(dim)
+    return tuple(dims)
+
+
+def merge_dims(a: Dim, b: Dim) -> Dim:
+    """The length of an axis known in two ways; ShapeError if they contradict."""
+    if a is None or b is None:
+        return a if b is None else b
+    if isinstance(a, int) and isinstance(b, int) and a != b:
+        raise ShapeError(f"lengths {a} and {b} differ")
+    return a if isinstance(a, int) or not isinstance(b, int) else b
+
+
+def compatible(a: Shape, b: Shape) -> bool:
+    """Whether some value of the unknown lengths makes the shapes equal."""
+    return len(a) == len(b) and all(
+        x == y or not (isinstance(x, int) and isinstance(y, int)) for x, y in zip(a, b, strict=True)
+    )
+
+
+def size_of(shape: Iterable[Dim]) -> int | None:
+    """Number of elements, or None where a length is unknown."""
+    n = 1
+    for d in shape:
+        if not isinstance(d, int):
+            return None
+        n *= d
+    return n
+
+
+def _show(shape: Shape) -> str:
+    return "[" + ", ".join("?" if d is None else str(d) for d in shape) + "]"
+
+
+# --- promotion: NumPy 2, Python numbers are weak ---------------------------------------------
+
+_weak = (bool, int, float, complex)
+_promoted: dict[Any, DType] = {}
+
+
+def result_dtype(operands: Sequence[Any]) -> DType:
+    """The dtype NumPy 2 gives these dtypes and Python numbers; numbers are weak."""
+    key = tuple(type(o) if type(o) in _weak else o for o in operands)
+    found = _promoted.get(key)
+    if found is None:
+        args = [_WEAK_SAMPLE[type(o)] if type(o) in _weak else o for o in operands]
+        if all(type(o) in _weak for o in operands):
+            args = [np.asarray(a).dtype for a in args]
+        try:
+            found = _promoted[key] = as_dtype(np.result_type(*args))
+        except TypeError:
+            shown = ", ".join(str(o) for o in operands)
+            raise DTypeError(f"no common dtype for {shown}") from None
+    return found
+
+
+_WEAK_SAMPLE: dict[type, Any] = {bool: True, int: 0, float: 0.0, complex: 0j}
+
+
+def inexact(dtype: DType) -> DType:
+    """dtype itself if it is floating or complex, else float64 (as np.sqrt of an int64)."""
+    return dtype if dtype.kind in "fc" else as_dtype(np.float64)

@@ -1,0 +1,1 @@
+"""The vocabulary: one class is one op."""

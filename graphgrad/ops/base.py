@@ -1,0 +1,372 @@
+"""What ops share: families, operands, structural zeros, and what a gradient may be."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from ..ir.build import apply, build
+from ..ir.context import CONTEXT
+from ..ir.errors import DTypeError, GraphGradError
+from ..ir.graph import current
+from ..ir.node import Node, Tensor
+from ..ir.op import Gradients, Op, Samples, Types
+from ..ir.types import (
+    Array,
+    DType,
+    Shape,
+    TensorType,
+    as_dtype,
+    broadcast,
+    inexact,
+    result_dtype,
+    tensor_type,
+    type_of_array,
+)
+
+__all__ = [
+    "DEFAULT",
+    "NO_GRAD",
+    "ZERO",
+    "Any",
+    "Array",
+    "Binary",
+    "Cast",
+    "Comparison",
+    "Constant",
+    "DType",
+    "DTypeError",
+    "Elementwise",
+    "Gradients",
+    "GraphGradError",
+    "Marker",
+    "Node",
+    "Op",
+    "Samples",
+    "Sequence",
+    "Shape",
+    "Tensor",
+    "TensorType",
+    "Types",
+    "Unary",
+    "ZeroTensor",
+    "apply",
+    "as_dtype",
+    "as_tensor",
+    "broadcast",
+    "build",
+    "cast",
+    "constant",
+    "inexact",
+    "is_zero",
+    "like",
+    "np",
+    "promoted",
+    "result_dtype",
+    "tensor_type",
+    "type_of_array",
+    "wants",
+]
+
+
+class Marker:
+    """What a rule may return for an input instead of a tensor."""
+
+    __slots__ = ("_name",)
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __repr__(self) -> str:
+        return self._name
+
+    def __reduce__(self) -> str:
+        return self._name
+
+
+NO_GRAD: Final = Marker("NO_GRAD")
+"""Nothing flows to this input."""
+ZERO: Final = Marker("ZERO")
+"""A gradient flows to this input, and it is zero; built only if somebody reads it."""
+DEFAULT: Final = Marker("DEFAULT")
+"""The gradient this input would have without the rule."""
+
+
+# --- constants and casts ---------------------------------------------------------------------
+
+
+class Constant(Op, interned=False):
+    """A fixed array. Inside a region it is a member; it has no gradient."""
+
+    value: Array
+    differentiable = False
+
+    def infer(self) -> Types:
+        return (type_of_array(self.value),)
+
+    def kernel(self, xp: Any) -> Any:
+        return xp.asarray(self.value)
+
+    def __repr__(self) -> str:
+        small = self.value.size <= 4
+        return f"Constant({self.value.tolist() if small else type_of_array(self.value)})"
+
+
+def constant(value: Any, dtype: Any = None, name: str | None = None) -> Tensor:
+    """A fixed array: a copy of value, so later changes of it do not matter.
+
+    Python numbers become bool, int64, float64 or complex128 unless dtype is given. DTypeError for
+    what is no array of numbers.
+    """
+    if isinstance(value, Tensor):
+        raise DTypeError(f"constant() takes a value, got {value!r}; use gg.cast to change a dtype")
+    array = np.array(value)
+    array = array.astype(as_dtype(array.dtype if dtype is None else dtype))
+    array.flags.writeable = False
+    return build(Constant(array), (), name).outputs[0]
+
+
+def scalar(value: Any, dtype: DType) -> Tensor:
+    """A 0-d constant. What rules build is shared within a graph and region."""
+    context = current()
+    if context.origin is None:
+        return constant(value, dtype)
+    key = ("scalar", repr(value), dtype, context.region)
+    found = context.graph.residuals.get(key)
+    if found is None:
+        found = context.graph.residuals[key] = constant(value, dtype)
+    return found
+
+
+class Cast(Op):
+    """y = x as another dtype; dx = dy cast back, where x is floating."""
+
+    dtype: DType
+    elementwise = True
+
+    def infer(self, x: TensorType) -> Types:
+        if x.dtype.kind == "c" and self.dtype.kind != "c":
+            raise DTypeError(f"casting {x} to {self.dtype} would drop the imaginary part")
+        return (tensor_type(x.shape, self.dtype),)
+
+    def kernel(self, xp: Any, x: Any) -> Any:
+        return xp.astype(x, self.dtype)
+
+    def vjp(self, node: Node, *dys: Tensor) -> Gradients:
+        (x,) = node.inputs
+        return (apply(Cast(x.dtype), dys[0]) if x.type.differentiable else NO_GRAD,)
+
+    @classmethod
+    def samples(cls, rng: np.random.Generator) -> Samples:
+        yield cls(as_dtype("float32")), [rng.normal(size=(2, 3))]
+        yield cls(as_dtype("float64")), [rng.normal(size=(3,)).astype("float32")]
+        yield cls(as_dtype("int64")), [rng.normal(size=(3,)) * 5]
+        yield cls(as_dtype("float64")), [np.arange(3)]
+
+
+def cast(x: Any, dtype: Any) -> Tensor:
+    """x as dtype; x itself where it already is. Floats become ints by truncation."""
+    x, dtype = as_tensor(x), as_dtype(dtype)
+    return x if x.dtype is dtype else apply(Cast(dtype), x)
+
+
+# --- operands --------------------------------------------------------------------------------
+
+
+def as_tensor(x: Any, dtype: Any = None) -> Tensor:
+    """A tensor of x: itself, or a constant. DTypeError for what is no number or array."""
+    if isinstance(x, Tensor):
+        return x if dtype is None else cast(x, dtype)
+    if isinstance(x, list | tuple) and any(isinstance(item, Tensor) for item in x):
+        raise DTypeError("a list of tensors is not a tensor; use gg.stack or gg.concat")
+    return constant(x, dtype)
+
+
+def promoted(*operands: Any, floating: bool = False) -> tuple[Tensor, ...]:
+    """The operands as tensors of one dtype, by NumPy 2's rules: Python numbers are weak.
+
+    floating: integers and bools become float64 (as for np.sqrt, np.true_divide).
+    """
+    first = operands[0]
+    if isinstance(first, Tensor):
+        dtype = first.type.dtype
+        if (not floating or dtype.kind in "fc") and all(
+            isinstance(o, Tensor) and o.type.dtype is dtype for o in operands
+        ):
+            return operands
+    held = [_held(o) for o in operands]
+    dtype = result_dtype([o.dtype if isinstance(o, Tensor | np.ndarray) else o for o in held])
+    if floating:
+        dtype = inexact(dtype)
+    return tuple([_as(o, dtype) for o in held])
+
+
+def _held(o: Any) -> Any:
+    """A tensor, an array, or a Python number (which is weak)."""
+    if isinstance(o, Tensor) or type(o) in (bool, int, float, complex):
+        return o
+    if isinstance(o, list | tuple) and any(isinstance(item, Tensor) for item in o):
+        raise DTypeError("a list of tensors is not a tensor; use gg.stack or gg.concat")
+    array = np.asarray(o)
+    as_dtype(array.dtype)
+    return array
+
+
+def _as(o: Any, dtype: DType) -> Tensor:
+    if isinstance(o, Tensor):
+        return o if o.type.dtype is dtype else apply(Cast(dtype), o)
+    if isinstance(o, np.ndarray):
+        return constant(o, dtype)
+    try:
+        return scalar(o, dtype)
+    except OverflowError:
+        raise DTypeError(f"the number {o} does not fit {dtype}") from None
+
+
+def like(x: Any, t: Tensor) -> Tensor:
+    """A number or array as a constant of t's dtype; a tensor as it is, cast if need be."""
+    return _as(_held(x), t.dtype)
+
+
+def wants(x: Tensor) -> bool:
+    """Whether the running gradient has a use for the gradient of x. True outside gradients."""
+    live = CONTEXT.get().live
+    return live is None or x in live or x.node.region is not None
+
+
+# --- structural zeros --------------------------------------------------------------------------
+
+
+class ZeroTensor(Tensor):
+    """A gradient known to be zero. It becomes a node when somebody reads it, not before."""
+
+    __slots__ = ("_like", "_made")
+
+    def __init__(self, like: Tensor) -> None:
+        self.index = 0
+        self.type = like.type
+        self._like = like
+        self._made: Node | None = None
+
+    @property
+    def node(self) -> Node:  # type: ignore[override]
+        """The node, built on first use."""
+        if self._made is None:
+            from_type = self.type
+            made = (
+                build(Full(from_type.shape, 0, from_type.dtype), ())
+                if from_type.static
+                else build(ZerosLike(), (self._like,))
+            )
+            made.outputs = (self,)
+            self._made = made
+        return self._made
+
+
+def is_zero(dy: Any) -> bool:
+    """Whether dy is a structural zero: known to be zero without looking at a value."""
+    return dy is ZERO or isinstance(dy, ZeroTensor)
+
+
+class Full(Op):
+    """An array of one number. No gradient."""
+
+    shape: tuple[int, ...]
+    value: Any
+    dtype: DType
+    differentiable = False
+
+    def infer(self) -> Types:
+        return (tensor_type(self.shape, self.dtype),)
+
+    def kernel(self, xp: Any) -> Any:
+        return xp.full(self.shape, self.value, dtype=self.dtype)
+
+    @classmethod
+    def samples(cls, rng: np.random.Generator) -> Samples:
+        yield cls((2, 3), 1.5, as_dtype("float64")), []
+        yield cls((), 3, as_dtype("int32")), []
+        yield cls((0, 2), 0.0, as_dtype("float32")), []
+
+
+class ZerosLike(Op):
+    """Zeros of the shape and dtype of x. The gradient is zero."""
+
+    def infer(self, x: TensorType) -> Types:
+        return (x,)
+
+    def kernel(self, xp: Any, x: Any) -> Any:
+        return xp.zeros_like(x)
+
+    def vjp(self, node: Node, *dys: Tensor) -> Gradients:
+        return (ZERO,)
+
+    @classmethod
+    def samples(cls, rng: np.random.Generator) -> Samples:
+        yield cls(), [rng.normal(size=(2, 3))]
+
+
+class OnesLike(ZerosLike):
+    """Ones of the shape and dtype of x. The gradient is zero."""
+
+    def kernel(self, xp: Any, x: Any) -> Any:
+        return xp.ones_like(x)
+
+
+# --- families ----------------------------------------------------------------------------------
+
+
+class Elementwise(Op, abstract=True):
+    """Family: one output, NumPy broadcasting; the inputs have one dtype, which the output has."""
+
+    elementwise = True
+    broadcasts = True
+
+    def infer(self, *types: TensorType) -> Types:
+        first = types[0]
+        if any(t.dtype is not first.dtype for t in types):
+            raise DTypeError(f"{self.type} takes operands of one dtype, got {_shown(types)}")
+        self.check(first.dtype)
+        return (tensor_type(broadcast([t.shape for t in types]), self.result(first.dtype)),)
+
+    def result(self, dtype: DType) -> DType:
+        """The dtype of the output."""
+        return dtype
+
+    def check(self, dtype: DType) -> None:
+        """DTypeError where the op does not take this dtype."""
+
+
+class Unary(Elementwise, abstract=True):
+    """Family: one operand."""
+
+    @classmethod
+    def samples(cls, rng: np.random.Generator) -> Samples:
+        for shape in [(2, 3), (), (0, 2)]:
+            yield cls(), [rng.uniform(*cls.domain, size=shape)]
+        yield cls(), [rng.uniform(*cls.domain, size=(2, 3)).astype("float32")]
+
+
+class Binary(Elementwise, abstract=True):
+    """Family: two operands."""
+
+    @classmethod
+    def samples(cls, rng: np.random.Generator) -> Samples:
+        for left, right in [((2, 3), (2, 3)), ((2, 3), (3,)), ((2, 1), (1, 3)), ((), (2,)), ((0, 1), (1, 2))]:
+            yield cls(), [rng.uniform(*cls.domain, size=s) for s in (left, right)]
+        yield cls(), [rng.uniform(*cls.domain, size=(2, 3)).astype("float32") for _ in range(2)]
+
+
+class Comparison(Binary, abstract=True):
+    """Family: two operands, a bool, no gradient."""
+
+    differentiable = False
+
+    def result(self, dtype: DType) -> DType:
+        return as_dtype(bool)
+
+
+def _shown(types: Sequence[TensorType]) -> str:
+    return ", ".join(map(repr, types))

@@ -1,0 +1,340 @@
+"""The same elements in another shape."""
+
+from __future__ import annotations
+
+from ..ir.errors import ShapeError
+from ..ir.types import Dim, as_shape, broadcast, compatible, size_of
+from .base import (
+    ZERO,
+    Any,
+    Gradients,
+    Node,
+    Op,
+    Samples,
+    Shape,
+    Tensor,
+    TensorType,
+    Types,
+    apply,
+    as_tensor,
+    np,
+    tensor_type,
+)
+
+
+class Reshape(Op):
+    """The elements of x in row-major order under another shape; dx = dy reshaped back.
+
+    A length of -1 is what is left over; ("axis", i) is the length of axis i of x.
+    """
+
+    shape: tuple[Any, ...]
+    view = True
+    onnx = "Reshape"
+
+    def infer(self, x: TensorType) -> Types:
+        dims: list[Dim] = [x.shape[d[1]] if isinstance(d, tuple) else d for d in self.shape]
+        total = size_of(x.shape)
+        if -1 in dims:
+            at = dims.index(-1)
+            rest = size_of(d for i, d in enumerate(dims) if i != at)
+            if total is None or rest is None:
+                dims[at] = _left_over(x.shape, dims, at)
+            elif rest == 0 or total % rest:
+                raise ShapeError(f"{x!r} cannot be reshaped to {self.shape}")
+            else:
+                dims[at] = total // rest
+        shape = tuple(dims)
+        new = size_of(shape)
+        if total is not None and new is not None and total != new:
+            raise ShapeError(f"{x!r} has {total} elements, {list(shape)} has {new}")
+        return (tensor_type(shape, x.dtype),)
+
+    def kernel(self, xp: Any, x: Any) -> Any:
+        shape = tuple(x.shape[d[1]] if isinstance(d, tuple) else d for d in self.shape)
+        return xp.reshape(x, shape)
+
+    def vjp(self, node: Node, *dys: Tensor) -> Gradients:
+        return (reshape_like(dys[0], node.inputs[0]),)
+
+    @classmethod
+    def samples(cls, rng: np.random.Generator) -> Samples:
+        yield cls((3, 2)), [rng.normal(size=(2, 3))]
+        yield cls((-1,)), [rng.normal(size=(2, 3))]
+        yield cls((("axis", 0), -1)), [rng.normal(size=(2, 3, 2))]
+        yield cls(()), [rng.normal(size=(1, 1))]
+
+
+def _left_over(old: Shape, dims: list[Dim], at: int) -> Dim:
+    """The name of the length that -1 stands for, where the rest cancels; else None."""
+    rest = [d for i, d in enumerate(dims) if i != at]
+    left = list(old)
+    for d in rest:
+        if d in left and d is not None:
+            left.remove(d)
+        elif d != 1:
+            return None
+    left = [d for d in left if d != 1]
+    return left[0] if len(left) == 1 else None
+
+
+def reshape(x: Any, shape: Any) -> Tensor:
+    """x in another shape, elements in row-major order.
+
+    shape: ints, at most one -1 (what is left over), and lengths taken from x.shape: a named length
+    of x stands for itself; a None stands for what is left over where there is no -1.
+    """
+    x = as_tensor(x)
+    given = list(shape) if isinstance(shape, tuple | list) else [shape]
+    if None in given and -1 not in given:
+        given[given.index(None)] = -1
+    if None in given or given.count(-1) > 1:
+        raise ShapeError(
+            f"reshape of {x.type!r} to {shape}: only one length can be left over; give unknown "
+            "lengths a name in the placeholder's shape"
+        )
+    dims: list[Any] = []
+    for d in given:
+        if isinstance(d, str):
+            if d not in x.shape:
+                raise ShapeError(f"reshape of {x.type!r} to {shape}: x has no length named {d!r}")
+            dims.append(("axis", x.shape.index(d)))
+        elif not isinstance(d, int | np.integer) or d < -1:
+            raise ShapeError(f"reshape of {x.type!r}: {d!r} is not a length")
+        else:
+            dims.append(int(d))
+    if tuple(given) == x.shape and x.type.static:
+        return x
+    return apply(Reshape(tuple(dims)), x)
+
+
+class ReshapeLike(Op):
+    """The elements of x under the shape of the second input, which is known only when run."""
+
+    view = True
+
+    def infer(self, x: TensorType, like: TensorType) -> Types:
+        return (tensor_type(like.shape, x.dtype),)
+
+    def kernel(self, xp: Any, x: Any, like: Any) -> Any:
+        return xp.reshape(x, like.shape)
+
+    def vjp(self, node: Node, *dys: Tensor) -> Gradients:
+        return reshape_like(dys[0], node.inputs[0]), ZERO
+
+    @classmethod
+    def samples(cls, rng: np.random.Generator) -> Samples:
+        yield cls(), [rng.normal(size=(2, 3)), rng.normal(size=(6,))]
+
+
+def reshape_like(x: Tensor, like: Tensor) -> Tensor:
+    """x under the shape of like."""
+    if like.type.static:
+        return x if x.shape == like.shape else apply(Reshape(like.shape), x)
+    return apply(ReshapeLike(), x, like)
+
+
+class ExpandDims(Op):
+    """Axes of length 1 put in at the given places of the result; dx = dy squeezed."""
+
+    axes: tuple[int, ...]
+    view = True
+
+    def infer(self, x: TensorType) -> Types:
+        shape = list(x.shape)
+        for axis in self.axes:
+            if axis > len(shape):
+                raise ShapeError(f"expand_dims at {self.axes} of {x!r}")
+            shape.insert(axis, 1)
+        return (tensor_type(tuple(shape), x.dtype),)
+
+    def kernel(self, xp: Any, x: Any) -> Any:
+        for axis in self.axes:
+            x = xp.expand_dims(x, axis=axis)
+        return x
+
+    def vjp(self, node: Node, *dys: Tensor) -> Gradients:
+        return (apply(Squeeze(self.axes), dys[0]) if self.axes else dys[0],)
+
+    @classmethod
+    def samples(cls, rng: np.random.Generator) -> Samples:
+        yield cls((0, 2)), [rng.normal(size=(3,))]
+        yield cls((0,)), [rng.normal(size=())]
+
+
+class Squeeze(Op):
+    """Axes of length 1 taken out; dx = dy with the axes put back."""
+
+    axes: tuple[int, ...]
+    view = True
+    onnx = "Squeeze"
+
+    def infer(self, x: TensorType) -> Types:
+        for axis in self.axes:
+            if axis >= len(x.shape) or (isinstance(x.shape[axis], int) and x.shape[axis] != 1):
+                raise ShapeError(f"squeeze of axes {self.axes} of {x!r}: only length 1 can go")
+        return (
+            tensor_type(tuple(d for i, d in enumerate(x.shape) if i not in self.axes), x.dtype),
+        )
+
+    def kernel(self, xp: Any, x: Any) -> Any:
+        return xp.squeeze(x, axis=self.axes)
+
+    def vjp(self, node: Node, *dys: Tensor) -> Gradients:
+        return (apply(ExpandDims(self.axes), dys[0]),)
+
+    @classmethod
+    def samples(cls, rng: np.random.Generator) -> Samples:
+        yield cls((0, 2)), [rng.normal(size=(1, 3, 1))]
+
+
+def expand_dims(x: Any, axis: Any) -> Tensor:
+    """Axes of length 1 put in, at these places of the result (negative: from its end)."""
+    x = as_tensor(x)
+    given = axis if isinstance(axis, tuple | list) else (axis,)
+    ndim = x.ndim + len(given)
+    axes = tuple(sorted(int(a) + ndim if int(a) < 0 else int(a) for a in given))
+    if len(set(axes)) != len(axes) or any(not 0 <= a < ndim for a in axes):
+        raise ShapeError(f"expand_dims at {axis} of {x.type!r}")
+    return apply(ExpandDims(axes), x) if axes else x
+
+
+class BroadcastTo(Op):
+    """x repeated to a known shape, by NumPy's rules; dx = dy summed back."""
+
+    shape: tuple[int, ...]
+    view = True
+    onnx = "Expand"
+
+    def infer(self, x: TensorType) -> Types:
+        if broadcast([x.shape, self.shape]) != self.shape:
+            raise ShapeError(f"{x!r} does not broadcast to {list(self.shape)}")
+        return (tensor_type(self.shape, x.dtype),)
+
+    def kernel(self, xp: Any, x: Any) -> Any:
+        return xp.broadcast_to(x, self.shape)
+
+    def vjp(self, node: Node, *dys: Tensor) -> Gradients:
+        return (sum_to(dys[0], like=node.inputs[0]),)
+
+    @classmethod
+    def samples(cls, rng: np.random.Generator) -> Samples:
+        yield cls((2, 3)), [rng.normal(size=(3,))]
+        yield cls((2, 3)), [rng.normal(size=(2, 1))]
+        yield cls((2, 3)), [rng.normal(size=())]
+        yield cls((0, 3)), [rng.normal(size=(1, 3))]
+
+
+def broadcast_to(x: Any, shape: Any) -> Tensor:
+    """x repeated to this shape, by NumPy's rules. Use broadcast_like for a shape not yet known."""
+    x, shape = as_tensor(x), as_shape(shape)
+    if not all(isinstance(d, int) for d in shape):
+        raise ShapeError(f"broadcast_to takes known lengths, got {shape}; use gg.broadcast_like")
+    return x if x.shape == shape else apply(BroadcastTo(shape), x)
+
+
+class BroadcastLike(Op):
+    """x repeated to the shape of the second input, which is known only when run."""
+
+    view = True
+
+    def infer(self, x: TensorType, like: TensorType) -> Types:
+        if not compatible(broadcast([x.shape, like.shape]), like.shape):
+            raise ShapeError(f"{x!r} does not broadcast to the shape of {like!r}")
+        return (tensor_type(like.shape, x.dtype),)
+
+    def kernel(self, xp: Any, x: Any, like: Any) -> Any:
+        return xp.broadcast_to(x, like.shape)
+
+    def vjp(self, node: Node, *dys: Tensor) -> Gradients:
+        return sum_to(dys[0], like=node.inputs[0]), ZERO
+
+    @classmethod
+    def samples(cls, rng: np.random.Generator) -> Samples:
+        yield cls(), [rng.normal(size=(3,)), rng.normal(size=(2, 3))]
+        yield cls(), [rng.normal(size=(2, 1)), rng.normal(size=(2, 3))]
+
+
+def broadcast_like(x: Any, like: Tensor) -> Tensor:
+    """x repeated to the shape of like, by NumPy's rules."""
+    x = as_tensor(x)
+    if like.type.static:
+        return broadcast_to(x, like.shape)
+    if x.shape == like.shape and None not in x.shape:
+        return x
+    return apply(BroadcastLike(), x, like)
+
+
+class SumTo(Op):
+    """x summed over the axes along which the second input would be broadcast to x.
+
+    The adjoint of broadcasting: dx = dy broadcast.
+    """
+
+    def infer(self, x: TensorType, like: TensorType) -> Types:
+        if len(like.shape) > len(x.shape) or not compatible(
+            broadcast([x.shape, like.shape]), x.shape
+        ):
+            raise ShapeError(f"{x!r} cannot be summed to the shape of {like!r}")
+        return (tensor_type(like.shape, x.dtype),)
+
+    def kernel(self, xp: Any, x: Any, like: Any) -> Any:
+        extra = x.ndim - like.ndim
+        axes = tuple(range(extra)) + tuple(
+            extra + i for i, d in enumerate(like.shape) if d == 1 and x.shape[extra + i] != 1
+        )
+        y = xp.sum(x, axis=axes, keepdims=True, dtype=x.dtype) if axes else x
+        return xp.reshape(y, like.shape)
+
+    def vjp(self, node: Node, *dys: Tensor) -> Gradients:
+        return broadcast_like(dys[0], node.inputs[0]), ZERO
+
+    view = True
+
+    @classmethod
+    def samples(cls, rng: np.random.Generator) -> Samples:
+        for small in [(3,), (2, 1), (), (2, 3), (1, 3)]:
+            yield cls(), [rng.normal(size=(2, 3)), rng.normal(size=small)]
+
+
+class SumToShape(Op):
+    """x summed to a known shape, over the axes along which that shape would be broadcast to x."""
+
+    shape: tuple[int, ...]
+    view = True
+
+    def infer(self, x: TensorType) -> Types:
+        if len(self.shape) > len(x.shape) or not compatible(
+            broadcast([x.shape, self.shape]), x.shape
+        ):
+            raise ShapeError(f"{x!r} cannot be summed to {list(self.shape)}")
+        return (tensor_type(self.shape, x.dtype),)
+
+    def kernel(self, xp: Any, x: Any) -> Any:
+        extra = x.ndim - len(self.shape)
+        axes = tuple(range(extra)) + tuple(
+            extra + i for i, d in enumerate(self.shape) if d == 1 and x.shape[extra + i] != 1
+        )
+        y = xp.sum(x, axis=axes, keepdims=True, dtype=x.dtype) if axes else x
+        return xp.reshape(y, self.shape)
+
+    def vjp(self, node: Node, *dys: Tensor) -> Gradients:
+        return (broadcast_like(dys[0], node.inputs[0]),)
+
+    @classmethod
+    def samples(cls, rng: np.random.Generator) -> Samples:
+        for small in [(3,), (2, 1), (), (2, 3), (1, 3)]:
+            yield cls(small), [rng.normal(size=(2, 3))]
+
+
+def sum_to(dy: Any, *, like: Tensor) -> Tensor:
+    """dy summed over the axes along which `like` was broadcast, so that it has like's shape.
+
+    dy: any shape that like broadcasts to. Returns dy itself where the shapes are already equal.
+    """
+    dy = as_tensor(dy)
+    if dy.shape == like.shape and None not in like.shape:
+        return dy
+    if like.type.static:
+        return apply(SumToShape(like.shape), dy)
+    return apply(SumTo(), dy, like)

@@ -1,0 +1,186 @@
+"""Where values come from, and identities that a gradient sees differently."""
+
+from __future__ import annotations
+
+from ..ir.errors import GradientError, StateError
+from ..ir.types import as_shape
+from .base import (
+    NO_GRAD,
+    ZERO,
+    Any,
+    Array,
+    DType,
+    Gradients,
+    Node,
+    Op,
+    Samples,
+    Shape,
+    Tensor,
+    TensorType,
+    Types,
+    apply,
+    as_dtype,
+    as_tensor,
+    build,
+    cast,
+    np,
+    tensor_type,
+)
+
+
+class Placeholder(Op):
+    """A value given at run time."""
+
+    shape: Shape
+    dtype: DType
+    source = True
+    pure = False
+
+    def infer(self) -> Types:
+        return (tensor_type(self.shape, self.dtype),)
+
+
+def placeholder(shape: Any, dtype: Any = "float64", name: str | None = None) -> Tensor:
+    """A value given at run time.
+
+    shape: a tuple of int, None (unknown length) or str (a named length: equal wherever the name
+    stands, and checked when run).
+    """
+    return build(Placeholder(as_shape(shape), as_dtype(dtype)), (), name).outputs[0]
+
+
+class Variable(Op, interned=False):
+    """A value that lives in a State and outlasts a run."""
+
+    initial: Array
+    source = True
+    pure = False
+
+    def infer(self) -> Types:
+        return (tensor_type(self.initial.shape, self.initial.dtype),)
+
+    def __repr__(self) -> str:
+        return f"Variable({tensor_type(self.initial.shape, self.initial.dtype)!r})"
+
+
+def variable(initial: Any, dtype: Any = None, name: str | None = None) -> Tensor:
+    """State held outside the graph, with this initial value (copied).
+
+    Its value is in `graph.state`, or in the State or Session that a run uses; write it with
+    `state[v] = value`, `gg.assign`, or the `updates` of `gg.compile`.
+    """
+    if isinstance(initial, Tensor):
+        raise StateError("the initial value of a variable is an array, not a tensor")
+    array = np.array(initial)
+    array = array.astype(as_dtype(array.dtype if dtype is None else dtype))
+    array.flags.writeable = False
+    return build(Variable(array), (), name).outputs[0]
+
+
+class Assign(Op):
+    """The new value of a variable. The write happens when the whole run has succeeded.
+
+    Inputs: the variable, the value; output: the value.
+    """
+
+    pure = False
+
+    def infer(self, variable: TensorType, value: TensorType) -> Types:
+        return (variable,)
+
+    def kernel(self, xp: Any, variable: Any, value: Any) -> Any:
+        return value
+
+    def vjp(self, node: Node, *dys: Tensor) -> Gradients:
+        return NO_GRAD, dys[0]
+
+
+def assign(variable: Tensor, value: Any, name: str | None = None) -> Tensor:
+    """Write value to the variable when the run that fetches this tensor has succeeded.
+
+    value: same shape, cast to the variable's dtype where NumPy calls that a same-kind cast. Every
+    read within the run sees the value from before it.
+    """
+    if not isinstance(variable, Tensor) or variable.node.type != "Variable":
+        raise StateError(f"assign() writes a variable, got {variable!r}")
+    new = as_tensor(value)
+    check_update(variable, new)
+    return build(Assign(), (variable, cast(new, variable.dtype)), name).outputs[0]
+
+
+def check_update(variable: Tensor, new: Tensor) -> None:
+    """StateError unless new can be the variable's next value."""
+    if new.shape != variable.shape or not np.can_cast(new.dtype, variable.dtype, "same_kind"):
+        raise StateError(
+            f"{variable.name} is {variable.type!r} (built at {variable.where}); it cannot be "
+            f"updated with {new.name}, which is {new.type!r} (built at {new.where})"
+        )
+
+
+class Identity(Op):
+    """y = x, dx = dy."""
+
+    view = True
+    onnx = "Identity"
+
+    def infer(self, x: TensorType) -> Types:
+        return (x,)
+
+    def kernel(self, xp: Any, x: Any) -> Any:
+        return x
+
+    def vjp(self, node: Node, *dys: Tensor) -> Gradients:
+        return dys
+
+    @classmethod
+    def samples(cls, rng: np.random.Generator) -> Samples:
+        yield cls(), [rng.normal(size=(2, 3))]
+        yield cls(), [rng.normal(size=())]
+
+
+def identity(x: Any, name: str | None = None) -> Tensor:
+    """y = x as a node of its own, which an override can be put on."""
+    return build(Identity(), (as_tensor(x),), name).outputs[0]
+
+
+class StopGradient(Identity):
+    """y = x; x is disconnected: nothing flows, the gradient is None."""
+
+    def vjp(self, node: Node, *dys: Tensor) -> Gradients:
+        return (NO_GRAD,)
+
+
+def stop_gradient(x: Any) -> Tensor:
+    """y = x, and no gradient flows back: where nothing else leads to x, its gradient is None."""
+    return apply(StopGradient(), as_tensor(x))
+
+
+class ZeroGradient(Identity):
+    """y = x; the gradient of x through here is zero, not None."""
+
+    def vjp(self, node: Node, *dys: Tensor) -> Gradients:
+        return (ZERO,)
+
+
+def zero_gradient(x: Any) -> Tensor:
+    """y = x, with a gradient of zero."""
+    return apply(ZeroGradient(), as_tensor(x))
+
+
+class UndefinedGradient(Identity):
+    """y = x; asking for the gradient through here is an error."""
+
+    def vjp(self, node: Node, *dys: Tensor) -> Gradients:
+        raise GradientError(
+            f"the gradient through undefined_gradient() built at {node.where} is undefined, and "
+            "it is needed here"
+        )
+
+    @classmethod
+    def samples(cls, rng: np.random.Generator) -> Samples:
+        return iter(())
+
+
+def undefined_gradient(x: Any) -> Tensor:
+    """y = x; a GradientError with this line if a gradient is ever needed through it."""
+    return apply(UndefinedGradient(), as_tensor(x))
