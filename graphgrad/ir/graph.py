@@ -171,7 +171,7 @@ class GraphScope(Scope):
         self._pop()
 
 
-class name_scope(Scope):  # noqa: N801
+class name_scope(Scope):
     """`with gg.name_scope("encoder"):` nodes built in the block are named `encoder/...`.
 
     Nested scopes join with a slash; a scope opened twice is the same scope.

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 from .errors import SymbolicError
 from .op import Op
 from .position import Position, show
-from .types import Array, Dim, DType, Shape, TensorType, size_of
+from .tree import flatten
+from .types import Array, DType, Shape, TensorType, size_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -74,7 +75,9 @@ class Node:
         try:
             return self.op.attrs[name]
         except KeyError:
-            raise KeyError(f"{self.type} has no attribute {name!r}, it has {list(self.attrs)}") from None
+            raise KeyError(
+                f"{self.type} has no attribute {name!r}, it has {list(self.attrs)}"
+            ) from None
 
     @property
     def name(self) -> str:
@@ -341,8 +344,10 @@ class Region:
     @property
     def name(self) -> str:
         """The rule's name."""
-        return self.rule if isinstance(self.rule, str) else str(
-            getattr(self.rule, "name", None) or getattr(self.rule, "__name__", self.rule)
+        return (
+            self.rule
+            if isinstance(self.rule, str)
+            else str(getattr(self.rule, "name", None) or getattr(self.rule, "__name__", self.rule))
         )
 
     @property
@@ -361,15 +366,12 @@ class Region:
             region = region.parent
         return False
 
-    def declare(
-        self, *, inputs: Any = None, outputs: Any = None
-    ) -> None:
+    def declare(self, *, inputs: Any = None, outputs: Any = None) -> None:
         """Pin the inputs or outputs, in this order, from inside the block."""
-        from_tree = lambda ts: tuple(ts) if isinstance(ts, list | tuple) else (ts,)  # noqa: E731
         if inputs is not None:
-            self.pinned_inputs = from_tree(inputs)
+            self.pinned_inputs = tuple(flatten(inputs))
         if outputs is not None:
-            self.pinned_outputs = from_tree(outputs)
+            self.pinned_outputs = tuple(flatten(outputs))
 
     def __repr__(self) -> str:
         return f"<region {self.name!r} #{self.index}, {self.where}>"
@@ -429,8 +431,3 @@ def _tensor_of(node: Node, index: int) -> Tensor:
 
 def _region_of(graph: Graph, index: int) -> Region:
     return graph.regions[index]
-
-
-def dims_shown(shape: tuple[Dim, ...]) -> str:
-    """`[2, N, ?]`."""
-    return "[" + ", ".join("?" if d is None else str(d) for d in shape) + "]"

@@ -11,7 +11,7 @@ from .errors import DTypeError
 from .types import Array, TensorType
 
 if TYPE_CHECKING:
-    from .node import Node, Tensor
+    pass
 
 Types = tuple[TensorType, ...]
 Gradients = Sequence[Any]
@@ -54,7 +54,9 @@ class Op:
 
     def __init_subclass__(cls, *, abstract: bool = False, interned: bool = True) -> None:
         own = [
-            n for n, a in cls.__dict__.get("__annotations__", {}).items() if "ClassVar" not in str(a)
+            n
+            for n, a in cls.__dict__.get("__annotations__", {}).items()
+            if "ClassVar" not in str(a)
         ]
         cls.fields = (*cls.fields, *own)
         cls._defaults = {**cls._defaults, **{n: cls.__dict__[n] for n in own if n in cls.__dict__}}
@@ -117,16 +119,18 @@ class Op:
 
     # --- what a subclass writes -----------------------------------------------------------------
 
-    def infer(self, *types: TensorType) -> Types:
+    # (*Any, **Any) is how mypy is told that subclasses name their own arguments.
+
+    def infer(self, *types: Any, **_: Any) -> Types:
         """The types of the outputs; ShapeError or DTypeError where the inputs do not fit."""
         raise NotImplementedError(f"{self.type}.infer")
 
-    def kernel(self, xp: Any, *arrays: Any) -> Any:
-        """The outputs (one array, or a tuple of them), computed in array namespace xp."""
+    def kernel(self, *args: Any, **_: Any) -> Any:
+        """kernel(xp, *arrays): the outputs (one array, or a tuple of them), computed in array namespace xp."""
         raise NotImplementedError(f"{self.type}.kernel")
 
-    def vjp(self, node: Node, *dys: Tensor) -> Gradients:
-        """One gradient per input: a tensor, ZERO or NO_GRAD."""
+    def vjp(self, *args: Any, **_: Any) -> Gradients:
+        """vjp(node, *dys): one gradient per input: a tensor, ZERO or NO_GRAD."""
         raise DTypeError(f"{self.type} has no gradient")
 
     @classmethod

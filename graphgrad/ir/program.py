@@ -113,7 +113,12 @@ def derive(node: Node, op: object, inputs: tuple[Tensor, ...]) -> Node:
     new = Node.__new__(Node)
     new.graph, new.op, new.inputs, new.controls = None, op, inputs, node.controls  # type: ignore[assignment]
     new.index, new.region, new.origin = node.index, node.region, node.origin
-    new.stamp, new.scope, new.position, new._name = node.stamp, node.scope, node.position, node._name
+    new.stamp, new.scope, new.position, new._name = (
+        node.stamp,
+        node.scope,
+        node.position,
+        node._name,
+    )
     key = tuple([t.type for t in inputs])
     types = (
         tuple([t.type for t in node.outputs])

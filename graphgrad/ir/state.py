@@ -29,7 +29,7 @@ class State:
     def read(self, variables: Iterable[Node]) -> list[Array]:
         """Values of many variables, all from one moment."""
         with self._lock:
-            return [self._values[v] if v in self._values else v.op.initial for v in variables]  # type: ignore[attr-defined]
+            return [self._values.get(v, v.op.initial) for v in variables]  # type: ignore[attr-defined]
 
     def commit(self, values: Mapping[Node, Array]) -> None:
         """Write many variables together. The arrays become the state's own."""

@@ -11,6 +11,7 @@ from .base import (
     Gradients,
     Node,
     Tensor,
+    TensorLike,
     Unary,
     apply,
     as_tensor,
@@ -27,8 +28,8 @@ class Add(Binary):
     def kernel(self, xp: Any, x: Any, y: Any) -> Any:
         return xp.add(x, y)
 
-    def vjp(self, node: Node, *dys: Tensor) -> Gradients:
-        return dys[0], dys[0]
+    def vjp(self, node: Node, dy: Tensor) -> Gradients:
+        return dy, dy
 
 
 class Subtract(Binary):
@@ -43,8 +44,7 @@ class Subtract(Binary):
     def kernel(self, xp: Any, x: Any, y: Any) -> Any:
         return xp.subtract(x, y)
 
-    def vjp(self, node: Node, *dys: Tensor) -> Gradients:
-        (dz,) = dys
+    def vjp(self, node: Node, dz: Tensor) -> Gradients:
         return dz, apply(NEGATIVE, dz) if wants(node.inputs[1]) else NO_GRAD
 
 
@@ -56,8 +56,7 @@ class Multiply(Binary):
     def kernel(self, xp: Any, x: Any, y: Any) -> Any:
         return xp.multiply(x, y)
 
-    def vjp(self, node: Node, *dys: Tensor) -> Gradients:
-        (dz,) = dys
+    def vjp(self, node: Node, dz: Tensor) -> Gradients:
         x, y = node.inputs
         return (
             apply(MULTIPLY, dz, y) if wants(x) else NO_GRAD,
@@ -78,8 +77,7 @@ class Divide(Binary):
     def kernel(self, xp: Any, x: Any, y: Any) -> Any:
         return xp.divide(x, y)
 
-    def vjp(self, node: Node, *dys: Tensor) -> Gradients:
-        (dz,) = dys
+    def vjp(self, node: Node, dz: Tensor) -> Gradients:
         x, y = node.inputs
         (z,) = node.outputs
         return (
@@ -100,8 +98,8 @@ class Negative(Unary):
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.negative(x)
 
-    def vjp(self, node: Node, *dys: Tensor) -> Gradients:
-        return (apply(NEGATIVE, dys[0]),)
+    def vjp(self, node: Node, dy: Tensor) -> Gradients:
+        return (apply(NEGATIVE, dy),)
 
 
 ADD = Add()
@@ -111,26 +109,26 @@ DIVIDE = Divide()
 NEGATIVE = Negative()
 
 
-def add(x: Any, y: Any, /) -> Tensor:
+def add(x: TensorLike, y: TensorLike, /) -> Tensor:
     """x + y, element by element, broadcast; dtypes promoted as NumPy 2 does."""
     return apply(ADD, *promoted(x, y))
 
 
-def subtract(x: Any, y: Any, /) -> Tensor:
+def subtract(x: TensorLike, y: TensorLike, /) -> Tensor:
     """x - y, element by element, broadcast; dtypes promoted as NumPy 2 does."""
     return apply(SUBTRACT, *promoted(x, y))
 
 
-def multiply(x: Any, y: Any, /) -> Tensor:
+def multiply(x: TensorLike, y: TensorLike, /) -> Tensor:
     """x * y, element by element, broadcast; dtypes promoted as NumPy 2 does."""
     return apply(MULTIPLY, *promoted(x, y))
 
 
-def divide(x: Any, y: Any, /) -> Tensor:
+def divide(x: TensorLike, y: TensorLike, /) -> Tensor:
     """x / y, element by element, broadcast; integers become float64."""
     return apply(DIVIDE, *promoted(x, y, floating=True))
 
 
-def negative(x: Any, /) -> Tensor:
+def negative(x: TensorLike, /) -> Tensor:
     """-x, element by element."""
     return apply(NEGATIVE, as_tensor(x))

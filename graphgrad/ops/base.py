@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from ..ir.build import apply, build
 from ..ir.context import CONTEXT
@@ -48,6 +49,7 @@ __all__ = [
     "Sequence",
     "Shape",
     "Tensor",
+    "TensorLike",
     "TensorType",
     "Types",
     "Unary",
@@ -69,6 +71,10 @@ __all__ = [
     "type_of_array",
     "wants",
 ]
+
+
+TensorLike: TypeAlias = "Tensor | npt.ArrayLike"
+"""What functions take for a tensor: a tensor, a number, an array, nested lists of numbers."""
 
 
 class Marker:
@@ -154,9 +160,9 @@ class Cast(Op):
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.astype(x, self.dtype)
 
-    def vjp(self, node: Node, *dys: Tensor) -> Gradients:
+    def vjp(self, node: Node, dy: Tensor) -> Gradients:
         (x,) = node.inputs
-        return (apply(Cast(x.dtype), dys[0]) if x.type.differentiable else NO_GRAD,)
+        return (apply(Cast(x.dtype), dy) if x.type.differentiable else NO_GRAD,)
 
     @classmethod
     def samples(cls, rng: np.random.Generator) -> Samples:
@@ -166,7 +172,7 @@ class Cast(Op):
         yield cls(as_dtype("float64")), [np.arange(3)]
 
 
-def cast(x: Any, dtype: Any) -> Tensor:
+def cast(x: TensorLike, dtype: Any) -> Tensor:
     """x as dtype; x itself where it already is. Floats become ints by truncation."""
     x, dtype = as_tensor(x), as_dtype(dtype)
     return x if x.dtype is dtype else apply(Cast(dtype), x)
@@ -175,7 +181,7 @@ def cast(x: Any, dtype: Any) -> Tensor:
 # --- operands --------------------------------------------------------------------------------
 
 
-def as_tensor(x: Any, dtype: Any = None) -> Tensor:
+def as_tensor(x: TensorLike, dtype: Any = None) -> Tensor:
     """A tensor of x: itself, or a constant. DTypeError for what is no number or array."""
     if isinstance(x, Tensor):
         return x if dtype is None else cast(x, dtype)
@@ -184,7 +190,7 @@ def as_tensor(x: Any, dtype: Any = None) -> Tensor:
     return constant(x, dtype)
 
 
-def promoted(*operands: Any, floating: bool = False) -> tuple[Tensor, ...]:
+def promoted(*operands: TensorLike, floating: bool = False) -> tuple[Tensor, ...]:
     """The operands as tensors of one dtype, by NumPy 2's rules: Python numbers are weak.
 
     floating: integers and bools become float64 (as for np.sqrt, np.true_divide).
@@ -192,10 +198,10 @@ def promoted(*operands: Any, floating: bool = False) -> tuple[Tensor, ...]:
     first = operands[0]
     if isinstance(first, Tensor):
         dtype = first.type.dtype
-        if (not floating or dtype.kind in "fc") and all(
-            isinstance(o, Tensor) and o.type.dtype is dtype for o in operands
-        ):
-            return operands
+        if not floating or dtype.kind in "fc":
+            same = tuple([o for o in operands if isinstance(o, Tensor) and o.type.dtype is dtype])
+            if len(same) == len(operands):
+                return same
     held = [_held(o) for o in operands]
     dtype = result_dtype([o.dtype if isinstance(o, Tensor | np.ndarray) else o for o in held])
     if floating:
@@ -225,7 +231,7 @@ def _as(o: Any, dtype: DType) -> Tensor:
         raise DTypeError(f"the number {o} does not fit {dtype}") from None
 
 
-def like(x: Any, t: Tensor) -> Tensor:
+def like(x: TensorLike, t: Tensor) -> Tensor:
     """A number or array as a constant of t's dtype; a tensor as it is, cast if need be."""
     return _as(_held(x), t.dtype)
 
@@ -256,7 +262,7 @@ class ZeroTensor(Tensor):
         if self._made is None:
             from_type = self.type
             made = (
-                build(Full(from_type.shape, 0, from_type.dtype), ())
+                build(Full(from_type.shape, 0, from_type.dtype), ())  # type: ignore[arg-type]
                 if from_type.static
                 else build(ZerosLike(), (self._like,))
             )
@@ -300,7 +306,7 @@ class ZerosLike(Op):
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.zeros_like(x)
 
-    def vjp(self, node: Node, *dys: Tensor) -> Gradients:
+    def vjp(self, node: Node, dy: Tensor) -> Gradients:
         return (ZERO,)
 
     @classmethod
@@ -354,7 +360,13 @@ class Binary(Elementwise, abstract=True):
 
     @classmethod
     def samples(cls, rng: np.random.Generator) -> Samples:
-        for left, right in [((2, 3), (2, 3)), ((2, 3), (3,)), ((2, 1), (1, 3)), ((), (2,)), ((0, 1), (1, 2))]:
+        for left, right in [
+            ((2, 3), (2, 3)),
+            ((2, 3), (3,)),
+            ((2, 1), (1, 3)),
+            ((), (2,)),
+            ((0, 1), (1, 2)),
+        ]:
             yield cls(), [rng.uniform(*cls.domain, size=s) for s in (left, right)]
         yield cls(), [rng.uniform(*cls.domain, size=(2, 3)).astype("float32") for _ in range(2)]
 

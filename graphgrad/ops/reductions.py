@@ -12,6 +12,7 @@ from .base import (
     Samples,
     Shape,
     Tensor,
+    TensorLike,
     TensorType,
     Types,
     apply,
@@ -73,11 +74,11 @@ class ReduceSum(Reduction):
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.sum(x, axis=self.axes, keepdims=self.keepdims, dtype=x.dtype)
 
-    def vjp(self, node: Node, *dys: Tensor) -> Gradients:
-        return (self.spread(dys[0], node.inputs[0]),)
+    def vjp(self, node: Node, dy: Tensor) -> Gradients:
+        return (self.spread(dy, node.inputs[0]),)
 
 
-def sum(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
+def sum(x: TensorLike, axis: Any = None, keepdims: bool = False) -> Tensor:
     """Sum over axes (all of them for None). Small ints and bools are summed as int64."""
     x = as_tensor(x)
     if x.dtype.kind in "bi" and x.dtype.itemsize < 8:

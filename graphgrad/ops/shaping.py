@@ -13,6 +13,7 @@ from .base import (
     Samples,
     Shape,
     Tensor,
+    TensorLike,
     TensorType,
     Types,
     apply,
@@ -54,8 +55,8 @@ class Reshape(Op):
         shape = tuple(x.shape[d[1]] if isinstance(d, tuple) else d for d in self.shape)
         return xp.reshape(x, shape)
 
-    def vjp(self, node: Node, *dys: Tensor) -> Gradients:
-        return (reshape_like(dys[0], node.inputs[0]),)
+    def vjp(self, node: Node, dy: Tensor) -> Gradients:
+        return (reshape_like(dy, node.inputs[0]),)
 
     @classmethod
     def samples(cls, rng: np.random.Generator) -> Samples:
@@ -78,7 +79,7 @@ def _left_over(old: Shape, dims: list[Dim], at: int) -> Dim:
     return left[0] if len(left) == 1 else None
 
 
-def reshape(x: Any, shape: Any) -> Tensor:
+def reshape(x: TensorLike, shape: Any) -> Tensor:
     """x in another shape, elements in row-major order.
 
     shape: ints, at most one -1 (what is left over), and lengths taken from x.shape: a named length
@@ -119,8 +120,8 @@ class ReshapeLike(Op):
     def kernel(self, xp: Any, x: Any, like: Any) -> Any:
         return xp.reshape(x, like.shape)
 
-    def vjp(self, node: Node, *dys: Tensor) -> Gradients:
-        return reshape_like(dys[0], node.inputs[0]), ZERO
+    def vjp(self, node: Node, dy: Tensor) -> Gradients:
+        return reshape_like(dy, node.inputs[0]), ZERO
 
     @classmethod
     def samples(cls, rng: np.random.Generator) -> Samples:
@@ -129,8 +130,10 @@ class ReshapeLike(Op):
 
 def reshape_like(x: Tensor, like: Tensor) -> Tensor:
     """x under the shape of like."""
+    if x.shape == like.shape and None not in x.shape:
+        return x
     if like.type.static:
-        return x if x.shape == like.shape else apply(Reshape(like.shape), x)
+        return apply(Reshape(like.shape), x)
     return apply(ReshapeLike(), x, like)
 
 
@@ -153,8 +156,8 @@ class ExpandDims(Op):
             x = xp.expand_dims(x, axis=axis)
         return x
 
-    def vjp(self, node: Node, *dys: Tensor) -> Gradients:
-        return (apply(Squeeze(self.axes), dys[0]) if self.axes else dys[0],)
+    def vjp(self, node: Node, dy: Tensor) -> Gradients:
+        return (apply(Squeeze(self.axes), dy) if self.axes else dy,)
 
     @classmethod
     def samples(cls, rng: np.random.Generator) -> Samples:
@@ -180,15 +183,15 @@ class Squeeze(Op):
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.squeeze(x, axis=self.axes)
 
-    def vjp(self, node: Node, *dys: Tensor) -> Gradients:
-        return (apply(ExpandDims(self.axes), dys[0]),)
+    def vjp(self, node: Node, dy: Tensor) -> Gradients:
+        return (apply(ExpandDims(self.axes), dy),)
 
     @classmethod
     def samples(cls, rng: np.random.Generator) -> Samples:
         yield cls((0, 2)), [rng.normal(size=(1, 3, 1))]
 
 
-def expand_dims(x: Any, axis: Any) -> Tensor:
+def expand_dims(x: TensorLike, axis: Any) -> Tensor:
     """Axes of length 1 put in, at these places of the result (negative: from its end)."""
     x = as_tensor(x)
     given = axis if isinstance(axis, tuple | list) else (axis,)
@@ -214,8 +217,8 @@ class BroadcastTo(Op):
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.broadcast_to(x, self.shape)
 
-    def vjp(self, node: Node, *dys: Tensor) -> Gradients:
-        return (sum_to(dys[0], like=node.inputs[0]),)
+    def vjp(self, node: Node, dy: Tensor) -> Gradients:
+        return (sum_to(dy, like=node.inputs[0]),)
 
     @classmethod
     def samples(cls, rng: np.random.Generator) -> Samples:
@@ -225,12 +228,13 @@ class BroadcastTo(Op):
         yield cls((0, 3)), [rng.normal(size=(1, 3))]
 
 
-def broadcast_to(x: Any, shape: Any) -> Tensor:
+def broadcast_to(x: TensorLike, shape: Any) -> Tensor:
     """x repeated to this shape, by NumPy's rules. Use broadcast_like for a shape not yet known."""
-    x, shape = as_tensor(x), as_shape(shape)
-    if not all(isinstance(d, int) for d in shape):
+    x = as_tensor(x)
+    lengths = tuple([d for d in as_shape(shape) if isinstance(d, int)])
+    if len(lengths) != len(as_shape(shape)):
         raise ShapeError(f"broadcast_to takes known lengths, got {shape}; use gg.broadcast_like")
-    return x if x.shape == shape else apply(BroadcastTo(shape), x)
+    return x if x.shape == lengths else apply(BroadcastTo(lengths), x)
 
 
 class BroadcastLike(Op):
@@ -246,8 +250,8 @@ class BroadcastLike(Op):
     def kernel(self, xp: Any, x: Any, like: Any) -> Any:
         return xp.broadcast_to(x, like.shape)
 
-    def vjp(self, node: Node, *dys: Tensor) -> Gradients:
-        return sum_to(dys[0], like=node.inputs[0]), ZERO
+    def vjp(self, node: Node, dy: Tensor) -> Gradients:
+        return sum_to(dy, like=node.inputs[0]), ZERO
 
     @classmethod
     def samples(cls, rng: np.random.Generator) -> Samples:
@@ -255,7 +259,7 @@ class BroadcastLike(Op):
         yield cls(), [rng.normal(size=(2, 1)), rng.normal(size=(2, 3))]
 
 
-def broadcast_like(x: Any, like: Tensor) -> Tensor:
+def broadcast_like(x: TensorLike, like: Tensor) -> Tensor:
     """x repeated to the shape of like, by NumPy's rules."""
     x = as_tensor(x)
     if like.type.static:
@@ -271,6 +275,8 @@ class SumTo(Op):
     The adjoint of broadcasting: dx = dy broadcast.
     """
 
+    view = True
+
     def infer(self, x: TensorType, like: TensorType) -> Types:
         if len(like.shape) > len(x.shape) or not compatible(
             broadcast([x.shape, like.shape]), x.shape
@@ -279,17 +285,10 @@ class SumTo(Op):
         return (tensor_type(like.shape, x.dtype),)
 
     def kernel(self, xp: Any, x: Any, like: Any) -> Any:
-        extra = x.ndim - like.ndim
-        axes = tuple(range(extra)) + tuple(
-            extra + i for i, d in enumerate(like.shape) if d == 1 and x.shape[extra + i] != 1
-        )
-        y = xp.sum(x, axis=axes, keepdims=True, dtype=x.dtype) if axes else x
-        return xp.reshape(y, like.shape)
+        return _summed(xp, x, like.shape)
 
-    def vjp(self, node: Node, *dys: Tensor) -> Gradients:
-        return broadcast_like(dys[0], node.inputs[0]), ZERO
-
-    view = True
+    def vjp(self, node: Node, dy: Tensor) -> Gradients:
+        return broadcast_like(dy, node.inputs[0]), ZERO
 
     @classmethod
     def samples(cls, rng: np.random.Generator) -> Samples:
@@ -311,15 +310,10 @@ class SumToShape(Op):
         return (tensor_type(self.shape, x.dtype),)
 
     def kernel(self, xp: Any, x: Any) -> Any:
-        extra = x.ndim - len(self.shape)
-        axes = tuple(range(extra)) + tuple(
-            extra + i for i, d in enumerate(self.shape) if d == 1 and x.shape[extra + i] != 1
-        )
-        y = xp.sum(x, axis=axes, keepdims=True, dtype=x.dtype) if axes else x
-        return xp.reshape(y, self.shape)
+        return _summed(xp, x, self.shape)
 
-    def vjp(self, node: Node, *dys: Tensor) -> Gradients:
-        return (broadcast_like(dys[0], node.inputs[0]),)
+    def vjp(self, node: Node, dy: Tensor) -> Gradients:
+        return (broadcast_like(dy, node.inputs[0]),)
 
     @classmethod
     def samples(cls, rng: np.random.Generator) -> Samples:
@@ -327,7 +321,16 @@ class SumToShape(Op):
             yield cls(small), [rng.normal(size=(2, 3))]
 
 
-def sum_to(dy: Any, *, like: Tensor) -> Tensor:
+def _summed(xp: Any, x: Any, shape: tuple[int, ...]) -> Any:
+    extra = x.ndim - len(shape)
+    axes = tuple(range(extra)) + tuple(
+        extra + i for i, d in enumerate(shape) if d == 1 and x.shape[extra + i] != 1
+    )
+    y = xp.sum(x, axis=axes, keepdims=True, dtype=x.dtype) if axes else x
+    return xp.reshape(y, shape)
+
+
+def sum_to(dy: TensorLike, *, like: Tensor) -> Tensor:
     """dy summed over the axes along which `like` was broadcast, so that it has like's shape.
 
     dy: any shape that like broadcasts to. Returns dy itself where the shapes are already equal.
@@ -335,6 +338,7 @@ def sum_to(dy: Any, *, like: Tensor) -> Tensor:
     dy = as_tensor(dy)
     if dy.shape == like.shape and None not in like.shape:
         return dy
-    if like.type.static:
-        return apply(SumToShape(like.shape), dy)
+    lengths = tuple([d for d in like.shape if isinstance(d, int)])
+    if len(lengths) == like.ndim:
+        return apply(SumToShape(lengths), dy)
     return apply(SumTo(), dy, like)

@@ -16,6 +16,7 @@ from .base import (
     Samples,
     Shape,
     Tensor,
+    TensorLike,
     TensorType,
     Types,
     apply,
@@ -91,8 +92,8 @@ class Assign(Op):
     def kernel(self, xp: Any, variable: Any, value: Any) -> Any:
         return value
 
-    def vjp(self, node: Node, *dys: Tensor) -> Gradients:
-        return NO_GRAD, dys[0]
+    def vjp(self, node: Node, dy: Tensor) -> Gradients:
+        return NO_GRAD, dy
 
 
 def assign(variable: Tensor, value: Any, name: str | None = None) -> Tensor:
@@ -129,8 +130,8 @@ class Identity(Op):
     def kernel(self, xp: Any, x: Any) -> Any:
         return x
 
-    def vjp(self, node: Node, *dys: Tensor) -> Gradients:
-        return dys
+    def vjp(self, node: Node, dy: Tensor) -> Gradients:
+        return (dy,)
 
     @classmethod
     def samples(cls, rng: np.random.Generator) -> Samples:
@@ -138,7 +139,7 @@ class Identity(Op):
         yield cls(), [rng.normal(size=())]
 
 
-def identity(x: Any, name: str | None = None) -> Tensor:
+def identity(x: TensorLike, name: str | None = None) -> Tensor:
     """y = x as a node of its own, which an override can be put on."""
     return build(Identity(), (as_tensor(x),), name).outputs[0]
 
@@ -146,11 +147,11 @@ def identity(x: Any, name: str | None = None) -> Tensor:
 class StopGradient(Identity):
     """y = x; x is disconnected: nothing flows, the gradient is None."""
 
-    def vjp(self, node: Node, *dys: Tensor) -> Gradients:
+    def vjp(self, node: Node, dy: Tensor) -> Gradients:
         return (NO_GRAD,)
 
 
-def stop_gradient(x: Any) -> Tensor:
+def stop_gradient(x: TensorLike) -> Tensor:
     """y = x, and no gradient flows back: where nothing else leads to x, its gradient is None."""
     return apply(StopGradient(), as_tensor(x))
 
@@ -158,11 +159,11 @@ def stop_gradient(x: Any) -> Tensor:
 class ZeroGradient(Identity):
     """y = x; the gradient of x through here is zero, not None."""
 
-    def vjp(self, node: Node, *dys: Tensor) -> Gradients:
+    def vjp(self, node: Node, dy: Tensor) -> Gradients:
         return (ZERO,)
 
 
-def zero_gradient(x: Any) -> Tensor:
+def zero_gradient(x: TensorLike) -> Tensor:
     """y = x, with a gradient of zero."""
     return apply(ZeroGradient(), as_tensor(x))
 
@@ -170,7 +171,7 @@ def zero_gradient(x: Any) -> Tensor:
 class UndefinedGradient(Identity):
     """y = x; asking for the gradient through here is an error."""
 
-    def vjp(self, node: Node, *dys: Tensor) -> Gradients:
+    def vjp(self, node: Node, dy: Tensor) -> Gradients:
         raise GradientError(
             f"the gradient through undefined_gradient() built at {node.where} is undefined, and "
             "it is needed here"
@@ -181,6 +182,6 @@ class UndefinedGradient(Identity):
         return iter(())
 
 
-def undefined_gradient(x: Any) -> Tensor:
+def undefined_gradient(x: TensorLike) -> Tensor:
     """y = x; a GradientError with this line if a gradient is ever needed through it."""
     return apply(UndefinedGradient(), as_tensor(x))

@@ -1,0 +1,1 @@
+"""graphgrad: a graph-mode compiler that rewrites gradient subgraphs."""
