@@ -31,6 +31,7 @@ class Op:
     source      takes no inputs and is never a member of a region (placeholders, variables)
     view        the kernel may return its first input or a view of it
     elementwise one output, each element made from the same element of the broadcast inputs
+    linear_zero a gradient of zero gives gradients of zero, not NO_GRAD or an error
     onnx        the name of the same op in ONNX, where there is one
     domain      where samples are drawn
     broadcasts  the driver sums gradients over the axes that were broadcast
@@ -44,6 +45,7 @@ class Op:
     elementwise: ClassVar[bool] = False
     broadcasts: ClassVar[bool] = False
     differentiable: ClassVar[bool] = True
+    linear_zero: ClassVar[bool] = True
     onnx: ClassVar[str | None] = None
     domain: ClassVar[tuple[float, float]] = (-2.0, 2.0)
 

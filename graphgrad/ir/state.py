@@ -29,7 +29,7 @@ class State:
     def read(self, variables: Iterable[Node]) -> list[Array]:
         """Values of many variables, all from one moment."""
         with self._lock:
-            return [self._values.get(v, v.op.initial) for v in variables]  # type: ignore[attr-defined]
+            return [self._values[v] if v in self._values else _initial(v) for v in variables]
 
     def commit(self, values: Mapping[Node, Array]) -> None:
         """Write many variables together. The arrays become the state's own."""
@@ -71,6 +71,11 @@ class State:
     def __setstate__(self, state: dict[str, Any]) -> None:
         self._values = state["_values"]
         self._lock = Lock()
+
+
+def _initial(variable: Node) -> Array:
+    initial: Array = variable.op.attrs["initial"]
+    return initial
 
 
 def _variable(tensor: Tensor) -> Node:

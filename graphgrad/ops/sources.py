@@ -85,6 +85,8 @@ class Assign(Op):
     """
 
     pure = False
+    view = True
+    linear_zero = False
 
     def infer(self, variable: TensorType, value: TensorType) -> Types:
         return (variable,)
@@ -147,6 +149,8 @@ def identity(x: TensorLike, name: str | None = None) -> Tensor:
 class StopGradient(Identity):
     """y = x; x is disconnected: nothing flows, the gradient is None."""
 
+    linear_zero = False
+
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         return (NO_GRAD,)
 
@@ -170,6 +174,8 @@ def zero_gradient(x: TensorLike) -> Tensor:
 
 class UndefinedGradient(Identity):
     """y = x; asking for the gradient through here is an error."""
+
+    linear_zero = False
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         raise GradientError(

@@ -1,0 +1,1 @@
+"""DIFFERENTIATE: the reverse sweep over nodes and regions, and the rules it calls."""

@@ -1,0 +1,42 @@
+"""The own gradients of ops, with what the driver does for them: summing, zeros, dtypes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..ir.errors import GradientError
+from ..ir.node import Tensor
+from ..ir.op import Op
+from ..ops.base import NO_GRAD, ZeroTensor, cast, is_zero
+from ..ops.shaping import sum_to
+
+
+def builtin(op: Op, step: Any, dys: Sequence[Tensor | None]) -> list[Tensor | None]:
+    """The own gradient of an op for a node or a site; None where nothing flows."""
+    dxs = op.vjp(step, *dys)
+    if len(dxs) != len(step.inputs):
+        raise GradientError(
+            f"the gradient of op type {op.type!r} is for {len(dxs)} inputs, "
+            f"{step!r} has {len(step.inputs)}"
+        )
+    return [
+        None if dx is NO_GRAD else fitted(dx, x, op) for x, dx in zip(step.inputs, dxs, strict=True)
+    ]
+
+
+def fitted(dx: Any, x: Tensor, op: Op) -> Tensor:
+    """A built-in gradient at the shape and dtype of its input, summed over broadcast axes."""
+    if is_zero(dx):
+        return ZeroTensor(x)
+    if dx.type is x.type and (not op.broadcasts or None not in x.type.shape):
+        return dx  # type: ignore[no-any-return]
+    return sum_to(cast(dx, x.dtype), like=x)
+
+
+def filled(outputs: Sequence[Tensor], dys: Sequence[Tensor | None]) -> list[Tensor | None]:
+    """Zeros for missing gradients of floating and complex outputs; None stays for the others."""
+    return [
+        ZeroTensor(y) if dy is None and y.dtype.kind in "fc" else dy
+        for y, dy in zip(outputs, dys, strict=True)
+    ]

@@ -1,0 +1,307 @@
+"""Calling a user's rule: what it gets, what it may return, and every error it can make."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Generator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..ir.build import apply
+from ..ir.context import CONTEXT, Context
+from ..ir.errors import GradientError
+from ..ir.node import Node, Region, RuleCall, Tensor
+from ..ir.op import OP_TYPES, Op
+from ..ir.residual import Residual, derived_from
+from ..ir.types import compatible
+from ..ops.accumulate import EnsureLike
+from ..ops.base import DEFAULT, NO_GRAD, ZeroTensor, constant, is_zero, scalar
+from ..ops.shaping import broadcast_like
+from ..ops.sources import Identity
+from ..regions.rules import BuiltinRule, Rule, as_rule
+from .builtin import builtin, filled
+from .site import NodeSite, RegionSite, Site
+
+Gradient = tuple[Tensor, Tensor | None]
+
+
+def call_rule(site: Site, reference: Any, dys: Sequence[Tensor | None]) -> list[Gradient]:
+    """Call the rule of a site once: (input, gradient) in order of inputs, then what a mapping adds.
+
+    A gradient is None where nothing flows. While the rule runs, the site counts as unmarked and
+    what is built has this call as its origin.
+    """
+    rule = as_rule(reference, lambda: f"named by {site!r}")
+    context = CONTEXT.get()
+    target = site._target
+    start = len(context.graph.nodes)
+    given = filled(site.outputs, dys)
+    before = context.origin, context.running, context.live
+    context.origin = RuleCall(target, rule.name, _outer_reads(site))
+    context.running = (*before[1], target)
+    context.live = None
+    try:
+        if isinstance(target, Region) and target.order == "error":
+            given = [dy if dy is None or is_zero(dy) else apply(Identity(), dy) for dy in given]
+        entries = _entries(rule, site, _call(rule, site, given))
+        return _finished(rule, site, entries, dys, given, start)
+    finally:
+        context.origin, context.running, context.live = before
+
+
+def _outer_reads(site: Site) -> frozenset[Tensor]:
+    target = site._target
+    if isinstance(target, Node) or target.order == "through":
+        return frozenset()
+    return frozenset(site.outputs)
+
+
+def _call(rule: Rule, site: Site, dys: list[Tensor | None]) -> Any:
+    if isinstance(rule, BuiltinRule):
+        return [NO_GRAD if dx is None else dx for dx in builtin(_op_of(rule, site), site, dys)]
+    try:
+        return rule.fn(site, *dys)
+    except Exception as error:
+        if isinstance(error, TypeError) and not _takes(rule.fn, site, dys):
+            raise _arity(rule, site) from error
+        error.add_note(f"in {_who(rule, site)}")
+        raise
+
+
+def _takes(fn: Any, site: Site, dys: Sequence[Any]) -> bool:
+    try:
+        inspect.signature(fn).bind(site, *dys)
+    except TypeError:
+        return False
+    except ValueError:
+        pass
+    return True
+
+
+def _arity(rule: Rule, site: Site) -> GradientError:
+    rows = "".join(f"\n  {t.name}: {t.type!r}, built at {t.where}" for t in site.outputs)
+    return GradientError(
+        f"{_who(rule, site)} gets the site and {len(site.outputs)} gradients, one per output, but "
+        f"it is {rule.name}{inspect.signature(rule.fn)}. The outputs are{rows}"
+    )
+
+
+def _who(rule: Rule, site: Site) -> str:
+    return f"the gradient rule {rule.name!r} (defined at {rule.where}) of {site!r}"
+
+
+def _op_of(rule: BuiltinRule, site: Site) -> Op:
+    """The op whose own rule is used for the site."""
+    cls = OP_TYPES[rule.op_type]
+    if isinstance(site, NodeSite) and type(site.op) is cls:
+        return site.op
+    try:
+        return cls(**{n: site.attrs[n] for n in cls.fields if n in site.attrs})
+    except TypeError as error:
+        raise GradientError(
+            f"the gradient of op type {rule.op_type!r} needs the attributes {list(cls.fields)}, "
+            f"which {site!r} does not have"
+        ) from error
+
+
+# --- what it returned -------------------------------------------------------------------------
+
+
+def _entries(rule: Rule, site: Site, found: Any) -> list[tuple[Tensor, Any]]:
+    """What the rule returned, as one entry per input, then those a mapping adds."""
+    if found is None:
+        raise GradientError(
+            f"{_who(rule, site)} returned None; is a `return` missing?\n"
+            "Return NO_GRAD for an input that receives no gradient."
+        )
+    if isinstance(found, Mapping):
+        return _from_mapping(rule, site, found)
+    if isinstance(found, Generator):
+        raise GradientError(f"{_who(rule, site)} is a generator; return the gradients instead")
+    entries = list(found) if isinstance(found, list | tuple) else [found]
+    if len(entries) != len(site.inputs):
+        rows = "".join(f"\n  {t.name}: {t.type!r}, built at {t.where}" for t in site.inputs)
+        raise GradientError(
+            f"{_who(rule, site)} returned {len(entries)} gradients for {len(site.inputs)} inputs. "
+            f"The inputs are{rows}"
+        )
+    return list(zip(site.inputs, entries, strict=True))
+
+
+def _from_mapping(rule: Rule, site: Site, found: Mapping[Any, Any]) -> list[tuple[Tensor, Any]]:
+    undeclared = site.boundary.undeclared if isinstance(site, RegionSite) else ()
+    for key in found:
+        if not isinstance(key, Tensor) or not any(key is x for x in (*site.inputs, *undeclared)):
+            shown = f"{key.name} ({key.where})" if isinstance(key, Tensor) else repr(key)
+            raise GradientError(
+                f"{_who(rule, site)} returned a gradient for {shown}, which it does not read"
+            )
+    entries: list[tuple[Tensor, Any]] = []
+    given = dict(found)
+    for x in site.inputs:  # an argument given twice gets its gradient once
+        entries.append((x, given.pop(x, NO_GRAD)))
+    return entries + list(given.items())
+
+
+def _finished(
+    rule: Rule,
+    site: Site,
+    entries: list[tuple[Tensor, Any]],
+    dys: Sequence[Tensor | None],
+    given: Sequence[Tensor | None],
+    start: int,
+) -> list[Gradient]:
+    """The entries as gradients of their inputs' types; disconnected inputs get None."""
+    default: tuple[Any, ...] = ()
+    if any(dx is DEFAULT for _, dx in entries):
+        default = site.default(*dys)
+    used = [dy for dy, seen in zip(given, dys, strict=True) if seen is not None]
+    _check_undeclared(rule, site, {x for x, _ in entries}, dys)
+    found: list[Gradient] = []
+    for i, (x, entry) in enumerate(entries):
+        if entry is DEFAULT:
+            if i >= len(default):
+                raise GradientError(f"{_who(rule, site)}: DEFAULT is for declared inputs only")
+            entry = default[i]
+        dx = _as_gradient(rule, site, x, entry, i)
+        if dx is not None and not _connected(site, x, dx, dys, used, start):
+            dx = None
+        found.append((x, dx))
+    return found
+
+
+def _as_gradient(rule: Rule, site: Site, x: Tensor, entry: Any, i: int) -> Tensor | None:
+    """An entry as a tensor of x's shape and dtype, or None for nothing."""
+    if entry is None or entry is NO_GRAD:
+        return None
+    if is_zero(entry):
+        return ZeroTensor(x) if x.type.differentiable else None
+    if not x.type.differentiable:
+        raise _wrong(
+            rule, site, x, i, f"{entry!r}, but only floating inputs have a gradient: return NO_GRAD"
+        )
+    if isinstance(entry, Tensor):
+        return _checked_tensor(rule, site, x, entry, i)
+    return _from_value(rule, site, x, entry, i)
+
+
+def _from_value(rule: Rule, site: Site, x: Tensor, entry: Any, i: int) -> Tensor:
+    """A number (broadcast) or an array (of x's shape) as a constant."""
+    try:
+        array = np.asarray(entry)
+        fits = np.can_cast(array.dtype, x.dtype, "same_kind")
+    except (TypeError, ValueError):
+        raise _wrong(rule, site, x, i, repr(entry)) from None
+    if array.dtype.kind not in "biuf" or not fits:
+        raise _wrong(rule, site, x, i, repr(entry))
+    if array.ndim == 0:
+        return broadcast_like(scalar(array.item(), x.dtype), x)
+    if not compatible(array.shape, x.shape):
+        raise _wrong(rule, site, x, i, f"an array of shape {array.shape}")
+    return _ensured(rule, x, constant(array, x.dtype), i)
+
+
+def _checked_tensor(rule: Rule, site: Site, x: Tensor, dx: Tensor, i: int) -> Tensor:
+    if dx.graph is not x.graph:
+        raise _wrong(rule, site, x, i, f"{dx.name} of {dx.graph!r}; the site is in {x.graph!r}")
+    if dx.type is x.type and None not in x.shape:
+        return dx
+    if dx.dtype is not x.dtype:
+        raise _wrong(rule, site, x, i, f"{dx.type!r}; cast it with `.astype({x.dtype.name!r})`")
+    if not compatible(dx.shape, x.shape):
+        raise _wrong(
+            rule, site, x, i, f"{dx.type!r}; gg.sum_to(dy, like=x) sums over broadcast axes"
+        )
+    return _ensured(rule, x, dx, i)
+
+
+def _ensured(rule: Rule, x: Tensor, dx: Tensor, i: int) -> Tensor:
+    """dx, with a check at run time where its shape is not known to be that of x."""
+    if dx.shape == x.shape and None not in x.shape:
+        return dx
+    return apply(EnsureLike(f"gradient {i} returned by the rule {rule.name!r}"), dx, x)
+
+
+def _wrong(rule: Rule, site: Site, x: Tensor, i: int, got: str) -> GradientError:
+    return GradientError(
+        f"{_who(rule, site)} must return, for input {i}, {x.name} (built at {x.where}), a gradient "
+        f"of its type {x.type!r}; got {got}"
+    )
+
+
+# --- what is connected ------------------------------------------------------------------------
+
+
+def _connected(
+    site: Site,
+    x: Tensor,
+    dx: Tensor,
+    dys: Sequence[Tensor | None],
+    used: Sequence[Tensor | None],
+    start: int,
+) -> bool:
+    """Whether x leads to an output in use, or its entry depends on a gradient in use."""
+    if not isinstance(site, RegionSite) or site.region.pinned_inputs is not None:
+        return True
+    bits = site.boundary.reach(x)
+    if any(bits >> i & 1 for i, dy in enumerate(dys) if dy is not None):
+        return True
+    return _depends(dx, {dy for dy in used if dy is not None}, start)
+
+
+def _depends(dx: Tensor, on: set[Tensor], start: int) -> bool:
+    """Whether dx was computed from one of these, by nodes built from `start` on."""
+    if dx in on:
+        return True
+    if isinstance(dx, ZeroTensor):
+        return False
+    seen = {dx.node}
+    stack = [dx.node]
+    while stack:
+        for t in stack.pop().inputs:
+            if t in on:
+                return True
+            if t.node not in seen and t.node.index >= start:
+                seen.add(t.node)
+                stack.append(t.node)
+    return False
+
+
+def _check_undeclared(
+    rule: Rule, site: Site, answered: set[Tensor], dys: Sequence[Tensor | None]
+) -> None:
+    """GradientError where a gradient would have to flow through a tensor nobody declared."""
+    if not isinstance(site, RegionSite):
+        return
+    for t in site.boundary.undeclared:
+        bits = site.boundary.reach(t)
+        if (
+            t not in answered
+            and site.reads_live(t)
+            and any(bits >> i & 1 for i, dy in enumerate(dys) if dy is not None)
+            and not _spoken_for(t, site.region)
+        ):
+            raise GradientError(
+                f"{site!r} reads {t.name} ({t.type!r}, built at {t.where}), which is not among "
+                "its inputs, and a gradient has to flow through it.\nMake it an input, return a "
+                f"mapping {{input: gradient}} from {rule.name!r} that has an entry for it (for a "
+                "variable: a grad_fn with a `variables` argument), or gg.stop_gradient it first."
+            )
+
+
+def _spoken_for(t: Tensor, region: Region) -> bool:
+    """Whether t is hidden in the region whose rule opened this one: then its rule speaks for t."""
+    op = t.node.op
+    return isinstance(op, Residual) and derived_from(op.region, region.origin, t.node.inputs[0])
+
+
+def refuse_rule_derivative(origin: RuleCall, context: Context) -> None:
+    """GradientError where a rule that says order="error" is differentiated."""
+    region = origin.site
+    if isinstance(region, Region) and region.order == "error" and region not in context.running:
+        raise GradientError(
+            f"differentiating through the gradient rule {origin.rule!r} of region "
+            f"{region.name!r} ({region.where}), which says order='error': its gradient is not to "
+            "be differentiated again"
+        )

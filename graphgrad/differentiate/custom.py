@@ -1,0 +1,254 @@
+"""`custom_gradient`: a function together with its gradient, as a region with a pinned boundary."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from functools import wraps
+from typing import Any
+
+from ..ir.build import apply
+from ..ir.context import CONTEXT
+from ..ir.errors import GradientError
+from ..ir.graph import current
+from ..ir.node import Node, Region, Tensor
+from ..ir.position import of_function, show
+from ..ir.residual import Residual
+from ..ir.tree import flatten, unflatten
+from ..ops.base import DEFAULT, Constant, as_tensor
+from ..ops.sources import Identity
+from ..regions.boundary import rescan
+from ..regions.rules import Rule
+from ..regions.scopes import override_gradient
+from .site import Site
+
+__all__ = ["custom_gradient", "grad_pass_through"]
+
+
+def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorator: f(*xs) returns (y, grad_fn), and grad_fn gives the gradient of what f built.
+
+    xs, y     tensors, or any nesting of list, tuple and dict of them; numbers and arrays among xs
+              become constants and have a slot as every argument has
+    grad_fn   grad_fn(*dys) -> dxs: one gradient per argument leaf, as a rule returns them. It may
+              close over anything. If f reads variables that are no arguments, grad_fn takes a
+              further `variables` and returns (dxs, dvars). It may return (dxs, grad_fn2): the
+              gradient of dxs with respect to xs, and so on for higher orders.
+
+    Each call is a region of its own, whose inputs are the arguments and whose outputs are one
+    Identity node per returned tensor. Values of the inside that grad_fn closes over are residuals:
+    their own derivative counts at second order. A captured tensor through which a gradient has to
+    flow, and for which grad_fn gives none, is a GradientError.
+    """
+
+    @wraps(f)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        given = _positional(f, args, kwargs)
+        leaves = [as_tensor(leaf) for leaf in flatten(given)]
+        rule = Rule(_not_yet, getattr(f, "__name__", "custom_gradient"), position=of_function(f))
+        start = len(current().graph.nodes)
+        with override_gradient(rule, allow_empty=True) as region:
+            region.kind = "custom_gradient"
+            y, grad_fn = _pair(f, f(*unflatten(given, leaves), **_rest(f, args, kwargs)))
+            outputs = [apply(Identity(), t) for t in _results(f, y)]
+            region.declare(outputs=outputs)
+        variables = _variables(region, start, leaves) if _takes_variables(grad_fn) else []
+        region.declare(inputs=[*leaves, *variables])
+        rule.fn = _rule(grad_fn, len(leaves), variables)
+        return unflatten(y, outputs)
+
+    return call
+
+
+def grad_pass_through(f: Callable[..., Any]) -> Callable[..., Any]:
+    """f with the gradient of the identity: dys go back unchanged, one for each argument."""
+
+    @wraps(f)
+    def with_identity_gradient(*args: Any) -> Any:
+        return f(*args), lambda *dys: dys
+
+    return custom_gradient(with_identity_gradient)
+
+
+def _not_yet(site: Site, *dys: Any) -> Any:
+    raise GradientError(f"{site!r} is differentiated while it is still being built")
+
+
+# --- arguments and results --------------------------------------------------------------------
+
+
+def _positional(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+    """The arguments by position; keywords that hold tensors get the position they stand for."""
+    named = {k: v for k, v in kwargs.items() if _holds_tensors(v)}
+    if not named:
+        return args
+    bound = inspect.signature(f).bind(*args, **kwargs)
+    if bound.kwargs:
+        extra = [k for k in bound.kwargs if k in named]
+        if extra:
+            raise GradientError(
+                f"{f.__name__} ({show(of_function(f))}) takes the tensor {extra[0]!r} by keyword "
+                "only, so its gradient has no position; make it a positional argument"
+            )
+    return bound.args
+
+
+def _rest(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+    """The keywords that did not become positional."""
+    if not any(_holds_tensors(v) for v in kwargs.values()):
+        return kwargs
+    return inspect.signature(f).bind(*args, **kwargs).kwargs
+
+
+def _holds_tensors(value: Any) -> bool:
+    return any(isinstance(leaf, Tensor) for leaf in flatten(value))
+
+
+def _pair(f: Any, returned: Any) -> tuple[Any, Callable[..., Any]]:
+    if isinstance(returned, tuple) and len(returned) == 2 and callable(returned[1]):
+        return returned
+    got = f"{len(returned)} values" if isinstance(returned, tuple) else f"{returned!r}"
+    hint = (
+        "Group the results: `return (z, w), grad_fn`."
+        if isinstance(returned, tuple) and returned and callable(returned[-1])
+        else "The second is a function of the gradients of the results."
+    )
+    raise GradientError(
+        f"{getattr(f, '__name__', f)} ({show(of_function(f))}), decorated with custom_gradient, "
+        f"returns a pair (results, grad_fn), got {got}.\n{hint}"
+    )
+
+
+def _results(f: Any, y: Any) -> list[Tensor]:
+    results = flatten(y)
+    for t in results:
+        if not isinstance(t, Tensor):
+            raise GradientError(
+                f"{getattr(f, '__name__', f)} ({show(of_function(f))}) returned {t!r} among its "
+                "results, which is no tensor"
+            )
+    return results
+
+
+def _takes_variables(grad_fn: Callable[..., Any]) -> bool:
+    try:
+        return "variables" in inspect.signature(grad_fn).parameters
+    except (TypeError, ValueError):
+        return False
+
+
+def _variables(region: Region, start: int, leaves: Sequence[Tensor]) -> list[Tensor]:
+    """The variables read inside that are no arguments, in order of first use."""
+    found: dict[Tensor, None] = {}
+    for node in region.graph.nodes[start:]:
+        if region.contains(node.region):
+            found.update((t, None) for t in node.inputs if t.node.type == "Variable")
+    return [t for t in found if not any(t is x for x in leaves)]
+
+
+# --- the rule ---------------------------------------------------------------------------------
+
+
+def _rule(
+    grad_fn: Callable[..., Any], arity: int, variables: Sequence[Tensor]
+) -> Callable[..., Any]:
+    """The region's rule: grad_fn, with what it returned put in the order of the inputs."""
+
+    def rule(site: Site, *dys: Any) -> Any:
+        graph = CONTEXT.get().graph
+        start, first_region = len(graph.nodes), len(graph.regions)
+        returned = grad_fn(*dys, variables=list(variables)) if variables else _ask(grad_fn, dys)
+        second = None
+        if isinstance(returned, tuple) and len(returned) == 2 and callable(returned[1]):
+            returned, second = returned
+        entries = _gradients_of(returned, variables)
+        if second is not None:
+            entries = _with_second(site, dys, entries, second, arity, start, first_region)
+        return entries
+
+    return rule
+
+
+def _ask(grad_fn: Callable[..., Any], dys: Sequence[Any]) -> Any:
+    return grad_fn(*dys, variables=[]) if _takes_variables(grad_fn) else grad_fn(*dys)
+
+
+def _gradients_of(returned: Any, variables: Sequence[Tensor]) -> Any:
+    """One flat list of entries: of the arguments, then of the variables."""
+    if not variables:
+        return returned
+    if not isinstance(returned, tuple) or len(returned) != 2:
+        raise GradientError(
+            "a grad_fn that takes `variables` returns a pair (dxs, dvars), got "
+            f"{type(returned).__name__}"
+        )
+    dxs, dvars = returned
+    dvars = list(dvars) if isinstance(dvars, list | tuple) else [dvars]
+    if len(dvars) != len(variables):
+        rows = ", ".join(f"{v.name} ({v.where})" for v in variables)
+        raise GradientError(
+            f"grad_fn returned {len(dvars)} gradients for the {len(variables)} variables {rows}"
+        )
+    return [*(dxs if isinstance(dxs, list | tuple) else [dxs]), *dvars]
+
+
+def _with_second(
+    site: Site,
+    dys: Sequence[Any],
+    entries: Any,
+    grad_fn2: Callable[..., Any],
+    arity: int,
+    start: int,
+    first_region: int,
+) -> Any:
+    """Mark what grad_fn built as a region from (xs, dys) to dxs, whose rule is grad_fn2 for xs."""
+    listed = list(entries) if isinstance(entries, list | tuple) else [entries]
+    dxs = [dx for dx in listed if isinstance(dx, Tensor)]
+    if not dxs:
+        return entries
+    context = CONTEXT.get()
+    graph = context.graph
+    real_dys = [dy for dy in dys if dy is not None and dy.type.differentiable]
+    for dy in real_dys:
+        dy.node  # noqa: B018  a structural zero becomes a node before the region, not in it
+    region = Region(
+        graph, None, parent=context.region, origin=context.origin, position=None, kind="second"
+    )
+    inner = _rule(grad_fn2, arity, ())
+
+    def second_rule(second_site: Site, *ddxs: Any) -> Any:
+        found = inner(second_site, *ddxs)
+        of_xs = list(found) if isinstance(found, list | tuple) else [found]
+        return [*of_xs, *[DEFAULT] * len(real_dys)]
+
+    region.rule = Rule(second_rule, f"{site.name}/second", position=of_function(grad_fn2))
+    xs = site.inputs[:arity]
+    graph.regions.append(region)
+    _mark_since(region, start, first_region, spare={dy.node for dy in real_dys})
+    outer, context.region = context.region, region
+    try:
+        outs = iter([apply(Identity(), dx) for dx in dxs])
+    finally:
+        context.region = outer
+    region.pinned_inputs = (*xs, *real_dys)
+    marked = [next(outs) if isinstance(dx, Tensor) else dx for dx in listed]
+    region.pinned_outputs = tuple(t for t in marked if isinstance(t, Tensor))
+    region.open = False
+    return marked
+
+
+def _mark_since(region: Region, start: int, first_region: int, spare: set[Node]) -> None:
+    """Make members of the nodes and regions that were built in this rule call, at its level.
+
+    Residuals stay outside: they are the door to another region. So do constants, which may be
+    shared.
+    """
+    graph, around = region.graph, region.parent
+    for node in graph.nodes[start:]:
+        if node.region is around and not isinstance(node.op, Residual | Constant):
+            if node not in spare and not node.op.source:
+                node.region = region
+    for inner in graph.regions[first_region:]:
+        if inner is not region and inner.parent is around:
+            inner.parent = region
+    rescan(region, start)

@@ -1,0 +1,189 @@
+"""Sites: what a rule is called for, and the gradient it would have without the rule."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from ..ir.context import CONTEXT, Context
+from ..ir.errors import GradientError
+from ..ir.node import Node, Region, Tensor
+from ..ir.op import Op
+from ..ir.types import compatible
+from ..ops.base import NO_GRAD, ZeroTensor, is_zero, like
+from ..ops.shaping import broadcast_like
+from ..regions.boundary import boundary_of
+from .builtin import builtin, filled
+from .levels import key_of
+
+if TYPE_CHECKING:
+    from .sweep import Sweep
+
+
+class Site:
+    """What a rule is called for: one node, or one region taken as a single step.
+
+    inputs, outputs  graph tensors, so that what a rule builds can be differentiated again
+    name, type       of the node; for a region its rule's name and "Region"
+    attrs            the op's attributes, or what was given to override_gradient
+    nodes            the nodes inside
+    """
+
+    def __init__(self, target: Node | Region, reference: Any, sweep: Sweep) -> None:
+        self._target = target
+        self.reference = reference
+        self._sweep = sweep
+
+    inputs: tuple[Tensor, ...]
+    outputs: tuple[Tensor, ...]
+    view: Region | None
+    marked: Any
+
+    @property
+    def name(self) -> str:
+        """The node's name, or that of the region's rule."""
+        return self._target.name
+
+    @property
+    def where(self) -> str:
+        """The user's line: where the node was built or the region opened."""
+        return self._target.where
+
+    @property
+    def type(self) -> str:
+        """The op type, or "Region"."""
+        return self._target.type if isinstance(self._target, Node) else "Region"
+
+    @property
+    def attrs(self) -> dict[str, Any]:
+        """The op's attributes, or what was given to override_gradient."""
+        return self._target.attrs
+
+    def get_attr(self, name: str) -> Any:
+        """One attribute; KeyError with the known names."""
+        if name not in self.attrs:
+            raise KeyError(f"{self.name} has no attribute {name!r}, it has {list(self.attrs)}")
+        return self.attrs[name]
+
+    @property
+    def nodes(self) -> tuple[Node, ...]:
+        """The nodes inside."""
+        raise NotImplementedError
+
+    def default(self, *dys: Any) -> tuple[Any, ...]:
+        """The gradient this site would have without this one rule.
+
+        dys: one per output, each a tensor, a number, or None for nothing. Returns one partial per
+        input: a tensor (a structural zero where nothing flows), NO_GRAD for integers and bools.
+        Nothing of the forward part is copied or computed again.
+        """
+        context = CONTEXT.get()
+        if self._target not in context.running:
+            raise GradientError(f"site.default of {self} is there only while its rule runs")
+        if len(dys) != len(self.outputs):
+            raise GradientError(
+                f"site.default of {self} takes {len(self.outputs)} gradients, one per output, "
+                f"got {len(dys)}"
+            )
+        given = [self._checked_dy(dy, y) for dy, y in zip(dys, self.outputs, strict=True)]
+        if self.marked is not None and self.reference is not self.marked:
+            found: Sequence[Tensor | None] = self._marked_default(given)
+        else:
+            found = self._own_default(given, context)
+        return tuple(
+            NO_GRAD if not x.type.differentiable else ZeroTensor(x) if dx is None else dx
+            for x, dx in zip(self.inputs, found, strict=True)
+        )
+
+    def _own_default(self, dys: list[Tensor | None], context: Context) -> Sequence[Tensor | None]:
+        raise NotImplementedError
+
+    def _marked_default(self, dys: list[Tensor | None]) -> list[Tensor | None]:
+        """Under an override of the call: what the rule that is marked on the graph gives."""
+        site = type(self)(self._target, self.marked, self._sweep)
+        return [dx for _, dx in self._sweep.ask(site, dys)][: len(self.inputs)]
+
+    def _checked_dy(self, dy: Any, y: Tensor) -> Tensor | None:
+        if dy is None or dy is NO_GRAD or is_zero(dy) or not y.type.differentiable:
+            return None
+        if not isinstance(dy, Tensor):
+            dy = broadcast_like(like(dy, y), y)
+        if dy.dtype is not y.dtype or not compatible(dy.shape, y.shape):
+            raise GradientError(
+                f"site.default of {self} got {dy.type!r} as the gradient of {y.name}, which is "
+                f"{y.type!r}"
+            )
+        checked: Tensor = dy
+        return checked
+
+    def __repr__(self) -> str:
+        kind = "node" if isinstance(self._target, Node) else "region"
+        return f"{kind} {self.name!r} ({self.where})"
+
+
+class NodeSite(Site):
+    """A single node, under an op-type override."""
+
+    def __init__(self, target: Node, reference: Any, sweep: Sweep) -> None:
+        super().__init__(target, reference, sweep)
+        self.node = target
+        self.inputs, self.outputs = target.inputs, target.outputs
+        self.view = target.region
+        self.marked = target.stamp
+
+    @property
+    def op(self) -> Op:
+        """The op."""
+        return self.node.op
+
+    @property
+    def nodes(self) -> tuple[Node, ...]:
+        """The node."""
+        return (self.node,)
+
+    @property
+    def consumers(self) -> list[Node]:
+        """The nodes that read an output."""
+        return self.node.consumers
+
+    def _own_default(self, dys: list[Tensor | None], context: Context) -> Sequence[Tensor | None]:
+        if all(dy is None for dy in dys):
+            return [None] * len(self.inputs)
+        return builtin(self.op, self, filled(self.outputs, dys))
+
+
+class RegionSite(Site):
+    """A region, as one step."""
+
+    def __init__(self, target: Region, reference: Any, sweep: Sweep) -> None:
+        super().__init__(target, reference, sweep)
+        self.region = target
+        self.boundary = boundary_of(target)
+        self.inputs, self.outputs = self.boundary.inputs, self.boundary.outputs
+        self.view = target
+        self.marked = target.rule
+
+    @property
+    def nodes(self) -> tuple[Node, ...]:
+        """The nodes inside, inner regions' included."""
+        return tuple(self.boundary.members)
+
+    def reads_live(self, x: Tensor) -> bool:
+        """Whether the running question wants a gradient of what is read here."""
+        return self._sweep.is_live(x, self.view)
+
+    def _own_default(self, dys: list[Tensor | None], context: Context) -> Sequence[Tensor | None]:
+        off = self._sweep.off | set(context.running)
+        seeds = [
+            (key_of(y, self.region, off), dy)
+            for y, dy in zip(self.outputs, dys, strict=True)
+            if dy is not None
+        ]
+        inner = self._sweep.inner(context, off, frozenset(self.inputs))
+        found = inner.run(seeds, self.inputs)
+        seen: set[Tensor] = set()
+        for i, x in enumerate(self.inputs):  # the same tensor twice: all of it to the first
+            if x in seen:
+                found[i] = None
+            seen.add(x)
+        return found

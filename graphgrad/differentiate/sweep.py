@@ -1,0 +1,246 @@
+"""The reverse sweep: gradients flow back over nodes and regions, and rules are called in place.
+
+One step is a node or a whole region. A tensor inside a region has two gradients: what flows through
+reads for which the region's rule answers, kept under (tensor, region), and what flows through reads
+for which its producer answers, kept under the tensor itself. Both are delivered, none twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..ir.build import apply
+from ..ir.context import Context
+from ..ir.errors import GradientError
+from ..ir.node import Node, Region, RuleCall, Tensor
+from ..ir.residual import viewpoint
+from ..ops.accumulate import AddN
+from ..ops.arithmetic import ADD
+from ..ops.base import NO_GRAD, ZERO, ZeroTensor
+from ..regions.boundary import boundary_of
+from .builtin import filled, fitted
+from .call import Gradient, call_rule, refuse_rule_derivative
+from .levels import Hidden, Key, Step, key_of, level
+from .site import NodeSite, RegionSite, Site
+from .steps import plan
+
+ADD_N = AddN()
+
+
+class Sweep:
+    """One question: the gradients of ys with respect to xs.
+
+    context    the ambient record of the call; its origin is written once a step
+    off        regions and nodes whose mark does not count here
+    stop       tensors through which nothing flows
+    overrides  the rules that the call chose, by step
+    grads      key -> its gradient so far: a tensor, or a list of what is to be added up
+    live       keys whose gradient somebody wants
+    """
+
+    __slots__ = ("context", "grads", "live", "off", "overrides", "regional", "stop")
+
+    def __init__(
+        self,
+        context: Context,
+        off: frozenset[Step],
+        stop: frozenset[Tensor],
+        overrides: dict[Step, Any],
+    ) -> None:
+        self.context = context
+        self.off = off
+        self.stop = stop
+        self.overrides = overrides
+        self.grads: dict[Key, Any] = {}
+        self.live: set[Key] = set()
+        self.regional = bool(context.graph.regions)
+
+    def run(self, seeds: Sequence[tuple[Key, Tensor]], xs: Sequence[Tensor]) -> list[Tensor | None]:
+        """The gradient of each x: None where nothing flows, maybe a structural zero."""
+        if not xs:
+            return []
+        lowest = min(x.node.index for x in xs)
+        steps = plan([key for key, _ in seeds], lowest, self.stop, self.off, self.regional)
+        for x in xs:
+            self.live.add(x)
+            for region in _around(x):
+                self.live.add((x, region))
+        live_steps = self._live(steps)
+        for key, dy in seeds:
+            self._add(key, dy)
+        outer = self.context.origin, self.context.live
+        self.context.live = self.live
+        try:
+            for step in reversed(live_steps):
+                if isinstance(step, Node):
+                    self._pull_node(step)
+                else:
+                    self._pull_region(step)
+            found = {x: self._total(x) for x in xs}
+        finally:
+            self.context.origin, self.context.live = outer
+        return [found[x] for x in xs]
+
+    # --- which steps matter ------------------------------------------------------------------
+
+    def _live(self, steps: list[Step]) -> list[Step]:
+        """The steps through which an x reaches a y, in order; notes their outputs as live."""
+        live, stop, regional = self.live, self.stop, self.regional
+        found: list[Step] = []
+        for step in steps:
+            if isinstance(step, Node):
+                for t in step.inputs:
+                    if (t if not regional or t.node.region is None else self._key(t, step)) in live:
+                        break
+                else:
+                    continue
+                found.append(step)
+                for t in step.outputs:
+                    if t.type.differentiable and t not in stop:
+                        live.add(t)
+            elif self._region_is_live(step):
+                found.append(step)
+        return found
+
+    def _key(self, t: Tensor, reader: Node) -> Key:
+        return key_of(t, viewpoint(reader), self.off)
+
+    def _region_is_live(self, region: Region) -> bool:
+        boundary = boundary_of(region)
+        pinned = region.pinned_inputs is not None
+        reached = 0
+        for t in (*boundary.inputs, *boundary.undeclared):
+            if key_of(t, region, self.off) in self.live:
+                reached |= boundary.reach(t)
+                if pinned and t in boundary.input_set:
+                    reached = -1
+        for bit, t in enumerate(boundary.outputs):
+            if reached >> bit & 1 and t.type.differentiable and t not in self.stop:
+                self.live.add((t, region))
+        return reached != 0
+
+    # --- accumulation ------------------------------------------------------------------------
+
+    def _add(self, key: Key, dx: Tensor) -> None:
+        grads = self.grads
+        before = grads.get(key)
+        if before is None:
+            grads[key] = dx
+        elif type(before) is list:
+            before.append(dx)
+        else:
+            grads[key] = [before, dx]
+
+    def _sum(self, key: Key) -> Tensor | None:
+        """The gradient of a key, its contributions added up once."""
+        found = self.grads.get(key)
+        if type(found) is list:
+            terms = [d for d in found if not isinstance(d, ZeroTensor)] or found[:1]
+            found = terms[0] if len(terms) == 1 else added(terms)
+            self.grads[key] = found
+        return found  # type: ignore[no-any-return]
+
+    def _total(self, x: Tensor) -> Tensor | None:
+        """The gradient of x as the question asks for it: over all the ways it was read."""
+        parts = [self._sum(key) for key in (x, *((x, region) for region in _around(x)))]
+        terms = [p for p in parts if p is not None]
+        real = [p for p in terms if not isinstance(p, ZeroTensor)] or terms[:1]
+        if not real:
+            return None
+        self.context.origin = x.node
+        return real[0] if len(real) == 1 else added(real)
+
+    # --- steps ---------------------------------------------------------------------------------
+
+    def _pull_node(self, node: Node) -> None:
+        self.context.origin = node
+        stop, outputs = self.stop, node.outputs
+        if len(outputs) == 1:
+            dy = self._sum(outputs[0])
+            if dy is None or outputs[0] in stop:
+                return
+            dys: list[Tensor | None] = [dy]
+        else:
+            dys = [None if t in stop else self._sum(t) for t in outputs]
+            if all(d is None for d in dys):
+                return
+        if type(node.origin) is RuleCall:
+            refuse_rule_derivative(node.origin, self.context)
+        if node.stamp is not None or self.overrides:
+            rule = self._rule(node, node.stamp)
+            if rule is not None:
+                self._pull_site(NodeSite(node, rule, self), dys)
+                return
+        if node.op.linear_zero and all(type(d) is ZeroTensor or d is None for d in dys):
+            dxs: Sequence[Any] = [ZERO] * len(node.inputs)
+        else:
+            dxs = node.op.vjp(node, *filled(outputs, dys))
+        inputs = node.inputs
+        if len(dxs) != len(inputs):
+            raise GradientError(
+                f"the gradient of {node.op!r} has {len(dxs)} entries for {len(inputs)} inputs"
+            )
+        regional, live = self.regional, self.live
+        for x, dx in zip(inputs, dxs, strict=True):
+            if dx is NO_GRAD:
+                continue
+            if (x if not regional or x.node.region is None else self._key(x, node)) in live:
+                self._deliver(x, fitted(dx, x, node.op), viewpoint(node))
+
+    def _rule(self, step: Step, mark: Any) -> Any:
+        """The reference of the rule that answers for a step; None: a node's own gradient."""
+        if step in self.off:
+            return None
+        return self.overrides.get(step, mark) if self.overrides else mark
+
+    def _deliver(self, x: Tensor, dx: Tensor, view: Region | None) -> None:
+        """Add to the gradient of x as it is read from inside `view`."""
+        if not self.regional or x.node.region is None:
+            self._add(x, dx)
+            return
+        found = level(x, view, self.off)
+        if isinstance(found, Hidden):
+            raise found.error("a gradient has to flow through")
+        self._add(x if found is None else (x, found), dx)
+
+    def _pull_region(self, region: Region) -> None:
+        dys: list[Tensor | None] = []
+        for t in boundary_of(region).outputs:
+            self.context.origin = t.node
+            dys.append(None if t in self.stop else self._sum((t, region)))
+        if any(d is not None for d in dys):
+            rule = self._rule(region, region.rule)
+            self._pull_site(RegionSite(region, rule, self), dys)
+
+    def _pull_site(self, site: Site, dys: list[Tensor | None]) -> None:
+        """Call a user's rule and deliver what it returns."""
+        for x, dx in self.ask(site, dys):
+            if dx is not None and self.is_live(x, site.view):
+                self._deliver(x, dx, site.view)
+
+    def ask(self, site: Site, dys: list[Tensor | None]) -> list[Gradient]:
+        """What the site's rule gives for these gradients of its outputs."""
+        return call_rule(site, site.reference, dys)
+
+    def is_live(self, x: Tensor, view: Region | None) -> bool:
+        """Whether somebody wants the gradient of x as it is read from inside `view`."""
+        return key_of(x, view, self.off) in self.live
+
+    def inner(self, context: Context, off: frozenset[Step], stop: frozenset[Tensor]) -> Sweep:
+        """A sweep of the same call over the inside of a region."""
+        return Sweep(context, off, stop, self.overrides)
+
+
+def added(terms: Sequence[Tensor]) -> Tensor:
+    """The sum of gradients of one tensor."""
+    return apply(ADD, *terms) if len(terms) == 2 else apply(ADD_N, *terms)
+
+
+def _around(x: Tensor) -> list[Region]:
+    found = []
+    region = x.node.region
+    while region is not None:
+        found.append(region)
+        region = region.parent
+    return found

@@ -1,0 +1,156 @@
+"""The boundary of a region: what enters, what leaves, what is inside.
+
+Kept up as nodes are born: each call takes in the nodes built since the last one. What leaves is
+fixed the first time anybody asks, so that a rule's argument count never depends on what is built
+later.
+"""
+
+from __future__ import annotations
+
+from ..ir.graph import Graph
+from ..ir.node import Node, Region, Tensor
+from ..ir.residual import viewpoint
+
+
+class Boundary:
+    """What is known of one region.
+
+    members  nodes inside, inner regions' nodes included, in order of creation
+    reads    tensors built outside and read inside, in order of first use
+    left     tensors built inside that something outside reads
+    used     tensors built inside that something inside reads
+    inputs, outputs  the settled boundary: pinned, or inferred when first asked for
+    undeclared       tensors read inside that are not among the pinned inputs
+    """
+
+    __slots__ = (
+        "_reach",
+        "input_set",
+        "inputs",
+        "left",
+        "members",
+        "output_set",
+        "outputs",
+        "reads",
+        "region",
+        "settled",
+        "undeclared",
+        "used",
+    )
+
+    def __init__(self, region: Region) -> None:
+        self.region = region
+        self.members: list[Node] = []
+        self.reads: dict[Tensor, None] = {}
+        self.left: set[Tensor] = set()
+        self.used: set[Tensor] = set()
+        self.settled = False
+        self.inputs: tuple[Tensor, ...] = ()
+        self.outputs: tuple[Tensor, ...] = ()
+        self.input_set: frozenset[Tensor] = frozenset()
+        self.output_set: frozenset[Tensor] = frozenset()
+        self.undeclared: tuple[Tensor, ...] = ()
+        self._reach: dict[Tensor, int] | None = None
+
+    @property
+    def position(self) -> float:
+        """Where the region stands among the nodes as a step: after its last member."""
+        return self.members[-1].index + 0.5 if self.members else -1.0
+
+    def settle(self) -> None:
+        """Fix inputs and outputs for good."""
+        self.settled = True
+        pinned_inputs, pinned_outputs = self.region.pinned_inputs, self.region.pinned_outputs
+        self.inputs = tuple(self.reads) if pinned_inputs is None else pinned_inputs
+        self.outputs = self._inferred_outputs() if pinned_outputs is None else pinned_outputs
+        self.output_set = frozenset(self.outputs)
+        self.input_set = frozenset(self.inputs)
+        self.undeclared = tuple(t for t in self.reads if t not in self.input_set)
+
+    def _inferred_outputs(self) -> tuple[Tensor, ...]:
+        found: list[Tensor] = []
+        for node in self.members:
+            untouched = all(t not in self.left and t not in self.used for t in node.outputs)
+            found += [t for t in node.outputs if t in self.left or untouched]
+        return tuple(found)
+
+    def reach(self, x: Tensor) -> int:
+        """The outputs that x reaches inside, as bits: whatever lies on the way counts."""
+        if self._reach is None:
+            self._reach = self._trace()
+        return self._reach.get(x, 0)
+
+    def _trace(self) -> dict[Tensor, int]:
+        """Backward over the members: which outputs each tensor leads to."""
+        mask: dict[Tensor, int] = {}
+        for bit, t in enumerate(self.outputs):
+            mask[t] = mask.get(t, 0) | 1 << bit
+        for node in reversed(self.members):
+            bits = 0
+            for t in node.outputs:
+                bits |= mask.get(t, 0)
+            if bits:
+                for t in node.inputs:
+                    mask[t] = mask.get(t, 0) | bits
+        return mask
+
+
+def boundary_of(region: Region) -> Boundary:
+    """The settled boundary of a region."""
+    scan(region.graph)
+    found = _known(region)
+    if not found.settled:
+        found.settle()
+    return found
+
+
+def scan(graph: Graph) -> None:
+    """Take in the nodes built since the last scan."""
+    if graph.scanned == len(graph.nodes):
+        return
+    if graph.regions:
+        for node in graph.nodes[graph.scanned :]:
+            take_in(node, None)
+    graph.scanned = len(graph.nodes)
+
+
+def rescan(region: Region, start: int) -> None:
+    """Take nodes from `start` on into a region that was marked after they had been scanned."""
+    for node in region.graph.nodes[start : region.graph.scanned]:
+        take_in(node, region)
+
+
+def take_in(node: Node, only: Region | None) -> None:
+    """Note what a node means for the regions around it and around what it reads."""
+    here, view = node.region, viewpoint(node)
+    for t in node.inputs:
+        there = t.node.region
+        if there is None and here is None:
+            continue
+        for region in _chain(there, only):
+            if region.contains(here):
+                _known(region).used.add(t)
+            elif not region.contains(view):
+                _known(region).left.add(t)
+        for region in _chain(here, only):
+            if not region.contains(there):
+                _known(region).reads.setdefault(t)
+    for region in _chain(here, only):
+        _known(region).members.append(node)
+
+
+def _chain(region: Region | None, only: Region | None) -> list[Region]:
+    if only is not None:
+        return [only] if only.contains(region) else []
+    chain = []
+    while region is not None:
+        chain.append(region)
+        region = region.parent
+    return chain
+
+
+def _known(region: Region) -> Boundary:
+    found = region.boundary
+    if found is None:
+        found = region.boundary = Boundary(region)
+    return found  # type: ignore[no-any-return]

@@ -1,0 +1,192 @@
+"""Rules and the registry of their names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from threading import RLock
+from typing import Any, TypeVar
+
+from ..ir.errors import DuplicateGradientError, GradientError, UnknownGradientError, did_you_mean
+from ..ir.op import OP_TYPES
+from ..ir.position import Position, caller, of_function, show
+
+Fn = TypeVar("Fn", bound=Callable[..., Any])
+
+
+class Rule:
+    """A gradient rule: fn(site, *dys) -> one gradient per input of the site.
+
+    name      what it is called in messages and pictures
+    fn        the function; it builds graph
+    position  where it was defined
+    exact     whether the rule is declared to be the true derivative
+    """
+
+    __slots__ = ("exact", "fn", "name", "position")
+
+    def __init__(
+        self,
+        fn: Callable[..., Any],
+        name: str | None = None,
+        *,
+        exact: bool = False,
+        position: Position | None = None,
+    ) -> None:
+        self.fn = fn
+        self.name: str = name or getattr(fn, "__name__", type(fn).__name__)
+        self.exact = exact
+        self.position = position or of_function(fn)
+
+    @property
+    def where(self) -> str:
+        """`grads.py:3`: where the function was defined."""
+        return show(self.position)
+
+    def __repr__(self) -> str:
+        return f"<rule {self.name!r}, {self.where}>"
+
+
+class BuiltinRule(Rule):
+    """The own rule of an op type, used under its name for other sites."""
+
+    __slots__ = ("op_type",)
+
+    def __init__(self, op_type: str) -> None:
+        super().__init__(OP_TYPES[op_type].vjp, op_type)
+        self.op_type = op_type
+
+
+_rules: dict[str, Rule] = {}
+_registered_at: dict[str, Position | None] = {}
+_lock = RLock()
+
+
+def register_gradient(
+    name: str, *, replace: bool = False, exact: bool = False
+) -> Callable[[Fn], Fn]:
+    """Decorator: register fn(site, *dys) under a name. Returns the function unchanged.
+
+    A name that is taken is a DuplicateGradientError that shows both lines, unless it is the same
+    function again (same module and qualified name, as when a notebook cell runs twice) or
+    replace=True. exact: declare that the rule is the true derivative.
+    """
+    if not isinstance(name, str) or not name:
+        raise TypeError(
+            f"register_gradient takes the name to register under, got {name!r}. "
+            'Write @register_gradient("name").'
+        )
+    at = caller()
+
+    def register(fn: Fn) -> Fn:
+        if not callable(fn):
+            raise TypeError(f"a gradient rule is a function, got {fn!r}")
+        with _lock:
+            _check_free(name, fn, replace, at)
+            _rules[name] = Rule(fn, name, exact=exact)
+            _registered_at[name] = at
+        return fn
+
+    return register
+
+
+RegisterGradient = register_gradient
+
+
+def _check_free(name: str, fn: Callable[..., Any], replace: bool, at: Position | None) -> None:
+    if name in OP_TYPES:
+        raise DuplicateGradientError(
+            f"{name!r} is an op type, whose own gradient has that name (registered again at "
+            f"{show(at)}). Choose another name, and map the type to it."
+        )
+    old = _rules.get(name)
+    if old is None or replace or _identity(old.fn) == _identity(fn):
+        return
+    raise DuplicateGradientError(
+        f"a gradient is already registered as {name!r}: first at {show(_registered_at[name])}, "
+        f"again at {show(at)}.\nChoose another name, or say replace=True."
+    )
+
+
+def _identity(fn: Any) -> tuple[Any, Any]:
+    return getattr(fn, "__module__", None), getattr(fn, "__qualname__", id(fn))
+
+
+def is_registered(name: str) -> bool:
+    """Whether a rule is registered under this name; op types, also rule names, do not count."""
+    return name in _rules
+
+
+def get_gradient(name: str) -> Callable[..., Any]:
+    """The function registered under a name; UnknownGradientError with the nearest name."""
+    return find_rule(name).fn
+
+
+def unregister_gradient(name: str) -> None:
+    """Forget a registered name; UnknownGradientError where there is none."""
+    with _lock:
+        if name not in _rules:
+            raise unknown(name, lambda: "named in unregister_gradient()")
+        del _rules[name], _registered_at[name]
+
+
+def registered_gradients() -> dict[str, Callable[..., Any]]:
+    """The registered functions by name, as a copy."""
+    with _lock:
+        return {name: rule.fn for name, rule in _rules.items()}
+
+
+@contextmanager
+def temporary_gradient(name: str, fn: Callable[..., Any]) -> Iterator[None]:
+    """Register fn under name for a block; what was there before is back after it."""
+    with _lock:
+        before = _rules.get(name), _registered_at.get(name)
+        register_gradient(name, replace=True)(fn)
+    try:
+        yield
+    finally:
+        with _lock:
+            if before[0] is None:
+                _rules.pop(name, None)
+                _registered_at.pop(name, None)
+            else:
+                _rules[name], _registered_at[name] = before[0], before[1]
+
+
+Who = Callable[[], str] | None
+"""Who names a rule, for messages; called only when there is something to say."""
+
+
+def find_rule(name: str, who: Who = None) -> Rule:
+    """The rule of a registered name or op type; UnknownGradientError with the nearest name."""
+    found = _rules.get(name)
+    if found is not None:
+        return found
+    if name in OP_TYPES:
+        return BuiltinRule(name)
+    raise unknown(name, who)
+
+
+def unknown(name: str, who: Who) -> UnknownGradientError:
+    """The error for a name that nobody registered."""
+    hint = did_you_mean(name, [*_rules, *OP_TYPES], "Use @register_gradient to add it.")
+    return UnknownGradientError(
+        f"no gradient is registered as {name!r}{f', {who()}' if who else ''}.\n{hint}"
+    )
+
+
+def as_rule(rule: Any, who: Who = None) -> Rule:
+    """The rule of a name, a callable or a rule object."""
+    if isinstance(rule, str):
+        return find_rule(rule, who)
+    if isinstance(rule, Rule):
+        return rule
+    if callable(rule):
+        return Rule(rule)
+    raise GradientError(f"a gradient rule is a name, a function or a rule object, got {rule!r}")
+
+
+def check_reference(rule: Any, who: Who, late: bool) -> None:
+    """Raise, at the line that puts a rule somewhere, what as_rule would raise later."""
+    if not (late and isinstance(rule, str)):
+        as_rule(rule, who)

@@ -1,0 +1,267 @@
+"""The scopes that mark: `override_gradient` a region, `gradient_override_map` nodes by op type."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from functools import wraps
+from typing import Any, TypeVar
+
+from ..ir.context import CONTEXT, Scope
+from ..ir.errors import RegionError, did_you_mean
+from ..ir.graph import Graph, current
+from ..ir.node import Node, Region, Tensor
+from ..ir.op import OP_TYPES
+from ..ir.position import Position, caller, show
+from ..ir.tree import flatten
+from .rules import check_reference
+
+Fn = TypeVar("Fn", bound=Callable[..., Any])
+ESCAPES = ("error", "default")
+ORDERS = ("again", "through", "error")
+
+
+class override_gradient(Scope):
+    """`with override_gradient("name"):` the nodes built in the block become one region.
+
+    The region's gradient is the rule's. Also a decorator: each call of the function is a region.
+
+    rule        a registered name, an op type, a callable fn(site, *dys), or a rule object
+    inputs      tensors that are its inputs, in this order; None: what the block reads, in order
+    escape      an undeclared tensor that crosses the boundary while a gradient has to flow
+                through it: "error", or "default" (outputs then get the inside's own derivative)
+    order       at second order, reads of site.outputs: "again" (the rule answers again),
+                "through" (the inside does), "error" (differentiating the rule is an error)
+    late        do not check the name now, only when a gradient needs it
+    allow_empty a block that marks nothing is no error
+    attrs       anything else is there for the rule as site.attrs
+
+    Raises UnknownGradientError at the `with`; RegionError at the end of a block that marked
+    nothing. `as region` gives the region, on which `declare(outputs=[y])` pins the outputs.
+    """
+
+    def __init__(
+        self,
+        rule: Any,
+        inputs: Any = None,
+        *,
+        escape: str = "error",
+        order: str = "again",
+        late: bool = False,
+        allow_empty: bool = False,
+        **attrs: Any,
+    ) -> None:
+        _one_of("escape", escape, ESCAPES)
+        _one_of("order", order, ORDERS)
+        position = caller()
+        check_reference(rule, lambda: f"named by the region opened at {show(position)}", late)
+        self.rule = rule
+        self.inputs = inputs
+        self.options = {"escape": escape, "order": order, "late": late, "attrs": attrs}
+        self.allow_empty = allow_empty
+        self.region: Region | None = None
+
+    def __enter__(self) -> Region:
+        context = current().copy()
+        graph = context.graph
+        region = Region(
+            graph,
+            self.rule,
+            parent=context.region,
+            origin=context.origin,
+            position=caller() if context.origin is None else None,
+            **self.options,  # type: ignore[arg-type]
+        )
+        if self.inputs is not None:
+            region.pinned_inputs = _tensors_of(graph, self.inputs, region, "inputs")
+        context.region = region
+        self._push(context)
+        graph.regions.append(region)
+        self._start = len(graph.nodes)
+        self.region = region
+        return region
+
+    def __exit__(self, kind: object, *exc: object) -> None:
+        region = self.region
+        assert region is not None
+        self._pop()
+        region.open = False
+        if kind is None:
+            check_region(region, self._start, self.allow_empty)
+
+    def __call__(self, fn: Fn) -> Fn:
+        """As a decorator: every call of fn is a region of its own."""
+
+        @wraps(fn)
+        def marked(*args: Any, **kwargs: Any) -> Any:
+            scope = override_gradient.__new__(override_gradient)
+            scope.__dict__.update(self.__dict__, _saved=None)
+            with scope:
+                return fn(*args, **kwargs)
+
+        return marked  # type: ignore[return-value]
+
+    def _what(self) -> str:
+        return f"the region {self.rule!r}"
+
+
+def override(rule: Any, **options: Any) -> override_gradient:
+    """Decorator form of override_gradient: every call of the function is a region."""
+    return override_gradient(rule, **options)
+
+
+def check_region(region: Region, start: int, allow_empty: bool = False) -> None:
+    """RegionError where a closed block marked nothing, or declared what is not so."""
+    members = [n for n in region.graph.nodes[start:] if region.contains(n.region)]
+    if not members and not allow_empty:
+        raise RegionError(
+            f"the block of region {region.name!r} ({region.where}) built no node, so it marks "
+            "nothing.\nMove the computation into the block, or say allow_empty=True."
+        )
+    if region.pinned_inputs is not None:
+        _tensors_of(region.graph, region.pinned_inputs, region, "inputs")
+        for t in region.pinned_inputs:
+            if region.contains(t.node.region):
+                raise RegionError(
+                    f"{t.name} (built at {t.where}) is declared as an input of "
+                    f"{region!r} but was built inside it"
+                )
+    elif not allow_empty and not any(_reads_outside(n, region) for n in members):
+        raise RegionError(
+            f"region {region.name!r} ({region.where}) reads nothing from outside, so there is no "
+            "input whose gradient could be overridden. Say allow_empty=True if that is meant."
+        )
+    if region.pinned_outputs is not None:
+        _tensors_of(region.graph, region.pinned_outputs, region, "outputs")
+        for t in region.pinned_outputs:
+            if not region.contains(t.node.region):
+                raise RegionError(
+                    f"{t.name} (built at {t.where}) is declared as an output of "
+                    f"{region!r} but was not built inside it"
+                )
+
+
+def _reads_outside(node: Node, region: Region) -> bool:
+    return any(not region.contains(t.node.region) for t in node.inputs)
+
+
+def _tensors_of(graph: Graph, tree: Any, region: Region, what: str) -> tuple[Tensor, ...]:
+    tensors = tuple(flatten(tree))
+    for t in tensors:
+        if not isinstance(t, Tensor):
+            raise RegionError(f"the {what} of {region!r} are tensors, got {t!r}")
+        if t.graph is not graph:
+            raise RegionError(
+                f"{t.name} ({t.where}) of {t.graph!r} is among the {what} of {region!r}, "
+                f"which is in {graph!r}"
+            )
+    return tensors
+
+
+def _one_of(what: str, value: str, known: Iterable[str]) -> None:
+    if value not in known:
+        raise ValueError(
+            f"{what} is one of {', '.join(map(repr, known))}, got {value!r}. "
+            f"{did_you_mean(str(value), known)}".rstrip()
+        )
+
+
+class gradient_override_map(Scope):
+    """`with gradient_override_map({"Relu": "GuidedRelu"}):` stamps each node of that type.
+
+    Nodes are stamped as they are built, in bodies of control flow too. An inner map wins over an
+    outer one for the same type; None restores the op's own gradient. Everything is checked before
+    anything changes: an unknown op type is a RegionError, an unknown name an
+    UnknownGradientError, both here; at the end of the block, a map of which no entry matched a
+    node is a RegionError, unless allow_empty.
+    """
+
+    def __init__(
+        self, op_type_map: Mapping[str, Any], *, late: bool = False, allow_empty: bool = False
+    ) -> None:
+        self.position = caller()
+        self.map = _checked_map(op_type_map, self.position, late)
+        self.allow_empty = allow_empty
+        self.matched: set[str] = set()
+
+    def __enter__(self) -> gradient_override_map:
+        context = current().copy()
+        stamps = dict(context.stamps or {})
+        for op_type, rule in self.map.items():
+            outer = stamps[op_type][1] if op_type in stamps else ()
+            stamps[op_type] = rule, (*outer, self.matched)
+        context.stamps = stamps
+        self._push(context)
+        context.graph.maps.append(self)
+        return self
+
+    def __exit__(self, kind: object, *exc: object) -> None:
+        self._pop()
+        if kind is None and not self.allow_empty and self.matched.isdisjoint(self.map):
+            raise RegionError(
+                f"gradient_override_map at {self.where}: no node of type "
+                f"{' or '.join(map(repr, self.map))} was built in the block, so it changes "
+                "nothing.\nBuild the ops inside the block, or say allow_empty=True."
+            )
+
+    def __call__(self, fn: Fn) -> Fn:
+        """As a decorator: the map is in force during every call of fn."""
+
+        @wraps(fn)
+        def mapped(*args: Any, **kwargs: Any) -> Any:
+            scope = gradient_override_map.__new__(gradient_override_map)
+            scope.__dict__.update(self.__dict__, _saved=None, matched=set())
+            with scope:
+                return fn(*args, **kwargs)
+
+        return mapped  # type: ignore[return-value]
+
+    @property
+    def where(self) -> str:
+        """Where the map was made."""
+        return show(self.position)
+
+    @property
+    def unmatched(self) -> list[str]:
+        """The entries that matched no node so far."""
+        return [t for t in self.map if t not in self.matched]
+
+    def _what(self) -> str:
+        return f"gradient_override_map at {self.where}"
+
+
+def _checked_map(op_type_map: Any, at: Position | None, late: bool) -> dict[str, Any]:
+    def where() -> str:
+        return f"gradient_override_map at {show(at)}"
+
+    if not isinstance(op_type_map, Mapping) or not op_type_map:
+        raise TypeError(
+            f"gradient_override_map takes a mapping of op types to rules, got {op_type_map!r}"
+        )
+    for op_type, rule in op_type_map.items():
+        if not isinstance(op_type, str):
+            raise TypeError(f"an op type is a string such as 'Relu', got {op_type!r}")
+        if op_type not in OP_TYPES:
+            raise RegionError(
+                f"{where()}: there is no op type {op_type!r}. "
+                f"{did_you_mean(op_type, OP_TYPES)}".rstrip()
+            )
+        if OP_TYPES[op_type].source:
+            raise RegionError(
+                f"{where()}: {op_type!r} has no inputs, so there is no gradient to override"
+            )
+        if rule is not None:
+            check_reference(rule, lambda: f"named by {where()}", late)
+    return dict(op_type_map)
+
+
+def _on_graph(graph: Graph, op_type_map: Mapping[str, Any], **options: Any) -> Any:
+    """The legacy spelling `g.gradient_override_map({...})`."""
+    context = CONTEXT.get(None)
+    if context is not None and context.graph is not graph and not context.implicit:
+        raise RegionError(
+            f"gradient_override_map of {graph!r}, while nodes are being built in {context.graph!r}"
+        )
+    return gradient_override_map(op_type_map, **options)
+
+
+Graph.gradient_override_map = _on_graph  # type: ignore[method-assign, assignment]
