@@ -21,6 +21,7 @@ from ..ops.shaping import broadcast_like
 from ..ops.sources import Identity
 from ..regions.rules import BuiltinRule, Rule, as_rule
 from .builtin import builtin, filled
+from .levels import shown
 from .site import NodeSite, RegionSite, Site
 
 Gradient = tuple[Tensor, Tensor | None]
@@ -199,7 +200,7 @@ def _from_value(rule: Rule, site: Site, x: Tensor, entry: Any, i: int) -> Tensor
         return broadcast_like(scalar(array.item(), x.dtype), x)
     if not compatible(array.shape, x.shape):
         raise _wrong(rule, site, x, i, f"an array of shape {array.shape}")
-    return _ensured(rule, x, constant(array, x.dtype), i)
+    return _ensured(rule, site, x, constant(array, x.dtype), i)
 
 
 def _checked_tensor(rule: Rule, site: Site, x: Tensor, dx: Tensor, i: int) -> Tensor:
@@ -213,14 +214,15 @@ def _checked_tensor(rule: Rule, site: Site, x: Tensor, dx: Tensor, i: int) -> Te
         raise _wrong(
             rule, site, x, i, f"{dx.type!r}; gg.sum_to(dy, like=x) sums over broadcast axes"
         )
-    return _ensured(rule, x, dx, i)
+    return _ensured(rule, site, x, dx, i)
 
 
-def _ensured(rule: Rule, x: Tensor, dx: Tensor, i: int) -> Tensor:
+def _ensured(rule: Rule, site: Site, x: Tensor, dx: Tensor, i: int) -> Tensor:
     """dx, with a check at run time where its shape is not known to be that of x."""
     if dx.shape == x.shape and None not in x.shape:
         return dx
-    return apply(EnsureLike(f"gradient {i} returned by the rule {rule.name!r}"), dx, x)
+    what = f"the gradient of input {i}, {x.name} (built at {x.where}), by {_who(rule, site)}"
+    return apply(EnsureLike(what), dx, x)
 
 
 def _wrong(rule: Rule, site: Site, x: Tensor, i: int, got: str) -> GradientError:
@@ -282,9 +284,10 @@ def _check_undeclared(
             and any(bits >> i & 1 for i, dy in enumerate(dys) if dy is not None)
             and not _spoken_for(t, site.region)
         ):
+            readers = [n for n in site.nodes if any(t is x for x in n.inputs)]
             raise GradientError(
                 f"{site!r} reads {t.name} ({t.type!r}, built at {t.where}), which is not among "
-                "its inputs, and a gradient has to flow through it.\nMake it an input, return a "
+                f"its inputs, in {shown(readers)}, and a gradient has to flow through it.\nMake it an input, return a "
                 f"mapping {{input: gradient}} from {rule.name!r} that has an entry for it (for a "
                 "variable: a grad_fn with a `variables` argument), or gg.stop_gradient it first."
             )

@@ -245,9 +245,9 @@ def _mark_since(region: Region, start: int, first_region: int, spare: set[Node])
     """
     graph, around = region.graph, region.parent
     for node in graph.nodes[start:]:
-        if node.region is around and not isinstance(node.op, Residual | Constant):
-            if node not in spare and not node.op.source:
-                node.region = region
+        shared = isinstance(node.op, Residual | Constant) or node.op.source
+        if node.region is around and node not in spare and not shared:
+            node.region = region
     for inner in graph.regions[first_region:]:
         if inner is not region and inner.parent is around:
             inner.parent = region

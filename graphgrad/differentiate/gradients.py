@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..ir.build import build
+from ..ir.collector import collector_paused
 from ..ir.context import CONTEXT, Context
 from ..ir.errors import DTypeError, GradientError, GraphError, RegionError, did_you_mean
 from ..ir.graph import Graph, current
@@ -58,7 +58,9 @@ def gradients(
         _check_differentiable(what, tensors)
     seeds = _seeds(ys, y_list, grad_ys)
     with _ambient(graph) as context:
-        off, chosen = _overrides(overrides, graph)
+        inherited = overrides is None
+        context.overrides = context.overrides if inherited else overrides
+        off, chosen = _overrides(context.overrides, graph, inherited)
         off |= frozenset(context.running)
         off = _exact_regions_opened(context, [*y_list, *x_list, *stops], off)
         keys = [_visible(y, "of", context, off) for y in y_list]
@@ -76,24 +78,18 @@ def gradients(
 
 @contextmanager
 def _ambient(graph: Graph) -> Iterator[Context]:
-    """The record of this call: same graph, region and running rules; no stamps, no name scope.
-
-    The cyclic collector rests meanwhile: it would walk every node again and again.
-    """
+    """The record of this call: same graph, region and running rules; no stamps, no name scope."""
     outer = current()
     context = outer.copy()
     if outer.graph is not graph:
         context.graph, context.region, context.implicit = graph, None, False
     context.stamps, context.scope = None, "gradients/"
-    collecting = gc.isenabled()
     token = CONTEXT.set(context)
-    gc.disable()
     try:
-        yield context
+        with collector_paused():
+            yield context
     finally:
         CONTEXT.reset(token)
-        if collecting:
-            gc.enable()
 
 
 def _tensors(tree: Any, what: str) -> list[Tensor]:
@@ -200,9 +196,12 @@ def _answer(dx: Tensor | None, x: Tensor, unconnected: str) -> Tensor | None:
 
 
 def _overrides(
-    overrides: Mapping[Any, Any] | str | None, graph: Graph
+    overrides: Mapping[Any, Any] | str | None, graph: Graph, inherited: bool
 ) -> tuple[frozenset[Step], dict[Step, Any]]:
-    """The sites that are switched off, and the rules chosen for this call."""
+    """The sites that are switched off, and the rules chosen for this call.
+
+    inherited: by a call within the call, in whose graph there may be nothing of what is selected.
+    """
     if overrides is None:
         return frozenset(), {}
     if overrides == "none":
@@ -215,7 +214,7 @@ def _overrides(
     for selection, rule in overrides.items():
         if rule is not None:
             check_reference(rule, lambda: "named in overrides= of gradients()", late=False)
-        for step in _selected(selection, graph):
+        for step in _selected(selection, graph, inherited):
             if step in chosen or step in off:
                 raise RegionError(f"two entries of overrides= are for {step!r}")
             if rule is None:
@@ -225,9 +224,11 @@ def _overrides(
     return frozenset(off), chosen
 
 
-def _selected(selection: Any, graph: Graph) -> list[Step]:
+def _selected(selection: Any, graph: Graph, inherited: bool) -> list[Step]:
     """The sites of one entry: a region, a node, or the forward nodes of an op type."""
     if isinstance(selection, Region | Node):
+        if selection.graph is not graph and inherited:
+            return []
         if selection.graph is not graph:
             raise GraphError(f"overrides= names {selection!r}, which is not in {graph!r}")
         return [selection]
@@ -236,7 +237,7 @@ def _selected(selection: Any, graph: Graph) -> list[Step]:
             hint = did_you_mean(selection, OP_TYPES)
             raise RegionError(f"overrides= names op type {selection!r}. {hint}".rstrip())
         found: list[Step] = [n for n in graph.nodes if n.type == selection and n.origin is None]
-        if not found:
+        if not found and not inherited:
             raise RegionError(f"overrides= names op type {selection!r}, of which there is no node")
         return found
     raise GradientError(f"overrides= takes op types, nodes and regions as keys, got {selection!r}")

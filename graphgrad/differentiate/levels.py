@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from ..ir.errors import GradientError
 from ..ir.node import Node, Region, Tensor, enclosing
 from ..regions.boundary import boundary_of
@@ -19,13 +21,14 @@ class Hidden:
         self.tensor = tensor
         self.region = region
 
-    def error(self, what: str) -> GradientError:
+    def error(self, what: str, reader: Step | None = None) -> GradientError:
         """The error, with what to do about it."""
         t, region = self.tensor, self.region
+        read = f"{reader.name} ({reader.where}) reads and which " if reader is not None else ""
         return GradientError(
-            f"{what} {t.name} (built at {t.where}), which is hidden inside region "
+            f"{what} {t.name} (built at {t.where}), which {read}is hidden inside region "
             f"{region.name!r} ({region.where}): the region's rule speaks for its outputs only, "
-            f"which are {_shown(boundary_of(region).outputs)}.\n"
+            f"which are {shown(boundary_of(region).outputs)}.\n"
             "Declare it with `region.declare(outputs=[...])` in the block, build it outside, or "
             "say escape='default' to use the inside's own derivative for it."
         )
@@ -56,5 +59,6 @@ def key_of(t: Tensor, view: Region | None, off: frozenset[Step]) -> Key:
     return (t, found) if isinstance(found, Region) else t
 
 
-def _shown(tensors: tuple[Tensor, ...]) -> str:
-    return ", ".join(f"{t.name} ({t.where})" for t in tensors) or "none"
+def shown(items: Iterable[Tensor | Step]) -> str:
+    """Names with their lines."""
+    return ", ".join(f"{item.name} ({item.where})" for item in items) or "none"

@@ -74,6 +74,7 @@ def plan(
 def _plan_nodes(stack: list[Node], lowest: int, stop: frozenset[Tensor]) -> list[Step]:
     """The same for a graph without regions."""
     seen = set(stack)
+    stack = list(seen)
     order: list[Step] = []
     while stack:
         node = stack.pop()

@@ -18,6 +18,7 @@ from ..ir.residual import viewpoint
 from ..ops.accumulate import AddN
 from ..ops.arithmetic import ADD
 from ..ops.base import NO_GRAD, ZERO, ZeroTensor
+from ..ops.sources import StopGradient
 from ..regions.boundary import boundary_of
 from .builtin import filled, fitted
 from .call import Gradient, call_rule, refuse_rule_derivative
@@ -95,6 +96,8 @@ class Sweep:
                         break
                 else:
                     continue
+                if type(step.op) is StopGradient and self._rule(step, step.stamp) is None:
+                    continue
                 found.append(step)
                 for t in step.outputs:
                     if t.type.differentiable and t not in stop:
@@ -139,11 +142,12 @@ class Sweep:
             terms = [d for d in found if not isinstance(d, ZeroTensor)] or found[:1]
             found = terms[0] if len(terms) == 1 else added(terms)
             self.grads[key] = found
-        return found  # type: ignore[no-any-return]
+        return found
 
     def _total(self, x: Tensor) -> Tensor | None:
         """The gradient of x as the question asks for it: over all the ways it was read."""
-        parts = [self._sum(key) for key in (x, *((x, region) for region in _around(x)))]
+        keys: list[Key] = [x, *((x, region) for region in _around(x))]
+        parts = [self._sum(key) for key in keys]
         terms = [p for p in parts if p is not None]
         real = [p for p in terms if not isinstance(p, ZeroTensor)] or terms[:1]
         if not real:
@@ -186,7 +190,7 @@ class Sweep:
             if dx is NO_GRAD:
                 continue
             if (x if not regional or x.node.region is None else self._key(x, node)) in live:
-                self._deliver(x, fitted(dx, x, node.op), viewpoint(node))
+                self._deliver(x, fitted(dx, x, node.op), viewpoint(node), node)
 
     def _rule(self, step: Step, mark: Any) -> Any:
         """The reference of the rule that answers for a step; None: a node's own gradient."""
@@ -194,14 +198,14 @@ class Sweep:
             return None
         return self.overrides.get(step, mark) if self.overrides else mark
 
-    def _deliver(self, x: Tensor, dx: Tensor, view: Region | None) -> None:
-        """Add to the gradient of x as it is read from inside `view`."""
+    def _deliver(self, x: Tensor, dx: Tensor, view: Region | None, reader: Step) -> None:
+        """Add to the gradient of x as it is read, by a step, from inside `view`."""
         if not self.regional or x.node.region is None:
             self._add(x, dx)
             return
         found = level(x, view, self.off)
         if isinstance(found, Hidden):
-            raise found.error("a gradient has to flow through")
+            raise found.error("a gradient has to flow through", reader)
         self._add(x if found is None else (x, found), dx)
 
     def _pull_region(self, region: Region) -> None:
@@ -217,7 +221,7 @@ class Sweep:
         """Call a user's rule and deliver what it returns."""
         for x, dx in self.ask(site, dys):
             if dx is not None and self.is_live(x, site.view):
-                self._deliver(x, dx, site.view)
+                self._deliver(x, dx, site.view, site._target)
 
     def ask(self, site: Site, dys: list[Tensor | None]) -> list[Gradient]:
         """What the site's rule gives for these gradients of its outputs."""

@@ -22,10 +22,21 @@ class Context:
     scope    name scope, with its trailing slash
     origin   why nodes are being built: see Node.origin. The sweep writes it once a step.
     running  the sites whose rule is running: they count as unmarked meanwhile
+    overrides the rules that the running gradients() call chose
     live     tensors that a gradient is wanted for; None: all of them
     """
 
-    __slots__ = ("graph", "implicit", "live", "origin", "region", "running", "scope", "stamps")
+    __slots__ = (
+        "graph",
+        "implicit",
+        "live",
+        "origin",
+        "overrides",
+        "region",
+        "running",
+        "scope",
+        "stamps",
+    )
 
     def __init__(self, graph: Graph, implicit: bool = False) -> None:
         self.graph = graph
@@ -35,6 +46,7 @@ class Context:
         self.scope = ""
         self.origin: Node | RuleCall | None = None
         self.running: tuple[Node | Region, ...] = ()
+        self.overrides: Any = None
         self.live: Any = None
 
     def copy(self) -> Context:

@@ -137,7 +137,6 @@ class Graph:
         def gradient_override_map(
             self, op_type_map: dict[str, Any], *, allow_empty: bool = False
         ) -> Any: ...
-        def copy(self) -> Graph: ...
 
 
 def current() -> Context:

@@ -288,7 +288,8 @@ class Region:
     attrs     free keyword arguments for the rule
     escape, order, late   see override_gradient
     pinned_inputs, pinned_outputs   tensors where the boundary was declared, else None
-    boundary  the settled inputs and outputs; written by differentiate.boundary
+    settled   inputs and outputs, once they are fixed; copied and saved with the region
+    boundary  what is known of what enters and leaves (regions.boundary)
     """
 
     __slots__ = (
@@ -308,6 +309,7 @@ class Region:
         "position",
         "residual_op",
         "rule",
+        "settled",
     )
 
     def __init__(
@@ -337,6 +339,7 @@ class Region:
         self.open = True
         self.pinned_inputs: tuple[Tensor, ...] | None = None
         self.pinned_outputs: tuple[Tensor, ...] | None = None
+        self.settled: tuple[tuple[Tensor, ...], tuple[Tensor, ...]] | None = None
         self.boundary: Any = None
         self.residual_op: Op | None = None
         self.index = len(graph.regions)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from inspect import get_annotations
 from typing import TYPE_CHECKING, Any, ClassVar, dataclass_transform
 
 import numpy as np
@@ -55,11 +56,7 @@ class Op:
     _types: dict[Any, Types]
 
     def __init_subclass__(cls, *, abstract: bool = False, interned: bool = True) -> None:
-        own = [
-            n
-            for n, a in cls.__dict__.get("__annotations__", {}).items()
-            if "ClassVar" not in str(a)
-        ]
+        own = [n for n, a in get_annotations(cls).items() if "ClassVar" not in str(a)]
         cls.fields = (*cls.fields, *own)
         cls._defaults = {**cls._defaults, **{n: cls.__dict__[n] for n in own if n in cls.__dict__}}
         cls._made = {}
@@ -71,6 +68,7 @@ class Op:
             OP_TYPES[cls.type] = cls
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Op:
+        """The op with these attributes: the same object every time."""
         values = args if len(args) == len(cls.fields) and not kwargs else cls._bind(args, kwargs)
         if cls._interned:
             # 1, 1.0 and True are equal as keys but not as attributes
@@ -128,7 +126,7 @@ class Op:
         raise NotImplementedError(f"{self.type}.infer")
 
     def kernel(self, *args: Any, **_: Any) -> Any:
-        """kernel(xp, *arrays): the outputs (one array, or a tuple of them), computed in array namespace xp."""
+        """kernel(xp, *arrays): the output, or a tuple of them, computed in array namespace xp."""
         raise NotImplementedError(f"{self.type}.kernel")
 
     def vjp(self, *args: Any, **_: Any) -> Gradients:

@@ -55,7 +55,8 @@ class Program:
         return Program(self.inputs, outputs)
 
     def __repr__(self) -> str:
-        return f"<program: {len(self.inputs)} inputs, {len(self.nodes)} nodes, {len(self.outputs)} outputs>"
+        counts = len(self.inputs), len(self.nodes), len(self.outputs)
+        return "<program: {} inputs, {} nodes, {} outputs>".format(*counts)
 
 
 def needed(inputs: Iterable[Tensor], outputs: Iterable[Tensor]) -> list[Node]:

@@ -50,6 +50,11 @@ class State:
             raise ShapeError(f"{node.name} is {variable.type!r}, cannot take shape {new.shape}")
         self.commit({node: new.astype(variable.dtype)})
 
+    def values(self) -> dict[Node, Array]:
+        """What was written, by variable."""
+        with self._lock:
+            return dict(self._values)
+
     def reset(self) -> None:
         """Back to the initial values."""
         with self._lock:

@@ -1,1 +1,1 @@
-"""The vocabulary: one class is one op."""
+"""The vocabulary: one class is one op. Importing this package registers every op type."""

@@ -1,23 +1,113 @@
-"""Sums, products and their kin, element by element."""
+"""Sums, products, powers, rounding and bounds, element by element."""
 
 from __future__ import annotations
 
+import math
+
 from .base import (
     NO_GRAD,
+    ZERO,
     Any,
     Binary,
+    Comparison,
     DType,
     DTypeError,
     Gradients,
     Node,
+    Samples,
     Tensor,
     TensorLike,
     Unary,
+    ZerosLike,
     apply,
+    as_dtype,
     as_tensor,
+    build,
+    cast,
+    inexact,
+    like,
+    np,
     promoted,
+    result_dtype,
     wants,
 )
+from .exponential import LOG
+from .families import (
+    FloatUnary,
+    Kinds,
+    NumberBinary,
+    RealBinary,
+    RealUnary,
+    binary,
+    floating_binary,
+    floating_unary,
+    known_number,
+    numbers,
+)
+from .logic import (
+    EQUAL,
+    GREATER,
+    LESS,
+    WHERE,
+    equal,
+    greater,
+    isfinite,
+    isinf,
+    isnan,
+    less,
+    less_equal,
+    logical_and,
+    logical_or,
+    where,
+)
+
+__all__ = [
+    "abs",
+    "absolute",
+    "add",
+    "ceil",
+    "clip",
+    "conj",
+    "conjugate",
+    "copysign",
+    "deg2rad",
+    "degrees",
+    "divide",
+    "divmod",
+    "fabs",
+    "float_power",
+    "floor",
+    "floor_divide",
+    "fmax",
+    "fmin",
+    "fmod",
+    "heaviside",
+    "hypot",
+    "imag",
+    "isclose",
+    "maximum",
+    "minimum",
+    "mod",
+    "multiply",
+    "nan_to_num",
+    "negative",
+    "nextafter",
+    "positive",
+    "pow",
+    "power",
+    "rad2deg",
+    "radians",
+    "real",
+    "reciprocal",
+    "remainder",
+    "rint",
+    "round",
+    "sign",
+    "square",
+    "subtract",
+    "true_divide",
+    "trunc",
+]
 
 
 class Add(Binary):
@@ -102,25 +192,376 @@ class Negative(Unary):
         return (apply(NEGATIVE, dy),)
 
 
+class FloorDivide(NumberBinary):
+    """z = floor(x / y): a step, the gradient is zero."""
+
+    domain = (0.5, 2.0)
+
+    def kernel(self, xp: Any, x: Any, y: Any) -> Any:
+        return xp.floor_divide(x, y)
+
+    def vjp(self, node: Node, dz: Tensor) -> Gradients:
+        return ZERO, ZERO
+
+    @classmethod
+    def samples(cls, rng: np.random.Generator) -> Samples:
+        yield from super().samples(rng)
+        yield cls(), [np.array([7, -7, 7, -7]), np.array([2, 2, -2, -2])]
+
+
+class Remainder(FloorDivide):
+    """z = x - floor(x / y) * y, with the sign of y; dx = dz, dy = -dz * floor(x / y)."""
+
+    onnx = "Mod"
+
+    def kernel(self, xp: Any, x: Any, y: Any) -> Any:
+        return xp.remainder(x, y)
+
+    def vjp(self, node: Node, dz: Tensor) -> Gradients:
+        x, y = node.inputs
+        return dz, -(dz * apply(FLOOR_DIVIDE, x, y)) if wants(y) else NO_GRAD
+
+
+class Fmod(FloorDivide):
+    """z = x - trunc(x / y) * y, with the sign of x; dx = dz, dy = -dz * trunc(x / y)."""
+
+    def kernel(self, xp: Any, x: Any, y: Any) -> Any:
+        return xp.fmod(x, y)
+
+    def vjp(self, node: Node, dz: Tensor) -> Gradients:
+        x, y = node.inputs
+        return dz, -(dz * trunc(x / y)) if wants(y) else NO_GRAD
+
+
+class Power(Kinds, Binary):
+    """z = x**y, dx = dz * y * x**(y - 1), dy = dz * z * ln x.
+
+    0**0 is 1: there dx and dy are 0. At x = 0, dy is 0 for every y >= 0. For x < 0, dy is NaN.
+    """
+
+    onnx = "Pow"
+    domain = (0.5, 2.0)
+
+    def kernel(self, xp: Any, x: Any, y: Any) -> Any:
+        return xp.power(x, y)
+
+    def vjp(self, node: Node, dz: Tensor) -> Gradients:
+        x, y = node.inputs
+        (z,) = node.outputs
+        return (
+            _of_base(x, y, dz) if wants(x) else NO_GRAD,
+            dz * (z * apply(LOG, where(equal(x, 0), 1, x))) if wants(y) else NO_GRAD,
+        )
+
+    @classmethod
+    def samples(cls, rng: np.random.Generator) -> Samples:
+        yield from super().samples(rng)
+        yield cls(), [np.array([2, -3, 0]), np.array([3, 2, 0])]
+
+
+def _of_base(x: Tensor, y: Tensor, dz: Tensor) -> Any:
+    """dx of Power; simpler where the exponent is a known number."""
+    known = known_number(y)
+    if known is None:
+        unit = where(logical_and(equal(x, 0), equal(y, 0)), 1, y)
+        return dz * (y * apply(POWER, x, unit - 1))
+    if known == 0:
+        return ZERO
+    if known == 1:
+        return dz
+    return dz * (y * (x if known == 2 else apply(POWER, x, like(known - 1, y))))
+
+
+class Abs(Unary):
+    """y = |x|, dx = dy * sign(x): 0 at 0. The modulus of a complex number is floating."""
+
+    onnx = "Abs"
+
+    def result(self, dtype: DType) -> DType:
+        return _real_dtype(dtype)
+
+    def kernel(self, xp: Any, x: Any) -> Any:
+        return xp.abs(x)
+
+    def vjp(self, node: Node, dy: Tensor) -> Gradients:
+        (x,) = node.inputs
+        return (dy * apply(SIGN, x),)
+
+
+class Sign(Kinds, Unary):
+    """y = -1, 0 or 1 as x is: a step, the gradient is zero. x / |x| of a complex number."""
+
+    onnx = "Sign"
+
+    def kernel(self, xp: Any, x: Any) -> Any:
+        return xp.sign(x)
+
+    def vjp(self, node: Node, dy: Tensor) -> Gradients:
+        return (ZERO,)
+
+
+class Rounding(RealUnary, abstract=True):
+    """Family: a floating integer near x; a step, the gradient is zero."""
+
+    def vjp(self, node: Node, dy: Tensor) -> Gradients:
+        return (ZERO,)
+
+
+class Round(Rounding):
+    """y = the integer nearest to x, the even one where two are; the gradient is zero."""
+
+    onnx = "Round"
+
+    def kernel(self, xp: Any, x: Any) -> Any:
+        return xp.rint(x)
+
+
+class Floor(Rounding):
+    """y = the greatest integer <= x; the gradient is zero."""
+
+    onnx = "Floor"
+
+    def kernel(self, xp: Any, x: Any) -> Any:
+        return xp.floor(x)
+
+
+class Ceil(Rounding):
+    """y = the least integer >= x; the gradient is zero."""
+
+    onnx = "Ceil"
+
+    def kernel(self, xp: Any, x: Any) -> Any:
+        return xp.ceil(x)
+
+
+class Trunc(Rounding):
+    """y = x without its fraction; the gradient is zero."""
+
+    def kernel(self, xp: Any, x: Any) -> Any:
+        return xp.trunc(x)
+
+
+class Square(Kinds, Unary):
+    """y = x * x, dx = dy * 2x."""
+
+    def kernel(self, xp: Any, x: Any) -> Any:
+        return xp.square(x)
+
+    def vjp(self, node: Node, dy: Tensor) -> Gradients:
+        (x,) = node.inputs
+        return (dy * (2.0 * x),)
+
+
+class Reciprocal(FloatUnary):
+    """y = 1 / x, dx = -dy * y**2."""
+
+    onnx = "Reciprocal"
+    domain = (0.5, 2.0)
+
+    def kernel(self, xp: Any, x: Any) -> Any:
+        return xp.reciprocal(x)
+
+    def vjp(self, node: Node, dy: Tensor) -> Gradients:
+        (y,) = node.outputs
+        return (-(dy * (y * y)),)
+
+
+class Maximum(Kinds, Binary):
+    """z = the greater of x and y, NaN if one is; dz goes to it, half of dz to each at a tie."""
+
+    kinds = "biuf"
+    onnx = "Max"
+
+    def kernel(self, xp: Any, x: Any, y: Any) -> Any:
+        return xp.maximum(x, y)
+
+    def vjp(self, node: Node, dz: Tensor) -> Gradients:
+        return _shared(dz, GREATER, *node.inputs)
+
+
+class Minimum(Kinds, Binary):
+    """z = the less of x and y, NaN if one is; dz goes to it, half of dz to each at a tie."""
+
+    kinds = "biuf"
+    onnx = "Min"
+
+    def kernel(self, xp: Any, x: Any, y: Any) -> Any:
+        return xp.minimum(x, y)
+
+    def vjp(self, node: Node, dz: Tensor) -> Gradients:
+        return _shared(dz, LESS, *node.inputs)
+
+
+def _shared(dz: Tensor, more: Comparison, x: Tensor, y: Tensor) -> Gradients:
+    """dz for the operand that is `more` than the other, half of it each at a tie."""
+    zero, tie, half = like(0, dz), apply(EQUAL, x, y), dz * 0.5
+    return (
+        where(tie, half, apply(WHERE, apply(more, x, y), dz, zero)) if wants(x) else NO_GRAD,
+        where(tie, half, apply(WHERE, apply(more, y, x), dz, zero)) if wants(y) else NO_GRAD,
+    )
+
+
+class Clip(Kinds):
+    """y = the number nearest to x between low and high (high, where low > high).
+
+    dx = dy inside the closed bounds, else 0; a bound has dy where x lies beyond it.
+    """
+
+    kinds = "iuf"
+
+    def kernel(self, xp: Any, x: Any, low: Any, high: Any) -> Any:
+        return xp.minimum(xp.maximum(x, low), high)
+
+    def vjp(self, node: Node, dy: Tensor) -> Gradients:
+        x, low, high = node.inputs
+        zero = like(0, dy)
+        inside = logical_and(less_equal(low, x), less_equal(x, high))
+        below = logical_and(less(x, low), less_equal(low, high)) if wants(low) else inside
+        above = logical_or(greater(x, high), greater(low, high)) if wants(high) else inside
+        return (
+            apply(WHERE, inside, dy, zero) if wants(x) else NO_GRAD,
+            apply(WHERE, below, dy, zero) if wants(low) else NO_GRAD,
+            apply(WHERE, above, dy, zero) if wants(high) else NO_GRAD,
+        )
+
+    @classmethod
+    def samples(cls, rng: np.random.Generator) -> Samples:
+        for shapes in [
+            ((2, 3), (), ()),
+            ((2, 3), (3,), (2, 1)),
+            ((), (2,), ()),
+            ((0, 2), (), (2,)),
+        ]:
+            x, low, high = (rng.uniform(-1, 1, size=s) for s in shapes)
+            yield cls(), [2 * x, low - 1, high + 1]
+        yield cls(), [np.array(v, np.float32) for v in ([-2, 0, 2], -1, 1)]
+        yield cls(), [np.array(v) for v in ([-2, 0, 2], -1, 1)]
+
+
+class CopySign(RealBinary):
+    """z = |x| with the sign of y; dx = dz * sign(x) * (the sign of y), 0 at 0; dy = 0."""
+
+    def kernel(self, xp: Any, x: Any, y: Any) -> Any:
+        return xp.copysign(x, y)
+
+    def vjp(self, node: Node, dz: Tensor) -> Gradients:
+        x, y = node.inputs
+        return (
+            dz * (apply(SIGN, x) * apply(COPYSIGN, like(1, y), y)) if wants(x) else NO_GRAD,
+            ZERO,
+        )
+
+
+class NextAfter(RealBinary):
+    """z = the number after x towards y; dx = dz, dy = 0."""
+
+    def kernel(self, xp: Any, x: Any, y: Any) -> Any:
+        return xp.nextafter(x, y)
+
+    def vjp(self, node: Node, dz: Tensor) -> Gradients:
+        return dz, ZERO
+
+
+class Hypot(RealBinary):
+    """z = sqrt(x**2 + y**2) without overflow; dx = dz * x / z, dy = dz * y / z, 0 at the origin."""
+
+    domain = (0.5, 2.0)
+
+    def kernel(self, xp: Any, x: Any, y: Any) -> Any:
+        return xp.hypot(x, y)
+
+    def vjp(self, node: Node, dz: Tensor) -> Gradients:
+        x, y = node.inputs
+        (z,) = node.outputs
+        scaled = dz / where(equal(z, 0), 1, z)
+        return scaled * x if wants(x) else NO_GRAD, scaled * y if wants(y) else NO_GRAD
+
+
+class Real(Kinds, Unary):
+    """The real part of a complex number. No gradient."""
+
+    kinds = "c"
+    differentiable = False
+
+    def result(self, dtype: DType) -> DType:
+        return _real_dtype(dtype)
+
+    def kernel(self, xp: Any, x: Any) -> Any:
+        return xp.real(x)
+
+    @classmethod
+    def samples(cls, rng: np.random.Generator) -> Samples:
+        for shape in [(2, 3), (), (0, 2)]:
+            yield cls(), [rng.normal(size=shape) + 1j * rng.normal(size=shape)]
+
+
+class Imag(Real):
+    """The imaginary part of a complex number. No gradient."""
+
+    def kernel(self, xp: Any, x: Any) -> Any:
+        return xp.imag(x)
+
+
+class Conj(Real):
+    """The complex conjugate. No gradient."""
+
+    def result(self, dtype: DType) -> DType:
+        return dtype
+
+    def kernel(self, xp: Any, x: Any) -> Any:
+        return xp.conj(x)
+
+
+def _real_dtype(dtype: DType) -> DType:
+    """The dtype of the parts of a complex number; any other dtype is itself."""
+    return as_dtype(f"f{dtype.itemsize // 2}") if dtype.kind == "c" else dtype
+
+
 ADD = Add()
 SUBTRACT = Subtract()
 MULTIPLY = Multiply()
 DIVIDE = Divide()
 NEGATIVE = Negative()
+FLOOR_DIVIDE = FloorDivide()
+REMAINDER = Remainder()
+FMOD = Fmod()
+POWER = Power()
+ABS = Abs()
+SIGN = Sign()
+ROUND = Round()
+FLOOR = Floor()
+CEIL = Ceil()
+TRUNC = Trunc()
+SQUARE = Square()
+RECIPROCAL = Reciprocal()
+MAXIMUM = Maximum()
+MINIMUM = Minimum()
+CLIP = Clip()
+COPYSIGN = CopySign()
+HYPOT = Hypot()
+
+
+# --- the four operations -----------------------------------------------------------------------
 
 
 def add(x: TensorLike, y: TensorLike, /) -> Tensor:
     """x + y, element by element, broadcast; dtypes promoted as NumPy 2 does."""
+    if isinstance(x, Tensor) and isinstance(y, Tensor) and x.type.dtype is y.type.dtype:
+        return build(ADD, (x, y)).outputs[0]
     return apply(ADD, *promoted(x, y))
 
 
 def subtract(x: TensorLike, y: TensorLike, /) -> Tensor:
     """x - y, element by element, broadcast; dtypes promoted as NumPy 2 does."""
+    if isinstance(x, Tensor) and isinstance(y, Tensor) and x.type.dtype is y.type.dtype:
+        return build(SUBTRACT, (x, y)).outputs[0]
     return apply(SUBTRACT, *promoted(x, y))
 
 
 def multiply(x: TensorLike, y: TensorLike, /) -> Tensor:
     """x * y, element by element, broadcast; dtypes promoted as NumPy 2 does."""
+    if isinstance(x, Tensor) and isinstance(y, Tensor) and x.type.dtype is y.type.dtype:
+        return build(MULTIPLY, (x, y)).outputs[0]
     return apply(MULTIPLY, *promoted(x, y))
 
 
@@ -132,3 +573,289 @@ def divide(x: TensorLike, y: TensorLike, /) -> Tensor:
 def negative(x: TensorLike, /) -> Tensor:
     """-x, element by element."""
     return apply(NEGATIVE, as_tensor(x))
+
+
+def positive(x: TensorLike, /) -> Tensor:
+    """+x: x itself. DTypeError for bools."""
+    x = as_tensor(x)
+    if x.dtype.kind == "b":
+        raise DTypeError("bools have no sign; use gg.cast to make numbers of them")
+    return x
+
+
+# --- division with remainder, powers -----------------------------------------------------------
+
+
+def floor_divide(x: TensorLike, y: TensorLike, /) -> Tensor:
+    """floor(x / y), element by element, broadcast; integers stay integers. The gradient is zero."""
+    return apply(FLOOR_DIVIDE, *numbers(x, y))
+
+
+def remainder(x: TensorLike, y: TensorLike, /) -> Tensor:
+    """x % y, with the sign of y as in Python, element by element, broadcast."""
+    return apply(REMAINDER, *numbers(x, y))
+
+
+def fmod(x: TensorLike, y: TensorLike, /) -> Tensor:
+    """The remainder of x / y with the sign of x as in C, element by element, broadcast."""
+    return apply(FMOD, *numbers(x, y))
+
+
+def divmod(x: TensorLike, y: TensorLike, /) -> tuple[Tensor, Tensor]:
+    """(floor_divide(x, y), remainder(x, y))."""
+    x, y = numbers(x, y)
+    return apply(FLOOR_DIVIDE, x, y), apply(REMAINDER, x, y)
+
+
+def power(x: TensorLike, y: TensorLike, /) -> Tensor:
+    """x**y, element by element, broadcast; 0**0 is 1.
+
+    DTypeError for an integer to a negative power, which is no integer: cast x to a float.
+    """
+    x, y = numbers(x, y)
+    known = known_number(y) if x.dtype.kind in "iu" else None
+    if known is not None and known < 0:
+        raise DTypeError(
+            f"{x.type!r} to the power {known}: integers have no negative integer powers; "
+            "cast the base to a float, or use gg.float_power"
+        )
+    return apply(POWER, x, y)
+
+
+def float_power(x: TensorLike, y: TensorLike, /) -> Tensor:
+    """x**y computed in float64 (complex128 for complex operands), element by element."""
+    x, y = promoted(x, y)
+    dtype = result_dtype([x.dtype, as_dtype(np.float64)])
+    return apply(POWER, cast(x, dtype), cast(y, dtype))
+
+
+def square(x: TensorLike, /) -> Tensor:
+    """x * x, element by element."""
+    return apply(SQUARE, *numbers(x))
+
+
+def reciprocal(x: TensorLike, /) -> Tensor:
+    """1 / x, element by element. DTypeError for integers, of which the reciprocal is no integer."""
+    x = as_tensor(x)
+    if x.dtype.kind not in "fc":
+        raise DTypeError(
+            f"the reciprocal of {x.type!r} would be rounded to 0 or 1; use gg.divide(1, x)"
+        )
+    return apply(RECIPROCAL, x)
+
+
+# --- sign and size, rounding -------------------------------------------------------------------
+
+
+def abs(x: TensorLike, /) -> Tensor:
+    """|x|, element by element; the gradient at 0 is 0. Complex numbers become floating."""
+    return apply(ABS, as_tensor(x))
+
+
+def fabs(x: TensorLike, /) -> Tensor:
+    """|x|, element by element; integers become float64."""
+    return floating_unary(ABS, x)
+
+
+def sign(x: TensorLike, /) -> Tensor:
+    """-1, 0 or 1, element by element, in the dtype of x; NaN of NaN. The gradient is zero."""
+    return apply(SIGN, as_tensor(x))
+
+
+def copysign(x: TensorLike, y: TensorLike, /) -> Tensor:
+    """|x| with the sign of y, element by element, broadcast; integers become float64."""
+    return floating_binary(COPYSIGN, x, y)
+
+
+def nextafter(x: TensorLike, y: TensorLike, /) -> Tensor:
+    """The number after x towards y, element by element, broadcast."""
+    return floating_binary(NextAfter(), x, y)
+
+
+def round(x: TensorLike, /, decimals: int = 0) -> Tensor:
+    """x rounded to this many decimals, halves to even, in the dtype of x. The gradient is zero.
+
+    Integers are returned as they are; DTypeError for negative decimals of integers.
+    """
+    x = as_tensor(x)
+    if decimals == 0 or x.dtype.kind != "f":
+        if decimals < 0:
+            raise DTypeError(f"rounding {x.type!r} to {decimals} decimals: cast it to a float")
+        return _stepped(ROUND, x)
+    scale = 10.0 ** math.fabs(decimals)
+    if decimals > 0:
+        return divide(apply(ROUND, multiply(x, scale)), scale)
+    return multiply(apply(ROUND, divide(x, scale)), scale)
+
+
+def rint(x: TensorLike, /) -> Tensor:
+    """The integer nearest to x, the even one where two are; integers become float64."""
+    return floating_unary(ROUND, x)
+
+
+def floor(x: TensorLike, /) -> Tensor:
+    """The greatest integer <= x, in the dtype of x; integers as they are. The gradient is zero."""
+    return _stepped(FLOOR, x)
+
+
+def ceil(x: TensorLike, /) -> Tensor:
+    """The least integer >= x, in the dtype of x; integers as they are. The gradient is zero."""
+    return _stepped(CEIL, x)
+
+
+def trunc(x: TensorLike, /) -> Tensor:
+    """x without its fraction, in the dtype of x; integers as they are. The gradient is zero."""
+    return _stepped(TRUNC, x)
+
+
+def _stepped(op: Rounding, x: TensorLike) -> Tensor:
+    x = as_tensor(x)
+    return x if x.dtype.kind in "biu" else apply(op, x)
+
+
+# --- bounds ------------------------------------------------------------------------------------
+
+
+def maximum(x: TensorLike, y: TensorLike, /) -> Tensor:
+    """The greater of x and y, element by element, broadcast; NaN where one is NaN.
+
+    At a tie each has half of the gradient. DTypeError for complex operands.
+    """
+    return binary(MAXIMUM, x, y)
+
+
+def minimum(x: TensorLike, y: TensorLike, /) -> Tensor:
+    """The less of x and y, element by element, broadcast; NaN where one is NaN.
+
+    At a tie each has half of the gradient. DTypeError for complex operands.
+    """
+    return binary(MINIMUM, x, y)
+
+
+def fmax(x: TensorLike, y: TensorLike, /) -> Tensor:
+    """The greater of x and y, element by element; the other where one is NaN."""
+    x, y = promoted(x, y)
+    return where(isnan(x), y, where(isnan(y), x, maximum(x, y)))
+
+
+def fmin(x: TensorLike, y: TensorLike, /) -> Tensor:
+    """The less of x and y, element by element; the other where one is NaN."""
+    x, y = promoted(x, y)
+    return where(isnan(x), y, where(isnan(y), x, minimum(x, y)))
+
+
+def clip(x: TensorLike, /, min: TensorLike | None = None, max: TensorLike | None = None) -> Tensor:
+    """x held between min and max (None: no bound there), broadcast; max, where min > max.
+
+    The gradient passes inside the closed bounds and goes to the bound beyond them.
+    """
+    if min is None and max is None:
+        return as_tensor(x)
+    x, *bounds = promoted(*[t for t in (x, min, max) if t is not None])
+    low = _lowest(x) if min is None else bounds[0]
+    high = _highest(x) if max is None else bounds[-1]
+    return apply(CLIP, x, low, high)
+
+
+def _lowest(x: Tensor) -> Tensor:
+    return like(-math.inf if x.dtype.kind == "f" else int(np.iinfo(x.dtype).min), x)
+
+
+def _highest(x: Tensor) -> Tensor:
+    return like(math.inf if x.dtype.kind == "f" else int(np.iinfo(x.dtype).max), x)
+
+
+# --- complex numbers, lengths, angles ----------------------------------------------------------
+
+
+def real(x: TensorLike, /) -> Tensor:
+    """The real part; x itself where it is not complex."""
+    x = as_tensor(x)
+    return apply(Real(), x) if x.dtype.kind == "c" else x
+
+
+def imag(x: TensorLike, /) -> Tensor:
+    """The imaginary part; zeros where x is not complex."""
+    x = as_tensor(x)
+    return apply(Imag(), x) if x.dtype.kind == "c" else apply(ZerosLike(), x)
+
+
+def conj(x: TensorLike, /) -> Tensor:
+    """The complex conjugate; x itself where it is not complex."""
+    x = as_tensor(x)
+    return apply(Conj(), x) if x.dtype.kind == "c" else x
+
+
+def hypot(x: TensorLike, y: TensorLike, /) -> Tensor:
+    """sqrt(x**2 + y**2) without overflow, element by element; integers become float64."""
+    return floating_binary(HYPOT, x, y)
+
+
+def deg2rad(x: TensorLike, /) -> Tensor:
+    """Degrees as radians."""
+    return multiply(_floating(x), math.pi / 180.0)
+
+
+def rad2deg(x: TensorLike, /) -> Tensor:
+    """Radians as degrees."""
+    return multiply(_floating(x), 180.0 / math.pi)
+
+
+def _floating(x: TensorLike) -> Tensor:
+    x = as_tensor(x)
+    return cast(x, inexact(x.dtype))
+
+
+# --- made of the above -------------------------------------------------------------------------
+
+
+def heaviside(x: TensorLike, y: TensorLike, /) -> Tensor:
+    """0 where x < 0, y where x == 0, 1 where x > 0; NaN of NaN. Integers become float64."""
+    x, y = promoted(x, y, floating=True)
+    return where(equal(x, 0), y, where(isnan(x), x, where(greater(x, 0), like(1, x), 0)))
+
+
+def isclose(
+    x: TensorLike,
+    y: TensorLike,
+    rtol: float = 1e-5,
+    atol: float = 1e-8,
+    equal_nan: bool = False,
+) -> Tensor:
+    """Whether |x - y| <= atol + rtol * |y|, element by element: a bool tensor.
+
+    Infinities are close to themselves; NaN is close to nothing, or to NaN if equal_nan.
+    """
+    x, y = promoted(x, y, floating=True)
+    near = less_equal(abs(x - y), atol + rtol * abs(y))
+    close = logical_or(equal(x, y), logical_and(near, isfinite(y)))
+    return logical_or(close, logical_and(isnan(x), isnan(y))) if equal_nan else close
+
+
+def nan_to_num(
+    x: TensorLike,
+    copy: bool = True,
+    nan: float = 0.0,
+    posinf: float | None = None,
+    neginf: float | None = None,
+) -> Tensor:
+    """x with NaN and infinities replaced (None: by the greatest and least finite number).
+
+    The gradient is zero where a number was replaced. copy means nothing: tensors never change.
+    """
+    x = as_tensor(x)
+    if x.dtype.kind != "f":
+        return x
+    high = float(np.finfo(x.dtype).max) if posinf is None else posinf
+    low = float(np.finfo(x.dtype).min) if neginf is None else neginf
+    bounded = where(isinf(x), where(greater(x, 0), like(high, x), like(low, x)), x)
+    return where(isnan(x), like(nan, x), bounded)
+
+
+absolute = abs
+conjugate = conj
+degrees = rad2deg
+mod = remainder
+pow = power
+radians = deg2rad
+true_divide = divide

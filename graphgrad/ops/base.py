@@ -128,8 +128,13 @@ def constant(value: Any, dtype: Any = None, name: str | None = None) -> Tensor:
     """
     if isinstance(value, Tensor):
         raise DTypeError(f"constant() takes a value, got {value!r}; use gg.cast to change a dtype")
-    array = np.array(value)
-    array = array.astype(as_dtype(array.dtype if dtype is None else dtype))
+    if isinstance(value, np.ma.MaskedArray):
+        raise DTypeError("a masked array would lose its mask; fill it first, or use gg.where")
+    if dtype is not None and type(value) in (bool, int, float, complex):
+        array = np.array(value, dtype=as_dtype(dtype))  # OverflowError, not a wrapped number
+    else:
+        array = np.array(value)
+        array = array.astype(as_dtype(array.dtype if dtype is None else dtype))
     array.flags.writeable = False
     return build(Constant(array), (), name).outputs[0]
 
@@ -215,6 +220,8 @@ def _held(o: Any) -> Any:
         return o
     if isinstance(o, list | tuple) and any(isinstance(item, Tensor) for item in o):
         raise DTypeError("a list of tensors is not a tensor; use gg.stack or gg.concat")
+    if isinstance(o, np.ma.MaskedArray):
+        raise DTypeError("a masked array would lose its mask; fill it first, or use gg.where")
     array = np.asarray(o)
     as_dtype(array.dtype)
     return array

@@ -2,27 +2,151 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from ..ir.node import Tensor
-from .arithmetic import add, divide, multiply, negative, subtract
-from .base import cast
-from .reductions import sum
-from .shaping import reshape
-
-
-def _operator(name: str, fn: Any) -> None:
-    setattr(Tensor, f"__{name}__", fn)
-    setattr(Tensor, f"__r{name}__", lambda self, other: fn(other, self))
-
-
-_operator("add", add)
-_operator("sub", subtract)
-_operator("mul", multiply)
-_operator("truediv", divide)
-Tensor.__neg__ = negative  # type: ignore[method-assign, assignment]
-Tensor.astype = cast  # type: ignore[method-assign, assignment]
-Tensor.sum = sum  # type: ignore[method-assign, assignment]
-Tensor.reshape = lambda self, *shape: reshape(  # type: ignore[method-assign]
-    self, shape[0] if len(shape) == 1 and isinstance(shape[0], tuple | list) else shape
+from .arithmetic import (
+    abs,
+    add,
+    clip,
+    conj,
+    divide,
+    divmod,
+    floor_divide,
+    imag,
+    multiply,
+    negative,
+    positive,
+    power,
+    real,
+    remainder,
+    round,
+    subtract,
 )
+from .base import cast
+from .cumulative import cumprod, cumsum
+from .indexing import getitem, take
+from .linalg import diagonal, dot, matmul, trace
+from .logic import (
+    bitwise_and,
+    bitwise_invert,
+    bitwise_left_shift,
+    bitwise_or,
+    bitwise_right_shift,
+    bitwise_xor,
+    equal,
+    greater,
+    greater_equal,
+    less,
+    less_equal,
+    not_equal,
+)
+from .numpy_protocol import array_function, array_namespace, array_ufunc
+from .padding import repeat
+from .reductions import all, any, argmax, argmin, max, mean, min, prod, std, sum, var
+from .shaping import flatten, matrix_transpose, reshape, squeeze, swapaxes, transpose
+from .sorting import argsort
+
+_BINARY: dict[str, Callable[[Any, Any], Any]] = {
+    "add": add,
+    "sub": subtract,
+    "mul": multiply,
+    "truediv": divide,
+    "floordiv": floor_divide,
+    "mod": remainder,
+    "divmod": divmod,
+    "pow": power,
+    "matmul": matmul,
+    "and": bitwise_and,
+    "or": bitwise_or,
+    "xor": bitwise_xor,
+    "lshift": bitwise_left_shift,
+    "rshift": bitwise_right_shift,
+}
+_COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
+    "eq": equal,
+    "ne": not_equal,
+    "lt": less,
+    "le": less_equal,
+    "gt": greater,
+    "ge": greater_equal,
+}
+_UNARY: dict[str, Callable[[Any], Any]] = {
+    "neg": negative,
+    "pos": positive,
+    "abs": abs,
+    "invert": bitwise_invert,
+}
+_FUNCTIONS = (
+    *(all, any, argmax, argmin, argsort, clip, cumprod, cumsum, diagonal, dot, flatten, max, mean),
+    *(min, prod, repeat, squeeze, std, sum, swapaxes, take, trace, var),
+)
+"""Methods that are the functions of the same name, with the tensor first."""
+_IN_PLACE = "fill itemset partition put resize setfield sort"
+_VALUES = "item tolist tobytes tofile dump dumps"
+
+
+def _reflected(fn: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    return lambda self, other: fn(other, self)
+
+
+def _refusal(what: str, instead: str) -> Callable[..., Any]:
+    def method(self: Tensor, *args: Any, **kwargs: Any) -> Any:
+        raise self._symbolic(what, instead)
+
+    return method
+
+
+def _reshape(self: Tensor, *shape: Any) -> Tensor:
+    """gg.reshape: lengths one by one, or as one tuple."""
+    return reshape(self, shape[0] if len(shape) == 1 else shape)
+
+
+def _transpose(self: Tensor, *axes: Any) -> Tensor:
+    """gg.transpose: axes one by one, or as one tuple; none of them: reversed."""
+    return transpose(self, (axes[0] if len(axes) == 1 else axes) or None)
+
+
+def _round(self: Tensor, ndigits: int | None = None) -> Tensor:
+    """round(t, ndigits)."""
+    return round(self, ndigits or 0)
+
+
+def _install() -> None:
+    members: dict[str, Any] = {
+        "__getitem__": getitem,
+        "__round__": _round,
+        "round": round,
+        "astype": cast,
+        "ravel": flatten,
+        "reshape": _reshape,
+        "transpose": _transpose,
+        "conj": conj,
+        "conjugate": conj,
+        "T": property(transpose, doc="The axes in reverse order."),
+        "mT": property(matrix_transpose, doc="The last two axes exchanged."),
+        "real": property(real, doc="The real part."),
+        "imag": property(imag, doc="The imaginary part."),
+        "__array_ufunc__": array_ufunc,
+        "__array_function__": array_function,
+        "__array_namespace__": array_namespace,
+    }
+    for name, fn in _BINARY.items():
+        members[f"__{name}__"] = fn
+        members[f"__r{name}__"] = _reflected(fn)
+    members |= {f"__{name}__": fn for name, fn in (*_COMPARISONS.items(), *_UNARY.items())}
+    members |= {fn.__name__: fn for fn in _FUNCTIONS}
+    for name in (*_IN_PLACE.split(), "__setitem__", "__delitem__"):
+        members[name] = _refusal(
+            f"changing a tensor in place ({name})",
+            "A tensor never changes: use the function of that name, gg.where to choose between old "
+            "and new elements, or gg.add_at.",
+        )
+    for name in _VALUES.split():
+        members[name] = _refusal(f"{name}()", "Use gg.evaluate(t, feeds) for a value.")
+    for name, member in members.items():
+        setattr(Tensor, name, member)
+
+
+_install()

@@ -1,11 +1,16 @@
-"""Sums, means, extrema over axes."""
+"""Sums, means, products and extrema over axes, and how often something holds."""
 
 from __future__ import annotations
 
+import builtins
+
 from ..ir.errors import ShapeError
-from ..ir.types import Dim
+from ..ir.types import Dim, size_of
 from .base import (
+    ZERO,
     Any,
+    DType,
+    DTypeError,
     Gradients,
     Node,
     Op,
@@ -16,12 +21,39 @@ from .base import (
     TensorType,
     Types,
     apply,
+    as_dtype,
     as_tensor,
+    cast,
+    inexact,
+    like,
     np,
+    scalar,
     tensor_type,
 )
-from .shaping import broadcast_like, expand_dims
+from .cumulative import CumProd
+from .exponential import sqrt
+from .logic import isnan, not_equal, where
+from .shaping import broadcast_like, expand_dims, normal_axis, permute_dims, reshape, reshape_like
 
+__all__ = [
+    "all",
+    "any",
+    "argmax",
+    "argmin",
+    "count_nonzero",
+    "logsumexp",
+    "max",
+    "mean",
+    "min",
+    "nanmean",
+    "nansum",
+    "prod",
+    "std",
+    "sum",
+    "var",
+]
+
+INT64 = as_dtype("int64")
 Axes = tuple[int, ...]
 
 
@@ -30,9 +62,9 @@ def normal_axes(axis: Any, ndim: int) -> Axes:
     if axis is None:
         return tuple(range(ndim))
     given = axis if isinstance(axis, tuple | list) else (axis,)
-    axes = sorted(int(a) + ndim if int(a) < 0 else int(a) for a in given)
-    if any(not 0 <= a < ndim for a in axes) or len(set(axes)) != len(axes):
-        raise ShapeError(f"axis {axis} does not fit {ndim} axes")
+    axes = sorted(normal_axis(a, ndim) for a in given)
+    if len(set(axes)) != len(axes):
+        raise ShapeError(f"axis {axis} names one axis twice")
     return tuple(axes)
 
 
@@ -53,7 +85,15 @@ class Reduction(Op, abstract=True):
     def infer(self, x: TensorType) -> Types:
         if self.axes and self.axes[-1] >= len(x.shape):
             raise ShapeError(f"{self.type} over axes {self.axes} of {x!r}")
-        return (tensor_type(reduced(x.shape, self.axes, self.keepdims), x.dtype),)
+        self.check(x)
+        return (tensor_type(reduced(x.shape, self.axes, self.keepdims), self.result(x.dtype)),)
+
+    def result(self, dtype: DType) -> DType:
+        """The dtype of the output."""
+        return dtype
+
+    def check(self, x: TensorType) -> None:
+        """ShapeError or DTypeError where the op does not take such an x."""
 
     @classmethod
     def samples(cls, rng: np.random.Generator) -> Samples:
@@ -79,8 +119,410 @@ class ReduceSum(Reduction):
 
 
 def sum(x: TensorLike, axis: Any = None, keepdims: bool = False) -> Tensor:
-    """Sum over axes (all of them for None). Small ints and bools are summed as int64."""
+    """Sum over axes (all of them for None). Small ints and bools are summed as 64 bits."""
+    x = widened(as_tensor(x))
+    return apply(ReduceSum(normal_axes(axis, x.ndim), builtins.bool(keepdims)), x)
+
+
+def widened(x: Tensor) -> Tensor:
+    """Small ints and bools as 64 bits, unsigned ones unsigned, as NumPy sums them."""
+    if x.dtype.kind not in "biu" or x.dtype.itemsize == 8:
+        return x
+    return cast(x, "uint64" if x.dtype.kind == "u" else "int64")
+
+
+class SizeOf(Op):
+    """The number of elements that axes of x have together, known only when run; 0-d.
+
+    The gradient is zero.
+    """
+
+    axes: Axes
+    dtype: DType
+
+    def infer(self, x: TensorType) -> Types:
+        if self.axes and self.axes[-1] >= len(x.shape):
+            raise ShapeError(f"the size of axes {self.axes} of {x!r}")
+        return (tensor_type((), self.dtype),)
+
+    def kernel(self, xp: Any, x: Any) -> Any:
+        return xp.asarray(_size(x.shape, self.axes), dtype=self.dtype)
+
+    def vjp(self, node: Node, dy: Tensor) -> Gradients:
+        return (ZERO,)
+
+    @classmethod
+    def samples(cls, rng: np.random.Generator) -> Samples:
+        yield cls((0, 1), as_dtype("float64")), [rng.normal(size=(2, 3))]
+        yield cls((), as_dtype("float32")), [rng.normal(size=(2, 0)).astype("float32")]
+
+
+def _size(shape: tuple[int, ...], axes: Axes) -> int:
+    return int(np.prod([shape[a] for a in axes], dtype=np.int64))
+
+
+def size_over(x: Tensor, axes: Axes, dtype: DType) -> Tensor:
+    """How many elements are reduced over these axes, as a 0-d tensor."""
+    known = size_of([x.shape[a] for a in axes])
+    return apply(SizeOf(axes, dtype), x) if known is None else scalar(known, dtype)
+
+
+class ReduceMean(Reduction):
+    """y = mean of x over axes, dx = dy / count, broadcast. float16 is added up as float32."""
+
+    onnx = "ReduceMean"
+
+    def check(self, x: TensorType) -> None:
+        if x.dtype.kind not in "fc":
+            raise DTypeError(f"ReduceMean takes floating operands, got {x!r}; use gg.mean to cast")
+
+    def kernel(self, xp: Any, x: Any) -> Any:
+        wide = np.dtype(np.float32) if x.dtype.itemsize == 2 else x.dtype
+        total = xp.sum(x, axis=self.axes, keepdims=self.keepdims, dtype=wide)
+        return xp.astype(xp.asarray(total / wide.type(_size(x.shape, self.axes))), x.dtype)
+
+    def vjp(self, node: Node, dy: Tensor) -> Gradients:
+        (x,) = node.inputs
+        return (self.spread(dy / size_over(x, self.axes, x.dtype), x),)
+
+
+def mean(x: TensorLike, axis: Any = None, keepdims: bool = False) -> Tensor:
+    """Mean over axes (all of them for None), NaN over none; ints and bools become float64."""
+    x = _floating(as_tensor(x))
+    return apply(ReduceMean(normal_axes(axis, x.ndim), builtins.bool(keepdims)), x)
+
+
+def _floating(x: Tensor) -> Tensor:
+    return cast(x, inexact(x.dtype))
+
+
+def var(
+    x: TensorLike,
+    axis: Any = None,
+    *,
+    correction: float = 0.0,
+    keepdims: bool = False,
+    ddof: float | None = None,
+) -> Tensor:
+    """Variance over axes: the mean square distance from the mean, with count - correction as count.
+
+    ddof is NumPy's other name of correction.
+    """
+    x = _floating(as_tensor(x))
+    if x.dtype.kind == "c":
+        raise DTypeError(f"var takes real numbers, got {x.type!r}")
+    axes = normal_axes(axis, x.ndim)
+    distance = x - mean(x, axes, keepdims=True)
+    square = distance * distance
+    less = correction if ddof is None else ddof
+    if less == 0:
+        return mean(square, axes, keepdims)
+    return sum(square, axes, keepdims) / (size_over(x, axes, x.dtype) - like(less, x))
+
+
+def std(
+    x: TensorLike,
+    axis: Any = None,
+    *,
+    correction: float = 0.0,
+    keepdims: bool = False,
+    ddof: float | None = None,
+) -> Tensor:
+    """Standard deviation over axes: the root of var. Its gradient is not defined where it is 0."""
+    return sqrt(var(x, axis, correction=correction, keepdims=keepdims, ddof=ddof))
+
+
+# --- extrema ---------------------------------------------------------------------------------
+
+
+class ReduceMax(Reduction):
+    """y = largest of x over axes (NaN if there is one); dx = dy in equal shares to all that tie."""
+
+    onnx = "ReduceMax"
+
+    def check(self, x: TensorType) -> None:
+        if x.dtype.kind == "c":
+            raise DTypeError(f"complex numbers have no order, got {x!r}")
+        if 0 in [x.shape[a] for a in self.axes]:
+            raise ShapeError(f"{self.type} over axes {self.axes} of {x!r}: there are no elements")
+
+    def kernel(self, xp: Any, x: Any) -> Any:
+        return xp.max(x, axis=self.axes, keepdims=self.keepdims)
+
+    def vjp(self, node: Node, dy: Tensor) -> Gradients:
+        (x,) = node.inputs
+        shares = apply(TieShares(self.axes, type(self) is ReduceMax), x)
+        return (self.spread(dy, x) * shares,)
+
+
+class ReduceMin(ReduceMax):
+    """y = smallest of x over axes (NaN if there is one); dx = dy in equal shares to ties."""
+
+    onnx = "ReduceMin"
+
+    def kernel(self, xp: Any, x: Any) -> Any:
+        return xp.min(x, axis=self.axes, keepdims=self.keepdims)
+
+
+class TieShares(Op):
+    """1 / n at the n elements of x that are its largest (or smallest) over axes, else 0.
+
+    NaN counts as the extremum. The gradient is zero.
+    """
+
+    axes: Axes
+    largest: bool
+
+    def infer(self, x: TensorType) -> Types:
+        return (x,)
+
+    def kernel(self, xp: Any, x: Any) -> Any:
+        extremum = (xp.max if self.largest else xp.min)(x, axis=self.axes, keepdims=True)
+        best = xp.astype((x == extremum) | (x != x), x.dtype)
+        return best / xp.sum(best, axis=self.axes, keepdims=True, dtype=x.dtype)
+
+    def vjp(self, node: Node, dy: Tensor) -> Gradients:
+        return (ZERO,)
+
+    @classmethod
+    def samples(cls, rng: np.random.Generator) -> Samples:
+        yield cls((0,), True), [rng.normal(size=(3, 2))]
+        yield cls((0, 1), False), [rng.normal(size=(3, 2)).astype("float32")]
+
+
+def max(x: TensorLike, axis: Any = None, keepdims: bool = False) -> Tensor:
+    """Largest element over axes (all of them for None); NaN if there is one."""
     x = as_tensor(x)
-    if x.dtype.kind in "bi" and x.dtype.itemsize < 8:
-        x = x.astype("int64")
-    return apply(ReduceSum(normal_axes(axis, x.ndim), bool(keepdims)), x)
+    return apply(ReduceMax(normal_axes(axis, x.ndim), builtins.bool(keepdims)), x)
+
+
+def min(x: TensorLike, axis: Any = None, keepdims: bool = False) -> Tensor:
+    """Smallest element over axes (all of them for None); NaN if there is one."""
+    x = as_tensor(x)
+    return apply(ReduceMin(normal_axes(axis, x.ndim), builtins.bool(keepdims)), x)
+
+
+class ArgMax(Op):
+    """The place (int64) of the first largest element of x along an axis. No gradient."""
+
+    axis: int
+    keepdims: bool = False
+    differentiable = False
+    onnx = "ArgMax"
+
+    def infer(self, x: TensorType) -> Types:
+        if self.axis >= len(x.shape) or x.shape[self.axis] == 0:
+            raise ShapeError(f"{self.type} along axis {self.axis} of {x!r}")
+        if x.dtype.kind == "c":
+            raise DTypeError(f"complex numbers have no order, got {x!r}")
+        return (tensor_type(reduced(x.shape, (self.axis,), self.keepdims), INT64),)
+
+    def kernel(self, xp: Any, x: Any) -> Any:
+        return xp.asarray(xp.argmax(x, axis=self.axis, keepdims=self.keepdims), dtype=INT64)
+
+    @classmethod
+    def samples(cls, rng: np.random.Generator) -> Samples:
+        yield cls(0), [rng.normal(size=(3,))]
+        yield cls(1, True), [rng.integers(0, 2, size=(2, 5))]
+        yield cls(0), [rng.normal(size=(2, 0))]
+
+
+class ArgMin(ArgMax):
+    """The place (int64) of the first smallest element of x along an axis. No gradient."""
+
+    onnx = "ArgMin"
+
+    def kernel(self, xp: Any, x: Any) -> Any:
+        return xp.asarray(xp.argmin(x, axis=self.axis, keepdims=self.keepdims), dtype=INT64)
+
+
+def argmax(x: TensorLike, axis: int | None = None, keepdims: bool = False) -> Tensor:
+    """The place (int64) of the first largest element along an axis; in flattened x for None."""
+    return _argextremum(ArgMax, as_tensor(x), axis, keepdims)
+
+
+def argmin(x: TensorLike, axis: int | None = None, keepdims: bool = False) -> Tensor:
+    """The place (int64) of the first smallest element along an axis; in flattened x for None."""
+    return _argextremum(ArgMin, as_tensor(x), axis, keepdims)
+
+
+def _argextremum(op: type[ArgMax], x: Tensor, axis: int | None, keepdims: bool) -> Tensor:
+    if axis is not None:
+        return apply(op(normal_axis(axis, x.ndim), builtins.bool(keepdims)), x)
+    place = apply(op(0), reshape(x, (-1,)) if x.ndim else expand_dims(x, 0))
+    return expand_dims(place, tuple(range(x.ndim))) if keepdims and x.ndim else place
+
+
+# --- products --------------------------------------------------------------------------------
+
+
+class ReduceProd(Reduction):
+    """y = product of x over axes; dx = dy * the product of all others, right with zeros in x."""
+
+    onnx = "ReduceProd"
+
+    def kernel(self, xp: Any, x: Any) -> Any:
+        return xp.prod(x, axis=self.axes, keepdims=self.keepdims, dtype=x.dtype)
+
+    def vjp(self, node: Node, dy: Tensor) -> Gradients:
+        (x,) = node.inputs
+        dy = self.spread(dy, x)
+        return (dy * _others(x, self.axes) if self.axes else dy,)
+
+    @classmethod
+    def samples(cls, rng: np.random.Generator) -> Samples:
+        yield from super().samples(rng)
+        yield cls((0,)), [np.array([2.0, 0.0, 3.0])]
+        yield cls((0, 2)), [np.array([[[0.0, 1.0], [2.0, 3.0]], [[4.0, 0.0], [5.0, 0.0]]])]
+
+
+def _others(x: Tensor, axes: Axes) -> Tensor:
+    """At every element, the product of all other elements over axes."""
+    if len(axes) == 1:
+        before = apply(CumProd(axes[0], False, True), x)
+        return before * apply(CumProd(axes[0], True, True), x)
+    kept = [i for i in range(x.ndim) if i not in axes]
+    order = (*kept, *axes)
+    moved = permute_dims(x, order)
+    rows = apply(Flat(len(kept)), moved)
+    back = tuple(sorted(range(x.ndim), key=order.__getitem__))
+    return permute_dims(reshape_like(_others(rows, (len(kept),)), moved), back)
+
+
+class Flat(Op):
+    """x with its last axes, from `axis` on, as one; dx = dy with the axes back."""
+
+    axis: int
+    view = True
+
+    def infer(self, x: TensorType) -> Types:
+        return (tensor_type((*x.shape[: self.axis], size_of(x.shape[self.axis :])), x.dtype),)
+
+    def kernel(self, xp: Any, x: Any) -> Any:
+        last = tuple(range(self.axis, x.ndim))
+        return xp.reshape(x, (*x.shape[: self.axis], _size(x.shape, last)))
+
+    def vjp(self, node: Node, dy: Tensor) -> Gradients:
+        return (reshape_like(dy, node.inputs[0]),)
+
+    @classmethod
+    def samples(cls, rng: np.random.Generator) -> Samples:
+        yield cls(1), [rng.normal(size=(2, 3, 2))]
+        yield cls(0), [rng.normal(size=())]
+
+
+def prod(x: TensorLike, axis: Any = None, keepdims: bool = False) -> Tensor:
+    """Product over axes (all of them for None). Small ints and bools are multiplied as 64 bits."""
+    x = widened(as_tensor(x))
+    return apply(ReduceProd(normal_axes(axis, x.ndim), builtins.bool(keepdims)), x)
+
+
+# --- exponentials ----------------------------------------------------------------------------
+
+
+class ReduceLogSumExp(Reduction):
+    """y = log of the sum of exp(x) over axes, without overflow; dx = dy * exp(x - y).
+
+    -inf over no elements, or where all of them are -inf; the gradient there is 0.
+    """
+
+    onnx = "ReduceLogSumExp"
+
+    def check(self, x: TensorType) -> None:
+        if x.dtype.kind != "f":
+            raise DTypeError(f"ReduceLogSumExp takes real floating operands, got {x!r}")
+
+    def kernel(self, xp: Any, x: Any) -> Any:
+        shift = xp.max(x, axis=self.axes, keepdims=True, initial=-xp.inf)
+        shift = xp.where(xp.isfinite(shift), shift, xp.zeros_like(shift))
+        total = xp.sum(xp.exp(x - shift), axis=self.axes, keepdims=True, dtype=x.dtype)
+        y = xp.log(total) + shift
+        return y if self.keepdims else xp.squeeze(y, axis=self.axes)
+
+    def vjp(self, node: Node, dy: Tensor) -> Gradients:
+        x, (y,) = node.inputs[0], node.outputs
+        shares = apply(LogSumExpShares(), x, self.spread(y, x))
+        return (self.spread(dy, x) * shares,)
+
+
+class LogSumExpShares(Op):
+    """s = exp(x - y) where y is a log of a sum of exponentials, x among them; 0 where y is -inf.
+
+    dx = ds * s, dy = -ds * s.
+    """
+
+    broadcasts = True
+    elementwise = True
+
+    def infer(self, x: TensorType, y: TensorType) -> Types:
+        return (x,)
+
+    def kernel(self, xp: Any, x: Any, y: Any) -> Any:
+        return xp.exp(x - xp.where(y == -xp.inf, xp.zeros_like(y), y))
+
+    def vjp(self, node: Node, ds: Tensor) -> Gradients:
+        g = ds * node.outputs[0]
+        return g, -g
+
+    @classmethod
+    def samples(cls, rng: np.random.Generator) -> Samples:
+        yield cls(), [rng.normal(size=(2, 3)), rng.normal(size=(2, 3)) + 3]
+
+
+def logsumexp(x: TensorLike, axis: Any = None, keepdims: bool = False) -> Tensor:
+    """log(sum(exp(x))) over axes (all of them for None), without overflow; ints become float64."""
+    x = _floating(as_tensor(x))
+    return apply(ReduceLogSumExp(normal_axes(axis, x.ndim), builtins.bool(keepdims)), x)
+
+
+# --- truth, and what is not a number -----------------------------------------------------------
+
+
+class ReduceAny(Reduction):
+    """Whether any element over axes is true (not 0). No gradient."""
+
+    differentiable = False
+
+    def result(self, dtype: DType) -> DType:
+        return as_dtype(np.bool_)
+
+    def kernel(self, xp: Any, x: Any) -> Any:
+        return xp.any(x, axis=self.axes, keepdims=self.keepdims)
+
+
+class ReduceAll(ReduceAny):
+    """Whether all elements over axes are true (not 0). No gradient."""
+
+    def kernel(self, xp: Any, x: Any) -> Any:
+        return xp.all(x, axis=self.axes, keepdims=self.keepdims)
+
+
+def any(x: TensorLike, axis: Any = None, keepdims: bool = False) -> Tensor:
+    """Whether any element over axes (all of them for None) is true, that is not 0."""
+    x = as_tensor(x)
+    return apply(ReduceAny(normal_axes(axis, x.ndim), builtins.bool(keepdims)), x)
+
+
+def all(x: TensorLike, axis: Any = None, keepdims: bool = False) -> Tensor:
+    """Whether all elements over axes (all of them for None) are true, that is not 0."""
+    x = as_tensor(x)
+    return apply(ReduceAll(normal_axes(axis, x.ndim), builtins.bool(keepdims)), x)
+
+
+def count_nonzero(x: TensorLike, axis: Any = None, keepdims: bool = False) -> Tensor:
+    """How many elements over axes (all of them for None) are not 0, as int64."""
+    return sum(not_equal(x, 0), axis, keepdims)
+
+
+def nansum(x: TensorLike, axis: Any = None, keepdims: bool = False) -> Tensor:
+    """Sum over axes of what is not NaN; nothing flows to a NaN."""
+    x = as_tensor(x)
+    return sum(where(isnan(x), 0, x), axis, keepdims)
+
+
+def nanmean(x: TensorLike, axis: Any = None, keepdims: bool = False) -> Tensor:
+    """Mean over axes of what is not NaN, NaN where nothing is left; nothing flows to a NaN."""
+    x = _floating(as_tensor(x))
+    missing = isnan(x)
+    count = sum(where(missing, like(0, x), like(1, x)), axis, keepdims)
+    return sum(where(missing, 0, x), axis, keepdims) / count

@@ -1,6 +1,8 @@
-"""The same elements in another shape."""
+"""The same elements in another shape, or with the axes in another order."""
 
 from __future__ import annotations
+
+import operator
 
 from ..ir.errors import ShapeError
 from ..ir.types import Dim, as_shape, broadcast, compatible, size_of
@@ -21,6 +23,41 @@ from .base import (
     np,
     tensor_type,
 )
+
+__all__ = [
+    "broadcast_arrays",
+    "broadcast_like",
+    "broadcast_to",
+    "expand_dims",
+    "flatten",
+    "matrix_transpose",
+    "moveaxis",
+    "permute_dims",
+    "ravel",
+    "reshape",
+    "reshape_like",
+    "squeeze",
+    "sum_to",
+    "swapaxes",
+    "transpose",
+]
+
+
+def normal_axis(axis: Any, ndim: int) -> int:
+    """An axis as a non-negative int; ShapeError where it does not fit."""
+    i = operator.index(axis)
+    if not -ndim <= i < ndim:
+        raise ShapeError(f"axis {axis} does not fit {ndim} axes")
+    return i + ndim if i < 0 else i
+
+
+def distinct_axes(axis: Any, ndim: int) -> tuple[int, ...]:
+    """Axes in the order given, as non-negative ints; ShapeError for one named twice."""
+    given = axis if isinstance(axis, tuple | list) else (axis,)
+    axes = tuple(normal_axis(a, ndim) for a in given)
+    if len(set(axes)) != len(axes):
+        raise ShapeError(f"axes {axis} name one axis twice")
+    return axes
 
 
 class Reshape(Op):
@@ -210,7 +247,7 @@ class BroadcastTo(Op):
     onnx = "Expand"
 
     def infer(self, x: TensorType) -> Types:
-        if broadcast([x.shape, self.shape]) != self.shape:
+        if not compatible(broadcast([x.shape, self.shape]), self.shape):
             raise ShapeError(f"{x!r} does not broadcast to {list(self.shape)}")
         return (tensor_type(self.shape, x.dtype),)
 
@@ -342,3 +379,103 @@ def sum_to(dy: TensorLike, *, like: Tensor) -> Tensor:
     if len(lengths) == like.ndim:
         return apply(SumToShape(lengths), dy)
     return apply(SumTo(), dy, like)
+
+
+def broadcast_arrays(*xs: TensorLike) -> tuple[Tensor, ...]:
+    """The tensors repeated to their common shape, which has to be known."""
+    tensors = [as_tensor(x) for x in xs]
+    if not tensors:
+        return ()
+    shape = broadcast([t.shape for t in tensors])
+    return tuple(broadcast_to(t, shape) for t in tensors)
+
+
+def squeeze(x: TensorLike, axis: Any = None) -> Tensor:
+    """Axes of length 1 taken out; all that are known to have length 1 for None."""
+    x = as_tensor(x)
+    if axis is None:
+        axes = tuple(i for i, d in enumerate(x.shape) if d == 1)
+    else:
+        axes = tuple(sorted(distinct_axes(axis, x.ndim)))
+    return apply(Squeeze(axes), x) if axes else x
+
+
+def flatten(x: TensorLike) -> Tensor:
+    """The elements of x on one axis, in row-major order."""
+    x = as_tensor(x)
+    return x if x.ndim == 1 else apply(Reshape((-1,) if x.ndim else (1,)), x)
+
+
+ravel = flatten
+
+
+# --- permuted --------------------------------------------------------------------------------
+
+
+class Transpose(Op):
+    """The axes of x in another order: axis i of y is axis axes[i] of x; dx = dy permuted back."""
+
+    axes: tuple[int, ...]
+    view = True
+    onnx = "Transpose"
+
+    def infer(self, x: TensorType) -> Types:
+        if sorted(self.axes) != list(range(len(x.shape))):
+            raise ShapeError(f"{self.axes} is not an order of the axes of {x!r}")
+        return (tensor_type(tuple(x.shape[a] for a in self.axes), x.dtype),)
+
+    def kernel(self, xp: Any, x: Any) -> Any:
+        return xp.transpose(x, self.axes)
+
+    def vjp(self, node: Node, dy: Tensor) -> Gradients:
+        back = tuple(sorted(range(len(self.axes)), key=self.axes.__getitem__))
+        return (apply(Transpose(back), dy),)
+
+    @classmethod
+    def samples(cls, rng: np.random.Generator) -> Samples:
+        yield cls((1, 0)), [rng.normal(size=(2, 3))]
+        yield cls((2, 0, 1)), [rng.normal(size=(2, 3, 4))]
+        yield cls((1, 0)), [rng.normal(size=(0, 3)).astype("float32")]
+        yield cls(()), [rng.normal(size=())]
+
+
+def permute_dims(x: TensorLike, axes: Any) -> Tensor:
+    """x with its axes in this order: axis i of the result is axis axes[i] of x."""
+    x = as_tensor(x)
+    order = distinct_axes(tuple(axes), x.ndim)
+    return x if order == tuple(range(x.ndim)) else apply(Transpose(order), x)
+
+
+def transpose(x: TensorLike, axes: Any = None) -> Tensor:
+    """x with its axes in this order, reversed for None."""
+    x = as_tensor(x)
+    return permute_dims(x, range(x.ndim)[::-1] if axes is None else axes)
+
+
+def matrix_transpose(x: TensorLike, /) -> Tensor:
+    """x with its last two axes exchanged: (..., M, N) -> (..., N, M)."""
+    x = as_tensor(x)
+    if x.ndim < 2:
+        raise ShapeError(f"matrix_transpose takes matrices, got {x.type!r}")
+    return swapaxes(x, -1, -2)
+
+
+def swapaxes(x: TensorLike, axis1: int, axis2: int) -> Tensor:
+    """x with two axes exchanged."""
+    x = as_tensor(x)
+    i, j = normal_axis(axis1, x.ndim), normal_axis(axis2, x.ndim)
+    order = list(range(x.ndim))
+    order[i], order[j] = j, i
+    return permute_dims(x, order)
+
+
+def moveaxis(x: TensorLike, source: Any, destination: Any, /) -> Tensor:
+    """x with the axes `source` moved to the places `destination`; the others keep their order."""
+    x = as_tensor(x)
+    old, new = distinct_axes(source, x.ndim), distinct_axes(destination, x.ndim)
+    if len(old) != len(new):
+        raise ShapeError(f"moveaxis from {source} to {destination}: one place for each axis")
+    order = [a for a in range(x.ndim) if a not in old]
+    for place, axis in sorted(zip(new, old, strict=True)):
+        order.insert(place, axis)
+    return permute_dims(x, order)

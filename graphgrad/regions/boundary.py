@@ -59,12 +59,16 @@ class Boundary:
 
     def settle(self) -> None:
         """Fix inputs and outputs for good."""
+        region = self.region
+        if region.settled is None:
+            inputs, outputs = region.pinned_inputs, region.pinned_outputs
+            region.settled = (
+                tuple(self.reads) if inputs is None else inputs,
+                self._inferred_outputs() if outputs is None else outputs,
+            )
         self.settled = True
-        pinned_inputs, pinned_outputs = self.region.pinned_inputs, self.region.pinned_outputs
-        self.inputs = tuple(self.reads) if pinned_inputs is None else pinned_inputs
-        self.outputs = self._inferred_outputs() if pinned_outputs is None else pinned_outputs
-        self.output_set = frozenset(self.outputs)
-        self.input_set = frozenset(self.inputs)
+        self.inputs, self.outputs = region.settled
+        self.input_set, self.output_set = frozenset(self.inputs), frozenset(self.outputs)
         self.undeclared = tuple(t for t in self.reads if t not in self.input_set)
 
     def _inferred_outputs(self) -> tuple[Tensor, ...]:

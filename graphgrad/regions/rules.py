@@ -34,7 +34,7 @@ class Rule:
         position: Position | None = None,
     ) -> None:
         self.fn = fn
-        self.name: str = name or getattr(fn, "__name__", type(fn).__name__)
+        self.name = name or str(getattr(fn, "__name__", type(fn).__name__))
         self.exact = exact
         self.position = position or of_function(fn)
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import wraps
+from inspect import signature
 from typing import Any, TypeVar
 
 from ..ir.context import CONTEXT, Scope
 from ..ir.errors import RegionError, did_you_mean
 from ..ir.graph import Graph, current
 from ..ir.node import Node, Region, Tensor
-from ..ir.op import OP_TYPES
+from ..ir.op import OP_TYPES, Op
 from ..ir.position import Position, caller, show
 from ..ir.tree import flatten
 from .rules import check_reference
@@ -245,13 +246,17 @@ def _checked_map(op_type_map: Any, at: Position | None, late: bool) -> dict[str,
                 f"{where()}: there is no op type {op_type!r}. "
                 f"{did_you_mean(op_type, OP_TYPES)}".rstrip()
             )
-        if OP_TYPES[op_type].source:
+        if not _takes_inputs(OP_TYPES[op_type]):
             raise RegionError(
                 f"{where()}: {op_type!r} has no inputs, so there is no gradient to override"
             )
         if rule is not None:
             check_reference(rule, lambda: f"named by {where()}", late)
     return dict(op_type_map)
+
+
+def _takes_inputs(op_type: type[Op]) -> bool:
+    return len(signature(op_type.infer).parameters) > 1
 
 
 def _on_graph(graph: Graph, op_type_map: Mapping[str, Any], **options: Any) -> Any:

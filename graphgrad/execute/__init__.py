@@ -1,0 +1,1 @@
+"""EXECUTE: the backend protocol and the backends, found by entry point."""

@@ -1,0 +1,108 @@
+"""The arrays of a call: found, converted and checked against what the inputs promise."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..ir.errors import DTypeError, ShapeError, did_you_mean
+from ..ir.node import Tensor
+from ..ir.types import Array, compatible
+
+Lengths = dict[str, tuple[int, Tensor]]
+
+
+class Feeds:
+    """The inputs of a compiled function: call it with the user's arguments for checked arrays."""
+
+    def __init__(self, inputs: Sequence[Tensor]) -> None:
+        self.inputs = tuple(inputs)
+        self._expected = [(t.type.dtype, t.type.shape) for t in inputs]
+        self._places = {t.node.name: i for i, t in enumerate(inputs) if t.index == 0}
+        self._places |= {t.name: i for i, t in enumerate(inputs)}
+
+    @property
+    def signature(self) -> str:
+        """`(x: float64[N, 3], y: float64[])`."""
+        return f"({', '.join(f'{t.node.name}: {t.type!r}' for t in self.inputs)})"
+
+    def __call__(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[Array, ...]:
+        """Arrays in the order of the inputs, each of its input's dtype and shape."""
+        if kwargs or len(args) != len(self.inputs):
+            args = self._placed(args, kwargs)
+        for a, (dtype, shape) in zip(args, self._expected, strict=True):
+            if type(a) is not np.ndarray or a.dtype is not dtype or a.shape != shape:
+                return self._converted(args)
+        return args
+
+    def _placed(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[Any, ...]:
+        """Positional and named arguments in one order; TypeError as for a Python function."""
+        if len(args) > len(self.inputs):
+            raise TypeError(f"takes {len(self.inputs)} arrays {self.signature}, got {len(args)}")
+        placed: list[Any] = [*args, *[_MISSING] * (len(self.inputs) - len(args))]
+        for name, value in kwargs.items():
+            at = self._places.get(name)
+            if at is None:
+                hint = did_you_mean(name, [t.node.name for t in self.inputs])
+                raise TypeError(f"no input is called {name!r} in {self.signature}. {hint}".rstrip())
+            if placed[at] is not _MISSING:
+                raise TypeError(f"two arrays for input {name!r} of {self.signature}")
+            placed[at] = value
+        missing = [t.node.name for t, a in zip(self.inputs, placed, strict=True) if a is _MISSING]
+        if missing:
+            raise TypeError(f"missing {', '.join(map(repr, missing))} of {self.signature}")
+        return tuple(placed)
+
+    def _converted(self, args: tuple[Any, ...]) -> tuple[Array, ...]:
+        lengths: Lengths = {}
+        arrays = []
+        for t, value in zip(self.inputs, args, strict=True):
+            array = as_array(t, value)
+            _check_shape(t, array, lengths)
+            arrays.append(array)
+        return tuple(arrays)
+
+
+_MISSING = object()
+
+
+def as_array(t: Tensor, value: Any) -> Array:
+    """value as an array of t's dtype; DTypeError unless NumPy casts it, ints kept."""
+    array = np.asarray(value)
+    wanted = t.type.dtype
+    if array.dtype == wanted:
+        return array if array.dtype is wanted else array.astype(wanted)
+    if array.dtype.kind not in "biufc":
+        raise DTypeError(f"{_input(t)} takes numbers, got {type(value).__name__} {array.dtype}")
+    number = type(value) in (int, float, complex) and array.dtype.kind in "iufc"
+    unsigned = number and array.dtype.kind == "i" and wanted.kind == "u"
+    if not unsigned and not np.can_cast(array.dtype, wanted, "same_kind"):
+        raise DTypeError(
+            f"{_input(t)} cannot take {array.dtype}: cast it with .astype({wanted.name!r}) if "
+            "losing information is meant"
+        )
+    if wanted.kind in "iu" and array.dtype.kind in "iu":
+        new = array.astype(wanted)
+        if not np.array_equal(new, array):
+            raise DTypeError(f"{_input(t)} cannot hold the values it was given")
+        return new
+    return array.astype(wanted)
+
+
+def _check_shape(t: Tensor, array: Array, lengths: Lengths) -> None:
+    promised = t.type.shape
+    if not compatible(promised, array.shape):
+        raise ShapeError(f"{_input(t)} got an array of shape {array.shape}")
+    for d, n in zip(promised, array.shape, strict=True):
+        if isinstance(d, str):
+            known, first = lengths.setdefault(d, (n, t))
+            if known != n:
+                raise ShapeError(
+                    f"length {d!r} is {known} in {_input(first)}, and {n} in {_input(t)}"
+                )
+
+
+def _input(t: Tensor) -> str:
+    return f"{t.node.name!r} ({t.type!r}, built at {t.where})"

@@ -1,0 +1,81 @@
+"""JAX: the same kernels, traced by jax.jit."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.experimental import io_callback
+
+from ..ir.op import OP_TYPES
+from ..ir.program import Program
+from ..ir.types import Array, TensorType
+from ..ops.python_function import PyFunction
+from ..ops.random import Draw
+from .backend import Compiled, Kernel, Kernels, one_call_per_node
+from .results import own
+
+KERNELS = Kernels(jnp)
+
+
+class JaxBackend:
+    """float64 stays float64: 64-bit types are enabled for the call, not for the process."""
+
+    name = "jax"
+    kernels = KERNELS
+
+    def compile(self, program: Program) -> Compiled:
+        """The program under jax.jit. It is traced at the first call, and once per set of shapes."""
+        with jax.enable_x64(True):
+            jitted = jax.jit(one_call_per_node(program, self.kernels))
+        wanted = program.outputs
+
+        def run(*arrays: Array) -> tuple[Array, ...]:
+            with jax.enable_x64(True):
+                outputs: tuple[Any, ...] = jitted(*arrays)
+                return own([np.asarray(y) for y in outputs], arrays, wanted)
+
+        return run
+
+
+def _draw(op: Any) -> Kernel:
+    """Random numbers are drawn on the host, so that every backend draws the same ones."""
+
+    def run(seed: Any, like: Any = None) -> Any:
+        shape = op.shape if like is None else like.shape
+        made = _struct(shape, op.dtype)
+        return jax.pure_callback(lambda s: op.kernel(np, s, np.empty(shape)), made, seed)
+
+    return run
+
+
+for _op_type in OP_TYPES.values():
+    if issubclass(_op_type, Draw):
+        KERNELS.override(_op_type)(_draw)
+
+
+@KERNELS.override(PyFunction)
+def _py_function(op: PyFunction) -> Kernel:
+    """Called on the host, in order and never left out: it may have effects."""
+
+    def run(*arrays: Any) -> Any:
+        made = tuple([_promised(op, t) for t in op.out_types])
+        return io_callback(
+            lambda *xs: op.kernel(np, *xs), made if len(made) > 1 else made[0], *arrays, ordered=True
+        )
+
+    return run
+
+
+def _promised(op: PyFunction, promised: TensorType) -> Any:
+    if not promised.static:
+        raise NotImplementedError(
+            f"the jax backend needs known lengths in the out_types of the py_function {op.label}, "
+            f"got {promised!r}; give them, or use the numpy backend"
+        )
+    return _struct(promised.shape, promised.dtype)
+
+
+_struct: Any = jax.ShapeDtypeStruct

@@ -1,0 +1,1 @@
+"""Looking at a graph: pictures and listings of what was built, marked and spliced."""

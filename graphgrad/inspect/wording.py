@@ -1,0 +1,169 @@
+"""The words in every picture: short types, values, attributes, and titles of boxes."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+
+from ..ir.errors import GraphGradError
+from ..ir.node import Node, Region, RuleCall
+from ..ir.position import Position, show, source_line
+from ..ir.types import DType, TensorType
+from ..regions.rules import BuiltinRule, Rule, as_rule, find_rule
+
+_HIDDEN = ("shape", "dtype", "value", "initial")
+_KINDS = {
+    "Placeholder": "input",
+    "Variable": "variable",
+    "Constant": "constant",
+}
+_unsafe = re.compile(r"[^ -~]")
+
+
+def kind_of(node: Node) -> str:
+    """ "input", "variable", "constant" or "op"."""
+    return _KINDS.get(node.type, "op")
+
+
+def short_dtype(dtype: DType) -> str:
+    """`f32`, `i64`, `c128`, `bool`."""
+    return "bool" if dtype.kind == "b" else f"{dtype.kind}{dtype.itemsize * 8}"
+
+
+def short_type(type: TensorType) -> str:
+    """`f32[64,N]`; an unknown length is `?`."""
+    dims = ",".join("?" if d is None else str(d) for d in type.shape)
+    return f"{short_dtype(type.dtype)}[{dims}]"
+
+
+def short_name(node: Node) -> str:
+    """The name, without the scope where the node is derived."""
+    return node.name if node.origin is None else node.name.rpartition("/")[2]
+
+
+def short_attrs(node: Node, limit: int = 30) -> str:
+    """The attributes that say more than the types do; '' where they are long."""
+    defaults = type(node.op)._defaults
+    shown = [
+        f"{k}={v!r}"
+        for k, v in node.attrs.items()
+        if not (k in _HIDDEN and not isinstance(v, int | float))
+        and not (k in defaults and defaults[k] == v and type(defaults[k]) is type(v))
+    ]
+    text = ", ".join(shown)
+    return text if len(text) <= limit else ""
+
+
+def value_of(node: Node) -> str:
+    """A constant's value where it is small, else its type."""
+    value = np.asarray(node.attrs["value"])
+    return str(value.tolist()) if value.size <= 4 else short_type(node.outputs[0].type)
+
+
+def shortened(text: str, limit: int) -> str:
+    """The text with its middle left out where it is longer than limit."""
+    if len(text) <= limit:
+        return text
+    head = limit * 2 // 3
+    return f"{text[:head]}...{text[head + 3 - limit :]}"
+
+
+def visible(text: str) -> str:
+    """The text on one line of printable characters; what is not printable is spelled out.
+
+    Printable letters of any script stay; control characters, line ends, combining and bidi marks
+    become `\\n`, `\\u202e`.
+    """
+    return _unsafe.sub(_spelled, text)
+
+
+def _spelled(match: re.Match[str]) -> str:
+    c = match[0]
+    return c if c.isalnum() else c.encode("unicode_escape").decode("ascii")
+
+
+class Lines:
+    """Source positions as text, each resolved once."""
+
+    def __init__(self) -> None:
+        self._shown: dict[Position, str] = {}
+
+    def __call__(self, position: Position | None) -> str:
+        """`train.py:14`; '' where there is none."""
+        if position is None:
+            return ""
+        found = self._shown.get(position)
+        if found is None:
+            found = self._shown[position] = show(position)
+        return found
+
+    def why(self, node: Node) -> str:
+        """The user's line, or what the node was derived from."""
+        origin = node.origin
+        if origin is None:
+            return self(node.position)
+        if isinstance(origin, RuleCall):
+            return f"rule {origin.rule!r} for {site_name(origin)}"
+        return f"grad of {short_name(origin)}"
+
+
+def about(node: Node) -> str:
+    """Everything about a node, on a few lines."""
+    rows = [node.name, repr(node.op), f"at {node.where}"]
+    if node.position is not None:
+        rows.append(source_line(node.position))
+    rows += [f"{t.name}: {t.type!r}" for t in node.outputs]
+    if node.region is not None:
+        rows.append(f"in {node.region!r}")
+    if node.stamp is not None:
+        rows.append(f"gradient override {stamp_name(node)!r}")
+    if isinstance(node.origin, RuleCall):
+        rows.append(f"built by {node.origin!r}")
+    return "\n".join(row for row in rows if row)
+
+
+def site_name(call: RuleCall) -> str:
+    """`#0` for a region, the node's name for a node."""
+    return f"#{call.site.index}" if isinstance(call.site, Region) else short_name(call.site)
+
+
+def stamp_name(node: Node) -> str:
+    """The name of the rule that an op-type map put on a node."""
+    stamp = node.stamp
+    return stamp if isinstance(stamp, str) else str(getattr(stamp, "name", None) or _named(stamp))
+
+
+def _named(fn: Any) -> str:
+    return str(getattr(fn, "__name__", type(fn).__name__))
+
+
+def region_title(region: Region) -> str:
+    """`override "ste" #0 (train.py:14)`."""
+    word = "override" if region.kind == "scope" else region.kind
+    where = f" ({show(region.position)})" if region.position else ""
+    return f'{word} "{shortened(region.name, 60)}" #{region.index}{where}'
+
+
+def call_title(call: RuleCall) -> str:
+    """`spliced "ste" for #0 (grads.py:3)`."""
+    rule = rule_of(call)
+    where = f" ({rule.where})" if rule is not None and rule.position else ""
+    if isinstance(rule, BuiltinRule):
+        where = " (own gradient of the op type)"
+    name, site = shortened(call.rule, 60), shortened(site_name(call), 40)
+    return f'spliced "{name}" for {site}{where}'
+
+
+def rule_of(call: RuleCall) -> Rule | None:
+    """The rule that a call was of; None where it is not to be found any more."""
+    site = call.site
+    for reference in (site.rule if isinstance(site, Region) else site.stamp, call.rule):
+        try:
+            rule = find_rule(reference) if isinstance(reference, str) else as_rule(reference)
+        except GraphGradError:
+            continue
+        if rule.name == call.rule:
+            return rule
+    return None

@@ -1,0 +1,276 @@
+"""Graphs as flat lists: how they are copied and pickled without recursion over the graph.
+
+Nodes are written by index in creation order, which is topological, so one pass reads them back.
+Positions become (file, line). What cannot leave its graph is refused by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from .collector import collector_paused
+from .errors import GraphError
+from .graph import Graph
+from .node import Node, Region, RuleCall, Tensor
+from .op import Op
+from .position import full
+from .program import Program
+from .residual import Residual
+
+Flat = dict[str, Any]
+Ref = tuple[int, int]
+
+
+def flatten_graph(graph: Graph) -> Flat:
+    """Everything of a graph in lists, tuples and dicts, with ops and rules as leaves.
+
+    GraphError for a region or node whose rule is a closure over tensors of this graph.
+    """
+    calls: dict[RuleCall, int] = {}
+    bodies: dict[Any, int] = {}
+    flat: Flat = {
+        "name": graph.name,
+        "ops": [_flat_op(n, bodies) for n in graph.nodes],
+        "inputs": [_refs(n.inputs) for n in graph.nodes],
+        "controls": {n.index: [c.index for c in n.controls] for n in graph.nodes if n.controls},
+        "types": [tuple(t.type for t in n.outputs) for n in graph.nodes],
+        "region": {n.index: n.region.index for n in graph.nodes if n.region is not None},
+        "origin": {n.index: _origin(n, calls) for n in graph.nodes if n.origin is not None},
+        "stamp": {n.index: _portable(n.stamp, n) for n in graph.nodes if n.stamp is not None},
+        "scope": {n.index: n.scope for n in graph.nodes if n.scope},
+        "position": {n.index: full(n.position) for n in graph.nodes if n.position is not None},
+        "named": {name: n.index for name, n in graph._named.items()},
+        "state": {v.index: a for v, a in graph.state.values().items()},
+    }
+    flat["regions"] = [_flat_region(r, calls) for r in graph.regions]
+    flat["calls"] = [_flat_call(c) for c in calls]
+    flat["bodies"] = [_flat_body(b) for b in bodies]
+    return flat
+
+
+def restore_graph(graph: Graph, flat: Flat) -> Graph:
+    """Fill an empty graph with what flatten_graph wrote."""
+    graph.name = flat["name"]
+    regions = [_bare_region(graph, i, r) for i, r in enumerate(flat["regions"])]
+    bodies = [_restored_body(b, graph) for b in flat["bodies"]]
+    calls = [RuleCall(None, rule, frozenset()) for rule, _, _ in flat["calls"]]  # type: ignore[arg-type]
+    nodes = graph.nodes
+    origins, named = flat["origin"], {i: name for name, i in flat["named"].items()}
+    for index, (op, inputs, types) in enumerate(
+        zip(flat["ops"], flat["inputs"], flat["types"], strict=True)
+    ):
+        node = Node.__new__(Node)
+        node.graph, node.index = graph, index
+        node.op = op if isinstance(op, Op) else _restored_op(op, regions, bodies)
+        node.inputs = tuple([nodes[i].outputs[k] for i, k in inputs])
+        node.controls = tuple([nodes[i] for i in flat["controls"].get(index, ())])
+        node.region = regions[flat["region"][index]] if index in flat["region"] else None
+        node.origin = None
+        if index in origins:
+            kind, at = origins[index]
+            node.origin = nodes[at] if kind == "node" else calls[at]
+        node.stamp, node.scope = flat["stamp"].get(index), flat["scope"].get(index, "")
+        node.position, node._name = flat["position"].get(index), named.get(index)
+        node.outputs = tuple([Tensor(node, k, t) for k, t in enumerate(types)])
+        nodes.append(node)
+    _restore_calls(calls, flat["calls"], nodes, regions)
+    for region, data in zip(regions, flat["regions"], strict=True):
+        _restore_region(region, data, nodes, regions, calls)
+    for body, data in zip(bodies, flat["bodies"], strict=True):
+        for (i, k), (j, m) in data["captures"]:
+            body.captures[nodes[i].outputs[k]] = body.nodes[j].outputs[m]
+    graph.regions.extend(regions)
+    graph._named.update({name: nodes[i] for name, i in flat["named"].items()})
+    graph.state.commit({nodes[i]: a.copy() for i, a in flat["state"].items()})
+    return graph
+
+
+def copy_graph(graph: Graph) -> Graph:
+    """A graph of its own with equal nodes, regions, marks, names and variable values."""
+    with collector_paused():
+        return restore_graph(Graph(), flatten_graph(graph))
+
+
+def _copy(graph: Graph, memo: Any = None) -> Graph:
+    return copy_graph(graph)
+
+
+def _reduce(graph: Graph) -> tuple[Any, ...]:
+    return _unpickled, (flatten_graph(graph),)
+
+
+def _unpickled(flat: Flat) -> Graph:
+    with collector_paused():
+        return restore_graph(Graph(), flat)
+
+
+Graph.__copy__ = Graph.__deepcopy__ = _copy  # type: ignore[attr-defined]
+Graph.__reduce__ = _reduce  # type: ignore[method-assign, assignment]
+Graph.copy = copy_graph  # type: ignore[attr-defined]
+
+
+# --- parts -------------------------------------------------------------------------------------
+
+
+def _refs(tensors: tuple[Tensor, ...]) -> tuple[Ref, ...]:
+    return tuple([(t.node.index, t.index) for t in tensors])
+
+
+def _tensors(refs: Any, nodes: list[Node]) -> tuple[Tensor, ...]:
+    return tuple(nodes[i].outputs[k] for i, k in refs)
+
+
+def _origin(node: Node, calls: dict[RuleCall, int]) -> tuple[str, int]:
+    origin = node.origin
+    if isinstance(origin, RuleCall):
+        return "call", calls.setdefault(origin, len(calls))
+    assert origin is not None
+    return "node", origin.index
+
+
+def _flat_call(call: RuleCall) -> tuple[str, tuple[str, int], tuple[Ref, ...]]:
+    kind = "node" if isinstance(call.site, Node) else "region"
+    outer = tuple(sorted(_refs(tuple(call.outer))))
+    return call.rule, (kind, call.site.index), outer
+
+
+def _restore_calls(
+    calls: list[RuleCall], flat: list[Any], nodes: list[Node], regions: list[Region]
+) -> None:
+    for call, (_, (kind, at), outer) in zip(calls, flat, strict=True):
+        call.site = nodes[at] if kind == "node" else regions[at]
+        call.outer = frozenset(_tensors(outer, nodes))
+
+
+def _flat_op(node: Node, bodies: dict[Any, int]) -> Any:
+    op = node.op
+    if isinstance(op, Residual):
+        return "residual", op.region.index
+    programs = op.attrs.get("programs")
+    if programs is None:
+        return op
+    parts = [
+        (
+            bodies.setdefault(p.outputs[0].graph, len(bodies)),
+            _refs(p.inputs),
+            _refs(p.outputs),
+        )
+        for p in programs
+    ]
+    return "bodies", type(op), parts, {k: v for k, v in op.attrs.items() if k != "programs"}
+
+
+def _restored_op(flat: Any, regions: list[Region], bodies: list[Any]) -> Op:
+    if flat[0] == "residual":
+        region = regions[flat[1]]
+        if region.residual_op is None:
+            region.residual_op = Residual(region)
+        residual: Op = region.residual_op
+        return residual
+    _, cls, parts, rest = flat
+    programs = tuple(
+        Program(_tensors(inputs, bodies[at].nodes), _tensors(outputs, bodies[at].nodes))
+        for at, inputs, outputs in parts
+    )
+    op: Op = cls(programs=programs, **rest)
+    return op
+
+
+def _flat_body(body: Any) -> Flat:
+    captures = [(_refs((o,))[0], _refs((i,))[0]) for o, i in body.captures.items()]
+    return {"graph": flatten_graph(body), "type": type(body), "captures": captures}
+
+
+def _restored_body(flat: Flat, outer: Graph) -> Any:
+    return restore_graph(flat["type"](outer, ""), flat["graph"])
+
+
+def _flat_region(region: Region, calls: dict[RuleCall, int]) -> dict[str, Any]:
+    if region.kind != "scope":
+        raise GraphError(
+            f"{region!r} was made by custom_gradient: its grad_fn is a closure over tensors of "
+            f"{region.graph!r} and cannot leave it.\nTo copy or pickle the graph, put the rule on "
+            'with `with override_gradient("name"):` and read what it needs from the site.'
+        )
+    origin = region.origin
+    if isinstance(origin, RuleCall):
+        where: Any = ("call", calls.setdefault(origin, len(calls)))
+    else:
+        where = None if origin is None else ("node", origin.index)
+    return {
+        "rule": _portable(region.rule, region),
+        "parent": None if region.parent is None else region.parent.index,
+        "origin": where,
+        "position": full(region.position),
+        "attrs": region.attrs,
+        "options": (region.escape, region.order, region.late),
+        "pinned_inputs": None if region.pinned_inputs is None else _refs(region.pinned_inputs),
+        "pinned_outputs": None if region.pinned_outputs is None else _refs(region.pinned_outputs),
+        "settled": None if region.settled is None else [_refs(ts) for ts in region.settled],
+    }
+
+
+def _bare_region(graph: Graph, index: int, flat: dict[str, Any]) -> Region:
+    escape, order, late = flat["options"]
+    region = Region(
+        graph,
+        flat["rule"],
+        parent=None,
+        origin=None,
+        position=flat["position"],
+        attrs=dict(flat["attrs"]),
+        escape=escape,
+        order=order,
+        late=late,
+    )
+    region.open = False
+    region.index = index
+    return region
+
+
+def _restore_region(
+    region: Region,
+    flat: dict[str, Any],
+    nodes: list[Node],
+    regions: list[Region],
+    calls: list[RuleCall],
+) -> None:
+    region.parent = None if flat["parent"] is None else regions[flat["parent"]]
+    if flat["origin"] is not None:
+        kind, at = flat["origin"]
+        region.origin = nodes[at] if kind == "node" else calls[at]
+    for name in ("pinned_inputs", "pinned_outputs"):
+        refs = flat[name]
+        setattr(region, name, None if refs is None else _tensors(refs, nodes))
+    if flat["settled"] is not None:
+        inputs, outputs = flat["settled"]
+        region.settled = _tensors(inputs, nodes), _tensors(outputs, nodes)
+
+
+def _portable(rule: Any, owner: Node | Region) -> Any:
+    """The rule, if it can be used in another graph: no closure over tensors."""
+    fn: Any = getattr(rule, "fn", rule)
+    if isinstance(fn, Callable) and any(_holds_tensor(c) for c in _cells(fn)):  # type: ignore[arg-type]
+        raise GraphError(
+            f"the rule of {owner!r} is a closure over tensors of {owner.graph!r}, so the graph "
+            "cannot be copied or pickled.\nRead what the rule needs from its site instead."
+        )
+    return rule
+
+
+def _cells(fn: Any) -> list[Any]:
+    found = []
+    for cell in getattr(fn, "__closure__", None) or ():
+        try:
+            found.append(cell.cell_contents)
+        except ValueError:
+            continue
+    return found
+
+
+def _holds_tensor(value: Any) -> bool:
+    if isinstance(value, dict):
+        value = list(value.values())
+    items = value if isinstance(value, list | tuple | set | frozenset) else [value]
+    return any(isinstance(item, Tensor | Node | Region) for item in items)

@@ -1,0 +1,1 @@
+"""LOWER: in which order, in which slots, and which buffer may be written again."""

@@ -1,0 +1,238 @@
+"""Running sums and products along an axis."""
+
+from __future__ import annotations
+
+from ..ir.errors import ShapeError
+from .arithmetic import multiply
+from .base import (
+    NO_GRAD,
+    Any,
+    Gradients,
+    Node,
+    Op,
+    Samples,
+    Tensor,
+    TensorLike,
+    TensorType,
+    Types,
+    apply,
+    as_tensor,
+    cast,
+    np,
+    wants,
+)
+from .padding import Pad
+from .shaping import flatten, normal_axis
+
+__all__ = ["cumprod", "cumsum", "cumulative_prod", "cumulative_sum"]
+
+
+class Cumulative(Op, abstract=True):
+    """Family: y[k] made of x[0] to x[k] along an axis.
+
+    reverse    from x[k] to the last instead
+    exclusive  without x[k]
+    """
+
+    axis: int
+    reverse: bool = False
+    exclusive: bool = False
+
+    def infer(self, x: TensorType) -> Types:
+        if self.axis >= len(x.shape):
+            raise ShapeError(f"{self.type} along axis {self.axis} of {x!r}")
+        return (x,)
+
+    def run(self, xp: Any, x: Any, accumulate: Any, neutral: int) -> Any:
+        """The value, by the accumulation of the array namespace."""
+        if self.exclusive:
+            x = _shifted(xp, x, self.axis, -1 if self.reverse else 1, neutral)
+        x = xp.flip(x, axis=self.axis) if self.reverse else x
+        y = accumulate(x, axis=self.axis, dtype=x.dtype)
+        return xp.flip(y, axis=self.axis) if self.reverse else y
+
+    @classmethod
+    def samples(cls, rng: np.random.Generator) -> Samples:
+        yield cls(0), [rng.uniform(*cls.domain, size=(4,))]
+        yield cls(1, True), [rng.uniform(*cls.domain, size=(2, 3))]
+        yield cls(0, False, True), [rng.uniform(*cls.domain, size=(3, 2))]
+        yield cls(0, True, True), [rng.uniform(*cls.domain, size=(3,)).astype("float32")]
+        yield cls(1), [rng.uniform(*cls.domain, size=(2, 0))]
+
+
+class CumSum(Cumulative):
+    """y[k] = x[0] + ... + x[k] along an axis; dx is the same sum of dy from the other end."""
+
+    onnx = "CumSum"
+
+    def kernel(self, xp: Any, x: Any) -> Any:
+        return self.run(xp, x, xp.cumsum, 0)
+
+    def vjp(self, node: Node, dy: Tensor) -> Gradients:
+        return (apply(CumSum(self.axis, not self.reverse, self.exclusive), dy),)
+
+
+class CumProd(Cumulative):
+    """y[k] = x[0] * ... * x[k] along an axis.
+
+    The gradient needs no division, so zeros in x do no harm: what arrives at y[k] directly and by
+    way of y[k + 1] is e[k] = dy[k] + x[k + 1] * e[k + 1], and dx[k] = e[k] * y[k - 1].
+    """
+
+    def kernel(self, xp: Any, x: Any) -> Any:
+        return self.run(xp, x, xp.cumprod, 1)
+
+    def vjp(self, node: Node, dy: Tensor) -> Gradients:
+        x, (y,) = node.inputs[0], node.outputs
+        step = -1 if not self.reverse else 1
+        recur = Recurrence(self.axis, not self.reverse)
+        if self.exclusive:
+            arrived = apply(recur, dy, x)
+            return (multiply(apply(Shift(self.axis, step), arrived), y),)
+        before = apply(CumProd(self.axis, self.reverse, True), x)
+        return (multiply(apply(recur, dy, apply(Shift(self.axis, step), x)), before),)
+
+    @classmethod
+    def samples(cls, rng: np.random.Generator) -> Samples:
+        yield from super().samples(rng)
+        yield cls(0), [np.array([2.0, 0.0, 3.0, 0.0, 5.0])]
+        yield cls(0, True, True), [np.array([2.0, 0.0, 3.0])]
+
+
+class Shift(Op):
+    """y[k] = x[k - by] along an axis, 0 where there is none; dx = dy shifted back."""
+
+    axis: int
+    by: int
+
+    def infer(self, x: TensorType) -> Types:
+        return (x,)
+
+    def kernel(self, xp: Any, x: Any) -> Any:
+        return _shifted(xp, x, self.axis, self.by, 0)
+
+    def vjp(self, node: Node, dy: Tensor) -> Gradients:
+        return (apply(Shift(self.axis, -self.by), dy),)
+
+    @classmethod
+    def samples(cls, rng: np.random.Generator) -> Samples:
+        yield cls(0, 1), [rng.normal(size=(3,))]
+        yield cls(1, -1), [rng.normal(size=(2, 3))]
+        yield cls(0, 2), [rng.normal(size=(1, 2))]
+
+
+class Recurrence(Op):
+    """y[k] = b[k] + c[k] * y[k - 1] along an axis; c[0] does not matter.
+
+    reverse  y[k] = b[k] + c[k] * y[k + 1]; the last of c does not matter
+
+    The gradient is a recurrence the other way: db[k] = dy[k] + c[k + 1] * db[k + 1] and
+    dc[k] = db[k] * y[k - 1]. Computed in log2(n) steps that each double the reach
+    [Blelloch 1990, "Prefix sums and their applications", sec. 1.4].
+    """
+
+    axis: int
+    reverse: bool = False
+    view = True
+
+    def infer(self, b: TensorType, c: TensorType) -> Types:
+        if b is not c:
+            raise ShapeError(f"a recurrence takes two of one type, got {b!r} and {c!r}")
+        return (b,)
+
+    def kernel(self, xp: Any, b: Any, c: Any) -> Any:
+        if self.reverse:
+            b, c = xp.flip(b, axis=self.axis), xp.flip(c, axis=self.axis)
+        reach = 1
+        while reach < b.shape[self.axis]:
+            first, rest = _cut(b, self.axis, reach), _cut(b, self.axis, reach, None)
+            factor = _cut(c, self.axis, reach, None)
+            reached = _cut(b, self.axis, -reach)
+            # products of c may overflow where there is nothing to multiply
+            rest = rest + xp.where(reached == 0, reached, factor * reached)
+            b = xp.concatenate([first, rest], axis=self.axis)
+            parts = [_cut(c, self.axis, reach), factor * _cut(c, self.axis, -reach)]
+            c = xp.concatenate(parts, axis=self.axis)
+            reach *= 2
+        return xp.flip(b, axis=self.axis) if self.reverse else b
+
+    def vjp(self, node: Node, dy: Tensor) -> Gradients:
+        c, (y,) = node.inputs[1], node.outputs
+        step = 1 if self.reverse else -1
+        shifted = apply(Shift(self.axis, step), c)
+        db = apply(Recurrence(self.axis, not self.reverse), dy, shifted)
+        if not wants(c):
+            return db, NO_GRAD
+        return db, multiply(db, apply(Shift(self.axis, -step), y))
+
+    @classmethod
+    def samples(cls, rng: np.random.Generator) -> Samples:
+        yield cls(0), [rng.normal(size=(5,)), rng.normal(size=(5,))]
+        yield cls(1, True), [rng.normal(size=(2, 4)), rng.normal(size=(2, 4))]
+        yield cls(0), [rng.normal(size=(0,)), rng.normal(size=(0,))]
+
+
+def _cut(x: Any, axis: int, *ends: int | None) -> Any:
+    return x[(slice(None),) * axis + (slice(*ends),)]
+
+
+def _shifted(xp: Any, x: Any, axis: int, by: int, fill: int) -> Any:
+    """x moved by places along an axis, with fill where nothing came from."""
+    n = x.shape[axis]
+    by = max(-n, min(n, by))
+    edge = xp.full((*x.shape[:axis], abs(by), *x.shape[axis + 1 :]), fill, dtype=x.dtype)
+    parts = [edge, _cut(x, axis, n - by)] if by > 0 else [_cut(x, axis, -by, None), edge]
+    return xp.concatenate(parts, axis=axis)
+
+
+def cumulative_sum(
+    x: TensorLike, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False
+) -> Tensor:
+    """Running sum along an axis, which may be left out for one-dimensional x.
+
+    include_initial: begin with 0, so that the result is one longer.
+    """
+    x, axis = _prepared(x, axis, dtype)
+    return _accumulated(CumSum, x, axis, 0 if include_initial else None)
+
+
+def cumulative_prod(
+    x: TensorLike, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False
+) -> Tensor:
+    """Running product along an axis, which may be left out for one-dimensional x.
+
+    include_initial: begin with 1, so that the result is one longer.
+    """
+    x, axis = _prepared(x, axis, dtype)
+    return _accumulated(CumProd, x, axis, 1 if include_initial else None)
+
+
+def cumsum(x: TensorLike, axis: int | None = None, dtype: Any = None) -> Tensor:
+    """Running sum along an axis; of the flattened x for None."""
+    x = as_tensor(x)
+    return cumulative_sum(flatten(x) if axis is None else x, axis=axis, dtype=dtype)
+
+
+def cumprod(x: TensorLike, axis: int | None = None, dtype: Any = None) -> Tensor:
+    """Running product along an axis; of the flattened x for None."""
+    x = as_tensor(x)
+    return cumulative_prod(flatten(x) if axis is None else x, axis=axis, dtype=dtype)
+
+
+def _prepared(x: TensorLike, axis: int | None, dtype: Any) -> tuple[Tensor, int]:
+    """x in the dtype to add up in: as asked for, else small ints and bools as 64 bits."""
+    x = as_tensor(x)
+    if axis is None and x.ndim != 1:
+        raise ShapeError(f"of {x.type!r}, give the axis along which to accumulate")
+    if dtype is not None:
+        x = cast(x, dtype)
+    elif x.dtype.kind in "biu" and x.dtype.itemsize < 8:
+        x = cast(x, "uint64" if x.dtype.kind == "u" else "int64")
+    return x, normal_axis(0 if axis is None else axis, x.ndim)
+
+
+def _accumulated(op: type[Cumulative], x: Tensor, axis: int, initial: int | None) -> Tensor:
+    if initial is not None:
+        widths = tuple((1 if i == axis else 0, 0) for i in range(x.ndim))
+        x = apply(Pad(widths, initial), x)
+    return apply(op(axis), x)

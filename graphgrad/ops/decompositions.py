@@ -1,0 +1,266 @@
+"""Eigenvalues, singular values, orthogonal factors, and what is made of them."""
+
+from __future__ import annotations
+
+from ..ir.errors import GradientError, ShapeError
+from ..ir.types import Dim
+from .base import (
+    Any,
+    Gradients,
+    Node,
+    Op,
+    Samples,
+    Tensor,
+    TensorLike,
+    TensorType,
+    Types,
+    apply,
+    build,
+    cast,
+    np,
+    promoted,
+    tensor_type,
+)
+from .logic import greater
+from .matrices import LowerHalf, Solve, check_square, positive
+from .products import MATMUL
+from .reductions import max, sum
+from .shaping import expand_dims, matrix_transpose
+
+__all__ = ["eigh", "eigvalsh", "matrix_rank", "pinv", "qr", "svd", "svdvals"]
+
+
+def _shorter(m: Dim, n: Dim) -> Dim:
+    """The lesser of two lengths, where that is known."""
+    if isinstance(m, int) and isinstance(n, int):
+        return min(m, n)
+    return m if m == n else None
+
+
+def _matrices(what: str, x: TensorType) -> tuple[Any, Dim, Dim]:
+    if len(x.shape) < 2 or x.dtype.kind != "f":
+        raise ShapeError(f"{what} takes (stacks of) floating matrices, got {x!r}")
+    return x.shape[:-2], x.shape[-2], x.shape[-1]
+
+
+def _times(x: Tensor, y: Tensor, a: bool = False, b: bool = False) -> Tensor:
+    return apply(MATMUL[a, b], x, y)
+
+
+class Inverted(Op):
+    """y[..., i, j] = 1 / (x[..., j] - x[..., i]), and 0 where the two are equal.
+
+    dx from y alone: dx[k] = sum of dy * y**2 over row k less that over column k.
+    """
+
+    def infer(self, x: TensorType) -> Types:
+        return (tensor_type((*x.shape, x.shape[-1]), x.dtype),)
+
+    def kernel(self, xp: Any, x: Any) -> Any:
+        gap = x[..., None, :] - x[..., :, None]
+        return xp.where(gap == 0, 0, 1 / xp.where(gap == 0, 1, gap))
+
+    def vjp(self, node: Node, dy: Tensor) -> Gradients:
+        (y,) = node.outputs
+        flow = dy * y * y
+        return (sum(flow, -1) - sum(flow, -2),)
+
+    @classmethod
+    def samples(cls, rng: np.random.Generator) -> Samples:
+        yield cls(), [np.array([1.0, 2.0, 4.0])]
+        yield cls(), [np.array([[1.0, 2.0], [5.0, 3.0]])]
+
+
+class Eigh(Op):
+    """Eigenvalues w (rising) and eigenvectors v (columns) of (x + x.T) / 2 = v @ diag(w) @ v.T.
+
+    dx = v @ (diag(dw) + f * (v.T @ dv)) @ v.T made symmetric, f[i, j] = 1 / (w[j] - w[i]) beside
+    the diagonal [Giles 2008, sec. 2.3.3]. Of equal eigenvalues only gradients that do not depend
+    on the choice of their eigenvectors are right.
+    """
+
+    def infer(self, x: TensorType) -> Types:
+        check_square("eigh", x)
+        return tensor_type(x.shape[:-1], x.dtype), x
+
+    def kernel(self, xp: Any, x: Any) -> Any:
+        return tuple(xp.linalg.eigh((x + x.mT) / 2))
+
+    def vjp(self, node: Node, dw: Tensor, dv: Tensor) -> Gradients:
+        w, v = node.outputs
+        inner = apply(Inverted(), w) * _times(v, dv, a=True)
+        dx = _times(v * expand_dims(dw, -2) + _times(v, inner), v, b=True)
+        return ((dx + matrix_transpose(dx)) * 0.5,)
+
+    @classmethod
+    def samples(cls, rng: np.random.Generator) -> Samples:
+        for shape in [(2, 2), (2, 3, 3)]:
+            yield cls(), [positive(rng, *shape)]
+
+
+class Svd(Op):
+    """u (..., M, K), s (..., K) falling, vh (..., K, N) with x = u @ diag(s) @ vh, K = min(M, N).
+
+    The gradient [Townsend 2016, "Differentiating the singular value decomposition"] needs singular
+    values that differ and are not zero.
+    """
+
+    def infer(self, x: TensorType) -> Types:
+        stack, m, n = _matrices("svd", x)
+        k = _shorter(m, n)
+        shapes = [(*stack, m, k), (*stack, k), (*stack, k, n)]
+        return tuple([tensor_type(s, x.dtype) for s in shapes])
+
+    def kernel(self, xp: Any, x: Any) -> Any:
+        return tuple(xp.linalg.svd(x, full_matrices=False))
+
+    def vjp(self, node: Node, du: Tensor, ds: Tensor, dvh: Tensor) -> Gradients:
+        u, s, vh = node.outputs
+        row = expand_dims(s, -2)
+        gaps = apply(Inverted(), s * s)
+        of_u, of_v = _times(u, du, a=True), _times(vh, dvh, b=True)
+        left = gaps * (of_u - matrix_transpose(of_u)) * row
+        right = gaps * (of_v - matrix_transpose(of_v)) * expand_dims(s, -1)
+        core = _times(u, left + right) + u * expand_dims(ds, -2)
+        beside_u = (du - _times(u, of_u)) / row
+        beside_v = (dvh - _times(matrix_transpose(of_v), vh)) / expand_dims(s, -1)
+        return (_times(core + beside_u, vh) + _times(u, beside_v),)
+
+    @classmethod
+    def samples(cls, rng: np.random.Generator) -> Samples:
+        for shape in [(2, 2), (3, 2), (2, 3), (2, 3, 3)]:
+            yield cls(), [rng.normal(size=shape)]
+
+
+class SingularValues(Op):
+    """The singular values of x, falling; dx = u @ diag(dy) @ vh, equal ones included."""
+
+    def infer(self, x: TensorType) -> Types:
+        stack, m, n = _matrices("svdvals", x)
+        return (tensor_type((*stack, _shorter(m, n)), x.dtype),)
+
+    def kernel(self, xp: Any, x: Any) -> Any:
+        return xp.linalg.svd(x, full_matrices=False, compute_uv=False)
+
+    def vjp(self, node: Node, dy: Tensor) -> Gradients:
+        u, _, vh = build(Svd(), node.inputs).outputs
+        return (_times(u * expand_dims(dy, -2), vh),)
+
+    @classmethod
+    def samples(cls, rng: np.random.Generator) -> Samples:
+        for shape in [(2, 2), (3, 2), (2, 3, 3)]:
+            yield cls(), [rng.normal(size=shape)]
+
+
+class Qr(Op):
+    """q (..., M, K) with orthonormal columns, r (..., K, N) upper triangular, x = q @ r.
+
+    The gradient is for M >= N and full rank: dx = (dq + q @ c) @ r.T**-1 with c the lower triangle
+    of m = r @ dr.T - dq.T @ q, made symmetric [Walter and Lehmann 2018, "Algorithmic
+    differentiation of linear algebra functions", sec. 4.2].
+    """
+
+    def infer(self, x: TensorType) -> Types:
+        stack, m, n = _matrices("qr", x)
+        k = _shorter(m, n)
+        return tensor_type((*stack, m, k), x.dtype), tensor_type((*stack, k, n), x.dtype)
+
+    def kernel(self, xp: Any, x: Any) -> Any:
+        return tuple(xp.linalg.qr(x, mode="reduced"))
+
+    def vjp(self, node: Node, dq: Tensor, dr: Tensor) -> Gradients:
+        m, n = node.inputs[0].shape[-2:]
+        if isinstance(m, int) and isinstance(n, int) and m < n:
+            raise GradientError(
+                f"qr has no gradient for matrices wider than high: {node.inputs[0].type!r}, built "
+                f"at {node.where}"
+            )
+        q, r = node.outputs
+        half = apply(LowerHalf(), _times(r, dr, b=True) - _times(dq, q, a=True))
+        total = dq + _times(q, half + matrix_transpose(half))
+        return (matrix_transpose(apply(Solve(False), r, matrix_transpose(total))),)
+
+    @classmethod
+    def samples(cls, rng: np.random.Generator) -> Samples:
+        for shape in [(2, 2), (3, 2), (2, 3, 3)]:
+            yield cls(), [rng.normal(size=shape)]
+
+
+class PseudoInverse(Op):
+    """y = the pseudo-inverse of x (..., M, N), which is (..., N, M).
+
+    dx = -y.T @ dy @ y.T + (1 - x @ y) @ dy.T @ y @ y.T + y.T @ y @ dy.T @ (1 - y @ x), as long as
+    the rank does not change [Golub and Pereyra 1973, eq. 4.12].
+    """
+
+    def infer(self, x: TensorType) -> Types:
+        stack, m, n = _matrices("pinv", x)
+        return (tensor_type((*stack, n, m), x.dtype),)
+
+    def kernel(self, xp: Any, x: Any) -> Any:
+        return xp.linalg.pinv(x)
+
+    def vjp(self, node: Node, dy: Tensor) -> Gradients:
+        (x,), (y,) = node.inputs, node.outputs
+        middle = _times(_times(y, dy, a=True), y, b=True)
+        first = _times(_times(dy, y, a=True), y, b=True)
+        second = _times(y, _times(y, dy, b=True), a=True)
+        first = first - _times(x, _times(y, first))
+        second = second - _times(_times(second, y), x)
+        return (first + second - middle,)
+
+    @classmethod
+    def samples(cls, rng: np.random.Generator) -> Samples:
+        for shape in [(2, 2), (3, 2), (2, 3), (2, 3, 2)]:
+            yield cls(), [rng.normal(size=shape)]
+
+
+def eigh(x: TensorLike, /) -> tuple[Tensor, Tensor]:
+    """Eigenvalues (..., N), rising, and eigenvectors (..., N, N), in columns.
+
+    x: symmetric matrices (..., N, N); made symmetric first, and so is the gradient.
+    """
+    values, vectors = build(Eigh(), promoted(x, floating=True)).outputs
+    return values, vectors
+
+
+def eigvalsh(x: TensorLike, /) -> Tensor:
+    """The eigenvalues (..., N), rising, of symmetric matrices (..., N, N)."""
+    return eigh(x)[0]
+
+
+def svd(x: TensorLike, /, *, full_matrices: bool = False) -> tuple[Tensor, Tensor, Tensor]:
+    """u, s and vh with x = u @ diag(s) @ vh: (..., M, K), (..., K), (..., K, N), K = min(M, N)."""
+    if full_matrices:
+        raise ShapeError("svd gives the reduced factors only: full_matrices=False")
+    u, s, vh = build(Svd(), promoted(x, floating=True)).outputs
+    return u, s, vh
+
+
+def svdvals(x: TensorLike, /) -> Tensor:
+    """The singular values (..., min(M, N)), falling, of matrices (..., M, N)."""
+    return apply(SingularValues(), *promoted(x, floating=True))
+
+
+def qr(x: TensorLike, /, *, mode: str = "reduced") -> tuple[Tensor, Tensor]:
+    """q (..., M, K) and r (..., K, N) with x = q @ r and K = min(M, N)."""
+    if mode != "reduced":
+        raise ShapeError(f"qr gives the reduced factors only, not mode={mode!r}")
+    q, r = build(Qr(), promoted(x, floating=True)).outputs
+    return q, r
+
+
+def pinv(x: TensorLike, /) -> Tensor:
+    """The pseudo-inverses (..., N, M) of matrices (..., M, N)."""
+    return apply(PseudoInverse(), *promoted(x, floating=True))
+
+
+def matrix_rank(x: TensorLike, /) -> Tensor:
+    """How many singular values exceed max(M, N) * eps times the greatest; int64, no gradient."""
+    (x,) = promoted(x, floating=True)
+    lengths = [d for d in x.shape[-2:] if isinstance(d, int)]
+    if len(lengths) < 2:
+        raise ShapeError(f"matrix_rank takes matrices of known lengths, got {x.type!r}")
+    s = svdvals(x)
+    least = max(s, -1, True) * float(np.finfo(x.dtype).eps * np.max(lengths))
+    return sum(cast(greater(s, least), "int64"), -1)

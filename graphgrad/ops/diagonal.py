@@ -1,0 +1,103 @@
+"""Diagonals of two axes."""
+
+from __future__ import annotations
+
+from ..ir.errors import ShapeError
+from ..ir.types import Dim
+from .base import (
+    ZERO,
+    Any,
+    Gradients,
+    Node,
+    Op,
+    Samples,
+    Tensor,
+    TensorLike,
+    TensorType,
+    Types,
+    apply,
+    as_tensor,
+    np,
+    tensor_type,
+)
+from .reductions import normal_axes, sum
+
+__all__ = ["diagonal", "trace"]
+
+
+class Diagonal(Op):
+    """y[..., i] = x at (i, i + offset) of two axes, which go; y's last axis is the diagonal.
+
+    dx = dy put back on the diagonal, zero beside it.
+    """
+
+    offset: int
+    axis1: int
+    axis2: int
+
+    def infer(self, x: TensorType) -> Types:
+        n, m = x.shape[self.axis1], x.shape[self.axis2]
+        length: Dim = None
+        if isinstance(n, int) and isinstance(m, int):
+            length = max(min(n + min(self.offset, 0), m - max(self.offset, 0)), 0)
+        elif n == m and not self.offset:
+            length = n
+        rest = [d for i, d in enumerate(x.shape) if i not in (self.axis1, self.axis2)]
+        return (tensor_type((*rest, length), x.dtype),)
+
+    def kernel(self, xp: Any, x: Any) -> Any:
+        return xp.diagonal(x, self.offset, self.axis1, self.axis2) + xp.zeros((), x.dtype)
+
+    def vjp(self, node: Node, dy: Tensor) -> Gradients:
+        return (apply(DiagonalGrad(self.offset, self.axis1, self.axis2), dy, node.inputs[0]),)
+
+    @classmethod
+    def samples(cls, rng: np.random.Generator) -> Samples:
+        yield cls(0, 0, 1), [rng.normal(size=(3, 3))]
+        yield cls(1, 0, 1), [rng.normal(size=(3, 4))]
+        yield cls(-1, 2, 0), [rng.normal(size=(3, 2, 4))]
+        yield cls(5, 0, 1), [rng.normal(size=(3, 2))]
+
+
+class DiagonalGrad(Op):
+    """dy on the diagonal of zeros of the shape of the second input; the adjoint of Diagonal."""
+
+    offset: int
+    axis1: int
+    axis2: int
+
+    def infer(self, dy: TensorType, like: TensorType) -> Types:
+        return (tensor_type(like.shape, dy.dtype),)
+
+    def kernel(self, xp: Any, dy: Any, like: Any) -> Any:
+        n, m = like.shape[self.axis1], like.shape[self.axis2]
+        k = dy.shape[-1]
+        row, column = xp.arange(n)[:, None], xp.arange(m)[None, :]
+        at = row + min(self.offset, 0)
+        hit = (row + self.offset == column) & (at >= 0) & (at < k)
+        padded = xp.concatenate([dy, xp.zeros((*dy.shape[:-1], 1), dy.dtype)], axis=-1)
+        spread = xp.take(padded, xp.where(hit, at, k), axis=-1)
+        return xp.moveaxis(spread, (-2, -1), (self.axis1, self.axis2))
+
+    def vjp(self, node: Node, dx: Tensor) -> Gradients:
+        return apply(Diagonal(self.offset, self.axis1, self.axis2), dx), ZERO
+
+    @classmethod
+    def samples(cls, rng: np.random.Generator) -> Samples:
+        yield cls(0, 0, 1), [rng.normal(size=(3,)), rng.normal(size=(3, 3))]
+        yield cls(1, 0, 1), [rng.normal(size=(3,)), rng.normal(size=(3, 4))]
+        yield cls(-1, 2, 0), [rng.normal(size=(2, 3)), rng.normal(size=(3, 2, 4))]
+
+
+def diagonal(x: TensorLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
+    """The elements (i, i + offset) of two axes, as the last axis of the result (np.diagonal)."""
+    x = as_tensor(x)
+    first, second = (normal_axes(a, x.ndim)[0] for a in (axis1, axis2))
+    if first == second:
+        raise ShapeError(f"diagonal of {x.type!r} takes two axes, got {axis1} twice")
+    return apply(Diagonal(int(offset), first, second), x)
+
+
+def trace(x: TensorLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
+    """The sum of the diagonal (np.trace); small ints are summed as int64."""
+    return sum(diagonal(x, offset, axis1, axis2), -1)

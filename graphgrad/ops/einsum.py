@@ -1,0 +1,188 @@
+"""Sums of products by Einstein's convention."""
+
+from __future__ import annotations
+
+import string
+
+from ..ir.errors import ShapeError
+from ..ir.types import Dim, broadcast_dims
+from .base import (
+    NO_GRAD,
+    Any,
+    DTypeError,
+    Gradients,
+    Node,
+    Op,
+    Samples,
+    Tensor,
+    TensorLike,
+    TensorType,
+    Types,
+    apply,
+    np,
+    promoted,
+    tensor_type,
+    wants,
+)
+from .diagonal import diagonal
+from .shaping import Squeeze, broadcast_like, expand_dims
+
+__all__ = ["einsum"]
+
+
+class Einsum(Op):
+    """z = sum of products, by Einstein's convention.
+
+    equation: such as "ab,bc->ac", without spaces or ellipses, no letter twice in one term, letters
+    in order of first use (so that equal contractions are equal ops). Lengths of one letter agree or
+    are 1. The gradient of a term is the einsum of dz and the other terms; what only that term has
+    was summed, so its gradient is repeated along it.
+    """
+
+    equation: str
+    broadcasts = True
+    view = True
+    onnx = "Einsum"
+
+    def infer(self, *types: TensorType) -> Types:
+        terms, out = _terms(self.equation)
+        lengths: dict[str, Dim] = {}
+        if len(terms) != len(types) or any(t.dtype is not types[0].dtype for t in types):
+            raise DTypeError(f"{self!r} takes {len(terms)} operands of one dtype, got {types}")
+        for term, t in zip(terms, types, strict=True):
+            if len(term) != len(t.shape):
+                raise ShapeError(f"einsum: the term {term!r} has {len(term)} axes, {t!r} has not")
+            for letter, d in zip(term, t.shape, strict=True):
+                lengths[letter] = self._merged(lengths[letter], d) if letter in lengths else d
+        return (tensor_type(tuple([lengths[letter] for letter in out]), types[0].dtype),)
+
+    def _merged(self, a: Dim, b: Dim) -> Dim:
+        try:
+            return broadcast_dims(a, b)
+        except ShapeError as error:
+            raise ShapeError(f"einsum {self.equation!r}: {error}") from None
+
+    def kernel(self, xp: Any, *xs: Any) -> Any:
+        return xp.einsum(self.equation, *xs, optimize=len(xs) > 1)
+
+    def vjp(self, node: Node, dz: Tensor) -> Gradients:
+        return tuple([self._grad(node, i, dz) for i in range(len(node.inputs))])
+
+    def _grad(self, node: Node, i: int, dz: Tensor) -> Any:
+        terms, out = _terms(self.equation)
+        x, term = node.inputs[i], terms[i]
+        if not wants(x):
+            return NO_GRAD
+        others = [t for j, t in enumerate(terms) if j != i]
+        tensors = [t for j, t in enumerate(node.inputs) if j != i]
+        found = out + "".join(others)
+        kept = "".join([letter for letter in term if letter in found])
+        dx = contract(",".join([out, *others]) + "->" + kept, dz, *tensors)
+        lost = tuple([axis for axis, letter in enumerate(term) if letter not in found])
+        return broadcast_like(expand_dims(dx, lost), x) if lost else dx
+
+    @classmethod
+    def samples(cls, rng: np.random.Generator) -> Samples:
+        lengths = {"a": 2, "b": 3, "c": 2, "d": 2}
+        for equation in [
+            "ab,bc->ac",
+            "abc,abd->acd",
+            "ab->ba",
+            "ab->a",
+            "ab->",
+            "ab,c->c",
+            "a,a->a",
+            "a,b->ab",
+            ",a->a",
+            "ab,bc,cd->da",
+        ]:
+            shapes = [[lengths[letter] for letter in t] for t in _terms(equation)[0]]
+            yield cls(equation), [rng.normal(size=s) for s in shapes]
+        yield cls("ab,bc->ac"), [rng.normal(size=s).astype("float32") for s in [(2, 3), (3, 1)]]
+        yield cls("ab,bc->ac"), [rng.normal(size=s) for s in [(2, 0), (0, 3)]]
+
+
+def _terms(equation: str) -> tuple[list[str], str]:
+    left, _, out = equation.partition("->")
+    return left.split(","), out
+
+
+def contract(equation: str, *xs: Tensor) -> Tensor:
+    """Einsum with its letters renamed in order of first use; x itself where nothing is to do."""
+    names: dict[str, str] = {}
+    for letter in equation:
+        if letter.isalpha():
+            names.setdefault(letter, string.ascii_letters[len(names)])
+    equation = "".join([names.get(c, c) for c in equation])
+    if len(xs) == 1:
+        term, out = equation.split("->")
+        if term == out:
+            return xs[0]
+    return apply(Einsum(equation), *xs)
+
+
+def einsum(subscripts: str, /, *operands: TensorLike) -> Tensor:
+    """Sums of products by Einstein's convention, as np.einsum: "ij,jk->ik", "...i,i", "ii->i".
+
+    A letter twice in one term is its diagonal; a missing "->" means the letters that occur once, in
+    alphabetical order; "..." stands for further axes, which broadcast. dtypes promoted. ShapeError
+    for subscripts that do not fit.
+    """
+    xs = list(promoted(*operands))
+    terms, out = _parsed(subscripts, xs)
+    for i, x in enumerate(xs):
+        xs[i], terms[i] = _without_repeats(x, terms[i])
+    for i in range(len(xs)):
+        xs[i], terms[i] = _without_ones(i, xs, terms)
+    return contract(",".join(terms) + "->" + out, *xs)
+
+
+def _parsed(subscripts: str, xs: list[Tensor]) -> tuple[list[str], str]:
+    """The terms and the output, with letters for the ellipses."""
+    left, arrow, out = subscripts.replace(" ", "").partition("->")
+    terms = left.split(",")
+    if len(terms) != len(xs):
+        raise ShapeError(f"einsum {subscripts!r} has {len(terms)} terms for {len(xs)} operands")
+    free = [c for c in reversed(string.ascii_letters) if c not in subscripts]
+    extra = [x.ndim - len(t) + 3 if "..." in t else 0 for t, x in zip(terms, xs, strict=True)]
+    rest = "".join(free[: max(extra)][::-1])
+    terms = [t.replace("...", rest[len(rest) - n :]) for t, n in zip(terms, extra, strict=True)]
+    if not arrow:
+        every = "".join(terms)
+        out = rest + "".join(sorted(c for c in set(every) - set(rest) if every.count(c) == 1))
+    out = out.replace("...", rest)
+    for term, n, x in zip(terms, extra, xs, strict=True):
+        if n < 0 or len(term) != x.ndim or not (term.isalpha() or not term):
+            raise ShapeError(f"einsum {subscripts!r}: a term does not fit the operand {x.type!r}")
+    if len(set(out)) != len(out) or not set(out) <= set("".join(terms)):
+        raise ShapeError(f"einsum {subscripts!r}: the output takes each letter once, from a term")
+    return terms, out
+
+
+def _without_repeats(x: Tensor, term: str) -> tuple[Tensor, str]:
+    """The diagonal along every letter that a term has twice; it becomes the last letter."""
+    while len(set(term)) != len(term):
+        letter = next(c for c in term if term.count(c) > 1)
+        first = term.index(letter)
+        second = term.index(letter, first + 1)
+        x = diagonal(x, 0, first, second)
+        term = "".join([c for i, c in enumerate(term) if i not in (first, second)]) + letter
+    return x, term
+
+
+def _without_ones(i: int, xs: list[Tensor], terms: list[str]) -> tuple[Tensor, str]:
+    """An operand without its axes of length 1 that another operand has longer."""
+    gone = tuple(
+        axis
+        for axis, letter in enumerate(terms[i])
+        if xs[i].shape[axis] == 1
+        and any(
+            letter in t and x.shape[t.index(letter)] != 1
+            for j, (t, x) in enumerate(zip(terms, xs, strict=True))
+            if j != i
+        )
+    )
+    if not gone:
+        return xs[i], terms[i]
+    term = "".join([c for axis, c in enumerate(terms[i]) if axis not in gone])
+    return apply(Squeeze(gone), xs[i]), term

@@ -1,0 +1,245 @@
+"""Exponentials, logarithms and roots, element by element."""
+
+from __future__ import annotations
+
+import math
+
+from .base import (
+    NO_GRAD,
+    Any,
+    Gradients,
+    Node,
+    Tensor,
+    TensorLike,
+    apply,
+    like,
+    promoted,
+    wants,
+)
+from .families import FloatUnary, RealBinary, RealUnary, floating_binary, floating_unary
+from .logic import WHERE, equal, isinf, where
+
+__all__ = [
+    "cbrt",
+    "exp",
+    "exp2",
+    "expm1",
+    "log",
+    "log1p",
+    "log2",
+    "log10",
+    "logaddexp",
+    "logaddexp2",
+    "sqrt",
+]
+
+LN2 = math.log(2.0)
+LN10 = math.log(10.0)
+
+
+class Exp(FloatUnary):
+    """y = e**x, dx = dy * y."""
+
+    onnx = "Exp"
+
+    def kernel(self, xp: Any, x: Any) -> Any:
+        return xp.exp(x)
+
+    def vjp(self, node: Node, dy: Tensor) -> Gradients:
+        (y,) = node.outputs
+        return (dy * y,)
+
+
+class Exp2(FloatUnary):
+    """y = 2**x, dx = dy * y * ln 2."""
+
+    def kernel(self, xp: Any, x: Any) -> Any:
+        return xp.exp2(x)
+
+    def vjp(self, node: Node, dy: Tensor) -> Gradients:
+        (y,) = node.outputs
+        return (dy * (y * LN2),)
+
+
+class Expm1(FloatUnary):
+    """y = e**x - 1, accurate near 0; dx = dy * (y + 1)."""
+
+    def kernel(self, xp: Any, x: Any) -> Any:
+        return xp.expm1(x)
+
+    def vjp(self, node: Node, dy: Tensor) -> Gradients:
+        (y,) = node.outputs
+        return (dy * (y + 1.0),)
+
+
+class Log(FloatUnary):
+    """y = ln x, dx = dy / x."""
+
+    onnx = "Log"
+    domain = (0.5, 3.0)
+
+    def kernel(self, xp: Any, x: Any) -> Any:
+        return xp.log(x)
+
+    def vjp(self, node: Node, dy: Tensor) -> Gradients:
+        (x,) = node.inputs
+        return (dy / x,)
+
+
+class Log1p(FloatUnary):
+    """y = ln(1 + x), accurate near 0; dx = dy / (1 + x)."""
+
+    domain = (-0.5, 3.0)
+
+    def kernel(self, xp: Any, x: Any) -> Any:
+        return xp.log1p(x)
+
+    def vjp(self, node: Node, dy: Tensor) -> Gradients:
+        (x,) = node.inputs
+        return (dy / (1.0 + x),)
+
+
+class Log2(FloatUnary):
+    """y = log2 x, dx = dy / (x ln 2)."""
+
+    domain = (0.5, 3.0)
+
+    def kernel(self, xp: Any, x: Any) -> Any:
+        return xp.log2(x)
+
+    def vjp(self, node: Node, dy: Tensor) -> Gradients:
+        (x,) = node.inputs
+        return (dy / (x * LN2),)
+
+
+class Log10(FloatUnary):
+    """y = log10 x, dx = dy / (x ln 10)."""
+
+    domain = (0.5, 3.0)
+
+    def kernel(self, xp: Any, x: Any) -> Any:
+        return xp.log10(x)
+
+    def vjp(self, node: Node, dy: Tensor) -> Gradients:
+        (x,) = node.inputs
+        return (dy / (x * LN10),)
+
+
+class Sqrt(FloatUnary):
+    """y = x**(1/2), dx = dy * 0.5 / y: infinite at 0."""
+
+    onnx = "Sqrt"
+    domain = (0.5, 3.0)
+
+    def kernel(self, xp: Any, x: Any) -> Any:
+        return xp.sqrt(x)
+
+    def vjp(self, node: Node, dy: Tensor) -> Gradients:
+        (y,) = node.outputs
+        return (dy * 0.5 / y,)
+
+
+class Cbrt(RealUnary):
+    """y = x**(1/3), of negative numbers too; dx = dy / (3 y**2): infinite at 0."""
+
+    domain = (0.5, 3.0)
+
+    def kernel(self, xp: Any, x: Any) -> Any:
+        return xp.cbrt(x)
+
+    def vjp(self, node: Node, dy: Tensor) -> Gradients:
+        (y,) = node.outputs
+        return (dy / (3.0 * y * y),)
+
+
+class LogAddExp(RealBinary):
+    """z = ln(e**x + e**y) without overflow; dx = dz * e**(x - z), dy = dz * e**(y - z).
+
+    Where z is infinite the greater operand takes the whole gradient, equal ones half of it each.
+    """
+
+    def kernel(self, xp: Any, x: Any, y: Any) -> Any:
+        return xp.logaddexp(x, y)
+
+    def vjp(self, node: Node, dz: Tensor) -> Gradients:
+        x, y = node.inputs
+        (z,) = node.outputs
+        infinite = isinf(z)
+        return (
+            dz * exp(_log_share(x, y, z, infinite)) if wants(x) else NO_GRAD,
+            dz * exp(_log_share(y, x, z, infinite)) if wants(y) else NO_GRAD,
+        )
+
+
+def _log_share(x: Tensor, y: Tensor, z: Tensor, infinite: Tensor) -> Tensor:
+    """ln of the share that x has in z = logaddexp(x, y)."""
+    at_infinity = where(equal(x, y), like(-LN2, z), where(x > y, like(0, z), like(-math.inf, z)))
+    return apply(WHERE, infinite, at_infinity, x - z)
+
+
+EXP = Exp()
+EXP2 = Exp2()
+EXPM1 = Expm1()
+LOG = Log()
+LOG1P = Log1p()
+LOG2 = Log2()
+LOG10 = Log10()
+SQRT = Sqrt()
+CBRT = Cbrt()
+LOGADDEXP = LogAddExp()
+
+
+def exp(x: TensorLike, /) -> Tensor:
+    """e**x, element by element; integers become float64."""
+    return floating_unary(EXP, x)
+
+
+def exp2(x: TensorLike, /) -> Tensor:
+    """2**x, element by element; integers become float64."""
+    return floating_unary(EXP2, x)
+
+
+def expm1(x: TensorLike, /) -> Tensor:
+    """e**x - 1, accurate near 0, element by element; integers become float64."""
+    return floating_unary(EXPM1, x)
+
+
+def log(x: TensorLike, /) -> Tensor:
+    """Natural logarithm, element by element; integers become float64."""
+    return floating_unary(LOG, x)
+
+
+def log1p(x: TensorLike, /) -> Tensor:
+    """ln(1 + x), accurate near 0, element by element; integers become float64."""
+    return floating_unary(LOG1P, x)
+
+
+def log2(x: TensorLike, /) -> Tensor:
+    """Logarithm to base 2, element by element; integers become float64."""
+    return floating_unary(LOG2, x)
+
+
+def log10(x: TensorLike, /) -> Tensor:
+    """Logarithm to base 10, element by element; integers become float64."""
+    return floating_unary(LOG10, x)
+
+
+def sqrt(x: TensorLike, /) -> Tensor:
+    """Square root, element by element; integers become float64."""
+    return floating_unary(SQRT, x)
+
+
+def cbrt(x: TensorLike, /) -> Tensor:
+    """Cube root, element by element, of negative numbers too; integers become float64."""
+    return floating_unary(CBRT, x)
+
+
+def logaddexp(x: TensorLike, y: TensorLike, /) -> Tensor:
+    """ln(e**x + e**y) without overflow, element by element, broadcast; integers become float64."""
+    return floating_binary(LOGADDEXP, x, y)
+
+
+def logaddexp2(x: TensorLike, y: TensorLike, /) -> Tensor:
+    """log2(2**x + 2**y) without overflow, element by element; integers become float64."""
+    x, y = promoted(x, y, floating=True)
+    return logaddexp(x * LN2, y * LN2) * (1.0 / LN2)

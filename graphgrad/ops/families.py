@@ -1,0 +1,115 @@
+"""Families of element-wise ops by the kinds of number they take, and the operands made to fit."""
+
+from __future__ import annotations
+
+from .base import (
+    Any,
+    Binary,
+    Comparison,
+    Constant,
+    DType,
+    DTypeError,
+    Elementwise,
+    Op,
+    Tensor,
+    TensorLike,
+    Unary,
+    apply,
+    as_dtype,
+    as_tensor,
+    build,
+    cast,
+    inexact,
+    promoted,
+)
+
+_KINDS = {"b": "bool", "iu": "integer", "f": "floating", "c": "complex"}
+
+
+class Kinds(Elementwise, abstract=True):
+    """Family: takes the dtypes of these kinds (NumPy's letters: b, i, u, f, c) and no others."""
+
+    kinds = "iufc"
+
+    def check(self, dtype: DType) -> None:
+        if dtype.kind not in self.kinds:
+            known = [name for letters, name in _KINDS.items() if letters[0] in self.kinds]
+            raise DTypeError(
+                f"{self.type} takes {' or '.join(known)} operands, got {dtype}; use gg.cast"
+            )
+
+
+class FloatUnary(Kinds, Unary, abstract=True):
+    """Family: one operand, floating or complex."""
+
+    kinds = "fc"
+
+
+class RealUnary(Kinds, Unary, abstract=True):
+    """Family: one operand, floating."""
+
+    kinds = "f"
+
+
+class NumberBinary(Kinds, Binary, abstract=True):
+    """Family: two operands, real numbers."""
+
+    kinds = "iuf"
+
+
+class RealBinary(Kinds, Binary, abstract=True):
+    """Family: two operands, floating."""
+
+    kinds = "f"
+
+
+class Ordering(Comparison, Kinds, abstract=True):
+    """Family: two operands that have an order (all but complex), a bool."""
+
+    kinds = "biuf"
+
+
+class Predicate(Kinds, Unary, abstract=True):
+    """Family: one operand, a bool, no gradient."""
+
+    kinds = "biufc"
+    differentiable = False
+
+    def result(self, dtype: DType) -> DType:
+        return as_dtype(bool)
+
+
+def binary(op: Op, x: TensorLike, y: TensorLike) -> Tensor:
+    """op of the operands, promoted."""
+    if isinstance(x, Tensor) and isinstance(y, Tensor) and x.type.dtype is y.type.dtype:
+        return build(op, (x, y)).outputs[0]
+    return apply(op, *promoted(x, y))
+
+
+def floating_binary(op: Op, x: TensorLike, y: TensorLike) -> Tensor:
+    """op of the operands, promoted; integers and bools become float64."""
+    return apply(op, *promoted(x, y, floating=True))
+
+
+def floating_unary(op: Op, x: TensorLike) -> Tensor:
+    """op of x; integers and bools become float64."""
+    if isinstance(x, Tensor) and x.type.dtype.kind in "fc":
+        return build(op, (x,)).outputs[0]
+    x = as_tensor(x)
+    return apply(op, cast(x, inexact(x.dtype)))
+
+
+def numbers(*operands: TensorLike) -> tuple[Tensor, ...]:
+    """The operands promoted, bools as int8: what NumPy makes of bools where it counts with them."""
+    tensors = promoted(*operands)
+    if tensors[0].dtype.kind == "b":
+        return tuple([cast(t, "int8") for t in tensors])
+    return tensors
+
+
+def known_number(t: Tensor) -> Any:
+    """The number that t is known to be when the graph is built, else None."""
+    op = t.node.op
+    if isinstance(op, Constant) and op.value.size == 1:
+        return op.value.item()
+    return op.attrs["value"] if op.type == "Full" else None

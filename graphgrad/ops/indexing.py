@@ -1,0 +1,434 @@
+"""Indexing with arrays, and adding at indices."""
+
+from __future__ import annotations
+
+from ..ir.errors import ShapeError
+from ..ir.types import Dim, broadcast, compatible
+from .base import (
+    NO_GRAD,
+    Any,
+    Constant,
+    DTypeError,
+    Full,
+    Gradients,
+    Node,
+    Op,
+    Samples,
+    Shape,
+    Tensor,
+    TensorLike,
+    TensorType,
+    Types,
+    ZerosLike,
+    apply,
+    as_tensor,
+    constant,
+    like,
+    np,
+    tensor_type,
+    wants,
+)
+from .shaping import broadcast_to, flatten, normal_axis
+from .slicing import (
+    FULL,
+    Key,
+    Slice,
+    check_index,
+    normal_int,
+    normal_slice,
+    sliced,
+    trimmed,
+)
+
+__all__ = [
+    "add_at",
+    "getitem",
+    "scatter_add",
+    "take",
+]
+
+AT = "at"
+"""In the key of GetItem and AddAt: the next of the index inputs."""
+
+
+def zeros_of(x: Tensor) -> Tensor:
+    """Zeros of the type of x, for an adjoint to add into."""
+    if x.type.static:
+        return apply(Full(x.shape, 0, x.dtype))  # type: ignore[arg-type]
+    return apply(ZerosLike(), x)
+
+
+def added_at(xp: Any, x: Any, indices: Any, updates: Any) -> Any:
+    """A copy of x with updates added at the indices; what is named twice is added twice."""
+    x = xp.asarray(x)
+    if hasattr(x, "at"):  # jax
+        return x.at[indices].add(updates)
+    y = x.copy()
+    np.add.at(y, indices, updates)
+    return y
+
+
+def check_integers(*indices: TensorType) -> None:
+    """DTypeError for indices that are no integers."""
+    for index in indices:
+        if index.dtype.kind not in "iu":
+            raise DTypeError(f"an index is an integer, got {index!r}")
+
+
+# --- one array of indices along one axis -----------------------------------------------------
+
+
+class Gather(Op):
+    """y = x at the indices along an axis; dx = dy added up at the indices.
+
+    x: (..., N, ...)    indices: any shape, -N to N - 1, in place of the axis in y
+    """
+
+    axis: int
+    onnx = "Gather"
+
+    def infer(self, x: TensorType, indices: TensorType) -> Types:
+        check_integers(indices)
+        if self.axis >= len(x.shape):
+            raise ShapeError(f"gather along axis {self.axis} of {x!r}")
+        return (tensor_type(_gathered(x.shape, indices.shape, self.axis), x.dtype),)
+
+    def kernel(self, xp: Any, x: Any, indices: Any) -> Any:
+        return xp.take(x, indices, axis=self.axis)
+
+    def vjp(self, node: Node, dy: Tensor) -> Gradients:
+        x, indices = node.inputs
+        return apply(ScatterAdd(self.axis), zeros_of(x), indices, dy), NO_GRAD
+
+    @classmethod
+    def samples(cls, rng: np.random.Generator) -> Samples:
+        yield cls(0), [rng.normal(size=(3, 2)), np.array([0, 2, 0, -1])]
+        yield cls(1), [rng.normal(size=(2, 3)), np.array([[1, 1], [0, 2]])]
+        yield cls(0), [rng.normal(size=(3,)).astype("float32"), np.array(1)]
+        yield cls(1), [rng.normal(size=(2, 3, 2)), np.zeros((0,), "int64")]
+
+
+class ScatterAdd(Op):
+    """y = x with updates added at the indices along an axis; dx = dy, dupdates = dy at the indices.
+
+    x: (..., N, ...)    indices: any shape    updates: the shape of x, with that of indices in
+    place of the axis. An index named twice is added twice.
+    """
+
+    axis: int
+
+    def infer(self, x: TensorType, indices: TensorType, updates: TensorType) -> Types:
+        check_integers(indices)
+        if self.axis >= len(x.shape):
+            raise ShapeError(f"scatter_add along axis {self.axis} of {x!r}")
+        check_updates(x, _gathered(x.shape, indices.shape, self.axis), updates)
+        return (x,)
+
+    def kernel(self, xp: Any, x: Any, indices: Any, updates: Any) -> Any:
+        x = xp.asarray(x)
+        if hasattr(x, "at"):  # jax
+            return x.at[(slice(None),) * self.axis + (indices,)].add(updates)
+        return _scatter_add(x, np.asarray(indices), np.asarray(updates), self.axis)
+
+    def vjp(self, node: Node, dy: Tensor) -> Gradients:
+        indices, updates = node.inputs[1:]
+        back = apply(Gather(self.axis), dy, indices) if wants(updates) else NO_GRAD
+        return dy, NO_GRAD, back
+
+    @classmethod
+    def samples(cls, rng: np.random.Generator) -> Samples:
+        x = rng.normal(size=(3, 2))
+        yield cls(0), [x, np.array([0, 2, 0, -1]), rng.normal(size=(4, 2))]
+        yield cls(1), [x, np.array([[1, 1], [0, -2]]), rng.normal(size=(3, 2, 2))]
+        yield cls(0), [x.astype("float32"), np.array(1), np.ones((2,), "float32")]
+        yield cls(0), [x, np.zeros((0,), "int64"), np.zeros((0, 2))]
+
+
+def _gathered(shape: Shape, indices: Shape, axis: int) -> Shape:
+    return shape[:axis] + indices + shape[axis + 1 :]
+
+
+def check_updates(x: TensorType, expected: Shape, updates: TensorType) -> None:
+    """ShapeError unless updates have the dtype of x and this shape."""
+    if updates.dtype is not x.dtype or not compatible(expected, updates.shape):
+        wanted = tensor_type(expected, x.dtype)
+        raise ShapeError(f"adding {updates!r} into {x!r} at these indices needs {wanted!r}")
+
+
+def _scatter_add(x: Any, indices: Any, updates: Any, axis: int) -> Any:
+    """By flat positions: np.add.at is several times faster on one axis than on rows."""
+    y = x.copy(order="C")
+    length = x.shape[axis]
+    if indices.size and not (-length <= indices.min() and indices.max() < length):
+        raise IndexError(f"scatter_add: an index is out of bounds for length {length}")
+    before = np.arange(int(np.prod(x.shape[:axis], dtype=int)))
+    after = np.arange(int(np.prod(x.shape[axis + 1 :], dtype=int)))
+    rows = before[:, None] * length + np.ravel(indices).astype(np.int64) % max(length, 1)
+    flat = rows[:, :, None] * after.size + after
+    np.add.at(y.reshape(-1), flat.ravel(), updates.ravel())
+    return y
+
+
+# --- any mixture of slices and arrays of indices ---------------------------------------------
+
+
+class GetItem(Op):
+    """y = x[key], where the key has index arrays among integers, slices and new axes.
+
+    Inputs: x, and the index arrays in the order of their AT in the key. The shape is NumPy's: the
+    arrays and integers broadcast together; that shape stands where they do, or in front if slices
+    or new axes are between them. dx = dy added up at the key.
+    """
+
+    key: Key
+    view = True
+
+    def infer(self, x: TensorType, *indices: TensorType) -> Types:
+        check_integers(*indices)
+        return (tensor_type(_picked(x, self.key, [i.shape for i in indices]), x.dtype),)
+
+    def kernel(self, xp: Any, x: Any, *indices: Any) -> Any:
+        return x[_filled(self.key, indices)]
+
+    def vjp(self, node: Node, dy: Tensor) -> Gradients:
+        x, *indices = node.inputs
+        dx = apply(AddAt(self.key), zeros_of(x), dy, *indices)
+        return dx, *(NO_GRAD for _ in indices)
+
+    @classmethod
+    def samples(cls, rng: np.random.Generator) -> Samples:
+        x = rng.normal(size=(2, 3, 4))
+        i, j = np.array([1, 0, 1]), np.array([[0], [2]])
+        yield cls((AT, AT)), [x, i, j]
+        yield cls((AT, FULL, AT)), [x, i, j]
+        yield cls(((None, None, -1), None, AT, 1)), [x, j]
+        yield cls((0, (1, None, None), AT)), [x.astype("float32"), i]
+        yield cls((AT, 1, AT)), [x, np.array(1), np.array(-1)]
+
+
+class AddAt(Op):
+    """y = x with updates added at the key; dx = dy, dupdates = dy[key].
+
+    Inputs: x, updates, and the index arrays of the key as for GetItem.
+    """
+
+    key: Key
+
+    def infer(self, x: TensorType, updates: TensorType, *indices: TensorType) -> Types:
+        check_integers(*indices)
+        check_updates(x, _picked(x, self.key, [i.shape for i in indices]), updates)
+        return (x,)
+
+    def kernel(self, xp: Any, x: Any, updates: Any, *indices: Any) -> Any:
+        return added_at(xp, x, _filled(self.key, indices), updates)
+
+    def vjp(self, node: Node, dy: Tensor) -> Gradients:
+        _, updates, *indices = node.inputs
+        back = apply(_reader(self.key), dy, *indices) if wants(updates) else NO_GRAD
+        return dy, back, *(NO_GRAD for _ in indices)
+
+    @classmethod
+    def samples(cls, rng: np.random.Generator) -> Samples:
+        x, i = rng.normal(size=(2, 3, 4)), np.array([1, 0, 1])
+        yield cls((AT, AT)), [x, rng.normal(size=(3, 4)), i, i]
+        yield cls((AT, FULL, AT)), [x, rng.normal(size=(3, 3)), i, i]
+        yield cls((0, (1, None, None))), [x, rng.normal(size=(2, 4))]
+
+
+def _reader(key: Key) -> Op:
+    return GetItem(key) if AT in key else Slice(key)
+
+
+def _filled(key: Key, indices: tuple[Any, ...]) -> tuple[Any, ...]:
+    supply = iter(indices)
+    out = [slice(*i) if type(i) is tuple else next(supply) if i == AT else i for i in key]
+    return (*out, ...)
+
+
+def _picked(x: TensorType, key: Key, indices: list[Shape]) -> Shape:
+    """The shape of x[key], by NumPy's rules."""
+    if AT not in key:
+        return sliced(x, key)
+    arrays = [i for i, item in enumerate(key) if item == AT or type(item) is int]
+    together = arrays[-1] - arrays[0] == len(arrays) - 1
+    basic = [(0, 1, None) if i in arrays else item for i, item in enumerate(key)]
+    _check_ints(x, key)
+    dims = sliced(tensor_type(_ones_at(x.shape, key), x.dtype), tuple(basic))
+    kept: list[Dim] = [d for i, d in enumerate(dims) if i not in arrays]
+    at = arrays[0] if together else 0
+    return (*kept[:at], *broadcast(indices), *kept[at:])
+
+
+def _ones_at(shape: Shape, key: Key) -> Shape:
+    """The shape with length 1 on every axis that an array or integer reads."""
+    items = [item for item in key if item is not None]
+    if len(items) > len(shape):
+        raise ShapeError(f"{len(items)} indices for {len(shape)} axes")
+    reads: list[Dim] = [d if type(i) is tuple else 1 for i, d in zip(items, shape)]
+    return (*reads, *shape[len(items) :])
+
+
+def _check_ints(x: TensorType, key: Key) -> None:
+    items = [item for item in key if item is not None]
+    for axis, item in enumerate(items[: len(x.shape)]):
+        if type(item) is int:
+            check_index(x, axis, item)
+
+
+# --- x[...] ----------------------------------------------------------------------------------
+
+
+def getitem(x: TensorLike, key: Any, /) -> Tensor:
+    """x[key], as NumPy indexes: integers, slices, None, ..., integer tensors and arrays.
+
+    Masks (bool arrays) have to be NumPy arrays, since the shape of the result depends on them; with
+    a mask that is computed use gg.where.
+    """
+    x = as_tensor(x)
+    if type(key) is int:
+        return apply(Slice((normal_int(key, x.shape[0] if x.shape else None),)), x)
+    items = key if type(key) is tuple else (key,)
+    full, indices = _normal_key(x, items)
+    return _read(x, full, indices)
+
+
+def _read(x: Tensor, key: Key, indices: list[Tensor]) -> Tensor:
+    if not indices:
+        return apply(Slice(key), x) if key else x
+    if key[-1] == AT and all(item == FULL for item in key[:-1]):
+        return apply(Gather(len(key) - 1), x, *indices)
+    return apply(GetItem(key), x, *indices)
+
+
+def _normal_key(x: Tensor, items: tuple[Any, ...]) -> tuple[Key, list[Tensor]]:
+    """The key as ops hold it, and its index tensors. Masks have become their places."""
+    parts = [p if _is_basic(p) else _index(p) for p in items]
+    dots = [i for i, p in enumerate(parts) if p is Ellipsis]
+    if len(dots) > 1:
+        raise ShapeError("an index can have one Ellipsis")
+    used = sum(map(_axes_read, parts))
+    if used > x.ndim:
+        raise ShapeError(f"{used} indices for the {x.ndim} axes of {x.type!r}, built at {x.where}")
+    if dots:
+        parts[dots[0] : dots[0] + 1] = [slice(None)] * (x.ndim - used)
+    key: list[Any] = []
+    indices: list[Tensor] = []
+    axis = 0
+    for part in parts:
+        _add_part(x, axis, part, key, indices)
+        axis += _axes_read(part)
+    return trimmed(key), indices
+
+
+def _is_basic(part: Any) -> bool:
+    return (
+        part is None
+        or part is Ellipsis
+        or isinstance(part, slice)
+        or (isinstance(part, int | np.integer) and not isinstance(part, bool))
+    )
+
+
+def _axes_read(part: Any) -> int:
+    if part is None or part is Ellipsis:
+        return 0
+    return part.ndim if isinstance(part, np.ndarray) and part.dtype.kind == "b" else 1
+
+
+def _index(part: Any) -> Any:
+    """An index tensor, or a NumPy array of integers or bools."""
+    if isinstance(part, Tensor):
+        if part.dtype.kind == "b":
+            raise DTypeError(
+                f"a computed mask cannot be an index: how many elements {part.name} (built at "
+                f"{part.where}) picks is known only when run.\nUse gg.where(mask, x, 0), or a "
+                "NumPy array as the mask."
+            )
+        check_integers(part.type)
+        return part
+    if isinstance(part, list | tuple) and len(part) == 0:
+        return np.zeros((0,), np.int64)
+    if isinstance(part, list | tuple) and any(isinstance(p, Tensor) for p in part):
+        raise DTypeError("a list of tensors is no index; use gg.stack")
+    array = np.asarray(part)
+    if array.dtype.kind not in "iub" or (array.ndim == 0 and array.dtype.kind == "b"):
+        raise DTypeError(f"an index is an integer, slice, None, ... or array, got {part!r}")
+    return array
+
+
+def _add_part(x: Tensor, axis: int, part: Any, key: list[Any], indices: list[Tensor]) -> None:
+    if part is None:
+        key.append(None)
+    elif isinstance(part, slice):
+        key.append(normal_slice(part, x.shape[axis]))
+    elif isinstance(part, Tensor):
+        key.append(AT)
+        indices.append(part)
+    elif not isinstance(part, np.ndarray):
+        key.append(normal_int(part, x.shape[axis]))
+    elif part.dtype.kind == "b":
+        if x.shape[axis : axis + part.ndim] != part.shape:
+            raise ShapeError(
+                f"a mask of shape {list(part.shape)} does not fit axis {axis} of {x.type!r}; "
+                "the lengths have to be known and equal"
+            )
+        key.extend([AT] * part.ndim)
+        indices.extend(constant(places) for places in part.nonzero())
+    else:
+        for index in (part.min(), part.max()) if part.size else ():
+            check_index(x.type, axis, int(index))
+        key.append(AT)
+        indices.append(constant(part))
+
+
+def add_at(x: TensorLike, key: Any, updates: TensorLike) -> Tensor:
+    """x with updates added at x[key]: what NumPy writes np.add.at(x, key, updates).
+
+    key: as in x[key]; what it names twice is added twice. updates: broadcast to x[key].
+    """
+    x = as_tensor(x)
+    full, indices = _normal_key(x, key if type(key) is tuple else (key,))
+    shape = _picked(x.type, full, [i.shape for i in indices])
+    return apply(AddAt(full), x, _fitted(updates, x, shape), *indices)
+
+
+def _fitted(updates: TensorLike, x: Tensor, shape: Shape) -> Tensor:
+    """updates in the dtype of x, broadcast where the shape is known."""
+    fitted = like(updates, x)
+    if compatible(fitted.shape, shape):
+        return fitted
+    if any(not isinstance(d, int) for d in shape):
+        raise ShapeError(
+            f"updates of {fitted.type!r} cannot be broadcast to {list(shape)}, which is known "
+            "only when run; give updates in that shape"
+        )
+    return broadcast_to(fitted, shape)
+
+
+def scatter_add(x: TensorLike, indices: TensorLike, updates: TensorLike, axis: int = 0) -> Tensor:
+    """x with updates added at indices along an axis; an index named twice is added twice.
+
+    x: (..., N, ...)    indices: integers of any shape, -N to N - 1    updates: broadcast to the
+    shape of x with that of indices in place of the axis.
+    """
+    x, indices = as_tensor(x), as_tensor(indices)
+    axis = normal_axis(axis, x.ndim)
+    shape = _gathered(x.shape, indices.shape, axis)
+    return apply(ScatterAdd(axis), x, indices, _fitted(updates, x, shape))
+
+
+def take(x: TensorLike, indices: TensorLike, axis: int | None = None) -> Tensor:
+    """x at the indices along an axis, or of the flattened x for None.
+
+    indices: integers of any shape, which takes the place of the axis.
+    """
+    x, indices = as_tensor(x), as_tensor(indices)
+    if axis is None:
+        return take(flatten(x), indices, 0)
+    axis = normal_axis(axis, x.ndim)
+    if isinstance(indices.node.op, Constant) and indices.size:
+        value = indices.node.op.value
+        check_integers(indices.type)
+        for index in (value.min(), value.max()):
+            check_index(x.type, axis, int(index))
+    return apply(Gather(axis), x, indices)

@@ -1,0 +1,312 @@
+"""Tensors joined along an axis, and cut along an axis."""
+
+from __future__ import annotations
+
+import operator
+
+from ..ir.errors import ShapeError
+from ..ir.types import Dim, merge_dims
+from .base import (
+    NO_GRAD,
+    ZERO,
+    Any,
+    Gradients,
+    Node,
+    Op,
+    Samples,
+    Sequence,
+    Tensor,
+    TensorLike,
+    TensorType,
+    Types,
+    apply,
+    as_tensor,
+    build,
+    like,
+    np,
+    promoted,
+    tensor_type,
+    wants,
+)
+from .shaping import broadcast_like, flatten, normal_axis
+from .slicing import FULL, Slice
+
+__all__ = ["concat", "concatenate", "split", "stack", "unstack"]
+
+
+class Concat(Op):
+    """The inputs one after the other along an axis; every dx is its part of dy."""
+
+    axis: int
+    onnx = "Concat"
+
+    def infer(self, *types: TensorType) -> Types:
+        first = types[0]
+        dims = list(first.shape)
+        if self.axis >= len(dims):
+            raise ShapeError(f"concat along axis {self.axis} of {first!r}")
+        for t in types[1:]:
+            _check_joined(t, first)
+            try:
+                dims = [merge_dims(a, b) for a, b in _outside(dims, t.shape, self.axis)]
+            except ShapeError as error:
+                raise ShapeError(f"concat of {first!r} and {t!r}: {error}") from None
+        dims[self.axis] = _total([t.shape[self.axis] for t in types])
+        return (tensor_type(tuple(dims), first.dtype),)
+
+    def kernel(self, xp: Any, *xs: Any) -> Any:
+        return xp.concatenate(xs, axis=self.axis)
+
+    def vjp(self, node: Node, dy: Tensor) -> Gradients:
+        xs = node.inputs
+        ends = _ends([x.shape[self.axis] for x in xs])
+        if ends is None:
+            parts = [ConcatPart(self.axis, i) for i in range(len(xs))]
+            return [apply(p, dy, *xs) if wants(x) else NO_GRAD for p, x in zip(parts, xs)]
+        before = (FULL,) * self.axis
+        cuts = [(*before, (a, b, None)) for a, b in zip([0, *ends], ends)]
+        return [apply(Slice(cut), dy) if wants(x) else NO_GRAD for cut, x in zip(cuts, xs)]
+
+    @classmethod
+    def samples(cls, rng: np.random.Generator) -> Samples:
+        yield cls(0), [rng.normal(size=(2, 3)), rng.normal(size=(1, 3))]
+        yield cls(1), [rng.normal(size=(2, n)) for n in (1, 0, 3)]
+        yield cls(0), [rng.normal(size=(2,)).astype("float32")] * 2
+
+
+def _check_joined(t: TensorType, first: TensorType) -> None:
+    if t.dtype is not first.dtype or len(t.shape) != len(first.shape):
+        raise ShapeError(f"{first!r} and {t!r} cannot be joined: dtype and rank have to agree")
+
+
+def _outside(a: Sequence[Dim], b: Sequence[Dim], axis: int) -> list[tuple[Dim, Dim]]:
+    """The lengths in pairs; nothing is asked of those along the axis."""
+    return [(None, None) if i == axis else pair for i, pair in enumerate(zip(a, b))]
+
+
+def _ends(lengths: Sequence[Dim]) -> list[int] | None:
+    """Where each of the lengths ends when they follow each other; None where one is unknown."""
+    ends, end = [], 0
+    for d in lengths:
+        if not isinstance(d, int):
+            return None
+        end += d
+        ends.append(end)
+    return ends
+
+
+def _total(lengths: Sequence[Dim]) -> Dim:
+    others = [d for d in lengths if d != 0]
+    ends = _ends(others)
+    if ends is None:
+        return others[0] if len(others) == 1 else None
+    return ends[-1] if ends else 0
+
+
+class ConcatPart(Op):
+    """The part of the first input that is input 1 + index of a Concat of the others.
+
+    For lengths known only when run. dx = dy among zeros.
+    """
+
+    axis: int
+    index: int
+    view = True
+
+    def infer(self, joined: TensorType, *xs: TensorType) -> Types:
+        return (xs[self.index],)
+
+    def kernel(self, xp: Any, joined: Any, *xs: Any) -> Any:
+        start = 0
+        for x in xs[: self.index]:
+            start += x.shape[self.axis]
+        part = slice(start, start + xs[self.index].shape[self.axis])
+        return joined[(slice(None),) * self.axis + (part,)]
+
+    def vjp(self, node: Node, dy: Tensor) -> Gradients:
+        xs = list(node.inputs[1:])
+        parts = [dy if i == self.index else _zeros_of(x) for i, x in enumerate(xs)]
+        return (apply(Concat(self.axis), *parts), *(ZERO for _ in xs))
+
+    @classmethod
+    def samples(cls, rng: np.random.Generator) -> Samples:
+        for i in range(3):
+            xs = [rng.normal(size=(2, n)) for n in (1, 0, 3)]
+            yield cls(1, i), [rng.normal(size=(2, 4)), *xs]
+
+
+def _zeros_of(x: Tensor) -> Tensor:
+    return broadcast_like(like(0, x), x)
+
+
+def concat(xs: Any, axis: int | None = 0) -> Tensor:
+    """The tensors one after the other along an axis; flattened first for None.
+
+    xs: a sequence of tensors of one rank; dtypes are promoted. ShapeError where lengths differ
+    beside the axis.
+    """
+    tensors = _joined(xs, "concat")
+    if axis is None:
+        return concat([flatten(t) for t in tensors], 0)
+    ranks = {t.ndim for t in tensors}
+    if len(ranks) > 1 or 0 in ranks:
+        shown = ", ".join(repr(t.type) for t in tensors)
+        raise ShapeError(f"concat takes tensors of one rank, at least 1, got {shown}")
+    axis = normal_axis(axis, tensors[0].ndim)
+    return tensors[0] if len(tensors) == 1 else apply(Concat(axis), *tensors)
+
+
+concatenate = concat
+
+
+def _joined(xs: Any, what: str) -> tuple[Tensor, ...]:
+    tensors = list(xs)
+    if not tensors:
+        raise ShapeError(f"{what} needs at least one tensor")
+    return promoted(*tensors)
+
+
+class Stack(Op):
+    """The inputs side by side on a new axis; every dx is its part of dy."""
+
+    axis: int
+
+    def infer(self, *types: TensorType) -> Types:
+        dims = list(types[0].shape)
+        for t in types[1:]:
+            _check_joined(t, types[0])
+            try:
+                dims = [merge_dims(a, b) for a, b in zip(dims, t.shape)]
+            except ShapeError as error:
+                raise ShapeError(f"stack of {types[0]!r} and {t!r}: {error}") from None
+        if self.axis > len(dims):
+            raise ShapeError(f"stack on axis {self.axis} of {types[0]!r}")
+        dims.insert(self.axis, len(types))
+        return (tensor_type(tuple(dims), types[0].dtype),)
+
+    def kernel(self, xp: Any, *xs: Any) -> Any:
+        return xp.stack(xs, axis=self.axis)
+
+    def vjp(self, node: Node, dy: Tensor) -> Gradients:
+        return build(Unstack(self.axis, len(node.inputs)), (dy,)).outputs
+
+    @classmethod
+    def samples(cls, rng: np.random.Generator) -> Samples:
+        yield cls(0), [rng.normal(size=(2, 3)), rng.normal(size=(2, 3))]
+        yield cls(1), [rng.normal(size=(2,)) for _ in range(3)]
+        yield cls(0), [rng.normal(size=()).astype("float32")]
+
+
+class Unstack(Op):
+    """x taken apart along an axis of known length, one output an index. The adjoint of Stack."""
+
+    axis: int
+    count: int
+    view = True
+
+    def infer(self, x: TensorType) -> Types:
+        if self.axis >= len(x.shape) or x.shape[self.axis] not in (self.count, None):
+            raise ShapeError(f"unstack of {x!r} into {self.count} along axis {self.axis}")
+        dims = x.shape[: self.axis] + x.shape[self.axis + 1 :]
+        return (tensor_type(dims, x.dtype),) * self.count
+
+    def kernel(self, xp: Any, x: Any) -> Any:
+        before = (slice(None),) * self.axis
+        return _outputs([x[(*before, i, ...)] for i in range(self.count)])
+
+    def vjp(self, node: Node, *dys: Tensor) -> Gradients:
+        return (apply(Stack(self.axis), *dys),)
+
+    @classmethod
+    def samples(cls, rng: np.random.Generator) -> Samples:
+        yield cls(0, 2), [rng.normal(size=(2, 3))]
+        yield cls(1, 3), [rng.normal(size=(2, 3)).astype("float32")]
+
+
+def _outputs(parts: Sequence[Any]) -> Any:
+    """What a kernel returns: a tuple, but for a single output the array itself."""
+    return tuple(parts) if len(parts) > 1 else parts[0]
+
+
+def stack(xs: Any, axis: int = 0) -> Tensor:
+    """The tensors, all of one shape, side by side on a new axis; dtypes are promoted."""
+    tensors = _joined(xs, "stack")
+    return apply(Stack(normal_axis(axis, tensors[0].ndim + 1)), *tensors)
+
+
+def unstack(x: TensorLike, axis: int = 0) -> tuple[Tensor, ...]:
+    """x[0], x[1], ... along an axis of known length, as one node."""
+    x = as_tensor(x)
+    axis = normal_axis(axis, x.ndim)
+    count = x.shape[axis]
+    if not isinstance(count, int):
+        raise ShapeError(f"unstack along axis {axis} of {x.type!r}: the length has to be known")
+    return build(Unstack(axis, count), (x,)).outputs if count else ()
+
+
+class Split(Op):
+    """x cut along an axis; dx = the dys joined.
+
+    at  the places of the cuts, or the number of equal parts
+    """
+
+    axis: int
+    at: Any
+    view = True
+    onnx = "Split"
+
+    def infer(self, x: TensorType) -> Types:
+        if self.axis >= len(x.shape):
+            raise ShapeError(f"split along axis {self.axis} of {x!r}")
+        before, after = x.shape[: self.axis], x.shape[self.axis + 1 :]
+        lengths = self._lengths(x)
+        return tuple(tensor_type((*before, d, *after), x.dtype) for d in lengths)
+
+    def _lengths(self, x: TensorType) -> list[Dim]:
+        total = x.shape[self.axis]
+        if isinstance(self.at, int):
+            if not isinstance(total, int):
+                return [None] * self.at
+            if total % self.at:
+                raise ShapeError(f"{x!r} does not split into {self.at} equal parts")
+            return [total // self.at] * self.at
+        cuts = [0, *self.at]
+        last = total - cuts[-1] if isinstance(total, int) else None
+        if isinstance(last, int) and last < 0:
+            raise ShapeError(f"split of {x!r} at {self.at}")
+        return [*(b - a for a, b in zip(cuts, self.at)), last]
+
+    def kernel(self, xp: Any, x: Any) -> Any:
+        at = self.at if isinstance(self.at, int) else list(self.at)
+        return _outputs(xp.split(x, at, axis=self.axis))
+
+    def vjp(self, node: Node, *dys: Tensor) -> Gradients:
+        return (apply(Concat(self.axis), *dys),)
+
+    @classmethod
+    def samples(cls, rng: np.random.Generator) -> Samples:
+        yield cls(0, (1,)), [rng.normal(size=(3,))]
+        yield cls(1, (0, 2, 2)), [rng.normal(size=(2, 4))]
+        yield cls(1, 2), [rng.normal(size=(2, 4)).astype("float32")]
+
+
+def split(x: TensorLike, indices_or_sections: Any, axis: int = 0) -> tuple[Tensor, ...]:
+    """x cut along an axis: into that many equal parts, or at these places (as np.split).
+
+    ShapeError where the parts would not be equal. Where the length is unknown the places have to be
+    in order and not negative.
+    """
+    x = as_tensor(x)
+    axis = normal_axis(axis, x.ndim)
+    total = x.shape[axis]
+    if isinstance(indices_or_sections, int | np.integer):
+        parts = int(indices_or_sections)
+        if parts < 1:
+            raise ShapeError(f"split of {x.type!r} into {parts} parts")
+        return build(Split(axis, parts), (x,)).outputs
+    at = [operator.index(i) for i in indices_or_sections]
+    if isinstance(total, int):
+        at = [slice(i).indices(total)[1] for i in at]
+    if any(b < a for a, b in zip([0, *at], at)):
+        raise ShapeError(f"split of {x.type!r} at {indices_or_sections}: not in order")
+    return build(Split(axis, tuple(at)), (x,)).outputs

@@ -1,0 +1,55 @@
+"""Linear algebra under the names of np.linalg and the array API: this module is gg.linalg.
+
+diagonal and trace take the last two axes here, unlike NumPy's functions outside np.linalg.
+"""
+
+from __future__ import annotations
+
+from . import diagonal as _diagonal
+from .base import Tensor, TensorLike
+from .decompositions import eigh, eigvalsh, matrix_rank, pinv, qr, svd, svdvals
+from .einsum import einsum
+from .matrices import cholesky, det, inv, matrix_power, slogdet, solve
+from .norms import matrix_norm, norm, vector_norm
+from .products import dot, inner, matmul, multi_dot, outer, tensordot, vecdot
+from .shaping import matrix_transpose
+
+__all__ = [
+    "cholesky",
+    "det",
+    "diagonal",
+    "dot",
+    "eigh",
+    "eigvalsh",
+    "einsum",
+    "inner",
+    "inv",
+    "matmul",
+    "matrix_norm",
+    "matrix_power",
+    "matrix_rank",
+    "matrix_transpose",
+    "multi_dot",
+    "norm",
+    "outer",
+    "pinv",
+    "qr",
+    "slogdet",
+    "solve",
+    "svd",
+    "svdvals",
+    "tensordot",
+    "trace",
+    "vecdot",
+    "vector_norm",
+]
+
+
+def diagonal(x: TensorLike, /, offset: int = 0, axis1: int = -2, axis2: int = -1) -> Tensor:
+    """The elements (i, i + offset) of matrices (..., M, N), as the last axis of the result."""
+    return _diagonal.diagonal(x, offset, axis1, axis2)
+
+
+def trace(x: TensorLike, /, offset: int = 0, axis1: int = -2, axis2: int = -1) -> Tensor:
+    """The sum of the diagonal of matrices (..., M, N); small ints are summed as int64."""
+    return _diagonal.trace(x, offset, axis1, axis2)

@@ -1,0 +1,464 @@
+"""Comparisons, logic on bools and bits, tests of numbers, and the choice between two tensors."""
+
+from __future__ import annotations
+
+from ..ir.errors import SymbolicError
+from .base import (
+    NO_GRAD,
+    Any,
+    Binary,
+    Comparison,
+    DTypeError,
+    Gradients,
+    Node,
+    Op,
+    Samples,
+    Tensor,
+    TensorLike,
+    TensorType,
+    Types,
+    Unary,
+    apply,
+    as_tensor,
+    broadcast,
+    like,
+    np,
+    promoted,
+    tensor_type,
+    wants,
+)
+from .families import Kinds, Ordering, Predicate, binary
+
+__all__ = [
+    "bitwise_and",
+    "bitwise_invert",
+    "bitwise_left_shift",
+    "bitwise_or",
+    "bitwise_right_shift",
+    "bitwise_xor",
+    "equal",
+    "greater",
+    "greater_equal",
+    "isfinite",
+    "isinf",
+    "isnan",
+    "less",
+    "less_equal",
+    "logical_and",
+    "logical_not",
+    "logical_or",
+    "logical_xor",
+    "not_equal",
+    "signbit",
+    "where",
+]
+
+
+# --- comparisons -------------------------------------------------------------------------------
+
+
+class Equal(Comparison):
+    """x == y."""
+
+    onnx = "Equal"
+
+    def kernel(self, xp: Any, x: Any, y: Any) -> Any:
+        return xp.equal(x, y)
+
+
+class NotEqual(Comparison):
+    """x != y."""
+
+    def kernel(self, xp: Any, x: Any, y: Any) -> Any:
+        return xp.not_equal(x, y)
+
+
+class Less(Ordering):
+    """x < y."""
+
+    onnx = "Less"
+
+    def kernel(self, xp: Any, x: Any, y: Any) -> Any:
+        return xp.less(x, y)
+
+
+class LessEqual(Ordering):
+    """x <= y."""
+
+    onnx = "LessOrEqual"
+
+    def kernel(self, xp: Any, x: Any, y: Any) -> Any:
+        return xp.less_equal(x, y)
+
+
+class Greater(Ordering):
+    """x > y."""
+
+    onnx = "Greater"
+
+    def kernel(self, xp: Any, x: Any, y: Any) -> Any:
+        return xp.greater(x, y)
+
+
+class GreaterEqual(Ordering):
+    """x >= y."""
+
+    onnx = "GreaterOrEqual"
+
+    def kernel(self, xp: Any, x: Any, y: Any) -> Any:
+        return xp.greater_equal(x, y)
+
+
+EQUAL = Equal()
+NOT_EQUAL = NotEqual()
+LESS = Less()
+LESS_EQUAL = LessEqual()
+GREATER = Greater()
+GREATER_EQUAL = GreaterEqual()
+
+
+def equal(x: TensorLike, y: TensorLike, /) -> Tensor:
+    """x == y, element by element, broadcast: a bool tensor. NaN equals nothing."""
+    return binary(EQUAL, x, y)
+
+
+def not_equal(x: TensorLike, y: TensorLike, /) -> Tensor:
+    """x != y, element by element, broadcast: a bool tensor."""
+    return binary(NOT_EQUAL, x, y)
+
+
+def less(x: TensorLike, y: TensorLike, /) -> Tensor:
+    """x < y, element by element, broadcast: a bool tensor. DTypeError for complex operands."""
+    return binary(LESS, x, y)
+
+
+def less_equal(x: TensorLike, y: TensorLike, /) -> Tensor:
+    """x <= y, element by element, broadcast: a bool tensor. DTypeError for complex operands."""
+    return binary(LESS_EQUAL, x, y)
+
+
+def greater(x: TensorLike, y: TensorLike, /) -> Tensor:
+    """x > y, element by element, broadcast: a bool tensor. DTypeError for complex operands."""
+    return binary(GREATER, x, y)
+
+
+def greater_equal(x: TensorLike, y: TensorLike, /) -> Tensor:
+    """x >= y, element by element, broadcast: a bool tensor. DTypeError for complex operands."""
+    return binary(GREATER_EQUAL, x, y)
+
+
+# --- bools -------------------------------------------------------------------------------------
+
+
+class Logical(Comparison, Kinds, abstract=True):
+    """Family: two bools, a bool, no gradient."""
+
+    kinds = "b"
+
+    @classmethod
+    def samples(cls, rng: np.random.Generator) -> Samples:
+        for left, right in [((2, 3), (3,)), ((), (2,)), ((0, 1), (1, 2))]:
+            yield cls(), [rng.uniform(size=s) < 0.5 for s in (left, right)]
+
+
+class LogicalAnd(Logical):
+    """x and y."""
+
+    onnx = "And"
+
+    def kernel(self, xp: Any, x: Any, y: Any) -> Any:
+        return xp.logical_and(x, y)
+
+
+class LogicalOr(Logical):
+    """x or y."""
+
+    onnx = "Or"
+
+    def kernel(self, xp: Any, x: Any, y: Any) -> Any:
+        return xp.logical_or(x, y)
+
+
+class LogicalXor(Logical):
+    """Either x or y."""
+
+    onnx = "Xor"
+
+    def kernel(self, xp: Any, x: Any, y: Any) -> Any:
+        return xp.logical_xor(x, y)
+
+
+class LogicalNot(Predicate):
+    """Not x."""
+
+    kinds = "b"
+    onnx = "Not"
+
+    def kernel(self, xp: Any, x: Any) -> Any:
+        return xp.logical_not(x)
+
+    @classmethod
+    def samples(cls, rng: np.random.Generator) -> Samples:
+        for shape in [(2, 3), (), (0, 2)]:
+            yield cls(), [rng.uniform(size=shape) < 0.5]
+
+
+LOGICAL_AND = LogicalAnd()
+LOGICAL_OR = LogicalOr()
+LOGICAL_XOR = LogicalXor()
+LOGICAL_NOT = LogicalNot()
+
+
+def logical_and(x: TensorLike, y: TensorLike, /) -> Tensor:
+    """x and y as bools (a number is true where it is not zero), element by element, broadcast."""
+    return apply(LOGICAL_AND, _bool(x), _bool(y))
+
+
+def logical_or(x: TensorLike, y: TensorLike, /) -> Tensor:
+    """x or y as bools (a number is true where it is not zero), element by element, broadcast."""
+    return apply(LOGICAL_OR, _bool(x), _bool(y))
+
+
+def logical_xor(x: TensorLike, y: TensorLike, /) -> Tensor:
+    """Either x or y as bools (a number is true where it is not zero), element by element."""
+    return apply(LOGICAL_XOR, _bool(x), _bool(y))
+
+
+def logical_not(x: TensorLike, /) -> Tensor:
+    """Not x as a bool (a number is true where it is not zero), element by element."""
+    return apply(LOGICAL_NOT, _bool(x))
+
+
+def _bool(x: TensorLike) -> Tensor:
+    """x as a bool tensor: where it is not zero."""
+    x = as_tensor(x)
+    return x if x.dtype.kind == "b" else not_equal(x, like(0, x))
+
+
+# --- bits --------------------------------------------------------------------------------------
+
+
+class Bitwise(Kinds, Binary, abstract=True):
+    """Family: two integers, an integer, no gradient."""
+
+    kinds = "iu"
+    differentiable = False
+
+    @classmethod
+    def samples(cls, rng: np.random.Generator) -> Samples:
+        for left, right in [((2, 3), (3,)), ((), (2,)), ((0, 1), (1, 2))]:
+            yield cls(), [rng.integers(0, 20, size=s) for s in (left, right)]
+        yield cls(), [rng.integers(0, 7, size=3).astype("uint8") for _ in range(2)]
+
+
+class BitwiseAnd(Bitwise):
+    """The bits set in x and in y."""
+
+    onnx = "BitwiseAnd"
+
+    def kernel(self, xp: Any, x: Any, y: Any) -> Any:
+        return xp.bitwise_and(x, y)
+
+
+class BitwiseOr(Bitwise):
+    """The bits set in x or in y."""
+
+    onnx = "BitwiseOr"
+
+    def kernel(self, xp: Any, x: Any, y: Any) -> Any:
+        return xp.bitwise_or(x, y)
+
+
+class BitwiseXor(Bitwise):
+    """The bits in which x and y differ."""
+
+    onnx = "BitwiseXor"
+
+    def kernel(self, xp: Any, x: Any, y: Any) -> Any:
+        return xp.bitwise_xor(x, y)
+
+
+class BitwiseLeftShift(Bitwise):
+    """The bits of x, y places up."""
+
+    def kernel(self, xp: Any, x: Any, y: Any) -> Any:
+        return xp.left_shift(x, y)
+
+
+class BitwiseRightShift(Bitwise):
+    """The bits of x, y places down; the sign stays."""
+
+    def kernel(self, xp: Any, x: Any, y: Any) -> Any:
+        return xp.right_shift(x, y)
+
+
+class BitwiseNot(Kinds, Unary):
+    """Every bit of x turned over."""
+
+    kinds = "iu"
+    differentiable = False
+    onnx = "BitwiseNot"
+
+    def kernel(self, xp: Any, x: Any) -> Any:
+        return xp.invert(x)
+
+    @classmethod
+    def samples(cls, rng: np.random.Generator) -> Samples:
+        for shape in [(2, 3), (), (0, 2)]:
+            yield cls(), [rng.integers(-20, 20, size=shape)]
+
+
+def bitwise_and(x: TensorLike, y: TensorLike, /) -> Tensor:
+    """x & y of integers, bit by bit, or of bools. DTypeError for floats."""
+    return _bitwise(BitwiseAnd(), LOGICAL_AND, x, y)
+
+
+def bitwise_or(x: TensorLike, y: TensorLike, /) -> Tensor:
+    """x | y of integers, bit by bit, or of bools. DTypeError for floats."""
+    return _bitwise(BitwiseOr(), LOGICAL_OR, x, y)
+
+
+def bitwise_xor(x: TensorLike, y: TensorLike, /) -> Tensor:
+    """x ^ y of integers, bit by bit, or of bools. DTypeError for floats."""
+    return _bitwise(BitwiseXor(), LOGICAL_XOR, x, y)
+
+
+def bitwise_left_shift(x: TensorLike, y: TensorLike, /) -> Tensor:
+    """x << y of integers."""
+    return binary(BitwiseLeftShift(), x, y)
+
+
+def bitwise_right_shift(x: TensorLike, y: TensorLike, /) -> Tensor:
+    """x >> y of integers."""
+    return binary(BitwiseRightShift(), x, y)
+
+
+def bitwise_invert(x: TensorLike, /) -> Tensor:
+    """~x of an integer, bit by bit, or of a bool. DTypeError for floats."""
+    x = as_tensor(x)
+    return apply(LOGICAL_NOT if x.dtype.kind == "b" else BitwiseNot(), x)
+
+
+def _bitwise(op: Op, of_bools: Op, x: TensorLike, y: TensorLike) -> Tensor:
+    x, y = promoted(x, y)
+    return apply(of_bools if x.dtype.kind == "b" else op, x, y)
+
+
+# --- tests of numbers --------------------------------------------------------------------------
+
+
+class IsNan(Predicate):
+    """Whether x is not a number."""
+
+    onnx = "IsNaN"
+
+    def kernel(self, xp: Any, x: Any) -> Any:
+        return xp.isnan(x)
+
+
+class IsInf(Predicate):
+    """Whether x is infinite, of either sign."""
+
+    onnx = "IsInf"
+
+    def kernel(self, xp: Any, x: Any) -> Any:
+        return xp.isinf(x)
+
+
+class IsFinite(Predicate):
+    """Whether x is neither infinite nor NaN."""
+
+    def kernel(self, xp: Any, x: Any) -> Any:
+        return xp.isfinite(x)
+
+
+class SignBit(Predicate):
+    """Whether the sign of x is minus, of -0.0 too."""
+
+    kinds = "f"
+
+    def kernel(self, xp: Any, x: Any) -> Any:
+        return xp.signbit(x)
+
+
+def isnan(x: TensorLike, /) -> Tensor:
+    """Whether each element is NaN: a bool tensor."""
+    return apply(IsNan(), as_tensor(x))
+
+
+def isinf(x: TensorLike, /) -> Tensor:
+    """Whether each element is infinite, of either sign: a bool tensor."""
+    return apply(IsInf(), as_tensor(x))
+
+
+def isfinite(x: TensorLike, /) -> Tensor:
+    """Whether each element is neither infinite nor NaN: a bool tensor."""
+    return apply(IsFinite(), as_tensor(x))
+
+
+def signbit(x: TensorLike, /) -> Tensor:
+    """Whether the sign of each element is minus, of -0.0 too: a bool tensor."""
+    x = as_tensor(x)
+    return apply(SignBit(), x) if x.dtype.kind == "f" else less(x, like(0, x))
+
+
+# --- choice ------------------------------------------------------------------------------------
+
+
+class Where(Op):
+    """z = x where the condition holds, else y; dx = dz where it holds, else 0; dy the other way.
+
+    The condition is bool and has no gradient; x and y have one dtype; all three broadcast.
+    """
+
+    elementwise = True
+    broadcasts = True
+    onnx = "Where"
+
+    def infer(self, condition: TensorType, x: TensorType, y: TensorType) -> Types:
+        if condition.dtype.kind != "b":
+            raise DTypeError(f"the condition of Where is bool, got {condition!r}")
+        if x.dtype is not y.dtype:
+            raise DTypeError(f"Where takes operands of one dtype, got {x!r} and {y!r}")
+        return (tensor_type(broadcast([condition.shape, x.shape, y.shape]), x.dtype),)
+
+    def kernel(self, xp: Any, condition: Any, x: Any, y: Any) -> Any:
+        return xp.where(condition, x, y)
+
+    def vjp(self, node: Node, dz: Tensor) -> Gradients:
+        condition, x, y = node.inputs
+        zero = like(0, dz)
+        return (
+            NO_GRAD,
+            apply(WHERE, condition, dz, zero) if wants(x) else NO_GRAD,
+            apply(WHERE, condition, zero, dz) if wants(y) else NO_GRAD,
+        )
+
+    @classmethod
+    def samples(cls, rng: np.random.Generator) -> Samples:
+        for shapes in [((2, 3), (2, 3), (2, 3)), ((2, 1), (3,), ()), ((), (2,), (2,))]:
+            condition, x, y = (rng.normal(size=s) for s in shapes)
+            yield cls(), [condition > 0, x, y]
+        yield cls(), [np.ones((0, 2), bool), np.ones((0, 2)), np.ones(2)]
+        yield cls(), [np.array([True, False]), np.ones(2, np.float32), np.zeros(2, np.float32)]
+        yield cls(), [np.array([True, False]), np.arange(2), np.arange(2)]
+
+
+WHERE = Where()
+
+
+def where(condition: TensorLike, x: Any = None, y: Any = None, /) -> Tensor:
+    """x where the condition holds, else y; all three broadcast, x and y are promoted.
+
+    condition: bool, or a number, which holds where it is not zero. The gradient of a branch is zero
+    where the other was taken; mind that 0 * inf is NaN: give a function that has no value there a
+    harmless argument with a second `where` inside.
+    """
+    if x is None or y is None:
+        raise SymbolicError(
+            "where() with a condition alone has a shape that depends on values; give x and y, or "
+            "evaluate the condition and use numpy.nonzero"
+        )
+    x, y = promoted(x, y)
+    condition = as_tensor(condition)
+    return apply(WHERE, condition if condition.dtype.kind == "b" else _bool(condition), x, y)

@@ -1,0 +1,482 @@
+"""Activations, softmax and its losses, dropout, normalisation."""
+
+from __future__ import annotations
+
+import math
+
+from ..ir.errors import ShapeError
+from .arithmetic import multiply, negative
+from .base import (
+    NO_GRAD,
+    ZERO,
+    Any,
+    DType,
+    DTypeError,
+    Gradients,
+    Node,
+    Op,
+    Samples,
+    Shape,
+    Tensor,
+    TensorLike,
+    TensorType,
+    Types,
+    Unary,
+    apply,
+    as_dtype,
+    as_tensor,
+    cast,
+    np,
+    promoted,
+    tensor_type,
+    wants,
+)
+from .exponential import exp, sqrt
+from .families import Kinds, RealBinary, RealUnary, floating_unary
+from .logic import greater, where
+from .random import bernoulli
+from .reductions import ReduceSum, mean, normal_axes, reduced, sum
+from .shaping import Squeeze, expand_dims
+from .special import Sigmoid, expit, ndtr
+from .trigonometry import tanh
+from .windows import avg_pool, conv, conv_transpose, max_pool
+
+__all__ = [
+    "avg_pool",
+    "batch_norm",
+    "conv",
+    "conv_transpose",
+    "cross_entropy",
+    "dropout",
+    "elu",
+    "gelu",
+    "layer_norm",
+    "leaky_relu",
+    "log_sigmoid",
+    "log_softmax",
+    "max_pool",
+    "one_hot",
+    "relu",
+    "sigmoid",
+    "silu",
+    "softmax",
+    "softplus",
+]
+
+
+# --- activations -------------------------------------------------------------------------------
+
+
+class Relu(Kinds, Unary):
+    """y = max(x, 0), dx = dy where x > 0, else 0: the derivative at 0 is 0."""
+
+    kinds = "iuf"
+    onnx = "Relu"
+
+    def kernel(self, xp: Any, x: Any) -> Any:
+        return xp.maximum(x, 0)
+
+    def vjp(self, node: Node, dy: Tensor) -> Gradients:
+        return (apply(RELU_GRAD, dy, node.inputs[0]),)
+
+
+class ReluGrad(RealBinary):
+    """z = dy where x > 0, else 0; linear in dy, and x has a gradient of zero."""
+
+    def kernel(self, xp: Any, dy: Any, x: Any) -> Any:
+        return xp.where(x > 0, dy, 0)
+
+    def vjp(self, node: Node, dz: Tensor) -> Gradients:
+        return apply(RELU_GRAD, dz, node.inputs[1]), ZERO
+
+
+RELU = Relu()
+RELU_GRAD = ReluGrad()
+
+
+class LeakyRelu(RealUnary):
+    """y = x where x > 0, else alpha * x; dx = dy or alpha * dy (at 0: alpha * dy)."""
+
+    alpha: float = 0.01
+    onnx = "LeakyRelu"
+
+    def kernel(self, xp: Any, x: Any) -> Any:
+        return xp.where(x > 0, x, self.alpha * x)
+
+    def vjp(self, node: Node, dy: Tensor) -> Gradients:
+        (x,) = node.inputs
+        return (where(greater(x, 0), dy, dy * self.alpha),)
+
+
+class Elu(RealUnary):
+    """y = x where x > 0, else alpha * (exp(x) - 1); dx = dy or dy * (y + alpha)."""
+
+    alpha: float = 1.0
+    onnx = "Elu"
+
+    def kernel(self, xp: Any, x: Any) -> Any:
+        return xp.where(x > 0, x, self.alpha * xp.expm1(xp.minimum(x, 0)))
+
+    def vjp(self, node: Node, dy: Tensor) -> Gradients:
+        (x,), (y,) = node.inputs, node.outputs
+        return (where(greater(x, 0), dy, dy * (y + self.alpha)),)
+
+
+class Softplus(RealUnary):
+    """y = log(1 + exp(x)) without overflow, dx = dy * sigmoid(x)."""
+
+    onnx = "Softplus"
+
+    def kernel(self, xp: Any, x: Any) -> Any:
+        return xp.log1p(xp.exp(-xp.abs(x))) + xp.maximum(x, 0)
+
+    def vjp(self, node: Node, dy: Tensor) -> Gradients:
+        return (dy * apply(Sigmoid(), node.inputs[0]),)
+
+
+class Silu(RealUnary):
+    """y = x * sigmoid(x), dx = dy * (s + y * (1 - s)) with s = sigmoid(x)."""
+
+    def kernel(self, xp: Any, x: Any) -> Any:
+        e = xp.exp(-xp.abs(x))
+        return x * (xp.where(x >= 0, 1, e) / (1 + e))
+
+    def vjp(self, node: Node, dy: Tensor) -> Gradients:
+        (x,), (y,) = node.inputs, node.outputs
+        s = apply(Sigmoid(), x)
+        return (dy * (s + y * (1.0 - s)),)
+
+
+def relu(x: TensorLike) -> Tensor:
+    """max(x, 0), element by element. Its derivative at 0 is 0."""
+    return apply(RELU, as_tensor(x))
+
+
+def leaky_relu(x: TensorLike, alpha: float = 0.01) -> Tensor:
+    """x where x > 0, else alpha * x, element by element. Ints become float64."""
+    return floating_unary(LeakyRelu(float(alpha)), x)
+
+
+def elu(x: TensorLike, alpha: float = 1.0) -> Tensor:
+    """x where x > 0, else alpha * (exp(x) - 1), element by element. Ints become float64."""
+    return floating_unary(Elu(float(alpha)), x)
+
+
+def sigmoid(x: TensorLike) -> Tensor:
+    """1 / (1 + exp(-x)), element by element, without overflow. Ints become float64."""
+    return expit(x)
+
+
+def softplus(x: TensorLike) -> Tensor:
+    """log(1 + exp(x)), element by element, without overflow. Ints become float64."""
+    return floating_unary(Softplus(), x)
+
+
+def log_sigmoid(x: TensorLike) -> Tensor:
+    """log(sigmoid(x)), element by element, without overflow or log of zero."""
+    return negative(softplus(negative(as_tensor(x))))
+
+
+def silu(x: TensorLike) -> Tensor:
+    """x * sigmoid(x), element by element (also called swish). Ints become float64."""
+    return floating_unary(Silu(), x)
+
+
+def gelu(x: TensorLike, approximate: bool = False) -> Tensor:
+    """x * P(a standard normal number < x), element by element. Ints become float64.
+
+    approximate: by tanh, x/2 * (1 + tanh(sqrt(2/pi) * (x + 0.044715 x**3)))
+    [Hendrycks and Gimpel 2016, "Gaussian error linear units", sec. 2].
+    """
+    (x,) = promoted(x, floating=True)
+    if approximate:
+        inner = math.sqrt(2 / math.pi) * (x + 0.044715 * (x * x * x))
+        return 0.5 * x * (1.0 + tanh(inner))
+    return x * ndtr(x)
+
+
+# --- softmax -----------------------------------------------------------------------------------
+
+
+class Softmax(Op):
+    """y = exp(x) / sum of exp(x) along an axis, without overflow; dx = y * (dy - sum of dy * y)."""
+
+    axis: int
+    onnx = "Softmax"
+
+    def infer(self, x: TensorType) -> Types:
+        if x.dtype.kind != "f" or not 0 <= self.axis < len(x.shape):
+            raise DTypeError(f"{self!r} takes a floating tensor with that axis, got {x!r}")
+        return (x,)
+
+    def kernel(self, xp: Any, x: Any) -> Any:
+        e = xp.exp(x - xp.max(x, axis=self.axis, keepdims=True, initial=-np.inf))
+        return e / xp.sum(e, axis=self.axis, keepdims=True)
+
+    def vjp(self, node: Node, dy: Tensor) -> Gradients:
+        (y,) = node.outputs
+        return (y * (dy - apply(ReduceSum((self.axis,), True), dy * y)),)
+
+    @classmethod
+    def samples(cls, rng: np.random.Generator) -> Samples:
+        for axis, shape in [(0, (3,)), (1, (2, 3)), (0, (2, 3)), (1, (2, 3, 2)), (0, (2, 0))]:
+            yield cls(axis), [rng.normal(size=shape)]
+        yield cls(1), [rng.normal(size=(2, 0))]
+        yield cls(1), [rng.normal(size=(2, 3)).astype("float32")]
+
+
+class LogSoftmax(Softmax):
+    """y = log(softmax(x)) along an axis, without overflow; dx = dy - exp(y) * sum of dy."""
+
+    onnx = "LogSoftmax"
+
+    def kernel(self, xp: Any, x: Any) -> Any:
+        return _log_softmax(xp, x, self.axis)
+
+    def vjp(self, node: Node, dy: Tensor) -> Gradients:
+        (y,) = node.outputs
+        return (dy - exp(y) * apply(ReduceSum((self.axis,), True), dy),)
+
+
+def _log_softmax(xp: Any, x: Any, axis: int) -> Any:
+    shifted = x - xp.max(x, axis=axis, keepdims=True, initial=-np.inf)
+    total = xp.sum(xp.exp(shifted), axis=axis, keepdims=True)
+    return shifted - (xp.log(total) if x.shape[axis] else total)
+
+
+def softmax(x: TensorLike, axis: int = -1) -> Tensor:
+    """exp(x) / sum of exp(x) along one axis, without overflow. Ints become float64."""
+    (x,) = promoted(x, floating=True)
+    return apply(Softmax(normal_axes(axis, x.ndim)[0]), x)
+
+
+def log_softmax(x: TensorLike, axis: int = -1) -> Tensor:
+    """log(softmax(x)) along one axis, without overflow or log of zero. Ints become float64."""
+    (x,) = promoted(x, floating=True)
+    return apply(LogSoftmax(normal_axes(axis, x.ndim)[0]), x)
+
+
+# --- classes -----------------------------------------------------------------------------------
+
+
+class OneHot(Op):
+    """y = 1 at the place along a new axis that each label names, else 0. No gradient."""
+
+    length: int
+    axis: int
+    dtype: DType
+    differentiable = False
+
+    def infer(self, labels: TensorType) -> Types:
+        _check_labels(labels)
+        shape = (*labels.shape[: self.axis], self.length, *labels.shape[self.axis :])
+        return (tensor_type(shape, self.dtype),)
+
+    def kernel(self, xp: Any, labels: Any) -> Any:
+        return _one_hot(xp, labels, self.length, self.axis, self.dtype)
+
+    def vjp(self, node: Node, dy: Tensor) -> Gradients:
+        return (NO_GRAD,)
+
+    @classmethod
+    def samples(cls, rng: np.random.Generator) -> Samples:
+        yield cls(3, 1, as_dtype("float64")), [np.array([0, 2])]
+        yield cls(3, 0, as_dtype("float32")), [np.array([[0, 2], [1, -1]])]
+
+
+class OneHotLike(Op):
+    """OneHot of the length and dtype of the second input's axis."""
+
+    axis: int
+
+    def infer(self, labels: TensorType, like: TensorType) -> Types:
+        _check_labels(labels)
+        return (like,)
+
+    def kernel(self, xp: Any, labels: Any, like: Any) -> Any:
+        return _one_hot(xp, labels, like.shape[self.axis], self.axis, like.dtype)
+
+    def vjp(self, node: Node, dy: Tensor) -> Gradients:
+        return NO_GRAD, ZERO
+
+    @classmethod
+    def samples(cls, rng: np.random.Generator) -> Samples:
+        yield cls(1), [np.array([0, 2]), rng.normal(size=(2, 3))]
+
+
+def _one_hot(xp: Any, labels: Any, length: int, axis: int, dtype: DType) -> Any:
+    places = xp.reshape(xp.arange(length), (length,) + (1,) * (labels.ndim - axis))
+    return xp.astype(xp.expand_dims(labels, axis=axis) == places, dtype)
+
+
+def _check_labels(labels: TensorType) -> None:
+    if labels.dtype.kind not in "iu":
+        raise DTypeError(f"class labels are integers, got {labels!r}")
+
+
+def one_hot(x: TensorLike, num_classes: int, axis: int = -1, dtype: Any = "float64") -> Tensor:
+    """1 at the place that each label names along a new axis, else 0; no 1 for a label beyond."""
+    x = as_tensor(x)
+    return apply(OneHot(int(num_classes), normal_axes(axis, x.ndim + 1)[0], as_dtype(dtype)), x)
+
+
+class SparseSoftmaxCrossEntropyWithLogits(Op):
+    """y = -log_softmax(x)[label] along an axis; NaN for a label that is no class.
+
+    x: floating    labels: integers, the shape of x without the axis; y: likewise.
+    dx = dy * (softmax(x) - one_hot(label)).
+    """
+
+    axis: int
+
+    def infer(self, x: TensorType, labels: TensorType) -> Types:
+        _check_labels(labels)
+        shape = reduced(x.shape, (self.axis,), False)
+        if x.dtype.kind != "f" or not _agree(shape, labels.shape):
+            raise ShapeError(f"labels {labels!r} do not fit logits {x!r} along axis {self.axis}")
+        return (tensor_type(shape, x.dtype),)
+
+    def kernel(self, xp: Any, x: Any, labels: Any) -> Any:
+        known = (labels >= 0) & (labels < x.shape[self.axis])
+        at = xp.expand_dims(xp.where(known, labels, 0), axis=self.axis)
+        logs = xp.take_along_axis(_log_softmax(xp, x, self.axis), at, axis=self.axis)
+        return xp.where(known, -xp.squeeze(logs, axis=self.axis), np.nan)
+
+    def vjp(self, node: Node, dy: Tensor) -> Gradients:
+        x, labels = node.inputs
+        error = apply(Softmax(self.axis), x) - apply(OneHotLike(self.axis), labels, x)
+        return expand_dims(dy, self.axis) * error, NO_GRAD
+
+    @classmethod
+    def samples(cls, rng: np.random.Generator) -> Samples:
+        yield cls(1), [rng.normal(size=(2, 3)), np.array([2, 0])]
+        yield cls(0), [rng.normal(size=(3, 2)), np.array([2, 0], "uint8")]
+        yield cls(0), [rng.normal(size=(3,)), np.array(1)]
+        yield cls(1), [rng.normal(size=(2, 3)).astype("float32"), np.array([2, 0])]
+
+
+class SoftmaxCrossEntropyWithLogits(Op):
+    """y = -sum of p * log_softmax(x) along an axis, where 0 * -inf is 0.
+
+    dx = dy * (softmax(x) * sum of p - p), dp = -dy * log_softmax(x).
+    """
+
+    axis: int
+
+    def infer(self, x: TensorType, p: TensorType) -> Types:
+        if x.dtype.kind != "f" or p.dtype is not x.dtype or not _agree(x.shape, p.shape):
+            raise ShapeError(f"probabilities {p!r} do not fit logits {x!r}")
+        return (tensor_type(reduced(x.shape, (self.axis,), False), x.dtype),)
+
+    def kernel(self, xp: Any, x: Any, p: Any) -> Any:
+        logs = xp.where(p == 0, 0, _log_softmax(xp, x, self.axis))
+        return -xp.sum(p * logs, axis=self.axis)
+
+    def vjp(self, node: Node, dy: Tensor) -> Gradients:
+        x, p = node.inputs
+        dy = expand_dims(dy, self.axis)
+        total = apply(ReduceSum((self.axis,), True), p)
+        return (
+            dy * (apply(Softmax(self.axis), x) * total - p) if wants(x) else NO_GRAD,
+            negative(dy * apply(LogSoftmax(self.axis), x)) if wants(p) else NO_GRAD,
+        )
+
+    @classmethod
+    def samples(cls, rng: np.random.Generator) -> Samples:
+        for axis, shape in [(1, (2, 3)), (0, (3, 2)), (0, (3,))]:
+            yield cls(axis), [rng.normal(size=shape), rng.uniform(0.1, 1, size=shape)]
+        yield cls(1), [rng.uniform(0.1, 1, size=(2, 3)).astype("float32") for _ in range(2)]
+
+
+def _agree(a: Shape, b: Shape) -> bool:
+    return len(a) == len(b) and all(
+        x == y or not (isinstance(x, int) and isinstance(y, int)) for x, y in zip(a, b, strict=True)
+    )
+
+
+def cross_entropy(
+    logits: TensorLike, labels: TensorLike, axis: int = -1, reduction: str = "none"
+) -> Tensor:
+    """-log of the probability that softmax(logits) along an axis gives the labels.
+
+    labels: class numbers (integers, one axis less than logits), or probabilities (or one-hot) of
+    the shape of logits. A number that is no class makes NaN.
+    reduction: "none" (one loss an example), "mean" or "sum".
+    """
+    (logits,) = promoted(logits, floating=True)
+    labels = as_tensor(labels)
+    at = normal_axes(axis, logits.ndim)[0]
+    if labels.ndim == logits.ndim:
+        losses = apply(SoftmaxCrossEntropyWithLogits(at), logits, cast(labels, logits.dtype))
+    else:
+        losses = apply(SparseSoftmaxCrossEntropyWithLogits(at), logits, labels)
+    if reduction not in ("none", "mean", "sum"):
+        raise ValueError(f"reduction is 'none', 'mean' or 'sum', got {reduction!r}")
+    return losses if reduction == "none" else mean(losses) if reduction == "mean" else sum(losses)
+
+
+# --- dropout, normalisation --------------------------------------------------------------------
+
+
+def dropout(x: TensorLike, rate: float, *, seed: TensorLike, training: bool = True) -> Tensor:
+    """x with each element zero with probability rate, the others divided by 1 - rate.
+
+    seed: an int or a scalar integer tensor; one seed, one mask, forward and backward. Ints become
+    float64. training=False: x itself.
+    """
+    (x,) = promoted(x, floating=True)
+    if not 0 <= rate < 1:
+        raise ValueError(f"a dropout rate is at least 0 and below 1, got {rate}")
+    if not training or rate == 0:
+        return x
+    kept = bernoulli(x, 1.0 - rate, seed=seed)
+    return where(kept, x * (1.0 / (1.0 - rate)), 0.0)
+
+
+def layer_norm(
+    x: TensorLike,
+    scale: TensorLike | None = None,
+    offset: TensorLike | None = None,
+    axis: Any = -1,
+    epsilon: float = 1e-5,
+) -> Tensor:
+    """(x - mean) / sqrt(variance + epsilon) over axes, times scale, plus offset (each if given)."""
+    (x,) = promoted(x, floating=True)
+    axes = normal_axes(axis, x.ndim)
+    return _scaled(_normalised(x, axes, epsilon)[0], scale, offset)
+
+
+def batch_norm(
+    x: TensorLike,
+    scale: TensorLike | None = None,
+    offset: TensorLike | None = None,
+    axis: int = -1,
+    epsilon: float = 1e-5,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """x normalised over all axes but one, with the mean and the variance that were used.
+
+    axis: the axis of the channels; scale, offset, mean and variance have its length alone. For
+    inference use stored moments: (x - mean) / sqrt(variance + epsilon) * scale + offset.
+    """
+    (x,) = promoted(x, floating=True)
+    channel = normal_axes(axis, x.ndim)[0]
+    axes = tuple([a for a in range(x.ndim) if a != channel])
+    y, average, variance = _normalised(x, axes, epsilon)
+    after = tuple(range(1, x.ndim - channel))
+    scale, offset = (
+        None if t is None else expand_dims(t, after) if after else as_tensor(t)
+        for t in (scale, offset)
+    )
+    return _scaled(y, scale, offset), apply(Squeeze(axes), average), apply(Squeeze(axes), variance)
+
+
+def _normalised(x: Tensor, axes: Any, epsilon: float) -> tuple[Tensor, Tensor, Tensor]:
+    average = mean(x, axes, True)
+    centred = x - average
+    variance = mean(centred * centred, axes, True)
+    return centred / sqrt(variance + epsilon), average, variance
+
+
+def _scaled(y: Tensor, scale: TensorLike | None, offset: TensorLike | None) -> Tensor:
+    y = y if scale is None else multiply(y, scale)
+    return y if offset is None else y + offset

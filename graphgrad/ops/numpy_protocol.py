@@ -1,0 +1,314 @@
+"""NumPy functions applied to tensors build nodes, or say why they cannot."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from difflib import get_close_matches
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from ..ir.errors import SymbolicError
+from ..ir.node import Tensor
+from .base import as_tensor
+from .shaping import expand_dims
+
+__all__: list[str] = []
+
+API_VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12")
+
+
+def _by_name(names: str, renamed: Mapping[str, str]) -> dict[Any, str]:
+    """NumPy function -> name of ours; functions that this NumPy lacks are left out."""
+    pairs = {**{n: n for n in names.split()}, **renamed}
+    found = {_find(np, theirs): ours for theirs, ours in pairs.items()}
+    found.pop(None, None)
+    return found
+
+
+def _find(root: Any, name: str) -> Any:
+    """The attribute of a dotted name, or None."""
+    for part in name.split("."):
+        root = getattr(root, part, None)
+    return root
+
+
+UFUNCS: dict[np.ufunc, str] = _by_name(
+    """
+    add subtract multiply divide floor_divide remainder fmod divmod power float_power negative
+    positive absolute fabs sign copysign nextafter rint floor ceil trunc square reciprocal sqrt
+    cbrt exp exp2 expm1 log log2 log10 log1p logaddexp logaddexp2 heaviside hypot deg2rad rad2deg
+    degrees radians conjugate sin cos tan sinh cosh tanh arcsin arccos arctan arctan2 arcsinh
+    arccosh arctanh maximum minimum fmax fmin equal not_equal less less_equal greater greater_equal
+    logical_and logical_or logical_xor logical_not bitwise_and bitwise_or bitwise_xor isnan isinf
+    isfinite signbit matmul vecdot matvec vecmat
+    """,
+    {
+        "invert": "bitwise_invert",
+        "left_shift": "bitwise_left_shift",
+        "right_shift": "bitwise_right_shift",
+    },
+)
+"""ufunc -> name of the graphgrad function that a call of it stands for."""
+
+REDUCE: dict[np.ufunc, str] = {
+    np.add: "sum",
+    np.multiply: "prod",
+    np.maximum: "max",
+    np.minimum: "min",
+    np.logical_and: "all",
+    np.logical_or: "any",
+    np.logaddexp: "special.logsumexp",
+}
+"""ufunc -> name of the graphgrad function that its method `reduce` stands for."""
+
+ACCUMULATE: dict[np.ufunc, str] = {np.add: "cumulative_sum", np.multiply: "cumulative_prod"}
+"""ufunc -> name of the graphgrad function that its method `accumulate` stands for."""
+
+FUNCTIONS: dict[Callable[..., Any], str] = _by_name(
+    """
+    where clip round isclose nan_to_num real imag angle sinc
+    sum prod mean max min var std any all argmax argmin count_nonzero ptp average median quantile
+    percentile cumsum cumprod cumulative_sum cumulative_prod nansum nanprod nanmean nanmax nanmin
+    nanvar nanstd nanargmax nanargmin nancumsum nancumprod nanmedian nanquantile nanpercentile
+    diff ediff1d gradient trapezoid interp convolve correlate polyval
+    reshape ravel permute_dims transpose matrix_transpose swapaxes moveaxis rollaxis expand_dims
+    squeeze broadcast_to broadcast_arrays atleast_1d atleast_2d atleast_3d
+    concat concatenate stack hstack vstack dstack column_stack append split array_split hsplit
+    vsplit dsplit unstack pad flip fliplr flipud rot90 roll tile repeat meshgrid
+    take take_along_axis sort argsort searchsorted digitize bincount
+    dot vdot inner outer tensordot einsum cross kron trace diagonal diag diagflat tril triu vander
+    linspace zeros_like ones_like full_like empty_like
+    linalg.norm linalg.vector_norm linalg.matrix_norm linalg.inv linalg.pinv linalg.det
+    linalg.slogdet linalg.solve linalg.lstsq linalg.cholesky linalg.qr linalg.svd linalg.svdvals
+    linalg.eigh linalg.eigvalsh linalg.matrix_power linalg.matrix_rank linalg.multi_dot linalg.cond
+    linalg.tensorinv linalg.tensorsolve linalg.matmul linalg.cross linalg.outer linalg.tensordot
+    linalg.trace linalg.diagonal linalg.matrix_transpose linalg.vecdot
+    """,
+    {"astype": "cast", "fix": "trunc"},
+)
+"""NumPy function -> name of the graphgrad function that stands for it, where graphgrad has it."""
+
+ANSWERS: dict[Callable[..., Any], Callable[..., Any]] = {
+    np.shape: lambda a: a.shape,
+    np.ndim: lambda a: a.ndim,
+    np.size: lambda a, axis=None: a.size if axis is None else a.shape[axis],
+    np.copy: lambda a, order="K", subok=False: a,
+    np.iscomplexobj: lambda x: x.dtype.kind == "c",
+    np.isrealobj: lambda x: x.dtype.kind != "c",
+    np.result_type: lambda *args: np.result_type(*map(_type_of, args)),
+    np.can_cast: lambda from_, to, casting="safe": np.can_cast(
+        _type_of(from_), _type_of(to), casting
+    ),
+    np.array_repr: lambda arr, *_, **__: repr(arr),
+    np.array_str: lambda a, *_, **__: str(a),
+}
+"""What is known of a tensor without a value."""
+
+INSTEAD: dict[str, str] = {
+    "allclose": "Use gg.all(gg.isclose(x, y)).",
+    "array_equal": "Use gg.all(x == y).",
+    "array_equiv": "Use gg.all(x == y).",
+    "copyto": "Tensors never change; use gg.where to choose between old and new.",
+    "put": "Tensors never change; use gg.add_at or gg.where.",
+    "put_along_axis": "Tensors never change; use gg.add_at or gg.where.",
+    "place": "Tensors never change; use gg.where.",
+    "putmask": "Tensors never change; use gg.where.",
+    "fill_diagonal": "Tensors never change; use gg.where with a mask of the diagonal.",
+    "nonzero": "Its shape depends on values; use gg.where(condition, x, y).",
+    "argwhere": "Its shape depends on values; use gg.where(condition, x, y).",
+    "flatnonzero": "Its shape depends on values; use gg.where(condition, x, y).",
+    "extract": "Its shape depends on values; use gg.where(condition, x, y).",
+    "unique": "Its shape depends on values; evaluate the tensor first.",
+    "save": "Use gg.save for graphs, or gg.evaluate(t, feeds) for a value to save.",
+    "savez": "Use gg.save for graphs, or gg.evaluate(t, feeds) for a value to save.",
+    "ldexp": "Use x * 2.0**n.",
+    "modf": "Use x - gg.trunc(x) and gg.trunc(x).",
+}
+_RENAMED = {"a_min": "min", "a_max": "max", "ddof": "correction"}
+_HARMLESS: dict[str, Any] = {"where": True, "casting": "same_kind", "order": "K", "subok": True}
+_WHY = {
+    "out": "a tensor is never written into, and an array cannot take a tensor; use the result",
+    "dtype": "cast the operands or the result with .astype",
+    "where": "use gg.where(condition, x, y)",
+    "initial": "combine the result with it",
+}
+
+
+# --- the protocol ------------------------------------------------------------------------------
+
+
+def array_ufunc(self: Tensor, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
+    """Tensor.__array_ufunc__: what np.exp(x) and np.ones(3) * x build."""
+    name = UFUNCS.get(ufunc)
+    if method == "__call__":
+        target = _ours(name)
+        if target is None:
+            raise _unsupported(ufunc, inputs)
+        _refuse_any(f"np.{ufunc.__name__}", kwargs)
+        return target(*inputs)
+    spelled = f"np.{ufunc.__name__}.{method}"
+    if method == "outer" and name is not None:
+        _refuse_any(spelled, kwargs)
+        x, y = map(as_tensor, inputs)
+        return _ours(name)(expand_dims(x, tuple(range(x.ndim, x.ndim + y.ndim))), y)
+    table = {"reduce": REDUCE, "accumulate": ACCUMULATE}.get(method, {})
+    target = _ours(table.get(ufunc))
+    if target is None:
+        hint = "Tensors never change; use gg.add_at." if method == "at" else _nearest(method)
+        raise _symbolic(spelled, inputs, hint)
+    chosen = {"axis": kwargs.pop("axis", 0)}
+    if "keepdims" in kwargs:
+        chosen["keepdims"] = kwargs.pop("keepdims")
+    _refuse_any(spelled, kwargs)
+    return target(*inputs, **chosen)
+
+
+def array_function(
+    self: Tensor,
+    func: Callable[..., Any],
+    types: Iterable[type],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+) -> Any:
+    """Tensor.__array_function__: what np.sum(x, axis=0) and np.concatenate([x, x]) build."""
+    if not all(issubclass(t, Tensor | np.ndarray) for t in types):
+        return NotImplemented
+    if func in ANSWERS:
+        return ANSWERS[func](*args, **kwargs)
+    target = _ours(FUNCTIONS.get(func))
+    if target is None:
+        raise _unsupported(func, (self,))
+    args, kwargs = _translated(func, target, args, kwargs)
+    return target(*args, **kwargs)
+
+
+def array_namespace(self: Tensor, /, *, api_version: str | None = None) -> Any:
+    """Tensor.__array_namespace__: graphgrad itself, which follows the Python array API."""
+    if api_version is not None and api_version not in API_VERSIONS:
+        raise ValueError(f"array API version {api_version!r}; these are known: {API_VERSIONS}")
+    return sys.modules["graphgrad"]
+
+
+def _ours(name: str | None) -> Any:
+    """The public function of this name, or None."""
+    found = _find(sys.modules["graphgrad"], name) if name else None
+    return found if callable(found) else None
+
+
+# --- arguments ---------------------------------------------------------------------------------
+
+
+def _translated(
+    func: Callable[..., Any],
+    target: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Arguments for our function from those of NumPy's; SymbolicError for one that ours lacks.
+
+    By name where the names agree, else by place.
+    """
+    theirs, ours = _parameters(func), _parameters(target)
+    positional: list[Any] = []
+    named: dict[str, Any] = {}
+    for place, (name, value) in enumerate(_signature(func).bind(*args, **kwargs).arguments.items()):
+        kind = theirs[name].kind
+        at = _named_like(name, ours)
+        if kind is inspect.Parameter.VAR_POSITIONAL:
+            positional += value
+        elif kind is inspect.Parameter.VAR_KEYWORD:
+            named |= {k: v for k, v in value.items() if _keep(func, k, v, k in ours)}
+        elif at is not None:
+            named[at] = value
+        elif place == len(positional) and _is_free(place, ours, theirs):
+            positional.append(value)
+        else:
+            _keep(func, name, value, False, theirs[name].default)
+    return tuple(positional), named
+
+
+def _named_like(name: str, ours: Mapping[str, inspect.Parameter]) -> str | None:
+    """Our keyword of that name, or of what we call it."""
+    for n in (name, _RENAMED.get(name, name)):
+        if n in ours and ours[n].kind in (
+            inspect.Parameter.POSITIONAL_OR_KEYWORD,
+            inspect.Parameter.KEYWORD_ONLY,
+        ):
+            return n
+    return None
+
+
+def _is_free(
+    place: int, ours: Mapping[str, inspect.Parameter], theirs: Mapping[str, inspect.Parameter]
+) -> bool:
+    """Whether our parameter at this place is one that only its place can fill."""
+    mine = list(ours.values())[place : place + 1]
+    return any(
+        p.kind is inspect.Parameter.POSITIONAL_ONLY
+        or (p.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD and p.name not in theirs)
+        for p in mine
+    )
+
+
+def _keep(func: Any, name: str, value: Any, known: bool, default: Any = None) -> bool:
+    """Whether to pass an argument on; SymbolicError for one that would be lost."""
+    if not known and value is not default:
+        _refuse_any(_spelled(func), {name: value})
+    return known
+
+
+def _refuse_any(spelled: str, kwargs: Mapping[str, Any]) -> None:
+    """SymbolicError naming the first argument that means something."""
+    for name, value in kwargs.items():
+        empty = value is None or (isinstance(value, tuple) and all(v is None for v in value))
+        if empty or value is np._NoValue or value is _HARMLESS.get(name, np._NoValue):
+            continue
+        if isinstance(value, str) and value == _HARMLESS.get(name):
+            continue
+        why = f": {_WHY[name]}" if name in _WHY else ""
+        raise SymbolicError(f"{spelled}() of a graphgrad tensor does not take {name}={why}")
+
+
+@cache
+def _signature(fn: Callable[..., Any]) -> inspect.Signature:
+    return inspect.signature(fn)
+
+
+def _parameters(fn: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:
+    return _signature(fn).parameters
+
+
+def _type_of(x: Any) -> Any:
+    return x.dtype if isinstance(x, Tensor) else x
+
+
+# --- errors ------------------------------------------------------------------------------------
+
+
+def _spelled(func: Any) -> str:
+    """How a user writes it: np.linalg.eig."""
+    module = getattr(func, "__module__", None) or "numpy"
+    return f"{module.replace('numpy', 'np', 1)}.{func.__name__}"
+
+
+def _unsupported(func: Any, inputs: Iterable[Any]) -> SymbolicError:
+    return _symbolic(_spelled(func), inputs, INSTEAD.get(func.__name__) or _nearest(func.__name__))
+
+
+def _nearest(name: str) -> str:
+    """A sentence with the function of ours whose name is nearest, and the way out of the graph."""
+    face = vars(sys.modules["graphgrad"])
+    known = [n for n, fn in face.items() if callable(fn) and n.islower() and n[0] != "_"]
+    near = get_close_matches(name, known, n=1, cutoff=0.7)
+    sentence = f"The nearest name in graphgrad is gg.{near[0]}. " if near else ""
+    return f"{sentence}gg.evaluate(t, feeds) gives a value to apply it to."
+
+
+def _symbolic(spelled: str, inputs: Iterable[Any], hint: str) -> SymbolicError:
+    tensor = next((t for t in inputs if isinstance(t, Tensor)), None)
+    of = "" if tensor is None else f" of {tensor.name} ({tensor.type!r}, built at {tensor.where})"
+    return SymbolicError(f"graphgrad has no node for {spelled}(){of}.\n{hint}".rstrip())

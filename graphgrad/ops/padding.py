@@ -1,0 +1,329 @@
+"""Elements moved, surrounded and repeated: flip, roll, pad, tile, repeat."""
+
+from __future__ import annotations
+
+import operator
+
+from ..ir.errors import ShapeError
+from .base import (
+    Any,
+    Gradients,
+    Node,
+    Op,
+    Samples,
+    Tensor,
+    TensorLike,
+    TensorType,
+    Types,
+    apply,
+    as_tensor,
+    np,
+    tensor_type,
+)
+from .indexing import take
+from .joining import Concat
+from .shaping import distinct_axes, expand_dims, flatten, normal_axis, reshape_like
+from .slicing import FULL, Slice, placed
+
+__all__ = ["flip", "pad", "repeat", "roll", "tile"]
+
+
+class Flip(Op):
+    """x with the elements along the axes in reverse order; dx = dy reversed."""
+
+    axes: tuple[int, ...]
+    view = True
+
+    def infer(self, x: TensorType) -> Types:
+        if any(a >= len(x.shape) for a in self.axes):
+            raise ShapeError(f"flip of axes {self.axes} of {x!r}")
+        return (x,)
+
+    def kernel(self, xp: Any, x: Any) -> Any:
+        return xp.flip(x, axis=self.axes)
+
+    def vjp(self, node: Node, dy: Tensor) -> Gradients:
+        return (apply(self, dy),)
+
+    @classmethod
+    def samples(cls, rng: np.random.Generator) -> Samples:
+        yield cls((0,)), [rng.normal(size=(3,))]
+        yield cls((0, 2)), [rng.normal(size=(2, 3, 4))]
+        yield cls(()), [rng.normal(size=())]
+
+
+def flip(x: TensorLike, axis: Any = None) -> Tensor:
+    """x with the elements along these axes in reverse order; along all axes for None."""
+    x = as_tensor(x)
+    axes = tuple(range(x.ndim)) if axis is None else tuple(sorted(distinct_axes(axis, x.ndim)))
+    return apply(Flip(axes), x) if axes else x
+
+
+class Roll(Op):
+    """x moved along axes, what leaves at one end coming in at the other; dx = dy moved back."""
+
+    shifts: tuple[int, ...]
+    axes: tuple[int, ...]
+
+    def infer(self, x: TensorType) -> Types:
+        if any(a >= len(x.shape) for a in self.axes):
+            raise ShapeError(f"roll along axes {self.axes} of {x!r}")
+        return (x,)
+
+    def kernel(self, xp: Any, x: Any) -> Any:
+        return xp.roll(x, self.shifts, axis=self.axes)
+
+    def vjp(self, node: Node, dy: Tensor) -> Gradients:
+        return (apply(Roll(tuple(-s for s in self.shifts), self.axes), dy),)
+
+    @classmethod
+    def samples(cls, rng: np.random.Generator) -> Samples:
+        yield cls((1,), (0,)), [rng.normal(size=(3,))]
+        yield cls((-4, 2), (1, 0)), [rng.normal(size=(2, 3))]
+        yield cls((1,), (1,)), [rng.normal(size=(2, 0))]
+
+
+def roll(x: TensorLike, shift: Any, axis: Any = None) -> Tensor:
+    """x moved by `shift` places along axes; the flattened x for None, in the shape of x."""
+    x = as_tensor(x)
+    if axis is None:
+        return reshape_like(roll(flatten(x), shift, 0), x)
+    axes = axis if isinstance(axis, tuple | list) else (axis,)
+    shifts = shift if isinstance(shift, tuple | list) else (shift,) * len(axes)
+    if len(shifts) != len(axes):
+        raise ShapeError(f"roll by {shift} along {axis}: one shift for each axis")
+    places = tuple(normal_axis(a, x.ndim) for a in axes)
+    return apply(Roll(tuple(operator.index(s) for s in shifts), places), x)
+
+
+class Pad(Op):
+    """x with one number around it: (before, after) for each axis; dx = what lies in the middle."""
+
+    widths: tuple[tuple[int, int], ...]
+    value: Any = 0
+    onnx = "Pad"
+
+    def infer(self, x: TensorType) -> Types:
+        if len(self.widths) != len(x.shape):
+            raise ShapeError(f"pad by {self.widths} of {x!r}")
+        pairs = zip(x.shape, self.widths)
+        dims = [
+            d if w == (0, 0) else d + w[0] + w[1] if isinstance(d, int) else None for d, w in pairs
+        ]
+        return (tensor_type(tuple(dims), x.dtype),)
+
+    def kernel(self, xp: Any, x: Any) -> Any:
+        pairs = list(zip(x.shape, self.widths))
+        whole = xp.full(tuple(d + a + b for d, (a, b) in pairs), self.value, dtype=x.dtype)
+        return placed(xp, whole, tuple(slice(a, a + d) for d, (a, _) in pairs) or (...,), x)
+
+    def vjp(self, node: Node, dy: Tensor) -> Gradients:
+        inner = tuple((a or None, -b or None, None) for a, b in self.widths)
+        return (apply(Slice(inner), dy),)
+
+    @classmethod
+    def samples(cls, rng: np.random.Generator) -> Samples:
+        yield cls(((1, 2),)), [rng.normal(size=(3,))]
+        yield cls(((0, 0), (2, 0)), 1.5), [rng.normal(size=(2, 3))]
+        yield cls(((0, 1), (1, 1))), [rng.normal(size=(0, 2)).astype("float32")]
+        yield cls(()), [rng.normal(size=())]
+
+
+def pad(
+    x: TensorLike, pad_width: Any, mode: str = "constant", *, constant_values: Any = 0
+) -> Tensor:
+    """x with borders, as np.pad.
+
+    pad_width: a number, (before, after), or one such pair for each axis. mode: "constant", or
+    "edge", "reflect", "symmetric", "wrap", for which padded lengths have to be known.
+    """
+    x = as_tensor(x)
+    pairs = np.broadcast_to(np.asarray(pad_width), (x.ndim, 2)).tolist()
+    widths = tuple((operator.index(a), operator.index(b)) for a, b in pairs)
+    if any(a < 0 or b < 0 for a, b in widths):
+        raise ShapeError(f"pad by {pad_width}: a width is never negative; use a slice to crop")
+    if not any(a or b for a, b in widths):
+        return x
+    if mode == "constant":
+        value = np.asarray(constant_values, dtype=x.dtype).item()
+        return apply(Pad(widths, value), x)
+    if mode not in ("edge", "reflect", "symmetric", "wrap"):
+        raise ShapeError(f"pad has no mode {mode!r}; see its docstring")
+    for axis, (a, b) in enumerate(widths):
+        x = _bordered(x, axis, a, b, mode) if a or b else x
+    return x
+
+
+def _bordered(x: Tensor, axis: int, a: int, b: int, mode: str) -> Tensor:
+    """x with a places before and b after along the axis, made of its own elements."""
+    length = x.shape[axis]
+    needed = 1 if mode == "edge" else max(a, b) + (mode == "reflect")
+    if isinstance(length, int) and length < needed:
+        raise ShapeError(f"{mode!r} padding by ({a}, {b}) of axis {axis} of {x.type!r}: too short")
+    before, after = _border(x, axis, a, -1, mode), _border(x, axis, b, 1, mode)
+    return apply(Concat(axis), *before, x, *after)
+
+
+def _border(x: Tensor, axis: int, width: int, side: int, mode: str) -> list[Tensor]:
+    """What comes before (side -1) or after x, made of its own elements; nothing for width 0."""
+    if width == 0:
+        return []
+    skip = 1 if mode == "reflect" else 0
+    start = {"edge": 1, "wrap": width}.get(mode, width + skip)
+    if (side < 0) == (mode != "wrap"):
+        cut: Any = (skip or None, start, None)
+    else:
+        cut = (-start, -skip or None, None)
+    part = apply(Slice((*(FULL,) * axis, cut)), x)
+    if mode == "edge":
+        return [part] * width
+    return [part] if mode == "wrap" else [apply(Flip((axis,)), part)]
+
+
+class Tile(Op):
+    """x repeated as a whole along each of its axes; dx = dy summed over the copies."""
+
+    repeats: tuple[int, ...]
+    onnx = "Tile"
+
+    def infer(self, x: TensorType) -> Types:
+        if len(self.repeats) != len(x.shape):
+            raise ShapeError(f"tile by {self.repeats} of {x!r}: one number for each axis")
+        pairs = zip(x.shape, self.repeats)
+        dims = [d * r if isinstance(d, int) else d if r == 1 else None for d, r in pairs]
+        return (tensor_type(tuple(dims), x.dtype),)
+
+    def kernel(self, xp: Any, x: Any) -> Any:
+        return xp.tile(x, self.repeats)
+
+    def vjp(self, node: Node, dy: Tensor) -> Gradients:
+        return (apply(Untile(self.repeats), dy),)
+
+    @classmethod
+    def samples(cls, rng: np.random.Generator) -> Samples:
+        yield cls((3,)), [rng.normal(size=(2,))]
+        yield cls((2, 1, 3)), [rng.normal(size=(2, 3, 1))]
+        yield cls((2, 2)), [rng.normal(size=(0, 3)).astype("float32")]
+        yield cls(()), [rng.normal(size=())]
+
+
+class Untile(Op):
+    """The sum of the equal parts of x along each axis. The adjoint of Tile: dx = dy tiled."""
+
+    repeats: tuple[int, ...]
+
+    def infer(self, x: TensorType) -> Types:
+        pairs = list(zip(x.shape, self.repeats))
+        if len(self.repeats) != len(x.shape) or any(isinstance(d, int) and d % r for d, r in pairs):
+            raise ShapeError(f"{x!r} is not tiled by {self.repeats}")
+        dims = [d // r if isinstance(d, int) else d if r == 1 else None for d, r in pairs]
+        return (tensor_type(tuple(dims), x.dtype),)
+
+    def kernel(self, xp: Any, x: Any) -> Any:
+        shape = [n for d, r in zip(x.shape, self.repeats) for n in (r, d // r)]
+        axes = tuple(range(0, len(shape), 2))
+        return xp.sum(xp.reshape(x, tuple(shape)), axis=axes, dtype=x.dtype)
+
+    def vjp(self, node: Node, dy: Tensor) -> Gradients:
+        return (apply(Tile(self.repeats), dy),)
+
+    @classmethod
+    def samples(cls, rng: np.random.Generator) -> Samples:
+        yield cls((3,)), [rng.normal(size=(6,))]
+        yield cls((2, 1)), [rng.normal(size=(4, 3))]
+        yield cls(()), [rng.normal(size=())]
+
+
+def tile(x: TensorLike, repetitions: Any, /) -> Tensor:
+    """x repeated as a whole along axes, as np.tile: the last numbers belong to the last axes."""
+    x = as_tensor(x)
+    given = repetitions if isinstance(repetitions, tuple | list) else (repetitions,)
+    reps = [operator.index(r) for r in given]
+    if any(r < 0 for r in reps):
+        raise ShapeError(f"tile by {repetitions}: a number of copies is never negative")
+    missing = len(reps) - x.ndim
+    x = expand_dims(x, tuple(range(missing))) if missing > 0 else x
+    reps = [1] * -missing + reps
+    if 0 in reps:
+        x = apply(Slice(tuple((None, 0, None) if r == 0 else FULL for r in reps)), x)
+        reps = [r or 1 for r in reps]
+    return x if all(r == 1 for r in reps) else apply(Tile(tuple(reps)), x)
+
+
+class Repeat(Op):
+    """Each element of x `count` times along an axis; dx = dy summed over the copies."""
+
+    count: int
+    axis: int
+
+    def infer(self, x: TensorType) -> Types:
+        dims = list(x.shape)
+        d = dims[self.axis]
+        dims[self.axis] = d * self.count if isinstance(d, int) else None
+        return (tensor_type(tuple(dims), x.dtype),)
+
+    def kernel(self, xp: Any, x: Any) -> Any:
+        return xp.repeat(x, self.count, axis=self.axis)
+
+    def vjp(self, node: Node, dy: Tensor) -> Gradients:
+        return (apply(Unrepeat(self.count, self.axis), dy),)
+
+    @classmethod
+    def samples(cls, rng: np.random.Generator) -> Samples:
+        yield cls(3, 0), [rng.normal(size=(2, 2))]
+        yield cls(2, 1), [rng.normal(size=(2, 3)).astype("float32")]
+        yield cls(2, 1), [rng.normal(size=(2, 0))]
+
+
+class Unrepeat(Op):
+    """The sum of every `count` neighbours along an axis; dx = dy repeated. Adjoint of Repeat."""
+
+    count: int
+    axis: int
+
+    def infer(self, x: TensorType) -> Types:
+        dims = list(x.shape)
+        d = dims[self.axis]
+        if isinstance(d, int) and d % self.count:
+            raise ShapeError(f"axis {self.axis} of {x!r} is not {self.count} times something")
+        dims[self.axis] = d // self.count if isinstance(d, int) else None
+        return (tensor_type(tuple(dims), x.dtype),)
+
+    def kernel(self, xp: Any, x: Any) -> Any:
+        parts = (x.shape[self.axis] // self.count, self.count)
+        shape = x.shape[: self.axis] + parts + x.shape[self.axis + 1 :]
+        return xp.sum(xp.reshape(x, shape), axis=self.axis + 1, dtype=x.dtype)
+
+    def vjp(self, node: Node, dy: Tensor) -> Gradients:
+        return (apply(Repeat(self.count, self.axis), dy),)
+
+    @classmethod
+    def samples(cls, rng: np.random.Generator) -> Samples:
+        yield cls(3, 0), [rng.normal(size=(6, 2))]
+        yield cls(1, 1), [rng.normal(size=(2, 3))]
+
+
+def repeat(x: TensorLike, repeats: Any, axis: int | None = None) -> Tensor:
+    """Each element of x repeated along an axis; of the flattened x for None.
+
+    repeats: a number, or one number for each place along the axis, whose length is then known.
+    """
+    x = as_tensor(x)
+    if axis is None:
+        return repeat(flatten(x), repeats, 0)
+    axis = normal_axis(axis, x.ndim)
+    counts = np.asarray(repeats)
+    if counts.dtype.kind not in "iu" or (counts < 0).any():
+        raise ShapeError(f"repeat takes numbers of copies, got {repeats!r}")
+    if counts.size == 1:
+        return _repeated(x, int(counts.reshape(())), axis)
+    length = x.shape[axis]
+    if not isinstance(length, int) or counts.shape != (length,):
+        raise ShapeError(f"repeat of axis {axis} of {x.type!r} by {repeats!r}: one for each place")
+    return take(x, np.repeat(np.arange(length), counts), axis)
+
+
+def _repeated(x: Tensor, count: int, axis: int) -> Tensor:
+    if count == 0:
+        return apply(Slice((*(FULL,) * axis, (None, 0, None))), x)
+    return x if count == 1 else apply(Repeat(count, axis), x)

@@ -1,0 +1,302 @@
+"""Matrix products of every kind."""
+
+from __future__ import annotations
+
+import math
+import string
+
+from ..ir.errors import ShapeError
+from ..ir.types import Dim, broadcast, merge_dims
+from .arithmetic import multiply
+from .base import (
+    NO_GRAD,
+    Any,
+    Gradients,
+    Node,
+    Op,
+    Samples,
+    Sequence,
+    Tensor,
+    TensorLike,
+    TensorType,
+    Types,
+    apply,
+    np,
+    promoted,
+    tensor_type,
+    wants,
+)
+from .einsum import contract, einsum
+from .reductions import sum
+from .shaping import Squeeze, expand_dims, reshape
+
+__all__ = [
+    "dot",
+    "inner",
+    "matmul",
+    "matvec",
+    "multi_dot",
+    "outer",
+    "tensordot",
+    "vdot",
+    "vecdot",
+    "vecmat",
+]
+
+
+# --- matrix product ----------------------------------------------------------------------------
+
+
+class MatMul(Op):
+    """z = x @ y over the last two axes, either transposed first; the axes before broadcast.
+
+    x: (..., M, K)    y: (..., K, N)    z: (..., M, N), all of one dtype. ShapeError unless the
+    inner lengths can be equal. dx = dz @ y.T, dy = x.T @ dz, each as one MatMul of the flags that
+    need no transposed copy [Giles 2008, "An extended collection of matrix derivative results",
+    sec. 2.2.2]. Where one operand is a matrix and the other a stack, the sum over the stack is part
+    of the product.
+    """
+
+    transpose_a: bool = False
+    transpose_b: bool = False
+    broadcasts = True
+    onnx = "MatMul"
+
+    def infer(self, x: TensorType, y: TensorType) -> Types:
+        if len(x.shape) < 2 or len(y.shape) < 2 or x.dtype is not y.dtype:
+            raise ShapeError(f"MatMul takes two (stacks of) matrices of one dtype, got {x}, {y}")
+        m, k = x.shape[:-3:-1] if self.transpose_a else x.shape[-2:]
+        same, n = y.shape[:-3:-1] if self.transpose_b else y.shape[-2:]
+        if not may_equal(k, same):
+            raise ShapeError(f"matmul needs equal inner lengths, got {k} and {same}: {x!r} @ {y!r}")
+        stack = broadcast([x.shape[:-2], y.shape[:-2]])
+        return (tensor_type((*stack, m, n), x.dtype),)
+
+    def kernel(self, xp: Any, x: Any, y: Any) -> Any:
+        y = y.mT if self.transpose_b else y
+        if x.ndim > 2 and y.ndim == 2 and not self.transpose_a:
+            rows = xp.reshape(x, (math.prod(x.shape[:-1]), x.shape[-1]))
+            return xp.reshape(xp.matmul(rows, y), (*x.shape[:-1], y.shape[1]))
+        return xp.matmul(x.mT if self.transpose_a else x, y)
+
+    def vjp(self, node: Node, dz: Tensor) -> Gradients:
+        x, y = node.inputs
+        return (
+            self.grad_x(x, y, dz) if wants(x) else NO_GRAD,
+            self.grad_y(x, y, dz) if wants(y) else NO_GRAD,
+        )
+
+    def grad_x(self, x: Tensor, y: Tensor, dz: Tensor) -> Tensor:
+        """dz @ y.T, or its transpose."""
+        if x.ndim == 2 and y.ndim > 2:
+            of_x, of_y, stack = self._letters(y.ndim - 2)
+            return contract(f"{stack}mn,{stack}{of_y}->{of_x}", dz, y)
+        if self.transpose_a:
+            return apply(MATMUL[self.transpose_b, True], y, dz)
+        return apply(MATMUL[False, not self.transpose_b], dz, y)
+
+    def grad_y(self, x: Tensor, y: Tensor, dz: Tensor) -> Tensor:
+        """x.T @ dz, or its transpose."""
+        if y.ndim == 2 and x.ndim > 2:
+            of_x, of_y, stack = self._letters(x.ndim - 2)
+            return contract(f"{stack}{of_x},{stack}mn->{of_y}", x, dz)
+        if self.transpose_b:
+            return apply(MATMUL[True, self.transpose_a], dz, x)
+        return apply(MATMUL[not self.transpose_a, False], x, dz)
+
+    def _letters(self, stack: int) -> tuple[str, str, str]:
+        """The subscripts of x, of y, and of the axes before."""
+        of_x = "km" if self.transpose_a else "mk"
+        of_y = "nk" if self.transpose_b else "kn"
+        return of_x, of_y, string.ascii_uppercase[:stack]
+
+    @classmethod
+    def samples(cls, rng: np.random.Generator) -> Samples:
+        for a in (False, True):
+            for b in (False, True):
+                x = (3, 2) if a else (2, 3)
+                y = (4, 3) if b else (3, 4)
+                for left, right in [((), ()), ((2,), ()), ((), (2,)), ((2, 1), (3,)), ((1,), (2,))]:
+                    yield cls(a, b), [rng.normal(size=left + x), rng.normal(size=right + y)]
+        yield cls(), [rng.normal(size=s).astype("float32") for s in [(2, 3), (3, 2)]]
+        yield cls(), [rng.normal(size=s) for s in [(2, 0), (0, 3)]]
+        yield cls(), [rng.normal(size=s) for s in [(2, 0, 3), (3, 0)]]
+
+
+MATMUL = {(a, b): MatMul(a, b) for a in (False, True) for b in (False, True)}
+_PLAIN = MATMUL[False, False]
+
+
+def matmul(x1: TensorLike, x2: TensorLike, /) -> Tensor:
+    """x1 @ x2 by NumPy's rules; dtypes promoted.
+
+    (..., M, K) @ (..., K, N) is (..., M, N), the axes before broadcast; a vector stands for one row
+    on the left, one column on the right, and that axis goes from the result. ShapeError for 0-d
+    operands and inner lengths that differ.
+    """
+    x, y = promoted(x1, x2)
+    if x.ndim >= 2 and y.ndim >= 2:
+        return apply(_PLAIN, x, y)
+    if x.ndim == 0 or y.ndim == 0:
+        raise ShapeError(f"matmul takes no 0-d operand, got {x.type!r} and {y.type!r}; use *")
+    if x.ndim == 1 and y.ndim == 1:
+        return einsum("i,i->", x, y)
+    if x.ndim == 1:
+        return squeezed(apply(_PLAIN, expand_dims(x, 0), y), -2)
+    return squeezed(apply(_PLAIN, x, expand_dims(y, 1)), -1)
+
+
+def squeezed(x: Tensor, axis: int) -> Tensor:
+    """x without the axis, counted from the end."""
+    return apply(Squeeze((x.ndim + axis,)), x)
+
+
+def may_equal(a: Dim, b: Dim) -> bool:
+    """Whether two lengths can be the same when run."""
+    return a == b or not (isinstance(a, int) and isinstance(b, int))
+
+
+# --- products made of these --------------------------------------------------------------------
+
+
+def tensordot(x1: TensorLike, x2: TensorLike, /, axes: Any = 2) -> Tensor:
+    """Sum of products over pairs of axes: an int n (the last n of x1, the first n of x2), or two
+    sequences of axes. The result has the other axes of x1, then those of x2.
+    """
+    x, y = promoted(x1, x2)
+    if isinstance(axes, int | np.integer):
+        n = int(axes)
+        left, right = list(range(x.ndim - n, x.ndim)), list(range(n))
+    else:
+        left, right = (axis_list(a) for a in axes)
+    left, right = [a % x.ndim for a in left], [a % y.ndim for a in right]
+    if len(left) != len(right) or len(left) > min(x.ndim, y.ndim):
+        raise ShapeError(f"tensordot over axes {axes} of {x.type!r} and {y.type!r}")
+    for a, b in zip(left, right, strict=True):
+        _same_length("tensordot", x, a, y, b)
+    of_x = list(string.ascii_lowercase[: x.ndim])
+    of_y = list(string.ascii_uppercase[: y.ndim])
+    for a, b in zip(left, right, strict=True):
+        of_y[b] = of_x[a]
+    out = [c for c in of_x if c not in of_y] + [c for c in of_y if c not in of_x]
+    return contract(f"{''.join(of_x)},{''.join(of_y)}->{''.join(out)}", x, y)
+
+
+def axis_list(axes: Any) -> list[int]:
+    """Axes in the order given."""
+    return [int(a) for a in axes] if isinstance(axes, tuple | list) else [int(axes)]
+
+
+def _same_length(what: str, x: Tensor, a: int, y: Tensor, b: int) -> None:
+    try:
+        merge_dims(x.shape[a], y.shape[b])
+    except (ShapeError, IndexError):
+        raise ShapeError(
+            f"{what}: axis {a} of {x.type!r} and axis {b} of {y.type!r} differ in length"
+        ) from None
+
+
+def outer(x1: TensorLike, x2: TensorLike, /) -> Tensor:
+    """x1[i] * x2[j] at (i, j); operands with other than one axis are flattened."""
+    x, y = (t if t.ndim == 1 else reshape(t, (-1,)) for t in promoted(x1, x2))
+    return multiply(expand_dims(x, 1), expand_dims(y, 0))
+
+
+def inner(x1: TensorLike, x2: TensorLike, /) -> Tensor:
+    """Sum of products over the last axes; every pair of the others. 0-d operands multiply."""
+    x, y = promoted(x1, x2)
+    if x.ndim == 0 or y.ndim == 0:
+        return multiply(x, y)
+    return tensordot(x, y, axes=((x.ndim - 1,), (y.ndim - 1,)))
+
+
+def dot(x1: TensorLike, x2: TensorLike, /) -> Tensor:
+    """np.dot: the last axis of x1 with the last but one (or only) axis of x2; 0-d multiply."""
+    x, y = promoted(x1, x2)
+    if x.ndim == 0 or y.ndim == 0:
+        return multiply(x, y)
+    if y.ndim <= 2:
+        return matmul(x, y)
+    return tensordot(x, y, axes=((x.ndim - 1,), (y.ndim - 2,)))
+
+
+def vecdot(x1: TensorLike, x2: TensorLike, /, *, axis: int = -1) -> Tensor:
+    """Sum of products over one axis, the others broadcast. axis counts from the end if negative."""
+    x, y = promoted(x1, x2)
+    if x.ndim == 0 or y.ndim == 0:
+        raise ShapeError(f"vecdot takes vectors, got {x.type!r} and {y.type!r}")
+    left, right = (int(a) for a in (axis % x.ndim, axis % y.ndim))
+    _same_length("vecdot", x, left, y, right)
+    if left == x.ndim - 1 and right == y.ndim - 1:
+        return einsum("...i,...i->...", x, y)
+    return sum(multiply(x, y), axis)
+
+
+def vdot(x1: TensorLike, x2: TensorLike, /) -> Tensor:
+    """The sum of products of all elements, in row-major order; a scalar. Sizes are equal."""
+    x, y = (t if t.ndim == 1 else reshape(t, (-1,)) for t in promoted(x1, x2))
+    return matmul(x, y)
+
+
+def matvec(x1: TensorLike, x2: TensorLike, /) -> Tensor:
+    """Matrices times vectors: (..., M, N), (..., N) -> (..., M), the axes before broadcast."""
+    return _stacked("matvec", "...mn,...n->...m", x1, x2, (2, 1))
+
+
+def vecmat(x1: TensorLike, x2: TensorLike, /) -> Tensor:
+    """Vectors times matrices: (..., M), (..., M, N) -> (..., N), the axes before broadcast."""
+    return _stacked("vecmat", "...m,...mn->...n", x1, x2, (1, 2))
+
+
+def _stacked(
+    what: str, subscripts: str, x1: TensorLike, x2: TensorLike, least: tuple[int, int]
+) -> Tensor:
+    x, y = promoted(x1, x2)
+    if x.ndim < least[0] or y.ndim < least[1]:
+        raise ShapeError(f"{what} takes at least {least} axes, got {x.type!r} and {y.type!r}")
+    a, b = (-1, -least[1]) if least[0] == 2 else (-1, -2)
+    _same_length(what, x, a, y, b)
+    return einsum(subscripts, x, y)
+
+
+def multi_dot(arrays: Sequence[TensorLike]) -> Tensor:
+    """The matrix product of all, in the order of multiplication that costs least.
+
+    The first and last may be vectors. Where lengths are unknown, from left to right.
+    """
+    tensors = promoted(*arrays)
+    ends = tensors[0].shape[:1] if tensors[0].ndim == 2 else (1,)
+    lengths = (*ends, *(t.shape[0] for t in tensors[1:]), tensors[-1].shape[-1])
+    if tensors[-1].ndim == 1:
+        lengths = (*lengths[:-1], 1)
+    known = [d for d in lengths if isinstance(d, int)]
+    best = _cheapest(known) if len(known) == len(lengths) else {}
+    stack: list[tuple[int, int]] = [(0, len(tensors) - 1)]
+    order: list[tuple[int, int]] = []
+    while stack:
+        i, j = stack.pop()
+        order.append((i, j))
+        if i < j:
+            k = best.get((i, j), j - 1)
+            stack += [(i, k), (k + 1, j)]
+    made = {(i, i): t for i, t in enumerate(tensors)}
+    for i, j in reversed(order):
+        if i < j:
+            k = best.get((i, j), j - 1)
+            made[i, j] = matmul(made[i, k], made[k + 1, j])
+    return made[0, len(tensors) - 1]
+
+
+def _cheapest(lengths: Sequence[int]) -> dict[tuple[int, int], int]:
+    """Where to split each chain of factors i..j [Cormen et al. 2009, sec. 15.2]."""
+    n = len(lengths) - 1
+    cost = {(i, i): 0 for i in range(n)}
+    split: dict[tuple[int, int], int] = {}
+    for span in range(1, n):
+        for i in range(n - span):
+            j = i + span
+            cost[i, j], split[i, j] = min(
+                (cost[i, k] + cost[k + 1, j] + lengths[i] * lengths[k + 1] * lengths[j + 1], k)
+                for k in range(i, j)
+            )
+    return split

@@ -1,0 +1,130 @@
+"""Python functions as ops."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ..ir.errors import ExecutionError, GradientError, ShapeError
+from ..ir.position import of_function, show
+from ..ir.types import as_shape, compatible
+from .base import (
+    Any,
+    Array,
+    DTypeError,
+    Gradients,
+    Node,
+    Op,
+    Sequence,
+    Tensor,
+    TensorLike,
+    TensorType,
+    Types,
+    as_tensor,
+    build,
+    np,
+    tensor_type,
+)
+
+__all__ = ["py_function"]
+
+
+class PyFunction(Op, interned=False):
+    """What a Python function returns for the arrays it is given, checked against promised types.
+
+    The gradient is that of `rule`, which builds graph; without one, needing it is an error.
+    """
+
+    fn: Callable[..., Any]
+    out_types: tuple[TensorType, ...]
+    rule: Callable[..., Any] | None = None
+    pure = False
+
+    def infer(self, *types: TensorType) -> Types:
+        return self.out_types
+
+    def kernel(self, xp: Any, *arrays: Any) -> Any:
+        try:
+            found = self.fn(*[_read_only(a) for a in arrays])
+        except Exception as error:
+            error.add_note(f"in the py_function {self.label}")
+            raise
+        values = found if isinstance(found, tuple | list) and len(self.out_types) != 1 else [found]
+        if len(values) != len(self.out_types):
+            raise ExecutionError(
+                f"the py_function {self.label} returned {len(values)} values, "
+                f"{len(self.out_types)} were promised"
+            )
+        made = [self.checked(v, t) for v, t in zip(values, self.out_types, strict=True)]
+        return made[0] if len(made) == 1 else tuple(made)
+
+    def checked(self, value: Any, promised: TensorType) -> Array:
+        """The value as an array of the promised type; Python numbers are weak."""
+        weak = type(value) in (bool, int, float)
+        array = np.asarray(value)
+        if weak and np.can_cast(array.dtype, promised.dtype, "same_kind"):
+            array = array.astype(promised.dtype)
+        if array.dtype != promised.dtype or not compatible(promised.shape, array.shape):
+            raise ExecutionError(
+                f"the py_function {self.label} returned {array.dtype}{list(array.shape)}, "
+                f"but {promised!r} was promised by out_types"
+            )
+        return np.array(array)
+
+    @property
+    def label(self) -> str:
+        """The function's name and where it was defined."""
+        return f"{getattr(self.fn, '__name__', repr(self.fn))!r} ({show(of_function(self.fn))})"
+
+    def vjp(self, node: Node, *dys: Tensor) -> Gradients:
+        if self.rule is None:
+            raise GradientError(
+                f"the gradient of the py_function {self.label}, used at {node.where}, is needed "
+                "but was not given; pass vjp=, or put gg.stop_gradient on its inputs"
+            )
+        found = self.rule(node, *dys)
+        return found if isinstance(found, tuple | list) else (found,)
+
+    def __repr__(self) -> str:
+        return f"PyFunction({self.label})"
+
+
+def _read_only(array: Any) -> Array:
+    view = np.asarray(array).view()
+    view.flags.writeable = False
+    return view
+
+
+def py_function(
+    f: Callable[..., Any],
+    inputs: Sequence[TensorLike],
+    out_types: Sequence[Any],
+    vjp: Callable[..., Any] | None = None,
+    name: str | None = None,
+) -> Any:
+    """Call a Python function on NumPy arrays when the graph runs.
+
+    f: takes one read-only array for each input; returns one array, or a tuple of them.
+    out_types: a (shape, dtype) for each output; None and names are lengths not yet known. What f
+    returns is checked against them: ExecutionError where it differs.
+    vjp: vjp(node, *dys) builds the gradients of the inputs from tensors, one for each; node.inputs
+    and node.outputs are there to be used. Without it, a GradientError where a gradient is needed.
+
+    Returns a tensor for one output, else a tuple. The function may have effects: it is never
+    merged with another call or run twice in a run.
+    """
+    tensors = tuple([as_tensor(x) for x in inputs])
+    types = tuple([_promised(t) for t in out_types])
+    if not types:
+        raise ShapeError("py_function needs at least one output in out_types")
+    outputs = build(PyFunction(f, types, vjp), tensors, name).outputs
+    return outputs[0] if len(outputs) == 1 else outputs
+
+
+def _promised(given: Any) -> TensorType:
+    if isinstance(given, TensorType):
+        return given
+    try:
+        shape, dtype = given
+    except (TypeError, ValueError):
+        raise DTypeError(f"out_types takes (shape, dtype) pairs, got {given!r}") from None
+    return tensor_type(as_shape(shape), dtype)

@@ -1,0 +1,283 @@
+"""Elements picked along an axis, each column on its own, and put in order."""
+
+from __future__ import annotations
+
+import operator
+
+from ..ir.errors import ShapeError
+from ..ir.types import Dim, broadcast, compatible, merge_dims
+from .base import (
+    NO_GRAD,
+    Any,
+    DTypeError,
+    Gradients,
+    Node,
+    Op,
+    Samples,
+    Shape,
+    Tensor,
+    TensorLike,
+    TensorType,
+    Types,
+    apply,
+    as_dtype,
+    as_tensor,
+    build,
+    cast,
+    np,
+    tensor_type,
+    wants,
+)
+from .indexing import added_at, check_integers, check_updates, zeros_of
+from .logic import equal
+from .shaping import broadcast_to, expand_dims, flatten, normal_axis
+
+__all__ = ["argsort", "one_hot", "sort", "take_along_axis", "topk"]
+
+INT64 = as_dtype("int64")
+
+
+class GatherElements(Op):
+    """y[.., i, ..] = x[.., indices[.., i, ..], ..] along an axis; dx = dy added up there.
+
+    x and indices have equal lengths beside the axis.
+    """
+
+    axis: int
+    onnx = "GatherElements"
+
+    def infer(self, x: TensorType, indices: TensorType) -> Types:
+        return (tensor_type(_along(x, indices, self.axis), x.dtype),)
+
+    def kernel(self, xp: Any, x: Any, indices: Any) -> Any:
+        return xp.take_along_axis(x, indices, axis=self.axis)
+
+    def vjp(self, node: Node, dy: Tensor) -> Gradients:
+        x, indices = node.inputs
+        return apply(ScatterElements(self.axis), zeros_of(x), indices, dy), NO_GRAD
+
+    @classmethod
+    def samples(cls, rng: np.random.Generator) -> Samples:
+        yield cls(0), [rng.normal(size=(3, 2)), np.array([[0, 2], [0, -1]])]
+        yield cls(1), [rng.normal(size=(2, 3)).astype("float32"), np.array([[1], [2]])]
+        yield cls(0), [rng.normal(size=(0,)), np.zeros((0,), "int64")]
+
+
+class ScatterElements(Op):
+    """x with updates added at the indices along an axis, each column on its own.
+
+    x, indices and updates have equal lengths beside the axis; indices and updates have one shape.
+    dx = dy, dupdates = dy picked at the indices.
+    """
+
+    axis: int
+
+    def infer(self, x: TensorType, indices: TensorType, updates: TensorType) -> Types:
+        check_updates(x, _along(x, indices, self.axis), updates)
+        return (x,)
+
+    def kernel(self, xp: Any, x: Any, indices: Any, updates: Any) -> Any:
+        columns = [
+            indices if i == self.axis else xp.reshape(xp.arange(n), _only(i, x.ndim))
+            for i, n in enumerate(indices.shape)
+        ]
+        return added_at(xp, x, tuple(columns), updates)
+
+    def vjp(self, node: Node, dy: Tensor) -> Gradients:
+        indices, updates = node.inputs[1:]
+        back = apply(GatherElements(self.axis), dy, indices) if wants(updates) else NO_GRAD
+        return dy, NO_GRAD, back
+
+    @classmethod
+    def samples(cls, rng: np.random.Generator) -> Samples:
+        x = rng.normal(size=(3, 2))
+        yield cls(0), [x, np.array([[0, 2], [0, -1]]), rng.normal(size=(2, 2))]
+        yield cls(1), [x.astype("float32"), np.ones((3, 1), "int64"), np.ones((3, 1), "float32")]
+
+
+def _only(axis: int, ndim: int) -> tuple[int, ...]:
+    return tuple(-1 if i == axis else 1 for i in range(ndim))
+
+
+def _along(x: TensorType, indices: TensorType, axis: int) -> Shape:
+    check_integers(indices)
+    if len(x.shape) != len(indices.shape) or axis >= len(x.shape):
+        raise ShapeError(f"picking from {x!r} along axis {axis} with {indices!r}: ranks differ")
+    dims: list[Dim] = []
+    for i, (d, n) in enumerate(zip(x.shape, indices.shape)):
+        try:
+            dims.append(n if i == axis else merge_dims(d, n))
+        except ShapeError as error:
+            raise ShapeError(f"picking from {x!r} with {indices!r}: {error}") from None
+    return tuple(dims)
+
+
+def take_along_axis(x: TensorLike, indices: TensorLike, /, *, axis: int = -1) -> Tensor:
+    """y[.., i, ..] = x[.., indices[.., i, ..], ..] along the axis.
+
+    x and indices have one rank; lengths of 1 beside the axis are broadcast.
+    """
+    x, indices = as_tensor(x), as_tensor(indices)
+    if x.ndim != indices.ndim:
+        raise ShapeError(f"take_along_axis of {x.type!r} with {indices.type!r}: ranks differ")
+    axis = normal_axis(axis, x.ndim)
+    beside = broadcast([_without(x.shape, axis), _without(indices.shape, axis)])
+    return apply(GatherElements(axis), _spread(x, beside, axis), _spread(indices, beside, axis))
+
+
+def _without(shape: Shape, axis: int) -> Shape:
+    return shape[:axis] + shape[axis + 1 :]
+
+
+def _spread(x: Tensor, beside: Shape, axis: int) -> Tensor:
+    if compatible(_without(x.shape, axis), beside):
+        return x
+    return broadcast_to(x, (*beside[:axis], x.shape[axis], *beside[axis:]))
+
+
+# --- order -----------------------------------------------------------------------------------
+
+
+class Sort(Op):
+    """x in order along an axis; dx = dy put back where its elements came from.
+
+    Equal elements keep their order, so the first of a tie has the gradient of the first place.
+    """
+
+    axis: int
+    descending: bool = False
+
+    def infer(self, x: TensorType) -> Types:
+        _check_ordered(x, self.axis)
+        return (x,)
+
+    def kernel(self, xp: Any, x: Any) -> Any:
+        y = xp.sort(x, axis=self.axis)
+        return xp.flip(y, axis=self.axis) if self.descending else y
+
+    def vjp(self, node: Node, dy: Tensor) -> Gradients:
+        (x,) = node.inputs
+        order = apply(ArgSort(self.axis, self.descending), x)
+        return (apply(ScatterElements(self.axis), zeros_of(x), order, dy),)
+
+    @classmethod
+    def samples(cls, rng: np.random.Generator) -> Samples:
+        yield cls(0), [rng.normal(size=(5,))]
+        yield cls(1, True), [rng.normal(size=(2, 4))]
+        yield cls(0), [rng.normal(size=(3, 2)).astype("float32")]
+        yield cls(0), [rng.normal(size=(0, 2))]
+
+
+class ArgSort(Op):
+    """The places of the elements of x in order along an axis, ties as in x. No gradient."""
+
+    axis: int
+    descending: bool = False
+    differentiable = False
+
+    def infer(self, x: TensorType) -> Types:
+        _check_ordered(x, self.axis)
+        return (tensor_type(x.shape, INT64),)
+
+    def kernel(self, xp: Any, x: Any) -> Any:
+        return xp.astype(_order(xp, x, self.axis, self.descending), INT64)
+
+    @classmethod
+    def samples(cls, rng: np.random.Generator) -> Samples:
+        yield cls(0), [rng.normal(size=(5,))]
+        yield cls(1, True), [rng.integers(0, 3, size=(2, 6))]
+
+
+class TopK(Op):
+    """The k largest (or smallest) elements along an axis, in order, and their places.
+
+    The gradient of the values goes back to their places; of a tie the first is taken.
+    """
+
+    k: int
+    axis: int
+    largest: bool = True
+    onnx = "TopK"
+
+    def infer(self, x: TensorType) -> Types:
+        _check_ordered(x, self.axis)
+        length = x.shape[self.axis]
+        if isinstance(length, int) and self.k > length:
+            raise ShapeError(f"the first {self.k} along axis {self.axis} of {x!r}")
+        shape = (*x.shape[: self.axis], self.k, *x.shape[self.axis + 1 :])
+        return tensor_type(shape, x.dtype), tensor_type(shape, INT64)
+
+    def kernel(self, xp: Any, x: Any) -> Any:
+        order = _order(xp, x, self.axis, self.largest)
+        places = order[(slice(None),) * self.axis + (slice(self.k),)]
+        return xp.take_along_axis(x, places, axis=self.axis), xp.astype(places, INT64)
+
+    def vjp(self, node: Node, dy: Tensor, _: Any) -> Gradients:
+        (x,), places = node.inputs, node.outputs[1]
+        return (apply(ScatterElements(self.axis), zeros_of(x), places, dy),)
+
+    @classmethod
+    def samples(cls, rng: np.random.Generator) -> Samples:
+        yield cls(2, 0), [rng.normal(size=(5,))]
+        yield cls(1, 1, False), [rng.normal(size=(2, 4)).astype("float32")]
+
+
+def _check_ordered(x: TensorType, axis: int) -> None:
+    if axis >= len(x.shape):
+        raise ShapeError(f"order along axis {axis} of {x!r}")
+    if x.dtype.kind == "c":
+        raise DTypeError(f"complex numbers have no order, got {x!r}")
+
+
+def _order(xp: Any, x: Any, axis: int, descending: bool) -> Any:
+    """A stable argsort; descending, the reverse of that of the reversed x keeps it stable."""
+    if not descending:
+        return xp.argsort(x, axis=axis, stable=True)
+    order = xp.argsort(xp.flip(x, axis=axis), axis=axis, stable=True)
+    return x.shape[axis] - 1 - xp.flip(order, axis=axis)
+
+
+def sort(
+    x: TensorLike, axis: int | None = -1, *, descending: bool = False, stable: bool = True
+) -> Tensor:
+    """x in order along an axis (flattened first for None); NaN counts as the largest."""
+    x = as_tensor(x)
+    if axis is None:
+        return sort(flatten(x), 0, descending=descending)
+    return apply(Sort(normal_axis(axis, x.ndim), bool(descending)), x)
+
+
+def argsort(
+    x: TensorLike, axis: int | None = -1, *, descending: bool = False, stable: bool = True
+) -> Tensor:
+    """The places (int64) of the elements in order along an axis; always stable."""
+    x = as_tensor(x)
+    if axis is None:
+        return argsort(flatten(x), 0, descending=descending)
+    return apply(ArgSort(normal_axis(axis, x.ndim), bool(descending)), x)
+
+
+def topk(x: TensorLike, k: int, axis: int = -1, *, largest: bool = True) -> tuple[Tensor, Tensor]:
+    """The k largest (or smallest) elements along an axis, in order, and their places (int64)."""
+    x = as_tensor(x)
+    k = operator.index(k)
+    if k < 0:
+        raise ShapeError(f"topk of {x.type!r}: k is {k}")
+    values, places = build(TopK(k, normal_axis(axis, x.ndim), bool(largest)), (x,)).outputs
+    return values, places
+
+
+# --- one-hot ---------------------------------------------------------------------------------
+
+
+def one_hot(indices: TensorLike, depth: int, dtype: Any = "float64", axis: int = -1) -> Tensor:
+    """1 at the index along a new axis of length depth, 0 elsewhere.
+
+    indices: integers of any shape; the row of an index outside of 0 to depth - 1 is all 0.
+    """
+    indices = as_tensor(indices)
+    check_integers(indices.type)
+    axis = normal_axis(axis, indices.ndim + 1)
+    places = np.arange(operator.index(depth), dtype=indices.dtype)
+    shape = _only(axis, indices.ndim + 1)
+    return cast(equal(expand_dims(indices, axis), places.reshape(shape)), dtype)

@@ -1,0 +1,302 @@
+"""Circular and hyperbolic functions and their inverses, element by element."""
+
+from __future__ import annotations
+
+from .arithmetic import hypot
+from .base import NO_GRAD, Any, Gradients, Node, Samples, Tensor, TensorLike, apply, like, np, wants
+from .exponential import sqrt
+from .families import FloatUnary, RealBinary, floating_binary, floating_unary
+
+__all__ = [
+    "acos",
+    "acosh",
+    "arccos",
+    "arccosh",
+    "arcsin",
+    "arcsinh",
+    "arctan",
+    "arctan2",
+    "arctanh",
+    "asin",
+    "asinh",
+    "atan",
+    "atan2",
+    "atanh",
+    "cos",
+    "cosh",
+    "sin",
+    "sinh",
+    "tan",
+    "tanh",
+]
+
+
+class Sin(FloatUnary):
+    """y = sin x, dx = dy * cos x."""
+
+    onnx = "Sin"
+
+    def kernel(self, xp: Any, x: Any) -> Any:
+        return xp.sin(x)
+
+    def vjp(self, node: Node, dy: Tensor) -> Gradients:
+        return (dy * apply(COS, *node.inputs),)
+
+
+class Cos(FloatUnary):
+    """y = cos x, dx = -dy * sin x."""
+
+    onnx = "Cos"
+
+    def kernel(self, xp: Any, x: Any) -> Any:
+        return xp.cos(x)
+
+    def vjp(self, node: Node, dy: Tensor) -> Gradients:
+        return (-(dy * apply(SIN, *node.inputs)),)
+
+
+class Tan(FloatUnary):
+    """y = tan x, dx = dy * (1 + y**2)."""
+
+    onnx = "Tan"
+    domain = (-1.2, 1.2)
+
+    def kernel(self, xp: Any, x: Any) -> Any:
+        return xp.tan(x)
+
+    def vjp(self, node: Node, dy: Tensor) -> Gradients:
+        (y,) = node.outputs
+        return (dy * (1.0 + y * y),)
+
+
+class Asin(FloatUnary):
+    """y = arcsin x, dx = dy / sqrt((1 - x) (1 + x)): infinite at -1 and 1."""
+
+    onnx = "Asin"
+    domain = (-0.9, 0.9)
+
+    def kernel(self, xp: Any, x: Any) -> Any:
+        return xp.arcsin(x)
+
+    def vjp(self, node: Node, dy: Tensor) -> Gradients:
+        (x,) = node.inputs
+        return (dy / sqrt((1.0 - x) * (1.0 + x)),)
+
+
+class Acos(FloatUnary):
+    """y = arccos x, dx = -dy / sqrt((1 - x) (1 + x)): infinite at -1 and 1."""
+
+    onnx = "Acos"
+    domain = (-0.9, 0.9)
+
+    def kernel(self, xp: Any, x: Any) -> Any:
+        return xp.arccos(x)
+
+    def vjp(self, node: Node, dy: Tensor) -> Gradients:
+        (x,) = node.inputs
+        return (-(dy / sqrt((1.0 - x) * (1.0 + x))),)
+
+
+class Atan(FloatUnary):
+    """y = arctan x, dx = dy / (1 + x**2)."""
+
+    onnx = "Atan"
+
+    def kernel(self, xp: Any, x: Any) -> Any:
+        return xp.arctan(x)
+
+    def vjp(self, node: Node, dy: Tensor) -> Gradients:
+        (x,) = node.inputs
+        return (dy / (1.0 + x * x),)
+
+
+class Atan2(RealBinary):
+    """z = the angle of the point (y, x), first input first; with r = hypot(y, x):
+    dy = dz * x / r**2, dx = -dz * y / r**2. NaN at the origin.
+    """
+
+    domain = (0.5, 2.0)
+
+    def kernel(self, xp: Any, y: Any, x: Any) -> Any:
+        return xp.arctan2(y, x)
+
+    def vjp(self, node: Node, dz: Tensor) -> Gradients:
+        y, x = node.inputs
+        r = hypot(y, x)
+        scaled = dz / r
+        return (
+            scaled * (x / r) if wants(y) else NO_GRAD,
+            -(scaled * (y / r)) if wants(x) else NO_GRAD,
+        )
+
+    @classmethod
+    def samples(cls, rng: np.random.Generator) -> Samples:
+        yield from super().samples(rng)
+        yield cls(), [np.array([1.0, 1.0, -1.0, -1.0]), np.array([2.0, -2.0, 2.0, -2.0])]
+
+
+class Sinh(FloatUnary):
+    """y = sinh x, dx = dy * cosh x."""
+
+    onnx = "Sinh"
+
+    def kernel(self, xp: Any, x: Any) -> Any:
+        return xp.sinh(x)
+
+    def vjp(self, node: Node, dy: Tensor) -> Gradients:
+        return (dy * apply(COSH, *node.inputs),)
+
+
+class Cosh(FloatUnary):
+    """y = cosh x, dx = dy * sinh x."""
+
+    onnx = "Cosh"
+
+    def kernel(self, xp: Any, x: Any) -> Any:
+        return xp.cosh(x)
+
+    def vjp(self, node: Node, dy: Tensor) -> Gradients:
+        return (dy * apply(SINH, *node.inputs),)
+
+
+class Tanh(FloatUnary):
+    """y = tanh x, dx = dy * (1 - y**2): the output is reused, x is not kept."""
+
+    onnx = "Tanh"
+
+    def kernel(self, xp: Any, x: Any) -> Any:
+        return xp.tanh(x)
+
+    def vjp(self, node: Node, dy: Tensor) -> Gradients:
+        (y,) = node.outputs
+        return (dy * (like(1, y) - y * y),)
+
+
+class Asinh(FloatUnary):
+    """y = arsinh x, dx = dy / sqrt(1 + x**2)."""
+
+    onnx = "Asinh"
+
+    def kernel(self, xp: Any, x: Any) -> Any:
+        return xp.arcsinh(x)
+
+    def vjp(self, node: Node, dy: Tensor) -> Gradients:
+        (x,) = node.inputs
+        return (dy / hypot(x, 1.0),)
+
+
+class Acosh(FloatUnary):
+    """y = arcosh x, dx = dy / (sqrt(x - 1) sqrt(x + 1)): infinite at 1."""
+
+    onnx = "Acosh"
+    domain = (1.5, 3.0)
+
+    def kernel(self, xp: Any, x: Any) -> Any:
+        return xp.arccosh(x)
+
+    def vjp(self, node: Node, dy: Tensor) -> Gradients:
+        (x,) = node.inputs
+        return (dy / (sqrt(x - 1.0) * sqrt(x + 1.0)),)
+
+
+class Atanh(FloatUnary):
+    """y = artanh x, dx = dy / ((1 - x) (1 + x)): infinite at -1 and 1."""
+
+    onnx = "Atanh"
+    domain = (-0.9, 0.9)
+
+    def kernel(self, xp: Any, x: Any) -> Any:
+        return xp.arctanh(x)
+
+    def vjp(self, node: Node, dy: Tensor) -> Gradients:
+        (x,) = node.inputs
+        return (dy / ((1.0 - x) * (1.0 + x)),)
+
+
+SIN = Sin()
+COS = Cos()
+TAN = Tan()
+ASIN = Asin()
+ACOS = Acos()
+ATAN = Atan()
+ATAN2 = Atan2()
+SINH = Sinh()
+COSH = Cosh()
+TANH = Tanh()
+ASINH = Asinh()
+ACOSH = Acosh()
+ATANH = Atanh()
+
+
+def sin(x: TensorLike, /) -> Tensor:
+    """Sine, element by element; integers become float64."""
+    return floating_unary(SIN, x)
+
+
+def cos(x: TensorLike, /) -> Tensor:
+    """Cosine, element by element; integers become float64."""
+    return floating_unary(COS, x)
+
+
+def tan(x: TensorLike, /) -> Tensor:
+    """Tangent, element by element; integers become float64."""
+    return floating_unary(TAN, x)
+
+
+def asin(x: TensorLike, /) -> Tensor:
+    """Arc sine, in [-pi/2, pi/2], element by element; integers become float64."""
+    return floating_unary(ASIN, x)
+
+
+def acos(x: TensorLike, /) -> Tensor:
+    """Arc cosine, in [0, pi], element by element; integers become float64."""
+    return floating_unary(ACOS, x)
+
+
+def atan(x: TensorLike, /) -> Tensor:
+    """Arc tangent, in [-pi/2, pi/2], element by element; integers become float64."""
+    return floating_unary(ATAN, x)
+
+
+def atan2(y: TensorLike, x: TensorLike, /) -> Tensor:
+    """The angle of the point (x, y), in [-pi, pi], element by element; note the order: y first."""
+    return floating_binary(ATAN2, y, x)
+
+
+def sinh(x: TensorLike, /) -> Tensor:
+    """Hyperbolic sine, element by element; integers become float64."""
+    return floating_unary(SINH, x)
+
+
+def cosh(x: TensorLike, /) -> Tensor:
+    """Hyperbolic cosine, element by element; integers become float64."""
+    return floating_unary(COSH, x)
+
+
+def tanh(x: TensorLike, /) -> Tensor:
+    """Hyperbolic tangent, element by element; integers become float64."""
+    return floating_unary(TANH, x)
+
+
+def asinh(x: TensorLike, /) -> Tensor:
+    """Inverse hyperbolic sine, element by element; integers become float64."""
+    return floating_unary(ASINH, x)
+
+
+def acosh(x: TensorLike, /) -> Tensor:
+    """Inverse hyperbolic cosine, >= 0, element by element; integers become float64."""
+    return floating_unary(ACOSH, x)
+
+
+def atanh(x: TensorLike, /) -> Tensor:
+    """Inverse hyperbolic tangent, element by element; integers become float64."""
+    return floating_unary(ATANH, x)
+
+
+arccos = acos
+arccosh = acosh
+arcsin = asin
+arcsinh = asinh
+arctan = atan
+arctan2 = atan2
+arctanh = atanh

@@ -1,0 +1,728 @@
+"""Convolution and pooling over two spatial axes, each with its adjoints.
+
+Images are (N, H, W, C) or (N, C, H, W); filters (height, width, in / groups, out). The kernels work
+on (N, H, W, C): a convolution is one matrix product with the patches under the window side by side.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from ..ir.errors import ShapeError
+from ..ir.types import Dim
+from .base import (
+    NO_GRAD,
+    ZERO,
+    Any,
+    DType,
+    DTypeError,
+    Gradients,
+    Node,
+    Op,
+    Samples,
+    Shape,
+    Tensor,
+    TensorLike,
+    TensorType,
+    Types,
+    apply,
+    as_tensor,
+    np,
+    promoted,
+    tensor_type,
+    wants,
+)
+from .shaping import Squeeze, expand_dims
+
+__all__ = ["avg_pool", "conv", "conv_transpose", "max_pool"]
+
+Pair = tuple[int, int]
+Padding = str | tuple[Pair, Pair]
+ONE: Pair = (1, 1)
+
+
+# --- geometry ----------------------------------------------------------------------------------
+
+
+class Extent(NamedTuple):
+    """One spatial axis: lengths of the input and the output, and what is padded at both ends."""
+
+    length: int
+    out: int
+    low: int
+    high: int
+
+
+def extent(length: int, window: int, stride: int, dilation: int, padding: Any) -> Extent:
+    """The extent of an axis. "SAME": ceil(length / stride) outputs, padded as evenly as can be."""
+    reach = (window - 1) * dilation + 1
+    if padding == "SAME":
+        out = -(-length // stride)
+        total = max((out - 1) * stride + reach - length, 0)
+        return Extent(length, out, total // 2, total - total // 2)
+    low, high = (0, 0) if padding == "VALID" else padding
+    return Extent(length, max((length + low + high - reach) // stride + 1, 0), low, high)
+
+
+class Window(NamedTuple):
+    """A window that moves over two axes of an image (N, H, W, C)."""
+
+    size: Pair
+    strides: Pair
+    dilation: Pair
+    axes: tuple[Extent, Extent]
+
+    def cuts(self) -> Iterator[tuple[slice, ...]]:
+        """For each place in the window, where in the padded image it stands."""
+        for i in range(self.size[0]):
+            for j in range(self.size[1]):
+                yield (slice(None), self._cut(0, i), self._cut(1, j))
+
+    def _cut(self, axis: int, at: int) -> slice:
+        start, stride, out = at * self.dilation[axis], self.strides[axis], self.axes[axis].out
+        return slice(start, start + max((out - 1) * stride + 1, 0), stride)
+
+    def pad(self, xp: Any, x: Any, value: Any = 0) -> Any:
+        """The image with its borders."""
+        pads = [(0, 0), *((e.low, e.high) for e in self.axes), (0, 0)]
+        return xp.pad(x, pads, constant_values=value) if any(map(sum, pads)) else x
+
+    def scatter(self, xp: Any, pieces: Any, shape: Any, dtype: Any) -> Any:
+        """The adjoint of cutting: pieces added up where they stood, without the borders."""
+        n, c = shape
+        h, w = (e.length + e.low + e.high for e in self.axes)
+        total = xp.zeros((n, h, w, c), dtype)
+        for cut, piece in zip(self.cuts(), pieces, strict=True):
+            total = _added(total, cut, piece)
+        inside = [slice(e.low, e.low + e.length) for e in self.axes]
+        return total[(slice(None), *inside)]
+
+    def counts(self) -> Any:
+        """How many places of the window are inside the image: (H', W', 1)."""
+        along = []
+        for axis, e in enumerate(self.axes):
+            places = np.arange(e.out)[:, None] * self.strides[axis] - e.low
+            places = places + np.arange(self.size[axis])[None, :] * self.dilation[axis]
+            along.append(np.maximum(((places >= 0) & (places < e.length)).sum(1), 1))
+        return along[0][:, None, None] * along[1][:, None]
+
+
+def _added(total: Any, cut: tuple[slice, ...], piece: Any) -> Any:
+    """total with piece added at a cut; NumPy's total is the caller's own, JAX's never changes."""
+    if hasattr(total, "at"):
+        return total.at[cut].add(piece)
+    total[cut] += piece
+    return total
+
+
+class Windowed(Op, abstract=True):
+    """Family: what convolution and pooling share.
+
+    strides, dilation: along height and width. padding: "SAME", "VALID" or ((top, bottom), (left,
+    right)). data_format: "NHWC" or "NCHW".
+    """
+
+    strides: Pair
+    padding: Padding
+    data_format: str
+
+    @property
+    def channels(self) -> int:
+        """The axis of the channels."""
+        return 1 if self.data_format == "NCHW" else 3
+
+    def spatial(self, shape: Any) -> Any:
+        """The lengths of height and width."""
+        return shape[2:] if self.data_format == "NCHW" else shape[1:3]
+
+    def image(self, n: Dim, spatial: Any, c: Dim) -> Shape:
+        """The shape of an image in this format."""
+        return (n, c, *spatial) if self.data_format == "NCHW" else (n, *spatial, c)
+
+    def last(self, xp: Any, x: Any) -> Any:
+        """An image with its channels last."""
+        return xp.permute_dims(x, (0, 2, 3, 1)) if self.data_format == "NCHW" else x
+
+    def back(self, xp: Any, x: Any) -> Any:
+        """An image in this format again."""
+        return xp.permute_dims(x, (0, 3, 1, 2)) if self.data_format == "NCHW" else x
+
+    def moved(self, lengths: Any, size: Pair, dilation: Pair = ONE) -> Window:
+        """The window over an image of these lengths."""
+        padding = (self.padding,) * 2 if isinstance(self.padding, str) else self.padding
+        first, second = (
+            extent(lengths[i], size[i], self.strides[i], dilation[i], padding[i]) for i in (0, 1)
+        )
+        return Window(size, self.strides, dilation, (first, second))
+
+    def outer(self, lengths: Any, size: Any, dilation: Pair = ONE) -> tuple[Dim, ...]:
+        """The lengths of the output, where they are known."""
+        padding = (self.padding,) * 2 if isinstance(self.padding, str) else self.padding
+        out: list[Dim] = []
+        for n, k, s, d, p in zip(lengths, size, self.strides, dilation, padding, strict=True):
+            if isinstance(n, int) and (isinstance(k, int) or p == "SAME"):
+                out.append(extent(n, k if isinstance(k, int) else 1, s, d, p).out)
+            else:
+                out.append(n if s == 1 and (p == "SAME" or (p == "VALID" and k == 1)) else None)
+        return tuple(out)
+
+    def check(self, *types: TensorType) -> None:
+        """ShapeError or DTypeError unless all have four axes and one dtype."""
+        for t in types:
+            if len(t.shape) != 4:
+                raise ShapeError(f"{self.type} takes images and filters of four axes, got {t!r}")
+            if t.dtype is not types[0].dtype:
+                raise DTypeError(f"{self.type} takes one dtype, got {types[0]!r} and {t!r}")
+
+
+# --- convolution -------------------------------------------------------------------------------
+
+
+class Convolution(Windowed, abstract=True):
+    """Family: convolution and its two adjoints, each of which has the other two as its adjoints.
+
+    The kernels are products of stacks of matrices, one for each group.
+    """
+
+    dilation: Pair = ONE
+    groups: int = 1
+
+    def attributes(self) -> tuple[Pair, Padding, str, Pair, int]:
+        """What the three have in common."""
+        return self.strides, self.padding, self.data_format, self.dilation, self.groups
+
+    def forward(self, x: Tensor, w: Tensor) -> Tensor:
+        """The convolution."""
+        return apply(Conv2D(*self.attributes()), x, w)
+
+    def grad_input(self, w: Tensor, dz: Tensor, x: Tensor) -> Tensor:
+        """The adjoint for the image; x is read only where its lengths are not known."""
+        size = _lengths(self.spatial(x.shape))
+        op = Conv2DBackpropInput(*self.attributes(), size)
+        return apply(op, w, dz) if size else apply(op, w, dz, x)
+
+    def grad_filter(self, x: Tensor, dz: Tensor, w: Tensor) -> Tensor:
+        """The adjoint for the filter; w is read only where its lengths are not known."""
+        size = _lengths(w.shape[:2])
+        op = Conv2DBackpropFilter(*self.attributes(), size)
+        return apply(op, x, dz) if size else apply(op, x, dz, w)
+
+    def patches(self, xp: Any, x: Any, window: Window) -> Any:
+        """(groups, places in the output, places in the window * channels of the group)"""
+        padded = window.pad(xp, self.last(xp, x))
+        parts = [padded[cut] for cut in window.cuts()]
+        found = xp.concatenate(parts, axis=-1) if len(parts) > 1 else parts[0]
+        n, h, w, _ = parts[0].shape
+        g, c = self.groups, padded.shape[3] // self.groups
+        found = xp.reshape(found, (n * h * w, len(parts), g, c))
+        return xp.reshape(xp.permute_dims(found, (2, 0, 1, 3)), (g, n * h * w, len(parts) * c))
+
+    def matrix(self, xp: Any, w: Any) -> Any:
+        """(groups, places in the window * channels of the group, outputs of the group)"""
+        rows, g = w.shape[0] * w.shape[1] * w.shape[2], self.groups
+        return xp.permute_dims(xp.reshape(w, (rows, g, w.shape[3] // g)), (1, 0, 2))
+
+    def rows(self, xp: Any, dz: Any) -> Any:
+        """(groups, places in the output, outputs of the group)"""
+        dz = self.last(xp, dz)
+        n, h, w, o = dz.shape
+        g = self.groups
+        return xp.permute_dims(xp.reshape(dz, (n * h * w, g, o // g)), (1, 0, 2))
+
+    @classmethod
+    def samples(cls, rng: np.random.Generator) -> Samples:
+        for op, x, w in geometries():
+            arrays = rng.normal(size=x), rng.normal(size=w)
+            yield from cls.sample_of(op, rng, *arrays)
+        x, w = (rng.normal(size=s).astype("float32") for s in [(1, 3, 3, 2), (2, 2, 2, 1)])
+        yield from cls.sample_of(Conv2D(ONE, "SAME", "NHWC"), rng, x, w)
+
+    @classmethod
+    def sample_of(cls, op: Convolution, rng: np.random.Generator, x: Any, w: Any) -> Samples:
+        """Samples of cls for the geometry of the convolution `op` of x and w."""
+        raise NotImplementedError
+
+
+class Conv2D(Convolution):
+    """z[n, i, j, o] = sum over k, l, c of x[n, i*s + k*d - p, j*s + l*d - p, c] * w[k, l, c, o].
+
+    x: an image    w: (height, width, in / groups, out)    z: an image of out channels. Each group
+    of input channels makes its own group of output channels. The map is linear in x and in w; its
+    adjoints are Conv2DBackpropInput and Conv2DBackpropFilter, and theirs are the other two.
+    """
+
+    onnx = "Conv"
+
+    def infer(self, x: TensorType, w: TensorType) -> Types:
+        self.check(x, w)
+        c, per_group = x.shape[self.channels], w.shape[2]
+        if isinstance(c, int) and isinstance(per_group, int) and c != per_group * self.groups:
+            raise ShapeError(
+                f"conv of {c} channels in {self.groups} groups takes filters of shape "
+                f"(height, width, {c // self.groups}, out), got {x!r} and {w!r}"
+            )
+        out = self.outer(self.spatial(x.shape), w.shape[:2], self.dilation)
+        return (tensor_type(self.image(x.shape[0], out, w.shape[3]), x.dtype),)
+
+    def kernel(self, xp: Any, x: Any, w: Any) -> Any:
+        window = self.moved(self.spatial(x.shape), w.shape[:2], self.dilation)
+        z = xp.matmul(self.patches(xp, x, window), self.matrix(xp, w))
+        n, (h, v) = x.shape[0], window.axes
+        z = xp.reshape(xp.permute_dims(z, (1, 0, 2)), (n, h.out, v.out, w.shape[3]))
+        return self.back(xp, z)
+
+    def vjp(self, node: Node, dz: Tensor) -> Gradients:
+        x, w = node.inputs
+        return (
+            self.grad_input(w, dz, x) if wants(x) else NO_GRAD,
+            self.grad_filter(x, dz, w) if wants(w) else NO_GRAD,
+        )
+
+    @classmethod
+    def sample_of(cls, op: Convolution, rng: np.random.Generator, x: Any, w: Any) -> Samples:
+        yield op, [x, w]
+
+
+def geometries() -> Iterator[tuple[Conv2D, Any, Any]]:
+    """Convolutions to try, with the shapes of x and w."""
+    image, wide = (2, 4, 5, 2), (2, 2, 4, 5)
+    yield Conv2D(ONE, "SAME", "NHWC"), image, (3, 3, 2, 3)
+    yield Conv2D(ONE, "VALID", "NCHW"), wide, (2, 3, 2, 1)
+    yield Conv2D((2, 1), "SAME", "NHWC"), image, (3, 2, 2, 2)
+    yield Conv2D((2, 3), "VALID", "NCHW"), wide, (2, 2, 2, 2)
+    yield Conv2D((3, 2), ((1, 0), (2, 1)), "NHWC", (2, 1)), image, (2, 3, 2, 1)
+    yield Conv2D(ONE, "SAME", "NHWC", (2, 2)), image, (2, 3, 2, 2)
+    yield Conv2D(ONE, "VALID", "NHWC"), image, (1, 1, 2, 3)
+    yield Conv2D(ONE, "SAME", "NHWC", ONE, 2), image, (2, 2, 1, 4)
+    yield Conv2D(ONE, "VALID", "NHWC"), (0, 3, 3, 2), (2, 2, 2, 1)
+
+
+def _lengths(shape: Any) -> Pair | None:
+    """Two lengths, where both are known."""
+    h, w = shape
+    return (h, w) if isinstance(h, int) and isinstance(w, int) else None
+
+
+class Conv2DBackpropInput(Convolution):
+    """dx = the adjoint of Conv2D in x, applied to dz. Linear in w and in dz.
+
+    Inputs: w, dz, and where `size` (the height and width of x) is None, a tensor like x.
+    """
+
+    size: Pair | None = None
+
+    def infer(self, w: TensorType, dz: TensorType, like: TensorType | None = None) -> Types:
+        self.check(w, dz)
+        spatial = self.spatial(like.shape) if like else self.size
+        per_group = w.shape[2]
+        c = per_group * self.groups if isinstance(per_group, int) else None
+        if c is None and like is not None:
+            c = like.shape[self.channels]  # type: ignore[assignment]
+        return (tensor_type(self.image(dz.shape[0], spatial, c), w.dtype),)
+
+    def kernel(self, xp: Any, w: Any, dz: Any, like: Any = None) -> Any:
+        lengths = self.size if like is None else self.spatial(like.shape)
+        window = self.moved(lengths, w.shape[:2], self.dilation)
+        found = xp.matmul(self.rows(xp, dz), self.matrix(xp, w).mT)
+        n, (h, v), g = dz.shape[0], window.axes, self.groups
+        places, c = w.shape[0] * w.shape[1], w.shape[2]
+        found = xp.reshape(found, (g, n, h.out, v.out, places, c))
+        found = xp.permute_dims(found, (4, 1, 2, 3, 0, 5))
+        pieces = xp.reshape(found, (places, n, h.out, v.out, g * c))
+        return self.back(xp, window.scatter(xp, pieces, (n, g * c), dz.dtype))
+
+    def vjp(self, node: Node, dx: Tensor) -> Gradients:
+        w, dz, *like = node.inputs
+        return (
+            self.grad_filter(dx, dz, w) if wants(w) else NO_GRAD,
+            self.forward(dx, w) if wants(dz) else NO_GRAD,
+            *(ZERO for _ in like),
+        )
+
+    @classmethod
+    def sample_of(cls, op: Convolution, rng: np.random.Generator, x: Any, w: Any) -> Samples:
+        dz = rng.normal(size=op.kernel(np, x, w).shape).astype(x.dtype)
+        yield cls(*op.attributes(), op.spatial(x.shape)), [w, dz]
+        yield cls(*op.attributes(), None), [w, dz, x]
+
+
+class Conv2DBackpropFilter(Convolution):
+    """dw = the adjoint of Conv2D in w, applied to dz. Linear in x and in dz.
+
+    Inputs: x, dz, and where `size` (the height and width of w) is None, a tensor like w.
+    """
+
+    size: Pair | None = None
+
+    def infer(self, x: TensorType, dz: TensorType, like: TensorType | None = None) -> Types:
+        self.check(x, dz)
+        c, o = x.shape[self.channels], dz.shape[self.channels]
+        size = like.shape[:2] if like else self.size or ()
+        per_group = c // self.groups if isinstance(c, int) else like.shape[2] if like else None
+        return (tensor_type((*size, per_group, o), x.dtype),)
+
+    def kernel(self, xp: Any, x: Any, dz: Any, like: Any = None) -> Any:
+        size = self.size if like is None else like.shape[:2]
+        assert size is not None
+        window = self.moved(self.spatial(x.shape), size, self.dilation)
+        dw = xp.matmul(self.patches(xp, x, window).mT, self.rows(xp, dz))
+        g, _, o = dw.shape
+        c = x.shape[self.channels] // g
+        return xp.reshape(xp.permute_dims(dw, (1, 0, 2)), (*size, c, g * o))
+
+    def vjp(self, node: Node, dw: Tensor) -> Gradients:
+        x, dz, *like = node.inputs
+        return (
+            self.grad_input(dw, dz, x) if wants(x) else NO_GRAD,
+            self.forward(x, dw) if wants(dz) else NO_GRAD,
+            *(ZERO for _ in like),
+        )
+
+    @classmethod
+    def sample_of(cls, op: Convolution, rng: np.random.Generator, x: Any, w: Any) -> Samples:
+        dz = rng.normal(size=op.kernel(np, x, w).shape).astype(x.dtype)
+        yield cls(*op.attributes(), w.shape[:2]), [x, dz]
+        yield cls(*op.attributes(), None), [x, dz, w]
+
+
+# --- pooling -----------------------------------------------------------------------------------
+
+
+class Pool(Windowed, abstract=True):
+    """Family: one number out of every window, channel by channel."""
+
+    window: Pair
+
+    def pooled(self, x: TensorType) -> TensorType:
+        """The type of what comes out."""
+        self.check(x)
+        out = self.outer(self.spatial(x.shape), self.window)
+        return tensor_type(self.image(x.shape[0], out, x.shape[self.channels]), x.dtype)
+
+    def over(self, x: Any) -> Window:
+        """The window over this image."""
+        return self.moved(self.spatial(x.shape), self.window)
+
+    def attributes(self) -> tuple[Pair, Padding, str, Pair]:
+        """What an op and its adjoints have in common."""
+        return self.strides, self.padding, self.data_format, self.window
+
+    @classmethod
+    def geometries(
+        cls, rng: np.random.Generator
+    ) -> Iterator[tuple[tuple[Pair, Padding, str, Pair], Any]]:
+        """Attributes, and an image for them."""
+        yield ((1, 1), "SAME", "NHWC", (2, 3)), rng.normal(size=(2, 4, 5, 2))
+        yield ((2, 2), "VALID", "NHWC", (2, 2)), rng.normal(size=(2, 4, 5, 2))
+        yield ((2, 1), "SAME", "NCHW", (3, 2)), rng.normal(size=(1, 2, 5, 4))
+        yield ((2, 3), ((1, 0), (1, 1)), "NHWC", (2, 2)), rng.normal(size=(1, 4, 5, 2))
+        yield ((1, 1), "VALID", "NHWC", (2, 2)), rng.normal(size=(0, 3, 3, 2))
+        yield ((2, 2), "VALID", "NHWC", (2, 2)), rng.normal(size=(1, 4, 4, 1)).astype("float32")
+
+
+class MaxPool(Pool):
+    """y = the largest element of every window; borders never win.
+
+    dx = dy to the largest element of the window, in equal shares where several are.
+    """
+
+    onnx = "MaxPool"
+
+    def infer(self, x: TensorType) -> Types:
+        return (self.pooled(x),)
+
+    def kernel(self, xp: Any, x: Any) -> Any:
+        window = self.over(x)
+        padded = window.pad(xp, self.last(xp, x), _lowest(x.dtype))
+        return self.back(xp, functools.reduce(xp.maximum, [padded[c] for c in window.cuts()]))
+
+    def vjp(self, node: Node, dy: Tensor) -> Gradients:
+        (x,), (y,) = node.inputs, node.outputs
+        return (apply(MaxPoolGrad(*self.attributes()), dy, x, y),)
+
+    @classmethod
+    def samples(cls, rng: np.random.Generator) -> Samples:
+        for attributes, x in cls.geometries(rng):
+            yield cls(*attributes), [x]
+
+
+class MaxPoolGrad(Pool):
+    """dx = dy to the largest elements of each window of x, in equal shares. Linear in dy.
+
+    Inputs: dy, x, and y, which is MaxPool of x.
+    """
+
+    def infer(self, dy: TensorType, x: TensorType, y: TensorType) -> Types:
+        self.check(dy, x, y)
+        return (x,)
+
+    def kernel(self, xp: Any, dy: Any, x: Any, y: Any) -> Any:
+        window, hits, count = self.hits(xp, x, y)
+        share = self.last(xp, dy) / count
+        pieces = [xp.where(hit, share, 0) for hit in hits]
+        shape = (x.shape[0], x.shape[self.channels])
+        return self.back(xp, window.scatter(xp, pieces, shape, dy.dtype))
+
+    def hits(self, xp: Any, x: Any, y: Any) -> tuple[Window, list[Any], Any]:
+        """For each place in the window whether it is the largest (all are, beside a NaN)."""
+        window, y = self.over(x), self.last(xp, y)
+        padded = window.pad(xp, self.last(xp, x), _lowest(x.dtype))
+        hits = [~(padded[cut] < y) for cut in window.cuts()]
+        return window, hits, functools.reduce(xp.add, [xp.astype(h, y.dtype) for h in hits])
+
+    def vjp(self, node: Node, ddx: Tensor) -> Gradients:
+        _, x, y = node.inputs
+        return apply(MaxPoolGradGrad(*self.attributes()), ddx, x, y), ZERO, ZERO
+
+    @classmethod
+    def samples(cls, rng: np.random.Generator) -> Samples:
+        for attributes, x in cls.geometries(rng):
+            y = MaxPool(*attributes).kernel(np, x)
+            yield cls(*attributes), [rng.normal(size=y.shape).astype(x.dtype), x, y]
+
+
+class MaxPoolGradGrad(MaxPoolGrad):
+    """The adjoint of MaxPoolGrad in dy: the mean of dx over the largest elements of each window."""
+
+    def infer(self, dx: TensorType, x: TensorType, y: TensorType) -> Types:
+        self.check(dx, x, y)
+        return (y,)
+
+    def kernel(self, xp: Any, dx: Any, x: Any, y: Any) -> Any:
+        window, hits, count = self.hits(xp, x, y)
+        padded = window.pad(xp, self.last(xp, dx))
+        parts = [xp.where(h, padded[cut], 0) for h, cut in zip(hits, window.cuts(), strict=True)]
+        return self.back(xp, functools.reduce(xp.add, parts) / count)
+
+    def vjp(self, node: Node, ddy: Tensor) -> Gradients:
+        _, x, y = node.inputs
+        return apply(MaxPoolGrad(*self.attributes()), ddy, x, y), ZERO, ZERO
+
+    @classmethod
+    def samples(cls, rng: np.random.Generator) -> Samples:
+        for attributes, x in cls.geometries(rng):
+            y = MaxPool(*attributes).kernel(np, x)
+            yield cls(*attributes), [rng.normal(size=x.shape).astype(x.dtype), x, y]
+
+
+def _lowest(dtype: DType) -> Any:
+    return -np.inf if dtype.kind == "f" else np.iinfo(dtype).min
+
+
+class AvgPool(Pool):
+    """y = the mean of every window, borders left out; dx = dy in equal shares."""
+
+    onnx = "AveragePool"
+
+    def infer(self, x: TensorType) -> Types:
+        if x.dtype.kind != "f":
+            raise DTypeError(f"AvgPool takes a floating image, got {x!r}")
+        return (self.pooled(x),)
+
+    def kernel(self, xp: Any, x: Any) -> Any:
+        window = self.over(x)
+        padded = window.pad(xp, self.last(xp, x))
+        total = functools.reduce(xp.add, [padded[cut] for cut in window.cuts()])
+        return self.back(xp, total / xp.asarray(window.counts(), dtype=x.dtype))
+
+    def vjp(self, node: Node, dy: Tensor) -> Gradients:
+        (x,) = node.inputs
+        size = _lengths(self.spatial(x.shape))
+        op = AvgPoolGrad(*self.attributes(), size)
+        return (apply(op, dy) if size else apply(op, dy, x),)
+
+    @classmethod
+    def samples(cls, rng: np.random.Generator) -> Samples:
+        for attributes, x in cls.geometries(rng):
+            yield cls(*attributes), [x]
+
+
+class AvgPoolGrad(Pool):
+    """dx = dy in equal shares to every window; the adjoint of AvgPool.
+
+    Inputs: dy, and where `size` (the height and width of x) is None, a tensor like x.
+    """
+
+    size: Pair | None
+
+    def infer(self, dy: TensorType, like: TensorType | None = None) -> Types:
+        self.check(dy)
+        if like is not None:
+            return (tensor_type(like.shape, dy.dtype),)
+        return (tensor_type(self.image(dy.shape[0], self.size, dy.shape[self.channels]), dy.dtype),)
+
+    def kernel(self, xp: Any, dy: Any, like: Any = None) -> Any:
+        lengths = self.size if like is None else self.spatial(like.shape)
+        window = self.moved(lengths, self.window)
+        share = self.last(xp, dy) / xp.asarray(window.counts(), dtype=dy.dtype)
+        shape = (dy.shape[0], dy.shape[self.channels])
+        pieces = [share] * (self.window[0] * self.window[1])
+        return self.back(xp, window.scatter(xp, pieces, shape, dy.dtype))
+
+    def vjp(self, node: Node, ddx: Tensor) -> Gradients:
+        return apply(AvgPool(*self.attributes()), ddx), *(ZERO for _ in node.inputs[1:])
+
+    @classmethod
+    def samples(cls, rng: np.random.Generator) -> Samples:
+        for attributes, x in cls.geometries(rng):
+            op = AvgPool(*attributes)
+            dy = rng.normal(size=op.kernel(np, x).shape).astype(x.dtype)
+            yield cls(*attributes, op.spatial(x.shape)), [dy]
+            yield cls(*attributes, None), [dy, x]
+
+
+# --- functions ---------------------------------------------------------------------------------
+
+
+def conv(
+    x: TensorLike,
+    filters: TensorLike,
+    strides: Any = 1,
+    padding: Any = "SAME",
+    data_format: str = "NHWC",
+    dilation: Any = 1,
+    groups: int = 1,
+) -> Tensor:
+    """Convolution over two spatial axes (or one), as neural networks use the word: not flipped.
+
+    x: (N, H, W, C), or (N, C, H, W) with data_format="NCHW", or without H.
+    filters: (height, width, C / groups, out), without height where x has no H.
+    strides, dilation: an int or one for each axis. padding: "SAME" (ceil(length / stride) outputs),
+    "VALID", or a pair (before, after) for each axis. dtypes promoted. ShapeError where they differ.
+    """
+    x, w = promoted(x, filters, floating=True)
+    rank = _rank(x)
+    if w.ndim != x.ndim:
+        raise ShapeError(f"conv of {x.type!r} takes filters of {x.ndim} axes, got {w.type!r}")
+    data_format = _format(data_format)
+    op = Conv2D(
+        _pair("strides", strides, rank),
+        _padding(padding, rank),
+        data_format,
+        _pair("dilation", dilation, rank),
+        int(groups),
+    )
+    if rank == 2:
+        return apply(op, x, w)
+    at = 2 if data_format == "NCHW" else 1
+    return apply(Squeeze((at,)), apply(op, expand_dims(x, at), expand_dims(w, 0)))
+
+
+def conv_transpose(
+    x: TensorLike,
+    filters: TensorLike,
+    strides: Any = 1,
+    padding: Any = "SAME",
+    data_format: str = "NHWC",
+    dilation: Any = 1,
+) -> Tensor:
+    """The adjoint of conv over two spatial axes: from small images to large ones.
+
+    x: (N, H, W, in)    filters: (height, width, out, in), those of the convolution that goes back.
+    The result is H * stride long with "SAME", else the least length that conv takes to H.
+    """
+    x, w = promoted(x, filters, floating=True)
+    data_format = _format(data_format)
+    op = Conv2D(
+        _pair("strides", strides, 2),
+        _padding(padding, 2),
+        data_format,
+        _pair("dilation", dilation, 2),
+    )
+    op.check(x.type, w.type)
+    small, window = _lengths(op.spatial(x.shape)), _lengths(w.shape[:2])
+    if small is None or window is None:
+        raise ShapeError(f"conv_transpose takes known lengths, got {x.type!r} and {w.type!r}")
+    return apply(Conv2DBackpropInput(*op.attributes(), _grown(op, small, window)), w, x)
+
+
+def _grown(op: Conv2D, small: Pair, window: Pair) -> Pair:
+    """The lengths that op takes to the small ones: by "SAME" the greatest, else the least."""
+    h, w = (n * s for n, s in zip(small, op.strides, strict=True))
+    if op.padding == "SAME":
+        return h, w
+    pads = ((0, 0), (0, 0)) if isinstance(op.padding, str) else op.padding
+    h, w = (
+        (n - 1) * s + (k - 1) * d + 1 - low - high
+        for n, s, k, d, (low, high) in zip(
+            small, op.strides, window, op.dilation, pads, strict=True
+        )
+    )
+    return h, w
+
+
+def max_pool(
+    x: TensorLike,
+    window: Any,
+    strides: Any = None,
+    padding: Any = "VALID",
+    data_format: str = "NHWC",
+) -> Tensor:
+    """The largest element of every window over two spatial axes (or one); borders never win.
+
+    x: (N, H, W, C), or (N, C, H, W) with data_format="NCHW", or without H. strides: the window by
+    default. padding as for conv. The gradient goes to the largest elements in equal shares.
+    """
+    return _pool(MaxPool, as_tensor(x), window, strides, padding, data_format)
+
+
+def avg_pool(
+    x: TensorLike,
+    window: Any,
+    strides: Any = None,
+    padding: Any = "VALID",
+    data_format: str = "NHWC",
+) -> Tensor:
+    """The mean of every window over two spatial axes (or one); borders are left out of the mean.
+
+    x: (N, H, W, C), or (N, C, H, W) with data_format="NCHW", or without H. strides: the window by
+    default. padding as for conv. Ints become float64.
+    """
+    (x,) = promoted(x, floating=True)
+    return _pool(AvgPool, x, window, strides, padding, data_format)
+
+
+def _pool(
+    op: type[Pool], x: Tensor, window: Any, strides: Any, padding: Any, data_format: str
+) -> Tensor:
+    rank, data_format = _rank(x), _format(data_format)
+    size = _pair("window", window, rank)
+    steps = size if strides is None else _pair("strides", strides, rank)
+    made = op(steps, _padding(padding, rank), data_format, size)
+    if rank == 2:
+        return apply(made, x)
+    at = 2 if data_format == "NCHW" else 1
+    return apply(Squeeze((at,)), apply(made, expand_dims(x, at)))
+
+
+def _rank(x: Tensor) -> int:
+    if x.ndim not in (3, 4):
+        raise ShapeError(f"an image has one or two spatial axes (3 or 4 in all), got {x.type!r}")
+    return x.ndim - 2
+
+
+def _format(data_format: str) -> str:
+    known = {"NHWC": "NHWC", "NCHW": "NCHW", "NWC": "NHWC", "NCW": "NCHW"}
+    if data_format not in known:
+        raise ShapeError(f"data_format is 'NHWC' or 'NCHW', got {data_format!r}")
+    return known[data_format]
+
+
+def _pair(what: str, given: Any, rank: int) -> Pair:
+    values = tuple(given) if isinstance(given, tuple | list) else (given,) * rank
+    if len(values) != rank or any(not isinstance(v, int | np.integer) or v < 1 for v in values):
+        raise ShapeError(f"{what}: {rank} positive ints, or one for all, got {given!r}")
+    return (1, int(values[0])) if rank == 1 else (int(values[0]), int(values[1]))
+
+
+def _padding(given: Any, rank: int) -> Padding:
+    if isinstance(given, str):
+        if given.upper() not in ("SAME", "VALID"):
+            raise ShapeError(f"padding is 'SAME', 'VALID' or pairs of ints, got {given!r}")
+        return given.upper()
+    pairs = tuple((int(low), int(high)) for low, high in given)
+    if len(pairs) != rank or any(v < 0 for pair in pairs for v in pair):
+        raise ShapeError(f"padding: a pair of ints >= 0 for each of {rank} axes, got {given!r}")
+    return ((0, 0), pairs[0]) if rank == 1 else (pairs[0], pairs[1])

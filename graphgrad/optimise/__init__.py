@@ -1,0 +1,1 @@
+"""OPTIMISE: Program -> Program passes, and the pipeline."""

@@ -1,0 +1,104 @@
+"""Sessions: values of variables of one's own, and runs by what is fetched and what is fed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NoReturn
+
+from .compile import CompiledFunction, compile, feed_tensor
+from .execute.backend import Backend, load_backend
+from .ir.errors import GraphError
+from .ir.graph import Graph, GraphScope, default_graph
+from .ir.node import Node, Tensor
+from .ir.state import State
+from .ir.tree import flatten, unflatten
+
+__all__ = ["Session"]
+
+
+class Session:
+    """Runs parts of a graph. Variables start from their initial values and belong to the session.
+
+    graph: the current default graph if none is given. backend: as for `compile`.
+    `with session:` makes its graph current, and closes the session at the end.
+    """
+
+    def __init__(self, graph: Graph | None = None, backend: str | Backend = "auto") -> None:
+        self.graph = default_graph() if graph is None else graph
+        self.state = State()
+        self._backend = load_backend(backend)
+        self._compiled: dict[Any, CompiledFunction] = {}
+        self._closed = False
+        self._scopes: list[GraphScope] = []
+
+    def run(self, fetches: Any, feed_dict: Mapping[Any, Any] | None = None) -> Any:
+        """The values of fetches, in their structure.
+
+        fetches: tensors, names such as "x:0", and nodes, in any nesting of lists, tuples and dicts.
+            A node is run and fetched as None. Assigns among what is needed are written when the
+            run has succeeded.
+        feed_dict: {tensor or name: array}; any tensor can be fed.
+        """
+        if self._closed:
+            raise RuntimeError("the session is closed")
+        leaves = [self._fetch(leaf) for leaf in flatten(fetches)]
+        feeds = {feed_tensor(self.graph, k): v for k, v in (feed_dict or {}).items()}
+        if len(feeds) != len(feed_dict or {}):
+            raise GraphError("a tensor is fed twice, by two names")
+        tensors = [t for t in leaves if t is not None]
+        for leaf in flatten(fetches):
+            if isinstance(leaf, Node):
+                tensors.extend(leaf.outputs[:1])
+        results = self._function(tensors, list(feeds))(*feeds.values())
+        supply = iter(results)
+        return unflatten(fetches, [None if t is None else next(supply) for t in leaves])
+
+    def close(self) -> None:
+        """Forget the compiled functions; the session cannot run any more."""
+        self._closed = True
+        self._compiled.clear()
+
+    def _fetch(self, leaf: Any) -> Tensor | None:
+        if isinstance(leaf, str):
+            leaf = self.graph.tensor(leaf)
+        if leaf is None or isinstance(leaf, Node):
+            return None
+        if isinstance(leaf, Tensor):
+            return leaf
+        raise GraphError(f"fetches are tensors, names and nodes, got {leaf!r}")
+
+    def _function(self, tensors: list[Tensor], feeds: list[Tensor]) -> CompiledFunction:
+        """Compiled once for these fetches and feeds: graphs only grow, so it stays right."""
+        key = (tuple(map(id, tensors)), tuple(map(id, feeds)))
+        found = self._compiled.get(key)
+        if found is None:
+            self._check_graph([*tensors, *feeds])
+            found = compile(feeds, tensors, backend=self._backend, state=self.state)
+            self._compiled[key] = found
+        return found
+
+    def _check_graph(self, tensors: list[Tensor]) -> None:
+        for t in tensors:
+            if t.graph is not self.graph:
+                raise GraphError(
+                    f"{t.name} (built at {t.where}) is in {t.graph!r}, the session runs "
+                    f"{self.graph!r}"
+                )
+
+    def __enter__(self) -> Session:
+        scope = GraphScope(self.graph)
+        scope.__enter__()
+        self._scopes.append(scope)
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self._scopes.pop().__exit__(*exc)
+        self.close()
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(
+            "a session cannot be copied or pickled; copy its state: session.state.copy()"
+        )
+
+    def __repr__(self) -> str:
+        return f"<session of {self.graph!r}>"

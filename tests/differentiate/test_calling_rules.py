@@ -1,0 +1,1000 @@
+"""How a rule is called, and what it may return."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import graphgrad as gg
+from graphgrad.ops.arithmetic import multiply, negative, subtract
+from graphgrad.ops.exponential import exp
+from graphgrad.ops.joining import split
+from graphgrad.ops.logic import where
+from graphgrad.ops.random import bernoulli, normal
+from graphgrad.ops.reductions import sum as reduce_sum
+from graphgrad.ops.shaping import broadcast_to
+from graphgrad.ops.sources import identity, placeholder, stop_gradient
+from graphgrad.ops.trigonometry import cos, sin, tanh
+
+from .helpers import (  # noqa: F401
+    Spy,
+    default,
+    graph,
+    impure,
+    message_of,
+    scaled,
+    value,
+    values,
+)
+
+# --- S14: the site -------------------------------------------------------------------------------
+
+
+def test_S14_a_region_shows_its_tensors_name_type_attrs_and_nodes():
+    x = placeholder(())
+    spy = Spy()
+    with gg.temporary_gradient("test/spy", spy):
+        with gg.override_gradient("test/spy", strength=3.0, mode="soft"):
+            h = exp(x)
+            y = sin(h)
+        gg.gradients(y, x)
+    (site,) = spy.sites
+    assert site.inputs == (x,)
+    assert site.outputs == (y,)
+    assert site.name == "test/spy"
+    assert site.type == "Region"
+    assert site.attrs == {"strength": 3.0, "mode": "soft"}
+    assert site.get_attr("strength") == 3.0
+    with pytest.raises(KeyError, match="strength"):
+        site.get_attr("strenght")
+    assert site.nodes == (h.node, y.node)
+
+
+def test_S14_a_node_shows_its_tensors_name_type_attrs_and_node():
+    x = placeholder((2, 3))
+    spy = Spy()
+    with gg.gradient_override_map({"ReduceSum": spy}):
+        y = reduce_sum(x, axis=1)
+    gg.gradients(y, x)
+    (site,) = spy.sites
+    assert site.inputs == (x,)
+    assert site.outputs == (y,)
+    assert site.name == y.node.name
+    assert site.type == "ReduceSum"
+    assert site.get_attr("axes") == site.attrs["axes"] == (1,)
+    with pytest.raises(KeyError, match="axes"):
+        site.get_attr("axis")
+    assert site.nodes == (y.node,)
+    assert site.op is y.node.op
+
+
+def test_S14_a_legacy_rule_ports_line_for_line():
+    def guided(op, grad):
+        return op.outputs[0].op.inputs[0] * grad * float(op.get_attr("axes") == (0,))
+
+    x = placeholder((3,))
+    with gg.gradient_override_map({"ReduceSum": guided}):
+        y = reduce_sum(x)
+    assert value(gg.gradients(y, x), {x: [1, 2, 3]}).tolist() == [1, 2, 3]
+
+
+def test_S14_the_sites_graph_is_current_while_its_rule_runs(graph):
+    seen = []
+
+    def rule(site, dy):
+        seen.append((gg.default_graph(), gg.constant(2.0).graph))
+        return dy * 2.0
+
+    x = placeholder(())
+    with gg.override_gradient(rule):
+        y = exp(x)
+    with gg.Graph() as other:
+        dx = gg.gradients(y, x)
+        assert gg.default_graph() is other
+        assert len(other) == 0
+    assert seen == [(graph, graph)]
+    assert dx.graph is graph
+    assert value(dx, {x: 0.0}) == 2
+
+
+def test_S14_no_scope_of_the_caller_is_current_while_a_rule_runs():
+    seen = []
+
+    def rule(site, dy):
+        seen.append(sin(dy))
+        return seen[-1]
+
+    x = placeholder(())
+    with gg.override_gradient(rule):
+        y = exp(x)
+    with gg.gradient_override_map({"Sin": default}, allow_empty=True), gg.name_scope("theirs"):
+        gg.gradients(y, x)
+    (node,) = (t.node for t in seen)
+    assert node.stamp is None
+    assert "theirs" not in node.name
+
+
+def test_S14_a_region_of_another_graph_that_is_open_at_the_call_is_not_current():
+    x = placeholder(())
+    spy = Spy()
+    with gg.override_gradient(spy):
+        y = exp(x)
+    with gg.Graph(), gg.override_gradient(default):
+        sin(placeholder(()))
+        dx = gg.gradients(y, x)
+    assert dx.node.region is None
+
+
+def test_S14_mixing_graphs_is_an_error_that_names_both():
+    with gg.Graph("the-other"):
+        foreign = placeholder(())
+    x = placeholder(())
+    for rule in (lambda site, dy: foreign, lambda site, dy: dy * foreign):
+        with gg.override_gradient(rule):
+            y = exp(x)
+        with pytest.raises(gg.GraphGradError) as error:
+            gg.gradients(y, x)
+        assert "'the-other'" in message_of(error.value)
+        assert "'graph'" in message_of(error.value)
+
+
+# --- S15: once, with everything added --------------------------------------------------------------
+
+
+def test_S15_gradients_along_several_paths_are_added_before_the_rule_is_called():
+    x = placeholder(())
+    spy = Spy(lambda site, dy: dy * dy)
+    with gg.override_gradient(spy):
+        y = identity(x)
+    z = 3.0 * y + 4.0 * y
+    assert value(gg.gradients(z, x)) == 49
+    assert spy.calls == 1
+
+
+def test_S15_for_stamps_too():
+    x = placeholder(())
+    spy = Spy(lambda site, dy: dy * dy)
+    with gg.gradient_override_map({"Identity": spy}):
+        y = identity(x)
+    assert value(gg.gradients([3.0 * y, 4.0 * y], x)) == 49
+    assert spy.calls == 1
+
+
+def test_S15_once_per_site_and_gradients_call():
+    x = placeholder(())
+    spy = Spy()
+    with gg.override_gradient(spy):
+        a, b = exp(x), sin(x)
+    gg.gradients([a, b, a * b], [x, x])
+    assert spy.calls == 1
+    gg.gradients(a, x)
+    assert spy.calls == 2
+
+
+def test_S15_each_default_of_an_enclosing_region_is_a_call_of_its_own_for_the_sites_inside():
+    x = placeholder(())
+    inner, stamp = Spy(lambda site, dy: dy * dy), Spy()
+
+    def outer(site, dy):
+        (once,) = site.default(3.0 * dy)
+        (twice,) = site.default(4.0 * dy)
+        return once + twice
+
+    with gg.override_gradient(outer):
+        with gg.override_gradient(inner):
+            h = identity(x)
+        with gg.gradient_override_map({"Negative": stamp}):
+            y = negative(h)
+    assert value(gg.gradients(y, x)) == 25
+    assert inner.calls == stamp.calls == 2
+
+
+def test_S15_a_rule_may_call_gradients_of_its_own_region():
+    x = placeholder(())
+
+    def rule(site, dy):
+        (dx,) = gg.gradients(site.outputs, site.inputs, grad_ys=[dy])
+        return 2.0 * dx
+
+    with gg.override_gradient(rule):
+        y = exp(sin(x))
+    dx = gg.gradients(y, x)
+    assert value(dx, {x: 0.0}) == 2
+
+
+def test_S15_a_rule_may_call_gradients_of_its_own_node():
+    x = placeholder(())
+
+    def rule(site, dy):
+        return 2.0 * gg.gradients(site.outputs[0], site.inputs[0], grad_ys=dy)
+
+    with gg.gradient_override_map({"Exp": rule}):
+        y = exp(exp(x))
+    assert value(gg.gradients(y, x), {x: 0.0}) == pytest.approx(4 * np.e)
+
+
+def test_S15_such_a_rule_sees_the_rules_of_other_sites():
+    x = placeholder(())
+
+    def whole(site, dy):
+        return gg.gradients(site.outputs[0], x, grad_ys=dy)
+
+    with gg.override_gradient(lambda site, dy: 5.0 * dy):
+        h = exp(x)
+    with gg.override_gradient(whole):
+        y = 2.0 * h
+    assert value(gg.gradients(y, h)) == 10
+
+
+# --- S16: outputs without a gradient ----------------------------------------------------------------
+
+
+def test_S16_a_floating_output_without_a_gradient_gets_zeros():
+    x = placeholder((3,))
+    spy = Spy(lambda site, da, db: 2.0 * da + 3.0 * db)
+    with gg.override_gradient(spy):
+        a, b = exp(x), sin(x)
+    dx = gg.gradients(a, x)
+    assert value(dx, {x: [1, 2, 3]}).tolist() == [2, 2, 2]
+    da, db = spy.dys[0]
+    assert db.type is b.type
+    assert gg.is_zero(db)
+    assert not gg.is_zero(da)
+
+
+def test_S16_a_complex_output_without_a_gradient_gets_zeros():
+    x = placeholder(())
+    spy = Spy(lambda site, da, dz: 2.0 * da)
+    with gg.override_gradient(spy):
+        a, z = exp(x), gg.cast(x, "complex128")
+    gg.gradients(a, x)
+    assert gg.is_zero(spy.dys[0][1])
+    assert spy.dys[0][1].type is z.type
+
+
+def test_S16_an_integer_or_bool_output_gets_None():
+    x = placeholder(())
+    spy = Spy(lambda site, da, dn, db: 2.0 * da)
+    with gg.override_gradient(spy):
+        a = exp(x)
+        n = gg.cast(x, "int64")
+        b = gg.cast(x, "bool")
+    gg.gradients([a, gg.cast(n, "float64"), gg.cast(b, "float64")], x)
+    assert spy.dys[0][1:] == (None, None)
+
+
+def test_S16_if_no_output_has_a_gradient_the_rule_is_not_called():
+    x = placeholder(())
+    spy = Spy()
+    with gg.override_gradient(spy):
+        y = exp(x)
+    z = stop_gradient(y) + x
+    n = gg.cast(gg.cast(y, "int64"), "float64") + x
+    assert values(gg.gradients([z, n], x)) == 2
+    assert spy.calls == 0
+
+
+def test_S16_zeros_are_built_only_if_read(graph):
+    x = placeholder((3,))
+    with gg.override_gradient(lambda site, da, db: 2.0 * da):
+        a, _b = exp(x), sin(x)
+    before = len(graph)
+    gg.gradients(a, x)
+    assert {n.type for n in graph.nodes[before:]} <= {"Full", "Multiply", "Constant"}
+    assert [n.attrs["value"] for n in graph.nodes[before:] if n.type == "Full"] == [1]
+
+
+def test_S16_is_zero_is_false_of_other_tensors():
+    assert not gg.is_zero(placeholder(()))
+    assert not gg.is_zero(gg.constant(0.0))
+
+
+# --- S17: the default ---------------------------------------------------------------------------
+
+
+def test_S17_under_an_override_of_the_call_the_default_is_the_marked_rule():
+    x = placeholder(())
+    with gg.override_gradient(lambda site, dy: 5.0 * dy) as region:
+        y = exp(x)
+    with gg.gradient_override_map({"Sin": lambda site, dy: 5.0 * dy}):
+        z = sin(x)
+    assert value(gg.gradients(y, x, overrides={region: scaled(2.0)})) == 10
+    assert value(gg.gradients(z, x, overrides={"Sin": scaled(2.0)})) == 10
+
+
+def test_S17_under_the_marked_rule_the_default_of_that_is_the_inside():
+    x = placeholder(())
+    with gg.override_gradient(scaled(5.0)) as region:
+        y = x * x
+    with gg.gradient_override_map({"Negative": scaled(5.0)}):
+        z = negative(x)
+    assert value(gg.gradients(y, x, overrides={region: scaled(2.0)}), {x: 1.0}) == 20
+    assert value(gg.gradients(z, x, overrides={"Negative": scaled(2.0)})) == -10
+
+
+def test_S17_under_an_override_of_an_unmarked_node_the_default_is_the_ops_own():
+    x = placeholder(())
+    y = negative(x)
+    assert value(gg.gradients(y, x, overrides={"Negative": scaled(2.0)})) == -2
+
+
+def test_S17_under_a_stamp_the_default_is_the_ops_own():
+    x = placeholder(())
+    with gg.gradient_override_map({"Exp": scaled(2.0)}):
+        y = exp(x)
+    assert value(gg.gradients(y, x), {x: 0.0}) == 2
+
+
+def test_S17_the_default_is_a_tuple_of_partials():
+    x = placeholder(())
+    a = 2.0 * x
+    b = 3.0 * a  # depends on a
+    seen = []
+
+    def rule(site, dy):
+        seen.append(site.default(dy))
+        return seen[-1]
+
+    with gg.override_gradient(rule):
+        y = a * b
+    dx = gg.gradients(y, x)
+    assert isinstance(seen[0], tuple)
+    assert values([*seen[0], dx], {x: 1.0}) == [6, 2, 24]
+
+
+def test_S17_a_structural_zero_where_nothing_flows_and_NO_GRAD_for_integers():
+    x, z = placeholder((3,)), placeholder(())
+    n, b = placeholder((), "int64"), placeholder((), "bool")
+    seen = {}
+
+    def rule(site, dy):
+        found = site.default(dy)
+        seen.update(zip(site.inputs, found, strict=True))
+        return found
+
+    with gg.override_gradient(rule):
+        y = x * gg.cast(n, "float64") + stop_gradient(z) * gg.cast(b, "float64")
+    gg.gradients(y, [x, z])
+    assert seen[n] is seen[b] is gg.NO_GRAD
+    assert gg.is_zero(seen[z])
+    assert seen[z].type is z.type
+    assert not gg.is_zero(seen[x])
+
+
+def test_S17_fed_values_are_those_of_the_forward_run():
+    x = placeholder(())
+    with gg.override_gradient(default):
+        h = exp(x)
+        y = h * h
+    dx = gg.gradients(y, x)
+    plain = gg.gradients(exp(x) * exp(x), x)
+    assert value(dx, {x: 1.0}) == pytest.approx(value(plain, {x: 1.0}))
+    assert value(dx, {x: 1.0, h: 10.0}) == 2 * 10 * 10  # dh = 2h, dx = dh * h
+
+
+def test_S17_fed_outputs_too():
+    x = placeholder(())
+    with gg.override_gradient(default):
+        y = exp(x)
+    assert value(gg.gradients(y, x), {x: 1.0, y: 10.0}) == 10
+
+
+def test_S17_random_values_are_those_of_the_forward_run():
+    rng = np.random.default_rng(0)
+    x = placeholder((100,))
+    with gg.override_gradient(default):
+        noise = impure(stop_gradient(x), lambda a: rng.normal(size=a.shape))  # each run anew
+        y = x * noise
+    dx = gg.gradients(y, x)
+    y_found, dx_found = values([y, dx], {x: np.ones(100)})
+    assert (y_found == dx_found).all()
+
+
+def test_S17_dropout_has_one_mask_forward_and_backward():
+    x = placeholder((100,))
+    seed = placeholder((), "int64")
+
+    def dropped(t):
+        return where(bernoulli(t, 0.5, seed=seed), t * 2.0, 0.0)
+
+    with gg.override_gradient(default):
+        y = dropped(x) + normal((100,), seed=3) * 0.0
+    dx = gg.gradients(y, x)
+    for s in range(3):
+        y_found, dx_found = values([y, dx], {x: np.ones(100), seed: s})
+        assert (y_found == dx_found).all()
+        assert 20 < dx_found.sum() / 2 < 80
+
+
+def test_S17_nothing_is_copied_or_computed_again(graph):
+    runs = []
+    x = placeholder(())
+    with gg.override_gradient(default):
+        h = impure(x, lambda a: runs.append(1) or np.exp(a), vjp=lambda n, dy: dy * n.outputs[0])
+        y = sin(h)
+    dx = gg.gradients(y, x)
+    values([y, dx], {x: 0.3})
+    assert runs == [1]
+    assert [n.type for n in graph.nodes].count("Sin") == 1
+
+
+def test_S17_what_the_default_builds_reads_the_inside_as_residuals():
+    x = placeholder(())
+    with gg.override_gradient(scaled(2.0)):
+        y = exp(x)
+    g1 = gg.gradients(y, x)
+    g2 = gg.gradients(g1, x)
+    g3 = gg.gradients(g2, x)
+    assert values([g1, g2, g3], {x: 0.0}) == [2, 2, 2]  # not 4, not 8
+
+
+def test_S17_for_stamps_a_value_that_is_read_has_the_gradient_of_its_node():
+    # A stamped node has no inside: what reads its output reads an overridden node.
+    x = placeholder(())
+    with gg.gradient_override_map({"Exp": scaled(2.0)}):
+        y = exp(x)
+    g1 = gg.gradients(y, x)
+    g2 = gg.gradients(g1, x)
+    assert values([g1, g2], {x: 0.0}) in ([2, 2], [2, 4])
+
+
+def test_S17_what_is_not_used_costs_nothing():
+    x, z = placeholder(()), placeholder(())
+    with gg.override_gradient(lambda site, dy: [site.default(dy)[0], 7.0]):
+        y = sin(x) * exp(z)
+    dz = gg.gradients(y, z)
+    assert not any(n.type in ("Sin", "Exp") for n in gg.Program([x, z], [dz]).nodes)
+
+
+def test_S17_an_unused_default_is_not_in_the_program():
+    x = placeholder(())
+
+    def rule(site, dy):
+        site.default(dy)
+        return 7.0 * dy
+
+    with gg.override_gradient(rule):
+        y = sin(exp(x))
+    program = gg.Program([x], [gg.gradients(y, x)])
+    assert {n.type for n in program.nodes} <= {"Full", "Constant", "Multiply"}
+
+
+def test_S17_the_default_takes_numbers_arrays_tensors_and_nothing():
+    x = placeholder((2,))
+    seen = []
+
+    def rule(site, da, db):
+        seen.append(site.default(2.0, None)[0])
+        seen.append(site.default(gg.NO_GRAD, np.array([1.0, 2.0]))[0])
+        seen.append(site.default(da, db)[0])
+        return seen[-1]
+
+    with gg.override_gradient(rule):
+        a, b = 3.0 * x, 5.0 * x
+    gg.gradients([a, b], x)
+    assert [v.tolist() for v in values(seen, {x: [0, 0]})] == [[6, 6], [5, 10], [8, 8]]
+
+
+def test_S17_the_default_refuses_what_does_not_fit():
+    def wrong_count(site, dy):
+        return site.default(dy, dy)
+
+    def wrong_shape(site, dy):
+        return site.default(reduce_sum(dy))
+
+    def wrong_dtype(site, dy):
+        return site.default(gg.cast(dy, "float32"))
+
+    x = placeholder((2,))
+    for rule in (wrong_count, wrong_shape, wrong_dtype):
+        with gg.override_gradient(rule):
+            y = exp(x)
+        with pytest.raises(gg.GradientError, match="default"):
+            gg.gradients(y, x)
+
+
+def test_S17_the_default_is_there_only_while_the_rule_runs():
+    x = placeholder(())
+    spy = Spy()
+    with gg.override_gradient(spy):
+        y = exp(x)
+    gg.gradients(y, x)
+    with pytest.raises(gg.GradientError, match="while its rule runs"):
+        spy.sites[0].default(1.0)
+
+
+def test_S17_a_default_of_all_zeros_is_all_zeros():
+    seen = []
+
+    def rule(site, dy):
+        seen.extend(site.default(None))
+        return dy
+
+    x = placeholder(())
+    with gg.override_gradient(rule):
+        y = exp(x)
+    with gg.gradient_override_map({"Sin": rule}):
+        z = sin(x)
+    gg.gradients([y, z], x)
+    assert all(map(gg.is_zero, seen))
+    assert len(seen) == 2
+
+
+# --- S18: what a rule may return --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("returned", "expected"),
+    [
+        (7, [7, 7, 7]),
+        (7.0, [7, 7, 7]),
+        (np.float32(7.0), [7, 7, 7]),
+        (np.array([1.0, 2.0, 3.0]), [1, 2, 3]),
+        ([np.array([1, 2, 3])], [1, 2, 3]),
+        ([7.0], [7, 7, 7]),
+        ((7.0,), [7, 7, 7]),
+        (True, [1, 1, 1]),
+    ],
+)
+def test_S18_numbers_and_arrays(returned, expected):
+    x = placeholder((3,))
+    with gg.override_gradient(lambda site, dy: returned):
+        y = exp(x)
+    assert value(gg.gradients(y, x), {x: [0, 0, 0]}).tolist() == expected
+
+
+def test_S18_an_array_becomes_a_constant_and_its_shape_must_match():
+    x = placeholder((3,))
+    for array in (np.ones(2), np.ones((1, 3)), np.ones(1), [np.ones((3, 1))]):
+        with gg.override_gradient(lambda site, dy, array=array: array):
+            y = exp(x)
+        with pytest.raises(gg.GradientError, match="shape"):
+            gg.gradients(y, x)
+
+
+def test_S18_an_array_for_an_input_of_unknown_shape_is_checked_when_run():
+    x = placeholder((None,))
+    with gg.override_gradient(lambda site, dy: np.ones(3)):
+        y = exp(x)
+    dx = gg.gradients(y, x)
+    assert value(dx, {x: [0, 0, 0]}).tolist() == [1, 1, 1]
+    with pytest.raises(gg.ExecutionError, match=r"\(2,\)"):
+        value(dx, {x: [0, 0]})
+
+
+@pytest.mark.parametrize("nothing", [gg.NO_GRAD, None])
+def test_S18_NO_GRAD_or_None_as_an_entry_nothing_flows(nothing):
+    x, z = placeholder(()), placeholder(())
+    with gg.override_gradient(lambda site, dy: [nothing, dy]):
+        y = x * z
+    assert gg.gradients(y, x) is None
+    assert values(gg.gradients(y, [x, z], unconnected="zero")) == [0, 1]
+    assert value(gg.gradients([y, 3.0 * x], x)) == 3  # the other path
+
+
+def test_S18_NO_GRAD_alone_is_one_entry():
+    x = placeholder(())
+    with gg.override_gradient(lambda site, dy: gg.NO_GRAD):
+        y = exp(x)
+    assert gg.gradients(y, x) is None
+
+
+def test_S18_DEFAULT_is_the_default_for_this_input():
+    x, z = placeholder(()), placeholder(())
+    with gg.override_gradient(lambda site, dy: (gg.DEFAULT, 7.0 * dy)):
+        y = x * z
+    assert values(gg.gradients(y, [x, z]), {x: 2.0, z: 3.0}) == [3, 7]
+    with gg.gradient_override_map({"Multiply": lambda site, dy: (7.0 * dy, gg.DEFAULT)}):
+        y = multiply(x, z)
+    assert values(gg.gradients(y, [x, z]), {x: 2.0, z: 3.0}) == [7, 2]
+
+
+def test_S18_DEFAULT_alone_is_one_entry():
+    x = placeholder(())
+    with gg.override_gradient(lambda site, dy: gg.DEFAULT):
+        y = exp(x)
+    assert value(gg.gradients(y, x), {x: 0.0}) == 1
+
+
+def test_S18_DEFAULT_of_an_integer_input_is_nothing():
+    x, n = placeholder(()), placeholder((), "int64")
+    with gg.override_gradient(lambda site, dy: [gg.DEFAULT, gg.DEFAULT]):
+        y = x * gg.cast(n, "float64")
+    assert value(gg.gradients(y, x), {n: 3}) == 3
+
+
+def test_S18_a_mapping_may_leave_inputs_out():
+    x, z = placeholder(()), placeholder(())
+    with gg.override_gradient(lambda site, dy: {site.inputs[1]: gg.DEFAULT}):
+        y = x * z
+    dx, dz = gg.gradients(y, [x, z])
+    assert dx is None
+    assert value(dz, {x: 2.0}) == 2
+
+
+def test_S18_a_bare_None_is_an_error_that_asks_for_the_return():
+    def forgot(site, dy):
+        2.0 * dy
+
+    x = placeholder(())
+    with gg.override_gradient(forgot):
+        y = exp(x)
+    with pytest.raises(gg.GradientError, match=r"is a `return` missing\?") as error:
+        gg.gradients(y, x)
+    assert "'forgot'" in str(error.value)
+    assert "test_calling_rules.py" in str(error.value)
+
+
+def test_S18_a_generator_is_an_error():
+    def generates(site, dy):
+        yield dy
+
+    x = placeholder(())
+    for rule in (generates, lambda site, dy: (d for d in [dy])):
+        with gg.override_gradient(rule):
+            y = exp(x)
+        with pytest.raises(gg.GradientError, match="generator"):
+            gg.gradients(y, x)
+
+
+@pytest.mark.parametrize("count", [0, 1, 3])
+def test_S18_the_wrong_count_is_an_error_that_lists_the_inputs(count):
+    x, z = placeholder((), name="left"), placeholder((), name="right")
+    with gg.override_gradient(lambda site, dy: [dy] * count):
+        y = x * z
+    with pytest.raises(gg.GradientError, match=f"{count} gradients for 2 inputs") as error:
+        gg.gradients(y, [x, z])
+    assert "left" in str(error.value)
+    assert "right" in str(error.value)
+
+
+def test_S18_a_single_value_is_for_one_input():
+    x, z = placeholder(()), placeholder(())
+    with gg.override_gradient(lambda site, dy: dy):
+        y = x * z
+    with pytest.raises(gg.GradientError, match="1 gradients for 2 inputs"):
+        gg.gradients(y, x)
+
+
+@pytest.mark.parametrize("bad", ["text", object(), 1j, np.array(["a"]), {1, 2}, [[1.0, 2.0], [3]]])
+def test_S18_anything_else_is_an_error(bad):
+    x = placeholder(())
+    with gg.override_gradient(lambda site, dy: [bad]):
+        y = exp(x)
+    with pytest.raises(gg.GradientError, match="must return"):
+        gg.gradients(y, x)
+
+
+# --- S19: shape and dtype ---------------------------------------------------------------------------
+
+
+def wrong_shape(site, dy):
+    return broadcast_to(dy, (3, 3))
+
+
+def wrong_dtype(site, dy):
+    return gg.cast(dy, "float32")
+
+
+def integer(site, dy):
+    return gg.cast(dy, "int64")
+
+
+@pytest.mark.parametrize(
+    ("rule", "got"),
+    [
+        (wrong_shape, "float64[3, 3]"),
+        (wrong_dtype, "float32[3]"),
+        (integer, "int64[3]"),
+        (lambda site, dy: reduce_sum(dy), "float64[]"),
+    ],
+)
+@pytest.mark.parametrize("kind", ["region", "stamp"])
+def test_S19_a_gradient_has_the_shape_and_dtype_of_its_input(rule, got, kind):
+    x = placeholder((3,), name="the_input")
+    scope = (
+        gg.override_gradient(rule)
+        if kind == "region"
+        else gg.gradient_override_map({"Exp": rule})
+    )
+    with scope:
+        y = exp(x)
+    with pytest.raises(gg.GradientError) as error:
+        gg.gradients(y, x)
+    message = str(error.value)
+    assert rule.__name__ in message
+    line = rule.__code__.co_firstlineno
+    assert f"defined at test_calling_rules.py:{line}" in message
+    assert message.count("test_calling_rules.py") >= 2  # the rule's line and the site's
+    assert "the_input" in message
+    assert "float64[3]" in message
+    assert got in message
+
+
+def test_S19_the_error_says_where_the_site_was_opened():
+    x = placeholder((3,))
+    with gg.override_gradient(wrong_shape) as region:
+        y = exp(x)
+    with pytest.raises(gg.GradientError) as error:
+        gg.gradients(y, x)
+    assert region.where in str(error.value)
+
+
+def test_S19_an_unknown_length_is_checked_when_run():
+    x, other = placeholder((None, 3)), placeholder((None, 3))
+    with gg.override_gradient(lambda site, dy: [dy, dy]):
+        y = exp(x) + reduce_sum(exp(other))
+    _dx, d_other = gg.gradients(y, [x, other])
+    assert value(d_other, {x: np.ones((2, 3)), other: np.ones((2, 3))}).shape == (2, 3)
+    with pytest.raises(gg.ExecutionError, match="rule") as error:
+        value(d_other, {x: np.ones((2, 3)), other: np.ones((5, 3))})
+    assert "(5, 3)" in str(error.value)
+    assert "(2, 3)" in str(error.value)
+
+
+def test_S19_the_error_at_run_time_names_rule_site_and_input_too():
+    def my_rule(site, dy):
+        return [dy, dy]
+
+    x, other = placeholder((None,)), placeholder((None,), name="the_input")
+    with gg.override_gradient(my_rule) as region:
+        y = exp(x) + reduce_sum(exp(other))
+    d_other = gg.gradients(y, other)
+    with pytest.raises(gg.ExecutionError) as error:
+        value(d_other, {x: np.ones(2), other: np.ones(5)})
+    message = str(error.value)
+    assert "my_rule" in message
+    assert f"test_calling_rules.py:{my_rule.__code__.co_firstlineno}" in message
+    assert region.where in message
+    assert "the_input" in message
+
+
+def test_S19_a_known_length_that_differs_is_checked_when_built_also_beside_unknown_ones():
+    x = placeholder((None, 3))
+    with gg.override_gradient(lambda site, dy: reduce_sum(dy, axis=1, keepdims=True)):
+        y = exp(x)
+    with pytest.raises(gg.GradientError):
+        gg.gradients(y, x)
+
+
+def test_S19_summing_over_broadcast_axes_is_the_drivers_work_for_builtin_ops():
+    x, z = placeholder((2, 3)), placeholder((3,))
+    dx, dz = gg.gradients(x * z, [x, z])
+    assert dz.shape == (3,)
+    feeds = {x: np.arange(6.0).reshape(2, 3), z: [1.0, 2.0, 3.0]}
+    assert value(dz, feeds).tolist() == [3, 5, 7]
+    assert value(dx, feeds).tolist() == [[1, 2, 3], [1, 2, 3]]
+
+
+def test_S19_also_when_their_type_is_used_as_a_rules_name():
+    x, z = placeholder((2, 3)), placeholder((3,))
+    with gg.gradient_override_map({"Subtract": "Add"}):
+        y = subtract(x, z)
+    dx, dz = gg.gradients(y, [x, z])
+    assert value(dz).tolist() == [2, 2, 2]
+    assert value(dx).tolist() == [[1, 1, 1], [1, 1, 1]]
+
+
+def test_S19_a_users_rule_sums_with_sum_to():
+    x, z = placeholder((2, 3)), placeholder((3,))
+    with gg.override_gradient(lambda site, dy: [dy * z, dy * x]):
+        y = x * z
+    with pytest.raises(gg.GradientError, match="sum_to"):
+        gg.gradients(y, [x, z])
+    with gg.override_gradient(lambda site, dy: [dy * z, gg.sum_to(dy * x, like=z)]):
+        y = x * z
+    feeds = {x: np.arange(6.0).reshape(2, 3), z: [1.0, 2.0, 3.0]}
+    assert value(gg.gradients(y, z), feeds).tolist() == [3, 5, 7]
+
+
+def test_S19_an_entry_for_an_integer_input_is_an_error():
+    x, n = placeholder(()), placeholder((), "int64")
+    with gg.override_gradient(lambda site, dy: [dy, dy]):
+        y = x * gg.cast(n, "float64")
+    with pytest.raises(gg.GradientError, match="NO_GRAD"):
+        gg.gradients(y, x)
+
+
+def test_S19_a_wrong_entry_is_an_error_also_where_nobody_asked_for_it():
+    x, z = placeholder((3,)), placeholder((3,))
+    with gg.override_gradient(lambda site, dy: [dy, reduce_sum(dy)]):
+        y = x * z
+    with pytest.raises(gg.GradientError):
+        gg.gradients(y, x)
+
+
+# --- S20: exceptions --------------------------------------------------------------------------------
+
+
+class MyError(Exception):
+    pass
+
+
+@pytest.mark.parametrize("kind", [MyError, ZeroDivisionError, TypeError, KeyError, gg.ShapeError])
+def test_S20_an_exception_in_a_rule_keeps_its_type_and_gains_a_note(kind):
+    def breaks(site, dy):
+        raise kind("broken")
+
+    x = placeholder(())
+    with gg.override_gradient(breaks) as region:
+        y = exp(x)
+    with pytest.raises(kind, match="broken") as error:
+        gg.gradients(y, x)
+    assert type(error.value) is kind
+    (note,) = error.value.__notes__
+    assert "'breaks'" in note
+    assert f"test_calling_rules.py:{breaks.__code__.co_firstlineno}" in note
+    assert region.where in note
+
+
+def test_S20_notes_of_nested_rules_add_up():
+    def breaks(site, dy):
+        raise MyError("broken")
+
+    x = placeholder(())
+    with gg.override_gradient(default):
+        with gg.override_gradient(breaks):
+            y = exp(x)
+    with pytest.raises(MyError) as error:
+        gg.gradients(y, x)
+    assert "'breaks'" in error.value.__notes__[0]
+    assert "'default'" in error.value.__notes__[1]
+
+
+def test_S20_for_a_stamp_the_note_names_the_node():
+    def breaks(site, dy):
+        raise MyError("broken")
+
+    x = placeholder(())
+    with gg.gradient_override_map({"Exp": breaks}):
+        y = exp(x)
+    with pytest.raises(MyError) as error:
+        gg.gradients(y, x)
+    assert y.node.name in error.value.__notes__[0]
+    assert y.where in error.value.__notes__[0]
+
+
+# --- S21: disconnected inputs -----------------------------------------------------------------------
+
+
+def test_S21_an_input_from_which_no_output_in_use_can_be_reached_is_disconnected():
+    x, z = placeholder(()), placeholder(())
+    with gg.override_gradient(lambda site, da, db: [2.0 * da, 3.0 * db]):
+        a, b = exp(x), sin(z)
+    assert gg.gradients(a, z) is None
+    assert gg.gradients(b, x) is None
+    assert values(gg.gradients([a, b], [x, z])) == [2, 3]
+
+
+def test_S21_swapped_gradients_are_honoured():
+    x, z = placeholder(()), placeholder(())
+    with gg.override_gradient(lambda site, da, db: [2.0 * db, 3.0 * da]):
+        a, b = exp(x), sin(z)
+    dx, dz = gg.gradients(a, [x, z])
+    assert values([dx, dz]) == [0, 3]
+    dx, dz = gg.gradients(b, [x, z])
+    assert values([dx, dz]) == [2, 0]
+    assert value(gg.gradients(a, z)) == 3
+
+
+def test_S21_feedback_alignment_is_honoured():
+    x, w = placeholder((2, 3)), placeholder((2, 3))
+    fixed = np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+    with gg.override_gradient(lambda site, dy: [dy * fixed, dy * x]):
+        y = x * w
+    assert value(gg.gradients(y, x)).tolist() == fixed.tolist()
+
+
+def test_S21_an_entry_that_depends_on_no_gradient_in_use_is_none():
+    x, z = placeholder(()), placeholder(())
+    with gg.override_gradient(lambda site, da, db: [da, 5.0]):
+        a, _b = exp(x), sin(z)
+    assert gg.gradients(a, z) is None
+
+
+def test_S21_a_dependence_through_several_nodes_counts():
+    x, z = placeholder(()), placeholder(())
+    with gg.override_gradient(lambda site, da, db: [da, sin(exp(da)) * 0.0 + 3.0 * da]):
+        a, _b = exp(x), sin(z)
+    assert value(gg.gradients(a, z)) == 3
+
+
+def test_S21_a_declared_input_counts_as_reaching_every_output():
+    x, z = placeholder(()), placeholder(())
+    with gg.override_gradient(lambda site, da, db: [da, 5.0], inputs=[x, z]):
+        a, _b = exp(x), sin(z)
+    assert value(gg.gradients(a, z)) == 5
+
+
+def test_S21_an_input_that_reaches_an_output_only_through_an_integer_is_connected():
+    x, z = placeholder(()), placeholder(())
+    with gg.override_gradient(lambda site, dy: {x: dy, z: 5.0}):
+        y = x * gg.cast(gg.cast(z, "int64"), "float64")
+    assert value(gg.gradients(y, z)) == 5
+
+
+# --- S22: what a rule or gradients builds belongs to whom ---------------------------------------------
+
+
+def test_S22_nodes_of_a_gradients_call_inside_an_open_region_are_members():
+    x = placeholder(())
+    spy = Spy(lambda site, dy: 7.0 * dy)
+    with gg.override_gradient(spy):
+        h = exp(x)
+        inside = gg.gradients(h, x)  # the inside's own derivative
+        y = 3.0 * inside
+    assert inside.node.region is y.node.region
+    assert value(y, {x: 0.0}) == 3
+    assert value(gg.gradients(y, x)) == 7
+    assert spy.calls == 1
+
+
+def test_S22_the_rule_of_another_region_builds_members_of_the_open_one():
+    x = placeholder(())
+    built = []
+
+    def rule(site, dy):
+        built.append(2.0 * dy)
+        return built[0]
+
+    with gg.override_gradient(rule):
+        y = exp(x)
+    with gg.override_gradient(default) as outer:
+        dx = gg.gradients(y, x) * x
+    assert built[0].node.region is dx.node.region is outer
+
+
+def test_S22_nodes_of_a_gradients_call_outside_belong_to_no_region():
+    x = placeholder(())
+    with gg.override_gradient(scaled(2.0)):
+        with gg.override_gradient(scaled(3.0)):
+            y = exp(x)
+    before = len(gg.default_graph())
+    gg.gradients(y, x)
+    assert {n.region for n in gg.default_graph().nodes[before:]} == {None}
+
+
+def test_S22_a_region_that_the_rule_opens_is_a_region():
+    x = placeholder(())
+
+    def rule(site, dy):
+        with gg.override_gradient(lambda site, ddx: {x: 11.0 * ddx, dy: gg.DEFAULT}):
+            return dy * exp(x)
+
+    with gg.override_gradient(rule):
+        y = exp(x)
+    g1 = gg.gradients(y, x)
+    assert values([g1, gg.gradients(g1, x)], {x: 0.0}) == [1, 11]
+
+
+def test_S22_maps_open_at_the_call_do_not_stamp_what_is_built():
+    x = placeholder(())
+    y = sin(x)
+    with gg.gradient_override_map({"Cos": default, "Multiply": default}, allow_empty=True) as scope:
+        dx = gg.gradients(y, x)
+    assert scope.unmatched == ["Cos", "Multiply"]
+    assert all(n.stamp is None for n in gg.Program([x], [dx]).nodes)
+    assert value(gg.gradients(dx, x), {x: 0.0}) == 0
+
+
+def test_S22_maps_that_a_rule_opens_itself_do_stamp():
+    x = placeholder(())
+
+    def rule(site, dy):
+        with gg.gradient_override_map({"Tanh": lambda s, d: 11.0 * d}):
+            return dy * tanh(site.inputs[0])
+
+    with gg.override_gradient(rule):
+        y = exp(x)
+    g1 = gg.gradients(y, x)
+    assert value(gg.gradients(g1, x), {x: 0.0}) == 11
+
+
+def test_S22_a_hidden_tensor_is_visible_to_a_gradients_call_inside_its_region():
+    x = placeholder(())
+    with gg.override_gradient(lambda site, dy: 7.0 * dy):
+        h = exp(x)
+        dh = gg.gradients(sin(h), h)
+        y = dh * 1.0
+    assert value(y, {x: 0.0}) == pytest.approx(np.cos(1.0))
+    assert value(gg.gradients(cos(y), y), {x: 0.0}) == pytest.approx(-np.sin(np.cos(1.0)))

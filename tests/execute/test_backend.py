@@ -1,0 +1,94 @@
+"""Backends are found by name; kernels are written once and overridden where that is better."""
+
+import numpy as np
+import pytest
+
+from graphgrad.execute import backend as module
+from graphgrad.execute.backend import (
+    Kernels,
+    MissingBackendError,
+    UnknownBackendError,
+    backends,
+    load_backend,
+    one_call_per_node,
+)
+from graphgrad.execute.numpy_backend import NumpyBackend
+from graphgrad.ir.graph import Graph
+from graphgrad.ir.program import Program
+from graphgrad.ops.exponential import Exp, exp
+from graphgrad.ops.sources import Identity, identity, placeholder, stop_gradient
+
+
+def test_names():
+    assert isinstance(load_backend(), NumpyBackend)
+    assert isinstance(load_backend("numpy"), NumpyBackend)
+    assert {"numpy", "jax"} <= set(backends())
+    mine = NumpyBackend()
+    assert load_backend(mine) is mine
+
+
+def test_an_unknown_name_gets_the_nearest():
+    with pytest.raises(UnknownBackendError, match="Did you mean 'numpy'"):
+        load_backend("nunpy")
+    with pytest.raises(LookupError, match="There are auto, jax, numpy"):
+        load_backend("zzz")
+
+
+class Entry:
+    name = "other"
+
+    def __init__(self, loaded):
+        self._loaded = loaded
+
+    def load(self):
+        return self._loaded()
+
+
+def _missing():
+    raise ModuleNotFoundError("No module named 'jax'", name="jax")
+
+
+def test_a_missing_package_names_the_extra(monkeypatch):
+    monkeypatch.setitem(module.BUILT_IN, "jax", Entry(_missing))
+    with pytest.raises(MissingBackendError, match=r"pip install 'graphgrad\[jax\]'"):
+        load_backend("jax")
+
+
+def test_a_third_party_is_found_by_entry_point(monkeypatch):
+    monkeypatch.setattr(module, "entry_points", lambda group: [Entry(lambda: NumpyBackend)])
+    assert isinstance(load_backend("other"), NumpyBackend)
+    assert "other" in backends()
+
+
+def test_an_override_speaks_for_one_op_type():
+    kernels = Kernels(np)
+
+    @kernels.override(Exp)
+    def _(op):
+        return lambda x: np.exp(x) + 1
+
+    @kernels.override(Identity)
+    def _(op):
+        return lambda x: x + 100
+
+    with Graph():
+        x = placeholder((), name="x")
+        p = Program([x], [exp(x), identity(x), stop_gradient(x)])
+    values = one_call_per_node(p, kernels)(np.array(0.0))
+    assert [float(v) for v in values] == [2.0, 100.0, 0.0]
+
+
+def test_an_override_may_decline():
+    kernels = Kernels(np)
+    kernels.override(Exp)(lambda op: None)
+    assert kernels.of(Exp())(0.0) == 1.0
+
+
+def test_one_call_per_node_gives_arrays_of_ones_own():
+    with Graph():
+        x = placeholder((2,), name="x")
+        p = Program([x], [identity(x), identity(x), exp(x)])
+    a = np.zeros(2)
+    y, z, e = one_call_per_node(p, Kernels(np))(a)
+    assert not any(np.shares_memory(u, v) for u, v in [(a, y), (a, z), (y, z)])
+    assert (e == 1).all()

@@ -1,0 +1,99 @@
+"""The JAX backend: the same kernels, 64 bits for the call only."""
+
+import numpy as np
+import pytest
+
+import graphgrad.ops.methods  # noqa: F401  (operators)
+from graphgrad.compile import compile
+from graphgrad.execute.backend import load_backend
+from graphgrad.ir.graph import Graph
+from graphgrad.ir.program import Program
+from graphgrad.ops import random
+from graphgrad.ops.arithmetic import add
+from graphgrad.ops.base import constant
+from graphgrad.ops.exponential import exp
+from graphgrad.ops.python_function import py_function
+from graphgrad.ops.reductions import sum as reduce_sum
+from graphgrad.ops.shaping import broadcast_like, reshape
+from graphgrad.ops.sources import assign, placeholder, variable
+
+jax = pytest.importorskip("jax")
+
+
+def test_float64_stays_and_the_process_is_left_alone():
+    with Graph():
+        x = placeholder((3,), name="x")
+        y = exp(x) * constant(2.0)
+    (value,) = load_backend("jax").compile(Program([x], [y]))(np.ones(3))
+    assert type(value) is np.ndarray
+    assert value.dtype == np.float64
+    np.testing.assert_allclose(value, 2 * np.e, rtol=1e-15)
+    assert jax.numpy.ones(3).dtype == np.float32
+
+
+def test_results_are_ones_own():
+    with Graph():
+        x = placeholder((2, 3), name="x")
+        outputs = [x, reshape(x, (6,)), constant(np.ones(3)), exp(x), exp(x)]
+    a = np.zeros((2, 3))
+    values = load_backend("jax").compile(Program([x], outputs))(a)
+    for v in values:
+        v[...] = 7
+    assert (a == 0).all()
+    again = load_backend("jax").compile(Program([x], outputs))(a)
+    assert (again[3] == 1).all()
+
+
+def test_other_lengths_trace_again():
+    with Graph():
+        x = placeholder(("N",), name="x")
+        f = compile(x, [reduce_sum(x), broadcast_like(1.0, x)], backend="jax")
+    assert f(np.ones(3))[0] == 3
+    assert f(np.ones(5))[0] == 5
+    assert f(np.ones(5))[1].shape == (5,)
+
+
+def test_variables_and_updates():
+    g = Graph()
+    with g:
+        v = variable(0, name="v")
+        f = compile([], assign(v, add(v, 1)), backend="jax")
+    assert [int(f()) for _ in range(3)] == [1, 2, 3]
+    assert g.state[v] == 3
+
+
+def test_an_error_while_tracing_says_where():
+    with Graph():
+        x, y = placeholder((None,), name="x"), placeholder((None,), name="y")
+        f = compile([x, y], add(x, y), backend="jax")
+    with pytest.raises(TypeError) as error:
+        f(np.ones(2), np.ones(3))
+    assert any("test_jax_backend.py" in note for note in error.value.__notes__)
+
+
+def test_random_numbers_are_those_of_numpy():
+    with Graph():
+        seed, x = placeholder((), "int64", name="seed"), placeholder((None,), name="x")
+        outputs = [random.normal((3,), seed), random.uniform((2, 2), 5), exp(x)]
+        f, g = (compile([seed, x], outputs, backend=b) for b in ("jax", "numpy"))
+    for a, b in zip(f(3, np.ones(2)), g(3, np.ones(2)), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-15)
+        assert a.dtype == b.dtype
+
+
+def test_python_functions_run_on_the_host():
+    seen = []
+
+    def double(a):
+        seen.append(a.dtype)
+        return a * 2
+
+    with Graph():
+        x = placeholder((2,), name="x")
+        f = compile(x, py_function(double, [x], [((2,), "float64")]), backend="jax")
+        g = compile(x, py_function(double, [x], [((None,), "float64")]), backend="jax")
+    np.testing.assert_array_equal(f(np.ones(2)), [2, 2])
+    np.testing.assert_array_equal(f(np.ones(2)), [2, 2])
+    assert seen == [np.float64] * 2
+    with pytest.raises(NotImplementedError, match="known lengths"):
+        g(np.ones(2))

@@ -1,0 +1,28 @@
+"""Every sample of every op, and how to build it."""
+
+import numpy as np
+
+import graphgrad as gg
+from graphgrad.ir.build import build
+
+
+def cases():
+    """(id, op, arrays) over the whole registry."""
+    found = []
+    for name, cls in sorted(gg.op_types().items()):
+        if not cls.__module__.startswith("graphgrad."):
+            continue
+        for i, (op, arrays) in enumerate(cls.samples(np.random.default_rng(0))):
+            found.append((f"{name}-{i}", op, [np.asarray(a) for a in arrays]))
+    return found
+
+
+def placed(op, arrays):
+    """(inputs, node): the op on placeholders of the arrays' types, in a graph of its own."""
+    with gg.Graph():
+        xs = [gg.placeholder(a.shape, a.dtype, name=f"x{i}") for i, a in enumerate(arrays)]
+        return xs, build(op, tuple(xs))
+
+
+CASES = cases()
+IDS = [c[0] for c in CASES]

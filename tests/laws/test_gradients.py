@@ -1,0 +1,80 @@
+"""Laws over the registry: gradients are differences, to second order, and of the right type."""
+
+import numpy as np
+import pytest
+
+import graphgrad as gg
+
+from .cases import CASES, IDS, placed
+
+EPS = 1e-6
+
+
+ON_PURPOSE = {"StopGradient", "ZeroGradient"}  # their gradient is not the derivative
+
+
+def smooth(cases):
+    """Cases with a float64 input whose type has a gradient."""
+    return [
+        c
+        for c in cases
+        if c[1].differentiable and any(a.dtype == np.float64 for a in c[2]) and c[1].pure and c[1].type not in ON_PURPOSE
+    ]
+
+
+SMOOTH = smooth(CASES)
+SMOOTH_IDS = [c[0] for c in SMOOTH]
+
+
+@pytest.mark.parametrize("order", [1, 2])
+@pytest.mark.parametrize(("_name", "op", "arrays"), SMOOTH, ids=SMOOTH_IDS)
+def test_vjp_matches_central_differences(_name, op, arrays, order):
+    """<dy, J v> from two evaluations equals <vjp(dy), v> for random dy and v."""
+    xs, node = placed(op, arrays)
+    rng = np.random.default_rng(1)
+    with xs[0].graph if xs else gg.Graph():
+        wrt = [x for x in xs if x.type.differentiable]
+        ys = [t for t in node.outputs if t.dtype == np.float64]
+        for _ in range(order - 1):
+            weighted = [y * rng.normal(size=y.shape) * y for y in ys]
+            ys = [d for d in gg.gradients(weighted, wrt) if d is not None]
+        if not ys or not wrt:
+            pytest.skip("nothing to differentiate")
+        cotangents = [rng.normal(size=y.shape) for y in ys]
+        dxs = gg.gradients(ys, wrt, grad_ys=cotangents)
+    active = [(x, dx) for x, dx in zip(wrt, dxs, strict=True) if dx is not None]
+    for x, dx in active:
+        assert dx.type is x.type
+    f = gg.compile(xs, ys)
+    directions = {x: rng.normal(size=x.shape) for x, _ in active}
+    plus, minus = (
+        f(*[a + s * EPS * directions[x] if x in directions else a for x, a in zip(xs, arrays)])
+        for s in (1, -1)
+    )
+    by_difference = sum(
+        np.vdot(c, (p - m) / (2 * EPS)) for c, p, m in zip(cotangents, plus, minus, strict=True)
+    )
+    if not active:
+        assert abs(by_difference) < 1e-7
+        return
+    values = gg.compile(xs, [dx for _, dx in active])(*arrays)
+    by_rule = sum(np.vdot(v, directions[x]) for v, (x, _) in zip(values, active, strict=True))
+    np.testing.assert_allclose(by_rule, by_difference, rtol=2e-5, atol=2e-6)
+
+
+@pytest.mark.parametrize(("_name", "op", "arrays"), SMOOTH, ids=SMOOTH_IDS)
+def test_gradients_with_unknown_lengths_are_the_same(_name, op, arrays):
+    results = []
+    for known in (True, False):
+        with gg.Graph():
+            xs = [gg.placeholder(a.shape if known else (None,) * a.ndim, a.dtype) for a in arrays]
+            try:
+                node = gg.ir.build.build(op, tuple(xs))
+            except gg.ShapeError:
+                pytest.skip("the op says that it needs known lengths")
+            ys = [t for t in node.outputs if t.type.differentiable]
+            wrt = [x for x in xs if x.type.differentiable]
+            dxs = [d for d in gg.gradients(ys, wrt) if d is not None]
+            results.append(gg.compile(xs, dxs)(*arrays))
+    for a, b in zip(*results, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-12)

@@ -1,0 +1,127 @@
+"""The shape of the house: imports point down, none is hidden, there is no cycle."""
+
+import ast
+from pathlib import Path
+
+import networkx as nx
+
+import graphgrad
+
+ROOT = Path(graphgrad.__file__).parent
+OPTIONAL = {"jax", "scipy", "sklearn", "matplotlib", "rich", "jinja2", "pygraphviz", "pydot"}
+ONLY_IN = {
+    "jax": {"execute/jax_backend.py"},
+    "scipy": {"ops/special.py"},
+    "pygraphviz": {"inspect/svg.py"},
+}
+DEMO = {"sklearn", "matplotlib", "rich", "jinja2"}
+MAY_IMPORT = {
+    "ir": set(),
+    "ops": {"ir"},
+    "regions": {"ir"},
+    "differentiate": {"ir", "ops", "regions"},
+    "optimise": {"ir", "ops"},
+    "lower": {"ir", "ops"},
+    "execute": {"ir", "ops", "lower"},
+    "inspect": {"ir", "ops", "regions"},
+    "compile": {"ir", "ops", "optimise", "execute", "lower"},
+    "session": {"ir", "ops", "compile", "execute"},
+    "optimizers": {"ir", "ops"},
+    "initializers": {"ir"},
+}
+
+
+def files():
+    return sorted(ROOT.rglob("*.py"))
+
+
+def part(path):
+    """The floor a file is on: its folder, or its own name."""
+    relative = path.relative_to(ROOT)
+    return relative.parts[0].removesuffix(".py")
+
+
+def imports(path):
+    """(what is imported, whether inside a function, whether only for types) of a file."""
+    tree = ast.parse(path.read_text())
+    parents = {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
+    package = ["graphgrad", *path.relative_to(ROOT).parent.parts]
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names = [a.name for a in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            base = package[: len(package) - node.level + 1] if node.level else []
+            module = ".".join([*base, *([node.module] if node.module else [])])
+            names = [f"{module}.{a.name}" for a in node.names]
+        else:
+            continue
+        around, hidden, typing = node, False, False
+        while around in parents:
+            around = parents[around]
+            hidden = hidden or isinstance(around, ast.FunctionDef | ast.AsyncFunctionDef)
+            typing = typing or (
+                isinstance(around, ast.If) and "TYPE_CHECKING" in ast.unparse(around.test)
+            )
+        for name in names:
+            yield name, hidden, typing
+
+
+def module_of(name):
+    """The file that an import of graphgrad's own leads to."""
+    parts = name.split(".")[1:]
+    for length in range(len(parts), -1, -1):
+        base = ROOT.joinpath(*parts[:length])
+        if base.with_suffix(".py").is_file() and length:
+            return base.with_suffix(".py")
+        if (base / "__init__.py").is_file():
+            return base / "__init__.py"
+    raise AssertionError(name)
+
+
+def test_imports_point_down():
+    wrong = []
+    for path in files():
+        here = part(path)
+        if here in ("__init__", "__main__", "demo", "cli"):
+            continue
+        for name, _, typing in imports(path):
+            if name.split(".")[0] != "graphgrad" or typing:
+                continue
+            there = part(module_of(name))
+            if there != here and there not in MAY_IMPORT[here]:
+                wrong.append(f"{path.relative_to(ROOT)} imports {name}")
+    assert wrong == []
+
+
+def test_no_import_hides_in_a_function():
+    hidden = [
+        f"{path.relative_to(ROOT)}: {name}"
+        for path in files()
+        for name, inside, _ in imports(path)
+        if inside
+    ]
+    assert hidden == []
+
+
+def test_no_cycles_between_modules():
+    graph = nx.DiGraph()
+    for path in files():
+        for name, _, typing in imports(path):
+            if name.split(".")[0] == "graphgrad" and not typing:
+                target = module_of(name)
+                if target != path and target.name != "__init__.py":
+                    graph.add_edge(path, target)
+    assert list(nx.simple_cycles(graph)) == []
+
+
+def test_optional_packages_stay_in_the_one_module_named_after_them():
+    wrong = []
+    for path in files():
+        relative = path.relative_to(ROOT).as_posix()
+        for name, _, typing in imports(path):
+            top = name.split(".")[0]
+            allowed = ONLY_IN.get(top, set())
+            in_demo = top in DEMO and relative.startswith("demo")
+            if top in OPTIONAL and relative not in allowed and not in_demo and not typing:
+                wrong.append(f"{relative}: {name}")
+    assert wrong == []
