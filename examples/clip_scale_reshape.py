@@ -8,15 +8,15 @@ import numpy as np
 import graphgrad as gg
 
 
-@gg.register_gradient("clipped")
-def clipped(site, *dys):
+@gg.register_gradient("clip_to_limit")
+def clip_to_limit(site, *dys):
     """Each gradient of the region, held within the limit that the region was opened with."""
     limit = site.get_attr("limit")
     return [gg.clip(dx, -limit, limit) for dx in site.default(*dys)]
 
 
-@gg.register_gradient("scaled")
-def scaled(site, *dys):
+@gg.register_gradient("scale_by_factor")
+def scale_by_factor(site, *dys):
     return [site.get_attr("factor") * dx for dx in site.default(*dys)]
 
 
@@ -33,9 +33,9 @@ values = np.array([0.1, 1.0, 3.0, 5.0])
 
 with gg.Graph():
     x = gg.placeholder((4,), name="x")
-    with gg.override_gradient("clipped", limit=6.0):
+    with gg.override_gradient("clip_to_limit", limit=6.0):
         a = x**3
-    with gg.override_gradient("scaled", factor=0.1):
+    with gg.override_gradient("scale_by_factor", factor=0.1):
         b = x**3
     with gg.override_gradient("row_means"):
         c = x**3

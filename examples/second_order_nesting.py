@@ -1,4 +1,4 @@
-"""Gradients of gradients: a rule builds graph, so that it is differentiated like everything else."""
+"""Gradients of gradients: a rule builds graph, so it is differentiated like everything else."""
 
 import graphgrad as gg
 

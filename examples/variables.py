@@ -18,8 +18,8 @@ with gg.Graph():
         """A layer whose weights learn at a tenth of the speed."""
 
         def grad(dy, variables=None):
-            w, b = variables
-            return dy @ w.T, [0.1 * (x.T @ dy), 0.1 * gg.sum(dy, axis=0)]
+            weights, _bias = variables
+            return dy @ weights.T, [0.1 * (x.T @ dy), 0.1 * gg.sum(dy, axis=0)]
 
         return x @ w + b, grad
 

@@ -1,61 +1,67 @@
 """graphgrad: a graph-mode compiler that rewrites gradient subgraphs.
 
-Build a static dataflow graph, mark parts of it with `with override_gradient("name"):`, differentiate
-it symbolically, and run forward and backward. A rule is applied exactly where it was put, at every
-order and through every transform, or an error says why not.
+Build a static dataflow graph, mark parts of it with `with override_gradient("name"):`,
+differentiate it symbolically, and run forward and backward. A rule is applied exactly where it was
+put, at every order and through every transform, or an error says why not.
 """
 
-from .compile import CompiledFunction, compile, evaluate
+from . import initializers as initializers
+from . import optimizers as optimizers
+from . import optimizers as optimizers
+from .compile import CompiledFunction as CompiledFunction
+from .compile import compile as compile
+from .compile import evaluate as evaluate
 from .differentiate import control as _control
-from .differentiate.custom import custom_gradient, grad_pass_through
-from .differentiate.gradients import gradients
-from .inspect.dot import to_dot, write_dot
-from .inspect.svg import to_svg
-from .inspect.text import print_graph
-from .ir.errors import *  # noqa: F403
-from .ir.graph import Graph, default_graph, name_scope, reset_default_graph
-from .ir.node import Node, Region, Tensor
-from .ir.op import Op, op_types
-from .ir.program import Program
-from .ir.state import State
-from .ops import linalg, nn, random, special
+from .differentiate.custom import *
+from .differentiate.gradients import *
+from .inspect.dot import *
+from .inspect.svg import *
+from .inspect.text import *
+from .ir import flat as _flat
+from .ir.errors import *
+from .ir.graph import Graph as Graph
+from .ir.graph import default_graph as default_graph
+from .ir.graph import name_scope as name_scope
+from .ir.graph import reset_default_graph as reset_default_graph
+from .ir.node import Node as Node
+from .ir.node import Region as Region
+from .ir.node import Tensor as Tensor
+from .ir.op import Op as Op
+from .ir.op import op_types as op_types
+from .ir.program import Program as Program
+from .ir.state import State as State
+from .ops import linalg as linalg
 from .ops import methods as _methods
-from .ops.arithmetic import *  # noqa: F403
-from .ops.base import DEFAULT, NO_GRAD, cast, constant, is_zero
-from .ops.control import cond
-from .ops.creation import *  # noqa: F403
-from .ops.cumulative import *  # noqa: F403
-from .ops.exponential import *  # noqa: F403
-from .ops.indexing import *  # noqa: F403
-from .ops.joining import *  # noqa: F403
-from .ops.linalg import diagonal, dot, einsum, inner, matmul, outer, tensordot, trace, vecdot
-from .ops.logic import *  # noqa: F403
-from .ops.padding import *  # noqa: F403
-from .ops.python_function import py_function
-from .ops.reductions import *  # noqa: F403
-from .ops.shaping import *  # noqa: F403
-from .ops.sorting import *  # noqa: F403
-from .ops.sources import (
-    assign,
-    identity,
-    placeholder,
-    stop_gradient,
-    undefined_gradient,
-    variable,
-    zero_gradient,
-)
-from .ops.trigonometry import *  # noqa: F403
-from .regions.rules import (
-    RegisterGradient,
-    Rule,
-    get_gradient,
-    is_registered,
-    register_gradient,
-    registered_gradients,
-    temporary_gradient,
-    unregister_gradient,
-)
-from .regions.scopes import gradient_override_map, override, override_gradient
-from .session import Session
+from .ops import nn as nn
+from .ops import random as random
+from .ops import special as special
+from .ops.arithmetic import *
+from .ops.base import DEFAULT as DEFAULT
+from .ops.base import NO_GRAD as NO_GRAD
+from .ops.base import cast as cast
+from .ops.base import constant as constant
+from .ops.base import is_zero as is_zero
+from .ops.control import *
+from .ops.creation import *
+from .ops.cumulative import *
+from .ops.diagonal import diagonal as diagonal
+from .ops.diagonal import trace as trace
+from .ops.einsum import einsum as einsum
+from .ops.exponential import *
+from .ops.indexing import *
+from .ops.joining import *
+from .ops.logic import *
+from .ops.nn import one_hot as one_hot
+from .ops.padding import *
+from .ops.products import *
+from .ops.python_function import *
+from .ops.reductions import *
+from .ops.shaping import *
+from .ops.sorting import *
+from .ops.sources import *
+from .ops.trigonometry import *
+from .regions.rules import *
+from .regions.scopes import *
+from .session import Session as Session
 
 __version__ = "0.1.0"

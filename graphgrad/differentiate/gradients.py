@@ -15,12 +15,17 @@ from ..ir.errors import DTypeError, GradientError, GraphError, RegionError, did_
 from ..ir.graph import Graph, current
 from ..ir.node import Node, Region, Tensor
 from ..ir.op import OP_TYPES
+from ..ir.residual import vantage
 from ..ir.tree import flatten, paths, unflatten
 from ..ir.types import compatible
 from ..ops.base import Full, OnesLike, ZeroTensor, constant
 from ..regions.rules import as_rule, check_reference
 from .levels import Hidden, Key, Step, level
 from .sweep import Sweep
+
+__all__ = [
+    "gradients",
+]
 
 
 def gradients(
@@ -166,9 +171,9 @@ def _seed(y: Tensor, dy: Any, context: Context) -> Tensor:
 
 def _visible(t: Tensor, what: str, context: Context, off: frozenset[Step]) -> Key:
     """The key of a tensor as the caller sees it; GradientError where a region hides it."""
-    found = level(t, context.region, off)
+    found = level(t, vantage(t, context), off)
     if isinstance(found, Hidden):
-        raise found.error(f"a gradient was asked for {what}")
+        raise found.error(f"a gradient is wanted {what}")
     return t if found is None else (t, found)
 
 
@@ -177,10 +182,10 @@ def _exact_regions_opened(
 ) -> frozenset[Step]:
     """Regions that hide a tensor of the question, and whose rule is declared exact, are opened."""
     for t in tensors:
-        found = level(t, context.region, off)
+        found = level(t, vantage(t, context), off)
         while isinstance(found, Hidden) and as_rule(found.region.rule).exact:
             off |= {found.region}
-            found = level(t, context.region, off)
+            found = level(t, vantage(t, context), off)
     return off
 
 

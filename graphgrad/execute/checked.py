@@ -12,6 +12,7 @@ from ..ir.node import Node
 from ..ir.op import Op
 from ..ir.types import Array
 from ..lower.schedule import Plan, viewed
+from ..ops.control import Cond
 from .backend import Compiled, Kernel
 from .results import add_note, check_promise, shown
 
@@ -57,9 +58,9 @@ def _run(node: Node, kernel: Kernel, args: Sequence[Any]) -> Sequence[Any]:
     if [_bytes(a) for a in args] != before:
         raise ExecutionError(f"{node.name} ({node.op!r}, {node.where}) wrote into what it reads")
     results = made if len(node.outputs) > 1 else (made,)
-    may_share = viewed(node)
+    may_share = node.inputs if type(node.op) is Cond else (viewed(node),)
     for t, a in zip(node.inputs, args, strict=True):
-        if t is not may_share and any(_share(a, r) for r in results):
+        if all(t is not v for v in may_share) and any(_share(a, r) for r in results):
             raise ExecutionError(
                 f"{node.name} ({node.op!r}, {node.where}) returned memory of its input {t.name} "
                 "without saying so: set `view = True`"

@@ -6,12 +6,14 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import jax.scipy.special
 import numpy as np
 from jax.experimental import io_callback
 
 from ..ir.op import OP_TYPES
 from ..ir.program import Program
 from ..ir.types import Array, TensorType
+from ..ops.control import Cond
 from ..ops.python_function import PyFunction
 from ..ops.random import Draw
 from .backend import Compiled, Kernel, Kernels, one_call_per_node
@@ -56,6 +58,32 @@ for _op_type in OP_TYPES.values():
         KERNELS.override(_op_type)(_draw)
 
 
+def _special(op: Any) -> Kernel:
+    """JAX's function of the same SciPy name; attributes come first, as there."""
+    fn = getattr(jax.scipy.special, op.scipy)
+    return lambda *arrays: fn(*op.attrs.values(), *arrays)
+
+
+for _op_type in OP_TYPES.values():
+    if hasattr(jax.scipy.special, _op_type.__dict__.get("scipy", "")):
+        KERNELS.override(_op_type)(_special)
+
+
+@KERNELS.override(Cond)
+def _cond(op: Cond) -> Kernel:
+    def branch(i: int) -> Kernel:
+        body, reads = one_call_per_node(op.programs[i], KERNELS), op.reads[i]
+        return lambda *arrays: body(*[arrays[at] for at in reads])
+
+    then, other = branch(0), branch(1)
+
+    def run(pred: Any, *arrays: Any) -> Any:
+        found = jax.lax.cond(pred, then, other, *arrays)
+        return found[0] if len(found) == 1 else found
+
+    return run
+
+
 @KERNELS.override(PyFunction)
 def _py_function(op: PyFunction) -> Kernel:
     """Called on the host, in order and never left out: it may have effects."""
@@ -63,7 +91,10 @@ def _py_function(op: PyFunction) -> Kernel:
     def run(*arrays: Any) -> Any:
         made = tuple([_promised(op, t) for t in op.out_types])
         return io_callback(
-            lambda *xs: op.kernel(np, *xs), made if len(made) > 1 else made[0], *arrays, ordered=True
+            lambda *xs: op.kernel(np, *xs),
+            made if len(made) > 1 else made[0],
+            *arrays,
+            ordered=True,
         )
 
     return run

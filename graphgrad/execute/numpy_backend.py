@@ -11,6 +11,7 @@ from ..ir.op import Op
 from ..ir.program import Program
 from ..ir.types import Array
 from ..lower.schedule import Plan, schedule
+from ..ops.control import Cond
 from ..ops.reductions import ReduceSum
 from .backend import Compiled, Kernel, Kernels, loop
 from .checked import checked_loop
@@ -35,18 +36,7 @@ class NumpyBackend:
 
     def compile(self, program: Program) -> Compiled:
         """The program as a function of arrays, safe to call from many threads."""
-        bind = Binding(self.kernels)
-        plan = self.plan(program, bind)
-        if self.check:
-            run = checked_loop(plan, self.kernels.of)
-        elif len(plan.steps) > LONG or len(plan.constants) > LONG:
-            run = loop(plan, self.kernels.of)
-        else:
-            run = straight_line(
-                plan,
-                [bind.step(s.node) for s in plan.steps],
-                [self.kernels.of(n.op)() for _, n in plan.constants],
-            )
+        run = self.body(program)
         wanted = program.outputs
 
         def call(*arrays: Array) -> tuple[Array, ...]:
@@ -54,6 +44,20 @@ class NumpyBackend:
                 return own(run(*arrays), arrays, wanted)
 
         return call
+
+    def body(self, program: Program) -> Compiled:
+        """The program as a function whose results may share memory with its arguments."""
+        bind = Binding(self.kernels)
+        plan = self.plan(program, bind)
+        if self.check:
+            return checked_loop(plan, self.kernels.of)
+        if len(plan.steps) > LONG or len(plan.constants) > LONG:
+            return loop(plan, self.kernels.of)
+        return straight_line(
+            plan,
+            [bind.step(s.node) for s in plan.steps],
+            [self.kernels.of(n.op)() for _, n in plan.constants],
+        )
 
     def plan(self, program: Program, bind: Binding | None = None) -> Plan:
         """How the program will run."""
@@ -101,5 +105,20 @@ def promised(kernel: Kernel, node: Node) -> Kernel:
         for i, one in enumerate(made if len(node.outputs) > 1 else (made,)):
             check_promise(node, i, one)
         return made
+
+    return run
+
+
+@KERNELS.override(Cond)
+def _cond(op: Cond) -> Kernel:
+    then, other = (NumpyBackend().body(p) for p in op.programs)
+    then_reads, other_reads = op.reads
+
+    def run(pred: Any, *arrays: Any) -> Any:
+        if pred:
+            found = then(*[arrays[i] for i in then_reads])
+        else:
+            found = other(*[arrays[i] for i in other_reads])
+        return found[0] if len(found) == 1 else found
 
     return run

@@ -11,7 +11,7 @@ import numpy as np
 from ..ir.op import Op
 from ..ops.base import Cast, Full
 from ..ops.reductions import ReduceSum
-from ..ops.shaping import ExpandDims, Reshape, Squeeze
+from ..ops.shaping import ExpandDims, Reshape, Squeeze, Transpose
 from .backend import Kernel, Kernels
 
 KERNELS = Kernels(np)
@@ -65,6 +65,11 @@ def _squeeze(op: Squeeze) -> Kernel:
 def _reduce_sum(op: ReduceSum) -> Kernel:
     axes, keepdims = op.axes, op.keepdims
     return lambda x: _add_reduce(x, axes, x.dtype, None, keepdims)
+
+
+@KERNELS.override(Transpose)
+def _transpose(op: Transpose) -> Kernel:
+    return methodcaller("transpose", op.axes)
 
 
 @KERNELS.override(Cast)

@@ -60,8 +60,12 @@ _KINDS = {
     "variable": 'shape=ellipse, style=filled, fillcolor="#fff3cd"',
     "constant": 'shape=note, style=filled, fillcolor="#f4f4f4", fontsize=9, height=0.3',
 }
-_LOOSE = ("saved", "residual", "gradient")
-"""Kinds of edges that do not say which node stands above which."""
+_EDGES = {
+    "capture": ", style=dashed, arrowhead=odiamond",
+    "saved": ', style=dotted, color="#8a8a8a", fontcolor="#8a8a8a"',
+    "residual": ', style=dotted, color="#a8347f", fontcolor="#a8347f", arrowhead=onormal',
+    "control": ', style=dashed, color="#999999"',
+}
 
 
 def to_dot(shown: Any, *, title: str | None = None, saved_edges: bool | str = "auto") -> str:
@@ -144,6 +148,7 @@ class _Writer:
         if self.view.title:
             yield f"label={quoted(self.view.title, limit=120)};\n"
         yield from self._boxes()
+        yield from self._anchors()
         number = self.view.number
         for node, beside in self.view.pairs.items():
             row = " -> ".join(f"n{number[n]}" for n in (node, *beside))
@@ -168,6 +173,27 @@ class _Writer:
                 yield self._node(node)
             stack.append("}\n")
             stack.extend(reversed(item.boxes))
+
+    def _anchors(self) -> Iterator[str]:
+        """Invisible nodes above and below that keep the columns in order from left to right."""
+        tops: list[tuple[str, Node]] = []
+        bottoms: list[tuple[str, Node]] = []
+        columns = self.view.column
+        for box in self.view.columns if len(self.view.columns) > 1 else []:
+            members = [n for n in self.view.nodes if columns[n] == box.column]
+            first, last = members[0], members[-1]
+            tops.append((f"top{box.column}", last if box.column == 1 else first))
+            if box.column < 2:
+                bottoms.append((f"bottom{box.column}", first if box.column == 1 else last))
+        for row, rank in ((tops, "min"), (bottoms, "max")):
+            for anchor, node in row:
+                ends = f"n{self.view.number[node]}", anchor
+                yield f'{anchor} [style=invis, shape=point, width=0.01, label="", group={anchor}];\n'
+                yield f"{ends[0]} [group={anchor}];\n"
+                yield f"{' -> '.join(ends[:: -1 if rank == 'min' else 1])} [style=invis];\n"
+            if len(row) > 1:
+                chain = " -> ".join(anchor for anchor, _ in row)
+                yield f"{{rank={rank}; {chain} [style=invis];}}\n"
 
     def _box_style(self, box: Box, framed: bool) -> str:
         text = quoted(box.title, limit=160)
@@ -222,33 +248,33 @@ class _Writer:
 
     def _edge(self, edge: Edge) -> str:
         a, b = self.view.number[edge.source], self.view.number[edge.target]
-        column = self.view.column
-        styles = self._edge_label(edge)
-        if edge.kind in _LOOSE or column[edge.source] != column[edge.target]:
-            styles.append("constraint=false")
-        elif column[edge.source] == 1:
+        label = self._edge_label(edge)
+        column = self.view.column[edge.source]
+        if column != self.view.column[edge.target] or edge.kind == "residual":
+            style = f'xlabel="{label}"' + ("" if self._falls(edge) else ", constraint=false")
+        elif column == 1:
             a, b = b, a
-            styles.append("dir=back")
-        if edge.kind == "saved":
-            styles.append('style=dotted, color="#8a8a8a", fontcolor="#8a8a8a"')
-        elif edge.kind == "residual":
-            styles.append('style=dotted, color="#b04a9a", fontcolor="#b04a9a", arrowhead=onormal')
-        elif edge.kind == "control":
-            styles.append('style=dashed, color="#999999"')
-        elif edge.owner is not None:
+            style = f'label="{label}", dir=back'
+        else:
+            style = f'label="{label}"'
+        if edge.owner is not None:
             line = self._colours(edge.owner)[0]
-            styles.append(f'color="{line}", fontcolor="{line}", penwidth=2')
-            if edge.kind == "capture":
-                styles.append("style=dashed, arrowhead=odiamond")
-        return f"n{a} -> n{b} [{', '.join(styles)}];\n"
+            style += f', color="{line}", fontcolor="{line}", penwidth=2'
+        return f"n{a} -> n{b} [{style}{_EDGES.get(edge.kind, '')}];\n"
 
-    def _edge_label(self, edge: Edge) -> list[str]:
+    def _falls(self, edge: Edge) -> bool:
+        """Whether an edge over to the mirrored gradients leads down."""
+        height, column = self.view.height, self.view.column
+        a, b = edge.source, edge.target
+        return column[a] == 0 and column[b] == 1 and height[a] < height[b]
+
+    def _edge_label(self, edge: Edge) -> str:
         t = edge.tensor
         if t is None:
-            return ['label="control"']
+            return "control"
         text = self.types.get(t.type)
         if text is None:
             text = self.types[t.type] = escaped(short_type(t.type), 60)
         if len(t.node.outputs) > 1:
             text = f":{t.index} {text}"
-        return [f'label="{edge.tag} {text}"' if edge.tag else f'label="{text}"']
+        return f"{edge.tag} {text}" if edge.tag else text

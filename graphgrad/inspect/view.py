@@ -85,6 +85,7 @@ class View:
     path     node -> the regions and rule calls around it, innermost first
     columns  one Box for each column that has nodes
     edges    what is read, in order of the readers
+    height   node of column 0 or 1 -> where it stands: what is drawn above has a smaller number
     pairs    forward node -> the gradient nodes that stand beside it
     """
 
@@ -97,6 +98,7 @@ class View:
         self.path = _paths(self.nodes)
         self.columns = _boxes(self)
         self.edges = _edges(self)
+        self.height = _heights(self)
         self.pairs = _pairs(self)
 
     @property
@@ -175,7 +177,18 @@ def _columns(nodes: Sequence[Node]) -> dict[Node, int]:
             column[node] = found
         if not lowest:
             break
+    _move_constants(nodes, column)
     return column
+
+
+def _move_constants(nodes: Sequence[Node], column: dict[Node, int]) -> None:
+    """The user's constants go to the first of the user's columns that reads them."""
+    readers: dict[Node, int] = {}
+    for node in nodes:
+        for t in node.inputs:
+            if kind_of(t.node) == "constant" and t.node.origin is None:
+                readers[t.node] = min(column[node], readers.get(t.node, column[node]))
+    column.update((n, c) for n, c in readers.items() if c % 2 == 0 and n in column)
 
 
 def _column_of(origin: Node | RuleCall, column: dict[Node, int]) -> int:
@@ -341,28 +354,19 @@ def _input_tag(t: Tensor, region: Region) -> tuple[str, str]:
 # --- the mirror -------------------------------------------------------------------------------
 
 
-def _pairs(view: View) -> dict[Node, list[Node]]:
-    """The gradients that stand beside their forward nodes, such that no two pairs contradict.
+def _heights(view: View) -> dict[Node, int]:
+    """A number for each node of columns 0 and 1: what stands higher has a smaller one.
 
-    A gradient stands no lower than its forward node, and than what it reads. Beside a forward node
-    stand those of its gradients that are not held up by what they read, and of these the last ones.
+    A gradient stands no lower than its forward node, and than what it reads.
     """
     height: dict[Node, int] = {}
-    read: set[tuple[Node, int]] = set()
-    mirrored = [n for n in view.nodes if view.column[n] == 1]
-    for node in mirrored:
-        beside = [t.node for t, _ in reads(node) if t.node in height]
-        here = height[node] = min([_place(node), *(height[n] for n in beside)])
-        read.update((n, here) for n in beside)
-    found: dict[Node, list[Node]] = {}
-    for node in mirrored:
-        origin = node.origin
-        site = origin.site if isinstance(origin, RuleCall) else origin
-        if not isinstance(site, Node) or view.column.get(site) != 0:
-            continue
-        if height[node] == 2 * site.index and (node, 2 * site.index) not in read:
-            found.setdefault(site, []).append(node)
-    return found
+    for node in view.nodes:
+        if view.column[node] == 0:
+            height[node] = 2 * node.index
+        elif view.column[node] == 1:
+            beside = [t.node for t, _ in reads(node) if view.column.get(t.node) == 1]
+            height[node] = min([_place(node), *(height[n] for n in beside)])
+    return height
 
 
 def _place(node: Node) -> int:
@@ -373,3 +377,19 @@ def _place(node: Node) -> int:
         members = boundary_of(site).members
         return 2 * members[-1].index - 1 if members else 0
     return 2 * (node.index if site is None else site.index)
+
+
+def _pairs(view: View) -> dict[Node, list[Node]]:
+    """Beside a forward node: its gradients of the same height, of these the last ones."""
+    height = view.height
+    mirrored = [n for n in view.nodes if view.column[n] == 1]
+    read = {(t.node, height[n]) for n in mirrored for t, _ in reads(n)}
+    found: dict[Node, list[Node]] = {}
+    for node in mirrored:
+        origin = node.origin
+        site = origin.site if isinstance(origin, RuleCall) else origin
+        if not isinstance(site, Node) or view.column.get(site) != 0:
+            continue
+        if height[node] == height[site] and (node, height[node]) not in read:
+            found.setdefault(site, []).append(node)
+    return found

@@ -3,6 +3,21 @@
 from collections.abc import Iterable
 from difflib import get_close_matches
 
+__all__ = [
+    "DTypeError",
+    "DuplicateGradientError",
+    "ExecutionError",
+    "GradientError",
+    "GraphError",
+    "GraphGradError",
+    "RegionError",
+    "ScopeError",
+    "ShapeError",
+    "StateError",
+    "SymbolicError",
+    "UnknownGradientError",
+]
+
 
 class GraphGradError(Exception):
     """Base of every error that graphgrad raises on purpose."""

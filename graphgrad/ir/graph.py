@@ -6,13 +6,24 @@ import re
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
-import networkx as nx
-
 from .context import CONTEXT, Context, Scope
 from .errors import GraphError, ScopeError, did_you_mean
+from .lazy import lazy_module
 from .node import Node, Region, Tensor
 from .op import OP_TYPES
 from .state import State
+
+if TYPE_CHECKING:
+    import networkx
+
+__all__ = [
+    "Graph",
+    "GraphScope",
+    "current",
+    "default_graph",
+    "name_scope",
+    "reset_default_graph",
+]
 
 _RESERVED = re.compile(r"(\w+)_\d+$")
 
@@ -111,9 +122,10 @@ class Graph:
             "placeholder."
         )
 
-    def to_networkx(self) -> nx.MultiDiGraph[Node]:
+    def to_networkx(self) -> networkx.MultiDiGraph[Node]:
         """A view for algorithms: an edge for each read, with the tensor under "tensor"."""
-        out: nx.MultiDiGraph[Node] = nx.MultiDiGraph(name=self.name)
+        nx: Any = lazy_module("networkx")
+        out: networkx.MultiDiGraph[Node] = nx.MultiDiGraph(name=self.name)
         out.add_nodes_from((n, {"type": n.type, "name": n.name}) for n in self.nodes)
         out.add_edges_from(
             (t.node, n, {"tensor": t, "input": i})

@@ -224,7 +224,7 @@ class Tensor:
                 "iterating over a tensor of unknown length",
                 "Give the placeholder a length, or work on the whole axis at once.",
             )
-        return iter([self[i] for i in range(length)])
+        return iter(self.unstacked())
 
     def __contains__(self, item: Any) -> bool:
         raise self._symbolic("`in`", "Use gg.any(t == item).")
@@ -266,6 +266,7 @@ class Tensor:
         def __eq__(self, other: object) -> Tensor: ...  # type: ignore[override]
         def __ne__(self, other: object) -> Tensor: ...  # type: ignore[override]
         def __getitem__(self, key: Any) -> Tensor: ...
+        def unstacked(self) -> tuple[Tensor, ...]: ...
         def astype(self, dtype: Any) -> Tensor: ...
         def reshape(self, *shape: Any) -> Tensor: ...
         def transpose(self, *axes: Any) -> Tensor: ...

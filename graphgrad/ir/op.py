@@ -33,6 +33,7 @@ class Op:
     view        the kernel may return its first input or a view of it
     elementwise one output, each element made from the same element of the broadcast inputs
     linear_zero a gradient of zero gives gradients of zero, not NO_GRAD or an error
+    jumps       inputs, by place, in which it is a step function: their gradient is ZERO
     onnx        the name of the same op in ONNX, where there is one
     domain      where samples are drawn
     broadcasts  the driver sums gradients over the axes that were broadcast
@@ -47,6 +48,7 @@ class Op:
     broadcasts: ClassVar[bool] = False
     differentiable: ClassVar[bool] = True
     linear_zero: ClassVar[bool] = True
+    jumps: ClassVar[tuple[int, ...]] = ()
     onnx: ClassVar[str | None] = None
     domain: ClassVar[tuple[float, float]] = (-2.0, 2.0)
 

@@ -54,17 +54,23 @@ def settle(context: Context, inputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
 
 def residual_of(t: Tensor, context: Context) -> Tensor:
     """t as a node that is born now reads it: t itself, or a Residual of it."""
+    at = vantage(t, context)
+    return t if at is None or at.contains(context.region) else read_from(at, t, context)
+
+
+def vantage(t: Tensor, context: Context) -> Region | None:
+    """The region from inside which t is seen now: the open one, or one that is derived from."""
     inside = t.node.region
-    if inside is None or inside is context.region:
-        return t
-    at = None
+    at = context.region
+    if inside is None or inside is at:
+        return at
     for region in enclosing(inside):
         if region.contains(context.region):
             continue
         if not derived_from(region, context.origin, t):
             break
         at = region
-    return t if at is None else read_from(at, t, context)
+    return at
 
 
 def derived_from(region: Region, origin: Node | RuleCall | None, t: Tensor) -> bool:

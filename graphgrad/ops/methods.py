@@ -26,8 +26,9 @@ from .arithmetic import (
 )
 from .base import cast
 from .cumulative import cumprod, cumsum
+from .diagonal import diagonal, trace
 from .indexing import getitem, take
-from .linalg import diagonal, dot, matmul, trace
+from .joining import unstack
 from .logic import (
     bitwise_and,
     bitwise_invert,
@@ -44,6 +45,7 @@ from .logic import (
 )
 from .numpy_protocol import array_function, array_namespace, array_ufunc
 from .padding import repeat
+from .products import dot, matmul
 from .reductions import all, any, argmax, argmin, max, mean, min, prod, std, sum, var
 from .shaping import flatten, matrix_transpose, reshape, squeeze, swapaxes, transpose
 from .sorting import argsort
@@ -119,6 +121,7 @@ def _install() -> None:
         "__round__": _round,
         "round": round,
         "astype": cast,
+        "unstacked": unstack,
         "ravel": flatten,
         "reshape": _reshape,
         "transpose": _transpose,

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import operator
 
 from ..ir.errors import ShapeError
+from ..ir.types import compatible
 from .arithmetic import multiply, negative
 from .base import (
     NO_GRAD,
@@ -16,7 +18,6 @@ from .base import (
     Node,
     Op,
     Samples,
-    Shape,
     Tensor,
     TensorLike,
     TensorType,
@@ -314,10 +315,14 @@ def _check_labels(labels: TensorType) -> None:
         raise DTypeError(f"class labels are integers, got {labels!r}")
 
 
-def one_hot(x: TensorLike, num_classes: int, axis: int = -1, dtype: Any = "float64") -> Tensor:
-    """1 at the place that each label names along a new axis, else 0; no 1 for a label beyond."""
-    x = as_tensor(x)
-    return apply(OneHot(int(num_classes), normal_axes(axis, x.ndim + 1)[0], as_dtype(dtype)), x)
+def one_hot(indices: TensorLike, depth: int, dtype: Any = "float64", axis: int = -1) -> Tensor:
+    """1 at the index along a new axis of length depth, 0 elsewhere.
+
+    indices: integers of any shape; the row of an index outside of 0 to depth - 1 is all 0.
+    """
+    x = as_tensor(indices)
+    place = normal_axes(axis, x.ndim + 1)[0]
+    return apply(OneHot(operator.index(depth), place, as_dtype(dtype)), x)
 
 
 class SparseSoftmaxCrossEntropyWithLogits(Op):
@@ -332,7 +337,7 @@ class SparseSoftmaxCrossEntropyWithLogits(Op):
     def infer(self, x: TensorType, labels: TensorType) -> Types:
         _check_labels(labels)
         shape = reduced(x.shape, (self.axis,), False)
-        if x.dtype.kind != "f" or not _agree(shape, labels.shape):
+        if x.dtype.kind != "f" or not compatible(shape, labels.shape):
             raise ShapeError(f"labels {labels!r} do not fit logits {x!r} along axis {self.axis}")
         return (tensor_type(shape, x.dtype),)
 
@@ -364,7 +369,7 @@ class SoftmaxCrossEntropyWithLogits(Op):
     axis: int
 
     def infer(self, x: TensorType, p: TensorType) -> Types:
-        if x.dtype.kind != "f" or p.dtype is not x.dtype or not _agree(x.shape, p.shape):
+        if x.dtype.kind != "f" or p.dtype is not x.dtype or not compatible(x.shape, p.shape):
             raise ShapeError(f"probabilities {p!r} do not fit logits {x!r}")
         return (tensor_type(reduced(x.shape, (self.axis,), False), x.dtype),)
 
@@ -386,12 +391,6 @@ class SoftmaxCrossEntropyWithLogits(Op):
         for axis, shape in [(1, (2, 3)), (0, (3, 2)), (0, (3,))]:
             yield cls(axis), [rng.normal(size=shape), rng.uniform(0.1, 1, size=shape)]
         yield cls(1), [rng.uniform(0.1, 1, size=(2, 3)).astype("float32") for _ in range(2)]
-
-
-def _agree(a: Shape, b: Shape) -> bool:
-    return len(a) == len(b) and all(
-        x == y or not (isinstance(x, int) and isinstance(y, int)) for x, y in zip(a, b, strict=True)
-    )
 
 
 def cross_entropy(

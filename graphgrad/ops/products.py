@@ -11,6 +11,7 @@ from .arithmetic import multiply
 from .base import (
     NO_GRAD,
     Any,
+    DTypeError,
     Gradients,
     Node,
     Op,
@@ -63,8 +64,10 @@ class MatMul(Op):
     onnx = "MatMul"
 
     def infer(self, x: TensorType, y: TensorType) -> Types:
-        if len(x.shape) < 2 or len(y.shape) < 2 or x.dtype is not y.dtype:
-            raise ShapeError(f"MatMul takes two (stacks of) matrices of one dtype, got {x}, {y}")
+        if x.dtype is not y.dtype:
+            raise DTypeError(f"MatMul takes operands of one dtype, got {x!r} and {y!r}")
+        if len(x.shape) < 2 or len(y.shape) < 2:
+            raise ShapeError(f"MatMul takes two (stacks of) matrices, got {x!r} and {y!r}")
         m, k = x.shape[:-3:-1] if self.transpose_a else x.shape[-2:]
         same, n = y.shape[:-3:-1] if self.transpose_b else y.shape[-2:]
         if not may_equal(k, same):

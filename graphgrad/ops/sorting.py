@@ -23,16 +23,14 @@ from .base import (
     as_dtype,
     as_tensor,
     build,
-    cast,
     np,
     tensor_type,
     wants,
 )
 from .indexing import added_at, check_integers, check_updates, zeros_of
-from .logic import equal
-from .shaping import broadcast_to, expand_dims, flatten, normal_axis
+from .shaping import broadcast_to, flatten, normal_axis
 
-__all__ = ["argsort", "one_hot", "sort", "take_along_axis", "topk"]
+__all__ = ["argsort", "sort", "take_along_axis", "topk"]
 
 INT64 = as_dtype("int64")
 
@@ -268,16 +266,3 @@ def topk(x: TensorLike, k: int, axis: int = -1, *, largest: bool = True) -> tupl
 
 
 # --- one-hot ---------------------------------------------------------------------------------
-
-
-def one_hot(indices: TensorLike, depth: int, dtype: Any = "float64", axis: int = -1) -> Tensor:
-    """1 at the index along a new axis of length depth, 0 elsewhere.
-
-    indices: integers of any shape; the row of an index outside of 0 to depth - 1 is all 0.
-    """
-    indices = as_tensor(indices)
-    check_integers(indices.type)
-    axis = normal_axis(axis, indices.ndim + 1)
-    places = np.arange(operator.index(depth), dtype=indices.dtype)
-    shape = _only(axis, indices.ndim + 1)
-    return cast(equal(expand_dims(indices, axis), places.reshape(shape)), dtype)

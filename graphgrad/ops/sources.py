@@ -28,6 +28,16 @@ from .base import (
     tensor_type,
 )
 
+__all__ = [
+    "assign",
+    "identity",
+    "placeholder",
+    "stop_gradient",
+    "undefined_gradient",
+    "variable",
+    "zero_gradient",
+]
+
 
 class Placeholder(Op):
     """A value given at run time."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+from ..ir.lazy import lazy_module
 from .arithmetic import multiply, negative
 from .base import (
     NO_GRAD,
@@ -28,10 +29,7 @@ from .exponential import exp, log, log1p
 from .families import RealBinary, RealUnary, floating_binary, floating_unary
 from .reductions import logsumexp
 
-try:
-    from scipy import special as _scipy
-except ImportError:  # pragma: no cover
-    _scipy = None
+_scipy: Any = lazy_module("scipy.special")
 
 __all__ = [
     "digamma",

@@ -11,6 +11,17 @@ from ..ir.errors import DuplicateGradientError, GradientError, UnknownGradientEr
 from ..ir.op import OP_TYPES
 from ..ir.position import Position, caller, of_function, show
 
+__all__ = [
+    "RegisterGradient",
+    "Rule",
+    "get_gradient",
+    "is_registered",
+    "register_gradient",
+    "registered_gradients",
+    "temporary_gradient",
+    "unregister_gradient",
+]
+
 Fn = TypeVar("Fn", bound=Callable[..., Any])
 
 

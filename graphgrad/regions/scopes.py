@@ -16,6 +16,12 @@ from ..ir.position import Position, caller, show
 from ..ir.tree import flatten
 from .rules import check_reference
 
+__all__ = [
+    "gradient_override_map",
+    "override",
+    "override_gradient",
+]
+
 Fn = TypeVar("Fn", bound=Callable[..., Any])
 ESCAPES = ("error", "default")
 ORDERS = ("again", "through", "error")

@@ -24,7 +24,10 @@ def graph() -> Iterator[gg.Graph]:
 
 
 def values(tensors: Any, feeds: Mapping[gg.Tensor, Any] | None = None) -> Any:
-    """The values of a nesting of tensors, one kernel after the other, with any tensor fed."""
+    """The values of a nesting of tensors, one kernel after the other, with any tensor fed.
+
+    Floats for 0-d tensors, else arrays.
+    """
     known = {t: np.asarray(v, t.dtype) for t, v in (feeds or {}).items()}
     leaves = gg.ir.tree.flatten(tensors)
     program = gg.Program(tuple(known), tuple(leaves))
@@ -40,13 +43,13 @@ def values(tensors: Any, feeds: Mapping[gg.Tensor, Any] | None = None) -> Any:
             assert gg.ir.types.compatible(t.shape, array.shape), f"{t!r} got {array.shape}"
             assert t.dtype == array.dtype, f"{t!r} got {array.dtype}"
             known[t] = array
-    return gg.ir.tree.unflatten(tensors, [known[t] for t in leaves])
+    found = [known[t] for t in leaves]
+    return gg.ir.tree.unflatten(tensors, [float(a) if a.ndim == 0 else a for a in found])
 
 
 def value(tensor: gg.Tensor, feeds: Mapping[gg.Tensor, Any] | None = None) -> Any:
-    """The value of one tensor; a float where it is 0-d."""
-    found = values([tensor], feeds)[0]
-    return float(found) if found.ndim == 0 else found
+    """The value of one tensor."""
+    return values([tensor], feeds)[0]
 
 
 def scaled(k: float) -> Callable[..., Any]:

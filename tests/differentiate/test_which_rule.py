@@ -1,5 +1,7 @@
 """Which rule answers: overrides of the call, the outermost region, what is inside a region."""
 
+# ruff: noqa: SIM117  (blocks inside blocks are what is tested)
+
 from __future__ import annotations
 
 import numpy as np
@@ -13,7 +15,7 @@ from graphgrad.ops.python_function import py_function
 from graphgrad.ops.sources import identity, placeholder, stop_gradient, undefined_gradient
 from graphgrad.ops.trigonometry import cos, sin, tanh
 
-from .helpers import Spy, default, graph, impure, scaled, value, values  # noqa: F401
+from .helpers import Spy, default, impure, scaled, value, values
 
 # --- S5: overrides of the call -------------------------------------------------------------------
 
@@ -77,9 +79,8 @@ def test_S05_an_override_of_a_region_is_gone_at_second_order_and_its_mark_is_bac
 
 def test_S05_at_every_depth_of_the_call():
     x = placeholder(())
-    with gg.override_gradient(default):
-        with gg.override_gradient(default):
-            y = sin(exp(x))
+    with gg.override_gradient(default), gg.override_gradient(default):
+        y = sin(exp(x))
     dx = gg.gradients(y, x, overrides={"Exp": seven})
     e = np.exp(0.3)
     assert value(dx, {x: 0.3}) == pytest.approx(7 * np.cos(e))
@@ -99,9 +100,8 @@ def test_S05_at_every_depth_of_the_call_calls_of_gradients_by_rules_included():
 
 def test_S05_an_inner_region_may_be_chosen_or_switched_off():
     x = placeholder(())
-    with gg.override_gradient(scaled(2.0)) as outer:
-        with gg.override_gradient(scaled(3.0)) as inner:
-            y = x * x
+    with gg.override_gradient(scaled(2.0)) as outer, gg.override_gradient(scaled(3.0)) as inner:
+        y = x * x
     found = [
         gg.gradients(y, x, overrides=o)
         for o in (None, {inner: None}, {outer: None}, {outer: None, inner: None}, {inner: seven})
@@ -175,11 +175,10 @@ def test_S05_a_rule_name_or_op_type_may_be_chosen():
 def test_S07_outermost_region_wins():
     x = placeholder(())
     inner, innermost = Spy(), Spy()
-    with gg.override_gradient(lambda site, dy: 7.0 * dy):
-        with gg.override_gradient(inner):
-            a = exp(x)
-            with gg.override_gradient(innermost), gg.gradient_override_map({"Sin": innermost}):
-                y = sin(a)
+    with gg.override_gradient(lambda site, dy: 7.0 * dy), gg.override_gradient(inner):
+        a = exp(x)
+        with gg.override_gradient(innermost), gg.gradient_override_map({"Sin": innermost}):
+            y = sin(a)
     assert value(gg.gradients(y, x), {x: 0.3}) == 7
     assert inner.calls == innermost.calls == 0
 
@@ -197,10 +196,9 @@ def test_S07_inner_regions_and_stamps_count_again_when_the_rule_asks_for_its_def
 
 def test_S07_the_default_of_a_middle_region_honours_the_innermost():
     x = placeholder(())
-    with gg.override_gradient(scaled(2.0)):
-        with gg.override_gradient(scaled(3.0)):
-            with gg.override_gradient(scaled(5.0)):
-                y = x * 1.0
+    with gg.override_gradient(scaled(2.0)), gg.override_gradient(scaled(3.0)):
+        with gg.override_gradient(scaled(5.0)):
+            y = x * 1.0
     assert value(gg.gradients(y, x), {x: 0.3}) == 30
 
 

@@ -7,10 +7,12 @@ import graphgrad.ops.methods  # noqa: F401  (operators)
 from graphgrad.compile import compile
 from graphgrad.execute.backend import load_backend
 from graphgrad.ir.graph import Graph
+from graphgrad.ir.op import OP_TYPES
 from graphgrad.ir.program import Program
 from graphgrad.ops import random
 from graphgrad.ops.arithmetic import add
-from graphgrad.ops.base import constant
+from graphgrad.ops.base import apply, constant
+from graphgrad.ops.control import cond
 from graphgrad.ops.exponential import exp
 from graphgrad.ops.python_function import py_function
 from graphgrad.ops.reductions import sum as reduce_sum
@@ -74,7 +76,7 @@ def test_an_error_while_tracing_says_where():
 def test_random_numbers_are_those_of_numpy():
     with Graph():
         seed, x = placeholder((), "int64", name="seed"), placeholder((None,), name="x")
-        outputs = [random.normal((3,), seed), random.uniform((2, 2), 5), exp(x)]
+        outputs = [random.normal((3,), seed=seed), random.uniform((2, 2), seed=5), exp(x)]
         f, g = (compile([seed, x], outputs, backend=b) for b in ("jax", "numpy"))
     for a, b in zip(f(3, np.ones(2)), g(3, np.ones(2)), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-15)
@@ -97,3 +99,21 @@ def test_python_functions_run_on_the_host():
     assert seen == [np.float64] * 2
     with pytest.raises(NotImplementedError, match="known lengths"):
         g(np.ones(2))
+
+
+def test_cond_is_traced():
+    with Graph():
+        p, x = placeholder((), "bool", name="p"), placeholder((2,), name="x")
+        f = compile([p, x], cond(p, lambda: (exp(x), x), lambda: (x, x * 2.0)), backend="jax")
+    for pred, wanted in [(True, (1, 0)), (False, (0, 0))]:
+        for value, number in zip(f(pred, np.zeros(2)), wanted, strict=True):
+            np.testing.assert_array_equal(value, [number, number])
+
+
+def test_special_functions_are_those_of_jax():
+    with Graph():
+        x = placeholder((2,), name="x")
+        f = compile(x, [apply(OP_TYPES["Erf"](), x), apply(OP_TYPES["Erfc"](), x)], backend="jax")
+    y, z = f(np.array([0.0, 0.5]))
+    np.testing.assert_allclose(y, [0, 0.5204998778130465], rtol=1e-14)
+    np.testing.assert_allclose(z, 1 - y, rtol=1e-14)

@@ -19,12 +19,14 @@ from graphgrad.ir.program import Program
 from graphgrad.ir.types import tensor_type
 from graphgrad.ops.arithmetic import Add, add, divide
 from graphgrad.ops.base import Cast, apply, build, constant
+from graphgrad.ops.control import cond
 from graphgrad.ops.exponential import Exp, exp, log
 from graphgrad.ops.reductions import sum as reduce_sum
 from graphgrad.ops.shaping import (
     ExpandDims,
     Reshape,
     Squeeze,
+    Transpose,
     broadcast_like,
     broadcast_to,
     reshape,
@@ -336,7 +338,15 @@ def test_ufuncs_are_called_directly():
     assert direct(Cast(np.dtype("float32")), 1) is None
 
 
-OVERRIDDEN = [Reshape, ExpandDims, Squeeze, Cast, OP_TYPES["ReduceSum"], OP_TYPES["Full"]]
+OVERRIDDEN = [
+    Reshape,
+    Transpose,
+    ExpandDims,
+    Squeeze,
+    Cast,
+    OP_TYPES["ReduceSum"],
+    OP_TYPES["Full"],
+]
 
 
 @pytest.mark.parametrize("op_type", OVERRIDDEN)
@@ -360,3 +370,17 @@ def test_broadcast_like_at_run_time():
         x, y = placeholder((), name="x"), placeholder((None, 2), name="y")
         z = broadcast_like(x, y)
     assert run([x, y], [z], np.array(3.0), np.ones((4, 2)))[0].shape == (4, 2)
+
+
+@pytest.mark.parametrize("check", [False, True])
+def test_cond_runs_one_branch(check):
+    with Graph():
+        p, x = placeholder((), "bool", name="p"), placeholder((2,), name="x")
+        y = cond(p, lambda: exp(x) * 2.0, lambda: identity(x))
+        a, b = cond(p, lambda: (x, x + 1.0), lambda: (x + 1.0, x))
+    zeros = np.zeros(2)
+    for pred, wanted in [(True, (2, 0, 1)), (False, (0, 1, 0))]:
+        values = run([p, x], [y, a, b], np.array(pred), zeros, check=check)
+        for value, number in zip(values, wanted, strict=True):
+            np.testing.assert_array_equal(value, [number, number])
+            assert not np.shares_memory(value, zeros)

@@ -15,17 +15,16 @@ from graphgrad.ops.reductions import sum as reduce_sum
 from graphgrad.ops.sources import identity, placeholder, stop_gradient, variable
 from graphgrad.ops.trigonometry import cos, sin, tanh
 
-from ..differentiate.helpers import (  # noqa: F401
+from ..differentiate.helpers import (
     Spy,
     default,
-    graph,
     hidden,
     scaled,
     value,
     values,
 )
 
-# --- S9: the inferred boundary -----------------------------------------------------------------
+# --- S9: the inferred boundary -------------------------------------------------------------------
 
 
 def test_S09_inputs_are_what_is_read_from_outside_in_order_of_first_use():
@@ -379,7 +378,7 @@ def test_S10_a_mapping_with_what_the_site_does_not_read_is_an_error():
             gg.gradients(y, x)
 
 
-# --- S11: regions that are not one step ---------------------------------------------------------
+# --- S11: regions that are not one step ----------------------------------------------------------
 
 
 def test_S11_a_value_that_leaves_a_region_and_comes_back_is_an_error_that_shows_the_path():
@@ -467,9 +466,7 @@ def test_S11_interleaved_regions_that_do_not_need_each_other_are_fine():
     feeds = {x: 0.3}
     (de, dd), g1, g2, g = values([plain, by_one, by_two, dx], feeds)
     assert g == pytest.approx(de * g1 + dd * g2)
-    assert g1 == pytest.approx(
-        2 * np.cos(np.cos(np.exp(0.3))) * -np.sin(np.exp(0.3)) * np.exp(0.3)
-    )
+    assert g1 == pytest.approx(2 * np.cos(np.cos(np.exp(0.3))) * -np.sin(np.exp(0.3)) * np.exp(0.3))
 
 
 def test_S11_the_order_of_building_is_not_the_test():
@@ -500,7 +497,7 @@ def test_S11_second_order_over_interleaved_regions():
         found, plain = gg.gradients(found, x), gg.gradients(plain, x)
 
 
-# --- S12: what is hidden -----------------------------------------------------------------------
+# --- S12: what is hidden -------------------------------------------------------------------------
 
 
 @pytest.fixture

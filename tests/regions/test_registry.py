@@ -1,5 +1,7 @@
 """The registry of rules: names that are taken, known, forgotten, temporary."""
 
+# ruff: noqa: PT012  (blocks inside blocks are what is tested)
+
 from __future__ import annotations
 
 import threading
@@ -10,7 +12,7 @@ import graphgrad as gg
 from graphgrad.ops.exponential import exp
 from graphgrad.ops.sources import placeholder
 
-from ..differentiate.helpers import default, graph, value  # noqa: F401
+from ..differentiate.helpers import default, value
 
 
 @pytest.fixture(autouse=True)

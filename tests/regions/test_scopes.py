@@ -1,5 +1,7 @@
 """Scopes: what a block marks, which map wins, what is checked where, who sees whose scopes."""
 
+# ruff: noqa: SIM117, PT012  (blocks inside blocks are what is tested)
+
 from __future__ import annotations
 
 import asyncio
@@ -16,9 +18,9 @@ from graphgrad.ops.shaping import broadcast_to
 from graphgrad.ops.sources import placeholder, variable
 from graphgrad.ops.trigonometry import cos, sin, tanh
 
-from ..differentiate.helpers import Spy, default, graph, message_of, scaled, value  # noqa: F401
+from ..differentiate.helpers import Spy, default, message_of, scaled, value
 
-# --- S1: regions -------------------------------------------------------------------------------
+# --- S1: regions ---------------------------------------------------------------------------------
 
 
 def test_S01_every_node_built_in_the_block_is_a_member():
@@ -76,7 +78,7 @@ def test_S01_a_decorated_function_may_call_itself():
     assert value(gg.gradients(y, x), {x: 3.0}) == 2 * (9 + 3 * 2 * 6)
 
 
-# --- S2: maps ----------------------------------------------------------------------------------
+# --- S2: maps ------------------------------------------------------------------------------------
 
 
 def test_S02_a_map_stamps_each_node_of_the_type_as_it_is_built():
@@ -158,27 +160,24 @@ def test_S02_as_a_decorator_the_map_is_in_force_during_every_call():
     assert exp(x).node.stamp is None
 
 
-# --- S13: what marks nothing -------------------------------------------------------------------
+# --- S13: what marks nothing ---------------------------------------------------------------------
 
 
 def test_S13_a_block_that_marked_nothing():
-    with pytest.raises(gg.RegionError, match="nothing") as error:
-        with gg.override_gradient(default):
-            pass
+    with pytest.raises(gg.RegionError, match="nothing") as error, gg.override_gradient(default):
+        pass
     assert "test_scopes.py" in str(error.value)
 
 
 def test_S13_a_block_of_placeholders_and_variables_only_marked_nothing():
-    with pytest.raises(gg.RegionError):
-        with gg.override_gradient(default):
-            placeholder(())
-            variable(1.0)
+    with pytest.raises(gg.RegionError), gg.override_gradient(default):
+        placeholder(())
+        variable(1.0)
 
 
 def test_S13_a_block_without_an_input_has_nothing_to_override():
-    with pytest.raises(gg.RegionError, match="input"):
-        with gg.override_gradient(default):
-            exp(gg.constant(1.0))
+    with pytest.raises(gg.RegionError, match="input"), gg.override_gradient(default):
+        exp(gg.constant(1.0))
 
 
 def test_S13_an_unknown_op_type_with_the_nearest_name_at_the_with_line():
@@ -253,13 +252,12 @@ def test_S13_declared_tensors_must_be_what_they_are_declared_as():
         with gg.override_gradient(default) as region:
             sin(x)
             region.declare(outputs=[y])
-    with pytest.raises(gg.RegionError, match="inside"):
-        with gg.override_gradient(default) as region:
-            z = sin(x)
-            region.declare(inputs=[z])
+    with pytest.raises(gg.RegionError, match="inside"), gg.override_gradient(default) as region:
+        z = sin(x)
+        region.declare(inputs=[z])
 
 
-# --- S30: names --------------------------------------------------------------------------------
+# --- S30: names ----------------------------------------------------------------------------------
 
 
 def test_S30_an_unknown_name_is_an_error_at_the_with_line_with_near_misses():
@@ -317,9 +315,8 @@ def test_S30_everything_is_validated_before_any_state_changes():
             pass
     assert exp(x).node.stamp is None
     for bad in ({"Exp": default, 3: default}, {"Exp": 3}, {}, None, [("Exp", default)]):
-        with pytest.raises((TypeError, gg.GraphGradError)):
-            with gg.gradient_override_map(bad):
-                pass
+        with pytest.raises((TypeError, gg.GraphGradError)), gg.gradient_override_map(bad):
+            pass
         assert exp(x).node.stamp is None
     for bad in ({"escape": "nonsense"}, {"order": "nonsense"}):
         with pytest.raises(ValueError, match="nonsense"):
@@ -389,7 +386,7 @@ def test_S30_a_scope_left_without_having_been_entered_is_an_error():
         gg.gradient_override_map({"Exp": default}).__exit__(None, None, None)
 
 
-# --- S31: threads and tasks --------------------------------------------------------------------
+# --- S31: threads and tasks ----------------------------------------------------------------------
 
 
 def in_thread(fn):
@@ -521,7 +518,6 @@ def test_S31_a_generator_that_leaves_its_scope_in_the_wrong_order_is_an_error():
 
 
 def test_S31_messages_name_the_users_file():
-    with pytest.raises(gg.RegionError) as error:
-        with gg.gradient_override_map({"Exp": default}):
-            broadcast_to(subtract(multiply(2.0, tanh(placeholder(()))), 1.0), (3,))
+    with pytest.raises(gg.RegionError) as error, gg.gradient_override_map({"Exp": default}):
+        broadcast_to(subtract(multiply(2.0, tanh(placeholder(()))), 1.0), (3,))
     assert "test_scopes.py" in message_of(error.value)

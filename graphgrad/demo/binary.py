@@ -1,0 +1,160 @@
+"""First experiment: one binary network, trained with two gradients of the same forward graph."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import graphgrad as gg
+
+from .checks import Check, close
+from .digits import Digits
+from .model import Net, binary_net
+from .progress import Ticker
+from .training import Curve, Settings, adam, initial_state, train
+
+OWN, OVERRIDE = "true gradient", 'override "ste"'
+MARGIN = 0.10
+"""By how much the override has to win, in test accuracy."""
+EPSILON, TOLERANCE = 1e-5, 1e-7
+"""Step of the central differences, and how far a gradient may be from them."""
+
+Grads = dict[str, list[gg.Tensor]]
+
+
+class Slope(NamedTuple):
+    """One weight: the central difference of the loss, and what each backward graph says."""
+
+    weight: str
+    difference: float
+    own: float
+    override: float
+
+
+class Comparison(NamedTuple):
+    """What came of it.
+
+    curves    by gradient, one for each start
+    norms     parameter -> (length of its true gradient, and of its overridden one) at the start
+    slopes    some weights of the last layer, which has no override, and one of the first
+    sizes     nodes of the forward graph, and those that each backward graph adds
+    shown     loss and both sets of gradients, for the picture
+    splice    one region and the rule spliced for it, cut out of the graph
+    """
+
+    curves: dict[str, list[Curve]]
+    norms: dict[str, tuple[float, float]]
+    slopes: list[Slope]
+    sizes: dict[str, int]
+    shown: list[gg.Tensor]
+    splice: gg.Program
+
+    def accuracy(self, gradient: str) -> float:
+        """Test accuracy after training, as the mean over the starts."""
+        return float(np.mean([curve.test[-1] for curve in self.curves[gradient]]))
+
+    @property
+    def gain(self) -> float:
+        """By how much the override wins."""
+        return self.accuracy(OVERRIDE) - self.accuracy(OWN)
+
+
+def compare(digits: Digits, settings: Settings, seed: int, ticker: Ticker) -> Comparison:
+    """Build one forward graph and two backward graphs, and train with each from the same starts."""
+    with gg.Graph("binary network"):
+        net = binary_net(settings.hidden)
+        params = list(net.params.values())
+        own = gg.gradients(net.loss, params, overrides="none")
+        override, (dz, dh) = gg.gradients(net.loss, [params, net.edges])
+        z, h = net.edges
+        grads = {OWN: own, OVERRIDE: override}
+        shown = [net.loss, *own, *override]
+        splice = gg.Program([z, dh], [h, dz])
+        sizes = _sizes(net.loss, grads)
+        updates = {name: adam(net, grads[name], digits, settings) for name in grads}
+
+    start = initial_state(net, seed)
+    norms, slopes = _norms(net, grads, start, digits), _slopes(net, grads, start, digits)
+    curves: dict[str, list[Curve]] = {OWN: [], OVERRIDE: []}
+    for at in range(seed, seed + settings.starts):
+        for name in curves:
+            state = initial_state(net, at)
+
+            def tick(note: str, name: str = name) -> None:
+                ticker.tick(name, note)
+
+            curves[name].append(train(net, updates[name], state, digits, settings, at, tick))
+    return Comparison(curves, norms, slopes, sizes, shown, splice)
+
+
+def checks(found: Comparison) -> list[Check]:
+    """What has to hold."""
+    won = f"{100 * found.gain:+.1f} points (at least {100 * MARGIN:+.0f})"
+    free = [s for s in found.slopes if s.weight.startswith("W3")]
+    furthest = max(max(abs(s.own - s.difference), abs(s.override - s.difference)) for s in free)
+    below = [own for name, (own, _) in found.norms.items() if not name.endswith("3")]
+    above = [pair for name, pair in found.norms.items() if name.endswith("3")]
+    apart = max(abs(own - override) for own, override in above)
+    return [
+        Check("the override wins in test accuracy", won, found.gain >= MARGIN),
+        Check(
+            "weights without an override: both gradients equal central differences",
+            f"off by at most {furthest:.0e}",
+            furthest <= TOLERANCE,
+        ),
+        Check("below sign, the true gradient is exactly zero", f"{max(below):g}", not any(below)),
+        Check("above sign, both backward graphs agree", f"off by {apart:.0e}", close(apart)),
+    ]
+
+
+def _sizes(loss: gg.Tensor, grads: Grads) -> dict[str, int]:
+    forward = set(gg.Program([], [loss]).nodes)
+    sizes = {"forward": len(forward)}
+    for name, tensors in grads.items():
+        sizes[name] = len(set(gg.Program([], tensors).nodes) - forward)
+    return sizes
+
+
+def _norms(
+    net: Net, grads: Grads, state: gg.State, digits: Digits
+) -> dict[str, tuple[float, float]]:
+    run = gg.compile([net.pixels, net.labels], grads, state=state)
+    found = run(digits.train_pixels, digits.train_labels)
+    lengths = {name: [float(np.linalg.norm(a)) for a in arrays] for name, arrays in found.items()}
+    pairs = zip(lengths[OWN], lengths[OVERRIDE], strict=True)
+    return dict(zip(net.params, pairs, strict=True))
+
+
+def _slopes(net: Net, grads: Grads, state: gg.State, digits: Digits) -> list[Slope]:
+    """Five weights of the last layer, and the one of the first whose override is steepest."""
+    data = digits.train_pixels, digits.train_labels
+    found = gg.compile([net.pixels, net.labels], grads, state=state)(*data)
+    arrays = {
+        name: dict(zip(net.params, values, strict=True)) for name, values in found.items()
+    }
+    steepest = np.where(np.abs(state[net.params["W1"]]) > 1e-3, arrays[OVERRIDE]["W1"], 0.0)
+    chosen = [("W3", (7 * i % 32, 2 * i)) for i in range(5)]
+    chosen += [("W1", np.unravel_index(int(np.abs(steepest).argmax()), steepest.shape))]
+    return [
+        Slope(
+            f"{name}[{at[0]}, {at[1]}]",
+            _difference(net, name, at, state, data),
+            float(arrays[OWN][name][at]),
+            float(arrays[OVERRIDE][name][at]),
+        )
+        for name, at in chosen
+    ]
+
+
+def _difference(net: Net, name: str, at: Any, state: gg.State, data: Any) -> float:
+    """(loss with the weight a little larger - a little smaller) / the distance."""
+    losses = []
+    for shift in (EPSILON, -EPSILON):
+        moved = state.copy()
+        values = moved[net.params[name]]
+        values[at] += shift
+        moved[net.params[name]] = values
+        loss = gg.compile([net.pixels, net.labels], net.loss, state=moved)(*data)
+        losses.append(float(loss))
+    return (losses[0] - losses[1]) / (2 * EPSILON)

@@ -1,0 +1,44 @@
+"""Every example runs, says something, and holds what it claims; none disturbs another."""
+
+import contextvars
+import runpy
+from pathlib import Path
+
+import pytest
+
+import graphgrad as gg
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
+PROGRAMS = sorted(EXAMPLES.glob("*.py"))
+
+
+@pytest.fixture
+def own_names():
+    """Rules and op types that an example registers are gone after it."""
+    before = set(gg.registered_gradients())
+    op_types = gg.ir.op.OP_TYPES
+    types_before = dict(op_types)
+    yield
+    for name in set(gg.registered_gradients()) - before:
+        gg.unregister_gradient(name)
+    for name in set(op_types) - set(types_before):
+        del op_types[name]
+
+
+@pytest.mark.parametrize("path", PROGRAMS, ids=lambda p: p.stem)
+@pytest.mark.usefixtures("own_names")
+def test_example_runs_and_prints(path, capsys):
+    contextvars.copy_context().run(runpy.run_path, str(path), run_name="__main__")
+    assert capsys.readouterr().out.strip()
+
+
+def test_there_are_examples():
+    assert len(PROGRAMS) >= 20
+
+
+@pytest.mark.parametrize("path", PROGRAMS, ids=lambda p: p.stem)
+def test_example_reads_well(path):
+    text = path.read_text()
+    assert text.startswith('"""'), "says its idea first"
+    assert "assert" in text, "claims nothing"
+    assert len(text.splitlines()) <= 80
