@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from .execute.backend import Backend, Compiled, load_backend
 from .execute.feeds import Feeds
+from .ir.collector import collector_paused
 from .ir.errors import DTypeError, GraphError, StateError
 from .ir.graph import Graph, GraphScope
 from .ir.node import Node, Tensor
@@ -49,13 +49,8 @@ def compile(
     Raises GraphError for an input given twice, a placeholder that is needed and not given, or
     tensors of two graphs, and StateError for two updates of one variable.
     """
-    collecting = gc.isenabled()
-    gc.disable()  # nothing here is garbage until it ends, and looking for it is half the time
-    try:
+    with collector_paused():
         return _compile(inputs, outputs, backend, updates or {}, state, optimize, verify, watch)
-    finally:
-        if collecting:
-            gc.enable()
 
 
 def _compile(

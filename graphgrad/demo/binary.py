@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
 import graphgrad as gg
 
-from .checks import Check, close
+from .checks import Check, close, distance
 from .digits import Digits
 from .model import Net, binary_net
 from .progress import Ticker
@@ -79,11 +80,8 @@ def compare(digits: Digits, settings: Settings, seed: int, ticker: Ticker) -> Co
     curves: dict[str, list[Curve]] = {OWN: [], OVERRIDE: []}
     for at in range(seed, seed + settings.starts):
         for name in curves:
+            tick = partial(ticker.tick, name)
             state = initial_state(net, at)
-
-            def tick(note: str, name: str = name) -> None:
-                ticker.tick(name, note)
-
             curves[name].append(train(net, updates[name], state, digits, settings, at, tick))
     return Comparison(curves, norms, slopes, sizes, shown, splice)
 
@@ -100,11 +98,11 @@ def checks(found: Comparison) -> list[Check]:
         Check("the override wins in test accuracy", won, found.gain >= MARGIN),
         Check(
             "weights without an override: both gradients equal central differences",
-            f"off by at most {furthest:.0e}",
+            distance(furthest),
             furthest <= TOLERANCE,
         ),
         Check("below sign, the true gradient is exactly zero", f"{max(below):g}", not any(below)),
-        Check("above sign, both backward graphs agree", f"off by {apart:.0e}", close(apart)),
+        Check("above sign, both backward graphs agree", distance(apart), close(apart)),
     ]
 
 
@@ -130,12 +128,11 @@ def _slopes(net: Net, grads: Grads, state: gg.State, digits: Digits) -> list[Slo
     """Five weights of the last layer, and the one of the first whose override is steepest."""
     data = digits.train_pixels, digits.train_labels
     found = gg.compile([net.pixels, net.labels], grads, state=state)(*data)
-    arrays = {
-        name: dict(zip(net.params, values, strict=True)) for name, values in found.items()
-    }
+    arrays = {name: dict(zip(net.params, values, strict=True)) for name, values in found.items()}
     steepest = np.where(np.abs(state[net.params["W1"]]) > 1e-3, arrays[OVERRIDE]["W1"], 0.0)
-    chosen = [("W3", (7 * i % 32, 2 * i)) for i in range(5)]
-    chosen += [("W1", np.unravel_index(int(np.abs(steepest).argmax()), steepest.shape))]
+    rows = len(arrays[OWN]["W3"])
+    chosen: list[tuple[str, Any]] = [("W3", (7 * i % rows, 2 * i)) for i in range(5)]
+    chosen.append(("W1", np.unravel_index(int(np.abs(steepest).argmax()), steepest.shape)))
     return [
         Slope(
             f"{name}[{at[0]}, {at[1]}]",

@@ -13,6 +13,11 @@ class Check(NamedTuple):
     holds: bool
 
 
-def close(distance: float) -> bool:
+def close(apart: float) -> bool:
     """Whether a distance is rounding."""
-    return distance <= 1e-9
+    return apart <= 1e-9
+
+
+def distance(apart: float) -> str:
+    """A distance in words."""
+    return f"differ by at most {apart:.0e}" if apart else "no difference"

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
 import graphgrad as gg
 
-from .checks import Check, close
+from .checks import Check, close, distance
 from .digits import Digits
 from .model import CLASSES, Net, relu_net, saliency
 from .progress import Ticker
@@ -25,14 +26,14 @@ class Guidance(NamedTuple):
     accuracy  of the network, on the test digits
     pixels    one test digit of each class, (10, 64)
     maps      kind -> the gradient of the winning logit for each of them, (10, 64)
-    distance  how far the guided gradient is from that of a graph built under
+    apart     how far the guided gradient is from that of a graph built under
               gradient_override_map
     """
 
     accuracy: float
     pixels: Any
     maps: dict[str, Any]
-    distance: float
+    apart: float
 
 
 def guide(digits: Digits, settings: Settings, seed: int, ticker: Ticker) -> Guidance:
@@ -43,24 +44,21 @@ def guide(digits: Digits, settings: Settings, seed: int, ticker: Ticker) -> Guid
         maps = {kind: saliency(net, rule) for kind, rule in RULES.items()}
         updates = adam(net, grads, digits, settings)
     state = initial_state(net, seed)
-    curve = train(
-        net, updates, state, digits, settings, seed, lambda note: ticker.tick(TITLE, note)
-    )
+    tick = partial(ticker.tick, TITLE)
+    curve = train(net, updates, state, digits, settings, seed, tick)
     pixels = _one_of_each(net, state, digits)
     found = gg.compile(net.pixels, maps, state=state)(pixels)
     again = _marked_at_build(net, state, settings.hidden, pixels)
-    return Guidance(
-        curve.test[-1], pixels, found, float(np.abs(found["guided"] - again).max())
-    )
+    return Guidance(curve.test[-1], pixels, found, float(np.abs(found["guided"] - again).max()))
 
 
 def checks(found: Guidance) -> list[Check]:
     """What has to hold."""
-    same = found.distance
+    same = found.apart
     return [
         Check(
             "guided: chosen at differentiation, or marked at building, it is the same gradient",
-            f"off by {same:.0e}",
+            distance(same),
             close(same),
         )
     ]
@@ -77,9 +75,9 @@ def _one_of_each(net: Net, state: gg.State, digits: Digits) -> Any:
 
 def _marked_at_build(net: Net, state: gg.State, hidden: int, pixels: Any) -> Any:
     """The guided gradient from a second graph, whose ReLUs are marked while they are built."""
-    with gg.Graph("marked"), gg.gradient_override_map({"Relu": "guided"}):
-        marked = relu_net(hidden)
-    with marked.pixels.graph:
+    with gg.Graph("marked"):
+        with gg.gradient_override_map({"Relu": "guided"}):
+            marked = relu_net(hidden)
         dx = gg.gradients(gg.max(marked.logits, axis=1), marked.pixels)
     same = gg.State()
     for name, p in marked.params.items():

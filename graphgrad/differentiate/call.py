@@ -11,7 +11,7 @@ import numpy as np
 from ..ir.build import apply
 from ..ir.context import CONTEXT, Context
 from ..ir.errors import GradientError
-from ..ir.node import Node, Region, RuleCall, Tensor
+from ..ir.node import Node, Region, RuleCall, Tensor, enclosing
 from ..ir.op import OP_TYPES, Op
 from ..ir.residual import Residual, derived_from
 from ..ir.types import compatible
@@ -296,7 +296,9 @@ def _check_undeclared(
 def _spoken_for(t: Tensor, region: Region) -> bool:
     """Whether t is hidden in the region whose rule opened this one: then its rule speaks for t."""
     op = t.node.op
-    return isinstance(op, Residual) and derived_from(op.region, region.origin, t.node.inputs[0])
+    return isinstance(op, Residual) and any(
+        derived_from(around, region.origin, t.node.inputs[0]) for around in enclosing(op.region)
+    )
 
 
 def refuse_rule_derivative(origin: RuleCall, context: Context) -> None:

@@ -73,7 +73,6 @@ class Op:
         """The op with these attributes: the same object every time."""
         values = args if len(args) == len(cls.fields) and not kwargs else cls._bind(args, kwargs)
         if cls._interned:
-            # 1, 1.0 and True are equal as keys but not as attributes
             key = (values, tuple(map(_kind, values)))
             found = cls._made.get(key)
             if found is not None:
@@ -142,7 +141,10 @@ class Op:
 
 
 def _kind(value: Any) -> Any:
-    return tuple(map(_kind, value)) if isinstance(value, tuple) else type(value)
+    """What tells equal values apart: 1, 1.0 and True; 0.0 and -0.0."""
+    if isinstance(value, tuple):
+        return tuple(map(_kind, value))
+    return repr(value) if isinstance(value, float | complex) else type(value)
 
 
 def _remake(cls: type[Op], values: tuple[Any, ...]) -> Op:

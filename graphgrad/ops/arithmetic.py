@@ -480,6 +480,8 @@ class Hypot(RealBinary):
 class Real(Kinds, Unary):
     """The real part of a complex number. No gradient."""
 
+    view = True
+
     kinds = "c"
     differentiable = False
 
@@ -497,6 +499,8 @@ class Real(Kinds, Unary):
 
 class Imag(Real):
     """The imaginary part of a complex number. No gradient."""
+
+    view = True
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.imag(x)

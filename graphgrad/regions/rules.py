@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from threading import RLock
 from typing import Any, TypeVar
 
@@ -147,21 +146,27 @@ def registered_gradients() -> dict[str, Callable[..., Any]]:
         return {name: rule.fn for name, rule in _rules.items()}
 
 
-@contextmanager
-def temporary_gradient(name: str, fn: Callable[..., Any]) -> Iterator[None]:
-    """Register fn under name for a block; what was there before is back after it."""
-    with _lock:
-        before = _rules.get(name), _registered_at.get(name)
-        register_gradient(name, replace=True)(fn)
-    try:
-        yield
-    finally:
+class temporary_gradient:  # noqa: N801
+    """`with temporary_gradient(name, fn):` registers fn for a block; then what was before is back."""
+
+    def __init__(self, name: str, fn: Callable[..., Any]) -> None:
+        self.name = name
+        self.register = register_gradient(name, replace=True)
+        self.fn = fn
+
+    def __enter__(self) -> None:
         with _lock:
-            if before[0] is None:
-                _rules.pop(name, None)
-                _registered_at.pop(name, None)
+            self.before = _rules.get(self.name), _registered_at.get(self.name)
+            self.register(self.fn)
+
+    def __exit__(self, *exc: object) -> None:
+        rule, at = self.before
+        with _lock:
+            if rule is None:
+                _rules.pop(self.name, None)
+                _registered_at.pop(self.name, None)
             else:
-                _rules[name], _registered_at[name] = before[0], before[1]
+                _rules[self.name], _registered_at[self.name] = rule, at
 
 
 Who = Callable[[], str] | None

@@ -24,26 +24,12 @@ def graph() -> Iterator[gg.Graph]:
 
 
 def values(tensors: Any, feeds: Mapping[gg.Tensor, Any] | None = None) -> Any:
-    """The values of a nesting of tensors, one kernel after the other, with any tensor fed.
-
-    Floats for 0-d tensors, else arrays.
-    """
-    known = {t: np.asarray(v, t.dtype) for t, v in (feeds or {}).items()}
+    """The values of a nesting of tensors: floats for 0-d ones, else arrays. Any tensor may be fed."""
+    given = {t: np.asarray(v, t.dtype) for t, v in (feeds or {}).items()}
     leaves = gg.ir.tree.flatten(tensors)
-    program = gg.Program(tuple(known), tuple(leaves))
-    for node in program.nodes:
-        if node.type == "Variable":
-            known[node.outputs[0]] = node.graph.state[node.outputs[0]]
-            continue
-        assert node.type != "Placeholder", f"{node.name} is not fed"
-        found = node.op.kernel(np, *(known[t] for t in node.inputs))
-        outputs = found if isinstance(found, tuple | list) else (found,)
-        for t, array in zip(node.outputs, outputs, strict=True):
-            array = np.asarray(array)
-            assert gg.ir.types.compatible(t.shape, array.shape), f"{t!r} got {array.shape}"
-            assert t.dtype == array.dtype, f"{t!r} got {array.dtype}"
-            known[t] = array
-    found = [known[t] for t in leaves]
+    found = gg.evaluate(leaves, given)
+    for t, array in zip(leaves, found, strict=True):
+        assert t.dtype == array.dtype, f"{t!r} got {array.dtype}"
     return gg.ir.tree.unflatten(tensors, [float(a) if a.ndim == 0 else a for a in found])
 
 

@@ -96,11 +96,7 @@ def by_mapping(site: Any, *dys: Any) -> Any:
 
 
 def by_gradients(site: Any, *dys: Any) -> Any:
-    # partials: one input may depend on another
-    found = gg.gradients(
-        list(site.outputs), list(site.inputs), list(dys), stop_gradients=list(site.inputs)
-    )
-    return [gg.NO_GRAD if dx is None else dx for dx in found]
+    return partials(site.outputs, site.inputs, dys)
 
 
 def by_linearity(site: Any, *dys: Any) -> Any:
@@ -118,6 +114,12 @@ def by_halves(site: Any, *dys: Any) -> Any:
     return [a if b is gg.NO_GRAD else 0.5 * a + 0.5 * b for a, b in pairs]
 
 
+def by_a_region(site: Any, *dys: Any) -> Any:
+    """The rule opens a region itself."""
+    with gg.override_gradient(by_default, allow_empty=True):
+        return tuple(site.default(*dys))
+
+
 def reads_of(body: Body, first: int) -> list[int]:
     """The earlier values that a body reads, in order."""
     found: dict[int, None] = {}
@@ -129,28 +131,47 @@ def reads_of(body: Body, first: int) -> list[int]:
     return list(found)
 
 
-def as_custom_gradient(body: Body, known: list[gg.Tensor]) -> None:
+def as_custom_gradient(second_order: bool) -> Callable[[Body, list[gg.Tensor]], None]:
     """A function whose grad_fn differentiates its inner values; results are all its values."""
-    reads = reads_of(body, len(known))
-    if not reads:
+
+    def style(body: Body, known: list[gg.Tensor]) -> None:
+        reads = reads_of(body, len(known))
+
+        @gg.custom_gradient
+        def f(*args: gg.Tensor) -> Any:
+            inside = list(known)
+            for i, arg in zip(reads, args, strict=True):
+                inside[i] = arg
+            build(body, inside, True)
+            results = inside[len(known) :]
+
+            def grad(*dys: gg.Tensor) -> Any:
+                dxs = partials(results, args, dys)
+
+                def grad2(*ddxs: gg.Tensor) -> Any:
+                    real = [dx for dx in dxs if dx is not gg.NO_GRAD]
+                    return partials(real, args, ddxs, constant=dys)
+
+                return (dxs, grad2) if second_order else dxs
+
+            return tuple(results), grad
+
+        known.extend(f(*(known[i] for i in reads)))
+
+    return style
+
+
+def partials(ys: Any, xs: Any, dys: Any, constant: Any = ()) -> list[Any]:
+    """Partial derivatives: one x may depend on another, and what is constant on all."""
+    found = gg.gradients(list(ys), list(xs), list(dys), stop_gradients=[*xs, *constant])
+    return [gg.NO_GRAD if dx is None else dx for dx in found]
+
+
+def as_stamps(body: Body, known: list[gg.Tensor]) -> None:
+    """No region: every op gets an exact rule of its own."""
+    types = ("Sin", "Cos", "Tanh", "Exp", "Identity", "Add", "Subtract", "Multiply", "Divide")
+    with gg.gradient_override_map(dict.fromkeys(types, by_default), allow_empty=True):
         build(body, known, True)
-        return
-
-    @gg.custom_gradient
-    def f(*args: gg.Tensor) -> Any:
-        inside = list(known)
-        for i, arg in zip(reads, args, strict=True):
-            inside[i] = arg
-        build(body, inside, True)
-        results = inside[len(known) :]
-
-        def grad(*dys: gg.Tensor) -> Any:
-            found = gg.gradients(results, list(args), list(dys), stop_gradients=list(args))
-            return [gg.NO_GRAD if dx is None else dx for dx in found]
-
-        return tuple(results), grad
-
-    known.extend(f(*(known[i] for i in reads)))
 
 
 STYLES: dict[str, Callable[[Body, list[gg.Tensor]], None]] = {
@@ -161,7 +182,10 @@ STYLES: dict[str, Callable[[Body, list[gg.Tensor]], None]] = {
     "linearity": in_region(by_linearity),
     "halves": in_region(by_halves),
     "through": in_region(by_default, order="through"),
-    "custom_gradient": as_custom_gradient,
+    "opening": in_region(by_a_region),
+    "custom_gradient": as_custom_gradient(second_order=False),
+    "second_order": as_custom_gradient(second_order=True),
+    "stamps": as_stamps,
 }
 
 

@@ -375,5 +375,5 @@ def test_one_hot(axis, dtype):
     def expected(k):
         return np.moveaxis((k[..., None] == np.arange(3)).astype(dtype), -1, axis)
 
-    same(lambda t: O.one_hot(t, 3, dtype, axis), expected, k)
-    same(lambda t: O.one_hot(t, 3), lambda t: np.eye(3)[t], np.array(1, "uint8"))
+    same(lambda t: gg.one_hot(t, 3, dtype, axis), expected, k)
+    same(lambda t: gg.one_hot(t, 3), lambda t: np.eye(3)[t], np.array(1, "uint8"))
