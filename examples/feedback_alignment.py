@@ -1,9 +1,8 @@
-"""Feedback alignment: errors go back through fixed random weights, and the network learns anyway."""
+"""Feedback alignment: errors go back through fixed random weights, and yet the network learns."""
 
 import numpy as np
 
 import graphgrad as gg
-from graphgrad import initializers, optimizers
 
 
 def layer(h, w, feedback):
@@ -20,13 +19,13 @@ target = np.sin(data @ rng.normal(size=(5, 1)))
 
 with gg.Graph() as graph:
     x, t = gg.placeholder((64, 5), name="x"), gg.placeholder((64, 1), name="t")
-    w1 = gg.variable(initializers.glorot_normal((5, 32), seed=1), name="w1")
-    w2 = gg.variable(initializers.glorot_normal((32, 1), seed=2), name="w2")
+    w1 = gg.variable(gg.initializers.glorot_normal((5, 32), seed=1), name="w1")
+    w2 = gg.variable(gg.initializers.glorot_normal((32, 1), seed=2), name="w2")
     y = layer(gg.tanh(x @ w1), w2, feedback=gg.constant(rng.normal(size=(1, 32))))
     loss = gg.mean(gg.square(y - t))
     grads = gg.gradients(loss, [w1, w2])
     true = gg.gradients(loss, [w1, w2], overrides="none")
-    step = gg.compile([x, t], loss, updates=optimizers.Adam(0.01).updates([w1, w2], grads))
+    step = gg.compile([x, t], loss, updates=gg.optimizers.Adam(0.01).updates([w1, w2], grads))
     compare = gg.compile([x, t], [grads, true])
 
 (g1, g2), (true1, true2) = compare(data, target)

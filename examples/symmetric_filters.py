@@ -6,7 +6,6 @@ It changes one of the two gradients of the op and leaves the other as it is.
 import numpy as np
 
 import graphgrad as gg
-from graphgrad import optimizers
 
 
 @gg.register_gradient("SymmetricFilter")
@@ -29,7 +28,7 @@ def train(op_type_map):
         with gg.gradient_override_map(op_type_map):
             y = gg.nn.conv(x, w, padding="SAME")
         loss = gg.mean(gg.square(y - 1.0))
-        updates = optimizers.SGD(0.01).updates([w], [gg.gradients(loss, w)])
+        updates = gg.optimizers.SGD(0.01).updates([w], [gg.gradients(loss, w)])
         step = gg.compile(x, loss, updates=updates)
     data = rng.normal(size=(2, 6, 6, 4))
     losses = [float(step(data)) for _ in range(10)]

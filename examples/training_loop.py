@@ -7,7 +7,6 @@ which is what a Huber loss would give, although the loss is the square.
 import numpy as np
 
 import graphgrad as gg
-from graphgrad import optimizers
 
 
 @gg.register_gradient("limit_outliers")
@@ -31,7 +30,7 @@ def train(overrides):
             residual = gg.identity(residual)
         loss = gg.mean(residual**2)
         grads = gg.gradients(loss, [w, b], overrides=overrides)
-        updates = optimizers.Adam(0.1).updates([w, b], grads)
+        updates = gg.optimizers.Adam(0.1).updates([w, b], grads)
         step = gg.compile([x, y], loss, updates=updates)
     losses = [float(step(inputs, targets)) for _ in range(400)]
     print(f"loss {losses[0]:.1f} -> {losses[-1]:.1f},", end=" ")

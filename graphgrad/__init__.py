@@ -7,7 +7,6 @@ put, at every order and through every transform, or an error says why not.
 
 from . import initializers as initializers
 from . import optimizers as optimizers
-from . import optimizers as optimizers
 from .compile import CompiledFunction as CompiledFunction
 from .compile import compile as compile
 from .compile import evaluate as evaluate

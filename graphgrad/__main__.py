@@ -63,10 +63,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         module = importlib.import_module(command.module)
     except ModuleNotFoundError as error:
-        if error.name is None or error.name.partition(".")[0] == "graphgrad":
+        missing = (error.name or "graphgrad").partition(".")[0]
+        if missing == "graphgrad":
             raise
         print(
-            f"graphgrad {options.command}: the package {error.name!r} is missing. "
+            f"graphgrad {options.command}: the package {missing!r} is missing. "
             f"Install it with: pip install '{command.extra}'",
             file=sys.stderr,
         )

@@ -248,7 +248,6 @@ def test_the_wrong_gradients_of_variables(grad, said):
         gg.gradients(y, x)
 
 
-@pytest.mark.xfail(reason="the pair is counted as two gradients")
 def test_a_function_without_variables_may_speak_the_protocol_of_variables():
     x = scalar()
     y = gg.custom_gradient(lambda x: (x * x, lambda dy, variables=None: (5.0 * dy, [])))(x)

@@ -17,7 +17,7 @@ from .report import Results
 from .training import Settings
 
 FULL = Settings()
-QUICK = Settings(epochs=12, starts=1)
+QUICK = Settings(epochs=10, starts=1)
 
 
 def run(options: Namespace) -> int:

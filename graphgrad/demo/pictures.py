@@ -9,13 +9,14 @@ from typing import Any
 import matplotlib
 import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
 
 from .binary import OVERRIDE, OWN
 from .training import Curve
 
 COLOURS = {OWN: "#b3541e", OVERRIDE: "#1f5fa8"}
 INK, FAINT = "#333a45", "#d9dde3"
-STYLE = {
+STYLE: Any = {
     "svg.hashsalt": "graphgrad",
     "font.size": 10,
     "axes.edgecolor": FAINT,
@@ -42,7 +43,7 @@ def curves(found: dict[str, list[Curve]], what: str, label: str) -> str:
                 axes.plot(line, color=COLOURS[name], alpha=0.25, linewidth=0.8)
             mean = lines.mean(axis=0)
             axes.plot(mean, color=COLOURS[name], linewidth=2.2)
-            _label(axes, name, mean)
+            _label(axes, name, mean, above=what == "loss")
         axes.set_xlabel("epoch")
         axes.set_title(label, loc="left", fontsize=10.5, fontweight="bold")
         axes.tick_params(length=0)
@@ -54,16 +55,16 @@ def curves(found: dict[str, list[Curve]], what: str, label: str) -> str:
         return _svg(figure)
 
 
-def _label(axes: Any, name: str, line: Any) -> None:
+def _label(axes: Any, name: str, line: Any, above: bool) -> None:
     """The name on its own line, instead of a legend."""
     last = len(line) - 1
     axes.annotate(
         name,
         (last, line[-1]),
-        xytext=(-2, -7),
+        xytext=(-2, 7 if above else -7),
         textcoords="offset points",
         ha="right",
-        va="top",
+        va="bottom" if above else "top",
         color=COLOURS[name],
         fontweight="bold",
     )
@@ -75,10 +76,9 @@ def grid(pixels: Any, maps: dict[str, Any], upright: bool) -> str:
     with matplotlib.rc_context(STYLE):
         many, few = len(pixels), len(kinds)
         shape = (many, few) if upright else (few, many)
-        figure = Figure(
-            figsize=(0.95 * shape[1] + 0.2, 0.95 * shape[0] + 0.3), layout="constrained"
-        )
-        figure.get_layout_engine().set(w_pad=0.03, h_pad=0.03, wspace=0, hspace=0)  # type: ignore[union-attr]
+        size = 0.95 * shape[1] + 0.2, 0.95 * shape[0] + 0.3
+        tight = ConstrainedLayoutEngine(w_pad=0.03, h_pad=0.03, wspace=0, hspace=0)
+        figure = Figure(figsize=size, layout=tight)
         cells = figure.subplots(*shape)
         for k, (kind, images) in enumerate(kinds.items()):
             for i, image in enumerate(images):

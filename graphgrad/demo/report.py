@@ -53,7 +53,7 @@ def write(folder: Path, results: Results) -> str:
         _save(folder / "graph.svg", svg)
     else:
         (folder / "graph.svg").unlink(missing_ok=True)  # of an earlier report
-    _save(folder / "index.html", _page(results, dot, svg, files))
+    _save(folder / "index.html", _page(results, dot, svg, why, files))
     return why
 
 
@@ -117,7 +117,7 @@ def _svg(shown: Any) -> tuple[str, str]:
         return "", str(error).partition("\n")[0]
 
 
-def _page(results: Results, dot: str, svg: str, files: list[str]) -> str:
+def _page(results: Results, dot: str, svg: str, why: str, files: list[str]) -> str:
     environment = Environment(
         loader=FileSystemLoader(TEMPLATES),
         autoescape=True,
@@ -155,6 +155,7 @@ def _page(results: Results, dot: str, svg: str, files: list[str]) -> str:
         },
         dot=dot,
         svg=Markup(svg[svg.index("<svg") :]) if svg else "",
+        why=why,
         files=files,
     )
 

@@ -20,7 +20,7 @@ class Settings(NamedTuple):
 
     hidden: int = 32
     epochs: int = 40
-    starts: int = 5
+    starts: int = 3
     batch: int = 32
     rate: float = 0.01
 

@@ -183,8 +183,16 @@ def _as_gradient(rule: Rule, site: Site, x: Tensor, entry: Any, i: int) -> Tenso
             rule, site, x, i, f"{entry!r}, but only floating inputs have a gradient: return NO_GRAD"
         )
     if isinstance(entry, Tensor):
-        return _checked_tensor(rule, site, x, entry, i)
+        return _seen_outside(_checked_tensor(rule, site, x, entry, i))
     return _from_value(rule, site, x, entry, i)
+
+
+def _seen_outside(dx: Tensor) -> Tensor:
+    """dx as it is read from here, where it was built in a region that is not open."""
+    inside = dx.node.region
+    if inside is None or inside.contains(CONTEXT.get().region):
+        return dx
+    return apply(Identity(), dx)
 
 
 def _from_value(rule: Rule, site: Site, x: Tensor, entry: Any, i: int) -> Tensor:
@@ -287,9 +295,10 @@ def _check_undeclared(
             readers = [n for n in site.nodes if any(t is x for x in n.inputs)]
             raise GradientError(
                 f"{site!r} reads {t.name} ({t.type!r}, built at {t.where}), which is not among "
-                f"its inputs, in {shown(readers)}, and a gradient has to flow through it.\nMake it an input, return a "
-                f"mapping {{input: gradient}} from {rule.name!r} that has an entry for it (for a "
-                "variable: a grad_fn with a `variables` argument), or gg.stop_gradient it first."
+                f"its inputs, in {shown(readers)}, and a gradient has to flow through it.\n"
+                f"Make it an input, return a mapping {{input: gradient}} from {rule.name!r} that "
+                "has an entry for it (for a variable: a grad_fn with a `variables` argument), or "
+                "gg.stop_gradient it first."
             )
 
 

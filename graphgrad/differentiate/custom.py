@@ -13,11 +13,11 @@ from ..ir.errors import GradientError
 from ..ir.graph import current
 from ..ir.node import Node, Region, Tensor
 from ..ir.position import of_function, show
-from ..ir.residual import Residual
+from ..ir.residual import Residual, settle
 from ..ir.tree import flatten, unflatten
 from ..ops.base import DEFAULT, Constant, as_tensor
 from ..ops.sources import Identity
-from ..regions.boundary import rescan
+from ..regions.boundary import rescan, take_in_pins
 from ..regions.rules import Rule
 from ..regions.scopes import override_gradient
 from .site import Site
@@ -44,7 +44,7 @@ def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(f)
     def call(*args: Any, **kwargs: Any) -> Any:
         given = _positional(f, args, kwargs)
-        leaves = [as_tensor(leaf) for leaf in flatten(given)]
+        leaves = settle(current(), tuple([as_tensor(leaf) for leaf in flatten(given)]))
         rule = Rule(_not_yet, getattr(f, "__name__", "custom_gradient"), position=of_function(f))
         start = len(current().graph.nodes)
         with override_gradient(rule, allow_empty=True) as region:
@@ -54,6 +54,7 @@ def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
             region.declare(outputs=outputs)
         variables = _variables(region, start, leaves) if _takes_variables(grad_fn) else []
         region.declare(inputs=[*leaves, *variables])
+        take_in_pins(region)
         rule.fn = _rule(grad_fn, len(leaves), variables)
         return unflatten(y, outputs)
 
@@ -176,7 +177,9 @@ def _ask(grad_fn: Callable[..., Any], dys: Sequence[Any]) -> Any:
 def _gradients_of(returned: Any, variables: Sequence[Tensor]) -> Any:
     """One flat list of entries: of the arguments, then of the variables."""
     if not variables:
-        return returned
+        pair = isinstance(returned, tuple) and len(returned) == 2
+        nothing = pair and isinstance(returned[1], list | tuple) and not returned[1]
+        return returned[0] if nothing else returned
     if not isinstance(returned, tuple) or len(returned) != 2:
         raise GradientError(
             "a grad_fn that takes `variables` returns a pair (dxs, dvars), got "
@@ -222,7 +225,7 @@ def _with_second(
         return [*of_xs, *[DEFAULT] * len(real_dys)]
 
     region.rule = Rule(second_rule, f"{site.name}/second", position=of_function(grad_fn2))
-    xs = site.inputs[:arity]
+    xs = settle(context, site.inputs[:arity])
     graph.regions.append(region)
     _mark_since(region, start, first_region, spare={dy.node for dy in real_dys})
     outer, context.region = context.region, region
@@ -233,6 +236,7 @@ def _with_second(
     region.pinned_inputs = (*xs, *real_dys)
     marked = [next(outs) if isinstance(dx, Tensor) else dx for dx in listed]
     region.pinned_outputs = tuple(t for t in marked if isinstance(t, Tensor))
+    take_in_pins(region)
     region.open = False
     return marked
 
@@ -252,3 +256,5 @@ def _mark_since(region: Region, start: int, first_region: int, spare: set[Node])
         if inner is not region and inner.parent is around:
             inner.parent = region
     rescan(region, start)
+    for inner in graph.regions[first_region:]:
+        take_in_pins(inner)

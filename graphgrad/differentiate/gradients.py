@@ -78,7 +78,10 @@ def gradients(
             [(key, _seed(y, dy, context)) for key, y, dy in zip(keys, y_list, seeds, strict=True)],
             x_list,
         )
-        return unflatten(xs, [_answer(dx, x, unconnected) for dx, x in zip(found, x_list)])
+        answers = [
+            _answer(dx, x, unconnected, context) for dx, x in zip(found, x_list, strict=True)
+        ]
+        return unflatten(xs, answers)
 
 
 @contextmanager
@@ -189,11 +192,13 @@ def _exact_regions_opened(
     return off
 
 
-def _answer(dx: Tensor | None, x: Tensor, unconnected: str) -> Tensor | None:
+def _answer(dx: Tensor | None, x: Tensor, unconnected: str, context: Context) -> Tensor | None:
     if dx is None and unconnected == "zero":
         dx = ZeroTensor(x)
-    if isinstance(dx, ZeroTensor):
-        dx.node  # noqa: B018  structural zeros that are handed out become nodes now
+    if isinstance(dx, ZeroTensor):  # one that is handed out becomes a node now
+        outer, context.origin = context.origin, x.node
+        dx.node  # noqa: B018
+        context.origin = outer
     return dx
 
 

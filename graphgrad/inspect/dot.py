@@ -14,7 +14,7 @@ from typing import Any
 
 from ..ir.node import Node, Region, RuleCall
 from ..ir.types import TensorType
-from .view import Box, Edge, Owner, View, behind, view_of
+from .view import Box, Edge, Owner, Place, View, behind, view_of
 from .wording import (
     Lines,
     about,
@@ -142,6 +142,19 @@ class _Writer:
         self.results: dict[Node, list[str]] = {}
         for i, t in enumerate(view.results):
             self.results.setdefault(behind(t)[0].node, []).append(f"result {i}")
+        self.ids: dict[Node, dict[Place, str]] = {}
+        self.copies: dict[Place, list[tuple[Node, str]]] = {}
+        self._place_constants()
+
+    def _place_constants(self) -> None:
+        """Ids of what is drawn elsewhere than it was built, or more than once."""
+        for edge in self.view.edges:
+            place, node = self.view.place_of_source(edge), edge.source
+            if kind_of(node) == "constant" and place not in self.ids.setdefault(node, {}):
+                known = self.ids[node]
+                serial = f"_{len(known)}" if known else ""
+                known[place] = f"n{self.view.number[node]}{serial}"
+                self.copies.setdefault(place, []).append((node, known[place]))
 
     def text(self, saved: bool) -> Iterator[str]:
         yield _HEAD
@@ -169,8 +182,12 @@ class _Writer:
                 continue
             yield f"subgraph cluster_{serial} {{\n{self._box_style(item, len(columns) > 1)}"
             serial += 1
+            place = self.view.place(item.nodes[0]) if item.nodes else None
             for node in item.nodes:
-                yield self._node(node)
+                if node not in self.ids:
+                    yield self._node(node, f"n{self.view.number[node]}")
+            for node, name in self.copies.get(place, ()) if place else ():
+                yield self._node(node, name)
             stack.append("}\n")
             stack.extend(reversed(item.boxes))
 
@@ -187,11 +204,11 @@ class _Writer:
                 bottoms.append((f"bottom{box.column}", first if box.column == 1 else last))
         for row, rank in ((tops, "min"), (bottoms, "max")):
             for anchor, node in row:
-                ends = f"n{self.view.number[node]}", anchor
-                yield f'{anchor} [style=invis, shape=point, width=0.01, label="", group={anchor}];\n'
-                yield f"{ends[0]} [group={anchor}];\n"
-                yield f"{' -> '.join(ends[:: -1 if rank == 'min' else 1])} [style=invis];\n"
-            if len(row) > 1:
+                name = f"n{self.view.number[node]}"
+                ends = (anchor, name) if rank == "min" else (name, anchor)
+                yield f'{anchor} [label="", group={anchor}, style=invis, shape=point, width=0.01];\n'
+                yield f"{name} [group={anchor}];\n{' -> '.join(ends)} [style=invis];\n"
+            if row:
                 chain = " -> ".join(anchor for anchor, _ in row)
                 yield f"{{rank={rank}; {chain} [style=invis];}}\n"
 
@@ -216,7 +233,7 @@ class _Writer:
         site = owner.site if isinstance(owner, RuleCall) else owner
         return self.colour.get(site, _COLOURS[0]) if isinstance(site, Region) else _STAMPED
 
-    def _node(self, node: Node) -> str:
+    def _node(self, node: Node, name: str) -> str:
         style = ""
         kind = kind_of(node)
         if kind in _KINDS:
@@ -227,7 +244,7 @@ class _Writer:
             style += ", penwidth=3"
         label = quoted(*self._label(node, kind))
         tooltip = "\\n".join([escaped(row, 200) for row in about(node).split("\n")])
-        return f'n{self.view.number[node]} [label={label}, tooltip="{tooltip}"{style}];\n'
+        return f'{name} [label={label}, tooltip="{tooltip}"{style}];\n'
 
     def _label(self, node: Node, kind: str) -> list[str]:
         name, given = short_name(node), node._name is not None
@@ -247,9 +264,10 @@ class _Writer:
         return rows
 
     def _edge(self, edge: Edge) -> str:
-        a, b = self.view.number[edge.source], self.view.number[edge.target]
+        place = self.view.place_of_source(edge)
+        a, b = self._id(edge.source, place), self._id(edge.target, None)
         label = self._edge_label(edge)
-        column = self.view.column[edge.source]
+        column = place[0]
         if column != self.view.column[edge.target] or edge.kind == "residual":
             style = f'xlabel="{label}"' + ("" if self._falls(edge) else ", constraint=false")
         elif column == 1:
@@ -260,7 +278,11 @@ class _Writer:
         if edge.owner is not None:
             line = self._colours(edge.owner)[0]
             style += f', color="{line}", fontcolor="{line}", penwidth=2'
-        return f"n{a} -> n{b} [{style}{_EDGES.get(edge.kind, '')}];\n"
+        return f"{a} -> {b} [{style}{_EDGES.get(edge.kind, '')}];\n"
+
+    def _id(self, node: Node, place: Place | None) -> str:
+        known = self.ids.get(node)
+        return known[place] if known and place else f"n{self.view.number[node]}"
 
     def _falls(self, edge: Edge) -> bool:
         """Whether an edge over to the mirrored gradients leads down."""

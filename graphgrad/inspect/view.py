@@ -22,6 +22,7 @@ from .wording import call_title, kind_of, region_title
 __all__ = ["Box", "Edge", "View", "view_of"]
 
 Owner = Region | RuleCall
+Place = tuple[int, tuple[Owner, ...]]
 
 
 class Edge:
@@ -100,6 +101,17 @@ class View:
         self.edges = _edges(self)
         self.height = _heights(self)
         self.pairs = _pairs(self)
+
+    def place(self, node: Node) -> Place:
+        """What tells the box of a node: its column, and its path."""
+        return self.column[node], self.path[node]
+
+    def place_of_source(self, edge: Edge) -> Place:
+        """Where the source of an edge is drawn: rules share constants, each box has its own."""
+        node = edge.source
+        if kind_of(node) == "constant" and node.origin is not None and edge.owner is None:
+            node = edge.target
+        return self.place(node)
 
     @property
     def regions(self) -> list[Region]:
@@ -296,6 +308,8 @@ def _edges(view: View) -> list[Edge]:
 def _edge(t: Tensor, node: Node, residual: bool, view: View) -> Edge:
     here, there = view.column[node], view.column[t.node]
     edge = Edge(t, t.node, node, "data")
+    if kind_of(t.node) == "constant" and t.node.origin is not None and here % 2 == 1:
+        there = here
     if residual:
         edge.kind = edge.tag = "residual"
     elif here != there and here % 2 == 1:
@@ -370,7 +384,7 @@ def _heights(view: View) -> dict[Node, int]:
 
 
 def _place(node: Node) -> int:
-    """Twice the index of a gradient's forward node; for a region's rule just above its last node."""
+    """Twice the index of a gradient's forward node; a region's rule: just above its last node."""
     origin = node.origin
     site = origin.site if isinstance(origin, RuleCall) else origin
     if isinstance(site, Region):

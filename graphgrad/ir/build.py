@@ -109,22 +109,30 @@ def called_with(op: Op, inputs: tuple[Tensor, ...]) -> str:
 def _adopt(context: Context, inputs: tuple[Tensor, ...]) -> tuple[Context, tuple[Tensor, ...]]:
     """Inputs of another graph: go to that graph if nobody entered one, else let the graph adopt."""
     graph = context.graph
-    others = [t.node.graph for t in inputs]
-    first = others[0]
-    if (
-        context.implicit
-        and first is not None
-        and all(g is first for g in others)
-        and context.region is None
-    ):
-        context = context.copy()
-        context.graph = first
-        return context, inputs
+    others = {t.node.graph for t in inputs} - {graph}
     try:
+        if context.implicit and context.region is None and len(others) == 1:
+            context = context.copy()
+            context.graph = others.pop()  # type: ignore[assignment]
+            return context, tuple(_moved(t, context) for t in inputs)
         return context, tuple(t if t.node.graph is graph else graph.adopt(t) for t in inputs)
     except GraphError as error:
         error.add_note(f"at {show(caller())}")
         raise
+
+
+def _moved(t: Tensor, context: Context) -> Tensor:
+    """t, or for a constant that was just put into the default graph, the same one in this graph."""
+    node = t.node
+    if node.graph is context.graph:
+        return t
+    if node.inputs or node.op.source:
+        return context.graph.adopt(t)
+    token = CONTEXT.set(context)
+    try:
+        return build(node.op, ()).outputs[t.index]
+    finally:
+        CONTEXT.reset(token)
 
 
 def _stamp(node: Node, context: Context) -> None:

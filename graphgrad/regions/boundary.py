@@ -7,6 +7,8 @@ later.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from ..ir.graph import Graph
 from ..ir.node import Node, Region, Tensor
 from ..ir.residual import viewpoint
@@ -16,15 +18,17 @@ class Boundary:
     """What is known of one region.
 
     members  nodes inside, inner regions' nodes included, in order of creation
-    reads    tensors built outside and read inside, in order of first use
+    reads    tensors built outside and read inside, with the place of their first use
     left     tensors built inside that something outside reads
     used     tensors built inside that something inside reads
+    inner    regions inside whose inputs are declared: they read these, used or not
     inputs, outputs  the settled boundary: pinned, or inferred when first asked for
     undeclared       tensors read inside that are not among the pinned inputs
     """
 
     __slots__ = (
         "_reach",
+        "inner",
         "input_set",
         "inputs",
         "left",
@@ -41,9 +45,10 @@ class Boundary:
     def __init__(self, region: Region) -> None:
         self.region = region
         self.members: list[Node] = []
-        self.reads: dict[Tensor, None] = {}
+        self.reads: dict[Tensor, float] = {}
         self.left: set[Tensor] = set()
         self.used: set[Tensor] = set()
+        self.inner: dict[Region, None] = {}
         self.settled = False
         self.inputs: tuple[Tensor, ...] = ()
         self.outputs: tuple[Tensor, ...] = ()
@@ -63,7 +68,7 @@ class Boundary:
         if region.settled is None:
             inputs, outputs = region.pinned_inputs, region.pinned_outputs
             region.settled = (
-                tuple(self.reads) if inputs is None else inputs,
+                tuple(sorted(self.reads, key=self.reads.__getitem__)) if inputs is None else inputs,
                 self._inferred_outputs() if outputs is None else outputs,
             )
         self.settled = True
@@ -89,20 +94,30 @@ class Boundary:
         mask: dict[Tensor, int] = {}
         for bit, t in enumerate(self.outputs):
             mask[t] = mask.get(t, 0) | 1 << bit
+        begins = {known(inner).members[0]: inner for inner in self.inner}
         for node in reversed(self.members):
-            bits = 0
-            for t in node.outputs:
-                bits |= mask.get(t, 0)
-            if bits:
-                for t in node.inputs:
-                    mask[t] = mask.get(t, 0) | bits
+            _pull(mask, (node,), node.inputs)
+            if node in begins:
+                inner = begins[node]
+                _pull(mask, known(inner).members, inner.pinned_inputs or ())
         return mask
+
+
+def _pull(mask: dict[Tensor, int], nodes: Iterable[Node], inputs: Iterable[Tensor]) -> None:
+    """Give the inputs the bits of all outputs of the nodes."""
+    bits = 0
+    for node in nodes:
+        for t in node.outputs:
+            bits |= mask.get(t, 0)
+    if bits:
+        for t in inputs:
+            mask[t] = mask.get(t, 0) | bits
 
 
 def boundary_of(region: Region) -> Boundary:
     """The settled boundary of a region."""
     scan(region.graph)
-    found = _known(region)
+    found = known(region)
     if not found.settled:
         found.settle()
     return found
@@ -128,19 +143,40 @@ def take_in(node: Node, only: Region | None) -> None:
     """Note what a node means for the regions around it and around what it reads."""
     here, view = node.region, viewpoint(node)
     for t in node.inputs:
-        there = t.node.region
-        if there is None and here is None:
-            continue
-        for region in _chain(there, only):
-            if region.contains(here):
-                _known(region).used.add(t)
-            elif not region.contains(view):
-                _known(region).left.add(t)
-        for region in _chain(here, only):
-            if not region.contains(there):
-                _known(region).reads.setdefault(t)
+        _take_in_read(t, here, view, node.index, only)
     for region in _chain(here, only):
-        _known(region).members.append(node)
+        members = known(region).members
+        members.append(node)
+        if len(members) == 1:
+            take_in_pins(region)
+
+
+def _take_in_read(
+    t: Tensor, here: Region | None, view: Region | None, place: float, only: Region | None
+) -> None:
+    there = t.node.region
+    if there is None and here is None:
+        return
+    for region in _chain(there, only):
+        if region.contains(here):
+            known(region).used.add(t)
+        elif not region.contains(view):
+            known(region).left.add(t)
+    for region in _chain(here, only):
+        if not region.contains(there):
+            reads = known(region).reads
+            reads[t] = min(place, reads.get(t, place))
+
+
+def take_in_pins(region: Region) -> None:
+    """Note that a region reads its declared inputs, whether or not a node inside does."""
+    members = known(region).members
+    if region.pinned_inputs is None or not members:
+        return
+    for t in region.pinned_inputs:
+        _take_in_read(t, region.parent, region.parent, members[0].index - 0.5, None)
+    for around in _chain(region.parent, None):
+        known(around).inner[region] = None
 
 
 def _chain(region: Region | None, only: Region | None) -> list[Region]:
@@ -153,7 +189,8 @@ def _chain(region: Region | None, only: Region | None) -> list[Region]:
     return chain
 
 
-def _known(region: Region) -> Boundary:
+def known(region: Region) -> Boundary:
+    """What is known so far of the boundary of a region."""
     found = region.boundary
     if found is None:
         found = region.boundary = Boundary(region)

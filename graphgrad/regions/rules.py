@@ -146,8 +146,8 @@ def registered_gradients() -> dict[str, Callable[..., Any]]:
         return {name: rule.fn for name, rule in _rules.items()}
 
 
-class temporary_gradient:  # noqa: N801
-    """`with temporary_gradient(name, fn):` registers fn for a block; then what was before is back."""
+class temporary_gradient:
+    """`with temporary_gradient(name, fn):` fn under a name; after the block what was before."""
 
     def __init__(self, name: str, fn: Callable[..., Any]) -> None:
         self.name = name

@@ -13,7 +13,9 @@ from ..ir.graph import Graph, current
 from ..ir.node import Node, Region, Tensor
 from ..ir.op import OP_TYPES, Op
 from ..ir.position import Position, caller, show
+from ..ir.residual import settle
 from ..ir.tree import flatten
+from .boundary import take_in_pins
 from .rules import check_reference
 
 __all__ = [
@@ -79,7 +81,8 @@ class override_gradient(Scope):
             **self.options,  # type: ignore[arg-type]
         )
         if self.inputs is not None:
-            region.pinned_inputs = _tensors_of(graph, self.inputs, region, "inputs")
+            inputs = _tensors_of(graph, self.inputs, region, "inputs")
+            region.pinned_inputs = settle(context, inputs)
         context.region = region
         self._push(context)
         graph.regions.append(region)
@@ -125,14 +128,16 @@ def check_region(region: Region, start: int, allow_empty: bool = False) -> None:
             "nothing.\nMove the computation into the block, or say allow_empty=True."
         )
     if region.pinned_inputs is not None:
-        _tensors_of(region.graph, region.pinned_inputs, region, "inputs")
+        inputs = _tensors_of(region.graph, region.pinned_inputs, region, "inputs")
+        region.pinned_inputs = settle(current(), inputs)
+        take_in_pins(region)
         for t in region.pinned_inputs:
             if region.contains(t.node.region):
                 raise RegionError(
                     f"{t.name} (built at {t.where}) is declared as an input of "
                     f"{region!r} but was built inside it"
                 )
-    elif not allow_empty and not any(_reads_outside(n, region) for n in members):
+    elif not allow_empty and not _reads_outside(region, members):
         raise RegionError(
             f"region {region.name!r} ({region.where}) reads nothing from outside, so there is no "
             "input whose gradient could be overridden. Say allow_empty=True if that is meant."
@@ -147,8 +152,11 @@ def check_region(region: Region, start: int, allow_empty: bool = False) -> None:
                 )
 
 
-def _reads_outside(node: Node, region: Region) -> bool:
-    return any(not region.contains(t.node.region) for t in node.inputs)
+def _reads_outside(region: Region, members: list[Node]) -> bool:
+    if any(not region.contains(t.node.region) for n in members for t in n.inputs):
+        return True
+    inner = [r for r in region.graph.regions[region.index + 1 :] if region.contains(r)]
+    return any(not region.contains(t.node.region) for r in inner for t in r.pinned_inputs or ())
 
 
 def _tensors_of(graph: Graph, tree: Any, region: Region, what: str) -> tuple[Tensor, ...]:

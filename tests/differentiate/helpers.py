@@ -24,7 +24,7 @@ def graph() -> Iterator[gg.Graph]:
 
 
 def values(tensors: Any, feeds: Mapping[gg.Tensor, Any] | None = None) -> Any:
-    """The values of a nesting of tensors: floats for 0-d ones, else arrays. Any tensor may be fed."""
+    """The values of a nesting of tensors, any tensor fed: floats for 0-d ones, else arrays."""
     given = {t: np.asarray(v, t.dtype) for t, v in (feeds or {}).items()}
     leaves = gg.ir.tree.flatten(tensors)
     found = gg.evaluate(leaves, given)

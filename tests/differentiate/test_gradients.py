@@ -315,7 +315,7 @@ def test_S35_second_order_of_zeros():
     assert values([dx, gg.gradients(dx, x)], {x: 3.0}) == [6, 2]
 
 
-# --- S36: ties and kinks ---------------------------------------------------------------------------
+# --- S36: ties and kinks --------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

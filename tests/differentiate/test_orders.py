@@ -84,6 +84,23 @@ def test_S23_a_rule_that_reads_hidden_values_reads_residuals():
     assert values(orders(y, x, 3), {x: 3.0}) == [9, 6, 2]
 
 
+def test_S23_a_hidden_value_or_an_output_that_a_rule_returns_as_it_is():
+    x = placeholder(())
+    with gg.override_gradient(lambda site, dy: hidden(site, "Multiply")):
+        y = sin(x * x)
+    assert values(orders(y, x, 3), {x: 3.0}) == [9, 6, 2]
+    with gg.override_gradient(lambda site, dy: site.outputs[0]):
+        y = x * x
+    assert values(orders(y, x, 3), {x: 3.0}) == [9, 9, 9]
+
+    @gg.custom_gradient
+    def f(x):
+        y = x * x
+        return y, lambda dy: y
+
+    assert values(orders(f(x), x, 3), {x: 3.0}) == [9, 6, 2]
+
+
 def test_S23_inner_rules_are_honoured_by_residuals():
     x = placeholder(())
     with gg.override_gradient(lambda site, dy: dy * hidden(site, "Multiply")):

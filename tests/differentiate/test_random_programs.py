@@ -206,7 +206,7 @@ def derivatives(body: Body, with_regions: bool, order: int, outputs: list[int]) 
             found = gg.gradients(ys, xs, [np.float64(w) for w in weights], unconnected="zero")
             wanted += found
             ys = found
-        return values(wanted, {x: v for x, v in zip(xs, (0.3, -0.6, 0.9), strict=True)})
+        return values(wanted, dict(zip(xs, (0.3, -0.6, 0.9), strict=True)))
 
 
 def check(body: Body, order: int, outputs: list[int]) -> None:

@@ -208,6 +208,37 @@ def test_S09_an_early_output_is_in_the_boundary_also_when_read_by_a_second_regio
     assert second.sites[0].inputs == (a, b)
 
 
+def test_S09_what_an_inner_region_declares_as_its_input_is_read_inside_used_or_not():
+    @gg.custom_gradient
+    def constant_of(unused):
+        return gg.constant(3.0), lambda dy: 7.0 * dy
+
+    x, z = placeholder(()), placeholder(())
+    spy = Spy()
+    with gg.override_gradient(spy):
+        a = constant_of(x)
+        with gg.override_gradient(lambda site, dy: {z: 11.0 * dy, a: dy}, inputs=[z]):
+            b = a * 1.0
+        y = b * 5.0
+    assert values(gg.gradients(y, [x, z])) == [35, 55]
+    assert spy.sites[0].inputs == (x, z)
+
+
+def test_S09_an_argument_that_a_function_does_not_use_leaves_its_region():
+    @gg.custom_gradient
+    def constant_of(unused):
+        return gg.constant(3.0), lambda dy: 7.0 * dy
+
+    x = placeholder(())
+    spy = Spy(lambda site, da, db: 2.0 * da)
+    with gg.override_gradient(spy):
+        h = exp(x)
+        b = sin(h)
+    y = constant_of(h)
+    assert value(gg.gradients(y, x)) == 14
+    assert spy.sites[0].outputs == (h, b)
+
+
 def test_S09_the_boundary_of_an_inner_region_counts_reads_of_the_outer_one():
     x = placeholder(())
     inner = Spy()

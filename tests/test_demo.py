@@ -1,0 +1,228 @@
+"""The demo: trains, wins, writes a page that needs nothing else, and says so in its exit code."""
+
+import io
+import json
+import subprocess
+import sys
+from html.parser import HTMLParser
+from types import SimpleNamespace
+
+import pytest
+from rich.console import Console
+
+from graphgrad.__main__ import main
+from graphgrad.demo import command, guidance, report
+from graphgrad.demo.binary import OVERRIDE, OWN
+from graphgrad.demo.progress import progress
+from graphgrad.demo.training import Settings
+from graphgrad.inspect.svg import RenderError
+
+FILES = ["graph.dot", "index.html", "metrics.json"]
+SHORT = Settings(hidden=8, epochs=1, starts=2)
+
+
+def experiments(settings, seed=0):
+    return command.experiments(settings, seed, True, Console(file=io.StringIO()))
+
+
+def no_graphviz(*args, **kwargs):
+    raise RenderError("to_svg needs Graphviz.\nInstall it.")
+
+
+class Links(HTMLParser):
+    """Every address that a page loads or leads to."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.found, self.tags = [], set()
+        self.feed(page)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.add(tag)
+        keys = ("src", "srcset", "href", "xlink:href", "data", "action")
+        self.found += [value for key, value in attrs if key in keys]
+
+
+@pytest.fixture(scope="module")
+def quick(tmp_path_factory):
+    """Folder, exit code and printed text of `demo --quick`."""
+    folder = tmp_path_factory.mktemp("demo") / "deep" / "report"
+    out, sys.stdout = sys.stdout, io.StringIO()
+    try:
+        code = main(["demo", "--quick", "--out", str(folder)])
+        printed = sys.stdout.getvalue()
+    finally:
+        sys.stdout = out
+    return SimpleNamespace(folder=folder, code=code, printed=printed)
+
+
+@pytest.fixture(scope="module")
+def short():
+    return experiments(SHORT)
+
+
+def test_the_quick_demo_wins_and_writes_its_files(quick):
+    assert quick.code == 0
+    assert {p.name for p in quick.folder.iterdir()} - {"graph.svg"} == set(FILES)
+    metrics = json.loads((quick.folder / "metrics.json").read_text())
+    runs = metrics["runs"]
+    assert runs["override"]["test"] - runs["true"]["test"] == pytest.approx(metrics["gain"])
+    assert metrics["gain"] >= 0.10
+    assert runs["override"]["test"] > 0.85
+    assert 0.5 < runs["true"]["test"] < 0.75
+    assert metrics["relu_accuracy"] > 0.9
+    assert metrics["passed"]
+
+
+def test_both_runs_start_from_the_same_values(quick):
+    runs = json.loads((quick.folder / "metrics.json").read_text())["runs"]
+    curves = [runs[key]["curves"][0] for key in ("true", "override")]
+    assert curves[0]["loss"][0] == curves[1]["loss"][0]
+    assert curves[0]["loss"][-1] > curves[1]["loss"][-1]
+
+
+def test_the_true_gradient_stops_at_sign_and_agrees_above_it(quick):
+    norms = json.loads((quick.folder / "metrics.json").read_text())["gradient_norms"]
+    for name in ("W1", "b1", "W2", "b2"):
+        assert norms[name]["true"] == 0 < norms[name]["override"]
+    for name in ("W3", "b3"):
+        assert norms[name]["true"] == norms[name]["override"] > 0
+
+
+def test_slopes_equal_central_differences_where_nothing_is_overridden(quick):
+    slopes = json.loads((quick.folder / "metrics.json").read_text())["slopes"]
+    *free, below = slopes
+    for slope in free:
+        assert slope["own"] == pytest.approx(slope["difference"], abs=1e-8)
+        assert slope["override"] == pytest.approx(slope["difference"], abs=1e-8)
+    assert below["difference"] == below["own"] == 0 != below["override"]
+
+
+def test_what_is_printed_shows_the_region_the_splice_and_the_checks(quick):
+    assert 'override "ste" #3 (model.py:' in quick.printed
+    assert 'spliced "ste" for #3 (model.py:' in quick.printed
+    assert quick.printed.count("\nok   ") == 5
+    assert 'override "ste"     100%  test accuracy' in quick.printed
+
+
+def test_the_page_loads_nothing_from_elsewhere(quick):
+    page = (quick.folder / "index.html").read_text()
+    links = Links(page)
+    local = {p.name for p in quick.folder.iterdir()}
+    assert [a for a in links.found if not a.startswith("data:image/") and a not in local] == []
+    assert "script" not in links.tags
+    assert "default-src 'none'" in page
+
+
+def test_without_graphviz_the_page_holds_the_dot_text_and_says_so(short, tmp_path, monkeypatch):
+    monkeypatch.setattr(report.gg, "to_svg", no_graphviz)
+    (tmp_path / "graph.svg").write_text("of an earlier report")
+    assert report.write(tmp_path, short) == "to_svg needs Graphviz."
+    assert sorted(p.name for p in tmp_path.iterdir()) == FILES
+    page = (tmp_path / "index.html").read_text()
+    assert "no picture:</strong> to_svg needs Graphviz." in page
+    assert "digraph graphgrad {" in page
+    assert "graph.svg" not in Links(page).found
+
+
+def test_with_graphviz_the_picture_is_in_the_page(short, tmp_path, monkeypatch):
+    svg = '<?xml version="1.0"?>\n<svg id="picture"></svg>\n'
+    monkeypatch.setattr(report.gg, "to_svg", lambda shown: svg)
+    assert report.write(tmp_path, short) == ""
+    page = (tmp_path / "index.html").read_text()
+    assert '<svg id="picture"></svg>' in page
+    assert "<?xml" not in page
+    assert (tmp_path / "graph.svg").read_text() == svg
+
+
+def test_names_are_escaped(short, tmp_path, monkeypatch):
+    monkeypatch.setattr(report.gg, "to_svg", no_graphviz)
+    norms = {**short.comparison.norms, "<script>alert(1)</script>": (0.0, 1.0)}
+    report.write(tmp_path, short._replace(comparison=short.comparison._replace(norms=norms)))
+    page = (tmp_path / "index.html").read_text()
+    assert "&lt;script&gt;alert(1)" in page
+    assert "script" not in Links(page).tags
+
+
+def test_one_seed_one_result(short):
+    again, other = experiments(SHORT), experiments(SHORT, seed=1)
+    for gradient in (OWN, OVERRIDE):
+        losses = [
+            [curve.loss for curve in results.comparison.curves[gradient]]
+            for results in (short, again, other)
+        ]
+        assert losses[0] == losses[1] != losses[2]
+
+
+def test_maps_differ_only_where_the_rule_does(short):
+    maps = short.guidance.maps
+    assert list(maps) == list(guidance.RULES)
+    assert all(a.shape == (10, 64) for a in maps.values())
+    assert (maps["plain"] != maps["guided"]).any()
+    assert (maps["guided"] != maps["deconvnet"]).any()
+    assert short.guidance.apart == 0
+
+
+def test_the_demo_fails_if_the_override_does_not_win(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(command, "QUICK", SHORT._replace(epochs=0))
+    assert main(["demo", "--quick", "--out", str(tmp_path)]) == 1
+    assert "does not hold that the override wins" in capsys.readouterr().err
+    metrics = json.loads((tmp_path / "metrics.json").read_text())
+    assert (metrics["gain"], metrics["passed"]) == (0, False)
+
+
+def test_a_folder_that_cannot_be_made_is_said_before_any_work(tmp_path, capsys):
+    (tmp_path / "file").write_text("")
+    assert main(["demo", "--quick", "--out", str(tmp_path / "file")]) == 2
+    assert "cannot make the folder" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("package", ["sklearn", "matplotlib", "jinja2", "rich"])
+def test_a_missing_package_is_one_line_that_names_the_extra(package, tmp_path):
+    program = (
+        f"import sys; sys.modules[{package!r}] = None\n"
+        "from graphgrad.__main__ import main\n"
+        f"sys.exit(main(['demo', '--out', {str(tmp_path / 'out')!r}]))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1
+    assert repr(package) in done.stderr
+    assert "pip install 'graphgrad[demo]'" in done.stderr
+    assert not (tmp_path / "out").exists()
+
+
+def test_neither_graphgrad_nor_help_loads_the_demo():
+    program = (
+        "import sys\n"
+        "from graphgrad.__main__ import main\n"
+        "try: main(['demo', '--help'])\n"
+        "except SystemExit as end: assert end.code == 0\n"
+        "assert not {'graphgrad.demo', 'sklearn', 'matplotlib', 'rich'} & set(sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "--quick" in done.stdout
+
+
+@pytest.mark.parametrize("arguments", [[], ["dance"], ["demo", "--seed", "-1"]])
+def test_wrong_arguments_exit_with_2(arguments, capsys):
+    with pytest.raises(SystemExit) as end:
+        main(arguments)
+    assert end.value.code == 2
+    assert "usage: python -m graphgrad" in capsys.readouterr().err
+
+
+def test_a_terminal_gets_bars_and_anything_else_a_line_a_quarter():
+    shown = {}
+    for terminal in (True, False):
+        file = io.StringIO()
+        console = Console(file=file, force_terminal=terminal, width=100)
+        with progress(console, {'override "x"': 8}) as ticker:
+            for i in range(8):
+                ticker.tick('override "x"', f"[note {i}]")
+        shown[terminal] = file.getvalue()
+    assert "\x1b[" in shown[True]
+    assert "[note 7]" in shown[True]
+    assert [line.split()[2] for line in shown[False].splitlines()] == ["25%", "50%", "75%", "100%"]
+    assert "\x1b[" not in shown[False]
