@@ -206,7 +206,7 @@ class _Writer:
             for anchor, node in row:
                 name = f"n{self.view.number[node]}"
                 ends = (anchor, name) if rank == "min" else (name, anchor)
-                yield f'{anchor} [label="", group={anchor}, style=invis, shape=point, width=0.01];\n'
+                yield f'{anchor} [label="", group={anchor}, style=invis, shape=point, width=0];\n'
                 yield f"{name} [group={anchor}];\n{' -> '.join(ends)} [style=invis];\n"
             if row:
                 chain = " -> ".join(anchor for anchor, _ in row)
