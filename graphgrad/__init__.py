@@ -59,6 +59,7 @@ from .ops.shaping import *
 from .ops.sorting import *
 from .ops.sources import *
 from .ops.trigonometry import *
+from .regions.contracts import *
 from .regions.rules import *
 from .regions.scopes import *
 from .session import Session as Session

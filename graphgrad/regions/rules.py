@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from ..ir.errors import DuplicateGradientError, GradientError, UnknownGradientError, did_you_mean
 from ..ir.op import OP_TYPES
 from ..ir.position import Position, caller, of_function, show
+from .contracts import Contract, as_contract
 
 __all__ = [
     "RegisterGradient",
@@ -30,23 +31,34 @@ class Rule:
     name      what it is called in messages and pictures
     fn        the function; it builds graph
     position  where it was defined
-    exact     whether the rule is declared to be the true derivative
+    contract  what it declares itself to be; None: nothing
+    linear    whether it is linear in dys; None: find out from what it builds
+    jvp       jvp(site, *dxs) -> one tangent per output, for forward mode; None: transpose fn
     """
 
-    __slots__ = ("exact", "fn", "name", "position")
+    __slots__ = ("contract", "fn", "jvp", "linear", "name", "position")
 
     def __init__(
         self,
         fn: Callable[..., Any],
         name: str | None = None,
         *,
-        exact: bool = False,
+        contract: Contract | str | None = None,
+        linear: bool | None = None,
+        jvp: Callable[..., Any] | None = None,
         position: Position | None = None,
     ) -> None:
         self.fn = fn
         self.name = name or str(getattr(fn, "__name__", type(fn).__name__))
-        self.exact = exact
+        self.contract = as_contract(contract)
+        self.linear = linear
+        self.jvp = jvp
         self.position = position or of_function(fn)
+
+    @property
+    def exact(self) -> bool:
+        """Whether it is declared to be the true derivative."""
+        return self.contract is not None and self.contract.kind == "exact"
 
     @property
     def where(self) -> str:
@@ -73,13 +85,23 @@ _lock = RLock()
 
 
 def register_gradient(
-    name: str, *, replace: bool = False, exact: bool = False
+    name: str,
+    *,
+    replace: bool = False,
+    contract: Contract | str | None = None,
+    linear: bool | None = None,
+    jvp: Callable[..., Any] | None = None,
 ) -> Callable[[Fn], Fn]:
     """Decorator: register fn(site, *dys) under a name. Returns the function unchanged.
 
     A name that is taken is a DuplicateGradientError that shows both lines, unless it is the same
     function again (same module and qualified name, as when a notebook cell runs twice) or
-    replace=True. exact: declare that the rule is the true derivative.
+    replace=True.
+
+    contract  what the rule declares itself to be: "exact", "stop", "estimator", "attribution",
+              "policy", gg.surrogate_of(f), gg.scaled(s); check_gradient then tests that
+    linear    declare whether it is linear in dys, which forward mode needs to know
+    jvp       jvp(site, *dxs) -> tangents of the outputs: the rule's own forward mode
     """
     if not isinstance(name, str) or not name:
         raise TypeError(
@@ -87,13 +109,14 @@ def register_gradient(
             'Write @register_gradient("name").'
         )
     at = caller()
+    declared = {"contract": as_contract(contract), "linear": linear, "jvp": jvp}
 
     def register(fn: Fn) -> Fn:
         if not callable(fn):
             raise TypeError(f"a gradient rule is a function, got {fn!r}")
         with _lock:
             _check_free(name, fn, replace, at)
-            _rules[name] = Rule(fn, name, exact=exact)
+            _rules[name] = Rule(fn, name, **declared)  # type: ignore[arg-type]
             _registered_at[name] = at
         return fn
 
@@ -118,8 +141,12 @@ def _check_free(name: str, fn: Callable[..., Any], replace: bool, at: Position |
     )
 
 
-def _identity(fn: Any) -> tuple[Any, Any]:
-    return getattr(fn, "__module__", None), getattr(fn, "__qualname__", id(fn))
+def _identity(fn: Any) -> tuple[Any, ...]:
+    """What makes two functions the same one, defined again; lambdas by their code too."""
+    name = getattr(fn, "__qualname__", id(fn))
+    code = getattr(fn, "__code__", None)
+    body = (code.co_code, code.co_consts) if code and "<lambda>" in str(name) else ()
+    return getattr(fn, "__module__", None), name, body
 
 
 def is_registered(name: str) -> bool:

@@ -599,7 +599,7 @@ def test_S12_a_hidden_tensor_of_an_inner_region_is_hidden_too():
 
 def test_S12_where_the_rule_is_exact_the_inside_is_differentiated_instead():
     x = placeholder(())
-    rule = gg.Rule(lambda site, dy: 7.0 * dy, "test/exact", exact=True)
+    rule = gg.Rule(lambda site, dy: 7.0 * dy, "test/exact", contract="exact")
     with gg.override_gradient(rule):
         h = x * x
         y = h * h
