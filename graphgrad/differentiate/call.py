@@ -10,7 +10,7 @@ import numpy as np
 
 from ..ir.build import apply
 from ..ir.context import CONTEXT, Context
-from ..ir.errors import GradientError
+from ..ir.errors import GradientError, counted
 from ..ir.node import Node, Region, RuleCall, Tensor, enclosing
 from ..ir.op import OP_TYPES, Op
 from ..ir.residual import Residual, derived_from
@@ -83,8 +83,8 @@ def _takes(fn: Any, site: Site, dys: Sequence[Any]) -> bool:
 def _arity(rule: Rule, site: Site) -> GradientError:
     rows = "".join(f"\n  {t.name}: {t.type!r}, built at {t.where}" for t in site.outputs)
     return GradientError(
-        f"{_who(rule, site)} gets the site and {len(site.outputs)} gradients, one per output, but "
-        f"it is {rule.name}{inspect.signature(rule.fn)}. The outputs are{rows}"
+        f"{_who(rule, site)} gets the site and {counted(len(site.outputs), 'gradient')}, one per "
+        f"output, but it is {rule.name}{inspect.signature(rule.fn)}. The outputs are{rows}"
     )
 
 
@@ -124,7 +124,8 @@ def _entries(rule: Rule, site: Site, found: Any) -> list[tuple[Tensor, Any]]:
     if len(entries) != len(site.inputs):
         rows = "".join(f"\n  {t.name}: {t.type!r}, built at {t.where}" for t in site.inputs)
         raise GradientError(
-            f"{_who(rule, site)} returned {len(entries)} gradients for {len(site.inputs)} inputs. "
+            f"{_who(rule, site)} returned {counted(len(entries), 'gradient')} for "
+            f"{counted(len(site.inputs), 'input')}. "
             f"The inputs are{rows}"
         )
     return list(zip(site.inputs, entries, strict=True))
@@ -219,9 +220,13 @@ def _checked_tensor(rule: Rule, site: Site, x: Tensor, dx: Tensor, i: int) -> Te
     if dx.dtype is not x.dtype:
         raise _wrong(rule, site, x, i, f"{dx.type!r}; cast it with `.astype({x.dtype.name!r})`")
     if not compatible(dx.shape, x.shape):
-        raise _wrong(
-            rule, site, x, i, f"{dx.type!r}; gg.sum_to(dy, like=x) sums over broadcast axes"
+        small = len(dx.shape) < len(x.shape)
+        hint = (
+            "gg.broadcast_like(dx, x) repeats it"
+            if small
+            else "gg.sum_to(dx, like=x) sums over broadcast axes"
         )
+        raise _wrong(rule, site, x, i, f"{dx.type!r}; {hint}")
     return _ensured(rule, site, x, dx, i)
 
 

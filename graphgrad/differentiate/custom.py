@@ -9,10 +9,10 @@ from typing import Any
 
 from ..ir.build import apply
 from ..ir.context import CONTEXT
-from ..ir.errors import GradientError
+from ..ir.errors import GradientError, counted
 from ..ir.graph import current
 from ..ir.node import Node, Region, Tensor
-from ..ir.position import of_function, show
+from ..ir.position import caller, file_of, is_library, of_function, show
 from ..ir.residual import Residual, settle
 from ..ir.tree import flatten, unflatten
 from ..ops.base import DEFAULT, Constant, as_tensor
@@ -41,11 +41,14 @@ def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
     flow, and for which grad_fn gives none, is a GradientError.
     """
 
+    defined = of_function(f)
+    at = caller() if defined is None or is_library(file_of(defined)) else defined
+
     @wraps(f)
     def call(*args: Any, **kwargs: Any) -> Any:
         given = _positional(f, args, kwargs)
         leaves = settle(current(), tuple([as_tensor(leaf) for leaf in flatten(given)]))
-        rule = Rule(_not_yet, getattr(f, "__name__", "custom_gradient"), position=of_function(f))
+        rule = Rule(_not_yet, getattr(f, "__name__", "custom_gradient"), position=at)
         start = len(current().graph.nodes)
         with override_gradient(rule, allow_empty=True) as region:
             region.kind = "custom_gradient"
@@ -109,6 +112,8 @@ def _pair(f: Any, returned: Any) -> tuple[Any, Callable[..., Any]]:
     if isinstance(returned, tuple) and len(returned) == 2 and callable(returned[1]):
         return returned
     got = f"{len(returned)} values" if isinstance(returned, tuple) else f"{returned!r}"
+    if returned is None:
+        got = "None (is a `return` missing?)"
     hint = (
         "Group the results: `return (z, w), grad_fn`."
         if isinstance(returned, tuple) and returned and callable(returned[-1])
@@ -158,7 +163,7 @@ def _rule(
     def rule(site: Site, *dys: Any) -> Any:
         graph = CONTEXT.get().graph
         start, first_region = len(graph.nodes), len(graph.regions)
-        returned = grad_fn(*dys, variables=list(variables)) if variables else _ask(grad_fn, dys)
+        returned = _ask(grad_fn, site, dys, variables)
         second = None
         if isinstance(returned, tuple) and len(returned) == 2 and callable(returned[1]):
             returned, second = returned
@@ -170,8 +175,24 @@ def _rule(
     return rule
 
 
-def _ask(grad_fn: Callable[..., Any], dys: Sequence[Any]) -> Any:
-    return grad_fn(*dys, variables=[]) if _takes_variables(grad_fn) else grad_fn(*dys)
+def _ask(
+    grad_fn: Callable[..., Any], site: Site, dys: Sequence[Any], variables: Sequence[Tensor]
+) -> Any:
+    further = {"variables": list(variables)} if _takes_variables(grad_fn) else {}
+    try:
+        return grad_fn(*dys, **further)
+    except TypeError as error:
+        signature = inspect.signature(grad_fn)
+        try:
+            signature.bind(*dys, **further)
+        except TypeError:
+            rows = "".join(f"\n  dy of {t!r}" for t in site.outputs)
+            raise GradientError(
+                f"grad_fn (defined at {show(of_function(grad_fn))}) of {site!r} gets "
+                f"{counted(len(dys), 'gradient')}, one per result, but it is "
+                f"{getattr(grad_fn, '__name__', 'grad_fn')}{signature}. The results are{rows}"
+            ) from error
+        raise
 
 
 def _gradients_of(returned: Any, variables: Sequence[Tensor]) -> Any:
@@ -190,7 +211,8 @@ def _gradients_of(returned: Any, variables: Sequence[Tensor]) -> Any:
     if len(dvars) != len(variables):
         rows = ", ".join(f"{v.name} ({v.where})" for v in variables)
         raise GradientError(
-            f"grad_fn returned {len(dvars)} gradients for the {len(variables)} variables {rows}"
+            f"grad_fn returned {counted(len(dvars), 'gradient')} for the "
+            f"{counted(len(variables), 'variable')} {rows}"
         )
     return [*(dxs if isinstance(dxs, list | tuple) else [dxs]), *dvars]
 

@@ -135,7 +135,7 @@ def _check_differentiable(what: str, tensors: Sequence[Tensor]) -> None:
 def _seeds(ys: Any, y_list: list[Tensor], grad_ys: Any) -> list[Any]:
     if grad_ys is None:
         return [None] * len(y_list)
-    seeds = flatten(grad_ys)
+    seeds = [grad_ys] if isinstance(ys, Tensor) and not _listed(grad_ys) else flatten(grad_ys)
     if len(seeds) != len(y_list):
         raise GradientError(f"gradients() got {len(seeds)} grad_ys for {len(y_list)} ys")
     for y, dy in zip(y_list, seeds, strict=True):
@@ -148,6 +148,11 @@ def _seeds(ys: Any, y_list: list[Tensor], grad_ys: Any) -> list[Any]:
                 f"dtype, got {dtype}{list(shape)}"
             )
     return seeds
+
+
+def _listed(grad_ys: Any) -> bool:
+    """Whether the gradient of a single y was put in a list, as legacy programs do."""
+    return isinstance(grad_ys, list | tuple) and any(isinstance(dy, Tensor) for dy in grad_ys)
 
 
 def _array_type(dy: Any, y: Tensor) -> tuple[Any, Any]:

@@ -11,6 +11,7 @@ from ..ir.node import Node, Region, Tensor
 from ..ir.op import Op
 from ..ir.types import compatible
 from ..ops.base import NO_GRAD, ZeroTensor, is_zero, like
+from ..ops.own import OwnStep
 from ..ops.shaping import broadcast_like
 from ..regions.boundary import boundary_of
 from .builtin import builtin, filled
@@ -149,7 +150,8 @@ class NodeSite(Site):
     def _own_default(self, dys: list[Tensor | None], context: Context) -> Sequence[Tensor | None]:
         if all(dy is None for dy in dys):
             return [None] * len(self.inputs)
-        return builtin(self.op, self, filled(self.outputs, dys))
+        step = self.node if self.node.stamp is None else OwnStep(self.node)
+        return builtin(self.op, step, filled(self.outputs, dys))
 
 
 class RegionSite(Site):

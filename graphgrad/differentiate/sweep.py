@@ -18,6 +18,7 @@ from ..ir.residual import viewpoint
 from ..ops.accumulate import AddN
 from ..ops.arithmetic import ADD
 from ..ops.base import NO_GRAD, ZERO, ZeroTensor
+from ..ops.own import OwnStep
 from ..ops.sources import StopGradient
 from ..regions.boundary import boundary_of
 from .builtin import filled, fitted
@@ -171,15 +172,18 @@ class Sweep:
                 return
         if type(node.origin) is RuleCall:
             refuse_rule_derivative(node.origin, self.context)
+        step: Any = node
         if node.stamp is not None or self.overrides:
             rule = self._rule(node, node.stamp)
             if rule is not None:
                 self._pull_site(NodeSite(node, rule, self), dys)
                 return
+            if node.stamp is not None:
+                step = OwnStep(node)
         if node.op.linear_zero and all(type(d) is ZeroTensor or d is None for d in dys):
             dxs: Sequence[Any] = [ZERO] * len(node.inputs)
         else:
-            dxs = node.op.vjp(node, *filled(outputs, dys))
+            dxs = node.op.vjp(step, *filled(outputs, dys))
         inputs = node.inputs
         if len(dxs) != len(inputs):
             raise GradientError(

@@ -75,3 +75,8 @@ def did_you_mean(name: str, known: Iterable[str], otherwise: str = "") -> str:
     known = list(known)
     near = get_close_matches(name, known, n=1) or [k for k in known if k.lower() == name.lower()]
     return f"Did you mean {near[0]!r}?" if near else otherwise
+
+
+def counted(n: int, what: str) -> str:
+    """`1 gradient`, `2 gradients`."""
+    return f"{n} {what}" if n == 1 else f"{n} {what}s"

@@ -184,6 +184,13 @@ class Tensor:
             "objects, or gg.evaluate to get a value.",
         )
 
+    def __format__(self, spec: str) -> str:
+        if spec:
+            raise self._symbolic(
+                f"formatting as {spec!r}", "Use gg.evaluate(t, feeds) for a value."
+            )
+        return repr(self)
+
     def __float__(self) -> float:
         raise self._symbolic("float()", "Use gg.evaluate(t, feeds) for a value.")
 

@@ -277,6 +277,9 @@ class ZeroTensor(Tensor):
             self._made = made
         return self._made
 
+    def __repr__(self) -> str:
+        return f"<structural zero: {self.type!r}>" if self._made is None else super().__repr__()
+
 
 def is_zero(dy: Any) -> bool:
     """Whether dy is a structural zero: known to be zero without looking at a value."""

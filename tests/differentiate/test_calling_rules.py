@@ -640,7 +640,7 @@ def test_S18_the_wrong_count_is_an_error_that_lists_the_inputs(count):
     x, z = placeholder((), name="left"), placeholder((), name="right")
     with gg.override_gradient(lambda site, dy: [dy] * count):
         y = x * z
-    with pytest.raises(gg.GradientError, match=f"{count} gradients for 2 inputs") as error:
+    with pytest.raises(gg.GradientError, match=f"{count} gradients? for 2 inputs") as error:
         gg.gradients(y, [x, z])
     assert "left" in str(error.value)
     assert "right" in str(error.value)
@@ -650,7 +650,7 @@ def test_S18_a_single_value_is_for_one_input():
     x, z = placeholder(()), placeholder(())
     with gg.override_gradient(lambda site, dy: dy):
         y = x * z
-    with pytest.raises(gg.GradientError, match="1 gradients for 2 inputs"):
+    with pytest.raises(gg.GradientError, match="1 gradient for 2 inputs"):
         gg.gradients(y, x)
 
 

@@ -234,7 +234,7 @@ def test_S03_the_wrong_number_of_gradients_names_the_function():
         return x * z, lambda dy: dy
 
     x, z = placeholder(()), placeholder(())
-    with pytest.raises(gg.GradientError, match="1 gradients for 2 inputs") as error:
+    with pytest.raises(gg.GradientError, match="1 gradient for 2 inputs") as error:
         gg.gradients(my_function(x, z), x)
     assert "my_function" in str(error.value)
 

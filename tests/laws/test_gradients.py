@@ -5,20 +5,19 @@ import pytest
 
 import graphgrad as gg
 
-from .cases import CASES, IDS, placed
+from .cases import CASES, placed
 
 EPS = 1e-6
-
-
 ON_PURPOSE = {"StopGradient", "ZeroGradient"}  # their gradient is not the derivative
 
 
 def smooth(cases):
     """Cases with a float64 input whose type has a gradient."""
     return [
-        c
-        for c in cases
-        if c[1].differentiable and any(a.dtype == np.float64 for a in c[2]) and c[1].pure and c[1].type not in ON_PURPOSE
+        (name, op, arrays)
+        for name, op, arrays in cases
+        if op.differentiable and op.pure and op.type not in ON_PURPOSE
+        if any(a.dtype == np.float64 for a in arrays)
     ]
 
 
