@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
-from ..ir.build import apply
+from ..ir.build import adopted, apply
 from ..ir.context import CONTEXT, Context
 from ..ir.errors import GradientError, counted
 from ..ir.node import Node, Region, RuleCall, Tensor, enclosing
@@ -34,21 +35,32 @@ def call_rule(site: Site, reference: Any, dys: Sequence[Tensor | None]) -> list[
     what is built has this call as its origin.
     """
     rule = as_rule(reference, lambda: f"named by {site!r}")
-    context = CONTEXT.get()
     target = site._target
-    start = len(context.graph.nodes)
+    start = len(CONTEXT.get().graph.nodes)
     given = filled(site.outputs, dys)
-    before = context.origin, context.running, context.live
-    context.origin = RuleCall(target, rule.name, _outer_reads(site))
-    context.running = (*before[1], target)
-    context.live = None
-    try:
+    with running(rule, site):
         if isinstance(target, Region) and target.order == "error":
             given = [dy if dy is None or is_zero(dy) else apply(Identity(), dy) for dy in given]
-        entries = _entries(rule, site, _call(rule, site, given))
-        return _finished(rule, site, entries, dys, given, start)
+        return _finished(rule, site, answer(rule, site, given), dys, given, start)
+
+
+@contextmanager
+def running(rule: Rule, site: Site) -> Iterator[None]:
+    """The site counts as unmarked, and what is built comes from this call of its rule."""
+    context = CONTEXT.get()
+    before = context.origin, context.running, context.live
+    context.origin = RuleCall(site._target, rule.name, _outer_reads(site))
+    context.running = (*before[1], site._target)
+    context.live = None
+    try:
+        yield
     finally:
         context.origin, context.running, context.live = before
+
+
+def answer(rule: Rule, site: Site, dys: list[Tensor | None]) -> list[tuple[Tensor, Any]]:
+    """What the running rule returns: one entry per input, then those a mapping adds."""
+    return _entries(rule, site, _call(rule, site, dys))
 
 
 def _outer_reads(site: Site) -> frozenset[Tensor]:
@@ -184,6 +196,8 @@ def _as_gradient(rule: Rule, site: Site, x: Tensor, entry: Any, i: int) -> Tenso
             rule, site, x, i, f"{entry!r}, but only floating inputs have a gradient: return NO_GRAD"
         )
     if isinstance(entry, Tensor):
+        if entry.graph is x.graph:
+            (entry,) = adopted((entry,))
         return _seen_outside(_checked_tensor(rule, site, x, entry, i))
     return _from_value(rule, site, x, entry, i)
 
@@ -213,7 +227,7 @@ def _from_value(rule: Rule, site: Site, x: Tensor, entry: Any, i: int) -> Tensor
 
 
 def _checked_tensor(rule: Rule, site: Site, x: Tensor, dx: Tensor, i: int) -> Tensor:
-    if dx.graph is not x.graph:
+    if dx.graph is not CONTEXT.get().graph:
         raise _wrong(rule, site, x, i, f"{dx.name} of {dx.graph!r}; the site is in {x.graph!r}")
     if dx.type is x.type and None not in x.shape:
         return dx

@@ -7,13 +7,13 @@ from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Any
 
-from ..ir.build import apply
+from ..ir.build import apply, read_here
 from ..ir.context import CONTEXT
 from ..ir.errors import GradientError, counted
 from ..ir.graph import current
 from ..ir.node import Node, Region, Tensor
 from ..ir.position import caller, file_of, is_library, of_function, show
-from ..ir.residual import Residual, settle
+from ..ir.residual import Residual
 from ..ir.tree import flatten, unflatten
 from ..ops.base import DEFAULT, Constant, as_tensor
 from ..ops.sources import Identity
@@ -47,7 +47,7 @@ def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(f)
     def call(*args: Any, **kwargs: Any) -> Any:
         given = _positional(f, args, kwargs)
-        leaves = settle(current(), tuple([as_tensor(leaf) for leaf in flatten(given)]))
+        leaves = read_here(tuple([as_tensor(leaf) for leaf in flatten(given)]))
         rule = Rule(_not_yet, getattr(f, "__name__", "custom_gradient"), position=at)
         start = len(current().graph.nodes)
         with override_gradient(rule, allow_empty=True) as region:
@@ -247,7 +247,7 @@ def _with_second(
         return [*of_xs, *[DEFAULT] * len(real_dys)]
 
     region.rule = Rule(second_rule, f"{site.name}/second", position=of_function(grad_fn2))
-    xs = settle(context, site.inputs[:arity])
+    xs = read_here(site.inputs[:arity])
     graph.regions.append(region)
     _mark_since(region, start, first_region, spare={dy.node for dy in real_dys})
     outer, context.region = context.region, region

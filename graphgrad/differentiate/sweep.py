@@ -56,12 +56,15 @@ class Sweep:
         self.overrides = overrides
         self.grads: dict[Key, Any] = {}
         self.live: set[Key] = set()
-        self.regional = bool(context.graph.regions)
+        self.regional = False
 
     def run(self, seeds: Sequence[tuple[Key, Tensor]], xs: Sequence[Tensor]) -> list[Tensor | None]:
         """The gradient of each x: None where nothing flows, maybe a structural zero."""
         if not xs:
             return []
+        graph = xs[0].node.graph
+        assert graph is not None
+        self.regional = bool(graph.regions)
         lowest = min(x.node.index for x in xs)
         steps = plan([key for key, _ in seeds], lowest, self.stop, self.off, self.regional)
         for x in xs:

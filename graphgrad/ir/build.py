@@ -89,6 +89,21 @@ def build(op: Op, inputs: tuple[Tensor, ...], name: str | None = None) -> Node:
     return node
 
 
+def adopted(tensors: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+    """Tensors as the current graph knows them: captured where it is a body of theirs."""
+    context = current()
+    if all(t.node.graph is context.graph for t in tensors):
+        return tensors
+    return _adopt(context, tensors)[1]
+
+
+def read_here(tensors: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+    """Tensors as a node that is born now would read them: of the current graph, and residual."""
+    context, tensors = current(), adopted(tensors)
+    marked = context.origin is not None and context.graph.regions
+    return settle(context, tensors) if marked else tensors
+
+
 def _infer(op: Op, inputs: tuple[Tensor, ...], key: Any) -> Types:
     try:
         types = op._types[key] = op.infer(*(t.type for t in inputs))
