@@ -13,6 +13,7 @@ from .compile import evaluate as evaluate
 from .differentiate import control as _control
 from .differentiate.custom import *
 from .differentiate.gradients import *
+from .differentiate.travel import import_graph as import_graph
 from .inspect.dot import *
 from .inspect.svg import *
 from .inspect.text import *

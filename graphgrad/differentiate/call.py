@@ -18,6 +18,7 @@ from ..ir.residual import Residual, derived_from
 from ..ir.types import compatible
 from ..ops.accumulate import EnsureLike
 from ..ops.base import DEFAULT, NO_GRAD, ZeroTensor, constant, is_zero, scalar
+from ..ops.control import BodyGraph
 from ..ops.shaping import broadcast_like
 from ..ops.sources import Identity
 from ..regions.rules import BuiltinRule, Rule, as_rule
@@ -198,11 +199,11 @@ def _as_gradient(rule: Rule, site: Site, x: Tensor, entry: Any, i: int) -> Tenso
     if isinstance(entry, Tensor):
         if entry.graph is x.graph:
             (entry,) = adopted((entry,))
-        return _seen_outside(_checked_tensor(rule, site, x, entry, i))
+        return seen_outside(_checked_tensor(rule, site, x, entry, i))
     return _from_value(rule, site, x, entry, i)
 
 
-def _seen_outside(dx: Tensor) -> Tensor:
+def seen_outside(dx: Tensor) -> Tensor:
     """dx as it is read from here, where it was built in a region that is not open."""
     inside = dx.node.region
     if inside is None or inside.contains(CONTEXT.get().region):
@@ -323,6 +324,8 @@ def _check_undeclared(
 
 def _spoken_for(t: Tensor, region: Region) -> bool:
     """Whether t is hidden in the region whose rule opened this one: then its rule speaks for t."""
+    while isinstance(t.graph, BodyGraph) and (home := t.graph.home_of(t)) is not None:
+        t = home
     op = t.node.op
     return isinstance(op, Residual) and any(
         derived_from(around, region.origin, t.node.inputs[0]) for around in enclosing(op.region)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -11,15 +12,17 @@ import numpy as np
 from ..ir.build import build
 from ..ir.collector import collector_paused
 from ..ir.context import CONTEXT, Context
-from ..ir.errors import DTypeError, GradientError, GraphError, RegionError, did_you_mean
+from ..ir.errors import DTypeError, GradientError, GraphError, RegionError
 from ..ir.graph import Graph, current
 from ..ir.node import Node, Region, Tensor
-from ..ir.op import OP_TYPES
 from ..ir.residual import vantage
 from ..ir.tree import flatten, paths, unflatten
 from ..ir.types import compatible
 from ..ops.base import Full, OnesLike, ZeroTensor, constant
+from ..ops.control import BodyGraph, around
+from ..regions.marks import sites_of
 from ..regions.rules import as_rule, check_reference
+from ..regions.select import Selection
 from .levels import Hidden, Key, Step, level
 from .sweep import Sweep
 
@@ -58,38 +61,92 @@ def gradients(
     stops = _tensors(stop_gradients, "stop_gradients") if stop_gradients is not None else []
     if not y_list or not x_list:
         return unflatten(xs, [None] * len(x_list))
-    graph = _one_graph([*y_list, *x_list, *stops])
     for what, tensors in (("ys", y_list), ("xs", x_list)):
         _check_differentiable(what, tensors)
-    seeds = _seeds(ys, y_list, grad_ys)
+    graphs = _nested([*y_list, *x_list, *stops])
+    found = _flow(y_list, _seeds(ys, y_list, grad_ys), x_list, stops, overrides, graphs)
+    with _ambient(graphs[0]) as context:
+        return unflatten(
+            xs, [_answer(dx, x, unconnected, context) for dx, x in zip(found, x_list, strict=True)]
+        )
+
+
+def _flow(
+    ys: list[Tensor],
+    seeds: list[Any],
+    xs: list[Tensor],
+    stops: list[Tensor],
+    overrides: Any,
+    graphs: Sequence[Graph],
+) -> list[Tensor | None]:
+    """The gradients of ys, some of which may be in a body of control flow and some around it.
+
+    graphs: those of the tensors, the innermost first. What flows to a body's captures flows on to
+    what they stand for.
+    """
+    body = graphs[0]
+    if len(graphs) == 1:
+        return _flow_within(body, ys, seeds, xs, stops, overrides)
+    assert isinstance(body, BodyGraph)
+    within = [(y, dy) for y, dy in zip(ys, seeds, strict=True) if y.graph is body]
+    beyond = [(y, dy) for y, dy in zip(ys, seeds, strict=True) if y.graph is not body]
+    captured = {o: p for o, p in body.captures.items() if p.type.differentiable}
+    asked = [x for x in xs if x.graph is body]
+    found: dict[Tensor, Tensor | None] = {}
+    if within:
+        wanted = [*asked, *captured.values()]
+        halts = [t for t in stops if t.graph is body]
+        flowed = _flow_within(body, *_columns(within), wanted, halts, overrides)
+        found = dict(zip(wanted, flowed, strict=True))
+        beyond += [(o, found[p]) for o, p in captured.items() if found[p] is not None]
+    rest = [x for x in xs if x.graph is not body]
+    if beyond and rest:
+        halts = [t for t in stops if t.graph is not body]
+        graphs = _nested([*(y for y, _ in beyond), *rest, *halts])
+        flowed = _flow(*_columns(beyond), rest, halts, overrides, graphs)
+        found.update(zip(rest, flowed, strict=True))
+    return [found.get(x) for x in xs]
+
+
+def _columns(pairs: list[tuple[Tensor, Any]]) -> tuple[list[Tensor], list[Any]]:
+    return [y for y, _ in pairs], [dy for _, dy in pairs]
+
+
+def _flow_within(
+    graph: Graph,
+    ys: list[Tensor],
+    seeds: list[Any],
+    xs: list[Tensor],
+    stops: list[Tensor],
+    overrides: Any,
+) -> list[Tensor | None]:
+    """The gradients of ys with respect to xs, all of one graph; maybe structural zeros."""
     with _ambient(graph) as context:
         inherited = overrides is None
         context.overrides = context.overrides if inherited else overrides
         off, chosen = _overrides(context.overrides, graph, inherited)
         off |= frozenset(context.running)
-        off = _exact_regions_opened(context, [*y_list, *x_list, *stops], off)
-        keys = [_visible(y, "of", context, off) for y in y_list]
-        for t in x_list:
+        off = _exact_regions_opened(context, [*ys, *xs, *stops], off)
+        keys = [_visible(y, "of", context, off) for y in ys]
+        for t in xs:
             _visible(t, "with respect to", context, off)
         for t in stops:
             _visible(t, "that stops at", context, off)
         sweep = Sweep(context, off, frozenset(stops), chosen)
-        found = sweep.run(
-            [(key, _seed(y, dy, context)) for key, y, dy in zip(keys, y_list, seeds, strict=True)],
-            x_list,
+        return sweep.run(
+            [(key, _seed(y, dy, context)) for key, y, dy in zip(keys, ys, seeds, strict=True)], xs
         )
-        answers = [
-            _answer(dx, x, unconnected, context) for dx, x in zip(found, x_list, strict=True)
-        ]
-        return unflatten(xs, answers)
 
 
 @contextmanager
 def _ambient(graph: Graph) -> Iterator[Context]:
-    """The record of this call: same graph, region and running rules; no stamps, no name scope."""
+    """The record of this call: same graph, region and running rules; no stamps, no name scope.
+
+    Inside a body of the graph (a branch, a trace) nodes go on being built there.
+    """
     outer = current()
     context = outer.copy()
-    if outer.graph is not graph:
+    if graph not in around(outer.graph):
         context.graph, context.region, context.implicit = graph, None, False
     context.stamps, context.scope = None, "gradients/"
     token = CONTEXT.set(context)
@@ -111,16 +168,18 @@ def _tensors(tree: Any, what: str) -> list[Tensor]:
     return leaves
 
 
-def _one_graph(tensors: Sequence[Tensor]) -> Graph:
-    first = tensors[0]
-    for t in tensors:
-        if t.graph is not first.graph:
+def _nested(tensors: Sequence[Tensor]) -> list[Graph]:
+    """The graphs of tensors, innermost first; GraphError unless each lies in the next."""
+    graphs = {t.graph: t for t in tensors}
+    order = sorted(graphs, key=lambda g: -len(around(g)))  # type: ignore[arg-type]
+    for inner, outer in pairwise(order):
+        if outer not in around(inner):  # type: ignore[arg-type]
+            first, t = graphs[inner], graphs[outer]
             raise GraphError(
                 f"{first.name} ({first.where}) is in {first.graph!r}, {t.name} ({t.where}) in "
                 f"{t.graph!r}: gradients() works within one graph"
             )
-    assert first.graph is not None
-    return first.graph
+    return order  # type: ignore[return-value]
 
 
 def _check_differentiable(what: str, tensors: Sequence[Tensor]) -> None:
@@ -240,19 +299,14 @@ def _overrides(
 
 
 def _selected(selection: Any, graph: Graph, inherited: bool) -> list[Step]:
-    """The sites of one entry: a region, a node, or the forward nodes of an op type."""
-    if isinstance(selection, Region | Node):
-        if selection.graph is not graph and inherited:
-            return []
-        if selection.graph is not graph:
-            raise GraphError(f"overrides= names {selection!r}, which is not in {graph!r}")
-        return [selection]
-    if isinstance(selection, str):
-        if selection not in OP_TYPES:
-            hint = did_you_mean(selection, OP_TYPES)
-            raise RegionError(f"overrides= names op type {selection!r}. {hint}".rstrip())
-        found: list[Step] = [n for n in graph.nodes if n.type == selection and n.origin is None]
-        if not found and not inherited:
-            raise RegionError(f"overrides= names op type {selection!r}, of which there is no node")
-        return found
-    raise GradientError(f"overrides= takes op types, nodes and regions as keys, got {selection!r}")
+    """The sites of one entry: what an op type, a node, a region or a selection stands for."""
+    if not isinstance(selection, str | Node | Region | Selection):
+        raise GradientError(
+            "overrides= takes op types, nodes, regions and selections of gg.select as keys, got "
+            f"{selection!r}"
+        )
+    try:
+        return sites_of(selection, graph, lenient=inherited)
+    except (RegionError, GraphError) as error:
+        error.add_note("named in overrides= of gradients()")
+        raise

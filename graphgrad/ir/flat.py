@@ -7,6 +7,7 @@ Positions become (file, line). What cannot leave its graph is refused by name.
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import CodeType
 from typing import Any
 
 from .collector import collector_paused
@@ -16,16 +17,19 @@ from .node import Node, Region, RuleCall, Tensor
 from .op import Op
 from .position import full
 from .program import Program
-from .residual import Residual
+from .residual import Residual, residual_op
 
 Flat = dict[str, Any]
+Carry = Callable[[Any, "Node | Region"], Any] | None
+"""Makes of a closure over tensors of the graph a rule that can leave it; None: refuse."""
 Ref = tuple[int, int]
 
 
-def flatten_graph(graph: Graph) -> Flat:
+def flatten_graph(graph: Graph, carry: Carry = None) -> Flat:
     """Everything of a graph in lists, tuples and dicts, with ops and rules as leaves.
 
-    GraphError for a region or node whose rule is a closure over tensors of this graph.
+    GraphError for a region or node whose rule is a closure over tensors of this graph, unless
+    carry makes something of it that can leave the graph.
     """
     calls: dict[RuleCall, int] = {}
     bodies: dict[Any, int] = {}
@@ -37,15 +41,17 @@ def flatten_graph(graph: Graph) -> Flat:
         "types": [tuple(t.type for t in n.outputs) for n in graph.nodes],
         "region": {n.index: n.region.index for n in graph.nodes if n.region is not None},
         "origin": {n.index: _origin(n, calls) for n in graph.nodes if n.origin is not None},
-        "stamp": {n.index: _portable(n.stamp, n) for n in graph.nodes if n.stamp is not None},
+        "stamp": {
+            n.index: _portable(n.stamp, n, carry) for n in graph.nodes if n.stamp is not None
+        },
         "scope": {n.index: n.scope for n in graph.nodes if n.scope},
         "position": {n.index: full(n.position) for n in graph.nodes if n.position is not None},
         "named": {name: n.index for name, n in graph._named.items()},
         "state": {v.index: a for v, a in graph.state.values().items()},
     }
-    flat["regions"] = [_flat_region(r, calls) for r in graph.regions]
+    flat["regions"] = [_flat_region(r, calls, carry) for r in graph.regions]
     flat["calls"] = [_flat_call(c) for c in calls]
-    flat["bodies"] = [_flat_body(b) for b in bodies]
+    flat["bodies"] = [_flat_body(b, carry) for b in bodies]
     return flat
 
 
@@ -86,16 +92,6 @@ def restore_graph(graph: Graph, flat: Flat) -> Graph:
     return graph
 
 
-def copy_graph(graph: Graph) -> Graph:
-    """A graph of its own with equal nodes, regions, marks, names and variable values."""
-    with collector_paused():
-        return restore_graph(Graph(), flatten_graph(graph))
-
-
-def _copy(graph: Graph, memo: Any = None) -> Graph:
-    return copy_graph(graph)
-
-
 def _reduce(graph: Graph) -> tuple[Any, ...]:
     return _unpickled, (flatten_graph(graph),)
 
@@ -105,9 +101,7 @@ def _unpickled(flat: Flat) -> Graph:
         return restore_graph(Graph(), flat)
 
 
-Graph.__copy__ = Graph.__deepcopy__ = _copy  # type: ignore[attr-defined]
 Graph.__reduce__ = _reduce  # type: ignore[method-assign, assignment]
-Graph.copy = copy_graph  # type: ignore[attr-defined]
 
 
 # --- parts -------------------------------------------------------------------------------------
@@ -163,11 +157,7 @@ def _flat_op(node: Node, bodies: dict[Any, int]) -> Any:
 
 def _restored_op(flat: Any, regions: list[Region], bodies: list[Any]) -> Op:
     if flat[0] == "residual":
-        region = regions[flat[1]]
-        if region.residual_op is None:
-            region.residual_op = Residual(region)
-        residual: Op = region.residual_op
-        return residual
+        return residual_op(regions[flat[1]])
     _, cls, parts, rest = flat
     programs = tuple(
         Program(_tensors(inputs, bodies[at].nodes), _tensors(outputs, bodies[at].nodes))
@@ -177,29 +167,24 @@ def _restored_op(flat: Any, regions: list[Region], bodies: list[Any]) -> Op:
     return op
 
 
-def _flat_body(body: Any) -> Flat:
+def _flat_body(body: Any, carry: Carry) -> Flat:
     captures = [(_refs((o,))[0], _refs((i,))[0]) for o, i in body.captures.items()]
-    return {"graph": flatten_graph(body), "type": type(body), "captures": captures}
+    return {"graph": flatten_graph(body, carry), "type": type(body), "captures": captures}
 
 
 def _restored_body(flat: Flat, outer: Graph) -> Any:
     return restore_graph(flat["type"](outer, ""), flat["graph"])
 
 
-def _flat_region(region: Region, calls: dict[RuleCall, int]) -> dict[str, Any]:
-    if region.kind != "scope":
-        raise GraphError(
-            f"{region!r} was made by custom_gradient: its grad_fn is a closure over tensors of "
-            f"{region.graph!r} and cannot leave it.\nTo copy or pickle the graph, put the rule on "
-            'with `with override_gradient("name"):` and read what it needs from the site.'
-        )
+def _flat_region(region: Region, calls: dict[RuleCall, int], carry: Carry) -> dict[str, Any]:
     origin = region.origin
     if isinstance(origin, RuleCall):
         where: Any = ("call", calls.setdefault(origin, len(calls)))
     else:
         where = None if origin is None else ("node", origin.index)
     return {
-        "rule": _portable(region.rule, region),
+        "rule": _portable(region.rule, region, carry),
+        "kind": region.kind,
         "parent": None if region.parent is None else region.parent.index,
         "origin": where,
         "position": full(region.position),
@@ -223,6 +208,7 @@ def _bare_region(graph: Graph, index: int, flat: dict[str, Any]) -> Region:
         escape=escape,
         order=order,
         late=late,
+        kind=flat["kind"],
     )
     region.open = False
     region.index = index
@@ -248,25 +234,43 @@ def _restore_region(
         region.settled = _tensors(inputs, nodes), _tensors(outputs, nodes)
 
 
-def _portable(rule: Any, owner: Node | Region) -> Any:
+def _portable(rule: Any, owner: Node | Region, carry: Carry) -> Any:
     """The rule, if it can be used in another graph: no closure over tensors."""
-    fn: Any = getattr(rule, "fn", rule)
-    if isinstance(fn, Callable) and any(_holds_tensor(c) for c in _cells(fn)):  # type: ignore[arg-type]
+    made = isinstance(owner, Region) and owner.kind != "scope"  # by custom_gradient
+    if not made and not any(map(_holds_tensor, _held(getattr(rule, "fn", rule)))):
+        return rule
+    if carry is None:
         raise GraphError(
             f"the rule of {owner!r} is a closure over tensors of {owner.graph!r}, so the graph "
-            "cannot be copied or pickled.\nRead what the rule needs from its site instead."
+            "cannot be pickled; copy() can copy it.\nTo pickle it, put the rule on with "
+            '`with override_gradient("name"):` and read what it needs from its site.'
         )
-    return rule
+    return carry(rule, owner)
 
 
-def _cells(fn: Any) -> list[Any]:
-    found = []
+def _held(fn: Any) -> list[Any]:
+    """What a function, partial or bound method holds on to: closed over, bound, or global."""
+    found = [*getattr(fn, "args", ()), *getattr(fn, "keywords", {}).values()]
+    found += getattr(fn, "__dict__", {}).values()
+    found += getattr(getattr(fn, "__self__", None), "__dict__", {}).values()
+    found += [fn.__globals__[name] for name in _global_names(fn) if name in fn.__globals__]
     for cell in getattr(fn, "__closure__", None) or ():
         try:
             found.append(cell.cell_contents)
         except ValueError:
             continue
     return found
+
+
+def _global_names(fn: Any) -> set[str]:
+    """The names that a function and the functions inside it look up."""
+    names: set[str] = set()
+    codes = [getattr(fn, "__code__", None)]
+    for code in codes:
+        if isinstance(code, CodeType):
+            names.update(code.co_names)
+            codes += code.co_consts
+    return names
 
 
 def _holds_tensor(value: Any) -> bool:

@@ -34,6 +34,9 @@ class Op:
     elementwise one output, each element made from the same element of the broadcast inputs
     linear_zero a gradient of zero gives gradients of zero, not NO_GRAD or an error
     jumps       inputs, by place, in which it is a step function: their gradient is ZERO
+    linear      where it is linear: "joint" in all inputs together, "each" in one at a time while
+                the others stay, or the places of the inputs in which it is jointly linear while
+                the others stay; (): nowhere that is known
     onnx        the name of the same op in ONNX, where there is one
     domain      where samples are drawn
     broadcasts  the driver sums gradients over the axes that were broadcast
@@ -49,6 +52,7 @@ class Op:
     differentiable: ClassVar[bool] = True
     linear_zero: ClassVar[bool] = True
     jumps: ClassVar[tuple[int, ...]] = ()
+    linear: ClassVar[str | tuple[int, ...]] = ()
     onnx: ClassVar[str | None] = None
     domain: ClassVar[tuple[float, float]] = (-2.0, 2.0)
 

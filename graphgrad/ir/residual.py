@@ -36,6 +36,13 @@ class Residual(Op, interned=False):
         return dys
 
 
+def residual_op(region: Region) -> Op:
+    """The one Residual op of a region."""
+    if region.residual_op is None:
+        region.residual_op = Residual(region)
+    return region.residual_op
+
+
 def viewpoint(node: Node) -> Region | None:
     """The region that a node's reads are made from."""
     op = node.op
@@ -96,10 +103,8 @@ def read_from(at: Region, t: Tensor, context: Context) -> Tensor:
     key = (t, at, outside)
     found = graph.residuals.get(key)
     if found is None:
-        if at.residual_op is None:
-            at.residual_op = Residual(at)
         node = Node.__new__(Node)
-        node.graph, node.op, node.inputs, node.controls = graph, at.residual_op, (t,), ()
+        node.graph, node.op, node.inputs, node.controls = graph, residual_op(at), (t,), ()
         node.index, node.region, node.origin = len(graph.nodes), outside, context.origin
         node.stamp, node.scope, node.position, node._name = None, context.scope, None, None
         node.outputs = (Tensor(node, 0, t.type),)

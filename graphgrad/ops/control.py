@@ -52,6 +52,22 @@ class BodyGraph(Graph):
         return found
 
 
+    def home_of(self, placeholder: Tensor) -> Tensor | None:
+        """The outer tensor that a placeholder stands for."""
+        for outer, inner in self.captures.items():
+            if inner is placeholder:
+                return outer
+        return None
+
+
+def around(graph: Graph) -> list[Graph]:
+    """A graph and, for a body, the graphs around it."""
+    found = [graph]
+    while isinstance(found[-1], BodyGraph):
+        found.append(found[-1].outer)
+    return found
+
+
 class BodyScope(Scope):
     """New nodes go to a body: op-type maps stay in force, open regions are outside."""
 

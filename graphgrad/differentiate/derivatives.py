@@ -1,0 +1,200 @@
+"""Derivatives made of gradients: vjp, Jacobian, Hessian, products with it, value and gradient.
+
+All of them go through `gradients`, so marks and overrides count as they do there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import wraps
+from typing import Any
+
+import numpy as np
+
+from ..ir.build import apply
+from ..ir.context import CONTEXT
+from ..ir.errors import GradientError, ShapeError
+from ..ir.graph import current
+from ..ir.node import Tensor
+from ..ir.tree import flatten, tree_map, unflatten
+from ..ops.base import Full, ZeroTensor
+from ..ops.joining import Stack
+from .gradients import gradients
+
+__all__ = ["hessian", "hvp", "jacobian", "value_and_grad", "vjp"]
+
+Overrides = Mapping[Any, Any] | str | None
+
+
+def vjp(
+    ys: Any,
+    xs: Any,
+    grad_ys: Any,
+    stop_gradients: Any = None,
+    unconnected: str = "none",
+    overrides: Overrides = None,
+) -> Any:
+    """Reverse mode: grad_ys times the Jacobian of ys with respect to xs.
+
+    gradients() by its other name, with grad_ys (in the structure of ys) not left out. Its
+    counterpart in forward mode is jvp().
+    """
+    return gradients(ys, xs, grad_ys, stop_gradients, unconnected, overrides)
+
+
+def jacobian(y: Tensor, xs: Any, unconnected: str = "none", overrides: Overrides = None) -> Any:
+    """The derivative of every element of y with respect to every element of each x.
+
+    y    a floating tensor of known shape
+    xs   floating tensors, or any nesting of list, tuple and dict of them
+
+    Returns the structure of xs, of tensors of shape y.shape + x.shape; None (or zeros, for
+    unconnected="zero") where nothing flows. Each element of y is a question of its own to
+    gradients(), which calls the rules on the way. ShapeError where a length of y is unknown.
+    """
+    if not isinstance(y, Tensor):
+        raise GradientError(f"jacobian() takes one tensor y, got {y!r}")
+    if not y.type.static:
+        raise ShapeError(
+            f"the Jacobian of {y.name}: {y.type!r} (built at {y.where}) has one row for each of "
+            "its elements, so every length of y has to be known"
+        )
+    x_list = flatten(xs)
+    seeds = list(_one_hot(y)) or [np.zeros(y.shape, y.dtype)]
+    rows = [gradients(y, x_list, seed, None, unconnected, overrides) for seed in seeds]
+    with _rows_of(y):
+        found = [_stacked(y, x, [row[i] for row in rows]) for i, x in enumerate(x_list)]
+    return unflatten(xs, found)
+
+
+def _one_hot(y: Tensor) -> Iterator[Any]:
+    """The gradients of y that pick one element each, in row-major order."""
+    for place in np.ndindex(*y.shape):
+        seed = np.zeros(y.shape, y.dtype)
+        seed[place] = 1
+        yield seed
+
+
+class _rows_of:
+    """Nodes built in this block are derived from y, and no op-type map stamps them."""
+
+    def __init__(self, y: Tensor) -> None:
+        self.y = y
+
+    def __enter__(self) -> None:
+        context = current().copy()
+        if context.graph is not self.y.graph:
+            assert self.y.graph is not None
+            context.graph, context.region, context.implicit = self.y.graph, None, False
+        context.stamps, context.scope, context.origin = None, "gradients/", self.y.node
+        self.token = CONTEXT.set(context)
+
+    def __exit__(self, *_: object) -> None:
+        CONTEXT.reset(self.token)
+
+
+def _stacked(y: Tensor, x: Tensor, rows: Sequence[Tensor | None]) -> Tensor | None:
+    """Rows side by side, under the shape of y; a row to which nothing flows is zero."""
+    if all(row is None for row in rows):
+        return None
+    if 0 in y.shape:
+        return _empty(y, x)
+    level = [ZeroTensor(x) if row is None else row for row in rows]
+    for row in level:
+        row.node  # noqa: B018  a structural zero becomes a node
+    for length in reversed(y.shape):
+        assert isinstance(length, int)
+        level = [
+            apply(Stack(0), *level[i : i + length]) for i in range(0, len(level), length)
+        ]
+    return level[0]
+
+
+def _empty(y: Tensor, x: Tensor) -> Tensor:
+    """The Jacobian of no elements."""
+    if not x.type.static:
+        raise ShapeError(
+            f"the Jacobian of {y.name}, which has no elements, with respect to {x.name}: "
+            f"{x.type!r} (built at {x.where}) has a shape that is not known"
+        )
+    return apply(Full((*y.shape, *x.shape), 0, x.dtype))  # type: ignore[arg-type]
+
+
+def hessian(y: Tensor, xs: Any, unconnected: str = "none", overrides: Overrides = None) -> Any:
+    """The second derivatives of a 0-d y: the Jacobians of its gradients.
+
+    For one tensor x: a tensor of shape x.shape + x.shape. For a nesting xs: that structure, in each
+    place the structure again: result[i][j] is the derivative by xs[j] of the gradient by xs[i], of
+    shape xs[i].shape + xs[j].shape. None (or zeros) where nothing flows. With overrides it need not
+    be symmetric. ShapeError where y has axes or a length of an x is unknown.
+    """
+    _check_scalar(y, "hessian")
+    leaves = flatten(xs)
+    firsts = gradients(y, leaves, None, None, unconnected, overrides)
+    rows = [
+        tree_map(lambda _: None, xs) if g is None else jacobian(g, xs, unconnected, overrides)
+        for g in firsts
+    ]
+    return unflatten(xs, rows)
+
+
+def hvp(
+    y: Tensor, xs: Any, vs: Any, unconnected: str = "none", overrides: Overrides = None
+) -> Any:
+    """The Hessian of a 0-d y times vs, without building it: the gradient of sum(grad * vs).
+
+    vs has the structure of xs, with their shapes and dtypes. Returns the structure of xs. With
+    overrides, where the matrix of hessian() need not be symmetric, vs stands on its left.
+    """
+    _check_scalar(y, "hvp")
+    leaves, given = flatten(xs), flatten(vs)
+    if len(given) != len(leaves):
+        raise GradientError(f"hvp() got {len(given)} vs for {len(leaves)} xs")
+    if any(v is None for v in given):
+        raise GradientError("hvp() takes a tensor or an array for each x, got None among vs")
+    firsts = gradients(y, leaves, overrides=overrides)
+    flows = [(g, v) for g, v in zip(firsts, given, strict=True) if g is not None]
+    if not flows:
+        return gradients(y, xs, unconnected=unconnected, overrides=overrides)
+    return gradients(
+        [g for g, _ in flows], xs, [v for _, v in flows], None, unconnected, overrides
+    )
+
+
+def _check_scalar(y: Any, what: str) -> None:
+    if not isinstance(y, Tensor):
+        raise GradientError(f"{what}() takes one tensor y, got {y!r}")
+    if y.ndim:
+        raise ShapeError(
+            f"{what}() is of a single number, got {y.name}: {y.type!r} (built at {y.where}). "
+            "Sum it first, or use gg.jacobian of its gradient."
+        )
+
+
+def value_and_grad(y: Any, xs: Any = 0, overrides: Overrides = None) -> Any:
+    """A value with its gradient, of a tensor or of a function.
+
+    value_and_grad(y, xs)  (y, gradients of y with respect to xs), for a 0-d tensor y
+    value_and_grad(fn)     a function of fn's arguments that returns (fn(...), the gradients with
+                           respect to argument xs): its number, or a tuple of numbers for a tuple
+                           of gradients. An argument is a tensor or any nesting of them.
+    """
+    if isinstance(y, Tensor):
+        _check_scalar(y, "value_and_grad")
+        return y, gradients(y, xs, overrides=overrides)
+    if not callable(y):
+        raise GradientError(f"value_and_grad() takes a tensor and xs, or a function, got {y!r}")
+    return _of_function(y, xs, overrides)
+
+
+def _of_function(
+    fn: Callable[..., Any], places: int | tuple[int, ...], overrides: Overrides
+) -> Callable[..., Any]:
+    @wraps(fn)
+    def both(*args: Any, **kwargs: Any) -> Any:
+        y = fn(*args, **kwargs)
+        _check_scalar(y, "value_and_grad")
+        xs = args[places] if isinstance(places, int) else tuple([args[i] for i in places])
+        return y, gradients(y, xs, overrides=overrides)
+
+    return both

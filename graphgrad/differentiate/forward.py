@@ -1,0 +1,367 @@
+"""`jvp`: forward mode, as the transpose of reverse mode.
+
+Gradients are linear in the gradients they start from: g = J.T u. With u a placeholder of zeros,
+differentiating g with respect to u gives J t [Townsend 2017, "A new trick for calculating Jacobian
+vector products"]. That is right only where every rule on the way is linear in its dys. So each
+rule that is called is judged: it is linear by its structure (linearity.py) or by its declaration,
+or it has its own `jvp=`, or there is an error. A rule with its own jvp is not called at all: in its
+place stands a marked region from dys to dxs whose own rule, its transpose, is that jvp.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any
+
+import numpy as np
+
+from ..ir.build import apply, build
+from ..ir.context import CONTEXT
+from ..ir.errors import GradientError
+from ..ir.graph import current
+from ..ir.node import Node, Region, Tensor, enclosing
+from ..ir.position import of_function
+from ..ir.residual import settle
+from ..ir.tree import flatten, paths, unflatten
+from ..ir.types import compatible
+from ..ops.base import NO_GRAD, ZERO, Full, ZerosLike, is_zero
+from ..ops.control import Cond
+from ..ops.sources import StopGradient, UndefinedGradient, ZeroGradient
+from ..regions.boundary import take_in_pins
+from ..regions.rules import BuiltinRule, Rule, as_rule
+from .call import Gradient, call_rule
+from .gradients import gradients
+from .levels import Step
+from .linearity import NonLinear, check_linear
+from .site import NodeSite, RegionSite, Site
+from .sweep import Sweep
+
+__all__ = ["jvp"]
+
+
+def jvp(
+    ys: Any,
+    xs: Any,
+    tangents: Any = None,
+    stop_gradients: Any = None,
+    unconnected: str = "zero",
+    overrides: Mapping[Any, Any] | str | None = None,
+) -> Any:
+    """Forward mode: how ys move when xs move along tangents, as new nodes of the graph.
+
+    ys, xs       floating tensors, or any nesting of list, tuple and dict of them
+    tangents     directions of xs, in the structure of xs, of their shapes and dtypes; None (for all
+                 or for one): ones
+    unconnected  what a y gets to which nothing flows: "zero", or "none" (None)
+    stop_gradients, overrides   as for gradients()
+
+    Returns the structure of ys. Marks count as they do for gradients(): a site's tangent is that of
+    its rule's own `jvp=`; else, where the rule is linear in its dys (by its structure or declared
+    linear=True), the transpose of the rule. A GradientError names a rule that is neither, its site,
+    and the node that is not linear. What the rule does by value is transposed: stop_gradient and
+    marks inside a rule do not count.
+    """
+    y_list, x_list = _tensors(ys, "ys"), _tensors(xs, "xs")
+    if unconnected not in ("none", "zero"):
+        raise ValueError(f"unconnected is 'none' or 'zero', got {unconnected!r}")
+    given = _tangents(x_list, tangents)
+    us = [_zeros(y) for y in y_list]
+    question = Question()
+    with _asking(question):
+        gs = gradients(y_list, x_list, us, stop_gradients, overrides=overrides)
+    real = [(g, t) for g, t in zip(gs, given, strict=True) if g is not None and not is_zero(g)]
+    found = _transposed([g for g, _ in real], us, [t for _, t in real], question, overrides)
+    if unconnected == "zero":
+        return unflatten(ys, [u if dy is None else dy for dy, u in zip(found, us, strict=True)])
+    if any(g is not None and is_zero(g) for g in gs):
+        found = [_zero_or_none(*pair, x_list) for pair in zip(found, y_list, us, strict=True)]
+    return unflatten(ys, found)
+
+
+def _tensors(tree: Any, what: str) -> list[Tensor]:
+    leaves = flatten(tree)
+    for leaf, path in zip(leaves, paths(tree, what), strict=True):
+        if not isinstance(leaf, Tensor):
+            raise GradientError(f"{path} of jvp() is {leaf!r}, not a tensor")
+    return leaves
+
+
+def _tangents(xs: Sequence[Tensor], tangents: Any) -> list[Any]:
+    """One tangent for each x, of its shape and dtype; None stands for ones."""
+    found = [None] * len(xs) if tangents is None else flatten(tangents)
+    if len(found) != len(xs):
+        raise GradientError(f"jvp() got {len(found)} tangents for {len(xs)} xs")
+    for x, t in zip(xs, found, strict=True):
+        if t is None:
+            continue
+        weak = not isinstance(t, Tensor | np.ndarray | np.generic)
+        shape, dtype = (t.shape, t.dtype) if not weak else (np.shape(t), x.dtype)
+        if not compatible(tuple(shape), x.shape) or dtype != x.dtype:
+            raise GradientError(
+                f"a tangent of {x.name} ({x.type!r}, built at {x.where}) has its shape and dtype, "
+                f"got {dtype}{list(shape)}"
+            )
+    return found
+
+
+def _zeros(y: Tensor) -> Tensor:
+    """Zeros like y, as a node of its own."""
+    context = current().copy()
+    if context.graph is not y.graph:
+        assert y.graph is not None
+        context.graph, context.region, context.implicit = y.graph, None, False
+    context.stamps, context.scope, context.origin = None, "gradients/", y.node
+    token = CONTEXT.set(context)
+    try:
+        if y.type.static:
+            return build(Full(y.shape, 0, y.dtype), ()).outputs[0]  # type: ignore[arg-type]
+        return build(ZerosLike(), (y,)).outputs[0]
+    finally:
+        CONTEXT.reset(token)
+
+
+def _zero_or_none(dy: Tensor | None, y: Tensor, u: Tensor, xs: Sequence[Tensor]) -> Tensor | None:
+    """Where nothing flows: zeros if what leads from an x to y has a gradient of zero."""
+    if dy is not None or all(g is None for g in gradients(y, list(xs), u)):
+        return dy
+    return u
+
+
+# --- judging the rules ------------------------------------------------------------------------
+
+
+class Question:
+    """What is asked of each rule that a jvp calls.
+
+    known   gradient -> the dys that it is declared to be linear in
+    pieces  the regions that stand for rules with their own jvp
+    final   regions whose rule says order="error": transposing it is no derivative of it
+    """
+
+    def __init__(self) -> None:
+        self.known: dict[Tensor, list[Tensor]] = {}
+        self.pieces: set[Region] = set()
+        self.final: list[Region] = []
+
+    def answer(self, site: Site, dys: list[Tensor | None]) -> list[Gradient]:
+        """What the site's rule gives, once it is known that it can be transposed."""
+        rule = as_rule(site.reference, lambda: f"named by {site!r}")
+        watched = _watched(site, self)
+        if isinstance(rule, BuiltinRule):
+            return call_rule(watched, rule, dys)
+        if rule.linear is False and rule.jvp is None:
+            raise _refused(rule, site, "it is declared linear=False")
+        if isinstance(site, RegionSite) and site.region.order == "error":
+            self.final.append(site.region)
+        with _asking(None):
+            found = call_rule(watched, self._piece(rule, site) if rule.jvp else rule, dys)
+        self._judge(rule, site, [dy for dy in dys if dy is not None], found)
+        return found
+
+    def _judge(
+        self, rule: Rule, site: Site, dys: Sequence[Tensor], found: Sequence[Gradient]
+    ) -> None:
+        """GradientError unless what the rule gave is linear in dys."""
+        dxs = [dx for _, dx in found if dx is not None and not is_zero(dx)]
+        if rule.linear or rule.jvp is not None:
+            varying = dict.fromkeys(dy for dy in dys if not is_zero(dy))
+            self.known.update((dx, list(varying)) for dx in dxs if dx not in varying)
+            return
+        try:
+            check_linear(dxs, dys, self.known)
+        except NonLinear as error:
+            raise _refused(rule, site, str(error)) from None
+
+    def _piece(self, rule: Rule, site: Site) -> Rule:
+        """In place of a rule with its own jvp: a region from dys to dxs with that as its rule."""
+
+        def piece(_: Site, *dys: Any) -> list[Any]:
+            real = [dy is not None and not is_zero(dy) for dy in dys]
+            pins = [dy for dy, here in zip(dys, real, strict=True) if here]
+            if not pins:
+                return [ZERO if x.type.differentiable else NO_GRAD for x in site.inputs]
+            own = Rule(_own(rule, site, real), f"{rule.name}.jvp", position=of_function(rule.jvp))
+            region, dxs = _marked(own, pins, site.inputs)
+            self.pieces.add(region)
+            return dxs
+
+        return Rule(piece, rule.name, position=rule.position)
+
+
+def _refused(rule: Rule, site: Site, why: str) -> GradientError:
+    return GradientError(
+        f"forward mode through {site!r} needs the transpose of its gradient rule {rule.name!r} "
+        f"(defined at {rule.where}), which has to be linear in the gradients it is given: {why}.\n"
+        "Give the rule its own forward mode with jvp=, a function jvp(site, *dxs) -> tangents of "
+        "the outputs, or declare linear=True if it is linear all the same."
+    )
+
+
+def _marked(
+    rule: Rule, dys: Sequence[Tensor], xs: Sequence[Tensor]
+) -> tuple[Region, list[Any]]:
+    """A region from dys to gradients of xs. Its values are never read, only its rule counts."""
+    context = CONTEXT.get()
+    xs = settle(context, tuple(xs))
+    region = Region(
+        context.graph,
+        rule,
+        parent=context.region,
+        origin=context.origin,
+        position=None,
+        kind="jvp",
+    )
+    context.graph.regions.append(region)
+    outer, context.region = context.region, region
+    try:
+        dxs = [apply(ZerosLike(), x) if x.type.differentiable else NO_GRAD for x in xs]
+    finally:
+        context.region = outer
+    region.pinned_inputs = tuple(dys)
+    region.pinned_outputs = tuple(dx for dx in dxs if isinstance(dx, Tensor))
+    take_in_pins(region)
+    region.open = False
+    return region, dxs
+
+
+def _own(rule: Rule, site: Site, real: Sequence[bool]) -> Callable[..., list[Any]]:
+    """The rule of such a region: the user's jvp, from tangents of inputs to tangents of outputs."""
+
+    def transpose(_: Site, *dxs: Any) -> list[Any]:
+        supply = iter(dxs)
+        given = [next(supply) if x.type.differentiable else None for x in site.inputs]
+        context = CONTEXT.get()
+        outer, context.running = context.running, (*context.running, site._target)
+        try:
+            found = rule.jvp(site, *given)  # type: ignore[misc]
+        finally:
+            context.running = outer
+        entries = list(found) if isinstance(found, list | tuple) else [found]
+        if found is None or len(entries) != len(site.outputs):
+            got = "None; is a `return` missing?" if found is None else f"{len(entries)} tangents"
+            rows = "".join(f"\n  {t.name}: {t.type!r}, built at {t.where}" for t in site.outputs)
+            raise GradientError(
+                f"the jvp of the gradient rule {rule.name!r} (defined at {rule.where}) of {site!r} "
+                f"gives one tangent for each output, got {got}. The outputs are{rows}"
+            )
+        return [entry for entry, here in zip(entries, real, strict=True) if here]
+
+    return transpose
+
+
+# --- who is asked -----------------------------------------------------------------------------
+
+_QUESTION: ContextVar[Question | None] = ContextVar("question", default=None)
+
+
+@contextmanager
+def _asking(question: Question | None) -> Iterator[None]:
+    """Rules called in this block are asked by that jvp; by none while a rule itself runs."""
+    token = _QUESTION.set(question)
+    try:
+        yield
+    finally:
+        _QUESTION.reset(token)
+
+
+class _Watched(Site):
+    """A site whose default belongs to the jvp again, although it is the rule that asks for it."""
+
+    question: Question
+
+    def default(self, *dys: Any) -> tuple[Any, ...]:
+        with _asking(self.question):
+            return super().default(*dys)
+
+
+class _WatchedNode(_Watched, NodeSite):
+    pass
+
+
+class _WatchedRegion(_Watched, RegionSite):
+    pass
+
+
+def _watched(site: Site, question: Question) -> Site:
+    kind: Any = _WatchedNode if isinstance(site, NodeSite) else _WatchedRegion
+    found: _Watched = kind(site._target, site.reference, site._sweep)
+    found.question = question
+    return found
+
+
+def _ask(sweep: Sweep, site: Site, dys: list[Tensor | None]) -> list[Gradient]:
+    question = _QUESTION.get()
+    if question is not None:
+        return question.answer(site, dys)
+    return call_rule(site, site.reference, dys)
+
+
+Sweep.ask = _ask  # type: ignore[method-assign]
+
+
+# --- transposing ------------------------------------------------------------------------------
+
+
+def _transposed(
+    gs: Sequence[Tensor],
+    us: Sequence[Tensor],
+    tangents: Sequence[Any],
+    question: Question,
+    overrides: Mapping[Any, Any] | str | None,
+) -> list[Tensor | None]:
+    """J t from g = J.T u; None where nothing flows."""
+    if not gs:
+        return [None] * len(us)
+    try:
+        check_linear(gs, us, question.known)
+    except NonLinear as error:
+        raise GradientError(
+            "forward mode is the transpose of reverse mode, whose gradients have to be linear in "
+            f"what they start from, but {error}"
+        ) from None
+    context = current().copy()
+    outer = context.overrides if overrides is None else overrides
+    by_value = _by_value(gs, us, question, context.region)
+    context.overrides = {**(outer if isinstance(outer, Mapping) else {}), **by_value}
+    context.running = (*context.running, *question.final)
+    token = CONTEXT.set(context)
+    try:
+        return gradients(list(gs), list(us), list(tangents))  # type: ignore[no-any-return]
+    finally:
+        CONTEXT.reset(token)
+
+
+def _by_value(
+    gs: Sequence[Tensor], us: Sequence[Tensor], question: Question, at: Region | None
+) -> dict[Step, str | None]:
+    """Overrides under which what the rules built is transposed as the map it is by value."""
+    found: dict[Step, str | None] = {}
+    for node in _built(gs, us):
+        for region in enclosing(node.region):
+            if region not in question.pieces and not region.contains(at):
+                found[region] = None
+        if isinstance(node.op, StopGradient | ZeroGradient | UndefinedGradient):
+            found[node] = "Identity"
+        elif node.stamp is not None:
+            found[node] = None
+    return found
+
+
+def _built(gs: Sequence[Tensor], us: Sequence[Tensor]) -> list[Node]:
+    """The nodes between us and gs, those in bodies of control flow included."""
+    lowest = min(u.node.index for u in us)
+    graph = us[0].graph
+    seen = {g.node for g in gs}
+    stack = list(seen)
+    while stack:
+        node = stack.pop()
+        before = [t.node for t in node.inputs]
+        if isinstance(node.op, Cond):
+            before += [t.node for program in node.op.programs for t in program.outputs]
+        for n in before:
+            if n not in seen and (n.graph is not graph or n.index >= lowest):
+                seen.add(n)
+                stack.append(n)
+    return list(seen)

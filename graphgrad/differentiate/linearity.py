@@ -1,0 +1,195 @@
+"""Whether a piece of graph is linear: the analysis that forward mode rests on.
+
+Forward over the nodes, one at a time. Each tensor is one of four: constant (it does not depend on
+what varies), zero (known to be, without looking at a value), linear in what varies, or neither,
+which ends the analysis. Only the structure counts: marks, regions and whether a gradient passes do
+not, so `stop_gradient` is linear as the identity is. What is affine (dy * 2 + x) is not linear.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Collection, Iterable, Mapping, Sequence
+
+from ..ir.node import Node, Tensor
+from ..ir.residual import Residual
+from ..ops.base import Constant, Full, OnesLike, ZerosLike, ZeroTensor
+from ..ops.control import Cond
+
+CONSTANT, ZERO, LINEAR = "constant", "zero", "linear"
+
+SHAPE_ONLY: dict[str, tuple[int, ...]] = {
+    "BroadcastLike": (1,),
+    "ReshapeLike": (1,),
+    "SumTo": (1,),
+    "EnsureLike": (1,),
+    "UnsliceLike": (1,),
+    "DiagonalGrad": (1,),
+    "OneHotLike": (1,),
+    "AvgPoolGrad": (1,),
+    "Conv2DBackpropInput": (2,),
+    "Conv2DBackpropFilter": (2,),
+    "ZerosLike": (0,),
+    "OnesLike": (0,),
+    "SizeOf": (0,),
+}
+"""Inputs, by place, that an op reads for their shape alone."""
+
+
+class NonLinear(Exception):
+    """The first node that is not linear in what varies, and how."""
+
+    def __init__(self, node: Node, how: str) -> None:
+        super().__init__(f"{node.name} ({node.where}) {how}")
+        self.node = node
+        self.how = how
+
+
+def check_linear(
+    outputs: Sequence[Tensor],
+    inputs: Collection[Tensor],
+    known: Mapping[Tensor, Sequence[Tensor]] | None = None,
+) -> None:
+    """NonLinear unless every output is linear in the inputs together.
+
+    known  tensor -> tensors in which it is linear, by declaration: what lies between is not seen
+    """
+    analysis = Analysis(inputs, known or {})
+    analysis.visit(_between(outputs, analysis, analysis.lowest))
+    for y in outputs:
+        if analysis.of(y) == CONSTANT:
+            raise NonLinear(y.node, "does not depend on it, and is not zero")
+
+
+class Analysis:
+    """What is known of each tensor.
+
+    found   tensor -> CONSTANT, ZERO or LINEAR
+    lowest  what stands before this place depends on nothing that varies
+    known   tensor -> the tensors in which it is declared to be linear
+    """
+
+    def __init__(
+        self, inputs: Iterable[Tensor], known: Mapping[Tensor, Sequence[Tensor]]
+    ) -> None:
+        self.found = {t: ZERO if isinstance(t, ZeroTensor) else LINEAR for t in inputs}
+        made = [t for t in self.found if not isinstance(t, ZeroTensor) or t._made is not None]
+        self.lowest = min((t.node.index for t in made), default=sys.maxsize)
+        self.known = known
+
+    def of(self, t: Tensor) -> str:
+        """What t is; a tensor that was not visited stands before everything that varies."""
+        found = self.found.get(t)
+        return found if found is not None else ZERO if is_zeros(t) else CONSTANT
+
+    def visit(self, nodes: Iterable[Node]) -> None:
+        """Note what the outputs of nodes are, inputs first; NonLinear at the first that is not."""
+        for node in nodes:
+            for t, kind in zip(node.outputs, self._outputs(node), strict=True):
+                if t in self.known:
+                    kind = self._joint(node, [self.of(x) for x in self.known[t]])
+                self.found.setdefault(t, kind)
+
+    def _outputs(self, node: Node) -> list[str]:
+        """What the outputs of a node are."""
+        count = len(node.outputs)
+        if all(t in self.found or t in self.known for t in node.outputs):
+            return [CONSTANT] * count
+        kinds = [self.of(t) for t in node.inputs]
+        for place in SHAPE_ONLY.get(node.type, ()):
+            if place < len(kinds):
+                kinds[place] = CONSTANT
+        if isinstance(node.op, Cond):
+            return self._choice(node, node.op, kinds)
+        if LINEAR not in kinds and ZERO not in kinds:
+            return [ZERO if is_zeros(t) else CONSTANT for t in node.outputs]
+        return [self._kind(node, t, kinds) for t in node.outputs]
+
+    def _kind(self, node: Node, t: Tensor, kinds: list[str]) -> str:
+        """What one output is, where some input is linear or zero."""
+        linear = "joint" if isinstance(node.op, Residual) else node.op.linear
+        if linear and LINEAR in kinds and not t.type.differentiable:
+            raise NonLinear(node, f"makes {t.type!r} of it")
+        if linear == "joint":
+            return self._joint(node, kinds)
+        if linear == "each":
+            return _product(node, kinds)
+        assert not isinstance(linear, str)
+        inside = [kinds[i] for i in linear if i < len(kinds)]
+        outside = [k for i, k in enumerate(kinds) if i not in linear]
+        if LINEAR in outside:
+            raise NonLinear(node, "is not linear in it")
+        return self._joint(node, inside) if inside else CONSTANT
+
+    def _joint(self, node: Node, kinds: Sequence[str]) -> str:
+        """Of a map that is linear in all of these together."""
+        if LINEAR not in kinds:
+            return CONSTANT if CONSTANT in kinds or not kinds else ZERO
+        if CONSTANT in kinds:
+            raise NonLinear(node, "adds to it what does not depend on it, so it is affine")
+        return LINEAR
+
+    def _choice(self, node: Node, op: Cond, kinds: list[str]) -> list[str]:
+        """Of a choice: linear where both bodies are, in what they read."""
+        if kinds[0] == LINEAR:
+            raise NonLinear(node, "chooses by it")
+        branches = []
+        for program, reads in zip(op.programs, op.reads, strict=True):
+            given = zip(program.inputs, reads, strict=True)
+            self.found.update((t, kinds[1 + i]) for t, i in given)
+            nodes = _between(program.outputs, self, 0)
+            self.visit(nodes)
+            branches.append([self.of(t) for t in program.outputs])
+            for t in (*program.inputs, *(t for n in nodes for t in n.outputs)):
+                self.found.pop(t, None)  # the same nodes may be in another body's program
+        return [self._either(node, *pair) for pair in zip(*branches, strict=True)]
+
+    def _either(self, node: Node, then: str, other: str) -> str:
+        """Of one of two."""
+        if LINEAR in (then, other) and CONSTANT in (then, other):
+            raise NonLinear(node, "depends on it in one branch and is constant in the other")
+        return then if other == ZERO else other
+
+
+def _product(node: Node, kinds: Sequence[str]) -> str:
+    """Of a map that is linear in each of these while the others stay."""
+    if ZERO in kinds:
+        return ZERO
+    if kinds.count(LINEAR) > 1:
+        raise NonLinear(node, "multiplies it with itself")
+    return LINEAR if LINEAR in kinds else CONSTANT
+
+
+def is_zeros(t: Tensor) -> bool:
+    """Whether t is all zeros, as its node says."""
+    if isinstance(t, ZeroTensor):
+        return True
+    op = t.node.op
+    if isinstance(op, Full):
+        return bool(op.value == 0)
+    if isinstance(op, Constant):
+        return not op.value.any()
+    return isinstance(op, ZerosLike) and not isinstance(op, OnesLike)
+
+
+def _between(outputs: Sequence[Tensor], analysis: Analysis, lowest: int) -> list[Node]:
+    """The nodes between what varies and the outputs, inputs first."""
+    seen: set[Node] = set()
+    stack = list(outputs)
+    while stack:
+        t = stack.pop()
+        if t in analysis.found or isinstance(t, ZeroTensor):
+            continue
+        node = t.node
+        if node in seen or node.index < lowest:
+            continue
+        seen.add(node)
+        for made in node.outputs:
+            stack.extend(analysis.known.get(made, ()))
+        if t not in analysis.known:
+            stack.extend(node.inputs)
+    return sorted(seen, key=_index)
+
+
+def _index(node: Node) -> int:
+    return node.index

@@ -1,0 +1,288 @@
+"""S27: marks and rules survive where a graph is copied, cut out or imported."""
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+
+import graphgrad as gg
+from graphgrad.ir.verify import verify_graph
+
+from .test_random_programs import INPUTS, build, derivatives, random_program
+
+
+@gg.register_gradient("travel/double_default")
+def double_default(site, *dys):
+    return [dx if dx is gg.NO_GRAD else 2.0 * dx for dx in site.default(*dys)]
+
+
+def copied(g, xs, ys):
+    new = g.copy()
+    return new, *([new.nodes[t.node.index].outputs[t.index] for t in ts] for ts in (xs, ys))
+
+
+def copied_twice(g, xs, ys):
+    return copied(*copied(g, xs, ys))
+
+
+def imported(g, xs, ys):
+    with gg.Graph() as new:
+        given = [gg.placeholder(()) for _ in xs]
+        found = gg.import_graph(g, dict(zip(xs, given, strict=True)))
+    return new, given, [found[y] for y in ys]
+
+
+def imported_under_a_region(g, xs, ys):
+    """Into a region whose rule is its own default; the results are read outside."""
+    with gg.Graph() as new:
+        given = [gg.placeholder(()) for _ in xs]
+        with gg.override_gradient(lambda site, *dys: tuple(site.default(*dys))):
+            found = gg.import_graph(g, dict(zip(xs, given, strict=True)))
+        ys = [gg.identity(found[y]) for y in ys]
+    return new, given, ys
+
+
+def imported_copy(g, xs, ys):
+    return imported(*copied(g, xs, ys))
+
+
+def cut_out(g, xs, ys):
+    g.subgraph(xs, ys)  # another one does not matter
+    named = {x: f"in{i}" for i, x in enumerate(xs)}
+    with g:
+        outs = [gg.identity(y, name=f"out{i}") for i, y in enumerate(ys)]
+    new = g.subgraph(xs, outs)
+    placeholders = [n.outputs[0] for n in new.nodes if n.type == "Placeholder"]
+    assert len(placeholders) == len(named)
+    return new, placeholders, [new.tensor(f"out{i}:0") for i in range(len(ys))]
+
+
+JOURNEYS = [copied, copied_twice, imported, imported_under_a_region, imported_copy, cut_out]
+
+
+def after(journey, body, order, outputs):
+    """The derivatives of a program that was marked, and then went on a journey."""
+    rng = np.random.default_rng(7)
+    with gg.Graph() as g:
+        xs = [gg.placeholder(()) for _ in range(INPUTS)]
+        known = list(xs)
+        build(body, known, True)
+        ys = [gg.identity(known[i]) for i in outputs]
+    g, xs, ys = journey(g, xs, ys)
+    wanted = list(ys)
+    with g:
+        for _ in range(order):
+            weights = [np.float64(w) for w in rng.normal(size=len(ys))]
+            found = gg.gradients(ys, xs, weights, unconnected="zero")
+            wanted += found
+            ys = found
+    verify_graph(g)
+    return gg.evaluate(wanted, dict(zip(xs, (0.3, -0.6, 0.9), strict=True)))
+
+
+def run_seeds(journey, first, last):
+    for seed in range(first, last):
+        program, outputs = random_program(np.random.default_rng(seed))
+        try:
+            plain = derivatives(program, False, 3, outputs)
+            assert after(journey, program, 3, outputs) == pytest.approx(plain, rel=1e-11, abs=1e-11)
+        except Exception as error:
+            error.add_note(f"seed {seed}, outputs {outputs}\n{program}")
+            raise
+
+
+@pytest.mark.parametrize("journey", JOURNEYS)
+def test_S27_exact_rules_change_no_derivative_after_a_journey(journey):
+    run_seeds(journey, 0, 25)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("journey", JOURNEYS)
+def test_S27_the_same_for_many_programs(journey):
+    run_seeds(journey, 1000, 1300)
+
+
+def values_of(tensors, feeds):
+    """Values as Python numbers."""
+    return np.array(gg.evaluate(tensors, feeds)).tolist()
+
+
+def closure_program():
+    """Rules that close over tensors: of the inside, of the outside, with a second rule."""
+    with gg.Graph() as g:
+        x = gg.placeholder((), name="x")
+        slope = gg.exp(x * 0.1)
+
+        @gg.custom_gradient
+        def f(z):
+            y = z * z
+            return y, lambda dy: dy * y * slope
+
+        @gg.custom_gradient
+        def h(z):
+            u = gg.sin(z)
+
+            def grad(dy):
+                return dy * gg.cos(z) * 3.0, lambda ddx: ddx * u * 100.0
+
+            return u, grad
+
+        w = f(x)
+        with gg.override_gradient(lambda site, dy: 2.0 * dy * w + site.outputs[0]):
+            v = gg.exp(w)
+        out = gg.identity(h(v), name="out")
+    return g, [x], [out]
+
+
+def orders(x, y, n=3):
+    found = [y]
+    for _ in range(n):
+        found.append(gg.gradients(found[-1], x, unconnected="zero"))
+    return found
+
+
+@pytest.mark.parametrize("journey", [copied, copied_twice, imported, imported_copy])
+def test_S27_closures_keep_their_meaning(journey):
+    g, (x,), (y,) = closure_program()
+    with g:
+        want = values_of(orders(x, y), {x: 0.7})
+    new, (x,), (y,) = journey(*closure_program())
+    with new:
+        assert values_of(orders(x, y), {x: 0.7}) == pytest.approx(want, rel=1e-12)
+
+
+def test_S27_a_closure_over_what_was_cut_away_is_an_error_that_names_it():
+    new, (x,), (y,) = cut_out(*closure_program())
+    with pytest.raises(gg.GraphError, match="was not carried along") as error:
+        gg.gradients(y, x)
+    assert "test_travel.py" in str(error.value)
+
+
+def test_S27_what_was_differentiated_before_the_journey_can_be_differentiated_after_it():
+    g, (x,), (y,) = closure_program()
+    with g:
+        first = gg.gradients(y, x)
+        want = values_of(orders(x, first, 2), {x: 0.7})
+    new, (x2,), (first2,) = copied(g, [x], [first])
+    with new:
+        assert values_of(orders(x2, first2, 2), {x2: 0.7}) == pytest.approx(want, rel=1e-12)
+
+
+def test_S27_a_rule_is_traced_once_for_a_copy():
+    calls = []
+    with gg.Graph() as g:
+        x = gg.placeholder(())
+        c = gg.exp(x)
+        with gg.override_gradient(lambda site, dy: calls.append(1) or dy * c):
+            y = gg.sin(x)
+    new, (x2,), (y2,) = copied(g, [x], [y])
+    for _ in range(3):
+        gg.gradients(y2, x2)
+    assert len(calls) == 1
+
+
+def test_S27_in_a_branch():
+    def program():
+        with gg.Graph() as g:
+            x = gg.placeholder((), name="x")
+            scale = x * 2.0
+
+            def branch():
+                with gg.override_gradient(lambda site, dy: dy * scale):
+                    return gg.sin(x) * x
+
+            y = gg.cond(x > 0, branch, lambda: x**3)
+        return g, [x], [y]
+
+    g, (x,), (y,) = program()
+    with g:
+        want = [values_of(orders(x, y), {x: v}) for v in (0.7, -0.7)]
+    for journey in (copied, copied_twice, imported):
+        new, (x,), (y,) = journey(*program())
+        with new:
+            found = [values_of(orders(x, y), {x: v}) for v in (0.7, -0.7)]
+        assert found[0] == pytest.approx(want[0]), journey
+        assert found[1] == pytest.approx(want[1]), journey
+
+
+def test_S27_stamps_travel_and_win_over_a_map_that_is_open():
+    with gg.Graph() as g:
+        x = gg.placeholder((2,), name="x")
+        with gg.gradient_override_map({"Sin": lambda site, dy: 10.0 * dy}):
+            y = gg.sin(x)
+        z = gg.cos(y)
+    with gg.Graph():
+        a = gg.placeholder((2,))
+        rules = {"Sin": lambda site, dy: 7.0 * dy, "Cos": lambda site, dy: 3.0 * dy}
+        with gg.gradient_override_map(rules):
+            found = gg.import_graph(g, {x: a})
+        da = gg.gradients(found[z], a)
+        np.testing.assert_array_equal(gg.evaluate(da, {a: [1.0, 2.0]}), [30.0, 30.0])
+
+
+def test_S27_named_rules_survive_pickling():
+    with gg.Graph() as g:
+        x = gg.placeholder((), name="x")
+        with gg.override_gradient("travel/double_default"):
+            y = gg.identity(gg.exp(gg.sin(x)), name="y")
+        dx = gg.gradients(y, x)
+        want = values_of(orders(x, y), {x: 0.3})
+    for new in (pickle.loads(pickle.dumps(g)), copy.deepcopy(g), copy.copy(g)):
+        verify_graph(new)
+        x2, y2 = new.tensor("x:0"), new.tensor("y:0")
+        with new:
+            assert values_of(orders(x2, y2), {x2: 0.3}) == pytest.approx(want)
+            again = new.nodes[dx.node.index].outputs[0]
+            found = values_of(gg.gradients(again, x2), {x2: 0.3})
+        assert found == pytest.approx(want[2])
+
+
+def test_S27_a_closure_is_refused_by_name_when_pickled():
+    g, _, _ = closure_program()
+    with pytest.raises(gg.GraphError, match=r"'f'.*test_travel\.py") as error:
+        pickle.dumps(g)
+    assert "copy() can copy it" in str(error.value)
+
+
+def test_import_brings_names_values_and_lines():
+    with gg.Graph() as g:
+        v = gg.variable(2.0, name="v")
+        y = gg.multiply(v, 3.0)
+        g.state[v] = 5.0
+    with gg.Graph() as new, gg.name_scope("there"):
+        found = gg.import_graph(g)
+    assert found[v].node.name == "there/v"
+    assert "test_travel.py" in found[y].where
+    assert gg.evaluate(found[y]) == 15.0
+    assert new.state[found[v]] == 5.0
+
+
+def test_import_checks_what_stands_for_what():
+    with gg.Graph() as g:
+        x = gg.placeholder((2,), name="x")
+    with gg.Graph():
+        with pytest.raises(gg.GraphError, match="cannot stand for"):
+            gg.import_graph(g, {x: gg.placeholder((3,))})
+        with pytest.raises(gg.GraphError, match="cannot stand for"):
+            gg.import_graph(g, {x: gg.placeholder((2,), "float32")})
+    with g, pytest.raises(gg.GraphError, match="into itself"):
+        gg.import_graph(g)
+
+
+def test_a_subgraph_does_not_cut_a_region():
+    with gg.Graph() as g:
+        x = gg.placeholder((), name="x")
+        with gg.override_gradient("travel/double_default"):
+            h = gg.sin(x)
+            y = gg.exp(h)
+    with pytest.raises(gg.GraphError, match="would cut"):
+        g.subgraph(h, y)
+
+
+def test_a_gradient_inside_a_branch_with_respect_to_what_is_outside():
+    with gg.Graph():
+        x = gg.placeholder(())
+        h = gg.sin(x)
+        y = gg.cond(x > 0, lambda: gg.gradients(h * h, x), lambda: x)
+        assert gg.evaluate(y, {x: 0.4}) == pytest.approx(2 * np.sin(0.4) * np.cos(0.4))
