@@ -12,13 +12,12 @@ from typing import Any
 import numpy as np
 
 from ..ir.build import apply
-from ..ir.context import CONTEXT
 from ..ir.errors import GradientError, ShapeError
-from ..ir.graph import current
 from ..ir.node import Tensor
 from ..ir.tree import flatten, tree_map, unflatten
 from ..ops.base import Full, ZeroTensor
 from ..ops.joining import Stack
+from .forward import deriving
 from .gradients import gradients
 
 __all__ = ["hessian", "hvp", "jacobian", "value_and_grad", "vjp"]
@@ -62,7 +61,7 @@ def jacobian(y: Tensor, xs: Any, unconnected: str = "none", overrides: Overrides
     x_list = flatten(xs)
     seeds = list(_one_hot(y)) or [np.zeros(y.shape, y.dtype)]
     rows = [gradients(y, x_list, seed, None, unconnected, overrides) for seed in seeds]
-    with _rows_of(y):
+    with deriving(y):
         found = [_stacked(y, x, [row[i] for row in rows]) for i, x in enumerate(x_list)]
     return unflatten(xs, found)
 
@@ -73,24 +72,6 @@ def _one_hot(y: Tensor) -> Iterator[Any]:
         seed = np.zeros(y.shape, y.dtype)
         seed[place] = 1
         yield seed
-
-
-class _rows_of:
-    """Nodes built in this block are derived from y, and no op-type map stamps them."""
-
-    def __init__(self, y: Tensor) -> None:
-        self.y = y
-
-    def __enter__(self) -> None:
-        context = current().copy()
-        if context.graph is not self.y.graph:
-            assert self.y.graph is not None
-            context.graph, context.region, context.implicit = self.y.graph, None, False
-        context.stamps, context.scope, context.origin = None, "gradients/", self.y.node
-        self.token = CONTEXT.set(context)
-
-    def __exit__(self, *_: object) -> None:
-        CONTEXT.reset(self.token)
 
 
 def _stacked(y: Tensor, x: Tensor, rows: Sequence[Tensor | None]) -> Tensor | None:
@@ -104,9 +85,7 @@ def _stacked(y: Tensor, x: Tensor, rows: Sequence[Tensor | None]) -> Tensor | No
         row.node  # noqa: B018  a structural zero becomes a node
     for length in reversed(y.shape):
         assert isinstance(length, int)
-        level = [
-            apply(Stack(0), *level[i : i + length]) for i in range(0, len(level), length)
-        ]
+        level = [apply(Stack(0), *level[i : i + length]) for i in range(0, len(level), length)]
     return level[0]
 
 
@@ -138,9 +117,7 @@ def hessian(y: Tensor, xs: Any, unconnected: str = "none", overrides: Overrides 
     return unflatten(xs, rows)
 
 
-def hvp(
-    y: Tensor, xs: Any, vs: Any, unconnected: str = "none", overrides: Overrides = None
-) -> Any:
+def hvp(y: Tensor, xs: Any, vs: Any, unconnected: str = "none", overrides: Overrides = None) -> Any:
     """The Hessian of a 0-d y times vs, without building it: the gradient of sum(grad * vs).
 
     vs has the structure of xs, with their shapes and dtypes. Returns the structure of xs. With
@@ -156,9 +133,7 @@ def hvp(
     flows = [(g, v) for g, v in zip(firsts, given, strict=True) if g is not None]
     if not flows:
         return gradients(y, xs, unconnected=unconnected, overrides=overrides)
-    return gradients(
-        [g for g, _ in flows], xs, [v for _, v in flows], None, unconnected, overrides
-    )
+    return gradients([g for g, _ in flows], xs, [v for _, v in flows], None, unconnected, overrides)
 
 
 def _check_scalar(y: Any, what: str) -> None:

@@ -20,14 +20,16 @@ import numpy as np
 from ..ir.build import apply, build
 from ..ir.context import CONTEXT
 from ..ir.errors import GradientError
-from ..ir.graph import current
+from ..ir.graph import Graph, current
 from ..ir.node import Node, Region, Tensor, enclosing
+from ..ir.op import Gradients, Op, Samples, Types
 from ..ir.position import of_function
 from ..ir.residual import settle
 from ..ir.tree import flatten, paths, unflatten
-from ..ir.types import compatible
-from ..ops.base import NO_GRAD, ZERO, Full, ZerosLike, is_zero
-from ..ops.control import Cond
+from ..ir.types import TensorType, compatible
+from ..ops.accumulate import EnsureLike
+from ..ops.base import NO_GRAD, ZERO, Full, ZerosLike, as_tensor, is_zero
+from ..ops.control import Cond, around
 from ..ops.sources import StopGradient, UndefinedGradient, ZeroGradient
 from ..regions.boundary import take_in_pins
 from ..regions.rules import BuiltinRule, Rule, as_rule
@@ -66,7 +68,7 @@ def jvp(
     y_list, x_list = _tensors(ys, "ys"), _tensors(xs, "xs")
     if unconnected not in ("none", "zero"):
         raise ValueError(f"unconnected is 'none' or 'zero', got {unconnected!r}")
-    given = _tangents(x_list, tangents)
+    given = [_as_typed(*pair) for pair in zip(x_list, _tangents(x_list, tangents), strict=True)]
     us = [_zeros(y) for y in y_list]
     question = Question()
     with _asking(question):
@@ -106,18 +108,35 @@ def _tangents(xs: Sequence[Tensor], tangents: Any) -> list[Any]:
     return found
 
 
+def _as_typed(x: Tensor, t: Any) -> Any:
+    """A tangent at x's own type: a length that is not known yet is checked when run."""
+    if t is None or x.type.static:
+        return t
+    with deriving(x):
+        t = as_tensor(t, x.dtype)
+        message = f"a tangent of {x.name} (built at {x.where})"
+        return t if t.type is x.type and None not in x.shape else apply(EnsureLike(message), t, x)
+
+
 def _zeros(y: Tensor) -> Tensor:
     """Zeros like y, as a node of its own."""
+    with deriving(y):
+        if y.type.static:
+            return apply(Full(y.shape, 0, y.dtype))  # type: ignore[arg-type]
+        return apply(ZerosLike(), y)
+
+
+@contextmanager
+def deriving(t: Tensor) -> Iterator[None]:
+    """Nodes built in this block are derived from t, and no op-type map stamps them."""
     context = current().copy()
-    if context.graph is not y.graph:
-        assert y.graph is not None
-        context.graph, context.region, context.implicit = y.graph, None, False
-    context.stamps, context.scope, context.origin = None, "gradients/", y.node
+    if t.graph not in around(context.graph):
+        assert t.graph is not None
+        context.graph, context.region, context.implicit = t.graph, None, False
+    context.stamps, context.scope, context.origin = None, "gradients/", t.node
     token = CONTEXT.set(context)
     try:
-        if y.type.static:
-            return build(Full(y.shape, 0, y.dtype), ()).outputs[0]  # type: ignore[arg-type]
-        return build(ZerosLike(), (y,)).outputs[0]
+        yield
     finally:
         CONTEXT.reset(token)
 
@@ -199,9 +218,7 @@ def _refused(rule: Rule, site: Site, why: str) -> GradientError:
     )
 
 
-def _marked(
-    rule: Rule, dys: Sequence[Tensor], xs: Sequence[Tensor]
-) -> tuple[Region, list[Any]]:
+def _marked(rule: Rule, dys: Sequence[Tensor], xs: Sequence[Tensor]) -> tuple[Region, list[Any]]:
     """A region from dys to gradients of xs. Its values are never read, only its rule counts."""
     context = CONTEXT.get()
     xs = settle(context, tuple(xs))
@@ -216,14 +233,39 @@ def _marked(
     context.graph.regions.append(region)
     outer, context.region = context.region, region
     try:
-        dxs = [apply(ZerosLike(), x) if x.type.differentiable else NO_GRAD for x in xs]
+        reals = [x for x in xs if x.type.differentiable]
+        made = build(Unread(len(reals)), (*reals, *dys)).outputs
     finally:
         context.region = outer
-    region.pinned_inputs = tuple(dys)
-    region.pinned_outputs = tuple(dx for dx in dxs if isinstance(dx, Tensor))
+    region.pinned_inputs, region.pinned_outputs = tuple(dys), made
     take_in_pins(region)
     region.open = False
-    return region, dxs
+    supply = iter(made)
+    return region, [next(supply) if x.type.differentiable else NO_GRAD for x in xs]
+
+
+class Unread(Op):
+    """Zeros like the first `count` inputs, made of the others: gradients that nobody reads.
+
+    The inside of such a region. Only its region's rule counts, and the lengths of what it makes.
+    """
+
+    count: int
+
+    def infer(self, *types: TensorType) -> Types:
+        return types[: self.count]
+
+    def kernel(self, xp: Any, *arrays: Any) -> Any:
+        zeros = tuple([xp.zeros_like(a) for a in arrays[: self.count]])
+        return zeros[0] if self.count == 1 else zeros
+
+    def vjp(self, node: Node, *dys: Tensor) -> Gradients:
+        return [ZERO] * len(node.inputs)
+
+    @classmethod
+    def samples(cls, rng: np.random.Generator) -> Samples:
+        yield cls(1), [rng.normal(size=(2, 3)), rng.normal(size=(4,))]
+        yield cls(2), [rng.normal(size=(2,)), rng.normal(size=()), rng.normal(size=(3,))]
 
 
 def _own(rule: Rule, site: Site, real: Sequence[bool]) -> Callable[..., list[Any]]:
@@ -351,8 +393,9 @@ def _by_value(
 
 def _built(gs: Sequence[Tensor], us: Sequence[Tensor]) -> list[Node]:
     """The nodes between us and gs, those in bodies of control flow included."""
-    lowest = min(u.node.index for u in us)
-    graph = us[0].graph
+    lowest: dict[Graph | None, int] = {}
+    for u in us:
+        lowest[u.graph] = min(u.node.index, lowest.get(u.graph, u.node.index))
     seen = {g.node for g in gs}
     stack = list(seen)
     while stack:
@@ -361,7 +404,7 @@ def _built(gs: Sequence[Tensor], us: Sequence[Tensor]) -> list[Node]:
         if isinstance(node.op, Cond):
             before += [t.node for program in node.op.programs for t in program.outputs]
         for n in before:
-            if n not in seen and (n.graph is not graph or n.index >= lowest):
+            if n not in seen and n.index >= lowest.get(n.graph, 0):
                 seen.add(n)
                 stack.append(n)
     return list(seen)

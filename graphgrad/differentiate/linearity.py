@@ -8,9 +8,9 @@ not, so `stop_gradient` is linear as the identity is. What is affine (dy * 2 + x
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
+from ..ir.graph import Graph
 from ..ir.node import Node, Tensor
 from ..ir.residual import Residual
 from ..ops.base import Constant, Full, OnesLike, ZerosLike, ZeroTensor
@@ -55,7 +55,7 @@ def check_linear(
     known  tensor -> tensors in which it is linear, by declaration: what lies between is not seen
     """
     analysis = Analysis(inputs, known or {})
-    analysis.visit(_between(outputs, analysis, analysis.lowest))
+    analysis.visit(_between(outputs, analysis))
     for y in outputs:
         if analysis.of(y) == CONSTANT:
             raise NonLinear(y.node, "does not depend on it, and is not zero")
@@ -65,17 +65,18 @@ class Analysis:
     """What is known of each tensor.
 
     found   tensor -> CONSTANT, ZERO or LINEAR
-    lowest  what stands before this place depends on nothing that varies
+    lowest  by graph: what stands before this place depends on nothing that varies
     known   tensor -> the tensors in which it is declared to be linear
     """
 
-    def __init__(
-        self, inputs: Iterable[Tensor], known: Mapping[Tensor, Sequence[Tensor]]
-    ) -> None:
+    def __init__(self, inputs: Iterable[Tensor], known: Mapping[Tensor, Sequence[Tensor]]) -> None:
         self.found = {t: ZERO if isinstance(t, ZeroTensor) else LINEAR for t in inputs}
-        made = [t for t in self.found if not isinstance(t, ZeroTensor) or t._made is not None]
-        self.lowest = min((t.node.index for t in made), default=sys.maxsize)
         self.known = known
+        self.lowest: dict[Graph | None, int] = {}
+        for t in self.found:
+            if not isinstance(t, ZeroTensor) or t._made is not None:
+                graph, index = t.graph, t.node.index
+                self.lowest[graph] = min(index, self.lowest.get(graph, index))
 
     def of(self, t: Tensor) -> str:
         """What t is; a tensor that was not visited stands before everything that varies."""
@@ -137,7 +138,7 @@ class Analysis:
         for program, reads in zip(op.programs, op.reads, strict=True):
             given = zip(program.inputs, reads, strict=True)
             self.found.update((t, kinds[1 + i]) for t, i in given)
-            nodes = _between(program.outputs, self, 0)
+            nodes = _between(program.outputs, self)
             self.visit(nodes)
             branches.append([self.of(t) for t in program.outputs])
             for t in (*program.inputs, *(t for n in nodes for t in n.outputs)):
@@ -172,7 +173,7 @@ def is_zeros(t: Tensor) -> bool:
     return isinstance(op, ZerosLike) and not isinstance(op, OnesLike)
 
 
-def _between(outputs: Sequence[Tensor], analysis: Analysis, lowest: int) -> list[Node]:
+def _between(outputs: Sequence[Tensor], analysis: Analysis) -> list[Node]:
     """The nodes between what varies and the outputs, inputs first."""
     seen: set[Node] = set()
     stack = list(outputs)
@@ -181,12 +182,12 @@ def _between(outputs: Sequence[Tensor], analysis: Analysis, lowest: int) -> list
         if t in analysis.found or isinstance(t, ZeroTensor):
             continue
         node = t.node
-        if node in seen or node.index < lowest:
+        if node in seen or node.index < analysis.lowest.get(node.graph, 0):
             continue
         seen.add(node)
         for made in node.outputs:
             stack.extend(analysis.known.get(made, ()))
-        if t not in analysis.known:
+        if any(made not in analysis.known for made in node.outputs):
             stack.extend(node.inputs)
     return sorted(seen, key=_index)
 

@@ -63,7 +63,7 @@ def plan(
             if stop and (key if isinstance(key, Tensor) else key[0]) in stop:
                 continue
             before = step_of(key)
-            if not disorder and isinstance(before, Region) and position(before) >= here:
+            if not disorder and position(before) >= here:
                 disorder = True
             if before not in seen:
                 stack.append(before)

@@ -31,6 +31,7 @@ class Boundary:
         "inner",
         "input_set",
         "inputs",
+        "latest",
         "left",
         "members",
         "output_set",
@@ -50,6 +51,7 @@ class Boundary:
         self.used: set[Tensor] = set()
         self.inner: dict[Region, None] = {}
         self.settled = False
+        self.latest = -1
         self.inputs: tuple[Tensor, ...] = ()
         self.outputs: tuple[Tensor, ...] = ()
         self.input_set: frozenset[Tensor] = frozenset()
@@ -59,8 +61,9 @@ class Boundary:
 
     @property
     def position(self) -> float:
-        """Where the region stands among the nodes as a step: after its last member."""
-        return self.members[-1].index + 0.5 if self.members else -1.0
+        """Where the region stands among the nodes as a step: after its last member and input."""
+        last = self.members[-1].index if self.members else -1
+        return max(last, self.latest) + 0.5
 
     def settle(self) -> None:
         """Fix inputs and outputs for good."""
@@ -74,6 +77,7 @@ class Boundary:
         self.settled = True
         self.inputs, self.outputs = region.settled
         self.input_set, self.output_set = frozenset(self.inputs), frozenset(self.outputs)
+        self.latest = max((t.node.index for t in self.inputs), default=-1)
         self.undeclared = tuple(t for t in self.reads if t not in self.input_set)
 
     def _inferred_outputs(self) -> tuple[Tensor, ...]:
