@@ -7,13 +7,21 @@ put, at every order and through every transform, or an error says why not.
 
 from . import initializers as initializers
 from . import optimizers as optimizers
+from .checks.explain import *
+from .checks.gradient import *
+from .checks.lint import *
+from .checks.report import *
 from .compile import CompiledFunction as CompiledFunction
 from .compile import compile as compile
 from .compile import evaluate as evaluate
 from .differentiate import control as _control
 from .differentiate.custom import *
+from .differentiate.derivatives import *
+from .differentiate.forward import *
 from .differentiate.gradients import *
-from .differentiate.travel import import_graph as import_graph
+from .differentiate.importing import *
+from .differentiate.vmap import *
+from .function import function as function
 from .inspect.dot import *
 from .inspect.svg import *
 from .inspect.text import *
@@ -60,9 +68,11 @@ from .ops.shaping import *
 from .ops.sorting import *
 from .ops.sources import *
 from .ops.trigonometry import *
+from .regions import marks as _marks
 from .regions.contracts import *
 from .regions.rules import *
 from .regions.scopes import *
+from .regions.select import *
 from .session import Session as Session
 
 __version__ = "0.1.0"

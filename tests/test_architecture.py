@@ -20,14 +20,17 @@ MAY_IMPORT = {
     "ops": {"ir"},
     "regions": {"ir"},
     "differentiate": {"ir", "ops", "regions"},
+    "rules": {"ir", "ops", "regions", "differentiate"},
     "optimise": {"ir", "ops"},
     "lower": {"ir", "ops"},
     "execute": {"ir", "ops", "lower"},
     "inspect": {"ir", "ops", "regions"},
     "compile": {"ir", "ops", "optimise", "execute", "lower"},
+    "checks": {"ir", "ops", "regions", "differentiate", "compile"},
     "session": {"ir", "ops", "compile", "execute"},
     "optimizers": {"ir", "ops"},
     "initializers": {"ir"},
+    "function": {"ir", "ops", "compile"},
 }
 
 

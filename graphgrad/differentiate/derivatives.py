@@ -59,7 +59,7 @@ def jacobian(y: Tensor, xs: Any, unconnected: str = "none", overrides: Overrides
             "its elements, so every length of y has to be known"
         )
     x_list = flatten(xs)
-    seeds = list(_one_hot(y)) or [np.zeros(y.shape, y.dtype)]
+    seeds = list(_one_hot(y)) or [None]
     rows = [gradients(y, x_list, seed, None, unconnected, overrides) for seed in seeds]
     with deriving(y):
         found = [_stacked(y, x, [row[i] for row in rows]) for i, x in enumerate(x_list)]
@@ -68,10 +68,11 @@ def jacobian(y: Tensor, xs: Any, unconnected: str = "none", overrides: Overrides
 
 def _one_hot(y: Tensor) -> Iterator[Any]:
     """The gradients of y that pick one element each, in row-major order."""
-    for place in np.ndindex(*y.shape):
-        seed = np.zeros(y.shape, y.dtype)
+    assert y.size is not None
+    for place in range(y.size):
+        seed = np.zeros(y.size, y.dtype)
         seed[place] = 1
-        yield seed
+        yield seed.reshape(y.shape)
 
 
 def _stacked(y: Tensor, x: Tensor, rows: Sequence[Tensor | None]) -> Tensor | None:

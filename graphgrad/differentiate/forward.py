@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
@@ -38,7 +37,7 @@ from .gradients import gradients
 from .levels import Step
 from .linearity import NonLinear, check_linear
 from .site import NodeSite, RegionSite, Site
-from .sweep import Sweep
+from .sweep import ASKED
 
 __all__ = ["jvp"]
 
@@ -295,17 +294,15 @@ def _own(rule: Rule, site: Site, real: Sequence[bool]) -> Callable[..., list[Any
 
 # --- who is asked -----------------------------------------------------------------------------
 
-_QUESTION: ContextVar[Question | None] = ContextVar("question", default=None)
-
 
 @contextmanager
 def _asking(question: Question | None) -> Iterator[None]:
     """Rules called in this block are asked by that jvp; by none while a rule itself runs."""
-    token = _QUESTION.set(question)
+    token = ASKED.set(question)
     try:
         yield
     finally:
-        _QUESTION.reset(token)
+        ASKED.reset(token)
 
 
 class _Watched(Site):
@@ -331,16 +328,6 @@ def _watched(site: Site, question: Question) -> Site:
     found: _Watched = kind(site._target, site.reference, site._sweep)
     found.question = question
     return found
-
-
-def _ask(sweep: Sweep, site: Site, dys: list[Tensor | None]) -> list[Gradient]:
-    question = _QUESTION.get()
-    if question is not None:
-        return question.answer(site, dys)
-    return call_rule(site, site.reference, dys)
-
-
-Sweep.ask = _ask  # type: ignore[method-assign]
 
 
 # --- transposing ------------------------------------------------------------------------------

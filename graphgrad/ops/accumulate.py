@@ -25,6 +25,7 @@ class AddN(Op):
 
     elementwise = True
     onnx = "Sum"
+    linear = "joint"
 
     def infer(self, *types: TensorType) -> Types:
         first = types[0]
@@ -56,6 +57,7 @@ class EnsureLike(Op):
 
     message: str
     view = True
+    linear = (0,)
 
     def infer(self, x: TensorType, like: TensorType) -> Types:
         if not compatible(x.shape, like.shape):

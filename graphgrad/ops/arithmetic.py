@@ -114,6 +114,7 @@ class Add(Binary):
     """z = x + y, dx = dz, dy = dz."""
 
     onnx = "Add"
+    linear = "joint"
 
     def kernel(self, xp: Any, x: Any, y: Any) -> Any:
         return xp.add(x, y)
@@ -126,6 +127,7 @@ class Subtract(Binary):
     """z = x - y, dx = dz, dy = -dz."""
 
     onnx = "Sub"
+    linear = "joint"
 
     def check(self, dtype: DType) -> None:
         if dtype.kind == "b":
@@ -142,6 +144,7 @@ class Multiply(Binary):
     """z = x * y, dx = dz * y, dy = dz * x."""
 
     onnx = "Mul"
+    linear = "each"
 
     def kernel(self, xp: Any, x: Any, y: Any) -> Any:
         return xp.multiply(x, y)
@@ -159,6 +162,7 @@ class Divide(Binary):
 
     onnx = "Div"
     domain = (0.5, 2.0)
+    linear = (0,)
 
     def check(self, dtype: DType) -> None:
         if dtype.kind not in "fc":
@@ -180,6 +184,7 @@ class Negative(Unary):
     """y = -x, dx = -dy."""
 
     onnx = "Neg"
+    linear = "joint"
 
     def check(self, dtype: DType) -> None:
         if dtype.kind == "b":

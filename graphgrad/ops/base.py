@@ -156,6 +156,7 @@ class Cast(Op):
 
     dtype: DType
     elementwise = True
+    linear = "joint"
 
     def infer(self, x: TensorType) -> Types:
         if x.dtype.kind == "c" and self.dtype.kind != "c":

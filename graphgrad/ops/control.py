@@ -51,7 +51,6 @@ class BodyGraph(Graph):
             self.captures[tensor] = found
         return found
 
-
     def home_of(self, placeholder: Tensor) -> Tensor | None:
         """The outer tensor that a placeholder stands for."""
         for outer, inner in self.captures.items():

@@ -181,6 +181,7 @@ class Tril(Op):
     """The lower triangles of matrices (..., M, N), up to k above the diagonal; dx = that of dy."""
 
     k: int = 0
+    linear = "joint"
 
     def infer(self, x: TensorType) -> Types:
         if len(x.shape) < 2:
@@ -225,6 +226,7 @@ class Diag(Op):
     """
 
     k: int = 0
+    linear = "joint"
 
     def infer(self, x: TensorType) -> Types:
         if not x.shape:

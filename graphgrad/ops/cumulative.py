@@ -64,6 +64,7 @@ class CumSum(Cumulative):
     """y[k] = x[0] + ... + x[k] along an axis; dx is the same sum of dy from the other end."""
 
     onnx = "CumSum"
+    linear = "joint"
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return self.run(xp, x, xp.cumsum, 0)
@@ -104,6 +105,7 @@ class Shift(Op):
 
     axis: int
     by: int
+    linear = "joint"
 
     def infer(self, x: TensorType) -> Types:
         return (x,)
@@ -134,6 +136,7 @@ class Recurrence(Op):
     axis: int
     reverse: bool = False
     view = True
+    linear = (0,)
 
     def infer(self, b: TensorType, c: TensorType) -> Types:
         if b is not c:

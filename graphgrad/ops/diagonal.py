@@ -34,6 +34,7 @@ class Diagonal(Op):
     offset: int
     axis1: int
     axis2: int
+    linear = "joint"
 
     def infer(self, x: TensorType) -> Types:
         n, m = x.shape[self.axis1], x.shape[self.axis2]
@@ -65,6 +66,7 @@ class DiagonalGrad(Op):
     offset: int
     axis1: int
     axis2: int
+    linear = (0,)
 
     def infer(self, dy: TensorType, like: TensorType) -> Types:
         return (tensor_type(like.shape, dy.dtype),)

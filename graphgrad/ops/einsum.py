@@ -43,6 +43,7 @@ class Einsum(Op):
     broadcasts = True
     view = True
     onnx = "Einsum"
+    linear = "each"
 
     def infer(self, *types: TensorType) -> Types:
         terms, out = _terms(self.equation)

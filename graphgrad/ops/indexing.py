@@ -86,6 +86,7 @@ class Gather(Op):
 
     axis: int
     onnx = "Gather"
+    linear = (0,)
 
     def infer(self, x: TensorType, indices: TensorType) -> Types:
         check_integers(indices)
@@ -116,6 +117,7 @@ class ScatterAdd(Op):
     """
 
     axis: int
+    linear = (0, 2)
 
     def infer(self, x: TensorType, indices: TensorType, updates: TensorType) -> Types:
         check_integers(indices)
@@ -182,6 +184,7 @@ class GetItem(Op):
 
     key: Key
     view = True
+    linear = (0,)
 
     def infer(self, x: TensorType, *indices: TensorType) -> Types:
         check_integers(*indices)
@@ -213,6 +216,7 @@ class AddAt(Op):
     """
 
     key: Key
+    linear = (0, 1)
 
     def infer(self, x: TensorType, updates: TensorType, *indices: TensorType) -> Types:
         check_integers(*indices)

@@ -39,6 +39,7 @@ class Concat(Op):
 
     axis: int
     onnx = "Concat"
+    linear = "joint"
 
     def infer(self, *types: TensorType) -> Types:
         first = types[0]
@@ -112,6 +113,7 @@ class ConcatPart(Op):
     axis: int
     index: int
     view = True
+    linear = (0,)
 
     def infer(self, joined: TensorType, *xs: TensorType) -> Types:
         return (xs[self.index],)
@@ -170,6 +172,7 @@ class Stack(Op):
     """The inputs side by side on a new axis; every dx is its part of dy."""
 
     axis: int
+    linear = "joint"
 
     def infer(self, *types: TensorType) -> Types:
         dims = list(types[0].shape)
@@ -203,6 +206,7 @@ class Unstack(Op):
     axis: int
     count: int
     view = True
+    linear = "joint"
 
     def infer(self, x: TensorType) -> Types:
         if self.axis >= len(x.shape) or x.shape[self.axis] not in (self.count, None):
@@ -254,6 +258,7 @@ class Split(Op):
     at: Any
     view = True
     onnx = "Split"
+    linear = "joint"
 
     def infer(self, x: TensorType) -> Types:
         if self.axis >= len(x.shape):

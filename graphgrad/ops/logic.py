@@ -414,6 +414,7 @@ class Where(Op):
     elementwise = True
     broadcasts = True
     onnx = "Where"
+    linear = (1, 2)
 
     def infer(self, condition: TensorType, x: TensorType, y: TensorType) -> Types:
         if condition.dtype.kind != "b":

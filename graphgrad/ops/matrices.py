@@ -74,6 +74,7 @@ class Solve(Op):
 
     transpose: bool = False
     broadcasts = True
+    linear = (1,)
 
     def infer(self, x: TensorType, y: TensorType) -> Types:
         check_square("solve", x)
@@ -179,6 +180,8 @@ class Cholesky(Op):
 
 class LowerHalf(Op):
     """The lower triangle of x with its diagonal halved; its own adjoint."""
+
+    linear = "joint"
 
     def infer(self, x: TensorType) -> Types:
         return (x,)

@@ -84,6 +84,8 @@ class Relu(Kinds, Unary):
 class ReluGrad(RealBinary):
     """z = dy where x > 0, else 0; linear in dy, and x has a gradient of zero."""
 
+    linear = (0,)
+
     def kernel(self, xp: Any, dy: Any, x: Any) -> Any:
         return xp.where(x > 0, dy, 0)
 
@@ -367,6 +369,7 @@ class SoftmaxCrossEntropyWithLogits(Op):
     """
 
     axis: int
+    linear = (1,)
 
     def infer(self, x: TensorType, p: TensorType) -> Types:
         if x.dtype.kind != "f" or p.dtype is not x.dtype or not compatible(x.shape, p.shape):

@@ -33,6 +33,7 @@ class Flip(Op):
 
     axes: tuple[int, ...]
     view = True
+    linear = "joint"
 
     def infer(self, x: TensorType) -> Types:
         if any(a >= len(x.shape) for a in self.axes):
@@ -64,6 +65,7 @@ class Roll(Op):
 
     shifts: tuple[int, ...]
     axes: tuple[int, ...]
+    linear = "joint"
 
     def infer(self, x: TensorType) -> Types:
         if any(a >= len(x.shape) for a in self.axes):
@@ -102,6 +104,11 @@ class Pad(Op):
     widths: tuple[tuple[int, int], ...]
     value: Any = 0
     onnx = "Pad"
+
+    @property
+    def linear(self) -> str | tuple[int, ...]:  # type: ignore[override]
+        """Linear where the border is zero."""
+        return "joint" if self.value == 0 else ()
 
     def infer(self, x: TensorType) -> Types:
         if len(self.widths) != len(x.shape):
@@ -185,6 +192,7 @@ class Tile(Op):
 
     repeats: tuple[int, ...]
     onnx = "Tile"
+    linear = "joint"
 
     def infer(self, x: TensorType) -> Types:
         if len(self.repeats) != len(x.shape):
@@ -211,6 +219,7 @@ class Untile(Op):
     """The sum of the equal parts of x along each axis. The adjoint of Tile: dx = dy tiled."""
 
     repeats: tuple[int, ...]
+    linear = "joint"
 
     def infer(self, x: TensorType) -> Types:
         pairs = list(zip(x.shape, self.repeats))
@@ -255,6 +264,7 @@ class Repeat(Op):
 
     count: int
     axis: int
+    linear = "joint"
 
     def infer(self, x: TensorType) -> Types:
         dims = list(x.shape)
@@ -280,6 +290,7 @@ class Unrepeat(Op):
 
     count: int
     axis: int
+    linear = "joint"
 
     def infer(self, x: TensorType) -> Types:
         dims = list(x.shape)

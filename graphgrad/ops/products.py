@@ -62,6 +62,7 @@ class MatMul(Op):
     transpose_b: bool = False
     broadcasts = True
     onnx = "MatMul"
+    linear = "each"
 
     def infer(self, x: TensorType, y: TensorType) -> Types:
         if x.dtype is not y.dtype:

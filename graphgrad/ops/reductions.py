@@ -23,6 +23,7 @@ from .base import (
     apply,
     as_dtype,
     as_tensor,
+    broadcast,
     cast,
     inexact,
     like,
@@ -110,6 +111,7 @@ class ReduceSum(Reduction):
     """y = sum of x over axes, dx = dy broadcast."""
 
     onnx = "ReduceSum"
+    linear = "joint"
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.sum(x, axis=self.axes, keepdims=self.keepdims, dtype=x.dtype)
@@ -171,6 +173,7 @@ class ReduceMean(Reduction):
     """y = mean of x over axes, dx = dy / count, broadcast. float16 is added up as float32."""
 
     onnx = "ReduceMean"
+    linear = "joint"
 
     def check(self, x: TensorType) -> None:
         if x.dtype.kind not in "fc":
@@ -394,6 +397,7 @@ class Flat(Op):
 
     axis: int
     view = True
+    linear = "joint"
 
     def infer(self, x: TensorType) -> Types:
         return (tensor_type((*x.shape[: self.axis], size_of(x.shape[self.axis :])), x.dtype),)
@@ -455,7 +459,7 @@ class LogSumExpShares(Op):
     elementwise = True
 
     def infer(self, x: TensorType, y: TensorType) -> Types:
-        return (x,)
+        return (tensor_type(broadcast([x.shape, y.shape]), x.dtype),)
 
     def kernel(self, xp: Any, x: Any, y: Any) -> Any:
         return xp.exp(x - xp.where(y == -xp.inf, xp.zeros_like(y), y))

@@ -69,6 +69,7 @@ class Reshape(Op):
     shape: tuple[Any, ...]
     view = True
     onnx = "Reshape"
+    linear = "joint"
 
     def infer(self, x: TensorType) -> Types:
         dims: list[Dim] = [x.shape[d[1]] if isinstance(d, tuple) else d for d in self.shape]
@@ -150,6 +151,7 @@ class ReshapeLike(Op):
     """The elements of x under the shape of the second input, which is known only when run."""
 
     view = True
+    linear = (0,)
 
     def infer(self, x: TensorType, like: TensorType) -> Types:
         return (tensor_type(like.shape, x.dtype),)
@@ -179,6 +181,7 @@ class ExpandDims(Op):
 
     axes: tuple[int, ...]
     view = True
+    linear = "joint"
 
     def infer(self, x: TensorType) -> Types:
         shape = list(x.shape)
@@ -208,6 +211,7 @@ class Squeeze(Op):
     axes: tuple[int, ...]
     view = True
     onnx = "Squeeze"
+    linear = "joint"
 
     def infer(self, x: TensorType) -> Types:
         for axis in self.axes:
@@ -245,6 +249,7 @@ class BroadcastTo(Op):
     shape: tuple[int, ...]
     view = True
     onnx = "Expand"
+    linear = "joint"
 
     def infer(self, x: TensorType) -> Types:
         if not compatible(broadcast([x.shape, self.shape]), self.shape):
@@ -278,6 +283,7 @@ class BroadcastLike(Op):
     """x repeated to the shape of the second input, which is known only when run."""
 
     view = True
+    linear = (0,)
 
     def infer(self, x: TensorType, like: TensorType) -> Types:
         if not compatible(broadcast([x.shape, like.shape]), like.shape):
@@ -313,6 +319,7 @@ class SumTo(Op):
     """
 
     view = True
+    linear = (0,)
 
     def infer(self, x: TensorType, like: TensorType) -> Types:
         if len(like.shape) > len(x.shape) or not compatible(
@@ -338,6 +345,7 @@ class SumToShape(Op):
 
     shape: tuple[int, ...]
     view = True
+    linear = "joint"
 
     def infer(self, x: TensorType) -> Types:
         if len(self.shape) > len(x.shape) or not compatible(
@@ -418,6 +426,7 @@ class Transpose(Op):
     axes: tuple[int, ...]
     view = True
     onnx = "Transpose"
+    linear = "joint"
 
     def infer(self, x: TensorType) -> Types:
         if sorted(self.axes) != list(range(len(x.shape))):

@@ -37,6 +37,7 @@ class Slice(Op):
     key: Key
     view = True
     onnx = "Slice"
+    linear = "joint"
 
     def infer(self, x: TensorType) -> Types:
         return (tensor_type(sliced(x, self.key), x.dtype),)
@@ -67,6 +68,7 @@ class Unslice(Op):
 
     key: Key
     shape: tuple[int, ...]
+    linear = "joint"
 
     def infer(self, x: TensorType) -> Types:
         return (_unsliced(x, tensor_type(self.shape, x.dtype), self.key),)
@@ -89,6 +91,7 @@ class UnsliceLike(Op):
     """y = zeros of the shape of the second input, known only when run, with y[key] = x."""
 
     key: Key
+    linear = (0,)
 
     def infer(self, x: TensorType, like: TensorType) -> Types:
         return (_unsliced(x, tensor_type(like.shape, x.dtype), self.key),)

@@ -43,6 +43,7 @@ class GatherElements(Op):
 
     axis: int
     onnx = "GatherElements"
+    linear = (0,)
 
     def infer(self, x: TensorType, indices: TensorType) -> Types:
         return (tensor_type(_along(x, indices, self.axis), x.dtype),)
@@ -69,6 +70,7 @@ class ScatterElements(Op):
     """
 
     axis: int
+    linear = (0, 2)
 
     def infer(self, x: TensorType, indices: TensorType, updates: TensorType) -> Types:
         check_updates(x, _along(x, indices, self.axis), updates)

@@ -97,6 +97,7 @@ class Assign(Op):
     pure = False
     view = True
     linear_zero = False
+    linear = (1,)
 
     def infer(self, variable: TensorType, value: TensorType) -> Types:
         return (variable,)
@@ -135,6 +136,7 @@ class Identity(Op):
 
     view = True
     onnx = "Identity"
+    linear = "joint"
 
     def infer(self, x: TensorType) -> Types:
         return (x,)

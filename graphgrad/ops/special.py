@@ -102,6 +102,7 @@ class XLogY(RealBinary):
 
     domain = (0.5, 2.0)
     scipy = "xlogy"
+    linear = (0,)
 
     def kernel(self, xp: Any, x: Any, y: Any) -> Any:
         none = (x == 0) & (y == y)
@@ -119,6 +120,7 @@ class XDivY(RealBinary):
     """z = x / y, and 0 where x is 0, whatever y. dx = dz / y, dy = -dz * z / y, 0 likewise."""
 
     domain = (0.5, 2.0)
+    linear = (0,)
 
     def kernel(self, xp: Any, x: Any, y: Any) -> Any:
         none = (x == 0) & (y == y)

@@ -254,6 +254,7 @@ class Conv2D(Convolution):
     """
 
     onnx = "Conv"
+    linear = "each"
 
     def infer(self, x: TensorType, w: TensorType) -> Types:
         self.check(x, w)
@@ -312,6 +313,7 @@ class Conv2DBackpropInput(Convolution):
     """
 
     size: Pair | None = None
+    linear = "each"
 
     def infer(self, w: TensorType, dz: TensorType, like: TensorType | None = None) -> Types:
         self.check(w, dz)
@@ -355,6 +357,7 @@ class Conv2DBackpropFilter(Convolution):
     """
 
     size: Pair | None = None
+    linear = "each"
 
     def infer(self, x: TensorType, dz: TensorType, like: TensorType | None = None) -> Types:
         self.check(x, dz)
@@ -455,6 +458,7 @@ class MaxPoolGrad(Pool):
     """
 
     jumps = (1, 2)
+    linear = (0,)
 
     def infer(self, dy: TensorType, x: TensorType, y: TensorType) -> Types:
         self.check(dy, x, y)
@@ -517,6 +521,7 @@ class AvgPool(Pool):
     """y = the mean of every window, borders left out; dx = dy in equal shares."""
 
     onnx = "AveragePool"
+    linear = "joint"
 
     def infer(self, x: TensorType) -> Types:
         if x.dtype.kind != "f":
@@ -548,6 +553,7 @@ class AvgPoolGrad(Pool):
     """
 
     size: Pair | None
+    linear = (0,)
 
     def infer(self, dy: TensorType, like: TensorType | None = None) -> Types:
         self.check(dy)

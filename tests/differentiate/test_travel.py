@@ -153,7 +153,7 @@ def test_S27_closures_keep_their_meaning(journey):
 
 
 def test_S27_a_closure_over_what_was_cut_away_is_an_error_that_names_it():
-    new, (x,), (y,) = cut_out(*closure_program())
+    _, (x,), (y,) = cut_out(*closure_program())
     with pytest.raises(gg.GraphError, match="was not carried along") as error:
         gg.gradients(y, x)
     assert "test_travel.py" in str(error.value)
@@ -176,7 +176,7 @@ def test_S27_a_rule_is_traced_once_for_a_copy():
         c = gg.exp(x)
         with gg.override_gradient(lambda site, dy: calls.append(1) or dy * c):
             y = gg.sin(x)
-    new, (x2,), (y2,) = copied(g, [x], [y])
+    _, (x2,), (y2,) = copied(g, [x], [y])
     for _ in range(3):
         gg.gradients(y2, x2)
     assert len(calls) == 1

@@ -18,6 +18,7 @@ WITHOUT_SAMPLES = {
     "UndefinedGradient",
     "Cond",
     "PyFunction",
+    "PerExample",
 }
 
 

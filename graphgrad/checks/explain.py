@@ -1,0 +1,330 @@
+"""`explain`: which rules a question uses for each x, and why an x has no gradient.
+
+The paths are read off the graph. What a rule returns is known only by calling it, so `gradients` is
+asked once, and where an x gets nothing, the steps on its path are asked one by one. What that
+builds are derived nodes, as those of any gradient: no forward node is added.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..differentiate.gradients import _overrides, gradients
+from ..differentiate.levels import Key, Step, key_of
+from ..differentiate.steps import plan, reads
+from ..ir.errors import GradientError, GraphGradError
+from ..ir.graph import Graph, current
+from ..ir.node import Node, Region, Tensor, enclosing
+from ..ir.residual import vantage
+from ..ir.tree import flatten
+from ..ops.sources import StopGradient
+from ..regions.boundary import boundary_of
+from ..regions.rules import BuiltinRule, as_rule
+from .bodies import all_graphs, bodies
+from .target import Target
+
+__all__ = ["Explanation", "PathOf", "SiteUse", "explain"]
+
+ASKED = 200
+"""On a longer path only the sites, not every op, are asked why nothing flows."""
+
+
+@dataclass(frozen=True, eq=False)
+class SiteUse:
+    """A site on a path, with the rule that answers for it.
+
+    site      the node or region
+    rule      the rule's name
+    defined   `grads.py:3`: where the rule was defined
+    contract  what the rule declares itself to be, in words; "" for nothing
+    inside    the marks inside, which count only if the rule asks for site.default
+    """
+
+    site: Node | Region
+    rule: str
+    defined: str
+    contract: str
+    inside: tuple[str, ...]
+
+    def __str__(self) -> str:
+        kind = "node" if isinstance(self.site, Node) else "region"
+        contract = f", declared {self.contract}" if self.contract else ""
+        own = self.defined == "<own gradient>"
+        where = "the op type's own gradient" if own else self.defined
+        row = f"{kind} {self.site.name!r} ({self.site.where}): rule {self.rule!r} ({where})"
+        inside = f"; counts only if it asks for site.default: {', '.join(self.inside)}"
+        return row + contract + (inside if self.inside else "")
+
+
+@dataclass(frozen=True, eq=False)
+class PathOf:
+    """What lies between ys and one x.
+
+    x       the tensor
+    sites   the sites with rules on its paths, from x to ys
+    found   whether it has a gradient
+    reason  why not; "" where it has
+    """
+
+    x: Tensor
+    sites: tuple[SiteUse, ...]
+    found: bool
+    reason: str
+
+    def __str__(self) -> str:
+        rows = [f"{self.x.name}: {self.x.type!r} ({self.x.where})"]
+        rows += [f"  through {use}" for use in self.sites]
+        if not self.sites and self.found:
+            rows.append("  through no site with a rule: the ops' own gradients")
+        rows.append("  has a gradient" if self.found else f"  no gradient: {self.reason}")
+        return "\n".join(rows)
+
+
+@dataclass(frozen=True, eq=False)
+class Explanation:
+    """The answer of explain(): a PathOf for each x, in order. Printed, it says all of it."""
+
+    paths: tuple[PathOf, ...] = field(default_factory=tuple)
+
+    def __getitem__(self, x: Tensor | int) -> PathOf:
+        if isinstance(x, int):
+            return self.paths[x]
+        for path in self.paths:
+            if path.x is x:
+                return path
+        raise KeyError(f"{x.name} was not asked about")
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self.paths))
+
+
+def explain(ys: Any, xs: Any, stop_gradients: Any = None, overrides: Any = None) -> Explanation:
+    """For each x: the sites on its paths to ys, the rule each uses, and why a result is None.
+
+    ys, xs, stop_gradients, overrides: as in gradients(ys, xs, ...). Tensors of integers are no
+    error here: that is the reason then. What gradients() raises for the question is raised.
+    """
+    y_list, x_list = _tensors(ys, "ys"), _tensors(xs, "xs")
+    stops = frozenset(_tensors(stop_gradients, "stop_gradients"))
+    graph = y_list[0].graph if y_list else None
+    if graph is None:
+        return Explanation()
+    question = _Question(graph, y_list, x_list, stops, overrides)
+    return Explanation(tuple(map(question.path_of, x_list)))
+
+
+def _tensors(tree: Any, what: str) -> list[Tensor]:
+    leaves = flatten(tree) if tree is not None else []
+    for leaf in leaves:
+        if not isinstance(leaf, Tensor):
+            raise GradientError(f"{what} of explain() are tensors, got {leaf!r}")
+    return leaves
+
+
+class _Question:
+    """One call of explain: the steps between, and what gradients() answers.
+
+    blocks  what ended a flow, in words, for the x that is being followed
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        ys: list[Tensor],
+        xs: list[Tensor],
+        stops: frozenset[Tensor],
+        overrides: Any,
+    ) -> None:
+        self.off, self.chosen = _overrides(overrides, graph, False)
+        self.stops = stops
+        self.ys = [y for y in ys if y.type.differentiable]
+        context = current()
+        self.keys = [key_of(y, vantage(y, context), self.off) for y in self.ys]
+        lowest = min((x.node.index for x in xs), default=0)
+        self.steps = plan(self.keys, lowest, frozenset(), self.off, bool(graph.regions))
+        self.used = {key for step in self.steps for key in reads(step, self.off)} | set(self.keys)
+        floating = [x for x in xs if x.type.differentiable]
+        found = gradients(
+            self.ys, floating, stop_gradients=list(stops) or None, overrides=overrides
+        )
+        self.answers = dict(zip(floating, found, strict=True))
+
+    def path_of(self, x: Tensor) -> PathOf:
+        """The sites between x and ys, and the reason where x has no gradient."""
+        live, passed, blocks = self._forward(x)
+        steps, _ = self._backward(live, passed)
+        sites = tuple(use for step in steps for use in self._use(step))
+        found = self.answers.get(x) is not None
+        return PathOf(x, sites, found, "" if found else self._why(x, live, steps, blocks))
+
+    # --- along the steps ---------------------------------------------------------------------
+
+    def _forward(self, x: Tensor) -> tuple[set[Key], list[Step], list[str]]:
+        """The keys that x reaches, the steps it passes, and where the flow ended."""
+        live: set[Key] = {x, *((x, region) for region in enclosing(x.node.region))}
+        passed: list[Step] = []
+        blocks: list[str] = []
+        for step in self.steps:
+            if not any(key in live for key in reads(step, self.off)):
+                continue
+            reached = self._reached(step, live)
+            if not reached:
+                blocks.append(self._block(step))
+                continue
+            passed.append(step)
+            if isinstance(step, Region) and not any((t, step) in self.used for t in reached):
+                blocks.append(
+                    f"disconnected inside region {step.name} ({step.where}): it leads to none of "
+                    "the outputs in use"
+                )
+            for t in reached:
+                if t in self.stops:
+                    blocks.append(f"stop_gradients holds {t.name} ({t.where})")
+                else:
+                    live.add(t if isinstance(step, Node) else (t, step))
+        return live, passed, blocks
+
+    def _reached(self, step: Step, live: set[Key]) -> list[Tensor]:
+        """The floating outputs of a step that a gradient can flow back from."""
+        if isinstance(step, Node):
+            if type(step.op) is StopGradient and self._rule(step) is None:
+                return []
+            return [t for t in step.outputs if t.type.differentiable]
+        outputs = boundary_of(step).outputs
+        bits = self._bits(step, live)
+        return [t for i, t in enumerate(outputs) if bits >> i & 1 and t.type.differentiable]
+
+    def _bits(self, region: Region, live: set[Key]) -> int:
+        """The outputs, as bits, that the live inputs of a region reach inside."""
+        boundary = boundary_of(region)
+        declared = boundary.input_set if region.pinned_inputs is not None else frozenset()
+        bits = 0
+        for t in (*boundary.inputs, *boundary.undeclared):
+            if key_of(t, region, self.off) in live:
+                bits |= -1 if t in declared else boundary.reach(t)
+        return bits
+
+    def _block(self, step: Step) -> str:
+        at = f"{step.name} ({step.where})"
+        if isinstance(step, Region):
+            return f"inside region {at} it leads to no floating output"
+        if type(step.op) is StopGradient:
+            return f"stop_gradient {at}"
+        types = ", ".join(t.dtype.name for t in step.outputs)
+        return f"integer path: {at} makes {types}, through which nothing flows"
+
+    def _backward(self, live: set[Key], passed: list[Step]) -> tuple[list[Step], set[Key]]:
+        """The passed steps that lead to a y, in order, and the keys on the way."""
+        wanted = {key for key in self.keys if key in live}
+        found: list[Step] = []
+        for step in reversed(passed):
+            outputs = step.outputs if isinstance(step, Node) else boundary_of(step).outputs
+            keys: list[Key] = [t if isinstance(step, Node) else (t, step) for t in outputs]
+            if any(key in wanted for key in keys):
+                found.append(step)
+                wanted |= {key for key in reads(step, self.off) if key in live}
+        return found[::-1], wanted
+
+    # --- words ---------------------------------------------------------------------------------
+
+    def _rule(self, step: Step) -> Any:
+        mark = step.rule if isinstance(step, Region) else step.stamp
+        return None if step in self.off else self.chosen.get(step, mark)
+
+    def _use(self, step: Step) -> list[SiteUse]:
+        reference = self._rule(step)
+        if reference is None:
+            return [] if isinstance(step, Region) else self._in_bodies(step)
+        inside = _marks_inside(step) if isinstance(step, Region) else ()
+        try:
+            rule = as_rule(reference)
+        except GraphGradError:
+            return [SiteUse(step, str(reference), "not registered", "", inside)]
+        contract = f"{rule.contract.kind!r} ({rule.contract.meaning})" if rule.contract else ""
+        where = "<own gradient>" if isinstance(rule, BuiltinRule) else rule.where
+        return [SiteUse(step, rule.name, where, contract, inside)]
+
+    def _in_bodies(self, node: Node) -> list[SiteUse]:
+        """The sites in the bodies of a node of control flow."""
+        found: list[SiteUse] = []
+        for graph in [g for body in bodies(node) for g in all_graphs(body)]:
+            outermost = [r for r in graph.regions if r.parent is None and r.origin is None]
+            stamped = [n for n in graph.nodes if n.stamp is not None and n.region is None]
+            sites: list[Step] = [*outermost, *(n for n in stamped if n.origin is None)]
+            for site in sites:
+                found += self._use(site)
+        return found
+
+    def _why(self, x: Tensor, live: set[Key], steps: list[Step], blocks: list[str]) -> str:
+        """Why gradients() gives None for x."""
+        if not x.type.differentiable:
+            return f"it is {x.dtype.name}: only floating tensors have gradients; cast it first"
+        if not self.ys:
+            return "no y is floating"
+        if not steps and not any(key in live for key in self.keys):
+            if blocks:
+                return "; ".join(dict.fromkeys(blocks))
+            return "it is not connected: no y depends on it"
+        ends = self._ends(live, steps)
+        return "; ".join(ends) or "every rule on the way gave a gradient, but none arrived"
+
+    def _ends(self, live: set[Key], steps: list[Step]) -> list[str]:
+        """The steps that return nothing for what lies on the path, asked one by one."""
+        flow: set[Key] = set(self.keys)
+        ends: list[str] = []
+        for step in reversed(steps):
+            outputs = step.outputs if isinstance(step, Node) else boundary_of(step).outputs
+            used = [t for t in outputs if (t if isinstance(step, Node) else (t, step)) in flow]
+            if not used:
+                continue
+            inputs, keys = _inputs(step), reads(step, self.off)
+            pairs = [(t, k) for t, k in zip(inputs, keys, strict=False) if k in live]
+            found = self._asked(step, used, [t for t, _ in pairs], len(steps))
+            for (t, key), dx in zip(pairs, found, strict=True):
+                if dx is not None:
+                    flow.add(key)
+                else:
+                    ends.append(self._end(step, t, used))
+        return list(dict.fromkeys(ends))
+
+    def _asked(
+        self, step: Step, ys: Sequence[Tensor], xs: Sequence[Tensor], many: int
+    ) -> Sequence[Any]:
+        rule = self._rule(step)
+        if rule is None and many > ASKED:
+            return [True] * len(xs)
+        target = Target(step, self.chosen.get(step))
+        return target.ask([y for y in ys if y.type.differentiable], xs, [None] * len(ys))
+
+    def _end(self, step: Step, t: Tensor, used: Sequence[Tensor]) -> str:
+        at = f"{step.name!r} ({step.where})"
+        what = f"{t.name} ({t.where})"
+        if isinstance(step, Region) and step.pinned_inputs is None:
+            boundary = boundary_of(step)
+            bits = boundary.reach(t)
+            taken = set(used)
+            if not any(bits >> i & 1 for i, y in enumerate(boundary.outputs) if y in taken):
+                return f"{what} is disconnected inside region {at}: it reaches no output in use"
+        uses = self._use(step)
+        if uses:
+            return f"rule {uses[0].rule!r} ({uses[0].defined}) of {at} returned nothing for {what}"
+        return f"the own gradient of {at} gives nothing for {what}"
+
+
+def _inputs(step: Step) -> Sequence[Tensor]:
+    if isinstance(step, Node):
+        return step.inputs
+    boundary = boundary_of(step)
+    return (*boundary.inputs, *boundary.undeclared)
+
+
+def _marks_inside(region: Region) -> tuple[str, ...]:
+    """The inner regions and stamped nodes of a region."""
+    inner = [r for r in region.graph.regions if r is not region and region.contains(r)]
+    stamped = [n for n in boundary_of(region).members if n.stamp is not None]
+    return tuple(
+        [f"region {r.name!r} ({r.where})" for r in inner if r.origin is None]
+        + [f"node {n.name!r} ({n.where})" for n in stamped if n.origin is None]
+    )

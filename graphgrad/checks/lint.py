@@ -1,0 +1,387 @@
+"""`lint`: what in a graph looks like a mistake about gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from typing import Any
+
+from ..ir.errors import did_you_mean
+from ..ir.graph import Graph
+from ..ir.node import Node, Region, Tensor, enclosing
+from ..ir.op import OP_TYPES
+from ..ops.base import Constant
+from ..ops.sources import StopGradient, ZeroGradient
+from ..regions.boundary import boundary_of, known
+from ..regions.rules import BuiltinRule, as_rule, is_registered, registered_gradients
+from .bodies import all_graphs
+from .partial import unsafe_wheres
+from .report import Finding
+
+__all__ = ["lint"]
+
+STEPS = ("Sign", "Round", "Floor", "Ceil", "Trunc", "FloorDivide")
+"""Op types whose gradient is zero wherever it is defined."""
+
+
+def lint(graph: Graph) -> list[Finding]:
+    """What in the graph looks like a mistake about gradients, each with its line and what to do.
+
+    "dead mark"         a rule that no gradient can ever reach
+    "unmatched entry"   an entry of an op-type map that stamped no node
+    "no path"           an input of a region that leads to none of its outputs
+    "shadowed rule"     a mark inside a region, which counts only if the rule asks for site.default
+    "unsafe where"      a branch of where() that can be NaN where the other is chosen
+    "zero gradient"     a step function on a floating path, with no rule of its own
+    "late name"         a rule's name that nothing is registered under
+    "undeclared"        a floating tensor that crosses the boundary of a region undeclared
+
+    Bodies of control flow are searched too. Regions that are still open are passed over. No node is
+    built; boundaries are settled, as by any inspection.
+    """
+    found: list[Finding] = []
+    for each in all_graphs(graph):
+        for search in SEARCHES:
+            found += search(each)
+    return found
+
+
+def _closed(graph: Graph) -> list[Region]:
+    """The user's regions that are complete and hold a node."""
+    regions = [r for r in graph.regions if r.origin is None and not r.open]
+    return [r for r in regions if boundary_of(r).members]
+
+
+def _stamped(graph: Graph) -> list[Node]:
+    return [n for n in graph.nodes if n.stamp is not None and n.origin is None]
+
+
+def _floating(tensors: Iterable[Tensor]) -> list[Tensor]:
+    return [t for t in tensors if t.type.differentiable]
+
+
+def _names(tensors: Iterable[Tensor]) -> str:
+    return ", ".join(f"{t.name} ({t.where})" for t in tensors)
+
+
+# --- marks --------------------------------------------------------------------------------------
+
+
+def dead_marks(graph: Graph) -> Iterator[Finding]:
+    """Regions and stamps without a floating path from an input to an output."""
+    for region in _closed(graph):
+        why = _dead(region)
+        if why:
+            yield Finding(
+                "dead mark",
+                f"no gradient can ever reach the rule of region {region.name!r}: {why}",
+                region.where,
+                "Mark a part with a floating input that leads to a floating output, or drop it.",
+            )
+    for node in _stamped(graph):
+        inputs, outputs = _floating(node.inputs), _floating(node.outputs)
+        if not inputs or not outputs:
+            what = "inputs" if not inputs else "outputs"
+            yield Finding(
+                "dead mark",
+                f"no gradient can ever reach the rule {_name_of(node.stamp)!r} on {node.name}: it "
+                f"has no floating {what}",
+                node.where,
+                "Take the op type out of the map, or cast before the op.",
+            )
+
+
+def _dead(region: Region) -> str:
+    boundary = boundary_of(region)
+    inputs, outputs = _floating(boundary.inputs), _floating(boundary.outputs)
+    if not inputs:
+        return "it has no floating input"
+    if not outputs:
+        return "it has no floating output"
+    bits = 0
+    for i, t in enumerate(boundary.outputs):
+        bits |= t.type.differentiable << i
+    if region.pinned_inputs is None and not any(boundary.reach(t) & bits for t in inputs):
+        return "no floating input leads to a floating output inside it"
+    return ""
+
+
+def unmatched_entries(graph: Graph) -> Iterator[Finding]:
+    """Entries of maps that stamped no node, beside entries that did."""
+    maps = [m for m in graph.maps if not m.allow_empty and not m.is_current()]
+    matched: dict[str, set[str]] = {}
+    for scope in maps:  # a function under a map opens one for each call
+        matched.setdefault(scope.where, set()).update(scope.matched)
+    seen: set[tuple[str, str]] = set()
+    for scope in maps:
+        where = scope.where
+        for op_type in scope.unmatched:
+            if op_type in matched[where] or (where, op_type) in seen:
+                continue
+            seen.add((where, op_type))
+            made = ", ".join(sorted(matched[where])) or "nothing"
+            yield Finding(
+                "unmatched entry",
+                f"the entry for {op_type!r} stamped no node in its block (matched: {made})",
+                where,
+                "Build the op inside the block, or drop the entry.",
+            )
+
+
+def inputs_without_path(graph: Graph) -> Iterator[Finding]:
+    """Inputs of regions that lead to no output."""
+    for region in _closed(graph):
+        boundary = boundary_of(region)
+        for t in boundary.inputs:
+            if not boundary.reach(t):
+                yield Finding(
+                    "no path",
+                    f"input {t.name} (built at {t.where}) of region {region.name!r} leads to none "
+                    f"of its outputs, {_names(boundary.outputs) or 'of which there are none'}",
+                    region.where,
+                    "Declare as an output what is made of it, or keep it out of the region.",
+                )
+
+
+def shadowed_rules(graph: Graph) -> Iterator[Finding]:
+    """Marks inside a region whose rule does not look as if it asked for its default."""
+    shadowed: list[tuple[Region, str, str]] = []
+    for region in _closed(graph):
+        around = _answering(region.parent)
+        if around is not None:
+            shadowed.append((around, f"the region {region.name!r}", region.where))
+    for node in _stamped(graph):
+        around = _answering(node.region)
+        if around is not None:
+            shadowed.append(
+                (around, f"the rule {_name_of(node.stamp)!r} on {node.name}", node.where)
+            )
+    for around, what, where in shadowed:
+        yield Finding(
+            "shadowed rule",
+            f"{what} is inside region {around.name!r} ({around.where}): it counts only if the rule "
+            "asks for site.default",
+            where,
+            "Take it out of the region, or let the region's rule use site.default(*dys).",
+        )
+
+
+def _answering(region: Region | None) -> Region | None:
+    """The outermost region around whose rule does not ask for its default; None: all do."""
+    for around in enclosing(region):
+        if not _asks_for_default(around.rule):
+            return around
+    return None
+
+
+def _asks_for_default(reference: Any) -> bool:
+    """Whether the code of a rule mentions `default` or DEFAULT; an unknown rule may."""
+    if isinstance(reference, str) and not _resolves(reference):
+        return True
+    rule = as_rule(reference)
+    if isinstance(rule, BuiltinRule):
+        return False
+    stack: list[Any] = [rule.fn]
+    seen: set[int] = set()
+    while stack:
+        fn = stack.pop()
+        if id(fn) in seen:
+            continue
+        seen.add(id(fn))
+        code = getattr(fn, "__code__", None)
+        if code is None or {"default", "DEFAULT"} & {*code.co_names, *code.co_freevars}:
+            return True
+        stack += [value for value in _closed_over(fn) if hasattr(value, "__code__")]
+    return False
+
+
+def _closed_over(fn: Any) -> list[Any]:
+    found = []
+    for cell in getattr(fn, "__closure__", None) or ():
+        with suppress(ValueError):  # a cell that is still empty
+            found.append(cell.cell_contents)
+    return found
+
+
+# --- names and boundaries -----------------------------------------------------------------------
+
+
+def late_names(graph: Graph) -> Iterator[Finding]:
+    """Names of rules that nothing is registered under."""
+    marks = [(r.rule, f"region #{r.index}", r.where) for r in graph.regions if r.origin is None]
+    marks += [(n.stamp, n.name, n.where) for n in _stamped(graph)]
+    for rule, what, where in marks:
+        if isinstance(rule, str) and not _resolves(rule):
+            yield Finding(
+                "late name",
+                f"no gradient is registered as {rule!r}, the rule of {what}",
+                where,
+                did_you_mean(
+                    rule,
+                    [*registered_gradients(), *OP_TYPES],
+                    "Register it before gradients() is called.",
+                ),
+            )
+
+
+def _resolves(name: str) -> bool:
+    return is_registered(name) or name in OP_TYPES
+
+
+def _name_of(rule: Any) -> str:
+    return rule if isinstance(rule, str) else str(getattr(rule, "name", None) or _called(rule))
+
+
+def _called(fn: Any) -> str:
+    return str(getattr(fn, "__name__", type(fn).__name__))
+
+
+def undeclared_crossings(graph: Graph) -> Iterator[Finding]:
+    """Floating tensors that enter or leave a region beside its settled boundary."""
+    for region in _closed(graph):
+        boundary = boundary_of(region)
+        for t in _floating(boundary.undeclared):
+            if type(t.node.op) is Constant:
+                continue
+            custom = region.kind == "custom_gradient"
+            yield Finding(
+                "undeclared",
+                f"region {region.name!r} reads {t.name} (built at {t.where}), which is not among "
+                "its declared inputs: an error once a gradient has to flow through it",
+                region.where,
+                f"Make it {'an argument' if custom else 'one of inputs='}, return a mapping with "
+                "an entry for it, or gg.stop_gradient it.",
+            )
+        if region.escape == "default":
+            continue
+        leaving = known(region).left - boundary.output_set
+        for t in sorted(_floating(leaving), key=lambda t: (t.node.index, t.index)):
+            yield Finding(
+                "undeclared",
+                f"{t.name} (built at {t.where}) leaves region {region.name!r} but is not among its "
+                f"outputs, {_names(boundary.outputs)}: an error once a gradient has to flow "
+                "through it",
+                region.where,
+                "Declare it with region.declare(outputs=[...]), or say escape='default'.",
+            )
+
+
+# --- ops ------------------------------------------------------------------------------------------
+
+
+def zero_gradients(graph: Graph) -> Iterator[Finding]:
+    """Step functions on a floating path, outside every region and without a rule."""
+    live = _live(graph)
+    readers = _readers(graph)
+    used = _passed_on(graph, readers)
+    for node in graph.nodes:
+        if not used.issuperset(node.outputs):
+            continue
+        if node.origin is not None or node.region is not None or node.stamp is not None:
+            continue
+        if node.type in STEPS and any(t in live for t in node.inputs[:1]):
+            yield _zero(node, node)
+        elif _returns_to_floats(node):
+            made_by = _from_floats(node, live)
+            if made_by is not None and not _only_a_mask(node, live, readers):
+                yield _zero(node, made_by)
+
+
+def _zero(node: Node, step: Node) -> Finding:
+    what = f"{step.type} ({step.name})" if step is node else f"{step.type} ({step.name}), cast back"
+    return Finding(
+        "zero gradient",
+        f"{what} is a step function: what flows back through it is zero"
+        if step is node
+        else f"{what} to {node.outputs[0].dtype.name} by {node.name}, stops every gradient",
+        node.where,
+        'If a gradient is wanted, mark it: `with gg.override_gradient("..."):` with a surrogate '
+        "such as straight-through; if not, gg.stop_gradient says so.",
+    )
+
+
+def _live(graph: Graph) -> set[Tensor]:
+    """The floating tensors that depend on a floating placeholder or variable, by floats."""
+    live: set[Tensor] = set()
+    for node in graph.nodes:
+        stops = type(node.op) in (StopGradient, ZeroGradient)
+        if node.op.source or (not stops and any(t in live for t in node.inputs)):
+            live.update(_floating(node.outputs))
+    return live
+
+
+def _readers(graph: Graph) -> dict[Tensor, list[Node]]:
+    readers: dict[Tensor, list[Node]] = {}
+    for node in graph.nodes:
+        if node.origin is None:
+            for t in node.inputs:
+                readers.setdefault(t, []).append(node)
+    return readers
+
+
+def _passed_on(graph: Graph, readers: dict[Tensor, list[Node]]) -> set[Tensor]:
+    """The tensors that nothing reads, or that are read by more than what stops at once."""
+    used: set[Tensor] = set()
+    for node in reversed(graph.nodes):
+        for t in node.outputs:
+            reading = readers.get(t, [])
+            going_on = [n for n in reading if type(n.op) not in (StopGradient, ZeroGradient)]
+            if not reading or any(not used.isdisjoint(n.outputs) for n in going_on):
+                used.add(t)
+    return used
+
+
+def _returns_to_floats(node: Node) -> bool:
+    """Whether a node makes floats of nothing but integers and bools."""
+    return bool(node.inputs) and bool(_floating(node.outputs)) and not _floating(node.inputs)
+
+
+def _from_floats(node: Node, live: set[Tensor]) -> Node | None:
+    """The op that made the integers of live floats, going back over integers."""
+    seen = {node}
+    stack = [node]
+    while stack:
+        for t in stack.pop().inputs:
+            before = t.node
+            if before in seen:
+                continue
+            seen.add(before)
+            if any(x in live for x in before.inputs):
+                return before
+            if before.origin is None and before.stamp is None and before.region is None:
+                stack.append(before)
+    return None
+
+
+def _only_a_mask(node: Node, live: set[Tensor], readers: dict[Tensor, list[Node]]) -> bool:
+    """Whether it only multiplies what has a gradient of its own."""
+    used = [(n, t) for t in node.outputs for n in readers.get(t, [])]
+    return bool(used) and all(
+        n.type == "Multiply" and any(x is not t and x in live for x in n.inputs) for n, t in used
+    )
+
+
+def wheres(graph: Graph) -> Iterator[Finding]:
+    """Branches of where() that can be NaN where they are not chosen."""
+    for node, branch, partial in unsafe_wheres(graph):
+        yield Finding(
+            "unsafe where",
+            f"branch {branch} of {node.name} computes {partial.name} ({partial.type}, built at "
+            f"{partial.where}) of what the condition tests: where the other branch is chosen its "
+            "gradient is 0 * inf = NaN",
+            node.where,
+            "Make the argument safe first: safe = gg.where(condition, x, 1), then "
+            "gg.where(condition, f(safe), other).",
+        )
+
+
+SEARCHES: tuple[Callable[[Graph], Iterator[Finding]], ...] = (
+    dead_marks,
+    unmatched_entries,
+    inputs_without_path,
+    shadowed_rules,
+    late_names,
+    undeclared_crossings,
+    wheres,
+    zero_gradients,
+)

@@ -1,0 +1,86 @@
+"""What a check found, in words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..ir.errors import GradientError
+
+__all__ = ["Finding", "Report"]
+
+
+@dataclass(frozen=True, eq=False)
+class Finding:
+    """One thing that is wrong, or looks it.
+
+    kind        what sort of thing, as one word or two: "truth", "linearity", "dead mark", ...
+    message     what is wrong
+    line        `model.py:31`: the user's line it is about
+    suggestion  what to do
+    expected, got, at   the values that differ most, and their position, where there are values
+    """
+
+    kind: str
+    message: str
+    line: str
+    suggestion: str = ""
+    expected: Any = None
+    got: Any = None
+    at: tuple[int, ...] | None = None
+
+    def __str__(self) -> str:
+        rows = [f"[{self.kind}] {self.line}: {self.message}"]
+        if self.expected is not None or self.got is not None:
+            at = f"at {list(self.at)}, " if self.at else ""
+            rows.append(f"  worst {at}expected {self.expected}, got {self.got}")
+        if self.suggestion:
+            rows.append(f"  {self.suggestion}")
+        return "\n".join(rows)
+
+
+@dataclass(eq=False)
+class Report:
+    """What check_gradient found about one rule.
+
+    site      what was checked, with its line
+    rule      the rule, with the line where it was defined
+    contract  what it was held to
+    findings  what is wrong; none: the rule is what it says
+    notes     what was not checked, and why
+    checked   the names of the checks that were made
+    """
+
+    site: str
+    rule: str
+    contract: str
+    findings: list[Finding] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    checked: list[str] = field(default_factory=list)
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing was found."""
+        return not self.findings
+
+    def raise_if_failed(self) -> Report:
+        """GradientError with everything found, or this report itself."""
+        if self.findings:
+            raise GradientError(str(self))
+        return self
+
+    def note(self, text: str) -> None:
+        """Remember, once, what was not checked."""
+        if text not in self.notes:
+            self.notes.append(text)
+
+    def __bool__(self) -> bool:
+        return self.ok
+
+    def __str__(self) -> str:
+        verdict = "ok" if self.ok else f"{len(self.findings)} finding(s)"
+        rows = [f"check of {self.rule} for {self.site}, as {self.contract}: {verdict}"]
+        rows += [f"checked: {', '.join(self.checked) or 'nothing'}"]
+        rows += [str(f) for f in self.findings]
+        rows += [f"note: {n}" for n in self.notes]
+        return "\n".join(rows)

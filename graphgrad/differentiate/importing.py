@@ -1,0 +1,126 @@
+"""Graphs within graphs: import one into the current graph, cut one out of another."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ..ir.collector import collector_paused
+from ..ir.context import CONTEXT
+from ..ir.errors import GraphError
+from ..ir.graph import Graph, current
+from ..ir.node import Node, Region, RuleCall, Tensor, enclosing
+from ..ir.program import needed
+from ..ir.tree import flatten
+from ..ir.types import compatible
+from ..ops.base import as_tensor
+from ..ops.sources import placeholder
+from .transplant import Transplant
+
+__all__ = ["import_graph"]
+
+
+def import_graph(other: Graph, inputs: Mapping[Tensor, Any] | None = None) -> dict[Tensor, Tensor]:
+    """Build the nodes of another graph in the current one; what stands for which tensor of it.
+
+    inputs  {tensor of other: tensor or value here}: used instead; types must agree
+
+    Marks come along and win over op-type maps that are open here; those stamp what is unmarked. The
+    nodes become members of the region that is open here. Variables come with their present values.
+    """
+    context = current()
+    if other is context.graph:
+        raise GraphError(f"{other!r} is imported into itself; use copy() for a second one")
+    given: dict[Tensor, Tensor] = {}
+    for old, new in (inputs or {}).items():
+        here = as_tensor(new)
+        fits = here.dtype is old.dtype and compatible(here.shape, old.shape)
+        if old.graph is not other or not fits:
+            raise GraphError(f"{new!r} cannot stand for {old!r} of {other!r}")
+        given[old] = here
+    transplant = Importer(other, given)
+    token = CONTEXT.set(context.copy())
+    try:
+        with collector_paused():
+            transplant.run()
+    finally:
+        CONTEXT.reset(token)
+    return transplant.tensors
+
+
+class Importer(Transplant):
+    """A transplant that keeps names, lines, origins and the values of variables."""
+
+    def place(self, node: Node) -> None:
+        """Build one node anew, under its name in the scope that is open here."""
+        super().place(node)
+        if not node.outputs:
+            return
+        new = self.tensors[node.outputs[0]].node
+        self._settle_provenance(node, new)
+        if node._name is not None:
+            graph = CONTEXT.get().graph
+            new._name = graph.claim_name(new.scope, node._name, new)
+        value = self.source.state.values().get(node)
+        if value is not None:
+            CONTEXT.get().graph.state.commit({new: value.copy()})
+
+    def _settle_provenance(self, node: Node, new: Node) -> None:
+        """Keep line and origin, unless the new node is derived from something here."""
+        if CONTEXT.get().origin is None:
+            new.position = node.position
+            new.origin = self._origin(node.origin)
+
+    def _origin(self, origin: Node | RuleCall | None) -> Node | RuleCall | None:
+        if isinstance(origin, Node):
+            outputs = [self.tensors[t] for t in origin.outputs if t in self.tensors]
+            return outputs[0].node if outputs else None
+        if origin is None:
+            return None
+        site = origin.site
+        there: Any = self.region(site) if isinstance(site, Region) else self._origin(site)
+        outer = frozenset(self.tensors[t] for t in origin.outer if t in self.tensors)
+        return None if there is None else RuleCall(there, origin.rule, outer)
+
+
+def subgraph(graph: Graph, xs: Any, ys: Any) -> Graph:
+    """A graph of its own of what computes ys from xs; xs become placeholders of their names.
+
+    xs, ys  tensors, or any nesting of them
+
+    Regions come along whole. GraphError where xs would cut a region, or where ys need more than xs
+    and the graph's own placeholders and variables.
+    """
+    new = Graph(graph.name)
+    nodes = _with_whole_regions(graph, flatten(xs), flatten(ys))
+    with new:
+        given = {x: placeholder(x.shape, x.dtype, x.node._name) for x in flatten(xs)}
+        Importer(graph, given).run(nodes)
+    return new
+
+
+def _with_whole_regions(graph: Graph, xs: list[Tensor], ys: list[Tensor]) -> list[Node]:
+    """What ys need beyond xs, and all the members of the regions that are touched."""
+    for t in (*xs, *ys):
+        if t.graph is not graph:
+            raise GraphError(f"{t.name} ({t.where}) is not in {graph!r}")
+    wanted = list(ys)
+    while True:
+        nodes = needed(xs, wanted)
+        regions = {r for n in nodes for r in enclosing(n.region)}
+        for x in xs:
+            cut = regions.intersection(enclosing(x.node.region))
+            if cut:
+                raise GraphError(
+                    f"{x.name} ({x.where}) lies inside {cut.pop()!r}, which it would cut"
+                )
+        among = set(nodes)
+        rest = [
+            n for n in graph.nodes if n not in among and regions.intersection(enclosing(n.region))
+        ]
+        if not rest:
+            return nodes
+        wanted += [t for n in rest for t in n.outputs]
+
+
+Graph.subgraph = subgraph  # type: ignore

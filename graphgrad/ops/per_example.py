@@ -1,0 +1,49 @@
+"""An op applied to every example of a batch: the general way, for ops without a batched form."""
+
+from __future__ import annotations
+
+from ..ir.errors import ShapeError
+from ..ir.types import Dim, merge_dims
+from .base import Any, Op, TensorType, Types, tensor_type
+
+
+class PerExample(Op):
+    """ys[i] = op(xs[i]) along the first axis of the inputs that are batched; the others are shared.
+
+    The gradient is that of the op, per example (differentiate.vmap), summed for shared inputs.
+    """
+
+    op: Op
+    batched: tuple[bool, ...]
+    linear_zero = False
+
+    def infer(self, *types: TensorType) -> Types:
+        count: Dim = None
+        single = []
+        for t, batched in zip(types, self.batched, strict=True):
+            if batched:
+                count = merge_dims(count, t.shape[0])
+                t = tensor_type(t.shape[1:], t.dtype)
+            single.append(t)
+        return tuple(tensor_type((count, *t.shape), t.dtype) for t in self.op.infer(*single))
+
+    def kernel(self, xp: Any, *arrays: Any) -> Any:
+        counts = {a.shape[0] for a, batched in zip(arrays, self.batched, strict=True) if batched}
+        if len(counts) != 1:
+            raise ShapeError(f"the batched inputs of {self.op!r} have {sorted(counts)} examples")
+        rows = []
+        for i in range(counts.pop()):
+            found = self.op.kernel(
+                xp, *[a[i] if b else a for a, b in zip(arrays, self.batched, strict=True)]
+            )
+            rows.append(found if isinstance(found, tuple) else (found,))
+        if not rows:
+            return self._empty(xp, arrays)
+        columns = tuple(xp.stack(column) for column in zip(*rows, strict=True))
+        return columns[0] if len(columns) == 1 else columns
+
+    def _empty(self, xp: Any, arrays: tuple[Any, ...]) -> Any:
+        """The outputs for no example at all."""
+        types = self.infer(*(tensor_type(tuple(a.shape), a.dtype) for a in arrays))
+        made = tuple(xp.zeros(t.shape, t.dtype) for t in types)
+        return made[0] if len(made) == 1 else made

@@ -1,0 +1,46 @@
+"""Learning with errors that do not come back through the weights."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..differentiate.site import Site
+from ..ir.errors import ShapeError
+from ..ir.node import Tensor
+from ..ops import random
+from ..ops.base import DEFAULT, TensorLike
+from ..regions.rules import Rule
+from .library import entry, rule
+from .sites import layer, number
+
+FAMILY = "alignment"
+
+
+@entry(FAMILY, "policy")
+def feedback(weights: TensorLike | None = None, seed: int = 0, std: float | None = None) -> Rule:
+    """For a dense layer: errors go back through fixed weights, drawn at random if none are given.
+
+    dx = dy @ weights, of shape (outputs, inputs); the layer's own weights and bias get their
+    gradient. Drawn weights have the standard deviation std, 1 / sqrt(outputs) by default
+    [Lillicrap et al. 2016, "Random synaptic feedback weights support error backpropagation for
+    deep learning"].
+    """
+
+    def feedback(site: Site, dy: Tensor) -> Any:
+        part = layer(site)
+        back = _drawn(part.w, seed, std) if weights is None else number(weights, part.x)
+        return [dy @ back if t is part.x else DEFAULT for t in site.inputs]
+
+    return rule(feedback, seed=seed if weights is None else None, std=std)
+
+
+def _drawn(w: Tensor, seed: int, std: float | None) -> Tensor:
+    if w.ndim != 2 or not w.type.static:
+        raise ShapeError(
+            f"fixed feedback weights are drawn for a matrix of known lengths, got {w.type!r} "
+            f"({w.where}); give weights="
+        )
+    inputs, outputs = w.shape
+    assert isinstance(outputs, int)
+    spread = outputs**-0.5 if std is None else std
+    return random.normal((outputs, inputs), 0.0, spread, seed=seed, dtype=w.dtype)

@@ -1,0 +1,116 @@
+"""Functions of which only values are known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..differentiate.site import Site
+from ..ir.node import Tensor
+from ..ops import random
+from ..ops.base import NO_GRAD, TensorLike, as_tensor, cast
+from ..ops.logic import where
+from ..ops.python_function import py_function
+from ..regions.contracts import Contract
+from ..regions.rules import Rule
+from ..regions.scopes import override_gradient
+from .library import entry, rule
+from .sites import total
+
+FAMILY = "black box"
+
+
+@entry(FAMILY, "estimator")
+def spsa(f: Callable[..., Any], step: float = 1e-3, samples: int = 1, seed: Any = 0) -> Rule:
+    """A gradient from values of f alone, at points in random directions from the inputs.
+
+    dx = mean over samples of s * <dy, f(xs + step * s) - f(xs - step * s)> / (2 * step), each
+    element of s is -1 or 1; seed: an int, or an integer tensor that changes from step to step
+    [Spall 1992, "Multivariate stochastic approximation using a simultaneous perturbation gradient
+    approximation"].
+    """
+
+    def spsa(site: Site, *dys: Tensor) -> Any:
+        found: list[Any] = [NO_GRAD] * len(site.inputs)
+        for k in range(samples):
+            signs = _signs(site.inputs, seed, k)
+            change = _change(f, site.inputs, signs, step, dys) / samples
+            for i, s in signs.items():
+                dx = s * cast(change, s.dtype)
+                found[i] = dx if found[i] is NO_GRAD else found[i] + dx
+        return found
+
+    return rule(spsa, f=f, step=step, samples=samples)
+
+
+def _signs(xs: Sequence[Tensor], seed: Any, k: int) -> dict[int, Tensor]:
+    """One random direction: for each floating input a tensor of -1 and 1."""
+    return {
+        i: cast(
+            where(random.bernoulli(x, seed=seed * 7919 + (k * len(xs) + i)), 1.0, -1.0), x.dtype
+        )
+        for i, x in enumerate(xs)
+        if x.type.differentiable
+    }
+
+
+def _change(
+    f: Callable[..., Any],
+    xs: Sequence[Tensor],
+    signs: dict[int, Tensor],
+    step: float,
+    dys: Sequence[Tensor],
+) -> Tensor:
+    """How fast <dy, f> changes in a direction."""
+    ahead, behind = [
+        _listed(f(*[x + side * signs[i] if i in signs else x for i, x in enumerate(xs)]))
+        for side in (step, -step)
+    ]
+    parts = [
+        total(dy * (a - b)) / (2 * step)
+        for dy, a, b in zip(dys, ahead, behind, strict=True)
+        if dy is not None
+    ]
+    return sum(parts[1:], parts[0])
+
+
+def _listed(ys: Any) -> list[Tensor]:
+    return list(ys) if isinstance(ys, tuple | list) else [ys]
+
+
+@entry(FAMILY, "estimator")
+def black_box(
+    f: Callable[..., Any],
+    inputs: Sequence[TensorLike],
+    out_types: Sequence[Any],
+    adjoint: Callable[..., Any] | None = None,
+    **options: Any,
+) -> Any:
+    """A Python function of arrays, with an adjoint of arrays or, without one, the rule `spsa`.
+
+    dxs = adjoint(*arrays, *dys), one array for each floating input; options: those of `spsa`.
+    f and out_types are as for py_function
+    [Spall 1992, "Multivariate stochastic approximation using a simultaneous perturbation gradient
+    approximation"].
+    """
+    tensors = [as_tensor(x) for x in inputs]
+
+    def called(*xs: Tensor) -> Any:
+        return py_function(f, xs, out_types)
+
+    chosen = spsa(called, **options) if adjoint is None else _given(adjoint)
+    with override_gradient(chosen, inputs=tensors) as region:
+        ys = py_function(f, tensors, out_types, vjp=chosen.fn)
+        region.declare(outputs=ys)
+    return ys
+
+
+def _given(adjoint: Callable[..., Any]) -> Rule:
+    def black_box(site: Site, *dys: Tensor) -> Any:
+        wanted = [x for x in site.inputs if x.type.differentiable]
+        seeds = [dy for dy in dys if dy is not None]
+        made = py_function(adjoint, [*site.inputs, *seeds], [(x.shape, x.dtype) for x in wanted])
+        found = iter(_listed(made))
+        return [next(found) if x.type.differentiable else NO_GRAD for x in site.inputs]
+
+    return rule(black_box, Contract("exact"), adjoint=adjoint)

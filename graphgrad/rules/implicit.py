@@ -1,0 +1,243 @@
+"""Implicit layers: the solution of an equation, differentiated by the implicit function theorem.
+
+The forward part iterates outside the graph and keeps nothing but the solution. The backward part
+solves the adjoint system at the solution, and is made of the same layers, so it can be
+differentiated again. What the equation reads of the graph around gets gradients too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..differentiate.gradients import gradients
+from ..differentiate.site import Site
+from ..ir.errors import ExecutionError, ShapeError
+from ..ir.graph import current
+from ..ir.node import Tensor
+from ..ir.position import caller, show
+from ..ir.program import Program
+from ..ir.types import Array, compatible
+from ..ops.base import NO_GRAD, TensorLike, as_tensor, build
+from ..ops.control import BodyGraph, BodyScope, interpret
+from ..ops.creation import zeros_like
+from ..ops.python_function import py_function
+from ..ops.sources import Placeholder, identity
+from ..regions.scopes import override_gradient
+from .library import entry, rule
+
+FAMILY = "implicit"
+Equation = Callable[[Tensor], Tensor]
+
+
+@entry(FAMILY, "exact")
+def fixed_point(
+    f: Equation, start: TensorLike, tolerance: float = 1e-12, limit: int = 10_000
+) -> Tensor:
+    """z with z = f(z), by iteration from a start. f builds graph and may read tensors around it.
+
+    With u = dy + (df/dz)' u, itself a fixed point, a tensor p that f reads gets dp = (df/dp)' u;
+    the start gets nothing
+    [Bai, Kolter, Koltun 2019, "Deep equilibrium models"].
+    """
+    solver = Iteration(f"fixed_point() at {show(caller())}", tolerance, limit)
+
+    def fixed_point_rule(site: Site, dy: Tensor) -> Any:
+        (z,) = site.outputs
+        adjoint = fixed_point(lambda u: dy + _pulled(f, z, u), dy, tolerance, limit)
+        return [NO_GRAD, *_through(f, z, site.inputs[1:], adjoint)]
+
+    return _solved("fixed_point", fixed_point_rule, solver, as_tensor(start), [f])
+
+
+@entry(FAMILY, "exact")
+def root(f: Equation, start: TensorLike, tolerance: float = 1e-12, limit: int = 100) -> Tensor:
+    """z with f(z) = 0, by Newton's method from a start; f(z) has the shape of z.
+
+    With (df/dz)' u = -dy, a tensor p that f reads gets dp = (df/dp)' u; the start gets nothing.
+    The Jacobian is dense: for z of up to some thousand elements
+    [Krantz and Parks 2002, "The implicit function theorem"; Gould et al. 2016, "On differentiating
+    parameterized argmin and argmax problems"].
+    """
+    solver = Newton(f"root() at {show(caller())}", tolerance, limit)
+    z0 = as_tensor(start)
+
+    def root_rule(site: Site, dy: Tensor) -> Any:
+        (z,) = site.outputs
+        adjoint = linear_solve(lambda u: _pulled(f, z, u), -dy)
+        return [NO_GRAD, *_through(f, z, site.inputs[1:], adjoint)]
+
+    def slope(z: Tensor, u: Tensor) -> Tensor:
+        return _pulled(f, z, u)
+
+    return _solved("root", root_rule, solver, z0, [f, slope])
+
+
+@entry(FAMILY, "exact")
+def linear_solve(matvec: Equation, b: TensorLike) -> Tensor:
+    """x with matvec(x) = b, where matvec is linear in x, of the shape of b.
+
+    With matvec' u = dy: db = u, and a tensor p that matvec reads gets dp = -(d matvec(x)/dp)' u.
+    The matrix is dense: for x of up to some thousand elements
+    [Giles 2008, "An extended collection of matrix derivative results for forward and reverse mode
+    automatic differentiation"].
+    """
+    solver = Dense(f"linear_solve() at {show(caller())}")
+
+    def linear_solve_rule(site: Site, dy: Tensor) -> Any:
+        (x,) = site.outputs
+        u = linear_solve(lambda v: _pulled(matvec, zeros_like(dy), v), dy)
+        return [u, *_through(matvec, x, site.inputs[1:], -u)]
+
+    return _solved("linear_solve", linear_solve_rule, solver, as_tensor(b), [matvec])
+
+
+# --- building -----------------------------------------------------------------------------------
+
+
+def _solved(
+    name: str,
+    fn: Callable[..., Any],
+    solver: Solver,
+    first: Tensor,
+    equations: Sequence[Callable[..., Tensor]],
+) -> Tensor:
+    """The solver's result, of the type of `first`, with fn as the gradient of all it reads.
+
+    The first equation is a function of the unknown, a second one of the unknown and a vector.
+    """
+    outer = current().graph if first.graph is None or not current().implicit else first.graph
+    body = BodyGraph(outer, solver.what)
+    traced = [_traced(body, e, i + 1, first, solver) for i, e in enumerate(equations)]
+    captures = _needed(body, traced)
+    solver.programs = [Program([*args, *captures.values()], [y]) for args, y in traced]
+    inputs = [first, *captures]
+    with override_gradient(rule(fn, listed=name), inputs=inputs):
+        found: Tensor = py_function(solver, inputs, [first.type], vjp=fn, name=name)
+        return found
+
+
+def _traced(
+    body: BodyGraph, equation: Callable[..., Tensor], count: int, first: Tensor, solver: Solver
+) -> tuple[list[Tensor], Tensor]:
+    """The arguments and the value of an equation, in a graph of its own."""
+    with BodyScope(body):
+        args = [build(Placeholder(first.shape, first.dtype), ()).outputs[0] for _ in range(count)]
+        y = as_tensor(equation(*args), first.dtype)
+        y = y if y.graph is body else body.adopt(y)
+    if y.dtype is not first.dtype or not compatible(y.shape, first.shape):
+        raise ShapeError(
+            f"{solver.what}: the function returns {y.type!r} for {first.type!r}; it must have the "
+            "shape and dtype of its argument"
+        )
+    return args, y
+
+
+def _needed(body: BodyGraph, traced: Sequence[tuple[list[Tensor], Tensor]]) -> dict[Tensor, Tensor]:
+    """The captures that the equations depend on: outer tensor -> the one that stands for it."""
+    inner = [*body.captures.values(), *(a for args, _ in traced for a in args)]
+    nodes = Program(inner, [y for _, y in traced]).nodes
+    read = {t for n in nodes for t in n.inputs} | {y for _, y in traced}
+    return {o: i for o, i in body.captures.items() if i in read}
+
+
+def _pulled(f: Equation, z: Tensor, u: Tensor) -> Tensor:
+    """(df/dz)' u at z."""
+    at = identity(z)
+    found: Tensor = gradients(f(at), at, u, unconnected="zero")
+    return found
+
+
+def _through(f: Equation, z: Tensor, params: Sequence[Tensor], u: Tensor) -> list[Any]:
+    """(df/dp)' u for each p that f reads, with z held."""
+    wanted = [p for p in params if p.type.differentiable]
+    found = iter(gradients(f(z), wanted, u, stop_gradients=[z, *wanted]) if wanted else ())
+    return [next(found) if p.type.differentiable else NO_GRAD for p in params]
+
+
+# --- solving ------------------------------------------------------------------------------------
+
+
+class Solver:
+    """A function of arrays: of what is solved for (or its start), then of what is read around."""
+
+    def __init__(self, what: str) -> None:
+        self.what = what
+        self.__name__ = what
+        self.programs: list[Program] = []
+
+    def __call__(self, first: Array, /, *params: Array) -> Array:
+        """The solution."""
+        raise NotImplementedError
+
+    def value(self, i: int, *arrays: Array) -> Array:
+        """One of the equations at given arrays."""
+        return np.asarray(interpret(self.programs[i], np, arrays)[0])
+
+
+class Iteration(Solver):
+    """z = f(z), until it stands still."""
+
+    def __init__(self, what: str, tolerance: float, limit: int) -> None:
+        super().__init__(what)
+        self.tolerance = tolerance
+        self.limit = limit
+
+    def __call__(self, z: Array, /, *params: Array) -> Array:
+        """The solution, from a start."""
+        step = np.inf
+        for _ in range(self.limit):
+            new = self.value(0, z, *params)
+            step = _size(new - z)
+            z = new
+            if step <= self.tolerance * (1 + _size(z)):
+                return z
+        raise ExecutionError(
+            f"{self.what} does not converge: after {self.limit} iterations a step is {step:.3g}. "
+            "The function must be a contraction; damp it, or raise limit= or tolerance="
+        )
+
+
+class Newton(Solver):
+    """f(z) = 0, by Newton's method with a dense Jacobian."""
+
+    def __init__(self, what: str, tolerance: float, limit: int) -> None:
+        super().__init__(what)
+        self.tolerance = tolerance
+        self.limit = limit
+
+    def __call__(self, z: Array, /, *params: Array) -> Array:
+        """The solution, from a start."""
+        step = np.inf
+        for _ in range(self.limit):
+            rows = _rows(z, lambda e, z=z: self.value(1, z, e, *params))  # type: ignore[misc]
+            change = np.linalg.solve(rows, self.value(0, z, *params).ravel()).reshape(z.shape)
+            z = z - change
+            step = _size(change)
+            if step <= self.tolerance * (1 + _size(z)):
+                return z
+        raise ExecutionError(
+            f"{self.what} does not converge: after {self.limit} iterations a step is {step:.3g}. "
+            "Start nearer to a root, or raise limit= or tolerance="
+        )
+
+
+class Dense(Solver):
+    """A x = b, with the matrix found column by column."""
+
+    def __call__(self, b: Array, /, *params: Array) -> Array:
+        """The solution for a right-hand side."""
+        columns = _rows(b, lambda e: self.value(0, e, *params))
+        return np.linalg.solve(columns.T, b.ravel()).reshape(b.shape)
+
+
+def _rows(like: Array, f: Callable[[Array], Array]) -> Array:
+    """f of every unit vector of the shape of an array, as the rows of a matrix."""
+    units = np.eye(like.size, dtype=like.dtype).reshape(like.size, *like.shape)
+    return np.array([f(e).ravel() for e in units]).reshape(like.size, like.size)
+
+
+def _size(x: Array) -> float:
+    return float(np.max(np.abs(x), initial=0.0))

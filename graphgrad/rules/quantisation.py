@@ -1,0 +1,104 @@
+"""Fake quantisation: numbers rounded to a grid, with gradients for the numbers and for the grid."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..differentiate.site import Site
+from ..ir.node import Tensor
+from ..ops.arithmetic import clip, rint
+from ..ops.base import TensorLike, as_tensor, cast
+from ..ops.creation import ones_like
+from ..ops.exponential import sqrt
+from ..ops.logic import logical_and, where
+from ..ops.shaping import sum_to
+from ..regions.contracts import surrogate_of
+from ..regions.scopes import override_gradient
+from .library import entry, rule
+
+FAMILY = "quantisation"
+
+
+def _floating(x: TensorLike, *others: TensorLike) -> list[Tensor]:
+    x = as_tensor(x)
+    return [x, *(cast(as_tensor(t, x.dtype), x.dtype) for t in others)]
+
+
+@entry(FAMILY, "surrogate")
+def fake_quantise(x: TensorLike, low: TensorLike, high: TensorLike, bits: int = 8) -> Tensor:
+    """x on a grid of 2**bits values from low to high, shifted so that zero is on it.
+
+    dx = dy where low <= x <= high, else 0; dlow = sum of dy where x < low, dhigh where x > high
+    [Jacob et al. 2018, "Quantization and training of neural networks for efficient
+    integer-arithmetic-only inference"].
+    """
+    levels = 2**bits - 1
+    inputs = _floating(x, low, high)
+    x, low, high = inputs
+    of_range = rule(_of_range, surrogate_of(clip), listed="fake_quantise", bits=bits)
+    with override_gradient(of_range, inputs=inputs):
+        step = (high - low) / levels
+        zero = clip(rint(-low / step), 0, levels)
+        bottom = -zero * step
+        y: Tensor = bottom + step * rint((clip(x, bottom, bottom + levels * step) - bottom) / step)
+    return y
+
+
+def _of_range(site: Site, dy: Tensor) -> Any:
+    x, low, high = site.inputs
+    inside = logical_and(x >= low, x <= high)
+    return (
+        where(inside, dy, 0.0),
+        sum_to(where(x < low, dy, 0.0), like=low),
+        sum_to(where(x > high, dy, 0.0), like=high),
+    )
+
+
+@entry(FAMILY, "policy")
+def lsq(x: TensorLike, step: TensorLike, bits: int = 8, signed: bool = True) -> Tensor:
+    """x in multiples of a learned step (one, or one per channel by broadcasting).
+
+    v = x / step, inside where -n <= v <= p: dx = dy inside, else 0;
+    dstep = g * sum of dy * (round(v) - v inside, else -n or p), g = 1 / sqrt(count * p)
+    [Esser et al. 2020, "Learned step size quantization"].
+    """
+    n, p = (2 ** (bits - 1), 2 ** (bits - 1) - 1) if signed else (0, 2**bits - 1)
+    inputs = _floating(x, step)
+    x, step = inputs
+
+    def lsq(site: Site, dy: Tensor) -> Any:
+        x, step = site.inputs
+        v = x / step
+        inside = logical_and(v >= -n, v <= p)
+        slope = where(inside, rint(v) - v, clip(v, -n, p))
+        count = sum_to(ones_like(x), like=step)
+        dstep = sum_to(dy * slope, like=step) / sqrt(count * float(max(p, 1)))
+        return where(inside, dy, 0.0), dstep
+
+    with override_gradient(rule(lsq, bits=bits, signed=signed), inputs=inputs):
+        return step * rint(clip(x / step, -n, p))
+
+
+@entry(FAMILY, "surrogate")
+def pact(x: TensorLike, alpha: TensorLike, bits: int = 4) -> Tensor:
+    """A clipped and quantised ReLU whose upper bound is learned.
+
+    dx = dy where 0 <= x < alpha, else 0; dalpha = sum of dy where x >= alpha
+    [Choi et al. 2018, "PACT: parameterized clipping activation for quantized neural networks"].
+    """
+    levels = 2**bits - 1
+    inputs = _floating(x, alpha)
+    x, alpha = inputs
+
+    def pact(site: Site, dy: Tensor) -> Any:
+        x, alpha = site.inputs
+        over = x >= alpha
+        inside = logical_and(x >= 0, x < alpha)
+        return where(inside, dy, 0.0), sum_to(where(over, dy, 0.0), like=alpha)
+
+    def clipped(x: Tensor, alpha: Tensor) -> Tensor:
+        return clip(x, 0.0, alpha)
+
+    with override_gradient(rule(pact, surrogate_of(clipped), bits=bits), inputs=inputs):
+        y: Tensor = rint(clip(x, 0.0, alpha) * (levels / alpha)) * (alpha / levels)
+    return y

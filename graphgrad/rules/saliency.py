@@ -1,0 +1,65 @@
+"""Rules for ReLU that show what a network looks at."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..differentiate.site import Site
+from ..ir.node import Tensor
+from ..ops.arithmetic import maximum
+from ..ops.logic import logical_and, where
+from ..ops.reductions import any as some
+from ..regions.rules import Rule
+from .library import entry, rule
+from .sites import alike, only
+
+FAMILY = "saliency"
+
+
+@entry(FAMILY, "attribution", linear=False)
+def guided() -> Rule:
+    """Guided backpropagation: only positive gradients of active units pass.
+
+    dx = dy where x > 0 and dy > 0, else 0
+    [Springenberg et al. 2015, "Striving for simplicity: the all convolutional net"].
+    """
+
+    def guided(site: Site, dy: Tensor) -> Any:
+        x, _ = alike(site)
+        return only(site, x, where(logical_and(x > 0, dy > 0), dy, 0.0))
+
+    return rule(guided)
+
+
+@entry(FAMILY, "attribution", linear=False)
+def deconvnet() -> Rule:
+    """The deconvolutional network: positive gradients pass, active unit or not.
+
+    dx = max(dy, 0)
+    [Zeiler and Fergus 2014, "Visualizing and understanding convolutional networks"].
+    """
+
+    def deconvnet(site: Site, dy: Tensor) -> Any:
+        x, _ = alike(site)
+        return only(site, x, maximum(dy, 0.0))
+
+    return rule(deconvnet)
+
+
+@entry(FAMILY, "policy", linear=False)
+def redirected() -> Rule:
+    """Where a ReLU lets nothing back for an example, what would wake a unit up passes.
+
+    dx = dy where x > 0, if that is not all zero for the example (axis 0), else dy except where
+    x < 0 and dy > 0
+    [the Lucid library, Olah, Mordvintsev, Schubert 2017, "Feature visualization"; for descent].
+    """
+
+    def redirected(site: Site, dy: Tensor) -> Any:
+        x, _ = alike(site)
+        own = where(x > 0, dy, 0.0)
+        waking = where(logical_and(x < 0, dy > 0), 0.0, dy)
+        axes = tuple(range(1, x.ndim))
+        return only(site, x, where(some(own != 0, axes, keepdims=True), own, waking))
+
+    return rule(redirected)

@@ -1,0 +1,60 @@
+"""The gradient times a factor, reversed, or held back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..differentiate.site import Site
+from ..ir.node import Tensor
+from ..ops.base import DEFAULT, NO_GRAD, TensorLike
+from ..regions.contracts import Contract
+from ..regions.rules import Rule
+from .library import entry, rule
+from .sites import changed, number
+
+FAMILY = "scaling"
+
+
+@entry(FAMILY, "scaled")
+def scale(factor: TensorLike) -> Rule:
+    """The gradient times a factor: a number, or a tensor that follows a schedule.
+
+    dx = factor * (the gradient without the rule)
+    [folklore; as a layer in Ganin and Lempitsky 2015, "Unsupervised domain adaptation by
+    backpropagation"].
+    """
+
+    def scale(site: Site, *dys: Tensor) -> Any:
+        return changed(site, dys, lambda dx: dx * number(factor, dx))
+
+    return rule(scale, Contract("scaled", factor), factor=factor)
+
+
+@entry(FAMILY, "scaled")
+def reverse(scale: TensorLike = 1.0) -> Rule:
+    """Gradient reversal: what follows is trained for a task, what comes before against it.
+
+    dx = -scale * (the gradient without the rule)
+    [Ganin et al. 2016, "Domain-adversarial training of neural networks"].
+    """
+
+    def reverse(site: Site, *dys: Tensor) -> Any:
+        return changed(site, dys, lambda dx: -dx * number(scale, dx))
+
+    factor = -scale if isinstance(scale, int | float) else None
+    return rule(reverse, Contract("scaled", factor), scale=scale)
+
+
+@entry(FAMILY, "stop")
+def stop(*inputs: int) -> Rule:
+    """Nothing flows to the inputs at these places; without places, to none.
+
+    dx = nothing where listed, else the gradient without the rule
+    [the stop-gradient of autodiff systems, for some of the inputs].
+    """
+
+    def stop(site: Site, *dys: Tensor) -> Any:
+        places = inputs or range(len(site.inputs))
+        return [NO_GRAD if i in places else DEFAULT for i in range(len(site.inputs))]
+
+    return rule(stop, Contract("policy") if inputs else None, inputs=inputs or None)

@@ -1,0 +1,97 @@
+"""What rules of the library ask of their site."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from ..differentiate.site import Site
+from ..ir.errors import GradientError
+from ..ir.node import Node, Tensor
+from ..ops.base import NO_GRAD, TensorLike, apply, cast, is_zero, like
+from ..ops.reductions import sum as reduce_sum
+
+
+def single(site: Site) -> tuple[Tensor, Tensor]:
+    """The one floating input and the one output; GradientError where there are several."""
+    xs = [x for x in site.inputs if x.type.differentiable]
+    if len(xs) != 1 or len(site.outputs) != 1:
+        raise GradientError(
+            f"this rule is for one floating input and one output, {site!r} has the inputs "
+            f"{_listed(site.inputs)} and the outputs {_listed(site.outputs)}.\n"
+            "Put it around less, or write a rule that says what each input gets."
+        )
+    return xs[0], site.outputs[0]
+
+
+def alike(site: Site) -> tuple[Tensor, Tensor]:
+    """As `single`, of the same shape; GradientError where the shapes differ."""
+    x, y = single(site)
+    if x.shape != y.shape:
+        raise GradientError(
+            f"this rule gives the input the shape of the output, {site!r} has the input "
+            f"{_listed([x])} and the output {_listed([y])}"
+        )
+    return x, y
+
+
+def _listed(tensors: Sequence[Tensor]) -> str:
+    return ", ".join(f"{t.name}: {t.type!r}" for t in tensors) or "none"
+
+
+def only(site: Site, x: Tensor, dx: Tensor) -> list[Any]:
+    """One entry per input: dx, in the dtype of x, for x, and nothing for the others."""
+    return [cast(dx, x.dtype) if t is x else NO_GRAD for t in site.inputs]
+
+
+def changed(site: Site, dys: Sequence[Tensor], change: Callable[[Tensor], Tensor]) -> list[Any]:
+    """The gradients without the rule, each changed; what is structurally zero stays."""
+    return [
+        dx if dx is NO_GRAD or is_zero(dx) else cast(change(dx), dx.dtype)
+        for dx in site.default(*dys)
+    ]
+
+
+def number(value: TensorLike, x: Tensor) -> Tensor:
+    """A parameter of a rule as a tensor of the dtype of x."""
+    return cast(like(value, x), x.dtype)
+
+
+def total(x: Tensor, axis: Any = None, keepdims: bool = False) -> Tensor:
+    """The sum, in the dtype of x."""
+    return cast(reduce_sum(x, axis, keepdims), x.dtype)
+
+
+# --- layers -----------------------------------------------------------------------------------
+
+
+class Layer(NamedTuple):
+    """A site that is `x @ w`, a convolution, or one of these plus a bias."""
+
+    node: Node
+    x: Tensor
+    w: Tensor
+    bias: Tensor | None
+
+    def applied(self, x: Tensor, w: Tensor, bias: Tensor | None) -> Tensor:
+        """The layer's output for other tensors."""
+        y = apply(self.node.op, x, w)
+        return y if bias is None else y + bias
+
+
+BILINEAR = ("MatMul", "Conv2D")
+
+
+def layer(site: Site) -> Layer:
+    """The parts of a layer; GradientError where the site is something else."""
+    products = [n for n in site.nodes if n.type in BILINEAR]
+    others = [n for n in site.nodes if n.inputs and n.type not in (*BILINEAR, "Identity")]
+    if len(products) != 1 or len(others) > 1 or any(n.type != "Add" for n in others):
+        found = ", ".join(n.type for n in site.nodes)
+        raise GradientError(
+            f"this rule is for a layer: a MatMul or a Conv2D, and in a region at most the addition "
+            f"of a bias; {site!r} consists of {found}"
+        )
+    (node,) = products
+    biases = [t for n in others for t in n.inputs if t.node is not node]
+    return Layer(node, node.inputs[0], node.inputs[1], biases[0] if biases else None)

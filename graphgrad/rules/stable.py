@@ -1,0 +1,92 @@
+"""True derivatives, in a form that neither overflows nor makes NaN."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ..differentiate.gradients import gradients
+from ..differentiate.site import Site
+from ..ir.node import Tensor
+from ..ops.logic import where
+from ..ops.nn import sigmoid, softmax
+from ..ops.reductions import normal_axes
+from ..ops.shaping import expand_dims
+from ..ops.sources import identity
+from ..regions.rules import Rule
+from .library import entry, rule
+from .sites import alike, number, only, single
+
+FAMILY = "stable"
+
+
+@entry(FAMILY, "exact")
+def log1pexp() -> Rule:
+    """For y = log(1 + exp(x)): no infinity over infinity for large x.
+
+    dx = dy / (1 + exp(-x))
+    [Maechler 2012, "Accurately computing log(1 - exp(-|a|))"].
+    """
+
+    def log1pexp(site: Site, dy: Tensor) -> Any:
+        x, _ = alike(site)
+        return only(site, x, dy * sigmoid(x))
+
+    return rule(log1pexp)
+
+
+@entry(FAMILY, "exact")
+def logsumexp(axis: int = -1) -> Rule:
+    """For y = log(sum(exp(x), axis)), with the axis kept or not.
+
+    dx = dy * softmax(x, axis)
+    [Blanchard, Higham, Higham 2021, "Accurately computing the log-sum-exp and softmax functions"].
+    """
+
+    def logsumexp(site: Site, dy: Tensor) -> Any:
+        x, _ = single(site)
+        return only(site, x, _wide(dy, x, axis) * softmax(x, axis))
+
+    return rule(logsumexp, axis=axis)
+
+
+@entry(FAMILY, "exact")
+def norm(axis: Any = None) -> Rule:
+    """For y = sqrt(sum(x * x, axis)), with the axes kept or not: zero at zero, where it was NaN.
+
+    dx = dy * x / y where y > 0, else 0 (the smallest of the subgradients)
+    [Boyd and Vandenberghe 2022, "Subgradients", lecture notes].
+    """
+
+    def norm(site: Site, dy: Tensor) -> Any:
+        x, y = single(site)
+        length, dlength = _wide(y, x, axis), _wide(dy, x, axis)
+        there = length > 0
+        return only(site, x, where(there, dlength * x / where(there, length, 1.0), 0.0))
+
+    return rule(norm, axis=axis)
+
+
+def _wide(y: Tensor, x: Tensor, axis: Any) -> Tensor:
+    """y with the axes that were summed over put back, if they are not there."""
+    return y if y.ndim == x.ndim else expand_dims(y, normal_axes(axis, x.ndim))
+
+
+@entry(FAMILY, "exact")
+def masked(
+    f: Callable[[Tensor], Tensor], mask: Callable[[Tensor], Tensor], safe: float = 1.0
+) -> Rule:
+    """For y = where(mask(x), f(x), other): no NaN from elements that were not taken.
+
+    dx = dy * f'(x) where mask(x), else 0; f is only ever differentiated where the mask holds,
+    or at `safe`
+    [the "double where" of autodiff folklore].
+    """
+
+    def masked(site: Site, dy: Tensor) -> Any:
+        x, _ = alike(site)
+        taken = mask(x)
+        at = identity(where(taken, x, number(safe, x)))
+        return only(site, x, gradients(f(at), at, where(taken, dy, 0.0), unconnected="zero"))
+
+    return rule(masked, f=f, mask=mask)

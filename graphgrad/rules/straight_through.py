@@ -1,0 +1,36 @@
+"""Straight-through estimators: a step passes gradients as if it were not there."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..differentiate.site import Site
+from ..ir.node import Tensor
+from ..ops.arithmetic import absolute, clip
+from ..ops.logic import where
+from ..regions.contracts import surrogate_of
+from ..regions.rules import Rule
+from .library import entry, rule
+from .sites import alike, only
+
+FAMILY = "straight-through"
+
+
+@entry(FAMILY, "surrogate")
+def ste(window: float | None = None) -> Rule:
+    """The gradient passes as if there were no step, within a window around 0 if one is given.
+
+    dx = dy where |x| <= window, else 0; without a window dx = dy
+    [Bengio, Leonard, Courville 2013, "Estimating or propagating gradients through stochastic
+    neurons"; Hubara et al. 2016, "Binarized neural networks"].
+    """
+
+    def ste(site: Site, dy: Tensor) -> Any:
+        x, _ = alike(site)
+        inside = dy if window is None else where(absolute(x) <= window, dy, 0.0)
+        return only(site, x, inside)
+
+    def hard_tanh(x: Tensor) -> Tensor:
+        return x if window is None else clip(x, -window, window)
+
+    return rule(ste, surrogate_of(hard_tanh), window=window)

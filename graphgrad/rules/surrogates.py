@@ -1,0 +1,103 @@
+"""Surrogates: the derivative of a smoother function in place of a step's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import pi
+from typing import Any
+
+from ..differentiate.gradients import gradients
+from ..differentiate.site import Site
+from ..ir.node import Tensor
+from ..ops.arithmetic import absolute, clip, maximum
+from ..ops.trigonometry import arctan
+from ..regions.contracts import surrogate_of
+from ..regions.rules import Rule
+from .library import entry, rule
+from .sites import alike, only
+
+FAMILY = "surrogates"
+
+
+@entry(FAMILY, "surrogate")
+def surrogate(f: Callable[..., Tensor]) -> Rule:
+    """The derivative of f, a function of the site's inputs that returns tensors like its outputs.
+
+    dxs = the gradient of f at xs
+    [Neftci, Mostafa, Zenke 2019, "Surrogate gradient learning in spiking neural networks"].
+    """
+
+    def surrogate(site: Site, *dys: Tensor) -> Any:
+        xs = [x for x in site.inputs if x.type.differentiable]
+        found = gradients(f(*site.inputs), xs, _seeds(dys), stop_gradients=xs)
+        given = iter(found)
+        return [next(given) if x.type.differentiable else None for x in site.inputs]
+
+    return rule(surrogate, surrogate_of(f), f=f)
+
+
+def _seeds(dys: tuple[Tensor, ...]) -> Any:
+    return dys[0] if len(dys) == 1 else list(dys)
+
+
+@entry(FAMILY, "surrogate")
+def fast_sigmoid(slope: float = 10.0) -> Rule:
+    """For spikes: the derivative of the fast sigmoid of the membrane potential x.
+
+    dx = dy / (1 + slope * |x|)**2, the derivative of x / (1 + slope * |x|)
+    [Zenke and Ganguli 2018, "SuperSpike: supervised learning in multilayer spiking neural
+    networks"].
+    """
+
+    def fast_sigmoid(site: Site, dy: Tensor) -> Any:
+        x, _ = alike(site)
+        near = 1.0 + slope * absolute(x)
+        return only(site, x, dy / (near * near))
+
+    def smooth(x: Tensor) -> Tensor:
+        return x / (1.0 + slope * absolute(x))
+
+    return rule(fast_sigmoid, surrogate_of(smooth), slope=slope)
+
+
+@entry(FAMILY, "surrogate")
+def atan(alpha: float = 2.0) -> Rule:
+    """For spikes: the derivative of an arc tangent that rises from 0 to 1.
+
+    dx = dy * (alpha / 2) / (1 + (pi * alpha * x / 2)**2), the derivative of
+    arctan(pi * alpha * x / 2) / pi + 1/2
+    [Fang et al. 2021, "Incorporating learnable membrane time constant to enhance learning of
+    spiking neural networks"].
+    """
+
+    def atan(site: Site, dy: Tensor) -> Any:
+        x, _ = alike(site)
+        at = (pi * alpha / 2) * x
+        return only(site, x, dy * (alpha / 2) / (1.0 + at * at))
+
+    def smooth(x: Tensor) -> Tensor:
+        return arctan((pi * alpha / 2) * x) / pi + 0.5
+
+    return rule(atan, surrogate_of(smooth), alpha=alpha)
+
+
+@entry(FAMILY, "surrogate")
+def triangle(width: float = 1.0, height: float = 1.0) -> Rule:
+    """For spikes: a triangle around the threshold.
+
+    dx = dy * height * max(0, 1 - |x| / width), the derivative of
+    height * (c - c * |c| / (2 * width)), c = clip(x, -width, width)
+    [Esser et al. 2016, "Convolutional networks for fast, energy-efficient neuromorphic
+    computing"; Bellec et al. 2018, "Long short-term memory and learning-to-learn in networks of
+    spiking neurons"].
+    """
+
+    def triangle(site: Site, dy: Tensor) -> Any:
+        x, _ = alike(site)
+        return only(site, x, dy * (height * maximum(1.0 - absolute(x) / width, 0.0)))
+
+    def smooth(x: Tensor) -> Tensor:
+        c = clip(x, -width, width)
+        return height * (c - c * absolute(c) / (2 * width))
+
+    return rule(triangle, surrogate_of(smooth), width=width, height=height)

@@ -1,0 +1,245 @@
+"""lint: each kind of finding, and what it says nothing about."""
+
+import sys
+
+import numpy as np
+import pytest
+
+import graphgrad as gg
+from graphgrad.checks.lint import lint
+
+
+def ste(site, dy):
+    return dy
+
+
+def asking(site, *dys):
+    return site.default(*dys)
+
+
+def line():
+    """The line of the caller."""
+    return sys._getframe(1).f_lineno
+
+
+def found(graph, kind):
+    return [f for f in lint(graph) if f.kind == kind]
+
+
+def test_S40_a_clean_graph_has_no_finding(graph):
+    x, w = gg.placeholder(("N", 3)), gg.variable(np.ones((3, 2)))
+    with gg.override_gradient(asking):
+        h = gg.tanh(x @ w)
+    with gg.gradient_override_map({"Relu": ste}):
+        y = gg.nn.relu(h)
+    gg.gradients(gg.sum(y), [x, w])
+    n = len(graph)
+    assert lint(graph) == []
+    assert len(graph) == n
+
+
+def test_S40_dead_regions(graph):
+    x, k = gg.placeholder((3,)), gg.placeholder((3,), "int64")
+    with gg.override_gradient(ste):
+        at = line() - 1
+        k + 1
+    with gg.override_gradient(ste):
+        gg.argmax(x)
+    with gg.override_gradient(ste):
+        gg.argmax(x) * 2.0
+    findings = found(graph, "dead mark")
+    assert [f.message.partition(": ")[2] for f in findings] == [
+        "it has no floating input",
+        "it has no floating output",
+    ]
+    assert findings[0].line == f"test_lint.py:{at}"
+    assert all(f.suggestion for f in findings)
+
+
+def test_S40_dead_stamps(graph):
+    k = gg.placeholder((3,), "int64")
+    x = gg.placeholder((3,))
+    with gg.gradient_override_map({"Add": "Identity"}):
+        k + k
+        x + x
+    (finding,) = found(graph, "dead mark")
+    assert "no floating inputs" in finding.message
+
+
+def test_S40_unmatched_entries(graph):
+    x = gg.placeholder((3,))
+    with gg.gradient_override_map({"Exp": ste, "Relu": ste}):
+        at = line() - 1
+        gg.exp(x)
+    (finding,) = found(graph, "unmatched entry")
+    assert "'Relu'" in finding.message
+    assert finding.line == f"test_lint.py:{at}"
+
+
+def test_S40_an_entry_that_one_of_many_calls_matched_is_matched(graph):
+    @gg.gradient_override_map({"Exp": ste, "Sin": ste, "Relu": ste})
+    def f(x, deep):
+        return gg.exp(x) if deep else gg.sin(x)
+
+    x = gg.placeholder((3,))
+    f(x, True)
+    f(x, False)
+    assert len(found(graph, "unmatched entry")) == 1
+
+
+def test_S40_inputs_without_a_path(graph):
+    x, w = gg.placeholder((3,)), gg.placeholder((3,), name="w")
+    with gg.override_gradient(asking) as region:
+        y = gg.exp(x)
+        gg.sum(w)
+        region.declare(outputs=[y])
+    (finding,) = found(graph, "no path")
+    assert "w:0" in finding.message
+    assert y.name in finding.message
+
+
+def test_S40_shadowed_rules(graph):
+    x = gg.placeholder((3,))
+    with gg.override_gradient(ste), gg.gradient_override_map({"Sign": "Identity"}):
+        s = gg.sign(x)
+        with gg.override_gradient(ste):
+            at = line() - 1
+            gg.exp(s)
+    findings = found(graph, "shadowed rule")
+    assert len(findings) == 2
+    assert findings[0].line == f"test_lint.py:{at}"
+    assert all("site.default" in f.message for f in findings)
+
+
+@pytest.mark.parametrize("rule", [asking, lambda site, dy: gg.DEFAULT])
+def test_S40_inside_a_rule_that_asks_nothing_is_shadowed(graph, rule):
+    x = gg.placeholder((3,))
+    with gg.override_gradient(rule), gg.gradient_override_map({"Sign": "Identity"}):
+        gg.sign(x)
+    assert found(graph, "shadowed rule") == []
+
+
+def test_S40_late_names(graph):
+    x = gg.placeholder((3,))
+    with gg.override_gradient("Identty", late=True):
+        gg.exp(x)
+    with gg.gradient_override_map({"Sin": "nobody"}, late=True):
+        gg.sin(x)
+    first, second = found(graph, "late name")
+    assert "Did you mean 'Identity'?" in first.suggestion
+    assert "'nobody'" in second.message
+    with gg.temporary_gradient("nobody", ste):
+        assert len(found(graph, "late name")) == 1
+
+
+def test_S40_undeclared_crossings(graph):
+    x, w = gg.placeholder((3,), name="x"), gg.placeholder((3,), name="w")
+    with gg.override_gradient(ste, inputs=[x]) as region:
+        h = x * w * 2.0
+        y = gg.exp(h)
+        region.declare(outputs=[y])
+    gg.sum(h)
+    entering, leaving = found(graph, "undeclared")
+    assert "reads w:0" in entering.message
+    assert h.name in leaving.message
+    assert "escape='default'" in leaving.suggestion
+
+
+def test_S40_escape_default_leaves_by_intent(graph):
+    x = gg.placeholder((3,))
+    with gg.override_gradient(ste, escape="default") as region:
+        h = x * 2.0
+        region.declare(outputs=[gg.exp(h)])
+    gg.sum(h)
+    assert found(graph, "undeclared") == []
+
+
+UNSAFE = {
+    "log": lambda x: gg.where(x > 0, gg.log(x), 0.0),
+    "sqrt": lambda x: gg.where(x > 0, gg.sqrt(x), 0.0),
+    "divide": lambda x: gg.where(x == 0, 1.0, gg.sin(x) / x),
+    "power": lambda x: gg.where(x > 0, x**0.5, 0.0),
+    "reciprocal": lambda x: gg.where(x != 0, gg.reciprocal(x), 0.0),
+    "deep": lambda x: gg.where(gg.abs(x) > 1e-6, gg.exp(2 * gg.log(3 * x)), 0.0),
+    "of a sum": lambda x: gg.where(gg.sum(x * x) > 0, gg.sqrt(gg.sum(x * x)), 0.0),
+}
+SAFE = {
+    "double where": lambda x: gg.where(x > 0, gg.log(gg.where(x > 0, x, 1.0)), 0.0),
+    "maximum": lambda x: gg.where(x > 0, gg.log(gg.maximum(x, 1e-9)), 0.0),
+    "whole power": lambda x: gg.where(x > 0, x**2.0, 0.0),
+    "of something else": lambda x: gg.where(x > 0, gg.log(gg.constant(2.0)) * x, 0.0),
+    "total": lambda x: gg.where(x > 0, gg.exp(x), gg.sin(x)),
+    "divided by a number": lambda x: gg.where(x > 0, x / 2.0, 0.0),
+}
+
+
+@pytest.mark.parametrize("case", UNSAFE)
+def test_S40_where_with_a_branch_that_can_be_nan(graph, case):
+    UNSAFE[case](gg.placeholder((3,)))
+    (finding,) = found(graph, "unsafe where")
+    assert "test_lint.py" in finding.line
+    assert "gg.where" in finding.suggestion
+
+
+@pytest.mark.parametrize("case", SAFE)
+def test_S40_where_that_is_safe(graph, case):
+    SAFE[case](gg.placeholder((3,)))
+    assert found(graph, "unsafe where") == []
+
+
+STEPS = {
+    "round": gg.round,
+    "sign": gg.sign,
+    "floor": gg.floor,
+    "ceil": gg.ceil,
+    "floor divide": lambda x: x // 2.0,
+    "comparison": lambda x: gg.sum((x > 0).astype("float64")),
+    "argmax": lambda x: gg.argmax(x).astype("float64"),
+    "one hot": lambda x: gg.one_hot(gg.argmax(x), 3),
+    "through integers": lambda x: (gg.argmax(x) * 2 + 1).astype("float64"),
+    "cast to int and back": lambda x: x.astype("int64").astype("float64"),
+}
+NO_STEPS = {
+    "a mask": lambda x: x * (x > 0).astype("float64"),
+    "of a constant": lambda x: x * gg.round(gg.constant(1.5)),
+    "stopped before": lambda x: gg.round(gg.stop_gradient(x)),
+    "stopped after": lambda x: x + gg.stop_gradient(gg.round(x) - x),
+    "a choice": lambda x: gg.where(x > 0, x, 0.0),
+}
+
+
+@pytest.mark.parametrize("case", STEPS)
+def test_S40_step_functions_on_a_floating_path(graph, case):
+    STEPS[case](gg.sin(gg.placeholder((3,))))
+    (finding,) = found(graph, "zero gradient")
+    assert "override_gradient" in finding.suggestion
+
+
+@pytest.mark.parametrize("case", NO_STEPS)
+def test_S40_step_functions_that_are_meant(graph, case):
+    NO_STEPS[case](gg.placeholder((3,)))
+    assert found(graph, "zero gradient") == []
+
+
+def test_S40_a_step_function_with_a_rule_is_no_finding(graph):
+    x = gg.placeholder((3,))
+    with gg.override_gradient(ste):
+        gg.round(x)
+    with gg.gradient_override_map({"Sign": "Identity"}):
+        gg.sign(x)
+    assert lint(graph) == []
+
+
+def test_S40_bodies_of_control_flow_are_searched(graph):
+    x, p = gg.placeholder((3,)), gg.placeholder((), "bool")
+    gg.cond(p, lambda: gg.where(x > 0, gg.log(x), 0.0), lambda: gg.round(x))
+    assert {f.kind for f in lint(graph)} == {"unsafe where", "zero gradient"}
+
+
+def test_S40_a_finding_reads_well(graph):
+    gg.round(gg.placeholder((3,)))
+    at = line() - 1
+    (finding,) = lint(graph)
+    assert finding.line == f"test_lint.py:{at}"
+    assert str(finding).startswith(f"[zero gradient] test_lint.py:{at}: Round")
+    assert finding.suggestion in str(finding)

@@ -1,0 +1,137 @@
+"""Laws over the registry: an op is linear where it says so, and every gradient is linear in dy."""
+
+import numpy as np
+import pytest
+
+import graphgrad as gg
+from graphgrad.differentiate.forward import jvp
+from graphgrad.differentiate.linearity import SHAPE_ONLY, check_linear
+
+from .cases import CASES, placed
+from .test_gradients import SMOOTH, SMOOTH_IDS
+
+PASS_BY_VALUE = {"StopGradient", "ZeroGradient"}  # linear in value, without passing a gradient
+
+
+def vary(op, arrays):
+    """The sets of inputs, by place, that may vary together while the op stays linear."""
+    floating = [i for i, a in enumerate(arrays) if a.dtype.kind == "f"]
+    if op.linear == "joint":
+        return [floating] if floating else []
+    if op.linear == "each":
+        return [[i] for i in floating if i not in SHAPE_ONLY.get(op.type, ())]
+    return [[i for i in op.linear if i in floating]]
+
+
+LINEAR = [
+    (f"{name} in {places}", op, arrays, places)
+    for name, op, arrays in CASES
+    if op.linear
+    for places in vary(op, arrays)
+    if places
+]
+LINEAR_IDS = [c[0] for c in LINEAR]
+
+
+def test_ops_that_are_linear_by_name_say_so():
+    types = gg.op_types()
+    for name in ("Add", "ReduceSum", "Concat", "Identity", "StopGradient", "Pad"):
+        op, _ = next(iter(types[name].samples(np.random.default_rng(0))))
+        assert op.linear == "joint", name
+    assert types["MatMul"].linear == types["Multiply"].linear == types["Conv2D"].linear == "each"
+    assert types["Divide"].linear == types["Gather"].linear == (0,)
+    assert types["Where"].linear == (1, 2)
+    for name in ("Exp", "Relu", "Maximum", "Softmax", "Round", "PyFunction", "Cond"):
+        assert types[name].linear == (), name
+
+
+def test_padding_with_a_number_that_is_not_zero_is_not_linear():
+    types = gg.op_types()
+    assert types["Pad"](((1, 1),), 0.0).linear == "joint"
+    assert types["Pad"](((1, 1),), 2.0).linear == ()
+
+
+@pytest.mark.parametrize(("_name", "op", "arrays", "places"), LINEAR, ids=LINEAR_IDS)
+def test_an_op_is_linear_where_it_says_so(_name, op, arrays, places):
+    """f(a x + b y) = a f(x) + b f(y)."""
+    rng = np.random.default_rng(2)
+    arrays = [a.astype("float64") if a.dtype == np.float32 else a for a in arrays]
+    xs, node = placed(op, arrays)
+    f = gg.compile(xs, list(node.outputs), optimize=False)
+
+    def at(varied):
+        return f(*[varied.get(i, a) for i, a in enumerate(arrays)])
+
+    x, y = ({i: rng.normal(size=arrays[i].shape) for i in places} for _ in range(2))
+    a, b = 1.75, -0.625
+    sums = at({i: a * x[i] + b * y[i] for i in places})
+    for got, fx, fy in zip(sums, at(x), at(y), strict=True):
+        if got.dtype.kind != "f":  # what is made of it is no longer counted as linear
+            continue
+        tolerance = 1e-10 if got.dtype == np.float64 else 1e-5
+        np.testing.assert_allclose(got, a * fx + b * fy, rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize(("_name", "op", "arrays", "places"), LINEAR, ids=LINEAR_IDS)
+def test_the_gradient_of_a_linear_op_is_its_adjoint(_name, op, arrays, places):
+    """<dy, f(x)> = <vjp(dy), x>, which forward mode relies on."""
+    if op.type in PASS_BY_VALUE:
+        pytest.skip("transposed by value")
+    rng = np.random.default_rng(3)
+    arrays = [a.astype("float64") if a.dtype == np.float32 else a for a in arrays]
+    xs, node = placed(op, arrays)
+    ys = [t for t in node.outputs if t.dtype == np.float64]
+    if not ys:
+        pytest.skip("no output in float64")
+    dys = [rng.normal(size=y.shape) for y in ys]
+    with xs[0].graph:
+        dxs = gg.gradients(ys, [xs[i] for i in places], grad_ys=dys, unconnected="zero")
+    values = gg.compile(xs, [ys, dxs])(*arrays)
+    left = sum(np.vdot(dy, y) for dy, y in zip(dys, values[0], strict=True))
+    right = sum(np.vdot(dx, arrays[i]) for dx, i in zip(values[1], places, strict=True))
+    np.testing.assert_allclose(left, right, rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize("known", [True, False], ids=["known lengths", "unknown lengths"])
+@pytest.mark.parametrize(("_name", "op", "arrays"), SMOOTH, ids=SMOOTH_IDS)
+def test_the_gradient_of_every_op_is_linear_by_its_structure(_name, op, arrays, known):
+    with gg.Graph():
+        shapes = [a.shape if known else (None,) * a.ndim for a in arrays]
+        xs = [gg.placeholder(s, a.dtype) for s, a in zip(shapes, arrays, strict=True)]
+        try:
+            node = gg.ir.build.build(op, tuple(xs))
+        except gg.ShapeError:
+            pytest.skip("the op says that it needs known lengths")
+        ys = [t for t in node.outputs if t.type.differentiable]
+        dys = [gg.placeholder(y.shape, y.dtype) for y in ys]
+        dxs = gg.gradients(ys, [x for x in xs if x.type.differentiable], grad_ys=dys)
+        check_linear([dx for dx in dxs if dx is not None], dys)
+
+
+@pytest.mark.parametrize("known", [True, False], ids=["known lengths", "unknown lengths"])
+@pytest.mark.parametrize(("_name", "op", "arrays"), SMOOTH, ids=SMOOTH_IDS)
+def test_forward_and_reverse_mode_agree(_name, op, arrays, known):
+    """<dy, jvp(v)> = <vjp(dy), v>."""
+    rng = np.random.default_rng(4)
+    with gg.Graph():
+        shapes = [a.shape if known else (None,) * a.ndim for a in arrays]
+        xs = [gg.placeholder(s, a.dtype) for s, a in zip(shapes, arrays, strict=True)]
+        try:
+            node = gg.ir.build.build(op, tuple(xs))
+        except gg.ShapeError:
+            pytest.skip("the op says that it needs known lengths")
+        ys = [t for t in node.outputs if t.type.differentiable]
+        if not ys:
+            pytest.skip("nothing to differentiate")
+        wrt = [(x, a) for x, a in zip(xs, arrays, strict=True) if x.type.differentiable]
+        vs = [rng.normal(size=a.shape).astype(a.dtype) for _, a in wrt]
+        shown = gg.compile(xs, ys)(*arrays)
+        dys = [rng.normal(size=y.shape).astype(y.dtype) for y in shown]
+        forward = jvp(ys, [x for x, _ in wrt], vs)
+        seeds = [gg.placeholder(y.shape, y.dtype) for y in ys]
+        reverse = gg.gradients(ys, [x for x, _ in wrt], seeds, unconnected="zero")
+    tangents, gradients = gg.compile([*xs, *seeds], [forward, reverse])(*arrays, *dys)
+    left = sum(np.vdot(dy, t) for dy, t in zip(dys, tangents, strict=True))
+    right = sum(np.vdot(dx, v) for dx, v in zip(gradients, vs, strict=True))
+    tolerance = 1e-4 if any(y.dtype == np.float32 for y in ys) else 1e-9
+    np.testing.assert_allclose(left, right, rtol=tolerance, atol=tolerance)

@@ -1,0 +1,64 @@
+"""Laws over the registry: vmap of an op is the op on every example, and so is its gradient."""
+
+import numpy as np
+import pytest
+
+import graphgrad as gg
+from graphgrad.ir.build import build
+
+from .cases import CASES
+from .test_types import close
+
+SKIPPED = {
+    "RandomUniform",
+    "RandomNormal",
+    "RandomBernoulli",
+    "RandomIntegers",
+    "RandomPermutation",
+}
+WITH_INPUTS = [
+    (name, op, arrays) for name, op, arrays in CASES if arrays and op.type not in SKIPPED
+]
+
+
+def examples(arrays, count):
+    """`count` examples of every input: the sample's own, slightly changed where it is floating."""
+    return [
+        np.stack([a + 0.01 * i if a.dtype.kind == "f" else a for i in range(count)]) for a in arrays
+    ]
+
+
+def patterns(count):
+    """Everything batched; the first input alone; all but the first."""
+    every = [True] * count
+    return [every] if count == 1 else [every, [True, *every[1:-1], False], [False, *every[1:]]]
+
+
+@pytest.mark.parametrize(
+    ("_name", "op", "arrays"), WITH_INPUTS, ids=[name for name, _, _ in WITH_INPUTS]
+)
+def test_vmap_is_a_loop_over_examples(_name, op, arrays):
+    for flags in patterns(len(arrays)):
+        batch = [b if f else a for a, b, f in zip(arrays, examples(arrays, 3), flags, strict=True)]
+        with gg.Graph():
+            xs = [gg.placeholder(b.shape, b.dtype) for b in batch]
+            axes = [0 if f else None for f in flags]
+            ys = gg.vmap(lambda *ts: list(build(op, ts).outputs), axes)(*xs)
+            rows = [
+                build(op, tuple(x[i] if f else x for x, f in zip(xs, flags, strict=True))).outputs
+                for i in range(3)
+            ]
+            expected = [gg.stack([row[k] for row in rows]) for k in range(len(ys))]
+            wrt = [x for x in xs if x.type.differentiable]
+            smooth = [k for k, y in enumerate(ys) if y.type.differentiable]
+            weights = [np.cos(np.arange(ys[k].size)).reshape(ys[k].shape) for k in smooth]
+            seeds = [w.astype(ys[k].dtype) for w, k in zip(weights, smooth, strict=True)]
+            both = []
+            if wrt and smooth and op.differentiable:
+                for outs in (ys, expected):
+                    chosen = [outs[k] for k in smooth]
+                    both.append(gg.gradients(chosen, wrt, seeds, unconnected="zero"))
+            found, want = gg.compile(xs, [[ys, both[:1]], [expected, both[1:]]])(*batch)
+        for a, b in zip(gg.ir.tree.flatten(found), gg.ir.tree.flatten(want), strict=True):
+            assert (a.shape, a.dtype) == (b.shape, b.dtype)
+            close(a, b)

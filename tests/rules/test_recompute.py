@@ -1,0 +1,146 @@
+"""Recomputed parts give the same values from less memory."""
+
+import numpy as np
+import pytest
+
+import graphgrad as gg
+from graphgrad import rules
+from graphgrad.lower.schedule import peak_bytes
+
+from ..differentiate.helpers import value, values
+
+RNG = np.random.default_rng(0)
+X, W = RNG.normal(size=(5, 4)), RNG.normal(size=(4, 4))
+
+
+def peak(x, outputs):
+    return peak_bytes(gg.compile(x, outputs, verify=True).plan())[0]
+
+
+def test_values_and_gradients_are_the_same_at_two_orders():
+    x, w = gg.placeholder((5, 4), name="x"), gg.placeholder((4, 4), name="w")
+
+    def block(x):
+        return gg.tanh(gg.tanh(x @ w) @ w)
+
+    found = []
+    for f in (block, rules.checkpoint(block)):
+        y = f(x)
+        first = gg.gradients(gg.sum(y * y), [x, w])
+        second = gg.gradients(gg.sum(first[0] * first[1][0, 0]), [x, w])
+        found.append([y, *first, *second])
+    plain, again = values(found, {x: X, w: W})
+    for a, b in zip(plain, again, strict=True):
+        np.testing.assert_allclose(a, b)
+
+
+def wide(x):
+    for _ in range(10):
+        x = gg.sin(gg.exp(-x * x))
+    return x
+
+
+@pytest.mark.parametrize("segments", [None, 5, 40])
+def test_a_chain_in_segments_keeps_less(segments):
+    n = 40
+    x = gg.placeholder((1000,), name="x")
+    fns = [lambda x: gg.sin(gg.exp(-x * x))] * n
+    plain = x
+    for f in fns:
+        plain = f(plain)
+    cut = rules.checkpoint_chain(fns, x, segments)
+    of_plain, of_cut = gg.gradients(plain, x), gg.gradients(cut, x)
+    feeds = {x: RNG.normal(size=1000)}
+    a, b = values([of_plain, of_cut], feeds)
+    np.testing.assert_array_equal(a, b)
+    assert peak(x, of_cut) < 0.6 * peak(x, of_plain)
+
+
+def test_the_inside_is_computed_twice_and_not_merged_back():
+    x = gg.placeholder((5, 4), name="x")
+    y = rules.checkpoint(lambda x: gg.tanh(gg.exp(x)))(x)
+    f = gg.compile(x, [y, gg.gradients(gg.sum(y**2), x)], verify=True)
+    assert [n.type for n in f.program.nodes].count("Exp") == 2
+
+
+def test_random_numbers_of_the_inside_are_the_same_again():
+    x = gg.placeholder((100,), name="x")
+    y = rules.checkpoint(lambda x: gg.nn.dropout(x, 0.5, seed=3))(x)
+    y, dx = values([y, gg.gradients(y, x)], {x: np.ones(100)})
+    np.testing.assert_array_equal(y, dx)
+
+
+def test_overrides_hold_in_the_part_that_is_computed_again():
+    x = gg.placeholder((), name="x")
+
+    def f(x):
+        with gg.override_gradient(rules.scale(10.0)):
+            x = gg.exp(x)
+        return gg.sign(x)
+
+    with gg.gradient_override_map({"Sign": rules.ste()}):
+        y = rules.checkpoint(f)(x)
+    plain = rules.checkpoint(gg.sign)(x)
+    assert value(gg.gradients(y, x), {x: 0.0}) == 10.0
+    assert value(gg.gradients(plain, x), {x: 0.3}) == 0.0
+    chosen = gg.gradients(plain, x, overrides={"Sign": rules.ste()})
+    assert value(chosen, {x: 0.3}) == 1.0
+    assert value(gg.gradients(y, x, overrides={"Sign": rules.scale(0.0)}), {x: 0.0}) == 0.0
+
+
+def test_nested_arguments_results_and_integers():
+    x, i = gg.placeholder((3,), name="x"), gg.placeholder((2,), "int64", name="i")
+
+    @rules.checkpoint
+    def picked(given):
+        return {"a": gg.take(given["x"], given["i"]) ** 2, "b": given["i"] + 1, "c": given["x"]}
+
+    y = picked({"x": x, "i": i})
+    assert set(y) == {"a", "b", "c"}
+    dx = gg.gradients([y["a"], y["c"]], x)
+    np.testing.assert_array_equal(value(dx, {x: [1.0, 2.0, 3.0], i: [0, 2]}), [3.0, 1.0, 7.0])
+
+
+def test_a_checkpoint_in_a_checkpoint():
+    x = gg.placeholder((), name="x")
+    y = rules.checkpoint(lambda x: gg.sin(rules.checkpoint(gg.exp)(x)))(x)
+    np.testing.assert_allclose(
+        value(gg.gradients(y, x), {x: 0.5}), np.cos(np.exp(0.5)) * np.exp(0.5)
+    )
+
+
+def test_without_marks_nothing_is_computed_again():
+    x = gg.placeholder((5, 4), name="x")
+    y = rules.checkpoint(wide)(x)
+    f = gg.compile(x, gg.gradients(y, x, overrides="none"))
+    assert [n.type for n in f.program.nodes].count("Exp") == 10
+
+
+def test_overrides_of_the_call_for_a_node_or_a_region_of_the_inside():
+    x = gg.placeholder((), name="x")
+
+    def f(x):
+        with gg.override_gradient(rules.scale(10.0)):
+            x = gg.exp(x)
+        return gg.sin(x)
+
+    y = rules.checkpoint(f)(x)
+    exp = x.graph.regions[1]
+    node = next(n for n in x.graph.nodes if n.type == "Sin")
+    assert value(gg.gradients(y, x, overrides={node: rules.ste()}), {x: 0.0}) == 10.0
+    without = gg.gradients(y, x, overrides={exp: None})
+    np.testing.assert_allclose(value(without, {x: 0.0}), np.cos(1.0))
+    np.testing.assert_allclose(value(gg.gradients(y, x), {x: 0.0}), 10.0 * np.cos(1.0))
+
+
+def test_a_function_that_is_not_repeatable_is_an_error():
+    x = gg.placeholder((), name="x")
+    calls = []
+
+    def f(x):
+        calls.append(x)
+        return gg.exp(x) if len(calls) == 1 else gg.sin(x)
+
+    y = rules.checkpoint(f)(x)
+    with pytest.raises(gg.GradientError, match="must be repeatable"):
+        gg.gradients(y, x)

@@ -1,0 +1,107 @@
+"""docs/rules.md: the table of the rule library and of the published results.
+
+python tools/rules_doc.py            print it
+python tools/rules_doc.py --write    write the document
+"""
+
+import argparse
+import ast
+import inspect
+import re
+from pathlib import Path
+
+from graphgrad import rules
+
+ROOT = Path(__file__).resolve().parent.parent
+DOCUMENT = ROOT / "docs" / "rules.md"
+PAPERS = ROOT / "examples" / "papers"
+HEAD = """# The rule library
+
+`gg.rules` offers named overrides as objects. Nothing is registered under a global name. A function
+that returns a rule is used wherever a rule can be; one that builds tensors marks what it builds:
+
+    with gg.override_gradient(gg.rules.ste(window=1.0)):
+        y = gg.sign(x)
+    with gg.gradient_override_map({"Relu": gg.rules.guided()}):
+        h = network(x)
+    dx = gg.gradients(y, x, overrides={"Relu": gg.rules.deconvnet()})
+    z = gg.rules.fixed_point(lambda z: gg.tanh(z @ w + x), z0)
+
+`gg.rules.library()` lists what follows. *Contract* is what the rule declares itself to be, which
+`tests/rules/` checks; *linear* says whether it is linear in the gradients that arrive. `dy` is what
+arrives, `d'` a transpose. This page is written by `python tools/rules_doc.py --write`.
+"""
+PUBLISHED = """
+## Published results
+
+Each program in `examples/papers/` trains or measures in some seconds, prints its numbers and
+asserts its margin; the test suite runs them (`pytest tests/rules/test_papers.py`, with `-m slow`
+for the longer ones).
+
+| program | what was published | measured, asserted |
+|---|---|---|
+"""
+
+
+def signature(entry):
+    """`ste(window=None)`, without annotations."""
+    parameters = inspect.signature(entry.make).parameters.values()
+    bare = [p.replace(annotation=inspect.Parameter.empty) for p in parameters]
+    return f"{entry.name}{inspect.Signature(bare)}"
+
+
+def row(entry):
+    """One line of a table."""
+    cells = [
+        f"`{signature(entry)}`",
+        f"{entry.summary} {'Builds tensors.' if entry.builds else ''}".rstrip(),
+        f"`{entry.formula}`",
+        entry.contract,
+        "yes" if entry.linear else "no",
+        entry.source,
+    ]
+    return "| " + " | ".join(c.replace("|", "\\|") for c in cells) + " |"
+
+
+def tables():
+    """One table a family."""
+    families = {}
+    for entry in rules.library().values():
+        families.setdefault(entry.family, []).append(entry)
+    lines = []
+    for family in sorted(families):
+        lines += ["", f"## {family.capitalize()}", ""]
+        lines += ["| name | what it does | gradient | contract | linear | source |"]
+        lines += ["|---|---|---|---|---|---|"]
+        lines += map(row, sorted(families[family], key=lambda e: e.name))
+    return "\n".join(lines) + "\n"
+
+
+def papers():
+    """The programs by what their docstrings say: title, source, result."""
+    lines = []
+    for path in sorted(PAPERS.glob("*.py")):
+        text = ast.get_docstring(ast.parse(path.read_text()))
+        published, measured = re.split(r"\n\nMeasured: ", text, maxsplit=1)
+        cells = [f"`python examples/papers/{path.name}`", published, measured]
+        lines.append("| " + " | ".join(" ".join(c.split()) for c in cells) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def document():
+    """The whole page."""
+    return HEAD + tables() + PUBLISHED + papers()
+
+
+def main():
+    """Parse the command line and run."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--write", action="store_true")
+    if parser.parse_args().write:
+        DOCUMENT.write_text(document())
+    else:
+        print(document())
+
+
+if __name__ == "__main__":
+    main()
