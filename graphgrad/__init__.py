@@ -7,6 +7,7 @@ put, at every order and through every transform, or an error says why not.
 
 from . import initializers as initializers
 from . import optimizers as optimizers
+from . import rules as rules
 from .checks.explain import *
 from .checks.gradient import *
 from .checks.lint import *
@@ -15,6 +16,7 @@ from .compile import CompiledFunction as CompiledFunction
 from .compile import compile as compile
 from .compile import evaluate as evaluate
 from .differentiate import control as _control
+from .differentiate import stored as _stored
 from .differentiate.custom import *
 from .differentiate.derivatives import *
 from .differentiate.forward import *

@@ -35,8 +35,7 @@ PUBLISHED = """
 ## Published results
 
 Each program in `examples/papers/` trains or measures in some seconds, prints its numbers and
-asserts its margin; the test suite runs them (`pytest tests/rules/test_papers.py`, with `-m slow`
-for the longer ones).
+asserts its margin; the test suite runs them (`pytest tests/rules/test_papers.py`).
 
 | program | what was published | measured, asserted |
 |---|---|---|

@@ -63,6 +63,7 @@ class TraceGraph(BodyGraph):
 class Trace:
     """What one rule builds for one site: a scratch graph from dys and captures to gradients.
 
+    inputs   the inputs of the site
     dys      the placeholders of the outputs' gradients; None for outputs that have none
     entries  (input of the site, what the rule returns for it): a tensor of the scratch graph, or
              anything else that a rule may return
@@ -80,6 +81,7 @@ class Trace:
             sweep = Sweep(context, frozenset(), frozenset(), {})
             make: Any = RegionSite if isinstance(target, Region) else NodeSite
             site: Site = make(target, reference, sweep)
+            self.inputs = site.inputs
             self.dys = [
                 build(Placeholder(y.shape, y.dtype), ()).outputs[0]
                 if y.type.differentiable

@@ -9,7 +9,7 @@ from ..ir.build import build
 from ..ir.collector import collector_paused
 from ..ir.context import CONTEXT
 from ..ir.errors import GraphError
-from ..ir.flat import flatten_graph, restore_graph
+from ..ir.flat import closes_over, flatten_graph, restore_graph
 from ..ir.graph import Graph, current
 from ..ir.node import Node, Region, Tensor
 from ..ir.op import Op
@@ -18,7 +18,6 @@ from ..ir.residual import Residual, residual_op
 from ..ops.control import BodyGraph
 from ..ops.sources import Placeholder
 from ..regions.boundary import boundary_of, take_in_pins
-from ..regions.rules import Rule
 from .trace import Carrier, TraceGraph, carried, enter
 
 
@@ -205,9 +204,10 @@ def copy_into(graph: Graph, new: Any, outer: Carrier | None = None) -> ByIndex:
     """Fill an empty graph with a copy; closures become rules that were carried away."""
     copies: dict[Graph, ByIndex] = {}
 
-    def carry(rule: Any, owner: Node | Region) -> Rule:
+    def carry(rule: Any, owner: Node | Region) -> Any:
         home = owner.graph
-        assert home is not None
+        if home is None or not closes_over(rule, owner):
+            return rule
         if home not in copies:
             copies[home] = ByIndex(home)
         return carried(rule, owner, copies[home])

@@ -7,10 +7,10 @@ Positions become (file, line). What cannot leave its graph is refused by name.
 from __future__ import annotations
 
 from collections.abc import Callable
-from types import CodeType
+from functools import partial
+from types import CodeType, FunctionType, MethodType
 from typing import Any
 
-from .collector import collector_paused
 from .errors import GraphError
 from .graph import Graph
 from .node import Node, Region, RuleCall, Tensor
@@ -21,7 +21,7 @@ from .residual import Residual, residual_op
 
 Flat = dict[str, Any]
 Carry = Callable[[Any, "Node | Region"], Any] | None
-"""Makes of a closure over tensors of the graph a rule that can leave it; None: refuse."""
+"""Makes of a rule one that can leave the graph; None: closures over tensors are refused."""
 Ref = tuple[int, int]
 
 
@@ -29,7 +29,7 @@ def flatten_graph(graph: Graph, carry: Carry = None) -> Flat:
     """Everything of a graph in lists, tuples and dicts, with ops and rules as leaves.
 
     GraphError for a region or node whose rule is a closure over tensors of this graph, unless
-    carry makes something of it that can leave the graph.
+    carry makes something of it.
     """
     calls: dict[RuleCall, int] = {}
     bodies: dict[Any, int] = {}
@@ -40,7 +40,7 @@ def flatten_graph(graph: Graph, carry: Carry = None) -> Flat:
         "controls": {n.index: [c.index for c in n.controls] for n in graph.nodes if n.controls},
         "types": [tuple(t.type for t in n.outputs) for n in graph.nodes],
         "region": {n.index: n.region.index for n in graph.nodes if n.region is not None},
-        "origin": {n.index: _origin(n, calls) for n in graph.nodes if n.origin is not None},
+        "origin": {n.index: _origin(n.origin, calls) for n in graph.nodes if _at_home(n)},
         "stamp": {
             n.index: _portable(n.stamp, n, carry) for n in graph.nodes if n.stamp is not None
         },
@@ -92,18 +92,6 @@ def restore_graph(graph: Graph, flat: Flat) -> Graph:
     return graph
 
 
-def _reduce(graph: Graph) -> tuple[Any, ...]:
-    return _unpickled, (flatten_graph(graph),)
-
-
-def _unpickled(flat: Flat) -> Graph:
-    with collector_paused():
-        return restore_graph(Graph(), flat)
-
-
-Graph.__reduce__ = _reduce  # type: ignore[method-assign, assignment]
-
-
 # --- parts -------------------------------------------------------------------------------------
 
 
@@ -115,8 +103,14 @@ def _tensors(refs: Any, nodes: list[Node]) -> tuple[Tensor, ...]:
     return tuple(nodes[i].outputs[k] for i, k in refs)
 
 
-def _origin(node: Node, calls: dict[RuleCall, int]) -> tuple[str, int]:
-    origin = node.origin
+def _at_home(item: Node | Region) -> bool:
+    """Whether it has an origin, and that is in the same graph (a traced rule's is not)."""
+    origin = item.origin
+    site = origin.site if isinstance(origin, RuleCall) else origin
+    return site is not None and site.graph is item.graph
+
+
+def _origin(origin: Node | RuleCall | None, calls: dict[RuleCall, int]) -> tuple[str, int]:
     if isinstance(origin, RuleCall):
         return "call", calls.setdefault(origin, len(calls))
     assert origin is not None
@@ -177,11 +171,7 @@ def _restored_body(flat: Flat, outer: Graph) -> Any:
 
 
 def _flat_region(region: Region, calls: dict[RuleCall, int], carry: Carry) -> dict[str, Any]:
-    origin = region.origin
-    if isinstance(origin, RuleCall):
-        where: Any = ("call", calls.setdefault(origin, len(calls)))
-    else:
-        where = None if origin is None else ("node", origin.index)
+    where = _origin(region.origin, calls) if _at_home(region) else None
     return {
         "rule": _portable(region.rule, region, carry),
         "kind": region.kind,
@@ -235,25 +225,39 @@ def _restore_region(
 
 
 def _portable(rule: Any, owner: Node | Region, carry: Carry) -> Any:
-    """The rule, if it can be used in another graph: no closure over tensors."""
-    made = isinstance(owner, Region) and owner.kind != "scope"  # by custom_gradient
-    if not made and not any(map(_holds_tensor, _held(getattr(rule, "fn", rule)))):
-        return rule
-    if carry is None:
+    """The rule as it can be used in another graph."""
+    if carry is not None:
+        return carry(rule, owner)
+    if closes_over(rule, owner):
         raise GraphError(
-            f"the rule of {owner!r} is a closure over tensors of {owner.graph!r}, so the graph "
-            "cannot be pickled; copy() can copy it.\nTo pickle it, put the rule on with "
-            '`with override_gradient("name"):` and read what it needs from its site.'
+            f"the rule of {owner!r} closes over tensors of {owner.graph!r} and cannot leave it"
         )
-    return carry(rule, owner)
+    return rule
+
+
+def closes_over(rule: Any, owner: Node | Region) -> bool:
+    """Whether a rule holds on to tensors: then it means something in its own graph only."""
+    if isinstance(owner, Region) and owner.kind != "scope":  # made by custom_gradient
+        return True
+    pending, seen = [getattr(rule, "fn", rule)], set()
+    for fn in pending:
+        if id(fn) not in seen:
+            seen.add(id(fn))
+            held = _held(fn)
+            if any(map(_holds_tensor, held)):
+                return True
+            pending += [h for h in held if isinstance(h, FunctionType | MethodType | partial)]
+    return False
 
 
 def _held(fn: Any) -> list[Any]:
     """What a function, partial or bound method holds on to: closed over, bound, or global."""
-    found = [*getattr(fn, "args", ()), *getattr(fn, "keywords", {}).values()]
+    found = [getattr(fn, "func", None), getattr(fn, "__func__", None)]
+    found += [*getattr(fn, "args", ()), *getattr(fn, "keywords", {}).values()]
     found += getattr(fn, "__dict__", {}).values()
     found += getattr(getattr(fn, "__self__", None), "__dict__", {}).values()
-    found += [fn.__globals__[name] for name in _global_names(fn) if name in fn.__globals__]
+    names = _global_names(fn)
+    found += [fn.__globals__[name] for name in names if name in fn.__globals__]
     for cell in getattr(fn, "__closure__", None) or ():
         try:
             found.append(cell.cell_contents)

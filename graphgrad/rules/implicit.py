@@ -114,6 +114,7 @@ def _solved(
     captures = _needed(body, traced)
     solver.programs = [Program([*args, *captures.values()], [y]) for args, y in traced]
     inputs = [first, *captures]
+    fn.__dict__["reads"] = tuple(captures)  # so a copy of the graph sees that fn holds tensors
     with override_gradient(rule(fn, listed=name), inputs=inputs):
         found: Tensor = py_function(solver, inputs, [first.type], vjp=fn, name=name)
         return found

@@ -1,8 +1,8 @@
 """The rows: overrides, each with what it means.
 
 The program around all of them is `h = x * x / 2 + x`, `k = cos(x)` before, and a quadratic loss
-behind. An override marks a function of h, or of h and k. `meaning` says in plain words (NumPy's own,
-so that arrays do as well as tensors) which gradients the rule stands for.
+behind. An override marks a function of h, or of h and k. `meaning` says in plain words (NumPy's
+own, so that arrays do as well as tensors) which gradients the rule stands for.
 """
 
 from __future__ import annotations
@@ -120,6 +120,17 @@ class Override:
 def default(site: Any, *dys: Any) -> Any:
     """A rule that changes nothing."""
     return site.default(*dys)
+
+
+def weight_around(t: Any) -> Any:
+    """The variable w, made once, in the graph around all bodies in which t may be."""
+    graph = t.graph
+    while hasattr(graph, "outer"):
+        graph = graph.outer
+    if not graph.find("w"):
+        with graph:
+            gg.variable(1.25, name="w")
+    return graph.tensor("w:0")
 
 
 def within(site: Any, op_type: str) -> Any:
@@ -338,7 +349,7 @@ class Variables(Custom):
     title = "custom_gradient with variables="
 
     def inside(self, h, k, last=straight):
-        w = gg.variable(1.25, name="w")
+        w = weight_around(h)
         m = np.sin(h)
         return Made([h, w], m, [last(lambda: np.exp(m) * w, m)], extra=[w], k=k)
 
@@ -591,8 +602,40 @@ class OwnJvp(Override):
         return 4.0 * dx
 
     def tangent(self, dh):
-        """What it means."""
+        """What its forward mode means."""
         return 4.0 * dh
+
+    def change(self, g, dg):
+        """How its gradient changes with dy."""
+        return 2.0 * g * dg
+
+
+def two_times(site: Any, dy: Any) -> Any:
+    """A linear rule whose forward mode is declared to be something else."""
+    return 2.0 * dy
+
+
+def four_times(site: Any, dx: Any) -> Any:
+    """That forward mode."""
+    return 4.0 * dx
+
+
+class RuleObject(Override):
+    title = "rule object, linear, with its own jvp"
+
+    def reference(self):
+        return gg.Rule(two_times, "two_times", jvp=four_times)
+
+    def meaning(self, s, spelling, g):
+        return [2.0 * g]
+
+    def tangent(self, dh):
+        """What its forward mode means."""
+        return 4.0 * dh
+
+    def change(self, g, dg):
+        """How its gradient changes with dy."""
+        return 2.0 * dg
 
 
 class Library(Override):
@@ -641,6 +684,7 @@ OVERRIDES: list[Override] = [
         OpensRegion,
         CallsGradients,
         OwnJvp,
+        RuleObject,
         Library,
     )
 ]

@@ -56,7 +56,7 @@ class Spelling:
                 continue
             dys = [found.get(y, gg.zeros_like(y)) for y in place.outputs]
             dxs = [gg.broadcast_like(d, x) for d, x in zip(place.meaning(*dys), place.inputs)]
-            before = [t for t in doors if t not in place.outputs]
+            before = [t for t in doors if t not in set(place.outputs)]
             _push(place.inputs, dxs, [*xs, *before], doors, found)
         return [found.get(x, gg.zeros_like(x)) for x in xs]
 
