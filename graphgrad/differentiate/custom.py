@@ -16,6 +16,7 @@ from ..ir.position import caller, file_of, is_library, of_function, show
 from ..ir.residual import Residual
 from ..ir.tree import flatten, unflatten
 from ..ops.base import DEFAULT, Constant, as_tensor
+from ..ops.control import BodyGraph
 from ..ops.sources import Identity
 from ..regions.boundary import rescan, take_in_pins
 from ..regions.rules import Rule
@@ -148,8 +149,15 @@ def _variables(region: Region, start: int, leaves: Sequence[Tensor]) -> list[Ten
     found: dict[Tensor, None] = {}
     for node in region.graph.nodes[start:]:
         if region.contains(node.region):
-            found.update((t, None) for t in node.inputs if t.node.type == "Variable")
+            found.update((t, None) for t in node.inputs if _is_variable(t))
     return [t for t in found if not any(t is x for x in leaves)]
+
+
+def _is_variable(t: Tensor) -> bool:
+    """Whether t is a variable, or stands for one in a body."""
+    while isinstance(t.graph, BodyGraph) and (home := t.graph.home_of(t)) is not None:
+        t = home
+    return t.node.type == "Variable"
 
 
 # --- the rule ---------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from ..ir.build import adopted, build, read_here
 from ..ir.context import CONTEXT, Context
+from ..ir.errors import GradientError
 from ..ir.graph import Graph, current
 from ..ir.node import Node, Region, Tensor
 from ..ir.residual import Residual, read_from, residual_of
@@ -135,14 +136,28 @@ class Travelled:
 def carried(rule: Any, home: Node | Region, carrier: Carrier) -> Rule:
     """The rule of a marked node or region of one graph, for what stands for it in another."""
     known = as_rule(rule)
-    fn = Travelled(home, rule, carrier)
     return Rule(
-        fn,
+        Travelled(home, rule, carrier),  # type: ignore[arg-type]
         known.name,
         contract=known.contract,
         linear=known.linear,
+        jvp=None if known.jvp is None else _JvpStaysAtHome(known.name),
         position=known.position,
     )
+
+
+class _JvpStaysAtHome:
+    """Stands for a rule's own jvp where the rule was carried to: it is not traced."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __call__(self, site: Site, *dxs: Any) -> Any:
+        """A GradientError: using the transpose instead would not be what was asked for."""
+        raise GradientError(
+            f"the rule {self.name!r} of {site!r} has a jvp of its own, which does not travel into a "
+            "batch or, as a closure, into another graph; take the jvp at home, per example"
+        )
 
 
 def enter(t: Tensor, carrier: Carrier) -> Tensor:

@@ -96,9 +96,7 @@ class Transplant(Plain):
             late=region.late,
             kind=region.kind,
         )
-        new.rule = (
-            region.rule if isinstance(region.rule, str) else carried(region.rule, region, self)
-        )
+        new.rule = self._rule(region.rule, region)
         new.open = False
         graph.regions.append(new)
         return new
@@ -131,7 +129,8 @@ class Transplant(Plain):
         self.tensors.update(zip(node.outputs, new.outputs, strict=True))
 
     def _rule(self, rule: Any, owner: Node | Region) -> Any:
-        return rule if isinstance(rule, str) else carried(rule, owner, self)
+        """The rule as it is used here: itself, unless it means something at home only."""
+        return carried(rule, owner, self) if closes_over(rule, owner) else rule
 
     def _op(self, node: Node) -> Op:
         op = node.op

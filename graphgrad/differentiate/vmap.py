@@ -163,7 +163,9 @@ class Batcher(Importer):
             return dx
         if isinstance(dx, Tensor) and dx in self.batched:
             return dx if x in self.batched else sum(dx, axis=0)
-        return repeated(cast(as_tensor(dx), x.dtype), x) if x in self.batched else dx
+        if x not in self.batched or isinstance(dx, int | float):
+            return dx  # a number is broadcast anyway
+        return repeated(cast(as_tensor(dx), x.dtype), x)
 
     def tensor(self, t: Tensor) -> Tensor:
         """What stands for a tensor; a read of a batched one is batched."""

@@ -15,7 +15,7 @@ from .errors import GraphError
 from .graph import Graph
 from .node import Node, Region, RuleCall, Tensor
 from .op import Op
-from .position import full
+from .position import full, is_library
 from .program import Program
 from .residual import Residual, residual_op
 
@@ -246,8 +246,15 @@ def closes_over(rule: Any, owner: Node | Region) -> bool:
             held = _held(fn)
             if any(map(_holds_tensor, held)):
                 return True
-            pending += [h for h in held if isinstance(h, FunctionType | MethodType | partial)]
+            pending += [h for h in held if _is_users(h)]
     return False
+
+
+def _is_users(fn: Any) -> bool:
+    """Whether it is a function that may hold tensors: not one of graphgrad's own."""
+    if isinstance(fn, FunctionType):
+        return not is_library(fn.__code__.co_filename)
+    return isinstance(fn, MethodType | partial)
 
 
 def _held(fn: Any) -> list[Any]:

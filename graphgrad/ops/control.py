@@ -190,6 +190,11 @@ def _traced(body: BodyGraph, fn: Callable[[], Any]) -> Any:
                 f"assign() inside a branch of cond() (at {node.where}): choose the value with "
                 "cond(), and assign it outside"
             )
+        if node.type == "Variable":
+            raise StateError(
+                f"variable() inside a body (at {node.where}): build it outside, where its value "
+                "can be kept"
+            )
     return found
 
 
