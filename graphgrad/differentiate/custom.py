@@ -57,7 +57,7 @@ def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
             outputs = [apply(Identity(), t) for t in _results(f, y)]
             region.declare(outputs=outputs)
         variables = _variables(region, start, leaves) if _takes_variables(grad_fn) else []
-        region.declare(inputs=[*leaves, *variables])
+        region.pinned_inputs = (*leaves, *variables)
         take_in_pins(region)
         rule.fn = _rule(grad_fn, len(leaves), variables)
         return unflatten(y, outputs)

@@ -20,7 +20,7 @@ from ..ir.tree import flatten, paths, unflatten
 from ..ir.types import compatible
 from ..ops.base import Full, OnesLike, ZeroTensor, constant
 from ..ops.control import BodyGraph, around
-from ..regions.marks import regions_for_a_call, sites_of
+from ..regions.marks import sites_of
 from ..regions.rules import as_rule, check_reference
 from ..regions.select import Selection
 from .levels import Hidden, Key, Step, level
@@ -121,7 +121,7 @@ def _flow_within(
     overrides: Any,
 ) -> list[Tensor | None]:
     """The gradients of ys with respect to xs, all of one graph; maybe structural zeros."""
-    with _ambient(graph) as context, regions_for_a_call(overrides, graph):
+    with _ambient(graph) as context:
         inherited = overrides is None
         context.overrides = context.overrides if inherited else overrides
         off, chosen = _overrides(context.overrides, graph, inherited)

@@ -150,8 +150,7 @@ class NodeSite(Site):
     def _own_default(self, dys: list[Tensor | None], context: Context) -> Sequence[Tensor | None]:
         if all(dy is None for dy in dys):
             return [None] * len(self.inputs)
-        step = self.node if self.node.stamp is None else OwnStep(self.node)
-        return builtin(self.op, step, filled(self.outputs, dys))
+        return builtin(self.op, OwnStep(self.node), filled(self.outputs, dys))
 
 
 class RegionSite(Site):

@@ -14,6 +14,7 @@ from ..ir.node import Node, Region, Tensor
 from ..ir.position import full
 from ..ir.residual import Residual, read_from
 from ..ops.control import BodyGraph
+from ..regions.contracts import Contract
 from ..regions.rules import Rule, as_rule
 from .site import Site
 from .trace import Trace
@@ -110,7 +111,10 @@ def _stored(owner: Node | Region, reference: Any, depth: int) -> Rule:
             raise
         fn = StoredRule(known.name, trace, len(trace.inputs), depth)
     position = None if known.position is None else full(known.position)
-    return Rule(fn, known.name, contract=known.contract, linear=known.linear, position=position)
+    contract = known.contract
+    if contract is not None and callable(contract.of):
+        contract = Contract(contract.kind)  # a function of the user's need not be there later
+    return Rule(fn, known.name, contract=contract, linear=known.linear, position=position)
 
 
 def _ref(t: Tensor) -> Ref:

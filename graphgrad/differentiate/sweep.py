@@ -119,18 +119,15 @@ class Sweep:
         return key_of(t, viewpoint(reader), self.off)
 
     def _region_is_live(self, region: Region) -> bool:
+        """Whether an input is live; then all outputs are: the rule says what depends on what."""
         boundary = boundary_of(region)
-        pinned = region.pinned_inputs is not None
-        reached = 0
-        for t in (*boundary.inputs, *boundary.undeclared):
-            if key_of(t, region, self.off) in self.live:
-                reached |= boundary.reach(t)
-                if pinned and t in boundary.input_set:
-                    reached = -1
-        for bit, t in enumerate(boundary.outputs):
-            if reached >> bit & 1 and t.type.differentiable and t not in self.stop:
+        reads = (*boundary.inputs, *boundary.undeclared)
+        if not any(key_of(t, region, self.off) in self.live for t in reads):
+            return False
+        for t in boundary.outputs:
+            if t.type.differentiable and t not in self.stop:
                 self.live.add((t, region))
-        return reached != 0
+        return True
 
     # --- accumulation ------------------------------------------------------------------------
 

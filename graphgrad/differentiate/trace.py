@@ -137,7 +137,7 @@ def carried(rule: Any, home: Node | Region, carrier: Carrier) -> Rule:
     """The rule of a marked node or region of one graph, for what stands for it in another."""
     known = as_rule(rule)
     return Rule(
-        Travelled(home, rule, carrier),  # type: ignore[arg-type]
+        Travelled(home, rule, carrier),
         known.name,
         contract=known.contract,
         linear=known.linear,
@@ -155,8 +155,8 @@ class _JvpStaysAtHome:
     def __call__(self, site: Site, *dxs: Any) -> Any:
         """A GradientError: using the transpose instead would not be what was asked for."""
         raise GradientError(
-            f"the rule {self.name!r} of {site!r} has a jvp of its own, which does not travel into a "
-            "batch or, as a closure, into another graph; take the jvp at home, per example"
+            f"the rule {self.name!r} of {site!r} has a jvp of its own, which does not travel into "
+            "a batch or, as a closure, into another graph; take the jvp at home, per example"
         )
 
 

@@ -179,7 +179,13 @@ class GraphScope(Scope):
         self.graph = graph
 
     def __enter__(self) -> Graph:
-        self._push(Context(self.graph))
+        around = current()
+        context = around.copy()
+        context.implicit = False
+        if around.graph is not self.graph:
+            context.graph, context.region, context.origin = self.graph, None, None
+            context.scope = ""
+        self._push(context)
         return self.graph
 
     def __exit__(self, *exc: object) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .errors import SymbolicError
+from .errors import RegionError, SymbolicError
 from .op import Op
 from .position import Position, show
 from .tree import flatten
@@ -377,7 +377,11 @@ class Region:
         return False
 
     def declare(self, *, inputs: Any = None, outputs: Any = None) -> None:
-        """Pin the inputs or outputs, in this order, from inside the block."""
+        """Pin the inputs or outputs, in this order; RegionError after the block."""
+        if not self.open or self.settled is not None:
+            raise RegionError(
+                f"the boundary of {self!r} is declared inside its block, before anybody asks for it"
+            )
         if inputs is not None:
             self.pinned_inputs = tuple(flatten(inputs))
         if outputs is not None:

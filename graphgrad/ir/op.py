@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from inspect import get_annotations
-from typing import TYPE_CHECKING, Any, ClassVar, dataclass_transform
+from typing import Any, ClassVar, dataclass_transform
 
 import numpy as np
 
 from .errors import DTypeError
 from .types import Array, TensorType
-
-if TYPE_CHECKING:
-    pass
 
 Types = tuple[TensorType, ...]
 Gradients = Sequence[Any]

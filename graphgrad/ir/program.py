@@ -39,6 +39,7 @@ class Program:
         """
         new: dict[Tensor, Tensor] = {}
         get = new.get
+        given = set(self.inputs)
         for node in self.nodes:
             inputs = node.inputs
             for t in inputs:
@@ -48,7 +49,8 @@ class Program:
             here = node if inputs is node.inputs else with_inputs(node, inputs)
             outputs = visit(here) or here.outputs
             if outputs is not node.outputs:
-                new.update(zip(node.outputs, outputs, strict=True))
+                pairs = zip(node.outputs, outputs, strict=True)
+                new.update((t, made) for t, made in pairs if t not in given)
         if not new:
             return self
         outputs = tuple([get(t, t) for t in self.outputs])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from ..ir.build import adopted
 from ..ir.context import Scope
 from ..ir.errors import ShapeError, StateError
 from ..ir.graph import Graph, current
@@ -138,7 +139,7 @@ def cond(pred: Any, then: Callable[[], Any], otherwise: Callable[[], Any]) -> An
     """
     if isinstance(pred, bool):
         return then() if pred else otherwise()
-    test = as_tensor(pred)
+    (test,) = adopted((as_tensor(pred),))
     if test.ndim:
         raise ShapeError(
             f"cond() takes a single bool, got {test.name}: {test.type!r} (built at {test.where}).\n"
@@ -146,7 +147,8 @@ def cond(pred: Any, then: Callable[[], Any], otherwise: Callable[[], Any]) -> An
         )
     if test.dtype.kind != "b":
         raise DTypeError(f"cond() takes a bool, got {test.type!r} (built at {test.where})")
-    outer = test.graph
+    context = current()
+    outer = test.graph if context.implicit else context.graph
     assert outer is not None
     at = show(caller())
     bodies = [BodyGraph(outer, f"{name} of cond at {at}") for name in ("then", "else")]
@@ -190,10 +192,10 @@ def _traced(body: BodyGraph, fn: Callable[[], Any]) -> Any:
                 f"assign() inside a branch of cond() (at {node.where}): choose the value with "
                 "cond(), and assign it outside"
             )
-        if node.type == "Variable":
+        if node.op.source and body.home_of(node.outputs[0]) is None:
             raise StateError(
-                f"variable() inside a body (at {node.where}): build it outside, where its value "
-                "can be kept"
+                f"a {node.type} inside a branch of cond() (at {node.where}): build it outside, "
+                "where it can get a value"
             )
     return found
 

@@ -123,6 +123,8 @@ def reshape_of_reshape(node: Node) -> Tensor | None:
         return x
     if x.node.type not in ("Reshape", "ExpandDims", "Squeeze"):
         return None
+    if not x.node.inputs[0].type.static:
+        return None  # the first may be an error when run
     return instead(node, Reshape(y.shape), x.node.inputs[0])
 
 
@@ -137,7 +139,9 @@ def to_own_shape(node: Node) -> Tensor | None:
 def broadcast_of_broadcast(node: Node) -> Tensor | None:
     """x broadcast twice -> once"""
     inner = node.inputs[0].node
-    return instead(node, node.op, inner.inputs[0]) if inner.type == "BroadcastTo" else None
+    if inner.type != "BroadcastTo" or not inner.inputs[0].type.static:
+        return None  # of unknown lengths, the first may be an error when run
+    return instead(node, node.op, inner.inputs[0])
 
 
 # --- broadcasts --------------------------------------------------------------------------------

@@ -25,13 +25,14 @@ def fold_constants(
     a node, through which folding sees. A kernel that fails is left to fail when run, and is never
     run here if its op has a body of its own (a loop might not end).
     """
-    folding = _Folding(node_bytes, total_bytes)
+    folding = _Folding(node_bytes, total_bytes, frozenset(program.inputs))
     with np.errstate(all="ignore"):
         return program.rebuild(folding.visit)
 
 
 class _Folding:
-    def __init__(self, node_bytes: int, total_bytes: int) -> None:
+    def __init__(self, node_bytes: int, total_bytes: int, given: frozenset[Tensor]) -> None:
+        self.given = given
         self.known: dict[Tensor, Array] = {}
         self.node_bytes = node_bytes
         self.left = total_bytes
@@ -45,7 +46,8 @@ class _Folding:
         values = self._compute(node)
         if values is None:
             return None
-        self.known.update(zip(node.outputs, values, strict=True))
+        pairs = zip(node.outputs, values, strict=True)
+        self.known.update((t, v) for t, v in pairs if t not in self.given)
         size = sum(v.nbytes for v in values)
         if size > self.left or any(map(is_broadcast, values)):
             return None

@@ -6,8 +6,7 @@ had been built in an `override_gradient` block. Everything is checked before any
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ..ir.errors import GraphError, RegionError
@@ -21,7 +20,6 @@ from .rules import check_reference
 from .scopes import ESCAPES, ORDERS, _one_of
 from .select import (
     Group,
-    Selection,
     Target,
     as_selection,
     bodies_of,
@@ -161,35 +159,6 @@ def sites_of(selection: Any, graph: Graph, lenient: bool = False) -> list[Site]:
                 _check_has_gradient(target)
             found.append(target)
     return found
-
-
-@contextmanager
-def regions_for_a_call(overrides: Any, graph: Graph) -> Iterator[None]:
-    """Groups for which overrides= chooses a rule are regions during one call of gradients().
-
-    They are unmarked again on every exit. RegionError for a group that overlaps a region, or
-    another group, only in part.
-    """
-    made: list[Region] = []
-    try:
-        for selection, rule in overrides.items() if isinstance(overrides, Mapping) else ():
-            if rule is not None and isinstance(selection, Selection):
-                for target in selection.find(graph, lenient=True):
-                    if isinstance(target, Group) and _region_of(target) is None:
-                        made.append(_for_a_call(target, rule))
-        yield
-    finally:
-        for region in reversed(made):
-            _dissolve(region.graph, {region})
-
-
-def _for_a_call(group: Group, rule: Any) -> Region:
-    uses = _Uses({group.graph})
-    plan = _plan_region(group, uses)
-    plan.declare(None, None)
-    region = _open(plan, rule, caller(), {})
-    _take_in([plan], uses)
-    return region
 
 
 # --- what is asked for, checked -----------------------------------------------------------------

@@ -180,14 +180,15 @@ class temporary_gradient:
         self.name = name
         self.register = register_gradient(name, replace=True)
         self.fn = fn
+        self.before: list[tuple[Rule | None, Position | None]] = []
 
     def __enter__(self) -> None:
         with _lock:
-            self.before = _rules.get(self.name), _registered_at.get(self.name)
+            self.before.append((_rules.get(self.name), _registered_at.get(self.name)))
             self.register(self.fn)
 
     def __exit__(self, *exc: object) -> None:
-        rule, at = self.before
+        rule, at = self.before.pop()
         with _lock:
             if rule is None:
                 _rules.pop(self.name, None)

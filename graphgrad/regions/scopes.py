@@ -121,7 +121,9 @@ def override(rule: Any, **options: Any) -> override_gradient:
 
 def check_region(region: Region, start: int, allow_empty: bool = False) -> None:
     """RegionError where a closed block marked nothing, or declared what is not so."""
-    members = [n for n in region.graph.nodes[start:] if region.contains(n.region)]
+    inside: set[Region | None] = {region}
+    inside.update(r for r in region.graph.regions[region.index :] if region.contains(r))
+    members = [n for n in region.graph.nodes[start:] if n.region in inside]
     if not members and not allow_empty:
         raise RegionError(
             f"the block of region {region.name!r} ({region.where}) built no node, so it marks "
@@ -206,11 +208,14 @@ class gradient_override_map(Scope):
             stamps[op_type] = rule, (*outer, self.matched)
         context.stamps = stamps
         self._push(context)
-        context.graph.maps.append(self)
+        self.graph = context.graph
+        self.graph.maps.append(self)
         return self
 
     def __exit__(self, kind: object, *exc: object) -> None:
         self._pop()
+        if kind is not None and self in self.graph.maps:
+            self.graph.maps.remove(self)
         if kind is None and not self.allow_empty and self.matched.isdisjoint(self.map):
             raise RegionError(
                 f"gradient_override_map at {self.where}: no node of type "

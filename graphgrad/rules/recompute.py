@@ -18,7 +18,18 @@ from ..ir.graph import Graph, current
 from ..ir.node import Tensor
 from ..ir.residual import Residual
 from ..ir.tree import flatten, unflatten
-from ..ops.base import NO_GRAD, Gradients, Node, Op, Samples, TensorType, Types, apply, as_tensor
+from ..ops.base import (
+    NO_GRAD,
+    Constant,
+    Gradients,
+    Node,
+    Op,
+    Samples,
+    TensorType,
+    Types,
+    apply,
+    as_tensor,
+)
 from ..ops.sources import identity
 from ..regions.scopes import override_gradient
 from .library import entry, rule
@@ -126,7 +137,7 @@ def _overrides_again(site: Any, graph: Graph, node: int, region: int) -> dict[An
 
 
 def _computes(node: Node) -> bool:
-    return not node.op.source and type(node.op) is not Residual
+    return not node.op.source and not isinstance(node.op, Residual | Constant)
 
 
 @entry(FAMILY, "exact")

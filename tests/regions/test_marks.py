@@ -15,7 +15,6 @@ from graphgrad.ops.exponential import exp, log
 from graphgrad.ops.sources import placeholder, stop_gradient, variable
 from graphgrad.ops.trigonometry import cos, sin, tanh
 from graphgrad.regions.boundary import boundary_of
-from graphgrad.regions.marks import regions_for_a_call
 from graphgrad.regions.select import select
 
 from ..differentiate.helpers import Spy, calls_of, default, scaled, value, values
@@ -904,98 +903,10 @@ def test_S05_a_group_that_is_not_marked_is_an_error_that_says_so(graph, unchange
     x = placeholder(())
     y = sin(exp(x))
     unchanged()
-    for rule in (None,):
+    for rule in (seven, None):
         with pytest.raises(gg.RegionError, match="Mark it first") as error:
             gg.gradients(y, x, overrides={select.between(x, y): rule})
         assert ".each()" in str(error.value)
-
-
-def for_one_call(y, x, overrides):
-    with regions_for_a_call(overrides, y.graph):
-        return gg.gradients(y, x, overrides=overrides, unconnected="zero")
-
-
-def test_S05_a_group_may_be_a_region_for_one_call(graph):
-    x = placeholder(())
-    two = gg.constant(2.0)
-    y = sin(exp(x) * two)
-    z = y * two
-    before = state(graph)
-    chosen = {select.between(x, y): with_residual}
-    plain, g1 = gg.gradients(z, x), for_one_call(z, x, chosen)
-    count = len(graph)
-    assert [s[0] for s in state(graph)[0]] == [None] * count
-    assert before[0] == state(graph)[0][: len(before[0])]
-    g2, g3 = gg.gradients(g1, x), gg.gradients(plain, x)
-    with gg.Graph():
-        u = placeholder(())
-        with gg.override_gradient(with_residual):
-            v = sin(exp(u) * 2.0)
-        d1 = gg.gradients(v * 2.0, u)
-        expected = values([d1, gg.gradients(d1, u)], {u: 0.3})
-    assert values([g1, g2], {x: 0.3}) == pytest.approx(expected)
-    first = values([plain, g3], {x: 0.3})
-    assert first == pytest.approx(values([gg.gradients(z, x), gg.gradients(plain, x)], {x: 0.3}))
-    verify_graph(graph)
-    verify_graph(copy.copy(graph))
-
-
-def test_S05_groups_for_one_call_may_be_nested_and_reach_calls_by_rules(graph):
-    def by_gradients(site, dy):
-        return gg.gradients(site.outputs, site.inputs, grad_ys=[dy])
-
-    x = placeholder(())
-    h = exp(x)
-    y = sin(h) * 3.0
-    for outer in (by_gradients, default):
-        entries = [(select.between(x, y), outer), (select.between(x, h), scaled(5.0))]
-        for chosen in (dict(entries), dict(reversed(entries))):
-            dx = for_one_call(y, x, chosen)
-            assert value(dx, {x: 0.0}) == pytest.approx(15 * np.cos(1.0))
-
-
-def test_S05_groups_of_one_call_that_overlap_in_part_are_an_error_that_names_both(graph, unchanged):
-    x = placeholder(())
-    a = exp(x)
-    b = sin(a)
-    y = cos(b)
-    unchanged()
-    chosen = {select.between(x, b): seven, select.between(a, y): seven}
-    with pytest.raises(gg.RegionError, match="neither is inside the other") as error:
-        for_one_call(y, x, chosen)
-    assert "select.between" in str(error.value)
-    assert "region 'seven'" in str(error.value)
-
-    def fails(site, dy):
-        raise ValueError("no")
-
-    with pytest.raises(ValueError, match="no"):
-        for_one_call(y, x, {select.between(x, b): fails})
-    assert all(n.region is None for n in graph.nodes)
-    unchanged()
-
-
-def test_S05_two_selections_for_one_site_are_an_error(graph):
-    x = placeholder(())
-    y = sin(exp(x))
-    with pytest.raises(gg.RegionError, match="two entries"):
-        gg.gradients(y, x, overrides={select.op("Sin"): seven, select.name("Sin*"): None})
-    with pytest.raises(gg.RegionError, match="two entries"):
-        gg.gradients(y, x, overrides={"Sin": seven, select.op("Sin", "Exp"): None})
-    with pytest.raises(gg.RegionError, match="selects nothing") as error:
-        gg.gradients(y, x, overrides={select.scope("enc"): seven})
-    assert "overrides=" in "".join(error.value.__notes__)
-
-
-def test_S05_selections_reach_the_calls_of_gradients_by_rules(graph):
-    def by_gradients(site, dy):
-        return gg.gradients(site.outputs, site.inputs, grad_ys=[dy])
-
-    x = placeholder(())
-    with gg.override_gradient(by_gradients):
-        y = exp(x)
-    z = exp(y)
-    assert value(gg.gradients(z, x, overrides={select.op("Exp"): seven}), {x: 0.3}) == 49
 
 
 # --- cost ----------------------------------------------------------------------------------------
