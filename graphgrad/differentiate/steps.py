@@ -31,14 +31,6 @@ def position(step: Step) -> float:
     return step.index if isinstance(step, Node) else boundary_of(step).position
 
 
-def _first(step: Step) -> float:
-    """Where what a step makes may first be read: at its index, or a region's first member's."""
-    if isinstance(step, Node):
-        return step.index
-    members = boundary_of(step).members
-    return members[0].index if members else position(step)
-
-
 def plan(
     keys: Iterable[Key],
     lowest: float,
@@ -56,7 +48,6 @@ def plan(
         return _plan_nodes([k.node for k in keys if isinstance(k, Tensor)], lowest, stop)
     seen: set[Step] = set()
     order: list[Step] = []
-    early: list[Step] = []
     disorder = False
     stack = [step_of(k) for k in keys]
     while stack:
@@ -66,14 +57,7 @@ def plan(
         seen.add(step)
         here = position(step)
         if here < lowest:
-            early.append(step)
             continue
-        first = _first(step)
-        if first < lowest:  # a region may have readers that stand before its last member
-            lowest = first
-            seen.difference_update(early)
-            stack += early
-            early = []
         order.append(step)
         for key in reads(step, off):
             if stop and (key if isinstance(key, Tensor) else key[0]) in stop:

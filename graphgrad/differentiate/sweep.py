@@ -14,6 +14,7 @@ from typing import Any
 from ..ir.build import apply
 from ..ir.context import Context
 from ..ir.errors import GradientError
+from ..ir.graph import Graph
 from ..ir.node import Node, Region, RuleCall, Tensor
 from ..ir.residual import viewpoint
 from ..ops.accumulate import AddN
@@ -70,7 +71,7 @@ class Sweep:
         graph = xs[0].node.graph
         assert graph is not None
         self.regional = bool(graph.regions)
-        lowest = min(x.node.index for x in xs)
+        lowest = lowest_of(xs, graph)
         steps = plan([key for key, _ in seeds], lowest, self.stop, self.off, self.regional)
         for x in xs:
             self.live.add(x)
@@ -247,6 +248,20 @@ class Sweep:
     def inner(self, context: Context, off: frozenset[Step], stop: frozenset[Tensor]) -> Sweep:
         """A sweep of the same call over the inside of a region."""
         return Sweep(context, off, stop, self.overrides)
+
+
+def lowest_of(xs: Sequence[Tensor], graph: Graph) -> float:
+    """No step that stands before this can lead to an x."""
+    lowest: float = min(x.node.index for x in xs)
+    spans = [boundary_of(region) for region in graph.scattered]
+    moved = True
+    while moved:
+        moved = False
+        for span in spans:  # what reads an early member may depend on a late one
+            first = span.members[0].index if span.members else lowest
+            if first < lowest <= span.position:
+                lowest, moved = first, True
+    return lowest
 
 
 def added(terms: Sequence[Tensor]) -> Tensor:

@@ -99,6 +99,8 @@ class Transplant(Plain):
         new.rule = self._rule(region.rule, region)
         new.open = False
         graph.regions.append(new)
+        if region in self.source.scattered:
+            graph.scattered.append(new)
         return new
 
     def run(self, nodes: Iterable[Node] | None = None) -> None:

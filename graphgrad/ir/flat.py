@@ -49,6 +49,7 @@ def flatten_graph(graph: Graph, carry: Carry = None) -> Flat:
         "named": {name: n.index for name, n in graph._named.items()},
         "state": {v.index: a for v, a in graph.state.values().items()},
     }
+    flat["scattered"] = [region.index for region in graph.scattered]
     flat["regions"] = [_flat_region(r, calls, carry) for r in graph.regions]
     flat["calls"] = [_flat_call(c) for c in calls]
     flat["bodies"] = [_flat_body(b, carry) for b in bodies]
@@ -87,6 +88,7 @@ def restore_graph(graph: Graph, flat: Flat) -> Graph:
         for (i, k), (j, m) in data["captures"]:
             body.captures[nodes[i].outputs[k]] = body.nodes[j].outputs[m]
     graph.regions.extend(regions)
+    graph.scattered.extend(regions[i] for i in flat["scattered"])
     graph._named.update({name: nodes[i] for name, i in flat["named"].items()})
     graph.state.commit({nodes[i]: a.copy() for i, a in flat["state"].items()})
     return graph

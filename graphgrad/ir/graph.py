@@ -36,7 +36,9 @@ class Graph:
     nodes    every node, in creation order
     regions  every marked region, in the order they were opened
     state    the values of its variables
-    scanned  how many nodes the boundaries of the regions have taken in (differentiate.boundary)
+    maps     the op-type maps that were in force while nodes were built
+    scattered  regions that were marked afterwards: their readers may stand among their members
+    scanned  how many nodes the boundaries of the regions have taken in (regions.boundary)
     """
 
     def __init__(self, name: str | None = None) -> None:
@@ -44,6 +46,7 @@ class Graph:
         self.nodes: list[Node] = []
         self.regions: list[Region] = []
         self.maps: list[Any] = []
+        self.scattered: list[Region] = []
         self.state = State()
         self.scanned = 0
         self.residuals: dict[Any, Tensor] = {}

@@ -438,6 +438,7 @@ def _open(plan: _NewRegion, rule: Any, at: Position | None, options: dict[str, A
     region = Region(graph, rule, parent=plan.parent, origin=last.origin, position=at, **options)
     region.open = False
     graph.regions.append(region)
+    graph.scattered.append(region)
     for node in plan.members:
         node.region = region
     for child in plan.children:
@@ -588,6 +589,7 @@ def _forget(graph: Graph, gone: set[Region]) -> None:
     for region in gone & referred:
         region.rule, region.kind, region.attrs = rule_name(region.rule), "scope", {}
     graph.regions[:] = [r for r in graph.regions if r not in gone or r in referred]
+    graph.scattered[:] = [r for r in graph.scattered if r in graph.regions]
     for index, region in enumerate(graph.regions):
         region.index = index
 

@@ -37,6 +37,9 @@ REFUSED: dict[tuple[str, str], str] = {
 del REFUSED["Values", "jvp of gradients"]  # constants: that gradient does not depend on dy
 REFUSED["Capture", "subgraph"] = r"(?=.*Cos_\d+:0 .+was not carried along)(?=.*capturing)"
 """What the rule captured is no part of what was cut out."""
+for own in ("OwnJvp", "RuleObject"):
+    REFUSED[own, "jvp(vmap)"] = "has a jvp of its own, which does not travel"
+"""A rule's own jvp is not traced; using the transpose instead would be silently something else."""
 
 
 @dataclass
