@@ -14,12 +14,13 @@ from ..ir.collector import collector_paused
 from ..ir.context import CONTEXT, Context
 from ..ir.errors import DTypeError, GradientError, GraphError, RegionError
 from ..ir.graph import Graph, current
-from ..ir.node import Node, Region, Tensor
+from ..ir.node import Node, Region, Tensor, enclosing
 from ..ir.residual import vantage
 from ..ir.tree import flatten, paths, unflatten
 from ..ir.types import compatible
 from ..ops.base import Full, OnesLike, ZeroTensor, constant
 from ..ops.control import BodyGraph, around
+from ..regions.boundary import boundary_of
 from ..regions.marks import sites_of
 from ..regions.rules import as_rule, check_reference
 from ..regions.select import Selection
@@ -132,10 +133,16 @@ def _flow_within(
             _visible(t, "with respect to", context, off)
         for t in stops:
             _visible(t, "that stops at", context, off)
+        if isinstance(overrides, Mapping):
+            context.asked = set()
         sweep = Sweep(context, off, frozenset(stops), chosen)
-        return sweep.run(
+        found = sweep.run(
             [(key, _seed(y, dy, context)) for key, y, dy in zip(keys, ys, seeds, strict=True)], xs
         )
+        if isinstance(overrides, Mapping):
+            for selection in overrides:
+                _check_reached(selection, graph, context.asked or set())
+        return found
 
 
 @contextmanager
@@ -310,3 +317,20 @@ def _selected(selection: Any, graph: Graph, inherited: bool) -> list[Step]:
     except (RegionError, GraphError) as error:
         error.add_note("named in overrides= of gradients()")
         raise
+
+
+def _check_reached(selection: Any, graph: Graph, asked: set[Step]) -> None:
+    """RegionError where what was chosen lies inside regions whose rules never asked for it."""
+    steps = _selected(selection, graph, inherited=True)
+    opened = [n for s in steps if isinstance(s, Region) for n in boundary_of(s).members]
+    if not asked.isdisjoint(steps) or not asked.isdisjoint(opened):
+        return
+    for step in steps:
+        for region in enclosing(step.region if isinstance(step, Node) else step.parent):
+            if region in asked:
+                raise RegionError(
+                    f"overrides= chooses for {step.name} ({step.where}), which lies inside region "
+                    f"{region.name!r} ({region.where}), whose rule does not ask for its default: "
+                    "the choice has no effect.\nChoose for the region, or switch it off with "
+                    "overrides={region: None}."
+                )

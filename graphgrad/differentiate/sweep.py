@@ -15,7 +15,7 @@ from ..ir.build import apply
 from ..ir.context import Context
 from ..ir.errors import GradientError
 from ..ir.graph import Graph
-from ..ir.node import Node, Region, RuleCall, Tensor
+from ..ir.node import Node, Region, RuleCall, Tensor, enclosing
 from ..ir.residual import viewpoint
 from ..ops.accumulate import AddN
 from ..ops.arithmetic import ADD
@@ -75,7 +75,7 @@ class Sweep:
         steps = plan([key for key, _ in seeds], lowest, self.stop, self.off, self.regional)
         for x in xs:
             self.live.add(x)
-            for region in _around(x):
+            for region in enclosing(x.node.region):
                 self.live.add((x, region))
         live_steps = self._live(steps)
         for key, dy in seeds:
@@ -153,7 +153,7 @@ class Sweep:
 
     def _total(self, x: Tensor) -> Tensor | None:
         """The gradient of x as the question asks for it: over all the ways it was read."""
-        keys: list[Key] = [x, *((x, region) for region in _around(x))]
+        keys: list[Key] = [x, *((x, region) for region in enclosing(x.node.region))]
         parts = [self._sum(key) for key in keys]
         terms = [p for p in parts if p is not None]
         real = [p for p in terms if not isinstance(p, ZeroTensor)] or terms[:1]
@@ -166,6 +166,8 @@ class Sweep:
 
     def _pull_node(self, node: Node) -> None:
         self.context.origin = node
+        if self.context.asked is not None:
+            self.context.asked.add(node)
         stop, outputs = self.stop, node.outputs
         if len(outputs) == 1:
             dy = self._sum(outputs[0])
@@ -224,6 +226,8 @@ class Sweep:
             self.context.origin = t.node
             dys.append(None if t in self.stop else self._sum((t, region)))
         if any(d is not None for d in dys):
+            if self.context.asked is not None:
+                self.context.asked.add(region)
             rule = self._rule(region, region.rule)
             self._pull_site(RegionSite(region, rule, self), dys)
 
@@ -267,12 +271,3 @@ def lowest_of(xs: Sequence[Tensor], graph: Graph) -> float:
 def added(terms: Sequence[Tensor]) -> Tensor:
     """The sum of gradients of one tensor."""
     return apply(ADD, *terms) if len(terms) == 2 else apply(ADD_N, *terms)
-
-
-def _around(x: Tensor) -> list[Region]:
-    found = []
-    region = x.node.region
-    while region is not None:
-        found.append(region)
-        region = region.parent
-    return found

@@ -23,10 +23,12 @@ class Context:
     origin   why nodes are being built: see Node.origin. The sweep writes it once a step.
     running  the sites whose rule is running: they count as unmarked meanwhile
     overrides the rules that the running gradients() call chose
+    asked    the steps that were asked for their gradient in that call; None: nobody wants to know
     live     tensors that a gradient is wanted for; None: all of them
     """
 
     __slots__ = (
+        "asked",
         "graph",
         "implicit",
         "live",
@@ -47,6 +49,7 @@ class Context:
         self.origin: Node | RuleCall | None = None
         self.running: tuple[Node | Region, ...] = ()
         self.overrides: Any = None
+        self.asked: set[Node | Region] | None = None
         self.live: Any = None
 
     def copy(self) -> Context:

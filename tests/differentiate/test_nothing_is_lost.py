@@ -151,3 +151,24 @@ def test_tasks_started_in_a_block_do_not_disturb_each_other():
 
     with gg.Graph():
         assert asyncio.run(main()) == [10.0] * 4
+
+
+def test_S05_a_choice_inside_a_region_that_never_asks_is_an_error():
+    with gg.Graph():
+        x = gg.placeholder(())
+        with gg.override_gradient(ten) as region:
+            y = gg.exp(x)
+        for rule in (lambda site, dy: 5.0 * dy, None):
+            with pytest.raises(gg.RegionError, match="has no effect") as error:
+                gg.gradients(y, x, overrides={"Exp": rule})
+            assert "test_nothing_is_lost.py" in str(error.value)
+        off = gg.gradients(y, x, overrides={region: None, "Exp": lambda site, dy: 5.0 * dy})
+        assert gg.evaluate(off, {x: 1.0}) == 5.0
+
+
+def test_S05_a_choice_off_the_path_is_harmless():
+    with gg.Graph():
+        x = gg.placeholder(())
+        y, _ = gg.exp(x), gg.sin(x)
+        dx = gg.gradients(y, x, overrides={"Sin": ten})
+        assert gg.evaluate(dx, {x: 0.0}) == 1.0
