@@ -47,8 +47,8 @@ def gradients(
                     all or for one): ones
     stop_gradients  tensors through which nothing flows
     unconnected     what an x gets to which nothing flows: "none" (None) or "zero"
-    overrides       rules for this call only: {op type, node or region: rule, or None for the own
-                    gradient}; "none" switches all marks off
+    overrides       rules for this call only: {op type, node, region or selection: rule, or None for
+                    the own gradient}; "none" switches all marks off
 
     Returns the structure of xs, with a tensor of x's shape and dtype, or None, for each x: the
     total derivative, where a marked region or node has the gradient of its rule. Nodes go to the

@@ -147,7 +147,7 @@ class Graph:
         regions = f", {len(self.regions)} regions" if self.regions else ""
         return f"<graph {self.name!r}: {len(self.nodes)} nodes{regions}>"
 
-    if TYPE_CHECKING:  # put in place by regions.scopes, which stands above
+    if TYPE_CHECKING:  # put in place by the floors above
 
         def copy(self) -> Graph: ...
         def subgraph(self, xs: Any, ys: Any) -> Graph: ...

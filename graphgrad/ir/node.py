@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Node:
-    """One application of an op. Its fields never change, but for `region` when it is marked later.
+    """One application of an op. Its fields never change, but for the marks `region` and `stamp`.
 
     graph     the graph it was built in; None for a node made by an optimisation pass
     op        what is computed
