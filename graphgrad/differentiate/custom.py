@@ -10,7 +10,7 @@ from typing import Any
 from ..ir.build import apply, read_here
 from ..ir.context import CONTEXT
 from ..ir.errors import GradientError, counted
-from ..ir.graph import current
+from ..ir.graph import Graph, current
 from ..ir.node import Node, Region, Tensor
 from ..ir.position import caller, file_of, is_library, of_function, show
 from ..ir.residual import Residual
@@ -48,6 +48,10 @@ def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(f)
     def call(*args: Any, **kwargs: Any) -> Any:
         given = _positional(f, args, kwargs)
+        elsewhere = _graph_elsewhere(given)
+        if elsewhere is not None:
+            with elsewhere.as_default():
+                return call(*args, **kwargs)
         leaves = read_here(tuple([as_tensor(leaf) for leaf in flatten(given)]))
         rule = Rule(_not_yet, getattr(f, "__name__", "custom_gradient"), position=at)
         start = len(current().graph.nodes)
@@ -107,6 +111,15 @@ def _rest(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, An
 
 def _holds_tensors(value: Any) -> bool:
     return any(isinstance(leaf, Tensor) for leaf in flatten(value))
+
+
+def _graph_elsewhere(given: tuple[Any, ...]) -> Graph | None:
+    """The graph of the arguments, where nobody entered a graph and it is not the default one."""
+    context = current()
+    graphs = [leaf.graph for leaf in flatten(given) if isinstance(leaf, Tensor)]
+    if context.implicit and context.region is None and graphs and graphs[0] is not context.graph:
+        return graphs[0]
+    return None
 
 
 def _pair(f: Any, returned: Any) -> tuple[Any, Callable[..., Any]]:

@@ -97,7 +97,6 @@ class Transplant(Plain):
             kind=region.kind,
         )
         new.rule = self._rule(region.rule, region)
-        new.open = False
         graph.regions.append(new)
         if region in self.source.scattered:
             graph.scattered.append(new)
@@ -170,6 +169,7 @@ class Transplant(Plain):
         inputs, outputs = boundary.inputs, boundary.outputs
         new.settled = tuple(map(self.tensor, inputs)), tuple(map(self.tensor, outputs))
         take_in_pins(new)
+        new.open = False
 
 
 class ByIndex(Plain):

@@ -219,13 +219,13 @@ class Batcher(Importer):
             origin=context.origin,
             position=node.position,
         )
-        region.open = False
         context.graph.regions.append(region)
         context.region = region
         outputs = batched_outputs(node.op, inputs, flags)
         context.region = region.parent
         region.pinned_inputs, region.pinned_outputs = inputs, outputs
         take_in_pins(region)
+        region.open = False
         return outputs
 
 

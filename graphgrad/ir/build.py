@@ -6,9 +6,9 @@ import sys
 from typing import Any
 
 from .context import CONTEXT, Context
-from .errors import GraphError, GraphGradError, RegionError
+from .errors import GraphError, GraphGradError, RegionError, ScopeError
 from .graph import current
-from .node import Node, Tensor
+from .node import Node, Region, Tensor
 from .op import Op, Types
 from .position import _library, caller, is_library, show
 from .residual import settle
@@ -52,12 +52,15 @@ def build(op: Op, inputs: tuple[Tensor, ...], name: str | None = None) -> Node:
     if types is None:
         types = _infer(op, inputs, key)
 
+    region = context.region
+    if region is not None and not region.open:
+        raise _closed(region)
     node = _new(Node)
     node.graph = graph
     node.op = op
     node.inputs = inputs
     node.controls = ()
-    node.region = None if op.source else context.region
+    node.region = None if op.source else region
     node.origin = context.origin
     node.stamp = None
     node.scope = context.scope
@@ -87,6 +90,13 @@ def build(op: Op, inputs: tuple[Tensor, ...], name: str | None = None) -> Node:
         node.outputs = tuple([Tensor(node, i, type) for i, type in enumerate(types)])
     nodes.append(node)
     return node
+
+
+def _closed(region: Region) -> ScopeError:
+    return ScopeError(
+        f"a node is built at {show(caller())} in {region!r}, whose block was left already: a task "
+        "or context that was started in the block goes on after it. Await it inside the block."
+    )
 
 
 def adopted(tensors: tuple[Tensor, ...]) -> tuple[Tensor, ...]:

@@ -1,6 +1,7 @@
 """Ways in which a rule could be lost, or half applied, without a word."""
 
 import asyncio
+import contextvars
 
 import numpy as np
 import pytest
@@ -172,3 +173,36 @@ def test_S05_a_choice_off_the_path_is_harmless():
         y, _ = gg.exp(x), gg.sin(x)
         dx = gg.gradients(y, x, overrides={"Sin": ten})
         assert gg.evaluate(dx, {x: 0.0}) == 1.0
+
+
+def test_a_task_that_outlives_the_block_is_an_error():
+    async def child(x):
+        await asyncio.sleep(0)
+        return gg.exp(x)
+
+    async def main():
+        x = gg.placeholder(())
+        with gg.override_gradient(ten):
+            task = asyncio.create_task(child(x))
+            gg.sin(x)
+        return await task
+
+    with gg.Graph(), pytest.raises(gg.ScopeError, match="was left already") as error:
+        asyncio.run(main())
+    assert "test_nothing_is_lost.py" in str(error.value)
+
+
+def test_a_custom_gradient_on_a_tensor_of_a_graph_that_was_left():
+    @gg.custom_gradient
+    def f(x, scale):
+        return gg.exp(x) * scale, lambda dy: (dy * 7.0, gg.NO_GRAD)
+
+    with gg.Graph() as g:
+        x = gg.placeholder(())
+
+    def outside():
+        y = f(x, 2.0)
+        assert y.graph is g
+        return gg.evaluate(gg.gradients(y, x), {x: 1.0})
+
+    assert contextvars.Context().run(outside) == 7.0

@@ -325,3 +325,25 @@ def test_a_gradient_inside_a_branch_with_respect_to_what_is_outside():
         h = gg.sin(x)
         y = gg.cond(x > 0, lambda: gg.gradients(h * h, x), lambda: x)
         assert gg.evaluate(y, {x: 0.4}) == pytest.approx(2 * np.sin(0.4) * np.cos(0.4))
+
+
+def test_S27_a_branch_that_was_differentiated_may_be_copied():
+    with gg.Graph() as g:
+        x = gg.placeholder((), name="x")
+
+        def branch():
+            with gg.override_gradient("travel/double_default"):
+                h = x
+                for _ in range(20):
+                    h = gg.sin(h)
+            return h
+
+        y = gg.identity(gg.cond(x > 0, branch, lambda: x), name="y")
+        dx = gg.gradients(y, x)
+        want = values_of([dx, *orders(x, dx, 1)], {x: 0.5})
+    for new in (g.copy(), pickle.loads(pickle.dumps(g))):
+        verify_graph(new)
+        x2, dx2 = new.tensor("x:0"), new.nodes[dx.node.index].outputs[0]
+        with new:
+            found = values_of([dx2, *orders(x2, dx2, 1)], {x2: 0.5})
+        assert found == pytest.approx(want)
