@@ -89,6 +89,8 @@ def build(op: Op, inputs: tuple[Tensor, ...], name: str | None = None) -> Node:
     else:
         node.outputs = tuple([Tensor(node, i, type) for i, type in enumerate(types)])
     nodes.append(node)
+    if nodes[node.index] is not node:  # another thread was quicker
+        node.index = nodes.index(node, node.index)
     return node
 
 

@@ -66,10 +66,9 @@ class Graph:
         if not name or name != name.strip("/"):
             raise GraphError(f"{name!r} is not a name: it may not be empty, or begin or end in '/'")
         full = base = scope + name
-        while full in self._named:
+        while self._named.setdefault(full, node) is not node:
             self._suffix[base] = self._suffix.get(base, 0) + 1
             full = f"{base}_{self._suffix[base]}"
-        self._named[full] = node
         return full
 
     def node(self, name: str) -> Node:

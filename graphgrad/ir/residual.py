@@ -109,5 +109,7 @@ def read_from(at: Region, t: Tensor, context: Context) -> Tensor:
         node.stamp, node.scope, node.position, node._name = None, context.scope, None, None
         node.outputs = (Tensor(node, 0, t.type),)
         graph.nodes.append(node)
+        if graph.nodes[node.index] is not node:  # another thread was quicker
+            node.index = graph.nodes.index(node, node.index)
         found = graph.residuals[key] = node.outputs[0]
     return found

@@ -2,11 +2,14 @@
 
 import asyncio
 import contextvars
+import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 
 import graphgrad as gg
+from graphgrad.ir.verify import verify_graph
 
 
 def ten(site, *dys):
@@ -206,3 +209,25 @@ def test_a_custom_gradient_on_a_tensor_of_a_graph_that_was_left():
         return gg.evaluate(gg.gradients(y, x), {x: 1.0})
 
     assert contextvars.Context().run(outside) == 7.0
+
+
+def test_many_threads_may_build_in_one_graph():
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with gg.Graph() as g:
+            x = gg.placeholder(())
+
+        def chain(_):
+            with g.as_default():
+                h = x
+                for _ in range(3000):
+                    h = gg.identity(h, name="h")
+            return h
+
+        with ThreadPoolExecutor(4) as pool:
+            ends = list(pool.map(chain, range(4)))
+    finally:
+        sys.setswitchinterval(before)
+    verify_graph(g)
+    assert gg.evaluate(gg.gradients(ends, x), {x: 1.0}) == 4.0
