@@ -132,8 +132,12 @@ def _overrides_again(site: Any, graph: Graph, node: int, region: int) -> dict[An
     inner = [r for r in region_of.graph.regions if r is not region_of and region_of.contains(r)]
     twins: dict[Any, Any] = dict(zip(inside, new, strict=True))
     twins |= zip(inner, graph.regions[region:], strict=False)
-    chosen = {twins[s]: None for s in site._sweep.off if s in twins}
-    return chosen | {twins[s]: rule for s, rule in site._sweep.overrides.items() if s in twins}
+    off = [s for s in site._sweep.off if s in twins]
+    rules = {s: rule for s, rule in site._sweep.overrides.items() if s in twins}
+    asked = current().asked
+    if asked is not None:
+        asked.update(off, rules)
+    return dict.fromkeys([twins[s] for s in off]) | {twins[s]: r for s, r in rules.items()}
 
 
 def _computes(node: Node) -> bool:

@@ -13,7 +13,7 @@ from typing import Any
 from ..differentiate.gradients import gradients
 from ..differentiate.site import Site
 from ..ir.errors import GradientError
-from ..ir.node import Node, Tensor
+from ..ir.node import Node, Tensor, enclosing
 from ..ops.arithmetic import absolute, copysign, maximum, minimum
 from ..ops.base import NO_GRAD, TensorLike, as_tensor, is_zero
 from ..ops.logic import where
@@ -148,7 +148,12 @@ def relevance(score: Tensor, x: Tensor, rules: Mapping[Any, Any] | None = None) 
     usual: dict[Any, Any] = dict.fromkeys((*BILINEAR, *SHARING), lrp_epsilon())
     usual |= dict.fromkeys(ACTIVATIONS, lrp_pass())
     assert score.graph is not None
-    built = {n.type for n in score.graph.nodes if n.origin is None}
+    opened = [key for key, rule in (rules or {}).items() if rule is None]
+    built = {
+        n.type
+        for n in score.graph.nodes
+        if n.origin is None and all(region in opened for region in enclosing(n.region))
+    }
     chosen = {t: rule for t, rule in usual.items() if t in built} | dict(rules or {})
     found: Tensor = gradients(score, x, score, overrides=chosen or None)
     return found
