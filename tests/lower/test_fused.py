@@ -1,0 +1,135 @@
+"""Groups of element-wise nodes as one node: same values, no circle, close to the old order."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import graphgrad as gg
+from graphgrad.execute.backend import Kernels, one_call_per_node
+from graphgrad.ir.node import Node
+from graphgrad.ir.program import Program
+from graphgrad.ir.verify import verify_program
+from graphgrad.lower.fused import Fused, fuse, nodes_within
+from graphgrad.optimise.pipeline import optimise
+
+
+def _elementwise(node: Node) -> bool:
+    return node.op.elementwise
+
+
+def _sums(node: Node) -> bool:
+    return node.type in ("ReduceSum", "SumToShape")
+
+
+def _fused(inputs, outputs) -> tuple[Program, Program]:
+    plain, _ = optimise(Program(inputs, outputs))
+    return plain, fuse(plain, _elementwise, _sums)
+
+
+def _same_values(plain: Program, fused: Program) -> None:
+    rng = np.random.default_rng(0)
+    arrays = [rng.normal(size=t.shape).astype(t.dtype) for t in plain.inputs]
+    run = Kernels(np)
+    for a, b in zip(
+        one_call_per_node(plain, run)(*arrays),
+        one_call_per_node(fused, run)(*arrays),
+        strict=True,
+    ):
+        np.testing.assert_array_equal(a, b)
+
+
+def _groups(program: Program) -> list[list[str]]:
+    return [[n.type for n in f.op.program.nodes] for f in program.nodes if type(f.op) is Fused]
+
+
+def test_a_chain_and_its_sum_are_one_node():
+    with gg.Graph():
+        x = gg.placeholder((4, 5))
+        y = gg.sum(gg.tanh(x) * 2.0 + x)
+        plain, fused = _fused([x], [y])
+    assert _groups(fused) == [["Tanh", "Multiply", "Add", "ReduceSum"]]
+    verify_program(fused)
+    _same_values(plain, fused)
+
+
+def test_a_path_that_leaves_a_group_and_comes_back_divides_it():
+    with gg.Graph():
+        x = gg.placeholder((4, 4))
+        a = gg.exp(x)
+        y = gg.sin(a @ a) + gg.cos(a)  # a -> matmul -> sin
+        plain, fused = _fused([x], [y])
+    assert _groups(fused) == [["Sin", "Cos", "Add"]]
+    _same_values(plain, fused)
+
+
+def test_what_only_the_backward_pass_reads_is_computed_there():
+    with gg.Graph():
+        x, w = gg.placeholder((4, 4)), gg.placeholder((4, 4))
+        y = gg.tanh(x @ w) @ w
+        plain, fused = _fused([x, w], gg.gradients(gg.sum(y * y), [x, w]))
+    assert any("Subtract" in g and "Tanh" not in g for g in _groups(fused))
+    _same_values(plain, fused)
+
+
+def test_values_of_a_group_that_others_read_are_its_outputs():
+    with gg.Graph():
+        x = gg.placeholder((3,))
+        a = gg.exp(x)
+        b = a * 2.0
+        plain, fused = _fused([x], [a, b + 1.0, b])
+    (node,) = [n for n in fused.nodes if type(n.op) is Fused]
+    assert len(node.outputs) == 3
+    _same_values(plain, fused)
+
+
+def test_unknown_lengths_are_left_alone():
+    with gg.Graph():
+        x = gg.placeholder(("N",))
+        plain, fused = _fused([x], [gg.exp(x) * 2.0])
+    assert fused is plain
+
+
+def test_random_nodes_and_their_readers():
+    with gg.Graph():
+        x = gg.placeholder((3,))
+        noise = gg.random.normal((3,), seed=1)
+        plain, fused = _fused([x], [x * noise + noise, gg.sum(noise * 2.0)])
+    _same_values(plain, fused)
+
+
+def test_a_long_chain_needs_no_deep_stack():
+    with gg.Graph():
+        x = gg.placeholder((2,))
+        y = x
+        for i in range(20_000):
+            y = gg.sin(y) if i % 2 else y + x
+        _, fused = _fused([x], [y])
+    (node,) = fused.nodes
+    assert len(nodes_within(node)) == 20_000
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_random_graphs_keep_their_values(seed):
+    rng = np.random.default_rng(seed)
+    with gg.Graph():
+        xs = [gg.placeholder((4, 4)) for _ in range(3)]
+        made = list(xs)
+        for _ in range(60):
+            a, b = (made[rng.integers(len(made))] for _ in range(2))
+            made.append(
+                [
+                    lambda a, b: a + b,
+                    lambda a, b: gg.tanh(a) * b,
+                    lambda a, b: gg.tanh(a @ b),
+                    lambda a, b: a - gg.sum(b, axis=0),
+                    lambda a, b: a * gg.mean(b, axis=1, keepdims=True),
+                    lambda a, b: gg.maximum(a.T, b),
+                ][rng.integers(6)](a, b)
+            )
+        outputs = [made[-1], gg.sum(made[-2]), made[20]]
+        plain, fused = _fused(
+            xs, [*outputs, *gg.gradients(gg.sum(made[-1]), xs, unconnected="zero")]
+        )
+    verify_program(fused)
+    _same_values(plain, fused)
