@@ -1,0 +1,1 @@
+"""Groups of element-wise nodes as LLVM IR, compiled in memory."""

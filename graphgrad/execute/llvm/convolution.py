@@ -1,0 +1,195 @@
+"""Convolutions as LLVM IR, on the tiles of `gemm`: no patches are written out.
+
+Along a row of an image (H, W, C) the patch under a window of width v is v * C values side by side,
+and the next patch starts C values further on. So a row of outputs is a sum of matrix products, one
+for each row k of the window, whose left operand is the padded image itself, read with overlap:
+
+    z[h] = sum over k of patches(image[h + k]) w[k]             (W', v C) (v C, O)
+    dw[k] = sum over n, h of patches(image[n, h + k])^T dz[n, h]    (v C, W') (W', O)
+
+An image is padded into a buffer that stays in the cache, one example at a time. The adjoint for the
+image is the convolution of dz with w turned round and its channels exchanged. Strides and
+dilations are 1, images (N, H, W, C), all arrays contiguous.
+"""
+
+from __future__ import annotations
+
+from .arrays import ArrayArgument, Unlocked, built_in, number
+from .gemm import Gemm
+from .text import Text, function
+
+
+class Convolutions:
+    """The text for the dtype of a Gemm, beside whose text it stands."""
+
+    def __init__(self, gemm: Gemm) -> None:
+        self.gemm = gemm
+
+    def declarations(self) -> tuple[str, ...]:
+        """What the text calls beyond what Gemm declares."""
+        return (
+            "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)",
+            "declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)",
+        )
+
+    def functions(self) -> tuple[str, ...]:
+        """The definitions; those for Python are `conv` and `conv_filter`."""
+        return self._padded(), self._conv(), self._conv_filter()
+
+    def _padded(self) -> str:
+        """The rows of an image into a wider and higher buffer."""
+        t = Text()
+
+        def row(h: str) -> None:
+            source = t.at("%image", t.mul(h, "%length"))
+            target = t.at(t.at("%to", t.mul(t.add(h, "%top"), "%wide")), "%left")
+            t.do(
+                f"call void @llvm.memcpy.p0.p0.i64(ptr {target}, ptr {source}, i64 %length, "
+                "i1 false)"
+            )
+
+        t.loop(0, "%rows", 1, row)
+        takes = "ptr %image, i64 %rows, i64 %length, ptr %to, i64 %top, i64 %left, i64 %wide"
+        return function("void", "padded", takes, t)
+
+    def _conv(self) -> str:
+        """conv(x, w, z, top, left, start, stop): the examples from start to stop of z."""
+        t = Text()
+        x, w, z = (ArrayArgument(t, i) for i in range(3))
+        g = _Geometry(t, self.gemm, x, w, z)
+        gemm, start, stop = self.gemm, number(t, 5), number(t, 6)
+        width = gemm.panel * gemm.size
+        packed = t.mul(g.depth, width)
+        unlocked = Unlocked(t, "true")
+        unlocked.start()
+        block, slab = gemm.aligned(t, t.mul(t.mul(packed, g.panels), g.window_rows))
+
+        def pack(k: str, p: str) -> None:
+            target = t.at(slab, t.mul(t.add(t.mul(k, g.panels), p), packed))
+            source, cols = g.filter_panel(w.data, k, p)
+            t.do(
+                f"call void @pack_rows(ptr {source}, i64 {g.filter_row}, ptr {target}, "
+                f"i64 {g.depth}, i64 {cols})"
+            )
+
+        t.loop(0, g.window_rows, 1, lambda k: t.loop(0, g.panels, 1, lambda p: pack(k, p)))
+
+        def stripe(n: str, h: str, p: str) -> None:
+            out, cols = g.output_panel(z.data, n, h, p)
+
+            def window_row(k: str) -> None:
+                b = t.at(slab, t.mul(t.add(t.mul(k, g.panels), p), packed))
+                given = (
+                    f"ptr {g.patches(h, k)}, i64 {g.pixel}, i64 {gemm.size}, ptr {b}, i64 {width}, "
+                    f"ptr {out}, i64 {g.filter_row}, i64 {g.out_width}, i64 {g.depth}"
+                )
+                gemm.stripes(t, given, cols, t(f"icmp sgt i64 {k}, 0"))
+
+            t.loop(0, g.window_rows, 1, window_row)
+
+        def example(n: str) -> None:
+            g.pad(x.data, n)
+            t.loop(0, g.out_height, 1, lambda h: t.loop(0, g.panels, 1, lambda p: stripe(n, h, p)))
+
+        t.loop(start, stop, 1, example)
+        g.free()
+        t.do(f"call void @free(ptr {block})")
+        unlocked.stop()
+        return built_in("conv", t, z.object)
+
+    def _conv_filter(self) -> str:
+        """conv_filter(x, dw, dz, top, left, start, stop): parts of dw.
+
+        Part q is panel q % panels of row q // panels of the window, summed over all examples.
+        """
+        t = Text()
+        x, w, z = (ArrayArgument(t, i) for i in range(3))
+        g = _Geometry(t, self.gemm, x, w, z)
+        gemm, start, stop = self.gemm, number(t, 5), number(t, 6)
+        unlocked = Unlocked(t, "true")
+        unlocked.start()
+
+        def part(n: str, q: str) -> None:
+            k, p = t.div(q, g.panels), t(f"urem i64 {q}, {g.panels}")
+            out, cols = g.filter_panel(w.data, k, p)
+
+            def row(h: str) -> None:
+                b, _ = g.output_panel(z.data, n, h, p)
+                given = (
+                    f"ptr {g.patches(h, k)}, i64 {gemm.size}, i64 {g.pixel}, ptr {b}, "
+                    f"i64 {g.filter_row}, ptr {out}, i64 {g.filter_row}, i64 {g.depth}, "
+                    f"i64 {g.out_width}"
+                )
+                gemm.stripes(t, given, cols, t(f"icmp sgt i64 {t.add(n, h)}, 0"))
+
+            t.loop(0, g.out_height, 1, row)
+
+        def example(n: str) -> None:
+            g.pad(x.data, n)
+            t.loop(start, stop, 1, lambda q: part(n, q))
+
+        t.loop(0, x.length(4), 1, example)
+        g.free()
+        unlocked.stop()
+        return built_in("conv_filter", t, w.object)
+
+
+class _Geometry:
+    """Lengths, in entries, and strides, in bytes, of x, w and z, and the buffer of one example.
+
+    The buffer is taken here and given back by `free`.
+    """
+
+    def __init__(
+        self, t: Text, gemm: Gemm, x: ArrayArgument, w: ArrayArgument, z: ArrayArgument
+    ) -> None:
+        self.t = t
+        self.gemm = gemm
+        size, channels = gemm.size, x.length(1)
+        self.window_rows = w.length(4)
+        self._outputs = w.length(1)
+        self.out_height, self.out_width = z.length(3), z.length(2)
+        self.pixel = t.mul(channels, size)
+        self.depth = t.mul(w.length(3), channels)
+        self.filter_row = t.mul(self._outputs, size)
+        self.panels = t.ceil(self._outputs, gemm.panel)
+        self._rows, self._row = x.length(3), t.mul(x.length(2), self.pixel)
+        self._top, self._left = number(t, 3), t.mul(number(t, 4), self.pixel)
+        high = t.add(self.out_height, t.sub(self.window_rows, 1))
+        self._wide = t.mul(t.add(self.out_width, t.sub(w.length(3), 1)), self.pixel)
+        room = t.mul(high, self._wide)
+        self._buffer = t(f"call ptr @malloc(i64 {room})")
+        t.do(f"call void @llvm.memset.p0.i64(ptr {self._buffer}, i8 0, i64 {room}, i1 false)")
+
+    def pad(self, x: str, n: str) -> None:
+        """Example n into the buffer."""
+        image = self.t.at(x, self.t.mul(n, self.t.mul(self._rows, self._row)))
+        self.t.do(
+            f"call void @padded(ptr {image}, i64 {self._rows}, i64 {self._row}, "
+            f"ptr {self._buffer}, i64 {self._top}, i64 {self._left}, i64 {self._wide})"
+        )
+
+    def free(self) -> None:
+        """Give the buffer back."""
+        self.t.do(f"call void @free(ptr {self._buffer})")
+
+    def patches(self, h: str, k: str) -> str:
+        """Where the patches under row k of the window start, for row h of the outputs."""
+        return self.t.at(self._buffer, self.t.mul(self.t.add(h, k), self._wide))
+
+    def filter_panel(self, w: str, k: str, p: str) -> tuple[str, str]:
+        """Panel p of row k of the filter, and how many columns it has."""
+        row = self.t.at(w, self.t.mul(self.t.mul(k, self.depth), self.filter_row))
+        return self._panel(row, p)
+
+    def output_panel(self, z: str, n: str, h: str, p: str) -> tuple[str, str]:
+        """Panel p of row h of example n of the outputs, and how many columns it has."""
+        row = self.t.add(self.t.mul(n, self.out_height), h)
+        return self._panel(
+            self.t.at(z, self.t.mul(row, self.t.mul(self.out_width, self.filter_row))), p
+        )
+
+    def _panel(self, row: str, p: str) -> tuple[str, str]:
+        first = self.t.mul(p, self.gemm.panel)
+        cols = self.t.least(self.t.sub(self._outputs, first), self.gemm.panel)
+        return self.t.at(row, self.t.mul(first, self.gemm.size)), cols
