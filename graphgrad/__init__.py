@@ -5,6 +5,7 @@ differentiate it symbolically, and run forward and backward. A rule is applied e
 put, at every order and through every transform, or an error says why not.
 """
 
+from . import debug as debug
 from . import initializers as initializers
 from . import optimizers as optimizers
 from . import rules as rules

@@ -27,6 +27,7 @@ MAY_IMPORT = {
     "inspect": {"ir", "ops", "regions"},
     "compile": {"ir", "ops", "optimise", "execute", "lower"},
     "checks": {"ir", "ops", "regions", "differentiate", "compile"},
+    "debug": {"ir", "ops", "compile", "execute"},
     "session": {"ir", "ops", "compile", "execute"},
     "optimizers": {"ir", "ops"},
     "initializers": {"ir"},

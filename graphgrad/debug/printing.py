@@ -1,0 +1,37 @@
+"""Printing a value while a graph runs."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any, TextIO
+
+import numpy as np
+
+from ..ir.node import Node, Tensor
+from ..ops.base import TensorLike, as_tensor
+from ..ops.python_function import py_function
+
+
+def print_tensor(
+    t: TensorLike, label: str | None = None, *, summarize: int = 6, file: TextIO | None = None
+) -> Tensor:
+    """t, which is printed each time this node runs.
+
+    label: what stands before the value; the tensor's name and line by default. summarize: how many
+    entries are shown at either end of an axis. file: where to; sys.stdout by default. Use the
+    result in place of t: what nobody reads does not run. Gradients pass through unchanged, and are
+    not printed.
+    """
+    t = as_tensor(t)
+    start = label if label is not None else f"{t.name} ({t.where})"
+
+    def show(array: Any) -> Any:
+        text = np.array2string(array, threshold=2 * summarize, edgeitems=summarize)
+        print(f"{start}: {array.dtype}{list(array.shape)} {text}", file=file or sys.stdout)
+        return array
+
+    def through(node: Node, dy: Tensor) -> Tensor:
+        return dy
+
+    made: Tensor = py_function(show, [t], [t.type], vjp=through, name="print")
+    return made
