@@ -19,9 +19,9 @@ from .arrays import ArrayArgument, Unlocked, built_in, number
 from .text import Text, function
 
 WIDE = 2  # vectors across a tile
-DEPTH = 256  # of the shared axis: a panel of B this deep stays in the first-level cache
+DEPTH = 512  # of the shared axis: a panel of B this deep stays near
 BLOCK = 240  # rows of A that stay in the second-level cache
-DIRECT = 24  # rows of C up to which packing B does not pay
+DIRECT = 128  # rows of C up to which packing B does not pay
 FREE = 1 << 21  # multiplications from which on the interpreter lock is given back
 
 _TILE = (
@@ -58,15 +58,18 @@ class Gemm:
         )
 
     def functions(self) -> tuple[str, ...]:
-        """The definitions; those for Python are called as `entry_name` says."""
+        """The definitions that everything stands on."""
         return (
             self._pack_rows(),
             self._pack_columns(),
             *(self._tile(height, *shape) for height in self.heights for shape in _SHAPES),
             *(self._stripe(*shape) for shape in _SHAPES),
             self._gemm(),
-            *(self._matmul(a, b) for a in (False, True) for b in (False, True)),
         )
+
+    def entries(self) -> tuple[str, ...]:
+        """The functions for Python, called as `entry_name` says."""
+        return tuple([self._matmul(a, b) for a in (False, True) for b in (False, True)])
 
     # --- vectors ------------------------------------------------------------------------------
 

@@ -1,0 +1,1 @@
+"""The subcommands of `python -m graphgrad` over graphs that Python functions build."""

@@ -1,0 +1,83 @@
+"""`check`, `lint`, `explain`: are the rules right, what looks wrong, which rule speaks where."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+
+from ..checks.explain import explain
+from ..checks.gradient import check_gradient
+from ..checks.lint import lint
+from ..ir.node import Node, Region, Tensor
+from .target import Target, add_target, load
+
+CHECK = "check every rule in the graph against what it declares to be"
+LINT = "say what in the graph looks like a mistake about gradients"
+EXPLAIN = "say which rule answers on each path from outputs to inputs"
+
+
+def check_arguments(parser: ArgumentParser) -> None:
+    """TARGET, seed, order."""
+    add_target(parser)
+    parser.add_argument("--seed", type=int, default=0, help="of everything random (default: 0)")
+    parser.add_argument("--order", type=int, choices=(1, 2), default=2, help="(default: 2)")
+
+
+def check(options: Namespace) -> int:
+    """One report for each site with a rule; exit code 1 where one has findings."""
+    target = load(options.target)
+    sites = _sites(target)
+    wrong = 0
+    for site in sites:
+        report = check_gradient(site, seed=options.seed, order=options.order)
+        wrong += not report
+        print(report)
+    print(f"{len(sites)} rules checked, {wrong} with findings")
+    return 1 if wrong else 0
+
+
+def _sites(target: Target) -> list[Region | Node]:
+    """Regions and stamped nodes of the user's, which have rules."""
+    graph = target.graph
+    regions: list[Region | Node] = [r for r in graph.regions if r.rule is not None]
+    return regions + [n for n in graph.nodes if n.stamp is not None and n.origin is None]
+
+
+def lint_arguments(parser: ArgumentParser) -> None:
+    """TARGET."""
+    add_target(parser)
+
+
+def run_lint(options: Namespace) -> int:
+    """One paragraph for each finding; exit code 1 where there are any."""
+    findings = lint(load(options.target).graph)
+    for finding in findings:
+        print(finding)
+    print(f"{len(findings)} findings" if findings else "nothing found")
+    return 1 if findings else 0
+
+
+def explain_arguments(parser: ArgumentParser) -> None:
+    """TARGET, of, to."""
+    add_target(parser)
+    parser.add_argument("--of", action="append", metavar="NAME", help="tensors ys (the outputs)")
+    parser.add_argument(
+        "--to", action="append", metavar="NAME", help="tensors xs (floating inputs and variables)"
+    )
+
+
+def run_explain(options: Namespace) -> int:
+    """For each x: the sites on its paths, their rules, or why there is none."""
+    target = load(options.target)
+    graph = target.graph
+    ys = [graph.tensor(n) for n in options.of] if options.of else _floating(target.outputs)
+    if options.to:
+        xs = [graph.tensor(n) for n in options.to]
+    else:
+        kinds = ("Placeholder", "Variable")
+        xs = _floating([n.outputs[0] for n in graph.nodes if n.type in kinds])
+    print(explain(ys, xs))
+    return 0
+
+
+def _floating(tensors: list[Tensor]) -> list[Tensor]:
+    return [t for t in tensors if t.type.differentiable]

@@ -1,0 +1,114 @@
+"""`ops`, `rules`, `doctor`: what there is, and what this machine has."""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+from argparse import ArgumentParser, Namespace
+from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
+
+import numpy as np
+
+from ..execute.backend import MissingBackendError, backends, load_backend
+from ..ir.op import op_types
+from ..regions.rules import registered_gradients
+from ..rules.library import library
+
+OPS = "list the op types"
+RULES = "list the rules of the library, and those that are registered"
+DOCTOR = "say what is installed, which backend will be used, threads, BLAS"
+
+PACKAGES = {
+    "numpy": "core",
+    "networkx": "core",
+    "llvmlite": "fast",
+    "jax": "jax",
+    "scipy": "scipy",
+    "pygraphviz": "viz",
+    "tensorboardX": "tensorboard",
+    "sklearn": "demo",
+    "matplotlib": "demo",
+    "jinja2": "demo",
+    "rich": "demo",
+}
+
+
+def pattern_arguments(parser: ArgumentParser) -> None:
+    """An optional part of the name."""
+    parser.add_argument("part", nargs="?", default="", help="only names that contain this")
+
+
+def no_arguments(parser: ArgumentParser) -> None:
+    """None."""
+
+
+def ops(options: Namespace) -> int:
+    """One line for each op type: its name, its attributes, the first line of its docstring."""
+    part = options.part.lower()
+    found = {n: c for n, c in sorted(op_types().items()) if part in n.lower()}
+    for name, cls in found.items():
+        print(f"{name}({', '.join(cls.fields)})  {_first(cls.__doc__)}")
+    return 0 if found else 1
+
+
+def rules(options: Namespace) -> int:
+    """One line for each rule."""
+    part = options.part.lower()
+    rows = [f"gg.rules.{entry.name}  {entry.summary}" for entry in library().values()]
+    rows += [f"registered: {name}" for name in sorted(registered_gradients())]
+    found = [row for row in rows if part in row.split("  ")[0].lower()]
+    print("\n".join(found))
+    return 0 if found else 1
+
+
+def _first(doc: str | None) -> str:
+    return (doc or "").strip().partition("\n")[0]
+
+
+def doctor(options: Namespace) -> int:
+    """The facts, one a line; exit code 1 where what is needed is missing."""
+    print(f"python {platform.python_version()} on {platform.machine()}, {platform.system()}")
+    missing = 0
+    for package, extra in PACKAGES.items():
+        found = _version(package)
+        if found:
+            print(f"{package} {found}")
+        elif extra == "core":
+            missing += 1
+            print(f"{package} is missing, and needed: pip install {package}")
+        else:
+            print(f"{package} is not installed (pip install 'graphgrad[{extra}]')")
+    for name in backends():
+        try:
+            load_backend(name)
+        except MissingBackendError as error:
+            print(f"backend {name}: {error}")
+        else:
+            print(f"backend {name}: can be used")
+    chosen = load_backend("auto")
+    print(f"backend auto: {chosen.name}")
+    print(f"threads: {_threads()}")
+    print(f"BLAS: {_blas()}")
+    return 1 if missing else 0
+
+
+def _version(package: str) -> str | None:
+    distribution = {"sklearn": "scikit-learn"}.get(package, package)
+    try:
+        return version(distribution) if find_spec(package) else None
+    except PackageNotFoundError:
+        return None
+
+
+def _threads() -> str:
+    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    free = "" if getattr(sys, "_is_gil_enabled", lambda: True)() else ", free-threaded Python"
+    return f"{usable} processors may be used{free}"
+
+
+def _blas() -> str:
+    config = np.show_config(mode="dicts") or {}
+    found = config.get("Build Dependencies", {}).get("blas", {})
+    return f"{found.get('name', 'unknown')} {found.get('version', '')}".strip()

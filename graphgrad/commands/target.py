@@ -1,0 +1,126 @@
+"""What a command works on: the graph that `module:function` builds."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import sys
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ..compile import CompiledFunction
+from ..ir.errors import GraphError, GraphGradError, did_you_mean
+from ..ir.graph import Graph, GraphScope
+from ..ir.node import Tensor
+from ..ir.tree import flatten
+
+HELP = (
+    "module:function or path/to/file.py:function; the function takes no arguments and returns a "
+    "graph, tensors (any nesting), or a compiled function"
+)
+
+
+class TargetError(GraphGradError, LookupError):
+    """What a command was given leads to no graph."""
+
+
+class Target(NamedTuple):
+    """A graph, and the tensors in question.
+
+    graph    the graph
+    outputs  what the function returned; for a graph, the user's tensors that nothing of the user's
+             reads
+    name     as the user wrote it
+    """
+
+    graph: Graph
+    outputs: list[Tensor]
+    name: str
+
+
+def add_target(parser: ArgumentParser, name: str = "target") -> None:
+    """The positional argument."""
+    parser.add_argument(name, metavar=name.upper(), help=HELP)
+
+
+def load(name: str) -> Target:
+    """The graph that a name leads to; TargetError where it leads to none.
+
+    The function runs with a new graph open, so a function that only builds tensors does.
+    """
+    function = _function(name)
+    with GraphScope(Graph("graph")):
+        made = function() if callable(function) and not _is_answer(function) else function
+    return _target(made, name)
+
+
+def _function(name: str) -> Any:
+    where, colon, attribute = name.rpartition(":")
+    if not colon or not where or not attribute:
+        raise TargetError(f"{name!r} is not module:function, nor file.py:function")
+    module = _from_file(Path(where)) if where.endswith(".py") else _from_path(where)
+    found: Any = module
+    for part in attribute.split("."):
+        if not hasattr(found, part):
+            near = did_you_mean(part, [n for n in dir(found) if not n.startswith("_")])
+            raise TargetError(f"{where} has no {part!r}. {near}".rstrip())
+        found = getattr(found, part)
+    return found
+
+
+def _from_file(path: Path) -> Any:
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    if not path.is_file() or spec is None or spec.loader is None:
+        raise TargetError(f"there is no file {str(path)!r}")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules.setdefault(path.stem, module)
+    spec.loader.exec_module(module)
+    return module
+
+
+def _from_path(name: str) -> Any:
+    """The module, looked for in the current folder too."""
+    sys.path.insert(0, "")
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name is None or not f"{name}.".startswith(f"{error.name}."):
+            raise
+        raise TargetError(f"there is no module {error.name!r} here or installed") from error
+    finally:
+        sys.path.remove("")
+
+
+def _is_answer(found: Any) -> bool:
+    return isinstance(found, Graph | Tensor | CompiledFunction)
+
+
+def _target(made: Any, name: str) -> Target:
+    if isinstance(made, Graph):
+        return Target(made, ends_of(made), name)
+    if isinstance(made, CompiledFunction):
+        outputs = list(made.program.outputs)
+        raise_for = "a compiled function"
+        graphs = {t.graph for t in outputs}
+    else:
+        try:
+            outputs = [t for t in flatten(made) if t is not None]
+        except GraphGradError:
+            outputs = [made]
+        raise_for = "tensors"
+        graphs = {t.graph for t in outputs if isinstance(t, Tensor)}
+    if not outputs or not all(isinstance(t, Tensor) for t in outputs):
+        raise TargetError(f"{name} made {made!r}, not a graph, tensors or a compiled function")
+    if len(graphs) != 1:
+        raise GraphError(f"{name} made {raise_for} of {len(graphs)} graphs, one is wanted")
+    (graph,) = graphs
+    assert graph is not None  # what users hold is in a graph
+    return Target(graph, outputs, name)
+
+
+def ends_of(graph: Graph) -> list[Tensor]:
+    """The tensors that the user built and nothing that the user built reads."""
+    mine = [n for n in graph.nodes if n.origin is None]
+    read = {t for n in mine for t in n.inputs}
+    return [t for n in mine if n.inputs for t in n.outputs if t not in read]

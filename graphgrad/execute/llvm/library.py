@@ -1,0 +1,64 @@
+"""Functions that are the same for every program: compiled once for a process, when first needed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+from ...ir.types import DType
+from .arrays import DECLARATIONS
+from .call import load
+from .convolution import Convolutions
+from .gemm import Gemm, entry_name
+from .jit import host
+from .types import FLOATS
+
+Functions = dict[str, Callable[..., Any]]
+
+
+def fast() -> bool:
+    """Whether this machine's vectors make these better than NumPy's BLAS: 256 bits and FMA."""
+    target = host()
+    return target.fma and target.width >= 32
+
+
+def panel(dtype: DType) -> int:
+    """Columns of a filter's gradient that make one part of the work."""
+    return _gemm(dtype).panel
+
+
+def matmul(dtype: DType, transpose_a: bool, transpose_b: bool) -> Callable[..., Any]:
+    """matmul(a, b, out) or matmul(a, b, out, part, parts); see Gemm."""
+    return _functions(dtype)[entry_name(transpose_a, transpose_b)]
+
+
+def conv(dtype: DType) -> Callable[..., Any]:
+    """conv(x, w, z, top, left, start, stop); see Convolutions."""
+    return _functions(dtype)["conv"]
+
+
+def conv_filter(dtype: DType) -> Callable[..., Any]:
+    """conv_filter(x, dw, dz, top, left, start, stop); see Convolutions."""
+    return _functions(dtype)["conv_filter"]
+
+
+def _gemm(dtype: DType) -> Gemm:
+    return Gemm(FLOATS[dtype.itemsize], 8 * host().width)
+
+
+@cache
+def _functions(dtype: DType) -> Functions:
+    gemm = _gemm(dtype)
+    windows = Convolutions(gemm)
+    parts = (
+        *DECLARATIONS,
+        *gemm.declarations(),
+        *windows.declarations(),
+        *gemm.functions(),
+        *gemm.entries(),
+        *windows.functions(),
+    )
+    names = [entry_name(a, b) for a in (False, True) for b in (False, True)]
+    found: Functions = load("\n".join(parts), [*names, "conv", "conv_filter"])
+    return found

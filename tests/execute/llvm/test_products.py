@@ -1,0 +1,148 @@
+"""Matrix products and convolutions in LLVM code: every shape, stride and stack, on any threads."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import graphgrad as gg
+from graphgrad.ir.build import build
+from graphgrad.ops.products import MatMul
+from graphgrad.ops.windows import Conv2D, Conv2DBackpropFilter, Conv2DBackpropInput
+
+pytest.importorskip("llvmlite")
+
+from graphgrad.execute.llvm import library, products
+from graphgrad.execute.llvm.products import product_writer
+
+DTYPES = (np.dtype("float32"), np.dtype("float64"))
+ROUNDING = {"f": 1e-5, "d": 1e-13}
+
+
+@pytest.fixture(autouse=True)
+def _fast():
+    if not library.fast():
+        pytest.skip("this machine's vectors are too short")
+
+
+def _operand(rng, rows, cols, stack, dtype):
+    """A matrix or stack of one of several layouts."""
+    layout = rng.integers(5)
+    if layout == 0:
+        return rng.normal(size=(*stack, rows, cols)).astype(dtype)
+    if layout == 1:
+        return rng.normal(size=(*stack, cols, rows)).astype(dtype).mT
+    if layout == 2:
+        return rng.normal(size=(*stack, 2 * rows, 3 * cols)).astype(dtype)[..., ::2, ::3]
+    if layout == 3:
+        return rng.normal(size=(*stack, rows, cols)).astype(dtype)[..., ::-1, ::-1]
+    return rng.normal(size=(*stack, rows, cols + 5)).astype(dtype)[..., 2 : cols + 2]
+
+
+def _off(found, x, y):
+    """The worst error of a product in units of what sums of this length round to."""
+    right = np.matmul(x.astype("float64"), y.astype("float64"))
+    size = np.matmul(np.abs(x).astype("float64"), np.abs(y).astype("float64"))
+    return np.max(np.abs(found - right) / (size + 1e-300))
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_matmul_of_any_layout(seed):
+    rng = np.random.default_rng(seed)
+    for dtype in DTYPES:
+        m, k, n = rng.integers(1, 70, 3)
+        if seed % 8 == 0:
+            m, k, n = rng.integers(1, 300), rng.integers(500, 1200), rng.integers(1, 100)
+        stack = [(), (3,), (2, 3), (1, 4)][rng.integers(4)]
+        x = _operand(rng, m, k, stack, dtype)
+        y = _operand(rng, k, n, [stack, (), (1,) * len(stack)][rng.integers(3)], dtype)
+        a, b = rng.integers(2, size=2)
+        run = library.matmul(dtype, bool(a), bool(b))
+        given = (x.mT if a else x), (y.mT if b else y)
+        out = np.full((*stack, m, n), np.nan, dtype)
+        run(*given, out)
+        assert _off(out, x, y) < ROUNDING[dtype.char]
+        parts = np.full_like(out, np.nan)
+        for part in range(5):
+            run(*given, parts, part, 5)
+        np.testing.assert_array_equal(parts, out)
+
+
+def test_nothing_outside_the_result_is_written():
+    rng = np.random.default_rng(0)
+    for dtype in DTYPES:
+        for m, k, n in [(1, 1, 1), (13, 5, 17), (29, 40, 33), (12, 600, 64), (3, 2, 31)]:
+            x, y = (rng.normal(size=s).astype(dtype) for s in [(m, k), (n, k)])
+            memory = np.full(m * n + 64, 7.0, dtype)
+            out = memory[32:-32].reshape(m, n)
+            library.matmul(dtype, False, True)(x, y, out)
+            assert _off(out, x, y.T) < ROUNDING[dtype.char]
+            assert (memory[:32] == 7).all()
+            assert (memory[-32:] == 7).all()
+
+
+def test_nan_and_infinity_stay_where_they_are():
+    x, y = np.ones((20, 9), "float32"), np.ones((9, 40), "float32")
+    x[3, 4], y[5, 6] = np.nan, np.inf
+    out = np.empty((20, 40), "float32")
+    library.matmul(x.dtype, False, False)(x, y, out)
+    np.testing.assert_array_equal(out, x @ y)
+
+
+@pytest.mark.parametrize("op_type", [MatMul, Conv2D, Conv2DBackpropInput, Conv2DBackpropFilter])
+@pytest.mark.parametrize("threads", [1, 3])
+def test_writers_of_the_samples(op_type, threads, monkeypatch):
+    monkeypatch.setattr(products, "SHARED", 0)
+    rng = np.random.default_rng(0)
+    written = 0
+    for op, arrays in op_type.samples(rng):
+        for dtype in DTYPES:
+            given = [a.astype(dtype) for a in arrays]
+            with gg.Graph():
+                node = build(op, tuple([gg.placeholder(a.shape, dtype) for a in given]))
+            write = product_writer(node, threads)
+            if write is None:
+                continue
+            written += 1
+            out = np.full(node.outputs[0].shape, np.nan, dtype)
+            strided = [a[::-1].copy()[::-1] for a in given]
+            write(*strided, out)
+            np.testing.assert_allclose(out, op.kernel(np, *given), 1e-4, 1e-5)
+    assert written >= 4
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_convolutions_and_their_adjoints(seed):
+    rng = np.random.default_rng(seed)
+    n, h, w, c, o = rng.integers(1, [4, 20, 20, 40, 70])
+    window = tuple(int(k) for k in rng.integers(1, 5, 2))
+    padding = ["SAME", ((0, window[0] - 1), (window[1] - 1, 0))][seed % 2]
+    x, f = rng.normal(size=(n, h, w, c)), rng.normal(size=(*window, c, o))
+    with gg.Graph():
+        tx, tf = gg.placeholder(x.shape), gg.placeholder(f.shape)
+        z = gg.nn.conv(tx, tf, padding=padding)
+        dz = rng.normal(size=z.shape)
+        grads = gg.gradients(z, [tx, tf], grad_ys=dz)
+        plain = gg.compile([tx, tf], [z, *grads], optimize=False, backend="numpy")
+        nodes = [t.node for t in (z, *grads)]
+    for node, right in zip(nodes, plain(x, f), strict=True):
+        write = product_writer(node, 2)
+        assert write is not None
+        out = np.full(right.shape, np.nan)
+        values = {tx: x, tf: f, z: right}
+        write(*[values.get(t, dz) for t in node.inputs], out)
+        np.testing.assert_allclose(out, right, 1e-10, 1e-10)
+
+
+def test_what_numpy_does_better_is_left_to_it():
+    def writer(*shapes, dtype="float32"):
+        with gg.Graph():
+            return product_writer(
+                build(MatMul(), tuple([gg.placeholder(s, dtype) for s in shapes])), 1
+            )
+
+    assert writer((8, 8), (8, 8)) is not None
+    assert writer((1, 500), (500, 500)) is None
+    assert writer((0, 8), (8, 8)) is None
+    assert writer((8, 8), (8, 8), dtype="int64") is None
+    assert writer((8, 8), (8, 8), dtype="complex128") is None
