@@ -2,43 +2,90 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from hashlib import sha256
 from typing import Any
 
 from ..ir.node import Node, Tensor
 from ..ir.op import Op
-from ..ir.program import Program
+from ..ir.program import Program, Visit
 from ..ops.base import Constant
+from .rewrite import Step, settle
 
 SHORT = 64  # bytes of a constant that are compared as they are, not by their hash
 
+_COMMUTE = frozenset(
+    ["Add", "Multiply", "Equal", "NotEqual"]
+    + [kind + what for kind in ("Logical", "Bitwise") for what in ("And", "Or", "Xor")]
+)
+_MIRRORED = {"Greater": "Less", "GreaterEqual": "LessEqual"}
+_RESHAPES = frozenset(("Reshape", "ExpandDims", "Squeeze", "Flat"))
+
 
 def eliminate_common_subexpressions(program: Program) -> Program:
-    """Keep the first of every set of nodes that apply one op to the same tensors.
+    """Keep the first of every set of nodes that compute the same of the same tensors.
 
-    Ops are interned, so equal ops are one object. Constants are equal where dtype, shape and bytes
-    are: 0.0 and -0.0 are two values, and NaN is one. Impure nodes are never merged. Regions do not
-    keep nodes apart: a program is past differentiation.
+    Ops are interned, so equal ops are one object. x + y and y + x are the same, x > y and y < x,
+    and all ways to write one reshape; max(x, y) and max(y, x) may differ in the sign of a zero.
+    Constants are equal where dtype, shape and bytes are: 0.0 and -0.0 are two values, and NaN is
+    one. Impure nodes are never merged. Regions do not keep nodes apart: a program is past
+    differentiation.
     """
+    return settle(program, merging(Counter()))
+
+
+def merging(fired: Counter[str]) -> Step:
+    """The step that puts the first of equal nodes in the place of the others."""
     first: dict[Any, Node] = {}
 
-    def merge(node: Node) -> tuple[Tensor, ...] | None:
-        if not node.op.pure:
-            return None
-        key = (_op_key(node.op), tuple(map(id, node.inputs)), node.controls)
-        kept = first.setdefault(key, node)
-        return None if kept is node else kept.outputs
+    def step(op_class: type[Op]) -> Visit | None:
+        keyed = _key_maker(op_class)
 
-    return program.rebuild(merge)
+        def merge(node: Node) -> tuple[Tensor, ...] | None:
+            if not node.op.pure:
+                return None
+            kept = first.setdefault((keyed(node), node.controls), node)
+            if kept is node:
+                return None
+            fired["merged"] += 1
+            return kept.outputs
+
+        return merge
+
+    return step
 
 
-def _op_key(op: Op) -> Any:
-    return constant_key(op) if type(op) is Constant else op
+def _key_maker(op_class: type[Op]) -> Any:
+    """What makes of a node of this class a key that equal nodes have in common."""
+    if op_class is Constant:
+        return lambda node: constant_key(node.op)
+    if op_class.type in _COMMUTE:
+        return _in_any_order
+    if op_class.type in _MIRRORED:
+        mirror = _MIRRORED[op_class.type]
+        return lambda node: (mirror, id(node.inputs[1]), id(node.inputs[0]))
+    if op_class.type in _MIRRORED.values():
+        return lambda node: (node.op.type, *map(id, node.inputs))
+    return _by_type if op_class.type in _RESHAPES else _in_order
 
 
-def constant_key(op: Constant) -> tuple[Any, ...]:
+def _in_order(node: Node) -> Any:
+    return (node.op, *map(id, node.inputs))
+
+
+def _in_any_order(node: Node) -> Any:
+    x, y = map(id, node.inputs)
+    return (node.op, x, y) if x < y or node.inputs[0].dtype.kind == "c" else (node.op, y, x)
+
+
+def _by_type(node: Node) -> Any:
+    (x,), (y,) = node.inputs, node.outputs
+    return ("Reshape", y.type, id(x)) if x.type.static and y.type.static else (node.op, id(x))
+
+
+def constant_key(op: Op) -> tuple[Any, ...]:
     """Equal for constants that cannot be told apart."""
-    value = op.value
+    value = op.attrs["value"]
     content = value.tobytes()
     if len(content) > SHORT:
         content = sha256(content).digest()

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import numpy as np
 
 from ..ir.node import Node, Tensor
-from ..ir.program import Program, derive
+from ..ir.op import Op
+from ..ir.program import Program, Visit, derive
 from ..ir.types import Array, TensorType, size_of
 from ..ops.base import Constant, Full
+from .rewrite import settle
 
 NODE_BYTES = 1 << 20
 TOTAL_BYTES = 16 << 20
@@ -25,44 +28,52 @@ def fold_constants(
     a node, through which folding sees. A kernel that fails is left to fail when run, and is never
     run here if its op has a body of its own (a loop might not end).
     """
-    folding = _Folding(node_bytes, total_bytes, frozenset(program.inputs))
-    with np.errstate(all="ignore"):
-        return program.rebuild(folding.visit)
+    return settle(program, Folding(Counter(), node_bytes, total_bytes))
 
 
-class _Folding:
-    def __init__(self, node_bytes: int, total_bytes: int, given: frozenset[Tensor]) -> None:
-        self.given = given
+class Folding:
+    """The step that puts constants in the place of what depends on constants alone."""
+
+    def __init__(
+        self, fired: Counter[str], node_bytes: int = NODE_BYTES, total_bytes: int = TOTAL_BYTES
+    ) -> None:
+        self.fired = fired
         self.known: dict[Tensor, Array] = {}
         self.node_bytes = node_bytes
         self.left = total_bytes
 
+    def __call__(self, op_class: type[Op]) -> Visit | None:
+        """What is to be done with nodes of an op class."""
+        return self._note if op_class is Constant else None if op_class.source else self.visit
+
+    def _note(self, node: Node) -> None:
+        self.known[node.outputs[0]] = node.op.attrs["value"]
+
     def visit(self, node: Node) -> tuple[Tensor, ...] | None:
-        if type(node.op) is Constant:
-            self.known[node.outputs[0]] = node.op.value
-            return None
+        """Constants for the outputs, where the inputs are known."""
+        known = self.known
+        for t in node.inputs:
+            if t not in known:
+                return None
         if not self._can(node):
             return None
         values = self._compute(node)
         if values is None:
             return None
-        pairs = zip(node.outputs, values, strict=True)
-        self.known.update((t, v) for t, v in pairs if t not in self.given)
+        self.known.update(zip(node.outputs, values, strict=True))
         size = sum(v.nbytes for v in values)
         if size > self.left or any(map(is_broadcast, values)):
             return None
         self.left -= size
         made = [self._constant(node, v) for v in values]
-        self.known.update(zip(made, values, strict=True))
+        self.fired["folded"] += 1
         return tuple(made)
 
     def _can(self, node: Node) -> bool:
         op = node.op
         return (
             op.pure
-            and not op.source
             and not node.controls
-            and all(t in self.known for t in node.inputs)
             and all(_static_bytes(t.type) <= self.node_bytes for t in node.outputs)
             and all(_plain(v) for v in op.attrs.values())
         )
@@ -71,8 +82,10 @@ class _Folding:
         if type(node.op) is Full:
             one = np.full((), node.op.value, dtype=node.op.dtype)
             return [np.broadcast_to(one, node.op.shape)]
+        arrays = [self.known[t] for t in node.inputs]
         try:
-            made: Any = node.op.kernel(np, *(self.known[t] for t in node.inputs))
+            with np.errstate(all="ignore"):
+                made: Any = node.op.kernel(np, *arrays)
         except Exception:  # it will say so when it is run
             return None
         values = [np.asarray(v) for v in (made if len(node.outputs) > 1 else (made,))]

@@ -3,19 +3,54 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from ..ir.errors import GraphError
 from ..ir.program import Program
 from ..ir.verify import verify_program
-from .algebra import simplify
-from .common import eliminate_common_subexpressions
-from .fold import fold_constants
-from .identities import remove_residuals_and_identities
-from .rewrite import Pass
+from .algebra import ALGEBRA
+from .bodies import choosing, optimise_bodies
+from .common import merging
+from .contractions import CONTRACTIONS
+from .fast import FASTER
+from .fold import Folding
+from .identities import identities
+from .known import KNOWN_SHAPES
+from .pieces import PIECES
+from .products import join_products
+from .relu import ReluGrads
+from .rewrite import EXACT, ROUNDING, Pass, Rule, Step, applying, settle, standing_alone
+from .stable import STABLE
+from .sums import SUMS
+from .views import VIEWS
 
 Watch = Callable[[str, Program], None]
+Named = tuple[str, Pass]
+
+RULES: tuple[Rule, ...] = (
+    *KNOWN_SHAPES,
+    *ALGEBRA,
+    *VIEWS,
+    *PIECES,
+    *SUMS,
+    *CONTRACTIONS,
+    *STABLE,
+)
+"""The rules of the default level: exact ones, and those that change no more than last bits."""
+
+
+OTHERS: dict[str, tuple[str, str]] = {
+    "identities": ("what only differentiation needs -> its input", EXACT),
+    "folded": ("what depends on constants alone, up to a size -> a constant", EXACT),
+    "merged": ("equal nodes; x + y and y + x; x > y and y < x -> one of them", EXACT),
+    "cond_of_constant": ("cond(True, f, g) -> f()", EXACT),
+    "unread_by_cond": ("cond of inputs that neither body reads -> without them", EXACT),
+    "relu_grad_of_output": ("the gradient of y = relu(x), where x > 0 -> where y > 0", EXACT),
+    "summed_products": ("x1^T @ y1 + x2^T @ y2 + ... -> [x1; x2; ...]^T @ [y1; y2; ...]", ROUNDING),
+    "shared_products": ("x1 @ w, x2 @ w, ... -> the rows of [x1; x2; ...] @ w", ROUNDING),
+}
+"""What passes do beside applying rules, as it is counted: the algebra, and the level."""
 
 
 class Change(NamedTuple):
@@ -29,26 +64,62 @@ class Change(NamedTuple):
 
 
 def optimise(
-    program: Program, *, verify: bool = False, watch: Watch | None = None
+    program: Program, *, verify: bool = False, watch: Watch | None = None, fast_math: bool = False
 ) -> tuple[Program, list[Change]]:
     """The program with the same values and less work, and what was done.
 
     verify: check the invariants after every pass. watch: called with the name of each pass and the
-    program after it.
+    program after it. fast_math: rewrite by the algebra of real numbers, too; without it, NaN,
+    infinities and the signs of zeros stay, and the last bits change only where docs/optimisation.md
+    says so.
     """
     fired: Counter[str] = Counter()
-    passes: list[tuple[str, Pass]] = [
-        ("remove residuals and identities", remove_residuals_and_identities),
-        ("fold constants", fold_constants),
-        ("simplify", lambda p: simplify(p, fired)),
-        ("merge common subexpressions", eliminate_common_subexpressions),
+    return run_passes(program, pipeline(fired, fast_math), fired, verify=verify, watch=watch)
+
+
+def pipeline(fired: Counter[str], fast_math: bool = False) -> list[Named]:
+    """The passes in their order: the bodies of control flow first, each by the same passes."""
+    body = _passes(Counter(), fast_math)
+    return [
+        ("optimise bodies", lambda p: optimise_bodies(p, lambda b: _one_by_one(b, body))),
+        *_passes(fired, fast_math),
     ]
-    return run_passes(program, passes, fired, verify=verify, watch=watch)
+
+
+def _passes(fired: Counter[str], fast_math: bool) -> list[Named]:
+    """The passes over one program. Each of the last two settles every node that it touches."""
+    return [
+        ("stand alone", standing_alone),
+        ("simplify", lambda p: settle(p, *normal_form(fired, fast_math))),
+        ("join products", lambda p: join_products(p, fired, normal_form(fired, fast_math))),
+    ]
+
+
+def _one_by_one(program: Program, passes: Sequence[Named]) -> Program:
+    for _, step in passes:
+        program = step(program)
+    return program
+
+
+def normal_form(fired: Counter[str], fast_math: bool = False) -> tuple[Step, ...]:
+    """The steps that take away identities, fold constants, apply every rule, and merge equals.
+
+    fired: counts how often each of these did something.
+    """
+    rules = (*RULES, *FASTER) if fast_math else RULES
+    return (
+        identities(fired),
+        Folding(fired),
+        choosing(fired),
+        applying(rules, fired),
+        ReluGrads(fired),
+        merging(fired),
+    )
 
 
 def run_passes(
     program: Program,
-    passes: list[tuple[str, Pass]],
+    passes: Sequence[Named],
     fired: Counter[str] | None = None,
     *,
     verify: bool = False,

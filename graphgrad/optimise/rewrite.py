@@ -1,18 +1,34 @@
-"""Rewrite rules: what a rule is, and the one pass that applies them."""
+"""Rewrite rules: what a rule is, and the walk that settles every node of a program."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from typing import TypeAlias
 
 from ..ir.node import Node, Tensor
 from ..ir.op import Op
-from ..ir.program import Program, derive, with_inputs
+from ..ir.program import Program, Visit, derive, with_inputs
 from ..ops.sources import Placeholder
 
-Rewrite = Callable[[Node], Tensor | None]
-Pass = Callable[[Program], Program]
+EXACT, ROUNDING, FAST = LEVELS = ("exact", "rounding", "fast")
+"""What a rewrite may do to values.
+
+exact     nothing: the same bits, where any NaN is as good as any other
+rounding  other last bits: as accurate as before or more, NaN, infinities and the sign of zero as
+          they were, but where a sum overflows on the way in one order of its terms and not in
+          another
+fast      whatever is equal for real numbers; only with fast_math=True
+"""
+
+Pass: TypeAlias = Callable[[Program], Program]
+Rewrite: TypeAlias = Callable[[Node], "Tensor | tuple[Tensor, ...] | None"]
+Step: TypeAlias = Callable[[type[Op]], "Visit | None"]
+"""What is to be done with nodes of an op class, or None."""
+Now: TypeAlias = Mapping[Tensor, Tensor]
+"""What stands for the tensors of a program, as far as it was walked through."""
+Plan: TypeAlias = Callable[[Node, Now], Tensor]
+"""What makes the tensor that stands for a node."""
 
 AGAIN = 100  # times that one node may be rewritten before that is an endless loop
 
@@ -20,22 +36,202 @@ AGAIN = 100  # times that one node may be rewritten before that is an endless lo
 class Rule:
     """A rewrite of nodes of some op types; its docstring is the algebra.
 
-    It takes a node with one output and returns the tensor that stands for it, or None.
+    types  names of op types
+    fits   or which op classes
+    over   op types of which one has to be behind an input, if any are named
+    level  EXACT, ROUNDING or FAST
+
+    It takes a node and returns what stands for its output (or outputs), or None. What it returns
+    counts only if it is of the very same type. It looks at the node and what is before it, never
+    at readers, so that a node needs to be settled only once.
     """
 
-    def __init__(self, types: tuple[str, ...], apply: Rewrite) -> None:
+    def __init__(
+        self,
+        types: tuple[str, ...],
+        fits: Callable[[type[Op]], bool] | None,
+        over: tuple[str, ...],
+        level: str,
+        apply: Rewrite,
+    ) -> None:
         self.types = types
+        self.fits = fits
+        self.over = over
+        self.level = level
         self.apply = apply
         self.name = apply.__name__
         self.__doc__ = apply.__doc__
 
+    def concerns(self, op_class: type[Op]) -> bool:
+        """Whether the rule is for nodes of this op class."""
+        return op_class.type in self.types or (self.fits is not None and self.fits(op_class))
+
     def __repr__(self) -> str:
-        return f"<rule {self.name}: {self.__doc__}>"
+        return f"<{self.level} rule {self.name}: {self.__doc__}>"
 
 
-def rule(*types: str) -> Callable[[Rewrite], Rule]:
-    """Make a rewrite a rule for these op types."""
-    return lambda apply: Rule(types, apply)
+def rule(
+    *types: str,
+    fits: Callable[[type[Op]], bool] | None = None,
+    over: str | tuple[str, ...] = (),
+    level: str = EXACT,
+) -> Callable[[Rewrite], Rule]:
+    """Make a rewrite a rule for these op types, or for the op classes that fit."""
+    behind = (over,) if isinstance(over, str) else over
+    return lambda apply: Rule(types, fits, behind, level, apply)
+
+
+def applying(rules: Iterable[Rule], fired: Counter[str]) -> Step:
+    """The step that applies rules, counting in `fired` how often each did."""
+    everything = tuple(rules)
+
+    def step(op_class: type[Op]) -> Visit | None:
+        mine = [r for r in everything if r.concerns(op_class)]
+        always = [r for r in mine if not r.over]
+        over: dict[str, list[Rule]] = {}
+        for each in mine:
+            for name in each.over:
+                over.setdefault(name, []).append(each)
+        return _choosing(always, over, fired) if mine else None
+
+    return step
+
+
+def _choosing(always: list[Rule], over: dict[str, list[Rule]], fired: Counter[str]) -> Visit:
+    """The visit that applies the first rule that fires."""
+
+    def tried(rules: list[Rule], node: Node) -> tuple[Tensor, ...] | None:
+        for each in rules:
+            found = each.apply(node)
+            if found is not None:
+                outputs = found if isinstance(found, tuple) else (found,)
+                if all(a.type is b.type for a, b in zip(outputs, node.outputs, strict=True)):
+                    fired[each.name] += 1
+                    return outputs
+        return None
+
+    def visit(node: Node) -> tuple[Tensor, ...] | None:
+        if node.controls:
+            return None
+        inputs = node.inputs
+        if len(inputs) > 2:
+            inputs = tuple({t.node.op.type: t for t in inputs}.values())
+        for t in inputs:
+            rules = over.get(t.node.op.type)
+            if rules is not None:
+                found = tried(rules, node)
+                if found is not None:
+                    return found
+        return tried(always, node) if always else None
+
+    return visit
+
+
+class _Settling:
+    """Visits every node, and every node that a visit makes, until no step changes it.
+
+    made  a node that was settled -> what stands for its outputs
+    """
+
+    def __init__(self, steps: tuple[Step, ...], given: Iterable[Tensor]) -> None:
+        self.steps = steps
+        self.given = set(given)
+        self.made: dict[Node, tuple[Tensor, ...]] = {}
+        self.visits: dict[type[Op], list[Visit]] = {}
+
+    def visit(self, node: Node) -> tuple[Tensor, ...] | None:
+        """What stands for the outputs of a node whose inputs are settled."""
+        found = self._first(node)
+        if found is None:
+            self.made[node] = node.outputs
+            return None
+        return self.settled(found)
+
+    def settled(self, found: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+        """What stands for tensors that a visit returned, with the new nodes behind them settled."""
+        self._settle(found)
+        return tuple(map(self._standing, found))
+
+    def _first(self, node: Node) -> tuple[Tensor, ...] | None:
+        op_class = type(node.op)
+        visits = self.visits.get(op_class)
+        if visits is None:
+            found = [step(op_class) for step in self.steps]
+            visits = self.visits[op_class] = [v for v in found if v is not None]
+        for each in visits:
+            outputs = each(node)
+            if outputs is not None:
+                return outputs
+        return None
+
+    def _settle(self, found: tuple[Tensor, ...]) -> None:
+        """Visit the nodes behind tensors that a visit returned, as far as they are new."""
+        becomes: dict[Node, tuple[Tensor, ...]] = {}
+        times = {t.node: 1 for t in found}
+        stack = self._unsettled(found)
+        while stack:
+            node = stack[-1]
+            reads = becomes.get(node, node.inputs)
+            first = self._unsettled(reads)
+            if node in self.made:
+                stack.pop()
+            elif first:
+                often = times[node] + (node in becomes)
+                if often > AGAIN:
+                    raise RuntimeError(f"rewriting does not come to an end; the last is {node!r}")
+                times.update((n, often) for n in first if times.get(n, 0) < often)
+                stack += first
+            elif node in becomes:
+                self.made[stack.pop()] = tuple(map(self._standing, becomes[node]))
+            else:
+                here = self._on_settled(node)
+                made = self._first(here)
+                if made is None:
+                    self.made[stack.pop()] = self.made[here] = here.outputs
+                else:
+                    becomes[node] = made
+
+    def _unsettled(self, tensors: Iterable[Tensor]) -> list[Node]:
+        made, given = self.made, self.given
+        return [t.node for t in tensors if not (t.node in made or t.node.op.source or t in given)]
+
+    def _standing(self, t: Tensor) -> Tensor:
+        outputs = self.made.get(t.node)
+        return t if outputs is None else outputs[t.index]
+
+    def _on_settled(self, node: Node) -> Node:
+        inputs = tuple(map(self._standing, node.inputs))
+        same = all(a is b for a, b in zip(inputs, node.inputs, strict=True))
+        return node if same else with_inputs(node, inputs)
+
+
+def settle(program: Program, *steps: Step) -> Program:
+    """The program with the steps applied to every node, inputs first, until none changes it."""
+    closed = standing_alone(program)
+    after = closed.rebuild(_Settling(steps, closed.inputs).visit)
+    return program if after is closed else after
+
+
+def replace(program: Program, plans: Mapping[Node, Plan], *steps: Step) -> Program:
+    """The program with what was planned in the place of nodes; what this changes is settled."""
+    settling = _Settling(steps, program.inputs)
+    now: dict[Tensor, Tensor] = {}
+    old = iter(program.nodes)
+
+    def visit(node: Node) -> tuple[Tensor, ...] | None:
+        was = next(old)
+        plan = plans.get(was)
+        if plan is not None:
+            found: tuple[Tensor, ...] | None = settling.settled((plan(node, now),))
+        elif node is was and node.inputs:
+            settling.made[node] = node.outputs
+            return None
+        else:
+            found = settling.visit(node)
+        now.update(zip(was.outputs, node.outputs if found is None else found, strict=True))
+        return found
+
+    return program.rebuild(visit)
 
 
 def rewrite(*rules: Rule, fired: Counter[str] | None = None) -> Pass:
@@ -43,38 +239,14 @@ def rewrite(*rules: Rule, fired: Counter[str] | None = None) -> Pass:
 
     fired: counts how often each rule did. RuntimeError where rules undo each other for ever.
     """
-    by_type: dict[str, list[Rule]] = {}
-    for each in rules:
-        for type_ in each.types:
-            by_type.setdefault(type_, []).append(each)
     log: Counter[str] = Counter() if fired is None else fired
-
-    def visit(node: Node) -> tuple[Tensor, ...] | None:
-        if node.op.type not in by_type or len(node.outputs) != 1:
-            return None
-        (start,) = node.outputs
-        now = start
-        for _ in range(AGAIN):
-            after = _first(by_type.get(now.node.op.type, ()), now.node, log)
-            if after is None:
-                return None if now is start else (now,)
-            now = after
-        raise RuntimeError(f"rewriting {node!r} does not come to an end; the last is {now.node!r}")
-
-    def run(program: Program) -> Program:
-        closed = standing_alone(program)
-        after = closed.rebuild(visit)
-        return program if after is closed else after
-
-    return run
+    return lambda program: settle(program, applying(rules, log))
 
 
 def standing_alone(program: Program) -> Program:
     """The program with a placeholder for every input, so that no rule looks at what is not run."""
     stands: dict[Tensor, Tensor] = {
-        t: derive(t.node, Placeholder(t.shape, t.dtype), ()).outputs[0]
-        for t in program.inputs
-        if not t.node.op.source
+        t: beside(t.node, Placeholder(t.shape, t.dtype)) for t in program.inputs if _made(t)
     }
     if not stands:
         return program
@@ -85,22 +257,25 @@ def standing_alone(program: Program) -> Program:
         return None
 
     after = program.rebuild(visit)
+    new = {t.node for t in stands.values()}
     return Program(
-        [stands.get(t, t) for t in program.inputs], [stands.get(t, t) for t in after.outputs]
+        [stands.get(t, t) for t in program.inputs],
+        [stands.get(t, t) for t in after.outputs],
+        [n for n in after.nodes if n not in new],
     )
 
 
-def _first(rules: Any, node: Node, log: Counter[str]) -> Tensor | None:
-    if node.controls:
-        return None
-    for each in rules:
-        found: Tensor | None = each.apply(node)
-        if found is not None:
-            log[each.name] += 1
-            return found
-    return None
+def _made(t: Tensor) -> bool:
+    return not t.node.op.source
 
 
 def instead(node: Node, op: Op, *inputs: Tensor) -> Tensor:
     """The output of a new node that stands for `node`, with its name, line and origin."""
     return derive(node, op, inputs).outputs[0]
+
+
+def beside(node: Node, op: Op, *inputs: Tensor) -> Tensor:
+    """The output of a new node that helps to stand for `node`, with its line and origin."""
+    made = derive(node, op, inputs)
+    made._name = None
+    return made.outputs[0]

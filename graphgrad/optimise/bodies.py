@@ -1,0 +1,124 @@
+"""Bodies of control flow: programs inside ops, optimised as the program around them is."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from ..ir.node import Node, Tensor
+from ..ir.op import Op
+from ..ir.program import Program, derive, with_inputs
+from ..ops.base import Constant
+from ..ops.control import Cond
+from .rewrite import Pass, Step, settle
+
+
+def optimise_bodies(program: Program, optimised: Pass) -> Program:
+    """The program with every program that is an attribute of one of its ops optimised.
+
+    Bodies within bodies come first. What neither body of a Cond reads any more is not computed.
+    """
+    done: dict[Op, Op] = {}
+    found = _ops_with_bodies(program)
+    for op in reversed(found):
+        bodies = {p: optimised(_with_ops(p, done)) for p in programs_of(op)}
+        if any(new is not old for old, new in bodies.items()):
+            done[op] = type(op)(*[_replaced(v, bodies) for v in op.attrs.values()])
+    return _with_ops(program, done)
+
+
+def programs_of(op: Op) -> list[Program]:
+    """The programs among the attributes of an op."""
+    found: list[Program] = []
+    for value in op.attrs.values():
+        items = value if isinstance(value, tuple) else (value,)
+        found += [v for v in items if isinstance(v, Program)]
+    return found
+
+
+def _ops_with_bodies(program: Program) -> list[Op]:
+    """The ops with bodies of a program and of the bodies, outer ones before inner ones."""
+    found: dict[Op, None] = {}
+    stack = [program]
+    while stack:
+        for op in dict.fromkeys([node.op for node in stack.pop().nodes]):
+            if op not in found and (bodies := programs_of(op)):
+                found[op] = None
+                stack += bodies
+    return list(found)
+
+
+def _replaced(value: Any, bodies: dict[Program, Program]) -> Any:
+    if isinstance(value, tuple):
+        return tuple([_replaced(v, bodies) for v in value])
+    return bodies.get(value, value) if isinstance(value, Program) else value
+
+
+def _with_ops(program: Program, done: dict[Op, Op]) -> Program:
+    """The program with other ops in the place of some."""
+    if not done:
+        return program
+
+    def visit(node: Node) -> tuple[Tensor, ...] | None:
+        op = done.get(node.op)
+        return None if op is None else derive(node, op, node.inputs).outputs
+
+    return program.rebuild(visit)
+
+
+def choosing(fired: Counter[str]) -> Step:
+    """The step that puts the chosen body in the place of a Cond whose condition is constant.
+
+    Of other Conds it takes away what neither body reads.
+    """
+
+    def visit(node: Node) -> tuple[Tensor, ...] | None:
+        if node.controls:
+            return None
+        test = node.inputs[0].node.op
+        constant = type(test) is Constant
+        name = "cond_of_constant" if constant else "unread_by_cond"
+        found = _inlined(node, 0 if test.attrs["value"] else 1) if constant else _read(node)
+        if found is not None:
+            fired[name] += 1
+        return found
+
+    return lambda op_class: visit if op_class is Cond else None
+
+
+def choose_bodies(program: Program) -> Program:
+    """Conds of constant conditions are the body that is chosen."""
+    return settle(program, choosing(Counter()))
+
+
+def _inlined(node: Node, branch: int) -> tuple[Tensor, ...] | None:
+    """The outputs of a body computed from what the Cond reads; None if their types are others."""
+    body: Program = node.op.attrs["programs"][branch]
+    if any(a.type is not b.type for a, b in zip(body.outputs, node.outputs, strict=True)):
+        return None
+    if any(inner.controls for inner in body.nodes):
+        return None
+    reads = node.op.attrs["reads"][branch]
+    stands = {t: node.inputs[1 + i] for t, i in zip(body.inputs, reads, strict=True)}
+    for inner in body.nodes:
+        made = with_inputs(inner, tuple([stands[t] for t in inner.inputs]))
+        stands.update(zip(inner.outputs, made.outputs, strict=True))
+    return tuple([stands[t] for t in body.outputs])
+
+
+def _read(node: Node) -> tuple[Tensor, ...] | None:
+    """The Cond without inputs that no body reads; None where each is read."""
+    bodies: list[Program] = []
+    reads: list[list[int]] = []
+    for body, taken in zip(node.op.attrs["programs"], node.op.attrs["reads"], strict=True):
+        read = {t for n in body.nodes for t in n.inputs} | set(body.outputs)
+        kept = [(t, i) for t, i in zip(body.inputs, taken, strict=True) if t in read]
+        bodies.append(Program([t for t, _ in kept], body.outputs, body.nodes))
+        reads.append([i for _, i in kept])
+    used = sorted({i for taken in reads for i in taken})
+    if len(used) == len(node.inputs) - 1:
+        return None
+    place = {i: at for at, i in enumerate(used)}
+    then, other = [tuple([place[i] for i in taken]) for taken in reads]
+    op = Cond((bodies[0], bodies[1]), (then, other))
+    return derive(node, op, (node.inputs[0], *(node.inputs[1 + i] for i in used))).outputs

@@ -1,0 +1,157 @@
+"""What is known of tensors without running anything, and the constants that rules build."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from ..ir.node import Node, Tensor
+from ..ir.types import Array, Dim, DType, Shape, TensorType
+from ..ops.base import Constant, Full
+from ..ops.shaping import BroadcastLike, BroadcastTo, ExpandDims, Reshape
+from .rewrite import beside
+
+REAL = "iuf"
+WHOLE = "biu"
+BROADCASTS = ("BroadcastTo", "BroadcastLike")
+KNOWN = ("Constant", *BROADCASTS)
+"""Op types behind which there may be a uniform value, once the nodes before are settled."""
+
+_DEPTH = 8  # how far constants are looked for behind broadcasts
+_AT_LEAST_ZERO = frozenset(
+    ("Exp", "Exp2", "Abs", "Square", "Sigmoid", "Softmax", "Softplus", "Cosh", "Hypot")
+)
+
+
+# --- numbers -----------------------------------------------------------------------------------
+
+
+def uniform_value(t: Tensor) -> Any:
+    """The number that every element of t is; None where that is not known."""
+    for _ in range(_DEPTH):
+        op = t.node.op
+        if type(op) is Constant:
+            value = op.value.reshape(-1)
+            one = value[:1]
+            same = value.size == 1 or (
+                value.size > 1 and value.tobytes() == one.tobytes() * value.size
+            )
+            return one[0] if same else None
+        if type(op) is Full:
+            return np.full((), op.value, dtype=op.dtype)[()]
+        if type(op) not in (BroadcastTo, BroadcastLike, ExpandDims, Reshape):
+            return None
+        (t, *_) = t.node.inputs
+    return None
+
+
+def is_number(value: Any, number: float) -> bool:
+    """Equal, and for floats of equal sign: 0.0 is not -0.0."""
+    if value is None or value != number:
+        return False
+    return value.dtype.kind != "f" or bool(np.signbit(value) == np.signbit(number))
+
+
+def with_number(node: Node) -> Iterator[tuple[Tensor, Any]]:
+    """For each operand of two that is one number everywhere: the other operand, and the number.
+
+    Only where the number surely does not change the shape, which is the other's.
+    """
+    x, y = node.inputs
+    if adds_no_length(y.shape, x.shape) and (value := uniform_value(y)) is not None:
+        yield x, value
+    if adds_no_length(x.shape, y.shape) and (value := uniform_value(x)) is not None:
+        yield y, value
+
+
+def second_number(node: Node) -> Any:
+    """The number that the second operand of two is; None if unknown or if it changes the shape."""
+    x, y = node.inputs
+    return uniform_value(y) if adds_no_length(y.shape, x.shape) else None
+
+
+def first_number(node: Node) -> Any:
+    """The number that the first operand of two is; None if unknown or if it changes the shape."""
+    x, y = node.inputs
+    return uniform_value(x) if adds_no_length(x.shape, y.shape) else None
+
+
+def at_least_zero(t: Tensor) -> bool:
+    """Whether no element of t is negative or -0.0; NaN may be."""
+    for _ in range(_DEPTH):
+        op = t.node.op
+        if op.type in _AT_LEAST_ZERO and t.dtype.kind == "f":
+            return True
+        if type(op) is Constant:
+            return t.dtype.kind in REAL and not np.signbit(op.value.astype(np.float64)).any()
+        if type(op) not in (BroadcastTo, BroadcastLike, ExpandDims, Reshape):
+            return False
+        (t, *_) = t.node.inputs
+    return False
+
+
+# --- shapes ------------------------------------------------------------------------------------
+
+
+def adds_no_length(small: Shape, big: Shape) -> bool:
+    """Whether broadcasting `small` against `big` surely leaves big's lengths."""
+    if len(small) > len(big):
+        return False
+    tail = big[len(big) - len(small) :]
+    return all(_same(a, b) for a, b in zip(small, tail, strict=True))
+
+
+def _same(a: Dim, b: Dim) -> bool:
+    return (a == 1 and isinstance(a, int)) or (a is not None and a == b)
+
+
+def settled_shape(t: Tensor) -> bool:
+    """Whether equal types mean equal shapes: every length is known or has a name."""
+    return None not in t.type.shape
+
+
+def ints(shape: Shape) -> tuple[int, ...]:
+    """A static shape as ints."""
+    return tuple([d for d in shape if isinstance(d, int)])
+
+
+@lru_cache(maxsize=1 << 12)
+def elements(shape: Shape) -> int:
+    """Number of elements of a static shape."""
+    n = 1
+    for d in ints(shape):
+        n *= d
+    return n
+
+
+def nbytes(type: TensorType) -> int:
+    """Bytes of a value of a static type."""
+    return elements(type.shape) * type.dtype.itemsize
+
+
+# --- constants ---------------------------------------------------------------------------------
+
+
+def number_of(node: Node, value: Any, dtype: DType) -> Tensor:
+    """A 0-d constant to stand beside a node."""
+    return array_of(node, np.asarray(value, dtype=dtype))
+
+
+def array_of(node: Node, value: Array) -> Tensor:
+    """A constant to stand beside a node. The array is not copied and becomes read-only."""
+    value.flags.writeable = False
+    return beside(node, Constant(value))
+
+
+def filled(node: Node, value: Any, like: Tensor) -> Tensor:
+    """The number in the shape of `like`, of the dtype of the node's output."""
+    (y,) = node.outputs
+    one = number_of(node, value, y.dtype)
+    if not like.shape:
+        return one
+    if like.type.static:
+        return beside(node, BroadcastTo(ints(like.shape)), one)
+    return beside(node, BroadcastLike(), one, like)

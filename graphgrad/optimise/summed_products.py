@@ -1,0 +1,166 @@
+"""Sums of matrix products as one product: the gradient of a matrix that many steps share.
+
+h1.T @ d1 + ... + hn.T @ dn is one product of the h and the d, joined along the axis that is summed
+over. It changes last bits, saves the additions, and copies the operands, but for cuts of one tensor
+that follow each other; it is done where that pays.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from ..ir.node import Node, Tensor
+from ..ir.program import Program
+from ..ops.joining import Concat
+from ..ops.reductions import ReduceSum
+from .facts import elements
+from .matrices import CALL, FEW, in_a_row, in_parts, is_plain, summed_axis
+from .pieces import total
+from .rewrite import Now, beside
+
+Joined = dict[tuple[int, frozenset[int]], list[Tensor]]
+"""What is joined anyway: (axis, identities of the pieces) -> the pieces in order."""
+
+
+class _Sum(NamedTuple):
+    """The terms of a sum in order, and the groups of them that are to be joined."""
+
+    terms: list[Tensor]
+    groups: list[list[Tensor]]
+
+    def made(self, node: Node, now: Now) -> Tensor:
+        """The sum with each group of its terms as one term, in the place of the group's first."""
+        group_of = {t: group for group in self.groups for t in group}
+        done: set[Tensor] = set()
+        terms: list[Tensor] = []
+        for t in self.terms:
+            if t not in group_of:
+                terms.append(now.get(t, t))
+            elif t not in done:
+                done.update(group_of[t])
+                terms.append(_joined(node, [u.node for u in group_of[t]], now))
+        return total(node, terms)
+
+
+def _joined(node: Node, terms: Sequence[Node], now: Now) -> Tensor:
+    """Products, or sums over axes, as one of the operands joined."""
+    op = terms[0].op
+    axes = (
+        [op.attrs["axes"][0]]
+        if isinstance(op, ReduceSum)
+        else [summed_axis(terms[0], side) for side in (0, 1)]
+    )
+    joined = [
+        beside(node, Concat(axis), *(now.get(x, x) for x in pieces))
+        for axis, pieces in zip(axes, zip(*(t.inputs for t in terms), strict=True), strict=True)
+    ]
+    return beside(node, op, *joined)
+
+
+# --- which -------------------------------------------------------------------------------------
+
+
+def sums_to_join(program: Program) -> dict[Node, _Sum]:
+    """The sums of which terms are to be joined, with what makes them.
+
+    x1^T @ y1 + x2^T @ y2 + ... -> [x1; x2; ...]^T @ [y1; y2; ...]; where the y are joined so, the
+    sum of sum(y1), sum(y2), ... is taken of them joined. A sum that only a sum reads is part of it.
+    """
+    place = {n: i for i, n in enumerate(program.nodes)}
+    reads = Counter(t for n in program.nodes for t in n.inputs)
+    reads.update(program.outputs)
+    sums = [n for n in program.nodes if _is_sum(n)]
+    inner = {
+        t.node
+        for n in sums
+        for t in n.inputs
+        if reads[t] == 1 and t.node in place and _is_sum(t.node)
+    }
+    found: dict[Node, _Sum] = {}
+    joined: Joined = {}
+    for node in sums:
+        if node in inner:
+            continue
+        terms = _terms(node, inner)
+        if len(terms) < FEW:
+            continue
+        once = [t for t in terms if reads[t] == 1 and t.node in place]
+        found[node] = _Sum(terms, [g for g in _products(once, place) if _pays(g)])
+        for group in found[node].groups:
+            _note(group, joined)
+    for plan in found.values():
+        once = [t for t in plan.terms if reads[t] == 1 and t.node in place]
+        plan.groups.extend(_reductions(once, joined))
+    return {node: plan for node, plan in found.items() if plan.groups}
+
+
+def _is_sum(node: Node) -> bool:
+    """Whether a node adds tensors of its own type."""
+    if node.op.type not in ("Add", "AddN") or node.controls:
+        return False
+    (y,) = node.outputs
+    return y.dtype.kind == "f" and y.type.static and all(t.type is y.type for t in node.inputs)
+
+
+def _terms(node: Node, inner: set[Node]) -> list[Tensor]:
+    """What is added, from left to right."""
+    terms: list[Tensor] = []
+    stack = [*reversed(node.inputs)]
+    while stack:
+        t = stack.pop()
+        if t.node in inner:
+            stack += reversed(t.node.inputs)
+        else:
+            terms.append(t)
+    return terms
+
+
+def _products(terms: Iterable[Tensor], place: dict[Node, int]) -> list[list[Tensor]]:
+    """Products of matrices that can be one, in the order in which their earlier side is made."""
+    groups: dict[object, list[Node]] = {}
+    for t in terms:
+        if is_plain(t.node):
+            groups.setdefault(t.node.op, []).append(t.node)
+    found = []
+    for group in groups.values():
+        sides = [[place.get(n.inputs[side].node, -1) for n in group] for side in (0, 1)]
+        first = min(sides, key=min)
+        order = sorted(range(len(group)), key=first.__getitem__)
+        parts = in_parts([group[i] for i in order], lambda n: n.inputs)
+        found += [[n.outputs[0] for n in part] for part in parts]
+    return found
+
+
+def _pays(group: Sequence[Tensor]) -> bool:
+    """Whether copying the operands costs less than adding the products one by one does."""
+    copied = 0
+    for side in (0, 1):
+        pieces = [t.node.inputs[side] for t in group]
+        if not in_a_row(pieces, summed_axis(group[0].node, side)):
+            copied += sum(elements(x.shape) for x in pieces)
+    return copied <= sum(elements(t.shape) + CALL for t in group)
+
+
+def _note(group: Sequence[Tensor], joined: Joined) -> None:
+    for side in (0, 1):
+        pieces = [t.node.inputs[side] for t in group]
+        key = summed_axis(group[0].node, side), frozenset(map(id, pieces))
+        joined.setdefault(key, pieces)
+
+
+def _reductions(terms: Iterable[Tensor], joined: Joined) -> list[list[Tensor]]:
+    """Terms that are sums of tensors that are joined anyway, in that order."""
+    groups: dict[object, dict[int, Tensor]] = {}
+    for t in terms:
+        op = t.node.op
+        if isinstance(op, ReduceSum) and op.attrs["axes"] and not t.node.controls:
+            groups.setdefault(op, {})[id(t.node.inputs[0])] = t
+    found = []
+    for by_piece in groups.values():
+        axis = next(iter(by_piece.values())).node.op.attrs["axes"][0]
+        order = joined.get((axis, frozenset(by_piece)))
+        if order is not None:
+            found.append([by_piece[id(x)] for x in order])
+    return found

@@ -1,0 +1,144 @@
+"""The passes in their order: what they say, what stands behind them, and what they cost."""
+
+import numpy as np
+import pytest
+
+import graphgrad as gg
+from graphgrad.optimise.fast import FASTER
+from graphgrad.optimise.fold import fold_constants
+from graphgrad.optimise.pipeline import OTHERS, RULES, optimise, run_passes
+
+from .helpers import program, types
+
+
+def test_the_pipeline_says_what_it_did():
+    seen = []
+    with gg.Graph():
+        x = gg.placeholder((2,), name="x")
+        y = gg.identity(x) * (gg.constant(0.5) + 0.5) + gg.exp(x) + gg.exp(x)
+    after, log = optimise(gg.Program([x], [y]), verify=True, watch=lambda n, p: seen.append(n))
+    assert types(after) == ["Exp", "Add", "Add"]
+    assert [c.name for c in log] == seen
+    assert [c.name for c in log if c.changed] == ["simplify"]
+    (change,) = [c for c in log if c.changed]
+    assert change.fired == {"identities": 1, "times_one": 1, "folded": 1, "merged": 2}
+    assert (change.before, change.after) == (9, 3)
+
+
+def test_a_program_that_is_done_stays_the_same_object():
+    p = program(lambda x, y: gg.exp(x) + y, x=(2, 3), y=(3,))
+    after, log = optimise(p)
+    assert after is p
+    assert not any(c.changed for c in log)
+    again, _ = optimise(optimise(program(lambda x: (x * 1.0 + 1.0) / 4.0, x=(3,)))[0])
+    assert optimise(again)[0] is again
+
+
+def test_an_error_in_a_pass_keeps_its_type_and_names_the_pass():
+    def broken(program):
+        raise KeyError("x")
+
+    with gg.Graph():
+        p = gg.Program([], [gg.constant(1.0)])
+    with pytest.raises(KeyError) as error:
+        run_passes(p, [("fold", fold_constants), ("mine", broken)])
+    assert error.value.__notes__ == ["in pass 'mine', after: fold"]
+
+
+def test_the_verifier_stands_behind_every_pass():
+    def wrong(program):
+        return gg.Program(program.inputs, [gg.constant(np.ones(3))])
+
+    with gg.Graph():
+        p = gg.Program([], [gg.constant(1.0)])
+        with pytest.raises(ValueError, match="types of the outputs"):
+            run_passes(p, [("wrong", wrong)], verify=True)
+
+
+def test_passes_are_iterative():
+    with gg.Graph():
+        x = gg.placeholder((), name="x")
+        y = x
+        for _ in range(20_000):
+            y = gg.identity(gg.exp(y) * 1.0)
+    after, _ = optimise(gg.Program([x], [y]))
+    assert len(after.nodes) == 20_000
+
+
+def test_long_gradients_are_optimised_without_recursion():
+    with gg.Graph():
+        x, w = gg.placeholder((1, 2), name="x"), gg.placeholder((2, 2), name="w")
+        y = x
+        for _ in range(5_000):
+            y = gg.tanh(y @ w)
+        p = gg.Program([x, w], [*gg.gradients(gg.sum(y), [x, w])])
+    after, _ = optimise(p)
+    assert types(after).count("AddN") == 0  # the gradient of w is one product
+    assert len(after.nodes) < len(p.nodes)
+
+
+def steps(x, w):
+    return [x[t] @ w for t in range(4)]
+
+
+def unread(w, e):
+    return gg.cond(gg.sum(w) > 0.0, lambda: gg.where(gg.constant(True), w, e), lambda: -w)
+
+
+SHOWN = {
+    "identities": lambda x, w: gg.exp(gg.identity(x)),
+    "folded": lambda x, w: x * (gg.constant(2.0) + 1.0),
+    "merged": lambda x, w: [gg.exp(x), gg.exp(x)],
+    "cond_of_constant": lambda x, w: gg.cond(gg.constant(True), lambda: x, lambda: -x),
+    "unread_by_cond": lambda x, w: unread(w, gg.exp(w)),
+    "relu_grad_of_output": lambda x, w: gg.gradients(gg.sum(gg.nn.relu(x) ** 2), x),
+    "summed_products": lambda x, w: gg.gradients(gg.sum(gg.stack(steps(x, w)) ** 2), w),
+    "shared_products": steps,
+}
+
+
+def test_everything_that_is_counted_is_listed_and_shown():
+    assert list(SHOWN) == list(OTHERS)
+    listed = {r.name for r in (*RULES, *FASTER)} | set(OTHERS)
+    for name, build in SHOWN.items():
+        _, log = optimise(program(build, x=(4, 3, 2), w=(2, 2)), verify=True)
+        fired = {k for change in log for k in change.fired}
+        assert fired <= listed
+        assert name in fired
+
+
+MEANING = {
+    "log(1 + exp(x)) overflows as written": (lambda x: gg.log(1.0 + gg.exp(x)), 1000.0, np.inf),
+    "log(sum(exp(x))) overflows as written": (lambda x: gg.log(gg.sum(gg.exp(x))), 1000.0, np.inf),
+    "log(softmax(x)) underflows as written": (
+        lambda x: gg.log(gg.nn.softmax(gg.stack([x, x + 1000.0])))[0],
+        0.0,
+        -np.inf,
+    ),
+    "x * 0 is NaN at infinity": (lambda x: x * 0.0, np.inf, np.nan),
+    "x - x is NaN at infinity": (lambda x: x - x, np.inf, np.nan),
+    "sqrt(x * x) overflows as written": (lambda x: gg.sqrt(x * x), 1e300, np.inf),
+}
+
+
+@pytest.mark.parametrize(("build", "at", "value"), MEANING.values(), ids=MEANING)
+def test_what_is_infinite_or_nan_stays_so_without_fast_math(build, at, value):
+    with gg.Graph():
+        x = gg.placeholder((), name="x")
+        plain = gg.compile(x, build(x), backend="numpy")
+        fast, _ = optimise(gg.Program([x], [build(x)]), fast_math=True)
+    np.testing.assert_equal(float(plain(at)), value)
+    (found,) = gg.execute.numpy_backend.NumpyBackend().compile(fast)(np.array(at))
+    assert np.isfinite(found)
+
+
+def test_an_overridden_gradient_is_not_disturbed():
+    with gg.Graph():
+        x = gg.placeholder((3,), name="x")
+        with gg.override_gradient(lambda site, dy: dy * 10.0):
+            y = gg.log(1.0 + gg.exp(x)) * 1.0
+        z = gg.log(1.0 + gg.exp(x))
+        p = gg.Program([x], [*gg.gradients(gg.sum(y + z), [x])])
+    f = gg.compile(x, p.outputs[0])
+    at = np.array([-1.0, 0.0, 2.0])
+    np.testing.assert_allclose(f(at), 10.0 + 1 / (1 + np.exp(-at)))

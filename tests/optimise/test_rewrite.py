@@ -1,0 +1,161 @@
+"""The walk that settles every node: what a rule may look at, what counts, where it ends."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+
+import graphgrad as gg
+from graphgrad.ir.op import Op
+from graphgrad.ops.arithmetic import ADD, NEGATIVE
+from graphgrad.ops.base import Cast, as_dtype
+from graphgrad.ops.base import apply as node
+from graphgrad.optimise.algebra import double_negative, simplify, times_one
+from graphgrad.optimise.rewrite import beside, instead, rewrite, rule, standing_alone
+
+from .helpers import program, run, types, verified
+
+
+def test_what_an_input_stands_for_is_not_looked_at():
+    with gg.Graph():
+        x = gg.placeholder((2,), name="x")
+        y = -x
+        z = -y
+        c = gg.constant(1.0)
+        w = x * c
+    fed = gg.Program([y, x, c], [z, w])
+    assert simplify(fed) is fed
+    z_value, w_value = run(fed, [np.ones(2), np.ones(2), np.array(5.0)])
+    np.testing.assert_array_equal(z_value, [-1, -1])
+    np.testing.assert_array_equal(w_value, [5, 5])
+
+
+def test_a_program_stands_alone_without_what_its_inputs_are_made_of():
+    with gg.Graph():
+        x = gg.placeholder((2,), name="x")
+        y = gg.exp(x)
+        z = gg.sin(y) + y
+    alone = verified(standing_alone(gg.Program([y], [z, y])))
+    assert types(alone) == ["Sin", "Add"]
+    assert alone.inputs[0].node.type == "Placeholder"
+    assert alone.outputs[1] is alone.inputs[0]
+    closed = gg.Program([x], [y])
+    assert standing_alone(closed) is closed
+
+
+def test_what_fired_is_counted():
+    fired = Counter()
+    simplify(program(lambda x: gg.negative(-(x * 1.0 * 1.0)), x=(3,)), fired)
+    assert fired == {"times_one": 2, "double_negative": 1}
+
+
+def test_nothing_to_do_is_the_same_object():
+    p = program(lambda x: gg.exp(x) * 3.0, x=(3,))
+    assert simplify(p) is p
+
+
+def test_rules_that_undo_each_other_end_in_an_error():
+    @rule("Negative")
+    def again(n):
+        """-x -> -x"""
+        return instead(n, NEGATIVE, *n.inputs)
+
+    with pytest.raises(RuntimeError, match="does not come to an end"):
+        rewrite(again)(program(lambda x: -x, x=(3,)))
+
+
+def test_rules_that_never_end_inside_what_they_build_end_in_an_error():
+    @rule("Negative")
+    def deeper(n):
+        """-x -> -(-x) + -x"""
+        return instead(n, ADD, beside(n, NEGATIVE, *n.inputs), *n.inputs)
+
+    with pytest.raises(RuntimeError, match="does not come to an end"):
+        rewrite(deeper)(program(lambda x: -x, x=(3,)))
+
+
+def test_what_a_rule_builds_is_rewritten_too():
+    @rule("Exp")
+    def twice_turned(n):
+        """exp(x) -> -(-x) * 1"""
+        return beside(n, NEGATIVE, beside(n, NEGATIVE, *n.inputs))
+
+    fired = Counter()
+    p = program(lambda x: gg.exp(x), x=(3,))
+    after = rewrite(twice_turned, double_negative, fired=fired)(p)
+    assert after.outputs == after.inputs
+    assert fired == {"twice_turned": 1, "double_negative": 1}
+
+
+def test_a_rewrite_of_another_type_does_not_count():
+    @rule("Exp")
+    def narrower(n):
+        """exp(x) -> x as float32"""
+        return instead(n, Cast(as_dtype("float32")), *n.inputs)
+
+    p = program(lambda x: gg.exp(x), x=(3,))
+    assert rewrite(narrower)(p) is p
+
+
+def test_a_node_that_waits_for_others_is_left_alone():
+    with gg.Graph():
+        x = gg.placeholder((2,), name="x")
+        first = gg.exp(x)
+        y = x * 1.0
+        y.node.controls = (first.node,)
+    p = gg.Program([x], [y, first])
+    assert rewrite(times_one)(p) is p
+
+
+def test_what_a_node_waits_for_is_followed():
+    with gg.Graph():
+        x = gg.placeholder((2,), name="x")
+        first = gg.exp(x * 1.0)
+        gone = x * 1.0
+        y = gg.sin(x)
+        y.node.controls = (first.node, gone.node)
+    after = verified(rewrite(times_one)(gg.Program([x], [y])))
+    assert types(after) == ["Exp", "Sin"]
+    assert after.nodes[1].controls == (after.nodes[0],)
+
+
+def test_the_order_of_nodes_stays():
+    with gg.Graph():
+        x = gg.placeholder((2,), name="x")
+        a, b, c = gg.exp(x * 1.0), gg.sin(x), gg.cos(x)
+    after = rewrite(times_one)(gg.Program([x], [c, b, a]))
+    assert types(after) == ["Exp", "Sin", "Cos"]
+
+
+def test_names_and_lines_survive():
+    with gg.Graph():
+        x = gg.placeholder((2,), name="x")
+        y = gg.identity(gg.exp(x) * 1.0, name="kept")
+        after = gg.compile(x, gg.exp(y * 1.0) - 0.0).program
+    assert [n.where.partition(":")[0] for n in after.nodes] == ["test_rewrite.py"] * 2
+
+
+def test_helpers_do_not_take_the_name():
+    with gg.Graph():
+        x = gg.placeholder((2,), name="x")
+        y = gg.identity(x, name="kept")
+    made = beside(y.node, NEGATIVE, x)
+    assert (made.node.name, made.node.where) != ("kept", None)
+    assert instead(y.node, NEGATIVE, x).node.name == "kept"
+
+
+class NotPureForTest(Op):
+    """Nothing that a rule knows."""
+
+    pure = False
+
+    def infer(self, x):
+        return (x,)
+
+    def kernel(self, xp, x):
+        return x
+
+
+def test_ops_that_no_rule_knows_stay():
+    p = program(lambda x: node(NotPureForTest(), x), x=(3,))
+    assert simplify(p) is p
