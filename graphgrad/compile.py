@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from itertools import count
+from operator import itemgetter
 from typing import Any
 
 from .execute.backend import Backend, Compiled, load_backend
 from .execute.feeds import Feeds
+from .execute.timed import timed_runs
+from .inspect.profile import Profile
 from .ir.collector import collector_paused
 from .ir.errors import DTypeError, GraphError, StateError
 from .ir.graph import Graph, GraphScope
 from .ir.node import Node, Tensor
 from .ir.program import Program, needed
 from .ir.state import State
-from .ir.tree import flatten, unflatten
-from .ir.types import Array
-from .lower.schedule import Plan, peak_bytes, schedule
+from .ir.tree import flatten, tree_map
+from .lower.schedule import Plan
 from .ops.base import as_tensor, cast
 from .ops.sources import Assign, Placeholder, Variable, check_update
 from .optimise.pipeline import Change, Watch, optimise
@@ -33,35 +37,48 @@ def compile(
     optimize: bool = True,
     verify: bool = False,
     watch: Watch | None = None,
+    **options: Any,
 ) -> CompiledFunction:
     """A function of arrays that computes outputs from inputs.
 
     inputs: a tensor, or a list or tuple of tensors. Any tensor may be given, not only
         placeholders; what computes it does not run then.
     outputs: a tensor, or any nesting of lists, tuples and dicts of tensors. None stays None.
-    backend: "auto" (NumPy), "numpy", "jax", the name of an installed one, or a Backend object.
+    backend: "auto" (LLVM where it is installed, else NumPy), "numpy", "llvm", "jax", the name of
+        an installed one, or a Backend object.
     updates: {variable: new value}. These, and what `assign` writes among the nodes needed, are
         written together after a run has succeeded. Every read in the run sees the values before.
     state: where variables live; the graph's own by default.
     optimize: False runs every node as it was built.
     verify, watch: check every pass; called as watch(pass name, program) after each.
+    options: of the backend: `num_threads`, and `fast_math=True` where results may differ by
+        rounding, for "numpy" and "llvm".
 
     Raises GraphError for an input given twice, a placeholder that is needed and not given, or
     tensors of two graphs, and StateError for two updates of one variable.
     """
     with collector_paused():
-        return _compile(inputs, outputs, backend, updates or {}, state, optimize, verify, watch)
+        chosen = load_backend(backend, **options)
+        passes = _passes(optimize, verify, watch, bool(options.get("fast_math")))
+        return _compile(inputs, outputs, chosen, updates or {}, state, passes)
+
+
+def _passes(
+    optimize: bool, verify: bool, watch: Watch | None, fast_math: bool
+) -> Callable[[Program], tuple[Program, list[Change]]]:
+    """What is done to a program before a backend gets it."""
+    if not optimize:
+        return lambda program: (program, [])
+    return partial(optimise, verify=verify, watch=watch, fast_math=fast_math)
 
 
 def _compile(
     inputs: Any,
     outputs: Any,
-    backend: str | Backend,
+    backend: Backend,
     updates: Mapping[Tensor, Any],
     state: State | None,
-    optimize: bool,
-    verify: bool,
-    watch: Watch | None,
+    passes: Callable[[Program], tuple[Program, list[Change]]],
 ) -> CompiledFunction:
     given = _inputs(inputs)
     leaves = _outputs(outputs)
@@ -76,19 +93,21 @@ def _compile(
     variables = [n for n in nodes if type(n.op) is Variable]
 
     start = Program([*given, *(v.outputs[0] for v in variables)], [*wanted, *writes.values()])
-    program, log = optimise(start, verify=verify, watch=watch) if optimize else (start, [])
-    chosen = load_backend(backend)
-    run = chosen.compile(program)
+    program, log = passes(start)
+    program, written = _without_dead_updates(program, list(writes), variables)
+    run = backend.compile(program)
     where = state if state is not None else graph.state if graph is not None else State()
     feeds = Feeds(given)
     return CompiledFunction(
-        feeds, outputs, leaves, run, where, variables, list(writes), program, log, chosen
+        feeds, outputs, leaves, run, where, variables, written, program, log, backend
     )
 
 
 class CompiledFunction:
     """What `compile` returns: call it with arrays. Safe to call from many threads.
 
+    inputs   the tensors of its arguments, in order
+    outputs  the tensors it computes, in the structure they were asked in
     program  what runs, after optimisation
     log      what each pass did
     """
@@ -106,15 +125,17 @@ class CompiledFunction:
         log: list[Change],
         backend: Backend,
     ) -> None:
+        self.inputs = feeds.inputs
+        self.outputs = outputs
         self.program = program
         self.log = log
         self.backend = backend
         self._feeds = feeds
-        self._single = isinstance(outputs, Tensor)
-        self._outputs = outputs
-        self._present = [t is not None for t in leaves]
-        self._count = sum(self._present)
-        self._run = run
+        self._fit = feeds.fit
+        self._count = sum(t is not None for t in leaves)
+        self._packed = packer(outputs)
+        self._compiled = run
+        self._run: Compiled = getattr(run, "call", run)
         self._state = state
         self._variables = tuple(variables)
         self._written = tuple(written)
@@ -125,43 +146,55 @@ class CompiledFunction:
         Inputs are never modified, and no result shares memory with them. Raises TypeError for
         missing or unknown arguments, DTypeError and ShapeError for arrays that do not fit.
         """
-        arrays = self._feeds(args, kwargs)
+        arrays = args if not kwargs and self._fit(args) else self._feeds(args, kwargs)
         if self._variables:
             arrays = (*arrays, *self._state.read(self._variables))
         results = self._run(*arrays)
         if self._written:
             self._state.commit(dict(zip(self._written, results[self._count :], strict=True)))
-        return results[0] if self._single else self._packed(results)
+        return self._packed(results)
 
-    def _packed(self, results: tuple[Array, ...]) -> Any:
-        supply = iter(results)
-        return unflatten(self._outputs, [next(supply) if here else None for here in self._present])
+    def release(self) -> None:
+        """Give back the memory that is kept for the next run: the arena, and old large results."""
+        release = getattr(self._compiled, "release", None)
+        if release is not None:
+            release()
+
+    def profile(self, *args: Any, repeat: int = 10, **kwargs: Any) -> Profile:
+        """Where a call's time goes: by op, direction and override, and as a trace file.
+
+        Takes the arguments of a call. Runs it `repeat` times, and writes no variable.
+        """
+        arrays = (*self._feeds(args, kwargs), *self._state.read(self._variables))
+        return Profile(timed_runs(self.backend, self.program, arrays, repeat), self.program)
 
     def explain(self) -> str:
-        """What the passes did, how the program runs, and how much memory it holds."""
-        plan = self.plan()
-        rows = [f"backend {getattr(self.backend, 'name', type(self.backend).__name__)}"]
+        """What the passes did, what runs as one, where values are, and how much memory it takes."""
+        describe = getattr(self.backend, "describe", None)
+        rows = [f"backend {describe() if describe else self.backend.name}"]
         rows += [_shown(change) for change in self.log] or ["not optimised"]
-        views = sum(s.node.op.view for s in plan.steps)
-        again = sum(s.into >= 0 for s in plan.steps)
-        rows.append(
-            f"{len(plan.steps)} steps, {len(plan.constants)} constants, {plan.slots} slots; "
-            f"{views} views, {again} results written over an old buffer"
-        )
-        peak, exact = peak_bytes(plan)
-        least = "" if exact else "at least "
-        rows.append(f"peak {least}{peak:,} bytes beyond inputs, variables and constants")
+        for plan in self.plans:
+            rows += plan.explain()
         if self._variables:
             rows.append(f"reads {', '.join(v.name for v in self._variables)}")
         if self._written:
             rows.append(f"writes {', '.join(v.name for v in self._written)}")
         return "\n".join(rows)
 
-    def plan(self) -> Plan:
-        """The order of steps, and the slots their values are in."""
-        own = getattr(self.backend, "plan", schedule)
-        plan: Plan = own(self.program)
-        return plan
+    @property
+    def plans(self) -> list[Plan]:
+        """How it runs: one plan, or one for each set of shapes that came; none is known of JAX."""
+        found: list[Plan] = getattr(self._compiled, "plans", [])
+        if not found and hasattr(self.backend, "plan"):
+            found = [self.backend.plan(self.program)]
+        return found
+
+    @property
+    def peak_bytes(self) -> int | None:
+        """Bytes that a run takes at most, beyond inputs, variables, constants and what kernels need
+        inside. For the largest shapes that came; None where it is not known."""
+        peaks = [plan.peak for plan in self.plans if plan.exact]
+        return max(peaks, default=None)
 
     def __repr__(self) -> str:
         return f"<compiled: {self._feeds.signature} -> {self._count} outputs>"
@@ -171,8 +204,23 @@ def evaluate(tensors: Any, feeds: Mapping[Any, Any] | None = None) -> Any:
     """The values of tensors (any nesting), once. feeds: {tensor or name: array}."""
     leaves = _outputs(tensors)
     graph = _one_graph([t for t in leaves if t is not None])
-    given = {feed_tensor(graph, key): value for key, value in (feeds or {}).items()}
+    given = feeds_of(graph, feeds or {})
     return compile(list(given), tensors, optimize=False)(*given.values())
+
+
+def feeds_of(graph: Graph | None, feeds: Mapping[Any, Any]) -> dict[Tensor, Any]:
+    """A feed by tensor; GraphError where two keys mean one tensor."""
+    given: dict[Tensor, Any] = {}
+    keys: dict[Tensor, Any] = {}
+    for key, value in feeds.items():
+        t = feed_tensor(graph, key)
+        if t in given:
+            first, second = (repr(k) if isinstance(k, str) else "itself" for k in (keys[t], key))
+            raise GraphError(
+                f"{t.name} (built at {t.where}) is fed twice: as {first} and as {second}"
+            )
+        given[t], keys[t] = value, key
+    return given
 
 
 def feed_tensor(graph: Graph | None, key: Any) -> Tensor:
@@ -182,6 +230,32 @@ def feed_tensor(graph: Graph | None, key: Any) -> Tensor:
     if isinstance(key, str) and graph is not None:
         return graph.tensor(key)
     raise GraphError(f"a feed is keyed by a tensor or its name, got {key!r}")
+
+
+def packer(tree: Any) -> Callable[[Sequence[Any]], Any]:
+    """What puts a flat sequence of values in place of the leaves of a tree; None stays None."""
+    places = count()
+
+    def pack(tree: Any) -> Callable[[Sequence[Any]], Any]:
+        return (lambda values: None) if tree is None else itemgetter(next(places))
+
+    return _assembled(tree_map(pack, tree))
+
+
+def _assembled(tree: Any) -> Callable[[Sequence[Any]], Any]:
+    """What builds a tree, given functions in place of its leaves."""
+    if isinstance(tree, dict):
+        items = [(k, _assembled(child)) for k, child in tree.items()]
+        return lambda values: {k: part(values) for k, part in items}
+    if isinstance(tree, list | tuple):
+        parts = [_assembled(child) for child in tree]
+        if hasattr(tree, "_fields"):
+            return lambda values: type(tree)(*[part(values) for part in parts])
+        if type(tree) is list:
+            return lambda values: [part(values) for part in parts]
+        return lambda values: type(tree)([part(values) for part in parts])
+    leaf: Callable[[Sequence[Any]], Any] = tree
+    return leaf
 
 
 def _inputs(inputs: Any) -> list[Tensor]:
@@ -233,6 +307,20 @@ def _updates(graph: Graph | None, updates: Mapping[Tensor, Any]) -> dict[Node, T
             check_update(variable, new)
             writes[variable.node] = cast(new, variable.dtype)
     return writes
+
+
+def _without_dead_updates(
+    program: Program, written: list[Node], read: Sequence[Node]
+) -> tuple[Program, list[Node]]:
+    """Without those that write what a variable was: the last outputs are what is written."""
+    count = len(program.outputs) - len(written)
+    pairs = zip(written, program.outputs[count:], strict=True)
+    same = {v.outputs[0] for v in read}
+    live = [(v, t) for v, t in pairs if t is not v.outputs[0] or t not in same]
+    if len(live) == len(written):
+        return program, written
+    outputs = [*program.outputs[:count], *(t for _, t in live)]
+    return Program(program.inputs, outputs, program.nodes), [v for v, _ in live]
 
 
 def _add_assigns(nodes: Sequence[Node], writes: dict[Node, Tensor]) -> None:

@@ -2,12 +2,14 @@
 
 import re
 import threading
+import tracemalloc
 
 import numpy as np
 import pytest
 
 import graphgrad.ops.methods  # noqa: F401  (operators)
 from graphgrad.compile import compile, evaluate
+from graphgrad.execute.numpy_backend import NumpyBackend
 from graphgrad.ir.errors import DTypeError, GraphError, ShapeError, StateError, SymbolicError
 from graphgrad.ir.graph import Graph
 from graphgrad.ir.op import Op
@@ -198,6 +200,59 @@ def test_a_run_that_fails_writes_nothing(g):
     assert (g.state[v], g.state[w]) == (5.0, 1.0)
 
 
+def test_an_update_that_changes_nothing_writes_nothing(g):
+    x, v, w = placeholder((), name="x"), variable(1.0, name="v"), variable(2.0, name="w")
+    f = compile(x, v + x, updates={v: v * 1.0, w: w + x})
+    assert "writes w" in f.explain().splitlines()
+    assert f(1.0) == 2.0
+    assert list(g.state.values()) == [w.node]
+    compile(v, v, updates={v: v})(5.0)
+    assert g.state[v] == 5.0
+
+
+def test_the_memory_of_old_values_is_used_again(g):
+    v = variable(np.zeros(100_000), name="v")
+    step = compile([], None, updates={v: v + 1.0}, backend="numpy")
+    seen, held = [], None
+    for i in range(8):
+        step()
+        (array,) = g.state.values().values()
+        seen.append(array.ctypes.data)
+        if i == 4:
+            held = array  # as a run in another thread would
+        del array
+        assert (g.state[v] == i + 1).all()
+    assert len(set(seen)) <= 4
+    assert (held == 5).all()
+
+
+def test_results_that_are_held_stay_as_they_are(g):
+    x = placeholder((100_000,), name="x")
+    f = compile(x, [x * 2.0, (x + 1.0)[::-1]], backend="numpy")
+    results = [f(np.full(100_000, float(i))) for i in range(6)]
+    parts = [f(np.full(100_000, float(i)))[1][:5] for i in range(6)]
+    again = f(results[3][0])
+    for i, (double, more) in enumerate(results):
+        assert (double == 2 * i).all()
+        assert (more == i + 1).all()
+        assert (parts[i] == i + 1).all()
+    assert (again[0] == 12).all()
+
+
+def test_memory_kept_for_the_next_run_can_be_given_back(g):
+    x = placeholder((100_000,), name="x")
+    f = compile(x, (x * 2.0).sum() + (x * 3.0), backend="numpy")
+    a = np.ones(100_000)
+    tracemalloc.start()
+    before = f(a)
+    kept, _ = tracemalloc.get_traced_memory()
+    f.release()
+    now, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert kept - now > 0.9 * (f.peak_bytes - a.nbytes)
+    np.testing.assert_array_equal(f(a), before)
+
+
 def test_two_updates_of_one_variable(g):
     v = variable(0.0, name="v")
     a, b = assign(v, 1.0), assign(v, 2.0)
@@ -284,14 +339,43 @@ def test_optimised_and_not_are_equal_bit_for_bit(g, optimize):
 
 def test_explain_says_what_happened(g):
     x, v = placeholder((1000,), name="x"), variable(np.zeros(1000), name="v")
-    f = compile(x, exp(identity(x) * 1.0), updates={v: x * 2.0})
+    y = exp(identity(x) * 1.0)
+    f = compile(x, [y[:10], exp(y * 2.0)], updates={v: x * 2.0}, backend="numpy", num_threads=2)
     text = f.explain()
-    for part in ("backend numpy", "times_one 1x", "2 steps", "peak 16,000 bytes", "writes v"):
+    for part in (
+        "backend numpy, 2 threads",
+        "times_one 1x",
+        "plan for (float64[1000]): ",
+        "1 results written over what they are made from",
+        "1 outputs copied",
+        "arena 8,000 bytes; peak 24,080 bytes",
+        "writes v",
+    ):
         assert part in text
+    assert f.peak_bytes == 24_080
     assert "not optimised" in compile(x, x, optimize=False).explain()
     u = placeholder((None,), name="u")
-    assert "at least" in compile(u, exp(u)).explain()
+    assert "at least" in compile(u, exp(u), backend="numpy").explain()
     assert "x: float64[1000]" in repr(f)
+
+
+def test_explain_names_what_runs_as_one(g):
+    x = placeholder((500, 500), name="x")
+    f = compile(x, (exp(x) * 2.0 + x).sum(), backend="numpy")
+    (line,) = [row for row in f.explain().splitlines() if row.startswith("as one: ")]
+    assert line.endswith(" -> float64[]")
+    assert all(name in line for name in ("Exp", "Multiply", "Add", "ReduceSum"))
+
+
+def test_options_of_the_backend(g):
+    x = placeholder((), name="x")
+    assert compile(x, exp(x), backend="numpy", num_threads=1, fast_math=True)(0.0) == 1.0
+    with pytest.raises(ValueError, match="at least 1"):
+        compile(x, exp(x), backend="numpy", num_threads=0)
+    with pytest.raises(TypeError, match="'numpy' takes no speed"):
+        compile(x, exp(x), backend="numpy", speed=11)
+    with pytest.raises(TypeError, match="num_threads: a backend that is given"):
+        compile(x, exp(x), backend=NumpyBackend(), num_threads=1)
 
 
 def test_evaluate(g):
@@ -305,6 +389,13 @@ def test_evaluate(g):
     with pytest.raises(GraphError, match="keyed by"):
         evaluate(y, {3: 2.0})
     assert evaluate(y, {y: 1.0}) == 1.0
+    for feeds, said in (
+        ({x: 1.0, "x:0": 2.0}, "fed twice: as itself and as 'x:0'"),
+        ({"x": 1.0, "x:0": 1.0}, "fed twice: as 'x' and as 'x:0'"),
+    ):
+        with pytest.raises(GraphError, match=said) as error:
+            evaluate(y, feeds)
+        assert "test_compile.py" in str(error.value)
 
 
 def test_the_default_graph_is_left_as_it_was(g):

@@ -2,29 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Sequence
 from functools import partial
 from importlib.metadata import EntryPoint, entry_points
+from importlib.util import find_spec
+from inspect import signature
 from typing import Any, Protocol
 
 import numpy as np
 
 from ..ir.errors import GraphGradError, did_you_mean
+from ..ir.node import Node, Tensor
 from ..ir.op import Op
 from ..ir.program import Program
 from ..ir.types import Array
-from ..lower.schedule import Plan, schedule
+from ..lower.binding import Binding, Kernel, Pairs
 from .results import add_note, own
 
+__all__ = [
+    "Backend",
+    "Binding",
+    "Compiled",
+    "Kernel",
+    "Kernels",
+    "MissingBackendError",
+    "Pairs",
+    "UnknownBackendError",
+    "backends",
+    "load_backend",
+    "one_call_per_node",
+]
+
 Compiled = Callable[..., tuple[Array, ...]]
-Kernel = Callable[..., Any]
 Make = Callable[[Any], Kernel | None]
+MakeWriter = Callable[[Node, int], Kernel | None]
+Overwrites = Callable[[Node], Pairs]
 
 GROUP = "graphgrad.backends"
+CHOICE = "GRAPHGRAD_BACKEND"
 BUILT_IN = {
     name: EntryPoint(name, f"graphgrad.execute.{name}_backend:{name.capitalize()}Backend", GROUP)
-    for name in ("numpy", "jax")
+    for name in ("numpy", "llvm", "jax")
 }
+EXTRAS = {"llvm": "fast", "jax": "jax"}
 
 
 class UnknownBackendError(GraphGradError, LookupError):
@@ -57,12 +78,15 @@ class Kernels:
     """Every op's kernel in one array namespace, and what a backend does better.
 
     `@kernels.override(Tanh)` decorates a function of the op that returns a callable of arrays, or
-    None to leave this op as it is. It speaks for this very op type, not for subclasses.
+    None to leave this op as it is. `@kernels.writes(Tanh)` decorates a function of a node with
+    static types and of a number of threads that returns a writer (see `Binding`) or None. Both
+    speak for this very op type, not for subclasses.
     """
 
     def __init__(self, xp: Any) -> None:
         self.xp = xp
         self._overrides: dict[type[Op], Make] = {}
+        self._writers: dict[type[Op], tuple[MakeWriter, Overwrites]] = {}
 
     def override(self, op_type: type[Op]) -> Callable[[Make], Make]:
         """Register what stands for the kernel of one op type."""
@@ -73,6 +97,27 @@ class Kernels:
 
         return register
 
+    def writes(
+        self, op_type: type[Op], overwrites: Overwrites = lambda node: ()
+    ) -> Callable[[MakeWriter], MakeWriter]:
+        """Register what writes the results of one op type, and over which of its inputs it may."""
+
+        def register(make: MakeWriter) -> MakeWriter:
+            self._writers[op_type] = make, overwrites
+            return make
+
+        return register
+
+    def writer_of(self, node: Node, threads: int) -> Kernel | None:
+        """What writes the results of a node into given arrays, where that is registered."""
+        found = self._writers.get(type(node.op))
+        return None if found is None else found[0](node, threads)
+
+    def overwrites(self, node: Node) -> Pairs:
+        """(output, input) places for which that writer may be given one buffer."""
+        found = self._writers.get(type(node.op))
+        return () if found is None else found[1](node)
+
     def of(self, op: Op) -> Kernel:
         """The callable of arrays for one op."""
         make = self._overrides.get(type(op))
@@ -81,8 +126,8 @@ class Kernels:
 
 
 def one_call_per_node(program: Program, kernels: Kernels) -> Compiled:
-    """The simplest way to run a program: a loop over its nodes."""
-    run = loop(schedule(program), kernels.of)
+    """The simplest way to run a program: a loop over its nodes, each value dropped in time."""
+    run = _loop(program, [kernels.of(node.op) for node in program.nodes])
     if kernels.xp is not np:  # what is being traced owns nothing
         return run
     wanted = program.outputs
@@ -93,61 +138,82 @@ def one_call_per_node(program: Program, kernels: Kernels) -> Compiled:
     return owned
 
 
-def loop(plan: Plan, kernel_of: Callable[[Op], Kernel]) -> Compiled:
-    """A plan as a loop. An error in a kernel gains a note that says which node it was."""
-    values: list[Any] = [None] * plan.slots
-    for slot, node in plan.constants:
-        values[slot] = kernel_of(node.op)()
-    rows = [
-        (kernel_of(s.node.op), s.inputs, s.outputs[0], s.outputs[1:] and s.outputs, s.frees, s.node)
-        for s in plan.steps
-    ]
-    wanted, arity = plan.outputs, len(plan.program.inputs)
+def _loop(program: Program, kernels: Sequence[Kernel]) -> Compiled:
+    rows = list(zip(program.nodes, kernels, _done_with(program), strict=True))
 
     def run(*arrays: Array) -> tuple[Array, ...]:
-        v = values.copy()
-        v[:arity] = arrays
-        for kernel, inputs, output, outputs, frees, node in rows:
-            args = [v[i] for i in inputs]
+        values: dict[Tensor, Any] = dict(zip(program.inputs, arrays, strict=True))
+        for node, kernel, gone in rows:
+            args = [values[t] for t in node.inputs]
             try:
                 made = kernel(*args)
             except Exception as error:
                 add_note(error, node, args)
                 raise
-            if outputs:
-                for slot, one in zip(outputs, made, strict=True):
-                    v[slot] = one
-            else:
-                v[output] = made
-            for slot in frees:
-                v[slot] = None
-        return tuple([v[i] for i in wanted])
+            parts = made if len(node.outputs) > 1 else (made,)
+            for t, one in zip(node.outputs, parts, strict=True):
+                values.setdefault(t, one)  # an input keeps the value that was given
+            for t in gone:
+                del values[t]
+        return tuple([values[t] for t in program.outputs])
 
     return run
 
 
-def load_backend(name: str | Backend = "auto") -> Backend:
-    """The backend of that name, or the one that is given.
+def _done_with(program: Program) -> list[list[Tensor]]:
+    """For each node, the values that nothing reads after it."""
+    read = {*program.inputs, *program.outputs}
+    found: list[list[Tensor]] = []
+    for node in reversed(program.nodes):
+        gone = [t for t in dict.fromkeys((*node.inputs, *node.outputs)) if t not in read]
+        read.update(node.inputs)
+        found.append(gone)
+    return found[::-1]
 
-    "auto" is NumPy. Third parties add names by the entry point group "graphgrad.backends".
+
+def load_backend(name: str | Backend = "auto", **options: Any) -> Backend:
+    """The backend of that name, made with these options, or the one that is given.
+
+    "auto" is what the environment variable GRAPHGRAD_BACKEND names, else "llvm" where llvmlite is
+    installed (the extra "fast"), else "numpy". Third parties add names by the entry point group
+    "graphgrad.backends".
     UnknownBackendError names the nearest; MissingBackendError says which extra to install.
+    TypeError for options that the backend does not take, and for options beside a Backend.
     """
     if not isinstance(name, str):
+        if options:
+            raise TypeError(
+                f"{', '.join(options)}: a backend that is given has its own options; give its name "
+                f"({name.name!r}) or make it with them"
+            )
         return name
-    wanted = "numpy" if name == "auto" else name
+    wanted = automatic() if name == "auto" else name
     entry = BUILT_IN.get(wanted) or _third_party(wanted)
     try:
-        made: Backend = entry.load()()
+        make = entry.load()
     except ModuleNotFoundError as error:
         if error.name is None or error.name.partition(".")[0] == "graphgrad":
             raise
         raise MissingBackendError(
             f"the backend {wanted!r} needs the package {error.name!r}: "
-            f"pip install 'graphgrad[{wanted}]'"
-            if wanted in BUILT_IN
+            f"pip install 'graphgrad[{EXTRAS[wanted]}]'"
+            if wanted in EXTRAS
             else f"the backend {wanted!r} needs the package {error.name!r}"
         ) from error
+    taken = signature(make).parameters
+    unknown = [o for o in options if o not in taken]
+    if unknown and all(p.kind is not p.VAR_KEYWORD for p in taken.values()):
+        raise TypeError(f"the backend {wanted!r} takes no {', '.join(unknown)}")
+    made: Backend = make(**options)
     return made
+
+
+def automatic() -> str:
+    """The name that "auto" stands for."""
+    named = os.environ.get(CHOICE)
+    if named:
+        return named
+    return "llvm" if find_spec("llvmlite") else "numpy"
 
 
 def backends() -> list[str]:

@@ -1,71 +1,116 @@
-"""A slow loop that trusts no kernel: for debugging, and for tests."""
+"""A slow loop that trusts no kernel and no plan: for debugging, and for tests."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from ..ir.errors import ExecutionError
 from ..ir.node import Node
-from ..ir.op import Op
 from ..ir.types import Array
-from ..lower.schedule import Plan, viewed
-from ..ops.control import Cond
-from .backend import Compiled, Kernel
-from .results import add_note, check_promise, shown
+from ..lower.schedule import Plan, Step
+from ..lower.survey import is_view
+from .arena import fixed_arrays
+from .backend import Compiled
+from .results import Lengths, add_note, check_lengths, check_promise, shown, taken
 
-Lengths = dict[str, tuple[int, str]]
+POISON = 0xCB
 
 
-def checked_loop(plan: Plan, kernel_of: Callable[[Op], Kernel]) -> Compiled:
-    """The plan as a loop in which every kernel must keep its promises.
+def checked_loop(plan: Plan) -> Compiled:
+    """The plan as a loop in which every kernel must keep its promises, on a new arena each time.
 
     ExecutionError where a result is not of the type inferred, where a named length has two values,
-    where a kernel writes into what it reads, or returns memory of its inputs without saying so
-    (`view`).
+    where a kernel writes into what it reads and may not, or returns memory of its inputs without
+    saying so (`view`). What is not needed any more is overwritten with rubbish (NaN in floats), so
+    that a plan which gives a place away too early gives wrong results.
     """
-    program = plan.program
-    constants = {slot: kernel_of(node.op)() for slot, node in plan.constants}
 
     def run(*arrays: Array) -> tuple[Array, ...]:
-        values: dict[int, Any] = dict(enumerate(arrays)) | constants
-        lengths: Lengths = {}
-        for t, a in zip(program.inputs, arrays, strict=True):
-            _check_lengths(t.name, t.type.shape, a, lengths)
-        for step in plan.steps:
-            args = [values[slot] for slot in step.inputs]
-            made = _run(step.node, kernel_of(step.node.op), args)
-            for t, a in zip(step.node.outputs, made, strict=True):
-                check_promise(t.node, t.index, a)
-                _check_lengths(t.name, t.type.shape, a, lengths)
-            values.update(zip(step.outputs, made, strict=True))
-            for slot in step.frees:
-                del values[slot]
-        return tuple([values[slot] for slot in plan.outputs])
+        return _Checked(plan, arrays).run()
 
     return run
 
 
-def _run(node: Node, kernel: Kernel, args: Sequence[Any]) -> Sequence[Any]:
+class _Checked:
+    """One run."""
+
+    def __init__(self, plan: Plan, arrays: Sequence[Array]) -> None:
+        self.plan = plan
+        self.values: list[Any] = [*arrays, *[None] * (plan.changing - len(arrays))]
+        self.values += fixed_arrays(plan)
+        self.lengths: Lengths = {}
+        for t, a in zip(plan.program.inputs, arrays, strict=True):
+            check_lengths(t, a.shape, self.lengths)
+
+    def run(self) -> tuple[Array, ...]:
+        """The outputs."""
+        for step in self.plan.steps:
+            self._step(step)
+        return tuple(
+            taken(t, r.copied)(self.values[r.slot])
+            for r, t in zip(self.plan.results, self.plan.program.outputs, strict=True)
+        )
+
+    def _step(self, step: Step) -> None:
+        node, values = step.node, self.values
+        for slot, type in step.fresh:
+            shape: Any = type.shape
+            values[slot] = np.empty(shape, type.dtype)
+        args = [values[slot] for slot in step.inputs]
+        outs = [values[slot] for slot in step.outputs] if step.writes else []
+        for out in outs:
+            if not any(_share(out, a) for a in args):
+                _poison(out)
+        made = _called(step, args, outs)
+        if not step.writes:
+            outs = list(made) if len(node.outputs) > 1 else [made]
+            _check_memory(node, args, outs)
+            for slot, out in zip(step.outputs, outs, strict=True):
+                values[slot] = out
+        for t, out in zip(node.outputs, outs, strict=True):
+            check_promise(node, t.index, out)
+            check_lengths(t, out.shape, self.lengths)
+        for slot in step.frees:
+            values[slot] = None
+        for slot in step.dead:
+            _poison(values[slot])
+
+
+def _called(step: Step, args: Sequence[Any], outs: Sequence[Array]) -> Any:
+    """What the kernel returns. It may write into arguments that are one memory with an output."""
+    node = step.node
     before = [_bytes(a) for a in args]
     try:
-        made = kernel(*args)
+        made = step.kernel(*args, *outs)
     except Exception as error:
         add_note(error, node, args)
         raise
-    if [_bytes(a) for a in args] != before:
-        raise ExecutionError(f"{node.name} ({node.op!r}, {node.where}) wrote into what it reads")
-    results = made if len(node.outputs) > 1 else (made,)
-    may_share = node.inputs if type(node.op) is Cond else (viewed(node),)
-    for t, a in zip(node.inputs, args, strict=True):
-        if all(t is not v for v in may_share) and any(_share(a, r) for r in results):
+    for a, old in zip(args, before, strict=True):
+        if _bytes(a) != old and not any(_share(a, out) for out in outs):
             raise ExecutionError(
-                f"{node.name} ({node.op!r}, {node.where}) returned memory of its input {t.name} "
-                "without saying so: set `view = True`"
+                f"{node.name} ({node.op!r}, {node.where}) wrote into what it reads"
             )
-    return results
+    return made
+
+
+def _check_memory(node: Node, args: Sequence[Any], results: Sequence[Any]) -> None:
+    seen = args[1:] if is_view(node) else args
+    for a in seen:
+        if any(_share(a, r) for r in results):
+            raise ExecutionError(
+                f"{node.name} ({node.op!r}, {node.where}) returned memory of an input "
+                f"({shown(a)}) without saying so: set `view = True`"
+            )
+
+
+def _poison(array: Array) -> None:
+    if array.dtype.kind in "fc":
+        array.fill(np.nan)
+    else:
+        array.reshape(-1).view(np.uint8).fill(POISON)
 
 
 def _bytes(a: Any) -> bytes:
@@ -74,13 +119,3 @@ def _bytes(a: Any) -> bytes:
 
 def _share(a: Any, b: Any) -> bool:
     return isinstance(a, np.ndarray) and isinstance(b, np.ndarray) and np.may_share_memory(a, b)
-
-
-def _check_lengths(name: str, shape: Any, array: Any, lengths: Lengths) -> None:
-    for d, n in zip(shape, array.shape, strict=True):
-        if isinstance(d, str):
-            length, first = lengths.setdefault(d, (n, name))
-            if length != n:
-                raise ExecutionError(
-                    f"length {d!r} is {length} in {first} and {n} in {name} ({shown(array)})"
-                )

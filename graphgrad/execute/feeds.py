@@ -12,14 +12,17 @@ from ..ir.node import Tensor
 from ..ir.types import Array, compatible
 
 Lengths = dict[str, tuple[int, Tensor]]
+MANY = 1000  # sets of shapes that are remembered as right
 
 
 class Feeds:
-    """The inputs of a compiled function: call it with the user's arguments for checked arrays."""
+    """The inputs of a compiled function: the user's arguments become checked arrays."""
 
     def __init__(self, inputs: Sequence[Tensor]) -> None:
         self.inputs = tuple(inputs)
-        self._expected = [(t.type.dtype, t.type.shape) for t in inputs]
+        self._types = [(t.dtype, t.shape if t.type.static else None) for t in inputs]
+        self._static = all(shape is not None for _, shape in self._types)
+        self._fitted: set[Any] = set()
         self._places = {t.node.name: i for i, t in enumerate(inputs) if t.index == 0}
         self._places |= {t.name: i for i, t in enumerate(inputs)}
 
@@ -28,14 +31,29 @@ class Feeds:
         """`(x: float64[N, 3], y: float64[])`."""
         return f"({', '.join(f'{t.node.name}: {t.type!r}' for t in self.inputs)})"
 
+    def fit(self, args: tuple[Any, ...]) -> bool:
+        """Whether positional arguments are known to be right as they are."""
+        if len(args) != len(self._types):
+            return False
+        for a, (dtype, shape) in zip(args, self._types):
+            if type(a) is not np.ndarray or a.dtype is not dtype:
+                return False
+            if a.shape != shape and shape is not None:
+                return False
+        return self._static or tuple([a.shape for a in args]) in self._fitted
+
     def __call__(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[Array, ...]:
         """Arrays in the order of the inputs, each of its input's dtype and shape."""
-        if kwargs or len(args) != len(self.inputs):
-            args = self._placed(args, kwargs)
-        for a, (dtype, shape) in zip(args, self._expected, strict=True):
-            if type(a) is not np.ndarray or a.dtype is not dtype or a.shape != shape:
-                return self._converted(args)
-        return args
+        placed = self._placed(args, kwargs)
+        lengths: Lengths = {}
+        arrays = []
+        for t, value in zip(self.inputs, placed, strict=True):
+            array = as_array(t, value)
+            _check_shape(t, array, lengths)
+            arrays.append(array)
+        if not self._static and len(self._fitted) < MANY:
+            self._fitted.add(tuple([a.shape for a in arrays]))
+        return tuple(arrays)
 
     def _placed(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[Any, ...]:
         """Positional and named arguments in one order; TypeError as for a Python function."""
@@ -54,15 +72,6 @@ class Feeds:
         if missing:
             raise TypeError(f"missing {', '.join(map(repr, missing))} of {self.signature}")
         return tuple(placed)
-
-    def _converted(self, args: tuple[Any, ...]) -> tuple[Array, ...]:
-        lengths: Lengths = {}
-        arrays = []
-        for t, value in zip(self.inputs, args, strict=True):
-            array = as_array(t, value)
-            _check_shape(t, array, lengths)
-            arrays.append(array)
-        return tuple(arrays)
 
 
 _MISSING = object()

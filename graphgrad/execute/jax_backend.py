@@ -16,6 +16,7 @@ from ..ir.types import Array, TensorType
 from ..ops.control import Cond
 from ..ops.python_function import PyFunction
 from ..ops.random import Draw
+from ..ops.sequencing import After
 from .backend import Compiled, Kernel, Kernels, one_call_per_node
 from .results import own
 
@@ -82,6 +83,13 @@ def _cond(op: Cond) -> Kernel:
         return found[0] if len(found) == 1 else found
 
     return run
+
+
+@KERNELS.override(After)
+def _after(op: After) -> Kernel:
+    """Behind a barrier: XLA would merge what is computed again with what was computed before."""
+    barrier: Any = jax.lax.optimization_barrier  # it has no annotations
+    return lambda *arrays: barrier(arrays)[0]
 
 
 @KERNELS.override(PyFunction)

@@ -2,44 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from operator import methodcaller
 from typing import Any
 
 import numpy as np
 
+from ..ir.node import Node
 from ..ir.op import Op
+from ..lower.fused import Fused
 from ..ops.base import Cast, Full
 from ..ops.reductions import ReduceSum
 from ..ops.shaping import ExpandDims, Reshape, Squeeze, Transpose
-from .backend import Kernel, Kernels
+from . import numpy_moves, numpy_products, numpy_softmax, numpy_windows
+from .backend import Kernel, Kernels, Pairs
+from .blocked import written
+from .elements import REDUCTIONS
 
 KERNELS = Kernels(np)
 _add_reduce: Any = np.add.reduce
-
-
-class _Probe:
-    """An array namespace that notes what is called. Anything but one call makes no sense of it."""
-
-    def __getattr__(self, name: str) -> Callable[..., tuple[Any, ...]]:
-        return lambda *args: (name, *args)
-
-
-_PROBE = _Probe()
-
-
-def direct(op: Op, arity: int) -> Kernel | None:
-    """np.f, where the kernel of the op is exactly xp.f(*inputs) and f is a ufunc."""
-    args = tuple([object() for _ in range(arity)])
-    try:
-        call = op.kernel(_PROBE, *args)
-    except Exception:  # whatever a kernel does with a thing that is no array
-        return None
-    if not (type(call) is tuple and len(call) == arity + 1 and isinstance(call[0], str)):
-        return None
-    found = getattr(np, call[0], None)
-    same = all(a is b for a, b in zip(call[1:], args, strict=True))
-    return found if isinstance(found, np.ufunc) and found.nout == 1 and same else None
 
 
 @KERNELS.override(Reshape)
@@ -81,3 +61,29 @@ def _cast(op: Cast) -> Kernel:
 def _full(op: Full) -> Kernel:
     value = np.broadcast_to(np.full((), op.value, dtype=op.dtype), op.shape)
     return lambda: value
+
+
+# --- writers ---------------------------------------------------------------------------------
+
+
+def element_writer(node: Node, threads: int) -> Kernel | None:
+    """What writes the results of what is element by element, reduces, or was fused of these."""
+    found = written(node)
+    return None if found is None else found.on(threads)
+
+
+def element_overwrites(node: Node) -> Pairs:
+    """(output, input) places for which that writer may be given one buffer."""
+    found = written(node)
+    return () if found is None else found.overwrites
+
+
+_ELEMENTS: list[type[Op]] = [Fused, *REDUCTIONS]
+for _op_type in _ELEMENTS:
+    KERNELS.writes(_op_type, element_overwrites)(element_writer)
+
+for _module in (numpy_moves, numpy_products, numpy_windows):
+    for _op_type, _make in _module.WRITERS.items():
+        KERNELS.writes(_op_type)(_make)
+for _op_type, _make in numpy_softmax.WRITERS.items():
+    KERNELS.writes(_op_type, lambda node: ((0, 0),))(_make)

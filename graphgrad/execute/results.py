@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,8 @@ import numpy as np
 from ..ir.errors import ExecutionError
 from ..ir.node import Node, Tensor
 from ..ir.types import Array, TensorType
+
+Lengths = dict[str, tuple[int, str]]
 
 
 def own(
@@ -48,6 +50,77 @@ def own(
     return tuple(done)
 
 
+def taken(t: Tensor, copied: bool) -> Callable[[Any], Array]:
+    """What makes the caller's own array of a kernel's result for t: copied if it is another's too.
+
+    ExecutionError where the result is not of t's type.
+    """
+    dtype, shape, node, index = t.type.dtype, t.type.shape, t.node, t.index
+
+    def take(made: Any) -> Array:
+        if copied or _is_foreign(made):
+            made = np.array(made)
+        if made.dtype is not dtype or made.shape != shape:
+            check_promise(node, index, made)
+        array: Array = made
+        return array
+
+    return take
+
+
+def _is_foreign(made: Any) -> bool:
+    """Whether this is no array, or one whose memory is not NumPy's, or not to be written."""
+    if type(made) is not np.ndarray or not made.flags.writeable:
+        return True
+    return made.base is not None and type(made.base) is not np.ndarray
+
+
+def owning(kernel: Callable[..., Any]) -> Callable[..., Any]:
+    """kernel, whose results are copied where they may share memory with what it reads."""
+
+    def run(*arrays: Any) -> Any:
+        made = kernel(*arrays)
+        if isinstance(made, tuple):
+            return tuple([_own(part, arrays) for part in made])
+        return _own(made, arrays)
+
+    return run
+
+
+def _own(made: Any, arrays: tuple[Any, ...]) -> Any:
+    if isinstance(made, np.ndarray) and any(np.may_share_memory(made, a) for a in arrays):
+        return made.copy()
+    return made
+
+
+def as_arrays(kernel: Callable[..., Any]) -> Callable[..., Any]:
+    """kernel, whose results are 0-d arrays where NumPy gives numbers."""
+
+    def run(*arrays: Any) -> Any:
+        made = kernel(*arrays)
+        if isinstance(made, tuple):
+            return tuple([_as_array(part) for part in made])
+        return _as_array(made)
+
+    return run
+
+
+def _as_array(made: Any) -> Any:
+    return np.asarray(made) if isinstance(made, np.generic) else made
+
+
+def promised(kernel: Callable[..., Any], node: Node) -> Callable[..., Any]:
+    """kernel, whose results are checked against the types that were promised for them."""
+
+    def run(*arrays: Any) -> Any:
+        made = kernel(*arrays)
+        for i, one in enumerate(made if len(node.outputs) > 1 else (made,)):
+            check_promise(node, i, one)
+        return made
+
+    return run
+
+
 def fits(array: Any, promise: TensorType) -> bool:
     """Whether an array is of a type, as far as its lengths are known."""
     shape = array.shape
@@ -73,6 +146,15 @@ def check_promise(node: Node, index: int, array: Any) -> None:
         )
 
 
+def check_lengths(t: Tensor, shape: Sequence[int], known: Lengths) -> None:
+    """ExecutionError where a named length has two values. known: the values so far."""
+    for d, n in zip(t.type.shape, shape, strict=True):
+        if isinstance(d, str):
+            length, first = known.setdefault(d, (n, t.name))
+            if length != n:
+                raise ExecutionError(f"length {d!r} is {length} in {first} and {n} in {t.name}")
+
+
 def shown(array: Any) -> str:
     """`float64[3, 4]`."""
     dims = ", ".join(map(str, getattr(array, "shape", ())))
@@ -83,8 +165,9 @@ def add_note(error: Exception, node: Node, arrays: Sequence[Any]) -> None:
     """A note on what a kernel raised: which node, which line, which arrays."""
     rows = "".join(
         f"\n  {i}: {t.name}: {shown(a)}, built at {t.where}"
-        for i, (t, a) in enumerate(zip(node.inputs, arrays, strict=True))
+        for i, (t, a) in enumerate(zip(node.inputs, arrays, strict=False))
     )
+    error.__dict__["failed"] = node  # for pictures that ring it
     error.add_note(
         f"while running {node.name} = {node.op!r}, built at {node.where}"
         + (f", on{rows}" if rows else "")

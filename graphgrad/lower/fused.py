@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from heapq import heappop, heappush
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from heapq import heapify, heappop, heappush
+from typing import Any, NamedTuple
 
 from ..ir.node import Node, Tensor
 from ..ir.op import Op, Types
 from ..ir.program import Program, derive
 from ..ir.types import TensorType
-from .groups import grouped
+from .groups import Loop, LoopOf, grouped
 
-__all__ = ["Fused", "fuse", "nodes_within"]
+__all__ = ["Fused", "Loop", "fuse", "fuse_loops", "nodes_within"]
 
 
 class Fused(Op, interned=False):
@@ -62,97 +62,163 @@ def fuse(
 ) -> Program:
     """The program with its element-wise groups as Fused nodes; the very same one without any.
 
-    fusible, reducible: what the backend can take into a group, element by element or as a
-    reduction of what the group computes (see `grouped`). least: nodes that make a group.
+    fusible, reducible: what the backend can take into a group: nodes whose one output is computed
+    element by element from inputs that broadcast to its shape, and nodes that reduce one input,
+    which end a group. least: nodes that make a group.
     """
-    groups = [g for g in grouped(program, fusible, reducible) if len(g) >= least]
-    return gathered(program, groups) if groups else program
+
+    def loop_of(node: Node) -> Loop | None:
+        of = node.outputs[0] if fusible(node) else node.inputs[0] if reducible(node) else None
+        if of is None or not of.type.static or not node.outputs[0].type.static:
+            return None
+        shape: Any = of.shape
+        return Loop(shape, shape, ends=of is not node.outputs[0])
+
+    return fuse_loops(program, loop_of, least=least)
 
 
-def gathered(program: Program, groups: Sequence[Sequence[Node]]) -> Program:
+def fuse_loops(
+    program: Program,
+    loop_of: LoopOf,
+    free: Callable[[Node], bool] = lambda node: False,
+    least: int = 1,
+    most: int | None = None,
+) -> Program:
+    """The program with its groups as Fused nodes; the very same one without any.
+
+    loop_of: how a node can run as a loop (see `grouped`). free: nodes without a cost, of which
+    every group has its own copies. least, most: nodes in a group; a longer one is divided.
+    """
+    copied = [n for n in program.nodes if free(n)]
+    groups = []
+    for group in grouped(program, loop_of, copied):
+        step = most or len(group)
+        groups += [group[i : i + step] for i in range(0, len(group), step)]
+    groups = [g for g in groups if len(g) >= least]
+    found = gathered(program, groups, copied)
+    return found if any(type(n.op) is Fused for n in found.nodes) else program
+
+
+def gathered(
+    program: Program, groups: Sequence[Sequence[Node]], free: Iterable[Node] = ()
+) -> Program:
     """The program with each group as one Fused node, in an order close to its own.
 
-    Each group's nodes are in their order; no path leads out of a group and back.
+    Each group's nodes are in their order; no path leads out of a group and back. Groups take
+    copies of the free nodes that they read; a group of one node that reads none stays that node.
     """
-    units = _units(program, groups)
-    readers = _readers(program)
-    wanted = set(program.outputs)
-    new: dict[Tensor, Tensor] = {}
-    order: list[Node] = []
-    for unit in units:
-        if len(unit) == 1:
-            node = unit[0]
-            made = derive(node, node.op, tuple([new.get(t, t) for t in node.inputs]))
-            new.update(zip(node.outputs, made.outputs, strict=True))
-        else:
-            made = _fused_node(unit, readers, wanted, new)
-        order.append(made)
-    given = set(program.inputs)
-    outputs = [t if t in given else new.get(t, t) for t in program.outputs]
-    return Program(program.inputs, outputs, order)
+    return _Gathering(program, groups, frozenset(free)).run()
 
 
-def _fused_node(
-    unit: Sequence[Node],
-    readers: dict[Tensor, list[Node]],
-    wanted: set[Tensor],
-    new: dict[Tensor, Tensor],
-) -> Node:
-    inside = set(unit)
-    made_here = {t for n in unit for t in n.outputs}
-    inputs = list(dict.fromkeys(t for n in unit for t in n.inputs if t not in made_here))
-    outputs = [
-        t
-        for n in unit
-        for t in n.outputs
-        if t in wanted or any(r not in inside for r in readers.get(t, ()))
-    ]
-    op = Fused(Program(inputs, outputs, list(unit)))
-    made = derive(unit[-1], op, tuple([new.get(t, t) for t in inputs]))
+class _Unit(NamedTuple):
+    """What runs at once: nodes in their order, and what they read of others."""
+
+    nodes: list[Node]
+    inputs: list[Tensor]
+
+
+class _Gathering:
+    def __init__(
+        self, program: Program, groups: Sequence[Sequence[Node]], free: frozenset[Node]
+    ) -> None:
+        self.program = program
+        self.given = frozenset(program.inputs)
+        self.free = free
+        self.place = {n: i for i, n in enumerate(program.nodes)}
+        grouped = {n for g in groups for n in g}
+        self.units = [self._unit(g) for g in groups]
+        needed = {t for u in self.units for t in u.inputs}
+        needed.update(program.outputs)
+        for node in reversed(program.nodes):
+            if node in grouped or (node in free and needed.isdisjoint(node.outputs)):
+                continue
+            self.units.append(_Unit([node], list(node.inputs)))
+            needed.update(node.inputs)
+
+    def run(self) -> Program:
+        """The program of the units."""
+        readers: dict[Tensor, set[int]] = {}
+        for i, unit in enumerate(self.units):
+            for t in unit.inputs:
+                readers.setdefault(t, set()).add(i)
+        wanted = set(self.program.outputs)
+        new: dict[Tensor, Tensor] = {}
+        order: list[Node] = []
+        for i in _ordered([self._last(u) for u in self.units], self._feeds()):
+            unit = self.units[i]
+            if len(unit.nodes) == 1:
+                node = unit.nodes[0]
+                made = derive(node, node.op, tuple([new.get(t, t) for t in node.inputs]))
+                new.update(zip(node.outputs, made.outputs, strict=True))
+            else:
+                outputs = [
+                    t
+                    for n in unit.nodes
+                    if n not in self.free
+                    for t in n.outputs
+                    if t in wanted or readers.get(t, {i}) != {i}
+                ]
+                made = _fused_node(unit, outputs, new)
+            order.append(made)
+        outputs = [t if t in self.given else new.get(t, t) for t in self.program.outputs]
+        return Program(self.program.inputs, outputs, order)
+
+    def _unit(self, group: Sequence[Node]) -> _Unit:
+        """A group with the free nodes that it reads."""
+        inside = set(group)
+        stack = list(group)
+        while stack:
+            for t in stack.pop().inputs:
+                if t not in self.given and t.node in self.free and t.node not in inside:
+                    inside.add(t.node)
+                    stack.append(t.node)
+        nodes = sorted(inside, key=self.place.__getitem__)
+        made = {t for n in nodes for t in n.outputs}
+        read = dict.fromkeys(t for n in nodes for t in n.inputs)
+        return _Unit(nodes, [t for t in read if t not in made])
+
+    def _last(self, unit: _Unit) -> int:
+        return self.place[unit.nodes[-1]]
+
+    def _feeds(self) -> list[set[int]]:
+        """For each unit, the units that wait for it."""
+        unit_of = {
+            n: i
+            for i, u in enumerate(self.units)
+            for n in u.nodes
+            if len(u.nodes) == 1 or n not in self.free
+        }
+        feeds: list[set[int]] = [set() for _ in self.units]
+        for i, unit in enumerate(self.units):
+            sources = {unit_of[t.node] for t in unit.inputs if t not in self.given}
+            sources.update(unit_of[c] for n in unit.nodes for c in n.controls)
+            for source in sources - {i}:
+                feeds[source].add(i)
+        return feeds
+
+
+def _fused_node(unit: _Unit, outputs: list[Tensor], new: dict[Tensor, Tensor]) -> Node:
+    op = Fused(Program(unit.inputs, outputs, unit.nodes))
+    made = derive(unit.nodes[-1], op, tuple([new.get(t, t) for t in unit.inputs]))
     new.update(zip(outputs, made.outputs, strict=True))
     return made
 
 
-def _readers(program: Program) -> dict[Tensor, list[Node]]:
-    readers: dict[Tensor, list[Node]] = {}
-    for node in program.nodes:
-        for t in node.inputs:
-            readers.setdefault(t, []).append(node)
-    return readers
-
-
-def _units(program: Program, groups: Sequence[Sequence[Node]]) -> list[Sequence[Node]]:
-    """Groups and single nodes in an order in which they can run: that of their last nodes, where
-    possible."""
-    place = {n: i for i, n in enumerate(program.nodes)}
-    unit_of: dict[Node, int] = {}
-    units: list[Sequence[Node]] = []
-    for nodes in [*groups, *([n] for n in program.nodes)]:
-        if nodes[0] not in unit_of or len(nodes) > 1:
-            unit_of.update((n, len(units)) for n in nodes)
-            units.append(nodes)
-    given = set(program.inputs)
-    waits = [0] * len(units)
-    feeds: list[set[int]] = [set() for _ in units]
-    for node in program.nodes:
-        here = unit_of[node]
-        sources = {unit_of[t.node] for t in node.inputs if t not in given}
-        sources.update(unit_of[c] for c in node.controls)
-        for source in sources - {here}:
-            if here not in feeds[source]:
-                feeds[source].add(here)
-                waits[here] += 1
-    ready: list[tuple[int, int]] = []
-    for i, unit in enumerate(units):
-        if not waits[i]:
-            heappush(ready, (place[unit[-1]], i))
-    order: list[Sequence[Node]] = []
+def _ordered(places: Sequence[int], feeds: Sequence[set[int]]) -> list[int]:
+    """Units in an order in which they can run: that of their places, where possible."""
+    waits = [0] * len(places)
+    for readers in feeds:
+        for reader in readers:
+            waits[reader] += 1
+    ready = [(place, i) for i, place in enumerate(places) if not waits[i]]
+    heapify(ready)
+    order = []
     while ready:
         _, i = heappop(ready)
-        order.append(units[i])
+        order.append(i)
         for reader in feeds[i]:
             waits[reader] -= 1
             if not waits[reader]:
-                heappush(ready, (place[units[reader][-1]], reader))
-    assert len(order) == len(units), "a path leads out of a group and back"
+                heappush(ready, (places[reader], reader))
+    assert len(order) == len(places), "a path leads out of a group and back"
     return order

@@ -1,77 +1,265 @@
 """Which nodes can run as one loop over their elements.
 
+A loop runs over the elements of one shape. What it computes is one number an element; or one number
+a row, where the last axes are reduced and the row, still at hand, is gone through again; or what
+reductions leave in the end, which cannot be read before the loop is done.
+
 Every node gets a stage, counted from the end: the most borders between loops on any way from it to
-an output. Nodes of one stage that loop over one shape can be one group: a way that leaves the group
+an output. Nodes of one stage that share a loop can be one group: a way that leaves the group
 crosses a border, so it cannot come back. Counting from the end computes a value as late as it can
 be: what only the backward pass reads is computed there, from what is kept anyway.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable
+from enum import Enum
+from typing import NamedTuple
 
 from ..ir.node import Node, Tensor
 from ..ir.program import Program
-from ..ir.types import Shape
-
-Test = Callable[[Node], bool]
+from .views import Lengths, View, keeps_order, memory_of, row_major, viewed
 
 
-def grouped(program: Program, fusible: Test, reducible: Test) -> list[list[Node]]:
+class Loop(NamedTuple):
+    """How a node would run as a loop.
+
+    shape    what it runs over; nodes share loops of equal shapes
+    frame    the shape that its inputs are broadcast to: `shape`, perhaps with lengths of 1
+    row      how many axes at the end of `shape` it reduces to one number a row; else 0
+    ends     whether it is any other reduction
+    """
+
+    shape: Lengths
+    frame: Lengths
+    row: int = 0
+    ends: bool = False
+
+
+class Level(Enum):
+    """One number an element, one a row, or what is left in the end."""
+
+    ELEMENT = "element"
+    ROW = "row"
+    END = "end"
+
+
+class Seat(NamedTuple):
+    """The loop that a node is in, by its shape, and the levels of what it reads and makes."""
+
+    shape: Lengths
+    reads: Level
+    makes: Level
+
+
+class Source(NamedTuple):
+    """What a tensor is a view of: which elements of it, and whether its axes are in order."""
+
+    base: Tensor
+    view: View | None
+    ordered: bool
+
+
+LoopOf = Callable[[Node], Loop | None]
+
+
+def grouped(program: Program, loop_of: LoopOf, free: Iterable[Node] = ()) -> list[list[Node]]:
     """Groups of nodes, each in the order of the program; single nodes may be groups too.
 
-    fusible: nodes whose one output is computed element by element from inputs that broadcast to
-    its shape. reducible: nodes that reduce one input; they end a group, and its members may not
-    read them.
+    loop_of: how a node would run as a loop; None where it cannot.
+    free: nodes of which every group has its own copies: constants, and views of what it reads.
     """
-    loops = {n: shape for n in program.nodes if (shape := _loop(n, fusible, reducible)) is not None}
-    stages = _stages(program, loops, reducible)
-    given = set(program.inputs)
-    together = _Together()
-    first_reader: dict[tuple[Tensor, int, Shape], Node] = {}
-    for node, loop in loops.items():
-        stage = stages[node]
-        for t in node.inputs:
-            if t.shape != loop:
+    return _Grouping(program, loop_of, frozenset(free)).groups()
+
+
+class _Grouping:
+    def __init__(self, program: Program, loop_of: LoopOf, free: frozenset[Node]) -> None:
+        self.program = program
+        self.given = frozenset(program.inputs)
+        self.free = free
+        self.loops: dict[Node, Loop] = {}
+        for node in program.nodes:
+            loop = None if node in free else loop_of(node)
+            if loop is not None and len(node.outputs) == 1 and not node.controls:
+                self.loops[node] = loop
+        self.rows = self._rows()
+        self._sources: dict[Tensor, Source] = {}
+        self.seats: dict[Node, Seat] = {}
+        for node, loop in self.loops.items():
+            self.seats[node] = self._seat(node, loop)
+        self.stages = self._stages()
+
+    def groups(self) -> list[list[Node]]:
+        """Nodes of one stage that read each other, or the same, in one loop."""
+        together = _Together()
+        first: dict[tuple[Tensor, int, Lengths], Node] = {}
+        for node, seat in self.seats.items():
+            stage = self.stages[node]
+            for t in node.inputs:
+                base = self._source(t).base
+                maker = None if base in self.given else base.node
+                if maker in self.seats and self.stages[maker] == stage and self._joins(t, node):
+                    together.unite(maker, node)
+                elif seat.reads is Level.ELEMENT and self._reads_all(t, node):
+                    together.unite(first.setdefault((base, stage, seat.shape), node), node)
+        return self._early(together.sets(self.seats))
+
+    def _early(self, groups: list[list[Node]]) -> list[list[Node]]:
+        """Groups that leave little, as part of an earlier one whose values they read.
+
+        So a loss is computed where its gradient is, not later from what is kept for it.
+        """
+        of = {n: g for g in groups for n in g}
+        readers = self._readers()
+        for group in sorted(groups, key=lambda g: -self.stages[g[0]]):
+            first = self._earlier(group, of, readers)
+            if first is not None:
+                stage = self.stages[first[0]]
+                self.stages.update(dict.fromkeys(group, stage))
+                of.update(dict.fromkeys(group, first))
+                first.extend(group)
+                group.clear()
+        place = {n: i for i, n in enumerate(self.program.nodes)}
+        return [sorted(g, key=place.__getitem__) for g in groups if g]
+
+    def _earlier(
+        self, group: list[Node], of: dict[Node, list[Node]], readers: dict[Node, set[Node | None]]
+    ) -> list[Node] | None:
+        """The group that could compute what a group does, and could do so at once."""
+        inside: set[Node | None] = set(group)
+        for node in group:
+            if self.seats[node].makes is Level.ELEMENT and not readers.get(node, inside) <= inside:
+                return None
+        found = None
+        here = self.stages[group[0]]
+        others = []
+        for node in group:
+            for t in node.inputs:
+                base = self._source(t).base
+                if base in self.given or of.get(base.node) is group or not base.node.inputs:
+                    continue
+                maker = of.get(base.node)
+                if maker is not None and self.stages[base.node] > here and self._joins(t, node):
+                    if found is not None and found is not maker:
+                        return None
+                    found = maker
+                else:
+                    others.append(base.node)
+        if found is None or any(self.stages[n] <= self.stages[found[0]] for n in others):
+            return None
+        return found
+
+    def _readers(self) -> dict[Node, set[Node | None]]:
+        """Node -> who reads it, by way of free nodes or not; None where it is an output."""
+        readers: dict[Node, set[Node | None]] = {}
+        for node in self.program.nodes:
+            if node not in self.free:
+                for t in node.inputs:
+                    readers.setdefault(self._source(t).base.node, set()).add(node)
+        for t in self.program.outputs:
+            readers.setdefault(self._source(t).base.node, set()).add(None)
+        return readers
+
+    def _rows(self) -> dict[Lengths, int]:
+        """For each shape, the axes at the end that are a row: as most of its reductions have it."""
+        count = Counter((loop.shape, loop.row) for loop in self.loops.values() if loop.row)
+        found: dict[Lengths, int] = {}
+        for (shape, row), _ in count.most_common():
+            found.setdefault(shape, row)
+        return found
+
+    def _source(self, t: Tensor) -> Source:
+        """What a tensor is a view of, by way of free nodes."""
+        found = self._sources.get(t)
+        if found is None:
+            chain = []
+            base = t
+            while base not in self.given and base.node in self.free and base.node.inputs:
+                chain.append(base.node)
+                base = base.node.inputs[0]
+            view = memory_of(_known(base)) if base.type.static else None
+            ordered = True
+            for node in reversed(chain):
+                (made,) = node.outputs
+                if view is not None:
+                    ordered = ordered and keeps_order(node.op, view.shape, _known(made))
+                    view = viewed(node.op, made.type, view)
+            found = self._sources[t] = Source(base, view, ordered)
+        return found
+
+    def _steps(self, t: Tensor, node: Node) -> Lengths | None:
+        """How far apart what a node reads of t's source lies, along each axis of its loop."""
+        base, view, _ = self._source(t)
+        loop = self.loops[node]
+        if base is t and t.shape == loop.frame:
+            return row_major(loop.shape)
+        if view is None or view.offset:
+            return None
+        extra = len(loop.frame) - len(view.shape)
+        strides = [0] * extra + [
+            0 if d == 1 else s for d, s in zip(view.shape, view.strides, strict=True)
+        ]
+        if len(loop.shape) == len(loop.frame):
+            return tuple(strides)
+        return tuple([s for s, d in zip(strides, loop.frame, strict=True) if d != 1])
+
+    def _reads_all(self, t: Tensor, node: Node) -> bool:
+        """Whether a node reads all elements of t's source, one after the other."""
+        return self._steps(t, node) == row_major(self.loops[node].shape)
+
+    def _seat(self, node: Node, loop: Loop) -> Seat:
+        reduces = loop.ends or loop.row > 0
+        for t in node.inputs if self.rows else ():
+            base = self._source(t).base
+            seat = None if base in self.given else self.seats.get(base.node)
+            if seat is None or seat.makes is not Level.ROW or not self._reads_all(t, node):
                 continue
-            maker = None if t in given else t.node
-            if maker in loops and stages[maker] == stage and _joins(maker, node, loops, reducible):
-                together.unite(maker, node)
-            else:
-                together.unite(first_reader.setdefault((t, stage, loop), node), node)
-    return together.sets(loops)
+            if self._before_row(seat.shape) == loop.shape:
+                return Seat(seat.shape, Level.ROW, Level.END if reduces else Level.ROW)
+        if loop.row and self.rows[loop.shape] == loop.row:
+            return Seat(loop.shape, Level.ELEMENT, Level.ROW)
+        return Seat(loop.shape, Level.ELEMENT, Level.END if reduces else Level.ELEMENT)
+
+    def _before_row(self, shape: Lengths) -> Lengths:
+        """The axes over which the rows of a loop run."""
+        return shape[: len(shape) - self.rows[shape]]
+
+    def _joins(self, t: Tensor, node: Node) -> bool:
+        """Whether a node can read t in the loop that computes what t is a view of."""
+        base, _, ordered = self._source(t)
+        seat = self.seats.get(node)
+        maker = None if base in self.given else self.seats.get(base.node)
+        if seat is None or maker is None or maker.shape != seat.shape or not ordered:
+            return False
+        if maker.makes is seat.reads:
+            return self._reads_all(t, node)
+        if maker.makes is Level.END or seat.reads is Level.ROW:
+            return False
+        before = self._before_row(seat.shape)
+        same = (0,) * (len(seat.shape) - len(before))
+        return self._steps(t, node) == row_major(before) + same
+
+    def _stages(self) -> dict[Node, int]:
+        stages: dict[Node, int] = dict.fromkeys(self.program.nodes, 0)
+        for node in reversed(self.program.nodes):
+            stage = stages[node]
+            for t in node.inputs:
+                base = self._source(t).base if node in self.seats else t
+                if base not in self.given:
+                    border = 0 if node in self.free or self._joins(t, node) else 1
+                    stages[base.node] = max(stages[base.node], stage + border)
+            for maker in node.controls:
+                stages[maker] = max(stages[maker], stage + 1)
+        for node, seat in self.seats.items():
+            if seat.makes is Level.END and self._joins(node.inputs[0], node):
+                maker = self._source(node.inputs[0]).base.node
+                stages[node] = stages[maker]  # its readers all come later anyway
+        return stages
 
 
-def _loop(node: Node, fusible: Test, reducible: Test) -> Shape | None:
-    """The shape that a node loops over, None where it is no loop or a length is unknown."""
-    if len(node.outputs) != 1 or node.controls:
-        return None
-    if fusible(node):
-        (y,) = node.outputs
-    elif reducible(node):
-        (y,) = node.inputs
-    else:
-        return None
-    return y.shape if y.type.static and node.outputs[0].type.static else None
-
-
-def _joins(maker: Node, reader: Node, loops: dict[Node, Shape], reducible: Test) -> bool:
-    return maker in loops and loops[maker] == loops.get(reader) and not reducible(maker)
-
-
-def _stages(program: Program, loops: dict[Node, Shape], reducible: Test) -> dict[Node, int]:
-    stages: dict[Node, int] = dict.fromkeys(program.nodes, 0)
-    given = set(program.inputs)
-    for node in reversed(program.nodes):
-        stage = stages[node]
-        sources = {t.node for t in node.inputs if t not in given}
-        for maker in sources.union(node.controls):
-            border = 0 if _joins(maker, node, loops, reducible) else 1
-            stages[maker] = max(stages[maker], stage + border)
-    for node in loops:
-        if reducible(node) and _joins(node.inputs[0].node, node, loops, reducible):
-            stages[node] = stages[node.inputs[0].node]  # its readers all come later anyway
-    return stages
+def _known(t: Tensor) -> Lengths:
+    return t.shape  # type: ignore[return-value]
 
 
 class _Together:
@@ -87,9 +275,11 @@ class _Together:
         return node
 
     def unite(self, a: Node, b: Node) -> None:
+        """a's set and b's as one."""
         self._parent[self._root(b)] = self._root(a)
 
     def sets(self, nodes: Iterable[Node]) -> list[list[Node]]:
+        """The sets, in the order of their first nodes; each in the order given."""
         found: dict[Node, list[Node]] = {}
         for node in nodes:
             found.setdefault(self._root(node), []).append(node)

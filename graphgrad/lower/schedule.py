@@ -1,227 +1,314 @@
-"""The plan of a program: slots, steps, and what is dropped after each.
+"""The plan of a program: steps in order, and the slot of every value.
 
-Slots hold arrays while a program runs: first the inputs, then the constants, then temporaries,
-whose slots are used again. A value is dropped right after its last use. What a backend may do with
-the buffer behind a value depends on who else can see it, which `view` ops and Assign say.
+Slots hold arrays while a program runs. Those from 0 on change from run to run: first the inputs,
+then what steps make. Those below 0 are fixed, counted from the end: constants, and the arrays of an
+*arena*, one block of memory in which the places of values are settled by when they are needed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from typing import NamedTuple
+
+import numpy as np
 
 from ..ir.node import Node, Tensor
 from ..ir.program import Program
-from ..ir.types import TensorType, size_of
-from ..ops.base import Constant
-from ..ops.sources import Assign
+from ..ir.types import Array, TensorType
+from .binding import Binding, Kernel
+from .fused import Fused, nodes_within
+from .memory import Memory, pack
+from .survey import Action, Kind, Survey, is_view, nbytes
 
-NEVER = -1
-SMALL = 1 << 15  # bytes; below this, writing into an old buffer saves nothing
+SMALL = 1 << 16  # bytes
+SHOWN = 12  # groups, and nodes of a group, that are listed
 
 
 class Step(NamedTuple):
     """One call of a kernel.
 
     node     what is computed
+    kernel   what is called
+    writes   whether as kernel(*inputs, *outputs); else outputs = kernel(*inputs)
     inputs   slots read
     outputs  slots written; a slot that is read for the last time here may be among them
+    fresh    (slot, type) of outputs whose arrays are made right before
     frees    slots whose value is dropped after the step
-    into     the slot of `inputs` whose buffer the result may be written into, or NEVER
+    dead     slots of arrays in the arena whose place is given away after the step
     """
 
     node: Node
+    kernel: Kernel
+    writes: bool
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
-    frees: tuple[int, ...]
-    into: int
+    fresh: tuple[tuple[int, TensorType], ...] = ()
+    frees: tuple[int, ...] = ()
+    dead: tuple[int, ...] = ()
+
+
+class Place(NamedTuple):
+    """An array in the arena: its slot, its offset in bytes, its type."""
+
+    slot: int
+    offset: int
+    type: TensorType
+
+
+class Result(NamedTuple):
+    """An output: its slot, and what makes it the caller's own.
+
+    copied  it is copied: its memory is also another's
+    made    a kernel made it, so it is checked
+    """
+
+    slot: int
+    copied: bool
+    made: bool
 
 
 class Plan(NamedTuple):
     """How a program runs.
 
     program    what is run; its inputs are in the first slots
-    constants  (slot, node) of the constants, which are there before the run
     steps      in order
-    outputs    slots of the outputs
-    slots      how many slots there are
+    results    one for each output
+    constants  (slot, array)
+    arena      bytes of the arena
+    places     the arrays of an arena
+    views      steps that make the fixed views of these, once for an arena
+    changing   how many slots there are from 0 on
+    fixed      how many there are below 0
+    peak       bytes that the arena, fresh arrays and what kernels return take at the worst moment
+    exact      whether that is all; not so where lengths are unknown
+    over       how many results are written over what they are made from
     """
 
     program: Program
-    constants: tuple[tuple[int, Node], ...]
     steps: tuple[Step, ...]
-    outputs: tuple[int, ...]
-    slots: int
+    results: tuple[Result, ...]
+    constants: tuple[tuple[int, Array], ...]
+    arena: int
+    places: tuple[Place, ...]
+    views: tuple[Step, ...]
+    changing: int
+    fixed: int
+    peak: int
+    exact: bool
+    over: int
+
+    def explain(self) -> list[str]:
+        """Lines about steps, memory and the groups that run as one."""
+        types = ", ".join(repr(t.type) for t in self.program.inputs)
+        looks = sum(not s.writes and is_view(s.node) for s in self.steps)
+        copies = sum(r.copied for r in self.results)
+        least = "" if self.exact else "at least "
+        rows = [
+            f"plan for ({types}): {len(self.steps)} steps, {len(self.constants)} constants",
+            f"{len(self.views) + looks} views ({len(self.views)} made once), {self.over} results "
+            f"written over what they are made from, {copies} outputs copied",
+            f"arena {self.arena:,} bytes; peak {least}{self.peak:,} bytes beyond inputs, variables "
+            "and constants",
+        ]
+        groups = [s.node for s in self.steps if isinstance(s.node.op, Fused)]
+        rows += [f"as one: {_group(node)}" for node in groups[:SHOWN]]
+        if len(groups) > SHOWN:
+            rows.append(f"and {len(groups) - SHOWN} more groups")
+        return rows
 
 
-def _nothing(node: Node) -> bool:
-    return False
+def _group(node: Node) -> str:
+    """`Tanh, Multiply -> float64[3], float64[]`."""
+    inside = [n.type for n in nodes_within(node)]
+    more = f" and {len(inside) - SHOWN} more" if len(inside) > SHOWN else ""
+    makes = ", ".join(repr(t.type) for t in node.outputs)
+    return f"{', '.join(inside[:SHOWN])}{more} -> {makes}"
 
 
-def schedule(
-    program: Program,
-    writes: Callable[[Node], object] = _nothing,
-    keeps: Callable[[Node], object] = _nothing,
-) -> Plan:
-    """The plan of a program, in its own order of nodes.
-
-    writes: nodes that can write their result into a buffer they are given, element by element.
-    keeps: other nodes that surely return new memory. Only what `writes` made, and only what nodes
-    of these two kinds read, is ever written over, so an undeclared view does no harm.
-    """
-    last = last_uses(program)
-    reusable = _written_over(program, last, writes, keeps)
-    slot_of: dict[Tensor, int] = {t: i for i, t in enumerate(program.inputs)}
-    arity = len(slot_of)
-    constants = [n for n in program.nodes if type(n.op) is Constant]
-    slot_of.update((n.outputs[0], arity + i) for i, n in enumerate(constants))
-    slots = _Slots(arity + len(constants))
-    steps: list[Step] = []
-    for at, node in enumerate(program.nodes):
-        if type(node.op) is Constant:
-            continue
-        inputs = tuple([slot_of[t] for t in node.inputs])
-        gone = [s for t, s in zip(node.inputs, inputs, strict=True) if last[t] == at]
-        frees = slots.release(gone)
-        outputs = tuple([slots.take() for _ in node.outputs])
-        unread = []
-        for t, slot in zip(node.outputs, outputs, strict=True):
-            if slot_of.setdefault(t, slot) != slot or last[t] == NEVER:
-                unread.append(slot)  # nobody reads it, or it is an input of the program
-        if frees or unread:
-            frees = [*(s for s in frees if s not in outputs), *slots.release(unread)]
-        target = reusable.get(node)
-        into = NEVER if target is None else slot_of_input(node, target, inputs)
-        steps.append(Step(node, inputs, outputs, tuple(frees), into))
+def schedule(program: Program, binding: Binding) -> Plan:
+    """The plan of a program, in its own order of nodes."""
+    survey = Survey(program, binding)
+    memory = Memory(survey, binding)
+    arena = pack(b for b in memory.all() if not b.fresh)
+    slots = _Slots(survey, memory)
+    steps = [step for at, a in enumerate(survey.actions) if (step := slots.step(at, a))]
+    results = slots.results()
+    peak, exact = _peak(survey, memory, results)
     return Plan(
         program,
-        tuple([(slot_of[n.outputs[0]], n) for n in constants]),
         tuple(steps),
-        tuple([slot_of[t] for t in program.outputs]),
-        slots.count,
+        results,
+        tuple(slots.constants.values()),
+        arena,
+        tuple(slots.places.values()),
+        tuple(slots.views.values()),
+        slots.changing,
+        slots.fixed,
+        arena + peak,
+        exact,
+        len(memory.over),
     )
 
 
 class _Slots:
-    """Slots for temporaries: the one given back last is taken first."""
+    """Gives every value its slot, action by action."""
 
-    def __init__(self, fixed: int) -> None:
-        self.count = self.fixed = fixed
+    def __init__(self, survey: Survey, memory: Memory) -> None:
+        self._survey = survey
+        self._memory = memory
+        self._given = frozenset(survey.program.inputs)
+        self._slot: dict[Tensor, int] = {t: i for i, t in enumerate(survey.program.inputs)}
+        self._arity = self.changing = len(self._slot)
         self._free: list[int] = []
+        self._dead: dict[int, list[int]] = {}
+        self.fixed = 0
+        self.constants: dict[Tensor, tuple[int, Array]] = {}
+        self.places: dict[tuple[int, TensorType], Place] = {}
+        self.views: dict[object, Step] = {}
 
-    def take(self) -> int:
+    def step(self, at: int, action: Action) -> Step | None:
+        """The step of an action; None for a view that is made with the arena."""
+        node, kernel, kind = action.node, action.kernel, action.kind
+        inputs = tuple([self._of(t) for t in action.inputs])
+        if kind is Kind.FIXED and inputs[0] < 0:
+            self._fixed_view(node, kernel, inputs)
+            return None
+        fresh: tuple[tuple[int, TensorType], ...] = ()
+        writes = kind is Kind.WRITE and not self._is_returned(action)
+        if writes:
+            outputs, fresh = self._written(at, node)
+            gone = self._release(self._read_last(at, action, outputs))
+        else:
+            gone = self._release(self._read_last(at, action, ()))
+            outputs = tuple([self._take() for _ in node.outputs])
+            self._name(node, outputs)
+            unread = [s for t, s in zip(node.outputs, outputs) if self._is_unread(t)]
+            gone = [*(s for s in gone if s not in outputs), *self._release(unread)]
+        dead = tuple(self._dead.pop(at, ()))
+        return Step(node, kernel, writes, inputs, outputs, fresh, tuple(gone), dead)
+
+    def results(self) -> tuple[Result, ...]:
+        """Where the outputs are, and which have to be copied."""
+        survey, memory = self._survey, self._memory
+        found = []
+        for place, t in enumerate(survey.program.outputs):
+            value = survey.same.get(t, t)
+            root = survey.root.get(value, value)
+            copied = memory.handed.get(root) != place
+            made = root not in memory.buffers and root not in self._given
+            found.append(Result(self._of(value), copied, made))
+        return tuple(found)
+
+    def _is_returned(self, action: Action) -> bool:
+        """Whether it costs less to let a ufunc make its result: a small one, for the caller."""
+        y = action.node.outputs[0]
+        return (
+            isinstance(action.kernel, np.ufunc)
+            and y in self._memory.handed
+            and y not in self._memory.read
+            and y not in self._memory.over
+            and y.shape != ()  # of these it makes numbers
+            and (nbytes(y.type) or 0) < SMALL
+        )
+
+    def _of(self, t: Tensor) -> int:
+        slot = self._slot.get(t)
+        if slot is None:  # a constant, when it is first read
+            slot = self._slot[t] = self._fix()
+            self.constants[t] = slot, self._survey.constants[t]
+        return slot
+
+    def _fix(self) -> int:
+        self.fixed += 1
+        return -self.fixed
+
+    def _take(self) -> int:
         if self._free:
             return self._free.pop()
-        self.count += 1
-        return self.count - 1
+        self.changing += 1
+        return self.changing - 1
 
-    def release(self, slots: list[int]) -> list[int]:
-        """Give slots back, each once; those of inputs and constants stay. What was given back."""
-        if not slots:
-            return slots
-        if len(slots) > 1:
-            slots = list(dict.fromkeys(slots))
-        temporaries = [s for s in slots if s >= self.fixed]
-        self._free += temporaries
-        return temporaries
+    def _written(
+        self, at: int, node: Node
+    ) -> tuple[tuple[int, ...], tuple[tuple[int, TensorType], ...]]:
+        """Slots of what a writer writes, and those whose arrays are made right before."""
+        memory = self._memory
+        outputs, fresh = [], []
+        for place, y in enumerate(node.outputs):
+            buffer = memory.unread.get((at, place)) or memory.buffers[y]
+            if not buffer.fresh:
+                slot = self._placed(buffer.offset, y.type)
+                if buffer.first == at:
+                    self._dead.setdefault(buffer.last, []).append(slot)
+            elif y in memory.over:
+                slot = self._slot[memory.over[y]]
+            else:
+                slot = self._take()
+                fresh.append((slot, y.type))
+            outputs.append(slot)
+            if y not in self._given:
+                self._slot[y] = slot
+        return tuple(outputs), tuple(fresh)
 
+    def _placed(self, offset: int, type: TensorType) -> int:
+        found = self.places.get((offset, type))
+        if found is None:
+            found = self.places[offset, type] = Place(self._fix(), offset, type)
+        return found.slot
 
-def slot_of_input(node: Node, target: Tensor, inputs: tuple[int, ...]) -> int:
-    """The slot that holds an input of a node."""
-    return next(s for t, s in zip(node.inputs, inputs, strict=True) if t is target)
+    def _fixed_view(self, node: Node, kernel: Kernel, inputs: tuple[int, ...]) -> None:
+        key = (node.op, inputs)
+        found = self.views.get(key)
+        if found is None:
+            outputs = tuple([self._fix() for _ in node.outputs])
+            found = self.views[key] = Step(node, kernel, False, inputs, outputs)
+        self._name(node, found.outputs)
 
+    def _name(self, node: Node, slots: Sequence[int]) -> None:
+        pairs = zip(node.outputs, slots, strict=True)
+        self._slot.update([(t, slot) for t, slot in pairs if t not in self._given])
 
-def last_uses(program: Program) -> dict[Tensor, int]:
-    """Tensor -> place of the last node that reads it; past the end for outputs, NEVER if unread."""
-    last: dict[Tensor, int] = dict.fromkeys(program.inputs, NEVER)
-    for at, node in enumerate(program.nodes):
-        for t in node.inputs:
-            last[t] = at
-        for t in node.outputs:
-            last.setdefault(t, NEVER)
-    for t in program.outputs:
-        last[t] = len(program.nodes)
-    return last
+    def _is_unread(self, t: Tensor) -> bool:
+        return t in self._given or t not in self._memory.last
 
+    def _read_last(self, at: int, action: Action, outputs: Sequence[int]) -> list[int]:
+        """Slots that nobody reads after this action, but for those that it writes."""
+        last, arity = self._memory.last, self._arity
+        found: list[int] = []
+        for value in action.inputs:
+            slot = self._slot[value]
+            if slot >= arity and last[value] == at and slot not in outputs and slot not in found:
+                found.append(slot)
+        return found
 
-def viewed(node: Node) -> Tensor | None:
-    """The input whose memory the outputs of a node may share."""
-    if type(node.op) is Assign:
-        return node.inputs[1]
-    return node.inputs[0] if node.op.view and node.inputs else None
-
-
-def nbytes(type: TensorType) -> int | None:
-    """Bytes of a value, None where a length is unknown."""
-    size = size_of(type.shape)
-    return None if size is None else size * type.dtype.itemsize
-
-
-def _written_over(
-    program: Program,
-    last: dict[Tensor, int],
-    writes: Callable[[Node], object],
-    keeps: Callable[[Node], object],
-) -> dict[Node, Tensor]:
-    """Node -> the input that its result may be written into."""
-    shown: set[Tensor] = set()
-    made: set[Tensor] = set()
-    for node in program.nodes:
-        if writes(node):
-            made.add(node.outputs[0])
-        elif not keeps(node):
-            shown.update(node.inputs)
-    made.difference_update(shown, program.inputs, program.outputs)
-    found: dict[Node, Tensor] = {}
-    for at, node in enumerate(program.nodes):
-        if not writes(node):
-            continue
-        (y,) = node.outputs
-        if (nbytes(y.type) or 0) < SMALL:
-            continue
-        for t in node.inputs:
-            if t in made and last[t] == at and t.type is y.type:
-                found[node] = t
-                break
-    return found
+    def _release(self, slots: list[int]) -> list[int]:
+        self._free += slots
+        return slots
 
 
-class _Buffer:
-    __slots__ = ("holders", "size")
-
-    def __init__(self, size: int) -> None:
-        self.size = size
-        self.holders = 0
-
-
-def peak_bytes(plan: Plan) -> tuple[int, bool]:
-    """Bytes that temporaries and outputs hold at the worst moment, and whether that is all.
-
-    Values whose lengths are not known count as nothing; then the second is False. A view holds the
-    buffer that it looks into, and so does a result that is written over it.
-    """
-    now = peak = 0
+def _peak(survey: Survey, memory: Memory, results: Sequence[Result]) -> tuple[int, bool]:
+    """Bytes outside the arena at the worst moment, and whether that is all."""
+    changes = [0] * (memory.end + 2)
     exact = True
-    held: dict[int, _Buffer] = {}
-    for step in plan.steps:
-        shared = step.into if step.into != NEVER else _viewed_slot(step)
-        made = []
-        for t in step.node.outputs:
-            size = nbytes(t.type) if shared == NEVER else 0
+    for buffer in memory.all():
+        if buffer.fresh:
+            changes[buffer.first] += buffer.size
+            changes[buffer.last + 1] -= buffer.size
+    for at, action in enumerate(survey.actions):
+        if action.kind is not Kind.CALL:
+            continue
+        for t in action.node.outputs:
+            size = nbytes(t.type)
             exact = exact and size is not None
-            made.append(held.get(shared) or _Buffer(size or 0))
-            made[-1].holders += 1
-            now += size or 0
+            changes[at] += size or 0
+            changes[memory.last_in.get(t, at) + 1] -= size or 0
+    for t, result in zip(survey.program.outputs, results, strict=True):
+        if result.copied:
+            size = nbytes(t.type)
+            exact = exact and size is not None
+            changes[memory.end] += size or 0
+    now = peak = 0
+    for change in changes:
+        now += change
         peak = max(peak, now)
-        gone = [held.pop(s) for s in (*step.frees, *step.outputs) if s in held]
-        held.update(zip(step.outputs, made, strict=True))
-        gone += [held.pop(s) for s in step.frees if s in held]
-        for buffer in gone:
-            buffer.holders -= 1
-            now -= 0 if buffer.holders else buffer.size
     return peak, exact
-
-
-def _viewed_slot(step: Step) -> int:
-    source = viewed(step.node)
-    return NEVER if source is None else slot_of_input(step.node, source, step.inputs)

@@ -22,7 +22,7 @@ from graphgrad.ops.sources import Identity, identity, placeholder, stop_gradient
 def test_names():
     assert isinstance(load_backend(), NumpyBackend)
     assert isinstance(load_backend("numpy"), NumpyBackend)
-    assert {"numpy", "jax"} <= set(backends())
+    assert {"numpy", "llvm", "jax"} <= set(backends())
     mine = NumpyBackend()
     assert load_backend(mine) is mine
 
@@ -30,7 +30,7 @@ def test_names():
 def test_an_unknown_name_gets_the_nearest():
     with pytest.raises(UnknownBackendError, match="Did you mean 'numpy'"):
         load_backend("nunpy")
-    with pytest.raises(LookupError, match="There are auto, jax, numpy"):
+    with pytest.raises(LookupError, match="There are auto, jax, llvm, numpy"):
         load_backend("zzz")
 
 

@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
-import graphgrad.ops.methods  # noqa: F401  (operators)
+import graphgrad as gg
+from graphgrad import rules
 from graphgrad.compile import compile
-from graphgrad.execute.backend import load_backend
+from graphgrad.execute.backend import load_backend, one_call_per_node
 from graphgrad.ir.graph import Graph
 from graphgrad.ir.op import OP_TYPES
 from graphgrad.ir.program import Program
@@ -16,6 +17,7 @@ from graphgrad.ops.control import cond
 from graphgrad.ops.exponential import exp
 from graphgrad.ops.python_function import py_function
 from graphgrad.ops.reductions import sum as reduce_sum
+from graphgrad.ops.sequencing import After
 from graphgrad.ops.shaping import broadcast_like, reshape
 from graphgrad.ops.sources import assign, placeholder, variable
 
@@ -117,3 +119,40 @@ def test_special_functions_are_those_of_jax():
     y, z = f(np.array([0.0, 0.5]))
     np.testing.assert_allclose(y, [0, 0.5204998778130465], rtol=1e-14)
     np.testing.assert_allclose(z, 1 - y, rtol=1e-14)
+
+
+def traced(inputs, outputs, array):
+    """The outputs as JAX traces them, and as XLA compiles them."""
+    with jax.enable_x64(True):
+        run = one_call_per_node(Program(inputs, outputs), load_backend("jax").kernels)
+        shown = str(jax.make_jaxpr(run)(array))
+        return shown, jax.jit(run).lower(array).compile().as_text()
+
+
+def test_what_is_to_be_computed_again_is_behind_a_barrier():
+    """In branches too."""
+    with Graph():
+        x = placeholder((3,), name="x")
+        again = exp(apply(After(), x, exp(x)))
+        chosen = cond(reduce_sum(x) > 0.0, lambda: exp(apply(After(), x, exp(x))), lambda: x)
+    for y in (again, chosen):
+        shown, _ = traced([x], [y], np.ones(3))
+        assert shown.count("optimization_barrier") == 1
+    np.testing.assert_allclose(compile(x, again, backend="jax")(np.ones(3)), np.e, rtol=1e-15)
+
+
+def test_xla_does_not_undo_a_recomputation():
+    """Without the barrier it would find the two alike, and keep what is to be forgotten."""
+
+    def block(x):
+        return gg.sin(gg.exp(gg.sin(x)))
+
+    counts = []
+    for f in (block, rules.checkpoint(block)):
+        with Graph():
+            x = placeholder((64,), name="x")
+            y = f(x)
+            dx = gg.gradients(y, x)
+        _, optimised = traced([x], [y, dx], np.ones(64))
+        counts.append(optimised.count(" exponential("))
+    assert counts[1] > counts[0] > 0

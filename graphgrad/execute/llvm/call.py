@@ -5,12 +5,12 @@ from __future__ import annotations
 import ctypes
 import sys
 import sysconfig
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
-from . import cache
-from .jit import VERSION, Loaded, host, object_code
+from .jit import Loaded
 
+Function = Callable[..., Any]
 FASTCALL = 0x80  # METH_FASTCALL: (self, array of arguments, how many)
 
 _new = ctypes.pythonapi.PyCFunction_NewEx
@@ -27,22 +27,6 @@ def possible() -> bool:
     )
 
 
-def load(text: str, names: Sequence[str], level: int = 0) -> dict[str, Callable[..., Any]]:
-    """The functions of these names of a module's text, compiled or taken from the cache.
-
-    Each has the C type `ptr (ptr self, ptr args, i64 count)` and returns a new reference. level:
-    how hard LLVM tries; 0 where the text is as it should be.
-    """
-    target = host()
-    key = cache.key_of(VERSION, repr(target), str(level), text)
-    code = cache.read(key)
-    if code is None:
-        code = object_code(text, target, level)
-        cache.write(key, code)
-    loaded = Loaded(code, names)
-    return {name: _built_in(name, loaded) for name in names}
-
-
 class _MethodDef(ctypes.Structure):
     """PyMethodDef."""
 
@@ -55,14 +39,27 @@ class _MethodDef(ctypes.Structure):
 
 
 class _Held:
-    """What must live as long as the function: its code and its definition. It is its `self`."""
+    """What must live as long as the function: its code and its definition. It is its `self`.
 
-    def __init__(self, loaded: Loaded, definition: _MethodDef) -> None:
+    Called, it is `otherwise`: the code calls it for arguments that it does not take.
+    """
+
+    def __init__(self, loaded: Loaded, definition: _MethodDef, otherwise: Function | None) -> None:
         self.loaded = loaded
         self.definition = definition
+        self.otherwise = otherwise
+
+    def __call__(self, *args: Any) -> Any:
+        assert self.otherwise is not None
+        return self.otherwise(*args)
 
 
-def _built_in(name: str, loaded: Loaded) -> Callable[..., Any]:
+def built_in(loaded: Loaded, name: str, otherwise: Function | None = None) -> Function:
+    """The function of this name, of the C type `ptr (ptr self, ptr args, i64 count)`."""
     definition = _MethodDef(name.encode(), loaded.address(name), FASTCALL, None)
-    found: Callable[..., Any] = _new(ctypes.addressof(definition), _Held(loaded, definition), None)
+    held = _Held(loaded, definition, otherwise)
+    found: Function = _new(ctypes.addressof(definition), held, None)
     return found
+
+
+_built_in = built_in

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
 from ...ir.types import DType
+from . import cache as disk
 from .arrays import DECLARATIONS
-from .call import load
+from .call import built_in
 from .convolution import Convolutions
 from .gemm import Gemm, entry_name
-from .jit import host
+from .jit import VERSION, Loaded, host, object_code
 from .types import FLOATS
 
 Functions = dict[str, Callable[..., Any]]
@@ -60,5 +61,16 @@ def _functions(dtype: DType) -> Functions:
         *windows.functions(),
     )
     names = [entry_name(a, b) for a in (False, True) for b in (False, True)]
-    found: Functions = load("\n".join(parts), [*names, "conv", "conv_filter"])
-    return found
+    return load("\n".join(parts), [*names, "conv", "conv_filter"])
+
+
+def load(text: str, names: Sequence[str]) -> Functions:
+    """The built-in functions of these names in a module's text, compiled or from the cache."""
+    target = host()
+    key = disk.key_of(VERSION, repr(target), text)
+    code = disk.read(key)
+    if code is None:
+        code = object_code(text, target)
+        disk.write(key, code)
+    loaded = Loaded(code, names)
+    return {name: built_in(loaded, name) for name in names}

@@ -10,7 +10,7 @@ import pytest
 
 pytest.importorskip("llvmlite")
 
-from graphgrad.execute.llvm import cache, call
+from graphgrad.execute.llvm import cache, library
 
 TEXT = """
 declare void @Py_IncRef(ptr)
@@ -76,26 +76,26 @@ def test_what_was_used_longest_ago_goes_first(folder, monkeypatch):
 
 def test_code_is_made_once_and_again_where_it_is_damaged(folder, monkeypatch):
     made = []
-    compiled = call.object_code
+    compiled = library.object_code
 
     def counted(*args):
         made.append(args)
         return compiled(*args)
 
-    monkeypatch.setattr(call, "object_code", counted)
+    monkeypatch.setattr(library, "object_code", counted)
     for _ in range(2):
-        assert call.load(TEXT, ["first"])["first"](7, 8) == 7
+        assert library.load(TEXT, ["first"])["first"](7, 8) == 7
     assert len(made) == 1
     (file,) = folder.iterdir()
     file.write_bytes(b"nonsense")
-    assert call.load(TEXT, ["first"])["first"]("x") == "x"
+    assert library.load(TEXT, ["first"])["first"]("x") == "x"
     assert len(made) == 2
 
 
 def test_processes_that_write_at_once(folder):
     program = (
-        "from graphgrad.execute.llvm import call\n"
-        f"assert call.load({TEXT!r}, ['first'])['first'](7) == 7\n"
+        "from graphgrad.execute.llvm import library\n"
+        f"assert library.load({TEXT!r}, ['first'])['first'](7) == 7\n"
     )
     running = [subprocess.Popen([sys.executable, "-c", program]) for _ in range(3)]
     assert [p.wait(60) for p in running] == [0, 0, 0]
@@ -103,5 +103,5 @@ def test_processes_that_write_at_once(folder):
 
 
 def test_functions_outlive_what_made_them(folder):
-    first = call.load(TEXT, ["first"])["first"]
+    first = library.load(TEXT, ["first"])["first"]
     assert [first(i) for i in range(1000)] == list(range(1000))

@@ -1,0 +1,278 @@
+"""A group of element-wise nodes and reductions as steps, each of which is one call of NumPy.
+
+Values are numbered: the inputs of the group, then what steps make. A value has the shape that its
+operands have together, which may be less than the group's: what is broadcast is computed once.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..ir.node import Node, Tensor
+from ..ir.op import Op
+from ..ir.types import Array, DType, TensorType, broadcast
+from ..lower.fused import Fused
+from ..ops.base import Constant, Full
+from ..ops.reductions import ReduceMax, ReduceMean, ReduceMin, ReduceSum
+from ..ops.shaping import BroadcastTo, SumToShape
+from .calls import Call, Operand, calls_of
+
+SPREAD = "spread"
+Shape = tuple[int, ...]
+REDUCTIONS: dict[type[Op], np.ufunc] = {
+    ReduceSum: np.add,
+    ReduceMean: np.add,
+    SumToShape: np.add,
+    ReduceMax: np.maximum,
+    ReduceMin: np.minimum,
+}
+SLOW_WITH_ONE_NUMBER = frozenset({np.maximum, np.minimum, np.fmax, np.fmin})
+WORTH_SPREADING = 512  # elements
+
+
+class Number(NamedTuple):
+    """One number that a node gives to all elements."""
+
+    dtype: DType
+    bytes: bytes
+
+    def array(self) -> Array:
+        """As a 0-d array, not to be written to."""
+        return np.frombuffer(self.bytes, self.dtype).reshape(())
+
+
+class Member(NamedTuple):
+    """A node of a group. reads: values by number, the inputs of the group first, then its nodes."""
+
+    op: Op | Number
+    reads: tuple[int, ...]
+    type: TensorType
+
+
+class Group(NamedTuple):
+    """What a node computes, without names and places: equal groups are equal values.
+
+    outputs: values by number.
+    """
+
+    inputs: tuple[TensorType, ...]
+    members: tuple[Member, ...]
+    outputs: tuple[int, ...]
+
+
+def group_of(node: Node) -> Group:
+    """The group that a node stands for: what was fused, or itself."""
+    if isinstance(node.op, Fused):
+        program = node.op.program
+        return _group(program.inputs, program.nodes, program.outputs)
+    return _group(node.inputs, (node,), node.outputs)
+
+
+def _group(inputs: Sequence[Tensor], nodes: Sequence[Node], outputs: Sequence[Tensor]) -> Group:
+    number: dict[Tensor, int] = {}
+    for i, t in enumerate(inputs):
+        number.setdefault(t, i)
+    members = []
+    for i, node in enumerate(nodes):
+        (y,) = node.outputs
+        reads = tuple([number[t] for t in node.inputs])
+        members.append(Member(number_of(node) or node.op, reads, y.type))
+        number[y] = len(inputs) + i
+    types = tuple([t.type for t in inputs])
+    return Group(types, tuple(members), tuple([number[t] for t in outputs]))
+
+
+def number_of(node: Node) -> Number | None:
+    """The one number that a node is full of, if it is."""
+    op, dtype = node.op, node.outputs[0].dtype
+    if isinstance(op, Full):
+        return Number(dtype, np.array(op.value, dtype).tobytes())
+    if isinstance(op, Constant) and op.value.size == 1:
+        return Number(dtype, op.value.tobytes())
+    return None
+
+
+class Value(NamedTuple):
+    """What is known of a value."""
+
+    dtype: DType
+    shape: Shape
+
+
+class Reduction(NamedTuple):
+    """An output of a group that reduces a value over axes of the group's shape.
+
+    output, shape: its place and its shape, which may have axes of length 1 where x is reduced, as
+    `kept` has not. divisor: of the reduced value, for a mean.
+    """
+
+    output: int
+    shape: Shape
+    ufunc: np.ufunc
+    axes: tuple[int, ...]
+    dtype: DType
+    divisor: int | None
+
+
+class Step(NamedTuple):
+    """One call: fn (a ufunc, CHOOSE, CAST, SPREAD, or a Reduction) of operands makes a value.
+
+    makes: a value by number; None for a Reduction, which writes an output.
+    """
+
+    fn: Any
+    operands: tuple[Operand, ...]
+    makes: int | None
+
+
+class Elements(NamedTuple):
+    """The steps of a group.
+
+    loop     the shape that they run over
+    arity    the number of inputs, which are the first values
+    outputs  for each output the value that it is, no two the same and each made by a step, or None
+             where a Reduction writes it
+    """
+
+    loop: Shape
+    arity: int
+    values: tuple[Value, ...]
+    steps: tuple[Step, ...]
+    outputs: tuple[int | None, ...]
+
+
+def elements_of(group: Group) -> Elements | None:
+    """The steps of a group of static types, None where a kernel is no sequence of calls."""
+    return _Lowering(group).run()
+
+
+class _Lowering:
+    def __init__(self, group: Group) -> None:
+        self.group = group
+        self.types = [*group.inputs, *[m.type for m in group.members]]
+        self.loop = self._loop()
+        self.values = [Value(t.dtype, _known(t)) for t in group.inputs]
+        self.steps: list[Step] = []
+        self.made: dict[Any, int] = {}
+        self.found: list[Operand | None] = list(range(len(self.values)))  # inputs, then members
+
+    def _loop(self) -> Shape:
+        """The shape of what runs element by element, or is reduced."""
+        for member in self.group.members:
+            if type(member.op) in REDUCTIONS:
+                return _known(self.types[member.reads[0]])
+            if not isinstance(member.op, Number | BroadcastTo):
+                return _known(member.type)
+        return _known(self.group.members[-1].type)
+
+    def run(self) -> Elements | None:
+        """Member by member."""
+        for member in self.group.members:
+            if isinstance(member.op, Number):
+                self.found.append(member.op.array())
+            elif isinstance(member.op, BroadcastTo):
+                self.found.append(self._read(member.reads[0]))
+            elif type(member.op) in REDUCTIONS:
+                self._reduce(member.op, member)
+            elif not self._inline(member.op, member):
+                return None
+        outputs: list[int | None] = []
+        for o in self.group.outputs:
+            operand = self.found[o]
+            outputs.append(None if operand is None else self._own(operand, outputs))
+        arity = len(self.group.inputs)
+        return Elements(self.loop, arity, tuple(self.values), tuple(self.steps), tuple(outputs))
+
+    def _inline(self, op: Op, member: Member) -> bool:
+        """The steps of one node; False where it cannot be taken apart."""
+        reads = [self._read(r) for r in member.reads]
+        dtypes = tuple([self.types[r].dtype for r in member.reads])
+        calls = calls_of(op, dtypes, member.type.dtype)
+        if calls is None:
+            return False
+        for call in calls.steps:
+            reads.append(self._call(call, reads))
+        self.found.append(reads[calls.result])
+        return True
+
+    def _read(self, number: int) -> Operand:
+        operand = self.found[number]
+        assert operand is not None, "a group reads what it reduces"
+        return operand
+
+    def _call(self, call: Call, reads: Sequence[Operand]) -> int:
+        found = tuple([reads[o] if isinstance(o, int) else o for o in call.operands])
+        shape: Any = broadcast([self._shape(o) for o in found])
+        if call.fn in SLOW_WITH_ONE_NUMBER and math.prod(shape) >= WORTH_SPREADING:
+            found = tuple([self._spread(o, shape) for o in found])
+        return self._step(call.fn, found, Value(call.dtype, shape))
+
+    def _spread(self, operand: Operand, shape: Shape) -> Operand:
+        """An operand that stays the same along the last axis, as an array of the whole shape."""
+        last = (1, *self._shape(operand))[-1]
+        if last == shape[-1]:
+            return operand
+        return self._step(SPREAD, (operand,), Value(self._dtype(operand), shape))
+
+    def _step(self, fn: Any, operands: tuple[Operand, ...], value: Value) -> int:
+        """The value that a step makes; a step that was there before is not made again."""
+        keys = [o if isinstance(o, int) else (o.dtype, o.tobytes()) for o in operands]
+        key = (fn, value, *keys)
+        if key not in self.made:
+            self.made[key] = self._append(fn, operands, value)
+        return self.made[key]
+
+    def _append(self, fn: Any, operands: tuple[Operand, ...], value: Value) -> int:
+        self.steps.append(Step(fn, operands, len(self.values)))
+        self.values.append(value)
+        return len(self.values) - 1
+
+    def _own(self, operand: Operand, taken: Sequence[int | None]) -> int:
+        """A value that one output can be: made here, of the whole shape, and of no other output."""
+        if (
+            isinstance(operand, int)
+            and operand >= len(self.group.inputs)
+            and self.values[operand].shape == self.loop
+            and operand not in taken
+        ):
+            return operand
+        return self._append(SPREAD, (operand,), Value(self._dtype(operand), self.loop))
+
+    def _reduce(self, op: Op, member: Member) -> None:
+        """One step for each output that the reduction is."""
+        operand = self._read(member.reads[0])
+        if not isinstance(operand, int) or self.values[operand].shape != self.loop:
+            operand = self._step(SPREAD, (operand,), Value(self._dtype(operand), self.loop))
+        axes = reduced_axes(op, self.loop)
+        size = math.prod([self.loop[a] for a in axes])
+        divisor = size if isinstance(op, ReduceMean) else None
+        number = len(self.found)
+        for k in [k for k, o in enumerate(self.group.outputs) if o == number]:
+            ufunc, dtype = REDUCTIONS[type(op)], member.type.dtype
+            fn = Reduction(k, _known(member.type), ufunc, axes, dtype, divisor)
+            self.steps.append(Step(fn, (operand,), None))
+        self.found.append(None)
+
+    def _dtype(self, operand: Operand) -> DType:
+        return self.values[operand].dtype if isinstance(operand, int) else operand.dtype
+
+    def _shape(self, operand: Operand) -> Shape:
+        return self.values[operand].shape if isinstance(operand, int) else ()
+
+
+def _known(t: TensorType) -> Shape:
+    assert t.static
+    return t.shape  # type: ignore[return-value]
+
+
+def reduced_axes(op: Op, shape: Any) -> tuple[int, ...]:
+    """The axes over which a reduction reduces a value of this shape."""
+    if not isinstance(op, SumToShape):
+        return tuple(op.attrs["axes"])
+    extra = len(shape) - len(op.shape)
+    inner = [a for a in range(extra, len(shape)) if op.shape[a - extra] != shape[a]]
+    return (*range(extra), *inner)

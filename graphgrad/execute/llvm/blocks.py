@@ -1,0 +1,83 @@
+"""How the work of a group is divided. It depends on shapes alone, and so do the results."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+from .nest import Nest, cost_of
+from .reductions import CHAIN
+from .types import BITS, Target
+from .vectors import bytes_of, element, wide_enough
+
+BLOCK_COST = 400_000  # instructions for a block: some 50 microseconds
+BLOCKS = 256  # at most
+SHARE = 8  # partial results are at most this fraction of the elements
+TOGETHER = 4  # registers computed with at once: while one waits for a result, others go on
+LINE = 64  # bytes; what different threads write is in different lines
+
+
+class Region(NamedTuple):
+    """Where a reduction is in a block's partial results: from which byte on, how many numbers."""
+
+    offset: int
+    size: int
+
+
+class Blocks(NamedTuple):
+    """Rows, and blocks of rows that any thread may run.
+
+    lanes    of the main vectors
+    rows     how many rows there are
+    piece    elements in a row, where the one axis is cut into rows; else 0
+    number   how many blocks
+    step     rows in a block
+    regions  where each reduction that ends with the last row is in a block's partial results
+    bytes    of a block's partial results
+    """
+
+    lanes: int
+    rows: int
+    piece: int
+    number: int
+    step: int
+    regions: dict[int, Region]
+    bytes: int
+
+
+def divide(nest: Nest, target: Target) -> Blocks:
+    """The work of a nest in blocks that take about as long each."""
+    lanes = _lanes(nest, target)
+    regions, size = _regions(nest)
+    elements = math.prod(nest.lengths)
+    cost = 4 + sum(cost_of(nest.items[i]) for step in nest.passes for i in step.computes)
+    count = min(BLOCKS, -(-elements * cost // (BLOCK_COST * lanes)))
+    if size:
+        count = min(count, max(1, 8 * elements // SHARE // size))
+    if nest.split:
+        length = nest.lengths[-1]
+        unit = CHAIN * lanes
+        piece = -(-length // (count * unit)) * unit
+        rows = -(-length // piece)
+        return Blocks(lanes, rows, piece, rows, 1, regions, size)
+    rows = elements // nest.size(nest.row_axes)
+    step = -(-rows // min(count, rows))
+    return Blocks(lanes, rows, 0, -(-rows // step), step, regions, size)
+
+
+def _lanes(nest: Nest, target: Target) -> int:
+    """Some registers full of the widest floats that are computed, no more than there is to do."""
+    kinds = [element(nest.items[i]) for i in nest.inner] or ["i64"]
+    floats = [k for k in kinds if k in ("float", "double")]
+    widest = max(floats or kinds, key=BITS.__getitem__)
+    return min(TOGETHER * target.lanes(widest), wide_enough(max(nest.lengths[-1:], default=1)))
+
+
+def _regions(nest: Nest) -> tuple[dict[int, Region], int]:
+    regions = {}
+    end = 0
+    for i in sorted(nest.ends):
+        size = nest.size(nest.kept(i))
+        regions[i] = Region(end, size)
+        end += -(-size * bytes_of(element(nest.items[i])) // LINE) * LINE
+    return regions, end

@@ -1,0 +1,61 @@
+"""Compiled groups: each recipe once for a process, those of a program in one module."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from threading import Lock
+from typing import NamedTuple
+
+import numpy as np
+
+from . import cache
+from .arrays import DECLARATIONS as ARRAYS
+from .call import possible
+from .jit import VERSION, Loaded, host, object_code
+from .kernel import DECLARATIONS, NDARRAY, Shared, write_kernel
+from .module import Module
+from .recipe import Recipe
+
+KEPT = 4096  # kernels, the latest used
+
+
+class Kernel(NamedTuple):
+    """A compiled recipe. Its code is in memory as long as `loaded` is."""
+
+    shared: Shared
+    loaded: Loaded
+
+
+_kernels: dict[tuple[Recipe, str], Kernel] = {}
+_lock = Lock()
+
+
+def kernels_of(recipes: Iterable[Recipe], flags: str = "") -> dict[Recipe, Kernel]:
+    """The kernels of recipes; those that are not there are compiled together.
+
+    flags: fast-math flags of LLVM.
+    """
+    wanted = list(dict.fromkeys(recipes))
+    with _lock:
+        missing = [r for r in wanted if (r, flags) not in _kernels]
+        made = _compiled(missing, flags) if missing else {}
+        found = {r: made.get(r) or _kernels.pop((r, flags)) for r in wanted}
+        _kernels.update(((r, flags), kernel) for r, kernel in found.items())
+        while len(_kernels) > KEPT:
+            del _kernels[next(iter(_kernels))]
+    return found
+
+
+def _compiled(recipes: list[Recipe], flags: str) -> dict[Recipe, Kernel]:
+    target = host()
+    module = Module(target, flags)
+    shared = [write_kernel(recipe, module, f"k{i}") for i, recipe in enumerate(recipes)]
+    text = "\n".join([*ARRAYS, *DECLARATIONS, module.text])
+    key = cache.key_of(VERSION, repr(target), text)
+    code = cache.read(key)
+    if code is None:
+        code = object_code(text, target)
+        cache.write(key, code)
+    names = [name for s in shared for name in (s.built_in if possible() else s.plain)]
+    loaded = Loaded(code, names, {NDARRAY: id(np.ndarray)})
+    return {r: Kernel(s, loaded) for r, s in zip(recipes, shared, strict=True)}

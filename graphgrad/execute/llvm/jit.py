@@ -1,0 +1,81 @@
+"""LLVM through llvmlite: IR text to functions in memory. Nothing else imports llvmlite."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import cache
+from itertools import count
+
+import llvmlite
+import llvmlite.binding as llvm
+
+from .types import Target
+
+llvm.initialize_native_target()
+llvm.initialize_native_asmprinter()
+
+VERSION = f"llvmlite {llvmlite.__version__}, LLVM {'.'.join(map(str, llvm.llvm_version_info))}"
+
+
+@cache
+def host() -> Target:
+    """The machine that this process runs on."""
+    features = llvm.get_host_cpu_features()
+    return target_of(llvm.get_host_cpu_name(), features.flatten())
+
+
+def target_of(cpu: str, features: str) -> Target:
+    """The machine of this name and these features, `+fma,-avx512f`."""
+    known = {f[1:] for f in features.split(",") if f.startswith("+")}
+    width = 64 if "avx512f" in known else 32 if "avx2" in known else 16
+    arm = not llvm.get_process_triple().startswith(("x86_64", "i386", "i686"))
+    return Target(cpu, features, width, arm or "fma" in known, "avx512f" in known)
+
+
+def object_code(text: str, target: Target) -> bytes:
+    """A module compiled: an object file."""
+    machine = _machine(target)
+    module = llvm.parse_assembly(text)
+    builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options())
+    passes = llvm.create_new_module_pass_manager()
+    passes.add_always_inliner_pass()
+    passes.add_sroa_pass()
+    passes.add_instruction_combine_pass()
+    passes.add_global_dead_code_eliminate_pass()
+    passes.run(module, builder)
+    code: bytes = machine.emit_object(module)
+    return code
+
+
+def _machine(target: Target) -> llvm.TargetMachine:
+    found = llvm.Target.from_default_triple()
+    return found.create_target_machine(
+        cpu=target.cpu, features=target.features, opt=2, reloc="pic", codemodel="small"
+    )
+
+
+class Loaded:
+    """Object code in memory; lives as long as this."""
+
+    def __init__(
+        self, code: bytes, names: Iterable[str], known: Mapping[str, int] | None = None
+    ) -> None:
+        library = llvm.JITLibraryBuilder().add_object_img(code).add_current_process()
+        for name, address in (known or {}).items():
+            library.import_symbol(name, address)
+        for name in names:
+            library.export_symbol(name)
+        self._library = library.link(_linker(), f"graphgrad{next(_numbers)}")
+
+    def address(self, name: str) -> int:
+        """Where a function is."""
+        found: int = self._library[name]
+        return found
+
+
+_numbers = count()
+
+
+@cache
+def _linker() -> llvm.LLJIT:
+    return llvm.create_lljit_compiler(_machine(host()))

@@ -1,0 +1,224 @@
+"""A recipe as functions that Python calls.
+
+A small group is one function of its arrays. A large one is `part`, which runs one block of rows and
+gives the interpreter lock back meanwhile, and `finish`, which puts together what blocks leave.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from .arrays import Unlocked, argument, built_in, number
+from .blocks import divide
+from .ends import Ends
+from .expressions import HELPERS
+from .lowered import lower
+from .module import Module
+from .nest import Nest
+from .recipe import Recipe
+from .rows import Rows
+from .text import Text
+
+ON_STACK = 2048  # bytes to work in; more is taken from the heap
+ON_HEAP = 1 << 16  # bytes of partial results from which on a group is run in blocks
+INLINED = 12  # calls of functions in a kernel up to which they are written out
+LINE = 64
+CONTIGUOUS = 0x101  # NumPy's flags: row-major and aligned
+NDARRAY = "graphgrad_ndarray"  # numpy.ndarray, as the linker knows it
+TYPE_AT, DATA_AT, FLAGS_AT = 8, 16, 64  # bytes from the start of an array object
+
+DECLARATIONS = (
+    f"@{NDARRAY} = external global i8",
+    "declare ptr @PyObject_Vectorcall(ptr, ptr, i64, ptr)",
+    "declare ptr @PyErr_NoMemory()",
+    "declare ptr @malloc(i64)",
+    "declare void @free(ptr)",
+    "declare i64 @llvm.smin.i64(i64, i64)",
+)
+
+
+class Shared(NamedTuple):
+    """What Python needs to know of a kernel.
+
+    name        of its functions
+    inputs      how many arrays it reads; the outputs come after them
+    blocks      how many parts it is run in; 0 where it is one function
+    scratch     bytes for the partial results of all blocks
+    overwrites  (output, input) places that may be one buffer
+    rows, step  how many rows there are, and in a block
+    room        bytes that rows need to work in
+    """
+
+    name: str
+    inputs: int
+    blocks: int
+    scratch: int
+    overwrites: tuple[tuple[int, int], ...]
+    rows: int
+    step: int
+    room: int
+
+    @property
+    def built_in(self) -> tuple[str, ...]:
+        """The functions that take Python's objects."""
+        return (f"{self.name}.part", f"{self.name}.finish") if self.blocks else (self.name,)
+
+    @property
+    def plain(self) -> tuple[str, str]:
+        """The functions that take addresses: see `Rows` and `Ends`."""
+        return f"{self.name}.rows", f"{self.name}.end"
+
+
+def write_kernel(recipe: Recipe, module: Module, name: str) -> Shared:
+    """Add the functions of a recipe to a module."""
+    nest = Nest(lower(recipe))
+    blocks = divide(nest, module.target)
+    calls = sum(nest.items[i].name in HELPERS for step in nest.passes for i in step.computes)
+    how = (module, nest, blocks, len(recipe.inputs), calls <= INLINED)
+    rows, ends = Rows(*how), Ends(*how)
+    module.add(f"{name}.rows", rows.write(f"{name}.rows"))
+    module.add(f"{name}.end", ends.write(f"{name}.end"))
+    scratch = blocks.bytes * blocks.number
+    apart = blocks.number > 1 or scratch > ON_HEAP
+    pairs = tuple(nest.overwrites())
+    shared = Shared(
+        name,
+        len(recipe.inputs),
+        blocks.number if apart else 0,
+        scratch,
+        pairs,
+        blocks.rows,
+        blocks.step,
+        rows.room.size,
+    )
+    for symbol, text in _Entries(shared, len(nest.outputs)).write():
+        module.add(symbol, text)
+    return shared
+
+
+class _Entries:
+    """The functions for Python. They put the addresses of the arrays' data into a frame."""
+
+    def __init__(self, shared: Shared, outputs: int) -> None:
+        self.shared = shared
+        self.arrays = shared.inputs + outputs
+
+    def write(self) -> list[tuple[str, str]]:
+        """(name, text) of each."""
+        if not self.shared.blocks:
+            return [(self.shared.name, self._whole())]
+        texts = (self._part(), self._finish())
+        return list(zip(self.shared.built_in, texts, strict=True))
+
+    def _begun(self) -> Text:
+        t = Text()
+        t.do(f"%frame = alloca ptr, i64 {self.arrays}")
+        return t
+
+    def _fill(self, t: Text) -> None:
+        def one(place: str) -> None:
+            data = t.load("ptr", t.at(_array(t, place), DATA_AT))
+            where = t(f"getelementptr ptr, ptr %frame, i64 {place}")
+            t.do(f"store ptr {data}, ptr {where}")
+
+        t.loop(0, self.arrays, 1, one)
+
+    def _call(self, t: Text, begin: str, end: str, partial: str, room: str) -> None:
+        given = f"ptr %frame, i64 {begin}, i64 {end}, ptr {partial}, ptr {room}"
+        t.do(f"call void @{self.shared.name}.rows({given})")
+
+    def _whole(self) -> str:
+        """k(*arrays); %self is called instead where an input does not lie as it should."""
+        t = self._begun()
+        memory = _Memory(t, self.shared.scratch + LINE + self.shared.room)
+        if self.shared.inputs:
+            t.loop(0, self.shared.inputs, 1, lambda place: _check(t, place))
+        self._fill(t)
+        start = memory.take()
+        room = t.at(start, -(-self.shared.scratch // LINE) * LINE)
+        self._call(t, "0", str(self.shared.rows), start, room)
+        t.do(f"call void @{self.shared.name}.end(ptr %frame, ptr {start})")
+        memory.free()
+        last = argument(t, self.arrays - 1)
+        if self.shared.inputs:
+            done = t.new("done")
+            t.do(f"br label %{done}")
+            t.label("other")
+            again = t("call ptr @PyObject_Vectorcall(ptr %self, ptr %args, i64 %count, ptr null)")
+            t.do(f"ret ptr {again}")
+            t.label(done)
+        return built_in(self.shared.name, t, last)
+
+    def _part(self) -> str:
+        """part(*arrays, scratch, i): block i."""
+        t = self._begun()
+        memory = _Memory(t, self.shared.room)
+        self._fill(t)
+        scratch, block = argument(t, self.arrays), number(t, self.arrays + 1)
+        data = t.load("ptr", t.at(scratch, DATA_AT))
+        begin = t.mul(block, self.shared.step)
+        end = t.least(t.add(begin, self.shared.step), self.shared.rows)
+        partial = t.at(data, t.mul(block, self.shared.scratch // self.shared.blocks))
+        room = memory.take()
+        unlocked = Unlocked(t, "true")
+        unlocked.start()
+        self._call(t, begin, end, partial, room)
+        unlocked.stop()
+        memory.free()
+        return built_in(f"{self.shared.name}.part", t, scratch)
+
+    def _finish(self) -> str:
+        """finish(*arrays, scratch)."""
+        t = self._begun()
+        self._fill(t)
+        scratch = argument(t, self.arrays)
+        data = t.load("ptr", t.at(scratch, DATA_AT))
+        t.do(f"call void @{self.shared.name}.end(ptr %frame, ptr {data})")
+        return built_in(f"{self.shared.name}.finish", t, scratch)
+
+
+class _Memory:
+    """Bytes to work in, on the stack if they are few; MemoryError where there are none."""
+
+    def __init__(self, t: Text, size: int) -> None:
+        self.t, self.size = t, size
+        self._block = ""
+        if size <= ON_STACK:
+            t.do(f"%memory = alloca i8, i64 {max(size, 1)}, align {LINE}")
+
+    def take(self) -> str:
+        """Where they are: the start of a cache line."""
+        t = self.t
+        if self.size <= ON_STACK:
+            return "%memory"
+        self._block = t(f"call ptr @malloc(i64 {self.size + LINE})")
+        none, some = t.new("none"), t.new("some")
+        t.do(f"br i1 {t(f'icmp eq ptr {self._block}, null')}, label %{none}, label %{some}")
+        t.label(none)
+        t.do(f"ret ptr {t('call ptr @PyErr_NoMemory()')}")
+        t.label(some)
+        address = t.add(t(f"ptrtoint ptr {self._block} to i64"), LINE - 1)
+        return t(f"inttoptr i64 {t(f'and i64 {address}, {-LINE}')} to ptr")
+
+    def free(self) -> None:
+        """Give them back."""
+        if self._block:
+            self.t.do(f"call void @free(ptr {self._block})")
+
+
+def _array(t: Text, place: str) -> str:
+    return t.load("ptr", t(f"getelementptr ptr, ptr %args, i64 {place}"))
+
+
+def _check(t: Text, place: str) -> None:
+    """Go to %other unless an argument is an array that lies in order."""
+    array = _array(t, place)
+    _unless(t, t(f"icmp eq ptr {t.load('ptr', t.at(array, TYPE_AT))}, @{NDARRAY}"))
+    flags = t(f"and i32 {t.load('i32', t.at(array, FLAGS_AT))}, {CONTIGUOUS}")
+    _unless(t, t(f"icmp eq i32 {flags}, {CONTIGUOUS}"))
+
+
+def _unless(t: Text, condition: str) -> None:
+    fine = t.new("fine")
+    t.do(f"br i1 {condition}, label %{fine}, label %other")
+    t.label(fine)

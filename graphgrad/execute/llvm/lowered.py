@@ -1,0 +1,339 @@
+"""A recipe as calls of ufuncs and reductions over the axes of one loop.
+
+Every axis of every value starts out on its own; what is computed element by element makes axes one.
+What remains are the axes of the loop. So lengths of 1, and where they are put, do not matter.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...ir.op import Op
+from ...ir.types import DType, TensorType
+from ...lower.views import VIEWS, View, memory_of, viewed
+from ...ops.base import Full
+from ...ops.reductions import (
+    ReduceAll,
+    ReduceAny,
+    ReduceMax,
+    ReduceMean,
+    ReduceMin,
+    ReduceProd,
+    ReduceSum,
+)
+from ...ops.shaping import BroadcastTo, ExpandDims, Reshape, Squeeze, SumToShape
+from ...ops.special import Erf, Erfc
+from ..calls import Call, calls_of
+from .recipe import Member, Recipe
+
+REDUCTIONS: dict[type[Op], str] = {
+    ReduceSum: "sum",
+    ReduceMean: "sum",
+    SumToShape: "sum",
+    ReduceMax: "max",
+    ReduceMin: "min",
+    ReduceProd: "prod",
+    ReduceAny: "any",
+    ReduceAll: "all",
+}
+_WHOLE: dict[type[Op], str] = {Erf: "erf", Erfc: "erfc"}
+"""Ops that are one function here, whatever their kernels call."""
+
+Dims = tuple[int | None, ...]
+"""Along each axis of a value: the axis of the loop, or None where it stays the same."""
+
+
+class Item(NamedTuple):
+    """A value.
+
+    name  of a ufunc, "choose" or "cast"; one of REDUCTIONS; "load" or "number"
+    args  items by number
+    data  load: (place, ((axis, stride), ...), offset); number: the number; reductions: the axes
+    """
+
+    name: str
+    args: tuple[int, ...]
+    dtype: DType
+    data: Any = None
+
+    @property
+    def reduces(self) -> bool:
+        """Whether it is a reduction."""
+        return self.name in _REDUCING
+
+
+_REDUCING = frozenset(REDUCTIONS.values())
+
+
+class Output(NamedTuple):
+    """What an output holds: an item; axes: those of the loop that it has, in order."""
+
+    item: int
+    axes: tuple[int, ...]
+
+
+class Lowered(NamedTuple):
+    """items come after what they read. lengths: of the loop's axes, from the outermost on."""
+
+    lengths: tuple[int, ...]
+    items: tuple[Item, ...]
+    outputs: tuple[Output, ...]
+
+
+class Ref(NamedTuple):
+    """An item with axes put in, taken out or repeated."""
+
+    item: int
+    dims: Dims
+
+
+def calls(op: Op, inputs: tuple[DType, ...], made: DType) -> Sequence[Call] | None:
+    """The calls that an element-wise op makes; the last one makes its result. None: not known."""
+    name = _WHOLE.get(type(op))
+    if name is not None:
+        return [Call(name, (0,), made)]
+    found = calls_of(op, inputs, made)
+    if found is None:
+        return None
+    steps = found.steps
+    if found.result == len(inputs) + len(steps) - 1:
+        return steps
+    return [*steps, Call("cast", (found.result,), made)]
+
+
+def name_of(call: Call) -> str:
+    """What a call is called here."""
+    return call.fn if isinstance(call.fn, str) else call.fn.__name__
+
+
+def reduced_axes(op: Any, shape: Sequence[Any]) -> tuple[int, ...]:
+    """The axes over which a reduction of a value of this shape goes."""
+    if type(op) is not SumToShape:
+        return tuple(op.axes)
+    extra = len(shape) - len(op.shape)
+    inner = [a for a in range(extra, len(shape)) if op.shape[a - extra] != shape[a]]
+    return (*range(extra), *inner)
+
+
+def lower(recipe: Recipe) -> Lowered:
+    """The items of a recipe whose members can all run in one loop."""
+    return _Lowering(recipe).run()
+
+
+class _Lowering:
+    def __init__(self, recipe: Recipe) -> None:
+        self.recipe = recipe
+        self.items: list[Item] = []
+        self.parent: list[int] = []  # of each axis: itself, or an axis that is the same
+        self.lengths: list[int] = []
+        self.frames: dict[Dims, None] = {}
+        self.types = [*recipe.inputs, *(m.type for m in recipe.members)]
+        self.values: list[Ref | tuple[int, View]] = [
+            (place, memory_of(_known(t))) for place, t in enumerate(recipe.inputs)
+        ]
+
+    def run(self) -> Lowered:
+        """Member by member."""
+        for member in self.recipe.members:
+            self.values.append(self._member(member))
+        refs = []
+        for o in self.recipe.outputs:
+            value = self.values[o]
+            assert isinstance(value, Ref)
+            refs.append(value)
+        return self._resolved(refs)
+
+    # --- members -----------------------------------------------------------------------------
+
+    def _member(self, member: Member) -> Ref | tuple[int, View]:
+        op, type_ = member.op, member.type
+        if type(op) is Full:
+            return Ref(self._item("number", (), type_.dtype, op.value), (None,) * len(type_.shape))
+        if type(op) in VIEWS:
+            value = self.values[member.reads[0]]
+            if isinstance(value, Ref):
+                return self._view(op, value, _known(type_))
+            view = viewed(op, type_, value[1])
+            assert view is not None
+            return value[0], view
+        reads = [self._read(r) for r in member.reads]
+        if type(op) in REDUCTIONS:
+            of = self.types[member.reads[0]]
+            return self._reduction(op, reads[0], _known(of), type_)
+        return self._elementwise(op, reads, type_)
+
+    def _read(self, number: int) -> Ref:
+        """A value; of an input each reader has its own axes, since it may see others there."""
+        value = self.values[number]
+        if isinstance(value, Ref):
+            return value
+        place, (shape, strides, offset) = value
+        dims = tuple([None if d == 1 else self._axis(d) for d in shape])
+        steps = [(a, s) for a, s in zip(dims, strides, strict=True) if a is not None and s]
+        data = (place, tuple(steps), offset)
+        return Ref(self._item("load", (), self.recipe.inputs[place].dtype, data), dims)
+
+    def _elementwise(self, op: Op, reads: list[Ref], made: TensorType) -> Ref:
+        found = calls(op, tuple([self.items[r.item].dtype for r in reads]), made.dtype)
+        assert found is not None
+        dims = self._together([r.dims for r in reads], _known(made))
+        numbers = [r.item for r in reads]
+        for call in found:
+            args = [self._operand(o, numbers) for o in call.operands]
+            name = name_of(call)
+            if name in _SAME_TYPE:
+                self._agree(args, 1 if name == "choose" else 0)
+            numbers.append(self._item(name, tuple(args), call.dtype))
+        return Ref(numbers[-1], dims)
+
+    def _operand(self, operand: Any, numbers: list[int]) -> int:
+        if isinstance(operand, int):
+            return numbers[operand]
+        return self._item("number", (), operand.dtype, operand.item())
+
+    def _agree(self, args: list[int], first: int) -> None:
+        """Cast operands from `first` on to the dtype they have together."""
+        dtype = np.result_type(*[self.items[a].dtype for a in args[first:]])
+        for i in range(first, len(args)):
+            if self.items[args[i]].dtype != dtype:
+                args[i] = self._item("cast", (args[i],), dtype)
+
+    def _reduction(self, op: Any, read: Ref, shape: tuple[int, ...], made: TensorType) -> Ref:
+        dims = self._together([read.dims], shape)
+        item = read.item
+        axes = reduced_axes(op, shape)
+        gone = tuple([a for i, a in enumerate(dims) if i in axes and a is not None])
+        if gone:
+            item = self._item(REDUCTIONS[type(op)], (item,), self._accumulated(op, item), gone)
+        if type(op) is ReduceMean:
+            dtype = self.items[item].dtype
+            count = math.prod([self.lengths[a] for a in gone])
+            item = self._item("divide", (item, self._item("number", (), dtype, count)), dtype)
+        if self.items[item].dtype != made.dtype:
+            item = self._item("cast", (item,), made.dtype)
+        left = [a for i, a in enumerate(dims) if i not in axes and a is not None]
+        left.reverse()
+        return Ref(item, tuple([None if d == 1 else left.pop() for d in _known(made)]))
+
+    def _accumulated(self, op: Any, item: int) -> DType:
+        bool_: DType = np.dtype(bool)
+        return bool_ if type(op) in (ReduceAny, ReduceAll) else self.items[item].dtype
+
+    def _view(self, op: Any, value: Ref, shape: tuple[int, ...]) -> Ref:
+        """A view of what the loop computes: axes of length 1 come and go, or it is repeated."""
+        dims: list[int | None]
+        if self.items[value.item].name == "number":
+            return Ref(value.item, (None,) * len(shape))
+        if type(op) is BroadcastTo:
+            before: Dims = (None,) * (len(shape) - len(value.dims)) + value.dims
+            dims = [
+                self._axis(d) if a is None and d != 1 else a
+                for a, d in zip(before, shape, strict=True)
+            ]
+        else:
+            assert type(op) in (ExpandDims, Squeeze, Reshape), op
+            left = [a for a in value.dims if a is not None]
+            assert len(left) == sum(d != 1 for d in shape), op
+            left.reverse()
+            dims = [None if d == 1 else left.pop() for d in shape]
+        return Ref(value.item, tuple(dims))
+
+    # --- axes --------------------------------------------------------------------------------
+
+    def _axis(self, length: int) -> int:
+        self.parent.append(len(self.parent))
+        self.lengths.append(length)
+        return len(self.parent) - 1
+
+    def _root(self, axis: int) -> int:
+        parent = self.parent
+        while parent[axis] != axis:
+            parent[axis] = axis = parent[parent[axis]]
+        return axis
+
+    def _same(self, a: int, b: int) -> int:
+        a, b = self._root(a), self._root(b)
+        assert self.lengths[a] == self.lengths[b], "axes of different lengths run together"
+        self.parent[b] = a
+        return a
+
+    def _together(self, all_dims: Sequence[Dims], shape: tuple[int, ...]) -> Dims:
+        """The axes of what is computed element by element from values broadcast to a shape."""
+        first = all_dims[0]
+        if all(d == first for d in all_dims) and len(first) == len(shape) and None not in first:
+            self.frames[first] = None
+            return first
+        found: list[int | None] = []
+        for at in range(-len(shape), 0):
+            axis = None
+            for dims in all_dims:
+                here = dims[at] if -at <= len(dims) else None
+                if here is not None:
+                    axis = here if axis is None else self._same(axis, here)
+            found.append(self._axis(shape[at]) if axis is None and shape[at] != 1 else axis)
+        self.frames[tuple(found)] = None
+        return tuple(found)
+
+    # --- items -------------------------------------------------------------------------------
+
+    def _item(self, name: str, args: tuple[int, ...], dtype: DType, data: Any = None) -> int:
+        self.items.append(Item(name, args, dtype, data))
+        return len(self.items) - 1
+
+    def _resolved(self, refs: list[Ref]) -> Lowered:
+        """Axes by their place in the loop, and equal items once."""
+        order = self._order()
+        place = {a: i for i, a in enumerate(order)}
+
+        def axes_of(axes: Sequence[int]) -> tuple[int, ...]:
+            return tuple([place[self._root(a)] for a in axes])
+
+        known: dict[Any, int] = {}
+        items: list[Item] = []
+        new: list[int] = []
+        for name, args, dtype, data in self.items:
+            if name == "load":
+                at, steps, offset = data
+                data = (at, tuple(sorted((place[self._root(a)], s) for a, s in steps)), offset)
+            elif data is not None and name != "number":
+                data = tuple(sorted(axes_of(data)))
+            item = Item(name, tuple([new[a] for a in args]), dtype, data)
+            key = (*item[:3], repr(data) if name == "number" else data)
+            if key not in known:
+                known[key] = len(items)
+                items.append(item)
+            new.append(known[key])
+        outputs = []
+        for ref in refs:
+            axes = axes_of([a for a in ref.dims if a is not None])
+            assert list(axes) == sorted(axes), "an output has its axes in another order"
+            outputs.append(Output(new[ref.item], axes))
+        return Lowered(tuple([self.lengths[a] for a in order]), tuple(items), tuple(outputs))
+
+    def _order(self) -> list[int]:
+        """The axes of the loop, outermost first: those of every value that has all of them."""
+        frames = [[a for a in dims if a is not None] for dims in self.frames]
+        longest = max(frames, key=len, default=[])
+        for frame in frames:
+            if len(frame) == len(longest):
+                for a, b in zip(longest, frame, strict=True):
+                    self._same(a, b)
+        return [self._root(a) for a in longest]
+
+
+_SAME_TYPE = frozenset(
+    [
+        *("add", "subtract", "multiply", "divide", "maximum", "minimum", "floor_divide", "power"),
+        *("remainder", "fmod", "copysign", "hypot", "logaddexp", "equal", "not_equal", "less"),
+        *("less_equal", "greater", "greater_equal", "choose"),
+    ]
+)
+
+
+def _known(t: TensorType) -> tuple[int, ...]:
+    assert t.static
+    return t.shape  # type: ignore[return-value]

@@ -1,0 +1,104 @@
+"""Which nodes run as loops of compiled code, and how."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+from ...ir.node import Node, Tensor
+from ...ir.op import Op
+from ...ir.program import Program
+from ...ir.types import DType
+from ...lower.groups import Loop
+from ...lower.views import VIEWS, View, memory_of, row_major, viewed
+from ...ops.base import Constant, Full
+from .expressions import supported
+from .lowered import REDUCTIONS, calls, name_of, reduced_axes
+from .types import Target, element_of
+
+ROW = 1 << 14  # elements of a row that stay at hand while it is gone through again
+LEFT = 8  # a reduction that ends a loop leaves at most this fraction of what it reduces
+
+
+def loops(target: Target) -> Callable[[Node], Loop | None]:
+    """How a node runs as a loop on a machine: a function of the node, None where it cannot."""
+
+    def loop_of(node: Node) -> Loop | None:
+        if len(node.outputs) != 1 or not node.inputs or node.controls:
+            return None
+        if any(not t.type.static or 0 in t.shape for t in (*node.inputs, *node.outputs)):
+            return None
+        if type(node.op) in REDUCTIONS:
+            return _reduction(node)
+        dtypes = tuple([t.dtype for t in node.inputs])
+        if not _elementwise(node.op, dtypes, node.outputs[0].dtype, target):
+            return None
+        shape: Any = node.outputs[0].shape
+        return Loop(tuple([d for d in shape if d != 1]), shape)
+
+    return loop_of
+
+
+@lru_cache(maxsize=4096)
+def _elementwise(op: Op, dtypes: tuple[DType, ...], made: DType, target: Target) -> bool:
+    """Whether every call of an op's kernel can be written."""
+    found = calls(op, dtypes, made) if op.elementwise else None
+    if found is None:
+        return False
+    known = list(dtypes)
+    for call in found:
+        of = [known[o] if isinstance(o, int) else o.dtype for o in call.operands]
+        if not supported(name_of(call), of, call.dtype, target):
+            return False
+        known.append(call.dtype)
+    return True
+
+
+def _reduction(node: Node) -> Loop | None:
+    x: Any = node.inputs[0]
+    if element_of(x.dtype) is None:
+        return None
+    shape = tuple([d for d in x.shape if d != 1])
+    gone = reduced_axes(node.op, x.shape)
+    places = [a for a, d in enumerate(x.shape) if d != 1]
+    reduced = [i for i, a in enumerate(places) if a in gone]
+    if not reduced:
+        return Loop(shape, x.shape)
+    row = len(reduced)
+    last = reduced == list(range(len(shape) - row, len(shape)))
+    if last and math.prod(shape[-row:]) <= ROW:
+        return Loop(shape, x.shape, row)
+    left = math.prod(shape) // math.prod([shape[i] for i in reduced])
+    if left * LEFT > math.prod(shape) or not (last or reduced[0] == 0):
+        return None
+    return Loop(shape, x.shape, ends=True)
+
+
+def free_nodes(program: Program) -> set[Node]:
+    """Constants of one number, and views that a loop can look through for nothing."""
+    views: dict[Tensor, View] = {}
+    found: set[Node] = set()
+    for node in program.nodes:
+        if len(node.outputs) != 1 or node.controls:
+            continue
+        (y,) = node.outputs
+        if type(node.op) is Full or (type(node.op) is Constant and node.op.value.size == 1):
+            if element_of(y.dtype) is not None:
+                found.add(node)
+        elif type(node.op) in VIEWS and (t := node.inputs[0]).type.static:
+            shape: Any = t.shape
+            view = viewed(node.op, y.type, views.get(t) or memory_of(shape))
+            if view is not None and _looked_through(view):
+                views[y] = view
+                found.add(node)
+    return found
+
+
+def _looked_through(view: View) -> bool:
+    """Whether loops read a view themselves. What lies in one piece, but is not all there is, is
+    left as it is: so loops over other pieces are the same.
+    """
+    shape, strides, offset = view.squeezed
+    return offset == 0 or strides != row_major(shape)

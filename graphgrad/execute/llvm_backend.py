@@ -1,0 +1,95 @@
+"""LLVM: groups of nodes as compiled loops, matrix products and convolutions as compiled code."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..ir.node import Node
+from ..ir.program import Program
+from ..lower.decompose import decompose
+from ..lower.fused import Fused, fuse_loops
+from .backend import Binding, Kernel, Pairs
+from .llvm.call import possible
+from .llvm.compiled import kernels_of
+from .llvm.jit import VERSION, host
+from .llvm.policy import free_nodes, loops
+from .llvm.products import product_writer
+from .llvm.recipe import Recipe, recipe_of
+from .llvm.running import runner
+from .numpy_backend import NumpyBackend, NumpyBinding
+
+MOST = 10_000  # nodes of a group
+FAST = "reassoc nsz arcp contract"
+
+
+class LlvmBackend(NumpyBackend):
+    """Compiles what can run as loops with LLVM; what it leaves is run by NumPy."""
+
+    name = "llvm"
+
+    def __init__(self, check: bool = False, **options: Any) -> None:
+        super().__init__(check, **options)
+        self.flags = FAST if self.fast_math else ""
+        self._loop_of = loops(host())
+
+    def fuse(self, program: Program) -> Program:
+        """Loops as Fused nodes."""
+        program = decompose(program)
+        free = free_nodes(program)
+        program = fuse_loops(program, self._loop_of, free.__contains__, most=MOST)
+        kernels_of(filter(None, map(self.recipe, program.nodes)), self.flags)  # all at once
+        return program
+
+    def describe(self) -> str:
+        """`llvm (LLVM 22.1.0 for znver5, vectors of 512 bits, ...)`."""
+        target = host()
+        functions = "own vector functions" if target.fma else "NumPy's functions: no FMA here"
+        calls = "built-in calls" if possible() else "calls by ctypes"
+        bits = 8 * target.width
+        return f"llvm ({VERSION} for {target.cpu}, vectors of {bits} bits, {functions}, {calls})"
+
+    def recipe(self, node: Node) -> Recipe | None:
+        """What a node computes, where that is compiled."""
+        compiled = isinstance(node.op, Fused) or self._loop_of(node) is not None
+        return recipe_of(node) if compiled else None
+
+    def bind(self) -> Binding:
+        """Compiled loops and products; NumPy for the rest."""
+        return LlvmBinding(self)
+
+
+class LlvmBinding(NumpyBinding):
+    """Writers of what is compiled."""
+
+    def __init__(self, backend: LlvmBackend) -> None:
+        super().__init__(backend)
+        self._llvm = backend
+        self._recipes: dict[Node, Recipe | None] = {}
+        self._runs: dict[Recipe, Kernel] = {}
+
+    def writer(self, node: Node) -> Kernel | None:
+        """Compiled code, or NumPy's writer."""
+        recipe = self._recipe(node)
+        if recipe is None:
+            return product_writer(node, self._llvm.threads) or super().writer(node)
+        found = self._runs.get(recipe)
+        if found is None:
+            kernel = kernels_of([recipe], self._llvm.flags)[recipe]
+            found = self._runs[recipe] = runner(kernel, self._llvm.threads)
+        return found
+
+    def overwrites(self, node: Node) -> Pairs:
+        """Outputs that a loop writes where it has read the same element of an input."""
+        recipe = self._recipe(node)
+        if recipe is None:
+            return super().overwrites(node)
+        return kernels_of([recipe], self._llvm.flags)[recipe].shared.overwrites
+
+    def quiet(self, node: Node) -> bool:
+        """Compiled code never sets off NumPy's warnings."""
+        return self._recipe(node) is not None or super().quiet(node)
+
+    def _recipe(self, node: Node) -> Recipe | None:
+        if node not in self._recipes:
+            self._recipes[node] = self._llvm.recipe(node)
+        return self._recipes[node]

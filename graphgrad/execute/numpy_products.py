@@ -1,0 +1,219 @@
+"""Matrix products and sums of products on NumPy, written where they are wanted by the BLAS.
+
+The BLAS reads matrices by rows or by columns, so views of transposed matrices cost nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..ir.node import Node
+from ..ir.op import Op
+from ..ops.einsum import Einsum, einsum_terms
+from ..ops.products import MatMul
+from .backend import Kernel, MakeWriter
+from .blas import product, slice_rows
+from .threads import parallel
+
+Look = Callable[[Any], Any]
+Shape = tuple[int, ...]
+WORTH_SHARING = 1 << 23  # multiplications; below this one thread does it sooner
+
+
+def _has_blas(dtype: np.dtype[Any]) -> bool:
+    return dtype.kind in "fc" and dtype.itemsize != 2
+
+
+def _matmul(node: Node, threads: int) -> Kernel:
+    """np.dot for matrices, which gets to the BLAS faster than np.matmul; that one for stacks."""
+    op, (x, y), (z,) = node.op, node.inputs, node.outputs
+    assert isinstance(op, MatMul)
+    matrices = x.ndim == y.ndim == 2
+    left: Look = _transposed if op.transpose_a else _same
+    right: Look = _transposed if op.transpose_b else _same
+    if matrices and _has_blas(z.dtype):
+        return _dot(op.transpose_a, op.transpose_b)
+    if y.ndim == 2 and not op.transpose_a and _has_blas(z.dtype):
+        rows, inner = math.prod(z.shape[:-1]), x.shape[-1]  # type: ignore[arg-type]
+        columns = z.shape[-1]
+
+        def as_one(x: Any, y: Any, out: Any) -> None:
+            if x.flags.c_contiguous:
+                np.dot(x.reshape(rows, inner), right(y), out.reshape(rows, columns))
+            else:
+                np.matmul(x, right(y), out)
+
+        return as_one
+    if z.ndim == 2 or not _has_blas(z.dtype):
+        return lambda x, y, out: np.matmul(left(x), right(y), out)
+    return _stack(left, right, z.shape, x.shape[-2 if op.transpose_a else -1], threads)
+
+
+def _stack(left: Look, right: Look, made: Any, inner: Any, threads: int) -> Kernel:
+    """Stacks of products, each on one thread, those along the first axis on several."""
+    work = math.prod(made) * inner
+    count = made[0] if work >= WORTH_SHARING and slice_rows(inner, made[-1]) else 1
+    if count < 2 or threads < 2:
+        return lambda x, y, out: product(left(x), right(y), out)
+
+    def run(x: Any, y: Any, out: Any) -> None:
+        pairs = [(a, a.ndim == out.ndim and len(a) > 1) for a in (left(x), right(y))]
+
+        def task(i: int) -> None:
+            a, b = (a[i] if each else a[0] if a.ndim == out.ndim else a for a, each in pairs)
+            product(a, b, out[i])
+
+        parallel(task, count, threads)
+
+    return run
+
+
+def _dot(transpose_a: bool, transpose_b: bool) -> Kernel:
+    if transpose_a:
+        if transpose_b:
+            return lambda x, y, out: np.dot(x.T, y.T, out)
+        return lambda x, y, out: np.dot(x.T, y, out)
+    if transpose_b:
+        return lambda x, y, out: np.dot(x, y.T, out)
+    return np.dot
+
+
+def _same(x: Any) -> Any:
+    return x
+
+
+def _transposed(x: Any) -> Any:
+    return x.mT
+
+
+# --- sums of products ------------------------------------------------------------------------
+
+
+def _einsum(node: Node, threads: int) -> Kernel | None:
+    """One product for two operands; NumPy's own, on a path settled before, for more."""
+    op = node.op
+    assert isinstance(op, Einsum)
+    terms, out = einsum_terms(op.equation)
+    shapes: list[Any] = [t.shape for t in node.inputs]
+    if len(terms) == 1:
+        return _summed(terms[0], out)
+    if len(terms) == 2 and _has_blas(node.outputs[0].dtype):
+        return _Pair(terms, out, shapes).run
+    blanks = [np.broadcast_to(np.empty((), t.dtype), s) for t, s in zip(node.inputs, shapes)]
+    path = np.einsum_path(op.equation, *blanks, optimize="greedy")[0]
+
+    def run(*arrays: Any) -> None:
+        *xs, made = arrays
+        np.einsum(op.equation, *xs, out=made, optimize=path)
+
+    return run
+
+
+def _summed(term: str, out: str) -> Kernel | None:
+    """The sum over letters; None where there is none, and a view does."""
+    gone = [c for c in term if c not in out]
+    if not gone:
+        return None
+    look = _arranged(term, [out, "".join(gone)])
+    axes = tuple(range(len(out), len(term)))
+    return lambda x, made: np.add.reduce(look(x), axes, made.dtype, made)
+
+
+def _arranged(term: str, parts: Sequence[str]) -> Look:
+    """A function that puts the axes of an array in another order."""
+    order = tuple([term.index(c) for part in parts for c in part])
+    if order == tuple(range(len(term))):
+        return _same
+    return lambda x: x.transpose(order)
+
+
+class _Pair:
+    """z = a sum of products of two operands as one (stack of) matrix products.
+
+    A letter of both operands and the result counts matrices; one of both operands is summed; one of
+    an operand and the result is of the rows, or of the columns. What only one operand has is summed
+    before, and a length of 1 that is broadcast is taken out.
+    """
+
+    def __init__(self, terms: Sequence[str], out: str, shapes: Sequence[Shape]) -> None:
+        lengths: dict[str, int] = {}
+        for term, shape in zip(terms, shapes, strict=True):
+            for c, d in zip(term, shape, strict=True):
+                lengths[c] = d if lengths.get(c, 1) == 1 else lengths[c]
+        pairs = [[*zip(*both, strict=True)] for both in zip(terms, shapes, strict=True)]
+        ones = [[c for c, d in pair if d != lengths[c]] for pair in pairs]
+        rest = ["".join([c for c, d in pair if d == lengths[c]]) for pair in pairs]
+        alone = [
+            [c for c in term if c not in other and c not in out]
+            for term, other in zip(rest, reversed(rest), strict=True)
+        ]
+        self.prepare = [_reduced(*given) for given in zip(terms, ones, alone, strict=True)]
+        found = ["".join([c for c in term if c not in gone]) for term, gone in zip(rest, alone)]
+        x, y = found
+        self.swapped = False
+        inner = [c for c in x if c in y and c not in out]
+        stack = [c for c in out if c in x and c in y]
+        rows = [c for c in out if c in x and c not in y]
+        columns = [c for c in out if c in y and c not in x]
+        if out == "".join([*stack, *columns, *rows]) and rows and columns:
+            x, y, rows, columns, self.swapped = y, x, columns, rows, True
+        self.direct = out == "".join([*stack, *rows, *columns])
+        groups = [[lengths[c] for c in part] for part in (stack, rows, columns, inner)]
+        many, high, wide, deep = groups
+        self.multiplies = not inner
+        self.left = _as(x, [stack, rows, inner], (*many, math.prod(high), math.prod(deep)))
+        self.right = _as(y, [stack, inner, columns], (*many, math.prod(deep), math.prod(wide)))
+        self.matrix = (*many, math.prod(high), math.prod(wide))
+        self.made = (*many, *high, *wide)
+        order = [*stack, *rows, *columns]
+        self.back = tuple([order.index(c) for c in out])
+        self.spread = [_spread(term, out) for term in (x, y)]
+        self.product: Any = np.matmul if many else np.dot
+
+    def run(self, x: Any, y: Any, out: Any) -> None:
+        """Write the result."""
+        x, y = self.prepare[0](x), self.prepare[1](y)
+        if self.swapped:
+            x, y = y, x
+        if self.multiplies:
+            np.multiply(self.spread[0](x), self.spread[1](y), out)
+        elif self.direct:
+            self.product(self.left(x), self.right(y), out.reshape(self.matrix))
+        else:
+            made = np.empty(self.matrix, out.dtype)
+            self.product(self.left(x), self.right(y), made)
+            out[...] = made.reshape(self.made).transpose(self.back)
+
+
+def _reduced(term: str, one: Sequence[str], alone: Sequence[str]) -> Look:
+    """Lengths of 1 taken out, and summed what no other term has."""
+    axes = tuple([term.index(c) for c in one])
+    rest = [c for c in term if c not in one]
+    sums = tuple([rest.index(c) for c in alone])
+    if not axes and not sums:
+        return _same
+    if not sums:
+        return lambda x: x.squeeze(axes)
+    return lambda x: np.asarray(np.add.reduce(x.squeeze(axes), sums, x.dtype))
+
+
+def _as(term: str, parts: Sequence[Sequence[str]], shape: Shape) -> Look:
+    """A function that makes an operand a (stack of) matrices, without a copy where it can be."""
+    look = _arranged(term, ["".join(part) for part in parts])
+    if len(term) == len(shape) and all(len(part) == 1 for part in parts[1:]):
+        return look
+    return lambda x: look(x).reshape(shape)
+
+
+def _spread(term: str, out: str) -> Look:
+    """A function that puts the axes of an operand where the result has them."""
+    look = _arranged(term, [c for c in out if c in term])
+    key = (*[slice(None) if c in term else None for c in out], ...)
+    return lambda x: look(x)[key]
+
+
+WRITERS: dict[type[Op], MakeWriter] = {MatMul: _matmul, Einsum: _einsum}

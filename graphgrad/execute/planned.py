@@ -1,0 +1,260 @@
+"""Backends that plan before they run: what runs as one, in which order, in which memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import count
+from threading import Lock
+from typing import Any
+
+from ..ir.node import Node
+from ..ir.program import Program
+from ..ir.types import Array, tensor_type
+from ..lower.order import ordered
+from ..lower.schedule import Plan, schedule
+from ..lower.specialise import specialise
+from ..lower.survey import is_strange, is_view
+from ..ops.control import Cond
+from .backend import Binding, Compiled, Kernel, Kernels, Pairs
+from .checked import checked_loop
+from .ieee import IGNORE, SETTING
+from .looped import looped
+from .results import Lengths, as_arrays, check_lengths, owning, promised
+from .straight import Note, straight_line
+from .threads import available_threads
+
+LONG = 500  # steps; from here on compiling a function takes as long as many runs of a loop
+OFTEN = 30  # runs after which it has paid
+BIG = 1 << 20  # bytes; of arenas from here on at most one is kept for the next run
+PLANS = 16  # sets of shapes for which a program keeps a plan
+
+
+class PlannedBackend:
+    """A backend of kernels that run on the host, by IEEE rules: NumPy's warnings are off.
+
+    A subclass has a `name` and `kernels`, and says with `fuse` what runs as one node and with
+    `bind` what runs for a node.
+
+    check: verify every kernel's result and every use of memory. Slow.
+    num_threads: at most this many threads for one call; as many as there are processors by default.
+    fast_math: allow results that differ by rounding, and in where they overflow.
+    """
+
+    name: str
+    kernels: Kernels
+
+    def __init__(
+        self, check: bool = False, *, num_threads: int | None = None, fast_math: bool = False
+    ) -> None:
+        if num_threads is not None and num_threads < 1:
+            raise ValueError(f"num_threads is at least 1, got {num_threads}")
+        self.check = check
+        self.threads = num_threads or available_threads()
+        self.fast_math = fast_math
+
+    def describe(self) -> str:
+        """What runs a program here, in a line of `explain`."""
+        return f"{self.name}, {self.threads} thread{'s' * (self.threads > 1)}"
+
+    def fuse(self, program: Program) -> Program:
+        """The program with what this backend runs as one node; the very same one by default."""
+        return program
+
+    def bind(self) -> Binding:
+        """What runs for the nodes of one program."""
+        return KernelBinding(self)
+
+    def compile(self, program: Program) -> Planned:
+        """The program as a function of arrays, safe to call from many threads."""
+        if all(t.type.static for t in program.inputs):
+            return PlannedProgram(self, program)
+        return PlannedByShapes(self, program)
+
+    def plan(self, program: Program) -> Plan:
+        """How the program will run, as far as that is known without its arguments."""
+        return schedule(ordered(self.fuse(program)), self.bind())
+
+
+class PlannedProgram:
+    """One plan, and the arenas that wait for the next run. Call it, or `call`, with arrays."""
+
+    def __init__(self, backend: PlannedBackend, program: Program) -> None:
+        binding = backend.bind()
+        self.plan = plan = schedule(ordered(backend.fuse(program)), binding)
+        self._quiet = all(binding.quiet(step.node) for step in plan.steps)
+        self._idle: list[list[Compiled]] = []
+        self.call: Compiled
+        if backend.check:
+            self.call = self._entry(lambda: checked_loop(plan), _nothing)
+        elif len(plan.steps) < LONG:
+            self.call = self._entry(*straight_line(plan))
+        else:
+            self.call = self._warming_up()
+
+    def __call__(self, *arrays: Array) -> tuple[Array, ...]:
+        """One array an output, the caller's own."""
+        return self.call(*arrays)
+
+    @property
+    def plans(self) -> list[Plan]:
+        """How it runs."""
+        return [self.plan]
+
+    def release(self) -> None:
+        """Give back the memory that waits for the next run."""
+        for idle in self._idle:
+            idle.clear()
+
+    def _warming_up(self) -> Compiled:
+        """A loop over the steps until there were so many runs that a compiled function pays."""
+        loop = self._entry(lambda: looped(self.plan), _nothing)
+        runs = count(1)
+        compiled: list[Compiled] = []
+
+        def call(*arrays: Array) -> tuple[Array, ...]:
+            if not compiled:
+                if next(runs) <= OFTEN:
+                    return loop(*arrays)
+                self.release()
+                compiled.append(self._entry(*straight_line(self.plan)))
+            return compiled[0](*arrays)
+
+        return call
+
+    def _entry(self, new: Callable[[], Compiled], note: Note) -> Compiled:
+        """What takes an arena, runs on it, and puts it back. new: a run on an arena of its own."""
+        idle: list[Compiled] = []
+        self._idle.append(idle)
+        several, quiet = self.plan.arena < BIG, self._quiet
+
+        def call(*arrays: Array) -> tuple[Array, ...]:
+            try:
+                run = idle.pop()
+            except IndexError:
+                run = new()
+            token = None if quiet else SETTING.set(IGNORE)
+            try:
+                return run(*arrays)
+            except Exception as error:
+                note(error, run)
+                raise
+            finally:
+                if token is not None:
+                    SETTING.reset(token)
+                if several or not idle:
+                    idle.append(run)
+
+        return call
+
+
+def _nothing(error: Exception, run: Compiled) -> None:
+    """The run has noted it."""
+
+
+class PlannedByShapes:
+    """A plan for each set of shapes of the arguments, made when they come first.
+
+    The plans used last are kept, and big arenas for the shapes used last.
+    """
+
+    def __init__(self, backend: PlannedBackend, program: Program) -> None:
+        self._backend = backend
+        self._program = program
+        self._lock = Lock()
+        self._made: dict[Any, PlannedProgram] = {}
+        self._latest: PlannedProgram | None = None
+        self.call = self
+
+    def __call__(self, *arrays: Array) -> tuple[Array, ...]:
+        """One array an output, the caller's own."""
+        key = tuple([a.shape for a in arrays])
+        found = self._made.get(key)
+        if found is None or found is not self._latest:
+            found = self._choose(key)
+        return found.call(*arrays)
+
+    @property
+    def plans(self) -> list[Plan]:
+        """How it runs for the shapes that came, the latest ones last."""
+        with self._lock:
+            return [made.plan for made in self._made.values()]
+
+    def release(self) -> None:
+        """Give back the memory that waits for the next run."""
+        with self._lock:
+            for made in self._made.values():
+                made.release()
+
+    def _choose(self, shapes: tuple[tuple[int, ...], ...]) -> PlannedProgram:
+        with self._lock:
+            found = self._made.pop(shapes, None)
+            if found is None:
+                found = PlannedProgram(self._backend, self._specialised(shapes))
+            self._made[shapes] = found
+            if self._latest is not None and self._latest.plan.arena >= BIG:
+                self._latest.release()
+            self._latest = found
+            if len(self._made) > PLANS:
+                del self._made[next(iter(self._made))]
+            return found
+
+    def _specialised(self, shapes: tuple[tuple[int, ...], ...]) -> Program:
+        lengths: Lengths = {}
+        types = []
+        for shape, t in zip(shapes, self._program.inputs, strict=True):
+            check_lengths(t, shape, lengths)
+            types.append(tensor_type(shape, t.dtype))
+        return specialise(self._program, types)
+
+
+Planned = PlannedProgram | PlannedByShapes
+
+
+class KernelBinding:
+    """Kernels and writers of a backend, each made once."""
+
+    def __init__(self, backend: PlannedBackend) -> None:
+        self._backend = backend
+        self._made: dict[Any, Kernel] = {}
+
+    def writer(self, node: Node) -> Kernel | None:
+        """What `kernels.writes` registered for the op."""
+        return self._backend.kernels.writer_of(node, self._backend.threads)
+
+    def kernel(self, node: Node) -> Kernel:
+        """The op's kernel, checked where its results could be of other types or share memory."""
+        op = node.op
+        found = self._made.get(op)
+        if found is None:
+            found = self._cond(op) if type(op) is Cond else self._backend.kernels.of(op)
+            self._made[op] = found
+        strange = is_strange(op)
+        if (op.view and (strange or not is_view(node))) or (strange and not self._backend.check):
+            found = owning(found)
+        if not all(t.shape for t in node.outputs):
+            found = as_arrays(found)
+        if strange or not all(t.type.static for t in node.outputs):
+            found = promised(found, node)
+        return found
+
+    def overwrites(self, node: Node) -> Pairs:
+        """What was registered with the writer."""
+        return self._backend.kernels.overwrites(node)
+
+    def quiet(self, node: Node) -> bool:
+        """No: any kernel may call NumPy."""
+        return False
+
+    def _cond(self, op: Cond) -> Kernel:
+        """One branch, run by the same backend."""
+        then, other = (self._backend.compile(p).call for p in op.programs)
+        then_reads, other_reads = op.reads
+
+        def run(pred: Any, *arrays: Any) -> Any:
+            if pred:
+                found = then(*[arrays[i] for i in then_reads])
+            else:
+                found = other(*[arrays[i] for i in other_reads])
+            return found[0] if len(found) == 1 else found
+
+        return run

@@ -1,0 +1,107 @@
+"""The largest elements under a window, and their gradient, on NumPy.
+
+A few images at a time, so that what belongs to them stays in the cache. Images are (N, H, W, C)
+with any strides.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ..ops.windows import Window, lowest
+from .body import keep
+from .scratch import Place, scratch
+from .threads import parallel
+
+IMAGES = 1 << 19  # bytes of the images that are worked on at a time
+
+
+def max_pool(window: Window, x: Any, y: Any, threads: int) -> None:
+    """y = the largest element of x in every window."""
+    padded = _Padded(window, x, lowest(x.dtype))
+    first, *others = window.cuts()
+
+    def task(i: int) -> None:
+        images, lines, _ = padded.read(i)
+        found = y[images]
+        found[...] = lines[first]
+        for cut in others:
+            np.maximum(found, lines[cut], out=found)
+
+    parallel(task, padded.number, threads)
+
+
+def max_pool_gradient(window: Window, dy: Any, x: Any, y: Any, dx: Any, threads: int) -> None:
+    """dx = dy to the largest elements of every window of x, in equal shares; y = max_pool of x."""
+    padded = _Padded(window, x, lowest(x.dtype))
+    cuts = list(window.cuts())
+    apart = all(s >= k for s, k in zip(window.strides, window.size, strict=True))
+    small = (padded.images, *y.shape[1:])
+    integer = np.dtype(f"i{dx.itemsize}")
+    places: list[Place] = [
+        (np.dtype(bool), (len(cuts), *small)),
+        (np.dtype(np.int8 if len(cuts) < 128 else np.int32), small),
+        (dx.dtype, small),
+        (integer, small),
+        (dx.dtype, small),
+        (dx.dtype, padded.shape if padded.differs else (0,)),
+    ]
+    inside = (slice(None), *[slice(e.low, e.low + e.length) for e in window.axes])
+
+    def task(i: int) -> None:
+        images, lines, given = padded.read(i, *places)
+        size = len(lines)
+        hits, (count, share, mask, part, total) = given[0][:, :size], [a[:size] for a in given[1:]]
+        count[...] = 0
+        for hit, cut in zip(hits, cuts, strict=True):
+            np.less(lines[cut], y[images], hit)
+            np.logical_not(hit, hit)
+            np.add(count, hit.view(np.int8), count)
+        share[...] = count
+        np.divide(dy[images], share, share)
+        total = total if padded.differs else dx[images]
+        total[...] = 0
+        for hit, cut in zip(hits, cuts, strict=True):
+            if apart:
+                keep(hit, share, mask, total[cut])
+            else:
+                keep(hit, share, mask, part)
+                np.add(total[cut], part, total[cut])
+        if padded.differs:
+            dx[images] = total[inside]
+
+    parallel(task, padded.number, threads)
+
+
+class _Padded:
+    """Images with their borders, a few at a time.
+
+    shape   of so many images with borders
+    number  of times that there are so many
+    differs whether there are borders
+    """
+
+    def __init__(self, window: Window, x: Any, border: Any) -> None:
+        self._axes, self._x, self._border = window.axes, x, border
+        n, _, _, c = x.shape
+        lengths = [e.low + e.length + e.high for e in window.axes]
+        size = math.prod(lengths) * c * x.itemsize
+        self.images = max(min(IMAGES // max(size, 1), n), 1)
+        self.shape = (self.images, *lengths, c)
+        self.number = -(-n // self.images)
+        self.differs = lengths != [*x.shape[1:3]]
+
+    def read(self, i: int, *places: Place) -> tuple[slice, Any, list[Any]]:
+        """Which images, these with their borders, and scratch for the caller."""
+        images = slice(i * self.images, min((i + 1) * self.images, len(self._x)))
+        if not self.differs:
+            return images, self._x[images], scratch(places)
+        lines, *others = scratch([(self._x.dtype, self.shape), *places])
+        lines = lines[: images.stop - images.start]
+        lines[...] = self._border
+        down, across = (slice(e.low, e.low + e.length) for e in self._axes)
+        lines[:, down, across] = self._x[images]
+        return images, lines, others

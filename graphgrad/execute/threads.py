@@ -1,0 +1,147 @@
+"""One pool of threads for the process, over which large work is spread.
+
+Who has work shares it out: the caller works on its own tasks, and idle threads of the pool help.
+So a call never waits for a thread to be free, and calls from many threads share one pool.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from contextvars import Context, copy_context
+from queue import SimpleQueue
+from threading import Condition, Lock, Thread, local
+
+Task = Callable[[int], object]
+
+
+def available_threads() -> int:
+    """How many threads can run at once: the processors that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def parallel(task: Task, count: int, threads: int) -> None:
+    """task(0), ..., task(count - 1), each once, in any order, on at most this many threads.
+
+    The caller's thread is one of them; the others see the caller's context variables (np.errstate
+    is one). Returns when all tasks are done. Where a task raises, no further ones start, and the
+    first error is raised here when those that run have ended. Called by a task, it runs in order
+    on the thread of that task.
+    """
+    if threads < 2 or count < 2 or getattr(_here, "working", False):
+        for i in range(count):
+            task(i)
+        return
+    job = _Job(task, count)
+    try:
+        _pool.ask(job, min(threads, count) - 1)
+        job.work()
+    finally:
+        job.close()
+    if job.error is not None:
+        try:
+            raise job.error
+        finally:
+            del job  # the error holds this frame
+
+
+class _Job:
+    """Tasks that several threads take from, and who is at work on them."""
+
+    def __init__(self, task: Task, count: int) -> None:
+        self.error: BaseException | None = None
+        self._task = task
+        self._left = iter(range(count))
+        self._changed = Condition(Lock())
+        self._helpers = 0
+        self._closed = False
+
+    def work(self) -> None:
+        """Run tasks until none is left."""
+        _here.working = True
+        try:
+            while True:
+                with self._changed:
+                    i = next(self._left, None)
+                if i is None:
+                    break
+                self._task(i)
+        except BaseException as error:
+            self._fail(error)
+        finally:
+            _here.working = False
+
+    def help(self) -> None:
+        """Work for the caller, who waits for the end of it; nothing, where it came too late."""
+        with self._changed:
+            if self._closed:
+                return
+            self._helpers += 1
+        self.work()
+        with self._changed:
+            self._helpers -= 1
+            self._changed.notify()
+
+    def close(self) -> None:
+        """Return when nobody works on this any more, whatever interrupts the waiting."""
+        while True:
+            try:
+                with self._changed:
+                    self._closed = True
+                    self._changed.wait_for(lambda: not self._helpers)
+                    return
+            except BaseException as error:
+                self._fail(error)
+
+    def _fail(self, error: BaseException) -> None:
+        with self._changed:
+            self._left = iter(range(0))
+            self.error = self.error or error
+
+
+class _Pool:
+    """Threads that wait for jobs. They start when first needed, and end with the process."""
+
+    def __init__(self) -> None:
+        self._asked: SimpleQueue[tuple[Context, _Job]] = SimpleQueue()
+        self._starting = Lock()
+        self._threads = 0
+
+    def ask(self, job: _Job, helpers: int) -> None:
+        """Ask this many threads to help with a job."""
+        if self._threads < helpers:
+            self._start(helpers)
+        for _ in range(helpers):
+            self._asked.put((copy_context(), job))
+
+    def _start(self, wanted: int) -> None:
+        with self._starting:
+            while self._threads < wanted:
+                thread = Thread(target=self._serve, name="graphgrad", daemon=True)
+                try:
+                    thread.start()
+                except RuntimeError:  # no more threads to be had: the caller does the work
+                    return
+                self._threads += 1
+
+    def _serve(self) -> None:
+        while True:
+            context, job = self._asked.get()
+            context.run(job.help)
+            del context, job  # the arrays of a job live no longer than the job
+
+
+_here = local()
+_pool = _Pool()
+
+
+def _after_fork() -> None:
+    """A child process has none of the threads, and nobody works in it yet."""
+    global _here, _pool
+    _here, _pool = local(), _Pool()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

@@ -1,0 +1,43 @@
+"""What planning asks of a backend: the kernels of nodes, and where they can write."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from ..ir.node import Node
+
+Kernel = Callable[..., Any]
+Pairs = tuple[tuple[int, int], ...]
+
+
+class Binding(Protocol):
+    """What a backend offers for the nodes of a program.
+
+    A node with static types is run by its writer where it has one, since the plan says where
+    results go; otherwise by its kernel. Calls from many threads at once must be safe.
+    """
+
+    def writer(self, node: Node) -> Kernel | None:
+        """k(*inputs, *outs): writes every output of the node; what it returns does not matter.
+
+        inputs have the node's types and any strides, 0 and below included. outs are C-contiguous
+        arrays of the promised types that overlap no input, except as `overwrites` allows.
+        """
+        ...
+
+    def kernel(self, node: Node) -> Kernel:
+        """k(*inputs): the output, or a tuple of them, as arrays in new memory.
+
+        Where `survey.is_view(node)`, they may be views of the first input, or that itself.
+        """
+        ...
+
+    def overwrites(self, node: Node) -> Pairs:
+        """(output, input) places that may be one buffer: the writer reads each element of the
+        input before it writes the same element of the output, and never again."""
+        ...
+
+    def quiet(self, node: Node) -> bool:
+        """Whether what runs for the node never sets off NumPy's floating-point warnings."""
+        ...

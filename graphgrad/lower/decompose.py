@@ -1,0 +1,189 @@
+"""Ops that go over a row several times, as element-wise nodes and reductions that can share a loop.
+
+Each is what the kernel of the op computes, call by call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..ir.node import Node, Tensor
+from ..ir.op import Op
+from ..ir.program import Program, derive
+from ..ir.types import as_dtype
+from ..ops.arithmetic import (
+    ADD,
+    DIVIDE,
+    MULTIPLY,
+    NEGATIVE,
+    RECIPROCAL,
+    SQUARE,
+    SUBTRACT,
+    Power,
+)
+from ..ops.base import Cast, Constant, Full
+from ..ops.exponential import EXP, LOG, SQRT
+from ..ops.families import known_number
+from ..ops.logic import EQUAL, LOGICAL_OR, NOT_EQUAL, WHERE, IsFinite
+from ..ops.nn import (
+    LogSoftmax,
+    OneHot,
+    OneHotLike,
+    Softmax,
+    SoftmaxCrossEntropyWithLogits,
+    SparseSoftmaxCrossEntropyWithLogits,
+)
+from ..ops.reductions import (
+    ReduceAny,
+    ReduceLogSumExp,
+    ReduceMax,
+    ReduceMin,
+    ReduceSum,
+    TieShares,
+)
+from ..ops.shaping import ExpandDims, Squeeze
+
+Parts = Callable[[Any, "_Making"], Tensor | None]
+
+
+def decompose(program: Program) -> Program:
+    """The program with these ops taken apart where lengths are known and not 0."""
+
+    def visit(node: Node) -> tuple[Tensor, ...] | None:
+        parts = _PARTS.get(type(node.op))
+        if parts is None or node.controls:
+            return None
+        if any(not t.type.static or 0 in t.shape for t in (*node.inputs, *node.outputs)):
+            return None
+        made = parts(node.op, _Making(node))
+        return None if made is None else (made,)
+
+    return program.rebuild(visit)
+
+
+class _Making:
+    """Nodes in place of one node, whose name and line they keep."""
+
+    def __init__(self, node: Node) -> None:
+        self.node = node
+        self.inputs = node.inputs
+
+    def __call__(self, op: Op, *inputs: Tensor) -> Tensor:
+        """op(*inputs)."""
+        return derive(self.node, op, inputs).outputs[0]
+
+    def number(self, value: Any, dtype: Any) -> Tensor:
+        """A 0-d constant."""
+        return self(Full((), value, as_dtype(dtype)))
+
+    def zero(self, like: Tensor) -> Tensor:
+        """0 of another's dtype."""
+        return self.number(0, like.dtype)
+
+
+def _exponentials(make: _Making, x: Tensor, axis: int) -> tuple[Tensor, Tensor, Tensor]:
+    """x less its largest along an axis; e to that; the sum of these."""
+    shifted = make(SUBTRACT, x, make(ReduceMax((axis,), True), x))
+    e = make(EXP, shifted)
+    return shifted, e, make(ReduceSum((axis,), True), e)
+
+
+def _softmax(op: Softmax, make: _Making) -> Tensor:
+    _, e, total = _exponentials(make, make.inputs[0], op.axis)
+    return make(DIVIDE, e, total)
+
+
+def _log_softmax(op: Any, make: _Making) -> Tensor:
+    shifted, _, total = _exponentials(make, make.inputs[0], op.axis)
+    return make(SUBTRACT, shifted, make(LOG, total))
+
+
+def _log_sum_exp(op: ReduceLogSumExp, make: _Making) -> Tensor:
+    (x,) = make.inputs
+    if not op.axes:
+        return x
+    largest = make(ReduceMax(op.axes, True), x)
+    shift = make(WHERE, make(IsFinite(), largest), largest, make.zero(x))
+    total = make(ReduceSum(op.axes, True), make(EXP, make(SUBTRACT, x, shift)))
+    y = make(ADD, make(LOG, total), shift)
+    return y if op.keepdims else make(Squeeze(op.axes), y)
+
+
+def _cross_entropy(op: SoftmaxCrossEntropyWithLogits, make: _Making) -> Tensor:
+    _, p = make.inputs
+    zero = make.zero(p)
+    logs = make(WHERE, make(EQUAL, p, zero), zero, _log_softmax(op, make))
+    return make(NEGATIVE, make(ReduceSum((op.axis,), False), make(MULTIPLY, p, logs)))
+
+
+def _hits(make: _Making, labels: Tensor, length: int, axis: int) -> Tensor:
+    """Where along a new axis the place is that a label names."""
+    after = len(labels.shape) - axis
+    if length - 1 > np.iinfo(labels.dtype).max:  # places that labels of this dtype cannot name
+        labels = make(Cast(as_dtype("int64")), labels)
+    places = np.arange(length, dtype=labels.dtype).reshape((length,) + (1,) * after)
+    return make(EQUAL, make(ExpandDims((axis,)), labels), make(Constant(places)))
+
+
+def _one_hot(op: OneHot, make: _Making) -> Tensor:
+    return make(Cast(op.dtype), _hits(make, make.inputs[0], op.length, op.axis))
+
+
+def _one_hot_like(op: OneHotLike, make: _Making) -> Tensor:
+    labels, like = make.inputs
+    length: Any = like.shape[op.axis]
+    return make(Cast(like.dtype), _hits(make, labels, length, op.axis))
+
+
+def _sparse_cross_entropy(op: SparseSoftmaxCrossEntropyWithLogits, make: _Making) -> Tensor:
+    x, labels = make.inputs
+    length: Any = x.shape[op.axis]
+    hits = _hits(make, labels, length, op.axis)
+    logs = make(WHERE, hits, _log_softmax(op, make), make.zero(x))
+    loss = make(NEGATIVE, make(ReduceSum((op.axis,), False), logs))
+    return make(WHERE, make(ReduceAny((op.axis,), False), hits), loss, make.number(np.nan, x.dtype))
+
+
+def _tie_shares(op: TieShares, make: _Making) -> Tensor:
+    (x,) = make.inputs
+    extremum = make((ReduceMax if op.largest else ReduceMin)(op.axes, True), x)
+    best = make(LOGICAL_OR, make(EQUAL, x, extremum), make(NOT_EQUAL, x, x))
+    counted = make(Cast(x.dtype), best)
+    return make(DIVIDE, counted, make(ReduceSum(op.axes, True), counted))
+
+
+def _power(op: Power, make: _Making) -> Tensor | None:
+    """A power that is known, and small."""
+    x, y = make.inputs
+    known = known_number(y)
+    if known is None or y.shape:
+        return None
+    if known == 2:
+        return make(SQUARE, x)
+    if known == 3:
+        return make(MULTIPLY, make(SQUARE, x), x)
+    if known == 4:
+        return make(SQUARE, make(SQUARE, x))
+    if x.dtype.kind != "f":
+        return None
+    if known == -1:
+        return make(RECIPROCAL, x)
+    if known == -2:
+        return make(SQUARE, make(RECIPROCAL, x))
+    return make(SQRT, x) if known == 0.5 else None
+
+
+_PARTS: dict[type[Op], Parts] = {
+    Softmax: _softmax,
+    LogSoftmax: _log_softmax,
+    ReduceLogSumExp: _log_sum_exp,
+    SoftmaxCrossEntropyWithLogits: _cross_entropy,
+    SparseSoftmaxCrossEntropyWithLogits: _sparse_cross_entropy,
+    OneHot: _one_hot,
+    OneHotLike: _one_hot_like,
+    TieShares: _tie_shares,
+    Power: _power,
+}

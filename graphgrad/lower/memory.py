@@ -1,0 +1,218 @@
+"""Where values are while a program runs: which share a buffer, and where buffers are in the arena.
+
+A buffer is in the arena, at an offset that is settled before any run, or *fresh*: new memory in
+every run, for what is handed to the caller and for what may be looked at when the run is over.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from collections.abc import Iterable
+from heapq import heappop, heappush
+
+from ..ir.node import Tensor
+from .binding import Binding
+from .survey import Action, Kind, Survey, nbytes
+
+ALIGNMENT = 64  # bytes: a cache line, and the widest vector
+
+
+class Buffer:
+    """Memory of a value, or of several that are written one over the other.
+
+    size    bytes
+    first   place of the action that writes it first
+    last    place of the last action that reads it; past the end if it is needed after the run
+    fresh   whether it is new in every run
+    offset  where it is in the arena, if it is not
+    """
+
+    __slots__ = ("first", "fresh", "last", "offset", "size")
+
+    def __init__(self, size: int, first: int, last: int, fresh: bool) -> None:
+        self.size = size
+        self.first = first
+        self.last = last
+        self.fresh = fresh
+        self.offset = 0
+
+
+class Memory:
+    """The buffers of a program.
+
+    last     value -> place of the last action that reads it; past the end for outputs
+    read     values that an action reads, or a view of them
+    handed   value -> the output that is handed to the caller in its memory, by place
+    buffers  written value -> its buffer
+    unread   (action, output), by place -> buffer of a value that is not used: another one is given
+    over     written value -> the value that it is written over
+    """
+
+    def __init__(self, survey: Survey, binding: Binding) -> None:
+        self._survey = survey
+        self._binding = binding
+        self._given = frozenset(survey.program.inputs)
+        self.end = len(survey.actions)
+        self.last: dict[Tensor, int] = {}
+        self.read: set[Tensor] = set()
+        self.last_in: dict[Tensor, int] = {}
+        self._note_reads()
+        self.handed = self._handed()
+        self.buffers: dict[Tensor, Buffer] = {}
+        self.unread: dict[tuple[int, int], Buffer] = {}
+        self.over: dict[Tensor, Tensor] = {}
+        for at, action in enumerate(survey.actions):
+            if action.kind is Kind.WRITE:
+                self._place(at, action)
+
+    def all(self) -> list[Buffer]:
+        """Every buffer once, in the order in which they are first written."""
+        found = dict.fromkeys(self.buffers.values())
+        return sorted([*found, *self.unread.values()], key=lambda b: b.first)
+
+    def _note_reads(self) -> None:
+        last, last_in = self.last, self.last_in
+        root, same = self._survey.root, self._survey.same
+        for at, action in enumerate(self._survey.actions):
+            for value in action.inputs:
+                last[value] = at
+                last_in[root.get(value, value)] = at
+        self.read = set(last_in)
+        for t in self._survey.program.outputs:
+            value = same.get(t, t)
+            last[value] = last_in[root.get(value, value)] = self.end
+
+    def _handed(self) -> dict[Tensor, int]:
+        """One output a root; another one in the same memory, or in memory of others, is a copy.
+
+        So is an output that is a part of its root, since it would keep all of it, or that shows
+        elements of it more than once.
+        """
+        survey = self._survey
+        found: dict[Tensor, int] = {}
+        for place, t in enumerate(survey.program.outputs):
+            value = survey.same.get(t, t)
+            root = survey.root.get(value, value)
+            if root in self._given or root in survey.constants or root in found:
+                continue
+            if value is root or self._shows_all(value, root):
+                found[root] = place
+        return found
+
+    def _shows_all(self, view: Tensor, root: Tensor) -> bool:
+        """Whether a view shows every element of its root once."""
+        layout = self._survey.layout(view)  # that of a broadcast is read-only
+        once = layout is None or layout.flags.writeable
+        return once and nbytes(view.type) == nbytes(root.type) is not None
+
+    def _place(self, at: int, action: Action) -> None:
+        """A buffer for each output of a node: one that is read here for the last time, or new."""
+        kept, node = self._survey.kept, action.node
+        place, over = self._over(at, action)
+        for i, y in enumerate(node.outputs):
+            if y in self._given:
+                self.unread[at, i] = Buffer(nbytes(y.type) or 0, at, at, False)
+                continue
+            fresh = y in self.handed or y in kept
+            last = self.last_in.get(y, at)
+            if over is None or i != place:
+                self.buffers[y] = Buffer(nbytes(y.type) or 0, at, last, fresh)
+                continue
+            buffer = self.buffers[self._survey.root.get(over, over)]
+            buffer.last, buffer.fresh = last, buffer.fresh or fresh
+            self.buffers[y], self.over[y] = buffer, over
+
+    def _over(self, at: int, action: Action) -> tuple[int, Tensor | None]:
+        """An output by its place, and the input that it is written over; at most one of a node."""
+        dying = [i for i, value in enumerate(action.inputs) if self._dies(at, value)]
+        if not dying:
+            return 0, None
+        node, inputs, root = action.node, action.inputs, self._survey.root
+        pairs = self._binding.overwrites(node)
+        for place, i in pairs:
+            if i not in dying or node.outputs[place] in self._given:
+                continue
+            value, made = inputs[i], node.outputs[place].type
+            here = root.get(value, value)
+            looks = [k for k, v in enumerate(inputs) if root.get(v, v) is here]
+            if all(k in dying and inputs[k].type is made and (place, k) in pairs for k in looks):
+                return place, value
+        return 0, None
+
+    def _dies(self, at: int, value: Tensor) -> bool:
+        """Whether a value is all of a buffer that nothing reads after this place."""
+        root = self._survey.root.get(value, value)
+        buffer = self.buffers.get(root)
+        if buffer is None or buffer.last != at or root in self._survey.kept:
+            return False
+        if value is root:
+            return True
+        layout = self._survey.layout(value)
+        if layout is None or layout.nbytes != buffer.size:
+            return False
+        return bool(layout.flags.c_contiguous and layout.flags.writeable)  # not a broadcast
+
+
+def pack(buffers: Iterable[Buffer]) -> int:
+    """Settle the offsets of buffers, given in order of their first use; the bytes of the arena.
+
+    Best fit: each gets the smallest free place that is large enough, at the lowest offset; places
+    that become free join their neighbours.
+    """
+    free = _Free()
+    taken: list[tuple[int, int, int]] = []
+    for buffer in buffers:
+        while taken and taken[0][0] < buffer.first:
+            _, start, size = heappop(taken)
+            free.give(start, size)
+        size = -(-buffer.size // ALIGNMENT) * ALIGNMENT
+        if size:
+            buffer.offset = free.take(size)
+            heappush(taken, (buffer.last, buffer.offset, size))
+    return free.top
+
+
+class _Free:
+    """Free places below the top of the arena, and nothing above it."""
+
+    def __init__(self) -> None:
+        self.top = 0
+        self._size_at: dict[int, int] = {}
+        self._start_of_end: dict[int, int] = {}
+        self._by_size: list[tuple[int, int]] = []
+
+    def take(self, size: int) -> int:
+        """The offset of a place of this size."""
+        best = bisect_left(self._by_size, (size, 0))
+        if best < len(self._by_size):
+            start = self._by_size[best][1]
+            rest = self._remove(start) - size
+            if rest:
+                self._add(start + size, rest)
+            return start
+        start = self._start_of_end.get(self.top, self.top)  # the last place, if it is free
+        if start < self.top:
+            self._remove(start)
+        self.top = start + size
+        return start
+
+    def give(self, start: int, size: int) -> None:
+        """A place is free again."""
+        before = self._start_of_end.get(start)
+        if before is not None:
+            size += self._remove(before)
+            start = before
+        if start + size in self._size_at:
+            size += self._remove(start + size)
+        self._add(start, size)
+
+    def _add(self, start: int, size: int) -> None:
+        self._size_at[start] = size
+        self._start_of_end[start + size] = start
+        insort(self._by_size, (size, start))
+
+    def _remove(self, start: int) -> int:
+        size = self._size_at.pop(start)
+        del self._start_of_end[start + size]
+        del self._by_size[bisect_left(self._by_size, (size, start))]
+        return size

@@ -1,0 +1,40 @@
+"""A program for inputs of which more is known than when it was built."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..ir.node import Node, Tensor
+from ..ir.program import Program, derive
+from ..ir.types import TensorType
+from ..ops.accumulate import EnsureLike
+
+
+def specialise(program: Program, types: Sequence[TensorType]) -> Program:
+    """The same nodes on inputs of these types, with everything inferred again.
+
+    Raises what `infer` raises where the types do not fit together, with the node as a note.
+    """
+    new: dict[Tensor, Tensor] = {}
+    inputs = []
+    for t, type in zip(program.inputs, types, strict=True):
+        inputs.append(t if type is t.type else Tensor(t.node, t.index, type))
+        new[t] = inputs[-1]
+    given = frozenset(program.inputs)
+    nodes: list[Node] = []
+    for node in program.nodes:
+        reads = tuple([new.get(t, t) for t in node.inputs])
+        if all(a is b for a, b in zip(reads, node.inputs, strict=True)):
+            nodes.append(node)
+            continue
+        try:
+            if isinstance(node.op, EnsureLike) and all(t.type.static for t in reads):
+                node.op.check(*[t.shape for t in reads])
+            made = derive(node, node.op, reads)
+        except Exception as error:
+            rows = "".join(f"\n  {t.name}: {t.type!r}, built at {t.where}" for t in reads)
+            error.add_note(f"in {node.name} = {node.op!r}, built at {node.where}, on{rows}")
+            raise
+        new.update([(a, b) for a, b in zip(node.outputs, made.outputs) if a not in given])
+        nodes.append(made)
+    return Program(inputs, [new.get(t, t) for t in program.outputs], nodes)

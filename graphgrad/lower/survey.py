@@ -1,0 +1,219 @@
+"""What the nodes of a program do to memory: write, call, look at what is there, or nothing.
+
+A value has memory of its own, or it is a view of its *root*. A view of memory whose layout is
+settled before a run can be made before any run. What cannot be known is not trusted: an op that is
+not of this library may keep what it reads, and return it.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..ir.node import Node, Tensor
+from ..ir.op import Op
+from ..ir.program import Program
+from ..ir.types import Array, TensorType, size_of
+from ..ops.accumulate import EnsureLike
+from ..ops.arithmetic import Imag, Real
+from ..ops.base import Constant, Full
+from ..ops.joining import ConcatPart, Split, Unstack
+from ..ops.padding import Flip
+from ..ops.python_function import PyFunction
+from ..ops.reductions import Flat
+from ..ops.shaping import (
+    BroadcastLike,
+    BroadcastTo,
+    ExpandDims,
+    Reshape,
+    ReshapeLike,
+    Squeeze,
+    SumTo,
+    SumToShape,
+    Transpose,
+)
+from ..ops.slicing import Slice
+from .binding import Binding, Kernel
+
+_VIEWS = frozenset(
+    [
+        *(BroadcastLike, BroadcastTo, ConcatPart, EnsureLike, ExpandDims, Flat, Flip, Imag, Real),
+        *(Reshape, ReshapeLike, Slice, Split, Squeeze, Transpose, Unstack),
+    ]
+)
+"""Ops whose kernels look at how their inputs lie in memory, never at an element."""
+_VIEWS_OF_ALL = frozenset([SumTo, SumToShape])
+"""The same, where nothing is summed."""
+
+
+class Kind(Enum):
+    """How a node is run."""
+
+    WRITE = "write"  # kernel(*inputs, *outputs)
+    CALL = "call"  # outputs = kernel(*inputs), in new memory
+    LOOK = "look"  # outputs = kernel(*inputs), which may be views of the first input
+    FIXED = "fixed"  # outputs = kernel(input), views of it; the same ones for the same memory
+
+
+class Action(NamedTuple):
+    """A node, how it is run, what is called, and the values that this reads."""
+
+    node: Node
+    kind: Kind
+    kernel: Kernel
+    inputs: tuple[Tensor, ...]
+
+
+class Survey:
+    """What each node of a program does.
+
+    actions    in the order of the program; a node that passes values on has none
+    same       value -> the value that it is
+    root       view -> the value in whose memory it is
+    constants  value -> its array
+    written    values that a kernel writes where it is told to
+    kept       values whose memory somebody may look at after the last node that reads them
+    """
+
+    def __init__(self, program: Program, binding: Binding) -> None:
+        self.program = program
+        self.actions: list[Action] = []
+        self.same: dict[Tensor, Tensor] = {}
+        self.root: dict[Tensor, Tensor] = {}
+        self.constants: dict[Tensor, Array] = {}
+        self.written: set[Tensor] = set()
+        self.kept: set[Tensor] = set()
+        self._binding = binding
+        self._given = frozenset(program.inputs)
+        self._layouts: dict[Tensor, Array] = {}
+        self._canvas = np.empty(0, np.uint8)
+        for node in program.nodes:
+            self._visit(node)
+
+    def layout(self, t: Tensor) -> Array | None:
+        """An array that lies in memory as t will, where that is settled before a run."""
+        found = self._layouts.get(t)
+        if found is None and t in self.written:
+            found = self._layouts[t] = self._contiguous(t)
+        return found
+
+    def _visit(self, node: Node) -> None:
+        op = node.op
+        if type(op) is Constant or type(op) is Full:
+            (y,) = node.outputs
+            self._layouts[y] = self.constants[y] = self._binding.kernel(node)()
+            return
+        static, strange = is_static(node), is_strange(op)
+        inputs = tuple([self.same.get(t, t) for t in node.inputs])
+        if op.view and not strange and self._makes_nothing(node, inputs, static):
+            return
+        writer = self._binding.writer(node) if static else None
+        if writer is not None:
+            self.written.update(node.outputs)
+            self.actions.append(Action(node, Kind.WRITE, writer, inputs))
+            return
+        if strange:
+            self.kept.update([self.root.get(t, t) for t in inputs])
+        self.actions.append(Action(node, Kind.CALL, self._binding.kernel(node), inputs))
+
+    def _makes_nothing(self, node: Node, inputs: tuple[Tensor, ...], static: bool) -> bool:
+        """Whether the node passes on what it reads, or views of it; then that is noted."""
+        if not is_view(node):
+            places = _passed_on(node)
+            self._note_same(node, [inputs[i] for i in places])
+            return bool(places)
+        kernel = self._binding.kernel(node)
+        if not static:
+            self._note_views(node, Kind.LOOK, kernel, inputs)
+            return True
+        base = inputs[0]
+        known = self.layout(base)
+        model = self._contiguous(base) if known is None else known
+        others = [_shaped(t.type) for t in inputs[1:]]
+        made = kernel(model, *others)
+        parts = made if len(node.outputs) > 1 else (made,)
+        if all(part is model for part in parts):
+            self._note_same(node, [base] * len(parts))
+            return True
+        if known is None:
+            self._note_views(node, Kind.LOOK, kernel, inputs)
+            return True
+        if not all(np.may_share_memory(part, known) for part in parts):
+            return False  # it has to copy
+        pairs = [(t, p) for t, p in zip(node.outputs, parts, strict=True) if t not in self._given]
+        self._layouts.update(pairs)
+        if base in self.constants:
+            self.constants.update(pairs)
+        else:
+            self._note_views(node, Kind.FIXED, _with_others(kernel, others), (base,))
+        return True
+
+    def _contiguous(self, t: Tensor) -> Array:
+        """An array of t's type, in memory that nobody reads."""
+        size = nbytes(t.type) or 0
+        if size > self._canvas.nbytes:
+            self._canvas = np.empty(size, np.uint8)
+        shape: Any = t.shape
+        return np.ndarray(shape, t.dtype, self._canvas)
+
+    def _note_same(self, node: Node, values: list[Tensor]) -> None:
+        pairs = zip(node.outputs, values, strict=False)
+        self.same.update([(t, v) for t, v in pairs if t not in self._given])
+
+    def _note_views(
+        self, node: Node, kind: Kind, kernel: Kernel, inputs: tuple[Tensor, ...]
+    ) -> None:
+        root = self.root.get(inputs[0], inputs[0])
+        self.root.update([(t, root) for t in node.outputs if t not in self._given])
+        self.actions.append(Action(node, kind, kernel, inputs))
+
+
+@cache
+def nbytes(type: TensorType) -> int | None:
+    """Bytes of a value, None where a length is unknown."""
+    size = size_of(type.shape)
+    return None if size is None else size * type.dtype.itemsize
+
+
+def is_static(node: Node) -> bool:
+    """Whether all lengths of what a node reads and makes are known."""
+    return all(nbytes(t.type) is not None for t in (*node.inputs, *node.outputs))
+
+
+def is_strange(op: Op) -> bool:
+    """Whether an op runs code that is not of this library, which may keep what it is given."""
+    return type(op) is PyFunction or not type(op).__module__.startswith("graphgrad.")
+
+
+def is_view(node: Node) -> bool:
+    """Whether the kernel does nothing but look at its first input in another way."""
+    op_type = type(node.op)
+    if op_type in _VIEWS_OF_ALL:
+        return nbytes(node.inputs[0].type) == nbytes(node.outputs[0].type) is not None
+    return op_type in _VIEWS
+
+
+def _shaped(type: TensorType) -> Array:
+    """An array of a type that takes no memory, for kernels that look at the shape alone."""
+    shape: Any = type.shape
+    return np.broadcast_to(np.empty((), type.dtype), shape)
+
+
+def _with_others(kernel: Kernel, others: list[Array]) -> Kernel:
+    """kernel of its first input, when the others are settled."""
+    return (lambda x: kernel(x, *others)) if others else kernel
+
+
+def _passed_on(node: Node) -> list[int]:
+    """Places of the inputs that the kernel returns as they are; none where it does more."""
+    args = [object() for _ in node.inputs]
+    try:
+        made = node.op.kernel(np, *args)
+    except Exception:  # whatever a kernel does with a thing that is no array
+        return []
+    parts = made if len(node.outputs) > 1 else (made,)
+    places = [i for part in parts for i, arg in enumerate(args) if part is arg]
+    return places if len(places) == len(node.outputs) else []

@@ -1,0 +1,462 @@
+"""Planned runs give bit for bit what one call per node gives, whatever is in whose memory."""
+
+from __future__ import annotations
+
+import gc
+import threading
+import tracemalloc
+import weakref
+
+import numpy as np
+import pytest
+
+import graphgrad as gg
+from graphgrad.execute import planned
+from graphgrad.execute.backend import Kernels
+from graphgrad.execute.numpy_backend import NumpyBackend
+from graphgrad.execute.planned import KernelBinding, PlannedBackend
+from graphgrad.ir.errors import ExecutionError, ShapeError
+from graphgrad.ir.op import Op
+from graphgrad.ir.program import Program
+from graphgrad.lower import memory, schedule
+from graphgrad.lower.survey import is_view
+from graphgrad.ops.base import apply
+
+UNARY = [gg.exp, gg.tanh, gg.sin, gg.negative, gg.abs, lambda x: x * 2.0, lambda x: x * x]
+BINARY = [gg.add, gg.multiply, gg.subtract, gg.maximum, lambda x, y: gg.where(x > y, x, y)]
+VIEWS = [
+    lambda x: x.T,
+    lambda x: x[::-1],
+    lambda x: x[:, 1:3] + x[:, :2],
+    lambda x: gg.reshape(x, (-1,))[:16].reshape((4, 4)),
+    lambda x: gg.reshape(x.T, (2, 8)).reshape((4, 4)),
+    lambda x: gg.broadcast_to(x[0], (4, 4)),
+    lambda x: gg.stack(gg.unstack(x)[::-1], 1),
+    lambda x: gg.concat(gg.split(x, 2, 1)[::-1], 1),
+    lambda x: gg.expand_dims(x, 1)[:, 0],
+    lambda x: gg.flip(x, 1),
+    gg.identity,
+]
+OTHERS = [
+    lambda x: gg.sum(x, 0) + x,
+    lambda x: gg.sum(x) * x,
+    lambda x: gg.matmul(x, x.T) * 0.1,
+    lambda x: gg.max(x, 1, keepdims=True) - x,
+    lambda x: x.astype("float32").astype("float64"),
+    lambda x: gg.cumsum(x, 0),
+    lambda x: gg.cond(gg.sum(x) > 0, lambda: x, lambda: gg.sin(x)),
+    lambda x: gg.py_function(lambda a: a[:, 0], [gg.stop_gradient(x)], [((4,), "float64")]) + x,
+    lambda x: gg.einsum("ij->ji", x),
+    lambda x: gg.take(x, gg.constant([3, 1, 0, 0]), axis=0),
+]
+
+
+def random_program(rng: np.random.Generator, length: int, unknown: bool = False) -> Program:
+    """Values of shape (4, 4) made from each other; outputs that share memory in every way."""
+    with gg.Graph():
+        xs = [gg.placeholder((None, 4) if unknown else (4, 4)) for _ in range(3)]
+        made = [*xs, gg.constant(rng.normal(size=(4, 4)))]
+        while len(made) < length:
+            fns = [UNARY, BINARY, VIEWS, OTHERS][rng.choice(4, p=[0.3, 0.3, 0.25, 0.15])]
+            fn = fns[rng.integers(len(fns))]
+            recent = made[-6:] if rng.random() < 0.7 else made
+            a, b = (recent[rng.integers(len(recent))] for _ in range(2))
+            try:
+                y = fn(a, b) if fns is BINARY else fn(a)
+            except ShapeError:  # this one needs known lengths
+                continue
+            fits = y.shape in ((4, 4), (None, 4))
+            made.append(y if fits else gg.sin(gg.broadcast_to(gg.sum(y), (4, 4))))
+        picked = [made[i] for i in rng.integers(len(made), size=6)]
+        outputs = [made[-1], *picked, picked[0], picked[1].T, picked[2][0], gg.sum(picked[3])]
+        outputs += gg.gradients(gg.sum(made[-1]), xs[:1], unconnected="zero")
+    return Program(xs, outputs)
+
+
+def one_by_one(program: Program, arrays):
+    """Every node's own kernel, its result as a plan would have it: in row-major order."""
+    values = dict(zip(program.inputs, arrays, strict=True))
+    with np.errstate(all="ignore"):
+        for node in program.nodes:
+            made = node.op.kernel(np, *[values[t] for t in node.inputs])
+            parts = made if len(node.outputs) > 1 else (made,)
+            if not is_view(node):
+                parts = [np.ascontiguousarray(p).reshape(np.shape(p)) for p in parts]
+            for t, part in zip(node.outputs, parts, strict=True):
+                values.setdefault(t, part)
+    return [np.array(values[t]) for t in program.outputs]
+
+
+class EverythingWrites(PlannedBackend):
+    """Whatever a kernel returns is written where the plan says, so all of it is in the arena."""
+
+    name = "everything"
+    kernels = Kernels(np)
+
+    def bind(self):
+        return WritingBinding(self)
+
+
+class WritingBinding(KernelBinding):
+    def writer(self, node):
+        kernel, count = node.op.kernel, len(node.inputs)
+
+        def write(*arrays):
+            made = kernel(np, *arrays[:count])
+            parts = made if len(node.outputs) > 1 else (made,)
+            for out, part in zip(arrays[count:], parts, strict=True):
+                out[...] = part
+
+        return write
+
+    def overwrites(self, node):
+        return tuple([(0, i) for i in range(len(node.inputs))]) if node.op.elementwise else ()
+
+
+def unfused(**options):
+    backend = NumpyBackend(**options)
+    backend.fuse = lambda program: program
+    return backend
+
+
+BACKENDS = {
+    "ufuncs": unfused,
+    "checked": lambda: unfused(check=True),
+    "everything": EverythingWrites,
+    "everything checked": lambda: EverythingWrites(check=True),
+}
+
+
+def check(program, backend, arrays):
+    before = [a.copy() for a in arrays]
+    want = one_by_one(program, arrays)
+    run = backend.compile(program)
+    for _ in range(2):  # on the same arena
+        got = run(*arrays)
+        for t, a, b in zip(program.outputs, got, want, strict=True):
+            assert type(a) is np.ndarray
+            assert (a.dtype, a.flags.writeable) == (t.dtype, True)
+            np.testing.assert_array_equal(a, b)
+        for i, a in enumerate(got):
+            assert not any(np.shares_memory(a, b) for b in [*arrays, *got[:i]])
+            a[...] = 7
+    for a, b in zip(arrays, before, strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("long", [0, 20_000], ids=["loop", "straight line"])
+@pytest.mark.parametrize("name", BACKENDS)
+@pytest.mark.parametrize("seed", range(12))
+def test_random_programs(name, seed, long, monkeypatch):
+    monkeypatch.setattr(planned, "LONG", long)
+    rng = np.random.default_rng(seed)
+    program = random_program(rng, 40, unknown=seed % 4 == 3)
+    arrays = [rng.normal(size=(4, 4)) for _ in range(3)]
+    arrays[1] = arrays[1].T
+    check(program, BACKENDS[name](), arrays)
+
+
+# --- who else looks at memory ----------------------------------------------------------------
+
+
+class ReturnsWhatItReads(Op):
+    """A user's op whose kernel returns what it reads, and does not say so."""
+
+    def infer(self, x):
+        return (x,)
+
+    def kernel(self, xp, x):
+        return x
+
+
+class RaisesIfNegative(Op):
+    """A user's op that raises for what is negative, after it has made an array."""
+
+    def infer(self, x):
+        return (x,)
+
+    def kernel(self, xp, x):
+        y = x + 0
+        MADE.append(weakref.ref(y))
+        if y.min() < 0:
+            raise ZeroDivisionError("on purpose")
+        return y
+
+
+MADE: list = []
+LONGS = pytest.mark.parametrize("long", [0, 20_000], ids=["loop", "straight line"])
+
+
+@LONGS
+def test_what_a_python_function_keeps_stays_as_it_was(long, monkeypatch):
+    monkeypatch.setattr(planned, "LONG", long)
+    kept = []
+    with gg.Graph():
+        x = gg.placeholder((50_000,))
+        a = gg.exp(x)
+        view = gg.py_function(lambda a: kept.append(a) or a[0], [a[10:]], [((), "float64")])
+        y = gg.sin(gg.sin(gg.sin(a * 2.0)) * view)
+    run = unfused().compile(Program([x], [y]))
+    for i in range(4):
+        run(np.full(50_000, float(i)))
+    for i, a in enumerate(kept):
+        np.testing.assert_array_equal(a, np.exp(np.full(49_990, float(i))))
+
+
+def test_a_kernel_that_returns_what_it_reads():
+    with gg.Graph():
+        x = gg.placeholder((4,))
+        a = gg.exp(x)
+        b = apply(ReturnsWhatItReads(), a)
+        c = gg.sin(a)  # where a was, if b did not count
+        outputs = [b + c, apply(ReturnsWhatItReads(), x), b]
+    for backend in (unfused(), EverythingWrites()):
+        check(Program([x], outputs), backend, [np.arange(4.0)])
+
+
+def test_a_result_that_is_fed_back_is_not_written_into():
+    with gg.Graph():
+        x = gg.placeholder((50_000,))
+        program = Program([x], [x + 1.0])
+    run = unfused().compile(program)
+    (y,) = run(np.zeros(50_000))
+    view = y[:5]
+    for i in range(5):
+        (y,) = run(y)
+        assert (y == i + 2).all()
+    assert (view == 1).all()
+
+
+# --- errors and threads ----------------------------------------------------------------------
+
+
+@LONGS
+def test_a_run_that_fails_leaves_nothing_behind(long, monkeypatch):
+    monkeypatch.setattr(planned, "LONG", long)
+    with gg.Graph():
+        x = gg.placeholder((50,))
+        a = gg.exp(x) * x
+        y = apply(RaisesIfNegative(), a) + gg.sum(a)
+    run = unfused().compile(Program([x], [y]))
+    good, bad = np.ones(50), -np.ones(50)
+    want = run(good)[0].copy()
+    for _ in range(3):
+        MADE.clear()
+        with pytest.raises(ZeroDivisionError, match="on purpose") as error:
+            run(bad)
+        assert "RaisesIfNegative" in error.value.__notes__[0]
+        assert "float64[50]" in error.value.__notes__[0]
+        assert len(run._idle[0]) == 1
+        del error
+        gc.collect()
+        assert [made() for made in MADE] == [None]
+        np.testing.assert_array_equal(run(good)[0], want)
+
+
+def test_many_threads_and_some_that_fail():
+    rng = np.random.default_rng(0)
+    program = random_program(rng, 30)
+    x = program.inputs[0]
+    with x.node.graph:
+        program = Program(
+            program.inputs, [*program.outputs, apply(RaisesIfNegative(), gg.abs(x) * x[0, 0])]
+        )
+    run = unfused().compile(program)
+    cases = []
+    for i in range(8):
+        arrays = [rng.normal(size=(4, 4)) for _ in range(3)]
+        arrays[0][0, 0] = 1.0 if i % 2 else -1.0
+        cases.append((arrays, one_by_one(program, arrays) if i % 2 else None))
+    wrong = []
+
+    def work(arrays, want):
+        for _ in range(30):
+            try:
+                got = run(*arrays)
+            except ZeroDivisionError:
+                got = None
+            same = got is want or all(
+                np.array_equal(a, b, equal_nan=True) for a, b in zip(got, want, strict=True)
+            )
+            if not same:
+                wrong.append(arrays)
+
+    threads = [threading.Thread(target=work, args=case) for case in cases]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert wrong == []
+    assert 1 <= len(run._idle[0]) <= 8
+
+
+def test_a_function_may_call_itself():
+    with gg.Graph():
+        x = gg.placeholder(())
+        a = gg.exp(x)
+        inner = gg.py_function(
+            lambda v: run(v - 1.0)[0] if v > 0.5 else v * 0.0, [x], [((), "float64")]
+        )
+        program = Program([x], [a + inner])
+    run = unfused().compile(program)
+    np.testing.assert_allclose(run(np.array(3.0))[0], np.exp([3.0, 2.0, 1.0, 0.0]).sum())
+
+
+# --- memory ----------------------------------------------------------------------------------
+
+
+def _training_step():
+    x, y = gg.placeholder((256, 300)), gg.placeholder((256, 300))
+    ws = [gg.placeholder((300, 300)) for _ in range(4)]
+    h = x
+    for w in ws:
+        h = gg.tanh(h @ w)
+    loss = gg.mean((h - y) ** 2)
+    dws = gg.gradients(loss, ws)
+    return [x, y, *ws], [loss, *(w - 0.1 * dw for w, dw in zip(ws, dws, strict=True))]
+
+
+def _waves():
+    x = gg.placeholder((200_000,))
+    return [x], [gg.sum(gg.sin(x) * gg.cos(x) + gg.exp(-x) * x), gg.cumsum(gg.sin(x * x))[::2]]
+
+
+def _moved_about():
+    x = gg.placeholder((400, 500))
+    a, b = gg.exp(x), gg.sin(x).T
+    c = gg.concat([a.T, b], 1)
+    return [x], [c @ a[:, :200].T.reshape((1000, 80)).reshape((800, 100)), x.T, c[:10]]
+
+
+@pytest.mark.parametrize("build", [_training_step, _waves, _moved_about])
+@pytest.mark.parametrize("backend", [NumpyBackend, unfused])
+def test_the_peak_is_known_before_the_run(build, backend):
+    with gg.Graph():
+        inputs, outputs = build()
+        f = gg.compile(inputs, outputs, backend=backend(num_threads=1))
+    rng = np.random.default_rng(0)
+    arrays = [rng.normal(size=t.shape) for t in inputs]
+    f(*[a[:0].reshape(a.shape) if a.size == 0 else a for a in arrays])  # what is made only once
+    f.release()
+    gc.collect()
+    tracemalloc.start()
+    results = f(*arrays)
+    _, measured = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert results
+    assert 0.9 * measured <= f.peak_bytes <= 1.1 * measured
+
+
+def test_large_arenas_are_kept_for_one_run_small_ones_for_each(monkeypatch):
+    with gg.Graph():
+        x = gg.placeholder((8,))
+        inside = gg.py_function(lambda v: barrier.wait() + v, [gg.exp(x)], [((8,), "float64")])
+        program = Program([x], [gg.sum(gg.sin(inside) * 2.0) * inside])
+    barrier = threading.Barrier(3)
+    for big, kept in ((1, 1), (1 << 20, 3)):
+        monkeypatch.setattr(planned, "BIG", big)
+        run = unfused().compile(program)
+        threads = [threading.Thread(target=run, args=(np.ones(8),)) for _ in range(3)]
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join()
+        assert len(run._idle[0]) == kept
+
+
+# --- lengths that are not known before ----------------------------------------------------------
+
+
+def test_a_long_program_is_compiled_when_it_has_run_often(monkeypatch):
+    monkeypatch.setattr(planned, "LONG", 3)
+    monkeypatch.setattr(planned, "OFTEN", 2)
+    with gg.Graph():
+        x = gg.placeholder((5,))
+        y = apply(RaisesIfNegative(), gg.sin(x) * 2.0 + gg.exp(x))
+    run = unfused().compile(Program([x], [y]))
+    want = np.full(5, np.sin(1.0) * 2.0 + np.exp(1.0))
+    for arenas in ([1], [0, 1], [0, 1]):
+        with pytest.raises(ZeroDivisionError) as error:
+            run(np.full(5, -3.0))
+        assert len(error.value.__notes__) == 1
+        np.testing.assert_array_equal(run(np.ones(5))[0], want)
+        assert [len(idle) for idle in run._idle] == arenas
+    run.release()
+    assert [len(idle) for idle in run._idle] == [0, 0]
+
+
+def test_a_plan_for_each_set_of_shapes():
+    with gg.Graph():
+        x, w = gg.placeholder(("N", 4)), gg.placeholder((4, None))
+        y = gg.sum(gg.tanh(x @ w) * 2.0, 0)
+        f = gg.compile([x, w], y, backend=unfused())
+    assert "at least" in f.explain()
+    assert f.peak_bytes is None
+    for n, m in [(2, 3), (5, 3), (2, 3), (7, 1), (0, 3)]:
+        a, b = np.ones((n, 4)), np.ones((4, m))
+        np.testing.assert_allclose(f(a, b), np.sum(np.tanh(a @ b) * 2.0, 0))
+    assert len(f.plans) == 4
+    assert all(plan.exact for plan in f.plans)
+    assert f.peak_bytes == max(plan.peak for plan in f.plans)
+    assert "plan for (float64[0, 4], float64[4, 3])" in f.explain()
+
+
+def test_the_plans_used_last_are_kept(monkeypatch):
+    monkeypatch.setattr(planned, "PLANS", 3)
+    with gg.Graph():
+        x = gg.placeholder((None,))
+        run = unfused().compile(Program([x], [gg.sum(gg.sin(x) * x)]))
+    for n in (1, 2, 3, 1, 4, 5):
+        run(np.ones(n))
+    assert [p.program.inputs[0].shape for p in run.plans] == [(1,), (4,), (5,)]
+
+
+def test_shapes_that_do_not_fit_each_other():
+    with gg.Graph():
+        x, y = gg.placeholder((None,), name="x"), gg.placeholder((None,), name="y")
+        f = gg.compile([x, y], gg.sin(x) + y, backend=unfused())
+        n, m = gg.placeholder(("N",), name="n"), gg.placeholder(("N",), name="m")
+        run = unfused().compile(Program([n, m], [n + 1.0, m + 1.0]))
+    with pytest.raises(ShapeError, match="do not broadcast") as error:
+        f(np.ones(2), np.ones(3))
+    assert "y:0: float64[3]" in error.value.__notes__[0]
+    np.testing.assert_allclose(f(np.ones(3), np.ones(3)), np.sin(1.0) + 1.0)
+    with pytest.raises(ExecutionError, match="length 'N' is 2 in n:0 and 3 in m:0"):
+        run(np.ones(2), np.ones(3))
+
+
+def test_shapes_that_depend_on_values():
+    with gg.Graph():
+        x = gg.placeholder((None, 3))
+        y = gg.py_function(lambda a: a[a[:, 0] > 0], [x], [((None, 3), "float64")])
+        y = gg.sin(y) * y
+        f = gg.compile(x, [y, gg.sum(y)], backend=unfused())
+    for n in (4, 2, 4):
+        a = np.random.default_rng(n).normal(size=(n, 3))
+        got, total = f(a)
+        part = a[a[:, 0] > 0]
+        want = np.sin(part) * part
+        np.testing.assert_array_equal(got, want)
+        np.testing.assert_allclose(total, want.sum())
+
+
+# --- check mode -------------------------------------------------------------------------------
+
+
+def test_a_place_that_is_given_away_too_early_shows(monkeypatch):
+    def too_early(buffers):
+        buffers = list(buffers)
+        for b in buffers:
+            b.last = max(b.first, b.last - 1)
+        return memory.pack(buffers)
+
+    monkeypatch.setattr(schedule, "pack", too_early)
+    with gg.Graph():
+        x = gg.placeholder((4,))
+        a = gg.exp(x)
+        y = gg.sum(gg.sin(x) * 2.0) + gg.sum(a)
+    program = Program([x], [y])
+    (value,) = EverythingWrites(check=True).compile(program)(np.ones(4))
+    assert np.isnan(value)
+    monkeypatch.undo()
+    check(program, EverythingWrites(check=True), [np.ones(4)])

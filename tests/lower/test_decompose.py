@@ -1,0 +1,94 @@
+"""Ops taken apart: the same values, as element-wise nodes and reductions."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import graphgrad as gg
+from graphgrad.execute.backend import Kernels, one_call_per_node
+from graphgrad.ir.build import build
+from graphgrad.ir.program import Program
+from graphgrad.ir.verify import verify_program
+from graphgrad.lower.decompose import decompose
+
+OPS = (
+    *("Softmax", "LogSoftmax", "ReduceLogSumExp", "SoftmaxCrossEntropyWithLogits", "OneHot"),
+    *("SparseSoftmaxCrossEntropyWithLogits", "OneHotLike", "TieShares", "Power"),
+)
+
+
+def _run(program, arrays):
+    with np.errstate(all="ignore"):
+        return one_call_per_node(program, Kernels(np))(*arrays)
+
+
+def _cases():
+    for name in OPS:
+        samples = gg.op_types()[name].samples(np.random.default_rng(0))
+        for i, (op, arrays) in enumerate(samples):
+            yield pytest.param(op, [np.asarray(a) for a in arrays], id=f"{name}-{i}")
+
+
+@pytest.mark.parametrize(("op", "arrays"), list(_cases()))
+def test_the_parts_compute_what_the_op_does(op, arrays):
+    with gg.Graph():
+        xs = [gg.placeholder(a.shape, a.dtype) for a in arrays]
+        program = Program(xs, build(op, tuple(xs)).outputs)
+    parts = decompose(program)
+    verify_program(parts)
+    taken = all(a.size for a in arrays) and op.type != "Power"
+    assert (parts is not program) == taken
+    for a, b in zip(_run(parts, arrays), _run(program, arrays), strict=True):
+        assert (a.shape, a.dtype) == (b.shape, b.dtype)
+        np.testing.assert_allclose(a, b, rtol=1e-6)
+
+
+@pytest.mark.parametrize("exponent", [2, 3, 4, -1, -2, 0.5])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_known_powers(exponent, dtype):
+    special = [0.0, -0.0, 1.5, -2.5, np.inf, -np.inf, np.nan, 1e-30, -1e30]
+    array = np.array(special, dtype)
+    with gg.Graph():
+        x = gg.placeholder(array.shape, dtype)
+        program = Program([x], [gg.power(x, exponent)])
+    parts = decompose(program)
+    assert "Power" not in [n.type for n in parts.nodes]
+    (found,), (wanted,) = _run(parts, [array]), _run(program, [array])
+    np.testing.assert_allclose(found, wanted, rtol=4 * np.finfo(dtype).eps)
+
+
+def test_integers_to_known_powers():
+    with gg.Graph():
+        x = gg.placeholder((3,), "int64")
+        program = Program([x], [gg.power(x, 3)])
+    assert _run(decompose(program), [np.array([2, -3, 1 << 40])])[0].tolist() == [
+        8,
+        -27,
+        int(np.power(np.int64(1 << 40), 3)),
+    ]
+
+
+def test_labels_that_are_no_class():
+    with gg.Graph():
+        x, labels = gg.placeholder((3, 4)), gg.placeholder((3,), "int64")
+        program = Program([x, labels], [gg.nn.cross_entropy(x, labels)])
+    arrays = [np.random.default_rng(0).normal(size=(3, 4)), np.array([3, 4, -1])]
+    (found,), (wanted,) = _run(decompose(program), arrays), _run(program, arrays)
+    np.testing.assert_allclose(found, wanted)
+    assert np.isnan(found).tolist() == [False, True, True]
+
+
+def test_more_classes_than_the_labels_can_name():
+    with gg.Graph():
+        labels = gg.placeholder((2,), "uint8")
+        program = Program([labels], [gg.nn.one_hot(labels, 300)])
+    arrays = [np.array([0, 255], np.uint8)]
+    np.testing.assert_array_equal(_run(decompose(program), arrays)[0], _run(program, arrays)[0])
+
+
+def test_unknown_lengths_stay():
+    with gg.Graph():
+        x = gg.placeholder(("N", 3))
+        program = Program([x], [gg.nn.softmax(x)])
+    assert decompose(program) is program

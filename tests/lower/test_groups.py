@@ -1,0 +1,131 @@
+"""Loops with rows: what a group may read again, and what it may not."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import graphgrad as gg
+from graphgrad.execute.backend import Kernels, one_call_per_node
+from graphgrad.ir.program import Program
+from graphgrad.ir.verify import verify_program
+from graphgrad.lower.fused import Fused, fuse_loops
+from graphgrad.lower.groups import Loop
+from graphgrad.optimise.pipeline import optimise
+
+FREE = ("Constant", "Full", "ExpandDims", "Squeeze", "BroadcastTo", "Reshape", "Slice")
+
+
+def _loop_of(node):
+    """Element-wise nodes, and sums and means; lengths of 1 do not count."""
+    op = node.op
+    if op.elementwise:
+        shape = node.outputs[0].shape
+        return Loop(tuple(d for d in shape if d != 1), shape)
+    if node.type not in ("ReduceSum", "ReduceMean", "ReduceMax"):
+        return None
+    frame = node.inputs[0].shape
+    kept = [a for a, d in enumerate(frame) if d != 1]
+    gone = [i for i, a in enumerate(kept) if a in op.axes]
+    shape = tuple(frame[a] for a in kept)
+    row = len(gone)
+    if gone == list(range(len(shape) - row, len(shape))):
+        return Loop(shape, frame, row)
+    return Loop(shape, frame, ends=True)
+
+
+def _fused(inputs, outputs):
+    plain, _ = optimise(Program(inputs, outputs))
+    fused = fuse_loops(plain, _loop_of, lambda n: n.type in FREE)
+    verify_program(fused)
+    rng = np.random.default_rng(0)
+    arrays = [rng.normal(size=t.shape).astype(t.dtype) for t in plain.inputs]
+    run = Kernels(np)
+    for a, b in zip(
+        one_call_per_node(plain, run)(*arrays),
+        one_call_per_node(fused, run)(*arrays),
+        strict=True,
+    ):
+        np.testing.assert_array_equal(a, b)
+    return [
+        [n.type for n in f.op.program.nodes if n.type not in FREE]
+        for f in fused.nodes
+        if type(f.op) is Fused
+    ]
+
+
+def test_a_row_is_read_again():
+    with gg.Graph():
+        x = gg.placeholder((4, 5))
+        e = gg.exp(x - gg.max(x, 1, True))
+        groups = _fused([x], [e / gg.sum(e, 1, True)])
+    assert groups == [["ReduceMax", "Subtract", "Exp", "ReduceSum", "Divide"]]
+
+
+def test_a_column_is_not():
+    with gg.Graph():
+        x = gg.placeholder((4, 5))
+        e = gg.exp(x - gg.max(x, 0, True))
+        groups = _fused([x], [e / gg.sum(e, 0, True)])
+    assert groups == [["Subtract", "Exp", "ReduceSum"]]
+
+
+def test_numbers_of_rows_are_computed_among_the_rows():
+    with gg.Graph():
+        x = gg.placeholder((4, 5))
+        scale = 1.0 / gg.sqrt(gg.mean(x * x, 1) + 1.0)
+        groups = _fused([x], [x * gg.expand_dims(scale, 1), scale, gg.sum(scale)])
+    assert len(groups) == 1
+    assert "Sqrt" in groups[0]
+    assert groups[0].count("ReduceSum") == 1
+
+
+def test_equal_lengths_do_not_confuse_rows_and_columns():
+    with gg.Graph():
+        x = gg.placeholder((4, 4))
+        row = gg.sum(x * 2.0, 1)  # read as a row of columns below
+        groups = _fused([x], [x + row])
+    assert groups == [["Multiply", "ReduceSum"]]
+
+
+def test_what_leaves_little_is_computed_with_what_it_reads():
+    with gg.Graph():
+        x, w = gg.placeholder((4, 4)), gg.placeholder((4, 4))
+        y = gg.tanh(x @ w)
+        loss = gg.sum(y * y)
+        groups = _fused([x, w], [loss, y @ w])
+    assert groups == [["Tanh", "Multiply", "ReduceSum"]] or groups == [
+        ["Tanh", "Square", "ReduceSum"]
+    ]
+
+
+def test_views_are_looked_through():
+    with gg.Graph():
+        x = gg.placeholder((4, 6))
+        y = gg.tanh(gg.reshape(gg.exp(x), (4, 1, 6))) + x[:, None, :]
+        groups = _fused([x], [y])
+    assert groups == [["Exp", "Tanh", "Add"]]
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_random_graphs_keep_their_values(seed):
+    rng = np.random.default_rng(seed)
+    n, m = [(4, 4), (3, 5), (1, 4), (4, 1)][rng.integers(4)]
+    with gg.Graph():
+        xs = [gg.placeholder((n, m)) for _ in range(3)]
+        made = list(xs)
+        for _ in range(40):
+            a, b = (made[rng.integers(len(made))] for _ in range(2))
+            made.append(
+                [
+                    lambda a, b: a + gg.tanh(b),
+                    lambda a, b: a - gg.sum(b, axis=0),
+                    lambda a, b: a * gg.mean(b, axis=1, keepdims=True),
+                    lambda a, b: gg.tanh(a) + gg.expand_dims(gg.tanh(gg.max(b, axis=1)), 1),
+                    lambda a, b: gg.tanh(a - gg.mean(b)),
+                    lambda a, b: gg.reshape(gg.reshape(a, (n * m,)) * 0.5, (n, m)) - b,
+                    lambda a, b: gg.tanh(a @ gg.transpose(b) @ a),
+                ][rng.integers(7)](a, b)
+            )
+        total = gg.sum(gg.tanh(made[-1]))
+        _fused(xs, [made[-1], total, made[20], *gg.gradients(total, xs, unconnected="zero")])

@@ -1,0 +1,53 @@
+"""Programs for inputs of which more is known."""
+
+import pytest
+
+import graphgrad as gg
+from graphgrad.ir.program import Program
+from graphgrad.ir.types import tensor_type
+from graphgrad.ir.verify import verify_program
+from graphgrad.lower.specialise import specialise
+
+
+def test_everything_is_inferred_again():
+    with gg.Graph():
+        x, w = gg.placeholder(("N", 4)), gg.placeholder((4, None))
+        y = gg.sum(gg.tanh(x @ w), 0)
+    found = specialise(
+        Program([x, w], [y, x]), [tensor_type((5, 4), x.dtype), tensor_type((4, 2), w.dtype)]
+    )
+    verify_program(found)
+    assert [t.shape for t in found.outputs] == [(2,), (5, 4)]
+    assert all(t.type.static for n in found.nodes for t in n.outputs)
+    assert y.shape == (None,)
+
+
+def test_what_does_not_change_is_the_very_same():
+    with gg.Graph():
+        x, u = gg.placeholder((3,)), gg.placeholder((None,))
+        a, b = gg.exp(x), gg.exp(u)
+    program = Program([x, u], [a, b])
+    found = specialise(program, [x.type, tensor_type((7,), u.dtype)])
+    assert found.inputs[0] is x
+    assert found.outputs[0] is a
+    assert found.outputs[1].shape == (7,)
+
+
+def test_an_input_that_a_node_of_the_program_also_makes():
+    with gg.Graph():
+        u = gg.placeholder((None, 2))
+        a, b = gg.unstack(u, 1)
+    found = specialise(
+        Program([u, a], [a, b]), [tensor_type((3, 2), u.dtype), tensor_type((3,), u.dtype)]
+    )
+    assert found.outputs[0] is found.inputs[1]
+    assert found.outputs[1].shape == (3,)
+
+
+def test_types_that_do_not_fit_name_the_node():
+    with gg.Graph():
+        x, y = gg.placeholder((None,)), gg.placeholder((None,))
+        program = Program([x, y], [x + y])
+    with pytest.raises(gg.ShapeError) as error:
+        specialise(program, [tensor_type((2,), x.dtype), tensor_type((3,), y.dtype)])
+    assert "test_specialise.py" in error.value.__notes__[0]
