@@ -7,86 +7,95 @@ node and its gradient can share a rank. Bytes depend on the graph alone.
 from __future__ import annotations
 
 import os
-import re
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
+from ..ir.collector import collector_paused
 from ..ir.node import Node, Region, RuleCall
-from ..ir.types import TensorType
-from .view import Box, Edge, Owner, Place, View, behind, view_of
-from .wording import (
-    Lines,
-    about,
-    kind_of,
-    short_attrs,
-    short_name,
-    short_type,
-    shortened,
-    stamp_name,
-    value_of,
+from .boxes import Box
+from .collapse import Collapse
+from .colours import (
+    BYPASSED,
+    BYPASSED_STYLE,
+    COLUMNS,
+    DIFF,
+    EDGES,
+    FAILED,
+    HEAD,
+    KINDS,
+    REGIONS,
+    SCOPE,
+    STAMPED,
+    Tint,
 )
+from .escape import for_dot, for_markup, quoted
+from .labels import Labels
+from .overlay import Values, number_text
+from .picture import Item, Link, Picture, site_in
+from .view import View, view_of
+from .wording import kind_of
 
 __all__ = ["to_dot", "write_dot"]
 
-SAVED_LIMIT = 300
-NAME_LIMIT, TOOLTIP_LIMIT = 40, 600
 
-_HEAD = """\
-digraph graphgrad {
-graph [rankdir=TB, compound=true, newrank=true, nodesep=0.4, ranksep=0.5, fontname="Helvetica", \
-fontsize=14, labelloc=t, bgcolor="white", tooltip=" "];
-node [shape=box, style="rounded,filled", fillcolor="#eef4ff", color="#4a5a70", \
-fontname="Helvetica", fontsize=10, margin="0.12,0.06"];
-edge [fontname="Helvetica", fontsize=8, color="#555555", fontcolor="#444444", arrowsize=0.7];
-"""
-_COLUMNS = (
-    ("#7a9cc6", "#f8fafd", "#eaf1fc"),
-    ("#c6a27a", "#fdfaf6", "#fbf0e2"),
-)
-"""Line, background and nodes of the user's columns and of the derived ones."""
-_COLOURS = (
-    ("#c8403b", "#fdeceb", "#f8cdca"),
-    ("#00795c", "#e6f5f0", "#bfe5d8"),
-    ("#1f62a8", "#e8f1fa", "#c5dcf2"),
-    ("#9a5b00", "#fbf2e2", "#f2dcb3"),
-    ("#a8347f", "#fbeaf4", "#f1c8e1"),
-    ("#4d6b00", "#f2f6e3", "#dbe7b4"),
-)
-"""Line, background and nodes of a region and of the rule spliced for it, in turn."""
-_STAMPED = ("#6a3fb0", "#f1ecfa", "#d9ccf2")
-_KINDS = {
-    "input": 'shape=ellipse, style=filled, fillcolor="#d9f2d9"',
-    "variable": 'shape=ellipse, style=filled, fillcolor="#fff3cd"',
-    "constant": 'shape=note, style=filled, fillcolor="#f4f4f4", fontsize=9, height=0.3',
-}
-_EDGES = {
-    "capture": ", style=dashed, arrowhead=odiamond",
-    "saved": ', style=dotted, color="#8a8a8a", fontcolor="#8a8a8a"',
-    "residual": ', style=dotted, color="#a8347f", fontcolor="#a8347f", arrowhead=onormal',
-    "control": ', style=dashed, color="#999999"',
-}
-
-
-def to_dot(shown: Any, *, title: str | None = None, saved_edges: bool | str = "auto") -> str:
+def to_dot(
+    shown: Any,
+    *,
+    title: str | None = None,
+    saved_edges: bool | str = "auto",
+    collapse: Collapse = "auto",
+    scopes: bool = True,
+    hide: Iterable[Any] = (),
+    overlay: Values = None,
+    failed: Any = None,
+    bypassed: bool = False,
+    made_by: dict[Node, str] | None = None,
+) -> str:
     """The DOT text of a graph, or of tensors (any nesting, such as [loss, *grads]) and ancestors.
 
-    Marked regions are dashed boxes, spliced rules filled ones of the same colour; what crosses
-    them is thick. Every edge carries its type, such as f32[64,N].
+    Compiled functions, programs, single nodes and regions with what is around them, and what
+    `diff` returns can be shown too. Marked regions are dashed boxes, spliced rules filled ones of
+    the same colour; what crosses them is thick. Every edge carries its type, such as f32[64,N].
 
     title        default: the graph's name, if it was given one
     saved_edges  whether to draw (dotted) what gradients read of the forward part: True, False, or
                  "auto": up to 300 nodes
+    collapse     boxes that are drawn as one node: "auto" (above 2,000 nodes, as many as it takes),
+                 "none", "all" (the outermost ones), or a list of regions and of names, which may be
+                 patterns, of scopes ("encoder/*"), rules ("ste") and regions ("#0")
+    scopes       whether name scopes are boxes
+    hide         nodes and op types that are left out
+    overlay      {tensor or node: number}, or an Overlay: shown as colours, with a legend
+    failed       what failed, ringed: a node, a tensor, a name, an exception, or a list of these
+    bypassed     whether to show, struck through, the default gradients that rules were used instead
+                 of
+    made_by      {node: the pass that made it}, of a PassRecord
 
-    The boundaries of the regions shown are settled by this. TypeError for what is no graph and no
-    tensor, GraphError for tensors of different graphs.
+    The boundaries of the regions shown are settled by this. TypeError for what cannot be shown,
+    GraphError for tensors of different graphs.
     """
-    if saved_edges not in (True, False, "auto"):
-        raise ValueError(f'saved_edges is True, False or "auto", got {saved_edges!r}')
-    view = view_of(shown, title)
-    if saved_edges == "auto":
-        saved_edges = len(view.nodes) <= SAVED_LIMIT
-    return "".join(_Writer(view).text(bool(saved_edges)))
+    view = view_of(
+        shown,
+        title=title,
+        saved_edges=saved_edges,
+        collapse=collapse,
+        scopes=scopes,
+        hide=hide,
+        overlay=overlay,
+        failed=failed,
+        bypassed=bypassed,
+        made_by=made_by,
+    )
+    return dot_of(view)
+
+
+def dot_of(view: View) -> str:
+    """The DOT text of a view."""
+    with collector_paused():
+        return "".join(_Writer(Picture(view)).text())
 
 
 def write_dot(path: str | os.PathLike[str], shown: Any, **options: Any) -> None:
@@ -94,209 +103,247 @@ def write_dot(path: str | os.PathLike[str], shown: Any, **options: Any) -> None:
     Path(path).write_text(to_dot(shown, **options), encoding="ascii", newline="\n")
 
 
-# --- escaping ---------------------------------------------------------------------------------
-
-_plain = re.compile(r"[ -~]*")
-_special = re.compile(r'[^ -~]|[\\"&<>]')
-_ENTITIES = {"\\": "\\\\", '"': '\\"', "&": "&amp;", "<": "&lt;", ">": "&gt;"}
-
-
-def escaped(text: str, limit: int = TOOLTIP_LIMIT) -> str:
-    """The inside of a quoted DOT string that shows this text: ASCII, one line, not too long.
-
-    Letters of any script become character references, other characters outside printable ASCII
-    (line ends, control, bidi and combining marks) are spelled out, as \\n and \\u202e.
-    """
-    text = shortened(text, limit)
-    if _special.search(text) is None:
-        return text
-    return _special.sub(_escaped, text)
-
-
-def _escaped(match: re.Match[str]) -> str:
-    c = match[0]
-    found = _ENTITIES.get(c)
-    if found is not None:
-        return found
-    if c.isalnum():
-        return f"&#{ord(c)};"
-    return "\\" + c.encode("unicode_escape").decode("ascii")
-
-
-def quoted(*lines: str, limit: int = NAME_LIMIT) -> str:
-    """A quoted DOT string of these lines, each escaped."""
-    return '"' + "\\n".join([escaped(line, limit) for line in lines]) + '"'
-
-
-# --- writing ----------------------------------------------------------------------------------
-
-
 class _Writer:
     """One picture: the view, and what has been looked up for it."""
 
-    def __init__(self, view: View) -> None:
-        self.view = view
-        self.lines = Lines()
-        self.types: dict[TensorType, str] = {}
-        self.colour = {r: _COLOURS[i % len(_COLOURS)] for i, r in enumerate(view.regions)}
-        self.results: dict[Node, list[str]] = {}
-        for i, t in enumerate(view.results):
-            self.results.setdefault(behind(t)[0].node, []).append(f"result {i}")
-        self.ids: dict[Node, dict[Place, str]] = {}
-        self.copies: dict[Place, list[tuple[Node, str]]] = {}
-        self._place_constants()
+    def __init__(self, picture: Picture) -> None:
+        self.picture = picture
+        self.view = view = picture.view
+        self.labels = Labels(view)
+        self.tint = {r: REGIONS[i % len(REGIONS)] for i, r in enumerate(view.regions)}
+        self.words: dict[str, str] = {}
 
-    def _place_constants(self) -> None:
-        """Ids of what is drawn elsewhere than it was built, or more than once."""
-        for edge in self.view.edges:
-            place, node = self.view.place_of_source(edge), edge.source
-            if kind_of(node) == "constant" and place not in self.ids.setdefault(node, {}):
-                known = self.ids[node]
-                serial = f"_{len(known)}" if known else ""
-                known[place] = f"n{self.view.number[node]}{serial}"
-                self.copies.setdefault(place, []).append((node, known[place]))
-
-    def text(self, saved: bool) -> Iterator[str]:
-        yield _HEAD
-        if self.view.title:
-            yield f"label={quoted(self.view.title, limit=120)};\n"
+    def text(self) -> Iterator[str]:
+        """The lines."""
+        yield HEAD
+        yield self._title()
         yield from self._boxes()
         yield from self._anchors()
-        number = self.view.number
-        for node, beside in self.view.pairs.items():
-            row = " -> ".join(f"n{number[n]}" for n in (node, *beside))
-            yield f"{{rank=same; {row} [style=invis];}}\n"
-        for edge in self.view.edges:
-            if saved or edge.kind not in ("saved", "residual"):
-                yield self._edge(edge)
+        for row in self.picture.pairs():
+            yield f"{{rank=same; {' -> '.join(i.id for i in row)} [style=invis];}}\n"
+        for above, below in self.picture.struts():
+            yield f"{above.id} -> {below.id} [style=invis];\n"
+        for link in self.picture.links:
+            yield self._link(link)
         yield "}\n"
+
+    # --- the title and the legend -------------------------------------------------------------
+
+    def _title(self) -> str:
+        view = self.view
+        notes = [f"failed: {view.reason}"] if view.reason else []
+        notes += [f"{view.hidden} nodes are hidden"] if view.hidden else []
+        rows = [(row, 15) for row in [view.title] if row] + [(row, 11) for row in notes]
+        rows += [(row, 9) for row in self._key()]
+        cells = [
+            f'<tr><td><font point-size="{size}">{for_markup(row, 200)}</font></td></tr>'
+            for row, size in rows
+        ]
+        legend = self._legend()
+        if legend:
+            row = f'<table border="0" cellspacing="3"><tr>{legend}</tr></table>'
+            cells.append(f"<tr><td>{row}</td></tr>")
+        table = "".join(cells)
+        return f'label=<<table border="0" cellspacing="2">{table}</table>>;\n' if table else ""
+
+    def _key(self) -> list[str]:
+        """What the strokes mean, of those that are there."""
+        kinds = {link.edge.kind for link in self.picture.links}
+        boxes = {b.kind for column in self.view.columns for b in column.within()}
+        said = {
+            "dashed box: marked region": "region" in boxes,
+            "filled box: the rule spliced for it": "rule" in boxes,
+            "thick: over its boundary": kinds & {"input", "output", "capture", "dy", "dx"},
+            "dotted: saved for the gradient": "saved" in kinds,
+            "dotted, hollow: residual of a region": "residual" in kinds,
+            "struck through: not used": self.view.bypassed,
+        }
+        shown = [words for words, there in said.items() if there]
+        return ["   |   ".join(shown[i : i + 4]) for i in range(0, len(shown), 4)]
+
+    def _legend(self) -> str:
+        overlay = self.view.overlay
+        if overlay is not None:
+            name = for_markup(overlay.title or "overlay", 60)
+            cells = [
+                f'<td bgcolor="{overlay.colour(v)}" width="52"><font point-size="9" '
+                f'color="{overlay.ink(v)}">{number_text(v)}</font></td>'
+                for v in overlay.legend()
+            ]
+            return f'<td><font point-size="10">{name}</font></td>{"".join(cells)}'
+        if self.view.status:
+            counts = Counter(self.view.status.values())
+            cells = [
+                f'<td bgcolor="{tint.fill}" color="{tint.line}" border="1"><font point-size="9">'
+                f"{mark} {counts[word]} {word}</font></td>"
+                for word, (mark, tint, _) in DIFF.items()
+                if word
+            ]
+            return "".join(cells)
+        return ""
+
+    # --- boxes ---------------------------------------------------------------------------------
 
     def _boxes(self) -> Iterator[str]:
         columns = self.view.columns
         stack: list[Box | str] = list(reversed(columns))
-        serial = 0
         while stack:
             item = stack.pop()
             if isinstance(item, str):
                 yield item
                 continue
-            yield f"subgraph cluster_{serial} {{\n{self._box_style(item, len(columns) > 1)}"
-            serial += 1
-            place = self.view.place(item.nodes[0]) if item.nodes else None
-            for node in item.nodes:
-                if node not in self.ids:
-                    yield self._node(node, f"n{self.view.number[node]}")
-            for node, name in self.copies.get(place, ()) if place else ():
-                yield self._node(node, name)
+            yield f"subgraph cluster_{item.id} {{\n{self._box_style(item, len(columns) > 1)}"
+            for inner in self.picture.inside[item]:
+                yield self._item(inner)
             stack.append("}\n")
-            stack.extend(reversed(item.boxes))
-
-    def _anchors(self) -> Iterator[str]:
-        """Invisible nodes above and below that keep the columns in order from left to right."""
-        tops: list[tuple[str, Node]] = []
-        bottoms: list[tuple[str, Node]] = []
-        columns = self.view.column
-        for box in self.view.columns if len(self.view.columns) > 1 else []:
-            members = [n for n in self.view.nodes if columns[n] == box.column]
-            first, last = members[0], members[-1]
-            tops.append((f"top{box.column}", last if box.column == 1 else first))
-            if box.column < 2:
-                bottoms.append((f"bottom{box.column}", first if box.column == 1 else last))
-        for row, rank in ((tops, "min"), (bottoms, "max")):
-            for anchor, node in row:
-                name = f"n{self.view.number[node]}"
-                ends = (anchor, name) if rank == "min" else (name, anchor)
-                yield f'{anchor} [label="", group={anchor}, style=invis, shape=point, width=0];\n'
-                yield f"{name} [group={anchor}];\n{' -> '.join(ends)} [style=invis];\n"
-            if row:
-                chain = " -> ".join(anchor for anchor, _ in row)
-                yield f"{{rank={rank}; {chain} [style=invis];}}\n"
+            stack.extend(b for b in reversed(item.boxes) if self.picture.is_open(b))
 
     def _box_style(self, box: Box, framed: bool) -> str:
         text = quoted(box.title, limit=160)
         title = f"label={text}; tooltip={text};"
-        if box.owner is None:
-            line, ground, fill = _COLUMNS[box.column % 2]
-            frame = f'color="{line}"; bgcolor="{ground}"; style=rounded;'
-            frame = frame if framed else "peripheries=0;"
+        tint = self._box_tint(box)
+        if box.kind == "column":
+            frame = f'color="{tint.line}"; bgcolor="{tint.ground}"; style=rounded;'
+            frame = frame if framed else 'color="white"; style=rounded;'
             title = title if framed else 'label="";'
-            return f'{title} fontsize=12; fontcolor="{line}"; {frame}\nnode [fillcolor="{fill}"];\n'
-        line, ground, fill = self._colours(box.owner)
-        if isinstance(box.owner, Region):
-            style = f'style="rounded,dashed"; bgcolor="transparent"; color="{line}"'
-        else:
-            style = f'style="rounded,filled"; fillcolor="{ground}"; color="{line}"'
-            style += f'; node [fillcolor="{fill}"]'
-        return f'{title} labeljust=l; fontsize=11; fontcolor="{line}"; penwidth=2; {style};\n'
+            node = f'\nnode [fillcolor="{tint.fill}"];\n'
+            return f'{title} fontsize=13; fontcolor="{tint.line}"; {frame}{node}'
+        width, style, node = "1", 'style=rounded; bgcolor="transparent"', ""
+        if box.kind == "region":
+            width, style = "2", 'style="rounded,dashed"; bgcolor="transparent"'
+        elif box.kind == "rule":
+            width, style = "2", f'style="rounded,filled"; fillcolor="{tint.ground}"'
+            node = f'; node [fillcolor="{tint.fill}"]'
+        elif box.kind == "bypass":
+            style = 'style="rounded,dashed"; bgcolor="#f6f6f6"'
+        line = f'color="{tint.line}"; fontcolor="{tint.line}"; penwidth={width}'
+        return f"{title} labeljust=l; fontsize=11; {line}; {style}{node};\n"
 
-    def _colours(self, owner: Owner) -> tuple[str, str, str]:
-        site = owner.site if isinstance(owner, RuleCall) else owner
-        return self.colour.get(site, _COLOURS[0]) if isinstance(site, Region) else _STAMPED
+    def _box_tint(self, box: Box) -> Tint:
+        if isinstance(box.owner, Region | RuleCall):
+            return self._tint(site_in(box.owner))
+        if box.kind == "column":
+            return COLUMNS[box.column % 2]
+        return BYPASSED if box.kind == "bypass" else SCOPE
 
-    def _node(self, node: Node, name: str) -> str:
-        style = ""
-        kind = kind_of(node)
-        if kind in _KINDS:
-            style += f", {_KINDS[kind]}"
-        if node.stamp is not None:
-            style += f', color="{_STAMPED[0]}", penwidth=2, style="rounded,filled,dashed"'
-        if node in self.results:
+    def _tint(self, site: Region | Node | None) -> Tint:
+        return self.tint.get(site, REGIONS[0]) if isinstance(site, Region) else STAMPED
+
+    def _anchors(self) -> Iterator[str]:
+        """Invisible nodes above and below that keep the columns in order from left to right."""
+        if len(self.view.columns) < 2:
+            return
+        members: dict[int, list[Item]] = {}
+        for item in self.picture.items:
+            members.setdefault(item.inside.column, []).append(item)
+        tops: list[str] = []
+        bottoms: list[str] = []
+        for column, items in sorted(members.items()):
+            ordered = sorted(items, key=lambda item: item.level)
+            tops.append(f"top{column}")
+            yield self._anchor(tops[-1], ordered[0].id, above=True)
+            if column < 2:
+                bottoms.append(f"bottom{column}")
+                yield self._anchor(bottoms[-1], ordered[-1].id, above=False)
+        for row, rank in ((tops, "min"), (bottoms, "max")):
+            yield f"{{rank={rank}; {' -> '.join(row)} [style=invis];}}\n"
+
+    def _anchor(self, name: str, beside: str, above: bool) -> str:
+        ends = (name, beside) if above else (beside, name)
+        return (
+            f'{name} [label="", style=invis, shape=point, width=0];\n'
+            f"{' -> '.join(ends)} [style=invis];\n"
+        )
+
+    # --- nodes -----------------------------------------------------------------------------------
+
+    def _item(self, item: Item) -> str:
+        rows = self.labels.rows(item)
+        tooltip = "\\n".join([for_dot(row, 200) for row in self.labels.tooltip(item)])
+        struck = item.node in self.view.bypassed
+        label = _struck(rows) if struck else quoted(*rows, limit=40 if item.box is None else 60)
+        style = BYPASSED_STYLE if struck else self._item_style(item)
+        return f'{item.id} [label={label}, tooltip="{tooltip}"{style}];\n'
+
+    def _item_style(self, item: Item) -> str:
+        """Attributes in order; what is written later counts."""
+        node = item.node
+        style = self._box_item_style(item) if node is None else self._kind_style(node)
+        if self.view.status:
+            _, tint, drawn = DIFF[self.labels.status(item)]
+            style += f', fillcolor="{tint.fill}", color="{tint.line}", style="{drawn}"'
+        if node in self.labels.results:
             style += ", penwidth=3"
-        label = quoted(*self._label(node, kind))
-        tooltip = "\\n".join([escaped(row, 200) for row in about(node).split("\n")])
-        return f'{name} [label={label}, tooltip="{tooltip}"{style}];\n'
+        value = self.labels.value(item)
+        if value is not None and self.view.overlay is not None:
+            overlay = self.view.overlay
+            style += f', fillcolor="{overlay.colour(value)}", fontcolor="{overlay.ink(value)}"'
+            if not isfinite(value):
+                style += f', style="rounded,filled,dashed", color="{FAILED.line}", penwidth=2'
+        if self.view.failed and any(n in self.view.failed for n in self.labels.nodes(item)):
+            style += (
+                f', color="{FAILED.line}", fillcolor="{FAILED.fill}", penwidth=3, peripheries=2'
+            )
+        return style
 
-    def _label(self, node: Node, kind: str) -> list[str]:
-        name, given = short_name(node), node._name is not None
-        if kind == "constant":
-            return [name, value_of(node)] if given else [value_of(node)]
-        rows = [name]
-        if given:
-            rows.append(node.type)
-        if kind == "op" and (attrs := short_attrs(node)):
-            rows.append(attrs)
+    def _kind_style(self, node: Node) -> str:
+        kind = kind_of(node)
+        if kind in KINDS:
+            shape, fill = KINDS[kind]
+            small = ", fontsize=9, height=0.25" if kind == "constant" else ""
+            return f', shape={shape}, style=filled, fillcolor="{fill}"{small}'
         if node.stamp is not None:
-            rows.append(f'override "{stamp_name(node)}"')
-        if not isinstance(node.origin, RuleCall) and (why := self.lines.why(node)):
-            rows.append(why)
-        if node in self.results:
-            rows.append(", ".join(self.results[node]))
-        return rows
+            return f', color="{STAMPED.line}", penwidth=2, style="rounded,filled,dashed"'
+        return ""
 
-    def _edge(self, edge: Edge) -> str:
-        place = self.view.place_of_source(edge)
-        a, b = self._id(edge.source, place), self._id(edge.target, None)
-        label = self._edge_label(edge)
-        column = place[0]
-        if column != self.view.column[edge.target] or edge.kind == "residual":
-            style = f'xlabel="{label}"' + ("" if self._falls(edge) else ", constraint=false")
-        elif column == 1:
-            a, b = b, a
+    def _box_item_style(self, item: Item) -> str:
+        box = item.box
+        assert box is not None
+        tint = self._box_tint(box)
+        line = f', color="{tint.line}", fontcolor="{tint.line}", fillcolor="{tint.ground}"'
+        if box.kind == "region":
+            return f'{line}, penwidth=2, peripheries=2, style="rounded,filled,dashed"'
+        if box.kind == "rule":
+            return f', color="{tint.line}", fillcolor="{tint.fill}", penwidth=2, peripheries=2'
+        return f"{line}, shape=box3d, style=filled"
+
+    # --- edges -----------------------------------------------------------------------------------
+
+    def _link(self, link: Link) -> str:
+        edge, a, b = link.edge, link.source, link.target
+        label = self._words(link.words())
+        here, there = a.inside.column, b.inside.column
+        plain = a.box is None and b.box is None and edge.status != "removed"
+        ends = f"{a.id} -> {b.id}"
+        if here != there or edge.kind == "residual":
+            falls = here == 0 and there == 1 and a.level < b.level
+            style = f'xlabel="{label}"' + ("" if falls else ", constraint=false")
+        elif here == 1:
+            ends = f"{b.id} -> {a.id}"
             style = f'label="{label}", dir=back'
+            style += "" if plain or b.level < a.level else ", constraint=false"
         else:
             style = f'label="{label}"'
+            style += "" if plain or a.level < b.level else ", constraint=false"
         if edge.owner is not None:
-            line = self._colours(edge.owner)[0]
+            line = self._tint(site_in(edge.owner)).line
             style += f', color="{line}", fontcolor="{line}", penwidth=2'
-        return f"{a} -> {b} [{style}{_EDGES.get(edge.kind, '')}];\n"
+        style += EDGES.get(edge.kind, "")
+        if edge.target in self.view.bypassed:
+            style += f', color="{BYPASSED.line}", fontcolor="{BYPASSED.line}", style=dashed'
+        if edge.status:
+            _, tint, drawn = DIFF[edge.status]
+            style += f', color="{tint.line}", fontcolor="{tint.line}"'
+            if edge.kind not in ("saved", "residual"):
+                style += f", style={'dashed' if 'dashed' in drawn else 'bold'}"
+        return f"{ends} [{style}];\n"
 
-    def _id(self, node: Node, place: Place | None) -> str:
-        known = self.ids.get(node)
-        return known[place] if known and place else f"n{self.view.number[node]}"
+    def _words(self, text: str) -> str:
+        found = self.words.get(text)
+        if found is None:
+            found = self.words[text] = for_dot(text, 60)
+        return found
 
-    def _falls(self, edge: Edge) -> bool:
-        """Whether an edge over to the mirrored gradients leads down."""
-        height, column = self.view.height, self.view.column
-        a, b = edge.source, edge.target
-        return column[a] == 0 and column[b] == 1 and height[a] < height[b]
 
-    def _edge_label(self, edge: Edge) -> str:
-        t = edge.tensor
-        if t is None:
-            return "control"
-        text = self.types.get(t.type)
-        if text is None:
-            text = self.types[t.type] = escaped(short_type(t.type), 60)
-        if len(t.node.outputs) > 1:
-            text = f":{t.index} {text}"
-        return f"{edge.tag} {text}" if edge.tag else text
+def _struck(rows: list[str]) -> str:
+    return f"<{'<br/>'.join([f'<s>{for_markup(row)}</s>' for row in rows])}>"

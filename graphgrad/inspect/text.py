@@ -1,4 +1,4 @@
-"""A listing for terminals: every node once, in boxes as in the picture."""
+"""Listings for terminals: every node once, as a tree of what reads what, or as it was built."""
 
 from __future__ import annotations
 
@@ -6,99 +6,220 @@ import sys
 from collections.abc import Iterator
 from typing import Any, TextIO
 
-from ..ir.node import Node, Region, Tensor
+from ..ir.errors import counted
+from ..ir.node import Node, Region, RuleCall, Tensor
 from ..regions.boundary import boundary_of
-from .view import Owner, View, behind, view_of
+from .boxes import Bypass, Mark
+from .colours import DIFF
+from .columns import column_mark
+from .escape import shortened, visible
+from .labels import Labels
+from .overlay import number_text
+from .tree import tree_of
+from .view import View, behind, view_of
 from .wording import (
-    Lines,
+    call_title,
     kind_of,
+    region_title,
     short_attrs,
     short_name,
     short_type,
-    shortened,
     stamp_name,
     value_of,
-    visible,
 )
 
 __all__ = ["graph_text", "print_graph"]
 
-_WIDTH = 72
+_WIDTH = 76
 
 
-def print_graph(shown: Any, file: TextIO | None = None) -> None:
-    """Print graph_text(shown), to standard output unless a file is given."""
+def print_graph(
+    shown: Any, file: TextIO | None = None, *, style: str = "tree", **options: Any
+) -> None:
+    """Print graph_text(shown, ...), to standard output unless a file is given."""
     out = sys.stdout if file is None else file
-    out.writelines(_rows(view_of(shown)))
+    out.writelines(_text(shown, style, options))
 
 
-def graph_text(shown: Any) -> str:
-    """A graph, or tensors (any nesting of them) with their ancestors, as an indented listing.
+def graph_text(shown: Any, *, style: str = "tree", **options: Any) -> str:
+    """A graph, or tensors (any nesting of them) with their ancestors, as rows of text.
 
-    One row for each node: `name: type = Op(what it reads)` and the user's line, or what it is the
-    gradient of. Forward and backward parts stand apart; regions and spliced rules are indented
-    under their titles. `~x` is the inside of a region, read by what was derived from the region.
+    style    "tree": from the results to what they read; a node read more than once is printed once,
+             and named by its id elsewhere. "list": in order of building, regions and spliced rules
+             indented under their titles
+    options  as of to_dot: title, hide, overlay, failed, bypassed
+
+    A row is `id name: type = Op(what it reads)` and the user's line, or what it is the gradient of.
+    Before it: F or B for the forward or backward part, #0 for the inside of region 0, *#0 for what
+    the rule of region 0 built. `~x` is the inside of a region, read by what was derived from it.
     """
-    return "".join(_rows(view_of(shown)))
+    return "".join(_text(shown, style, options))
 
 
-def _rows(view: View) -> Iterator[str]:
-    yield _summary(view) + "\n"
-    lines = Lines()
-    for column in view.columns:
-        members = [n for n in view.nodes if view.column[n] == column.column]
-        yield f"{column.title}\n"
-        yield from _listed(members, view, lines)
-    if view.results:
-        yield f"results: {', '.join(_name(t) for t in view.results)}\n"
+def _text(shown: Any, style: str, options: dict[str, Any]) -> Iterator[str]:
+    if style not in ("tree", "list"):
+        raise ValueError(f'style is "tree" or "list", got {style!r}')
+    writer = _Writer(view_of(shown, **{"collapse": "none"} | options))
+    yield from writer.tree() if style == "tree" else writer.listing()
 
 
-def _summary(view: View) -> str:
-    calls = {o for path in view.path.values() for o in path if not isinstance(o, Region)}
-    title = visible(view.title) or "graph"
-    return f"{title}: {len(view.nodes)} nodes, {len(view.regions)} regions, {len(calls)} spliced"
+class _Writer:
+    def __init__(self, view: View) -> None:
+        self.view = view
+        self.labels = Labels(view)
+        self.titles: dict[Mark, str] = {}
+
+    # --- both ------------------------------------------------------------------------------
+
+    def _head(self) -> str:
+        view = self.view
+        title = visible(shortened(view.title, 120)) or "graph"
+        counts = f"{counted(len(view.nodes), 'node')}, {counted(len(view.regions), 'region')}, "
+        counts += f"{len(view.calls)} spliced"
+        failed = f"\nfailed: {visible(view.reason)}" if view.reason else ""
+        return f"{title}: {counts}{failed}\n"
+
+    def _results(self) -> Iterator[str]:
+        if self.view.results:
+            yield f"results: {', '.join(_name(t) for t in self.view.results)}\n"
+
+    def _title(self, mark: Mark) -> str:
+        found = self.titles.get(mark)
+        if found is None:
+            if isinstance(mark, Region):
+                found = region_title(mark) + _signature(mark)
+            elif isinstance(mark, RuleCall):
+                found = call_title(mark)
+            else:
+                found = f"default gradient of {_site_mark(mark.call)}, bypassed"
+            found = self.titles[mark] = visible(found)
+        return found
+
+    def _row(self, left: str, node: Node) -> str:
+        why = self.labels.lines.why(node)
+        row = f"{left:<{_WIDTH}}  {visible(shortened(why, 80))}"
+        overlay = self.view.overlay
+        if overlay is not None and node in overlay.values:
+            row += f"  [{number_text(overlay.values[node])}]"
+        if node in self.view.failed:
+            row += "  <-- FAILED"
+        return row.rstrip() + "\n"
+
+    def _status(self, node: Node) -> str:
+        mark = DIFF[self.view.status.get(node, "")][0]
+        return f"{mark} " if mark else "  " if self.view.status else ""
+
+    def _made(self, node: Node, args: list[str]) -> str:
+        """`name: type = Op(args)` of a node."""
+        types = ", ".join(short_type(t.type) for t in node.outputs)
+        if kind_of(node) == "constant":
+            args = [value_of(node)]
+        elif attrs := short_attrs(node):
+            args = [*args, attrs]
+        args += [f"after {short_name(c)}" for c in node.controls]
+        stamp = f' override "{stamp_name(node)}"' if node.stamp is not None else ""
+        name, inside = shortened(short_name(node), 60), shortened(", ".join(args), 200)
+        struck = "(not used) " if node in self.view.bypassed else ""
+        return visible(f"{struck}{name}: {types} = {node.type}({inside}){stamp}")
+
+    # --- in order of building ----------------------------------------------------------------
+
+    def listing(self) -> Iterator[str]:
+        """A title wherever a region or rule call is entered, again where one is come back to."""
+        yield self._head()
+        members: dict[int, list[Node]] = {}
+        for node in self.view.nodes:
+            members.setdefault(self.view.column[node], []).append(node)
+        for column in self.view.columns:
+            yield f"{column.title}\n"
+            yield from self._listed(members[column.column])
+        yield from self._results()
+
+    def _listed(self, nodes: list[Node]) -> Iterator[str]:
+        here: tuple[Mark, ...] = ()
+        seen: set[Mark] = set()
+        for node in nodes:
+            marks = self.view.marks[node]
+            if marks is not here:
+                for depth in range(_common(here, marks), len(marks)):
+                    mark = marks[len(marks) - 1 - depth]
+                    again = " (continued)" if mark in seen else ""
+                    seen.add(mark)
+                    yield f"  {_indent(depth)}{self._title(mark)}{again}\n"
+                here = marks
+            args = [_arg(t, residual) for t, residual in map(behind, node.inputs)]
+            left = f"{self._status(node)}  {_indent(len(marks))}{self._made(node, args)}"
+            yield self._row(left, node)
+
+    # --- as a tree -----------------------------------------------------------------------------
+
+    def tree(self) -> Iterator[str]:
+        """From the results down; at the end what nothing is computed from, and the marks."""
+        yield self._head()
+        rows = tree_of(self.view)
+        width = max((len(self._margin(row.node)) for row in rows), default=0)
+        for row in rows:
+            margin = f"{self._margin(row.node):<{width}}"
+            told = self._told(row.node)
+            yield self._row(
+                f"{margin} {_indent(row.depth)}{self._status(row.node)}{told}", row.node
+            )
+        leaves = [n for n in self.view.nodes if kind_of(n) in ("input", "variable")]
+        if leaves:
+            yield "inputs and variables\n"
+        for node in leaves:
+            margin = f"{self._margin(node):<{width}}"
+            yield self._row(f"{margin} {self._status(node)}{self._told(node)}", node)
+        yield "marks\n"
+        for column in self.view.columns:
+            yield f"  {column_mark(column.column)}: {column.title}\n"
+        for mark in dict.fromkeys(m for n in self.view.nodes for m in reversed(self.view.marks[n])):
+            yield f"  {visible(_site_mark(mark))}: {self._title(mark)}\n"
+        yield from self._results()
+
+    def _told(self, node: Node) -> str:
+        args = [self._id_of(t, residual) for t, residual in map(behind, node.inputs)]
+        return f"{self.view.id[node]} {self._made(node, args)}"
+
+    def _id_of(self, t: Tensor, residual: bool) -> str:
+        """How a row names what it reads: constants by value, inputs by name, others by id."""
+        node = self.view.twins.get(t.node, t.node)
+        kind = kind_of(node)
+        if kind == "constant" and node._name is None:
+            name = shortened(value_of(node), 30)
+        elif kind in ("input", "variable") or node not in self.view.id:
+            name = shortened(short_name(node), 40)
+        else:
+            name = self.view.id[node]
+        name = name if len(node.outputs) < 2 else f"{name}:{t.index}"
+        return f"~{name}" if residual else name
+
+    def _margin(self, node: Node) -> str:
+        marks = self.view.marks[node]
+        inner = f" {_site_mark(marks[0])}" if marks else ""
+        return visible(column_mark(self.view.column[node]) + inner)
 
 
-def _listed(nodes: list[Node], view: View, lines: Lines) -> Iterator[str]:
-    """The nodes in order; a title wherever a box is entered, again where one is come back to."""
-    titles = _titles(view)
-    here: tuple[Owner, ...] = ()
-    seen: set[Owner] = set()
-    for node in nodes:
-        path = view.path[node]
-        if path is not here:
-            common = _common(here, path)
-            for depth in range(common, len(path)):
-                owner = path[len(path) - 1 - depth]
-                again = " (continued)" if owner in seen else ""
-                seen.add(owner)
-                yield f"  {_indent(depth)}{titles[owner]}{again}\n"
-            here = path
-        left = f"  {_indent(len(path))}{_described(node)}"
-        yield f"{left:<{_WIDTH}}  {visible(shortened(lines.why(node), 80))}".rstrip() + "\n"
+def _site_mark(mark: Mark) -> str:
+    """`#0` for a region, `*#0` for what its rule built, `/#0` for what that was instead of."""
+    if isinstance(mark, Region):
+        return f"#{mark.index}" if mark.group is None else shortened(mark.name, 20)
+    call = mark.call if isinstance(mark, Bypass) else mark
+    site = call.site
+    name = f"n{site.index}" if isinstance(site, Node) else _site_mark(site)
+    return f"{'/' if isinstance(mark, Bypass) else '*'}{name}"
 
 
-def _titles(view: View) -> dict[Owner, str]:
-    found: dict[Owner, str] = {}
-    stack = list(view.columns)
-    while stack:
-        box = stack.pop()
-        stack += box.boxes
-        if box.owner is not None:
-            found[box.owner] = visible(box.title) + _signature(box.owner)
-    return found
-
-
-def _signature(owner: Owner) -> str:
-    if not isinstance(owner, Region) or owner.open:
+def _signature(region: Region) -> str:
+    if region.open:
         return ""
-    boundary = boundary_of(owner)
+    boundary = boundary_of(region)
     into, out = (", ".join(map(_name, ts)) for ts in (boundary.inputs, boundary.outputs))
     return f": ({shortened(into, 60)}) -> ({shortened(out, 60)})"
 
 
-def _common(a: tuple[Owner, ...], b: tuple[Owner, ...]) -> int:
-    """How many of the outermost boxes two places share."""
+def _common(a: tuple[Mark, ...], b: tuple[Mark, ...]) -> int:
+    """How many of the outermost marks two places share."""
     count = 0
     for x, y in zip(reversed(a), reversed(b), strict=False):
         if x is not y:
@@ -111,18 +232,8 @@ def _indent(depth: int) -> str:
     return "| " * depth if depth <= 40 else f"| ...{depth} "
 
 
-def _described(node: Node) -> str:
-    kind = kind_of(node)
-    types = ", ".join(short_type(t.type) for t in node.outputs)
-    args = [f"~{_name(t)}" if residual else _name(t) for t, residual in map(behind, node.inputs)]
-    if kind == "constant":
-        args = [value_of(node)]
-    elif attrs := short_attrs(node):
-        args.append(attrs)
-    args += [f"after {short_name(c)}" for c in node.controls]
-    stamp = f' override "{stamp_name(node)}"' if node.stamp is not None else ""
-    name, inside = shortened(short_name(node), 60), shortened(", ".join(args), 200)
-    return visible(f"{name}: {types} = {node.type}({inside}){stamp}")
+def _arg(t: Tensor, residual: bool) -> str:
+    return f"~{_name(t)}" if residual else _name(t)
 
 
 def _name(t: Tensor) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,8 @@ from ..ir.node import Node, Region, RuleCall
 from ..ir.position import Position, show, source_line
 from ..ir.types import DType, TensorType
 from ..regions.rules import BuiltinRule, Rule, as_rule, find_rule
+from .escape import shortened as shortened
+from .escape import visible as visible
 
 _HIDDEN = ("shape", "dtype", "value", "initial")
 _KINDS = {
@@ -19,7 +20,11 @@ _KINDS = {
     "Variable": "variable",
     "Constant": "constant",
 }
-_unsafe = re.compile(r"[^ -~]")
+
+
+def site_of(origin: Node | RuleCall) -> Node | Region:
+    """What was differentiated where a node of this origin came to be."""
+    return origin.site if isinstance(origin, RuleCall) else origin
 
 
 def kind_of(node: Node) -> str:
@@ -43,6 +48,13 @@ def short_name(node: Node) -> str:
     return node.name if node.origin is None else node.name.rpartition("/")[2]
 
 
+def local_name(node: Node) -> str:
+    """The name without the scope."""
+    if node.origin is not None:
+        return node.name.rpartition("/")[2]
+    return node.name.removeprefix(node.scope) or node.name
+
+
 def short_attrs(node: Node, limit: int = 30) -> str:
     """The attributes that say more than the types do; '' where they are long."""
     defaults = type(node.op)._defaults
@@ -62,33 +74,12 @@ def value_of(node: Node) -> str:
     return str(value.tolist()) if value.size <= 4 else short_type(node.outputs[0].type)
 
 
-def shortened(text: str, limit: int) -> str:
-    """The text with its middle left out where it is longer than limit."""
-    if len(text) <= limit:
-        return text
-    head = limit * 2 // 3
-    return f"{text[:head]}...{text[head + 3 - limit :]}"
-
-
-def visible(text: str) -> str:
-    """The text on one line of printable characters; what is not printable is spelled out.
-
-    Printable letters of any script stay; control characters, line ends, combining and bidi marks
-    become `\\n`, `\\u202e`.
-    """
-    return _unsafe.sub(_spelled, text)
-
-
-def _spelled(match: re.Match[str]) -> str:
-    c = match[0]
-    return c if c.isalnum() else c.encode("unicode_escape").decode("ascii")
-
-
 class Lines:
     """Source positions as text, each resolved once."""
 
     def __init__(self) -> None:
         self._shown: dict[Position, str] = {}
+        self._source: dict[Position, str] = {}
 
     def __call__(self, position: Position | None) -> str:
         """`train.py:14`; '' where there is none."""
@@ -97,6 +88,15 @@ class Lines:
         found = self._shown.get(position)
         if found is None:
             found = self._shown[position] = show(position)
+        return found
+
+    def source(self, position: Position | None) -> str:
+        """The text of the user's line; '' where it cannot be read."""
+        if position is None:
+            return ""
+        found = self._source.get(position)
+        if found is None:
+            found = self._source[position] = source_line(position)
         return found
 
     def why(self, node: Node) -> str:
@@ -109,11 +109,11 @@ class Lines:
         return f"grad of {short_name(origin)}"
 
 
-def about(node: Node) -> str:
-    """Everything about a node, on a few lines."""
-    rows = [node.name, repr(node.op), f"at {node.where}"]
-    if node.position is not None:
-        rows.append(source_line(node.position))
+def about(node: Node, lines: Lines) -> list[str]:
+    """Everything about a node, in rows."""
+    rows = [node.name, repr(node.op), f"at {lines(node.position) or node.where}"]
+    if source := lines.source(node.position):
+        rows.append(source)
     rows += [f"{t.name}: {t.type!r}" for t in node.outputs]
     if node.region is not None:
         rows.append(f"in {node.region!r}")
@@ -121,12 +121,14 @@ def about(node: Node) -> str:
         rows.append(f"gradient override {stamp_name(node)!r}")
     if isinstance(node.origin, RuleCall):
         rows.append(f"built by {node.origin!r}")
-    return "\n".join(row for row in rows if row)
+    return rows
 
 
 def site_name(call: RuleCall) -> str:
-    """`#0` for a region, the node's name for a node."""
-    return f"#{call.site.index}" if isinstance(call.site, Region) else short_name(call.site)
+    """`#0` for a region, what a group was named as, the node's name for a node."""
+    if not isinstance(call.site, Region):
+        return short_name(call.site)
+    return f"#{call.site.index}" if call.site.group is None else call.site.name
 
 
 def stamp_name(node: Node) -> str:

@@ -1,0 +1,342 @@
+"""The boxes of a picture: columns, name scopes, regions, spliced rules, each within another.
+
+A node is inside the regions and rule calls that the graph says. Name scopes are put around and
+between these: a region stands in the scope that all its nodes share. A gradient stands in the scope
+of what it is the gradient of, so that a scope has a box in the forward part and its mirror image in
+the backward part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from ..ir.node import Node, Region, RuleCall
+from .columns import column_title
+from .wording import call_title, region_title, shortened, site_name, site_of
+
+
+class Scope:
+    """A name scope as it stands in one place: its path, such as "encoder/attention"."""
+
+    __slots__ = ("path",)
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+
+
+class Part:
+    """Some nodes of a box that has very many, in order of what they are or are derived from."""
+
+    __slots__ = ("first", "last")
+
+    def __init__(self, first: int, last: int) -> None:
+        self.first = first
+        self.last = last
+
+
+class Bypass:
+    """The default gradient that a rule call was made instead of."""
+
+    __slots__ = ("call", "why_not")
+
+    def __init__(self, call: RuleCall, why_not: str = "") -> None:
+        self.call = call
+        self.why_not = why_not
+
+
+Owner = Region | RuleCall
+"""What the graph itself says is around a node."""
+Mark = Owner | Bypass
+Around = Mark | Scope | Part
+
+
+class Box:
+    """A box around nodes and inner boxes.
+
+    id      unique in the view: b0, b1, ... in the order in which they are drawn
+    owner   what it stands for; None for a column
+    kind    "column", "scope", "region", "rule", "part", "bypass"
+    title   what stands on it
+    column  the column it is in
+    parent  the box around it; None for a column
+    nodes   nodes directly inside
+    boxes   boxes directly inside
+    size    how many nodes are inside, at any depth
+    depth   how many boxes are around it
+    """
+
+    __slots__ = (
+        "boxes",
+        "column",
+        "depth",
+        "id",
+        "kind",
+        "nodes",
+        "owner",
+        "parent",
+        "size",
+        "title",
+    )
+
+    def __init__(self, owner: Around | None, column: int, parent: Box | None) -> None:
+        self.id = ""
+        self.owner = owner
+        self.column = column
+        self.parent = parent
+        self.kind, self.title = _named(owner, column)
+        self.nodes: list[Node] = []
+        self.boxes: list[Box] = []
+        self.size = 0
+        self.depth: int = 0 if parent is None else parent.depth + 1
+
+    def within(self) -> list[Box]:
+        """This box and all inside it, in the order in which they are drawn."""
+        found, stack = [], [self]
+        while stack:
+            box = stack.pop()
+            found.append(box)
+            stack.extend(reversed(box.boxes))
+        return found
+
+    def members(self) -> list[Node]:
+        """All nodes inside, box by box."""
+        return [n for box in self.within() for n in box.nodes]
+
+    def __repr__(self) -> str:
+        return f"<{self.kind} box {self.title!r}: {self.size} nodes>"
+
+
+def _named(owner: Around | None, column: int) -> tuple[str, str]:
+    if owner is None:
+        return "column", column_title(column)
+    if isinstance(owner, Region):
+        return "region", region_title(owner)
+    if isinstance(owner, RuleCall):
+        return "rule", call_title(owner)
+    if isinstance(owner, Scope):
+        return "scope", owner.path.rpartition("/")[2]
+    if isinstance(owner, Part):
+        of = "gradients of nodes" if column == 1 else "nodes"
+        return "part", f"{of} {owner.first} to {owner.last}"
+    why = f": {owner.why_not}" if owner.why_not else ""
+    return "bypass", f"default gradient of {shortened(site_name(owner.call), 40)}, bypassed{why}"
+
+
+# --- regions and rule calls -------------------------------------------------------------------
+
+
+def paths_of(nodes: Iterable[Node], twins: Mapping[Owner, Owner]) -> dict[Node, tuple[Owner, ...]]:
+    """The regions and rule calls around each node, innermost first; twins stand for others."""
+    known: dict[object, tuple[Owner, ...]] = {}
+    found: dict[Node, tuple[Owner, ...]] = {}
+    for node in nodes:
+        origin = node.origin if isinstance(node.origin, RuleCall) else None
+        key = (node.region, origin)
+        path = known.get(key)
+        if path is None:
+            path = _path(node.region, origin)
+            if twins:
+                path = tuple([twins.get(owner, owner) for owner in path])
+            known[key] = path
+        found[node] = path
+    return found
+
+
+def _path(region: Region | None, origin: Node | RuleCall | None) -> tuple[Owner, ...]:
+    """A region that a rule opened stands inside the call of that rule."""
+    found: list[Owner] = []
+    while True:
+        while region is not None and region.origin is origin:
+            found.append(region)
+            region = region.parent
+        if isinstance(origin, RuleCall):
+            found.append(origin)
+        if region is None:
+            return tuple(found)
+        origin = region.origin
+
+
+# --- scopes -----------------------------------------------------------------------------------
+
+
+def scopes_of(
+    nodes: Sequence[Node], path: Mapping[Node, tuple[Owner, ...]]
+) -> dict[Node, tuple[str, ...]]:
+    """The parts of the scope each node belongs to: its own, or that of what it comes from."""
+    split: dict[str, tuple[str, ...]] = {}
+    own: dict[Node, tuple[str, ...]] = {}
+    shared: dict[Region, tuple[str, ...]] = {}
+    for node in nodes:
+        scope = node.scope
+        if scope not in split:
+            split[scope] = tuple(part for part in scope.split("/") if part)
+        own[node] = split[scope]
+        if node.origin is None:
+            for owner in path[node]:
+                if isinstance(owner, Region):
+                    shared[owner] = _common(shared.get(owner, own[node]), own[node])
+    return {n: own[n] if n.origin is None else _inherited(n, own, shared, split) for n in nodes}
+
+
+def _inherited(
+    node: Node,
+    own: Mapping[Node, tuple[str, ...]],
+    shared: Mapping[Region, tuple[str, ...]],
+    split: dict[str, tuple[str, ...]],
+) -> tuple[str, ...]:
+    site: Node | Region | None = node
+    while site is not None and site.origin is not None:
+        site = site_of(site.origin)
+    if isinstance(site, Region):
+        return shared.get(site, ())
+    if site is None:
+        return ()
+    if site in own:
+        return own[site]
+    if site.scope not in split:
+        split[site.scope] = tuple(part for part in site.scope.split("/") if part)
+    return split[site.scope]
+
+
+def _common(a: tuple[str, ...], b: tuple[str, ...]) -> tuple[str, ...]:
+    if a is b:
+        return a
+    count = 0
+    for x, y in zip(a, b, strict=False):
+        if x != y:
+            break
+        count += 1
+    return a[:count]
+
+
+# --- the tree ---------------------------------------------------------------------------------
+
+
+class Tree:
+    """The boxes of a view.
+
+    columns  the outermost ones, from left to right
+    box      node -> the box it is directly in
+    """
+
+    def __init__(
+        self,
+        nodes: Sequence[Node],
+        column: Mapping[Node, int],
+        marks: Mapping[Node, tuple[Mark, ...]],
+        scopes: Mapping[Node, tuple[str, ...]],
+    ) -> None:
+        self._column: dict[int, Box] = {}
+        self._inner: dict[tuple[Box, object], Box] = {}
+        self._home = _homes(nodes, marks, scopes)
+        self.box: dict[Node, Box] = {}
+        known: dict[tuple[int, tuple[Mark, ...], tuple[str, ...]], Box] = {}
+        for node in nodes:
+            key = (column[node], marks[node], scopes[node])
+            box = known.get(key)
+            if box is None:
+                box = known[key] = self._place(*key)
+            box.nodes.append(node)
+            self.box[node] = box
+
+    @property
+    def columns(self) -> list[Box]:
+        """The columns, from left to right."""
+        return [self._column[c] for c in sorted(self._column)]
+
+    def _place(self, column: int, marks: tuple[Mark, ...], scope: tuple[str, ...]) -> Box:
+        """From the outside: the scopes down to where each mark is at home, the mark, the rest."""
+        box = self._column.get(column)
+        if box is None:
+            box = self._column[column] = Box(None, column, None)
+        depth = 0
+        for mark in reversed(marks):
+            home = self._home[mark]
+            box = self._scopes(box, scope, depth, home)
+            depth = home
+            box = self.inside(box, mark, mark)
+        return self._scopes(box, scope, depth, len(scope))
+
+    def _scopes(self, box: Box, scope: tuple[str, ...], start: int, end: int) -> Box:
+        for k in range(start, end):
+            path = "/".join(scope[: k + 1])
+            box = self.inside(box, path, Scope(path))
+        return box
+
+    def inside(self, box: Box, key: object, owner: Around) -> Box:
+        """The box of an owner directly inside another; made when it is first asked for."""
+        found = self._inner.get((box, key))
+        if found is None:
+            found = self._inner[box, key] = Box(owner, box.column, box)
+            box.boxes.append(found)
+        return found
+
+    def divide(self, key: Mapping[Node, int], least: int, parts: int) -> None:
+        """Put the nodes of boxes that have more than `least` directly inside into parts, by key.
+
+        Equal keys are in one part, and a part of one column has the same keys in another. Keys are
+        twice the place of a node.
+        """
+        end = max(key.values(), default=0) + 1
+        known = [
+            Part(i * end // parts // 2, ((i + 1) * end // parts - 1) // 2) for i in range(parts)
+        ]
+        for box in [b for column in self.columns for b in column.within()]:
+            if len(box.nodes) <= least:
+                continue
+            nodes, box.nodes = box.nodes, []
+            for node in nodes:
+                part = known[((key[node] + 1) * parts - 1) // end]
+                inner = self.inside(box, part, part)
+                inner.nodes.append(node)
+                self.box[node] = inner
+
+    def number(self) -> None:
+        """Count what is inside each box, and give each its id."""
+        boxes = [box for column in self.columns for box in column.within()]
+        for i, box in enumerate(boxes):
+            box.id, box.size = f"b{i}", len(box.nodes)
+        for box in reversed(boxes):
+            if box.parent is not None:
+                box.parent.size += box.size
+
+
+def _homes(
+    nodes: Iterable[Node],
+    marks: Mapping[Node, tuple[Mark, ...]],
+    scopes: Mapping[Node, tuple[str, ...]],
+) -> dict[Mark, int]:
+    """How many of the outermost scopes all nodes in a region or rule call share."""
+    alike: dict[tuple[Mark, ...], tuple[str, ...]] = {}
+    for node in nodes:
+        chain, scope = marks[node], scopes[node]
+        if chain:
+            alike[chain] = _common(alike.get(chain, scope), scope)
+    home: dict[Mark, tuple[str, ...]] = {}
+    for chain, scope in alike.items():
+        for mark in chain:
+            home[mark] = _common(home.get(mark, scope), scope)
+    return {mark: len(scope) for mark, scope in home.items()}
+
+
+def mirrored(columns: Sequence[Box]) -> dict[Box, Box]:
+    """For each box of column 1 the one of column 0 whose mirror image it is, where there is one."""
+    sides: dict[int, list[Box]] = {b.column: b.within() for b in columns if b.column < 2}
+    if len(sides) < 2:
+        return {}
+    left = {(b.parent, _twin_key(b)): b for b in sides[0] if b.kind != "region"}
+    regions = {b.owner: b for b in sides[0] if b.kind == "region"}
+    found: dict[Box, Box] = {sides[1][0]: sides[0][0]}
+    for box in sides[1][1:]:
+        assert box.parent is not None
+        site = box.owner.site if isinstance(box.owner, RuleCall) else box.owner
+        twin = regions.get(site) if isinstance(site, Region) else None
+        if twin is None and box.parent in found:
+            twin = left.get((found[box.parent], _twin_key(box)))
+        if twin is not None:
+            found[box] = twin
+    return found
+
+
+def _twin_key(box: Box) -> object:
+    return box.owner.path if isinstance(box.owner, Scope) else box.owner

@@ -1,0 +1,81 @@
+"""The column of a node: what the user built, its gradients, what was built from gradients, ...
+
+Column 0 is what the user built, column 1 its gradients. What the user built from gradients is
+column 2, gradients of that or of gradients column 3, and so on: even columns are the user's, odd
+ones derived.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from ..ir.node import Node, RuleCall, Tensor
+from .wording import kind_of, site_of
+
+Reads = Callable[[Node], Sequence[tuple[Tensor, bool]]]
+
+
+def columns_of(nodes: Sequence[Node], reads: Reads) -> dict[Node, int]:
+    """The column of each node, in two passes: all that one rule call built stays together."""
+    column: dict[Node, int] = {}
+    lowest: dict[RuleCall, int] = {}
+    for _ in range(2):
+        for node in nodes:
+            origin = node.origin
+            found = 0 if origin is None else _after(_column_of(origin, column))
+            for t, _residual in reads(node):
+                found = max(found, _from_input(column.get(t.node, 0), origin is None))
+            if isinstance(origin, RuleCall):
+                found = max(found, lowest.get(origin, 0))
+                lowest[origin] = found
+            column[node] = found
+        if not lowest:
+            break
+    _move_constants(nodes, column)
+    return column
+
+
+def column_title(column: int) -> str:
+    """What stands on a column."""
+    if column < 2:
+        return "backward" if column else "forward"
+    if column % 2 == 0:
+        return "built from gradients" + ("" if column == 2 else f", {column // 2}")
+    return f"backward, order {column // 2 + 1}"
+
+
+def column_mark(column: int) -> str:
+    """The same in a letter or two: F, B, F2, B2."""
+    return f"{'FB'[column % 2]}{column // 2 + 1 if column > 1 else ''}"
+
+
+def _move_constants(nodes: Sequence[Node], column: dict[Node, int]) -> None:
+    """The user's constants go to the first of the user's columns that reads them."""
+    readers: dict[Node, int] = {}
+    for node in nodes:
+        for t in node.inputs:
+            if kind_of(t.node) == "constant" and t.node.origin is None:
+                readers[t.node] = min(column[node], readers.get(t.node, column[node]))
+    column.update((n, c) for n, c in readers.items() if c % 2 == 0 and n in column)
+
+
+def _column_of(origin: Node | RuleCall, column: Mapping[Node, int]) -> int:
+    """The column of what was differentiated; by the order of derivation where it is not shown."""
+    site = site_of(origin)
+    if isinstance(site, Node) and site in column:
+        return column[site]
+    order = 0
+    while site is not None and site.origin is not None:
+        order += 1
+        site = site_of(site.origin)
+    return max(0, 2 * order - 1)
+
+
+def _after(column: int) -> int:
+    return column + 1 if column % 2 == 0 else column + 2
+
+
+def _from_input(column: int, user: bool) -> int:
+    if user:
+        return column + column % 2
+    return column + 1 if column and column % 2 == 0 else column

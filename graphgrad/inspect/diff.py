@@ -1,0 +1,254 @@
+"""What changed between two graphs, or between two sets of tensors of one graph.
+
+Nodes are matched by identity and provenance, never by isomorphism: a node is the same one if it is
+the same object, or has the same given name, or was built at the same line as the same op, or was
+derived by the same rule from the same node. So what is called the same is the same for a reason.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from ..ir.node import Node, Region, RuleCall, Tensor, enclosing
+from ..ir.position import full
+from ..ir.residual import Residual
+from .boxes import Owner
+from .subject import Subject, subject_of
+from .view import behind
+from .wording import Lines, short_attrs, short_type, visible
+
+__all__ = ["Difference", "diff"]
+
+
+def diff(before: Any, after: Any, *, title: str | None = None) -> Difference:
+    """What was added, removed and changed from `before` to `after`.
+
+    Both are what can be shown: graphs, programs, tensors (any nesting of them). Tensors of one
+    graph, such as [loss, *plain] and [loss, *overridden], compare two gradients of one forward
+    part; programs compare what a pass did. Show the result with to_dot, to_svg or print.
+    """
+    return Difference(subject_of(before), subject_of(after), title)
+
+
+class Difference:
+    """What diff() found.
+
+    added    nodes that are only after
+    removed  nodes that are only before
+    changed  (before, after) of nodes whose op, attributes, types, region, rule or reads changed
+    same     (before, after) of the others; the same object where one graph is compared
+    """
+
+    def __init__(self, before: Subject, after: Subject, title: str | None = None) -> None:
+        old, new = (_without_residuals(s.nodes) for s in (before, after))
+        found = _matched(old, new)
+        twin = {a: b for b, a in found.items() if a is not b}
+        matched = set(found.values())
+        self.added = [n for n in new if n not in found]
+        self.removed = [n for n in old if n not in matched]
+        self.changed: list[tuple[Node, Node]] = []
+        self.same: list[tuple[Node, Node]] = []
+        for b in new:
+            if (a := found.get(b)) is not None:
+                why = a is not b and any(True for _ in _changes(a, b, twin))
+                (self.changed if why else self.same).append((a, b))
+        name = after.title if after.title == before.title else f"{before.title} -> {after.title}"
+        self.title = name.strip(" ->") if title is None else title
+        self._twin = twin
+        self._marks = _mark_twins(found)
+        self._results = after.results
+        self._after = new
+
+    @property
+    def subject(self) -> Subject:
+        """What is shown of it: what is after, with what was removed."""
+        status = dict.fromkeys(self.added, "added") | dict.fromkeys(self.removed, "removed")
+        status |= {b: "changed" for _, b in self.changed}
+        status |= {b: "" for _, b in self.same}
+        before = {b: a for a, b in (*self.changed, *self.same)}
+        nodes = _merged(self._after, self.removed, self._twin)
+        return Subject(self.title, nodes, self._results, self._twin, before, status, self._marks)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Names: {"added": [...], "removed": [...], "changed": [{"before", "after", "what"}]}."""
+        return {
+            "added": [n.name for n in self.added],
+            "removed": [n.name for n in self.removed],
+            "changed": [
+                {"before": a.name, "after": b.name, "what": list(_changes(a, b, self._twin))}
+                for a, b in self.changed
+            ],
+            "same": len(self.same),
+        }
+
+    def __bool__(self) -> bool:
+        """Whether anything differs."""
+        return bool(self.added or self.removed or self.changed)
+
+    def __str__(self) -> str:
+        lines = Lines()
+        rows = [
+            f"{visible(self.title) or 'diff'}: {len(self.added)} added, {len(self.removed)} "
+            f"removed, {len(self.changed)} changed, {len(self.same)} the same"
+        ]
+        rows += [f"- {_row(n, lines)}" for n in self.removed]
+        rows += [f"+ {_row(n, lines)}" for n in self.added]
+        for a, b in self.changed:
+            rows.append(f"~ {_row(b, lines)}: {visible('; '.join(_changes(a, b, self._twin)))}")
+        return "\n".join(rows)
+
+    def __repr__(self) -> str:
+        counts = len(self.added), len(self.removed), len(self.changed), len(self.same)
+        return "<diff: {} added, {} removed, {} changed, {} the same>".format(*counts)
+
+
+def _row(node: Node, lines: Lines) -> str:
+    types = ", ".join(short_type(t.type) for t in node.outputs)
+    return visible(f"{node.name}: {types} = {node.type}({short_attrs(node)})  {lines.why(node)}")
+
+
+def _without_residuals(nodes: Iterable[Node]) -> list[Node]:
+    return [n for n in nodes if type(n.op) is not Residual]
+
+
+# --- matching ---------------------------------------------------------------------------------
+
+
+def _matched(old: Sequence[Node], new: Sequence[Node]) -> dict[Node, Node]:
+    """New node -> the same node among the old ones. Each old node is there once at most."""
+    there = set(old)
+    found = {n: n for n in new if n in there}
+    _match(old, new, _given_names, found)
+    _match(old, new, _positions, found)
+    _match(old, new, _readings, found)
+    while _match(old, new, _derivations, found):  # once for each order of derivatives
+        pass
+    return found
+
+
+Keys = Callable[[Sequence[Node], Mapping[Node, Node]], Iterator[Any]]
+"""keys(nodes, new node of each old one that has one): a key for each node; None: no match."""
+
+
+def _match(old: Sequence[Node], new: Sequence[Node], keys: Keys, found: dict[Node, Node]) -> bool:
+    """Match what is left by keys: the k-th of the one side with the k-th of the other."""
+    new_of = {a: b for b, a in found.items()}
+    left: dict[Any, deque[Node]] = {}
+    for node, key in zip(old, keys(old, new_of), strict=True):
+        if key is not None and node not in new_of:
+            left.setdefault(key, deque()).append(node)
+    before = len(found)
+    for node, key in zip(new, keys(new, {b: b for b in found}), strict=True):
+        if key is not None and node not in found and left.get(key):
+            found[node] = left[key].popleft()
+    return len(found) > before
+
+
+def _given_names(nodes: Sequence[Node], new_of: Mapping[Node, Node]) -> Iterator[Any]:
+    for node in nodes:
+        yield node._name
+
+
+def _positions(nodes: Sequence[Node], new_of: Mapping[Node, Node]) -> Iterator[Any]:
+    """The user's line, the scope and the op type."""
+    for node in nodes:
+        own = node.origin is None and node.position is not None and node._name is None
+        yield (full(node.position), node.scope, node.type) if own else None
+
+
+def _readings(nodes: Sequence[Node], new_of: Mapping[Node, Node]) -> Iterator[Any]:
+    """The same op of the same things in the same scope, of what the user built."""
+    known: dict[Node, Any] = {}
+    numbers: dict[Any, Any] = {}
+    for node in nodes:
+        reads = tuple((known.get(t.node, t.node), t.index) for t in _reads(node))
+        key = (node.op, node.scope, reads)
+        known[node] = new_of.get(node, node) if node in new_of else numbers.setdefault(key, key)
+        yield key if node.origin is None and node.inputs and node._name is None else None
+
+
+def _derivations(nodes: Sequence[Node], new_of: Mapping[Node, Node]) -> Iterator[Any]:
+    """What was differentiated, by which rule, and the op type."""
+    for node in nodes:
+        origin = node.origin
+        if origin is None:
+            yield None
+        elif isinstance(origin, Node):
+            yield new_of.get(origin, origin), node.type
+        elif isinstance(origin.site, Region):
+            yield _region_key(origin.site), origin.rule, node.type
+        else:
+            yield new_of.get(origin.site, origin.site), origin.rule, node.type
+
+
+def _region_key(region: Region) -> Any:
+    where = full(region.position)
+    return region.name, where, region.index
+
+
+def _reads(node: Node) -> list[Tensor]:
+    return [behind(t)[0] for t in node.inputs]
+
+
+def _mark_twins(pairs: Mapping[Node, Node]) -> dict[Owner, Owner]:
+    """Region or rule call before -> the same after: those of nodes that were matched."""
+    found: dict[Owner, Owner] = {}
+    for new, old in pairs.items():
+        if isinstance(old.origin, RuleCall) and isinstance(new.origin, RuleCall):
+            found.setdefault(old.origin, new.origin)
+        for a, b in zip(reversed(enclosing(old.region)), reversed(enclosing(new.region))):
+            if a.name == b.name:
+                found.setdefault(a, b)
+    return {a: b for a, b in found.items() if a is not b}
+
+
+def _merged(
+    after: Sequence[Node], removed: Sequence[Node], twin: Mapping[Node, Node]
+) -> list[Node]:
+    """What is after, and after the last thing it reads each node that was removed."""
+    place = {n: i for i, n in enumerate(after)}
+    for node in removed:
+        reads = [place.get(twin.get(t.node, t.node), -1) for t in _reads(node)]
+        place[node] = max(reads, default=-1)
+    behind_it = {n: k for k, n in enumerate(removed)}
+    return sorted([*after, *removed], key=lambda n: (place[n], behind_it.get(n, -1)))
+
+
+# --- what changed -----------------------------------------------------------------------------
+
+
+def _changes(a: Node, b: Node, twin: dict[Node, Node]) -> Iterator[str]:
+    """In words, how a node differs from what it was."""
+    if a.op is not b.op and (a.type != b.type or not _same_attrs(a, b)):
+        yield f"{a.op!r} -> {b.op!r}" if a.type == b.type else f"{a.type} -> {b.type}"
+    types = [short_type(t.type) for t in a.outputs], [short_type(t.type) for t in b.outputs]
+    if types[0] != types[1]:
+        yield f"{', '.join(types[0])} -> {', '.join(types[1])}"
+    marks = _mark(a), _mark(b)
+    if marks[0] != marks[1]:
+        yield f"{marks[0] or 'no override'} -> {marks[1] or 'no override'}"
+    old = [(twin.get(t.node, t.node), t.index) for t in _reads(a)]
+    new = [(t.node, t.index) for t in _reads(b)]
+    if old != new:
+        gone = [n.name for n, _ in (Counter(old) - Counter(new))]
+        come = [n.name for n, _ in (Counter(new) - Counter(old))]
+        now, was = ", ".join(come) or "in another order", ", ".join(gone)
+        yield f"reads {now}" + (f" instead of {was}" if was else "")
+
+
+def _same_attrs(a: Node, b: Node) -> bool:
+    return repr(a.op) == repr(b.op)
+
+
+def _mark(node: Node) -> str:
+    """The rules that a node is marked with."""
+    names = []
+    region = node.region
+    while region is not None:
+        names.append(f"override {region.name!r}")
+        region = region.parent
+    if node.stamp is not None:
+        names.append(f"stamp {getattr(node.stamp, 'name', node.stamp)!r}")
+    return ", ".join(names)

@@ -1,0 +1,136 @@
+"""The edges of a picture: what each node reads, and which boundary is crossed on the way."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..ir.node import Node, Region, RuleCall, Tensor
+from ..regions.boundary import boundary_of
+from .boxes import Owner
+from .wording import kind_of
+
+if TYPE_CHECKING:
+    from .view import View
+
+
+class Edge:
+    """One tensor as one node reads it.
+
+    tensor  what is read; None for a control edge
+    source  the node that made it
+    target  the node that reads it
+    kind    "data"; "input", "capture", "output" (over a region's boundary); "dy", "dx" (in and out
+            of a spliced rule); "saved" (derived nodes read a forward value), "residual" (the inside
+            of a region), "gradient" (the user's nodes read a gradient), "control"
+    tag     words for the picture, such as "in 0"
+    owner   the region or rule call whose boundary is crossed
+    status  in a comparison: "added", "removed", or "" for an edge of both sides
+    """
+
+    __slots__ = ("kind", "owner", "source", "status", "tag", "target", "tensor")
+
+    def __init__(self, tensor: Tensor | None, source: Node, target: Node, kind: str) -> None:
+        self.tensor = tensor
+        self.source = source
+        self.target = target
+        self.kind = kind
+        self.tag = ""
+        self.owner: Owner | None = None
+        self.status = ""
+
+    def __repr__(self) -> str:
+        return f"<{self.kind} edge {self.source.name} -> {self.target.name} {self.tag}>"
+
+
+def edges_of(view: View) -> list[Edge]:
+    """Every edge, in order of the readers."""
+    found: list[Edge] = []
+    column, before = view.column, view.before
+    for node in view.nodes:
+        old = before.get(node) if before else None
+        for t, residual in view.reads(node):
+            if t.node in column:
+                found.append(_edge(t, node, residual, view))
+        found += [Edge(None, c, node, "control") for c in node.controls if c in column]
+        if old is not None and old is not node:
+            _compare(found, node, old, view)
+    for edge in found if view.status else ():
+        ends = view.status.get(edge.source, ""), view.status.get(edge.target, "")
+        edge.status = next((s for s in ends if s in ("added", "removed")), edge.status)
+    return found
+
+
+def _compare(found: list[Edge], node: Node, old: Node, view: View) -> None:
+    """What a node reads now and did not before, and the other way round."""
+    was = dict(view.reads(old))
+    now = {t for t, _ in view.reads(node)}
+    for edge in reversed(found):
+        if edge.target is not node:
+            break
+        if edge.tensor is not None and edge.tensor not in was:
+            edge.status = "added"
+    for t, residual in was.items():
+        if t not in now and t.node in view.column:
+            edge = _edge(t, node, residual, view)
+            edge.status = "removed"
+            found.append(edge)
+
+
+def _edge(t: Tensor, node: Node, residual: bool, view: View) -> Edge:
+    here, there = view.column[node], view.column[t.node]
+    edge = Edge(t, t.node, node, "data")
+    if here % 2 == 1 and kind_of(t.node) == "constant" and t.node.origin is not None:
+        there = here
+    if residual:
+        edge.kind = edge.tag = "residual"
+    elif here != there and here % 2 == 1:
+        edge.kind = edge.tag = "saved"
+    else:
+        if here != there:
+            edge.kind = "gradient"
+        if view.path[node] is not view.path[t.node] and node not in view.bypassed:
+            _note_crossing(edge, view.path[t.node], view.path[node])
+    return edge
+
+
+def _note_crossing(edge: Edge, left: tuple[Owner, ...], entered: tuple[Owner, ...]) -> None:
+    """Words for the outermost box that the edge leaves, and the outermost it enters."""
+    t = edge.tensor
+    assert t is not None
+    out = next((o for o in reversed(left) if o not in entered), None)
+    into = next((o for o in reversed(entered) if o not in left), None)
+    constant = kind_of(t.node) == "constant"
+    tags = []
+    for owner, leaving in ((out, True), (into, False)):
+        if owner is None or (constant and isinstance(owner, RuleCall)):
+            continue
+        if isinstance(owner, RuleCall):
+            edge.kind = "dx" if leaving else "dy"
+            tag = edge.kind
+        elif leaving:
+            edge.kind, tag = "output", _output_tag(t, owner)
+        else:
+            edge.kind, tag = _input_tag(t, owner)
+        edge.owner = owner
+        tags += [tag] if tag else []
+    edge.tag = ", ".join(tags)
+
+
+def _output_tag(t: Tensor, region: Region) -> str:
+    if region.open:
+        return "out"
+    outputs = boundary_of(region).outputs
+    found = [i for i, x in enumerate(outputs) if x is t]
+    return f"out {found[0]}" if found else "undeclared out"
+
+
+def _input_tag(t: Tensor, region: Region) -> tuple[str, str]:
+    """Whether it is an input or a capture, and which. An open region is not settled by a look."""
+    variable = kind_of(t.node) == "variable"
+    kind = "capture" if variable and region.pinned_inputs is None else "input"
+    if region.open:
+        return kind, "in"
+    found = [i for i, x in enumerate(boundary_of(region).inputs) if x is t]
+    if not found:
+        return "capture", "capture"
+    return kind, f"in {found[0]}" if kind == "input" else f"in {found[0]} (capture)"

@@ -1,0 +1,87 @@
+"""What failed: the node to ring in a partial picture, out of a node, a name or an exception.
+
+An error of building says which op was being built of which tensors, an error of running which node
+was being run: both as `error.failed`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from ..ir.errors import GraphError
+from ..ir.node import Node, Tensor
+from ..ir.op import Op
+
+__all__: list[str] = []
+
+
+class Failure(NamedTuple):
+    """What failed.
+
+    nodes   the nodes to ring
+    built   those among them that are in no graph, because building them failed
+    reason  the first line of the error; "" where none was given
+    """
+
+    nodes: frozenset[Node]
+    built: tuple[Node, ...]
+    reason: str
+
+
+NOTHING = Failure(frozenset(), (), "")
+
+
+def failure_of(failed: Any, nodes: Iterable[Node]) -> Failure:
+    """The failure that was meant.
+
+    failed: None, a node, a tensor, a name, an exception, or several of these in a list. GraphError
+    for what is not shown, TypeError for anything else. An exception that names no node counts with
+    its reason alone.
+    """
+    if failed is None:
+        return NOTHING
+    shown = set(nodes)
+    ringed: list[Node] = []
+    built: list[Node] = []
+    reasons: list[str] = []
+    for item in failed if isinstance(failed, list | tuple | set) else [failed]:
+        if isinstance(item, BaseException):
+            reasons.append(_reason(item))
+            what = getattr(item, "failed", None)
+            if isinstance(what, tuple):
+                op, inputs = what
+                built.append(_unbuilt(op, inputs, len(shown) + len(built)))
+                continue
+            if what is None or what not in shown:
+                continue
+            item = what
+        ringed.append(_named(item, shown))
+    return Failure(frozenset([*ringed, *built]), tuple(built), "; ".join(reasons))
+
+
+def _named(item: Any, shown: set[Node]) -> Node:
+    if isinstance(item, str):
+        found = next((n for n in shown if item in (n.name, *(t.name for t in n.outputs))), None)
+    elif isinstance(item, Tensor | Node):
+        found = item.node if isinstance(item, Tensor) else item
+    else:
+        raise TypeError(f"failed= takes nodes, tensors, names and exceptions, got {item!r}")
+    if found is None or found not in shown:
+        raise GraphError(f"{item!r} is to be shown as failed, but is not in the picture")
+    return found
+
+
+def _reason(error: BaseException) -> str:
+    first = str(error).strip().partition("\n")[0]
+    return f"{type(error).__name__}: {first}" if first else type(error).__name__
+
+
+def _unbuilt(op: Op, inputs: tuple[Tensor, ...], place: int) -> Node:
+    """The node that could not be built: it stands in no graph and makes nothing."""
+    node = Node.__new__(Node)
+    node.graph, node.op, node.inputs, node.controls, node.outputs = None, op, inputs, (), ()
+    node.index, node.region, node.origin, node.stamp = place, None, None, None
+    node.scope = inputs[0].node.scope if inputs else ""
+    node.position, node._name = None, None
+    return node

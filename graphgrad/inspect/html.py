@@ -1,0 +1,137 @@
+"""One HTML file that opens offline: the graph to look around in, laid out in the page itself."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import os
+from collections.abc import Sequence
+from functools import cache
+from html import escape
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from ..ir.program import Program
+from .model import Overlays, model_of
+from .view import View, view_of
+from .wording import visible
+
+__all__ = ["to_html", "write_html"]
+
+_SCRIPTS = (
+    "model",
+    "scene",
+    "visible",
+    "layout",
+    "picture",
+    "camera",
+    "colours",
+    "panel",
+    "search",
+    "page",
+)
+_DATA = str.maketrans(
+    {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
+)
+
+
+def to_html(
+    shown: Any,
+    *,
+    title: str | None = None,
+    diff: Any = None,
+    overlays: Overlays | None = None,
+    passes: Sequence[tuple[str, Program]] | None = None,
+) -> str:
+    """A page that shows a graph, a program, or tensors (any nesting) with their ancestors.
+
+    It is one file without network: pan, zoom, search, collapse boxes, and see everything about a
+    node, among it which gradient nodes belong to which forward node.
+
+    title     default: the graph's name, if it was given one
+    diff      what to compare with, shown as to_html shows it: the page marks what was added,
+              removed and changed since. Nodes are matched by identity, name and provenance
+    overlays  {name: {tensor or node: number}}, such as values, times, bytes or gradient norms:
+              colours to choose from. Nodes that are not shown are left out
+    passes    [(name, program)], as `watch` of `compile` is called: a slider over them
+
+    Names and source lines are shown with unprintable characters spelled out. The boundaries of the
+    regions shown are settled by this. TypeError for what cannot be shown or is no number,
+    GraphError for tensors of different graphs, ValueError for diff and passes together, or an
+    overlay of which no node is shown.
+    """
+    if diff is not None and passes is not None:
+        raise ValueError("diff and passes are two ways to use the slider: give one of them")
+    view = view_of(shown, title)
+    title = view.title or _graph_name(view)
+    views = [("as built", view)]
+    if diff is not None:
+        views = [("before", view_of(diff)), ("after", view)]
+    for name, program in passes or ():
+        if not isinstance(program, Program):
+            raise TypeError(f"passes are pairs of a name and a program, got {program!r}")
+        views.append((str(name), view_of(program)))
+    model = model_of(title, views, overlays or {}, compare=diff is not None)
+    return _page(title, model)
+
+
+def write_html(path: str | os.PathLike[str], shown: Any, **options: Any) -> None:
+    """Write to_html(shown, **options) to a file."""
+    Path(path).write_text(to_html(shown, **options), encoding="utf-8", newline="\n")
+
+
+def _graph_name(view: View) -> str:
+    """The name that was given to the graph of what is shown."""
+    graph = view.nodes[0].graph if view.nodes else None
+    return "" if graph is None or graph.name == "graph" else graph.name
+
+
+def _page(title: str, model: dict[str, Any]) -> str:
+    text = json.dumps(model, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    style, script, viz = _part("style.css"), _script(), _part("viz-global.js")
+    fields = {
+        "title": escape(visible(title) or "graphgrad"),
+        "policy": _policy(style, script, viz),
+        "style": style,
+        "data": text.translate(_DATA),
+        "viz": viz,
+        "script": script,
+    }
+    pieces = _part("page.html").split("{{")
+    found = [pieces[0]]
+    for piece in pieces[1:]:
+        name, _, rest = piece.partition("}}")
+        found += [fields[name], rest]
+    return "".join(found)
+
+
+def _policy(style: str, script: str, viz: str) -> str:
+    """No network, no script or style but these."""
+    return "; ".join(
+        [
+            "default-src 'none'",
+            f"script-src {_hash(script)} {_hash(viz)} 'wasm-unsafe-eval'",
+            f"style-src {_hash(style)}",
+            "worker-src blob:",
+            "base-uri 'none'",
+            "form-action 'none'",
+        ]
+    )
+
+
+def _hash(text: str) -> str:
+    digest = hashlib.sha256(text.encode("utf-8")).digest()
+    return f"'sha256-{base64.b64encode(digest).decode('ascii')}'"
+
+
+@cache
+def _part(name: str) -> str:
+    return (files(__package__) / "page" / name).read_bytes().decode("utf-8")
+
+
+@cache
+def _script() -> str:
+    parts = "\n".join([_part(f"{name}.js") for name in _SCRIPTS])
+    return f'(() => {{\n"use strict";\n{parts}\n}})();\n'

@@ -1,0 +1,88 @@
+// Pan and zoom: wheel, drag, two fingers, buttons, keys.
+class Camera {
+  constructor(svg, world, onmove) {
+    Object.assign(this, { svg, world, onmove, x: 0, y: 0, k: 1 });
+    this.fingers = new Map();
+    this.moved = false;
+    svg.addEventListener("wheel", (event) => this.wheel(event), { passive: false });
+    svg.addEventListener("pointerdown", (event) => this.down(event));
+    svg.addEventListener("pointermove", (event) => this.drag(event));
+    for (const end of ["pointerup", "pointercancel"]) svg.addEventListener(end, (event) => this.up(event));
+  }
+
+  set(x, y, k) {
+    Object.assign(this, { x, y, k: Math.min(8, Math.max(0.02, k)) });
+    this.world.setAttribute("transform", `translate(${this.x.toFixed(2)} ${this.y.toFixed(2)}) scale(${this.k.toFixed(4)})`);
+    this.svg.classList.toggle("far", this.k < 0.45);
+    this.onmove();
+  }
+
+  zoom(factor, px, py) {
+    const { width, height } = this.svg.getBoundingClientRect();
+    const [cx, cy] = [px ?? width / 2, py ?? height / 2];
+    const k = Math.min(8, Math.max(0.02, this.k * factor));
+    this.set(cx - ((cx - this.x) * k) / this.k, cy - ((cy - this.y) * k) / this.k, k);
+  }
+
+  // All of a picture; not larger than life, and not so small that nothing can be read.
+  fit(width, height, smallest = 0) {
+    const room = this.svg.getBoundingClientRect();
+    const k = Math.max(smallest, Math.min(1.25, (room.width - 32) / width, (room.height - 32) / height));
+    const left = (room.width - width * k) / 2;
+    const top = (room.height - height * k) / 2;
+    this.set(width * k > room.width ? 16 : left, height * k > room.height ? 16 : top, k);
+  }
+
+  centre(x, y, k = Math.max(this.k, 0.7)) {
+    const { width, height } = this.svg.getBoundingClientRect();
+    this.set(width / 2 - x * k, height / 2 - y * k, k);
+  }
+
+  pan(dx, dy) {
+    this.set(this.x + dx, this.y + dy, this.k);
+  }
+
+  wheel(event) {
+    event.preventDefault();
+    const { left, top } = this.svg.getBoundingClientRect();
+    const unit = event.deltaMode === 1 ? 18 : event.deltaMode === 2 ? 300 : 1;
+    const step = Math.max(-240, Math.min(240, event.deltaY * unit));
+    this.zoom(Math.exp(-step * (event.ctrlKey ? 0.01 : 0.002)), event.clientX - left, event.clientY - top);
+  }
+
+  down(event) {
+    if (event.button !== 0) return;
+    this.fingers.set(event.pointerId, [event.clientX, event.clientY]);
+    this.moved = this.fingers.size > 1;
+  }
+
+  drag(event) {
+    const was = this.fingers.get(event.pointerId);
+    if (!was) return;
+    const now = [event.clientX, event.clientY];
+    if (this.fingers.size === 1) {
+      if (!this.moved && Math.hypot(now[0] - was[0], now[1] - was[1]) < 4) return;
+      this.grab(event.pointerId);
+      this.pan(now[0] - was[0], now[1] - was[1]);
+    } else {
+      const other = [...this.fingers].find(([id]) => id !== event.pointerId)[1];
+      const span = (p) => Math.hypot(p[0] - other[0], p[1] - other[1]) || 1;
+      const { left, top } = this.svg.getBoundingClientRect();
+      this.zoom(span(now) / span(was), (now[0] + other[0]) / 2 - left, (now[1] + other[1]) / 2 - top);
+      this.pan((now[0] - was[0]) / 2, (now[1] - was[1]) / 2);
+    }
+    this.fingers.set(event.pointerId, now);
+  }
+
+  // Held from the first move on, so that a click that does not move reaches what it is on.
+  grab(pointer) {
+    this.moved = true;
+    this.svg.setPointerCapture(pointer);
+    this.svg.classList.add("dragged");
+  }
+
+  up(event) {
+    this.fingers.delete(event.pointerId);
+    this.svg.classList.remove("dragged");
+  }
+}

@@ -1,0 +1,114 @@
+// Overlays: one number a node as a colour, with its scale; and the theme.
+const RAMP = ["#fcfdbf", "#fec287", "#fb8761", "#de4968", "#b5367a", "#812581", "#51127c", "#2a115c"];
+const SPLIT = ["#2166ac", "#67a9cf", "#d1e5f0", "#f7f7f7", "#fddbc7", "#ef8a62", "#b2182b"];
+const ODD = "#e6d200";
+
+class Overlay {
+  constructor(name, rows, format = number) {
+    this.name = name;
+    this.format = format;
+    this.values = new Map(); // key -> [[output, number or text]]
+    rows[0].forEach((key, i) => {
+      const found = this.values.get(key) ?? [];
+      found.push([rows[1][i], rows[2][i]]);
+      this.values.set(key, found);
+    });
+    const numbers = [...this.values.values()].map((v) => v[0][1]).filter((v) => typeof v === "number");
+    this.low = numbers.reduce((a, b) => Math.min(a, b), Infinity);
+    this.high = numbers.reduce((a, b) => Math.max(a, b), -Infinity);
+    this.split = this.low < 0 && this.high > 0;
+    const least = numbers.reduce((a, b) => (b > 0 ? Math.min(a, b) : a), Infinity);
+    this.floor = least;
+    this.log = this.low >= 0 && this.high / least > 1000;
+  }
+
+  of(key) {
+    return this.values.get(key)?.[0][1];
+  }
+
+  show(key) {
+    const value = this.of(key);
+    return value === undefined ? "" : this.format(value);
+  }
+
+  // Where a number stands on the scale, from 0 to 1.
+  place(value) {
+    if (this.split) return 0.5 + value / (2 * Math.max(-this.low, this.high));
+    if (this.log) return value <= 0 ? 0 : Math.log(value / this.floor) / Math.log(this.high / this.floor || 1);
+    return this.high > this.low ? (value - this.low) / (this.high - this.low) : 0.5;
+  }
+
+  colour(value) {
+    if (typeof value !== "number") return ODD;
+    return mixed(this.split ? SPLIT : RAMP, this.place(value));
+  }
+
+  paint(picture) {
+    for (const item of picture.visible.items) {
+      const at = item.node === undefined ? undefined : picture.visible.scene.at.get(item.node);
+      const value = at && this.of(at.key);
+      if (value === undefined) continue;
+      const colour = this.colour(value);
+      const group = picture.nodes.get(item.key);
+      group.classList.add("valued");
+      if (typeof value !== "number") group.classList.add("odd");
+      group.style.setProperty("--fill", colour);
+      group.style.setProperty("--ink", brightness(colour) > 0.5 ? "#14181f" : "#ffffff");
+    }
+  }
+
+  legend() {
+    const most = Math.max(-this.low, this.high);
+    const ends = this.split ? [-most, most] : [this.log ? this.floor : this.low, this.high];
+    const [left, right] = ends.map((end) => this.format(end));
+    const rows = [make("b", {}, this.log ? `${this.name} (log scale)` : this.name)];
+    if (ends[0] <= ends[1]) {
+      const bar = make("div", { class: "ramp", role: "img", "aria-label": `from ${left} to ${right}` });
+      bar.style.background = `linear-gradient(90deg, ${(this.split ? SPLIT : RAMP).join(", ")})`;
+      rows.push(make("div", { class: "ends" }, make("span", {}, left), bar, make("span", {}, right)));
+    }
+    const odd = [...this.values.values()].filter((v) => typeof v[0][1] !== "number").length;
+    if (odd) rows.push(make("div", { class: "odd-note" }, `${plural(odd, "node")} with NaN or infinity`));
+    return rows;
+  }
+}
+
+// Bytes that each node's outputs take, where all lengths are known.
+function bytesOverlay() {
+  const keys = [];
+  const sizes = [];
+  for (const frame of data.frames) {
+    frame.nodes.forEach((n, i) => {
+      const size = bytesOf(n);
+      if (size !== null && kindOf(n) !== "constant") {
+        keys.push(keyAt(frame, i));
+        sizes.push(size);
+      }
+    });
+  }
+  return new Overlay("bytes of outputs", [keys, keys.map(() => -1), sizes], showBytes);
+}
+
+function mixed(stops, place) {
+  const at = Math.min(0.9999, Math.max(0, place)) * (stops.length - 1);
+  const channels = (hex) => [1, 3, 5].map((i) => parseInt(hex.slice(i, i + 2), 16));
+  const [a, b] = [channels(stops[Math.floor(at)]), channels(stops[Math.floor(at) + 1])];
+  const share = at - Math.floor(at);
+  return `#${a.map((v, i) => Math.round(v + (b[i] - v) * share).toString(16).padStart(2, "0")).join("")}`;
+}
+
+function brightness(hex) {
+  const [r, g, b] = [1, 3, 5].map((i) => parseInt(hex.slice(i, i + 2), 16) / 255);
+  return 0.299 * r + 0.587 * g + 0.114 * b;
+}
+
+function number(value) {
+  if (typeof value !== "number") return String(value);
+  if (Number.isInteger(value) && Math.abs(value) < 1e6) return value.toLocaleString("en");
+  const size = Math.abs(value);
+  return size >= 1e5 || size < 1e-3 ? value.toExponential(2) : value.toPrecision(4).replace(/\.?0+$/, "");
+}
+
+function setTheme(name) {
+  document.documentElement.dataset.theme = name;
+}

@@ -1,0 +1,195 @@
+// The side panel: everything about a node, a region or a rule's call; an overview otherwise.
+class Panel {
+  constructor(root, go) {
+    this.root = root;
+    this.go = go; // {node, box, fold, home}
+  }
+
+  show(...content) {
+    this.root.replaceChildren(...content);
+    this.root.scrollTop = 0;
+  }
+
+  overview(scene) {
+    const count = (kind) => scene.nodes.filter((n) => kindOf(n) === kind).length;
+    const parts = [make("h2", {}, "Overview")];
+    parts.push(
+      rows([
+        ["nodes", scene.nodes.length.toLocaleString("en")],
+        ["inputs", String(count("input"))],
+        ["variables", String(count("variable"))],
+        ["derived", scene.nodes.filter(isDerived).length.toLocaleString("en")],
+      ]),
+    );
+    if (scene.regions.length) {
+      parts.push(make("h3", {}, "Regions"), list(scene.regions.slice(0, 200).map((r) => this.boxLink("region", r, scene))));
+    }
+    if (scene.calls.length) {
+      parts.push(make("h3", {}, "Spliced rules"), list(scene.calls.slice(0, 200).map((c) => this.boxLink("call", c, scene))));
+    }
+    if (scene.results.size) {
+      const found = [...scene.results].slice(0, 200);
+      parts.push(make("h3", {}, "Results"), list(found.map(([n, which]) => make("span", {}, `${which.join(", ")}: `, this.nodeLink(n)))));
+    }
+    parts.push(make("h3", {}, "Shapes and lines"), key(), make("h3", {}, "Keys"), keys());
+    this.show(...parts);
+  }
+
+  node(n, scene, overlays) {
+    const at = scene.at.get(n);
+    const line = lineOf(n);
+    const parts = [this.back(), make("h2", {}, nameOf(n)), make("p", { class: "kind" }, `${text(n, "op")}${at?.status ? ` \u2013 ${at.status}` : ""}`)];
+    const facts = [["type", make("code", {}, typesOf(n).join("\n"))], ["bytes", showBytes(bytesOf(n))]];
+    if (line) facts.push(["built at", make("span", {}, line[0], line[1] ? make("code", { class: "source" }, line[1]) : null)]);
+    if (text(n, "attrs")) facts.push(["attributes", make("code", {}, text(n, "attrs"))]);
+    if (text(n, "scope")) facts.push(["scope", text(n, "scope")]);
+    if (table.stamp[n] >= 0) facts.push(["override", `"${text(n, "stamp")}", put on it by an op-type map`]);
+    for (const r of regionsAround(n)) facts.push(["region", make("span", {}, this.boxLink("region", r, scene), ruleLine(data.regions[r]))]);
+    facts.push(["origin", this.origin(n, scene)]);
+    for (const overlay of overlays) {
+      const values = at && overlay.values.get(at.key);
+      if (values) facts.push([overlay.name, values.map(([out, v]) => (out < 0 || values.length === 1 ? overlay.format(v) : `:${out} ${overlay.format(v)}`)).join(", ")]);
+    }
+    parts.push(rows(facts));
+    parts.push(...this.edges("Reads", scene.reads.get(n), "source"), ...this.edges("Read by", scene.readers.get(n), "target"));
+    const derived = [...(scene.derivedFrom.get(n) ?? [])];
+    if (derived.length) parts.push(make("h3", {}, "Derived from it"), this.nodes(derived));
+    this.show(...parts);
+  }
+
+  origin(n, scene) {
+    const origin = originOf(n);
+    if (!origin) return "built by the user";
+    if (origin.call === undefined) return make("span", {}, "derivative of ", this.nodeLink(origin.node, scene), sourceOf(origin.node));
+    const call = data.calls[origin.call];
+    return make("span", {}, this.boxLink("call", origin.call, scene), ruleLine(call));
+  }
+
+  box(b, scene, shut) {
+    const box = scene.boxes[b];
+    const fold = make("button", { type: "button", id: "fold", onclick: () => this.go.fold(b) }, shut ? "Expand" : "Collapse");
+    const parts = [this.back(), make("h2", {}, box.title), fold];
+    const facts = [["nodes", box.count.toLocaleString("en")]];
+    if (box.kind === "region") parts.push(rows([...facts, ...this.region(box.what)]), ...this.regionLists(box.what, scene));
+    else if (box.kind === "call") parts.push(rows([...facts, ...this.call(box.what, scene)]), make("h3", {}, "Built"), this.nodes(box.nodes));
+    else parts.push(rows(facts));
+    this.show(...parts);
+  }
+
+  region(r) {
+    const region = data.regions[r];
+    const facts = [["rule", make("span", {}, `"${region.name}"`, ruleLine(region))]];
+    if (region.contract) facts.push(["declared", region.contract]);
+    if (region.line >= 0) facts.push(["opened at", position(region.line)]);
+    if (region.attrs) facts.push(["attributes", make("code", {}, region.attrs)]);
+    return facts;
+  }
+
+  regionLists(r, scene) {
+    const region = data.regions[r];
+    const parts = [];
+    for (const side of ["inputs", "outputs"]) {
+      if (region[side].length) parts.push(make("h3", {}, `${side[0].toUpperCase()}${side.slice(1)}`), this.nodes(region[side].map(([n]) => n)));
+    }
+    parts.push(make("h3", {}, "Inside"), this.nodes(scene.members.get(r) ?? []));
+    const calls = scene.calls.filter((c) => data.calls[c].region === r);
+    if (calls.length) parts.push(make("h3", {}, "Spliced for it"), list(calls.map((c) => this.boxLink("call", c, scene))));
+    return parts;
+  }
+
+  call(c, scene) {
+    const call = data.calls[c];
+    const facts = [["rule", make("span", {}, `"${call.name}"`, ruleLine(call))]];
+    if (call.contract) facts.push(["declared", call.contract]);
+    facts.push(["for", call.region >= 0 ? this.boxLink("region", call.region, scene) : this.nodeLink(call.node)]);
+    return facts;
+  }
+
+  edges(title, edges, end) {
+    if (!edges?.length) return [];
+    const found = edges.slice(0, 200).map((edge) => {
+      const types = typesOf(edge.source);
+      const about = edge.out < 0 ? "control" : `${edge.tag ? `${edge.tag}, ` : ""}${types.length > 1 ? `:${edge.out} ` : ""}${types[edge.out]}`;
+      return make("span", {}, this.nodeLink(edge[end]), make("small", {}, ` ${about}`));
+    });
+    return [make("h3", {}, title), list(found, edges.length)];
+  }
+
+  nodes(all) {
+    return list(all.slice(0, 200).map((n) => make("span", {}, this.nodeLink(n), make("small", {}, ` ${text(n, "op")}`))), all.length);
+  }
+
+  nodeLink(n) {
+    return make("button", { type: "button", class: "link", "data-node": n, onclick: () => this.go.node(n) }, nameOf(n));
+  }
+
+  boxLink(kind, what, scene) {
+    const { title } = (kind === "region" ? data.regions : data.calls)[what];
+    const b = scene.boxes.findIndex((box) => box.kind === kind && box.what === what);
+    if (b < 0) return make("span", {}, title);
+    const order = scene.boxes[b].column;
+    const mark = make("i", { class: `mark ${kind} ${scene.colourOf(scene.boxes[b].owner)}`, "aria-hidden": "true" });
+    return make("button", { type: "button", class: "link", onclick: () => this.go.box(b) }, mark, title, order > 1 ? make("small", {}, ` in ${scene.boxes.find((box) => box.kind === "column" && box.what === order).title}`) : null);
+  }
+
+  back() {
+    return make("button", { type: "button", class: "link back", onclick: () => this.go.home() }, "\u2190 Overview");
+  }
+}
+
+function rows(facts) {
+  return make("dl", {}, ...facts.flatMap(([name, value]) => [make("dt", {}, name), make("dd", {}, value)]));
+}
+
+function list(items, total = items.length) {
+  const more = total > items.length ? [make("li", { class: "more" }, `and ${(total - items.length).toLocaleString("en")} more`)] : [];
+  return make("ul", {}, ...items.map((item) => make("li", {}, item)), ...more);
+}
+
+function position(line) {
+  const [where, source] = data.lines[line];
+  return make("span", {}, where, source ? make("code", { class: "source" }, source) : null);
+}
+
+const sourceOf = (n) => (lineOf(n) ? make("small", {}, ` (${lineOf(n)[0]})`) : null);
+
+function ruleLine({ rule, builtin }) {
+  if (builtin) return make("small", {}, " own gradient of the op type");
+  return rule < 0 ? null : make("small", {}, " registered at ", position(rule));
+}
+
+// What shapes and lines mean, drawn as in the picture.
+function key() {
+  const item = (name, kind, more = "") => [
+    draw("g", { class: `item ${kind} column0 ${more}`, transform: "translate(4 4)" }, ...shapeOf({ kind }, 40, 20)),
+    name,
+  ];
+  const line = (name, kind, more = "") => {
+    const group = draw("g", { class: `link ${kind} ${more}` });
+    group.append(draw("path", { class: "line", d: "M2 14H38" }), draw("path", { class: "tip", d: tipOf(kind, [38, 14], [46, 14]) }));
+    return [group, name];
+  };
+  const all = [
+    item("op", "op"), item("input", "input"), item("variable", "variable"), item("constant", "constant"),
+    item("collapsed box", "folded"), item("marked by an op-type map", "op", "marked"), item("result", "op", "result"),
+    line("tensor", "data"), line("into or out of a region or rule", "input", "crossing own0"),
+    line("captured by a region", "capture", "crossing own0"), line("saved value", "saved"),
+    line("the inside of a region", "residual"), line("runs before", "control"),
+  ];
+  if (data.frames.length > 1) {
+    for (const status of ["added", "removed", "changed"]) all.push(item(status, "op", status));
+  }
+  return make("ul", { class: "key" }, ...all.map(([mark, name]) => {
+    const svg = draw("svg", { width: 50, height: 28, "aria-hidden": "true" }, mark);
+    return make("li", {}, svg, name);
+  }));
+}
+
+function keys() {
+  const all = [
+    ["/", "search; Enter for the next"], ["arrows", "from node to node; move where none is chosen"],
+    ["Enter", "details, or open a collapsed box"], ["c", "collapse the box around"], ["g", "to the gradient, or back"],
+    ["+ \u2212 0", "zoom, fit"], ["s b d y", "saved, bypassed, derived, types"], ["[ ]", "step back, on"], ["Esc", "let go"],
+  ];
+  return make("dl", { class: "keys" }, ...all.flatMap(([k, what]) => [make("dt", {}, make("kbd", {}, k)), make("dd", {}, what)]));
+}

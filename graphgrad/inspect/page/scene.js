@@ -1,0 +1,188 @@
+// A scene: the nodes, boxes and edges of one frame, or of two of them laid over each other.
+class Scene {
+  constructor(number, compare) {
+    this.nodes = []; // rows of the table
+    this.at = new Map(); // row -> {box, height, column, status, key}
+    this.boxes = []; // {key, parent, kind, what, title, column, owner, inner, nodes, count}
+    this.edges = []; // {source, out, target, kind, tag, owner, copy, status}
+    this.pairs = [];
+    this.results = new Map();
+    this.places = new Map();
+    const after = data.frames[number];
+    const before = compare && number > 0 ? data.frames[number - 1] : null;
+    if (before) this.lay(before, after);
+    else this.take(after, () => "", () => "");
+    this.finish(after);
+  }
+
+  // One frame; status(row) of "" or null (left out), edgeStatus(edge) likewise.
+  take(frame, status, edgeStatus) {
+    const boxes = frame.boxes.map((box) => box);
+    const titles = new Map(frame.columns);
+    const place = [];
+    boxes.forEach(([parent, kind, what], i) => {
+      place[i] = this.box(parent < 0 ? -1 : place[parent], kind, what, titles);
+    });
+    frame.nodes.forEach((n, i) => {
+      const found = status(n);
+      if (found === null) return;
+      const box = place[frame.box[i]];
+      this.nodes.push(n);
+      const column = this.boxes[box].column;
+      this.at.set(n, { box, height: frame.height[i], column, status: found, key: keyAt(frame, i) });
+      this.boxes[box].nodes.push(n);
+    });
+    for (const edge of edgesOf(frame)) {
+      const found = edgeStatus(edge);
+      if (found !== null) this.edges.push({ ...edge, status: found });
+    }
+  }
+
+  // Two frames over each other: what both have is drawn once, where the later one has it.
+  lay(before, after) {
+    const old = ledger(before);
+    const now = ledger(after);
+    const status = (n) => {
+      const key = now.keyOf.get(n);
+      const was = old.rowOf.get(key);
+      if (was === undefined) return "added";
+      return was === n || sameNode(was, n, old, now) ? "" : "changed";
+    };
+    const mark = (e, own, other) => (other.links.has(link(e, own)) ? "" : null);
+    this.take(after, status, (e) => mark(e, now, old) ?? "added");
+    const moved = (n) => now.rowOf.get(old.keyOf.get(n)) ?? n;
+    const kept = this.edges.length;
+    this.take(
+      before,
+      (n) => (now.rowOf.has(old.keyOf.get(n)) ? null : "removed"),
+      (e) => (mark(e, old, now) === null ? "removed" : null),
+    );
+    for (const edge of this.edges.slice(kept)) {
+      edge.source = moved(edge.source);
+      edge.target = moved(edge.target);
+    }
+  }
+
+  box(parent, kind, what, titles) {
+    const around = parent < 0 ? "" : this.boxes[parent].key;
+    const key = `${around}/${kind}:${boxName(kind, what)}`;
+    let found = this.places.get(key);
+    if (found === undefined) {
+      found = this.boxes.length;
+      this.places.set(key, found);
+      this.boxes.push({
+        key, parent, kind, what,
+        title: boxTitle(kind, what, titles),
+        column: kind === "column" ? what : this.boxes[parent].column,
+        owner: kind === "region" ? 2 * what : kind === "call" ? 2 * what + 1 : -1,
+        inner: [], nodes: [], count: 0,
+      });
+      if (parent >= 0) this.boxes[parent].inner.push(found);
+    }
+    return found;
+  }
+
+  finish(frame) {
+    for (let i = this.boxes.length - 1; i >= 0; i--) {
+      const box = this.boxes[i];
+      box.count += box.nodes.length;
+      if (box.parent >= 0) this.boxes[box.parent].count += box.count;
+    }
+    this.pairs = frame.pairs;
+    frame.results.forEach(([n], i) => {
+      this.results.set(n, [...(this.results.get(n) ?? []), i]);
+    });
+    this.constants = new Set();
+    this.derivedFrom = new Map(); // node -> what was derived from it
+    this.builtFor = new Map(); // region -> what its rule built
+    this.members = new Map(); // region -> nodes inside
+    this.reads = new Map(); // node -> edges in
+    this.readers = new Map(); // node -> edges out
+    const add = (map, key, value) => (map.has(key) ? map.get(key).push(value) : map.set(key, [value]));
+    for (const n of this.nodes) {
+      const origin = originOf(n);
+      if (origin) add(origin.region === undefined ? this.derivedFrom : this.builtFor, origin.region ?? origin.node, n);
+      for (const r of regionsAround(n)) if (!origin) add(this.members, r, n);
+    }
+    for (const edge of this.edges) {
+      add(this.reads, edge.target, edge);
+      add(this.readers, edge.source, edge);
+    }
+    this.regions = [...new Set(this.boxes.filter((b) => b.kind === "region").map((b) => b.what))];
+    this.regions.sort((a, b) => data.regions[a].index - data.regions[b].index);
+    this.calls = [...new Set(this.boxes.filter((b) => b.kind === "call").map((b) => b.what))];
+    this.colour = new Map(this.regions.map((r, i) => [r, i % 6]));
+  }
+
+  // The class that gives the colour of a region, or of the rule called for it.
+  colourOf(owner) {
+    if (owner < 0) return "";
+    const region = owner % 2 ? data.calls[(owner - 1) / 2].region : owner / 2;
+    return region < 0 ? "stamped" : `own${this.colour.get(region) ?? 0}`;
+  }
+
+  // Everything that belongs together with a node: forward node, gradient nodes, the rule's call.
+  related(n) {
+    const found = new Set([n]);
+    const take = (nodes) => (nodes ?? []).forEach((m) => found.add(m));
+    const origin = originOf(n);
+    if (!origin) {
+      take(this.derivedFrom.get(n));
+      for (const r of regionsAround(n)) take(this.builtFor.get(r));
+    } else if (origin.region !== undefined) {
+      take(this.members.get(origin.region));
+      take(this.builtFor.get(origin.region));
+    } else {
+      found.add(origin.node);
+      take(this.derivedFrom.get(origin.node));
+    }
+    take(this.derivedFrom.get(n));
+    return found;
+  }
+}
+
+const keyAt = (frame, i) => (frame.key.length ? frame.key[i] : frame.nodes[i]);
+
+function* edgesOf(frame) {
+  const [source, out, target, kind, tag, owner, copies] = frame.edges;
+  const copied = new Set(copies);
+  for (let i = 0; i < source.length; i++) {
+    yield {
+      source: source[i], out: out[i], target: target[i], kind: EDGES[kind[i]],
+      tag: data.strings[tag[i]], owner: owner[i], copy: copied.has(i),
+    };
+  }
+}
+
+// What tells the nodes and edges of a frame from those of another.
+function ledger(frame) {
+  const keyOf = new Map(frame.nodes.map((n, i) => [n, keyAt(frame, i)]));
+  const found = { keyOf, rowOf: new Map(), reads: new Map(), links: new Set() };
+  for (const [n, key] of keyOf) found.rowOf.set(key, n);
+  for (const edge of edgesOf(frame)) {
+    found.links.add(link(edge, found));
+    found.reads.set(edge.target, `${found.reads.get(edge.target) ?? ""} ${keyOf.get(edge.source)}:${edge.out}`);
+  }
+  return found;
+}
+
+const link = (e, own) => `${own.keyOf.get(e.source)}:${e.out} ${own.keyOf.get(e.target)}`;
+
+function sameNode(a, b, old, now) {
+  const same = (column) => JSON.stringify(table[column][a]) === JSON.stringify(table[column][b]);
+  return same("op") && same("attrs") && same("type") && old.reads.get(a) === now.reads.get(b);
+}
+
+function boxName(kind, what) {
+  if (kind === "region") return `${data.regions[what].name}#${data.regions[what].index}`;
+  if (kind !== "call") return JSON.stringify(what);
+  const { name, region, node } = data.calls[what];
+  return `${name} for ${region >= 0 ? boxName("region", region) : nameOf(node)}`;
+}
+
+function boxTitle(kind, what, titles) {
+  if (kind === "column") return titles.get(what);
+  if (kind === "scope") return `${what}/`;
+  if (kind === "run") return `nodes ${what[0]} to ${what[1]}`;
+  return (kind === "region" ? data.regions : data.calls)[what].title;
+}

@@ -1,0 +1,24 @@
+// Search over names, ops, regions and rules. `op:`, `name:`, `region:` and `rule:` narrow it.
+const FIELDS = ["name", "op", "region", "rule"];
+
+function searcher(scene) {
+  const regions = data.regions.map((r) => r.title.toLowerCase());
+  const calls = data.calls.map((c) => c.title.toLowerCase());
+  const fields = {
+    name: (n) => nameOf(n).toLowerCase(),
+    op: (n) => text(n, "op").toLowerCase(),
+    region: (n) => regionsAround(n).map((r) => regions[r]).join("\n"),
+    rule(n) {
+      const call = originOf(n)?.call;
+      const named = regionsAround(n).map((r) => data.regions[r].name.toLowerCase());
+      return [call === undefined ? "" : calls[call], text(n, "stamp").toLowerCase(), ...named].join("\n");
+    },
+  };
+  return (query) => {
+    const narrow = /^(name|op|region|rule):\s*/.exec(query);
+    const wanted = (narrow ? query.slice(narrow[0].length) : query).trim().toLowerCase();
+    if (!wanted) return [];
+    const where = narrow ? [narrow[1]] : FIELDS;
+    return scene.nodes.filter((n) => where.some((field) => fields[field](n).includes(wanted)));
+  };
+}

@@ -1,0 +1,213 @@
+// What of a scene is drawn now: items (nodes, collapsed boxes, ghosts) and links between them.
+const FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, "Liberation Sans", "DejaVu Sans", sans-serif';
+const MONO = 'ui-monospace, "SF Mono", Menlo, Consolas, "Liberation Mono", "DejaVu Sans Mono", monospace';
+const FONTS = { name: `600 12px ${FONT}`, note: `11px ${FONT}`, type: `10px ${MONO}`, title: `600 12px ${FONT}` };
+const NAME_LIMIT = 34;
+const VISIBLE_LIMIT = 2000;
+const LABEL_LIMIT = 300;
+const FAN_LIMIT = 12; // what is read more often takes part in the layout with its first readers only
+
+const ruler = document.createElement("canvas").getContext("2d");
+const widths = new Map();
+function widthOf(s, font) {
+  const key = `${font}|${s}`;
+  if (!widths.has(key)) {
+    ruler.font = FONTS[font];
+    widths.set(key, ruler.measureText(s).width);
+  }
+  return widths.get(key);
+}
+
+const even = (length) => 2 * Math.ceil(length / 2);
+
+class Visible {
+  constructor(scene, options) {
+    this.scene = scene;
+    this.options = options; // {shut, saved, bypassed, derived, types, values}
+    this.items = [];
+    this.links = [];
+    this.pairs = [];
+    this.byKey = new Map();
+    this.rep = this.representatives();
+    this.read = new Set();
+    for (const e of scene.edges) if (kindOf(e.source) === "constant") this.read.add(e.source);
+    for (const n of scene.nodes) if (!this.read.has(n)) this.itemOf(n, scene.at.get(n).box);
+    this.connect();
+    if (options.bypassed) this.addGhosts();
+    this.align();
+    this.open = new Set();
+    for (const item of this.items) for (let b = item.box; b >= 0 && !this.open.has(b); b = scene.boxes[b].parent) this.open.add(b);
+    const plain = this.items.length <= LABEL_LIMIT && options.types;
+    for (const l of this.links) if (plain) l.label = this.labelOf(l);
+  }
+
+  // For each box the outermost collapsed one around it, itself included; -1 where all are open.
+  representatives() {
+    const rep = [];
+    this.scene.boxes.forEach((box, i) => {
+      const outer = box.parent < 0 ? -1 : rep[box.parent];
+      rep[i] = outer >= 0 ? outer : this.options.shut.has(box.key) ? i : -1;
+    });
+    return rep;
+  }
+
+  // The item that shows a node in a box; null where it is switched off. copy tells several apart.
+  itemOf(n, box, copy = "") {
+    const { boxes } = this.scene;
+    if (!this.options.derived && boxes[box].column !== 0) return null;
+    const shut = this.rep[box];
+    const key = shut >= 0 ? `b${shut}` : `n${n}${copy}`;
+    let item = this.byKey.get(key);
+    if (!item) {
+      item = shut >= 0 ? this.boxItem(shut) : this.nodeItem(n, box);
+      item.key = key;
+      item.column = boxes[box].column;
+      item.copy = shut < 0 && copy !== "";
+      this.add(item);
+    }
+    return item;
+  }
+
+  add(item) {
+    item.id = this.items.length;
+    this.items.push(item);
+    this.byKey.set(item.key, item);
+    const widest = Math.max(...item.lines.map(([s, font]) => widthOf(s, font)));
+    const small = item.kind === "constant";
+    item.w = even(widest + (item.kind === "input" || item.kind === "variable" ? 34 : small ? 22 : 24));
+    item.h = even(item.lines.length * 15 + (small ? 7 : 12));
+    return item;
+  }
+
+  nodeItem(n, box) {
+    const { scene } = this;
+    const kind = kindOf(n);
+    const lines = [];
+    const add = (s, font = "note") => lines.push([middleCut(s, NAME_LIMIT), font]);
+    const given = table.name[n] >= 0;
+    if (kind === "constant") {
+      if (given) add(labelOf(n), "name");
+      add(text(n, "brief"), "type");
+    } else {
+      add(labelOf(n), "name");
+      if (given && kind === "op") add(text(n, "op"));
+      if (kind === "op" && text(n, "brief")) add(text(n, "brief"), "type");
+      if (table.stamp[n] >= 0) add(`override "${text(n, "stamp")}"`);
+      if (lineOf(n)) add(lineOf(n)[0]);
+      else if (originOf(n)?.call === undefined && isDerived(n)) add(`grad of ${labelOf(originOf(n).node)}`);
+      if (scene.results.has(n)) add(scene.results.get(n).map((i) => `result ${i}`).join(", "));
+    }
+    const value = this.options.values?.show(scene.at.get(n).key, n);
+    if (value) add(value, "type");
+    return { kind, node: n, box, lines };
+  }
+
+  boxItem(b) {
+    const box = this.scene.boxes[b];
+    const lines = [[middleCut(box.title, NAME_LIMIT), "name"], [plural(box.count, "node"), "note"]];
+    return { kind: "folded", shut: b, box: box.parent, lines };
+  }
+
+  connect() {
+    const { scene, options } = this;
+    const joined = new Map();
+    const fans = new Map();
+    for (const edge of scene.edges) {
+      const here = scene.at.get(edge.target);
+      const b = this.itemOf(edge.target, here.box);
+      const a = this.sourceOf(edge, here);
+      if (!a || !b || a === b) continue;
+      const remote = !a.copy && (edge.kind === "residual" || (edge.kind === "saved" && a.column !== b.column));
+      if (remote && !options.saved) continue;
+      const folded = a.shut !== undefined || b.shut !== undefined;
+      const key = folded ? `${a.id} ${b.id} ${remote}` : null;
+      const known = folded && joined.get(key);
+      if (known) {
+        known.edges.push(edge);
+        if (known.owner !== edge.owner) known.owner = -1;
+        continue;
+      }
+      const kind = ["saved", "residual"].includes(edge.kind) && !remote ? "data" : edge.kind;
+      const link = { a, b, edges: [edge], kind, owner: edge.owner, status: edge.status };
+      const fan = (fans.get(a) ?? 0) + 1;
+      fans.set(a, fan);
+      link.across = remote || a.column !== b.column || fan > FAN_LIMIT;
+      link.mirrored = !link.across && a.column === 1;
+      this.links.push(link);
+      if (folded) joined.set(key, link);
+    }
+  }
+
+  // Constants without a name stand beside each of their readers: long edges cost layout more.
+  sourceOf({ source, target, copy }, here) {
+    const { scene } = this;
+    const alone = scene.readers.get(source).length === 1 && !copy;
+    const single = kindOf(source) !== "constant" || table.name[source] >= 0 || alone;
+    return single ? this.itemOf(source, scene.at.get(source).box) : this.itemOf(source, here.box, `@${target}`);
+  }
+
+  labelOf({ edges }) {
+    if (!edges.length) return ""; // of a ghost
+    if (edges.length > 1) return plural(edges.length, "tensor");
+    const [{ source, out, tag }] = edges;
+    if (out < 0) return "control";
+    const types = typesOf(source);
+    const type = types.length > 1 ? `:${out} ${types[out]}` : types[out];
+    return middleCut(tag ? `${tag} ${type}` : type, 30);
+  }
+
+  // Which items stand side by side. Folded ones: those with most pairs of nodes in them.
+  align() {
+    const { scene } = this;
+    const votes = new Map();
+    const shown = (n) => {
+      const at = scene.at.get(n);
+      return at ? this.byKey.get(this.rep[at.box] >= 0 ? `b${this.rep[at.box]}` : `n${n}`) : undefined;
+    };
+    for (const [first, ...beside] of scene.pairs) {
+      const a = shown(first);
+      const others = beside.map(shown).filter((b) => b && b.column === 1);
+      if (!a || a.column !== 0) continue;
+      const plain = others.filter((b) => b.shut === undefined);
+      if (a.shut === undefined && plain.length) this.pairs.push([a, ...plain]);
+      for (const b of others) {
+        if (a.shut === undefined || b.shut === undefined) continue;
+        const key = `${a.id} ${b.id}`;
+        const vote = votes.get(key) ?? { a, b, count: 0 };
+        vote.count += 1;
+        votes.set(key, vote);
+      }
+    }
+    const taken = new Set();
+    for (const { a, b } of [...votes.values()].sort((v, w) => w.count - v.count)) {
+      if (taken.has(a) || taken.has(b)) continue;
+      taken.add(a).add(b);
+      this.pairs.push([a, b]);
+    }
+  }
+
+  // The default gradients that a rule took the place of: not in the graph, shown struck through.
+  addGhosts() {
+    const { scene } = this;
+    const bypassed = new Set();
+    for (const c of scene.calls) {
+      const { region, node } = data.calls[c];
+      for (const n of region >= 0 ? (scene.members.get(region) ?? []) : [node]) {
+        const own = (scene.derivedFrom.get(n) ?? []).some((m) => originOf(m).call === undefined);
+        if (!own && kindOf(n) === "op" && this.byKey.has(`n${n}`) && scene.at.get(n).column === 0) bypassed.add(n);
+      }
+    }
+    const column = scene.boxes.findIndex((b) => b.kind === "column" && b.what === 1);
+    if (column < 0 || this.rep[column] >= 0 || !this.options.derived) return;
+    for (const n of bypassed) {
+      const lines = [[middleCut(`grad of ${labelOf(n)}`, NAME_LIMIT), "name"], ["default, bypassed", "note"]];
+      const ghost = this.add({ kind: "ghost", key: `g${n}`, of: n, box: column, column: 1, lines });
+      this.pairs.push([this.byKey.get(`n${n}`), ghost]);
+    }
+    for (const edge of scene.edges) {
+      const a = this.byKey.get(`g${edge.target}`);
+      const b = this.byKey.get(`g${edge.source}`);
+      if (a && b) this.links.push({ a, b, edges: [], kind: "ghost", owner: -1, status: "", mirrored: true });
+    }
+  }
+}

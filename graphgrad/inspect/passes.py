@@ -1,0 +1,46 @@
+"""Which optimisation pass made which node, and what a program was before and after each."""
+
+from __future__ import annotations
+
+from ..ir.node import Node
+from ..ir.program import Program
+from .diff import Difference, diff
+
+__all__ = ["PassRecord"]
+
+
+class PassRecord:
+    """What the passes of one compile() did: give it as `watch`.
+
+        passes = gg.PassRecord()
+        f = gg.compile(x, y, watch=passes)
+        gg.to_dot(f, made_by=passes.made_by)
+        print(passes.diff("simplify"))
+
+    made_by   {node: the pass that made it}; nodes of the graph are not there
+    programs  (pass, program after it), in order
+    """
+
+    def __init__(self) -> None:
+        self.made_by: dict[Node, str] = {}
+        self.programs: list[tuple[str, Program]] = []
+
+    def __call__(self, name: str, program: Program) -> None:
+        """Note the program after a pass."""
+        self.programs.append((name, program))
+        for node in program.nodes:
+            if node.graph is None:
+                self.made_by.setdefault(node, name)
+
+    def diff(self, name: str) -> Difference:
+        """What a pass did to the program that the pass before it left; KeyError for another name.
+
+        The first pass is compared with the graph's own nodes, which are those it did not make.
+        """
+        names = [known for known, _ in self.programs]
+        if name not in names:
+            raise KeyError(f"no pass {name!r} was seen, only {names}")
+        at = names.index(name)
+        if at == 0:
+            raise KeyError(f"{name!r} is the first pass; what was before it was not seen")
+        return diff(self.programs[at - 1][1], self.programs[at][1], title=f"after {name}")

@@ -1,0 +1,298 @@
+"""What is visible of a view: collapsed boxes are one item each, and edges between items merge.
+
+Renderers draw this. A constant that a rule or a gradient made for itself is drawn anew for each
+node that reads it: they share constants, and edges to one far away say nothing.
+"""
+
+from __future__ import annotations
+
+from ..ir.node import Node, Region, RuleCall, Tensor
+from ..regions.boundary import boundary_of
+from .boxes import Box, Bypass, Mark
+from .edges import Edge
+from .view import View
+from .wording import kind_of, short_type
+
+__all__ = ["Item", "Link", "Picture"]
+
+
+class Item:
+    """What is drawn as one: a node, a copy of a constant, or a collapsed box.
+
+    id      unique in the picture: `n12`, `n12_1` for a copy, `b3` for a box
+    node    the node; None for a box
+    box     the collapsed box; None for a node
+    inside  the open box it is drawn in
+    level   how far down it stands among the items of its column
+    """
+
+    __slots__ = ("box", "id", "inside", "level", "node")
+
+    def __init__(self, id: str, node: Node | None, box: Box | None, inside: Box) -> None:
+        self.id = id
+        self.node = node
+        self.box = box
+        self.inside = inside
+        self.level = 0
+
+    def __repr__(self) -> str:
+        return f"<item {self.id}>"
+
+
+class Link:
+    """The edges of one kind from one item to another; between nodes that is one edge.
+
+    edge   the first of them, for everything that is not a number
+    edges  all of them
+    """
+
+    __slots__ = ("edges", "source", "target")
+
+    def __init__(self, source: Item, target: Item, edge: Edge) -> None:
+        self.source = source
+        self.target = target
+        self.edges = [edge]
+
+    @property
+    def edge(self) -> Edge:
+        """The first edge."""
+        return self.edges[0]
+
+    def tensors(self) -> list[Tensor]:
+        """The tensors that are read, each once."""
+        return list(dict.fromkeys(e.tensor for e in self.edges if e.tensor is not None))
+
+    def words(self) -> str:
+        """`in 0 f32[64,N]`, `3 x f32[64,N]`, `7 tensors`, `control`.
+
+        That a value is saved or a residual is shown by the stroke.
+        """
+        tensors = self.tensors()
+        if not tensors:
+            return "control"
+        types = dict.fromkeys(t.type for t in tensors)
+        text = short_type(next(iter(types)))
+        if len(types) > 1:
+            text = f"{len(tensors)} tensors"
+        elif len(tensors) > 1:
+            text = f"{len(tensors)} x {text}"
+        elif len(tensors[0].node.outputs) > 1:
+            text = f":{tensors[0].index} {text}"
+        tags = dict.fromkeys(e.tag for e in self.edges)
+        tag = next(iter(tags)) if len(tags) == 1 and self.edge.owner is not None else ""
+        return f"{tag} {text}" if tag else text
+
+
+class Picture:
+    """A view as it is seen.
+
+    view    what it is of
+    items   in the order in which they are drawn
+    inside  open box -> the items directly in it, collapsed boxes among them
+    links   what is drawn between items
+    """
+
+    def __init__(self, view: View) -> None:
+        self.view = view
+        self._closed: dict[Box, Box | None] = {}
+        self.inside: dict[Box, list[Item]] = {}
+        self._of_box: dict[Box, Item] = {}
+        self._of_node: dict[Node, Item] = {}
+        self._count: dict[Node, int] = {}
+        self._reader: dict[Item, Item] = {}
+        self._open_boxes()
+        shared = self._shared_constants()
+        self._add_nodes(shared)
+        self.links = self._linked()
+        self._add_unread(shared)
+        self.items = [i for c in view.columns for b in c.within() for i in self.inside.get(b, ())]
+        self._set_levels()
+
+    def is_open(self, box: Box) -> bool:
+        """Whether the box is drawn around what is in it."""
+        return self._closed[box] is None
+
+    # --- items ----------------------------------------------------------------------------
+
+    def _open_boxes(self) -> None:
+        """For each box the outermost collapsed one that it is in or is."""
+        for column in self.view.columns:
+            for box in column.within():
+                around = None if box.parent is None else self._closed[box.parent]
+                if around is None and box in self.view.collapsed:
+                    around = box
+                    parent = box.parent
+                    assert parent is not None
+                    item = self._of_box[box] = Item(box.id, None, box, parent)
+                    self.inside[parent].append(item)
+                self._closed[box] = around
+                if around is None:
+                    self.inside[box] = []
+
+    def _shared_constants(self) -> set[Node]:
+        """The constants that are drawn where they are read."""
+        return {
+            n
+            for n in self.view.nodes
+            if n.origin is not None and kind_of(n) == "constant" and n not in self.view.bypassed
+        }
+
+    def _add_nodes(self, shared: set[Node]) -> None:
+        view = self.view
+        for node in view.nodes:
+            closed = self._closed[view.box[node]]
+            if node in shared:
+                continue
+            if closed is not None:
+                self._of_node[node] = self._of_box[closed]
+            else:
+                item = self._of_node[node] = Item(view.id[node], node, None, view.box[node])
+                self.inside[item.inside].append(item)
+
+    def _add_unread(self, shared: set[Node]) -> None:
+        """Constants that are read nowhere stand where they were built."""
+        for node in self.view.nodes:
+            box = self.view.box[node]
+            if node in shared and node not in self._count and self.is_open(box):
+                self._copy(node, box, None)
+
+    def _copy(self, node: Node, box: Box, reader: Item | None) -> Item:
+        known = self._count[node] = self._count.get(node, -1) + 1
+        name = self.view.id[node] + (f"_{known}" if known else "")
+        item = Item(name, node, None, box)
+        self.inside[box].append(item)
+        if reader is not None:
+            self._reader[item] = reader
+        return item
+
+    # --- links ----------------------------------------------------------------------------
+
+    def _linked(self) -> list[Link]:
+        merged: dict[object, Link] = {}
+        found: list[Link] = []
+        for edge in self.view.edges:
+            if not self.view.saved and edge.kind in ("saved", "residual"):
+                continue
+            target = self._of_node[edge.target]
+            source = self._source(edge, target)
+            if source is None or source is target:
+                continue
+            if source.box is None and target.box is None:
+                found.append(Link(source, target, edge))
+                continue
+            key = (source, target, edge.kind, edge.owner, edge.status)
+            link = merged.get(key)
+            if link is None:
+                link = merged[key] = Link(source, target, edge)
+                found.append(link)
+            else:
+                link.edges.append(edge)
+        return found
+
+    def _source(self, edge: Edge, target: Item) -> Item | None:
+        """Where an edge begins; None for a constant inside the collapsed box that reads it."""
+        node = edge.source
+        found = self._of_node.get(node)
+        if found is not None:
+            return found
+        if edge.owner is None:
+            return None if target.box is not None else self._copy(node, target.inside, target)
+        closed = self._closed[self.view.box[node]]  # it is of another box, and that is meant
+        if closed is not None:
+            return self._of_box[closed]
+        return self._copy(node, self.view.box[node], target)
+
+    # --- levels ---------------------------------------------------------------------------
+
+    def _set_levels(self) -> None:
+        """Nodes stand at their height, a collapsed box below all that is in it.
+
+        A box of the backward part stands beside the box it mirrors.
+        """
+        order = self.view.order
+        for item in self.items:
+            if item.box is None:
+                assert item.node is not None
+                item.level = order[item.node]
+            else:
+                known = [order[n] for n in item.box.members()]
+                item.level = min(known) if item.box.column == 1 else max(known)
+        for box, twin in self.view.mirror.items():
+            left, right = self._of_box.get(twin), self._of_box.get(box)
+            if left is not None and right is not None:
+                right.level = left.level
+        for item, reader in self._reader.items():
+            item.level = reader.level - (item.inside.column % 2 == 0)
+
+    def pairs(self) -> list[list[Item]]:
+        """Items that stand side by side, from left to right."""
+        found: dict[Item, list[Item]] = {}
+        for node, beside in self.view.pairs.items():
+            left = self._of_node[node]
+            for other in beside:
+                right = self._of_node[other]
+                if left.level == right.level and left.box is None and right.box is None:
+                    found.setdefault(left, [left]).append(right)
+        for box, twin in self.view.mirror.items():
+            left_item, right_item = self._of_box.get(twin), self._of_box.get(box)
+            if left_item is not None and right_item is not None:
+                found.setdefault(left_item, [left_item]).append(right_item)
+        return list(found.values())
+
+    def struts(self) -> list[tuple[Item, Item]]:
+        """Items of which the first is to stand above the second although nothing joins them.
+
+        They keep boxes from overlapping in height, so that these can stand below each other: what
+        reads nothing goes below what comes into its box, and a gradient that reads no gradient
+        goes above what reads its forward node.
+        """
+        into: dict[Item, list[Item]] = {}
+        out: dict[Item, list[Item]] = {}
+        for link in self.links:
+            if link.source.inside.column == link.target.inside.column and not link.edge.status:
+                into.setdefault(link.target, []).append(link.source)
+                out.setdefault(link.source, []).append(link.target)
+        found = []
+        for item in self.items:
+            if item in into or item.node is None or item in self._reader:
+                continue
+            if item.inside.column == 0 and item.inside.parent is not None and item in out:
+                first = min(out[item], key=lambda i: i.level)
+                found += [(a, item) for a in into[first] if self._comes_in(a, item)]
+            elif item.inside.column == 1:
+                below = self._reader_of_site(item, out)
+                found += [(item, below)] if below is not None else []
+        return found
+
+    def _comes_in(self, above: Item, item: Item) -> bool:
+        return above.inside is not item.inside and above.level < item.level
+
+    def _reader_of_site(self, item: Item, out: dict[Item, list[Item]]) -> Item | None:
+        """The first forward item that reads what a gradient is of, if it stands lower."""
+        assert item.node is not None
+        site = self.view.site(item.node)
+        if site is None:
+            return None
+        inside = site if isinstance(site, Region) else None
+        ends = [site] if isinstance(site, Node) else _ends(site)
+        shown = [self._of_node[n] for n in ends if n in self._of_node]
+        below = [
+            r
+            for i in shown
+            for r in out.get(i, ())
+            if r.inside.column == 0
+            and r.level > item.level
+            and (inside is None or r.node is None or not inside.contains(r.node.region))
+        ]
+        return min(below, key=lambda r: r.level, default=None)
+
+
+def _ends(region: Region) -> list[Node]:
+    return [] if region.open else [t.node for t in boundary_of(region).outputs]
+
+
+def site_in(owner: Mark | None) -> Region | Node | None:
+    """The region, or the stamped node, that an owner of a box or an edge is about."""
+    if isinstance(owner, Bypass):
+        owner = owner.call
+    return owner.site if isinstance(owner, RuleCall) else owner

@@ -1,0 +1,300 @@
+"""The page in a browser, end to end. Run with `pytest -m browser`; needs Chromium."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+import graphgrad as gg
+from graphgrad.inspect.html import write_html
+from graphgrad.inspect.view import view_of
+
+from .chromium import PROGRAM, Browser
+from .pages import HOSTILE, chain, hostile, marked, plain
+
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.skipif(PROGRAM is None, reason="no chromium on the PATH"),
+]
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    found = Browser(tmp_path_factory.mktemp("profile"))
+    yield found
+    found.close()
+
+
+@pytest.fixture
+def opened(browser, tmp_path):
+    """Open the page of something; afterwards nothing has failed, and nothing was asked for."""
+
+    def open_page(shown, *, width=1440, height=900, dark=False, **options):
+        path = tmp_path / "page.html"
+        write_html(path, shown, **options)
+        browser.open(path, width, height, dark)
+        return browser
+
+    yield open_page
+    assert browser.complaints() == []
+    assert browser.requests() == []
+
+
+def count(browser, selector):
+    """How many of these are in the drawing."""
+    return browser.do(f"document.querySelectorAll({json.dumps('#picture ' + selector)}).length")
+
+
+def texts(browser, selector):
+    return browser.do(
+        f"[...document.querySelectorAll({json.dumps(selector)})].map((e) => e.textContent)"
+    )
+
+
+def labelled(text):
+    """A selector of the item whose description begins so."""
+    return f'#picture .item[aria-label^="{text}"]'
+
+
+def search(browser, words):
+    browser.do("document.activeElement.blur(); document.getElementById('query').value = ''")
+    browser.key("/")
+    assert browser.do("document.activeElement.id") == "query"
+    browser.type(words)
+
+
+def test_the_graph_is_drawn_with_regions_and_rules(opened):
+    shown = marked()
+    page = opened(shown)
+    assert texts(page, ".heads .region .title")[0].startswith('override "ste" #0 (pages.py:')
+    assert len(texts(page, ".heads .call .title")) == 2
+    assert texts(page, ".heads .column .title") == ["forward", "backward"]
+    assert count(page, ".item.input") == 1
+    assert count(page, ".item.variable") == 1
+    assert any("f32[N,4]" in label for label in texts(page, ".link text"))
+    forward, backward = (
+        page.do(f"document.querySelector('.box.column{i} rect').getBoundingClientRect().left")
+        for i in (0, 1)
+    )
+    assert forward < backward
+
+
+def test_a_node_and_its_gradient_stand_side_by_side(opened):
+    shown = marked()
+    page = opened(shown)
+    pairs = view_of(shown).pairs
+    assert pairs
+    for forward, beside in pairs.items():
+        (x, y), (gx, gy) = (page.middle(labelled(f"{n.name},")) for n in (forward, beside[0]))
+        assert abs(y - gy) < 2
+        assert x < gx
+
+
+def test_search_by_name_op_region_and_rule(opened):
+    page = opened(marked())
+    for words, found in (
+        ("Sign", "1 match"),
+        ("op:sign", "1 match"),
+        ("region:ste", "2 matches"),
+        ("name:nowhere", "0 matches"),
+    ):
+        search(page, words)
+        assert texts(page, "#found") == [found], words
+    search(page, "rule:ste")
+    assert count(page, ".item.hit") > 2
+    search(page, "region:ste")
+    for place in ("1 of 2", "2 of 2", "1 of 2"):
+        page.key("Enter", "\r")
+        assert texts(page, "#found") == [place]
+    assert "body/" in texts(page, "#panel h2")[0]
+    assert count(page, ".item.selected") == 1
+
+
+def test_hovering_lights_up_node_gradients_and_rule(opened):
+    page = opened(marked())
+    page.mouse("mouseMoved", *page.middle(labelled("body/Sign")))
+    lit = page.do("[...document.querySelectorAll('#picture .item.lit')].map((e) => e.ariaLabel)")
+    assert any(label.startswith("body/Sign") for label in lit)
+    assert sum(label.startswith("gradients/") for label in lit) >= 3
+    assert len(lit) < count(page, ".item[id]")
+    page.mouse("mouseMoved", 4, 450)
+    assert count(page, ".item.lit") == 0
+
+
+def test_the_panel_says_everything_and_links_lead_on(opened):
+    page = opened(marked())
+    page.click(labelled("body/Sign"))
+    (panel,) = texts(page, "#panel")
+    for words in (
+        "f32[N,4]",
+        "s = gg.sign(x * w)",
+        "body/",
+        'override "ste" #0',
+        "def ste(",
+        "Reads",
+    ):
+        assert words in panel
+    page.do("document.querySelector('#panel ul button').click()")
+    page.until("document.querySelector('#panel h2').textContent.startsWith('body/Multiply')")
+    page.key("Escape")
+    assert texts(page, "#panel h2") == ["Overview"]
+
+
+def test_boxes_collapse_and_expand(opened):
+    page = opened(marked())
+    before = count(page, ".item[id]")
+    page.click(".heads .region .fold")
+    page.until("document.querySelectorAll('#picture .item.folded.region').length === 1")
+    page.settled()
+    assert count(page, ".item[id]") < before
+    page.click(".item.folded.region", count=2)
+    page.until("document.querySelectorAll('#picture .item.folded').length === 0")
+    page.settled()
+    assert count(page, ".item[id]") == before
+
+
+def test_switches(opened):
+    page = opened(marked())
+    saved = count(page, ".link.saved")
+    assert saved > 0
+    page.do("document.activeElement.blur()")
+    for key, selector, now in (
+        ("s", ".link.saved", 0),
+        ("d", ".item.column1", 0),
+        ("d", ".box.call", 2),
+        ("s", ".link.saved", saved),
+        ("b", ".item.ghost .strike", 3),
+    ):
+        page.key(key)
+        page.until(f"document.querySelectorAll('#picture {selector}').length === {now}")
+        page.settled()
+
+
+def test_the_keyboard_leads_from_node_to_node(opened):
+    page = opened(marked())
+    page.do("document.getElementById('picture').focus()")
+    page.key("Enter", "\r")
+    first = page.do("document.querySelector('#picture .item.selected').ariaLabel")
+    page.key("ArrowDown")
+    second = page.do("document.querySelector('#picture .item.selected').ariaLabel")
+    assert first != second
+    selected = page.do("document.querySelector('#picture .item.selected').id")
+    assert (
+        page.do("document.getElementById('picture').getAttribute('aria-activedescendant')")
+        == selected
+    )
+    assert texts(page, "#said") == [second]
+
+
+def test_zoom_and_pan(opened):
+    page = opened(marked())
+    world = "document.getElementById('world').getAttribute('transform')"
+    seen = {page.do(world)}
+    page.click("#zoom-in")
+    seen.add(page.do(world))
+    page.mouse("mouseWheel", 400, 400, deltaX=0, deltaY=120)
+    page.until(f"!{json.dumps(sorted(seen))}.includes({world})")
+    seen.add(page.do(world))
+    page.mouse("mousePressed", 30, 500, button="left", clickCount=1)
+    page.mouse("mouseMoved", 90, 540, button="left", buttons=1)
+    page.mouse("mouseReleased", 90, 540, button="left", clickCount=1)
+    seen.add(page.do(world))
+    assert len(seen) == 4
+
+
+def test_a_diff_marks_by_colour_sign_and_dash(opened):
+    shown = marked()
+    page = opened(shown, diff=plain(shown))
+    assert texts(page, "#step-name") == ["2 of 2: after"]
+    added, removed = (count(page, f".item.{status}") for status in ("added", "removed"))
+    assert added > 0
+    assert texts(page, "#picture .item.added .sign") == ["+"] * added
+    assert removed == len(texts(page, "#picture .item.removed .sign"))
+    assert texts(page, "#changes .added")[0].startswith("+ ")
+    page.do("document.getElementById('compare').click()")
+    page.settled()
+    assert count(page, ".item.added") == 0
+
+
+def test_passes_are_steps_of_a_slider(opened):
+    shown = marked()
+    steps = []
+    gg.compile([shown[0].graph.tensor("x")], shown, watch=lambda *step: steps.append(step))
+    page = opened(shown, passes=steps)
+    first = texts(page, "#count")
+    for _ in steps:
+        page.click("#step-on")
+        page.settled()
+    assert texts(page, "#step-name") == [f"{len(steps) + 1} of {len(steps) + 1}: {steps[-1][0]}"]
+    assert texts(page, "#count") != first
+    assert page.do("document.getElementById('step-on').disabled")
+
+
+def test_an_overlay_colours_with_a_scale(opened):
+    shown = marked()
+    nodes = shown[0].graph.nodes
+    numbers = {n: float(i) for i, n in enumerate(nodes)} | {shown[0].node: np.nan}
+    page = opened(shown, overlays={"seconds": numbers})
+    page.do(
+        "(() => { const o = document.getElementById('overlay'); o.value = '0';"
+        " o.dispatchEvent(new Event('change')); })()"
+    )
+    page.until("document.querySelectorAll('#picture .item.valued').length > 10")
+    page.settled()
+    assert "seconds" in texts(page, "#scale b")[0]
+    assert count(page, ".item.odd") == 1
+    assert texts(page, ".odd-note") == ["1 node with NaN or infinity"]
+    fills = page.do(
+        "new Set([...document.querySelectorAll('.valued .shape')]"
+        ".map((e) => getComputedStyle(e).fill)).size"
+    )
+    assert fills > 5
+
+
+def test_hostile_words_run_nothing_and_stay_visible(opened):
+    page = opened(hostile())
+    assert page.do("document.title") == HOSTILE[1]
+    assert page.do("document.querySelectorAll('svg script, aside script, img').length") == 0
+    for words in HOSTILE[:4]:
+        search(page, words.splitlines()[0])
+        assert texts(page, "#found") != ["0 matches"], words
+        page.key("Enter", "\r")
+        page.settled()
+    search(page, "n" * 1000)
+    page.key("Enter", "\r")
+    page.settled()
+    assert page.do("document.body.scrollWidth <= innerWidth")
+    assert page.do("document.title") == HOSTILE[1]
+
+
+def test_dark_by_the_system_and_by_the_switch(opened):
+    ground = "getComputedStyle(document.body).backgroundColor"
+    page = opened(marked())
+    light = page.do(ground)
+    page.do(
+        "(() => { const t = document.getElementById('theme'); t.value = 'dark';"
+        " t.dispatchEvent(new Event('change')); })()"
+    )
+    dark = page.do(ground)
+    assert dark != light
+    page = opened(marked(), dark=True)
+    assert page.do(ground) == dark
+
+
+def test_a_phone_has_room_for_the_graph_and_a_sheet_for_details(opened):
+    page = opened(marked(), width=390, height=844)
+    assert page.do("document.documentElement.scrollWidth") == 390
+    assert page.do("document.getElementById('picture').getBoundingClientRect().height") > 500
+    page.click(labelled("body/Sign"))
+    page.until("document.getElementById('panel').getBoundingClientRect().height > 200")
+
+
+def test_large_graphs_open_collapsed_and_search_opens_boxes(opened):
+    page = opened(chain(2500))
+    assert count(page, ".item.folded") > 10
+    assert count(page, ".item[id]") < 500
+    search(page, "part30/Tanh_1501")
+    page.key("Enter", "\r")
+    page.until("document.querySelector('#picture .item.selected')?.ariaLabel.includes('Tanh_1501')")

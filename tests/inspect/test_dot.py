@@ -1,0 +1,253 @@
+"""DOT text: what stands in it, that it is safe to read back, and its size."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import graphgrad as gg
+from graphgrad.inspect.escape import for_dot
+from graphgrad.inspect.view import view_of
+from graphgrad.ir.errors import GraphError
+
+from .seeing import (
+    HOSTILE,
+    boxes,
+    chain,
+    contradiction,
+    edges,
+    hostile,
+    labels,
+    log1pexp,
+    marked,
+    nested,
+    network,
+    parsed,
+    ste,
+    titled,
+)
+
+
+def test_columns_regions_and_spliced_rules():
+    g, loss, grads = marked()
+    found = boxes(parsed(gg.to_dot([loss, *grads])))
+    assert any(t.startswith('override "ste" #0 (seeing.py:') for t in found)
+    assert any(t.startswith('spliced "ste" for #0 (seeing.py:') for t in found)
+    assert any("for Exp_" in t for t in found)
+    forward, backward = titled(found, "forward"), titled(found, "backward")
+    assert {"n0", "n1"} <= forward
+    assert f"n{loss.node.index}" in forward
+    assert f"n{loss.node.index + 1}" in backward
+    assert f"n{grads[1].node.index}" in titled(found, 'spliced "ste')
+    region = g.regions[0]
+    assert {f"n{n.index}" for n in g.nodes if n.region is region} == titled(found, 'override "ste')
+
+
+def test_scopes_are_boxes_on_both_sides():
+    text = gg.to_dot(network())
+    assert text.count('label="layer0"') == text.count('label="loss"') == 2
+    assert "layer0/" not in "".join(labels(parsed(text)).values())
+    text = gg.to_dot(network(), scopes=False)
+    assert 'label="layer0"' not in text
+    assert "layer0/w" in "".join(labels(parsed(text)).values())
+
+
+def test_every_node_has_a_label_and_every_edge_a_type():
+    graph = parsed(gg.to_dot(marked()[0], bypassed=True))
+    assert len(labels(graph)) > 15
+    for edge in edges(graph):
+        label = edge.get("label") or edge.get("xlabel")
+        assert "[" in label, edge.to_string()
+
+
+def test_backward_edges_are_mirrored_and_ranks_shared():
+    _, loss, grads = marked()
+    view = view_of([loss, *grads])
+    text = gg.to_dot([loss, *grads])
+    mul = loss.node.inputs[0].node
+    (beside,) = [n for n in view.pairs[mul] if n.type == "Multiply"]
+    assert f"{{rank=same; n{mul.index} -> n{beside.index} [style=invis];}}" in text
+    reader = next(e for e in view.edges if e.source is beside and e.kind == "dy")
+    assert f"n{reader.target.index} -> n{beside.index} [" in text
+    assert "dir=back" in text.split(f"n{reader.target.index} -> n{beside.index} [")[1][:60]
+
+
+@pytest.mark.parametrize("options", [{}, {"collapse": "all"}, {"bypassed": True}])
+@pytest.mark.parametrize("make", [lambda: marked()[0], lambda: log1pexp(3), network, nested])
+def test_ranks_never_contradict_each_other(make, options):
+    assert contradiction(gg.to_dot(make(), saved_edges=True, **options)) is None
+    assert contradiction(gg.to_dot(make(), scopes=False, **options)) is None
+
+
+def test_what_crosses_a_boundary_is_thick_and_said():
+    text = gg.to_dot(marked()[0])
+    for tag in ("in 0 ", "in 1 (capture) ", "out 0 ", "dy ", "dx, dy "):
+        (row, *_) = [r for r in text.splitlines() if f'label="{tag}f32[' in r]
+        assert "penwidth=2" in row
+    assert "arrowhead=odiamond" in text
+    assert "style=dotted" in text
+
+
+def test_saved_edges_are_left_out_of_large_graphs():
+    with gg.Graph() as g:
+        x = y = gg.placeholder((3,), name="x")
+        for _ in range(120):
+            y = gg.exp(y) * x
+        gg.gradients([y], [x])
+    assert len(g) > 300
+    assert "style=dotted" not in gg.to_dot(g)
+    assert "style=dotted" in gg.to_dot(g, saved_edges=True)
+    assert "style=dotted" not in gg.to_dot(marked()[0], saved_edges=False)
+    with pytest.raises(ValueError, match="auto"):
+        gg.to_dot(g, saved_edges="yes")
+
+
+def test_shared_constants_are_drawn_for_each_reader():
+    with gg.Graph() as g:
+        x = y = gg.placeholder((3,), name="x")
+        for _ in range(3):
+            with gg.override_gradient(ste):
+                y = gg.sign(y)
+        gg.gradients([y], [x])
+    assert gg.to_dot(g).count('label="1.0"') == 3
+    assert len([n for n in g.nodes if n.type == "Constant"]) == 2
+
+
+def test_what_cannot_be_shown():
+    with pytest.raises(TypeError, match="can be shown"):
+        gg.to_dot([1.0])
+    with pytest.raises(GraphError, match="one picture"):
+        gg.to_dot([log1pexp(0)[0], log1pexp(0)[0]])
+    with pytest.raises(TypeError, match="Did you mean 'collapse'"):
+        view_of([], colapse="all")
+    assert parsed(gg.to_dot([])) is not None
+    assert parsed(gg.to_dot(gg.Graph())) is not None
+
+
+def test_nodes_and_op_types_can_be_hidden():
+    g, loss, _ = marked()
+    text = gg.to_dot(g, hide=["Constant", loss.node])
+    assert "shape=note" not in text
+    assert f"n{loss.node.index} [" not in text
+    assert "4 nodes are hidden" in text
+    with pytest.raises(ValueError, match="Did you mean 'Constant'"):
+        gg.to_dot(g, hide=["Constnt"])
+    with pytest.raises(TypeError, match="nodes and op types"):
+        gg.to_dot(g, hide=[3])
+
+
+def test_a_rule_that_is_gone_still_has_a_title():
+    with gg.temporary_gradient("passing", lambda site, dy: dy), gg.Graph() as g:
+        x = gg.placeholder((3,), name="x")
+        with gg.override_gradient("passing"):
+            y = gg.exp(x)
+        gg.gradients([y * 2.0], [x])
+        with g:
+            with gg.override_gradient("passing"):
+                z = gg.exp(x)
+            gg.gradients([z], [x])
+    assert 'override \\"passing\\" #1' in gg.to_dot(g)
+
+
+# --- hostile words ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", HOSTILE, ids=range(len(HOSTILE)))
+def test_hostile_words_read_back_as_they_are(name):
+    g = hostile(name)
+    text = gg.to_dot(g, title=name, bypassed=True)
+    assert text.isascii()
+    assert all(c.isprintable() for c in text.replace("\n", ""))
+    assert "</script" not in text
+    assert "<!" not in text
+    graph = parsed(text)
+    shown = gg.ir.words.visible(name)
+    whole = {title for title in boxes(graph) if len(name) < 40 and shown in title}
+    assert len(name) >= 40 or {t.split(" ")[0] for t in whole} >= {"override", "spliced"}
+    assert len(name) >= 40 or shown.strip("/").replace("/", "|") in labels(graph)["n0"]
+    assert {"n0", "n1"} <= set().union(*boxes(graph).values())
+    assert len(edges(graph)) == len(view_of(g, bypassed=True).edges)
+
+
+def test_escaping():
+    assert for_dot('a"b') == 'a\\"b'
+    assert for_dot("a\\") == "a\\\\"
+    assert for_dot("a\nb") == "a\\\\nb"
+    assert for_dot("</x>&") == "&lt;/x&gt;&amp;"
+    assert for_dot("\u202eé") == "\\\\u202e&#233;"
+    assert len(for_dot("n" * 1000, 40)) == 40
+    assert for_dot("plain_name/0") == "plain_name/0"
+
+
+# --- size, sameness ---------------------------------------------------------------------------
+
+
+def test_same_bytes_in_another_process():
+    program = (
+        "import sys; sys.path.insert(0, sys.argv[1])\n"
+        "import graphgrad as gg\n"
+        "from seeing import marked, network\n"
+        "for shown in (marked()[0], network()):\n"
+        "    sys.stdout.write(gg.to_dot(shown, bypassed=True) + gg.graph_text(shown))\n"
+        "    sys.stdout.write(gg.to_mermaid(shown))\n"
+    )
+    runs = [
+        subprocess.run(
+            [sys.executable, "-c", program, str(Path(__file__).parent)],
+            capture_output=True,
+            check=True,
+            env={"PYTHONHASHSEED": seed, "PYTHONPATH": ":".join(sys.path)},
+        ).stdout
+        for seed in ("1", "2")
+    ]
+    assert runs[0] == runs[1]
+    shown = marked()[0]
+    assert runs[0].decode().startswith(gg.to_dot(shown, bypassed=True) + gg.graph_text(shown))
+
+
+def test_a_hundred_thousand_nodes():
+    tensors = chain(50_000)
+    assert len(tensors[0].graph) > 100_000
+    assert gg.to_dot(tensors, collapse="none").count("\n") > 200_000
+    assert gg.to_dot(tensors).count("\n") < 4_000
+    assert gg.graph_text(tensors).count("\n") > 100_000
+    assert gg.graph_text(tensors, style="list").count("\n") > 100_000
+
+
+def test_a_hundred_nested_regions():
+    with gg.Graph() as g:
+        x = y = gg.placeholder((3,), name="x")
+        scopes = [gg.override_gradient(ste) for _ in range(100)]
+        for scope in scopes:
+            scope.__enter__()
+            y = gg.exp(y)
+        for scope in reversed(scopes):
+            scope.__exit__(None, None, None)
+        gg.gradients([y], [x])
+    assert gg.to_dot(g).count('style="rounded,dashed"') == 100
+    for style in ("tree", "list"):
+        assert len(max(gg.graph_text(g, style=style).splitlines(), key=len)) < 400
+
+
+def test_write_dot(tmp_path):
+    g = marked()[0]
+    gg.write_dot(tmp_path / "g.dot", g, title="t")
+    assert (tmp_path / "g.dot").read_bytes() == gg.to_dot(g, title="t").encode()
+
+
+def test_a_program_shows_its_inputs_and_stands_beside_its_gradients():
+    loss, *grads = network()
+    g = loss.graph
+    f = gg.compile([g.tensor("x:0")], [loss, *grads])
+    text = gg.to_dot(f)
+    shown = labels(parsed(text))
+    assert any(label.startswith("x\nPlaceholder") for label in shown.values())
+    assert any(label.startswith("w\nVariable") for label in shown.values())
+    assert len(re.findall(r"^\{rank=same;", text, re.MULTILINE)) > 2
+    arrays = np.ones((2, 4), np.float32)
+    assert f(arrays)[0].shape == ()

@@ -1,0 +1,245 @@
+"""A profile: whose time it is, that all of it is counted once, and the trace file."""
+
+import json
+
+import numpy as np
+import pytest
+
+import graphgrad as gg
+from graphgrad.execute.timed import Run, Span, timed_runs
+from graphgrad.inspect.profile import Profile, Share, region_of
+from graphgrad.ir.program import Program
+from graphgrad.lower.fused import gathered
+
+SECOND = 1_000_000_000
+EVIL = 'evil\n"\u202e'
+
+
+def profiled(outputs, inputs, *arrays, repeat=2):
+    program = Program(inputs, outputs)
+    return Profile(
+        timed_runs(gg.compile(inputs, outputs).backend, program, arrays, repeat), program
+    )
+
+
+def by_hand(program, *runs):
+    """A profile of runs in which each node takes the seconds that are given."""
+    made = []
+    for run in runs:
+        now = start = made[-1].end if made else 5 * SECOND
+        spans = []
+        for node, seconds in zip(program.nodes, run, strict=True):
+            spans.append(Span(node, now, now + seconds * SECOND, 8))
+            now += seconds * SECOND
+        made.append(Run(start, now + SECOND, tuple(spans)))
+    return Profile(made, program)
+
+
+def tanh_rule(site, dy):
+    (y,) = site.outputs
+    return dy * (1.0 - y * y)
+
+
+@pytest.fixture
+def network():
+    """Inputs, outputs: one marked activation, gradients, and an update."""
+    with gg.Graph():
+        x, w = gg.placeholder((2, 3), name="x"), gg.placeholder((3, 3), name="w")
+        h = x @ w
+        with gg.override_gradient(tanh_rule):
+            h = gg.tanh(h)
+        loss = gg.sum(h * h)
+        dw = gg.gradients(loss, w)
+        yield [x, w], [loss, w - 0.1 * dw]
+
+
+def test_steps_are_medians_over_runs():
+    x = gg.placeholder(())
+    profile = by_hand(Program([x], [gg.exp(gg.sin(x))]), (1, 10), (2, 30), (9, 20))
+    assert [(s.node.type, s.seconds) for s in profile.steps] == [("Sin", 2.0), ("Exp", 20.0)]
+    assert profile.seconds == 30.0
+
+
+def test_by_op_adds_up_nodes_of_one_type_the_longest_first():
+    x = gg.placeholder(())
+    profile = by_hand(Program([x], [gg.sin(gg.exp(gg.sin(x)))]), (1, 10, 2))
+    assert profile.by_op() == [Share("Exp", 1, 10.0, 8.0), Share("Sin", 2, 3.0, 16.0)]
+
+
+def test_a_group_shares_its_time_among_its_nodes_but_for_constants_and_views():
+    x = gg.placeholder((2, 2))
+    program = Program([x], [gg.exp(gg.sin(x.T) * gg.constant(2.0))])
+    (step,) = gathered(program, [program.nodes]).nodes
+    assert step.type == "Fused"
+    profile = Profile([Run(0, 6 * SECOND, (Span(step, 0, 6 * SECOND, 24),))], program)
+    shares = {share.name: share for share in profile.by_op()}
+    assert shares == {name: Share(name, 1, 2.0, 8.0) for name in ("Sin", "Multiply", "Exp")}
+    assert profile.by_direction() == [Share("forward", 3, 6.0, 24.0)]
+
+
+def test_directions(network):
+    inputs, outputs = network
+    profile = profiled(outputs, inputs, np.ones((2, 3)), np.ones((3, 3)))
+    named = {node.type: profile.direction(node) for s in profile.steps for node in s.nodes}
+    assert named["Tanh"] == "forward"
+    assert named["ReduceSum"] == "forward"
+    assert {s.name for s in profile.by_direction()} == {
+        "forward",
+        "backward",
+        "built from gradients",
+    }
+
+
+def test_the_second_order_is_a_direction_of_its_own():
+    x = gg.placeholder(())
+    second = gg.gradients(gg.gradients(gg.exp(x * x), x), x)
+    names = {s.name for s in profiled([second], [x], np.array(0.5)).by_direction()}
+    assert names == {"forward", "backward", "backward, order 2"}
+
+
+def test_regions_and_the_calls_of_their_rules(network):
+    inputs, outputs = network
+    profile = profiled(outputs, inputs, np.ones((2, 3)), np.ones((3, 3)))
+    names = [s.name for s in profile.by_region()]
+    (region,) = [name for name in names if name.startswith("override")]
+    (call,) = [name for name in names if name.startswith("spliced")]
+    assert "test_profile.py" in region
+    assert "for #0" in call
+    assert "(none)" in names
+    nodes = {s.name: s.nodes for s in profile.by_region()}
+    assert nodes[region] == 1
+    assert nodes[call] >= 2
+
+
+def test_regions_of_one_rule_are_together_by_rule():
+    x = y = gg.placeholder(())
+    for _ in range(3):
+        with gg.override_gradient(tanh_rule):
+            y = gg.tanh(y)
+    dx = gg.gradients(y, x)
+    profile = profiled([y, dx], [x], np.array(0.5))
+    assert len(profile.by_region()) == 6
+    rules = {share.name: share.nodes for share in profile.by_rule()}
+    assert set(rules) == {'inside "tanh_rule"', 'built by "tanh_rule"'}
+    assert rules['inside "tanh_rule"'] == 3
+
+
+def test_every_way_of_adding_up_counts_every_step_once(network):
+    inputs, outputs = network
+    profile = profiled(outputs, inputs, np.ones((2, 3)), np.ones((3, 3)))
+    whole = sum(step.seconds for step in profile.steps)
+    moved = sum(step.bytes for step in profile.steps)
+    for shares in (profile.by_op(), profile.by_direction(), profile.by_region(), profile.by_rule()):
+        assert sum(s.seconds for s in shares) == pytest.approx(whole)
+        assert sum(s.bytes for s in shares) == pytest.approx(moved)
+
+
+def test_any_key_will_do(network):
+    inputs, outputs = network
+    profile = profiled(outputs, inputs, np.ones((2, 3)), np.ones((3, 3)))
+    (share,) = profile.by(lambda node: "all")
+    assert share.nodes == sum(len(step.nodes) for step in profile.steps)
+
+
+def test_the_tables(network):
+    inputs, outputs = network
+    text = repr(profiled(outputs, inputs, np.ones((2, 3)), np.ones((3, 3))))
+    head, ops, directions, rules = text.split("\n\n")
+    assert "us a call (median of 2)" in head
+    assert ops.splitlines()[0].split() == ["op", "nodes", "us", "%", "MB", "GB/s"]
+    assert [line.split()[0] for line in directions.splitlines()[:1]] == ["direction"]
+    assert rules.startswith("override")
+    assert 'inside "tanh_rule"' in rules
+    assert 'built by "tanh_rule"' in rules
+    assert max(map(len, text.splitlines())) <= 100
+
+
+def test_no_table_of_regions_without_regions_and_few_rows():
+    x = y = gg.placeholder(())
+    for fn in (gg.sin, gg.cos, gg.tan, gg.exp, gg.log1p, gg.abs, gg.sqrt, gg.square, gg.tanh):
+        y = fn(y)
+    for fn in (gg.sinh, gg.cosh, gg.expm1, gg.floor, gg.ceil, gg.negative):
+        y = fn(y)
+    program = Program([x], [y])
+    profile = by_hand(program, range(1, len(program.nodes) + 1))
+    _, ops, _ = repr(profile).split("\n\n")
+    assert "others" in ops.splitlines()[-1]
+    assert len(ops.splitlines()) == 14
+    percents = [float(line.split()[-3]) for line in ops.splitlines()[1:]]
+    assert sum(percents) == pytest.approx(100, abs=1)
+
+
+def test_long_calls_are_shown_in_milliseconds():
+    x = gg.placeholder(())
+    text = repr(by_hand(Program([x], [gg.exp(x)]), (2,)))
+    assert text.startswith("3000.0 ms a call (median of 1): 2000.0 ms in 1 steps, 1000.0 ms around")
+    row = "Exp 1 2000.00 100.0 8e-06 0.0"
+    assert [" ".join(line.split()) for line in text.splitlines()][3] == row
+
+
+def test_a_program_without_steps():
+    x = gg.placeholder((2,))
+    profile = profiled([x], [x], np.ones(2))
+    assert profile.steps == ()
+    assert profile.by_op() == []
+    assert "in 0 steps" in repr(profile)
+
+
+def test_no_runs_are_refused():
+    x = gg.placeholder(())
+    with pytest.raises(ValueError, match="at least one run"):
+        Profile([], Program([x], [x]))
+
+
+def test_the_trace_is_in_the_trace_event_format(network, tmp_path):
+    inputs, outputs = network
+    profile = profiled(outputs, inputs, np.ones((2, 3)), np.ones((3, 3)), repeat=3)
+    path = tmp_path / "trace.json"
+    profile.write_trace(path)
+    trace = json.loads(path.read_text())
+    assert trace["displayTimeUnit"] in ("ms", "ns")
+    events = trace["traceEvents"]
+    for event in events:
+        assert {"name", "ph", "pid", "tid"} <= set(event)
+        assert isinstance(event["name"], str)
+        if event["ph"] == "M":
+            assert event["name"] in ("process_name", "thread_name")
+            assert isinstance(event["args"]["name"], str)
+        else:
+            assert event["ph"] == "X"
+            assert isinstance(event["cat"], str)
+            assert event["ts"] >= 0
+            assert event["dur"] >= 0
+    calls = [e for e in events if e.get("cat") == "call"]
+    steps = [e for e in events if e["ph"] == "X" and e.get("cat") != "call"]
+    assert [c["name"] for c in calls] == ["call 1", "call 2", "call 3"]
+    assert len(steps) == 3 * len(profile.steps)
+    for i, call in enumerate(calls):  # a viewer nests what lies within
+        for step in steps[i * len(profile.steps) : (i + 1) * len(profile.steps)]:
+            assert call["ts"] <= step["ts"]
+            assert step["ts"] + step["dur"] <= call["ts"] + call["dur"] + 1e-6
+
+
+def test_an_event_says_what_the_step_is(network):
+    inputs, outputs = network
+    profile = profiled(outputs, inputs, np.ones((2, 3)), np.ones((3, 3)), repeat=1)
+    events = {e["name"]: e for e in profile.trace()["traceEvents"] if e["ph"] == "X"}
+    tanh = events["Tanh"]
+    assert tanh["cat"] == "forward"
+    assert tanh["args"]["outputs"] == ["f64[2,3]"]
+    assert "test_profile.py" in tanh["args"]["built"]
+    assert tanh["args"]["region"].startswith("override")
+    assert tanh["args"]["bytes"] == 2 * 6 * 8
+
+
+def test_a_name_cannot_break_the_table_or_the_trace():
+    x = gg.placeholder((), name="a")
+    with gg.temporary_gradient(EVIL, lambda site, dy: dy), gg.override_gradient(EVIL):
+        y = gg.exp(x)
+    profile = profiled([y], [x], np.array(1.0))
+    (name,) = [s.name for s in profile.by_region()]
+    assert len(repr(profile).splitlines()) == 10
+    assert "\n" not in name
+    assert "\u202e" not in name
+    json.dumps(profile.trace())
+    assert region_of(y.node) == name

@@ -1,0 +1,80 @@
+"""SVG, PNG and PDF by Graphviz in a child process."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+import graphgrad as gg
+from graphgrad.inspect import svg
+from graphgrad.inspect.svg import RenderError
+
+from .seeing import HOSTILE, hostile, marked, network
+
+needs_graphviz = pytest.mark.skipif(not svg.can_render(), reason="Graphviz is not installed")
+
+
+@needs_graphviz
+def test_the_three_formats(tmp_path):
+    g = marked()[0]
+    assert gg.to_svg(g).lstrip().startswith("<?xml")
+    assert gg.to_png(g).startswith(b"\x89PNG")
+    assert gg.to_pdf(g).startswith(b"%PDF")
+    for suffix, start in (("svg", b"<?xml"), ("png", b"\x89PNG"), ("PDF", b"%PDF")):
+        gg.write_picture(tmp_path / f"g.{suffix}", g)
+        assert (tmp_path / f"g.{suffix}").read_bytes().startswith(start)
+    with pytest.raises(ValueError, match="suffix"):
+        gg.write_picture(tmp_path / "g.gif", g)
+
+
+@needs_graphviz
+@pytest.mark.parametrize("name", HOSTILE, ids=range(len(HOSTILE)))
+def test_hostile_names_are_text(name):
+    found = gg.to_svg(hostile(name), bypassed=True)
+    assert "<script" not in found
+    assert "</g>" in found
+
+
+def test_without_graphviz(monkeypatch):
+    monkeypatch.setattr(svg, "find_spec", lambda name: None)
+    monkeypatch.setattr(svg.shutil, "which", lambda name: None)
+    with pytest.raises(RenderError, match=r"graphgrad\[viz\]"):
+        gg.to_svg(marked()[0])
+    assert not svg.can_render()
+
+
+def test_that_takes_too_long_or_fails(monkeypatch):
+    wait = [sys.executable, "-c", "import time; time.sleep(60)"]
+    monkeypatch.setattr(svg, "_command", lambda format: wait)
+    with pytest.raises(RenderError, match=r"within 0\.2 s"):
+        gg.to_svg(marked()[0], timeout=0.2)
+    broken = [sys.executable, "-c", "import nothing_here"]
+    monkeypatch.setattr(svg, "_command", lambda format: broken)
+    with pytest.raises(RenderError, match="nothing_here"):
+        gg.to_svg(marked()[0])
+    monkeypatch.setattr(svg, "_command", lambda format: ["/nonexistent/dot"])
+    with pytest.raises(RenderError, match="nonexistent"):
+        gg.to_svg(marked()[0])
+
+
+def test_what_takes_too_long_is_shown_collapsed(monkeypatch):
+    """Slow for the whole, echoes the DOT text of what is collapsed."""
+    program = (
+        "import sys, time; text = sys.stdin.read()\n"
+        "time.sleep(0 if 'shape=box3d' in text else 60); sys.stdout.write(text)\n"
+    )
+    monkeypatch.setattr(svg, "_command", lambda format: [sys.executable, "-c", program])
+    found = gg.to_svg(network(), timeout=2.0)
+    assert "(collapsed: the whole took longer than 2 s)" in found
+    assert "shape=box3d" in found
+
+
+def test_an_edge_that_cannot_be_routed_is_drawn_straight(monkeypatch):
+    program = (
+        "import sys; text = sys.stdin.read()\n"
+        "if 'splines=line' not in text: sys.stderr.write('Error: lost n1 n2 edge')\n"
+        "sys.stdout.write(text)\n"
+    )
+    monkeypatch.setattr(svg, "_command", lambda format: [sys.executable, "-c", program])
+    assert "splines=line" in gg.to_svg(marked()[0])
