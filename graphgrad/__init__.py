@@ -7,6 +7,7 @@ put, at every order and through every transform, or an error says why not.
 
 from . import debug as debug
 from . import initializers as initializers
+from . import notebook as _notebook
 from . import optimizers as optimizers
 from . import rules as rules
 from .checks.explain import *
@@ -25,8 +26,15 @@ from .differentiate.gradients import *
 from .differentiate.importing import *
 from .differentiate.vmap import *
 from .function import function as function
+from .inspect.diff import *
 from .inspect.dot import *
+from .inspect.html import *
+from .inspect.mermaid import *
+from .inspect.overlay import *
+from .inspect.passes import *
+from .inspect.summary import *
 from .inspect.svg import *
+from .inspect.tensorboard import *
 from .inspect.text import *
 from .ir import flat as _flat
 from .ir.errors import *

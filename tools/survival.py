@@ -34,7 +34,8 @@ REASONS = """
 
 - Forward mode is the transpose of a rule, so a rule has to be linear in the gradients that it is
   given, or bring its own `jvp=`.
-- A rule that captures a tensor which is no part of what was cut out cannot be called in a subgraph.
+- Where each example of a batch chooses, both branches of a `cond` are run for all of them: what may
+  have effects, as a Python function may, would be run for examples that do not choose it.
 """
 
 

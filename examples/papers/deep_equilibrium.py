@@ -10,7 +10,6 @@ import numpy as np
 
 import graphgrad as gg
 from graphgrad import rules
-from graphgrad.lower.schedule import peak_bytes
 
 rng = np.random.default_rng(0)
 N, D = 64, 32
@@ -39,7 +38,7 @@ with gg.Graph():
 
 found, expected = [f(weights, data) for f in functions]
 worst = max(np.abs(a - b).max() for a, b in zip(found, expected, strict=True))
-memory = [peak_bytes(gg.compile([w, x], ys[1]).plan())[0] for ys in (implicit, unrolled)]
+memory = [gg.compile([w, x], ys[1]).peak_bytes for ys in (implicit, unrolled)]
 print(f"loss {found[0]:.6f}; largest difference of any derivative {worst:.1e}")
 print(f"peak memory of the gradient: {memory[0]:,} bytes implicit, {memory[1]:,} unrolled")
 assert worst < 1e-10

@@ -11,16 +11,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..differentiate.gradients import _overrides, gradients
+from ..differentiate.choices import resolved
+from ..differentiate.gradients import gradients
 from ..differentiate.levels import Key, Step, key_of
 from ..differentiate.steps import plan, reads
 from ..ir.errors import GradientError, GraphGradError
 from ..ir.graph import Graph, current
-from ..ir.node import Node, Region, Tensor, enclosing
+from ..ir.groups import Groups, around, chain_of, holds
+from ..ir.node import Node, Region, Tensor
 from ..ir.residual import vantage
 from ..ir.tree import flatten
 from ..ops.sources import StopGradient
 from ..regions.boundary import boundary_of
+from ..regions.index import marked_regions
 from ..regions.rules import BuiltinRule, as_rule
 from .bodies import all_graphs, bodies
 from .target import Target
@@ -137,14 +140,16 @@ class _Question:
         stops: frozenset[Tensor],
         overrides: Any,
     ) -> None:
-        self.off, self.chosen = _overrides(overrides, graph, False)
+        self.chosen = resolved({} if overrides is None else overrides, graph, inherited=False)
+        self.off, self.groups = self.chosen.off, self.chosen.groups
         self.stops = stops
         self.ys = [y for y in ys if y.type.differentiable]
         context = current()
-        self.keys = [key_of(y, vantage(y, context), self.off) for y in self.ys]
+        self.keys = [self._key(y, vantage(y, context)) for y in self.ys]
         lowest = min((x.node.index for x in xs), default=0)
-        self.steps = plan(self.keys, lowest, frozenset(), self.off, bool(graph.regions))
-        self.used = {key for step in self.steps for key in reads(step, self.off)} | set(self.keys)
+        regional = bool(graph.regions)
+        self.steps = plan(self.keys, lowest, frozenset(), self.off, regional, self.groups)
+        self.used = {key for step in self.steps for key in self._reads(step)} | set(self.keys)
         floating = [x for x in xs if x.type.differentiable]
         found = gradients(
             self.ys, floating, stop_gradients=list(stops) or None, overrides=overrides
@@ -161,13 +166,20 @@ class _Question:
 
     # --- along the steps ---------------------------------------------------------------------
 
+    def _key(self, t: Tensor, view: Region | None) -> Key:
+        return key_of(t, view, self.off, self.groups)
+
+    def _reads(self, step: Step) -> list[Key]:
+        return reads(step, self.off, self.groups)
+
     def _forward(self, x: Tensor) -> tuple[set[Key], list[Step], list[str]]:
         """The keys that x reaches, the steps it passes, and where the flow ended."""
-        live: set[Key] = {x, *((x, region) for region in enclosing(x.node.region))}
+        chain = chain_of(around(x.node, self.groups), self.groups)
+        live: set[Key] = {x, *((x, region) for region in chain)}
         passed: list[Step] = []
         blocks: list[str] = []
         for step in self.steps:
-            if not any(key in live for key in reads(step, self.off)):
+            if not any(key in live for key in self._reads(step)):
                 continue
             reached = self._reached(step, live)
             if not reached:
@@ -202,7 +214,7 @@ class _Question:
         declared = boundary.input_set if region.pinned_inputs is not None else frozenset()
         bits = 0
         for t in (*boundary.inputs, *boundary.undeclared):
-            if key_of(t, region, self.off) in live:
+            if self._key(t, region) in live:
                 bits |= -1 if t in declared else boundary.reach(t)
         return bits
 
@@ -224,7 +236,7 @@ class _Question:
             keys: list[Key] = [t if isinstance(step, Node) else (t, step) for t in outputs]
             if any(key in wanted for key in keys):
                 found.append(step)
-                wanted |= {key for key in reads(step, self.off) if key in live}
+                wanted |= {key for key in self._reads(step) if key in live}
         return found[::-1], wanted
 
     # --- words ---------------------------------------------------------------------------------
@@ -237,7 +249,7 @@ class _Question:
         reference = self._rule(step)
         if reference is None:
             return [] if isinstance(step, Region) else self._in_bodies(step)
-        inside = _marks_inside(step) if isinstance(step, Region) else ()
+        inside = _marks_inside(step, self.groups) if isinstance(step, Region) else ()
         try:
             rule = as_rule(reference)
         except GraphGradError:
@@ -250,11 +262,12 @@ class _Question:
         """The sites in the bodies of a node of control flow."""
         found: list[SiteUse] = []
         for graph in [g for body in bodies(node) for g in all_graphs(body)]:
-            outermost = [r for r in graph.regions if r.parent is None and r.origin is None]
-            stamped = [n for n in graph.nodes if n.stamp is not None and n.region is None]
-            sites: list[Step] = [*outermost, *(n for n in stamped if n.origin is None)]
+            named = self.groups.regions if self.groups is not None else []
+            sites: list[Step] = [*marked_regions(graph), *(r for r in named if r.graph is graph)]
+            sites += [n for n in graph.nodes if n.stamp is not None]
             for site in sites:
-                found += self._use(site)
+                if site.origin is None and around(site, self.groups) is None:
+                    found += self._use(site)
         return found
 
     def _why(self, x: Tensor, live: set[Key], steps: list[Step], blocks: list[str]) -> str:
@@ -279,7 +292,7 @@ class _Question:
             used = [t for t in outputs if (t if isinstance(step, Node) else (t, step)) in flow]
             if not used:
                 continue
-            inputs, keys = _inputs(step), reads(step, self.off)
+            inputs, keys = _inputs(step), self._reads(step)
             pairs = [(t, k) for t, k in zip(inputs, keys, strict=False) if k in live]
             found = self._asked(step, used, [t for t, _ in pairs], len(steps))
             for (t, key), dx in zip(pairs, found, strict=True):
@@ -320,9 +333,10 @@ def _inputs(step: Step) -> Sequence[Tensor]:
     return (*boundary.inputs, *boundary.undeclared)
 
 
-def _marks_inside(region: Region) -> tuple[str, ...]:
+def _marks_inside(region: Region, groups: Groups | None) -> tuple[str, ...]:
     """The inner regions and stamped nodes of a region."""
-    inner = [r for r in region.graph.regions if r is not region and region.contains(r)]
+    marked = marked_regions(region.graph)
+    inner = [r for r in marked if r is not region and holds(region, r, groups)]
     stamped = [n for n in boundary_of(region).members if n.stamp is not None]
     return tuple(
         [f"region {r.name!r} ({r.where})" for r in inner if r.origin is None]

@@ -13,6 +13,7 @@ from ..ir.op import OP_TYPES
 from ..ops.base import Constant
 from ..ops.sources import StopGradient, ZeroGradient
 from ..regions.boundary import boundary_of, known
+from ..regions.index import marked_regions
 from ..regions.rules import BuiltinRule, as_rule, is_registered, registered_gradients
 from .bodies import all_graphs
 from .partial import unsafe_wheres
@@ -48,7 +49,7 @@ def lint(graph: Graph) -> list[Finding]:
 
 def _closed(graph: Graph) -> list[Region]:
     """The user's regions that are complete and hold a node."""
-    regions = [r for r in graph.regions if r.origin is None and not r.open]
+    regions = [r for r in marked_regions(graph) if r.origin is None and not r.open]
     return [r for r in regions if boundary_of(r).members]
 
 
@@ -208,7 +209,8 @@ def _closed_over(fn: Any) -> list[Any]:
 
 def late_names(graph: Graph) -> Iterator[Finding]:
     """Names of rules that nothing is registered under."""
-    marks = [(r.rule, f"region #{r.index}", r.where) for r in graph.regions if r.origin is None]
+    regions = [r for r in marked_regions(graph) if r.origin is None]
+    marks = [(r.rule, f"region #{r.index}", r.where) for r in regions]
     marks += [(n.stamp, n.name, n.where) for n in _stamped(graph)]
     for rule, what, where in marks:
         if isinstance(rule, str) and not _resolves(rule):

@@ -22,6 +22,7 @@ from ..ops.base import as_tensor
 from ..ops.sources import StopGradient, ZeroGradient, identity, placeholder
 from ..regions.boundary import boundary_of
 from ..regions.contracts import Contract
+from ..regions.index import marked_regions
 from ..regions.rules import BuiltinRule, Rule, as_rule
 from ..regions.scopes import override_gradient
 
@@ -229,7 +230,7 @@ def _results(returned: Any, region: Region) -> list[Tensor]:
 
 def _only_site(graph: Graph, function: Any) -> Node | Region:
     """The outermost region that a function opened, or else the node that it stamped."""
-    regions = [r for r in graph.regions if r.parent is None and r.origin is None]
+    regions = [r for r in marked_regions(graph) if r.parent is None and r.origin is None]
     found: list[Any] = regions or [n for n in graph.nodes if n.stamp is not None]
     if len(found) == 1:
         site: Node | Region = found[0]

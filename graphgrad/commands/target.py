@@ -100,7 +100,7 @@ def _target(made: Any, name: str) -> Target:
     if isinstance(made, Graph):
         return Target(made, ends_of(made), name)
     if isinstance(made, CompiledFunction):
-        outputs = list(made.program.outputs)
+        outputs = [t for t in flatten(made.outputs) if t is not None]
         raise_for = "a compiled function"
         graphs = {t.graph for t in outputs}
     else:

@@ -112,12 +112,13 @@ def _allowed(a: Array, tolerance: float | None) -> float:
 
 def _off(a: Array, b: Array) -> Array:
     """The difference of each pair, relative to 1 + |a|; inf where only one is NaN or infinite."""
+    off: Array
     if a.dtype.kind not in "fc":
-        return (a != b).astype(np.float64)
+        off = np.asarray(a != b, np.float64)
+        return off
     with np.errstate(all="ignore"):
-        off: Array = np.asarray(np.abs(a - b) / (1 + np.abs(a)))
+        off = np.asarray(np.abs(a - b) / (1 + np.abs(a)))
         same = (a == b) | (np.isnan(a) & np.isnan(b))
     off[same] = 0.0
     off[np.isnan(off)] = np.inf
-    found: Array = off
-    return found
+    return off

@@ -12,6 +12,7 @@ import numpy as np
 from ..ir.build import adopted, apply
 from ..ir.context import CONTEXT, Context
 from ..ir.errors import GradientError, counted
+from ..ir.groups import around as innermost
 from ..ir.node import Node, Region, RuleCall, Tensor, enclosing
 from ..ir.op import OP_TYPES, Op
 from ..ir.residual import Residual, derived_from
@@ -20,7 +21,7 @@ from ..ops.accumulate import EnsureLike
 from ..ops.base import DEFAULT, NO_GRAD, ZeroTensor, constant, is_zero, scalar
 from ..ops.control import BodyGraph
 from ..ops.shaping import broadcast_like
-from ..ops.sources import Identity
+from ..ops.sources import Identity, RuleInput, RuleOutput
 from ..regions.rules import BuiltinRule, Rule, as_rule
 from .builtin import builtin, filled
 from .levels import shown
@@ -36,13 +37,31 @@ def call_rule(site: Site, reference: Any, dys: Sequence[Tensor | None]) -> list[
     what is built has this call as its origin.
     """
     rule = as_rule(reference, lambda: f"named by {site!r}")
-    target = site._target
     start = len(CONTEXT.get().graph.nodes)
     given = filled(site.outputs, dys)
     with running(rule, site):
-        if isinstance(target, Region) and target.order == "error":
-            given = [dy if dy is None or is_zero(dy) else apply(Identity(), dy) for dy in given]
-        return _finished(rule, site, answer(rule, site, given), dys, given, start)
+        if not _once(site):
+            return _finished(rule, site, answer(rule, site, given), dys, given, start)
+        message = _not_again(rule, site)
+        given = [_through(RuleInput(message), dy) for dy in given]
+        found = _finished(rule, site, answer(rule, site, given), dys, given, start)
+        return [(x, _through(RuleOutput(message), dx)) for x, dx in found]
+
+
+def _once(site: Site) -> bool:
+    """Whether what the site's rule builds is not to be differentiated."""
+    return isinstance(site, RegionSite) and site.region.order == "error"
+
+
+def _not_again(rule: Rule, site: Site) -> str:
+    return (
+        f"differentiating through the gradient rule {rule.name!r} of {site!r}, which says "
+        "order='error': its gradient is not to be differentiated again"
+    )
+
+
+def _through(op: Op, t: Tensor | None) -> Tensor | None:
+    return t if t is None or is_zero(t) else apply(op, t)
 
 
 @contextmanager
@@ -62,6 +81,31 @@ def running(rule: Rule, site: Site) -> Iterator[None]:
 def answer(rule: Rule, site: Site, dys: list[Tensor | None]) -> list[tuple[Tensor, Any]]:
     """What the running rule returns: one entry per input, then those a mapping adds."""
     return _entries(rule, site, _call(rule, site, dys))
+
+
+def own_jvp(rule: Rule, site: Site, dxs: Sequence[Tensor | None]) -> list[Any]:
+    """What the running rule's own jvp returns: one entry per output."""
+    assert rule.jvp is not None
+    try:
+        found = rule.jvp(site, *dxs)
+    except TypeError as error:
+        if _takes(rule.jvp, site, dxs):
+            raise
+        raise GradientError(
+            f"the jvp of {_who(rule, site)} gets the site and {counted(len(dxs), 'tangent')}, one "
+            f"per input, but it is {rule.name}{inspect.signature(rule.jvp)}. The inputs "
+            f"are{_rows(site.inputs)}"
+        ) from error
+    entries = list(found) if isinstance(found, list | tuple) else [found]
+    if found is None or len(entries) != len(site.outputs):
+        got = "None; is a `return` missing?" if found is None else counted(len(entries), "tangent")
+        raise GradientError(
+            f"the jvp of {_who(rule, site)} gives one tangent for each output, got {got}. "
+            f"The outputs are{_rows(site.outputs)}"
+        )
+    if any(entry is DEFAULT for entry in entries):
+        raise GradientError(f"the jvp of {_who(rule, site)}: DEFAULT is for gradients only")
+    return entries
 
 
 def _outer_reads(site: Site) -> frozenset[Tensor]:
@@ -94,11 +138,15 @@ def _takes(fn: Any, site: Site, dys: Sequence[Any]) -> bool:
 
 
 def _arity(rule: Rule, site: Site) -> GradientError:
-    rows = "".join(f"\n  {t.name}: {t.type!r}, built at {t.where}" for t in site.outputs)
     return GradientError(
         f"{_who(rule, site)} gets the site and {counted(len(site.outputs), 'gradient')}, one per "
-        f"output, but it is {rule.name}{inspect.signature(rule.fn)}. The outputs are{rows}"
+        f"output, but it is {rule.name}{inspect.signature(rule.fn)}. The outputs "
+        f"are{_rows(site.outputs)}"
     )
+
+
+def _rows(tensors: Sequence[Tensor]) -> str:
+    return "".join(f"\n  {t.name}: {t.type!r}, built at {t.where}" for t in tensors)
 
 
 def _who(rule: Rule, site: Site) -> str:
@@ -135,11 +183,10 @@ def _entries(rule: Rule, site: Site, found: Any) -> list[tuple[Tensor, Any]]:
         raise GradientError(f"{_who(rule, site)} is a generator; return the gradients instead")
     entries = list(found) if isinstance(found, list | tuple) else [found]
     if len(entries) != len(site.inputs):
-        rows = "".join(f"\n  {t.name}: {t.type!r}, built at {t.where}" for t in site.inputs)
         raise GradientError(
             f"{_who(rule, site)} returned {counted(len(entries), 'gradient')} for "
             f"{counted(len(site.inputs), 'input')}. "
-            f"The inputs are{rows}"
+            f"The inputs are{_rows(site.inputs)}"
         )
     return list(zip(site.inputs, entries, strict=True))
 
@@ -205,8 +252,9 @@ def _as_gradient(rule: Rule, site: Site, x: Tensor, entry: Any, i: int) -> Tenso
 
 def seen_outside(dx: Tensor) -> Tensor:
     """dx as it is read from here, where it was built in a region that is not open."""
-    inside = dx.node.region
-    if inside is None or inside.contains(CONTEXT.get().region):
+    context = CONTEXT.get()
+    inside = innermost(dx.node, context.groups)
+    if inside is None or inside.contains(context.region):
         return dx
     return apply(Identity(), dx)
 

@@ -2,18 +2,23 @@
 
 The backward choice runs the gradients of the two bodies. They are built in the bodies' own graphs,
 so that the rules and regions inside are called at home; nothing is copied. The chosen body's
-forward part is run again by it, on the same inputs.
+forward part is run again by it, on the same inputs. Where the gradient is built in another graph
+than the choice stands in (a trace of a rule, a branch), it is that of a copy of the bodies there.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..ir.node import Node, Tensor
+from ..ir.build import adopted
+from ..ir.graph import current
+from ..ir.node import Node, Region, Tensor
 from ..ir.op import Gradients
+from ..ir.program import Program
 from ..ops.base import NO_GRAD, ZeroTensor, wants
 from ..ops.control import BodyGraph, BodyScope, Cond, choose
 from .gradients import gradients
+from .transplant import Plain, copy_into
 
 
 def cond_vjp(op: Cond, node: Node, *dys: Tensor | None) -> Gradients:
@@ -23,11 +28,15 @@ def cond_vjp(op: Cond, node: Node, *dys: Tensor | None) -> Gradients:
         if dy is not None:
             dy.node  # noqa: B018  structural zeros become nodes out here, not in a body
     wanted = [i for i, x in enumerate(captured) if x.type.differentiable and wants(x)]
-    branches = [_branch(op, branch, wanted, dys) for branch in (0, 1)]
+    programs = [_here(program) for program in op.programs]
+    branches = [
+        _branch(program, reads, wanted, dys)
+        for program, reads in zip(programs, op.reads, strict=True)
+    ]
     flows = [i for i in wanted if any(i in found for found in branches)]
     if not flows:
         return [NO_GRAD] * len(node.inputs)
-    bodies = [_body(op, branch) for branch in (0, 1)]
+    bodies = [_body(program) for program in programs]
     outputs = []
     for body, found in zip(bodies, branches, strict=True):
         with BodyScope(body):
@@ -36,17 +45,41 @@ def cond_vjp(op: Cond, node: Node, *dys: Tensor | None) -> Gradients:
     return [NO_GRAD, *(given.get(i, NO_GRAD) for i in range(len(captured)))]
 
 
-def _body(op: Cond, branch: int) -> BodyGraph:
-    body = op.programs[branch].outputs[0].graph
+def _body(program: Program) -> BodyGraph:
+    body = program.outputs[0].graph
     assert isinstance(body, BodyGraph)
     return body
 
 
+class Here(Plain):
+    """Carries what a body captured into the current graph."""
+
+    def tensor(self, t: Tensor) -> Tensor:
+        """The tensor as the current graph knows it."""
+        return adopted((t,))[0]
+
+    def region(self, region: Region) -> Region:
+        """The region itself."""
+        return region
+
+
+def _here(program: Program) -> Program:
+    """The program, in a body of the graph in which nodes are being built now."""
+    body, graph = _body(program), current().graph
+    if body.outer is graph:
+        return program
+    here = Here()
+    copy = copy_into(body, BodyGraph(graph, ""), here)
+    for outer, inner in list(body.captures.items()):
+        copy.graph.captures[here.tensor(outer)] = copy.tensor(inner)
+    return Program(map(copy.tensor, program.inputs), map(copy.tensor, program.outputs))
+
+
 def _branch(
-    op: Cond, branch: int, wanted: Sequence[int], dys: Sequence[Tensor | None]
+    program: Program, reads: Sequence[int], wanted: Sequence[int], dys: Sequence[Tensor | None]
 ) -> dict[int, Tensor]:
     """The gradients of one body with respect to the captures it reads, where something flows."""
-    program, reads, body = op.programs[branch], op.reads[branch], _body(op, branch)
+    body = _body(program)
     inner = dict(zip(reads, program.inputs, strict=True))
     at = [i for i in wanted if i in inner]
     pairs = [

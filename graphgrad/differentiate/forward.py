@@ -16,23 +16,22 @@ from typing import Any
 
 import numpy as np
 
-from ..ir.build import apply, build
+from ..ir.build import apply, build, read_here
 from ..ir.context import CONTEXT
 from ..ir.errors import GradientError
 from ..ir.graph import Graph, current
 from ..ir.node import Node, Region, Tensor, enclosing
 from ..ir.op import Gradients, Op, Samples, Types
 from ..ir.position import of_function
-from ..ir.residual import settle
 from ..ir.tree import flatten, paths, unflatten
 from ..ir.types import TensorType, compatible
 from ..ops.accumulate import EnsureLike
 from ..ops.base import NO_GRAD, ZERO, Full, ZerosLike, as_tensor, is_zero
 from ..ops.control import Cond, around
-from ..ops.sources import StopGradient, UndefinedGradient, ZeroGradient
+from ..ops.sources import RuleInput, RuleOutput, StopGradient, UndefinedGradient, ZeroGradient
 from ..regions.boundary import take_in_pins
 from ..regions.rules import BuiltinRule, Rule, as_rule
-from .call import Gradient, call_rule
+from .call import Gradient, call_rule, own_jvp
 from .gradients import gradients
 from .levels import Step
 from .linearity import NonLinear, check_linear
@@ -40,6 +39,9 @@ from .site import NodeSite, RegionSite, Site
 from .sweep import ASKED
 
 __all__ = ["jvp"]
+
+PIECE = "jvp"
+"""The kind of a region that stands in place of a rule with its own jvp."""
 
 
 def jvp(
@@ -154,27 +156,25 @@ class Question:
     """What is asked of each rule that a jvp calls.
 
     known   gradient -> the dys that it is declared to be linear in
-    pieces  the regions that stand for rules with their own jvp
     final   regions whose rule says order="error": transposing it is no derivative of it
     """
 
     def __init__(self) -> None:
         self.known: dict[Tensor, list[Tensor]] = {}
-        self.pieces: set[Region] = set()
         self.final: list[Region] = []
 
     def answer(self, site: Site, dys: list[Tensor | None]) -> list[Gradient]:
         """What the site's rule gives, once it is known that it can be transposed."""
         rule = as_rule(site.reference, lambda: f"named by {site!r}")
-        watched = _watched(site, self)
+        asking = watched(site, self)
         if isinstance(rule, BuiltinRule):
-            return call_rule(watched, rule, dys)
+            return call_rule(asking, rule, dys)
         if rule.linear is False and rule.jvp is None:
             raise _refused(rule, site, "it is declared linear=False")
         if isinstance(site, RegionSite) and site.region.order == "error":
             self.final.append(site.region)
         with _asking(None):
-            found = call_rule(watched, self._piece(rule, site) if rule.jvp else rule, dys)
+            found = call_rule(asking, self._piece(rule, site) if rule.jvp else rule, dys)
         self._judge(rule, site, [dy for dy in dys if dy is not None], found)
         return found
 
@@ -200,10 +200,9 @@ class Question:
             pins = [dy for dy, here in zip(dys, real, strict=True) if here]
             if not pins:
                 return [ZERO if x.type.differentiable else NO_GRAD for x in site.inputs]
-            own = Rule(_own(rule, site, real), f"{rule.name}.jvp", position=of_function(rule.jvp))
-            region, dxs = _marked(own, pins, site.inputs)
-            self.pieces.add(region)
-            return dxs
+            at = of_function(rule.jvp) or rule.position
+            own = Rule(_own(rule, site, real), f"{rule.name}.jvp", position=at)
+            return _marked(own, pins, site.inputs)
 
         return Rule(piece, rule.name, position=rule.position)
 
@@ -217,39 +216,45 @@ def _refused(rule: Rule, site: Site, why: str) -> GradientError:
     )
 
 
-def _marked(rule: Rule, dys: Sequence[Tensor], xs: Sequence[Tensor]) -> tuple[Region, list[Any]]:
+def _marked(rule: Rule, dys: Sequence[Tensor], xs: Sequence[Tensor]) -> list[Any]:
     """A region from dys to gradients of xs. Its values are never read, only its rule counts."""
     context = CONTEXT.get()
-    xs = settle(context, tuple(xs))
+    xs = read_here(tuple(xs))
     region = Region(
         context.graph,
         rule,
         parent=context.region,
         origin=context.origin,
         position=None,
-        kind="jvp",
+        kind=PIECE,
     )
     context.graph.regions.append(region)
     outer, context.region = context.region, region
     try:
         reals = [x for x in xs if x.type.differentiable]
-        made = build(Unread(len(reals)), (*reals, *dys)).outputs
+        made = build(Unread(len(reals), len(dys)), (*reals, *dys)).outputs
     finally:
         context.region = outer
     region.pinned_inputs, region.pinned_outputs = tuple(dys), made
     take_in_pins(region)
     region.open = False
     supply = iter(made)
-    return region, [next(supply) if x.type.differentiable else NO_GRAD for x in xs]
+    return [next(supply) if x.type.differentiable else NO_GRAD for x in xs]
 
 
 class Unread(Op):
-    """Zeros like the first `count` inputs, made of the others: gradients that nobody reads.
+    """Zeros like the first `count` inputs, made of `given` others: gradients that nobody reads.
 
     The inside of such a region. Only its region's rule counts, and the lengths of what it makes.
     """
 
     count: int
+    given: int
+
+    @property
+    def linear(self) -> tuple[int, ...]:  # type: ignore[override]
+        """In what is given; the others are read for their shapes."""
+        return tuple(range(self.count, self.count + self.given))
 
     def infer(self, *types: TensorType) -> Types:
         return types[: self.count]
@@ -263,8 +268,8 @@ class Unread(Op):
 
     @classmethod
     def samples(cls, rng: np.random.Generator) -> Samples:
-        yield cls(1), [rng.normal(size=(2, 3)), rng.normal(size=(4,))]
-        yield cls(2), [rng.normal(size=(2,)), rng.normal(size=()), rng.normal(size=(3,))]
+        yield cls(1, 1), [rng.normal(size=(2, 3)), rng.normal(size=(4,))]
+        yield cls(2, 1), [rng.normal(size=(2,)), rng.normal(size=()), rng.normal(size=(3,))]
 
 
 def _own(rule: Rule, site: Site, real: Sequence[bool]) -> Callable[..., list[Any]]:
@@ -276,17 +281,9 @@ def _own(rule: Rule, site: Site, real: Sequence[bool]) -> Callable[..., list[Any
         context = CONTEXT.get()
         outer, context.running = context.running, (*context.running, site._target)
         try:
-            found = rule.jvp(site, *given)  # type: ignore[misc]
+            entries = own_jvp(rule, site, given)
         finally:
             context.running = outer
-        entries = list(found) if isinstance(found, list | tuple) else [found]
-        if found is None or len(entries) != len(site.outputs):
-            got = "None; is a `return` missing?" if found is None else f"{len(entries)} tangents"
-            rows = "".join(f"\n  {t.name}: {t.type!r}, built at {t.where}" for t in site.outputs)
-            raise GradientError(
-                f"the jvp of the gradient rule {rule.name!r} (defined at {rule.where}) of {site!r} "
-                f"gives one tangent for each output, got {got}. The outputs are{rows}"
-            )
         return [entry for entry, here in zip(entries, real, strict=True) if here]
 
     return transpose
@@ -305,7 +302,7 @@ def _asking(question: Question | None) -> Iterator[None]:
         ASKED.reset(token)
 
 
-class _Watched(Site):
+class Watched(Site):
     """A site whose default belongs to the jvp again, although it is the rule that asks for it."""
 
     question: Question
@@ -315,17 +312,17 @@ class _Watched(Site):
             return super().default(*dys)
 
 
-class _WatchedNode(_Watched, NodeSite):
+class WatchedNode(Watched, NodeSite):
     pass
 
 
-class _WatchedRegion(_Watched, RegionSite):
+class WatchedRegion(Watched, RegionSite):
     pass
 
 
-def _watched(site: Site, question: Question) -> Site:
-    kind: Any = _WatchedNode if isinstance(site, NodeSite) else _WatchedRegion
-    found: _Watched = kind(site._target, site.reference, site._sweep)
+def watched(site: Site, question: Question) -> Site:
+    kind: Any = WatchedNode if isinstance(site, NodeSite) else WatchedRegion
+    found: Watched = kind(site._target, site.reference, site._sweep)
     found.question = question
     return found
 
@@ -362,16 +359,27 @@ def _transposed(
         CONTEXT.reset(token)
 
 
+def _closed(site: Site, dy: Tensor) -> Tensor:
+    assert isinstance(site.op, RuleInput)  # type: ignore[attr-defined]
+    return apply(RuleOutput(site.op.message), dy)  # type: ignore[attr-defined]
+
+
+AGAIN_AN_ERROR = Rule(_closed, "order='error'", linear=True)
+"""What a rule that says order="error" gives by transposition is not to be differentiated either."""
+
+
 def _by_value(
     gs: Sequence[Tensor], us: Sequence[Tensor], question: Question, at: Region | None
-) -> dict[Step, str | None]:
+) -> dict[Step, str | Rule | None]:
     """Overrides under which what the rules built is transposed as the map it is by value."""
-    found: dict[Step, str | None] = {}
+    found: dict[Step, str | Rule | None] = {}
     for node in _built(gs, us):
         for region in enclosing(node.region):
-            if region not in question.pieces and not region.contains(at):
+            if region.kind != PIECE and not region.contains(at):
                 found[region] = None
-        if isinstance(node.op, StopGradient | ZeroGradient | UndefinedGradient):
+        if isinstance(node.op, RuleInput):
+            found[node] = AGAIN_AN_ERROR
+        elif isinstance(node.op, StopGradient | ZeroGradient | UndefinedGradient):
             found[node] = "Identity"
         elif node.stamp is not None:
             found[node] = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from itertools import pairwise
 from typing import Any
 
@@ -12,20 +12,18 @@ import numpy as np
 from ..ir.build import build
 from ..ir.collector import collector_paused
 from ..ir.context import CONTEXT, Context
-from ..ir.errors import DTypeError, GradientError, GraphError, RegionError
+from ..ir.errors import DTypeError, GradientError, GraphError
 from ..ir.graph import Graph, current
-from ..ir.node import Node, Region, Tensor, enclosing
+from ..ir.node import Tensor
 from ..ir.residual import vantage
 from ..ir.tree import flatten, paths, unflatten
 from ..ir.types import compatible
 from ..ops.base import Full, OnesLike, ZeroTensor, constant
 from ..ops.control import BodyGraph, around
-from ..regions.boundary import boundary_of
-from ..regions.marks import sites_of
-from ..regions.rules import as_rule, check_reference
-from ..regions.select import Selection
-from .levels import Hidden, Key, Step, level
-from .sweep import Sweep
+from ..regions.rules import as_rule
+from .choices import Choice, choice_of, resolved
+from .levels import Hidden, Key, Off, level
+from .sweep import NOTHING, Sweep
 
 __all__ = [
     "gradients",
@@ -48,7 +46,8 @@ def gradients(
     stop_gradients  tensors through which nothing flows
     unconnected     what an x gets to which nothing flows: "none" (None) or "zero"
     overrides       rules for this call only: {op type, node, region or selection: rule, or None for
-                    the own gradient}; "none" switches all marks off
+                    the own gradient}; "none" switches all marks off. A selection that makes one
+                    region of its nodes does so for this call, marked or not.
 
     Returns the structure of xs, with a tensor of x's shape and dtype, or None, for each x: the
     total derivative, where a marked region or node has the gradient of its rule. Nodes go to the
@@ -65,11 +64,14 @@ def gradients(
     for what, tensors in (("ys", y_list), ("xs", x_list)):
         _check_differentiable(what, tensors)
     graphs = _nested([*y_list, *x_list, *stops])
-    found = _flow(y_list, _seeds(ys, y_list, grad_ys), x_list, stops, overrides, graphs)
-    with _ambient(graphs[0]) as context:
-        return unflatten(
-            xs, [_answer(dx, x, unconnected, context) for dx, x in zip(found, x_list, strict=True)]
-        )
+    seeds = _seeds(ys, y_list, grad_ys)
+    choice = choice_of(overrides, graphs[-1], current())
+    same = overrides is None and choice is current().choice
+    with nullcontext() if same else _choosing(choice, anew=isinstance(overrides, Mapping)):
+        found = _flow(y_list, seeds, x_list, stops, graphs)
+        with _ambient(graphs[0]) as context:
+            pairs = zip(found, x_list, strict=True)
+            return unflatten(xs, [_answer(dx, x, unconnected, context) for dx, x in pairs])
 
 
 def _flow(
@@ -77,7 +79,6 @@ def _flow(
     seeds: list[Any],
     xs: list[Tensor],
     stops: list[Tensor],
-    overrides: Any,
     graphs: Sequence[Graph],
 ) -> list[Tensor | None]:
     """The gradients of ys, some of which may be in a body of control flow and some around it.
@@ -87,7 +88,7 @@ def _flow(
     """
     body = graphs[0]
     if len(graphs) == 1:
-        return _flow_within(body, ys, seeds, xs, stops, overrides)
+        return _flow_within(body, ys, seeds, xs, stops)
     assert isinstance(body, BodyGraph)
     within = [(y, dy) for y, dy in zip(ys, seeds, strict=True) if y.graph is body]
     beyond = [(y, dy) for y, dy in zip(ys, seeds, strict=True) if y.graph is not body]
@@ -97,14 +98,14 @@ def _flow(
     if within:
         wanted = [*asked, *captured.values()]
         halts = [t for t in stops if t.graph is body]
-        flowed = _flow_within(body, *_columns(within), wanted, halts, overrides)
+        flowed = _flow_within(body, *_columns(within), wanted, halts)
         found = dict(zip(wanted, flowed, strict=True))
         beyond += [(o, found[p]) for o, p in captured.items() if found[p] is not None]
     rest = [x for x in xs if x.graph is not body]
     if beyond and rest:
         halts = [t for t in stops if t.graph is not body]
         graphs = _nested([*(y for y, _ in beyond), *rest, *halts])
-        flowed = _flow(*_columns(beyond), rest, halts, overrides, graphs)
+        flowed = _flow(*_columns(beyond), rest, halts, graphs)
         found.update(zip(rest, flowed, strict=True))
     return [found.get(x) for x in xs]
 
@@ -114,35 +115,42 @@ def _columns(pairs: list[tuple[Tensor, Any]]) -> tuple[list[Tensor], list[Any]]:
 
 
 def _flow_within(
-    graph: Graph,
-    ys: list[Tensor],
-    seeds: list[Any],
-    xs: list[Tensor],
-    stops: list[Tensor],
-    overrides: Any,
+    graph: Graph, ys: list[Tensor], seeds: list[Any], xs: list[Tensor], stops: list[Tensor]
 ) -> list[Tensor | None]:
     """The gradients of ys with respect to xs, all of one graph; maybe structural zeros."""
     with _ambient(graph) as context:
-        inherited = overrides is None
-        context.overrides = context.overrides if inherited else overrides
-        off, chosen = _overrides(context.overrides, graph, inherited)
-        off |= frozenset(context.running)
-        off = _exact_regions_opened(context, [*ys, *xs, *stops], off)
+        off = _off(context, [*ys, *xs, *stops])
         keys = [_visible(y, "of", context, off) for y in ys]
         for t in xs:
             _visible(t, "with respect to", context, off)
         for t in stops:
             _visible(t, "that stops at", context, off)
-        if isinstance(overrides, Mapping):
-            context.asked = set()
-        sweep = Sweep(context, off, frozenset(stops), chosen)
-        found = sweep.run(
+        choice = NOTHING if context.choice is None else context.choice
+        sweep = Sweep(context, off, frozenset(stops), choice)
+        return sweep.run(
             [(key, _seed(y, dy, context)) for key, y, dy in zip(keys, ys, seeds, strict=True)], xs
         )
-        if isinstance(overrides, Mapping):
-            for selection in overrides:
-                _check_reached(selection, graph, context.asked or set())
-        return found
+
+
+@contextmanager
+def _choosing(choice: Choice | None, anew: bool) -> Iterator[None]:
+    """What is chosen counts in this block, in the calls of gradients() there too.
+
+    anew: by this very call; RegionError where a choice cannot have had an effect.
+    """
+    context = current().copy()
+    context.choice, context.groups = choice, None
+    if choice is not None:
+        context.overrides, context.groups = choice.overrides, choice.groups
+    if anew:
+        context.asked, context.opened = set(), set()
+    token = CONTEXT.set(context)
+    try:
+        yield
+    finally:
+        CONTEXT.reset(token)
+    if choice is not None and context.asked is not None and anew:
+        choice.check_reached(context.asked, context.opened or set())
 
 
 @contextmanager
@@ -243,23 +251,29 @@ def _seed(y: Tensor, dy: Any, context: Context) -> Tensor:
         context.origin = outer
 
 
-def _visible(t: Tensor, what: str, context: Context, off: frozenset[Step]) -> Key:
+def _visible(t: Tensor, what: str, context: Context, off: Off) -> Key:
     """The key of a tensor as the caller sees it; GradientError where a region hides it."""
-    found = level(t, vantage(t, context), off)
+    found = level(t, vantage(t, context), off, context.groups)
     if isinstance(found, Hidden):
         raise found.error(f"a gradient is wanted {what}")
     return t if found is None else (t, found)
 
 
-def _exact_regions_opened(
-    context: Context, tensors: Sequence[Tensor], off: frozenset[Step]
-) -> frozenset[Step]:
-    """Regions that hide a tensor of the question, and whose rule is declared exact, are opened."""
+def _off(context: Context, tensors: Sequence[Tensor]) -> Off:
+    """The marks that do not count: those of running rules, and what the call switched off.
+
+    Regions that hide a tensor of the question, and whose rule is declared exact, are opened.
+    """
+    choice: Choice | None = context.choice
+    running = frozenset(context.running)
+    off: Off = running if choice is None else choice.off | running
     for t in tensors:
-        found = level(t, vantage(t, context), off)
-        while isinstance(found, Hidden) and as_rule(found.region.rule).exact:
-            off |= {found.region}
-            found = level(t, vantage(t, context), off)
+        while isinstance(found := level(t, vantage(t, context), off, context.groups), Hidden):
+            region = found.region
+            rule = region.rule if choice is None else choice.get(region, region.rule)
+            if not as_rule(rule).exact:
+                break
+            off |= frozenset([region])
     return off
 
 
@@ -273,64 +287,12 @@ def _answer(dx: Tensor | None, x: Tensor, unconnected: str, context: Context) ->
     return dx
 
 
-# --- overrides of the call --------------------------------------------------------------------
-
-
-def _overrides(
-    overrides: Mapping[Any, Any] | str | None, graph: Graph, inherited: bool
-) -> tuple[frozenset[Step], dict[Step, Any]]:
-    """The sites that are switched off, and the rules chosen for this call.
-
-    inherited: by a call within the call, in whose graph there may be nothing of what is selected.
-    """
-    if overrides is None:
-        return frozenset(), {}
-    if overrides == "none":
-        marked: list[Step] = [n for n in graph.nodes if n.stamp is not None]
-        return frozenset([*marked, *graph.regions]), {}
-    if not isinstance(overrides, Mapping):
-        raise GradientError(f'overrides is a mapping of sites to rules, or "none": {overrides!r}')
-    off: set[Step] = set()
-    chosen: dict[Step, Any] = {}
-    for selection, rule in overrides.items():
-        if rule is not None:
-            check_reference(rule, lambda: "named in overrides= of gradients()", late=False)
-        for step in _selected(selection, graph, inherited):
-            if step in chosen or step in off:
-                raise RegionError(f"two entries of overrides= are for {step!r}")
-            if rule is None:
-                off.add(step)
-            else:
-                chosen[step] = rule
-    return frozenset(off), chosen
-
-
-def _selected(selection: Any, graph: Graph, inherited: bool) -> list[Step]:
-    """The sites of one entry: what an op type, a node, a region or a selection stands for."""
-    if not isinstance(selection, str | Node | Region | Selection):
-        raise GradientError(
-            "overrides= takes op types, nodes, regions and selections of gg.select as keys, got "
-            f"{selection!r}"
-        )
-    try:
-        return sites_of(selection, graph, lenient=inherited)
-    except (RegionError, GraphError) as error:
-        error.add_note("named in overrides= of gradients()")
-        raise
-
-
-def _check_reached(selection: Any, graph: Graph, asked: set[Step]) -> None:
-    """RegionError where what was chosen lies inside regions whose rules never asked for it."""
-    steps = _selected(selection, graph, inherited=True)
-    opened = [n for s in steps if isinstance(s, Region) for n in boundary_of(s).members]
-    if not asked.isdisjoint(steps) or not asked.isdisjoint(opened):
-        return
-    for step in steps:
-        for region in enclosing(step.region if isinstance(step, Node) else step.parent):
-            if region in asked:
-                raise RegionError(
-                    f"overrides= chooses for {step.name} ({step.where}), which lies inside region "
-                    f"{region.name!r} ({region.where}), whose rule does not ask for its default: "
-                    "the choice has no effect.\nChoose for the region, or switch it off with "
-                    "overrides={region: None}."
-                )
+def _overrides(overrides: Any, graph: Graph, inherited: bool) -> tuple[Off, Choice]:
+    """What a call switches off and what it chooses on a graph."""
+    context = current()
+    if inherited and overrides is not None and context.overrides is overrides:
+        choice = choice_of(None, graph, context)
+    else:
+        choice = resolved({} if overrides is None else overrides, graph, inherited)
+    assert choice is not None
+    return choice.off, choice

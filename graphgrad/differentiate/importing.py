@@ -8,6 +8,7 @@ from typing import Any
 from ..ir.collector import collector_paused
 from ..ir.context import CONTEXT
 from ..ir.errors import GraphError
+from ..ir.flat import holds
 from ..ir.graph import Graph, current
 from ..ir.node import Node, Region, RuleCall, Tensor, enclosing
 from ..ir.program import needed
@@ -53,7 +54,12 @@ class Importer(Transplant):
 
     def place(self, node: Node) -> None:
         """Build one node anew, under its name in the scope that is open here."""
+        context = CONTEXT.get()
+        stamps = context.stamps
+        if node.origin is not None:  # op-type maps do not stamp what gradients() built
+            context.stamps = None
         super().place(node)
+        context.stamps = stamps
         if not node.outputs:
             return
         new = self.tensors[node.outputs[0]].node
@@ -88,8 +94,8 @@ def subgraph(graph: Graph, xs: Any, ys: Any) -> Graph:
 
     xs, ys  tensors, or any nesting of them
 
-    Regions come along whole. GraphError where xs would cut a region, or where ys need more than xs
-    and the graph's own placeholders and variables.
+    Regions come along whole, with the tensors that their rules close over; so do the placeholders
+    and variables that are needed beyond xs. GraphError where xs would cut a region.
     """
     new = Graph(graph.name)
     nodes = _with_whole_regions(graph, flatten(xs), flatten(ys))
@@ -100,7 +106,7 @@ def subgraph(graph: Graph, xs: Any, ys: Any) -> Graph:
 
 
 def _with_whole_regions(graph: Graph, xs: list[Tensor], ys: list[Tensor]) -> list[Node]:
-    """What ys need beyond xs, and all the members of the regions that are touched."""
+    """What ys need beyond xs, and the regions that are touched: all members, what rules hold."""
     for t in (*xs, *ys):
         if t.graph is not graph:
             raise GraphError(f"{t.name} ({t.where}) is not in {graph!r}")
@@ -115,12 +121,23 @@ def _with_whole_regions(graph: Graph, xs: list[Tensor], ys: list[Tensor]) -> lis
                     f"{x.name} ({x.where}) lies inside {cut.pop()!r}, which it would cut"
                 )
         among = set(nodes)
+        among.update(x.node for x in xs)
         rest = [
             n for n in graph.nodes if n not in among and regions.intersection(enclosing(n.region))
         ]
+        rules = [*(r.rule for r in regions), *(n.stamp for n in nodes if n.stamp is not None)]
+        held = [t.node for r in regions for t in r.pinned_inputs or ()]
+        held += [n for rule in rules for n in _held(rule, graph)]
+        rest += [n for n in held if n not in among]
         if not rest:
             return nodes
         wanted += [t for n in rest for t in n.outputs]
+
+
+def _held(rule: Any, graph: Graph) -> list[Node]:
+    """The nodes of a graph whose values a rule holds on to."""
+    found = [item.node if isinstance(item, Tensor) else item for item in holds(rule)]
+    return [n for n in found if isinstance(n, Node) and n.graph is graph]
 
 
 Graph.subgraph = subgraph  # type: ignore

@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from collections.abc import Set as AbstractSet
+from typing import Protocol
 
 from ..ir.errors import GradientError
-from ..ir.node import Node, Region, Tensor, enclosing
+from ..ir.groups import Groups
+from ..ir.node import Node, Region, Tensor, enclosing, shared
 from ..regions.boundary import boundary_of
 
 Key = Tensor | tuple[Tensor, Region]
 Step = Node | Region
+
+
+class Off(Protocol):
+    """The regions and nodes whose mark does not count in a question: a frozenset, or Switched."""
+
+    def __contains__(self, step: object, /) -> bool: ...
+
+    def __or__(self, steps: AbstractSet[Step], /) -> Off: ...
 
 
 class Hidden:
@@ -25,25 +36,40 @@ class Hidden:
         """The error, with what to do about it."""
         t, region = self.tensor, self.region
         read = f"{reader.name} ({reader.where}) reads and which " if reader is not None else ""
-        return GradientError(
-            f"{what} {t.name} (built at {t.where}), which {read}is hidden inside region "
-            f"{region.name!r} ({region.where}): the region's rule speaks for its outputs only, "
-            f"which are {shown(boundary_of(region).outputs)}.\n"
+        remedy = (
             "Declare it with `region.declare(outputs=[...])` in the block, build it outside, or "
             "say escape='default' to use the inside's own derivative for it."
         )
+        if region.group is not None:
+            remedy = (
+                "Name a group of other nodes in overrides=, or graph.mark() this one, with "
+                "outputs=[...] or escape='default'. A derivative that was taken without this "
+                "override reads the inside: take it with the same overrides too."
+            )
+        return GradientError(
+            f"{what} {t.name} (built at {t.where}), which {read}is hidden inside region "
+            f"{region.name!r} ({region.where}): the region's rule speaks for its outputs only, "
+            f"which are {shown(boundary_of(region).outputs)}.\n{remedy}"
+        )
 
 
-def level(t: Tensor, view: Region | None, off: frozenset[Step]) -> Region | Hidden | None:
+def level(
+    t: Tensor, view: Region | None, off: Off, groups: Groups | None = None
+) -> Region | Hidden | None:
     """What answers for t when it is read from inside `view`: a region, None (its producer), Hidden.
 
-    off: regions that count as unmarked in this question.
+    off: regions that count as unmarked in this question; groups: those that it names.
     """
-    inside = t.node.region
+    inside = t.node.region if groups is None else groups.around(t.node)
     if inside is None or inside is view:
         return None
-    for region in enclosing(inside):
-        if region in off or region.contains(view):
+    around = enclosing(inside) if groups is None else groups.chain(inside)
+    if view is not None:
+        seen = enclosing(view) if groups is None else groups.chain(view)
+        if seen and seen[0] is around[0]:
+            around = around[shared(around, seen) :]
+    for region in around:
+        if region in off:
             continue
         if t in boundary_of(region).output_set:
             return region
@@ -53,9 +79,9 @@ def level(t: Tensor, view: Region | None, off: frozenset[Step]) -> Region | Hidd
     return None
 
 
-def key_of(t: Tensor, view: Region | None, off: frozenset[Step]) -> Key:
+def key_of(t: Tensor, view: Region | None, off: Off, groups: Groups | None = None) -> Key:
     """Where the gradient of a read accumulates; a hidden read counts as its producer's."""
-    found = level(t, view, off)
+    found = level(t, view, off, groups)
     return (t, found) if isinstance(found, Region) else t
 
 

@@ -12,9 +12,11 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from ..ir.graph import Graph
 from ..ir.node import Node, Tensor
+from ..ir.op import Op
 from ..ir.residual import Residual
 from ..ops.base import Constant, Full, OnesLike, ZerosLike, ZeroTensor
 from ..ops.control import Cond
+from ..ops.per_example import PerExample
 
 CONSTANT, ZERO, LINEAR = "constant", "zero", "linear"
 
@@ -33,7 +35,13 @@ SHAPE_ONLY: dict[str, tuple[int, ...]] = {
     "OnesLike": (0,),
     "SizeOf": (0,),
 }
-"""Inputs, by place, that an op reads for their shape alone."""
+
+
+def shape_only(op: Op) -> tuple[int, ...]:
+    """Inputs, by place, that an op reads for their shape alone."""
+    while isinstance(op, PerExample):
+        op = op.op
+    return SHAPE_ONLY.get(op.type, ())
 
 
 class NonLinear(Exception):
@@ -97,7 +105,7 @@ class Analysis:
         if all(t in self.found or t in self.known for t in node.outputs):
             return [CONSTANT] * count
         kinds = [self.of(t) for t in node.inputs]
-        for place in SHAPE_ONLY.get(node.type, ()):
+        for place in shape_only(node.op):
             if place < len(kinds):
                 kinds[place] = CONSTANT
         if isinstance(node.op, Cond):

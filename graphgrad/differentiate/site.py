@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..ir.context import CONTEXT, Context
 from ..ir.errors import GradientError
+from ..ir.groups import around
 from ..ir.node import Node, Region, Tensor
 from ..ir.op import Op
 from ..ir.types import compatible
@@ -86,6 +87,8 @@ class Site:
                 f"site.default of {self} takes {len(self.outputs)} gradients, one per output, "
                 f"got {len(dys)}"
             )
+        if context.opened is not None:
+            context.opened.add(self._target)
         given = [self._checked_dy(dy, y) for dy, y in zip(dys, self.outputs, strict=True)]
         if self.marked is not None and self.reference is not self.marked:
             found: Sequence[Tensor | None] = self._marked_default(given)
@@ -129,7 +132,7 @@ class NodeSite(Site):
         super().__init__(target, reference, sweep)
         self.node = target
         self.inputs, self.outputs = target.inputs, target.outputs
-        self.view = target.region
+        self.view = around(target, sweep.groups)
         self.marked = target.stamp
 
     @property
@@ -174,9 +177,9 @@ class RegionSite(Site):
         return self._sweep.is_live(x, self.view)
 
     def _own_default(self, dys: list[Tensor | None], context: Context) -> Sequence[Tensor | None]:
-        off = self._sweep.off | set(context.running)
+        off = self._sweep.off | frozenset(context.running)
         seeds = [
-            (key_of(y, self.region, off), dy)
+            (key_of(y, self.region, off, self._sweep.groups), dy)
             for y, dy in zip(self.outputs, dys, strict=True)
             if dy is not None
         ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from ..ir.build import read_here
@@ -13,11 +14,15 @@ from ..ir.graph import Graph
 from ..ir.node import Node, Region, Tensor
 from ..ir.position import full
 from ..ir.residual import Residual, read_from
+from ..ops.base import is_zero
 from ..ops.control import BodyGraph
 from ..regions.contracts import Contract
+from ..regions.index import marked_regions
 from ..regions.rules import Rule, as_rule
+from .forward import Watched
+from .levels import Step
 from .site import Site
-from .trace import Trace
+from .trace import Trace, check_choices
 from .transplant import Transplant
 
 ORDER = 2
@@ -27,51 +32,81 @@ Ref = tuple[int, int]
 
 
 class StoredRule:
-    """The trace of a rule, as a rule.
+    """The trace of a rule, or of a rule's own jvp, in its place.
 
     scratch   the traced graph, flat
-    dys       its placeholders of the outputs' gradients; None for outputs that have none
+    given     its placeholders of the gradients, or tangents, that are given; None where none is
     captures  (placeholder, what it stands for at home): a tensor, or one read from inside a region
     entries   what the rule returned: tensors of the scratch graph as references, else as they are
     extra     the tensors of the home, beyond the inputs, that entries speak for
+    asked     what the rule asks for inside, by index: nodes, and regions
     """
 
-    def __init__(self, name: str, trace: Trace, count: int, depth: int) -> None:
+    at_home_only = True
+
+    def __init__(self, name: str, trace: Trace, depth: int) -> None:
         self.name = name
         rules = stored_rules(trace.graph, depth + 1)
         self.scratch = flatten_graph(trace.graph, lambda rule, owner: rules.get(owner, rule))
-        self.dys = [None if p is None else _ref(p) for p in trace.dys]
+        self.given = [None if p is None else _ref(p) for p in trace.given]
         self.captures = [(_ref(p), _home_ref(o)) for o, p in trace.graph.captures.items()]
         self.entries = [
-            ("tensor", _ref(dx)) if isinstance(dx, Tensor) else ("value", dx)
-            for _, dx in trace.entries
+            ("tensor", _ref(d)) if isinstance(d, Tensor) else ("value", d) for _, d in trace.entries
         ]
-        self.extra = [_ref(x) for x, _ in trace.entries[count:]]
+        self.extra = [_ref(x) for x, _ in trace.entries[len(trace.gives) :]]
+        asked = [s for s in trace.asked if s.graph is trace.graph.outer]
+        self.asked = [
+            sorted(s.index for s in asked if isinstance(s, kind)) for kind in (Node, Region)
+        ]
 
     @property
     def __name__(self) -> str:
         return self.name
 
-    def __call__(self, site: Site, *dys: Any) -> Any:
+    def __call__(self, site: Site, *given: Any) -> Any:
         """The trace, built anew for this site."""
         home = site._target.graph
         assert home is not None
+        self._check(home, site, given)
         with collector_paused():
             scratch = restore_graph(Graph(), self.scratch)
-        given = {_at(scratch, p): _entered(home, ref) for p, ref in self.captures}
-        for p, dy in zip(self.dys, dys, strict=True):
+        known = {_at(scratch, p): _entered(home, ref) for p, ref in self.captures}
+        for p, d in zip(self.given, given, strict=True):
             if p is not None:
-                given[_at(scratch, p)] = dy
-        transplant = Transplant(scratch, given)
+                known[_at(scratch, p)] = d
+        transplant = Transplant(scratch, known)
         transplant.run()
         found = [
-            transplant.tensor(_at(scratch, dx)) if kind == "tensor" else dx
-            for kind, dx in self.entries
+            transplant.tensor(_at(scratch, d)) if kind == "tensor" else d
+            for kind, d in self.entries
         ]
         if not self.extra:
             return found
         inputs = (*site.inputs, *(_at(home, x) for x in self.extra))
         return dict(zip(inputs, found, strict=True))
+
+    def _check(self, home: Graph, site: Site, given: Sequence[Any]) -> None:
+        """GradientError where rules inside would be asked otherwise than when it was traced."""
+        nodes, regions = self.asked
+        inside: list[Step] = [*map(home.nodes.__getitem__, nodes)]
+        inside += map(home.regions.__getitem__, regions)
+        check_choices(site, dict.fromkeys(inside, False))
+        missing = any(d is not None and is_zero(d) for d in given)
+        for step in inside:
+            mark = step.rule if isinstance(step, Region) else step.stamp
+            if mark is None:
+                continue
+            if missing:
+                raise self._refused(site, "an output has no gradient here, which counts for", step)
+            if isinstance(site, Watched) and as_rule(mark).jvp is not None:
+                raise self._refused(site, "forward mode uses the jvp of", step)
+
+    def _refused(self, site: Site, why: str, step: Step) -> GradientError:
+        return GradientError(
+            f"the rule {self.name!r} of {site!r} was stored for reverse mode, with a gradient of "
+            f"every output; {why} {step.name} ({step.where}) inside: that needs the graph it was "
+            "defined in"
+        )
 
 
 class BeyondStored:
@@ -94,7 +129,7 @@ def stored_rules(graph: Graph, depth: int = 0) -> dict[Any, Rule]:
     marked: list[tuple[Any, Any]] = []
     for each in with_bodies(graph):
         marked += [(n, n.stamp) for n in each.nodes if n.stamp is not None]
-        marked += [(region, region.rule) for region in each.regions]
+        marked += [(region, region.rule) for region in marked_regions(each)]
     return {
         owner: _stored(owner, rule, depth) for owner, rule in marked if not isinstance(rule, str)
     }
@@ -102,19 +137,31 @@ def stored_rules(graph: Graph, depth: int = 0) -> dict[Any, Rule]:
 
 def _stored(owner: Node | Region, reference: Any, depth: int) -> Rule:
     known = as_rule(reference)
-    fn: Any = BeyondStored(known.name, ORDER)
-    if depth < ORDER:
-        try:
-            trace = Trace(owner, reference)
-        except Exception as error:
-            error.add_note(f"while tracing the rule of {owner!r}, to store the graph")
-            raise
-        fn = StoredRule(known.name, trace, len(trace.inputs), depth)
     position = None if known.position is None else full(known.position)
     contract = known.contract
     if contract is not None and callable(contract.of):
         contract = Contract(contract.kind)  # a function of the user's need not be there later
-    return Rule(fn, known.name, contract=contract, linear=known.linear, position=position)
+    return Rule(
+        _traced(owner, reference, depth, forward=False),
+        known.name,
+        contract=contract,
+        linear=known.linear,
+        jvp=None if known.jvp is None else _traced(owner, reference, depth, forward=True),
+        position=position,
+    )
+
+
+def _traced(owner: Node | Region, reference: Any, depth: int, *, forward: bool) -> Any:
+    """What stands for a rule, or for its own jvp."""
+    name = as_rule(reference).name
+    if depth >= ORDER:
+        return BeyondStored(name, ORDER)
+    try:
+        trace = Trace(owner, reference, forward=forward)
+    except Exception as error:
+        error.add_note(f"while tracing the rule of {owner!r}, to store the graph")
+        raise
+    return StoredRule(name, trace, depth)
 
 
 def _ref(t: Tensor) -> Ref:

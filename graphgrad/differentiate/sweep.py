@@ -7,14 +7,14 @@ for which its producer answers, kept under the tensor itself. Both are delivered
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
 from typing import Any
 
 from ..ir.build import apply
 from ..ir.context import Context
 from ..ir.errors import GradientError
-from ..ir.graph import Graph
+from ..ir.groups import Groups
 from ..ir.node import Node, Region, RuleCall, Tensor, enclosing
 from ..ir.residual import viewpoint
 from ..ops.accumulate import AddN
@@ -23,11 +23,13 @@ from ..ops.base import NO_GRAD, ZERO, ZeroTensor
 from ..ops.own import OwnStep
 from ..ops.sources import StopGradient
 from ..regions.boundary import boundary_of
+from ..regions.index import is_marked
 from .builtin import filled, fitted
 from .call import Gradient, call_rule, refuse_rule_derivative
-from .levels import Hidden, Key, Step, key_of, level
+from .choices import Choice
+from .levels import Hidden, Key, Off, Step, key_of, level
 from .site import NodeSite, RegionSite, Site
-from .steps import plan
+from .steps import lowest_of, plan
 
 ADD_N = AddN()
 
@@ -36,30 +38,47 @@ ASKED: ContextVar[Any] = ContextVar("asked", default=None)
 """A running question of forward mode: it judges every rule that is called."""
 
 
+NOTHING: Any = {}
+"""No rule was chosen."""
+
+
 class Sweep:
     """One question: the gradients of ys with respect to xs.
 
     context    the ambient record of the call; its origin is written once a step
     off        regions and nodes whose mark does not count here
     stop       tensors through which nothing flows
-    overrides  the rules that the call chose, by step
+    overrides  the rules that the call chose
+    groups     the groups of nodes that it names, in the tree of regions
     grads      key -> its gradient so far: a tensor, or a list of what is to be added up
     live       keys whose gradient somebody wants
     """
 
-    __slots__ = ("context", "grads", "live", "off", "overrides", "regional", "stop")
+    __slots__ = (
+        "chooses",
+        "context",
+        "grads",
+        "groups",
+        "live",
+        "off",
+        "overrides",
+        "regional",
+        "stop",
+    )
 
     def __init__(
         self,
         context: Context,
-        off: frozenset[Step],
+        off: Off,
         stop: frozenset[Tensor],
-        overrides: dict[Step, Any],
+        overrides: Choice | Mapping[Step, Any] = NOTHING,
     ) -> None:
         self.context = context
         self.off = off
         self.stop = stop
         self.overrides = overrides
+        self.groups = overrides.groups if isinstance(overrides, Choice) else None
+        self.chooses = bool(overrides)
         self.grads: dict[Key, Any] = {}
         self.live: set[Key] = set()
         self.regional = False
@@ -70,18 +89,18 @@ class Sweep:
             return []
         graph = xs[0].node.graph
         assert graph is not None
-        self.regional = bool(graph.regions)
-        lowest = lowest_of(xs, graph)
-        steps = plan([key for key, _ in seeds], lowest, self.stop, self.off, self.regional)
+        groups = self.groups
+        self.regional = groups is not None or is_marked(graph)
+        lowest = lowest_of(xs, graph, groups)
+        keys = [key for key, _ in seeds]
+        steps = plan(keys, lowest, self.stop, self.off, self.regional, groups)
         for x in xs:
-            self.live.add(x)
-            for region in enclosing(x.node.region):
-                self.live.add((x, region))
+            self.live.update(self._keys(x))
         live_steps = self._live(steps)
         for key, dy in seeds:
             self._add(key, dy)
         outer = self.context.origin, self.context.live
-        self.context.live = self.live
+        self.context.live = self.live if groups is None else _Wanted(self.live, groups)
         try:
             for step in reversed(live_steps):
                 if isinstance(step, Node):
@@ -98,11 +117,15 @@ class Sweep:
     def _live(self, steps: list[Step]) -> list[Step]:
         """The steps through which an x reaches a y, in order; notes their outputs as live."""
         live, stop, regional = self.live, self.stop, self.regional
+        marked = self.groups is None
         found: list[Step] = []
         for step in steps:
             if isinstance(step, Node):
                 for t in step.inputs:
-                    if (t if not regional or t.node.region is None else self._key(t, step)) in live:
+                    if not regional or (marked and t.node.region is None):
+                        if t in live:
+                            break
+                    elif self._key(t, step) in live:
                         break
                 else:
                     continue
@@ -117,13 +140,22 @@ class Sweep:
         return found
 
     def _key(self, t: Tensor, reader: Node) -> Key:
-        return key_of(t, viewpoint(reader), self.off)
+        return key_of(t, viewpoint(reader, self.groups), self.off, self.groups)
+
+    def _keys(self, t: Tensor) -> list[Key]:
+        """All keys of a tensor: it, and it as each region around shows it."""
+        groups = self.groups
+        if groups is not None:
+            return [t, *((t, region) for region in groups.chain(groups.around(t.node)))]
+        inside = t.node.region
+        return [t] if inside is None else [t, *((t, region) for region in enclosing(inside))]
 
     def _region_is_live(self, region: Region) -> bool:
         """Whether an input is live; then all outputs are: the rule says what depends on what."""
         boundary = boundary_of(region)
         reads = (*boundary.inputs, *boundary.undeclared)
-        if not any(key_of(t, region, self.off) in self.live for t in reads):
+        live, off, groups = self.live, self.off, self.groups
+        if not any(key_of(t, region, off, groups) in live for t in reads):
             return False
         for t in boundary.outputs:
             if t.type.differentiable and t not in self.stop:
@@ -153,8 +185,7 @@ class Sweep:
 
     def _total(self, x: Tensor) -> Tensor | None:
         """The gradient of x as the question asks for it: over all the ways it was read."""
-        keys: list[Key] = [x, *((x, region) for region in enclosing(x.node.region))]
-        parts = [self._sum(key) for key in keys]
+        parts = [self._sum(key) for key in self._keys(x)]
         terms = [p for p in parts if p is not None]
         real = [p for p in terms if not isinstance(p, ZeroTensor)] or terms[:1]
         if not real:
@@ -181,7 +212,7 @@ class Sweep:
         if type(node.origin) is RuleCall:
             refuse_rule_derivative(node.origin, self.context)
         step: Any = node
-        if node.stamp is not None or self.overrides:
+        if node.stamp is not None or self.chooses:
             rule = self._rule(node, node.stamp)
             if rule is not None:
                 self._pull_site(NodeSite(node, rule, self), dys)
@@ -197,25 +228,30 @@ class Sweep:
             raise GradientError(
                 f"the gradient of {node.op!r} has {len(dxs)} entries for {len(inputs)} inputs"
             )
-        regional, live = self.regional, self.live
+        regional, live, groups = self.regional, self.live, self.groups
         for x, dx in zip(inputs, dxs, strict=True):
             if dx is NO_GRAD:
                 continue
-            if (x if not regional or x.node.region is None else self._key(x, node)) in live:
-                self._deliver(x, fitted(dx, x, node.op), viewpoint(node), node)
+            if not regional or (groups is None and x.node.region is None):
+                if x in live:
+                    self._add(x, fitted(dx, x, node.op))
+            else:
+                view = viewpoint(node, groups)
+                if key_of(x, view, self.off, groups) in live:
+                    self._deliver(x, fitted(dx, x, node.op), view, node)
 
     def _rule(self, step: Step, mark: Any) -> Any:
         """The reference of the rule that answers for a step; None: a node's own gradient."""
         if step in self.off:
             return None
-        return self.overrides.get(step, mark) if self.overrides else mark
+        return self.overrides.get(step, mark) if self.chooses else mark
 
     def _deliver(self, x: Tensor, dx: Tensor, view: Region | None, reader: Step) -> None:
         """Add to the gradient of x as it is read, by a step, from inside `view`."""
-        if not self.regional or x.node.region is None:
+        if not self.regional or (self.groups is None and x.node.region is None):
             self._add(x, dx)
             return
-        found = level(x, view, self.off)
+        found = level(x, view, self.off, self.groups)
         if isinstance(found, Hidden):
             raise found.error("a gradient has to flow through", reader)
         self._add(x if found is None else (x, found), dx)
@@ -247,25 +283,22 @@ class Sweep:
 
     def is_live(self, x: Tensor, view: Region | None) -> bool:
         """Whether somebody wants the gradient of x as it is read from inside `view`."""
-        return key_of(x, view, self.off) in self.live
+        return key_of(x, view, self.off, self.groups) in self.live
 
-    def inner(self, context: Context, off: frozenset[Step], stop: frozenset[Tensor]) -> Sweep:
+    def inner(self, context: Context, off: Off, stop: frozenset[Tensor]) -> Sweep:
         """A sweep of the same call over the inside of a region."""
         return Sweep(context, off, stop, self.overrides)
 
 
-def lowest_of(xs: Sequence[Tensor], graph: Graph) -> float:
-    """No step that stands before this can lead to an x."""
-    lowest: float = min(x.node.index for x in xs)
-    spans = [boundary_of(region) for region in graph.scattered]
-    moved = True
-    while moved:
-        moved = False
-        for span in spans:  # what reads an early member may depend on a late one
-            first = span.members[0].index if span.members else lowest
-            if first < lowest <= span.position:
-                lowest, moved = first, True
-    return lowest
+class _Wanted:
+    """The tensors that a gradient may be wanted for, where there are groups: all inside them."""
+
+    def __init__(self, live: set[Key], groups: Groups) -> None:
+        self.live = live
+        self.groups = groups
+
+    def __contains__(self, t: Tensor) -> bool:
+        return t in self.live or self.groups.around(t.node) is not None
 
 
 def added(terms: Sequence[Tensor]) -> Tensor:

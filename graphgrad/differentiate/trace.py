@@ -9,19 +9,24 @@ builds that trace anew at the site in question.
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ..ir.build import adopted, build, read_here
 from ..ir.context import CONTEXT, Context
-from ..ir.errors import GradientError
+from ..ir.errors import GradientError, GraphError
 from ..ir.graph import Graph, current
 from ..ir.node import Node, Region, Tensor
 from ..ir.residual import Residual, read_from, residual_of
-from ..ops.base import ZERO, is_zero
+from ..ops.base import ZERO, ZeroTensor, is_zero
 from ..ops.control import BodyGraph, BodyScope
 from ..ops.sources import Placeholder
 from ..regions.rules import Rule, as_rule
-from .call import answer, running, seen_outside
+from .call import answer, own_jvp, running, seen_outside
+from .forward import Question, Watched, watched
+from .gradients import _overrides
+from .levels import Step
 from .site import NodeSite, RegionSite, Site
 from .sweep import Sweep
 
@@ -41,11 +46,11 @@ class Carrier(Protocol):
     def transplant(self, source: Graph, given: dict[Tensor, Tensor]) -> Transplant:
         """What builds a trace anew here."""
 
-    def note(self, dy: Tensor, y: Tensor) -> None:
-        """Learn of the gradient of a tensor before it is used."""
+    def note(self, d: Tensor, t: Tensor) -> None:
+        """Learn of the gradient or tangent of a tensor before it is used."""
 
-    def fitted(self, dx: Any, x: Tensor) -> Any:
-        """The entry of a rule, for an input here."""
+    def fitted(self, d: Any, t: Tensor, site: Site, of: Sequence[Tensor]) -> Any:
+        """The entry of the site's rule for t here; it is made of what is given for `of`."""
 
 
 class TraceGraph(BodyGraph):
@@ -57,80 +62,155 @@ class TraceGraph(BodyGraph):
             here = current()
             at_home = Context(self.outer)
             at_home.origin, at_home.running, at_home.scope = here.origin, here.running, "gradients/"
+            at_home.groups = here.groups
             tensor = residual_of(tensor, at_home)
         return super().adopt(tensor)
 
 
 class Trace:
-    """What one rule builds for one site: a scratch graph from dys and captures to gradients.
+    """What one rule builds for one site: a scratch graph from what it is given to what it gives.
 
-    inputs   the inputs of the site
-    dys      the placeholders of the outputs' gradients; None for outputs that have none
-    entries  (input of the site, what the rule returns for it): a tensor of the scratch graph, or
-             anything else that a rule may return
+    forward  of the rule's own jvp: it is given tangents of the inputs. A rule is given gradients of
+             the outputs
+    judged   for forward mode, which judges the rules inside
+    zeros    the places of what is known to be zero: rules inside may not be called then
+
+    given    placeholders of what it is given; structural zeros; None for integers and bools
+    gives    the tensors of the site that an answer is due for
+    entries  (tensor, what is returned for it), those of `gives` first: a tensor of the scratch
+             graph, or anything else that a rule may return
+    asked    the steps of the home whose gradient the rule asked for
+    chosen   the steps of the home for which the running gradients() call chooses a rule
     """
 
-    def __init__(self, target: Node | Region, reference: Any) -> None:
+    def __init__(
+        self,
+        target: Node | Region,
+        reference: Any,
+        *,
+        forward: bool = False,
+        judged: bool = False,
+        zeros: Collection[int] = (),
+    ) -> None:
         home = target.graph
         assert home is not None
         rule = as_rule(reference)
         self.graph = TraceGraph(home, f"trace of {rule.name}")
+        self.asked: set[Step] = set()
         with BodyScope(self.graph):
             context = CONTEXT.get()
             context.stamps, context.scope, context.origin = None, "", None
-            context.running, context.live = (), None
-            sweep = Sweep(context, frozenset(), frozenset(), {})
+            context.running, context.live, context.asked = (), None, self.asked
+            off, chosen = _overrides(context.overrides, home, True)
+            context.choice, context.groups = chosen, chosen.groups
+            self.chosen = off | set(chosen)
             make: Any = RegionSite if isinstance(target, Region) else NodeSite
-            site: Site = make(target, reference, sweep)
-            self.inputs = site.inputs
-            self.dys = [
-                build(Placeholder(y.shape, y.dtype), ()).outputs[0]
-                if y.type.differentiable
-                else None
-                for y in site.outputs
-            ]
+            site: Site = make(target, reference, Sweep(context, off, frozenset(), chosen))
+            if judged:
+                site = watched(site, Question())
+            takes, self.gives = site.outputs, site.inputs
+            if forward:
+                takes, self.gives = self.gives, takes
+            self.given = [_given(t, i in zeros) for i, t in enumerate(takes)]
             with running(rule, site):
-                entries = answer(rule, site, list(self.dys))
-                self.entries = [(x, self._entry(dx)) for x, dx in entries]
+                self.entries = [(t, self._entry(d)) for t, d in self._answer(rule, site, forward)]
 
-    def _entry(self, dx: Any) -> Any:
-        if is_zero(dx):
+    def _answer(self, rule: Rule, site: Site, forward: bool) -> list[tuple[Tensor, Any]]:
+        if not forward:
+            return answer(rule, site, list(self.given))
+        return list(zip(site.outputs, own_jvp(rule, site, self.given), strict=True))
+
+    def _entry(self, d: Any) -> Any:
+        if is_zero(d):
             return ZERO
-        return seen_outside(adopted((dx,))[0]) if isinstance(dx, Tensor) else dx
+        return seen_outside(adopted((d,))[0]) if isinstance(d, Tensor) else d
+
+
+def _given(t: Tensor, zero: bool) -> Tensor | None:
+    if not t.type.differentiable:
+        return None
+    return ZeroTensor(t) if zero else build(Placeholder(t.shape, t.dtype), ()).outputs[0]
 
 
 class Travelled:
-    """The rule of a site that was carried away from its home."""
+    """The rule, or the rule's own jvp, of a site that was carried away from its home."""
 
-    def __init__(self, home: Node | Region, rule: Any, carrier: Carrier) -> None:
+    def __init__(
+        self, home: Node | Region, rule: Any, carrier: Carrier, *, forward: bool = False
+    ) -> None:
         self.home = home
         self.rule = rule
         self.carrier = carrier
-        self._trace: Trace | None = None
+        self.forward = forward
+        self._traces: dict[Any, Trace] = {}
 
     @property
     def __name__(self) -> str:
         return as_rule(self.rule).name
 
-    def __call__(self, site: Site, *dys: Any) -> Any:
+    def __call__(self, site: Site, *given: Any) -> Any:
         """The trace, built anew for this site."""
-        if self._trace is None:
-            self._trace = Trace(self.home, self.rule)
-        trace = self._trace
-        given = {p: dy for p, dy in zip(trace.dys, dys, strict=True) if p is not None}
-        for dy, y in zip(dys, site.outputs, strict=True):
-            if dy is not None:
-                self.carrier.note(dy, y)
-        transplant = self.carrier.transplant(trace.graph, given)
+        trace = self._trace(site, given)
+        takes, gives = site.outputs, site.inputs
+        if self.forward:
+            takes, gives = gives, takes
+        for d, t in zip(given, takes, strict=True):
+            if d is not None:
+                self.carrier.note(d, t)
+        pairs = zip(trace.given, given, strict=True)
+        here = {p: d for p, d in pairs if p is not None and not is_zero(p)}
+        transplant = self.carrier.transplant(trace.graph, here)
         transplant.run()
-        count = len(site.inputs)
-        beyond = [self.carrier.tensor(x) for x, _ in trace.entries[count:]]
-        inputs = (*site.inputs, *beyond)
+        beyond = [self.carrier.tensor(t) for t, _ in trace.entries[len(gives) :]]
+        gives = (*gives, *beyond)
         found = [
-            self.carrier.fitted(transplant.entry(dx), x)
-            for (_, dx), x in zip(trace.entries, inputs, strict=True)
+            self.carrier.fitted(transplant.entry(d), t, site, takes)
+            for (_, d), t in zip(trace.entries, gives, strict=True)
         ]
-        return dict(zip(inputs, found, strict=True)) if beyond else found
+        return dict(zip(gives, found, strict=True)) if beyond else found
+
+    def _trace(self, site: Site, given: Sequence[Any]) -> Trace:
+        """The trace: made once, but anew for a call that chooses rules, which may be of inside."""
+        zeros = frozenset(i for i, d in enumerate(given) if d is not None and is_zero(d))
+        key = isinstance(site, Watched), zeros
+        if CONTEXT.get().overrides is None:
+            if key not in self._traces:
+                self._traces[key] = self._traced(*key)
+            return self._traces[key]
+        trace = self._traced(*key)
+        inside = {}
+        for step in trace.asked:
+            with suppress(GraphError):  # what was not carried here was not chosen here
+                inside[self._stands_for(step)] = step in trace.chosen
+        check_choices(site, inside)
+        return trace
+
+    def _traced(self, judged: bool, zeros: Collection[int]) -> Trace:
+        return Trace(self.home, self.rule, forward=self.forward, judged=judged, zeros=zeros)
+
+    def _stands_for(self, step: Step) -> Step:
+        """What stands here for a step of the home."""
+        if isinstance(step, Region):
+            return self.carrier.region(step)
+        return self.carrier.tensor(step.outputs[0]).node
+
+
+def check_choices(site: Site, inside: Mapping[Step, bool]) -> None:
+    """GradientError where the running call chose for a step inside a site that travelled in vain.
+
+    inside  what the rule asks for inside -> whether the choice was seen at home
+    """
+    asked = CONTEXT.get().asked
+    if asked is not None:
+        asked.update(inside)
+    for step, seen in inside.items():
+        if not seen and (step in site._sweep.off or step in site._sweep.overrides):
+            raise GradientError(
+                f"overrides= chooses for {step.name} ({step.where}), which lies inside {site!r}, "
+                "whose rule came here from another graph: its default is taken there, where the "
+                "choice is not known.\nChoose by op type or by a selection, for the region itself, "
+                "or in the graph that it came from."
+            )
 
 
 def carried(rule: Any, home: Node | Region, carrier: Carrier) -> Rule:
@@ -141,23 +221,9 @@ def carried(rule: Any, home: Node | Region, carrier: Carrier) -> Rule:
         known.name,
         contract=known.contract,
         linear=known.linear,
-        jvp=None if known.jvp is None else _JvpStaysAtHome(known.name),
+        jvp=None if known.jvp is None else Travelled(home, rule, carrier, forward=True),
         position=known.position,
     )
-
-
-class _JvpStaysAtHome:
-    """Stands for a rule's own jvp where the rule was carried to: it is not traced."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    def __call__(self, site: Site, *dxs: Any) -> Any:
-        """A GradientError: using the transpose instead would not be what was asked for."""
-        raise GradientError(
-            f"the rule {self.name!r} of {site!r} has a jvp of its own, which does not travel into "
-            "a batch or, as a closure, into another graph; take the jvp at home, per example"
-        )
 
 
 def enter(t: Tensor, carrier: Carrier) -> Tensor:

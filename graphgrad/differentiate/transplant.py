@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ..ir.build import build
@@ -18,6 +18,8 @@ from ..ir.residual import Residual, residual_op
 from ..ops.control import BodyGraph
 from ..ops.sources import Placeholder
 from ..regions.boundary import boundary_of, take_in_pins
+from ..regions.named import stand_in
+from .site import Site
 from .trace import Carrier, TraceGraph, carried, enter
 
 
@@ -28,12 +30,12 @@ class Plain:
         """A plain transplant."""
         return Transplant(source, given, self)  # type: ignore[arg-type]
 
-    def note(self, dy: Tensor, y: Tensor) -> None:
+    def note(self, d: Tensor, t: Tensor) -> None:
         """Nothing is to be learnt."""
 
-    def fitted(self, dx: Any, x: Tensor) -> Any:
+    def fitted(self, d: Any, t: Tensor, site: Site, of: Sequence[Tensor]) -> Any:
         """An entry as it is."""
-        return dx
+        return d
 
 
 class Transplant(Plain):
@@ -52,6 +54,7 @@ class Transplant(Plain):
         self.regions: dict[Region, Region] = {}
         self.bodies: dict[Graph, ByIndex] = {}
         self.outer = outer
+        self.graph = current().graph
         self.around = current().region
 
     def tensor(self, t: Tensor) -> Tensor:
@@ -64,7 +67,9 @@ class Transplant(Plain):
                     f"{t.name} ({t.type!r}, built at {t.where}) of {self.source!r} was not carried "
                     "along, and a rule or node that was needs it"
                 )
-            found = self.tensors[t] = enter(home, self.outer)
+            found = enter(home, self.outer)
+            if found.graph is self.graph:  # else it was captured by a body inside, for that alone
+                self.tensors[t] = found
         return found
 
     def entry(self, dx: Any) -> Any:
@@ -78,7 +83,12 @@ class Transplant(Plain):
             if region.graph is not self.source:
                 assert self.outer is not None
                 return self.outer.region(region)
-            found = self.regions[region] = self._new_region(region)
+            if region.group is None:
+                found = self._new_region(region)
+            else:
+                around = None if region.parent is None else self.region(region.parent)
+                found = stand_in(region, self.tensor, CONTEXT.get().graph, around)
+            self.regions[region] = found
         return found
 
     def _new_region(self, region: Region) -> Region:
@@ -115,7 +125,8 @@ class Transplant(Plain):
         finally:
             context.region = self.around
         for old, new in list(self.regions.items()):
-            self._pin(old, new)
+            if new.open:
+                self._pin(old, new)
 
     def _is_capture(self, node: Node) -> bool:
         """Whether it stands for something outside, which is entered when somebody needs it."""
@@ -152,8 +163,8 @@ class Transplant(Plain):
             by_index = copy_into(body, type(body)(CONTEXT.get().graph, ""), self)
             self.bodies[body] = by_index
         for outer, inner in body.captures.items():
-            if outer in self.tensors:
-                by_index.graph.captures[self.tensors[outer]] = by_index.tensor(inner)
+            if outer in self.tensors or self._is_capture(outer.node):
+                by_index.graph.captures[self.tensor(outer)] = by_index.tensor(inner)
         return Program(
             [by_index.tensor(t) for t in program.inputs],
             [by_index.tensor(t) for t in program.outputs],
@@ -196,7 +207,10 @@ class ByIndex(Plain):
         return captured
 
     def region(self, region: Region) -> Region:
-        """The region of the same index in the copy."""
+        """The region of the same index in the copy; of a group, what stands for it there."""
+        if region.group is not None:
+            around = None if region.parent is None else self.region(region.parent)
+            return stand_in(region, self.tensor, self.graph, around)
         made: Region = self.graph.regions[region.index]
         return made
 

@@ -53,8 +53,8 @@ def build(op: Op, inputs: tuple[Tensor, ...], name: str | None = None) -> Node:
         types = _infer(op, inputs, key)
 
     region = context.region
-    if region is not None and not region.open:
-        raise _closed(region)
+    if region is not None and region.open is not True:
+        check_open(region)
     node = _new(Node)
     node.graph = graph
     node.op = op
@@ -94,8 +94,12 @@ def build(op: Op, inputs: tuple[Tensor, ...], name: str | None = None) -> Node:
     return node
 
 
-def _closed(region: Region) -> ScopeError:
-    return ScopeError(
+def check_open(region: Region) -> None:
+    """ScopeError where the region was left, or its generator stands still."""
+    if region.open:
+        region.open.check()
+        return
+    raise ScopeError(
         f"a node is built at {show(caller())} in {region!r}, whose block was left already: a task "
         "or context that was started in the block goes on after it. Await it inside the block."
     )
@@ -121,6 +125,7 @@ def _infer(op: Op, inputs: tuple[Tensor, ...], key: Any) -> Types:
         types = op._types[key] = op.infer(*(t.type for t in inputs))
     except (GraphGradError, TypeError, ValueError) as error:
         error.add_note(called_with(op, inputs))
+        error.__dict__["failed"] = op, inputs  # for pictures of what was built so far
         raise
     return types
 
@@ -167,7 +172,9 @@ def _stamp(node: Node, context: Context) -> None:
     hit = context.stamps.get(node.op.type)
     if hit is None:
         return
-    rule, matched = hit
+    rule, matched, while_running = hit
+    if while_running is not None:
+        while_running.check()
     if not node.inputs and rule is not None:
         raise RegionError(
             f"gradient_override_map has an entry for {node.op.type!r}, but an op without inputs "

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 from .errors import ScopeError
 
 if TYPE_CHECKING:
+    from .generators import WhileRunning
     from .graph import Graph
+    from .groups import Groups
     from .node import Node, Region, RuleCall
 
 
@@ -22,16 +24,22 @@ class Context:
     scope    name scope, with its trailing slash
     origin   why nodes are being built: see Node.origin. The sweep writes it once a step.
     running  the sites whose rule is running: they count as unmarked meanwhile
-    overrides the rules that the running gradients() call chose
+    overrides what the running gradients() call was given as overrides
+    choice   what that says on its graph (differentiate.choices)
+    groups   the groups of nodes that it names; None: none
     asked    the steps that were asked for their gradient in that call; None: nobody wants to know
+    opened   the sites whose rule asked for their default in that call
     live     tensors that a gradient is wanted for; None: all of them
     """
 
     __slots__ = (
         "asked",
+        "choice",
         "graph",
+        "groups",
         "implicit",
         "live",
+        "opened",
         "origin",
         "overrides",
         "region",
@@ -44,12 +52,15 @@ class Context:
         self.graph = graph
         self.implicit = implicit
         self.region: Region | None = None
-        self.stamps: dict[str, tuple[Any, tuple[set[str], ...]]] | None = None
+        self.stamps: dict[str, tuple[Any, tuple[set[str], ...], WhileRunning | None]] | None = None
         self.scope = ""
         self.origin: Node | RuleCall | None = None
         self.running: tuple[Node | Region, ...] = ()
         self.overrides: Any = None
+        self.choice: Any = None
+        self.groups: Groups | None = None
         self.asked: set[Node | Region] | None = None
+        self.opened: set[Node | Region] | None = None
         self.live: Any = None
 
     def copy(self) -> Context:

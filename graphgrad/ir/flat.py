@@ -6,14 +6,14 @@ Positions become (file, line). What cannot leave its graph is refused by name.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from types import CodeType, FunctionType, MethodType
 from typing import Any
 
 from .errors import GraphError
 from .graph import Graph
-from .node import Node, Region, RuleCall, Tensor
+from .node import Members, Node, Region, RuleCall, Tensor
 from .op import Op
 from .position import full, is_library
 from .program import Program
@@ -185,6 +185,7 @@ def _flat_region(region: Region, calls: dict[RuleCall, int], carry: Carry) -> di
         "pinned_inputs": None if region.pinned_inputs is None else _refs(region.pinned_inputs),
         "pinned_outputs": None if region.pinned_outputs is None else _refs(region.pinned_outputs),
         "settled": None if region.settled is None else [_refs(ts) for ts in region.settled],
+        "group": region.group and (region.group.label, _refs(region.group.tensors)),
     }
 
 
@@ -224,6 +225,9 @@ def _restore_region(
     if flat["settled"] is not None:
         inputs, outputs = flat["settled"]
         region.settled = _tensors(inputs, nodes), _tensors(outputs, nodes)
+    if flat["group"] is not None:
+        label, members = flat["group"]
+        region.group = Members(label, _tensors(members, nodes))
 
 
 def _portable(rule: Any, owner: Node | Region, carry: Carry) -> Any:
@@ -241,15 +245,21 @@ def closes_over(rule: Any, owner: Node | Region) -> bool:
     """Whether a rule holds on to tensors: then it means something in its own graph only."""
     if isinstance(owner, Region) and owner.kind != "scope":  # made by custom_gradient
         return True
-    pending, seen = [getattr(rule, "fn", rule)], set()
+    if getattr(getattr(rule, "fn", None), "at_home_only", False):
+        return True
+    return any(True for _ in holds(rule))
+
+
+def holds(rule: Any) -> Iterator[Tensor | Node | Region]:
+    """What a rule, or its own jvp, holds on to of a graph."""
+    pending, seen = [getattr(rule, "fn", rule), getattr(rule, "jvp", None)], set()
     for fn in pending:
         if id(fn) not in seen:
             seen.add(id(fn))
             held = _held(fn)
-            if any(map(_holds_tensor, held)):
-                return True
+            for value in held:
+                yield from _of_graphs(value)
             pending += [h for h in held if _is_users(h)]
-    return False
 
 
 def _is_users(fn: Any) -> bool:
@@ -286,8 +296,8 @@ def _global_names(fn: Any) -> set[str]:
     return names
 
 
-def _holds_tensor(value: Any) -> bool:
+def _of_graphs(value: Any) -> list[Tensor | Node | Region]:
     if isinstance(value, dict):
         value = list(value.values())
     items = value if isinstance(value, list | tuple | set | frozenset) else [value]
-    return any(isinstance(item, Tensor | Node | Region) for item in items)
+    return [item for item in items if isinstance(item, Tensor | Node | Region)]

@@ -7,11 +7,12 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
 from .context import CONTEXT, Context, Scope
-from .errors import GraphError, ScopeError, did_you_mean
+from .errors import GraphError, ScopeError, counted, did_you_mean
 from .lazy import lazy_module
 from .node import Node, Region, Tensor
 from .op import OP_TYPES
 from .state import State
+from .words import shortened, visible
 
 if TYPE_CHECKING:
     import networkx
@@ -39,6 +40,8 @@ class Graph:
     maps     the op-type maps that were in force while nodes were built
     scattered  regions that were marked afterwards: their readers may stand among their members
     scanned  how many nodes the boundaries of the regions have taken in (regions.boundary)
+    pinned   nodes that make what regions declare as inputs, with those regions
+    index    what selections and marks find again without a look at every node (regions.index)
     """
 
     def __init__(self, name: str | None = None) -> None:
@@ -49,6 +52,8 @@ class Graph:
         self.scattered: list[Region] = []
         self.state = State()
         self.scanned = 0
+        self.pinned: dict[Node, dict[Region, None]] = {}
+        self.index: Any = None
         self.residuals: dict[Any, Tensor] = {}
         self._named: dict[str, Node] = {}
         self._suffix: dict[str, int] = {}
@@ -143,8 +148,10 @@ class Graph:
         return True
 
     def __repr__(self) -> str:
-        regions = f", {len(self.regions)} regions" if self.regions else ""
-        return f"<graph {self.name!r}: {len(self.nodes)} nodes{regions}>"
+        marked = sum(region.group is None for region in self.regions)
+        regions = f", {counted(marked, 'region')}" if marked else ""
+        name, nodes = shortened(self.name, 80), counted(len(self.nodes), "node")
+        return visible(f"<graph {name!r}: {nodes}{regions}>")
 
     if TYPE_CHECKING:  # put in place by the floors above
 

@@ -9,9 +9,10 @@ from .op import Op
 from .position import Position, show
 from .tree import flatten
 from .types import Array, DType, Shape, TensorType, size_of
+from .words import shortened, visible
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from .graph import Graph
 
@@ -102,9 +103,10 @@ class Node:
         return [n for n in nodes if any(t.node is self for t in n.inputs)]
 
     def __repr__(self) -> str:
-        args = ", ".join(t.name for t in self.inputs)
-        types = ", ".join(repr(t.type) for t in self.outputs)
-        return f"<{self.name}: {types} = {self.op!r}({args}), {self.where}>"
+        args = shortened(", ".join([t.name for t in self.inputs[:50]]), 120)
+        types = shortened(", ".join([repr(t.type) for t in self.outputs[:50]]), 120)
+        name, op = shortened(self.name, 80), shortened(repr(self.op), 120)
+        return visible(f"<{name}: {types} = {op}({args}), {self.where}>")
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _node_of, (self.graph, self.index)
@@ -164,7 +166,7 @@ class Tensor:
         return self.node.where
 
     def __repr__(self) -> str:
-        return f"<{self.name}: {self.type!r}, {self.node.where}>"
+        return visible(f"<{shortened(self.name, 80)}: {self.type!r}, {self.node.where}>")
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _tensor_of, (self.node, self.index)
@@ -288,7 +290,7 @@ class Tensor:
 class Region:
     """A marked set of nodes whose derivative is a rule's.
 
-    rule      what the user gave: a name, a callable or a rule object
+    rule      what the user gave: a name, a callable or a rule object; None for a group
     parent    the region around it
     origin    the rule call it was opened in, as for nodes
     position  the line of the `with`
@@ -297,20 +299,23 @@ class Region:
     pinned_inputs, pinned_outputs   tensors where the boundary was declared, else None
     settled   inputs and outputs, once they are fixed; copied and saved with the region
     boundary  what is known of what enters and leaves (regions.boundary)
+    group     nodes that are a region only in the calls that name them (regions.named); else None
     """
 
     __slots__ = (
+        "_around",
+        "_parent",
         "attrs",
         "boundary",
         "escape",
         "graph",
+        "group",
         "index",
         "kind",
         "late",
         "open",
         "order",
         "origin",
-        "parent",
         "pinned_inputs",
         "pinned_outputs",
         "position",
@@ -318,6 +323,9 @@ class Region:
         "rule",
         "settled",
     )
+
+    _nesting: object = object()
+    """Another one whenever a region gets another parent: chains that were kept are stale then."""
 
     def __init__(
         self,
@@ -335,7 +343,8 @@ class Region:
     ) -> None:
         self.graph = graph
         self.rule = rule
-        self.parent = parent
+        self._parent = parent
+        self._around: tuple[object, tuple[Region, ...]] | None = None
         self.origin = origin
         self.position = position
         self.attrs = attrs or {}
@@ -343,17 +352,30 @@ class Region:
         self.order = order
         self.late = late
         self.kind = kind
-        self.open = True
+        self.open: Any = True  # or only while a generator runs: ir.generators
         self.pinned_inputs: tuple[Tensor, ...] | None = None
         self.pinned_outputs: tuple[Tensor, ...] | None = None
         self.settled: tuple[tuple[Tensor, ...], tuple[Tensor, ...]] | None = None
         self.boundary: Any = None
+        self.group: Members | None = None
         self.residual_op: Op | None = None
         self.index = len(graph.regions)
 
     @property
+    def parent(self) -> Region | None:
+        """The region around it."""
+        return self._parent
+
+    @parent.setter
+    def parent(self, region: Region | None) -> None:
+        self._parent = region
+        Region._nesting = object()
+
+    @property
     def name(self) -> str:
-        """The rule's name."""
+        """The rule's name; of a group, the selection's."""
+        if self.group is not None:
+            return self.group.label
         return (
             self.rule
             if isinstance(self.rule, str)
@@ -370,11 +392,12 @@ class Region:
 
     def contains(self, region: Region | None) -> bool:
         """Whether region is this one or lies inside it."""
-        while region is not None:
-            if region is self:
-                return True
-            region = region.parent
-        return False
+        if region is self:
+            return True
+        if region is None or region._parent is None:
+            return False
+        around, place = enclosing(region), len(enclosing(self)) - 1
+        return place < len(around) and around[place] is self
 
     def declare(self, *, inputs: Any = None, outputs: Any = None) -> None:
         """Pin the inputs or outputs, in this order; RegionError after the block."""
@@ -388,7 +411,8 @@ class Region:
             self.pinned_outputs = tuple(flatten(outputs))
 
     def __repr__(self) -> str:
-        return f"<region {self.name!r} #{self.index}, {self.where}>"
+        name = shortened(self.name, 80)
+        return visible(f"<region {name!r} #{self.index}, {self.where}>")
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _region_of, (self.graph, self.index)
@@ -411,28 +435,69 @@ class RuleCall:
         self.outer = outer
 
     def __repr__(self) -> str:
-        return f"<call of {self.rule!r} for {self.site.name} ({self.site.where})>"
+        rule, site = shortened(self.rule, 80), shortened(self.site.name, 80)
+        return visible(f"<call of {rule!r} for {site} ({self.site.where})>")
 
 
-def enclosing(region: Region | None) -> list[Region]:
-    """The regions around, outermost first."""
-    chain: list[Region] = []
-    while region is not None:
-        chain.append(region)
-        region = region.parent
-    chain.reverse()
-    return chain
+class Members:
+    """Nodes that are a region in the calls that name them, and in no other.
+
+    label    how the selection that named them was written
+    tensors  what they make; () where a graph was copied in part, without some of them
+    """
+
+    __slots__ = ("label", "tensors")
+
+    def __init__(self, label: str, tensors: tuple[Tensor, ...]) -> None:
+        self.label = label
+        self.tensors = tensors
+
+
+def enclosing(region: Region | None) -> tuple[Region, ...]:
+    """The region and those around it, outermost first."""
+    if region is None:
+        return ()
+    known = region._around
+    if known is not None and known[0] is Region._nesting:
+        return known[1]
+    nesting = Region._nesting
+    inner = [region]
+    at = region._parent
+    found: tuple[Region, ...] = ()
+    while at is not None:
+        known = at._around
+        if known is not None and known[0] is nesting:
+            found = known[1]
+            break
+        inner.append(at)
+        at = at._parent
+    for each in reversed(inner):
+        found = (*found, each)
+        each._around = nesting, found
+    return found
+
+
+def shared(a: Sequence[Region], b: Sequence[Region]) -> int:
+    """How many regions two chains, outermost first, have in common."""
+    low, high = 0, min(len(a), len(b))
+    if high and a[high - 1] is b[high - 1]:
+        return high
+    while low < high:
+        middle = (low + high) // 2
+        if a[middle] is b[middle]:
+            low = middle + 1
+        else:
+            high = middle
+    return low
 
 
 def common_region(a: Region | None, b: Region | None) -> Region | None:
     """The innermost region that contains both."""
-    around = set()
-    while a is not None:
-        around.add(a)
-        a = a.parent
-    while b is not None and b not in around:
-        b = b.parent
-    return b
+    if a is None or b is None:
+        return None
+    around = enclosing(a)
+    count = shared(around, enclosing(b))
+    return around[count - 1] if count else None
 
 
 def _node_of(graph: Graph, index: int) -> Node:

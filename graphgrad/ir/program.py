@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from .node import Node, Tensor
+from .op import Op
 
+_new = Node.__new__
 Visit = Callable[[Node], tuple[Tensor, ...] | None]
 
 
@@ -32,33 +34,108 @@ class Program:
         self.nodes = tuple(needed(self.inputs, self.outputs) if nodes is None else nodes)
 
     def rebuild(self, visit: Visit) -> Program:
-        """The program with visit applied to every node, inputs first.
+        """The program with visit applied to every node, inputs first, in this order of nodes.
 
-        visit returns the tensors that stand for the node's outputs from then on, or None to keep
-        it. Returns self, the very same object, when nothing changed.
+        visit returns the tensors that stand for the node's outputs from then on, made of what was
+        visited before, or None to keep it. Returns self, the very same object, when nothing
+        changed.
         """
-        new: dict[Tensor, Tensor] = {}
-        get = new.get
-        given = set(self.inputs)
+        rebuilding = _Rebuilding(self)
+        new, get = rebuilding.new, rebuilding.new.get
+        keep, place = rebuilding.keep, rebuilding.place
         for node in self.nodes:
             inputs = node.inputs
             for t in inputs:
                 if t in new:
-                    inputs = tuple([get(t, t) for t in node.inputs])
+                    inputs = tuple([get(t, t) for t in inputs])
                     break
             here = node if inputs is node.inputs else with_inputs(node, inputs)
-            outputs = visit(here) or here.outputs
-            if outputs is not node.outputs:
-                pairs = zip(node.outputs, outputs, strict=True)
-                new.update((t, made) for t, made in pairs if t not in given)
-        if not new:
-            return self
-        outputs = tuple([get(t, t) for t in self.outputs])
-        return Program(self.inputs, outputs)
+            if node.controls:
+                here = rebuilding.controlled(here, node)
+            outputs = visit(here)
+            if outputs is None or outputs is here.outputs:
+                keep(here)
+                if here is not node:
+                    rebuilding.stand(node, here.outputs)
+            else:
+                place(outputs)
+                rebuilding.stand(node, outputs)
+        return rebuilding.done() if new else self
 
     def __repr__(self) -> str:
         counts = len(self.inputs), len(self.nodes), len(self.outputs)
         return "<program: {} inputs, {} nodes, {} outputs>".format(*counts)
+
+
+class _Rebuilding:
+    """What a program is becoming.
+
+    new    what stands for a tensor that changed
+    order  the nodes of the new program, and some that nothing needs any more
+    """
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self.given = set(program.inputs)
+        self.new: dict[Tensor, Tensor] = {}
+        self.order: list[Node] = []
+        self.placed: set[Node] = set()
+
+    def keep(self, node: Node) -> None:
+        """A node that runs next."""
+        self.placed.add(node)
+        self.order.append(node)
+
+    def place(self, outputs: Iterable[Tensor]) -> None:
+        """The nodes behind tensors, where they are new: each after what it reads."""
+        placed, given = self.placed, self.given
+        stack = [t.node for t in outputs if t.node not in placed and t not in given]
+        stack.reverse()
+        while stack:
+            node = stack[-1]
+            if node in placed:
+                stack.pop()
+                continue
+            first = [t.node for t in node.inputs if t.node not in placed and t not in given]
+            first += [n for n in node.controls if n not in placed]
+            if first:
+                stack += reversed(first)
+            else:
+                self.keep(stack.pop())
+
+    def stand(self, node: Node, outputs: Sequence[Tensor]) -> None:
+        """Let tensors stand for the outputs of a node, but for those that are given."""
+        for t, made in zip(node.outputs, outputs, strict=True):
+            if t is not made and t not in self.given:
+                self.new[t] = made
+
+    def controlled(self, here: Node, node: Node) -> Node:
+        """The node with what stands for the nodes that run before it."""
+        controls = tuple(dict.fromkeys(n for c in node.controls for n in self._makers(c)))
+        if controls == node.controls:
+            return here
+        made = with_inputs(here, here.inputs)
+        made.controls = controls
+        return made
+
+    def _makers(self, node: Node) -> list[Node]:
+        """The nodes that make what stands for the outputs of a node."""
+        made = [self.new[t] for t in node.outputs if t in self.new]
+        return [t.node for t in made if t not in self.given] if made else [node]
+
+    def done(self) -> Program:
+        """The new program: what its outputs need."""
+        outputs = tuple([self.new.get(t, t) for t in self.program.outputs])
+        given = self.given
+        live = {t.node for t in outputs if t not in given}
+        nodes = []
+        for node in reversed(self.order):
+            if node in live:
+                nodes.append(node)
+                live.update([t.node for t in node.inputs if t not in given])
+                live.update(node.controls)
+        nodes.reverse()
+        return Program(self.program.inputs, outputs, nodes)
 
 
 def needed(inputs: Iterable[Tensor], outputs: Iterable[Tensor]) -> list[Node]:
@@ -111,22 +188,27 @@ def with_inputs(node: Node, inputs: tuple[Tensor, ...]) -> Node:
     return derive(node, node.op, inputs)
 
 
-def derive(node: Node, op: object, inputs: tuple[Tensor, ...]) -> Node:
+def derive(node: Node, op: Op, inputs: tuple[Tensor, ...]) -> Node:
     """A node made by a pass in place of `node`, keeping its name, line and origin."""
-    new = Node.__new__(Node)
-    new.graph, new.op, new.inputs, new.controls = None, op, inputs, node.controls  # type: ignore[assignment]
-    new.index, new.region, new.origin = node.index, node.region, node.origin
-    new.stamp, new.scope, new.position, new._name = (
-        node.stamp,
-        node.scope,
-        node.position,
-        node._name,
-    )
-    key = tuple([t.type for t in inputs])
-    types = (
-        tuple([t.type for t in node.outputs])
-        if op is node.op and all(a.type is b.type for a, b in zip(inputs, node.inputs, strict=True))
-        else new.op.infer(*key)
-    )
+    new = _new(Node)
+    new.graph = None
+    new.op = op
+    new.inputs = inputs
+    new.controls = node.controls
+    new.index = node.index
+    new.region = node.region
+    new.origin = node.origin
+    new.stamp = node.stamp
+    new.scope = node.scope
+    new.position = node.position
+    new._name = node._name
+    if op is node.op and len(inputs) == len(node.inputs):
+        for a, b in zip(inputs, node.inputs):
+            if a.type is not b.type:
+                break
+        else:
+            new.outputs = tuple([Tensor(new, t.index, t.type) for t in node.outputs])
+            return new
+    types = op.infer(*[t.type for t in inputs])
     new.outputs = tuple([Tensor(new, i, t) for i, t in enumerate(types)])
     return new

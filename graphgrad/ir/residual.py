@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from .groups import Groups, holds, is_same
 from .node import Node, Region, RuleCall, Tensor, common_region, enclosing
 from .op import Gradients, Op, Types
 from .types import TensorType
@@ -43,19 +44,22 @@ def residual_op(region: Region) -> Op:
     return region.residual_op
 
 
-def viewpoint(node: Node) -> Region | None:
+def viewpoint(node: Node, groups: Groups | None = None) -> Region | None:
     """The region that a node's reads are made from."""
     op = node.op
-    return op.region if type(op) is Residual else node.region
+    if type(op) is Residual:
+        return op.region
+    return node.region if groups is None else groups.around(node)
 
 
 def settle(context: Context, inputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
     """The inputs of a derived node, with a Residual for each read that is one."""
-    for t in inputs:
-        if t.node.region is not None:
-            break
-    else:
-        return inputs
+    if context.groups is None:
+        for t in inputs:
+            if t.node.region is not None:
+                break
+        else:
+            return inputs
     return tuple([residual_of(t, context) for t in inputs])
 
 
@@ -67,29 +71,35 @@ def residual_of(t: Tensor, context: Context) -> Tensor:
 
 def vantage(t: Tensor, context: Context) -> Region | None:
     """The region from inside which t is seen now: the open one, or one that is derived from."""
-    inside = t.node.region
+    groups = context.groups
+    inside = t.node.region if groups is None else groups.around(t.node)
     at = context.region
     if inside is None or inside is at:
         return at
-    for region in enclosing(inside):
+    for region in enclosing(inside) if groups is None else groups.chain(inside):
         if region.contains(context.region):
             continue
-        if not derived_from(region, context.origin, t):
+        if not derived_from(region, context.origin, t, groups):
             break
         at = region
     return at
 
 
-def derived_from(region: Region, origin: Node | RuleCall | None, t: Tensor) -> bool:
+def derived_from(
+    region: Region, origin: Node | RuleCall | None, t: Tensor, groups: Groups | None = None
+) -> bool:
     """Whether a node of this origin was derived from the region and reads t as a residual."""
     while origin is not None:
         if isinstance(origin, RuleCall):
             site = origin.site
-            if site is region:
+            if site is region or (region.group is not None and is_same(site, region)):
                 return t not in origin.outer
         else:
             site = origin
-        if region.contains(site.region if isinstance(site, Node) else site.parent):
+        if groups is not None:
+            if holds(region, groups.around(site), groups):
+                return True
+        elif region.contains(site.region if isinstance(site, Node) else site.parent):
             return True
         origin = site.origin
     return False

@@ -67,11 +67,15 @@ class EnsureLike(Op):
         return (tensor_type(like.shape, x.dtype),)
 
     def kernel(self, xp: Any, x: Any, like: Any) -> Any:
-        if x.shape != like.shape:
-            raise ExecutionError(
-                f"{self.message}: expected shape {tuple(like.shape)}, got {tuple(x.shape)}"
-            )
+        self.check(x.shape, like.shape)
         return x
+
+    def check(self, shape: Any, expected: Any) -> None:
+        """ExecutionError unless these shapes, which are those of a run, are equal."""
+        if tuple(shape) != tuple(expected):
+            raise ExecutionError(
+                f"{self.message}: expected shape {tuple(expected)}, got {tuple(shape)}"
+            )
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         return dy, ZERO

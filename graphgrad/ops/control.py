@@ -8,6 +8,7 @@ from ..ir.build import adopted
 from ..ir.context import Scope
 from ..ir.errors import ShapeError, StateError
 from ..ir.graph import Graph, current
+from ..ir.node import enclosing
 from ..ir.position import caller, show
 from ..ir.program import Program
 from ..ir.tree import flatten, unflatten
@@ -24,7 +25,7 @@ from .base import (
     build,
     tensor_type,
 )
-from .sources import Placeholder
+from .sources import Identity, Placeholder
 
 __all__ = ["cond"]
 
@@ -166,8 +167,7 @@ def choose(
     captured: dict[Tensor, int] = {}
     programs, reads = [], []
     for body, wanted in zip(bodies, outputs, strict=True):
-        inner = list(body.captures.values())
-        needed = _needed(inner, wanted)
+        needed = _needed(body, wanted)
         taken = [(o, i) for o, i in body.captures.items() if i in needed]
         programs.append(Program([i for _, i in taken], wanted))
         reads.append(tuple(captured.setdefault(o, len(captured)) for o, _ in taken))
@@ -175,9 +175,24 @@ def choose(
     return build(op, (pred, *captured)).outputs
 
 
-def _needed(inner: Sequence[Tensor], outputs: Sequence[Tensor]) -> set[Tensor]:
-    """Those of the placeholders that the outputs depend on."""
-    read = {t for node in Program(inner, outputs).nodes for t in node.inputs} | set(outputs)
+def _needed(body: BodyGraph, outputs: Sequence[Tensor]) -> set[Tensor]:
+    """Those of the placeholders that the outputs depend on, in value or in gradient.
+
+    The rule of a region may give a gradient to all that the region reads, so that counts whole.
+    """
+    inner = body.captures.values()
+    wanted = set(outputs)
+    while True:
+        nodes = Program(inner, wanted).nodes
+        regions = {region for node in nodes for region in enclosing(node.region)}
+        members = [n for n in body.nodes if n.region is not None] if regions else []
+        more = {
+            t for n in members if regions.intersection(enclosing(n.region)) for t in n.outputs
+        }.union(*(region.pinned_inputs or () for region in regions))
+        if more <= wanted:
+            break
+        wanted |= more
+    read = {t for node in nodes for t in node.inputs} | wanted
     return {t for t in inner if t in read}
 
 
@@ -201,10 +216,15 @@ def _traced(body: BodyGraph, fn: Callable[[], Any]) -> Any:
 
 
 def _as_tensors(body: BodyGraph, leaves: Sequence[TensorLike]) -> list[Tensor]:
-    """The results of a body as tensors of that body."""
+    """The results of a body as tensors of that body, read outside of the regions in it."""
     with BodyScope(body):
         tensors = [as_tensor(leaf) for leaf in leaves]
-        return [t if t.graph is body else body.adopt(t) for t in tensors]
+        return [read_outside(t if t.graph is body else body.adopt(t)) for t in tensors]
+
+
+def read_outside(t: Tensor) -> Tensor:
+    """t; behind an Identity that is not in a region, where t is: to return it is to read it."""
+    return t if t.node.region is None else build(Identity(), (t,)).outputs[0]
 
 
 def _check_alike(leaves: list[list[Any]], results: list[Any], at: str) -> None:

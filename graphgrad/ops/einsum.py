@@ -46,7 +46,7 @@ class Einsum(Op):
     linear = "each"
 
     def infer(self, *types: TensorType) -> Types:
-        terms, out = _terms(self.equation)
+        terms, out = einsum_terms(self.equation)
         lengths: dict[str, Dim] = {}
         if len(terms) != len(types) or any(t.dtype is not types[0].dtype for t in types):
             raise DTypeError(f"{self!r} takes {len(terms)} operands of one dtype, got {types}")
@@ -70,7 +70,7 @@ class Einsum(Op):
         return tuple([self._grad(node, i, dz) for i in range(len(node.inputs))])
 
     def _grad(self, node: Node, i: int, dz: Tensor) -> Any:
-        terms, out = _terms(self.equation)
+        terms, out = einsum_terms(self.equation)
         x, term = node.inputs[i], terms[i]
         if not wants(x):
             return NO_GRAD
@@ -97,13 +97,14 @@ class Einsum(Op):
             ",a->a",
             "ab,bc,cd->da",
         ]:
-            shapes = [[lengths[letter] for letter in t] for t in _terms(equation)[0]]
+            shapes = [[lengths[letter] for letter in t] for t in einsum_terms(equation)[0]]
             yield cls(equation), [rng.normal(size=s) for s in shapes]
         yield cls("ab,bc->ac"), [rng.normal(size=s).astype("float32") for s in [(2, 3), (3, 1)]]
         yield cls("ab,bc->ac"), [rng.normal(size=s) for s in [(2, 0), (0, 3)]]
 
 
-def _terms(equation: str) -> tuple[list[str], str]:
+def einsum_terms(equation: str) -> tuple[list[str], str]:
+    """The terms of the operands, and that of the result."""
     left, _, out = equation.partition("->")
     return left.split(","), out
 

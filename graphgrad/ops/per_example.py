@@ -17,6 +17,11 @@ class PerExample(Op):
     batched: tuple[bool, ...]
     linear_zero = False
 
+    @property
+    def linear(self) -> str | tuple[int, ...]:  # type: ignore[override]
+        """Where the op is linear."""
+        return self.op.linear
+
     def infer(self, *types: TensorType) -> Types:
         count: Dim = None
         single = []

@@ -200,6 +200,31 @@ class UndefinedGradient(Identity):
         return iter(())
 
 
+class RuleInput(Identity):
+    """y = x, dx = dy: a dy that was given to a rule which is not to be differentiated again.
+
+    message  what RuleOutput says, which takes its place where forward mode transposes the rule
+    """
+
+    message: str
+
+    @classmethod
+    def samples(cls, rng: np.random.Generator) -> Samples:
+        yield cls("once"), [rng.normal(size=(2, 3))]
+
+
+class RuleOutput(UndefinedGradient):
+    """y = x: a dx of a rule which is not to be differentiated again; asking for it is an error.
+
+    message  what the error says
+    """
+
+    message: str
+
+    def vjp(self, node: Node, dy: Tensor) -> Gradients:
+        raise GradientError(self.message)
+
+
 def undefined_gradient(x: TensorLike) -> Tensor:
     """y = x; a GradientError with this line if a gradient is ever needed through it."""
     return apply(UndefinedGradient(), as_tensor(x))

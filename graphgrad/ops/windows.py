@@ -438,7 +438,7 @@ class MaxPool(Pool):
 
     def kernel(self, xp: Any, x: Any) -> Any:
         window = self.over(x)
-        padded = window.pad(xp, self.last(xp, x), _lowest(x.dtype))
+        padded = window.pad(xp, self.last(xp, x), lowest(x.dtype))
         return self.back(xp, functools.reduce(xp.maximum, [padded[c] for c in window.cuts()]))
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
@@ -474,7 +474,7 @@ class MaxPoolGrad(Pool):
     def hits(self, xp: Any, x: Any, y: Any) -> tuple[Window, list[Any], Any]:
         """For each place in the window whether it is the largest (all are, beside a NaN)."""
         window, y = self.over(x), self.last(xp, y)
-        padded = window.pad(xp, self.last(xp, x), _lowest(x.dtype))
+        padded = window.pad(xp, self.last(xp, x), lowest(x.dtype))
         hits = [~(padded[cut] < y) for cut in window.cuts()]
         return window, hits, functools.reduce(xp.add, [xp.astype(h, y.dtype) for h in hits])
 
@@ -513,7 +513,8 @@ class MaxPoolGradGrad(MaxPoolGrad):
             yield cls(*attributes), [rng.normal(size=x.shape).astype(x.dtype), x, y]
 
 
-def _lowest(dtype: DType) -> Any:
+def lowest(dtype: DType) -> Any:
+    """The number of a dtype that no other is less than."""
     return -np.inf if dtype.kind == "f" else np.iinfo(dtype).min
 
 

@@ -7,11 +7,16 @@ later.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from threading import RLock
 
 from ..ir.graph import Graph
-from ..ir.node import Node, Region, Tensor
+from ..ir.groups import Groups, around, holds
+from ..ir.node import Node, Region, Tensor, enclosing, shared
 from ..ir.residual import viewpoint
+
+LOCK = RLock()
+"""Held while what is known of graphs is brought up to date: threads may differentiate one graph."""
 
 
 class Boundary:
@@ -74,11 +79,11 @@ class Boundary:
                 tuple(sorted(self.reads, key=self.reads.__getitem__)) if inputs is None else inputs,
                 self._inferred_outputs() if outputs is None else outputs,
             )
-        self.settled = True
         self.inputs, self.outputs = region.settled
         self.input_set, self.output_set = frozenset(self.inputs), frozenset(self.outputs)
         self.latest = max((t.node.index for t in self.inputs), default=-1)
         self.undeclared = tuple(t for t in self.reads if t not in self.input_set)
+        self.settled = True
 
     def _inferred_outputs(self) -> tuple[Tensor, ...]:
         found: list[Tensor] = []
@@ -94,36 +99,47 @@ class Boundary:
         return self._reach.get(x, 0)
 
     def _trace(self) -> dict[Tensor, int]:
-        """Backward over the members: which outputs each tensor leads to."""
+        """Backward over the members: which outputs each tensor leads to.
+
+        Declared inputs of an inner region lead to whatever its members lead to.
+        """
         mask: dict[Tensor, int] = {}
         for bit, t in enumerate(self.outputs):
             mask[t] = mask.get(t, 0) | 1 << bit
-        begins = {known(inner).members[0]: inner for inner in self.inner}
+        below: dict[Region | None, int] = {}
         for node in reversed(self.members):
-            _pull(mask, (node,), node.inputs)
-            if node in begins:
-                inner = begins[node]
-                _pull(mask, known(inner).members, inner.pinned_inputs or ())
+            bits = 0
+            for t in node.outputs:
+                bits |= mask.get(t, 0)
+            _lead(mask, node.inputs, bits)
+            if self.inner:
+                region = node.region
+                below[region] = below.get(region, 0) | bits
+                while region is not None and known(region).members[0] is node:  # all of it was seen
+                    if region in self.inner:
+                        _lead(mask, region.pinned_inputs or (), below[region])
+                    around = region.parent
+                    below[around] = below.get(around, 0) | below[region]
+                    region = around
         return mask
 
 
-def _pull(mask: dict[Tensor, int], nodes: Iterable[Node], inputs: Iterable[Tensor]) -> None:
-    """Give the inputs the bits of all outputs of the nodes."""
-    bits = 0
-    for node in nodes:
-        for t in node.outputs:
-            bits |= mask.get(t, 0)
+def _lead(mask: dict[Tensor, int], tensors: Iterable[Tensor], bits: int) -> None:
+    """Note that each of these leads to the outputs in bits."""
     if bits:
-        for t in inputs:
+        for t in tensors:
             mask[t] = mask.get(t, 0) | bits
 
 
 def boundary_of(region: Region) -> Boundary:
     """The settled boundary of a region."""
     scan(region.graph)
-    found = known(region)
-    if not found.settled:
-        found.settle()
+    found: Boundary | None = region.boundary
+    if found is None or not found.settled:
+        with LOCK:
+            found = known(region)
+            if not found.settled:
+                found.settle()
     return found
 
 
@@ -131,10 +147,12 @@ def scan(graph: Graph) -> None:
     """Take in the nodes built since the last scan."""
     if graph.scanned == len(graph.nodes):
         return
-    if graph.regions:
-        for node in graph.nodes[graph.scanned :]:
-            take_in(node, None)
-    graph.scanned = len(graph.nodes)
+    with LOCK:
+        end = len(graph.nodes)
+        if graph.regions:
+            for node in graph.nodes[graph.scanned : end]:
+                _take_in(node)
+        graph.scanned = end
 
 
 def rescan(region: Region, start: int) -> None:
@@ -143,33 +161,37 @@ def rescan(region: Region, start: int) -> None:
         take_in(node, region)
 
 
-def take_in(node: Node, only: Region | None) -> None:
+def _take_in(node: Node) -> None:
     """Note what a node means for the regions around it and around what it reads."""
-    here, view = node.region, viewpoint(node)
+    region = node.region
+    here = enclosing(region)
     for t in node.inputs:
-        _take_in_read(t, here, view, node.index, only)
-    for region in _chain(here, only):
-        members = known(region).members
+        there = t.node.region
+        if there is region:
+            for each in here:
+                (each.boundary or known(each)).used.add(t)
+        else:
+            _take_in_read(t, here, enclosing(viewpoint(node)), node.index)
+    for each in here:
+        members = (each.boundary or known(each)).members
         members.append(node)
         if len(members) == 1:
-            take_in_pins(region)
+            take_in_pins(each)
 
 
-def _take_in_read(
-    t: Tensor, here: Region | None, view: Region | None, place: float, only: Region | None
-) -> None:
-    there = t.node.region
-    if there is None and here is None:
-        return
-    for region in _chain(there, only):
-        if region.contains(here):
-            known(region).used.add(t)
-        elif not region.contains(view):
-            known(region).left.add(t)
-    for region in _chain(here, only):
-        if not region.contains(there):
-            reads = known(region).reads
-            reads[t] = min(place, reads.get(t, place))
+def _take_in_read(t: Tensor, here: Sequence[Region], seen: Sequence[Region], place: float) -> None:
+    """Note a read of t by what lies in the regions `here` and sees from inside those of `seen`."""
+    there = enclosing(t.node.region)
+    common = 0
+    if there:
+        common, visible = shared(there, here), shared(there, seen)
+        for each in there[:common]:
+            known(each).used.add(t)
+        for each in there[max(common, visible) :]:
+            known(each).left.add(t)
+    for each in here[common:]:
+        reads = (each.boundary or known(each)).reads
+        reads[t] = min(place, reads.get(t, place))
 
 
 def take_in_pins(region: Region) -> None:
@@ -177,20 +199,50 @@ def take_in_pins(region: Region) -> None:
     members = known(region).members
     if region.pinned_inputs is None or not members:
         return
+    here = enclosing(region.parent)
     for t in region.pinned_inputs:
-        _take_in_read(t, region.parent, region.parent, members[0].index - 0.5, None)
-    for around in _chain(region.parent, None):
-        known(around).inner[region] = None
+        region.graph.pinned.setdefault(t.node, {})[region] = None
+        _take_in_read(t, here, here, members[0].index - 0.5)
+    for each in here:
+        known(each).inner[region] = None
 
 
-def _chain(region: Region | None, only: Region | None) -> list[Region]:
-    if only is not None:
-        return [only] if only.contains(region) else []
-    chain = []
-    while region is not None:
-        chain.append(region)
-        region = region.parent
-    return chain
+# --- one region alone, which was marked or named after its members had been scanned -------------
+
+
+def take_in(node: Node, region: Region, groups: Groups | None = None) -> None:
+    """Note what a node means for one region."""
+    inside = holds(region, around(node, groups), groups)
+    sees = inside or holds(region, viewpoint(node, groups), groups)
+    for t in node.inputs:
+        _take_in_read_for(region, t, inside, sees, node.index, groups)
+    if inside:
+        members = known(region).members
+        members.append(node)
+        if len(members) == 1:
+            take_in_pins(region)
+
+
+def take_in_pins_for(region: Region, inner: Region, groups: Groups | None = None) -> None:
+    """Note that an inner region reads its declared inputs."""
+    members = known(inner).members
+    if inner.pinned_inputs is not None and members:
+        for t in inner.pinned_inputs:
+            _take_in_read_for(region, t, True, True, members[0].index - 0.5, groups)
+        known(region).inner[inner] = None
+
+
+def _take_in_read_for(
+    region: Region, t: Tensor, inside: bool, sees: bool, place: float, groups: Groups | None
+) -> None:
+    boundary = known(region)
+    if not holds(region, around(t.node, groups), groups):
+        if inside:
+            boundary.reads[t] = min(place, boundary.reads.get(t, place))
+    elif inside:
+        boundary.used.add(t)
+    elif not sees:
+        boundary.left.add(t)
 
 
 def known(region: Region) -> Boundary:

@@ -7,8 +7,10 @@ from functools import wraps
 from inspect import signature
 from typing import Any, TypeVar
 
+from ..ir.build import check_open
 from ..ir.context import CONTEXT, Scope
-from ..ir.errors import RegionError, did_you_mean
+from ..ir.errors import GraphError, RegionError, did_you_mean
+from ..ir.generators import opened_by
 from ..ir.graph import Graph, current
 from ..ir.node import Node, Region, Tensor
 from ..ir.op import OP_TYPES, Op
@@ -72,6 +74,8 @@ class override_gradient(Scope):
     def __enter__(self) -> Region:
         context = current().copy()
         graph = context.graph
+        if context.region is not None and context.region.open is not True:
+            check_open(context.region)
         region = Region(
             graph,
             self.rule,
@@ -80,6 +84,7 @@ class override_gradient(Scope):
             position=caller() if context.origin is None else None,
             **self.options,  # type: ignore[arg-type]
         )
+        region.open = opened_by(region) or True
         if self.inputs is not None:
             inputs = _tensors_of(graph, self.inputs, region, "inputs")
             region.pinned_inputs = settle(context, inputs)
@@ -162,16 +167,19 @@ def _reads_outside(region: Region, members: list[Node]) -> bool:
 
 
 def _tensors_of(graph: Graph, tree: Any, region: Region, what: str) -> tuple[Tensor, ...]:
-    tensors = tuple(flatten(tree))
-    for t in tensors:
+    """The tensors, as the graph of the region knows them; RegionError where it does not."""
+    tensors = flatten(tree)
+    for i, t in enumerate(tensors):
         if not isinstance(t, Tensor):
             raise RegionError(f"the {what} of {region!r} are tensors, got {t!r}")
-        if t.graph is not graph:
+        try:
+            tensors[i] = t if t.graph is graph else graph.adopt(t)
+        except GraphError:
             raise RegionError(
                 f"{t.name} ({t.where}) of {t.graph!r} is among the {what} of {region!r}, "
                 f"which is in {graph!r}"
-            )
-    return tensors
+            ) from None
+    return tuple(tensors)
 
 
 def _one_of(what: str, value: str, known: Iterable[str]) -> None:
@@ -203,9 +211,10 @@ class gradient_override_map(Scope):
     def __enter__(self) -> gradient_override_map:
         context = current().copy()
         stamps = dict(context.stamps or {})
+        while_running = opened_by(self)
         for op_type, rule in self.map.items():
             outer = stamps[op_type][1] if op_type in stamps else ()
-            stamps[op_type] = rule, (*outer, self.matched)
+            stamps[op_type] = rule, (*outer, self.matched), while_running
         context.stamps = stamps
         self._push(context)
         self.graph = context.graph
@@ -247,6 +256,9 @@ class gradient_override_map(Scope):
 
     def _what(self) -> str:
         return f"gradient_override_map at {self.where}"
+
+    def __repr__(self) -> str:
+        return f"<{self._what()}>"
 
 
 def _checked_map(op_type_map: Any, at: Position | None, late: bool) -> dict[str, Any]:

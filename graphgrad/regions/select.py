@@ -19,6 +19,7 @@ from ..ir.position import of_function, show
 from ..ir.residual import Residual
 from ..ir.tree import flatten
 from .boundary import known, scan
+from .index import bodies_of, has_gradient, index_of, marked_regions
 from .scopes import _takes_inputs
 
 __all__ = ["Selection", "select"]
@@ -40,6 +41,11 @@ class Group:
         assert graph is not None
         return graph
 
+    @property
+    def key(self) -> frozenset[Node]:
+        """What tells it from other groups: its nodes that have a gradient."""
+        return frozenset(n for n in self.nodes if has_gradient(n))
+
     def __repr__(self) -> str:
         shown = ", ".join(f"{n.name} ({n.where})" for n in self.nodes[:3])
         more = f" and {len(self.nodes) - 3} more" if len(self.nodes) > 3 else ""
@@ -59,9 +65,10 @@ class Selector:
 
     def op(self, *types: str) -> Selection:
         """The nodes of these op types, each a site of its own."""
+        types = tuple(dict.fromkeys(types))
         for op_type in types:
             _check_op_type(op_type)
-        return self._chosen(_Matching("op", types, lambda n: n.type in types, _types_near(types)))
+        return self._chosen(_OfType(types))
 
     def name(self, *patterns: str) -> Selection:
         """The nodes whose name matches a shell pattern such as "enc/*", each a site of its own."""
@@ -69,7 +76,7 @@ class Selector:
         def matches(node: Node) -> bool:
             return any(fnmatchcase(node.name, p) for p in patterns)
 
-        return self._chosen(_Matching("name", patterns, matches, _names_near(patterns)))
+        return self._chosen(_Matching("name", patterns, matches, _names_near(patterns), fixed=True))
 
     def where(self, predicate: Callable[[Node], Any]) -> Selection:
         """The nodes for which predicate(node) is true, each a site of its own."""
@@ -92,7 +99,9 @@ class Selector:
     def scope(self, name: str) -> Selection:
         """The nodes named under a name scope such as "model/enc", as one region."""
         prefix = name.strip("/") + "/"
-        found = _Matching("scope", (name,), lambda n: n.name.startswith(prefix), _scopes_near(name))
+        found = _Matching(
+            "scope", (name,), lambda n: n.name.startswith(prefix), _scopes_near(name), fixed=True
+        )
         return self._chosen(_Regrouped(found, together=True, shown=repr(found)))
 
     def pattern(self, form: Any) -> Selection:
@@ -168,11 +177,8 @@ class Selection(Selector):
 
         GraphError for what it names that is not there, unless lenient.
         """
-        graphs = bodies_of(graph)
-        for each in graphs:
-            scan(each)
         for what in () if lenient else self._named():
-            if what.graph not in graphs:
+            if not is_in(what, graph):
                 raise GraphError(
                     f"{what!r} is selected, which is not in {graph!r} but in {what.graph!r}"
                 )
@@ -218,6 +224,14 @@ def as_selection(what: Any) -> Selection:
     )
 
 
+def op_types(selection: Any) -> tuple[str, ...]:
+    """The op types that a selection is for, if it is for all nodes of some types; else ()."""
+    if isinstance(selection, str):
+        _check_op_type(selection)
+        return (selection,)
+    return selection.types if isinstance(selection, _OfType) else ()
+
+
 def targets_of(selection: Any, graph: Graph) -> list[Target]:
     """What is selected in a graph; RegionError with near misses where that is nothing."""
     chosen = as_selection(selection)
@@ -234,7 +248,7 @@ def targets_of(selection: Any, graph: Graph) -> list[Target]:
 
 
 def covered(targets: Iterable[Target]) -> set[Node]:
-    """The nodes of targets, regions' members included; `scan` has been called."""
+    """The nodes of targets, regions' members included."""
     found: set[Node] = set()
     for target in targets:
         found.update(nodes_of(target))
@@ -245,38 +259,38 @@ def nodes_of(target: Target) -> Sequence[Node]:
     """The nodes of one target."""
     if isinstance(target, Node):
         return (target,)
-    return known(target).members if isinstance(target, Region) else target.nodes
+    return members_of(target) if isinstance(target, Region) else target.nodes
 
 
-def has_gradient(node: Node) -> bool:
-    """Whether a rule could speak for it: it has inputs, and is no Residual."""
-    return bool(node.inputs) and type(node.op) is not Residual
+def members_of(region: Region) -> list[Node]:
+    """The nodes inside a region, as far as they were built."""
+    scan(region.graph)
+    return known(region).members
 
 
-def bodies_of(graph: Graph) -> dict[Graph, Node | None]:
-    """The graph and the bodies of control flow in it, at every depth, with the node that runs each.
-
-    Bodies are graphs of their own; a loop or choice and its derivative share them.
-    """
-    found: dict[Graph, Node | None] = {graph: None}
-    stack = [graph]
-    while stack:
-        for node in stack.pop().nodes:
-            for program in getattr(node.op, "programs", ()):
-                for body in {t.graph for t in program.outputs if t.graph not in found}:
-                    if body is not None:
-                        found[body] = node
-                        stack.append(body)
-    return found
+def is_in(what: Node | Region | Tensor, graph: Graph) -> bool:
+    """Whether it is in the graph or in a body of control flow there."""
+    return what.graph is graph or what.graph in bodies_of(graph)
 
 
 def _pool(graph: Graph, derived: bool) -> list[Node]:
-    return [
-        n
-        for each in bodies_of(graph)
-        for n in each.nodes
-        if has_gradient(n) and (derived or n.origin is None)
-    ]
+    """The nodes that may be matched: with derived=False those that the user built."""
+    graphs = bodies_of(graph)
+    if derived:
+        return [n for each in graphs for n in each.nodes if has_gradient(n)]
+    return [n for each in graphs for n in index_of(each).forward]
+
+
+def _of_types(graph: Graph, types: Sequence[str], derived: bool) -> list[Node]:
+    """Those of the pool that are of one of these types."""
+    if derived:
+        return [n for n in _pool(graph, True) if n.type in types]
+    found: list[Node] = []
+    for each in bodies_of(graph):
+        index = index_of(each)
+        nodes = [n for t in types for n in index.types.get(t, ())]
+        found += nodes if len(types) == 1 else sorted(nodes, key=lambda n: n.index)
+    return found
 
 
 def _as_group(nodes: Iterable[Node], of: Selection, graph: Graph) -> list[Target]:
@@ -312,14 +326,30 @@ class _Itself(Selection):
         self._names = (target,)
 
     def _find(self, graph: Graph, derived: bool) -> list[Target]:
-        return [self.target] if self.target.graph in bodies_of(graph) else []
+        return [self.target] if is_in(self.target, graph) else []
 
     def __repr__(self) -> str:
         return repr(self.target)
 
 
+class _OfType(Selection):
+    """The nodes of some op types."""
+
+    def __init__(self, types: tuple[str, ...]) -> None:
+        self.types = types
+
+    def _find(self, graph: Graph, derived: bool) -> list[Target]:
+        return list(_of_types(graph, self.types, derived))
+
+    def _hint(self, graph: Graph) -> str:
+        return _types_near(self.types)(graph)
+
+    def __repr__(self) -> str:
+        return f"select.op({', '.join(map(_shown, self.types))})"
+
+
 class _Matching(Selection):
-    """Every node that passes a test."""
+    """Every node that passes a test. fixed: the test asks for the name alone."""
 
     def __init__(
         self,
@@ -327,14 +357,19 @@ class _Matching(Selection):
         args: tuple[Any, ...],
         test: Callable[[Node], bool],
         hint: Callable[[Graph], str],
+        fixed: bool = False,
     ) -> None:
         self.method = method
         self.args = args
         self.test = test
         self.near = hint
+        self.fixed = fixed
 
     def _find(self, graph: Graph, derived: bool) -> list[Target]:
-        return [n for n in _pool(graph, derived) if self.test(n)]
+        if not self.fixed or derived:
+            return [n for n in _pool(graph, derived) if self.test(n)]
+        key = self.method, self.args
+        return [n for each in bodies_of(graph) for n in index_of(each).matching(key, self.test)]
 
     def _hint(self, graph: Graph) -> str:
         return self.near(graph)
@@ -363,8 +398,7 @@ class _Listed(Selection):
         self.listed = self._names = nodes
 
     def _find(self, graph: Graph, derived: bool) -> list[Target]:
-        graphs = bodies_of(graph)
-        nodes = {n for n in self.listed if n.graph in graphs}
+        nodes = {n for n in self.listed if is_in(n, graph)}
         if any(type(n.op) is Residual for n in nodes):
             return [Group(nodes, self)]  # an error where it is marked
         return _as_group(nodes, self, graph)
@@ -385,34 +419,28 @@ class _Between(Selection):
         self._names = (*xs, *ys)
 
     def _find(self, graph: Graph, derived: bool) -> list[Target]:
-        homes = {t.graph for t in self._names} & set(bodies_of(graph))
-        home = homes.pop() if homes else None
-        if home is None:
-            return []
-        if homes:
-            raise RegionError(f"{self!r}: its tensors lie in several graphs, {home!r} among them")
-        reached = self._reached(home, derived)
+        homes = {t.graph for t in self._names if is_in(t, graph)}
+        if len(homes) > 1:
+            first = self._names[0].graph
+            raise RegionError(f"{self!r}: its tensors lie in several graphs, {first!r} among them")
+        return _as_group(self._on_paths(derived), self, graph) if homes else []
+
+    def _on_paths(self, derived: bool) -> set[Node]:
+        """What ys depend on, as far as it depends on an x."""
         begins = set(self.xs)
-        found: set[Node] = set()
-        stack = [t.node for t in self.ys if t not in begins]
+        lowest = min((t.node.index for t in self.xs), default=0)
+        before: set[Node] = set()
+        stack = [t.node for t in self.ys if t not in begins] if begins else []
         while stack:
             node = stack.pop()
-            if node in reached and node not in found:
-                found.add(node)
+            if node not in before and node.index >= lowest and (derived or node.origin is None):
+                before.add(node)
                 stack.extend(t.node for t in node.inputs if t not in begins)
-        return _as_group(found, self, graph)
-
-    def _reached(self, graph: Graph, derived: bool) -> set[Node]:
-        """The nodes that depend on an x."""
-        begins = set(self.xs)
-        reached: set[Node] = set()
-        start = min((t.node.index for t in self.xs), default=len(graph.nodes))
-        for node in graph.nodes[start:]:
-            if (derived or node.origin is None) and any(
-                t in begins or t.node in reached for t in node.inputs
-            ):
-                reached.add(node)
-        return reached
+        found: set[Node] = set()
+        for node in sorted(before, key=lambda n: n.index):
+            if any(t in begins or t.node in found for t in node.inputs):
+                found.add(node)
+        return found
 
     def _hint(self, graph: Graph) -> str:
         ys = ", ".join(f"{t.name} ({t.where})" for t in self.ys) or "no tensor"
@@ -431,21 +459,28 @@ class _Ruled(Selection):
         self.rule_ = rule
 
     def _find(self, graph: Graph, derived: bool) -> list[Target]:
-        regions = [
-            r
-            for each in bodies_of(graph)
-            for r in each.regions
-            if known(r).members and self._is(r.rule) and (derived or r.origin is None)
-        ]
-        stamped = [n for n in _pool(graph, derived) if n.stamp is not None and self._is(n.stamp)]
-        return [*regions, *stamped]
+        found: list[Target] = []
+        for each in bodies_of(graph):
+            found += [
+                r
+                for r in marked_regions(each)
+                if self._is(r.rule) and (derived or r.origin is None) and members_of(r)
+            ]
+        for each in bodies_of(graph):
+            stamped = [n for n in index_of(each).stamped if n.stamp is not None]
+            found += [
+                n
+                for n in sorted(stamped, key=lambda n: n.index)
+                if self._is(n.stamp) and has_gradient(n) and (derived or n.origin is None)
+            ]
+        return found
 
     def _is(self, rule: Any) -> bool:
         return self.rule_ in (rule, rule_name(rule), getattr(rule, "fn", None))
 
     def _hint(self, graph: Graph) -> str:
         graphs = bodies_of(graph)
-        names = {rule_name(r.rule) for g in graphs for r in g.regions if known(r).members}
+        names = {rule_name(r.rule) for g in graphs for r in marked_regions(g) if members_of(r)}
         names |= {rule_name(n.stamp) for g in graphs for n in g.nodes if n.stamp is not None}
         if not names:
             return "Nothing is marked there."
@@ -584,8 +619,8 @@ class _Pattern(Selection):
     def _find(self, graph: Graph, derived: bool) -> list[Target]:
         found: dict[tuple[Node, ...], Target] = {}
         root = _root(self.form)
-        for node in _pool(graph, derived):
-            nodes = _match(self.form, node, derived) if node.type == root else None
+        for node in _of_types(graph, (root,), derived):
+            nodes = _match(self.form, node, derived)
             if nodes:
                 group = Group(nodes, self)
                 found.setdefault(group.nodes, group)
@@ -593,7 +628,7 @@ class _Pattern(Selection):
 
     def _hint(self, graph: Graph) -> str:
         root = _root(self.form)
-        count = sum(n.type == root for n in _pool(graph, False))
+        count = len(_of_types(graph, (root,), False))
         if count:
             return f"{count} nodes are of type {root!r}; what they read does not fit the form."
         return _types_near((root,))(graph)

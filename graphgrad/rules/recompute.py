@@ -5,71 +5,37 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import wraps
 from itertools import pairwise
-from math import isqrt
+from math import comb, isqrt
 from typing import Any
-
-import numpy as np
 
 from ..differentiate.gradients import gradients
 from ..differentiate.site import Site
 from ..ir.context import Scope
 from ..ir.errors import GradientError
 from ..ir.graph import Graph, current
+from ..ir.groups import holds
 from ..ir.node import Tensor
 from ..ir.residual import Residual
 from ..ir.tree import flatten, unflatten
-from ..ops.base import (
-    NO_GRAD,
-    Constant,
-    Gradients,
-    Node,
-    Op,
-    Samples,
-    TensorType,
-    Types,
-    apply,
-    as_tensor,
-)
+from ..ops.base import NO_GRAD, Constant, Node, apply, as_tensor
+from ..ops.sequencing import After
 from ..ops.sources import identity
+from ..regions.index import marked_regions
 from ..regions.scopes import override_gradient
+from ..regions.select import select
 from .library import entry, rule
 
 FAMILY = "recompute"
-
-
-class After(Op):
-    """y = x, once the other inputs are there; dx = dy, nothing for the others.
-
-    What is computed from y is not the same as what was computed from x before, so no pass merges
-    the two.
-    """
-
-    view = True
-
-    def infer(self, x: TensorType, *others: TensorType) -> Types:
-        """The type of x."""
-        return (x,)
-
-    def kernel(self, xp: Any, x: Any, *others: Any) -> Any:
-        """X itself."""
-        return x
-
-    def vjp(self, node: Node, dy: Tensor) -> Gradients:
-        """Dy for x."""
-        return dy, *(NO_GRAD,) * (len(node.inputs) - 1)
-
-    @classmethod
-    def samples(cls, rng: np.random.Generator) -> Samples:
-        """With and without others."""
-        yield cls(), [rng.normal(size=(2, 3)), rng.normal(size=())]
-        yield cls(), [rng.normal(size=())]
+MOST = 40
 
 
 class _Stamping(Scope):
     """Op-type maps as they were when a function was called first."""
 
     def __init__(self, stamps: Any) -> None:
-        self.stamps = stamps
+        self.stamps = stamps and {
+            op_type: (rule, matched, None) for op_type, (rule, matched, _) in stamps.items()
+        }
 
     def __enter__(self) -> None:
         context = current().copy()
@@ -129,15 +95,33 @@ def _overrides_again(site: Any, graph: Graph, node: int, region: int) -> dict[An
             f"{site!r} built other nodes when it was called again to recompute: "
             f"{len(new)} instead of {len(inside)}. A checkpointed function must be repeatable."
         )
-    inner = [r for r in region_of.graph.regions if r is not region_of and region_of.contains(r)]
+    marked = marked_regions(region_of.graph)
+    inner = [r for r in marked if r is not region_of and region_of.contains(r)]
+    again = [r for r in graph.regions[region:] if r.group is None]
     twins: dict[Any, Any] = dict(zip(inside, new, strict=True))
-    twins |= zip(inner, graph.regions[region:], strict=False)
-    off = [s for s in site._sweep.off if s in twins]
-    rules = {s: rule for s, rule in site._sweep.overrides.items() if s in twins}
-    asked = current().asked
-    if asked is not None:
-        asked.update(off, rules)
-    return dict.fromkeys([twins[s] for s in off]) | {twins[s]: r for s, r in rules.items()}
+    named = _groups_again(site, twins)
+    twins |= zip(inner, again, strict=False)
+    twins |= named
+    call, asked = current().choice, current().asked
+    found: dict[Any, Any] = {}
+    for step, twin in twins.items() if call is not None else ():
+        if step in call.off or step in call:
+            found[twin] = None if step in call.off else call.get(step)
+            if asked is not None:
+                asked.add(step)
+    return found
+
+
+def _groups_again(site: Any, twins: dict[Any, Any]) -> dict[Any, Any]:
+    """The groups inside that the call names, and what selects their nodes among the new ones."""
+    groups = current().groups
+    found: dict[Any, Any] = {}
+    for region in groups.regions if groups is not None else ():
+        if region is not site.region and holds(site.region, region, groups):
+            assert region.group is not None
+            nodes = {t.node for t in region.group.tensors}
+            found[region] = select.nodes(*(twins[n] for n in nodes if n in twins))
+    return found
 
 
 def _computes(node: Node) -> bool:
@@ -146,18 +130,31 @@ def _computes(node: Node) -> bool:
 
 @entry(FAMILY, "exact")
 def checkpoint_chain(
-    fns: Sequence[Callable[[Any], Any]], x: Any, segments: int | None = None
+    fns: Sequence[Callable[[Any], Any]],
+    x: Any,
+    segments: int | None = None,
+    snapshots: int | None = None,
 ) -> Any:
-    """fns one after the other, in segments of which only the ends are kept: sqrt(n) by default.
+    """fns one after the other, of which only some values between them are kept.
 
-    dx = the gradient of the chain; at most one segment's inside is in memory at a time
-    [Chen et al. 2016, "Training deep nets with sublinear memory cost"].
+    dx = the gradient of the chain, from values that are computed again
+    [Griewank and Walther 2000, "Algorithm 799: revolve"; Chen et al. 2016, "Training deep nets
+    with sublinear memory cost"].
+
+    segments: the ends of so many are kept, and the inside of one at a time; sqrt(n) by default.
+        Every function but those of the last segment runs once more.
+    snapshots: so many values are kept at most, x among them. Functions run `forward_steps(n,
+        snapshots)` times beside once each, which is the least possible.
     """
+    if segments is not None and snapshots is not None:
+        raise GradientError("checkpoint_chain() takes segments or snapshots, not both")
+    if snapshots is not None:
+        return _revolve(fns, snapshots)(x)
     count = segments or max(1, isqrt(len(fns)))
     bounds = [len(fns) * i // count for i in range(count + 1)]
-    for first, last in pairwise(bounds):
+    for first, last in pairwise(bounds[:-1]):
         x = checkpoint(_one_after_the_other(fns[first:last]))(x)
-    return x
+    return _one_after_the_other(fns[bounds[-2] :])(x)
 
 
 def _one_after_the_other(fns: Sequence[Callable[[Any], Any]]) -> Callable[[Any], Any]:
@@ -167,3 +164,49 @@ def _one_after_the_other(fns: Sequence[Callable[[Any], Any]]) -> Callable[[Any],
         return x
 
     return segment
+
+
+def _revolve(fns: Sequence[Callable[[Any], Any]], snapshots: int) -> Callable[[Any], Any]:
+    """The chain, cut again and again: what stands before a cut is computed once more, from its
+    start, with all of the snapshots; what stands after it has one fewer.
+    """
+    parts: list[Callable[[Any], Any]] = []
+    while len(fns) > 1:
+        cut = _cut(len(fns), snapshots)
+        parts.append(checkpoint(_revolve(fns[:cut], snapshots)))
+        fns, snapshots = fns[cut:], snapshots - 1
+    return _one_after_the_other([*parts, *fns])
+
+
+def forward_steps(length: int, snapshots: int) -> int:
+    """How often functions of a chain run to be reversed with so many values kept, x among them,
+    beside once for each to differentiate it: r * length - C(snapshots + r, r - 1), where r is the
+    least with length <= C(snapshots + r, r).
+    """
+    r = _repetitions(length, snapshots)
+    return r * length - (comb(snapshots + r, r - 1) if r else 0)
+
+
+def _repetitions(length: int, snapshots: int) -> int:
+    """The most often that a function of the chain has to run before it is differentiated.
+
+    GradientError for MOST and more: each is a rule that is called within the one before.
+    """
+    if snapshots < 1:
+        raise GradientError(f"a chain is reversed from at least 1 snapshot, got {snapshots}")
+    if comb(snapshots + MOST - 1, MOST - 1) < length:
+        raise GradientError(
+            f"with {snapshots} snapshots a chain of {length} functions runs some of them {MOST} "
+            "times and more; give more snapshots"
+        )
+    r = 0
+    while comb(snapshots + r, r) < length:
+        r += 1
+    return r
+
+
+def _cut(length: int, snapshots: int) -> int:
+    """Where the first snapshot after x is best taken."""
+    r = _repetitions(length, snapshots)
+    after = comb(snapshots + r - 2, r - 1)  # what needs one repetition less, with one snapshot less
+    return max(1, min(comb(snapshots + r - 1, r - 1), length - after))

@@ -60,6 +60,20 @@ class TestDot:
         assert main(["dot", MODELS + "graph", "-o", str(tmp_path / "no" / "g.dot")]) == 2
 
 
+class TestHtmlAndDiff:
+    def test_a_page(self, tmp_path, capsys):
+        page = tmp_path / "g.html"
+        assert main(["html", MODELS + "graph", "-o", str(page)]) == 0
+        assert page.read_text(encoding="utf-8").lstrip().lower().startswith("<!doctype html")
+        both = ["html", MODELS + "graph", "--before", MODELS + "exact", "-o", str(page)]
+        assert main(both) == 0
+
+    def test_differences(self, capsys):
+        assert main(["diff", MODELS + "exact", MODELS + "exact"]) == 0
+        assert main(["diff", MODELS + "exact", MODELS + "graph"]) == 1
+        assert _said(capsys)
+
+
 class TestRun:
     def test_feeds_from_the_command_line(self, capsys):
         assert main(["run", MODELS + "tensors", "--feed", "x=[0.0, 1.0]"]) == 0

@@ -591,6 +591,8 @@ def test_S25_own_jvp_with_unknown_lengths():
         (lambda s, dx: [dx, dx], "2 tangents"),
         (lambda s, dx: gg.sum(dx), "must return"),
         (lambda s, dx: dx.astype("float32"), "float32"),
+        (lambda s, dx: gg.DEFAULT, "DEFAULT is for gradients only"),
+        (lambda s, dx, more: dx, "gets the site and 1 tangent, one per input"),
     ],
 )
 def test_S25_what_an_own_jvp_returns_is_checked(forward, message):

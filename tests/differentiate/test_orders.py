@@ -214,6 +214,78 @@ def test_S23_order_error_with_respect_to_dys_included():
             gg.gradients(g1, dy)
 
 
+def half_of_dy_times_x(site, dy):
+    return 0.5 * dy * site.inputs[0]
+
+
+def gradient_of_the_sine(site, dy):
+    (x,) = site.inputs
+    return gg.gradients(sin(x), x, dy)
+
+
+@pytest.mark.parametrize("rule", [half_of_dy_times_x, default, gradient_of_the_sine])
+@pytest.mark.parametrize("loss", [lambda y: y, lambda y: y * y])
+def test_S23_order_error_refuses_second_order_in_every_way(rule, loss):
+    x = placeholder(())
+    with gg.override_gradient(rule, order="error") as region:
+        y = exp(x)
+    z = loss(y)
+    tangent, g1 = gg.jvp(z, x), gg.gradients(z, x)
+    assert value(tangent, {x: 0.5}) == value(g1, {x: 0.5})
+    again = [
+        lambda: gg.gradients(g1, x),
+        lambda: gg.gradients(tangent, x),
+        lambda: gg.jvp(g1, x),
+        lambda: gg.jvp(tangent, x),
+        lambda: gg.hvp(z, x, 1.0),
+        lambda: gg.hessian(z, x),
+        lambda: gg.jacobian(tangent * x, x),
+    ]
+    for ask in again:
+        with pytest.raises(gg.GradientError, match="order='error'") as error:
+            ask()
+        assert region.where in str(error.value)
+
+
+def test_S23_order_error_holds_for_the_direction_of_a_jvp_too():
+    x, t = placeholder(()), placeholder(())
+    for rule in (lambda site, dy: 2.0 * dy, lambda site, dy: dy, default):
+        with gg.override_gradient(rule, order="error"):
+            y = exp(x)
+        tangent = gg.jvp(y, x, t)
+        with pytest.raises(gg.GradientError, match="order='error'"):
+            gg.gradients(tangent, t)
+
+
+def test_S23_order_error_off_the_path_of_a_jvp_is_harmless():
+    x, z = placeholder(()), placeholder(())
+    with gg.override_gradient(lambda site, dy: 2.0 * dy, order="error"):
+        y = exp(x)
+    tangent = gg.jvp(z * z * y, x)
+    assert value(gg.gradients(tangent, z), {x: 0.0, z: 3.0}) == 12
+
+
+@pytest.mark.parametrize("go", [lambda g: g, lambda g: g.copy(), lambda g: g.copy().copy()])
+def test_S23_order_error_of_a_region_in_a_default_that_travelled(go):
+    with gg.Graph() as g:
+        x, k = placeholder(()), gg.constant(2.0)
+        with gg.override_gradient(lambda site, dy: [k * dx for dx in site.default(dy)]):
+            with gg.override_gradient(lambda site, dy: dy * site.inputs[0], order="error"):
+                y = exp(x)
+            y = gg.identity(y)
+        z = y * y
+    new = go(g)
+    x, z = (new.nodes[t.node.index].outputs[0] for t in (x, z))
+    with new:
+        tangent, g1 = gg.jvp(z, x), gg.gradients(z, x)
+        assert value(g1, {x: 0.5}) == value(tangent, {x: 0.5}) == pytest.approx(2 * np.exp(0.5))
+        for first in (tangent, g1):
+            with pytest.raises(gg.GradientError, match="order='error'"):
+                gg.gradients(first, x)
+            with pytest.raises(gg.GradientError, match="order='error'"):
+                gg.jvp(first, x)
+
+
 def test_S23_order_error_off_the_path_is_harmless():
     x, z = placeholder(()), placeholder(())
     with gg.override_gradient(lambda site, dy: 2.0 * dy, order="error"):

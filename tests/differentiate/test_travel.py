@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -142,7 +143,7 @@ def orders(x, y, n=3):
     return found
 
 
-@pytest.mark.parametrize("journey", [copied, copied_twice, imported, imported_copy])
+@pytest.mark.parametrize("journey", [copied, copied_twice, imported, imported_copy, cut_out])
 def test_S27_closures_keep_their_meaning(journey):
     g, (x,), (y,) = closure_program()
     with g:
@@ -152,11 +153,37 @@ def test_S27_closures_keep_their_meaning(journey):
         assert values_of(orders(x, y), {x: 0.7}) == pytest.approx(want, rel=1e-12)
 
 
-def test_S27_a_closure_over_what_was_cut_away_is_an_error_that_names_it():
-    _, (x,), (y,) = cut_out(*closure_program())
-    with pytest.raises(gg.GraphError, match="was not carried along") as error:
-        gg.gradients(y, x)
-    assert "test_travel.py" in str(error.value)
+def test_S27_what_rules_close_over_is_cut_out_too():
+    with gg.Graph() as g:
+        a, b = gg.placeholder((), name="a"), gg.placeholder((), name="b")
+        x = gg.sin(a)
+        k = gg.cos(x) * b
+        unread = gg.cos(b)
+        with gg.override_gradient(lambda site, dy: (dy * k * x, gg.NO_GRAD), inputs=[x, unread]):
+            y = gg.exp(x)
+    new = g.subgraph(x, y)
+    names = [n.name for n in new.nodes if n.type == "Placeholder"]
+    assert "b" in names
+    assert "a" not in names
+    (x2,) = (n.outputs[0] for n in new.nodes if n.type == "Placeholder" and n.name != "b")
+    (y2,) = (n.outputs[0] for n in new.nodes if n.type == "Exp")
+    with new:
+        assert values_of([gg.gradients(y2, x2)], {x2: 0.7, new.tensor("b:0"): 3.0}) == (
+            pytest.approx([np.cos(0.7) * 3.0 * 0.7])
+        )
+
+
+def test_S27_a_tensor_that_nobody_saw_a_rule_hold_is_an_error_that_names_it():
+    with gg.Graph() as g:
+        x = gg.placeholder((), name="x")
+        kept = SimpleNamespace(values=SimpleNamespace(k=gg.cos(x)))
+        with gg.override_gradient(lambda site, dy: dy * kept.values.k):
+            y = gg.exp(x)
+    for journey in (copied, cut_out):
+        _, (x2,), (y2,) = journey(g, [x], [y])
+        with pytest.raises(gg.GraphError, match="Cos_1:0") as error:
+            gg.gradients(y2, x2)
+        assert "test_travel.py" in str(error.value)
 
 
 def test_S27_what_was_differentiated_before_the_journey_can_be_differentiated_after_it():
@@ -347,3 +374,184 @@ def test_S27_a_branch_that_was_differentiated_may_be_copied():
         with new:
             found = values_of([dx2, *orders(x2, dx2, 1)], {x2: 0.5})
         assert found == pytest.approx(want)
+
+
+# --- what a rule means that was carried away -----------------------------------------------------
+
+
+def pickled_and_imported(g, xs, ys):
+    g, xs, ys = pickled(g, xs, ys)
+    with gg.Graph() as new:
+        gg.sin(gg.placeholder((2,)))
+        given = [gg.placeholder(()) for _ in xs]
+        found = gg.import_graph(g, dict(zip(xs, given, strict=True)))
+    return new, given, [found[y] for y in ys]
+
+
+def stayed(g, xs, ys):
+    return g, xs, ys
+
+
+EVERY = [stayed, *JOURNEYS, pickled, pickled_and_imported]
+
+
+def seven(site, dy):
+    return 7.0 * dy
+
+
+def region_that_asks(how):
+    """exp(tanh(x)) in a region whose rule holds a tensor and asks for the inside, and a tanh."""
+    with gg.Graph() as g:
+        x, one = gg.placeholder((), name="x"), gg.constant(1.0)
+
+        def by_default(site, dy):
+            return [one * dx for dx in site.default(dy)]
+
+        def by_gradients(site, dy):
+            return [one * dx for dx in gg.gradients(site.outputs, list(site.inputs), [dy])]
+
+        with gg.override_gradient({"default": by_default, "gradients": by_gradients}[how]):
+            y = gg.exp(gg.tanh(x))
+        y = gg.tanh(y)
+    return g, [x], [y]
+
+
+@pytest.mark.parametrize("how", ["default", "gradients"])
+@pytest.mark.parametrize("journey", EVERY)
+def test_S05_what_a_call_chooses_inside_of_what_travelled_counts_or_is_refused(journey, how):
+    g, (x,), (y,) = journey(*region_that_asks(how))
+    with g:
+        plain = values_of(gg.gradients(y, x), {x: 0.0})
+        assert plain == pytest.approx(1.0 - np.tanh(1.0) ** 2)
+        for choice, expected in (({"Tanh": seven}, 49.0), ({"Tanh": seven, "Exp": seven}, 343.0)):
+            if "pickled" in journey.__name__:  # the rule is a trace, which knows of no choice
+                with pytest.raises(gg.GradientError, match="lies inside region") as error:
+                    gg.gradients(y, x, overrides=choice)
+                assert "test_travel.py" in str(error.value)
+            else:
+                dx = gg.gradients(y, x, overrides=choice)
+                assert values_of(dx, {x: 0.0}) == expected
+            assert values_of(gg.gradients(y, x), {x: 0.0}) == plain
+
+
+def test_S05_a_node_or_region_chosen_inside_of_what_travelled_is_refused():
+    g, (x,), (y,) = copied(*region_that_asks("default"))
+    (inside,) = (n for n in g.nodes if n.type == "Exp")
+    (outside,) = (n for n in g.nodes if n.type == "Tanh" and n.region is None)
+    with pytest.raises(gg.GradientError, match="choice is not known"):
+        gg.gradients(y, x, overrides={inside: seven, outside: seven})
+    dx = gg.gradients(y, x, overrides={outside: seven, g.regions[0]: seven})
+    assert values_of(dx, {x: 0.0}) == 49
+
+
+def four_times(site, dx):
+    return 4.0 * dx
+
+
+def twice(site, dy):
+    return 2.0 * dy
+
+
+@pytest.mark.parametrize("journey", EVERY)
+def test_S25_a_rules_own_jvp_travels_with_it(journey):
+    with gg.Graph() as g:
+        x = gg.placeholder((), name="x")
+        k = gg.exp(x)
+        own = gg.Rule(twice, "own", jvp=lambda site, dx: dx * k * site.outputs[0])
+        with gg.override_gradient(own, inputs=[x]):
+            y = gg.sin(x)
+        with gg.override_gradient(gg.Rule(twice, "own", jvp=four_times)):
+            z = gg.identity(y)
+    g, (x,), (z,) = journey(g, [x], [z])
+    with g:
+        tangent = gg.jvp(z, x)
+        found = values_of([tangent, gg.gradients(tangent, x)], {x: 0.5})
+    value = 4.0 * np.exp(0.5) * np.sin(0.5)
+    assert found == pytest.approx([value, value + 4.0 * np.exp(0.5) * 2.0])  # y's rule is twice
+
+
+@pytest.mark.parametrize("journey", EVERY)
+def test_S25_a_rules_own_jvp_inside_of_a_default_that_travels(journey):
+    with gg.Graph() as g:
+        x, k = gg.placeholder((), name="x"), gg.constant(3.0)
+        with gg.override_gradient(lambda site, dy: [k * dx for dx in site.default(dy)]):
+            with gg.override_gradient(gg.Rule(lambda s, dy: dy * dy, "own", jvp=four_times)):
+                y = gg.exp(x)
+            y = gg.identity(y)
+    g, (x,), (y,) = journey(g, [x], [y])
+    if "pickled" in journey.__name__:
+        with pytest.raises(gg.GradientError, match="forward mode uses the jvp of own"):
+            gg.jvp(y, x)
+    else:
+        assert values_of(gg.jvp(y, x), {x: 0.5}) == 12
+
+
+@pytest.mark.parametrize("journey", EVERY)
+def test_S16_an_output_without_a_gradient_is_known_as_such_after_a_journey(journey):
+    """The rule inside, which gives 5 for nothing, is not called for an output that nobody uses."""
+    with gg.Graph() as g:
+        x, k = gg.placeholder((), name="x"), gg.constant(3.0)
+        with gg.override_gradient(lambda site, *dys: [k * d for d in site.default(*dys)]) as region:
+            with gg.override_gradient(lambda site, dy: dy + 5.0):
+                a = gg.exp(x)
+            b = gg.sin(x)
+            a = gg.identity(a)
+            region.declare(outputs=[a, b])
+        a, b = gg.identity(a), gg.identity(b)
+    new, (x2,), (a2, b2) = journey(g, [x], [a, b])
+    with new:
+        both = gg.gradients([a2, b2], x2)
+        assert values_of(both, {x2: 0.0}) == 3.0 * (6.0 + 1.0)
+        if "pickled" in journey.__name__:
+            with pytest.raises(gg.GradientError, match="has no gradient here"):
+                gg.gradients(b2, x2)
+        else:
+            assert values_of(gg.gradients(b2, x2), {x2: 0.0}) == 3.0
+            assert values_of(gg.gradients(a2, x2), {x2: 0.0}) == 18.0
+
+
+@pytest.mark.parametrize("journey", EVERY)
+def test_S27_a_choice_inside_of_what_is_marked(journey):
+    """The default of a site with a choice inside, whose branches have rules of their own."""
+    with gg.Graph() as g:
+        x, k = gg.placeholder((), name="x"), gg.constant(3.0)
+
+        def branch():
+            h = gg.cos(x)
+            with gg.override_gradient(lambda site, dy: dy * h * site.outputs[0]):
+                return gg.sin(x)
+
+        with gg.override_gradient(lambda site, dy: [k * dx for dx in site.default(dy)], inputs=[x]):
+            y = gg.cond(x > 0, branch, lambda: x * x)
+            y = gg.identity(y)
+        z = y * y
+    g, (x,), (z,) = journey(g, [x], [z])
+    found = orders(x, z, 2)
+    s, c = np.sin(0.5), np.cos(0.5)
+    first = 3.0 * (2.0 * s) * c * s
+    assert values_of(found[:2], {x: 0.5}) == pytest.approx([s * s, first])
+    assert values_of(found, {x: -0.5}) == pytest.approx([0.0625, -1.5, 21.0])
+
+
+def test_a_gradient_inside_a_branch_of_a_choice_that_is_outside():
+    with gg.Graph():
+        x = gg.placeholder(())
+        h = gg.cond(x > 0, lambda: gg.sin(x), lambda: x * x)
+        y = gg.cond(x > -5.0, lambda: gg.gradients(h * h, x), lambda: x)
+        inside = [y, gg.gradients(y, x)]
+        outside = orders(x, h * h, 2)[1:]
+        for at in (0.4, -0.3):
+            assert values_of(inside, {x: at}) == pytest.approx(values_of(outside, {x: at}))
+
+
+def test_S22_maps_do_not_stamp_gradients_that_are_imported():
+    with gg.Graph() as g:
+        x = gg.placeholder((), name="x")
+        dx = gg.gradients(gg.sin(x) * x, x)
+        gg.identity(dx, name="dx")
+    with gg.Graph():
+        with gg.gradient_override_map({"Multiply": "travel/double_default"}):
+            there = gg.import_graph(g)
+        x, dx = there[g.tensor("x:0")], there[g.tensor("dx:0")]
+        found = values_of(gg.gradients(dx, x), {x: 0.5})
+    assert found == pytest.approx(2.0 * np.cos(0.5) - 0.5 * np.sin(0.5))

@@ -15,6 +15,8 @@ WITHOUT_SAMPLES = {
     "Assign",
     "Residual",
     "Own",
+    "Fused",
+    "RuleOutput",
     "UndefinedGradient",
     "Cond",
     "PyFunction",

@@ -62,3 +62,28 @@ def test_vmap_is_a_loop_over_examples(_name, op, arrays):
         for a, b in zip(gg.ir.tree.flatten(found), gg.ir.tree.flatten(want), strict=True):
             assert (a.shape, a.dtype) == (b.shape, b.dtype)
             close(a, b)
+
+
+@pytest.mark.parametrize(
+    ("_name", "op", "arrays"), WITH_INPUTS, ids=[name for name, _, _ in WITH_INPUTS]
+)
+def test_forward_and_reverse_mode_agree_under_vmap(_name, op, arrays):
+    """<dy, jvp(v)> = <vjp(dy), v>, for a batch."""
+    rng = np.random.default_rng(5)
+    batch = examples(arrays, 3)
+    with gg.Graph():
+        xs = [gg.placeholder(b.shape, b.dtype) for b in batch]
+        made = gg.vmap(lambda *ts: list(build(op, ts).outputs))(*xs)
+        ys = [y for y in made if y.type.differentiable]
+        wrt = [(x, b) for x, b in zip(xs, batch, strict=True) if x.type.differentiable]
+        if not ys or not wrt or not op.differentiable:
+            pytest.skip("no gradient")
+        vs = [rng.normal(size=b.shape).astype(b.dtype) for _, b in wrt]
+        dys = [rng.normal(size=y.shape).astype(y.dtype) for y in ys]
+        forward = gg.jvp(ys, [x for x, _ in wrt], vs)
+        backward = gg.gradients(ys, [x for x, _ in wrt], dys, unconnected="zero")
+        tangents, dxs = gg.compile(xs, [forward, backward])(*batch)
+    left = sum(np.vdot(a, b) for a, b in zip(dys, tangents, strict=True))
+    right = sum(np.vdot(a, b) for a, b in zip(dxs, vs, strict=True))
+    tolerance = 1e-4 if any(a.dtype == np.float32 for a in (*vs, *dys)) else 1e-9
+    np.testing.assert_allclose(left, right, rtol=tolerance, atol=tolerance)

@@ -7,18 +7,19 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import threading
+from contextlib import ExitStack, asynccontextmanager, contextmanager
 
 import numpy as np
 import pytest
 
 import graphgrad as gg
 from graphgrad.ops.arithmetic import multiply, negative, sign, subtract
-from graphgrad.ops.exponential import exp, log
+from graphgrad.ops.exponential import exp
 from graphgrad.ops.shaping import broadcast_to
 from graphgrad.ops.sources import placeholder, variable
 from graphgrad.ops.trigonometry import cos, sin, tanh
 
-from ..differentiate.helpers import Spy, default, message_of, scaled, value
+from ..differentiate.helpers import Spy, default, message_of, scaled, value, values
 
 # --- S1: regions ---------------------------------------------------------------------------------
 
@@ -508,13 +509,216 @@ def test_S31_a_generator_that_leaves_its_scope_in_the_wrong_order_is_an_error():
     def interleaved():
         steps = numbers(x)
         next(steps)
-        with gg.gradient_override_map({"Log": default}):
-            log(x)
+        with gg.gradient_override_map({"Log": default}, allow_empty=True):
             with pytest.raises(gg.ScopeError, match="wrong order"):
                 list(steps)
 
     contextvars.copy_context().run(interleaved)
     assert exp(x).node.region is None
+
+
+@pytest.mark.parametrize("how", ["inputs", "declare"])
+def test_S10_inputs_of_a_region_in_a_branch_may_be_of_the_graph_around(how):
+    x, w = placeholder(()), placeholder(())
+
+    def branch():
+        given = {"inputs": [w, x]} if how == "inputs" else {}
+        with gg.override_gradient(lambda site, dy: (2.0 * dy, 3.0 * dy), **given) as region:
+            y = multiply(x, w)
+            if how == "declare":
+                region.declare(inputs=[w, x])
+        return y
+
+    y = gg.cond(x > 0, branch, lambda: x)
+    assert values(gg.gradients(y, [x, w]), {x: 1.0, w: 5.0}) == [3, 2]
+    with gg.Graph() as other:
+        z = placeholder(())
+    with pytest.raises(gg.RegionError, match="is among the inputs"):
+        with gg.override_gradient(default, inputs=[z]):
+            pass
+    assert len(other) == 1
+
+
+# --- generators: a scope that is open at a `yield` -----------------------------------------------
+
+
+def block(x):
+    return sin(exp(x))
+
+
+def in_a_region(x):
+    with gg.override_gradient(default) as region:
+        y = block(x)
+        yield region, y
+        yield region, tanh(y)
+
+
+def in_a_map(x):
+    with gg.gradient_override_map({"Exp": default, "Tanh": default}):
+        y = block(x)
+        yield None, y
+        yield None, tanh(y)
+
+
+@pytest.mark.parametrize("steps", [in_a_region, in_a_map])
+def test_S31_what_is_built_at_a_yield_is_an_error(steps, graph):
+    x = placeholder(())
+    count = len(graph)
+    driven = steps(x)
+    next(driven)
+    built = len(graph)
+    with pytest.raises(gg.ScopeError, match="stopped at a `yield`") as error:
+        exp(x)
+    assert f"the generator '{steps.__name__}' (test_scopes.py:" in str(error.value)
+    assert len(graph) == built
+    region, z = next(driven)
+    assert list(driven) == []
+    marked = [n for n in graph.nodes[count:] if n.region is not None or n.stamp is not None]
+    assert z.node in marked
+    assert len(marked) == (3 if region else 2)
+    assert exp(x).node.region is None
+
+
+def test_S31_at_a_yield_nothing_may_be_opened_or_differentiated_in_its_region(graph):
+    x = placeholder(())
+    y = x * x
+    driven = in_a_region(x)
+    next(driven)
+    regions = len(graph.regions)
+    with pytest.raises(gg.ScopeError, match="yield"), gg.override_gradient(default):
+        raise AssertionError
+    with pytest.raises(gg.ScopeError, match="yield"):
+        gg.gradients(y, x)
+    assert len(graph.regions) == regions
+    list(driven)
+    assert value(gg.gradients(y, x), {x: 3.0}) == 6
+
+
+def test_S31_a_generator_that_ends_its_block_before_the_yield_is_as_any_function():
+    def layers(x):
+        for _ in range(3):
+            with gg.override_gradient(scaled(2.0)):
+                x = sin(x)
+            yield x
+
+    x = placeholder(())
+    total = x
+    for y in layers(x):
+        total = total + exp(y)
+    assert total.node.region is None
+    assert sum(n.region is not None for n in total.graph.nodes) == 3
+
+
+@contextmanager
+def marked(rule):
+    with gg.override_gradient(rule), gg.gradient_override_map({"Exp": rule}):
+        yield
+
+
+def test_S31_a_context_manager_holds_its_scopes_open():
+    x = placeholder(())
+    with marked(scaled(3.0)):
+        y = exp(x)
+    with ExitStack() as stack:
+        stack.enter_context(marked(scaled(2.0)))
+        stack.enter_context(gg.override_gradient(scaled(5.0)))
+        z = sin(exp(x))
+    assert y.node.region is not None
+    assert y.node.stamp is not None
+    assert z.node.region.parent is not None
+    assert value(gg.gradients(y, x), {x: 0.0}) == 9
+
+    @contextmanager
+    def twice(rule):
+        with marked(rule):
+            yield
+
+    with twice(scaled(7.0)):
+        y = exp(x)
+    assert value(gg.gradients(y, x), {x: 0.0}) == 49
+
+
+def test_S31_a_context_manager_that_a_generator_enters_belongs_to_the_generator():
+    def steps(x):
+        with marked(default), ExitStack() as stack:
+            stack.enter_context(gg.override_gradient(default))
+            yield exp(x)
+
+    x = placeholder(())
+    driven = steps(x)
+    next(driven)
+    with pytest.raises(gg.ScopeError, match="the generator 'steps'"):
+        exp(x)
+    list(driven)
+
+
+def test_S31_yield_from_is_inside():
+    def inner(x):
+        yield exp(x)
+
+    def outer(x):
+        with gg.override_gradient(default):
+            yield from inner(x)
+
+    x = placeholder(())
+    (y,) = outer(x)
+    assert y.node.region is not None
+
+
+def test_S31_asynchronous_generators_are_generators():
+    x = placeholder(())
+
+    async def numbers():
+        with gg.override_gradient(default):
+            yield exp(await later(x))
+
+    async def later(x):
+        await asyncio.sleep(0)
+        return sin(x)
+
+    @asynccontextmanager
+    async def held():
+        with gg.override_gradient(default):
+            await asyncio.sleep(0)
+            yield
+
+    async def main():
+        async for y in numbers():
+            with pytest.raises(gg.ScopeError, match="the generator 'numbers'"):
+                exp(y)
+        async with held():
+            return y, tanh(x)
+
+    y, z = asyncio.run(main())
+    assert y.node.region is y.node.inputs[0].node.region
+    assert z.node.region not in (None, y.node.region)
+
+
+def test_S31_a_coroutine_keeps_its_scope_while_it_waits():
+    """Other tasks have contexts of their own, so nobody else builds in it."""
+    x = placeholder(())
+    order = []
+
+    async def inside():
+        with gg.override_gradient(default):
+            a = exp(x)
+            order.append("opened")
+            await asyncio.sleep(0)
+            order.append("closing")
+            return a, sin(a)
+
+    async def outside():
+        await asyncio.sleep(0)
+        order.append("built")
+        return cos(x)
+
+    async def main():
+        return await asyncio.gather(outside(), inside())
+
+    c, (a, b) = asyncio.run(main())
+    assert order == ["opened", "built", "closing"]
+    assert a.node.region is b.node.region is not None
+    assert c.node.region is None
 
 
 def test_S31_messages_name_the_users_file():

@@ -1,11 +1,15 @@
 """Recomputed parts give the same values from less memory."""
 
+from functools import cache
+
 import numpy as np
 import pytest
 
 import graphgrad as gg
 from graphgrad import rules
-from graphgrad.lower.schedule import peak_bytes
+from graphgrad.ir.errors import GradientError
+from graphgrad.lower.fused import nodes_within
+from graphgrad.rules.recompute import forward_steps
 
 from ..differentiate.helpers import value, values
 
@@ -14,7 +18,7 @@ X, W = RNG.normal(size=(5, 4)), RNG.normal(size=(4, 4))
 
 
 def peak(x, outputs):
-    return peak_bytes(gg.compile(x, outputs, verify=True).plan())[0]
+    return gg.compile(x, outputs, verify=True, backend="numpy").peak_bytes
 
 
 def test_values_and_gradients_are_the_same_at_two_orders():
@@ -144,3 +148,76 @@ def test_a_function_that_is_not_repeatable_is_an_error():
     y = rules.checkpoint(f)(x)
     with pytest.raises(gg.GradientError, match="must be repeatable"):
         gg.gradients(y, x)
+
+
+@pytest.mark.parametrize(
+    ("length", "snapshots", "steps"), [(10, 3, 15), (56, 5, 140), (100, 5, 316), (100, 10, 222)]
+)
+def test_the_published_numbers_of_forward_steps(length, snapshots, steps):
+    assert forward_steps(length, snapshots) == steps
+
+
+@cache
+def fewest(length, snapshots):
+    """Forward steps, over all places of the first snapshot."""
+    if length == 1:
+        return 0
+    if snapshots == 0:
+        return float("inf")
+    return min(
+        m + fewest(length - m, snapshots - 1) + fewest(m, snapshots) for m in range(1, length)
+    )
+
+
+def test_no_schedule_has_fewer_forward_steps():
+    for length in range(1, 35):
+        for snapshots in range(1, 7):
+            assert forward_steps(length, snapshots) == fewest(length, snapshots)
+
+
+def layers(n, batch=16, width=8, **options):
+    """A chain of layers, its inputs, and how large an activation is."""
+    x = gg.placeholder((batch, width), name="x")
+    ws = [gg.placeholder((width, width)) for _ in range(n)]
+    fns = [lambda h, w=w: gg.tanh(h @ w) for w in ws]
+    return x, ws, rules.checkpoint_chain(fns, x, **options), batch * width * 8
+
+
+@pytest.mark.parametrize(("n", "snapshots"), [(10, 3), (30, 2), (56, 5), (20, 1), (7, 7), (1, 1)])
+def test_a_chain_is_reversed_from_snapshots_in_the_fewest_steps(n, snapshots):
+    x, ws, y, size = layers(n, snapshots=snapshots)
+    dx = gg.gradients(gg.sum(y), x)
+    f = gg.compile([x, *ws], dx, backend="numpy", verify=True)
+    types = [n.type for p in f.plans for node in p.program.nodes for n in nodes_within(node)]
+    assert types.count("MatMul") == forward_steps(n, snapshots) + n + n  # and each layer's own dx
+    assert f.peak_bytes <= (snapshots + 4) * size
+    arrays = [RNG.normal(size=t.shape) for t in (x, *ws)]
+    h = x
+    for w in ws:
+        h = gg.tanh(h @ w)
+    plain = gg.compile([x, *ws], gg.gradients(gg.sum(h), x))
+    np.testing.assert_allclose(f(*arrays), plain(*arrays), rtol=1e-12)
+
+
+def test_a_thousand_layers_in_segments():
+    x, ws, y, size = layers(1000)
+    f = gg.compile([x, *ws], gg.gradients(gg.sum(y), x), backend="numpy")
+    types = [n.type for p in f.plans for node in p.program.nodes for n in nodes_within(node)]
+    forward = types.count("MatMul") - 1000  # less those of dx
+    assert forward - 1000 <= 0.33 * 3000  # the gradient of a layer is two products
+    (plan,) = f.plans
+    live = {s for step in plan.steps for s in step.outputs if s < 0}
+    places = [p for p in plan.places if p.slot in live and p.type.shape == x.shape]
+    assert len(places) <= 64
+    assert f.peak_bytes <= 66 * size
+
+
+def test_snapshots_that_are_too_few_or_said_in_two_ways():
+    x = gg.placeholder((2,), name="x")
+    fns = [gg.sin] * 100
+    with pytest.raises(GradientError, match="at least 1 snapshot"):
+        rules.checkpoint_chain(fns, x, snapshots=0)
+    with pytest.raises(GradientError, match="give more snapshots"):
+        rules.checkpoint_chain(fns, x, snapshots=1)
+    with pytest.raises(GradientError, match="not both"):
+        rules.checkpoint_chain(fns, x, segments=2, snapshots=3)

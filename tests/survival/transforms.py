@@ -291,6 +291,16 @@ def jvp_after_import(row: Override) -> Pairs:
     return pairs(found, tangents(row))
 
 
+def jvp_after_pickle(row: Override) -> Pairs:
+    """Forward mode of what was stored."""
+    with gg.Graph() as g:
+        w = world(row)
+    w = w.moved(by_index(pickle.loads(pickle.dumps(g))))
+    with w.x.graph:
+        found = ran(jvp_of(w), w)
+    return pairs(found, tangents(row))
+
+
 def jvp_of_gradients(row: Override) -> Pairs:
     """Forward over reverse."""
     with gg.Graph():
@@ -423,7 +433,7 @@ def in_a_branch(row: Override) -> Pairs:
     return by_marks(row, second, within_cond)
 
 
-def within_cond(row: Override, h: Any, k: Any) -> Made:
+def within_cond(row: Override, h: Any, k: Any, pred: Any = None) -> Made:
     kept: list[Made] = []
 
     def then() -> Any:
@@ -433,7 +443,7 @@ def within_cond(row: Override, h: Any, k: Any) -> Made:
     def other() -> Any:
         return [gg.stop_gradient(h)] * outputs_of(row)  # so that nothing flows where it is taken
 
-    ys = gg.cond(gg.sum(k) > -100.0, then, other)
+    ys = gg.cond(gg.sum(k) > -100.0 if pred is None else pred, then, other)
     (made,) = kept
     return replace(made, ys=list(ys))
 
@@ -462,11 +472,14 @@ def asked_in_a_branch(row: Override) -> Pairs:
 
 def around_a_choice(row: Override) -> Pairs:
     """A choice inside of what is marked."""
+    return by_marks(row, second, around_cond)
 
+
+def around_cond(row: Override, h: Any, k: Any) -> Made:
     def last(step: Callable[[], Any], instead: Any) -> Any:
         return gg.cond(gg.sum(instead) > -100.0, step, lambda: instead)
 
-    return by_marks(row, second, lambda row, h, k: row.marked(h, k, last))
+    return row.marked(h, k, last)
 
 
 def inside_a_region(row: Override) -> Pairs:
@@ -581,6 +594,71 @@ def grad_of_vmap(row: Override) -> Pairs:
     return pairs(found, expected)
 
 
+def of_a_batch_of_choices(row: Override) -> Pairs:
+    """Where each example chooses, both orders of vmap and gradients: as its own branch has it."""
+    with gg.Graph():
+        xs = gg.placeholder((2, 3), name="xs")
+        within = gg.vmap(lambda x: second(world(row, each_its_own, x=x)))(xs)
+        losses = gg.vmap(lambda x: world(row, each_its_own, x=x).loss)(xs)
+        dx = gg.gradients(losses, xs, unconnected="zero")
+        ddx = gg.gradients(gg.sum(WEIGHTS * dx), xs, unconnected="zero")
+        found = gg.evaluate([*within, losses, dx, ddx], {xs: EXAMPLES})
+    expected = []
+    for question in (second, times_weights_too):
+        chosen, other = known(row, question, tuple(EXAMPLES[0])), without(row, question)
+        expected += [np.stack(answers) for answers in zip(chosen, other)]
+    return pairs(found, expected)
+
+
+def each_its_own(row: Override, h: Any, k: Any) -> Made:
+    """The first example takes the branch with the override, the second one the other."""
+    return within_cond(row, h, k, gg.sum(k) < 2.3)
+
+
+def without(row: Override, question: Question) -> list[Any]:
+    """The answers for the second example, where the branch without the override is taken."""
+    with gg.Graph():
+        w = world(row, stopped)
+        found: list[Any] = gg.evaluate(question(w), {w.x: EXAMPLES[1]})
+        return found
+
+
+def stopped(row: Override, h: Any, k: Any) -> Made:
+    made = row.inside(h, k)
+    return replace(made, ys=[gg.stop_gradient(h)] * len(made.raws))
+
+
+def of_a_choice_of_batches(row: Override) -> Pairs:
+    """Where all examples choose alike, there is still a choice."""
+    with gg.Graph():
+        xs = gg.placeholder((2, 3), name="xs")
+        pred = gg.sum(xs) > -100.0
+
+        def body(row: Override, h: Any, k: Any) -> Made:
+            return within_cond(row, h, k, pred)
+
+        within = gg.vmap(lambda x: second(world(row, body, x=x)))(xs)
+        losses = gg.vmap(lambda x: world(row, body, x=x).loss)(xs)
+        dx = gg.gradients(losses, xs, unconnected="zero")
+        ddx = gg.gradients(gg.sum(WEIGHTS * dx), xs, unconnected="zero")
+        found = gg.evaluate([*within, losses, dx, ddx], {xs: EXAMPLES})
+    expected = [*by_example(row, second), *by_example(row, times_weights_too)]
+    return pairs(found, expected)
+
+
+def of_a_batch_around_choices(row: Override) -> Pairs:
+    """What is marked has a choice inside, which each example makes."""
+    with gg.Graph():
+        xs = gg.placeholder((2, 3), name="xs")
+        within = gg.vmap(lambda x: second(world(row, around_cond, x=x)))(xs)
+        losses = gg.vmap(lambda x: world(row, around_cond, x=x).loss)(xs)
+        dx = gg.gradients(losses, xs, unconnected="zero")
+        ddx = gg.gradients(gg.sum(WEIGHTS * dx), xs, unconnected="zero")
+        found = gg.evaluate([*within, losses, dx, ddx], {xs: EXAMPLES})
+    expected = [*by_example(row, second), *by_example(row, times_weights_too)]
+    return pairs(found, expected)
+
+
 def times_weights_too(w: World) -> list[Any]:
     (dx,) = w.ask([w.loss], [w.x])
     return [w.loss, dx, *w.ask([dx], [w.x], [gg.constant(WEIGHTS)])]
@@ -634,10 +712,12 @@ def by_index(new: gg.Graph) -> Callable[[Any], Any]:
     return lambda t: new.nodes[t.node.index].outputs[t.index]
 
 
-def after_journey(row: Override, go: Callable[[gg.Graph, World], World]) -> Pairs:
+def after_journey(
+    row: Override, go: Callable[[gg.Graph, World], World], body: Body = marked
+) -> Pairs:
     """Marked here, carried away, differentiated there."""
     with gg.Graph() as g:
-        w = world(row)
+        w = world(row, body)
     w = go(g, w)
     with w.x.graph as there:
         found = ran(second(w), w)
@@ -658,7 +738,36 @@ def deep_copied(row: Override) -> Pairs:
 
 
 def pickled(row: Override) -> Pairs:
-    return after_journey(row, lambda g, w: w.moved(by_index(pickle.loads(pickle.dumps(g)))))
+    return after_journey(row, stored)
+
+
+def stored(g: gg.Graph, w: World) -> World:
+    return w.moved(by_index(pickle.loads(pickle.dumps(g))))
+
+
+def copied_around_cond(row: Override) -> Pairs:
+    """A choice inside of what is marked, carried away."""
+    return after_journey(row, lambda g, w: w.moved(by_index(g.copy())), around_cond)
+
+
+def pickled_around_cond(row: Override) -> Pairs:
+    return after_journey(row, stored, around_cond)
+
+
+def pickled_in_a_branch(row: Override) -> Pairs:
+    return after_journey(row, stored, within_cond)
+
+
+def pickled_imported(row: Override) -> Pairs:
+    """Stored, and brought into a graph in which there is something else already."""
+
+    def go(g: gg.Graph, w: World) -> World:
+        w = stored(g, w)
+        with gg.Graph():
+            gg.sin(gg.placeholder((2,)))
+            return brought_in(w.x.graph, w)
+
+    return after_journey(row, go)
 
 
 def copied_with_gradient(row: Override) -> Pairs:
@@ -791,6 +900,7 @@ COLUMNS: list[Column] = [
     Column("jvp", jvp),
     Column("jvp of a copy", jvp_after_copy),
     Column("jvp of an import", jvp_after_import),
+    Column("jvp of a pickle", jvp_after_pickle),
     Column("jvp of gradients", jvp_of_gradients),
     Column("vmap(jvp)", vmap_of_jvp),
     Column("jvp(vmap)", jvp_of_vmap),
@@ -808,6 +918,9 @@ COLUMNS: list[Column] = [
     Column("vmap(grad)", vmap_of_grad),
     Column("grad(vmap)", grad_of_vmap),
     Column("vmap(vmap(grad))", vmap_of_vmap),
+    Column("vmap of cond: all alike", of_a_choice_of_batches),
+    Column("vmap of cond: each its own", of_a_batch_of_choices),
+    Column("vmap around cond", of_a_batch_around_choices),
     Column("numpy, optimised", numpy_optimised),
     Column("numpy, as built", numpy_plain),
     Column("pass: identities", one_pass(remove_residuals_and_identities)),
@@ -821,6 +934,10 @@ COLUMNS: list[Column] = [
     Column("deepcopy", deep_copied),
     Column("gradients, copy, gradients", copied_with_gradient),
     Column("pickle", pickled),
+    Column("pickle, import", pickled_imported),
+    Column("around cond, copy", copied_around_cond),
+    Column("around cond, pickle", pickled_around_cond),
+    Column("inside cond, pickle", pickled_in_a_branch),
     Column("import", imported),
     Column("import under scopes", imported_under_scopes),
     Column("import into a region", imported_into_a_region),

@@ -1,6 +1,6 @@
 """What an override costs: microseconds a region to build and differentiate; nothing at run time.
 
-    python tools/bench/regions.py [--regions 1500] [--rounds 5]
+    python tools/costs/regions.py [--regions 1500] [--rounds 5]
 
 CPU time of one process, median over rounds, collector off. The second table runs a compiled MLP
 with and without overrides whose rules are the ops' own gradients: the programs have the same steps.
@@ -11,9 +11,8 @@ import gc
 import statistics
 import time
 
-import numpy as np
-
 import graphgrad as gg
+from graphgrad.bench.workloads import Sizes, deep_network
 
 
 def custom(inside):
@@ -57,31 +56,11 @@ def chain(style, inside, regions):
         return built - start, first - built, time.process_time() - first
 
 
-def network(marked, width=64, layers=24):
+def network(marked):
     """A compiled value and gradient, with an override on every activation or without."""
-    rng = np.random.default_rng(0)
-
-    def tanh_rule(site, dy):
-        (y,) = site.outputs
-        return dy * (1.0 - y * y)
-
     with gg.Graph():
-        x = gg.placeholder((32, width), "float32")
-        weights = [
-            gg.variable((rng.normal(size=(width, width)) / 8).astype("float32"))
-            for _ in range(layers)
-        ]
-        h = x
-        for w in weights:
-            h = h @ w
-            if marked:
-                with gg.override_gradient(tanh_rule):
-                    h = gg.tanh(h)
-            else:
-                h = gg.tanh(h)
-        loss = gg.mean(h * h)
-        f = gg.compile([x], [loss, gg.gradients(loss, weights)])
-    return f, rng.normal(size=(32, width)).astype("float32")
+        inputs, outputs, _, arrays = deep_network(Sizes(width=512, layers=24), marked)
+        return gg.compile(inputs, outputs), *arrays
 
 
 def timed(call, *args):
@@ -110,7 +89,7 @@ def main():
     (plain, data), (marked, _) = network(False), network(True)
     pairs = [(timed(plain, data), timed(marked, data)) for _ in range(300)]
     ratio = statistics.median(b for _, b in pairs) / statistics.median(a for a, _ in pairs)
-    steps = [f.explain().partition(" steps")[0].split()[-1] for f in (plain, marked)]
+    steps = [sum(len(plan.steps) for plan in f.plans) for f in (plain, marked)]
     print(
         f"MLP of 24 layers: {steps[0]} steps plain, {steps[1]} with 24 overrides; time {ratio:.3f}"
     )

@@ -1,0 +1,168 @@
+"""A choice for a batch: one for all examples between bodies, or one for each between values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from ..ir.build import apply
+from ..ir.context import CONTEXT
+from ..ir.errors import GraphError, ShapeError
+from ..ir.graph import Graph
+from ..ir.node import Node, Tensor
+from ..ir.program import Program
+from ..ir.types import compatible
+from ..ops.accumulate import EnsureLike
+from ..ops.control import BodyGraph, BodyScope, Cond, choose
+from ..ops.logic import Where
+from ..ops.sources import stop_gradient
+from ..regions.boundary import boundary_of
+from ..regions.index import marked_regions
+from .batched import aligned, batched_outputs, repeated
+
+if TYPE_CHECKING:
+    from .batcher import Batcher
+
+
+def batched_choice(
+    batcher: Batcher, node: Node, op: Cond, inputs: tuple[Tensor, ...], flags: tuple[bool, ...]
+) -> tuple[Tensor, ...]:
+    """The outputs of a choice, of which some inputs have the batch axis.
+
+    Where the examples may choose differently, both bodies are built for all of them, in place.
+    GraphError where that might be noticed, ShapeError where the bodies return different shapes.
+    """
+    given = [
+        dict(zip(program.inputs, [inputs[1 + i] for i in reads], strict=True))
+        for program, reads in zip(op.programs, op.reads, strict=True)
+    ]
+    if not flags[0]:
+        return _one_for_all(batcher, node, op, inputs[0], inputs[flags.index(True)], given)
+    _check_pure(node, op)
+    columns = []
+    for program, read, first in zip(op.programs, given, (True, False), strict=True):
+        enter = _door(batcher, inputs[0], first)
+        inner = batcher.within(_body(program), enter)
+        with batcher.standing_for(node):
+            inner.tensors.update({t: enter(here) for t, here in read.items()})
+        columns.append(_built(inner, program))
+    with batcher.standing_for(node):
+        return tuple(
+            _chosen(batcher, node, inputs[0], *pair) for pair in zip(*columns, strict=True)
+        )
+
+
+def _one_for_all(
+    batcher: Batcher,
+    node: Node,
+    op: Cond,
+    pred: Tensor,
+    like: Tensor,
+    given: Sequence[dict[Tensor, Tensor]],
+) -> tuple[Tensor, ...]:
+    """A choice between bodies that are built for the batch."""
+    graph = CONTEXT.get().graph
+    bodies = [BodyGraph(graph, f"{name} of {node.name}") for name in ("then", "else")]
+    columns = []
+    for program, read, body in zip(op.programs, given, bodies, strict=True):
+        with BodyScope(body):
+            enter = _adopting(body)
+            inner = batcher.within(_body(program), enter)
+            inner.tensors.update({t: enter(here) for t, here in read.items()})
+            examples = body.adopt(like)
+            columns.append(
+                [
+                    t if t in batcher.batched else repeated(t, examples)
+                    for t in _built(inner, program)
+                ]
+            )
+    with batcher.standing_for(node):
+        return choose(pred, bodies, columns)
+
+
+# --- bodies --------------------------------------------------------------------------------------
+
+
+def _body(program: Program) -> BodyGraph:
+    body = program.outputs[0].graph
+    assert isinstance(body, BodyGraph)
+    return body
+
+
+def _built(inner: Batcher, program: Program) -> list[Tensor]:
+    """The outputs of a body, built with all that stood in it then, which its rules may read."""
+    body = _body(program)
+    captured = set(body.captures.values())
+    stood = body.nodes[: _end(program, body)]
+    inner.run(n for n in stood if captured.isdisjoint(n.outputs))
+    return [inner.tensor(t) for t in program.outputs]
+
+
+def _end(program: Program, body: Graph) -> int:
+    """Where in a body to stop: what comes later belongs to derivatives that were built later."""
+    end = 1 + max(t.node.index for t in program.outputs)
+    spans = [boundary_of(region).members for region in marked_regions(body)]
+    while True:
+        last = max((m[-1].index for m in spans if m and m[0].index < end), default=-1)
+        if last < end:
+            return end
+        end = last + 1
+
+
+def _adopting(body: BodyGraph) -> Callable[[Tensor], Tensor]:
+    """A tensor of the batch around is read through its placeholder."""
+    return lambda t: t if t.graph is body else body.adopt(t)
+
+
+def _door(batcher: Batcher, pred: Tensor, first: bool) -> Callable[[Tensor], Tensor]:
+    """A tensor of the batch around is read through a door: y = x, dx = dy where chosen, else 0.
+
+    Where an example chooses the other body nothing may flow back through this one, and be it NaN:
+    not to what differs between examples, nor to what is shared, which is read for every example.
+    """
+
+    def enter(t: Tensor) -> Tensor:
+        if not t.type.differentiable:
+            return t
+        row = t if t in batcher.batched else repeated(t, pred)
+        sides = (row, stop_gradient(row)) if first else (stop_gradient(row), row)
+        door = apply(Where(), *aligned((pred, *sides), (True, True, True)))
+        batcher.batched.add(door)
+        return door
+
+    return enter
+
+
+# --- values --------------------------------------------------------------------------------------
+
+
+def _chosen(batcher: Batcher, node: Node, pred: Tensor, then: Tensor, other: Tensor) -> Tensor:
+    flags = True, then in batcher.batched, other in batcher.batched
+    shapes = then.shape[flags[1] :], other.shape[flags[2] :]
+    if not compatible(*shapes):
+        raise ShapeError(
+            f"under vmap, where each example chooses, the branches of {node.name} ({node.where}) "
+            f"have to return equal shapes, got {shapes[0]} and {shapes[1]}"
+        )
+    if shapes[0] != shapes[1] or None in shapes[0]:
+        message = f"the branches of {node.name} ({node.where}) under vmap"
+        then, other = (
+            t if flag else repeated(t, pred)
+            for t, flag in zip((then, other), flags[1:], strict=True)
+        )
+        other, flags = apply(EnsureLike(message), other, then), (True, True, True)
+    return batched_outputs(Where(), (pred, then, other), flags)[0]
+
+
+def _check_pure(node: Node, op: Cond) -> None:
+    """GraphError where somebody would notice that a body is run for who does not choose it."""
+    programs = list(op.programs)
+    for program in programs:
+        for inner in program.nodes:
+            programs += inner.op.attrs.get("programs", ())
+            if not inner.op.pure:
+                raise GraphError(
+                    f"under vmap, the examples choose differently in {node.name} ({node.where}), "
+                    f"so both branches are run for all of them; but {inner.name} ({inner.where}) "
+                    f"is a {inner.type}, which may have effects. Build it outside of cond()."
+                )

@@ -1,0 +1,242 @@
+"""Regions around nodes that exist: what one would hold, checked; and its boundary.
+
+For groups of nodes that are marked afterwards (marks), and those that a call names (groups).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from ..ir.errors import GraphError, RegionError
+from ..ir.graph import Graph
+from ..ir.groups import Groups, around, holds
+from ..ir.node import Node, Region, Tensor, common_region, enclosing
+from ..ir.residual import Residual, derived_from
+from ..ir.tree import flatten
+from .boundary import boundary_of, known, scan, take_in, take_in_pins_for
+from .index import has_gradient, index_of
+from .select import Group, members_of
+
+
+class NewRegion:
+    """A region that is to be.
+
+    group     the nodes that were selected
+    members   the nodes whose innermost region it becomes
+    parent    the innermost region around
+    children  regions that lie in it whole
+    inside    all nodes in it, those of its children too
+    """
+
+    def __init__(
+        self, group: Group, members: list[Node], parent: Region | None, children: list[Region]
+    ) -> None:
+        self.group = group
+        self.members = members
+        self.parent = parent
+        self.children = children
+        self.inside = set(members).union(*(members_of(c) for c in children))
+        self.inputs: tuple[Tensor, ...] | None = None
+        self.outputs: tuple[Tensor, ...] | None = None
+        self.region: Region
+
+    def declare(self, inputs: Any, outputs: Any) -> None:
+        """Check and note the declared boundary; RegionError where it is not so."""
+        graph = self.group.graph
+        if inputs is not None:
+            self.inputs = _tensors_of(graph, inputs, f"the inputs of {self.group!r}")
+            listed = {t.node for t in self.inputs}
+            spare = {n for n in self.members if n in listed and _is_constant(n)}
+            self.members = [n for n in self.members if n not in spare]
+            self.inside -= spare
+            self._check(self.inputs, "input", inside=False)
+        elif not self._reads_outside():
+            raise RegionError(
+                f"{self.group!r} reads nothing from outside, so there is no input whose gradient "
+                "could be overridden"
+            )
+        if outputs is not None:
+            self.outputs = _tensors_of(graph, outputs, f"the outputs of {self.group!r}")
+            self._check(self.outputs, "output", inside=True)
+
+    def _check(self, tensors: Sequence[Tensor], what: str, inside: bool) -> None:
+        for t in tensors:
+            if (t.node in self.inside) is not inside:
+                raise RegionError(
+                    f"{t.name} (built at {t.where}) is declared as an {what} of {self.group!r}, "
+                    f"but is {'not ' if inside else ''}made inside it"
+                )
+
+    def reads(self) -> list[Tensor]:
+        """What is read inside, in order of reading."""
+        nodes = sorted(self.inside, key=lambda n: n.index)
+        declared = [t for c in self.children for t in c.pinned_inputs or ()]
+        return [*(t for n in nodes for t in n.inputs), *declared]
+
+    def _reads_outside(self) -> bool:
+        return any(t.node not in self.inside and not _is_constant(t.node) for t in self.reads())
+
+
+def _tensors_of(graph: Graph, tree: Any, what: str) -> tuple[Tensor, ...]:
+    tensors = tuple(flatten(tree))
+    for t in tensors:
+        if not isinstance(t, Tensor):
+            raise RegionError(f"{what} are tensors, got {t!r}")
+        if t.graph is not graph:
+            raise GraphError(f"{t.name} ({t.where}) of {t.graph!r} is among {what}, in {graph!r}")
+    return tensors
+
+
+def plan_region(group: Group) -> NewRegion:
+    """The region that a group would become; RegionError where it cannot be one."""
+    scan(group.graph)  # so that no later scan takes its members in once more
+    check_members(group)
+    parent, children = parent_and_children(group)
+    members = [n for n in group.nodes if n.region is parent]
+    joining = _constants_of(NewRegion(group, members, parent, children))
+    return NewRegion(group, [*members, *joining], parent, children)
+
+
+def check_members(group: Group) -> None:
+    """RegionError for nodes that are never members of a region."""
+    for node in group.nodes:
+        if node.op.source:
+            raise RegionError(
+                f"{node.name} ({node.type}, built at {node.where}) is in {group!r}, but "
+                "placeholders and variables are never members of a region"
+            )
+        if type(node.op) is Residual:
+            check_has_gradient(node)
+
+
+def check_has_gradient(node: Node) -> None:
+    """RegionError for a node that no rule can speak for."""
+    if not has_gradient(node):
+        raise RegionError(
+            f"{node.name} ({node.type}, built at {node.where}) "
+            + (
+                "is the door through which a derivative reads a region; it cannot be marked"
+                if node.inputs
+                else "has no inputs, so there is no gradient to override"
+            )
+        )
+
+
+def parent_and_children(group: Group) -> tuple[Region | None, list[Region]]:
+    """The region around a group and the regions in it; RegionError for one that is both."""
+    inner = {n.region: n for n in group.nodes}
+    parent = group.nodes[0].region
+    for region in inner:
+        parent = common_region(parent, region)
+    depth = len(enclosing(parent))
+    children = {enclosing(r)[depth]: n for r, n in inner.items() if r is not parent}
+    among = set(group.nodes)
+    for child, inside in children.items():
+        if child.open:
+            raise RegionError(f"{child!r} is still open; leave its block before it is marked")
+        out = [n for n in members_of(child) if has_gradient(n) and n not in among]
+        if out:
+            raise RegionError(
+                f"{group!r} and {child!r} overlap, and neither is inside the other: "
+                f"{inside.name} ({inside.where}) is in both, {out[0].name} ({out[0].where}) only "
+                "in the region.\nSelect all of the region or nothing of it, or unmark it first."
+            )
+    return parent, list(children)
+
+
+def region_of(group: Group) -> Region | None:
+    """The outermost region whose members are these nodes; those without a gradient do not count."""
+    among = {n for n in group.nodes if has_gradient(n)}
+    found = None
+    for region in reversed(enclosing(group.nodes[0].region)):
+        members = {n for n in members_of(region) if has_gradient(n)}
+        if members == among:
+            found = region
+        elif len(members) > len(among):
+            break
+    return found
+
+
+# --- constants ----------------------------------------------------------------------------------
+
+
+def _constants_of(plan: NewRegion) -> list[Node]:
+    """The constants that only the group reads: numbers used in a block are inside it."""
+    backward = any(n.origin is not None for n in plan.inside)
+    graph = plan.group.graph
+
+    def only_here(node: Node) -> bool:
+        declaring = [r for r in graph.pinned.get(node, ()) if r.pinned_inputs is not None]
+        return all(any(c.contains(r) for c in plan.children) for r in declaring) and all(
+            r in plan.inside or (r.origin is not None and not backward)
+            for r in index_of(graph).readers_of([node])
+        )
+
+    return list(
+        {
+            t.node: None
+            for t in plan.reads()
+            if _is_constant(t.node)
+            and t.node.origin is None
+            and t.node.region is plan.parent
+            and t.node not in plan.inside
+            and only_here(t.node)
+        }
+    )
+
+
+def _is_constant(node: Node) -> bool:
+    return not node.inputs and node.op.pure and not node.op.source
+
+
+# --- boundaries ---------------------------------------------------------------------------------
+
+
+def fill(
+    region: Region, inside: set[Node], inner: Iterable[Region], groups: Groups | None = None
+) -> None:
+    """Take in the members of a region that was marked, or named, after they had been scanned.
+
+    inner: regions in it. Reads of its inside by derivatives that are there already are residuals of
+    them, not outputs.
+    """
+    readers = index_of(region.graph).readers_of(inside)
+    for node in sorted(inside.union(readers), key=lambda n: n.index):
+        if node in inside or not _is_derived(region, node, groups):
+            take_in(node, region, groups)
+    for each in inner:
+        take_in_pins_for(region, each, groups)
+
+
+def regions_beyond(outer: Region | None, nodes: Iterable[Node]) -> list[Region]:
+    """The regions around some nodes that do not hold `outer`, which is around them all."""
+    found: dict[Region, None] = {}
+    for region in {n.region: None for n in nodes}:
+        while region is not None and region is not outer and region not in found:
+            found[region] = None
+            region = region.parent
+    return list(found)
+
+
+def leave_constants_out(region: Region, groups: Groups | None = None) -> None:
+    """Constants are no inputs of it. Where a later scan would see more than this, settle now."""
+    boundary = known(region)
+    pinned = set(region.pinned_inputs or ())
+    shared = [t for t in boundary.reads if _is_constant(t.node) and t not in pinned]
+    for t in shared:
+        del boundary.reads[t]
+    readers = index_of(region.graph).readers_of(boundary.members)
+    if shared or any(
+        not holds(region, around(n, groups), groups) and _is_derived(region, n, groups)
+        for n in readers
+    ):
+        boundary_of(region)
+
+
+def _is_derived(region: Region, node: Node, groups: Groups | None) -> bool:
+    return node.origin is not None and any(
+        holds(region, around(t.node, groups), groups)
+        and derived_from(region, node.origin, t, groups)
+        for t in node.inputs
+    )
