@@ -9,12 +9,23 @@ from __future__ import annotations
 from functools import partial
 
 from .blocks import Blocks, Region
+from .lowered import Output
 from .module import Body, Module
 from .nest import Nest
 from .reductions import Reduction
 from .text import function
 from .values import Value, constant
-from .vectors import Values, along, computed, element, load, place, store
+from .vectors import (
+    Values,
+    along,
+    bytes_of,
+    computed,
+    element,
+    load,
+    place,
+    spread,
+    store,
+)
 
 TAKES = "ptr %frame, ptr %scratch"
 
@@ -42,7 +53,7 @@ class Ends:
         for k, output in enumerate(self.nest.outputs):
             if output.item in self.nest.final:
                 to = t.load("ptr", t.at("%frame", 8 * (self.inputs + k)))
-                one = partial(self._output, output.item, to)
+                one = partial(self._output, output, to)
                 along(t, self.nest.size(output.axes), self.blocks.lanes, one)
         return function("void", name, TAKES, t, internal=False)
 
@@ -59,15 +70,15 @@ class Ends:
 
         along(t, region.size, self.blocks.lanes, one)
 
-    def _output(self, item: int, to: str, at: str, lanes: int, valid: int) -> None:
-        x = self._final(item, at, lanes, valid)
+    def _output(self, output: Output, to: str, at: str, lanes: int, valid: int) -> None:
+        x = self._final(output, at, lanes, valid)
         store(x, valid, place(self.body, to, x.element, at))
 
-    def _final(self, of: int, at: str, lanes: int, valid: int) -> Value:
-        """An item computed from complete reductions, at some neighbouring places."""
+    def _final(self, output: Output, at: str, lanes: int, valid: int) -> Value:
+        """What an output holds, computed from complete reductions, at some neighbouring places."""
         t, regions = self.body, self.blocks.regions
         needed: set[int] = set()
-        stack = [of]
+        stack = [output.item]
         while stack:
             i = stack.pop()
             if i not in needed:
@@ -82,6 +93,21 @@ class Ends:
                 values[i] = load(t, element(item), lanes, valid, where)
             elif item.name == "number":
                 values[i] = constant(t, element(item), lanes, item.data)
+            elif item.name == "load":
+                values[i] = self._load(i, output, at, lanes, valid)
             else:
                 values[i] = computed(self.items, i, [values[a] for a in item.args], self.inline)
-        return values[of]
+        return values[output.item]
+
+    def _load(self, i: int, output: Output, at: str, lanes: int, valid: int) -> Value:
+        """An input at the places of an output: one number for all, or in the output's order."""
+        t, kind = self.body, element(self.items[i])
+        where, strides, offset = self.nest.loads[i]
+        base = t.at(t.load("ptr", t.at("%frame", 8 * where)), offset * bytes_of(kind))
+        if not any(strides):
+            return spread(load(t, kind, 1, 1, base), lanes)
+        step, wanted = 1, [0] * len(strides)
+        for axis in reversed(output.axes):
+            wanted[axis], step = step, step * self.nest.lengths[axis]
+        assert list(strides) == wanted, "an input in another order than the reductions it joins"
+        return load(t, kind, lanes, valid, place(t, base, kind, at))

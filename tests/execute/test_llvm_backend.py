@@ -1,0 +1,112 @@
+"""The LLVM backend as a whole: programs have NumPy's values, whatever joins what."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import graphgrad as gg
+
+pytest.importorskip("llvmlite")
+
+from graphgrad.execute.backend import automatic, load_backend
+from graphgrad.execute.llvm.call import available
+
+SHAPES = [(3, 4), (40, 70), (300, 700), (1, 9), (5, 1)]
+
+
+def same(fn, *shapes, dtype="float64", rounding=1e-11):
+    """fn of placeholders of these shapes, and its gradients, have NumPy's values."""
+    rng = np.random.default_rng(0)
+    with gg.Graph():
+        xs = [gg.placeholder(s, dtype) for s in shapes]
+        y = fn(*xs)
+        asked = [y, *gg.gradients(gg.sum(y * y), xs, unconnected="zero")]
+        plain = gg.compile(xs, asked, backend="numpy", optimize=False)
+        fast = gg.compile(xs, asked, backend="llvm")
+    arrays = [rng.normal(size=s).astype(dtype) for s in shapes]
+    for _ in range(2):
+        for a, b in zip(plain(*arrays), fast(*arrays), strict=True):
+            scale = np.max(np.abs(a), initial=1.0)
+            np.testing.assert_allclose(b / scale, a / scale, rounding, rounding)
+
+
+@pytest.mark.parametrize(("n", "m"), SHAPES)
+def test_what_is_computed_from_sums_and_other_inputs(n, m):
+    same(lambda x, s: gg.sum(x * 2) + s * 3, (n, m), ())
+    same(lambda x, b: gg.sum(x * 2, axis=0) + b, (n, m), (m,))
+    same(lambda x, b: gg.sum(x * 2, axis=0) * b + gg.sum(x, axis=0), (n, m), (m,))
+    same(lambda x, b, s: gg.sum(x * 2, axis=1) * b + s, (n, m), (n,), ())
+    same(lambda x, b: gg.sum(gg.exp(x), axis=(0, 2)) + b[::-1], (n, m, 6), (m,))
+    same(lambda x, b: gg.sum(gg.exp(x), axis=0) + b.T, (n, m, 6), (6, m))
+    same(lambda x, b: gg.sum(gg.exp(x), axis=0) * b, (n, m, 6), (m, 1))
+
+
+@pytest.mark.parametrize(("n", "m"), SHAPES)
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_rows_that_are_gone_through_again(n, m, dtype):
+    rounding = 1e-4 if dtype == "float32" else 1e-10
+
+    def norm(x, g):
+        centred = x - gg.mean(x, axis=-1, keepdims=True)
+        spread = gg.mean(centred * centred, axis=-1, keepdims=True)
+        return centred / gg.sqrt(spread + 0.1) * g
+
+    same(gg.nn.softmax, (n, m), dtype=dtype, rounding=rounding)
+    same(gg.nn.log_softmax, (n, m), dtype=dtype, rounding=rounding)
+    same(norm, (n, m), (m,), dtype=dtype, rounding=rounding)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_networks(dtype):
+    rounding = 1e-4 if dtype == "float32" else 1e-10
+
+    def dense(x, w, v):
+        return gg.nn.gelu(gg.nn.relu(x @ w) @ v)
+
+    def attention(q, k, v):
+        return gg.nn.softmax(q @ gg.matrix_transpose(k) * 0.3) @ v
+
+    def convolved(x, w):
+        return gg.nn.max_pool(gg.nn.relu(gg.nn.conv(x, w)), 2)
+
+    same(dense, (32, 20), (20, 30), (30, 10), dtype=dtype, rounding=rounding)
+    same(attention, (2, 4, 9, 8), (2, 4, 9, 8), (2, 4, 9, 8), dtype=dtype, rounding=rounding)
+    same(convolved, (2, 8, 8, 3), (3, 3, 3, 5), dtype=dtype, rounding=rounding)
+
+
+def test_hessian_vector_products():
+    with gg.Graph():
+        x, w, v = gg.placeholder((6, 5)), gg.placeholder((5, 4)), gg.placeholder((5, 4))
+        with gg.override_gradient(lambda site, dy: dy * gg.sigmoid(site.inputs[0])):
+            h = gg.log1p(gg.exp(x @ w))
+        (dw,) = gg.gradients(gg.sum(h * h) * 0.5, [w])
+        along = gg.sum(dw * v)
+        asked = [along, *gg.gradients(along, [w, x])]
+        runs = [gg.compile([x, w, v], asked, backend=b) for b in ("numpy", "llvm")]
+    arrays = [np.random.default_rng(0).normal(size=s) for s in ((6, 5), (5, 4), (5, 4))]
+    for a, b in zip(*[run(*arrays) for run in runs], strict=True):
+        np.testing.assert_allclose(a, b, 1e-11, 1e-11)
+
+
+def test_lengths_that_are_known_only_when_it_runs():
+    with gg.Graph():
+        x = gg.placeholder(("N", 3))
+        y = gg.sum(gg.tanh(x) * 2.0, axis=0)
+        run = gg.compile(x, [y, *gg.gradients(y, [x])], backend="llvm")
+    for n in (0, 1, 5, 400):
+        value, grad = run(np.ones((n, 3)))
+        np.testing.assert_allclose(value, 2 * n * np.tanh(np.ones(3)))
+        assert grad.shape == (n, 3)
+
+
+def test_auto_is_what_the_environment_names_or_llvm(monkeypatch):
+    monkeypatch.setenv("GRAPHGRAD_BACKEND", "numpy")
+    assert automatic() == "numpy"
+    monkeypatch.delenv("GRAPHGRAD_BACKEND")
+    assert automatic() == "llvm"
+    assert load_backend().name == "llvm"
+
+
+def test_calls_are_possible_here():
+    assert available()
