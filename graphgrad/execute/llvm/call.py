@@ -60,6 +60,3 @@ def built_in(loaded: Loaded, name: str, otherwise: Function | None = None) -> Fu
     held = _Held(loaded, definition, otherwise)
     found: Function = _new(ctypes.addressof(definition), held, None)
     return found
-
-
-_built_in = built_in

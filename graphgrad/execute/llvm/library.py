@@ -9,7 +9,7 @@ from typing import Any
 from ...ir.types import DType
 from . import cache as disk
 from .arrays import DECLARATIONS
-from .call import built_in
+from .call import built_in, possible
 from .convolution import Convolutions
 from .gemm import Gemm, entry_name
 from .jit import VERSION, Loaded, host, object_code
@@ -19,9 +19,12 @@ Functions = dict[str, Callable[..., Any]]
 
 
 def fast() -> bool:
-    """Whether this machine's vectors make these better than NumPy's BLAS: 256 bits and FMA."""
+    """Whether this machine's vectors make these better than NumPy's BLAS: 256 bits and FMA.
+
+    Their functions take arrays themselves, so `possible` must hold as well.
+    """
     target = host()
-    return target.fma and target.width >= 32
+    return possible() and target.fma and target.width >= 32
 
 
 def panel(dtype: DType) -> int:

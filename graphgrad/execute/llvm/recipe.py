@@ -33,16 +33,16 @@ def recipe_of(node: Node) -> Recipe:
     if isinstance(node.op, Fused):
         program = node.op.program
         return _recipe(program.inputs, program.nodes, program.outputs)
-    return _recipe(tuple(dict.fromkeys(node.inputs)), (node,), node.outputs)
+    return _recipe(node.inputs, (node,), node.outputs)  # one that it reads twice stands there twice
 
 
 def _recipe(inputs: Sequence[Tensor], nodes: Sequence[Node], outputs: Sequence[Tensor]) -> Recipe:
     number = {t: i for i, t in enumerate(inputs)}
     members = []
-    for node in nodes:
+    for at, node in enumerate(nodes, len(inputs)):
         (y,) = node.outputs
         members.append(Member(_plain(node.op), tuple([number[t] for t in node.inputs]), y.type))
-        number[y] = len(number)
+        number[y] = at
     return Recipe(
         tuple([t.type for t in inputs]), tuple(members), tuple([number[t] for t in outputs])
     )
