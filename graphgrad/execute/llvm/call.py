@@ -8,14 +8,18 @@ import sysconfig
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from .jit import Loaded
 
 Function = Callable[..., Any]
 FASTCALL = 0x80  # METH_FASTCALL: (self, array of arguments, how many)
 
+_WORDS = 4  # of a PyMethodDef: name, method, flags, doc
+
 _new = ctypes.pythonapi.PyCFunction_NewEx
 _new.restype = ctypes.py_object
-_new.argtypes = (ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)
+_new.argtypes = (ctypes.c_void_p, ctypes.py_object, ctypes.py_object)
 
 
 def possible() -> bool:
@@ -27,26 +31,14 @@ def possible() -> bool:
     )
 
 
-class _MethodDef(ctypes.Structure):
-    """PyMethodDef."""
-
-    _fields_ = (
-        ("name", ctypes.c_char_p),
-        ("method", ctypes.c_void_p),
-        ("flags", ctypes.c_int),
-        ("doc", ctypes.c_char_p),
-    )
-
-
 class _Held:
-    """What must live as long as the function: its code and its definition. It is its `self`.
+    """What must live as long as the function, its code for one. It is its `self`.
 
     Called, it is `otherwise`: the code calls it for arguments that it does not take.
     """
 
-    def __init__(self, loaded: Loaded, definition: _MethodDef, otherwise: Function | None) -> None:
+    def __init__(self, loaded: Loaded, otherwise: Function | None) -> None:
         self.loaded = loaded
-        self.definition = definition
         self.otherwise = otherwise
 
     def __call__(self, *args: Any) -> Any:
@@ -56,7 +48,19 @@ class _Held:
 
 def built_in(loaded: Loaded, name: str, otherwise: Function | None = None) -> Function:
     """The function of this name, of the C type `ptr (ptr self, ptr args, i64 count)`."""
-    definition = _MethodDef(name.encode(), loaded.address(name), FASTCALL, None)
-    held = _Held(loaded, definition, otherwise)
-    found: Function = _new(ctypes.addressof(definition), held, None)
+    definition = _definition(name, loaded.address(name))
+    found: Function = _new(definition.ctypes.data, _Held(loaded, otherwise), definition)
     return found
+
+
+def _definition(name: str, address: int) -> Any:
+    """A PyMethodDef. The function holds it as its module, and reads it until it is freed.
+
+    An array, for the garbage collector knows nothing of arrays: it takes objects of Python apart
+    in any order, and what a function reads must still be there when its turn comes.
+    """
+    text = name.encode() + b"\0"
+    words = np.zeros(_WORDS + -(-len(text) // 8), np.uint64)
+    words[:3] = words[_WORDS:].ctypes.data, address, FASTCALL
+    words[_WORDS:].view(np.uint8)[: len(text)] = np.frombuffer(text, np.uint8)
+    return words

@@ -23,13 +23,12 @@ def runner(kernel: Kernel, threads: int) -> Run:
     shared, loaded = kernel
     count = shared.inputs
     if not shared.blocks:
-        whole: Run
 
         def copied(*arrays: Any) -> Any:
+            whole = built_in(loaded, shared.name)  # another: no cycle of references
             return whole(*in_order(arrays[:count]), *arrays[count:])
 
-        whole = built_in(loaded, shared.name, copied)
-        return whole
+        return built_in(loaded, shared.name, copied)
     part, finish = (built_in(loaded, name) for name in shared.built_in)
     blocks, room = shared.blocks, max(shared.scratch, 1)
 
