@@ -39,7 +39,7 @@ BLOCK = 1 << 17  # bytes of one value in a block
 SCRATCH = 1 << 21  # bytes of all values in a block
 LEAST = 1 << 11  # elements of a block, below which calls cost more than what they do
 LARGE = BLOCK // 8  # elements
-MOST = 1000  # nodes in a group; longer ones are divided
+MOST = 1500  # operands in a group; longer ones are divided
 KEPT = 4096  # groups whose writers are kept, for equal ones to come
 WORTH_SHARING = 1 << 21  # elements times steps; below this one thread does it sooner
 
@@ -54,7 +54,7 @@ def fuse_large(program: Program) -> Program:
     """
     if not any(_loop_of(node) for node in program.nodes):
         return program
-    return fuse_loops(program, _loop_of, _is_free, most=MOST)
+    return fuse_loops(program, _loop_of, _is_free, parts=(MOST, MOST))
 
 
 def _loop_of(node: Node) -> Loop | None:

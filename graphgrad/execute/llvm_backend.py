@@ -18,7 +18,7 @@ from .llvm.recipe import Recipe, recipe_of
 from .llvm.running import runner
 from .numpy_backend import NumpyBackend, NumpyBinding
 
-MOST = 10_000  # nodes of a group
+PARTS = 12_000, 800  # operands of a group; of a part of a longer one, which LLVM is slow with
 FAST = "reassoc nsz arcp contract"
 
 
@@ -36,7 +36,7 @@ class LlvmBackend(NumpyBackend):
         """Loops as Fused nodes."""
         program = decompose(program)
         free = free_nodes(program)
-        program = fuse_loops(program, self._loop_of, free.__contains__, most=MOST)
+        program = fuse_loops(program, self._loop_of, free.__contains__, parts=PARTS)
         kernels_of(filter(None, map(self.recipe, program.nodes)), self.flags)  # all at once
         return program
 

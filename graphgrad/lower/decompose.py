@@ -1,6 +1,7 @@
 """Ops that go over a row several times, as element-wise nodes and reductions that can share a loop.
 
-Each is what the kernel of the op computes, call by call.
+Each is what the kernel of the op computes, call by call. A sum of very many terms becomes sums of
+a few at a time.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from ..ir.node import Node, Tensor
 from ..ir.op import Op
 from ..ir.program import Program, derive
 from ..ir.types import as_dtype
+from ..ops.accumulate import AddN
 from ..ops.arithmetic import (
     ADD,
     DIVIDE,
@@ -45,6 +47,8 @@ from ..ops.reductions import (
     TieShares,
 )
 from ..ops.shaping import ExpandDims, Squeeze
+
+TERMS = 256  # of one AddN
 
 Parts = Callable[[Any, "_Making"], Tensor | None]
 
@@ -176,6 +180,16 @@ def _power(op: Power, make: _Making) -> Tensor | None:
     return make(SQRT, x) if known == 0.5 else None
 
 
+def _sum(op: AddN, make: _Making) -> Tensor | None:
+    terms = make.inputs
+    if len(terms) <= TERMS:
+        return None
+    total = terms[0]
+    for i in range(1, len(terms), TERMS - 1):
+        total = make(op, total, *terms[i : i + TERMS - 1])
+    return total
+
+
 _PARTS: dict[type[Op], Parts] = {
     Softmax: _softmax,
     LogSoftmax: _log_softmax,
@@ -186,4 +200,5 @@ _PARTS: dict[type[Op], Parts] = {
     OneHotLike: _one_hot_like,
     TieShares: _tie_shares,
     Power: _power,
+    AddN: _sum,
 }

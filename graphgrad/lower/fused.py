@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from heapq import heapify, heappop, heappush
+from itertools import accumulate, groupby
 from typing import Any, NamedTuple
 
 from ..ir.node import Node, Tensor
@@ -82,21 +83,30 @@ def fuse_loops(
     loop_of: LoopOf,
     free: Callable[[Node], bool] = lambda node: False,
     least: int = 1,
-    most: int | None = None,
+    parts: tuple[int, int] | None = None,
 ) -> Program:
     """The program with its groups as Fused nodes; the very same one without any.
 
     loop_of: how a node can run as a loop (see `grouped`). free: nodes without a cost, of which
-    every group has its own copies. least, most: nodes in a group; a longer one is divided.
+    every group has its own copies. least: nodes that make a group. parts: (most, each): a group
+    that reads more than `most` operands is divided into parts of about `each`.
     """
     copied = [n for n in program.nodes if free(n)]
-    groups = []
-    for group in grouped(program, loop_of, copied):
-        step = most or len(group)
-        groups += [group[i : i + step] for i in range(0, len(group), step)]
+    groups = grouped(program, loop_of, copied)
+    if parts is not None:
+        groups = [part for group in groups for part in _divided(group, *parts)]
     groups = [g for g in groups if len(g) >= least]
     found = gathered(program, groups, copied)
     return found if any(type(n.op) is Fused for n in found.nodes) else program
+
+
+def _divided(group: list[Node], most: int, each: int) -> list[list[Node]]:
+    """A group, or its parts in their order."""
+    read = list(accumulate(len(n.inputs) for n in group))
+    if read[-1] <= most:
+        return [group]
+    numbered = zip(group, read, strict=True)
+    return [[n for n, _ in part] for _, part in groupby(numbered, lambda pair: pair[1] // each)]
 
 
 def gathered(

@@ -11,6 +11,7 @@ from graphgrad.ir.build import build
 from graphgrad.ir.program import Program
 from graphgrad.ir.verify import verify_program
 from graphgrad.lower.decompose import decompose
+from graphgrad.ops.accumulate import AddN
 
 OPS = (
     *("Softmax", "LogSoftmax", "ReduceLogSumExp", "SoftmaxCrossEntropyWithLogits", "OneHot"),
@@ -92,3 +93,13 @@ def test_unknown_lengths_stay():
         x = gg.placeholder(("N", 3))
         program = Program([x], [gg.nn.softmax(x)])
     assert decompose(program) is program
+
+
+def test_a_sum_of_many_terms_is_one_of_a_few_at_a_time_in_the_same_order():
+    with gg.Graph():
+        xs = [gg.placeholder((3,), "float32") for _ in range(600)]
+        program = Program(xs, build(AddN(), tuple(xs)).outputs)
+    found = decompose(program)
+    assert [len(n.inputs) for n in found.nodes] == [256, 256, 90]
+    arrays = [np.float32([i, 0.1, 1e-3 * i]) for i in range(600)]
+    np.testing.assert_array_equal(_run(found, arrays), _run(program, arrays))

@@ -1,8 +1,8 @@
-"""Compiled groups: each recipe once for a process, those of a program in one module."""
+"""Compiled groups: each recipe once for a process, those of a program in a few modules."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from threading import Lock
 from typing import NamedTuple
 
@@ -17,6 +17,7 @@ from .module import Module
 from .recipe import Recipe
 
 KEPT = 4096  # kernels, the latest used
+MODULE = 5_000  # nodes of a module, from which on the next begins: LLVM is slow with large ones
 
 
 class Kernel(NamedTuple):
@@ -38,12 +39,28 @@ def kernels_of(recipes: Iterable[Recipe], flags: str = "") -> dict[Recipe, Kerne
     wanted = list(dict.fromkeys(recipes))
     with _lock:
         missing = [r for r in wanted if (r, flags) not in _kernels]
-        made = _compiled(missing, flags) if missing else {}
+        made = {}
+        for together in _modules(missing):
+            made.update(_compiled(together, flags))
         found = {r: made.get(r) or _kernels.pop((r, flags)) for r in wanted}
         _kernels.update(((r, flags), kernel) for r, kernel in found.items())
         while len(_kernels) > KEPT:
             del _kernels[next(iter(_kernels))]
     return found
+
+
+def _modules(recipes: list[Recipe]) -> Iterator[list[Recipe]]:
+    """The recipes in their order, as many at a time as make a module."""
+    together: list[Recipe] = []
+    nodes = 0
+    for recipe in recipes:
+        together.append(recipe)
+        nodes += len(recipe.members)
+        if nodes >= MODULE:
+            yield together
+            together, nodes = [], 0
+    if together:
+        yield together
 
 
 def _compiled(recipes: list[Recipe], flags: str) -> dict[Recipe, Kernel]:
