@@ -35,6 +35,12 @@ def fixed_arrays(plan: Plan) -> list[Any]:
     return fixed
 
 
+def part_of(host: Array, type: TensorType) -> Array:
+    """An array of a type in the memory of another, which is large enough."""
+    shape: Any = type.shape
+    return np.ndarray(shape, type.dtype, host)
+
+
 def is_renewed(type: TensorType) -> bool:
     """Whether it pays to look for an old array of this type before a new one is made."""
     return _COUNTED and (nbytes(type) or 0) >= LARGE

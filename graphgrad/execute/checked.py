@@ -12,7 +12,7 @@ from ..ir.node import Node
 from ..ir.types import Array
 from ..lower.schedule import Plan, Step
 from ..lower.survey import is_view
-from .arena import fixed_arrays
+from .arena import fixed_arrays, part_of
 from .backend import Compiled
 from .results import Lengths, add_note, check_lengths, check_promise, shown, taken
 
@@ -59,6 +59,8 @@ class _Checked:
         for slot, type in step.fresh:
             shape: Any = type.shape
             values[slot] = np.empty(shape, type.dtype)
+        for slot, host, type in step.lodged:
+            values[slot] = part_of(values[host], type)
         args = [values[slot] for slot in step.inputs]
         outs = [values[slot] for slot in step.outputs] if step.writes else []
         for out in outs:

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..ir.types import Array, TensorType
 from ..lower.schedule import Plan, Step
-from .arena import Renewed, fixed_arrays, is_renewed
+from .arena import Renewed, fixed_arrays, is_renewed, part_of
 from .backend import Compiled
 from .results import add_note, taken
 
@@ -30,10 +30,12 @@ def looped(plan: Plan) -> Compiled:
     def run(*arrays: Array) -> tuple[Array, ...]:
         values[:arity] = arrays
         try:
-            for kernel, reads, fresh, output, rest, node in rows:
-                if fresh:
-                    for slot, new in fresh:
+            for kernel, reads, before, output, rest, node in rows:
+                if before is not None:
+                    for slot, new in before[0]:
                         values[slot] = new()
+                    for slot, host, type in before[1]:
+                        values[slot] = part_of(values[host], type)
                 args = reads(values)
                 try:
                     made = kernel(*args)
@@ -58,12 +60,13 @@ def looped(plan: Plan) -> Compiled:
 def _row(step: Step) -> tuple[Any, ...]:
     """What is called, what it reads, what is made before; where its one output goes; the rest."""
     fresh = [(slot, _maker(type)) for slot, type in step.fresh]
+    before = (fresh, step.lodged) if fresh or step.lodged else None
     reads = (*step.inputs, *step.outputs) if step.writes else step.inputs
     outputs = () if step.writes else step.outputs
     one = outputs[0] if len(outputs) == 1 else None
     several = outputs if one is None else ()
     rest = (several, step.frees) if several or step.frees else None
-    return step.kernel, _getter(reads), fresh, one, rest, step.node
+    return step.kernel, _getter(reads), before, one, rest, step.node
 
 
 def _getter(slots: Sequence[int]) -> Callable[[Sequence[Any]], Sequence[Any]]:

@@ -3,7 +3,7 @@
 def run(v0, v1):
  f0(v0, v1, a1)
  v2 = empty(s0, t0); f1(a1, a2, v2)
- v3 = n0(); f1(a1, v2, v3)
+ v3 = n0(); v4 = array(s1, t1, v3); f1(a1, v2, v4)
  return (v2, v3)
 
 v: slots that change; a: fixed arrays; f: kernels; n: what makes large arrays anew. All but
@@ -60,7 +60,7 @@ class _Space:
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
-        self.names: dict[str, Any] = {"empty": np.empty}
+        self.names: dict[str, Any] = {"empty": np.empty, "array": np.ndarray}
         self.renewed: list[TensorType] = []
         self._known: dict[int, str] = {}
 
@@ -72,6 +72,9 @@ class _Space:
         """A step, with the arrays it needs made before and those nobody needs dropped after."""
         name = self.name
         parts = [f"{name(slot)} = {self._made(type)}" for slot, type in step.fresh]
+        for slot, host, type in step.lodged:
+            place = f"{self._named('s', type.shape)}, {self._named('t', type.dtype)}, {name(host)}"
+            parts.append(f"{name(slot)} = array({place})")
         kernel = self._named("f", step.kernel)
         outputs = [name(slot) for slot in step.outputs]
         args = [name(slot) for slot in step.inputs]

@@ -1,20 +1,23 @@
 """Where values are while a program runs: which share a buffer, and where buffers are in the arena.
 
 A buffer is in the arena, at an offset that is settled before any run, or *fresh*: new memory in
-every run, for what is handed to the caller and for what may be looked at when the run is over.
+every run, for what is handed to the caller and for what may be looked at when the run is over. A
+large one that is needed only before a result is written *lodges* in the memory of that result.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left, insort
+from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterable
 from heapq import heappop, heappush
+from operator import attrgetter
 
 from ..ir.node import Tensor
 from .binding import Binding
 from .survey import Action, Kind, Survey, nbytes
 
 ALIGNMENT = 64  # bytes: a cache line, and the widest vector
+LODGED = 1 << 18  # bytes from which on a buffer is worth a new array in every run
 
 
 class Buffer:
@@ -25,9 +28,11 @@ class Buffer:
     last    place of the last action that reads it; past the end if it is needed after the run
     fresh   whether it is new in every run
     offset  where it is in the arena, if it is not
+    host    the fresh buffer that it lodges in, if it does
+    since   place of the action that the memory is made for: the first of a lodger, or its own
     """
 
-    __slots__ = ("first", "fresh", "last", "offset", "size")
+    __slots__ = ("first", "fresh", "host", "last", "offset", "since", "size")
 
     def __init__(self, size: int, first: int, last: int, fresh: bool) -> None:
         self.size = size
@@ -35,6 +40,8 @@ class Buffer:
         self.last = last
         self.fresh = fresh
         self.offset = 0
+        self.host: Buffer | None = None
+        self.since = first
 
 
 class Memory:
@@ -64,6 +71,7 @@ class Memory:
         for at, action in enumerate(survey.actions):
             if action.kind is Kind.WRITE:
                 self._place(at, action)
+        lodge(self.all(), self.end)
 
     def all(self) -> list[Buffer]:
         """Every buffer once, in the order in which they are first written."""
@@ -151,6 +159,40 @@ class Memory:
         if layout is None or layout.nbytes != buffer.size:
             return False
         return bool(layout.flags.c_contiguous and layout.flags.writeable)  # not a broadcast
+
+
+def lodge(buffers: Iterable[Buffer], end: int) -> None:
+    """Find hosts for large buffers, given in order of their first use.
+
+    A host is needed after the run, and first written when its lodgers are not read any more. Each
+    buffer gets the smallest that is large enough, and of these the one that is written the soonest.
+    """
+    large = [b for b in buffers if b.size >= LODGED]
+    free: dict[int, list[Buffer]] = {}  # by size; each in order of their first use
+    for buffer in large:
+        if buffer.fresh and buffer.last >= end:
+            free.setdefault(buffer.size, []).append(buffer)
+    sizes = sorted(free)
+    taken: list[
+        tuple[int, int, Buffer]
+    ] = []  # hosts, by when their lodger is read for the last time
+    for i, buffer in enumerate(large if free else ()):
+        while taken and taken[0][0] < buffer.first:
+            host = heappop(taken)[2]
+            insort(free[host.size], host, key=_FIRST)
+        if buffer.fresh:
+            continue
+        for size in sizes[bisect_left(sizes, buffer.size) :]:
+            hosts = free[size]
+            at = bisect_right(hosts, buffer.last, key=_FIRST)
+            if at < len(hosts):
+                buffer.host = host = hosts.pop(at)
+                host.since = min(host.since, buffer.first)
+                heappush(taken, (buffer.last, i, host))
+                break
+
+
+_FIRST = attrgetter("first")
 
 
 def pack(buffers: Iterable[Buffer]) -> int:

@@ -17,7 +17,7 @@ from ..ir.program import Program
 from ..ir.types import Array, TensorType
 from .binding import Binding, Kernel
 from .fused import Fused, nodes_within
-from .memory import Memory, pack
+from .memory import Buffer, Memory, pack
 from .survey import Action, Kind, Survey, is_view, nbytes
 
 SMALL = 1 << 16  # bytes
@@ -43,6 +43,7 @@ class Step(NamedTuple):
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
     fresh: tuple[tuple[int, TensorType], ...] = ()
+    lodged: tuple[tuple[int, int, TensorType], ...] = ()
     frees: tuple[int, ...] = ()
     dead: tuple[int, ...] = ()
 
@@ -129,7 +130,7 @@ def schedule(program: Program, binding: Binding) -> Plan:
     """The plan of a program, in its own order of nodes."""
     survey = Survey(program, binding)
     memory = Memory(survey, binding)
-    arena = pack(b for b in memory.all() if not b.fresh)
+    arena = pack(b for b in memory.all() if not b.fresh and b.host is None)
     slots = _Slots(survey, memory)
     steps = [step for at, a in enumerate(survey.actions) if (step := slots.step(at, a))]
     results = slots.results()
@@ -161,6 +162,10 @@ class _Slots:
         self._arity = self.changing = len(self._slot)
         self._free: list[int] = []
         self._dead: dict[int, list[int]] = {}
+        self._arrays: dict[Buffer, int] = {}  # fresh buffer -> its slot
+        self._types: dict[Buffer, TensorType] = {}
+        for y, buffer in memory.buffers.items():
+            self._types.setdefault(buffer, y.type)
         self.fixed = 0
         self.constants: dict[Tensor, tuple[int, Array]] = {}
         self.places: dict[tuple[int, TensorType], Place] = {}
@@ -173,10 +178,11 @@ class _Slots:
         if kind is Kind.FIXED and inputs[0] < 0:
             self._fixed_view(node, kernel, inputs)
             return None
-        fresh: tuple[tuple[int, TensorType], ...] = ()
+        fresh: list[tuple[int, TensorType]] = []
+        lodged: list[tuple[int, int, TensorType]] = []
         writes = kind is Kind.WRITE and not self._is_returned(action)
         if writes:
-            outputs, fresh = self._written(at, node)
+            outputs = self._written(at, node, fresh, lodged)
             gone = self._release(self._read_last(at, action, outputs))
         else:
             gone = self._release(self._read_last(at, action, ()))
@@ -185,7 +191,9 @@ class _Slots:
             unread = [s for t, s in zip(node.outputs, outputs) if self._is_unread(t)]
             gone = [*(s for s in gone if s not in outputs), *self._release(unread)]
         dead = tuple(self._dead.pop(at, ()))
-        return Step(node, kernel, writes, inputs, outputs, fresh, tuple(gone), dead)
+        return Step(
+            node, kernel, writes, inputs, outputs, tuple(fresh), tuple(lodged), tuple(gone), dead
+        )
 
     def results(self) -> tuple[Result, ...]:
         """Where the outputs are, and which have to be copied."""
@@ -229,26 +237,40 @@ class _Slots:
         return self.changing - 1
 
     def _written(
-        self, at: int, node: Node
-    ) -> tuple[tuple[int, ...], tuple[tuple[int, TensorType], ...]]:
-        """Slots of what a writer writes, and those whose arrays are made right before."""
+        self,
+        at: int,
+        node: Node,
+        fresh: list[tuple[int, TensorType]],
+        lodged: list[tuple[int, int, TensorType]],
+    ) -> tuple[int, ...]:
+        """Slots of what a writer writes. fresh, lodged: the arrays that are made right before."""
         memory = self._memory
-        outputs, fresh = [], []
+        outputs = []
         for place, y in enumerate(node.outputs):
             buffer = memory.unread.get((at, place)) or memory.buffers[y]
-            if not buffer.fresh:
+            if not buffer.fresh and buffer.host is None:
                 slot = self._placed(buffer.offset, y.type)
                 if buffer.first == at:
                     self._dead.setdefault(buffer.last, []).append(slot)
             elif y in memory.over:
                 slot = self._slot[memory.over[y]]
+            elif buffer.host is None:
+                slot = self._made(buffer, fresh)
             else:
                 slot = self._take()
-                fresh.append((slot, y.type))
+                lodged.append((slot, self._made(buffer.host, fresh), y.type))
             outputs.append(slot)
             if y not in self._given:
                 self._slot[y] = slot
-        return tuple(outputs), tuple(fresh)
+        return tuple(outputs)
+
+    def _made(self, buffer: Buffer, fresh: list[tuple[int, TensorType]]) -> int:
+        """The slot of a fresh array, which is made now if it has not been for a lodger."""
+        slot = self._arrays.get(buffer)
+        if slot is None:
+            slot = self._arrays[buffer] = self._take()
+            fresh.append((slot, self._types[buffer]))
+        return slot
 
     def _placed(self, offset: int, type: TensorType) -> int:
         found = self.places.get((offset, type))
@@ -292,7 +314,7 @@ def _peak(survey: Survey, memory: Memory, results: Sequence[Result]) -> tuple[in
     exact = True
     for buffer in memory.all():
         if buffer.fresh:
-            changes[buffer.first] += buffer.size
+            changes[buffer.since] += buffer.size
             changes[buffer.last + 1] -= buffer.size
     for at, action in enumerate(survey.actions):
         if action.kind is not Kind.CALL:

@@ -8,7 +8,11 @@ import pytest
 import graphgrad as gg
 from graphgrad.execute import arena
 from graphgrad.execute.arena import Renewed, fixed_arrays
+from graphgrad.execute.backend import Kernels, one_call_per_node
+from graphgrad.execute.checked import checked_loop
+from graphgrad.execute.looped import looped
 from graphgrad.execute.numpy_backend import NumpyBackend
+from graphgrad.execute.straight import straight_line
 from graphgrad.ir.program import Program
 from graphgrad.ir.types import tensor_type
 from graphgrad.lower.memory import ALIGNMENT
@@ -90,3 +94,39 @@ def test_counting_is_not_trusted_elsewhere(monkeypatch):
     assert not arena.is_renewed(TYPE)
     monkeypatch.setattr(arena, "_COUNTED", False)
     assert not arena.is_renewed(large)
+
+
+@pytest.mark.parametrize("make", [lambda p: straight_line(p)[0](), looped, checked_loop])
+def test_activations_lodge_in_the_results_that_come_after_them(make):
+    """L layers need L + few arrays, not one for each activation and one for each gradient."""
+    size, count = 256, 12
+    with gg.Graph():
+        h = x = gg.placeholder((size, size), name="x")
+        ws = [gg.placeholder((size, size)) for _ in range(count)]
+        for w in ws:
+            h = gg.tanh(h @ w)
+        outputs = gg.gradients(gg.sum(h), ws)
+    plan = gg.compile([x, *ws], outputs, backend="numpy").plans[0]
+    assert sum(len(s.lodged) for s in plan.steps) >= count - 2
+    assert plan.peak <= (count + 3) * 8 * size * size
+    rng = np.random.default_rng(0)
+    arrays = [rng.normal(size=(size, size)) / 16 for _ in range(count + 1)]
+    run = make(plan)
+    found = [run(*arrays) for _ in range(3)]  # the second and third with arrays of the first
+    expected = one_call_per_node(Program([x, *ws], outputs), Kernels(np))(*arrays)
+    for one in found:
+        for got, want in zip(one, expected, strict=True):
+            np.testing.assert_allclose(got, want, rtol=1e-9, atol=1e-12)
+
+
+def test_a_lodger_may_be_of_another_type():
+    with gg.Graph():
+        x = gg.placeholder((300, 300), "float32")
+        wide = gg.cast(x @ x @ x, "float64")
+        out = wide @ wide
+    f = gg.compile([x], out, backend="numpy")
+    (plan,) = f.plans
+    assert {t.dtype for s in plan.steps for _, _, t in s.lodged} == {np.dtype("float32")}
+    a = np.random.default_rng(0).normal(size=(300, 300)).astype("float32")
+    want = (a @ a @ a).astype("float64")
+    np.testing.assert_array_equal(f(a), want @ want)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from graphgrad.lower.memory import ALIGNMENT, Buffer, pack
+from graphgrad.lower.memory import ALIGNMENT, LODGED, Buffer, lodge, pack
 
 
 def packed(rows):
@@ -59,3 +59,60 @@ def test_the_last_place_grows():
 def test_nothing_takes_no_room():
     assert packed([]) == ([], 0)
     assert packed([(0, 0, 5)])[1] == 0
+
+
+def lodging(rows, end=100):
+    """Buffers of (size in units, first, last, fresh) in their order, after they sought hosts."""
+    buffers = [Buffer(LODGED * size, *row) for size, *row in rows]
+    lodge(buffers, end)
+    return buffers
+
+
+def test_what_a_later_result_has_room_for_lodges_there():
+    early, late, result = lodging([(1, 0, 4, False), (1, 5, 8, False), (2, 9, 100, True)])
+    assert early.host is late.host is result
+    assert result.since == 0
+
+
+def test_what_is_read_when_the_result_is_written_does_not_lodge_there():
+    before, result = lodging([(1, 0, 5, False), (1, 5, 100, True)])
+    assert before.host is None
+    assert result.since == 5
+
+
+def test_two_at_once_lodge_apart_in_the_smallest_results_that_do():
+    rows = [(1, 0, 4, False), (1, 4, 5, False), (3, 6, 100, True), (2, 7, 100, True)]
+    a, b, large, small = lodging(rows)
+    assert (a.host, b.host) == (small, large)
+
+
+def test_of_equal_results_the_one_that_is_written_soonest_is_the_host():
+    rows = [(1, 0, 3, False), (1, 1, 7, False), (1, 5, 100, True), (1, 9, 100, True)]
+    a, b, soon, late = lodging(rows)
+    assert (a.host, b.host) == (soon, late)
+
+
+def test_small_ones_and_what_is_dropped_before_the_end_neither_lodge_nor_host():
+    rows = [(0, 0, 1, False), (1, 0, 1, False), (1, 5, 99, True)]
+    assert not any(b.host for b in lodging(rows))
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_lodgers_of_one_result_are_apart_in_time(seed):
+    rng = np.random.default_rng(seed)
+    first = np.sort(rng.integers(0, 90, size=150))
+    rows = [
+        (int(size), int(at), 100 if fresh else int(at + rng.geometric(0.2) - 1), bool(fresh))
+        for at, size, fresh in zip(
+            first, rng.integers(1, 6, size=150), rng.random(150) < 0.3, strict=True
+        )
+    ]
+    buffers = lodging(rows)
+    lodgers = [b for b in buffers if b.host]
+    assert lodgers
+    for b in lodgers:
+        assert b.host.since <= b.first
+        assert b.last < b.host.first
+        assert b.size <= b.host.size
+        same = [c for c in lodgers if c.host is b.host and c is not b]
+        assert all(c.last < b.first or b.last < c.first for c in same)
