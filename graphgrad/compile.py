@@ -10,6 +10,7 @@ from typing import Any
 
 from .execute.backend import Backend, Compiled, load_backend
 from .execute.feeds import Feeds
+from .execute.planned import PlannedByShapes
 from .execute.timed import timed_runs
 from .inspect.profile import Profile
 from .ir.collector import collector_paused
@@ -59,17 +60,17 @@ def compile(
     """
     with collector_paused():
         chosen = load_backend(backend, **options)
-        passes = _passes(optimize, verify, watch, bool(options.get("fast_math")))
-        return _compile(inputs, outputs, chosen, updates or {}, state, passes)
+        passes = _passes(optimize, verify, bool(options.get("fast_math")))
+        return _compile(inputs, outputs, chosen, updates or {}, state, passes, watch)
 
 
 def _passes(
-    optimize: bool, verify: bool, watch: Watch | None, fast_math: bool
-) -> Callable[[Program], tuple[Program, list[Change]]]:
-    """What is done to a program before a backend gets it."""
+    optimize: bool, verify: bool, fast_math: bool
+) -> Callable[..., tuple[Program, list[Change]]]:
+    """What is done to a program before it runs."""
     if not optimize:
-        return lambda program: (program, [])
-    return partial(optimise, verify=verify, watch=watch, fast_math=fast_math)
+        return lambda program, watch=None: (program, [])
+    return partial(optimise, verify=verify, fast_math=fast_math)
 
 
 def _compile(
@@ -78,7 +79,8 @@ def _compile(
     backend: Backend,
     updates: Mapping[Tensor, Any],
     state: State | None,
-    passes: Callable[[Program], tuple[Program, list[Change]]],
+    passes: Callable[..., tuple[Program, list[Change]]],
+    watch: Watch | None,
 ) -> CompiledFunction:
     given = _inputs(inputs)
     leaves = _outputs(outputs)
@@ -93,9 +95,11 @@ def _compile(
     variables = [n for n in nodes if type(n.op) is Variable]
 
     start = Program([*given, *(v.outputs[0] for v in variables)], [*wanted, *writes.values()])
-    program, log = passes(start)
+    program, log = passes(start, watch=watch)
     program, written = _without_dead_updates(program, list(writes), variables)
     run = backend.compile(program)
+    if isinstance(run, PlannedByShapes):
+        run.refine = lambda specialised: passes(specialised)[0]
     where = state if state is not None else graph.state if graph is not None else State()
     feeds = Feeds(given)
     return CompiledFunction(
@@ -166,7 +170,10 @@ class CompiledFunction:
         Takes the arguments of a call. Runs it `repeat` times, and writes no variable.
         """
         arrays = (*self._feeds(args, kwargs), *self._state.read(self._variables))
-        return Profile(timed_runs(self.backend, self.program, arrays, repeat), self.program)
+        program, run = self.program, self._compiled
+        if isinstance(run, PlannedByShapes):
+            program = run.program_for([a.shape for a in arrays])
+        return Profile(timed_runs(self.backend, program, arrays, repeat), program)
 
     def explain(self) -> str:
         """What the passes did, what runs as one, where values are, and how much memory it takes."""

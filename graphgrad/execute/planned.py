@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import count
 from threading import Lock
 from typing import Any
@@ -155,9 +155,12 @@ class PlannedByShapes:
     """A plan for each set of shapes of the arguments, made when they come first.
 
     The plans used last are kept, and big arenas for the shapes used last.
+
+    refine: what is done to the program once its shapes are known; nothing, unless it is set.
     """
 
     def __init__(self, backend: PlannedBackend, program: Program) -> None:
+        self.refine: Callable[[Program], Program] = _as_it_is
         self._backend = backend
         self._program = program
         self._lock = Lock()
@@ -185,11 +188,20 @@ class PlannedByShapes:
             for made in self._made.values():
                 made.release()
 
+    def program_for(self, shapes: Sequence[tuple[int, ...]]) -> Program:
+        """What runs for these shapes of the arguments."""
+        lengths: Lengths = {}
+        types = []
+        for shape, t in zip(shapes, self._program.inputs, strict=True):
+            check_lengths(t, shape, lengths)
+            types.append(tensor_type(shape, t.dtype))
+        return self.refine(specialise(self._program, types))
+
     def _choose(self, shapes: tuple[tuple[int, ...], ...]) -> PlannedProgram:
         with self._lock:
             found = self._made.pop(shapes, None)
             if found is None:
-                found = PlannedProgram(self._backend, self._specialised(shapes))
+                found = PlannedProgram(self._backend, self.program_for(shapes))
             self._made[shapes] = found
             if self._latest is not None and self._latest.plan.arena >= BIG:
                 self._latest.release()
@@ -198,13 +210,9 @@ class PlannedByShapes:
                 del self._made[next(iter(self._made))]
             return found
 
-    def _specialised(self, shapes: tuple[tuple[int, ...], ...]) -> Program:
-        lengths: Lengths = {}
-        types = []
-        for shape, t in zip(shapes, self._program.inputs, strict=True):
-            check_lengths(t, shape, lengths)
-            types.append(tensor_type(shape, t.dtype))
-        return specialise(self._program, types)
+
+def _as_it_is(program: Program) -> Program:
+    return program
 
 
 Planned = PlannedProgram | PlannedByShapes

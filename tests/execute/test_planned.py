@@ -460,3 +460,24 @@ def test_a_place_that_is_given_away_too_early_shows(monkeypatch):
     assert np.isnan(value)
     monkeypatch.undo()
     check(program, EverythingWrites(check=True), [np.ones(4)])
+
+
+def test_what_is_known_of_shapes_only_when_arrays_come_is_used_then():
+    """The same steps as if the lengths had been given, in calls and in profiles."""
+
+    def steps(batch):
+        with gg.Graph():
+            x, t = gg.placeholder((batch, 5), name="x"), gg.placeholder((batch, 3), name="t")
+            w, b = gg.placeholder((5, 3), name="w"), gg.placeholder((3,), name="b")
+            loss = gg.mean((gg.tanh(x @ w + b) - t) ** 2)
+            f = gg.compile([x, t, w, b], [loss, *gg.gradients(loss, [w, b])], verify=True)
+        rng = np.random.default_rng(0)
+        arrays = [rng.normal(size=s) for s in [(7, 5), (7, 3), (5, 3), (3,)]]
+        found = f(*arrays)
+        assert len(f.profile(*arrays, repeat=1).steps) == len(f.plans[-1].steps)
+        return found, [s.node.type for s in f.plans[-1].steps]
+
+    (known, fixed), (unknown, later) = steps(7), steps(None)
+    assert fixed == later
+    for a, b in zip(known, unknown, strict=True):
+        np.testing.assert_array_equal(a, b)
