@@ -1,6 +1,8 @@
 """compile: arguments, structures, variables, updates, errors."""
 
 import re
+import subprocess
+import sys
 import threading
 import tracemalloc
 
@@ -412,3 +414,14 @@ def test_long_chains_compile_and_run(g):
         y = add(y, x)
     assert compile(x, y)(1.0) == 50_001
     assert compile(x, y, optimize=False)(1.0) == 50_001
+
+
+def test_importing_graphgrad_loads_only_what_it_needs():
+    """Not the packages that few programs use, and none that takes as long as NumPy."""
+    program = (
+        "import sys, graphgrad\n"
+        "late = {'scipy', 'networkx', 'llvmlite', 'jax', 'importlib.metadata', 'pydot'}\n"
+        "assert not late & set(sys.modules), late & set(sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from functools import partial
-from importlib.metadata import EntryPoint, entry_points
+from importlib import import_module
 from importlib.util import find_spec
 from inspect import signature
 from typing import Any, Protocol
@@ -13,6 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from ..ir.errors import GraphGradError, did_you_mean
+from ..ir.lazy import lazy_module
 from ..ir.node import Node, Tensor
 from ..ir.op import Op
 from ..ir.program import Program
@@ -41,10 +42,15 @@ Overwrites = Callable[[Node], Pairs]
 
 GROUP = "graphgrad.backends"
 CHOICE = "GRAPHGRAD_BACKEND"
-BUILT_IN = {
-    name: EntryPoint(name, f"graphgrad.execute.{name}_backend:{name.capitalize()}Backend", GROUP)
-    for name in ("numpy", "llvm", "jax")
-}
+_metadata = lazy_module("importlib.metadata")
+
+
+def _own(name: str) -> Any:
+    module = import_module(f".{name}_backend", __package__)
+    return getattr(module, f"{name.capitalize()}Backend")
+
+
+BUILT_IN: dict[str, Callable[[], Any]] = {n: partial(_own, n) for n in ("numpy", "llvm", "jax")}
 EXTRAS = {"llvm": "fast", "jax": "jax"}
 
 
@@ -188,9 +194,9 @@ def load_backend(name: str | Backend = "auto", **options: Any) -> Backend:
             )
         return name
     wanted = automatic() if name == "auto" else name
-    entry = BUILT_IN.get(wanted) or _third_party(wanted)
+    load = BUILT_IN.get(wanted) or _third_party(wanted)
     try:
-        make = entry.load()
+        make = load()
     except ModuleNotFoundError as error:
         if error.name is None or error.name.partition(".")[0] == "graphgrad":
             raise
@@ -218,13 +224,14 @@ def automatic() -> str:
 
 def backends() -> list[str]:
     """The names of every backend, installed packages or not."""
-    return sorted({*BUILT_IN, *(e.name for e in entry_points(group=GROUP))})
+    return sorted({*BUILT_IN, *(e.name for e in _metadata.entry_points(group=GROUP))})
 
 
-def _third_party(name: str) -> EntryPoint:
-    for entry in entry_points(group=GROUP):
+def _third_party(name: str) -> Callable[[], Any]:
+    for entry in _metadata.entry_points(group=GROUP):
         if entry.name == name:
-            return entry
+            found: Callable[[], Any] = entry.load
+            return found
     known = ["auto", *backends()]
     hint = did_you_mean(name, known, f"There are {', '.join(known)}.")
     raise UnknownBackendError(f"no backend is called {name!r}. {hint}")

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
-from types import ModuleType
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any
 
 
-def lazy_module(name: str) -> ModuleType | None:
-    """The module of that name, executed on first use of an attribute; None if not installed."""
-    if name in sys.modules:
-        return sys.modules[name]
-    try:
-        spec = importlib.util.find_spec(name)
-    except ModuleNotFoundError:
-        spec = None
-    if spec is None or spec.loader is None:
-        return None
-    spec.loader = importlib.util.LazyLoader(spec.loader)
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    spec.loader.exec_module(module)
-    return module
+class LazyModule:
+    """Stands for a module, which is imported when an attribute of it is first asked for."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __getattr__(self, attribute: str) -> Any:
+        found = getattr(import_module(self._name), attribute)
+        setattr(self, attribute, found)
+        return found
+
+
+def lazy_module(name: str) -> Any:
+    """What stands for the module of that name; None if its top package is not installed.
+
+    Nothing is imported to find out: not even the package that the module is in.
+    """
+    return None if find_spec(name.partition(".")[0]) is None else LazyModule(name)

@@ -106,7 +106,7 @@ class _Grouping:
         return self._early(together.sets(self.seats))
 
     def _early(self, groups: list[list[Node]]) -> list[list[Node]]:
-        """Groups that leave little, as part of an earlier one whose values they read.
+        """Groups that leave no more than is kept for them, as part of the one that keeps it.
 
         So a loss is computed where its gradient is, not later from what is kept for it.
         """
@@ -127,13 +127,10 @@ class _Grouping:
         self, group: list[Node], of: dict[Node, list[Node]], readers: dict[Node, set[Node | None]]
     ) -> list[Node] | None:
         """The group that could compute what a group does, and could do so at once."""
-        inside: set[Node | None] = set(group)
-        for node in group:
-            if self.seats[node].makes is Level.ELEMENT and not readers.get(node, inside) <= inside:
-                return None
         found = None
         here = self.stages[group[0]]
         others = []
+        read: set[Node] = set()
         for node in group:
             for t in node.inputs:
                 base = self._source(t).base
@@ -144,11 +141,32 @@ class _Grouping:
                     if found is not None and found is not maker:
                         return None
                     found = maker
+                    read.add(base.node)
                 else:
                     others.append(base.node)
         if found is None or any(self.stages[n] <= self.stages[found[0]] for n in others):
             return None
-        return found
+        left = self._read_outside(group, (group,), of, readers)
+        kept = self._read_outside(read, (found,), of, readers)
+        kept -= self._read_outside(read, (found, group), of, readers)
+        return found if len(left) <= len(kept) else None
+
+    def _read_outside(
+        self,
+        nodes: Iterable[Node],
+        groups: tuple[list[Node], ...],
+        of: dict[Node, list[Node]],
+        readers: dict[Node, set[Node | None]],
+    ) -> set[Node]:
+        """Those that make a number an element, and are read outside the groups or put out."""
+        return {
+            n
+            for n in nodes
+            if self.seats[n].makes is Level.ELEMENT
+            and any(
+                r is None or all(of.get(r) is not g for g in groups) for r in readers.get(n, ())
+            )
+        }
 
     def _readers(self) -> dict[Node, set[Node | None]]:
         """Node -> who reads it, by way of free nodes or not; None where it is an output."""

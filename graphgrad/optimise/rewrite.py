@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
+from functools import lru_cache
 from typing import TypeAlias
 
 from ..ir.node import Node, Tensor
@@ -84,9 +85,11 @@ def rule(
 def applying(rules: Iterable[Rule], fired: Counter[str]) -> Step:
     """The step that applies rules, counting in `fired` how often each did."""
     everything = tuple(rules)
+    named, asking = _by_type(everything)
 
     def step(op_class: type[Op]) -> Visit | None:
-        mine = [r for r in everything if r.concerns(op_class)]
+        fitting = [i for i in asking if everything[i].concerns(op_class)]
+        mine = [everything[i] for i in sorted({*named.get(op_class.type, ()), *fitting})]
         always = [r for r in mine if not r.over]
         over: dict[str, list[Rule]] = {}
         for each in mine:
@@ -95,6 +98,16 @@ def applying(rules: Iterable[Rule], fired: Counter[str]) -> Step:
         return _choosing(always, over, fired) if mine else None
 
     return step
+
+
+@lru_cache(maxsize=8)
+def _by_type(rules: tuple[Rule, ...]) -> tuple[dict[str, list[int]], list[int]]:
+    """The places of rules by the op types that they name, and of those that ask the op class."""
+    named: dict[str, list[int]] = {}
+    for i, each in enumerate(rules):
+        for name in each.types:
+            named.setdefault(name, []).append(i)
+    return named, [i for i, each in enumerate(rules) if each.fits is not None]
 
 
 def _choosing(always: list[Rule], over: dict[str, list[Rule]], fired: Counter[str]) -> Visit:

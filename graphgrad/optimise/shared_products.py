@@ -6,7 +6,7 @@ changes last bits, and copies the x, but for cuts of one tensor that follow each
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Sequence, Set
 from itertools import accumulate
 from typing import Any
 
@@ -154,25 +154,24 @@ def ready_together(program: Program, batches: Sequence[Batch]) -> Program:
     given = set(program.inputs)
     before: dict[Node, list[Node]] = {}
     for batch in batches:
-        makers = _makers(given, batch.members)
+        makers = list(dict.fromkeys(m for n in batch.members for m in _makers(given, n)))
         before.update((n, makers) for n in batch.members)
-    rank: dict[Node, int] = {}
-    for place, start in enumerate(program.nodes):
+    rank: dict[Node, None] = {}
+    for start in program.nodes:
         stack = [start]
         while stack:
             node = stack[-1]
-            first = before.get(node) or _makers(given, [node])
-            waiting = [n for n in first if n not in rank]
-            if waiting and node not in rank:
-                stack += waiting
-            elif node in rank:
+            if node in rank:
                 stack.pop()
+                continue
+            waiting = [n for n in before.get(node) or _makers(given, node) if n not in rank]
+            if waiting:
+                stack += waiting
             else:
-                rank[stack.pop()] = place
+                rank[stack.pop()] = None
     return Program(program.inputs, program.outputs, list(rank))
 
 
-def _makers(given: set[Tensor], nodes: Iterable[Node]) -> list[Node]:
-    found = dict.fromkeys([t.node for n in nodes for t in n.inputs if t not in given])
-    found.update((c, None) for n in nodes for c in n.controls)
-    return list(found)
+def _makers(given: set[Tensor], node: Node) -> list[Node]:
+    """The nodes that run before a node."""
+    return [*[t.node for t in node.inputs if t not in given], *node.controls]

@@ -99,6 +99,25 @@ def test_what_leaves_little_is_computed_with_what_it_reads():
     ]
 
 
+def test_a_gradient_is_computed_where_the_values_are_that_it_reads():
+    """Although the loss is scaled after its sum, which comes later than both."""
+    with gg.Graph():
+        x = gg.placeholder((64, 3))
+        loss = gg.sum(gg.exp(x) * gg.sin(x), 0) * 2.0
+        first, *rest = _fused([x], [loss, gg.gradients(loss, x)])
+    assert {"Exp", "Sin", "Cos", "ReduceSum"} <= set(first)
+    assert rest == [["Multiply"]]
+
+
+def test_what_leaves_more_than_is_kept_for_it_is_computed_later():
+    with gg.Graph():
+        x = gg.placeholder((64, 3))
+        e = gg.exp(x)
+        groups = _fused([x], [gg.sum(e, 0) * 2.0, gg.sin(e), gg.cos(e)])
+    assert ["Exp", "ReduceSum"] in groups
+    assert ["Sin", "Cos"] in groups
+
+
 def test_views_are_looked_through():
     with gg.Graph():
         x = gg.placeholder((4, 6))
