@@ -1,5 +1,6 @@
 """The demo: trains, wins, writes a page that needs nothing else, and says so in its exit code."""
 
+import html
 import io
 import json
 import subprocess
@@ -15,18 +16,15 @@ from graphgrad.demo import command, guidance, report
 from graphgrad.demo.binary import OVERRIDE, OWN
 from graphgrad.demo.progress import progress
 from graphgrad.demo.training import Settings
-from graphgrad.inspect.svg import RenderError
 
-FILES = ["graph.dot", "index.html", "metrics.json"]
+from .inspect.pages import model_in
+
+FILES = ["graph.dot", "graph.html", "index.html", "metrics.json"]
 SHORT = Settings(hidden=8, epochs=1, starts=2)
 
 
 def experiments(settings, seed=0):
     return command.experiments(settings, seed, True, Console(file=io.StringIO()))
-
-
-def no_graphviz(*args, **kwargs):
-    raise RenderError("to_svg needs Graphviz.\nInstall it.")
 
 
 class Links(HTMLParser):
@@ -63,7 +61,7 @@ def short():
 
 def test_the_quick_demo_wins_and_writes_its_files(quick):
     assert quick.code == 0
-    assert {p.name for p in quick.folder.iterdir()} - {"graph.svg"} == set(FILES)
+    assert sorted(p.name for p in quick.folder.iterdir()) == FILES
     metrics = json.loads((quick.folder / "metrics.json").read_text())
     runs = metrics["runs"]
     assert runs["override"]["test"] - runs["true"]["test"] == pytest.approx(metrics["gain"])
@@ -114,29 +112,26 @@ def test_the_page_loads_nothing_from_elsewhere(quick):
     assert "default-src 'none'" in page
 
 
-def test_without_graphviz_the_page_holds_the_dot_text_and_says_so(short, tmp_path, monkeypatch):
-    monkeypatch.setattr(report.gg, "to_svg", no_graphviz)
-    (tmp_path / "graph.svg").write_text("of an earlier report")
-    assert report.write(tmp_path, short) == "to_svg needs Graphviz."
-    assert sorted(p.name for p in tmp_path.iterdir()) == FILES
-    page = (tmp_path / "index.html").read_text()
-    assert "no picture:</strong> to_svg needs Graphviz." in page
-    assert "digraph graphgrad {" in page
-    assert "graph.svg" not in Links(page).found
+def test_the_graph_is_compared_with_and_without_the_override(quick):
+    model = model_in((quick.folder / "graph.html").read_text())
+    assert model["compare"]
+    assert [frame["title"] for frame in model["frames"]] == ["before", "after"]
+    assert [overlay["name"] for overlay in model["overlays"]] == ["length at the start"]
+    assert len(model["calls"]) == 4
+    assert (quick.folder / "graph.dot").read_text().startswith("digraph")
+    page = (quick.folder / "index.html").read_text()
+    assert '<iframe class="graph" src="graph.html"' in page
+    assert "22 nodes come in, 4 go, 36 stay" in " ".join(page.split())
 
 
-def test_with_graphviz_the_picture_is_in_the_page(short, tmp_path, monkeypatch):
-    svg = '<?xml version="1.0"?>\n<svg id="picture"></svg>\n'
-    monkeypatch.setattr(report.gg, "to_svg", lambda shown: svg)
-    assert report.write(tmp_path, short) == ""
-    page = (tmp_path / "index.html").read_text()
-    assert '<svg id="picture"></svg>' in page
-    assert "<?xml" not in page
-    assert (tmp_path / "graph.svg").read_text() == svg
+def test_the_page_says_which_rules_answer_and_what_they_cost(quick):
+    page = html.unescape((quick.folder / "index.html").read_text())
+    assert page.count("through region 'ste' (model.py:") == 3
+    assert 'of these, built by "ste"' in page
+    assert "a call (median of 300)" in page
 
 
-def test_names_are_escaped(short, tmp_path, monkeypatch):
-    monkeypatch.setattr(report.gg, "to_svg", no_graphviz)
+def test_names_are_escaped(short, tmp_path):
     norms = {**short.comparison.norms, "<script>alert(1)</script>": (0.0, 1.0)}
     report.write(tmp_path, short._replace(comparison=short.comparison._replace(norms=norms)))
     page = (tmp_path / "index.html").read_text()

@@ -32,6 +32,8 @@ __all__ = ["Explanation", "PathOf", "SiteUse", "explain"]
 
 ASKED = 200
 """On a longer path only the sites, not every op, are asked why nothing flows."""
+SHOWN = 4
+"""How many paths, and rules of a path, a repr names."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,6 +62,9 @@ class SiteUse:
         inside = f"; counts only if it asks for site.default: {', '.join(self.inside)}"
         return row + contract + (inside if self.inside else "")
 
+    def __repr__(self) -> str:
+        return f"<{self}>"
+
 
 @dataclass(frozen=True, eq=False)
 class PathOf:
@@ -84,6 +89,17 @@ class PathOf:
         rows.append("  has a gradient" if self.found else f"  no gradient: {self.reason}")
         return "\n".join(rows)
 
+    def __repr__(self) -> str:
+        return f"<{self._short()}>"
+
+    def _short(self) -> str:
+        """`w through 'ste', 'clip'`."""
+        if not self.found:
+            return f"{self.x.name} has no gradient"
+        rules = ", ".join(repr(use.rule) for use in self.sites[:SHOWN])
+        more = ", ..." if len(self.sites) > SHOWN else ""
+        return f"{self.x.name} through {rules}{more}" if rules else f"{self.x.name} by no rule"
+
 
 @dataclass(frozen=True, eq=False)
 class Explanation:
@@ -101,6 +117,11 @@ class Explanation:
 
     def __str__(self) -> str:
         return "\n".join(map(str, self.paths))
+
+    def __repr__(self) -> str:
+        paths = "; ".join(path._short() for path in self.paths[:SHOWN])
+        more = f"; and {len(self.paths) - SHOWN} more" if len(self.paths) > SHOWN else ""
+        return f"<explanation: {paths or 'of nothing'}{more}>"
 
 
 def explain(ys: Any, xs: Any, stop_gradients: Any = None, overrides: Any = None) -> Explanation:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import graphgrad as gg
+from graphgrad.inspect.profile import Profile
 
 from .checks import Check, close, distance
 from .digits import Digits
@@ -20,6 +21,8 @@ MARGIN = 0.10
 """By how much the override has to win, in test accuracy."""
 EPSILON, TOLERANCE = 1e-5, 1e-7
 """Step of the central differences, and how far a gradient may be from them."""
+PROFILED = 300
+"""How many times the profiled step runs."""
 
 Grads = dict[str, list[gg.Tensor]]
 
@@ -40,16 +43,22 @@ class Comparison(NamedTuple):
     norms     parameter -> (length of its true gradient, and of its overridden one) at the start
     slopes    some weights of the last layer, which has no override, and one of the first
     sizes     nodes of the forward graph, and those that each backward graph adds
-    shown     loss and both sets of gradients, for the picture
+    shown     by gradient, the loss and what it gives for each parameter: for pictures
+    lengths   length of what either backward graph computes, tensor by tensor, at the start
     splice    one region and the rule spliced for it, cut out of the graph
+    path      what gg.explain says of the way from the first weights to the loss
+    profile   of a training step's loss and overridden gradients, over one batch
     """
 
     curves: dict[str, list[Curve]]
     norms: dict[str, tuple[float, float]]
     slopes: list[Slope]
     sizes: dict[str, int]
-    shown: list[gg.Tensor]
+    shown: dict[str, list[gg.Tensor]]
+    lengths: dict[gg.Tensor, float]
     splice: gg.Program
+    path: str
+    profile: Profile
 
     def accuracy(self, gradient: str) -> float:
         """Test accuracy after training, as the mean over the starts."""
@@ -70,20 +79,23 @@ def compare(digits: Digits, settings: Settings, seed: int, ticker: Ticker) -> Co
         override, (dz, dh) = gg.gradients(net.loss, [params, net.edges])
         z, h = net.edges
         grads = {OWN: own, OVERRIDE: override}
-        shown = [net.loss, *own, *override]
+        shown = {name: [net.loss, *found] for name, found in grads.items()}
         splice = gg.Program([z, dh], [h, dz])
+        path = str(gg.explain(net.loss, net.params["W1"]))
         sizes = _sizes(net.loss, grads)
         updates = {name: adam(net, grads[name], digits, settings) for name in grads}
 
     start = initial_state(net, seed)
     norms, slopes = _norms(net, grads, start, digits), _slopes(net, grads, start, digits)
+    lengths = _lengths(net, grads, start, digits)
+    profile = _profile(net, override, start, digits, settings)
     curves: dict[str, list[Curve]] = {OWN: [], OVERRIDE: []}
     for at in range(seed, seed + settings.starts):
         for name in curves:
             tick = partial(ticker.tick, name)
             state = initial_state(net, at)
             curves[name].append(train(net, updates[name], state, digits, settings, at, tick))
-    return Comparison(curves, norms, slopes, sizes, shown, splice)
+    return Comparison(curves, norms, slopes, sizes, shown, lengths, splice, path, profile)
 
 
 def checks(found: Comparison) -> list[Check]:
@@ -122,6 +134,22 @@ def _norms(
     lengths = {name: [float(np.linalg.norm(a)) for a in arrays] for name, arrays in found.items()}
     pairs = zip(lengths[OWN], lengths[OVERRIDE], strict=True)
     return dict(zip(net.params, pairs, strict=True))
+
+
+def _lengths(net: Net, grads: Grads, state: gg.State, digits: Digits) -> dict[gg.Tensor, float]:
+    feeds = {net.pixels: digits.train_pixels, net.labels: digits.train_labels}
+    values = gg.debug.values(grads, feeds, state=state)
+    nodes = gg.Program([], [t for found in grads.values() for t in found]).nodes
+    derived = [t for n in nodes if n.origin is not None and n.inputs for t in n.outputs]
+    return {t: float(np.linalg.norm(values[t.name])) for t in derived if t.type.differentiable}
+
+
+def _profile(
+    net: Net, grads: list[gg.Tensor], state: gg.State, digits: Digits, settings: Settings
+) -> Profile:
+    run = gg.compile([net.pixels, net.labels], [net.loss, *grads], state=state)
+    batch = slice(settings.batch)
+    return run.profile(digits.train_pixels[batch], digits.train_labels[batch], repeat=PROFILED)
 
 
 def _slopes(net: Net, grads: Grads, state: gg.State, digits: Digits) -> list[Slope]:

@@ -10,10 +10,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup
 
 import graphgrad as gg
-from graphgrad.inspect.svg import RenderError
+from graphgrad.inspect.profile import NO_RULE
 
 from . import binary, guidance, model, pictures
 from .binary import OVERRIDE, OWN, Comparison
@@ -42,19 +41,24 @@ class Results(NamedTuple):
         return [*binary.checks(self.comparison), *guidance.checks(self.guidance)]
 
 
-def write(folder: Path, results: Results) -> str:
-    """Write the files. Returns why there is no picture of the graph, or ''."""
-    dot = gg.to_dot(results.comparison.shown)
-    svg, why = _svg(results.comparison.shown)
-    files = ["graph.dot", *(["graph.svg"] if svg else []), "metrics.json"]
-    _save(folder / "graph.dot", dot)
+FILES = ("graph.html", "graph.dot", "metrics.json")
+"""What stands beside the page."""
+
+
+def write(folder: Path, results: Results) -> None:
+    """Write the files."""
+    shown = results.comparison.shown
+    _save(folder / "graph.dot", gg.to_dot(shown))
     _save(folder / "metrics.json", json.dumps(metrics(results), indent=2) + "\n")
-    if svg:
-        _save(folder / "graph.svg", svg)
-    else:
-        (folder / "graph.svg").unlink(missing_ok=True)  # of an earlier report
-    _save(folder / "index.html", _page(results, dot, svg, why, files))
-    return why
+    _save(
+        folder / "graph.html",
+        gg.to_html(
+            shown[OVERRIDE],
+            diff=shown[OWN],
+            overlays={"length at the start": results.comparison.lengths},
+        ),
+    )
+    _save(folder / "index.html", _page(results))
 
 
 def listing(results: Results) -> str:
@@ -110,14 +114,26 @@ def _curve(curve: Curve) -> dict[str, Any]:
     return {"loss": curve.loss, "train": curve.train, "test": curve.test}
 
 
-def _svg(shown: Any) -> tuple[str, str]:
-    try:
-        return gg.to_svg(shown), ""
-    except RenderError as error:
-        return "", str(error).partition("\n")[0]
+def costs(results: Results) -> list[dict[str, Any]]:
+    """Where the time of a training step goes, as rows: microseconds, and percent of all steps."""
+    profile = results.comparison.profile
+    whole = sum(step.seconds for step in profile.steps)
+    parts = {share.name: share for share in profile.by_direction()}
+    parts |= {
+        f"of these, {share.name}": share for share in profile.by_rule() if share.name != NO_RULE
+    }
+    return [
+        {
+            "name": name,
+            "nodes": share.nodes,
+            "us": 1e6 * share.seconds,
+            "percent": 100 * share.seconds / whole,
+        }
+        for name, share in parts.items()
+    ]
 
 
-def _page(results: Results, dot: str, svg: str, why: str, files: list[str]) -> str:
+def _page(results: Results) -> str:
     environment = Environment(
         loader=FileSystemLoader(TEMPLATES),
         autoescape=True,
@@ -153,10 +169,11 @@ def _page(results: Results, dot: str, svg: str, why: str, files: list[str]) -> s
             "grid": pictures.grid(guided.pixels, guided.maps, upright=False),
             "upright": pictures.grid(guided.pixels, guided.maps, upright=True),
         },
-        dot=dot,
-        svg=Markup(svg[svg.index("<svg") :]) if svg else "",
-        why=why,
-        files=files,
+        path=comparison.path,
+        changes=gg.diff(comparison.shown[OWN], comparison.shown[OVERRIDE]),
+        costs=costs(results),
+        profile=comparison.profile,
+        files=FILES,
     )
 
 

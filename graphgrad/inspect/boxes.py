@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from ..ir.node import Node, Region, RuleCall
 from .columns import column_title
-from .wording import call_title, region_title, shortened, site_name, site_of
+from .wording import call_title, local_name, region_title, shortened, site_name, site_of
 
 
 class Scope:
@@ -44,9 +44,24 @@ class Bypass:
         self.why_not = why_not
 
 
+class Body:
+    """One of the bodies of a node of control flow: number 0 is taken where the condition holds."""
+
+    __slots__ = ("number", "site")
+
+    def __init__(self, site: Node, number: int) -> None:
+        self.site = site
+        self.number = number
+
+    @property
+    def word(self) -> str:
+        """`then` or `else`."""
+        return "else" if self.number else "then"
+
+
 Owner = Region | RuleCall
 """What the graph itself says is around a node."""
-Mark = Owner | Bypass
+Mark = Owner | Bypass | Body
 Around = Mark | Scope | Part
 
 
@@ -55,7 +70,7 @@ class Box:
 
     id      unique in the view: b0, b1, ... in the order in which they are drawn
     owner   what it stands for; None for a column
-    kind    "column", "scope", "region", "rule", "part", "bypass"
+    kind    "column", "scope", "region", "rule", "part", "bypass", "body"
     title   what stands on it
     column  the column it is in
     parent  the box around it; None for a column
@@ -87,7 +102,7 @@ class Box:
         self.nodes: list[Node] = []
         self.boxes: list[Box] = []
         self.size = 0
-        self.depth: int = 0 if parent is None else parent.depth + 1
+        self.depth = 0
 
     def within(self) -> list[Box]:
         """This box and all inside it, in the order in which they are drawn."""
@@ -118,6 +133,8 @@ def _named(owner: Around | None, column: int) -> tuple[str, str]:
     if isinstance(owner, Part):
         of = "gradients of nodes" if column == 1 else "nodes"
         return "part", f"{of} {owner.first} to {owner.last}"
+    if isinstance(owner, Body):
+        return "body", f"{owner.word} of {shortened(local_name(owner.site), 40)}"
     why = f": {owner.why_not}" if owner.why_not else ""
     return "bypass", f"default gradient of {shortened(site_name(owner.call), 40)}, bypassed{why}"
 
@@ -271,31 +288,21 @@ class Tree:
             box.boxes.append(found)
         return found
 
-    def divide(self, key: Mapping[Node, int], least: int, parts: int) -> None:
-        """Put the nodes of boxes that have more than `least` directly inside into parts, by key.
-
-        Equal keys are in one part, and a part of one column has the same keys in another. Keys are
-        twice the place of a node.
-        """
-        end = max(key.values(), default=0) + 1
-        known = [
-            Part(i * end // parts // 2, ((i + 1) * end // parts - 1) // 2) for i in range(parts)
-        ]
-        for box in [b for column in self.columns for b in column.within()]:
-            if len(box.nodes) <= least:
-                continue
-            nodes, box.nodes = box.nodes, []
-            for node in nodes:
-                part = known[((key[node] + 1) * parts - 1) // end]
-                inner = self.inside(box, part, part)
-                inner.nodes.append(node)
-                self.box[node] = inner
+    def move(self, thing: Node | Box, box: Box) -> None:
+        """Put a node or a box directly into another box."""
+        if isinstance(thing, Node):
+            box.nodes.append(thing)
+            self.box[thing] = box
+        else:
+            box.boxes.append(thing)
+            thing.parent = box
 
     def number(self) -> None:
-        """Count what is inside each box, and give each its id."""
+        """Give each box its id, its depth, and the count of what is inside."""
         boxes = [box for column in self.columns for box in column.within()]
         for i, box in enumerate(boxes):
             box.id, box.size = f"b{i}", len(box.nodes)
+            box.depth = 0 if box.parent is None else box.parent.depth + 1
         for box in reversed(boxes):
             if box.parent is not None:
                 box.parent.size += box.size
@@ -339,4 +346,8 @@ def mirrored(columns: Sequence[Box]) -> dict[Box, Box]:
 
 
 def _twin_key(box: Box) -> object:
-    return box.owner.path if isinstance(box.owner, Scope) else box.owner
+    owner = box.owner
+    if isinstance(owner, Body):
+        origin = owner.site.origin
+        return owner.site if origin is None else site_of(origin), owner.number
+    return owner.path if isinstance(owner, Scope) else owner

@@ -12,8 +12,6 @@ from .boxes import Box, Scope
 from .wording import site_name
 
 VISIBLE_LIMIT = 2000
-CROWDED, PARTS = 100, 50
-"""Boxes with more nodes than this directly inside are divided into so many parts."""
 
 Collapse = str | Iterable[Any]
 

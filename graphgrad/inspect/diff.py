@@ -7,16 +7,15 @@ derived by the same rule from the same node. So what is called the same is the s
 
 from __future__ import annotations
 
-from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from ..ir.node import Node, Region, RuleCall, Tensor, enclosing
-from ..ir.position import full
+from ..ir.node import Node, RuleCall, enclosing
 from ..ir.residual import Residual
 from .boxes import Owner
+from .matching import matched, reads_of
 from .subject import Subject, subject_of
-from .view import behind
 from .wording import Lines, short_attrs, short_type, visible
 
 __all__ = ["Difference", "diff"]
@@ -43,11 +42,11 @@ class Difference:
 
     def __init__(self, before: Subject, after: Subject, title: str | None = None) -> None:
         old, new = (_without_residuals(s.nodes) for s in (before, after))
-        found = _matched(old, new)
+        found = matched(old, new)
         twin = {a: b for b, a in found.items() if a is not b}
-        matched = set(found.values())
+        kept = set(found.values())
         self.added = [n for n in new if n not in found]
-        self.removed = [n for n in old if n not in matched]
+        self.removed = [n for n in old if n not in kept]
         self.changed: list[tuple[Node, Node]] = []
         self.same: list[tuple[Node, Node]] = []
         for b in new:
@@ -113,83 +112,7 @@ def _without_residuals(nodes: Iterable[Node]) -> list[Node]:
     return [n for n in nodes if type(n.op) is not Residual]
 
 
-# --- matching ---------------------------------------------------------------------------------
-
-
-def _matched(old: Sequence[Node], new: Sequence[Node]) -> dict[Node, Node]:
-    """New node -> the same node among the old ones. Each old node is there once at most."""
-    there = set(old)
-    found = {n: n for n in new if n in there}
-    _match(old, new, _given_names, found)
-    _match(old, new, _positions, found)
-    _match(old, new, _readings, found)
-    while _match(old, new, _derivations, found):  # once for each order of derivatives
-        pass
-    return found
-
-
-Keys = Callable[[Sequence[Node], Mapping[Node, Node]], Iterator[Any]]
-"""keys(nodes, new node of each old one that has one): a key for each node; None: no match."""
-
-
-def _match(old: Sequence[Node], new: Sequence[Node], keys: Keys, found: dict[Node, Node]) -> bool:
-    """Match what is left by keys: the k-th of the one side with the k-th of the other."""
-    new_of = {a: b for b, a in found.items()}
-    left: dict[Any, deque[Node]] = {}
-    for node, key in zip(old, keys(old, new_of), strict=True):
-        if key is not None and node not in new_of:
-            left.setdefault(key, deque()).append(node)
-    before = len(found)
-    for node, key in zip(new, keys(new, {b: b for b in found}), strict=True):
-        if key is not None and node not in found and left.get(key):
-            found[node] = left[key].popleft()
-    return len(found) > before
-
-
-def _given_names(nodes: Sequence[Node], new_of: Mapping[Node, Node]) -> Iterator[Any]:
-    for node in nodes:
-        yield node._name
-
-
-def _positions(nodes: Sequence[Node], new_of: Mapping[Node, Node]) -> Iterator[Any]:
-    """The user's line, the scope and the op type."""
-    for node in nodes:
-        own = node.origin is None and node.position is not None and node._name is None
-        yield (full(node.position), node.scope, node.type) if own else None
-
-
-def _readings(nodes: Sequence[Node], new_of: Mapping[Node, Node]) -> Iterator[Any]:
-    """The same op of the same things in the same scope, of what the user built."""
-    known: dict[Node, Any] = {}
-    numbers: dict[Any, Any] = {}
-    for node in nodes:
-        reads = tuple((known.get(t.node, t.node), t.index) for t in _reads(node))
-        key = (node.op, node.scope, reads)
-        known[node] = new_of.get(node, node) if node in new_of else numbers.setdefault(key, key)
-        yield key if node.origin is None and node.inputs and node._name is None else None
-
-
-def _derivations(nodes: Sequence[Node], new_of: Mapping[Node, Node]) -> Iterator[Any]:
-    """What was differentiated, by which rule, and the op type."""
-    for node in nodes:
-        origin = node.origin
-        if origin is None:
-            yield None
-        elif isinstance(origin, Node):
-            yield new_of.get(origin, origin), node.type
-        elif isinstance(origin.site, Region):
-            yield _region_key(origin.site), origin.rule, node.type
-        else:
-            yield new_of.get(origin.site, origin.site), origin.rule, node.type
-
-
-def _region_key(region: Region) -> Any:
-    where = full(region.position)
-    return region.name, where, region.index
-
-
-def _reads(node: Node) -> list[Tensor]:
-    return [behind(t)[0] for t in node.inputs]
+# --- what stands for what ---------------------------------------------------------------
 
 
 def _mark_twins(pairs: Mapping[Node, Node]) -> dict[Owner, Owner]:
@@ -210,7 +133,7 @@ def _merged(
     """What is after, and after the last thing it reads each node that was removed."""
     place = {n: i for i, n in enumerate(after)}
     for node in removed:
-        reads = [place.get(twin.get(t.node, t.node), -1) for t in _reads(node)]
+        reads = [place.get(twin.get(t.node, t.node), -1) for t in reads_of(node)]
         place[node] = max(reads, default=-1)
     behind_it = {n: k for k, n in enumerate(removed)}
     return sorted([*after, *removed], key=lambda n: (place[n], behind_it.get(n, -1)))
@@ -229,8 +152,8 @@ def _changes(a: Node, b: Node, twin: dict[Node, Node]) -> Iterator[str]:
     marks = _mark(a), _mark(b)
     if marks[0] != marks[1]:
         yield f"{marks[0] or 'no override'} -> {marks[1] or 'no override'}"
-    old = [(twin.get(t.node, t.node), t.index) for t in _reads(a)]
-    new = [(t.node, t.index) for t in _reads(b)]
+    old = [(twin.get(t.node, t.node), t.index) for t in reads_of(a)]
+    new = [(t.node, t.index) for t in reads_of(b)]
     if old != new:
         gone = [n.name for n, _ in (Counter(old) - Counter(new))]
         come = [n.name for n, _ in (Counter(new) - Counter(old))]

@@ -214,6 +214,8 @@ class _Writer:
         elif box.kind == "rule":
             width, style = "2", f'style="rounded,filled"; fillcolor="{tint.ground}"'
             node = f'; node [fillcolor="{tint.fill}"]'
+        elif box.kind == "body":
+            style = 'style="rounded,dotted"; bgcolor="transparent"'
         elif box.kind == "bypass":
             style = 'style="rounded,dashed"; bgcolor="#f6f6f6"'
         line = f'color="{tint.line}"; fontcolor="{tint.line}"; penwidth={width}'
@@ -316,8 +318,7 @@ class _Writer:
         plain = a.box is None and b.box is None and edge.status != "removed"
         ends = f"{a.id} -> {b.id}"
         if here != there or edge.kind == "residual":
-            falls = here == 0 and there == 1 and a.level < b.level
-            style = f'xlabel="{label}"' + ("" if falls else ", constraint=false")
+            style = f'xlabel="{label}", constraint=false'  # else the columns may change sides
         elif here == 1:
             ends = f"{b.id} -> {a.id}"
             style = f'label="{label}", dir=back'

@@ -24,12 +24,19 @@ _SCRIPTS = (
     "model",
     "scene",
     "visible",
+    "struts",
     "layout",
     "picture",
     "camera",
     "colours",
     "panel",
     "search",
+    "stage",
+    "folding",
+    "choosing",
+    "steps",
+    "keys",
+    "pointer",
     "page",
 )
 _DATA = str.maketrans(
@@ -44,6 +51,7 @@ def to_html(
     diff: Any = None,
     overlays: Overlays | None = None,
     passes: Sequence[tuple[str, Program]] | None = None,
+    failed: Any = None,
 ) -> str:
     """A page that shows a graph, a program, or tensors (any nesting) with their ancestors.
 
@@ -56,6 +64,7 @@ def to_html(
     overlays  {name: {tensor or node: number}}, such as values, times, bytes or gradient norms:
               colours to choose from. Nodes that are not shown are left out
     passes    [(name, program)], as `watch` of `compile` is called: a slider over them
+    failed    what failed, ringed: a node, a tensor, a name, an exception, or a list of these
 
     Names and source lines are shown with unprintable characters spelled out. The boundaries of the
     regions shown are settled by this. TypeError for what cannot be shown or is no number,
@@ -64,7 +73,7 @@ def to_html(
     """
     if diff is not None and passes is not None:
         raise ValueError("diff and passes are two ways to use the slider: give one of them")
-    view = view_of(shown, title)
+    view = view_of(shown, title, failed=failed)
     title = view.title or _graph_name(view)
     views = [("as built", view)]
     if diff is not None:

@@ -25,6 +25,7 @@ class Labels:
         for i, t in enumerate(view.results):
             self.results.setdefault(behind(t)[0].node, []).append(f"result {i}")
         self._derived = view.derived()
+        self._stands_for = view.stands_for()
 
     def rows(self, item: Item) -> list[str]:
         """The rows on an item, the first of them its name; a mark before it says what changed."""
@@ -85,6 +86,8 @@ class Labels:
         rows = [name]
         if given:
             rows.append(node.type)
+        if node in self._stands_for:
+            rows.append(self._stands_for[node])
         if kind == "op" and (attrs := short_attrs(node)):
             rows.append(attrs)
         if node.stamp is not None:

@@ -1,91 +1,138 @@
-"""Which nodes of several pictures are the same: by identity, then by name, then by provenance.
+"""Which nodes of two pictures are the same: by identity, then by name, line, and provenance.
 
 Never by isomorphism: a node that changed its inputs is still that node, and two equal nodes are
-two. Each node gets a number that its counterparts in the other pictures have too.
+two.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from ..ir.node import Node, Region, RuleCall
-from .view import View
+from ..ir.node import Node, Region, Tensor
+from ..ir.position import full
+from .view import View, behind
 
-__all__ = ["Matches"]
-
-Signature = Callable[[Node], Any]
+__all__: list[str] = []
 
 
 class Matches:
-    """key: node -> number; the same for nodes of different views that stand for each other."""
+    """Nodes of several pictures, each picture compared with the one before.
+
+    key  node -> number; the same for nodes of different pictures that stand for each other
+    """
 
     def __init__(self, views: Sequence[View]) -> None:
         self.key: dict[Node, int] = {}
-        self._count = 0
+        count = 0
         before: list[Node] = []
         for view in views:
-            self._add(view.nodes, before)
+            fresh = [n for n in view.nodes if n not in self.key]
+            twins = matched(before, view.nodes) if before and fresh else {}
+            for node in fresh:
+                if node in twins:
+                    self.key[node] = self.key[twins[node]]
+                else:
+                    self.key[node] = count
+                    count += 1
             before = view.nodes
 
-    def of(self, nodes: Sequence[Node], among: Sequence[Node]) -> dict[Node, Node]:
-        """Nodes that no view has, and what stands for them among nodes that have a number."""
+    def of(self, nodes: Sequence[Node]) -> dict[Node, Node]:
+        """Of nodes that no picture has, what stands for them in one."""
         fresh = [n for n in nodes if n not in self.key]
-        found: dict[Node, Node] = {}
-        for signature in (_by_name, self._by_provenance):
-            _pair([n for n in fresh if n not in found], among, signature, found)
-        return found
+        return matched(list(self.key), fresh) if fresh else {}
 
-    def _add(self, nodes: Sequence[Node], before: Sequence[Node]) -> None:
-        here = set(nodes)
-        fresh = [n for n in nodes if n not in self.key]
-        left = [n for n in before if n not in here]
-        found: dict[Node, Node] = {}
-        for signature in (_by_name, _by_line, self._by_provenance) if left else ():
-            taken = set(found.values())
-            waiting = [n for n in fresh if n not in found]
-            _pair(waiting, [n for n in left if n not in taken], signature, found)
-            self.key.update((n, self.key[m]) for n, m in found.items())
-        for node in fresh:
-            if node not in self.key:
-                self.key[node] = self._count
-                self._count += 1
 
-    def _by_provenance(self, node: Node) -> Any:
-        """What a node was derived from, by which rule, and its op type. None for the user's."""
+def matched(old: Sequence[Node], new: Sequence[Node]) -> dict[Node, Node]:
+    """New node -> the same node among the old ones. Each old node is there once at most."""
+    there = set(old)
+    found = {n: n for n in new if n in there}
+    _match(old, new, _given_names, found)
+    if any(n.graph is None for n in (*old, *new)):
+        _match(old, new, _kept_names, found)
+    _match(old, new, _positions, found)
+    _match(old, new, _readings, found)
+    order = 0  # once for each order of derivatives, of equal ops before others of their type
+    while order < len(found):
+        order = len(found)
+        _match(old, new, _equal_derivations, found)
+        _match(old, new, _derivations, found)
+    return found
+
+
+Keys = Callable[[Sequence[Node], Mapping[Node, Node]], Iterator[Any]]
+"""keys(nodes, new node of each old one that has one): a key for each node; None: no match."""
+
+
+def _match(old: Sequence[Node], new: Sequence[Node], keys: Keys, found: dict[Node, Node]) -> bool:
+    """Match what is left by keys: the k-th of the one side with the k-th of the other."""
+    new_of = {a: b for b, a in found.items()}
+    left: dict[Any, deque[Node]] = {}
+    for node, key in zip(old, keys(old, new_of), strict=True):
+        if key is not None and node not in new_of:
+            left.setdefault(key, deque()).append(node)
+    before = len(found)
+    for node, key in zip(new, keys(new, {b: b for b in found}), strict=True):
+        if key is not None and node not in found and left.get(key):
+            found[node] = left[key].popleft()
+    return len(found) > before
+
+
+def _given_names(nodes: Sequence[Node], new_of: Mapping[Node, Node]) -> Iterator[Any]:
+    for node in nodes:
+        yield node._name
+
+
+def _kept_names(nodes: Sequence[Node], new_of: Mapping[Node, Node]) -> Iterator[Any]:
+    """The name and op type, which what a pass made has from what it was made of."""
+    for node in nodes:
+        yield node.name, node.type
+
+
+def _positions(nodes: Sequence[Node], new_of: Mapping[Node, Node]) -> Iterator[Any]:
+    """The user's line, the scope and the op type."""
+    for node in nodes:
+        own = node.origin is None and node.position is not None and node._name is None
+        yield (full(node.position), node.scope, node.type) if own else None
+
+
+def _readings(nodes: Sequence[Node], new_of: Mapping[Node, Node]) -> Iterator[Any]:
+    """The same op of the same things in the same scope, of what the user built."""
+    known: dict[Node, Any] = {}
+    numbers: dict[Any, Any] = {}
+    for node in nodes:
+        reads = tuple((known.get(t.node, t.node), t.index) for t in reads_of(node))
+        key = (node.op, node.scope, reads)
+        known[node] = new_of.get(node, node) if node in new_of else numbers.setdefault(key, key)
+        yield key if node.origin is None and node.inputs and node._name is None else None
+
+
+def _derivations(nodes: Sequence[Node], new_of: Mapping[Node, Node]) -> Iterator[Any]:
+    """What was differentiated, by which rule, and the op type."""
+    for node in nodes:
         origin = node.origin
         if origin is None:
-            return None
-        site, rule = (origin.site, origin.rule) if isinstance(origin, RuleCall) else (origin, "")
-        if isinstance(site, Region):
-            return ("region", site.name, site.index, rule, node.type)
-        return ("node", self.key.get(site, site.name), rule, node.type)
+            yield None
+        elif isinstance(origin, Node):
+            yield new_of.get(origin, origin), node.type
+        elif isinstance(origin.site, Region):
+            yield _region_key(origin.site), origin.rule, node.type
+        else:
+            yield new_of.get(origin.site, origin.site), origin.rule, node.type
 
 
-def _by_name(node: Node) -> Any:
-    """The name, op type, and the name of what it was derived from: passes keep these."""
-    origin = node.origin
-    site = origin.site if isinstance(origin, RuleCall) else origin
-    return node.name, node.type, None if site is None else site.name
+def _equal_derivations(nodes: Sequence[Node], new_of: Mapping[Node, Node]) -> Iterator[Any]:
+    """The same, and the op with its attributes."""
+    for node, key in zip(nodes, _derivations(nodes, new_of), strict=True):
+        yield None if key is None else (key, node.op)
 
 
-def _by_line(node: Node) -> Any:
-    """The user's line, scope and op type; for nodes that were built anew from the same program."""
-    if node.origin is not None:
-        return None
-    return node.scope, node.type, node.where
+def _region_key(region: Region) -> Any:
+    where = full(region.position)
+    return region.name, where, region.index
 
 
-def _pair(
-    nodes: Sequence[Node], others: Sequence[Node], signature: Signature, found: dict[Node, Node]
-) -> None:
-    """Pair nodes with equal signatures, the first with the first; what is left over stays alone."""
-    waiting: dict[Any, list[Node]] = {}
-    for other in reversed(others):
-        key = signature(other)
-        if key is not None:
-            waiting.setdefault(key, []).append(other)
-    for node in nodes:
-        key = signature(node)
-        if key is not None and (same := waiting.get(key)):
-            found[node] = same.pop()
+def reads_of(node: Node) -> list[Tensor]:
+    """The tensors that a node reads, those behind residuals."""
+    return [behind(t)[0] for t in node.inputs]

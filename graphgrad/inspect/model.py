@@ -19,9 +19,9 @@ from ..ir.position import Position, show, source_line
 from ..ir.types import TensorType, size_of
 from ..regions.boundary import boundary_of
 from ..regions.rules import BuiltinRule, Rule, as_rule
+from .boxes import Body, Box, Owner, Part, Scope
 from .matching import Matches
-from .nesting import Nest, Nested
-from .view import Owner, View, behind
+from .view import View, behind
 from .wording import (
     call_title,
     kind_of,
@@ -53,12 +53,15 @@ def model_of(
     compare   whether the page opens with differences to the frame before
     """
     matches = Matches([view for _, view in views])
-    tables = _Tables()
+    tables = _Tables({n: text for _, view in views for n, text in view.stands_for().items()})
     frames = [_frame(name, view, tables, matches) for name, view in views]
     shown = [_overlay(name, numbers, matches) for name, numbers in overlays.items()]
     return {
         "title": visible(title),
         "compare": compare,
+        "reason": visible(
+            shortened(next((v.reason for _, v in views if v.reason), ""), _TEXT_LIMIT)
+        ),
         "frames": frames,
         "overlays": shown,
         **tables.rows(),
@@ -81,7 +84,8 @@ class _Strings:
 class _Tables:
     """Rows of nodes, regions and calls, and what they refer to."""
 
-    def __init__(self) -> None:
+    def __init__(self, stands_for: Mapping[Node, str]) -> None:
+        self._stands_for = stands_for
         self.strings = _Strings()
         self.types: dict[TensorType, int] = {}
         self.lines: dict[Position, int] = {}
@@ -153,6 +157,7 @@ class _Tables:
         kind = kind_of(node)
         types = [self.type(t.type) for t in node.outputs]
         brief = value_of(node) if kind == "constant" else short_attrs(node)
+        brief = self._stands_for.get(node, brief)
         return [
             _KINDS.index(kind),
             -1 if node._name is None else self.text(node._name),
@@ -249,35 +254,43 @@ _EDGES = (
 
 
 def _frame(title: str, view: View, tables: _Tables, matches: Matches) -> dict[str, Any]:
-    nested = Nested(view)
+    boxes = [box for column in view.columns for box in column.within()]
+    place = {box: i for i, box in enumerate(boxes)}
     nodes = [tables.node(n) for n in view.nodes]
     keys = [matches.key[n] for n in view.nodes]
     return {
         "title": visible(title),
         "nodes": nodes,
         "key": [] if keys == nodes else keys,
-        "box": [nested.box[n] for n in view.nodes],
+        "box": [place[view.box[n]] for n in view.nodes],
         "height": [view.height.get(n, -1) for n in view.nodes],
-        "boxes": [_box(box, tables) for box in nested.boxes],
+        "boxes": [_box(box, place, tables) for box in boxes],
         "columns": [[box.column, box.title] for box in view.columns],
         "pairs": [[tables.node(n) for n in (f, *b)] for f, b in view.pairs.items()],
         "results": [tables.tensor(t) for t in view.results],
+        "failed": [tables.node(n) for n in view.failed],
         "edges": _edges(view, tables),
     }
 
 
-def _box(box: Nest, tables: _Tables) -> list[Any]:
-    """Parent, kind, and what it is of: a number, a name, or a row."""
-    what = box.what
-    if isinstance(what, Region):
-        what = tables.region(what)
-    elif isinstance(what, RuleCall):
-        what = tables.call(what)
-    elif isinstance(what, tuple):
-        what = list(what)
-    elif isinstance(what, str):
-        what = visible(what)
-    return [box.parent, box.kind, what]
+def _box(box: Box, place: Mapping[Box, int], tables: _Tables) -> list[Any]:
+    """Place of the box around it (-1: none), kind, and what it is of.
+
+    That is the number of a column, the name of a scope or body, the first and the last place of a
+    part, or a row of the regions or calls.
+    """
+    around = -1 if box.parent is None else place[box.parent]
+    owner = box.owner
+    what: Any = box.column
+    if isinstance(owner, Region):
+        what = tables.region(owner)
+    elif isinstance(owner, RuleCall):
+        what = tables.call(owner)
+    elif isinstance(owner, Part):
+        what = [owner.first, owner.last]
+    elif isinstance(owner, Scope | Body):
+        what = visible(box.title)
+    return [around, box.kind, what]
 
 
 def _edges(view: View, tables: _Tables) -> list[list[Any]]:
@@ -320,7 +333,7 @@ def _overlay(name: str, numbers: Mapping[Any, Any], matches: Matches) -> dict[st
         if not isinstance(key, Tensor | Node):
             raise TypeError(f"overlay {name!r} is for tensors or nodes, got the key {key!r}")
         nodes[key.node if isinstance(key, Tensor) else key] = None
-    elsewhere = matches.of(list(nodes), list(matches.key))
+    elsewhere = matches.of(list(nodes))
     rows = []
     for key, value in numbers.items():
         node = key.node if isinstance(key, Tensor) else key

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from ..ir.node import Node, Region, RuleCall, Tensor
 from ..regions.boundary import boundary_of
-from .boxes import Box, Bypass, Mark
+from .boxes import Body, Box, Bypass, Mark
 from .edges import Edge
 from .view import View
 from .wording import kind_of, short_type
@@ -295,4 +295,4 @@ def site_in(owner: Mark | None) -> Region | Node | None:
     """The region, or the stamped node, that an owner of a box or an edge is about."""
     if isinstance(owner, Bypass):
         owner = owner.call
-    return owner.site if isinstance(owner, RuleCall) else owner
+    return owner.site if isinstance(owner, RuleCall | Body) else owner

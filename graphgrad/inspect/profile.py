@@ -146,12 +146,12 @@ class Profile:
         )
         tables = [("op", self.by_op()), ("direction", self.by_direction())]
         rules = self.by_rule()
-        if [share.name for share in rules] not in ([], [_NOWHERE]):
+        if [share.name for share in rules] not in ([], [NO_RULE]):
             tables.append(("override", rules))
         return "\n\n".join([head, *(_table(*table, inside, unit, factor) for table in tables)])
 
 
-_NOWHERE = "(none)"
+NO_RULE = "(none)"
 
 
 def _working(node: Node) -> Sequence[Node]:
@@ -163,13 +163,13 @@ def region_of(node: Node) -> str:
     """The title of the call of the rule that built a node, or of the innermost region around it."""
     if isinstance(node.origin, RuleCall):
         return visible(call_title(node.origin))
-    return _NOWHERE if node.region is None else visible(region_title(node.region))
+    return NO_RULE if node.region is None else visible(region_title(node.region))
 
 
 def _rule_of(node: Node) -> str:
     if isinstance(node.origin, RuleCall):
         return visible(f'built by "{node.origin.rule}"')
-    return _NOWHERE if node.region is None else visible(f'inside "{node.region.name}"')
+    return NO_RULE if node.region is None else visible(f'inside "{node.region.name}"')
 
 
 def _directions(program: Program) -> dict[str, str]:

@@ -121,7 +121,7 @@ def summary(shown: Any, lengths: Mapping[str | None, int] | None = None) -> Summ
     lengths  {name: number} of named lengths; under None, that of every other unknown one. Lengths
              that stay unknown count as 1, and the sums they are in are shown as `>=`.
     """
-    view = view_of(shown, collapse="none")
+    view = view_of(shown, collapse="none", bodies=False)
     known = dict(lengths or {})
     found = Summary(view.title)
     unknown: dict[str, None] = {}

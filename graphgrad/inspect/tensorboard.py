@@ -54,7 +54,7 @@ def write_tensorboard(folder: str | os.PathLike[str], shown: Any, **options: Any
     user's line, and what it is derived from. options: hide, bypassed, made_by, as of to_dot.
     TensorBoardError without the extra `graphgrad[tensorboard]`.
     """
-    graph = _GraphDef(view_of(shown, **{"collapse": "none"} | options)).made()
+    graph = _GraphDef(view_of(shown, bodies=False, **{"collapse": "none"} | options)).made()
     events, records = _module("proto.event_pb2"), _module("record_writer")
     Path(folder).mkdir(parents=True, exist_ok=True)
     path = _free(Path(folder))

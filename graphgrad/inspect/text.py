@@ -9,7 +9,7 @@ from typing import Any, TextIO
 from ..ir.errors import counted
 from ..ir.node import Node, Region, RuleCall, Tensor
 from ..regions.boundary import boundary_of
-from .boxes import Bypass, Mark
+from .boxes import Body, Bypass, Mark
 from .colours import DIFF
 from .columns import column_mark
 from .escape import shortened, visible
@@ -90,8 +90,10 @@ class _Writer:
                 found = region_title(mark) + _signature(mark)
             elif isinstance(mark, RuleCall):
                 found = call_title(mark)
+            elif isinstance(mark, Body):
+                found = f"{mark.word} of {short_name(mark.site)}"
             else:
-                found = f"default gradient of {_site_mark(mark.call)}, bypassed"
+                found = f"default gradient of {self._site_mark(mark.call)}, bypassed"
             found = self.titles[mark] = visible(found)
         return found
 
@@ -147,7 +149,7 @@ class _Writer:
                     seen.add(mark)
                     yield f"  {_indent(depth)}{self._title(mark)}{again}\n"
                 here = marks
-            args = [_arg(t, residual) for t, residual in map(behind, node.inputs)]
+            args = [_arg(t, residual) for t, residual in map(behind, self.view.inputs(node))]
             left = f"{self._status(node)}  {_indent(len(marks))}{self._made(node, args)}"
             yield self._row(left, node)
 
@@ -174,11 +176,11 @@ class _Writer:
         for column in self.view.columns:
             yield f"  {column_mark(column.column)}: {column.title}\n"
         for mark in dict.fromkeys(m for n in self.view.nodes for m in reversed(self.view.marks[n])):
-            yield f"  {visible(_site_mark(mark))}: {self._title(mark)}\n"
+            yield f"  {visible(self._site_mark(mark))}: {self._title(mark)}\n"
         yield from self._results()
 
     def _told(self, node: Node) -> str:
-        args = [self._id_of(t, residual) for t, residual in map(behind, node.inputs)]
+        args = [self._id_of(t, residual) for t, residual in map(behind, self.view.inputs(node))]
         return f"{self.view.id[node]} {self._made(node, args)}"
 
     def _id_of(self, t: Tensor, residual: bool) -> str:
@@ -196,18 +198,20 @@ class _Writer:
 
     def _margin(self, node: Node) -> str:
         marks = self.view.marks[node]
-        inner = f" {_site_mark(marks[0])}" if marks else ""
+        inner = f" {self._site_mark(marks[0])}" if marks else ""
         return visible(column_mark(self.view.column[node]) + inner)
 
-
-def _site_mark(mark: Mark) -> str:
-    """`#0` for a region, `*#0` for what its rule built, `/#0` for what that was instead of."""
-    if isinstance(mark, Region):
-        return f"#{mark.index}" if mark.group is None else shortened(mark.name, 20)
-    call = mark.call if isinstance(mark, Bypass) else mark
-    site = call.site
-    name = f"n{site.index}" if isinstance(site, Node) else _site_mark(site)
-    return f"{'/' if isinstance(mark, Bypass) else '*'}{name}"
+    def _site_mark(self, mark: Mark) -> str:
+        """`#0` for a region, `*#0` for what its rule built, `/#0` for what that was instead of,
+        `then n4` for a body of n4."""
+        if isinstance(mark, Region):
+            return f"#{mark.index}" if mark.group is None else shortened(mark.name, 20)
+        if isinstance(mark, Body):
+            return f"{mark.word} {self.view.id.get(mark.site, mark.site.name)}"
+        call = mark.call if isinstance(mark, Bypass) else mark
+        site = call.site
+        name = f"n{site.index}" if isinstance(site, Node) else self._site_mark(site)
+        return f"{'/' if isinstance(mark, Bypass) else '*'}{name}"
 
 
 def _signature(region: Region) -> str:

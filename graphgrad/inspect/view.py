@@ -16,14 +16,16 @@ from ..ir.op import OP_TYPES
 from ..ir.residual import Residual
 from .boxes import Bypass, Mark, Owner, Tree, mirrored, paths_of, scopes_of
 from .bypassed import Bypassed, bypassed_of
-from .collapse import CROWDED, PARTS, Collapse, collapsed_boxes, is_large
+from .collapse import Collapse, collapsed_boxes, is_large
 from .columns import columns_of
 from .edges import Edge, edges_of
 from .failed import failure_of
 from .mirror import heights_of, pairs_of
 from .overlay import Values, overlay_of
+from .parts import divide
 from .subject import subject_of
-from .wording import kind_of, site_of
+from .unfolded import unfold
+from .wording import kind_of, local_name, site_of
 
 __all__ = ["Options", "Owner", "View", "behind", "view_of"]
 
@@ -47,6 +49,7 @@ class Options(TypedDict, total=False):
     bypassed     whether to show, struck through, the default gradients that rules were used instead
                  of (default: False)
     made_by      {node: name of the pass that made it}, such as the `made_by` of a PassRecord
+    bodies       whether the bodies of control flow are shown, each in a box (default: True)
     """
 
     title: str | None
@@ -58,6 +61,7 @@ class Options(TypedDict, total=False):
     failed: Any
     bypassed: bool
     made_by: dict[Node, str] | None
+    bodies: bool
 
 
 class View:
@@ -69,7 +73,8 @@ class View:
     id         node -> `n12`, unique in the view
     column     node -> its column
     path       node -> the regions and rule calls around it, innermost first
-    marks      the same, with the default gradient of a rule as something around its nodes
+    bodies     node of a body of control flow -> the body
+    marks      as path, with bodies, and with the default gradient of a rule, as around their nodes
     scope      node -> the parts of the name scope it belongs to
     box        node -> the box it is directly in
     columns    the outermost boxes, from left to right
@@ -93,17 +98,21 @@ class View:
     def __init__(self, shown: Any, options: Options) -> None:
         subject = subject_of(shown)
         title, collapse = options.get("title"), options.get("collapse", "auto")
-        failure = failure_of(options.get("failed"), subject.nodes)
+        unfolded = unfold(subject.nodes if options.get("bodies", True) else ())
+        nodes, self.bodies = unfolded.nodes or subject.nodes, unfolded.bodies
+        failure = failure_of(options.get("failed"), nodes)
         self.failed, self.reason = failure.nodes, failure.reason
         self.title = subject.title if title is None else title
         self.results, self.status = subject.results, subject.status
         self.twins, self.before = subject.twins, subject.before
         self.made_by = options.get("made_by") or {}
-        self.nodes = [n for n in (*subject.nodes, *failure.built) if type(n.op) is not Residual]
+        self.nodes = [n for n in (*nodes, *failure.built) if type(n.op) is not Residual]
         self.hidden = self._hide(options.get("hide", ()))
         self._reads: dict[Node, list[tuple[Tensor, bool]]] = {}
+        self._in_place = unfolded.reads
         self.column = columns_of(self.nodes, self.reads)
-        self.path = paths_of(self.nodes, subject.marks)
+        self._own_path = paths_of(self.nodes, subject.marks)
+        self.path = {n: self._path(n) for n in self.nodes} if self.bodies else self._own_path
         self.scoped = options.get("scopes", True)
         self.scope = scopes_of(self.nodes, self.path)
         self.bypassed: dict[Node, Bypass] = {}
@@ -116,7 +125,7 @@ class View:
         self.marks = self._marks()
         tree = Tree(self.nodes, self.column, self.marks, scopes)
         if is_large(collapse, len(self.nodes)):
-            tree.divide(self.order, CROWDED, PARTS)
+            divide(tree, self.order)
         tree.number()
         self.box, self.columns = tree.box, tree.columns
         self.mirror = mirrored(self.columns)
@@ -132,13 +141,28 @@ class View:
         if known is None:
             twins = self.twins
             found: dict[Tensor, bool] = {}
-            for read in node.inputs:
+            for read in self.inputs(node):
                 t, residual = behind(read)
                 if twins and t.node in twins:
                     t = twins[t.node].outputs[t.index]
                 found[t] = found.get(t, True) and residual
             known = self._reads[node] = list(found.items())
         return known
+
+    def inputs(self, node: Node) -> Sequence[Tensor]:
+        """What a node reads, in order: its inputs, or what is shown in their place.
+
+        A body's placeholder reads the tensor that it stands for, and a choice what its bodies make.
+        """
+        return self._in_place.get(node, node.inputs)
+
+    def stands_for(self) -> dict[Node, str]:
+        """`= x` for the placeholders of bodies."""
+        return {
+            n: f"= {local_name(self.inputs(n)[0].node)}"
+            for n in self.bodies
+            if not n.inputs and n in self._in_place
+        }
 
     def site(self, node: Node) -> Node | Region | None:
         """What a node was derived from; None for what the user built."""
@@ -185,8 +209,22 @@ class View:
     def _marks(self) -> dict[Node, tuple[Mark, ...]]:
         """The paths, with a default gradient as something around its nodes."""
         marks: dict[Node, tuple[Mark, ...]] = dict(self.path)
+        marks.update((n, self._around(n)) for n in self.nodes if n in self.bodies)
         marks.update((n, (owner, *self.path[n])) for n, owner in self.bypassed.items())
         return marks
+
+    def _path(self, node: Node) -> tuple[Owner, ...]:
+        """The regions and rule calls around a node, and around the bodies that it is in."""
+        around = self._around(node)
+        return tuple([mark for mark in around if isinstance(mark, Region | RuleCall)])
+
+    def _around(self, node: Node) -> tuple[Mark, ...]:
+        """The same, and the bodies."""
+        found: list[Mark] = list(self._own_path.get(node, ()))
+        while (body := self.bodies.get(node)) is not None:
+            node = body.site
+            found += [body, *self._own_path.get(node, ())]
+        return tuple(found)
 
     def _hide(self, what: Iterable[Any]) -> int:
         """Leave out nodes and op types; how many nodes that were."""
@@ -243,11 +281,13 @@ def behind(t: Tensor) -> tuple[Tensor, bool]:
 
 
 def _ids(view: View) -> dict[Node, str]:
-    """`n12` by creation index; r12 for what a comparison took from the other graph, d12 for
-    default gradients, x12 for what could not be built; by place where indices do not tell apart.
+    """`n12` by creation index; c12 in bodies; r12 for what a comparison took from the other graph,
+    d12 for default gradients, x12 for what could not be built; by place where indices do not tell
+    apart.
     """
     found: dict[Node, str] = {}
     home = next((n.graph for n in view.nodes if view.status.get(n) != "removed"), None)
+    inside = 0
     for node in view.nodes:
         letter = "n"
         if node in view.bypassed:
@@ -256,7 +296,10 @@ def _ids(view: View) -> dict[Node, str]:
             letter = "x"
         elif view.status.get(node) == "removed" and node.graph is not home:
             letter = "r"
-        found[node] = f"{letter}{node.index}"
+        if node in view.bodies:
+            found[node], inside = f"c{inside}", inside + 1
+        else:
+            found[node] = f"{letter}{node.index}"
     if len(set(found.values())) == len(found):
         return found
     return {n: f"{name[0]}{i}" for i, (n, name) in enumerate(found.items())}

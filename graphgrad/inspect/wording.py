@@ -71,6 +71,8 @@ def short_attrs(node: Node, limit: int = 30) -> str:
 def value_of(node: Node) -> str:
     """A constant's value where it is small, else its type."""
     value = np.asarray(node.attrs["value"])
+    if value.ndim == 0:  # as short as its own dtype allows: 1e-05, not 9.999999747378752e-06
+        return str(value[()])
     return str(value.tolist()) if value.size <= 4 else short_type(node.outputs[0].type)
 
 

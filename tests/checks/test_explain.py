@@ -151,3 +151,20 @@ def test_S39_structures_and_what_is_no_tensor():
         found[gg.placeholder(())]
     with pytest.raises(gg.GradientError, match="tensors"):
         explain([1.0], [x])
+
+
+def test_a_repr_is_one_short_line():
+    x, w, k = (
+        gg.placeholder((3,), name="x"),
+        gg.placeholder((3,), name="w"),
+        gg.placeholder((), "int64", name="k"),
+    )
+    with gg.override_gradient(STE):
+        a = gg.sign(x)
+    found = explain(gg.sum(a * w), [x, w, k])
+    assert repr(found) == "<explanation: x:0 through 'ste'; w:0 by no rule; k:0 has no gradient>"
+    assert repr(found[x]) == "<x:0 through 'ste'>"
+    assert repr(found[x].sites[0]).startswith("<region 'ste' (test_explain.py:")
+    many = explain(gg.sum(a), [gg.placeholder((), name=f"y{i}") for i in range(9)])
+    assert repr(many).endswith("; and 5 more>")
+    assert len(repr(many)) < 200

@@ -100,6 +100,24 @@ def nested():
     return [loss, dx, ddx]
 
 
+def choice():
+    """A choice with a region in the one body and a choice in the other, and its gradient."""
+    with gg.Graph("choice"):
+        x = gg.placeholder((3,), name="x")
+        positive = gg.sum(x) > 0
+
+        def then():
+            with gg.override_gradient(lambda site, dy: dy * 2.0):
+                e = gg.exp(x)
+            return e * 2.0
+
+        def other():
+            return gg.cond(positive, lambda: gg.sin(x), lambda: x * 3.0)
+
+        loss = gg.sum(gg.cond(positive, then, other))
+        return [loss, gg.gradients(loss, x)]
+
+
 def chain(length, scopes=0):
     """A chain and its gradient, in so many scopes."""
     with gg.Graph():

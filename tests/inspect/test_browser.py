@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -12,7 +13,8 @@ from graphgrad.inspect.html import write_html
 from graphgrad.inspect.view import view_of
 
 from .chromium import PROGRAM, Browser
-from .pages import HOSTILE, chain, hostile, marked, plain
+from .pages import HOSTILE, chain, hostile, marked, plain, ste
+from .seeing import choice
 
 pytestmark = [
     pytest.mark.browser,
@@ -69,7 +71,7 @@ def test_the_graph_is_drawn_with_regions_and_rules(opened):
     shown = marked()
     page = opened(shown)
     assert texts(page, ".heads .region .title")[0].startswith('override "ste" #0 (pages.py:')
-    assert len(texts(page, ".heads .call .title")) == 2
+    assert len(texts(page, ".heads .rule .title")) == 2
     assert texts(page, ".heads .column .title") == ["forward", "backward"]
     assert count(page, ".item.input") == 1
     assert count(page, ".item.variable") == 1
@@ -163,7 +165,7 @@ def test_switches(opened):
     for key, selector, now in (
         ("s", ".link.saved", 0),
         ("d", ".item.column1", 0),
-        ("d", ".box.call", 2),
+        ("d", ".box.rule", 2),
         ("s", ".link.saved", saved),
         ("b", ".item.ghost .strike", 3),
     ):
@@ -298,3 +300,107 @@ def test_large_graphs_open_collapsed_and_search_opens_boxes(opened):
     search(page, "part30/Tanh_1501")
     page.key("Enter", "\r")
     page.until("document.querySelector('#picture .item.selected')?.ariaLabel.includes('Tanh_1501')")
+
+
+def test_what_failed_is_ringed_chosen_and_said(opened):
+    shown = marked()
+    x = shown[0].graph.tensor("x")
+    with pytest.raises(gg.ShapeError) as caught, shown[0].graph:
+        gg.add(x, np.ones((3, 5), np.float32))
+    page = opened(shown[0].graph, failed=caught.value)
+    assert count(page, ".item.failed .ring") == 1
+    assert "FAILED" in texts(page, "#picture .item.failed text")
+    assert texts(page, "#failure")[0].startswith("Failed: ShapeError: ")
+    assert count(page, ".item.failed.selected") == 1
+    page = opened(shown, failed=shown[0].graph.nodes[4])
+    page.click("#options-button")
+    page.click("#shut-all")
+    page.settled()
+    assert texts(page, "#picture .item.failed text").count("FAILED inside") == 1
+
+
+def test_a_collapsed_box_says_what_changed_in_it_and_the_largest_number(opened):
+    shown = marked()
+    nodes = shown[0].graph.nodes
+    page = opened(shown, diff=plain(shown), overlays={"place": {n: n.index for n in nodes}})
+    page.do(
+        "document.getElementById('overlay').value = '0';"
+        "document.getElementById('overlay').dispatchEvent(new Event('change'))"
+    )
+    page.settled()
+    page.click(".heads .rule .fold")
+    page.until("document.querySelectorAll('#picture .item.folded').length === 1")
+    page.settled()
+    assert count(page, ".item.folded.added .badge") == 1
+    assert count(page, ".item.folded.valued") == 1
+    label = page.do("document.querySelector('#picture .item.folded').ariaLabel")
+    assert label.endswith(", added")
+
+
+def layers(count):
+    """Layers in scopes, each with a weight, and the gradients of all weights."""
+    with gg.Graph("layers"):
+        h = gg.placeholder(("N", 4), name="x")
+        weights = []
+        for i in range(count):
+            with gg.name_scope(f"layer{i}"):
+                weights.append(gg.variable(np.ones((4, 4)), name="w"))
+                h = gg.tanh(h @ weights[-1])
+        loss = gg.sum(h)
+        return [loss, *gg.gradients(loss, weights)]
+
+
+def test_boxes_stand_below_each_other_beside_their_mirror_images(opened):
+    page = opened(layers(5))
+    boxes = page.do(
+        "[...document.querySelectorAll('#picture .boxes .scope')].map((e) => {"
+        " const r = e.firstChild.getBoundingClientRect();"
+        " return [e.classList.contains('column1'), r.left, r.right, r.top, r.bottom]; })"
+    )
+    forward = [box[1:] for box in boxes if not box[0]]
+    backward = [box[1:] for box in boxes if box[0]]
+    assert len(forward) == len(backward) == 5
+    for side in (forward, backward):
+        ordered = sorted(side, key=lambda box: box[2])
+        for above, below in pairwise(ordered):
+            assert above[3] <= below[2]
+            assert max(above[0], below[0]) < min(above[1], below[1])
+    assert max(box[1] for box in forward) < min(box[0] for box in backward)
+
+
+def test_a_graph_of_very_many_scopes_opens(opened):
+    page = opened(layers(3000))
+    assert 3 < count(page, ".item[id]") < 300
+    assert count(page, ".item.folded.part") > 3
+    search(page, "layer2345/Tanh")
+    page.key("Enter", "\r")
+    page.until("document.querySelector('#picture .item.selected')?.ariaLabel.includes('layer2345')")
+
+
+def test_bodies_of_control_flow_are_boxes(opened):
+    page = opened(choice())
+    titles = texts(page, ".heads .body .title")
+    assert {"then of Cond_4", "else of Cond_4", "then of Cond_9"} <= set(titles)
+    assert "= x" in texts(page, "#picture .item.input text")
+
+
+def test_a_comparison_keeps_the_columns_and_boxes_in_place(opened):
+    with gg.Graph("signs"):
+        h = gg.placeholder(("N", 4), name="x")
+        weights = []
+        for i in range(3):
+            weights.append(gg.variable(np.ones((4, 4)), name=f"w{i}"))
+            with gg.override_gradient(ste):
+                binary = gg.sign(weights[-1])
+            h = gg.tanh(h @ binary)
+        loss = gg.sum(h)
+        override = gg.gradients(loss, weights)
+        true = gg.gradients(loss, weights, overrides="none")
+    for before, after in ((true, override), (override, true)):
+        page = opened([loss, *after], diff=[loss, *before])
+        forward, backward = (
+            page.do(f"document.querySelector('.box.column{i} rect').getBoundingClientRect().{end}")
+            for i, end in ((0, "right"), (1, "left"))
+        )
+        assert forward < backward
+        assert count(page, ".box.rule") == 3

@@ -158,3 +158,14 @@ def test_hostile_names_in_comparisons(name):
 def test_large_comparisons_are_linear():
     layers = [network(150), network(150)]
     assert not gg.diff(*layers)
+
+
+def test_of_several_gradients_of_a_node_the_one_with_equal_attributes_is_the_same():
+    with gg.Graph():
+        x = gg.placeholder((2, 3), name="x")
+        w = gg.placeholder((3, 4), name="w")
+        loss = gg.sum(x @ w)
+        both, last = gg.gradients(loss, [x, w]), gg.gradients(loss, w)
+    found = gg.diff([loss, last], [loss, *both])
+    assert not found.changed
+    assert [n.attrs["transpose_b"] for n in found.added if n.type == "MatMul"] == [True]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -251,3 +253,21 @@ def test_a_program_shows_its_inputs_and_stands_beside_its_gradients():
     assert len(re.findall(r"^\{rank=same;", text, re.MULTILINE)) > 2
     arrays = np.ones((2, 4), np.float32)
     assert f(arrays)[0].shape == ()
+
+
+@pytest.mark.skipif(shutil.which("dot") is None, reason="no Graphviz on the PATH")
+@pytest.mark.parametrize(
+    "shown",
+    [network(1), network(3), log1pexp(1), marked()[1:], nested()[:2]],
+    ids=["1", "3", "log1pexp", "marked", "nested"],
+)
+def test_graphviz_puts_the_forward_part_on_the_left(shown):
+    laid = subprocess.run(
+        ["dot", "-Tjson0"], input=gg.to_dot(shown).encode(), capture_output=True, check=True
+    )
+    left = {
+        found.get("label"): float(found["bb"].split(",")[0])
+        for found in json.loads(laid.stdout)["objects"]
+        if found["name"].startswith("cluster_")
+    }
+    assert left["forward"] < left["backward"]

@@ -1,4 +1,8 @@
-// Pan and zoom: wheel, drag, two fingers, buttons, keys.
+// Pan and zoom: wheel, drag, two fingers, buttons, keys. In a frame of another page the wheel alone
+// scrolls that page, as one finger does.
+const framed = window.parent !== window;
+document.documentElement.classList.toggle("framed", framed);
+
 class Camera {
   constructor(svg, world, onmove) {
     Object.assign(this, { svg, world, onmove, x: 0, y: 0, k: 1 });
@@ -43,6 +47,7 @@ class Camera {
   }
 
   wheel(event) {
+    if (framed && !event.ctrlKey && !event.metaKey) return;
     event.preventDefault();
     const { left, top } = this.svg.getBoundingClientRect();
     const unit = event.deltaMode === 1 ? 18 : event.deltaMode === 2 ? 300 : 1;

@@ -26,9 +26,16 @@ class Overlay {
     return this.values.get(key)?.[0][1];
   }
 
-  show(key) {
-    const value = this.of(key);
-    return value === undefined ? "" : this.format(value);
+  // Of several the one of the largest magnitude, what is no number before all.
+  largest(keys) {
+    let best;
+    for (const key of keys) {
+      const value = this.of(key);
+      if (value === undefined) continue;
+      if (typeof value !== "number") return value;
+      if (best === undefined || Math.abs(value) > Math.abs(best)) best = value;
+    }
+    return best;
   }
 
   // Where a number stands on the scale, from 0 to 1.
@@ -45,9 +52,8 @@ class Overlay {
 
   paint(picture) {
     for (const item of picture.visible.items) {
-      const at = item.node === undefined ? undefined : picture.visible.scene.at.get(item.node);
-      const value = at && this.of(at.key);
-      if (value === undefined) continue;
+      const { value } = item;
+      if (value === undefined || value === null) continue;
       const colour = this.colour(value);
       const group = picture.nodes.get(item.key);
       group.classList.add("valued");

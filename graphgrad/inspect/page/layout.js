@@ -1,10 +1,12 @@
 // Layout by Graphviz in a worker. The DOT has numbers only: sizes, ranks, who is joined to whom.
+const MANY = 800; // items above which Graphviz looks less long for what is a little better
+
 function dotOf(visible) {
   const { scene, items, links, pairs, open } = visible;
   const framed = scene.boxes.filter((b, i) => b.kind === "column" && open.has(i)).length > 1;
   const inside = grouped(items, (item) => item.box);
   const rows = [
-    `digraph{graph[rankdir=TB,newrank=true,nodesep=0.3,ranksep=0.32,mclimit=${items.length > 800 ? 0.3 : 1}]`,
+    `digraph{graph[rankdir=TB,newrank=true,nodesep=0.3,ranksep=0.32${items.length > MANY ? ",mclimit=0.3,nslimit=0.1" : ""}]`,
     'node[shape=box,fixedsize=true,label=""]edge[arrowsize=0.7]',
   ];
   const stack = scene.boxes.map((b, i) => i).filter((i) => scene.boxes[i].parent < 0 && open.has(i)).reverse();
@@ -24,6 +26,7 @@ function dotOf(visible) {
   }
   rows.push(...anchors(visible));
   for (const row of pairs) rows.push(`{rank=same;${row.map((i) => `n${i.id}`).join(";")}}`);
+  for (const [above, below] of struts(visible)) rows.push(`n${above.id}->n${below.id}[style=invis]`);
   links.forEach((link, i) => {
     if (link.across) return;
     const [a, b] = link.mirrored ? [link.b, link.a] : [link.a, link.b];

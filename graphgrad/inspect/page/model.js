@@ -13,10 +13,10 @@ const nameOf = (n) => (table.name[n] >= 0 ? text(n, "name") : `${text(n, "scope"
 const labelOf = (n) => (nameOf(n).startsWith(text(n, "scope")) ? nameOf(n).slice(text(n, "scope").length) : nameOf(n));
 const lineOf = (n) => (table.line[n] < 0 ? null : data.lines[table.line[n]]);
 
-// Known bytes of the outputs; null where a length is unknown.
+// Known bytes of the outputs; null where a length is unknown, or where there are none.
 function bytesOf(n) {
   const each = [].concat(table.type[n]).map((t) => data.types[t][1]);
-  return each.some((b) => b < 0) ? null : each.reduce((a, b) => a + b, 0);
+  return !each.length || each.some((b) => b < 0) ? null : each.reduce((a, b) => a + b, 0);
 }
 
 // What a node was derived from: {call, region} or {call, node} or {node}; null for the user's.

@@ -16,7 +16,7 @@ class Panel {
     parts.push(
       rows([
         ["nodes", scene.nodes.length.toLocaleString("en")],
-        ["inputs", String(count("input"))],
+        ["inputs", String(scene.nodes.filter((n) => kindOf(n) === "input" && !scene.reads.has(n)).length)],
         ["variables", String(count("variable"))],
         ["derived", scene.nodes.filter(isDerived).length.toLocaleString("en")],
       ]),
@@ -25,7 +25,7 @@ class Panel {
       parts.push(make("h3", {}, "Regions"), list(scene.regions.slice(0, 200).map((r) => this.boxLink("region", r, scene))));
     }
     if (scene.calls.length) {
-      parts.push(make("h3", {}, "Spliced rules"), list(scene.calls.slice(0, 200).map((c) => this.boxLink("call", c, scene))));
+      parts.push(make("h3", {}, "Spliced rules"), list(scene.calls.slice(0, 200).map((c) => this.boxLink("rule", c, scene))));
     }
     if (scene.results.size) {
       const found = [...scene.results].slice(0, 200);
@@ -38,8 +38,9 @@ class Panel {
   node(n, scene, overlays) {
     const at = scene.at.get(n);
     const line = lineOf(n);
-    const parts = [this.back(), make("h2", {}, nameOf(n)), make("p", { class: "kind" }, `${text(n, "op")}${at?.status ? ` \u2013 ${at.status}` : ""}`)];
-    const facts = [["type", make("code", {}, typesOf(n).join("\n"))], ["bytes", showBytes(bytesOf(n))]];
+    const parts = [this.back(), make("h2", {}, nameOf(n)), make("p", { class: "kind" }, [text(n, "op"), at?.status, scene.failed.has(n) && "failed"].filter(Boolean).join(" \u2013 "))];
+    const facts = [];
+    if (typesOf(n).length) facts.push(["type", make("code", {}, typesOf(n).join("\n"))], ["bytes", showBytes(bytesOf(n))]);
     if (line) facts.push(["built at", make("span", {}, line[0], line[1] ? make("code", { class: "source" }, line[1]) : null)]);
     if (text(n, "attrs")) facts.push(["attributes", make("code", {}, text(n, "attrs"))]);
     if (text(n, "scope")) facts.push(["scope", text(n, "scope")]);
@@ -62,7 +63,7 @@ class Panel {
     if (!origin) return "built by the user";
     if (origin.call === undefined) return make("span", {}, "derivative of ", this.nodeLink(origin.node, scene), sourceOf(origin.node));
     const call = data.calls[origin.call];
-    return make("span", {}, this.boxLink("call", origin.call, scene), ruleLine(call));
+    return make("span", {}, this.boxLink("rule", origin.call, scene), ruleLine(call));
   }
 
   box(b, scene, shut) {
@@ -71,7 +72,7 @@ class Panel {
     const parts = [this.back(), make("h2", {}, box.title), fold];
     const facts = [["nodes", box.count.toLocaleString("en")]];
     if (box.kind === "region") parts.push(rows([...facts, ...this.region(box.what)]), ...this.regionLists(box.what, scene));
-    else if (box.kind === "call") parts.push(rows([...facts, ...this.call(box.what, scene)]), make("h3", {}, "Built"), this.nodes(box.nodes));
+    else if (box.kind === "rule") parts.push(rows([...facts, ...this.call(box.what, scene)]), make("h3", {}, "Built"), this.nodes(box.nodes));
     else parts.push(rows(facts));
     this.show(...parts);
   }
@@ -93,7 +94,7 @@ class Panel {
     }
     parts.push(make("h3", {}, "Inside"), this.nodes(scene.members.get(r) ?? []));
     const calls = scene.calls.filter((c) => data.calls[c].region === r);
-    if (calls.length) parts.push(make("h3", {}, "Spliced for it"), list(calls.map((c) => this.boxLink("call", c, scene))));
+    if (calls.length) parts.push(make("h3", {}, "Spliced for it"), list(calls.map((c) => this.boxLink("rule", c, scene))));
     return parts;
   }
 

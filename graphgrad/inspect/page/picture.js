@@ -74,9 +74,10 @@ class Picture {
     const { scene } = this.visible;
     const { x, y, w, h } = item;
     const box = item.shut === undefined ? scene.boxes[item.box] : scene.boxes[item.shut];
-    const at = item.node === undefined ? null : scene.at.get(item.node);
+    const status = scene.statusOf(item);
     const classes = ["item", item.kind, `column${item.column % 2}`, scene.colourOf(this.ownerOf(item))];
-    if (at?.status) classes.push(at.status);
+    if (status) classes.push(status);
+    if (scene.failedIn(item)) classes.push("failed");
     if (item.node !== undefined && table.stamp[item.node] >= 0) classes.push("marked");
     if (scene.results.has(item.node)) classes.push("result");
     if (item.shut !== undefined) classes.push(box.kind);
@@ -89,7 +90,8 @@ class Picture {
       group.append(line);
     });
     if (item.kind === "ghost") group.append(draw("path", { class: "strike", d: `M6 ${h - 6}L${w - 6} 6` }));
-    if (at?.status) group.append(...badge(at.status, w));
+    if (scene.failedIn(item)) group.append(draw("rect", { x: -4, y: -4, width: w + 8, height: h + 8, rx: 10, class: "ring" }));
+    if (status) group.append(...badge(status, w));
     this.nodes.set(item.key, group);
     return group;
   }
@@ -99,7 +101,7 @@ class Picture {
     const { scene } = this.visible;
     for (let b = item.shut ?? item.box; b >= 0; b = scene.boxes[b].parent) {
       const { kind, owner } = scene.boxes[b];
-      if (kind === "call" || (kind === "region" && b === item.shut)) return owner;
+      if (kind === "rule" || (kind === "region" && b === item.shut)) return owner;
       if (item.shut !== undefined && b !== item.shut) break;
     }
     return -1;
@@ -117,12 +119,13 @@ function badge(status, w) {
 function describeItem(item, scene) {
   if (item.kind === "ghost") return `default gradient of ${labelOf(item.of)}, bypassed`;
   if (item.shut !== undefined) {
-    const { title, count } = scene.boxes[item.shut];
-    return `${title}, collapsed, ${plural(count, "node")}`;
+    const { title, count, failed } = scene.boxes[item.shut];
+    const status = scene.statusOf(item);
+    return `${title}, collapsed, ${plural(count, "node")}${status ? `, ${status}` : ""}${failed ? ", failed inside" : ""}`;
   }
   const n = item.node;
   const { status } = scene.at.get(n);
-  return `${nameOf(n)}, ${text(n, "op")}, ${typesOf(n).join(" ")}${status ? `, ${status}` : ""}`;
+  return `${nameOf(n)}, ${text(n, "op")}, ${typesOf(n).join(" ")}${status ? `, ${status}` : ""}${scene.failed.has(n) ? ", failed" : ""}`;
 }
 
 function shapeOf({ kind }, w, h) {

@@ -3,7 +3,7 @@ class Scene {
   constructor(number, compare) {
     this.nodes = []; // rows of the table
     this.at = new Map(); // row -> {box, height, column, status, key}
-    this.boxes = []; // {key, parent, kind, what, title, column, owner, inner, nodes, count}
+    this.boxes = []; // {key, parent, kind, what, title, column, owner, inner, nodes, count, failed, statuses}
     this.edges = []; // {source, out, target, kind, tag, owner, copy, status}
     this.pairs = [];
     this.results = new Map();
@@ -74,8 +74,8 @@ class Scene {
         key, parent, kind, what,
         title: boxTitle(kind, what, titles),
         column: kind === "column" ? what : this.boxes[parent].column,
-        owner: kind === "region" ? 2 * what : kind === "call" ? 2 * what + 1 : -1,
-        inner: [], nodes: [], count: 0,
+        owner: kind === "region" ? 2 * what : kind === "rule" ? 2 * what + 1 : -1,
+        inner: [], nodes: [], count: 0, failed: false, statuses: new Set(),
       });
       if (parent >= 0) this.boxes[parent].inner.push(found);
     }
@@ -83,10 +83,17 @@ class Scene {
   }
 
   finish(frame) {
+    this.failed = new Set(frame.failed);
     for (let i = this.boxes.length - 1; i >= 0; i--) {
       const box = this.boxes[i];
       box.count += box.nodes.length;
-      if (box.parent >= 0) this.boxes[box.parent].count += box.count;
+      box.failed ||= box.nodes.some((n) => this.failed.has(n));
+      for (const n of box.nodes) box.statuses.add(this.at.get(n).status);
+      if (box.parent < 0) continue;
+      const around = this.boxes[box.parent];
+      around.count += box.count;
+      around.failed ||= box.failed;
+      box.statuses.forEach((status) => around.statuses.add(status));
     }
     this.pairs = frame.pairs;
     frame.results.forEach(([n], i) => {
@@ -110,8 +117,31 @@ class Scene {
     }
     this.regions = [...new Set(this.boxes.filter((b) => b.kind === "region").map((b) => b.what))];
     this.regions.sort((a, b) => data.regions[a].index - data.regions[b].index);
-    this.calls = [...new Set(this.boxes.filter((b) => b.kind === "call").map((b) => b.what))];
+    this.calls = [...new Set(this.boxes.filter((b) => b.kind === "rule").map((b) => b.what))];
     this.colour = new Map(this.regions.map((r, i) => [r, i % 6]));
+  }
+
+  // What a comparison says of an item: of a collapsed box, that of its nodes if they agree.
+  statusOf({ node, shut }) {
+    if (shut === undefined) return this.at.get(node)?.status ?? "";
+    const { statuses } = this.boxes[shut];
+    return statuses.size === 1 ? [...statuses][0] : "changed";
+  }
+
+  failedIn({ node, shut }) {
+    return shut === undefined ? this.failed.has(node) : this.boxes[shut].failed;
+  }
+
+  // All nodes in a box, at any depth.
+  within(b) {
+    const found = [];
+    const stack = [b];
+    while (stack.length) {
+      const { nodes, inner } = this.boxes[stack.pop()];
+      for (const n of nodes) found.push(n);
+      stack.push(...inner);
+    }
+    return found;
   }
 
   // The class that gives the colour of a region, or of the rule called for it.
@@ -175,7 +205,7 @@ function sameNode(a, b, old, now) {
 
 function boxName(kind, what) {
   if (kind === "region") return `${data.regions[what].name}#${data.regions[what].index}`;
-  if (kind !== "call") return JSON.stringify(what);
+  if (kind !== "rule") return JSON.stringify(what);
   const { name, region, node } = data.calls[what];
   return `${name} for ${region >= 0 ? boxName("region", region) : nameOf(node)}`;
 }
@@ -183,6 +213,7 @@ function boxName(kind, what) {
 function boxTitle(kind, what, titles) {
   if (kind === "column") return titles.get(what);
   if (kind === "scope") return `${what}/`;
-  if (kind === "run") return `nodes ${what[0]} to ${what[1]}`;
+  if (kind === "body") return what;
+  if (kind === "part") return `nodes ${what[0]} to ${what[1]}`;
   return (kind === "region" ? data.regions : data.calls)[what].title;
 }

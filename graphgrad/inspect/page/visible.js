@@ -91,21 +91,31 @@ class Visible {
     } else {
       add(labelOf(n), "name");
       if (given && kind === "op") add(text(n, "op"));
-      if (kind === "op" && text(n, "brief")) add(text(n, "brief"), "type");
+      if (text(n, "brief")) add(text(n, "brief"), "type");
       if (table.stamp[n] >= 0) add(`override "${text(n, "stamp")}"`);
       if (lineOf(n)) add(lineOf(n)[0]);
       else if (originOf(n)?.call === undefined && isDerived(n)) add(`grad of ${labelOf(originOf(n).node)}`);
       if (scene.results.has(n)) add(scene.results.get(n).map((i) => `result ${i}`).join(", "));
     }
-    const value = this.options.values?.show(scene.at.get(n).key, n);
-    if (value) add(value, "type");
-    return { kind, node: n, box, lines };
+    if (scene.failed.has(n)) add("FAILED", "name");
+    const value = this.valueOf([n], lines);
+    return { kind, node: n, box, lines, value };
   }
 
   boxItem(b) {
     const box = this.scene.boxes[b];
     const lines = [[middleCut(box.title, NAME_LIMIT), "name"], [plural(box.count, "node"), "note"]];
-    return { kind: "folded", shut: b, box: box.parent, lines };
+    if (box.failed) lines.push(["FAILED inside", "name"]);
+    const value = this.options.values && this.valueOf(this.scene.within(b), lines);
+    return { kind: "folded", shut: b, box: box.parent, lines, value };
+  }
+
+  // The overlay's number for nodes, which becomes a line of their item too.
+  valueOf(nodes, lines) {
+    const { values } = this.options;
+    const value = values?.largest(nodes.map((n) => this.scene.at.get(n).key));
+    if (value !== undefined) lines.push([values.format(value), "type"]);
+    return value;
   }
 
   connect() {

@@ -1,0 +1,91 @@
+// Keys.
+const ARROWS = { ArrowUp: [0, -1], ArrowDown: [0, 1], ArrowLeft: [-1, 0], ArrowRight: [1, 0] };
+
+// The item to go to from another in a direction: near ones first, joined ones before others.
+function beside(from, [dx, dy]) {
+  const joined = new Set();
+  for (const { a, b } of picture.visible.links) if (a === from || b === from) joined.add(a === from ? b : a);
+  let best = null;
+  let least = Infinity;
+  for (const item of picture.visible.items) {
+    const [x, y] = [item.x - from.x, item.y - from.y];
+    const along = x * dx + y * dy;
+    const cost = (along + 2 * Math.abs(x * dy + y * dx)) * (joined.has(item) ? 0.4 : 1);
+    if (item !== from && along > 4 && cost < least) [best, least] = [item, cost];
+  }
+  return best;
+}
+
+function arrow(direction) {
+  const from = itemOf(state.selected);
+  if (!from) {
+    camera.pan(-60 * direction[0], -60 * direction[1]);
+    return;
+  }
+  const to = beside(from, direction);
+  if (to) chooseItem(to, true);
+}
+
+function chooseItem(item, reveal = false) {
+  if (item.kind === "ghost") return choose({ node: item.of }, reveal);
+  return choose(item.node === undefined ? { box: scene.boxes[item.shut].key } : { node: item.node }, reveal);
+}
+
+function toGradient() {
+  const n = state.selected?.node;
+  if (n === undefined) return;
+  const origin = originOf(n);
+  const there = origin
+    ? (origin.node ?? scene.members.get(origin.region)?.at(-1))
+    : (scene.derivedFrom.get(n)?.[0] ?? regionsAround(n).map((r) => scene.builtFor.get(r)?.[0]).find((m) => m !== undefined));
+  if (there !== undefined) choose({ node: there }, true);
+}
+
+function toggle(id) {
+  byId(id).checked = !byId(id).checked;
+  byId(id).dispatchEvent(new Event("change"));
+}
+
+const KEYS = {
+  "+": () => camera.zoom(1.25),
+  "=": () => camera.zoom(1.25),
+  "-": () => camera.zoom(0.8),
+  0: () => camera.fit(picture.width, picture.height),
+  s: () => toggle("saved"),
+  b: () => toggle("bypassed"),
+  d: () => toggle("derived"),
+  y: () => toggle("types"),
+  g: toGradient,
+  c() {
+    const b = state.selected?.node !== undefined ? scene.at.get(state.selected.node)?.box : scene.places.get(state.selected?.box);
+    if (b !== undefined && !state.shut.has(scene.boxes[b].key)) fold(b);
+  },
+  "[": () => data.frames.length > 1 && goStep(state.step - 1),
+  "]": () => data.frames.length > 1 && goStep(state.step + 1),
+  "/": () => byId("query").select(),
+  Escape: () => (byId("options").hidden ? choose(null) : menu(false)),
+};
+
+addEventListener("keydown", (event) => {
+  const typing = event.target.closest?.("input:not([type=checkbox]), select, textarea");
+  if (event.ctrlKey || event.metaKey || event.altKey) return;
+  if (typing) {
+    if (event.key === "Escape") typing.blur();
+    return;
+  }
+  const inPicture = svg.contains(event.target) || event.target === document.body;
+  if (inPicture && event.key in ARROWS) arrow(ARROWS[event.key]);
+  else if (inPicture && event.key === "Enter") enter(event.target);
+  else if (event.key in KEYS) KEYS[event.key]();
+  else return;
+  event.preventDefault();
+});
+
+function enter(target) {
+  const folding = target.closest?.("[data-fold]");
+  const item = itemOf(state.selected);
+  if (folding) fold(Number(folding.dataset.fold));
+  else if (item?.shut !== undefined) fold(item.shut);
+  else if (state.selected) openPanel(true);
+  else if (picture.visible?.items.length) chooseItem(picture.visible.items[0], true);
+}

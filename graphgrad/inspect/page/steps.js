@@ -1,0 +1,21 @@
+// Frames are steps of a slider.
+function showStep() {
+  byId("steps").hidden = data.frames.length < 2;
+  byId("step").max = data.frames.length - 1;
+  byId("step").value = state.step;
+  byId("step-name").textContent = `${state.step + 1} of ${data.frames.length}: ${data.frames[state.step].title}`;
+  byId("compare").checked = state.compare;
+  byId("step-back").disabled = state.step === 0;
+  byId("step-on").disabled = state.step === data.frames.length - 1;
+  const counts = ["added", "removed", "changed"].map((s) => [s, scene.nodes.filter((n) => scene.at.get(n).status === s).length]);
+  const comparing = state.compare && state.step > 0;
+  byId("changes").replaceChildren(...(comparing ? counts.map(([s, count]) => make("span", { class: `change ${s}` }, `${STATUS_SIGNS[s]} ${count} ${s}`)) : []));
+}
+
+function goStep(step, compare = state.compare) {
+  state.step = Math.min(data.frames.length - 1, Math.max(0, step));
+  state.compare = compare;
+  newScene();
+  showPanel();
+  return refresh();
+}

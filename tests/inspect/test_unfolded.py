@@ -1,0 +1,94 @@
+"""Bodies of control flow in pictures."""
+
+from __future__ import annotations
+
+import graphgrad as gg
+from graphgrad.inspect.unfolded import unfold
+from graphgrad.inspect.view import view_of
+
+from .pages import model_in
+from .seeing import boxes, choice, contradiction, labels, parsed
+
+
+def test_bodies_are_boxes_in_boxes():
+    text = gg.to_dot(choice())
+    found = boxes(parsed(text))
+    for choice_of in ("Cond_2", "Cond_4", "Cond_9"):
+        assert {f"then of {choice_of}", f"else of {choice_of}"} <= set(found)
+    assert any("\n= x" in words for words in labels(parsed(text)).values())
+    assert contradiction(text) is None
+
+
+def test_every_node_of_a_body_is_shown_once_and_before_the_choice():
+    loss, dx = choice()
+    view = view_of([loss, dx])
+    assert len(set(view.nodes)) == len(view.nodes)
+    assert len(set(view.id.values())) == len(view.nodes)
+    place = {n: i for i, n in enumerate(view.nodes)}
+    for node, body in view.bodies.items():
+        assert place[node] < place[body.site]
+        assert view.marks[node][-1].site.type == "Cond"
+    assert {n.type for n in view.bodies} >= {"Exp", "Sin", "Cond", "Cos"}
+    assert {n.column for n in view.columns} == {0, 1}
+
+
+def test_regions_and_rules_in_bodies_have_their_boxes():
+    view = view_of(choice())
+    (region,) = view.regions
+    (call,) = view.calls
+    assert call.site is region
+    inside = [n for n in view.nodes if region in view.path[n]]
+    assert [n.type for n in inside] == ["Exp"]
+    kinds = [mark.__class__.__name__ for mark in view.marks[inside[0]]]
+    assert kinds == ["Region", "Body"]
+
+
+def test_the_bodies_of_a_gradient_stand_beside_those_of_what_it_is_of():
+    view = view_of(choice())
+    pairs = {(a.title, b.title) for b, a in view.mirror.items() if a.kind == "body"}
+    assert {("then of Cond_4", "then of Cond_9"), ("else of Cond_4", "else of Cond_9")} <= pairs
+
+
+def test_a_placeholder_reads_what_it_stands_for_and_a_choice_what_its_bodies_make():
+    loss, _ = choice()
+    (chooser,) = loss.node.inputs
+    nodes, bodies, reads = unfold(view_of(loss, bodies=False).nodes)
+    assert [t.node.type for t in reads[chooser.node]] == ["Greater", "Multiply", "Cond"]
+    for node in bodies:
+        if node.type == "Placeholder":
+            (outer,) = reads[node]
+            assert outer.type == node.outputs[0].type
+    assert [n for n in nodes if n not in bodies] == view_of(loss, bodies=False).nodes
+
+
+def test_bodies_can_be_left_out():
+    shown = choice()
+    view = view_of(shown, bodies=False)
+    assert not view.bodies
+    assert all(n.graph is shown[0].graph for n in view.nodes)
+    assert "Sin" not in str(gg.summary(shown))
+
+
+def test_text_and_page_have_them_too():
+    shown = choice()
+    text = gg.graph_text(shown)
+    assert "then n4" in text
+    assert "Cond(n3, c3, c11)" in text
+    assert "Placeholder(x)" in text
+    listing = gg.graph_text(shown, style="list")
+    assert "\n  then of Cond_4\n" in listing
+    model = model_in(gg.to_html(shown))
+    (frame,) = model["frames"]
+    assert [box[2] for box in frame["boxes"] if box[1] == "body"][:2] == [
+        "then of Cond_4",
+        "else of Cond_4",
+    ]
+    assert "= x" in model["strings"]
+
+
+def test_the_gradient_alone_shows_what_is_run_again_with_it():
+    _, dx = choice()
+    view = view_of(dx)
+    again = [n for n, body in view.bodies.items() if n.origin is None and body.site.origin]
+    assert {n.type for n in again} >= {"Placeholder"}
+    assert len(set(view.nodes)) == len(view.nodes)
