@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NoReturn
 
-from .compile import CompiledFunction, compile, feed_tensor
+from .compile import CompiledFunction, compile, feeds_of
 from .execute.backend import Backend, load_backend
 from .ir.errors import GraphError
 from .ir.graph import Graph, GraphScope, default_graph
@@ -42,9 +42,7 @@ class Session:
         if self._closed:
             raise RuntimeError("the session is closed")
         leaves = [self._fetch(leaf) for leaf in flatten(fetches)]
-        feeds = {feed_tensor(self.graph, k): v for k, v in (feed_dict or {}).items()}
-        if len(feeds) != len(feed_dict or {}):
-            raise GraphError("a tensor is fed twice, by two names")
+        feeds = feeds_of(self.graph, feed_dict or {})
         tensors = [t for t in leaves if t is not None]
         for leaf in flatten(fetches):
             if isinstance(leaf, Node):

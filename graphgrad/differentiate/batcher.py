@@ -211,12 +211,13 @@ class Batcher(Importer):
 
     @contextmanager
     def standing_for(self, node: Node) -> Iterator[None]:
-        """What is built in this block has the line and the origin of a node of the source."""
+        """What is built in this block has the line, origin and controls of a node of the source."""
         graph = CONTEXT.get().graph
         start = len(graph.nodes)
         yield
         for new in graph.nodes[start:]:
             self._settle_provenance(node, new)
+            new.controls = self.controls(node)
 
     def _stamped(
         self, node: Node, inputs: tuple[Tensor, ...], flags: tuple[bool, ...]

@@ -68,14 +68,14 @@ def _through(op: Op, t: Tensor | None) -> Tensor | None:
 def running(rule: Rule, site: Site) -> Iterator[None]:
     """The site counts as unmarked, and what is built comes from this call of its rule."""
     context = CONTEXT.get()
-    before = context.origin, context.running, context.live
+    before = context.origin, context.running, context.live, context.called
     context.origin = RuleCall(site._target, rule.name, _outer_reads(site))
     context.running = (*before[1], site._target)
-    context.live = None
+    context.live = context.called = None
     try:
         yield
     finally:
-        context.origin, context.running, context.live = before
+        context.origin, context.running, context.live, context.called = before
 
 
 def answer(rule: Rule, site: Site, dys: list[Tensor | None]) -> list[tuple[Tensor, Any]]:

@@ -13,7 +13,7 @@ from typing import Any
 
 from ..ir.context import Context
 from ..ir.errors import GradientError, GraphError, RegionError
-from ..ir.graph import Graph
+from ..ir.graph import Graph, current
 from ..ir.groups import Groups, around, chain_of
 from ..ir.node import Node, Region
 from ..ir.position import caller, show
@@ -163,6 +163,12 @@ def choice_of(overrides: Any, graph: Graph, context: Context) -> Choice | None:
             return found
     running = [s for s in context.running if isinstance(s, Region) and s.group is not None]
     return resolved(overrides, graph, inherited, running)
+
+
+def inherited_choice(graph: Graph) -> Choice:
+    """What is chosen on a graph by the running call; a choice of nothing where it chooses none."""
+    found = choice_of(None, graph, current())
+    return resolved({}, graph, inherited=True) if found is None else found
 
 
 def resolved(

@@ -17,6 +17,7 @@ from ..ir.op import Gradients
 from ..ir.program import Program
 from ..ops.base import NO_GRAD, ZeroTensor, wants
 from ..ops.control import BodyGraph, BodyScope, Cond, choose
+from ..regions.index import bodies_of
 from .gradients import gradients
 from .transplant import Plain, copy_into
 
@@ -72,6 +73,10 @@ def _here(program: Program) -> Program:
     copy = copy_into(body, BodyGraph(graph, ""), here)
     for outer, inner in list(body.captures.items()):
         copy.graph.captures[here.tensor(outer)] = copy.tensor(inner)
+    for old, new in zip(bodies_of(body), bodies_of(copy.graph), strict=True):
+        assert isinstance(old, BodyGraph)
+        assert isinstance(new, BodyGraph)
+        new.original = old
     return Program(map(copy.tensor, program.inputs), map(copy.tensor, program.outputs))
 
 

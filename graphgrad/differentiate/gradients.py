@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from itertools import pairwise
 from typing import Any
 
@@ -21,7 +21,7 @@ from ..ir.types import compatible
 from ..ops.base import Full, OnesLike, ZeroTensor, constant
 from ..ops.control import BodyGraph, around
 from ..regions.rules import as_rule
-from .choices import Choice, choice_of, resolved
+from .choices import Choice, choice_of
 from .levels import Hidden, Key, Off, level
 from .sweep import NOTHING, Sweep
 
@@ -66,8 +66,7 @@ def gradients(
     graphs = _nested([*y_list, *x_list, *stops])
     seeds = _seeds(ys, y_list, grad_ys)
     choice = choice_of(overrides, graphs[-1], current())
-    same = overrides is None and choice is current().choice
-    with nullcontext() if same else _choosing(choice, anew=isinstance(overrides, Mapping)):
+    with _asking(choice, anew=isinstance(overrides, Mapping)):
         found = _flow(y_list, seeds, x_list, stops, graphs)
         with _ambient(graphs[0]) as context:
             pairs = zip(found, x_list, strict=True)
@@ -133,12 +132,16 @@ def _flow_within(
 
 
 @contextmanager
-def _choosing(choice: Choice | None, anew: bool) -> Iterator[None]:
+def _asking(choice: Choice | None, anew: bool) -> Iterator[None]:
     """What is chosen counts in this block, in the calls of gradients() there too.
 
-    anew: by this very call; RegionError where a choice cannot have had an effect.
+    The sweeps in it, one for each graph, are one question, or part of the one that is running.
+
+    anew: chosen by this very call; RegionError where a choice cannot have had an effect.
     """
     context = current().copy()
+    if context.called is None:
+        context.called = {}
     context.choice, context.groups = choice, None
     if choice is not None:
         context.overrides, context.groups = choice.overrides, choice.groups
@@ -285,14 +288,3 @@ def _answer(dx: Tensor | None, x: Tensor, unconnected: str, context: Context) ->
         dx.node  # noqa: B018
         context.origin = outer
     return dx
-
-
-def _overrides(overrides: Any, graph: Graph, inherited: bool) -> tuple[Off, Choice]:
-    """What a call switches off and what it chooses on a graph."""
-    context = current()
-    if inherited and overrides is not None and context.overrides is overrides:
-        choice = choice_of(None, graph, context)
-    else:
-        choice = resolved({} if overrides is None else overrides, graph, inherited)
-    assert choice is not None
-    return choice.off, choice

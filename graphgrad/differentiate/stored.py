@@ -17,7 +17,7 @@ from ..ir.residual import Residual, read_from
 from ..ops.base import is_zero
 from ..ops.control import BodyGraph
 from ..regions.contracts import Contract
-from ..regions.index import marked_regions
+from ..regions.index import bodies_of, marked_regions
 from ..regions.rules import Rule, as_rule
 from .forward import Watched
 from .levels import Step
@@ -127,7 +127,7 @@ class BeyondStored:
 def stored_rules(graph: Graph, depth: int = 0) -> dict[Any, Rule]:
     """What stands for every rule, of the graph and the bodies in it, that is not given by name."""
     marked: list[tuple[Any, Any]] = []
-    for each in with_bodies(graph):
+    for each in bodies_of(graph):
         marked += [(n, n.stamp) for n in each.nodes if n.stamp is not None]
         marked += [(region, region.rule) for region in marked_regions(each)]
     return {
@@ -199,18 +199,6 @@ def reduce_graph(graph: Graph) -> tuple[Any, ...]:
 def _unpickled(flat: Any) -> Graph:
     with collector_paused():
         return restore_graph(Graph(), flat)
-
-
-def with_bodies(graph: Graph) -> list[Graph]:
-    """A graph and the bodies of the control flow in it."""
-    found = [graph]
-    for each in found:
-        for node in each.nodes:
-            for program in node.op.attrs.get("programs", ()):
-                body = program.outputs[0].graph
-                if body is not None and all(body is not known for known in found):
-                    found.append(body)
-    return found
 
 
 Graph.__reduce__ = reduce_graph  # type: ignore[method-assign, assignment]

@@ -20,10 +20,12 @@ from ..ir.residual import viewpoint
 from ..ops.accumulate import AddN
 from ..ops.arithmetic import ADD
 from ..ops.base import NO_GRAD, ZERO, ZeroTensor
+from ..ops.control import BodyGraph
 from ..ops.own import OwnStep
 from ..ops.sources import StopGradient
 from ..regions.boundary import boundary_of
 from ..regions.index import is_marked
+from .additive import check_additive
 from .builtin import filled, fitted
 from .call import Gradient, call_rule, refuse_rule_derivative
 from .choices import Choice
@@ -99,7 +101,9 @@ class Sweep:
         live_steps = self._live(steps)
         for key, dy in seeds:
             self._add(key, dy)
-        outer = self.context.origin, self.context.live
+        outer = self.context.origin, self.context.live, self.context.called
+        if self.context.called is None:
+            self.context.called = {}
         self.context.live = self.live if groups is None else _Wanted(self.live, groups)
         try:
             for step in reversed(live_steps):
@@ -109,7 +113,7 @@ class Sweep:
                     self._pull_region(step)
             found = {x: self._total(x) for x in xs}
         finally:
-            self.context.origin, self.context.live = outer
+            self.context.origin, self.context.live, self.context.called = outer
         return [found[x] for x in xs]
 
     # --- which steps matter ------------------------------------------------------------------
@@ -279,7 +283,11 @@ class Sweep:
         if asked is not None:
             judged: list[Gradient] = asked.answer(site, dys)
             return judged
-        return call_rule(site, site.reference, dys)
+        found = call_rule(site, site.reference, dys)
+        called = self.context.called
+        if called is not None and isinstance(site._target.graph, BodyGraph):
+            check_additive(called, site, dys, found)
+        return found
 
     def is_live(self, x: Tensor, view: Region | None) -> bool:
         """Whether somebody wants the gradient of x as it is read from inside `view`."""

@@ -24,8 +24,8 @@ from ..ops.control import BodyGraph, BodyScope
 from ..ops.sources import Placeholder
 from ..regions.rules import Rule, as_rule
 from .call import answer, own_jvp, running, seen_outside
+from .choices import inherited_choice
 from .forward import Question, Watched, watched
-from .gradients import _overrides
 from .levels import Step
 from .site import NodeSite, RegionSite, Site
 from .sweep import Sweep
@@ -101,11 +101,11 @@ class Trace:
             context = CONTEXT.get()
             context.stamps, context.scope, context.origin = None, "", None
             context.running, context.live, context.asked = (), None, self.asked
-            off, chosen = _overrides(context.overrides, home, True)
+            chosen = inherited_choice(home)
             context.choice, context.groups = chosen, chosen.groups
-            self.chosen = off | set(chosen)
+            self.chosen = chosen.off | set(chosen)
             make: Any = RegionSite if isinstance(target, Region) else NodeSite
-            site: Site = make(target, reference, Sweep(context, off, frozenset(), chosen))
+            site: Site = make(target, reference, Sweep(context, chosen.off, frozenset(), chosen))
             if judged:
                 site = watched(site, Question())
             takes, self.gives = site.outputs, site.inputs

@@ -136,9 +136,15 @@ class Transplant(Plain):
         """Build one node anew."""
         inputs = tuple(self.tensor(t) for t in node.inputs)
         new = build(self._op(node), inputs)
+        new.controls = self.controls(node)
         if node.stamp is not None:
             new.stamp = self._rule(node.stamp, node)
         self.tensors.update(zip(node.outputs, new.outputs, strict=True))
+
+    def controls(self, node: Node) -> tuple[Node, ...]:
+        """What stands for the nodes that run before a node."""
+        made = [self.tensors[t] for c in node.controls for t in c.outputs if t in self.tensors]
+        return tuple(dict.fromkeys(t.node for t in made))
 
     def _rule(self, rule: Any, owner: Node | Region) -> Any:
         """The rule as it is used here: itself, unless it means something at home only."""

@@ -30,10 +30,12 @@ class Context:
     asked    the steps that were asked for their gradient in that call; None: nobody wants to know
     opened   the sites whose rule asked for their default in that call
     live     tensors that a gradient is wanted for; None: all of them
+    called   what rules gave so far in the running question, by site; None: no question runs
     """
 
     __slots__ = (
         "asked",
+        "called",
         "choice",
         "graph",
         "groups",
@@ -62,6 +64,7 @@ class Context:
         self.asked: set[Node | Region] | None = None
         self.opened: set[Node | Region] | None = None
         self.live: Any = None
+        self.called: dict[Any, Any] | None = None
 
     def copy(self) -> Context:
         """The same record anew, for a scope to change."""

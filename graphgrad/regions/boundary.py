@@ -15,6 +15,9 @@ from ..ir.groups import Groups, around, holds
 from ..ir.node import Node, Region, Tensor, enclosing, shared
 from ..ir.residual import viewpoint
 
+Place = tuple[int, int]
+"""Where a tensor is read: by which node, as which of its inputs."""
+
 LOCK = RLock()
 """Held while what is known of graphs is brought up to date: threads may differentiate one graph."""
 
@@ -23,7 +26,7 @@ class Boundary:
     """What is known of one region.
 
     members  nodes inside, inner regions' nodes included, in order of creation
-    reads    tensors built outside and read inside, with the place of their first use
+    reads    tensors built outside and read inside, with the place of their first use by a node
     left     tensors built inside that something outside reads
     used     tensors built inside that something inside reads
     inner    regions inside whose inputs are declared: they read these, used or not
@@ -51,7 +54,7 @@ class Boundary:
     def __init__(self, region: Region) -> None:
         self.region = region
         self.members: list[Node] = []
-        self.reads: dict[Tensor, float] = {}
+        self.reads: dict[Tensor, Place] = {}
         self.left: set[Tensor] = set()
         self.used: set[Tensor] = set()
         self.inner: dict[Region, None] = {}
@@ -76,7 +79,7 @@ class Boundary:
         if region.settled is None:
             inputs, outputs = region.pinned_inputs, region.pinned_outputs
             region.settled = (
-                tuple(sorted(self.reads, key=self.reads.__getitem__)) if inputs is None else inputs,
+                self._inferred_inputs() if inputs is None else inputs,
                 self._inferred_outputs() if outputs is None else outputs,
             )
         self.inputs, self.outputs = region.settled
@@ -84,6 +87,20 @@ class Boundary:
         self.latest = max((t.node.index for t in self.inputs), default=-1)
         self.undeclared = tuple(t for t in self.reads if t not in self.input_set)
         self.settled = True
+
+    def _inferred_inputs(self) -> tuple[Tensor, ...]:
+        """What is read, in order of first use.
+
+        A region inside reads its declared inputs before its first member does, an outer one first.
+        """
+        places: dict[Tensor, tuple[float, int, int]]
+        places = {t: (index, 0, i) for t, (index, i) in self.reads.items()}
+        for region in self.inner:
+            for i, t in enumerate(region.pinned_inputs or ()):
+                if t in places:
+                    start = known(region).members[0].index - 0.5
+                    places[t] = min(places[t], (start, len(enclosing(region)), i))
+        return tuple(sorted(places, key=places.__getitem__))
 
     def _inferred_outputs(self) -> tuple[Tensor, ...]:
         found: list[Tensor] = []
@@ -165,13 +182,13 @@ def _take_in(node: Node) -> None:
     """Note what a node means for the regions around it and around what it reads."""
     region = node.region
     here = enclosing(region)
-    for t in node.inputs:
+    for i, t in enumerate(node.inputs):
         there = t.node.region
         if there is region:
             for each in here:
                 (each.boundary or known(each)).used.add(t)
         else:
-            _take_in_read(t, here, enclosing(viewpoint(node)), node.index)
+            _take_in_read(t, here, enclosing(viewpoint(node)), (node.index, i))
     for each in here:
         members = (each.boundary or known(each)).members
         members.append(node)
@@ -179,7 +196,7 @@ def _take_in(node: Node) -> None:
             take_in_pins(each)
 
 
-def _take_in_read(t: Tensor, here: Sequence[Region], seen: Sequence[Region], place: float) -> None:
+def _take_in_read(t: Tensor, here: Sequence[Region], seen: Sequence[Region], place: Place) -> None:
     """Note a read of t by what lies in the regions `here` and sees from inside those of `seen`."""
     there = enclosing(t.node.region)
     common = 0
@@ -202,7 +219,7 @@ def take_in_pins(region: Region) -> None:
     here = enclosing(region.parent)
     for t in region.pinned_inputs:
         region.graph.pinned.setdefault(t.node, {})[region] = None
-        _take_in_read(t, here, here, members[0].index - 0.5)
+        _take_in_read(t, here, here, (members[0].index, 0))
     for each in here:
         known(each).inner[region] = None
 
@@ -214,8 +231,8 @@ def take_in(node: Node, region: Region, groups: Groups | None = None) -> None:
     """Note what a node means for one region."""
     inside = holds(region, around(node, groups), groups)
     sees = inside or holds(region, viewpoint(node, groups), groups)
-    for t in node.inputs:
-        _take_in_read_for(region, t, inside, sees, node.index, groups)
+    for i, t in enumerate(node.inputs):
+        _take_in_read_for(region, t, inside, sees, (node.index, i), groups)
     if inside:
         members = known(region).members
         members.append(node)
@@ -228,12 +245,12 @@ def take_in_pins_for(region: Region, inner: Region, groups: Groups | None = None
     members = known(inner).members
     if inner.pinned_inputs is not None and members:
         for t in inner.pinned_inputs:
-            _take_in_read_for(region, t, True, True, members[0].index - 0.5, groups)
+            _take_in_read_for(region, t, True, True, (members[0].index, 0), groups)
         known(region).inner[inner] = None
 
 
 def _take_in_read_for(
-    region: Region, t: Tensor, inside: bool, sees: bool, place: float, groups: Groups | None
+    region: Region, t: Tensor, inside: bool, sees: bool, place: Place, groups: Groups | None
 ) -> None:
     boundary = known(region)
     if not holds(region, around(t.node, groups), groups):

@@ -207,6 +207,16 @@ def fill(
             take_in(node, region, groups)
     for each in inner:
         take_in_pins_for(region, each, groups)
+    returned = [t for t in _returned(region.graph) if holds(region, around(t.node, groups), groups)]
+    known(region).left.update(returned)
+
+
+def _returned(graph: Graph) -> list[Tensor]:
+    """What the control flow that runs a body takes out of it: that is a read, too."""
+    outer: Graph | None = getattr(graph, "outer", None)
+    node = None if outer is None else index_of(outer).runs.get(graph)
+    programs = () if node is None else node.op.attrs["programs"]
+    return [t for program in programs for t in program.outputs if t.graph is graph]
 
 
 def regions_beyond(outer: Region | None, nodes: Iterable[Node]) -> list[Region]:

@@ -81,3 +81,115 @@ def test_S09_what_a_branch_returns_is_read_outside_of_its_regions(way):
     y = gg.identity(y)  # a reader, where there is no branch
     assert value(gg.gradients(y, x), {x: 1.0}) == 3
     assert rule.calls == 1
+
+
+# --- a rule that is called for the value of a branch, and again for a derivative of it ----------
+
+
+def squared(f, x, order):
+    """A derivative of f(x) ** 2, which flows to f through its value and its own derivatives."""
+    y = gg.square(f)
+    for _ in range(order):
+        y = gg.gradients(y, x)
+    return y
+
+
+def through(rule, way, order):
+    x = gg.placeholder(())
+
+    def f():
+        with gg.override_gradient(rule):
+            return gg.exp(x)
+
+    return value(squared(way(f, x), x, order), {x: 0.3})
+
+
+def steeper(site, dy):
+    return 3.0 * dy * site.outputs[0]
+
+
+def quadratic(site, dy):
+    return dy * dy * site.outputs[0]
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("order", [1, 2, 3])
+def test_S15_a_linear_rule_in_a_branch_at_higher_orders(way, order):
+    assert through(steeper, way, order) == pytest.approx(through(steeper, straight, order))
+
+
+@pytest.mark.parametrize("way", WAYS[1:])
+def test_S15_a_rule_in_a_branch_that_is_not_linear(way):
+    """At first order it is called once, as anywhere."""
+    assert through(quadratic, way, 1) == pytest.approx(through(quadratic, straight, 1))
+
+
+@pytest.mark.parametrize("way", WAYS[1:])
+def test_S15_a_rule_in_a_branch_that_cannot_be_called_once_is_an_error(way):
+    with pytest.raises(
+        gg.GradientError, match=r"'quadratic' .* multiplies it with itself"
+    ) as error:
+        through(quadratic, way, 2)
+    assert "for each part and not once" in str(error.value)
+    assert "Put the override around the cond()" in str(error.value)
+
+
+@pytest.mark.parametrize("way", WAYS[1:])
+def test_S15_the_same_for_a_choice_in_a_choice(way):
+    with pytest.raises(gg.GradientError, match="for each part and not once"):
+        through(quadratic, lambda f, x: way(lambda: way(f, x), x), 2)
+
+
+def test_S15_the_same_for_a_stamp_and_for_what_is_declared():
+    declared = gg.Rule(quadratic, linear=True)
+    refused = gg.Rule(steeper, linear=False)
+    x = gg.placeholder(())
+
+    def second(rule):
+        with gg.gradient_override_map({"Exp": rule}):
+            y = in_a_branch(lambda: gg.exp(x), x)
+        return squared(y, x, 2)
+
+    second(declared)
+    for rule, why in ((quadratic, "with itself"), (refused, "linear=False")):
+        with pytest.raises(gg.GradientError, match=why):
+            second(rule)
+
+
+def test_S15_the_same_where_the_choice_is_differentiated_in_another_body():
+    x = gg.placeholder(())
+
+    def f():
+        with gg.override_gradient(quadratic):
+            return gg.exp(x)
+
+    y = in_a_branch(f, x)
+    with pytest.raises(gg.GradientError, match="for each part and not once"):
+        gg.cond(x > 1.0, lambda: squared(y, x, 2), lambda: x)
+
+
+def test_S15_around_the_choice_a_rule_is_called_once_at_every_order():
+    x = gg.placeholder(())
+
+    def around(rule, way):
+        with gg.override_gradient(rule):
+            y = way(lambda: gg.exp(x), x)
+        return value(squared(y, x, 2), {x: 0.3})
+
+    assert around(quadratic, in_a_branch) == pytest.approx(around(quadratic, straight))
+
+
+def test_S15_calls_of_their_own_are_not_counted_together():
+    """Each default of an enclosing region is one, and so is each gradients() call."""
+    x = gg.placeholder(())
+
+    def f():
+        with gg.override_gradient(quadratic):
+            return gg.exp(x)
+
+    def twice(way):
+        with gg.override_gradient(lambda site, dy: site.default(dy)[0] + site.default(dy)[0]):
+            y = gg.sin(way(f, x))
+        return values([gg.gradients(y, x), gg.gradients(y, x)], {x: 0.3})
+
+    assert twice(in_a_branch) == pytest.approx(twice(straight))

@@ -214,6 +214,21 @@ def test_S23_order_error_with_respect_to_dys_included():
             gg.gradients(g1, dy)
 
 
+def test_S23_order_error_counts_for_what_the_rule_let_out_by_another_way():
+    x, kept = placeholder(()), []
+
+    def rule(site, dy):
+        kept.append(dy * site.inputs[0])
+        return kept[0]
+
+    with gg.override_gradient(rule, order="error") as region:
+        y = exp(x)
+    gg.gradients(y, x)
+    with pytest.raises(gg.GradientError, match="order='error'") as error:
+        gg.gradients(kept[0], x)
+    assert region.where in str(error.value)
+
+
 def half_of_dy_times_x(site, dy):
     return 0.5 * dy * site.inputs[0]
 

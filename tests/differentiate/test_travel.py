@@ -555,3 +555,60 @@ def test_S22_maps_do_not_stamp_gradients_that_are_imported():
         x, dx = there[g.tensor("x:0")], there[g.tensor("dx:0")]
         found = values_of(gg.gradients(dx, x), {x: 0.5})
     assert found == pytest.approx(2.0 * np.cos(0.5) - 0.5 * np.sin(0.5))
+
+
+# --- nodes that run before another although it reads nothing of them ----------------------------
+
+
+def waiting():
+    """A graph in which a node, `late`, runs after an Exp of which it reads nothing."""
+    with gg.Graph() as g:
+        x = gg.placeholder((), name="x")
+        early, late = gg.exp(x), gg.identity(x, name="late")
+        late.node.controls = (early.node,)
+    return g, late
+
+
+def moved_by(way, g, late):
+    if way == "imported":
+        with gg.Graph() as new:
+            gg.import_graph(g)
+        return new
+    if way == "cut out":
+        return g.subgraph([g.tensor("x:0")], [late])
+    return {"copied": g.copy, "pickled": lambda: pickle.loads(pickle.dumps(g))}[way]()
+
+
+@pytest.mark.parametrize("way", ["copied", "pickled", "imported", "cut out"])
+def test_S27_what_runs_before_a_node_runs_before_it_elsewhere(way):
+    g, late = waiting()
+    new = moved_by(way, g, late)
+    assert [n.type for n in new.node("late").controls] == ["Exp"]
+
+
+def test_S27_what_runs_before_a_node_runs_before_it_in_a_batch():
+    def f(x):
+        early, late = gg.exp(x), gg.sin(x)
+        late.node.controls = (early.node,)
+        return late
+
+    with gg.Graph():
+        late = gg.vmap(f)(gg.placeholder((3,)))
+    assert [n.type for n in late.node.controls] == ["Exp"]
+
+
+def test_S27_what_runs_before_a_node_of_a_rule_runs_before_it_in_a_copy():
+    def rule(site, dy):
+        early, late = gg.exp(dy), gg.sin(dy)
+        late.node.controls = (early.node,)
+        return late + 0.0 * site.outputs[0]
+
+    with gg.Graph() as g:
+        x = gg.placeholder((), name="x")
+        with gg.override_gradient(rule):
+            gg.identity(x, name="y")
+    new = g.copy()
+    with new:
+        gg.gradients(new.tensor("y:0"), new.tensor("x:0"))
+    (late,) = [n for n in new.nodes if n.type == "Sin"]
+    assert [n.type for n in late.controls] == ["Exp"]

@@ -14,6 +14,7 @@ from graphgrad.ops.joining import split
 from graphgrad.ops.reductions import sum as reduce_sum
 from graphgrad.ops.sources import identity, placeholder, stop_gradient, variable
 from graphgrad.ops.trigonometry import cos, sin, tanh
+from graphgrad.regions.boundary import boundary_of
 
 from ..differentiate.helpers import (
     Spy,
@@ -627,3 +628,59 @@ def test_S12_a_reader_outside_built_before_the_question_makes_an_output():
     assert value(gg.gradients(reader, x), {x: 0.0}) == 7
     assert value(gg.gradients(b, x), {x: 0.0}) == 5
     assert value(gg.gradients(multiply(log(a), b), x), {x: 0.0}) == pytest.approx(7 * np.sin(1.0))
+
+
+@pytest.mark.parametrize("outer_afterwards", [False, True])
+@pytest.mark.parametrize("as_function", [False, True])
+def test_S09_declared_inputs_of_an_inner_region_are_read_in_their_order_at_its_start(
+    outer_afterwards, as_function
+):
+    """Whichever node inside reads them first, and whether the outer region is marked later."""
+
+    def rule(site, *dys):
+        return [dys[0] * 0.0 for _ in site.inputs]
+
+    def inside(a, b, c):
+        return gg.sin(c) * b + a
+
+    def inner(a, b, c):
+        if as_function:
+            return gg.custom_gradient(lambda *xs: (inside(*xs), lambda dy: [dy] * 3))(a, b, c)
+        with gg.override_gradient(rule, inputs=[a, b, c]):
+            return inside(a, b, c)
+
+    with gg.Graph() as g:
+        a, b, c, d = (gg.placeholder(()) for _ in range(4))
+        start = len(g)
+        if outer_afterwards:
+            y = gg.exp(d) + inner(a, b, c)
+            (region,) = g.mark(gg.select.nodes(g.nodes[start:]), rule, allow_inside=True)
+        else:
+            with gg.override_gradient(rule) as region:
+                y = gg.exp(d) + inner(a, b, c)
+    assert boundary_of(region).inputs == (d, a, b, c)
+    assert boundary_of(region).outputs == (y,)
+
+
+@pytest.mark.parametrize("afterwards", [False, True])
+def test_S09_of_two_regions_that_start_together_the_outer_one_reads_first(graph, afterwards):
+    def rule(site, *dys):
+        return [0.0 for _ in site.inputs]
+
+    def inside():
+        with gg.override_gradient(rule, inputs=[a, b]):
+            y = multiply(a, b)
+        return multiply(y, c)
+
+    a, b, c = (placeholder(()) for _ in range(3))
+    if afterwards:
+        nodes = [inside().node, exp(b).node]
+        nodes += [t.node for t in nodes[0].inputs if t is not c]
+        (region,) = graph.mark(gg.select.nodes(nodes), rule)
+        graph.mark(gg.select.nodes(nodes[::2]), rule, inputs=[c, b, a], allow_inside=True)
+    else:
+        with gg.override_gradient(rule) as region:
+            with gg.override_gradient(rule, inputs=[c, b, a]):
+                inside()
+            exp(b)
+    assert boundary_of(region).inputs == (c, b, a)

@@ -934,3 +934,23 @@ def test_S37_a_long_chain_can_be_marked(graph):
     graph.unmark(select.between(x, y))
     graph.mark(select.op("Sin"), "Identity")
     assert value(gg.gradients(y, x)) == 1
+
+
+@pytest.mark.parametrize("named", [False, True])
+def test_S04_what_a_branch_returns_leaves_a_region_that_is_marked_there(named):
+    """Although it is read inside too; as where the region is marked as it is built."""
+    rule = Spy(lambda site, dy, dz: 3.0 * dy + 2.0 * dz)
+    x, parts = placeholder(()), []
+
+    def branch():
+        y = exp(x)
+        parts.extend([y.node, sin(y).node])
+        return y
+
+    z = gg.cond(x > 0.0, branch, lambda: x)
+    group = select.nodes(parts)
+    if not named:
+        z.graph.mark(group, rule)
+    dx = gg.gradients(z, x, overrides={group: rule} if named else None)
+    assert value(dx, {x: 1.0}) == 3
+    assert rule.calls == 1

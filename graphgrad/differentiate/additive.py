@@ -1,0 +1,71 @@
+"""Sites in bodies of control flow, whose rule is called for each choice between the bodies.
+
+A choice and the choices that were derived from it share their bodies, and each is differentiated by
+itself. What flows to a site inside arrives in parts then, one for each of them, and its rule is
+called for each part instead of once for their sum. For a rule that is linear in its dys that is the
+same; any other is refused.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..ir.errors import GradientError
+from ..ir.node import Region, Tensor
+from ..ops.base import is_zero
+from ..ops.control import BodyGraph
+from ..regions.rules import BuiltinRule, Rule, as_rule
+from .call import Gradient
+from .levels import Step
+from .linearity import NonLinear, check_linear
+from .site import Site
+
+Part = tuple[list[Tensor | None], list[Gradient]]
+
+
+def check_additive(
+    called: dict[Any, Part], site: Site, dys: list[Tensor | None], found: list[Gradient]
+) -> None:
+    """Note a call of a site's rule; GradientError for a second one of a rule that is not linear.
+
+    called  the first call of each site so far, in the bodies of the running question
+    """
+    step = _at_home(site._target)
+    first = called.get(step)
+    if first is None:
+        called[step] = dys, found
+        return
+    rule = as_rule(site.reference)
+    why = _not_linear(rule, first, (dys, found))
+    if why is not None:
+        raise GradientError(
+            f"what flows to {site!r} in a branch of cond() comes through the value of the branch "
+            f"and through a derivative of it, so that its gradient rule {rule.name!r} (defined at "
+            f"{rule.where}) is called for each part and not once for their sum: it has to be "
+            f"linear in the gradients it is given, and {why}.\n"
+            "Put the override around the cond(), choose with gg.where(), or declare linear=True if "
+            "it is linear all the same."
+        )
+
+
+def _at_home(step: Step) -> Any:
+    """What a step and its copies have in common."""
+    graph = step.graph
+    while isinstance(graph, BodyGraph) and graph.original is not None:
+        graph = graph.original
+    return graph, isinstance(step, Region), step.index
+
+
+def _not_linear(rule: Rule, *parts: Part) -> str | None:
+    """Why a rule that gave these is not linear in its dys; None where it is."""
+    if rule.linear or isinstance(rule, BuiltinRule):
+        return None
+    if rule.linear is False:
+        return "it is declared linear=False"
+    for dys, found in parts:
+        dxs = [dx for _, dx in found if dx is not None and not is_zero(dx)]
+        try:
+            check_linear(dxs, [dy for dy in dys if dy is not None])
+        except NonLinear as error:
+            return str(error)
+    return None
