@@ -43,5 +43,6 @@ def product(a: Any, b: Any, out: Any) -> None:
 def _sliced(a: Any, b: Any, out: Any, rows: int) -> None:
     """The slices as a stack of matrices: an axis that is cut in two needs no copy."""
     *stack, high, inner = a.shape
-    cut = (*stack, high // rows, rows)
-    np.matmul(a.reshape(*cut, inner), b[..., None, :, :], out.reshape(*cut, out.shape[-1]))
+    cut = (high // rows, rows)
+    to = out.reshape(*out.shape[:-2], *cut, out.shape[-1])
+    np.matmul(a.reshape(*stack, *cut, inner), b[..., None, :, :], to)

@@ -35,9 +35,11 @@ def _matmul(node: Node, threads: int) -> Kernel:
     matrices = x.ndim == y.ndim == 2
     left: Look = _transposed if op.transpose_a else _same
     right: Look = _transposed if op.transpose_b else _same
-    if matrices and _has_blas(z.dtype):
+    one = any(math.prod(t.shape) == 1 for t in node.inputs)  # type: ignore[arg-type]
+    dot = _has_blas(z.dtype) and not one  # which takes 0 * NaN for 0 where it multiplies by one
+    if matrices and dot:
         return _dot(op.transpose_a, op.transpose_b)
-    if y.ndim == 2 and not op.transpose_a and _has_blas(z.dtype):
+    if y.ndim == 2 and not op.transpose_a and dot:
         rows, inner = math.prod(z.shape[:-1]), x.shape[-1]  # type: ignore[arg-type]
         columns = z.shape[-1]
 

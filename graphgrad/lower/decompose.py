@@ -108,7 +108,7 @@ def _log_softmax(op: Any, make: _Making) -> Tensor:
 def _log_sum_exp(op: ReduceLogSumExp, make: _Making) -> Tensor:
     (x,) = make.inputs
     if not op.axes:
-        return x
+        return make(ADD, x, make.zero(x))  # 0.0 for -0.0
     largest = make(ReduceMax(op.axes, True), x)
     shift = make(WHERE, make(IsFinite(), largest), largest, make.zero(x))
     total = make(ReduceSum(op.axes, True), make(EXP, make(SUBTRACT, x, shift)))

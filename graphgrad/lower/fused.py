@@ -11,7 +11,7 @@ from ..ir.node import Node, Tensor
 from ..ir.op import Op, Types
 from ..ir.program import Program, derive
 from ..ir.types import TensorType
-from .groups import Loop, LoopOf, grouped
+from .groups import Loop, LoopOf, Together, grouped
 
 __all__ = ["Fused", "Loop", "fuse", "fuse_loops", "nodes_within"]
 
@@ -94,7 +94,9 @@ def fuse_loops(
     copied = [n for n in program.nodes if free(n)]
     groups = grouped(program, loop_of, copied)
     if parts is not None:
-        groups = [part for group in groups for part in _divided(group, *parts)]
+        divided = [_divided(group, *parts) for group in groups]
+        apart = _Apart(program, loop_of, copied)
+        groups = [p for found in divided for p in (apart.all(found) if len(found) > 1 else found)]
     groups = [g for g in groups if len(g) >= least]
     found = gathered(program, groups, copied)
     return found if any(type(n.op) is Fused for n in found.nodes) else program
@@ -107,6 +109,48 @@ def _divided(group: list[Node], most: int, each: int) -> list[list[Node]]:
         return [group]
     numbered = zip(group, read, strict=True)
     return [[n for n, _ in part] for _, part in groupby(numbered, lambda pair: pair[1] // each)]
+
+
+class _Apart:
+    """Parts of a group that are groups themselves.
+
+    In a part, nodes that go over rows alone may be connected with those that go over all elements
+    by other parts only. Then nothing in it says whose rows they are, and they are a part of their
+    own.
+    """
+
+    def __init__(self, program: Program, loop_of: LoopOf, free: Iterable[Node]) -> None:
+        self.loop_of = loop_of
+        self.given = frozenset(program.inputs)
+        self.base: dict[Tensor, Tensor] = {}  # of what free nodes make
+        for node in free:
+            if node.inputs:
+                base = self.base.get(node.inputs[0], node.inputs[0])
+                self.base.update(dict.fromkeys(node.outputs, base))
+
+    def all(self, parts: Iterable[list[Node]]) -> list[list[Node]]:
+        """The parts, some of them as two."""
+        return [found for part in parts for found in self._two(part) if found]
+
+    def _two(self, part: list[Node]) -> tuple[list[Node], list[Node]]:
+        """What is connected with nodes of the most axes, and the rest; each in order."""
+        together = Together()
+        inside = set(part)
+        for node in part:
+            for t in node.inputs:
+                base = self.base.get(t, t)
+                if base not in self.given and base.node in inside:
+                    together.unite(base.node, node)
+        axes = {n: self._axes(n) for n in part}
+        most = max(axes.values())
+        sets = together.sets(part)
+        whole = {n for nodes in sets if any(axes[n] == most for n in nodes) for n in nodes}
+        return [n for n in part if n in whole], [n for n in part if n not in whole]
+
+    def _axes(self, node: Node) -> int:
+        loop = self.loop_of(node)
+        assert loop is not None
+        return len(loop.shape)
 
 
 def gathered(

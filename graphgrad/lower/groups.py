@@ -92,7 +92,7 @@ class _Grouping:
 
     def groups(self) -> list[list[Node]]:
         """Nodes of one stage that read each other, or the same, in one loop."""
-        together = _Together()
+        together = Together()
         first: dict[tuple[Tensor, int, Lengths], Node] = {}
         for node, seat in self.seats.items():
             stage = self.stages[node]
@@ -280,7 +280,7 @@ def _known(t: Tensor) -> Lengths:
     return t.shape  # type: ignore[return-value]
 
 
-class _Together:
+class Together:
     """Sets of nodes that grow together (union-find with path halving)."""
 
     def __init__(self) -> None:

@@ -55,7 +55,9 @@ def test_a_missing_package_names_the_extra(monkeypatch):
 
 
 def test_a_third_party_is_found_by_entry_point(monkeypatch):
-    monkeypatch.setattr(module._metadata, "entry_points", lambda group: [Entry(lambda: NumpyBackend)])
+    monkeypatch.setattr(
+        module._metadata, "entry_points", lambda group: [Entry(lambda: NumpyBackend)]
+    )
     assert isinstance(load_backend("other"), NumpyBackend)
     assert "other" in backends()
 

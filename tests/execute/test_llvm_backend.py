@@ -41,6 +41,37 @@ def test_what_is_computed_from_sums_and_other_inputs(n, m):
     same(lambda x, b: gg.sum(gg.exp(x), axis=0) * b, (n, m, 6), (m, 1))
 
 
+def test_sums_of_what_rows_leave():
+    same(lambda x, s: gg.sum(gg.sum(x, axis=3) * s, axis=2, keepdims=True), (38, 2, 2, 2), (1,))
+    same(lambda x: gg.sum(gg.sum(x, axis=2), axis=0), (5, 3, 4))
+    same(lambda x: gg.sum(gg.sum(x, axis=2), axis=1), (5, 3, 4))
+    same(lambda x: gg.sum(gg.sum(x, axis=(2, 3)), axis=0), (5, 3, 4, 6))
+
+
+def test_what_rows_leave_is_repeated_and_summed():
+    def fn(x):
+        rows = gg.sum(x, axis=1, keepdims=True)
+        return gg.sum(gg.broadcast_to(rows, x.shape), axis=0), gg.sum(rows, axis=0), rows * x
+
+    with gg.Graph():
+        x = gg.placeholder((6, 5))
+        run = gg.compile(x, fn(x), backend="llvm", optimize=False)
+    a = np.random.default_rng(0).normal(size=(6, 5))
+    total = np.sum(a)
+    for found, right in zip(run(a), [np.full(5, total), [total], a.sum(1)[:, None] * a]):
+        np.testing.assert_allclose(found, right, 1e-12)
+
+
+def test_the_sum_of_one_number_is_never_minus_zero():
+    with gg.Graph():
+        x = gg.placeholder((1, 3))
+        sums = [gg.sum(x, axis=0), gg.mean(x, axis=0), gg.sum(x[0, 0]), gg.mean(x[0, 0])]
+        run = gg.compile(x, [*sums, gg.max(x, axis=0)], backend="llvm", optimize=False)
+    *found, largest = run(np.full((1, 3), -0.0))
+    assert not any(np.signbit(a).any() for a in found)
+    assert np.signbit(largest).all()
+
+
 @pytest.mark.parametrize(("n", "m"), SHAPES)
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_rows_that_are_gone_through_again(n, m, dtype):
@@ -54,6 +85,21 @@ def test_rows_that_are_gone_through_again(n, m, dtype):
     same(gg.nn.softmax, (n, m), dtype=dtype, rounding=rounding)
     same(gg.nn.log_softmax, (n, m), dtype=dtype, rounding=rounding)
     same(norm, (n, m), (m,), dtype=dtype, rounding=rounding)
+
+
+@pytest.mark.parametrize("each", [2, 3, 5, 8])
+def test_parts_of_what_goes_over_elements_and_over_rows(each, monkeypatch):
+    monkeypatch.setattr("graphgrad.execute.llvm_backend.PARTS", (each, each))
+
+    def fn(x):
+        rows, y = gg.sum(gg.sin(x), axis=1, keepdims=True), x
+        for _ in range(5):
+            rows = gg.tanh(rows) * 1.1
+            y = gg.exp(-y * y)
+        return y * rows, gg.sum(rows * rows)
+
+    same(lambda x: gg.sum(fn(x)[0]) + fn(x)[1], (6, 5))
+    same(lambda x: gg.sum(fn(x)[0], axis=0), (6, 5))
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])

@@ -8,7 +8,7 @@ import warnings
 import numpy as np
 import pytest
 
-import graphgrad.ops.methods  # noqa: F401  (operators)
+import graphgrad as gg
 from graphgrad.execute import planned
 from graphgrad.execute.numpy_backend import NumpyBackend
 from graphgrad.execute.numpy_kernels import KERNELS
@@ -375,3 +375,12 @@ def test_cond_runs_one_branch(check):
         for value, number in zip(values, wanted, strict=True):
             np.testing.assert_array_equal(value, [number, number])
             assert not np.shares_memory(value, zeros)
+
+
+@pytest.mark.parametrize("shape", [(3, 1), (2, 3, 1)])
+def test_a_product_with_a_matrix_of_one_number_keeps_nan(shape):
+    with gg.Graph():
+        x, y = gg.placeholder(shape), gg.placeholder((1, 1))
+        run = gg.compile([x, y], [x @ y, y @ gg.matrix_transpose(x)], backend="numpy")
+    for found in run(np.full(shape, np.nan), np.zeros((1, 1))):
+        assert np.isnan(found).all()

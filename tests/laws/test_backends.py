@@ -12,16 +12,53 @@ from .cases import CASES, IDS, placed
 from .test_types import close
 
 HAS_JAX = importlib.util.find_spec("jax") is not None
+HAS_LLVM = importlib.util.find_spec("llvmlite") is not None
+ULPS = 4  # in the last place, by which compiled functions may be off
+SUMS = ("ReduceSum", "ReduceMean", "SumToShape", "SumTo", "AddN")
+PRODUCTS = ("MatMul", "Einsum", "Conv2D", "Conv2DBackpropInput", "Conv2DBackpropFilter")
 
 
 @pytest.mark.parametrize(("_name", "op", "arrays"), CASES, ids=IDS)
 def test_the_checking_backend_finds_nothing(_name, op, arrays):
     """Promise, declared views, and no writing to inputs, checked after every step."""
     xs, node = placed(op, arrays)
-    expected = gg.compile(xs, list(node.outputs))(*arrays)
+    expected = gg.compile(xs, list(node.outputs), backend="numpy")(*arrays)
     found = gg.compile(xs, list(node.outputs), backend=NumpyBackend(check=True))(*arrays)
     for got, want in zip(found, expected, strict=True):
         np.testing.assert_array_equal(got, want)
+
+
+@pytest.mark.skipif(not HAS_LLVM, reason="llvmlite is not installed")
+@pytest.mark.parametrize(("_name", "op", "arrays"), CASES, ids=IDS)
+def test_llvm_agrees_with_numpy(_name, op, arrays):
+    """The same types, NaN, infinities and signs of zeros; floats within some units in the last
+    place, sums and products within the rounding of their terms, and sums as exact as NumPy's.
+    """
+    xs, node = placed(op, arrays)
+    expected = gg.compile(xs, list(node.outputs), backend="numpy")(*arrays)
+    found = gg.compile(xs, list(node.outputs), backend="llvm")(*arrays)
+    for got, want in zip(found, expected, strict=True):
+        assert (got.shape, got.dtype) == (want.shape, want.dtype)
+        if got.dtype.kind != "f":
+            np.testing.assert_array_equal(got, want)
+            continue
+        numbers = np.isfinite(want)
+        np.testing.assert_array_equal(got[~numbers], want[~numbers])
+        zeros = want == 0
+        np.testing.assert_array_equal(np.signbit(got[zeros]), np.signbit(want[zeros]))
+        off = np.abs(got - want)[numbers]
+        assert (off <= ULPS * np.spacing(_size(op, arrays, want))[numbers]).all()
+        if node.type in SUMS:
+            exact = np.asarray(op.kernel(np, *[np.asarray(a, np.longdouble) for a in arrays]))
+            a, b = (np.abs(exact - x)[numbers] for x in (got, want))
+            assert (a <= np.maximum(b, 2 * np.spacing(_size(op, arrays, want))[numbers])).all()
+
+
+def _size(op, arrays, want):
+    """How large a result is; or what it is the sum of, all terms being positive."""
+    if type(op).__name__ not in SUMS + PRODUCTS:
+        return np.abs(want)
+    return np.abs(np.asarray(op.kernel(np, *[np.abs(a) for a in arrays]), want.dtype))
 
 
 @pytest.mark.skipif(not HAS_JAX, reason="JAX is not installed")
@@ -29,7 +66,7 @@ def test_the_checking_backend_finds_nothing(_name, op, arrays):
 @pytest.mark.parametrize(("_name", "op", "arrays"), CASES, ids=IDS)
 def test_jax_agrees_with_numpy(_name, op, arrays):
     xs, node = placed(op, arrays)
-    expected = gg.compile(xs, list(node.outputs))(*arrays)
+    expected = gg.compile(xs, list(node.outputs), backend="numpy")(*arrays)
     found = gg.compile(xs, list(node.outputs), backend="jax")(*arrays)
     for got, want in zip(found, expected, strict=True):
         assert (got.shape, got.dtype) == (want.shape, want.dtype)

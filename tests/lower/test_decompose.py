@@ -103,3 +103,13 @@ def test_a_sum_of_many_terms_is_one_of_a_few_at_a_time_in_the_same_order():
     assert [len(n.inputs) for n in found.nodes] == [256, 256, 90]
     arrays = [np.float32([i, 0.1, 1e-3 * i]) for i in range(600)]
     np.testing.assert_array_equal(_run(found, arrays), _run(program, arrays))
+
+
+def test_the_log_of_a_sum_over_no_axes_is_never_minus_zero():
+    with gg.Graph():
+        x = gg.placeholder(())
+        program = Program([x], [gg.logsumexp(x)])
+    for number in (-0.0, 1.5, -np.inf, np.inf, np.nan):
+        (found,), (wanted,) = (_run(p, [np.float64(number)]) for p in (decompose(program), program))
+        np.testing.assert_array_equal(found, wanted)
+        assert np.signbit(found) == np.signbit(wanted)

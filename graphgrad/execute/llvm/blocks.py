@@ -77,7 +77,7 @@ def _regions(nest: Nest) -> tuple[dict[int, Region], int]:
     regions = {}
     end = 0
     for i in sorted(nest.ends):
-        size = nest.size(nest.kept(i))
+        size = nest.size(nest.left[i])
         regions[i] = Region(end, size)
         end += -(-size * bytes_of(element(nest.items[i])) // LINE) * LINE
     return regions, end

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from threading import Lock
 from typing import NamedTuple
 
 import numpy as np
@@ -11,7 +10,7 @@ import numpy as np
 from . import cache
 from .arrays import DECLARATIONS as ARRAYS
 from .call import possible
-from .jit import VERSION, Loaded, host, object_code
+from .jit import COMPILING, VERSION, Loaded, host, object_code
 from .kernel import DECLARATIONS, NDARRAY, Shared, write_kernel
 from .module import Module
 from .recipe import Recipe
@@ -28,7 +27,6 @@ class Kernel(NamedTuple):
 
 
 _kernels: dict[tuple[Recipe, str], Kernel] = {}
-_lock = Lock()
 
 
 def kernels_of(recipes: Iterable[Recipe], flags: str = "") -> dict[Recipe, Kernel]:
@@ -37,7 +35,7 @@ def kernels_of(recipes: Iterable[Recipe], flags: str = "") -> dict[Recipe, Kerne
     flags: fast-math flags of LLVM.
     """
     wanted = list(dict.fromkeys(recipes))
-    with _lock:
+    with COMPILING:
         missing = [r for r in wanted if (r, flags) not in _kernels]
         made = {}
         for together in _modules(missing):

@@ -77,15 +77,8 @@ class Ends:
     def _final(self, output: Output, at: str, lanes: int, valid: int) -> Value:
         """What an output holds, computed from complete reductions, at some neighbouring places."""
         t, regions = self.body, self.blocks.regions
-        needed: set[int] = set()
-        stack = [output.item]
-        while stack:
-            i = stack.pop()
-            if i not in needed:
-                needed.add(i)
-                stack.extend(() if i in regions else self.items[i].args)
         values: Values = {}
-        for i in sorted(needed):
+        for i in self.nest.at_the_end(output.item):
             item = self.items[i]
             if i in regions:
                 base = t.at("%scratch", regions[i].offset)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping
 from functools import cache
 from itertools import count
+from threading import RLock
 
 import llvmlite
 import llvmlite.binding as llvm
@@ -13,6 +15,17 @@ from .types import Target
 
 llvm.initialize_native_target()
 llvm.initialize_native_asmprinter()
+
+COMPILING = RLock()
+"""Held while LLVM works, and while a process is forked: what a thread of the parent holds then, for
+one a lock within llvmlite, stays held in the child for ever."""
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=COMPILING.acquire,
+        after_in_parent=COMPILING.release,
+        after_in_child=COMPILING.release,
+    )
 
 VERSION = f"llvmlite {llvmlite.__version__}, LLVM {'.'.join(map(str, llvm.llvm_version_info))}"
 
@@ -34,16 +47,18 @@ def target_of(cpu: str, features: str) -> Target:
 
 def object_code(text: str, target: Target) -> bytes:
     """A module compiled: an object file."""
-    machine = _machine(target)
-    module = llvm.parse_assembly(text)
-    builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options())
-    passes = llvm.create_new_module_pass_manager()
-    passes.add_always_inliner_pass()
-    passes.add_sroa_pass()
-    passes.add_instruction_combine_pass()
-    passes.add_global_dead_code_eliminate_pass()
-    passes.run(module, builder)
-    code: bytes = machine.emit_object(module)
+    with COMPILING:
+        machine = _machine(target)
+        module = llvm.parse_assembly(text)
+        builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options())
+        passes = llvm.create_new_module_pass_manager()
+        passes.add_always_inliner_pass()
+        passes.add_sroa_pass()
+        passes.add_instruction_combine_pass()
+        passes.add_global_dead_code_eliminate_pass()
+        passes.run(module, builder)
+        code: bytes = machine.emit_object(module)
+        del passes, builder, module, machine  # while it is held
     return code
 
 
@@ -60,12 +75,13 @@ class Loaded:
     def __init__(
         self, code: bytes, names: Iterable[str], known: Mapping[str, int] | None = None
     ) -> None:
-        library = llvm.JITLibraryBuilder().add_object_img(code).add_current_process()
-        for name, address in (known or {}).items():
-            library.import_symbol(name, address)
-        for name in names:
-            library.export_symbol(name)
-        self._library = library.link(_linker(), f"graphgrad{next(_numbers)}")
+        with COMPILING:
+            library = llvm.JITLibraryBuilder().add_object_img(code).add_current_process()
+            for name, address in (known or {}).items():
+                library.import_symbol(name, address)
+            for name in names:
+                library.export_symbol(name)
+            self._library = library.link(_linker(), f"graphgrad{next(_numbers)}")
 
     def address(self, name: str) -> int:
         """Where a function is."""

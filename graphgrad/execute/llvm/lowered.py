@@ -53,12 +53,14 @@ class Item(NamedTuple):
     name  of a ufunc, "choose" or "cast"; one of REDUCTIONS; "load" or "number"
     args  items by number
     data  load: (place, ((axis, stride), ...), offset); number: the number; reductions: the axes
+    left  reductions: the axes of what they make, in order
     """
 
     name: str
     args: tuple[int, ...]
     dtype: DType
     data: Any = None
+    left: tuple[int, ...] = ()
 
     @property
     def reduces(self) -> bool:
@@ -207,17 +209,25 @@ class _Lowering:
         item = read.item
         axes = reduced_axes(op, shape)
         gone = tuple([a for i, a in enumerate(dims) if i in axes and a is not None])
+        left = [a for i, a in enumerate(dims) if i not in axes and a is not None]
+        how = REDUCTIONS[type(op)]
         if gone:
-            item = self._item(REDUCTIONS[type(op)], (item,), self._accumulated(op, item), gone)
+            item = self._item(how, (item,), self._accumulated(op, item), gone, tuple(left))
+        elif how == "sum" and made.dtype.kind == "f" and (axes or type(op) is not SumToShape):
+            item = self._plus_zero(item)
         if type(op) is ReduceMean:
             dtype = self.items[item].dtype
             count = math.prod([self.lengths[a] for a in gone])
             item = self._item("divide", (item, self._item("number", (), dtype, count)), dtype)
         if self.items[item].dtype != made.dtype:
             item = self._item("cast", (item,), made.dtype)
-        left = [a for i, a in enumerate(dims) if i not in axes and a is not None]
         left.reverse()
         return Ref(item, tuple([None if d == 1 else left.pop() for d in _known(made)]))
+
+    def _plus_zero(self, item: int) -> int:
+        """The sum of one number, which starts from 0.0 as any: so it is never -0.0."""
+        dtype = self.items[item].dtype
+        return self._item("add", (item, self._item("number", (), dtype, 0)), dtype)
 
     def _accumulated(self, op: Any, item: int) -> DType:
         bool_: DType = np.dtype(bool)
@@ -280,8 +290,15 @@ class _Lowering:
 
     # --- items -------------------------------------------------------------------------------
 
-    def _item(self, name: str, args: tuple[int, ...], dtype: DType, data: Any = None) -> int:
-        self.items.append(Item(name, args, dtype, data))
+    def _item(
+        self,
+        name: str,
+        args: tuple[int, ...],
+        dtype: DType,
+        data: Any = None,
+        left: tuple[int, ...] = (),
+    ) -> int:
+        self.items.append(Item(name, args, dtype, data, left))
         return len(self.items) - 1
 
     def _resolved(self, refs: list[Ref]) -> Lowered:
@@ -295,14 +312,14 @@ class _Lowering:
         known: dict[Any, int] = {}
         items: list[Item] = []
         new: list[int] = []
-        for name, args, dtype, data in self.items:
+        for name, args, dtype, data, left in self.items:
             if name == "load":
                 at, steps, offset = data
                 data = (at, tuple(sorted((place[self._root(a)], s) for a, s in steps)), offset)
             elif data is not None and name != "number":
                 data = tuple(sorted(axes_of(data)))
-            item = Item(name, tuple([new[a] for a in args]), dtype, data)
-            key = (*item[:3], repr(data) if name == "number" else data)
+            item = Item(name, tuple([new[a] for a in args]), dtype, data, axes_of(left))
+            key = item._replace(data=repr(data)) if name == "number" else item
             if key not in known:
                 known[key] = len(items)
                 items.append(item)

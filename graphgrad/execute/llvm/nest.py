@@ -59,7 +59,8 @@ class Nest:
     lengths  of the axes, from the outermost on
     rows     how many axes are outer ones
     split    whether there is one axis, whose pieces can be rows
-    items    as lowered; `loads` says where loads read, `reduced` over which axes reductions go
+    items    as lowered; `loads` says where loads read, `reduced` over which axes reductions go, and
+             `left` which axes what they make has
     outputs  items and axes
     ends     reductions that are complete when all rows are done
     final    those, and what is computed from them
@@ -83,6 +84,11 @@ class Nest:
         self.loads = {i: _load(m, groups) for i, m in enumerate(self.items) if m.name == "load"}
         self.reduced = {
             i: frozenset([place[a] for a in item.data])
+            for i, item in enumerate(self.items)
+            if item.reduces
+        }
+        self.left = {
+            i: tuple(dict.fromkeys([place[a] for a in item.left]))
             for i, item in enumerate(self.items)
             if item.reduces
         }
@@ -171,23 +177,38 @@ class Nest:
     def over_elements(self, reduction: int) -> bool:
         """Whether a reduction goes over elements, not over numbers that rows have."""
         (of,) = self.items[reduction].args
-        return of in self.inner or not self.reduced[reduction].isdisjoint(self.row_axes)
+        axes = self.reduced[reduction].union(self.left[reduction])
+        return of in self.inner or not axes.isdisjoint(self.row_axes)
 
     def of_elements(self, output: Output) -> bool:
         """Whether an output has a number for each element, none of them left by `ends`."""
         return output.item not in self.final and not self.row_axes.isdisjoint(output.axes)
 
+    def at_the_end(self, item: int) -> list[int]:
+        """What computes an item from complete reductions: these, and all from there on."""
+        needed: set[int] = set()
+        stack = [item]
+        while stack:
+            i = stack.pop()
+            if i not in needed:
+                needed.add(i)
+                stack.extend(() if i in self.ends else self.items[i].args)
+        return sorted(needed)
+
     def overwrites(self) -> Iterator[tuple[int, int]]:
         """(output, input) places of which every element is read, if at all, before it is written,
-        and never again.
+        and never again: not by other rows, and not at the end.
         """
         read: dict[int, set[int]] = {}
         last = {i: p for p, step in enumerate(self.passes) for i in step.computes}
         for i, load in self.loads.items():
             read.setdefault(load.place, set()).add(i)
         written = {k: p for p, step in enumerate(self.passes) for k in step.stores}
+        late = [self.at_the_end(o.item) for o in self.outputs if o.item in self.final]
+        finished = frozenset[int]().union(*late)
+        outer = range(len(self.lengths) if self.split else self.rows)
         for k, output in enumerate(self.outputs):
-            if output.item in self.final:
+            if output.item in self.final or not set(outer) <= set(output.axes):
                 continue
             dtype = self.items[output.item].dtype
             strides = tuple(
@@ -202,14 +223,10 @@ class Nest:
                     and self.loads[i].offset == 0
                     and self.items[i].dtype == dtype
                     and last.get(i, -1) <= written.get(k, len(self.passes))
+                    and i not in finished
                     for i in loads
                 ):
                     yield k, place
-
-    def kept(self, reduction: int) -> tuple[int, ...]:
-        """The axes that a reduction leaves."""
-        gone = self.reduced[reduction]
-        return tuple([a for a in range(len(self.lengths)) if a not in gone])
 
     def size(self, axes: Iterable[int]) -> int:
         """How many places axes have together."""
@@ -254,7 +271,7 @@ def _read_again(lowered: Lowered, masks: list[int]) -> frozenset[int]:
         of = frozenset[frozenset[int]]().union(*[sources[a] for a in item.args])
         read(of, [a for a in range(len(lowered.lengths)) if mask >> a & 1])
         if item.reduces:
-            read(of, item.data)
+            read(of, (*item.data, *item.left))
             of |= {frozenset(item.data)}
         sources.append(of)
     for o in lowered.outputs:
@@ -275,9 +292,14 @@ def _one(lowered: Lowered, axis: int) -> bool:
             steps = dict(item.data[1])
             if steps.get(axis - 1, 0) != steps.get(axis, 0) * length:
                 return False
-        elif item.reduces and (axis in item.data) != (axis - 1 in item.data):
+        elif any((axis in axes) != (axis - 1 in axes) for axes in _axes_of(item)):
             return False
     return all((axis in o.axes) == (axis - 1 in o.axes) for o in lowered.outputs)
+
+
+def _axes_of(item: Item) -> tuple[tuple[int, ...], ...]:
+    """The axes that a reduction takes away, and those that it leaves."""
+    return (item.data, item.left) if item.reduces else ()
 
 
 def _load(item: Item, groups: list[list[int]]) -> Load:

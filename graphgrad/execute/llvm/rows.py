@@ -104,7 +104,7 @@ class Rows:
     def end_at(self, i: int, index: Sequence[str]) -> str:
         """Where what these rows leave of a reduction is, at these places of the first axes."""
         size = bytes_of(element(self.items[i]))
-        return self._at(self._region(i), size, self._terms(self.nest.kept(i), index))
+        return self._at(self._region(i), size, self._terms(self.nest.left[i], index))
 
     def kept_at(self, i: int, index: Sequence[str]) -> str:
         """Where a value that waits for a later pass is, at these places of the first axes."""

@@ -19,6 +19,7 @@ from graphgrad.execute.llvm.recipe import recipe_of
 from graphgrad.execute.llvm.running import plain_runner, runner
 from graphgrad.execute.llvm_backend import LlvmBackend
 from graphgrad.ir.program import Program
+from graphgrad.lower.fused import gathered
 from graphgrad.optimise.pipeline import optimise
 
 
@@ -147,6 +148,49 @@ def test_threads_change_nothing():
         for found in pool.map(lambda _: group.run(*arrays, threads=2), range(8)):
             for a, b in zip(one, found, strict=True):
                 np.testing.assert_array_equal(a, b)
+
+
+def _rows_and_sums(x, b):
+    y = gg.exp(x) * b
+    rows = gg.sum(y, axis=1)
+    return [y, rows * 2.0, gg.sum(rows), y / gg.expand_dims(rows, 1)]
+
+
+IN_PLACE = [
+    (lambda x, b: [gg.exp(x) + b, x * b], [(40, 70), (70,)]),
+    (_rows_and_sums, [(40, 70), (70,)]),
+    (lambda s, x: [s * 2.0, gg.sum(gg.sin(x)) * s], [(), (100,)]),
+    (lambda s, x: [s * 2.0, gg.sum(_costly(x * s))], [(), (400_000,)]),
+    (lambda r, x: [r + (t := gg.sum(gg.sin(x), axis=1)), t * r], [(50,), (50, 30)]),
+]
+
+
+def _costly(x):
+    for _ in range(20):
+        x = gg.sin(x)
+    return x
+
+
+@pytest.mark.parametrize(("fn", "shapes"), IN_PLACE)
+def test_outputs_that_lie_where_inputs_were(fn, shapes):
+    """For every pair that may share a buffer, values are those of buffers apart."""
+    with gg.Graph():
+        xs = [gg.placeholder(s) for s in shapes]
+        program = Program(xs, fn(*xs))
+    (node,) = gathered(program, [program.nodes]).nodes
+    recipe = recipe_of(node)
+    made = kernels_of([recipe])[recipe]
+    rng = np.random.default_rng(0)
+    inputs = [rng.uniform(0.5, 1.5, size=t.shape) for t in recipe.inputs]
+    apart = [np.empty(t.shape) for t in node.outputs]
+    runner(made, 1)(*inputs, *apart)
+    for k, place in made.shared.overwrites:
+        given = [a.copy() for a in inputs]
+        outputs = [np.empty(t.shape) for t in node.outputs]
+        outputs[k] = given[place]
+        runner(made, 1)(*given, *outputs)
+        for found, wanted in zip(outputs, apart, strict=True):
+            np.testing.assert_array_equal(found, wanted)
 
 
 def test_calls_by_ctypes_compute_the_same():

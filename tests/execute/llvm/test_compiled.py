@@ -1,0 +1,149 @@
+"""Compiling from many threads, in forked processes, and while the garbage collector works."""
+
+from __future__ import annotations
+
+import gc
+import os
+import subprocess
+import sys
+import threading
+import weakref
+
+import numpy as np
+import pytest
+
+import graphgrad as gg
+
+pytest.importorskip("llvmlite")
+
+from graphgrad.execute.llvm import cache, compiled
+
+
+def function(number):
+    """Loops that no other function shares, beside a product."""
+    with gg.Graph():
+        x, w = gg.placeholder((4, 5)), gg.placeholder((5, 3))
+        y = gg.sum(gg.tanh(x) * float(number) + 1.0, axis=0, keepdims=True) @ w
+        return gg.compile([x, w], [y, *gg.gradients(gg.sum(y), [x])], backend="llvm")
+
+
+def right(number, found):
+    """Whether these are the function's values of ones."""
+    y, dx = found
+    t = np.tanh(1.0)
+    np.testing.assert_allclose(y, np.full((1, 3), 20 * (t * number + 1.0)), 1e-12)
+    np.testing.assert_allclose(dx, np.full((4, 5), 3 * number * (1.0 - t * t)), 1e-12, 1e-12)
+    return True
+
+
+ARRAYS = np.ones((4, 5)), np.ones((5, 3))
+
+
+def test_threads_that_compile_and_call_at_once():
+    shared, done = function(0.5), []
+
+    def work(i):
+        for k in range(6):
+            number = 1000 + 10 * (k if k % 2 else i * 100 + k)  # some of all threads, some of one
+            done.append(right(number, function(number)(*ARRAYS)) and right(0.5, shared(*ARRAYS)))
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(done) == 36
+
+
+FORK = """
+import os, signal, sys, threading
+sys.path.insert(0, {root!r})
+from tests.execute.llvm.test_compiled import ARRAYS, function, right
+
+right(1, function(1)(*ARRAYS))
+stop = threading.Event()
+
+def work():
+    number = 1000
+    while not stop.is_set():
+        number += 1
+        function(number)
+
+thread = threading.Thread(target=work)
+thread.start()
+ends = []
+for i in range(4):
+    child = os.fork()
+    if child == 0:
+        signal.alarm(60)
+        os._exit(not right(2 + i, function(2 + i)(*ARRAYS)))
+    ends.append(os.waitpid(child, 0)[1])
+stop.set()
+thread.join()
+assert ends == [0] * 4, ends
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_children_compile_though_a_thread_of_the_parent_was_compiling(request):
+    script = FORK.format(root=str(request.config.rootpath))
+    environment = {**os.environ, "GRAPHGRAD_CACHE": "off"}
+    command = [sys.executable, "-W", "ignore", "-c", script]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=280)
+    assert done.returncode == 0, done.stderr
+
+
+def test_functions_come_and_go_while_the_garbage_collector_works(monkeypatch):
+    """In cycles, with kernels forgotten at once: what still runs has its code."""
+    monkeypatch.setattr(compiled, "KEPT", 1)
+    kept = [function(i) for i in range(3)]
+    before = gc.get_threshold()
+    gc.set_threshold(200)
+    try:
+        for number in range(100, 112):
+            ring = [function(number)]
+            ring.append(ring)
+            if number % 3 == 0:
+                right(number, ring[0](*ARRAYS))
+            gone = weakref.ref(ring[0])
+            del ring
+            gc.collect()
+            assert gone() is None
+            assert right(number % 3, kept[number % 3](*ARRAYS))
+    finally:
+        gc.set_threshold(*before)
+
+
+def test_a_damaged_file_costs_nothing_but_time(tmp_path, monkeypatch):
+    monkeypatch.setenv("GRAPHGRAD_CACHE", str(tmp_path))
+    monkeypatch.setattr(compiled, "_kernels", {})
+    right(7, function(7)(*ARRAYS))
+    files = list(tmp_path.glob("*.o"))
+    assert files
+    for i, file in enumerate(files):
+        whole = file.read_bytes()
+        middle = len(whole) // 2
+        broken = whole[:middle] + bytes([whole[middle] ^ 1]) + whole[middle + 1 :]
+        file.write_bytes(broken if i % 2 else whole[:middle])
+    compiled._kernels.clear()
+    right(7, function(7)(*ARRAYS))
+    assert all(cache.read(file.stem) is not None for file in files)
+
+
+PROCESS = """
+import sys
+sys.path.insert(0, {root!r})
+from tests.execute.llvm.test_compiled import ARRAYS, function, right
+
+for number in range(5):
+    right(number, function(number)(*ARRAYS))
+"""
+
+
+def test_processes_that_compile_the_same_at_once(tmp_path, request):
+    script = PROCESS.format(root=str(request.config.rootpath))
+    environment = {**os.environ, "GRAPHGRAD_CACHE": str(tmp_path)}
+    command = [sys.executable, "-c", script]
+    running = [subprocess.Popen(command, env=environment) for _ in range(4)]
+    assert [p.wait(200) for p in running] == [0] * 4
+    assert not list(tmp_path.glob("*.part"))
