@@ -180,8 +180,9 @@ class CompiledFunction:
         describe = getattr(self.backend, "describe", None)
         rows = [f"backend {describe() if describe else self.backend.name}"]
         rows += [_shown(change) for change in self.log] or ["not optimised"]
+        notes = getattr(self.backend, "notes", None)
         for plan in self.plans:
-            rows += plan.explain()
+            rows += plan.explain() + (notes(plan) if notes else [])
         if self._variables:
             rows.append(f"reads {', '.join(v.name for v in self._variables)}")
         if self._written:

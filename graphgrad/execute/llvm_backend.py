@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 from ..ir.node import Node
 from ..ir.program import Program
 from ..lower.decompose import decompose
 from ..lower.fused import Fused, fuse_loops
+from ..lower.schedule import Plan
+from ..lower.survey import is_view
 from .backend import Binding, Kernel, Pairs
 from .llvm.call import possible
 from .llvm.compiled import kernels_of
@@ -47,6 +50,19 @@ class LlvmBackend(NumpyBackend):
         calls = "built-in calls" if possible() else "calls by ctypes"
         bits = 8 * target.width
         return f"llvm ({VERSION} for {target.cpu}, vectors of {bits} bits, {functions}, {calls})"
+
+    def notes(self, plan: Plan) -> list[str]:
+        """What a plan leaves to NumPy: `run by NumPy: 3 Sort, TopK`."""
+        nodes = [step.node for step in plan.steps if not is_view(step.node)]
+        counted = Counter([n.type for n in nodes if not self._compiles(n)])
+        rows = [f"{count} {name}" if count > 1 else name for name, count in sorted(counted.items())]
+        return [f"run by NumPy: {', '.join(rows)}"] if rows else []
+
+    def _compiles(self, node: Node) -> bool:
+        if self.recipe(node) is not None:
+            return True
+        static = all(t.type.static for t in (*node.inputs, *node.outputs))
+        return static and product_writer(node, self.threads) is not None
 
     def recipe(self, node: Node) -> Recipe | None:
         """What a node computes, where that is compiled."""

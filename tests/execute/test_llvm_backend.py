@@ -163,3 +163,13 @@ def test_auto_is_what_the_environment_names_or_llvm(monkeypatch):
     monkeypatch.delenv("GRAPHGRAD_BACKEND")
     assert automatic() == "llvm"
     assert load_backend().name == "llvm"
+
+
+def test_explain_says_what_is_left_to_numpy():
+    with gg.Graph():
+        x = gg.placeholder((4, 6))
+        y = gg.tanh(x @ gg.transpose(x))
+        f = gg.compile(x, [gg.sort(y), gg.sort(-y), gg.cumsum(y)], backend="llvm")
+        compiled = gg.compile(x, y, backend="llvm")
+    assert "run by NumPy: CumSum, 2 Sort" in f.explain().splitlines()
+    assert "run by NumPy" not in compiled.explain()
