@@ -21,7 +21,8 @@ class Suspect(NamedTuple):
     """One step of the backward pass: the own gradient of a node, or one call of a rule.
 
     kind      "poisoned": finite values went in, NaN or inf came out; "killed": a gradient that
-              is not zero went in, and all that came out is zero
+              is not zero went in, and all that came out is zero; or nothing went in, since on
+              every path to it some step passes nothing on
     site      the forward node or region whose gradient it is
     rule      the name of the rule; None where it is the op's own gradient
     where     the user's line of the site
@@ -109,10 +110,23 @@ def _judged(
     if all(np.isfinite(a).all() for _, a in came):
         if not all(np.isfinite(a).all() for _, a in went):
             return _suspect("poisoned", origin, came, went)
-        flows = any(a.any() for _, a in _floats(cotangents, held))
+        flows = not cotangents or any(a.any() for _, a in _floats(cotangents, held))
         if flows and not any(a.any() for _, a in went):
-            return _suspect("killed", origin, came, went)
+            found = _suspect("killed", origin, came, went)
+            return found if cotangents else _unreached(found)
     return None
+
+
+def _unreached(found: Suspect) -> Suspect:
+    """A gradient that is zero from the start: the rule, or a step before, reads no other."""
+    if found.rule is not None:
+        return found
+    name = getattr(found.site, "name", "")
+    why = (
+        f"  nothing reaches it: on every path to {name} some step passes no gradient on, and "
+        "gg.explain(ys, xs) says which"
+    )
+    return found._replace(message=f"{found.message}\n{why}")
 
 
 def _floats(tensors: list[Tensor], held: dict[Tensor, Array]) -> Iterator[tuple[Tensor, Array]]:

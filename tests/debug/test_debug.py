@@ -206,3 +206,23 @@ class TestPrint:
         x = gg.placeholder((), name="x")
         gg.compile([x], debug.print(x))(4.0)
         assert "x:0 (" in capsys.readouterr().out
+
+
+def test_blame_names_a_gradient_that_nothing_reaches():
+    with gg.Graph():
+        x = gg.placeholder((3,), name="x")
+        w = gg.variable(np.ones(3), name="w")
+        dw = gg.gradients(gg.sum(gg.sign(x * w) ** 2), w)
+        found = gg.debug.blame(dw, {x: np.ones(3)})
+        assert [s.kind for s in found.suspects] == ["killed"]
+        assert found.first.site is w.node
+        assert "gg.explain(ys, xs) says which" in str(found)
+
+
+def test_blame_names_a_rule_that_reads_no_gradient():
+    with gg.Graph():
+        x = gg.placeholder((3,), name="x")
+        with gg.override_gradient(lambda site, dy: gg.zeros((3,))):
+            y = gg.sin(x)
+        found = gg.debug.blame(gg.gradients(gg.sum(y), x), {x: np.ones(3)})
+        assert [(s.kind, s.rule) for s in found.suspects] == [("killed", "<lambda>")]
