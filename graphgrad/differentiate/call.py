@@ -11,7 +11,7 @@ import numpy as np
 
 from ..ir.build import adopted, apply
 from ..ir.context import CONTEXT, Context
-from ..ir.errors import GradientError, counted
+from ..ir.errors import GradientError, GraphGradError, counted
 from ..ir.groups import around as innermost
 from ..ir.node import Node, Region, RuleCall, Tensor, enclosing
 from ..ir.op import OP_TYPES, Op
@@ -117,7 +117,7 @@ def _outer_reads(site: Site) -> frozenset[Tensor]:
 
 def _call(rule: Rule, site: Site, dys: list[Tensor | None]) -> Any:
     if isinstance(rule, BuiltinRule):
-        return [NO_GRAD if dx is None else dx for dx in builtin(_op_of(rule, site), site, dys)]
+        return [NO_GRAD if dx is None else dx for dx in _own_of_op(rule, site, dys)]
     try:
         return rule.fn(site, *dys)
     except Exception as error:
@@ -151,6 +151,21 @@ def _rows(tensors: Sequence[Tensor]) -> str:
 
 def _who(rule: Rule, site: Site) -> str:
     return f"the gradient rule {rule.name!r} (defined at {rule.where}) of {site!r}"
+
+
+def _own_of_op(rule: BuiltinRule, site: Site, dys: Sequence[Any]) -> list[Tensor | None]:
+    """What the own gradient of an op type gives, for a node of it or for another site."""
+    op = _op_of(rule, site)
+    try:
+        return builtin(op, site, dys)
+    except (TypeError, ValueError) as error:
+        if isinstance(error, GraphGradError) or (isinstance(site, NodeSite) and site.op is op):
+            raise
+        raise GradientError(
+            f"the gradient of op type {rule.op_type!r} does not fit {site!r}, which has "
+            f"{counted(len(site.inputs), 'input')} and {counted(len(site.outputs), 'output')}: "
+            f"{error}. The inputs are{_rows(site.inputs)}\nThe outputs are{_rows(site.outputs)}"
+        ) from error
 
 
 def _op_of(rule: BuiltinRule, site: Site) -> Op:

@@ -12,6 +12,7 @@ from .node import Node, Region, Tensor
 from .op import Op, Types
 from .position import _library, caller, is_library, show
 from .residual import settle
+from .types import TensorType
 
 _getframe = sys._getframe
 _new = Node.__new__
@@ -122,11 +123,14 @@ def read_here(tensors: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
 
 def _infer(op: Op, inputs: tuple[Tensor, ...], key: Any) -> Types:
     try:
-        types = op._types[key] = op.infer(*(t.type for t in inputs))
+        types = op.infer(*(t.type for t in inputs))
+        if not isinstance(types, tuple) or not all(isinstance(t, TensorType) for t in types):
+            raise TypeError(f"{op.type}.infer returned {types!r}, it gives a tuple of TensorTypes")
     except (GraphGradError, TypeError, ValueError) as error:
         error.add_note(called_with(op, inputs))
         error.__dict__["failed"] = op, inputs  # for pictures of what was built so far
         raise
+    op._types[key] = types
     return types
 
 
@@ -143,6 +147,12 @@ def _adopt(context: Context, inputs: tuple[Tensor, ...]) -> tuple[Context, tuple
     graph = context.graph
     others = {t.node.graph for t in inputs} - {graph}
     try:
+        if None in others:
+            t = next(t for t in inputs if t.node.graph is None)
+            raise GraphError(
+                f"{t.name} ({t.type!r}, built at {t.where}) is part of a compiled program, which "
+                "is in no graph.\nBuild on the tensors of the graph that was compiled."
+            )
         if context.implicit and context.region is None and len(others) == 1:
             context = context.copy()
             context.graph = others.pop()  # type: ignore[assignment]

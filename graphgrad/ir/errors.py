@@ -73,7 +73,7 @@ class ExecutionError(GraphGradError, RuntimeError):
 def did_you_mean(name: str, known: Iterable[str], otherwise: str = "") -> str:
     """A sentence with the nearest known name, or `otherwise`."""
     known = list(known)
-    near = get_close_matches(name, known, n=1) or [k for k in known if k.lower() == name.lower()]
+    near = [k for k in known if k.lower() == name.lower()] or get_close_matches(name, known, n=1)
     return f"Did you mean {near[0]!r}?" if near else otherwise
 
 

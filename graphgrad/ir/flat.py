@@ -47,7 +47,7 @@ def flatten_graph(graph: Graph, carry: Carry = None) -> Flat:
         "scope": {n.index: n.scope for n in graph.nodes if n.scope},
         "position": {n.index: full(n.position) for n in graph.nodes if n.position is not None},
         "named": {name: n.index for name, n in graph._named.items()},
-        "state": {v.index: a for v, a in graph.state.values().items()},
+        "state": {v.index: a for v, a in graph.state.values().items() if v.graph is graph},
     }
     flat["scattered"] = [region.index for region in graph.scattered]
     flat["regions"] = [_flat_region(r, calls, carry) for r in graph.regions]
@@ -270,11 +270,16 @@ def _is_users(fn: Any) -> bool:
 
 
 def _held(fn: Any) -> list[Any]:
-    """What a function, partial or bound method holds on to: closed over, bound, or global."""
+    """What a function, partial, bound method or object holds on to: closed over, bound, global."""
     found = [getattr(fn, "func", None), getattr(fn, "__func__", None)]
     found += [*getattr(fn, "args", ()), *getattr(fn, "keywords", {}).values()]
-    found += getattr(fn, "__dict__", {}).values()
-    found += getattr(getattr(fn, "__self__", None), "__dict__", {}).values()
+    found += [*(getattr(fn, "__defaults__", None) or ())]
+    found += (getattr(fn, "__kwdefaults__", None) or {}).values()
+    for owner in (fn, getattr(fn, "__self__", None)):
+        found += getattr(owner, "__dict__", {}).values()
+        for slots in [c.__dict__.get("__slots__", ()) for c in type(owner).__mro__]:
+            names = (slots,) if isinstance(slots, str) else slots
+            found += [getattr(owner, name, None) for name in names]
     names = _global_names(fn)
     found += [fn.__globals__[name] for name in names if name in fn.__globals__]
     for cell in getattr(fn, "__closure__", None) or ():
@@ -297,7 +302,13 @@ def _global_names(fn: Any) -> set[str]:
 
 
 def _of_graphs(value: Any) -> list[Tensor | Node | Region]:
-    if isinstance(value, dict):
-        value = list(value.values())
-    items = value if isinstance(value, list | tuple | set | frozenset) else [value]
-    return [item for item in items if isinstance(item, Tensor | Node | Region)]
+    """The tensors, nodes and regions among a value and what the containers in it contain."""
+    pending, seen = [value], set()
+    found: list[Tensor | Node | Region] = []
+    for item in pending:
+        if isinstance(item, Tensor | Node | Region):
+            found.append(item)
+        elif isinstance(item, dict | list | tuple | set | frozenset) and id(item) not in seen:
+            seen.add(id(item))
+            pending += item.values() if isinstance(item, dict) else item
+    return found

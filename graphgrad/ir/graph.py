@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
@@ -26,8 +25,6 @@ __all__ = [
     "reset_default_graph",
 ]
 
-_RESERVED = re.compile(r"(\w+)_\d+$")
-
 
 class Graph:
     """A static dataflow graph. It only grows: nodes never change and are never removed.
@@ -45,6 +42,8 @@ class Graph:
     """
 
     def __init__(self, name: str | None = None) -> None:
+        if name is not None:
+            _check_name(name)
         self.name = name or "graph"
         self.nodes: list[Node] = []
         self.regions: list[Region] = []
@@ -60,10 +59,14 @@ class Graph:
         self._scopes: list[GraphScope] = []
 
     def claim_name(self, scope: str, name: str, node: Node) -> str:
-        """Reserve a name given by the user; a taken one gets the suffix _1, _2, ..."""
+        """Reserve a name given by the user; a taken one gets the suffix _1, _2, ...
+
+        The name of an op type gets two underscores: with one it would be that of an unnamed node.
+        """
+        _check_name(name)
         last = name.rpartition("/")[2]
-        found = _RESERVED.match(last)
-        if found and found[1] in OP_TYPES:
+        base, _, number = last.rpartition("_")
+        if base in OP_TYPES and number.isdecimal():
             raise GraphError(
                 f"the name {name!r} is reserved: op type and number is how unnamed nodes are "
                 "called. Choose another."
@@ -71,19 +74,21 @@ class Graph:
         if not name or name != name.strip("/"):
             raise GraphError(f"{name!r} is not a name: it may not be empty, or begin or end in '/'")
         full = base = scope + name
+        line = "__" if last in OP_TYPES else "_"
         while self._named.setdefault(full, node) is not node:
             self._suffix[base] = self._suffix.get(base, 0) + 1
-            full = f"{base}_{self._suffix[base]}"
+            full = f"{base}{line}{self._suffix[base]}"
         return full
 
     def node(self, name: str) -> Node:
         """The node of that name; GraphError with the nearest name where there is none."""
+        _check_name(name)
         found = self._named.get(name)
         if found is not None:
             return found
-        match = re.match(r"(.*/)?(\w+)_(\d+)$", name)
-        if match and int(match[3]) < len(self.nodes):
-            found = self.nodes[int(match[3])]
+        number = name.rpartition("_")[2]
+        if _is_number(number) and int(number) < len(self.nodes):
+            found = self.nodes[int(number)]
             if found.name == name:
                 return found
         hint = did_you_mean(name, (n.name for n in self.nodes))
@@ -91,15 +96,18 @@ class Graph:
 
     def tensor(self, name: str) -> Tensor:
         """The tensor `node:output`; without `:output` the only output of the node."""
+        _check_name(name)
         base, colon, index = name.rpartition(":")
         node = self.node(base if colon else name)
-        at = int(index) if colon and index.isdigit() else 0
-        if at >= len(node.outputs) or (not colon and len(node.outputs) != 1):
-            raise GraphError(f"{node.name!r} has {len(node.outputs)} outputs, no tensor {name!r}")
-        return node.outputs[at]
+        known = [str(i) for i in range(len(node.outputs))]
+        if index in known if colon else len(known) == 1:
+            return node.outputs[int(index) if colon else 0]
+        names = shortened(", ".join([repr(t.name) for t in node.outputs]), 120)
+        raise GraphError(f"no tensor is named {name!r} in {self!r}. {node.name!r} makes {names}")
 
     def find(self, pattern: str) -> list[Node]:
         """The nodes whose name matches a shell pattern such as `*/relu*`, in creation order."""
+        _check_name(pattern)
         return [n for n in self.nodes if fnmatchcase(n.name, pattern)]
 
     def as_default(self) -> GraphScope:
@@ -164,6 +172,16 @@ class Graph:
         ) -> Any: ...
 
 
+def _check_name(name: object) -> None:
+    if not isinstance(name, str):
+        raise GraphError(f"a name is a string, got {name!r}")
+
+
+def _is_number(text: str) -> bool:
+    """Whether it can be the index of a node: not more digits than Python turns into an int."""
+    return text.isdecimal() and len(text) < 20
+
+
 def current() -> Context:
     """The current record; makes the default graph on first use in a context."""
     try:
@@ -175,8 +193,10 @@ def current() -> Context:
 
 
 def reset_default_graph() -> None:
-    """Replace the default graph by an empty one. ScopeError inside a `with g:` or a region."""
-    if not current().implicit or current().region is not None:
+    """Replace the default graph by an empty one. ScopeError inside a scope of any kind."""
+    here = current()
+    scoped = here.region is not None or here.stamps is not None or here.scope
+    if not here.implicit or scoped:
         raise ScopeError("reset_default_graph() inside an open scope; leave the scope first")
     CONTEXT.set(Context(Graph(), implicit=True))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .errors import RegionError, SymbolicError
+from .errors import GraphError, RegionError, SymbolicError
 from .op import Op
 from .position import Position, show
 from .tree import flatten
@@ -109,6 +109,11 @@ class Node:
         return visible(f"<{name}: {types} = {op}({args}), {self.where}>")
 
     def __reduce__(self) -> tuple[Any, ...]:
+        if self.graph is None:
+            raise GraphError(
+                f"{self.name} (built at {self.where}) is part of a compiled program, which cannot "
+                "be copied or pickled.\nTake the graph that was compiled, and compile it again."
+            )
         return _node_of, (self.graph, self.index)
 
 

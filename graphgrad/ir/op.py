@@ -60,7 +60,7 @@ class Op:
 
     def __init_subclass__(cls, *, abstract: bool = False, interned: bool = True) -> None:
         own = [n for n, a in get_annotations(cls).items() if "ClassVar" not in str(a)]
-        cls.fields = (*cls.fields, *own)
+        cls.fields = tuple(dict.fromkeys((*cls.fields, *own)))
         cls._defaults = {**cls._defaults, **{n: cls.__dict__[n] for n in own if n in cls.__dict__}}
         cls._made = {}
         cls._interned = interned
@@ -75,7 +75,14 @@ class Op:
         values = args if len(args) == len(cls.fields) and not kwargs else cls._bind(args, kwargs)
         if cls._interned:
             key = (values, tuple(map(_kind, values)))
-            found = cls._made.get(key)
+            try:
+                found = cls._made.get(key)
+            except TypeError as error:
+                given = dict(zip(cls.fields, values, strict=True))
+                raise TypeError(
+                    f"{cls.type} got {given}: {error}. Attributes are values that never change: "
+                    "give a tuple for a list, or pass an array as an input."
+                ) from None
             if found is not None:
                 return found
         op = object.__new__(cls)
@@ -92,7 +99,8 @@ class Op:
     def _bind(cls, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
         given = dict(zip(cls.fields, args, strict=False)) | kwargs
         unknown = set(kwargs) - set(cls.fields)
-        if unknown or len(args) > len(cls.fields):
+        twice = set(kwargs) & set(cls.fields[: len(args)])
+        if unknown or twice or len(args) > len(cls.fields):
             raise TypeError(f"{cls.type} takes {cls.fields}, got {args} {kwargs}")
         try:
             return tuple(given[n] if n in given else cls._defaults[n] for n in cls.fields)
@@ -141,11 +149,17 @@ class Op:
         return iter(())
 
 
+_SIGNED = float | complex | np.inexact
+"""Numbers of which two may be equal and differ: 0.0 and -0.0."""
+
+
 def _kind(value: Any) -> Any:
     """What tells equal values apart: 1, 1.0 and True; 0.0 and -0.0."""
     if isinstance(value, tuple):
         return tuple(map(_kind, value))
-    return repr(value) if isinstance(value, float | complex) else type(value)
+    if isinstance(value, _SIGNED):
+        return type(value), repr(value)
+    return type(value)
 
 
 def _remake(cls: type[Op], values: tuple[Any, ...]) -> Op:

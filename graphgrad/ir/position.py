@@ -18,10 +18,13 @@ _library: dict[str, bool] = {}
 
 
 def is_library(filename: str) -> bool:
-    """Whether a code object's file belongs to graphgrad itself (its demo is a user)."""
+    """Whether a code object's file belongs to graphgrad itself (its demo is a user).
+
+    Names that are no absolute path, such as `<stdin>`, are the user's wherever the process stands.
+    """
     found = _library.get(filename)
     if found is None:
-        path = os.path.abspath(filename)
+        path = os.path.normpath(filename)
         found = path.startswith(_PACKAGE) and not path.startswith(_OUR_OWN_PROGRAMS)
         _library[filename] = found
     return found

@@ -84,6 +84,9 @@ def _initial(variable: Node) -> Array:
 
 
 def _variable(tensor: Tensor) -> Node:
-    if tensor.node.type != "Variable":
+    node = getattr(tensor, "node", None)
+    if node is None:
+        raise StateError(f"{tensor!r} is not a variable; a state is read by the variable itself")
+    if node.type != "Variable":
         raise StateError(f"{tensor.name} (built at {tensor.where}) is not a variable")
     return tensor.node

@@ -7,7 +7,7 @@ from typing import Any
 
 
 def flatten(tree: Any) -> list[Any]:
-    """The leaves in order; a dict in sorted order of its keys where they can be sorted."""
+    """The leaves in order; a dict in sorted order of its keys where they have one."""
     leaves: list[Any] = []
     stack = [tree]
     while stack:
@@ -59,6 +59,8 @@ def _children(item: Any) -> list[Any] | None:
 
 
 def _keys(tree: dict[Any, Any]) -> list[Any]:
+    if any(getattr(type(k), "__hash__", None) is object.__hash__ for k in tree):
+        return list(tree)  # tensors and other things without an order: `<` would build a node
     try:
         return sorted(tree)
     except TypeError:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from .errors import DTypeError, ShapeError
+from .words import visible
 
 Dim = int | None | str
 Shape = tuple[Dim, ...]
@@ -32,8 +33,7 @@ class TensorType:
         return all(type(d) is int for d in self.shape)
 
     def __repr__(self) -> str:
-        dims = ", ".join("?" if d is None else str(d) for d in self.shape)
-        return f"{self.dtype.name}[{dims}]"
+        return f"{self.dtype.name}{_show(self.shape)}"
 
     def __reduce__(self) -> tuple[Any, ...]:
         return tensor_type, (self.shape, self.dtype.str)
@@ -42,6 +42,7 @@ class TensorType:
 _interned: dict[tuple[Shape, DType], TensorType] = {}
 _dtypes: dict[Any, DType] = {}
 _KINDS = "biufc"
+_NO_SHAPE = (bytes, set, frozenset, dict)
 
 
 def as_dtype(dtype: Any) -> DType:
@@ -66,10 +67,12 @@ def as_dtype(dtype: Any) -> DType:
 def as_shape(shape: Any) -> Shape:
     """A tuple of int, None and str from what a user wrote."""
     dims = (shape,) if isinstance(shape, int | np.integer | str) or shape is None else shape
+    if type(dims) is not tuple and (isinstance(dims, _NO_SHAPE) or not isinstance(dims, Iterable)):
+        raise ShapeError(f"a shape is a sequence of lengths, or one length, got {shape!r}")
     out: list[Dim] = []
     for d in dims:
-        if isinstance(d, np.integer | bool):
-            d = int(d)
+        if type(d) is not int and isinstance(d, np.integer | int):
+            d = int(d)  # no subclass: equal types are one object, for all who ask
         if not (d is None or isinstance(d, int | str)):
             raise ShapeError(f"a length is an int, None or a name, got {d!r} in {shape!r}")
         if isinstance(d, int) and d < 0:
@@ -162,7 +165,7 @@ def size_of(shape: Iterable[Dim]) -> int | None:
 
 
 def _show(shape: Shape) -> str:
-    return "[" + ", ".join("?" if d is None else str(d) for d in shape) + "]"
+    return visible("[" + ", ".join("?" if d is None else str(d) for d in shape) + "]")
 
 
 # --- promotion: NumPy 2, Python numbers are weak ---------------------------------------------

@@ -1,8 +1,8 @@
 """The invariants of graphs and programs, checked. Tests run these after every build and pass.
 
-1. inputs of a node stand before it; 2. outputs know their node and place; 3. types are what `infer`
-says; 4. a graph's node list and indices agree, names are unique; 5. a node's region belongs to its
-graph; 6. a program is closed and contains nothing it does not need.
+1. inputs and controls of a node stand before it; 2. outputs know their node and place; 3. types are
+what `infer` says; 4. a graph's node list and indices agree, names are unique; 5. a node's region
+belongs to its graph; 6. a program is closed and contains nothing twice or that it does not need.
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ def verify_graph(graph: Graph) -> None:
             raise GraphError(f"{node!r} stands at {index} but says {node.index}")
         if any(t.node.graph is not graph or t.node.index >= index for t in node.inputs):
             raise GraphError(f"{node!r} reads what was built after it, or in another graph")
+        if any(c.graph is not graph or c.index >= index for c in node.controls):
+            raise GraphError(f"{node!r} waits for what was built after it, or in another graph")
         if node.name in names:
             raise GraphError(f"the name {node.name!r} is used twice")
         if node.region is not None and node.region.graph is not graph:
@@ -36,8 +38,15 @@ def verify_program(program: Program) -> None:
     for node in program.nodes:
         needed.update(t.node for t in node.inputs)
         needed.update(node.controls)
+    placed: set[Node] = set()
     for node in program.nodes:
         _check_node(node)
+        if node in placed:
+            raise GraphError(f"{node!r} is in the program twice")
+        for c in node.controls:
+            if c not in placed:
+                raise GraphError(f"{node!r} waits for {c!r}, which does not run before it")
+        placed.add(node)
         for t in node.inputs:
             if t not in known:
                 raise GraphError(f"{node!r} reads {t.name}, which nothing before it computes")

@@ -992,3 +992,22 @@ def test_S22_a_hidden_tensor_is_visible_to_a_gradients_call_inside_its_region():
         y = dh * 1.0
     assert value(y, {x: 0.0}) == pytest.approx(np.cos(1.0))
     assert value(gg.gradients(cos(y), y), {x: 0.0}) == pytest.approx(-np.sin(np.cos(1.0)))
+
+
+@pytest.mark.parametrize(
+    ("name", "built", "counts"),
+    [
+        ("Identity", lambda x: gg.split(x, 2), "1 input and 2 outputs"),
+        ("MatMul", lambda x: gg.sin(x), "1 input and 1 output"),
+    ],
+)
+def test_S20_the_gradient_of_an_op_type_that_does_not_fit_a_region(name, built, counts):
+    with gg.Graph():
+        x = gg.placeholder((4,), name="x")
+        with gg.override_gradient(name):
+            made = built(x)
+        with pytest.raises(
+            gg.GradientError, match=f"op type '{name}' does not fit .*{counts}"
+        ) as e:
+            gg.gradients(made, x)
+    assert "built at test_calling_rules.py" in str(e.value)

@@ -1,0 +1,118 @@
+"""The ambient record, and the scopes that change it."""
+
+import contextvars
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+import graphgrad as gg
+from graphgrad.ir.context import CONTEXT, Context, Scope
+from graphgrad.ir.errors import ScopeError
+from graphgrad.ir.graph import current
+
+
+class Marked(Scope):
+    """A scope that changes the name scope of the record."""
+
+    def __init__(self, text):
+        self.text = text
+
+    def __enter__(self):
+        context = current().copy()
+        context.scope = self.text
+        self._push(context)
+        return self
+
+    def __exit__(self, *exc):
+        self._pop()
+
+
+@pytest.fixture(autouse=True)
+def base():
+    """A record of the test's own."""
+    context = Context(gg.Graph())
+    token = CONTEXT.set(context)
+    yield context
+    assert CONTEXT.get() is context
+    CONTEXT.reset(token)
+
+
+def test_a_copy_has_every_field_and_is_another(base):
+    for name in Context.__slots__:
+        setattr(base, name, object())
+    copied = base.copy()
+    assert copied is not base
+    assert all(getattr(copied, n) is getattr(base, n) for n in Context.__slots__)
+
+
+def test_a_record_begins_with_nothing_open(base):
+    unset = [n for n in Context.__slots__ if not getattr(Context(gg.Graph()), n)]
+    assert unset == [n for n in Context.__slots__ if n != "graph"]
+    assert Context(gg.Graph(), implicit=True).implicit is True
+
+
+def test_a_scope_changes_the_record_and_puts_it_back(base):
+    with Marked("a") as outer:
+        inside = current()
+        assert (inside.scope, outer.is_current()) == ("a", True)
+        with Marked("b") as inner:
+            assert current().scope == "b"
+            assert (outer.is_current(), inner.is_current()) == (False, True)
+        assert current() is inside
+        with pytest.raises(KeyError), Marked("c"):
+            raise KeyError
+        assert current() is inside
+    assert current() is base
+    assert not outer.is_current()
+    assert base.scope == ""
+
+
+def test_a_scope_can_be_entered_again_once_it_was_left(base):
+    scope = Marked("a")
+    for _ in range(2):
+        with scope:
+            assert current().scope == "a"
+
+
+def test_entering_what_is_open_leaves_all_as_it_is(base):
+    with Marked("a") as scope:
+        inside = current()
+        with pytest.raises(
+            ScopeError, match="Marked is already open; make a new one for each `with`"
+        ):
+            scope.__enter__()
+        assert current() is inside
+    assert current() is base
+
+
+def test_leaving_what_was_not_entered(base):
+    with pytest.raises(ScopeError, match="Marked was left without having been entered"):
+        Marked("a").__exit__()
+    with Marked("a") as scope:
+        pass
+    with pytest.raises(ScopeError, match="without having been entered"):
+        scope.__exit__()
+    assert current() is base
+
+
+def test_leaving_in_the_wrong_order_leaves_all_as_it_is(base):
+    outer, inner = Marked("a"), Marked("b")
+    outer.__enter__()
+    inner.__enter__()
+    inside = current()
+    with pytest.raises(ScopeError, match="Marked was left in the wrong order"):
+        outer.__exit__()
+    assert current() is inside
+    inner.__exit__()  # the right order still works
+    outer.__exit__()
+    assert current() is base
+
+
+def test_a_scope_of_another_thread_or_context_cannot_be_left(base):
+    with Marked("a") as scope, ThreadPoolExecutor(1) as pool:
+        for run in (lambda f: pool.submit(f).result(), contextvars.Context().run):
+            assert run(scope.is_current) is False
+            with pytest.raises(ScopeError, match="in another thread or task"):
+                run(scope.__exit__)
+        assert scope.is_current()
+    assert current() is base

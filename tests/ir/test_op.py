@@ -1,0 +1,240 @@
+"""Ops: frozen values, one object for equal ones, and what a new type may be."""
+
+import copy
+import pickle
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from typing import ClassVar
+
+import numpy as np
+import pytest
+
+import graphgrad as gg
+from graphgrad.ir.build import apply, build
+from graphgrad.ir.errors import DTypeError
+from graphgrad.ir.op import OP_TYPES, Op, op_types
+
+
+@pytest.fixture(autouse=True)
+def registry():
+    """Op types that a test defines are known while it runs."""
+    before = dict(OP_TYPES)
+    yield
+    OP_TYPES.clear()
+    OP_TYPES.update(before)
+
+
+class Scaled(Op, abstract=True):  # abstract: it is not put in the registry
+    """y = factor * x + shift"""
+
+    type = "Scaled"
+    factor: float
+    shift: float = 0.0
+    unit: ClassVar[str] = "m"
+
+    def infer(self, x):
+        return (x,)
+
+
+# --- attributes ----------------------------------------------------------------------------------
+
+
+def test_attributes_are_the_annotations_in_order_by_place_by_name_or_by_default():
+    assert Scaled.fields == ("factor", "shift")
+    op = Scaled(2.0)
+    assert op.attrs == {"factor": 2.0, "shift": 0.0}
+    assert op is Scaled(2.0, 0.0) is Scaled(factor=2.0) is Scaled(shift=0.0, factor=2.0)
+    assert repr(op) == "Scaled(factor=2.0, shift=0.0)"
+
+
+@pytest.mark.parametrize(
+    ("args", "kwargs", "said"),
+    [
+        ((), {}, "Scaled needs 'factor'"),
+        ((), {"shift": 1.0}, "Scaled needs 'factor'"),
+        ((1.0, 2.0, 3.0), {}, r"Scaled takes \('factor', 'shift'\), got \(1.0, 2.0, 3.0\)"),
+        ((1.0,), {"offset": 3.0}, "Scaled takes .* {'offset': 3.0}"),
+        ((1.0,), {"factor": 3.0}, r"Scaled takes .*got \(1.0,\) {'factor': 3.0}"),
+        ((1.0, 2.0), {"shift": 3.0}, "Scaled takes .* {'shift': 3.0}"),
+    ],
+)
+def test_arguments_that_do_not_fit_are_refused(args, kwargs, said):
+    with pytest.raises(TypeError, match=said):
+        Scaled(*args, **kwargs)
+
+
+@pytest.mark.parametrize("value", [[1.0], np.ones(2), {"a": 1}])
+def test_an_attribute_that_can_change_is_refused(value):
+    with pytest.raises(TypeError, match=r"Scaled got {'factor': .*give a tuple for a list"):
+        Scaled(value)
+
+
+def test_an_attribute_cannot_be_set():
+    op = Scaled(2.0)
+    with pytest.raises(AttributeError, match="Scaled is an op and never changes"):
+        op.factor = 3.0
+    assert op.factor == 2.0
+
+
+def test_a_subclass_has_the_attributes_of_its_base_first_and_each_once():
+    class Family(Op, abstract=True):
+        axis: int
+        keep: bool = False
+
+    class Member(Family):
+        axis: int = 5
+        extra: str = "e"
+
+    assert "Family" not in OP_TYPES
+    assert Member.fields == ("axis", "keep", "extra")
+    assert Member().attrs == {"axis": 5, "keep": False, "extra": "e"}
+    assert Member(1, True, "f").attrs == {"axis": 1, "keep": True, "extra": "f"}
+
+
+# --- one object for equal ops --------------------------------------------------------------------
+
+DIFFERENT = [
+    0,
+    0.0,
+    -0.0,
+    False,
+    0j,
+    complex(0.0, -0.0),
+    complex(-0.0, 0.0),
+    np.float32(0.0),
+    np.float32(-0.0),
+    np.float64(0.0),
+    np.complex64(0),
+    np.complex64(complex(0.0, -0.0)),
+    (0,),
+    (0.0,),
+    (-0.0,),
+    ((False,),),
+    ((0,),),
+    "0",
+    None,
+]
+
+
+def test_equal_numbers_that_are_not_the_same_make_ops_of_their_own():
+    """1, 1.0 and True are equal and hash alike; so are 0.0 and -0.0."""
+    ops = [Scaled(v) for v in DIFFERENT]
+    assert len(set(map(id, ops))) == len(DIFFERENT)
+    for value, op in zip(DIFFERENT, ops, strict=True):
+        assert op is Scaled(value)
+        assert repr(op.factor) == repr(value)
+
+
+def test_numbers_that_are_printed_alike_make_ops_of_their_own():
+    with np.printoptions(legacy="1.25"):
+        assert repr(np.float64(0.5)) == repr(0.5)
+        assert Scaled(np.float64(0.5)) is not Scaled(0.5)
+
+
+def test_two_types_with_equal_attributes_are_two_ops():
+    class Other(Scaled):
+        pass
+
+    assert Other(2.0) is not Scaled(2.0)
+    assert type(Other(2.0)) is Other
+
+
+def test_threads_that_make_an_op_at_once_get_the_same_object():
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(8) as pool:
+            made = [*pool.map(lambda _: [Scaled(1e6 + n) for n in range(300)], range(8))]
+    finally:
+        sys.setswitchinterval(interval)
+    assert all(a is b for other in made for a, b in zip(made[0], other, strict=True))
+
+
+def test_copies_of_an_op_are_the_op():
+    op = Scaled((1.0, -0.0), 3)
+    assert copy.copy(op) is copy.deepcopy(op) is pickle.loads(pickle.dumps(op)) is op
+
+
+def test_ops_that_are_not_interned_are_each_their_own():
+    class Holder(Op, interned=False):
+        value: object
+
+    array = np.ones(3)
+    first, second = Holder(array), Holder(array)
+    assert first is not second
+    assert first.value is second.value is array
+
+
+# --- types by name -------------------------------------------------------------------------------
+
+
+def test_the_registry_is_handed_out_as_a_copy():
+    class Known(Op):
+        pass
+
+    found = op_types()
+    assert found["Known"] is Known
+    found.clear()
+    assert op_types()["Known"] is Known
+
+
+def test_a_type_of_the_same_name_in_another_module_is_refused():
+    with pytest.raises(ValueError, match="there are two op types named 'Tanh'"):
+        type("Tanh", (Op,), {"__module__": "elsewhere"})
+    assert gg.tanh(gg.placeholder(())).node.op.__class__ is OP_TYPES["Tanh"]
+
+
+def test_what_a_type_does_not_define_it_says_by_name():
+    with gg.Graph():
+        x = gg.placeholder((2,))
+        y = apply(Scaled(2.0), x)
+        with pytest.raises(DTypeError, match="Scaled has no gradient"):
+            y.node.op.vjp(y.node, y)
+    with pytest.raises(NotImplementedError, match=r"Scaled\.kernel"):
+        Scaled(1.0).kernel(np, np.ones(2))
+    with pytest.raises(NotImplementedError, match=r"Op\.infer"):
+        Op().infer()
+    assert list(Scaled.samples(np.random.default_rng(0))) == []
+
+
+# --- what infer gives ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("gives", "shown"),
+    [
+        (lambda x: x, "float64[2]"),
+        (lambda x: [x], "[float64[2]]"),
+        (lambda x: (x.shape,), "((2,),)"),
+        (lambda x: None, "None"),
+    ],
+)
+def test_an_infer_that_gives_no_types_is_an_error_each_time(gives, shown):
+    class Wrong(Op):
+        def infer(self, x):
+            return gives(x)
+
+    with gg.Graph() as g:
+        x = gg.placeholder((2,), name="x")
+        for _ in range(2):  # what was refused is not remembered
+            with pytest.raises(TypeError) as error:
+                build(Wrong(), (x,))
+            assert f"Wrong.infer returned {shown}" in str(error.value)
+            assert "0: x:0: float64[2], built at test_op.py:" in error.value.__notes__[0]
+        assert len(g) == 1
+
+
+def test_an_op_infers_once_for_each_kind_of_inputs():
+    asked = []
+
+    class Watched(Op):
+        def infer(self, *types):
+            asked.append(types)
+            return types[:1]
+
+    with gg.Graph():
+        x, y = gg.placeholder((2,)), gg.placeholder((2,), "int32")
+        for inputs in [(x,), (y,), (x, y), (y, x), (x, x, y), (x,), (x, y), (x, x, y)]:
+            node = build(Watched(), inputs)
+            assert node.outputs[0].type is inputs[0].type
+    assert len(asked) == 5
