@@ -121,7 +121,7 @@ class Graph:
         return self
 
     def __exit__(self, *exc: object) -> None:
-        for scope in reversed(self._scopes):
+        for scope in reversed(tuple(self._scopes)):  # other threads enter and leave it, too
             if scope.is_current():
                 self._scopes.remove(scope)
                 scope.__exit__(*exc)
