@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import count
@@ -10,7 +11,6 @@ from typing import Any
 
 from .execute.backend import Backend, Compiled, load_backend
 from .execute.feeds import Feeds
-from .execute.planned import PlannedByShapes
 from .execute.timed import timed_runs
 from .inspect.profile import Profile
 from .ir.collector import collector_paused
@@ -26,6 +26,8 @@ from .ops.sources import Assign, Placeholder, Variable, check_update
 from .optimise.pipeline import Change, Watch, optimise
 
 __all__ = ["CompiledFunction", "compile", "evaluate"]
+
+REFINED = 16  # sets of lengths whose optimisation `explain` tells
 
 
 def compile(
@@ -51,16 +53,17 @@ def compile(
         written together after a run has succeeded. Every read in the run sees the values before.
     state: where variables live; the graph's own by default.
     optimize: False runs every node as it was built.
-    verify, watch: check every pass; called as watch(pass name, program) after each.
-    options: of the backend: `num_threads`, and `fast_math=True` where results may differ by
-        rounding, for "numpy" and "llvm".
+    verify, watch: check every pass; called as watch(pass name, program) after each. A program of
+        unknown lengths is optimised again when a call brings new ones.
+    options: of the backend: `num_threads`; `fast_math=True` for the algebra of real numbers, where
+        NaN, infinities, signs of zero and last bits may change, for "numpy" and "llvm".
 
     Raises GraphError for an input given twice, a placeholder that is needed and not given, or
     tensors of two graphs, and StateError for two updates of one variable.
     """
     with collector_paused():
         chosen = load_backend(backend, **options)
-        passes = _passes(optimize, verify, bool(options.get("fast_math")))
+        passes = _passes(optimize, verify, getattr(chosen, "fast_math", False))
         return _compile(inputs, outputs, chosen, updates or {}, state, passes, watch)
 
 
@@ -98,12 +101,18 @@ def _compile(
     program, log = passes(start, watch=watch)
     program, written = _without_dead_updates(program, list(writes), variables)
     run = backend.compile(program)
-    if isinstance(run, PlannedByShapes):
-        run.refine = lambda specialised: passes(specialised)[0]
+    refined: deque[tuple[Program, list[Change]]] = deque(maxlen=REFINED)
+    if hasattr(run, "refine"):
+
+        def refine(specialised: Program) -> Program:
+            refined.append(passes(specialised, watch=watch))
+            return refined[-1][0]
+
+        run.refine = refine
     where = state if state is not None else graph.state if graph is not None else State()
     feeds = Feeds(given)
     return CompiledFunction(
-        feeds, outputs, leaves, run, where, variables, written, program, log, backend
+        feeds, outputs, leaves, run, where, variables, written, program, log, refined, backend
     )
 
 
@@ -112,7 +121,8 @@ class CompiledFunction:
 
     inputs   the tensors of its arguments, in order
     outputs  the tensors it computes, in the structure they were asked in
-    program  what runs, after optimisation
+    program  what runs, after optimisation; with unknown lengths, it is optimised once more for
+             those of a call
     log      what each pass did
     """
 
@@ -127,12 +137,14 @@ class CompiledFunction:
         written: Sequence[Node],
         program: Program,
         log: list[Change],
+        refined: deque[tuple[Program, list[Change]]],
         backend: Backend,
     ) -> None:
         self.inputs = feeds.inputs
         self.outputs = outputs
         self.program = program
         self.log = log
+        self._refined = refined
         self.backend = backend
         self._feeds = feeds
         self._fit = feeds.fit
@@ -170,9 +182,8 @@ class CompiledFunction:
         Takes the arguments of a call. Runs it `repeat` times, and writes no variable.
         """
         arrays = (*self._feeds(args, kwargs), *self._state.read(self._variables))
-        program, run = self.program, self._compiled
-        if isinstance(run, PlannedByShapes):
-            program = run.program_for([a.shape for a in arrays])
+        known = getattr(self._compiled, "program_for", None)
+        program = self.program if known is None else known([a.shape for a in arrays])
         return Profile(timed_runs(self.backend, program, arrays, repeat), program)
 
     def explain(self) -> str:
@@ -180,6 +191,9 @@ class CompiledFunction:
         describe = getattr(self.backend, "describe", None)
         rows = [f"backend {describe() if describe else self.backend.name}"]
         rows += [_shown(change) for change in self.log] or ["not optimised"]
+        for program, log in tuple(self._refined):
+            types = ", ".join(repr(t.type) for t in program.inputs)
+            rows += [f"for ({types}), {_shown(change)}" for change in log if change.changed]
         notes = getattr(self.backend, "notes", None)
         for plan in self.plans:
             rows += plan.explain() + (notes(plan) if notes else [])
@@ -221,7 +235,7 @@ def feeds_of(graph: Graph | None, feeds: Mapping[Any, Any]) -> dict[Tensor, Any]
     given: dict[Tensor, Any] = {}
     keys: dict[Tensor, Any] = {}
     for key, value in feeds.items():
-        t = feed_tensor(graph, key)
+        t = _feed_tensor(graph, key)
         if t in given:
             first, second = (repr(k) if isinstance(k, str) else "itself" for k in (keys[t], key))
             raise GraphError(
@@ -231,7 +245,7 @@ def feeds_of(graph: Graph | None, feeds: Mapping[Any, Any]) -> dict[Tensor, Any]
     return given
 
 
-def feed_tensor(graph: Graph | None, key: Any) -> Tensor:
+def _feed_tensor(graph: Graph | None, key: Any) -> Tensor:
     """The tensor that a key of a feed means: itself, or its name."""
     if isinstance(key, Tensor):
         return key

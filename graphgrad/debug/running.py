@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..compile import CompiledFunction, compile, feed_tensor
+from ..compile import CompiledFunction, compile, feeds_of
 from ..execute.backend import Kernels
 from ..execute.feeds import Feeds
 from ..execute.results import add_note, check_promise
@@ -43,7 +43,7 @@ class Question:
     ) -> None:
         self.outputs: list[Tensor] = [t for t in flatten(outputs) if t is not None]
         graph = next((t.node.graph for t in self.outputs if isinstance(t, Tensor)), None)
-        keyed = {feed_tensor(graph, key): value for key, value in (feeds or {}).items()}
+        keyed = feeds_of(graph, feeds or {})
         checked: CompiledFunction = compile(list(keyed), self.outputs, optimize=False, state=state)
         self.program: Program = checked.program
         arrays = Feeds(list(keyed))(tuple(keyed.values()), {})

@@ -72,7 +72,8 @@ class Renewed:
         return found
 
     def _is_as_made(self, a: Array) -> bool:
-        return a.shape == self._shape and a.dtype is self._dtype and not getweakrefcount(a)
+        same = a.shape == self._shape and a.dtype is self._dtype and a.flags.c_contiguous
+        return same and not getweakrefcount(a)
 
 
 def _holders(arrays: Sequence[Array], i: int) -> int:

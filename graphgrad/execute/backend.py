@@ -70,6 +70,9 @@ class Backend(Protocol):
     compile  the program as a function of arrays: one per input, in order; returns one array per
              output, which are the caller's own: no output shares memory with an input, a constant
              or another output
+
+    What `compile` returns may have an attribute `refine`: it is set to what optimises a program, to
+    be called on one whose lengths have become known.
     """
 
     name: str

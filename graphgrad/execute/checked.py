@@ -63,10 +63,16 @@ class _Checked:
             values[slot] = part_of(values[host], type)
         args = [values[slot] for slot in step.inputs]
         outs = [values[slot] for slot in step.outputs] if step.writes else []
+        over = [values[slot] for slot in step.over]
         for out in outs:
-            if not any(_share(out, a) for a in args):
-                _poison(out)
-        made = _called(step, args, outs)
+            if any(out is o for o in over):
+                continue
+            if any(_share(out, a) for a in args):
+                raise ExecutionError(
+                    f"the plan writes {node.name} ({node.where}) over what it reads"
+                )
+            _poison(out)
+        made = _called(step, args, outs, over)
         if not step.writes:
             outs = list(made) if len(node.outputs) > 1 else [made]
             _check_memory(node, args, outs)
@@ -81,8 +87,8 @@ class _Checked:
             _poison(values[slot])
 
 
-def _called(step: Step, args: Sequence[Any], outs: Sequence[Array]) -> Any:
-    """What the kernel returns. It may write into arguments that are one memory with an output."""
+def _called(step: Step, args: Sequence[Any], outs: Sequence[Array], over: Sequence[Array]) -> Any:
+    """What the kernel returns. over: outputs that are written over an argument."""
     node = step.node
     before = [_bytes(a) for a in args]
     try:
@@ -91,7 +97,7 @@ def _called(step: Step, args: Sequence[Any], outs: Sequence[Array]) -> Any:
         add_note(error, node, args)
         raise
     for a, old in zip(args, before, strict=True):
-        if _bytes(a) != old and not any(_share(a, out) for out in outs):
+        if _bytes(a) != old and not any(_share(a, out) for out in over):
             raise ExecutionError(
                 f"{node.name} ({node.op!r}, {node.where}) wrote into what it reads"
             )

@@ -13,7 +13,7 @@ from ..ir.program import Program, derive
 from ..ir.types import TensorType
 from .groups import Loop, LoopOf, Together, grouped
 
-__all__ = ["Fused", "Loop", "fuse", "fuse_loops", "nodes_within"]
+__all__ = ["Fused", "Loop", "fuse_loops", "nodes_within"]
 
 
 class Fused(Op, interned=False):
@@ -53,29 +53,6 @@ def nodes_within(node: Node) -> Sequence[Node]:
         else:
             found.append(inner)
     return found
-
-
-def fuse(
-    program: Program,
-    fusible: Callable[[Node], bool],
-    reducible: Callable[[Node], bool],
-    least: int = 2,
-) -> Program:
-    """The program with its element-wise groups as Fused nodes; the very same one without any.
-
-    fusible, reducible: what the backend can take into a group: nodes whose one output is computed
-    element by element from inputs that broadcast to its shape, and nodes that reduce one input,
-    which end a group. least: nodes that make a group.
-    """
-
-    def loop_of(node: Node) -> Loop | None:
-        of = node.outputs[0] if fusible(node) else node.inputs[0] if reducible(node) else None
-        if of is None or not of.type.static or not node.outputs[0].type.static:
-            return None
-        shape: Any = of.shape
-        return Loop(shape, shape, ends=of is not node.outputs[0])
-
-    return fuse_loops(program, loop_of, least=least)
 
 
 def fuse_loops(

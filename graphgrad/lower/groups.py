@@ -134,7 +134,9 @@ class _Grouping:
         for node in group:
             for t in node.inputs:
                 base = self._source(t).base
-                if base in self.given or of.get(base.node) is group or not base.node.inputs:
+                if base in self.given or of.get(base.node) is group:
+                    continue
+                if not base.node.inputs and not base.node.controls:
                     continue
                 maker = of.get(base.node)
                 if maker is not None and self.stages[base.node] > here and self._joins(t, node):

@@ -173,9 +173,8 @@ def lodge(buffers: Iterable[Buffer], end: int) -> None:
         if buffer.fresh and buffer.last >= end:
             free.setdefault(buffer.size, []).append(buffer)
     sizes = sorted(free)
-    taken: list[
-        tuple[int, int, Buffer]
-    ] = []  # hosts, by when their lodger is read for the last time
+    # hosts, by when their lodger is read for the last time
+    taken: list[tuple[int, int, Buffer]] = []
     for i, buffer in enumerate(large if free else ()):
         while taken and taken[0][0] < buffer.first:
             host = heappop(taken)[2]

@@ -32,9 +32,11 @@ class Step(NamedTuple):
     writes   whether as kernel(*inputs, *outputs); else outputs = kernel(*inputs)
     inputs   slots read
     outputs  slots written; a slot that is read for the last time here may be among them
-    fresh    (slot, type) of outputs whose arrays are made right before
+    fresh    (slot, type) of arrays that are made right before, for this step or a later one
+    lodged   (slot, slot of such an array, type) of outputs that are a part of one
     frees    slots whose value is dropped after the step
     dead     slots of arrays in the arena whose place is given away after the step
+    over     slots of outputs that are written over an input
     """
 
     node: Node
@@ -46,6 +48,7 @@ class Step(NamedTuple):
     lodged: tuple[tuple[int, int, TensorType], ...] = ()
     frees: tuple[int, ...] = ()
     dead: tuple[int, ...] = ()
+    over: tuple[int, ...] = ()
 
 
 class Place(NamedTuple):
@@ -191,9 +194,9 @@ class _Slots:
             unread = [s for t, s in zip(node.outputs, outputs) if self._is_unread(t)]
             gone = [*(s for s in gone if s not in outputs), *self._release(unread)]
         dead = tuple(self._dead.pop(at, ()))
-        return Step(
-            node, kernel, writes, inputs, outputs, tuple(fresh), tuple(lodged), tuple(gone), dead
-        )
+        over = [s for t, s in zip(node.outputs, outputs, strict=True) if t in self._memory.over]
+        made = tuple(fresh), tuple(lodged)
+        return Step(node, kernel, writes, inputs, outputs, *made, tuple(gone), dead, tuple(over))
 
     def results(self) -> tuple[Result, ...]:
         """Where the outputs are, and which have to be copied."""

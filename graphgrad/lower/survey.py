@@ -184,8 +184,16 @@ def is_static(node: Node) -> bool:
 
 
 def is_strange(op: Op) -> bool:
-    """Whether an op runs code that is not of this library, which may keep what it is given."""
-    return type(op) is PyFunction or not type(op).__module__.startswith("graphgrad.")
+    """Whether an op, or a body of it, runs code that is not of this library.
+
+    Such code may keep what it is given.
+    """
+    pending = [op]
+    for each in pending:
+        if type(each) is PyFunction or not type(each).__module__.startswith("graphgrad."):
+            return True
+        pending += [n.op for p in getattr(each, "programs", ()) for n in p.nodes]
+    return False
 
 
 def is_view(node: Node) -> bool:

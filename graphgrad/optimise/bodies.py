@@ -10,7 +10,7 @@ from ..ir.op import Op
 from ..ir.program import Program, derive, with_inputs
 from ..ops.base import Constant
 from ..ops.control import Cond
-from .rewrite import Pass, Step, settle
+from .rewrite import Pass, Step
 
 
 def optimise_bodies(program: Program, optimised: Pass) -> Program:
@@ -84,11 +84,6 @@ def choosing(fired: Counter[str]) -> Step:
         return found
 
     return lambda op_class: visit if op_class is Cond else None
-
-
-def choose_bodies(program: Program) -> Program:
-    """Conds of constant conditions are the body that is chosen."""
-    return settle(program, choosing(Counter()))
 
 
 def _inlined(node: Node, branch: int) -> tuple[Tensor, ...] | None:

@@ -226,3 +226,10 @@ def test_blame_names_a_rule_that_reads_no_gradient():
             y = gg.sin(x)
         found = gg.debug.blame(gg.gradients(gg.sum(y), x), {x: np.ones(3)})
         assert [(s.kind, s.rule) for s in found.suspects] == [("killed", "<lambda>")]
+
+
+def test_a_tensor_is_fed_once():
+    with gg.Graph():
+        x = gg.placeholder((), name="x")
+        with pytest.raises(gg.GraphError, match="fed twice"):
+            gg.debug.values(gg.sin(x), {x: 1.0, "x:0": 5.0})

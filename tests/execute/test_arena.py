@@ -1,5 +1,6 @@
 """Arrays of an arena, and large arrays that are used again when nobody holds them."""
 
+import warnings
 import weakref
 
 import numpy as np
@@ -130,3 +131,17 @@ def test_a_lodger_may_be_of_another_type():
     a = np.random.default_rng(0).normal(size=(300, 300)).astype("float32")
     want = (a @ a @ a).astype("float64")
     np.testing.assert_array_equal(f(a), want @ want)
+
+
+def test_an_array_that_was_given_other_strides_is_not_used_again():
+    with gg.Graph():
+        x = gg.placeholder((512, 512))
+        f = gg.compile([x], gg.exp(x), backend="numpy")
+    a = np.random.default_rng(0).normal(size=(512, 512))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        for _ in range(3):
+            found = f(a)
+            np.testing.assert_array_equal(found, np.exp(a))
+            found.strides = (0, 0)
+            del found

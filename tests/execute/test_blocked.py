@@ -13,10 +13,11 @@ from graphgrad.execute.backend import Kernels, one_call_per_node
 from graphgrad.execute.blocked import fuse_large, fusible, reducible, written
 from graphgrad.ir.build import build
 from graphgrad.ir.program import Program
-from graphgrad.lower.fused import Fused, fuse
+from graphgrad.lower.fused import Fused
 from graphgrad.optimise.pipeline import optimise
 
 from ..laws.cases import CASES, placed
+from ..lower.fusing import fuse
 
 SMALL = 256  # bytes of a block in these tests
 

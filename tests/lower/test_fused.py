@@ -10,8 +10,10 @@ from graphgrad.execute.backend import Kernels, one_call_per_node
 from graphgrad.ir.node import Node
 from graphgrad.ir.program import Program
 from graphgrad.ir.verify import verify_program
-from graphgrad.lower.fused import Fused, fuse, nodes_within
+from graphgrad.lower.fused import Fused, nodes_within
 from graphgrad.optimise.pipeline import optimise
+
+from .fusing import fuse
 
 
 def _elementwise(node: Node) -> bool:

@@ -148,3 +148,14 @@ def test_random_graphs_keep_their_values(seed):
             )
         total = gg.sum(gg.tanh(made[-1]))
         _fused(xs, [made[-1], total, made[20], *gg.gradients(total, xs, unconnected="zero")])
+
+
+def test_what_waits_for_another_node_is_not_computed_before_it():
+    with gg.Graph():
+        x = gg.placeholder((64, 64), "float32")
+        a = gg.exp(x)
+        s = a @ a
+        late = gg.constant(np.full((64, 64), 2, "float32"))
+        late.node.controls = (s.node,)
+        groups = _fused([x], [gg.sum(gg.tanh(a) * late), s @ s])
+    assert not any({"Exp", "Multiply"} <= set(g) for g in groups)

@@ -266,10 +266,6 @@ def _shift(o: Operands, op: str) -> Value:
     return x >> inside.where(y, bits - 1)
 
 
-def _is_true(x: Value, kind: str) -> Value:
-    return x if kind == "b" else x.compare("une" if kind == "f" else "ne", 0)
-
-
 def _choose(o: Operands) -> Value:
     condition, x, y = o.values
     return condition.where(x, y)

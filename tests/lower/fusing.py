@@ -1,0 +1,15 @@
+"""Groups of nodes by what may be in them, for tests of groups and of what runs them."""
+
+from graphgrad.lower.fused import Loop, fuse_loops
+
+
+def fuse(program, fusible, reducible, least=2):
+    """Groups of nodes that are element-wise, and of reductions of what they make."""
+
+    def loop_of(node):
+        of = node.outputs[0] if fusible(node) else node.inputs[0] if reducible(node) else None
+        if of is None or not of.type.static or not node.outputs[0].type.static:
+            return None
+        return Loop(of.shape, of.shape, ends=of is not node.outputs[0])
+
+    return fuse_loops(program, loop_of, least=least)
