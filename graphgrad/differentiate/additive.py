@@ -3,15 +3,17 @@
 A choice and the choices that were derived from it share their bodies, and each is differentiated by
 itself. What flows to a site inside arrives in parts then, one for each of them, and its rule is
 called for each part instead of once for their sum. For a rule that is linear in its dys that is the
-same; any other is refused.
+same; any other is refused. So it is where a site in a body was copied or batched more than once.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from ..ir.errors import GradientError
-from ..ir.node import Region, Tensor
+from ..ir.graph import Graph, Twins
+from ..ir.node import Tensor
 from ..ops.base import is_zero
 from ..ops.control import BodyGraph
 from ..regions.rules import BuiltinRule, Rule, as_rule
@@ -30,7 +32,7 @@ def check_additive(
 
     called  the first call of each site so far, in the bodies of the running question
     """
-    step = _at_home(site._target)
+    step = at_home(site._target)
     first = called.get(step)
     if first is None:
         called[step] = dys, found
@@ -48,12 +50,30 @@ def check_additive(
         )
 
 
-def _at_home(step: Step) -> Any:
-    """What a step and its copies have in common."""
+def in_parts(step: Step) -> bool:
+    """Whether what flows to a step may arrive in parts."""
     graph = step.graph
-    while isinstance(graph, BodyGraph) and graph.original is not None:
-        graph = graph.original
-    return graph, isinstance(step, Region), step.index
+    assert graph is not None
+    return isinstance(graph, BodyGraph) or step in graph.twins
+
+
+def at_home(step: Step) -> Any:
+    """What a step has in common with its copies: itself where there are none."""
+    assert step.graph is not None
+    return step.graph.twins.get(step, step)
+
+
+def note_twin(step: Step, first: Step) -> None:
+    """Note that a step is a copy of another, or was made of the same one before."""
+    assert first.graph is not None
+    assert step.graph is not None
+    step.graph.twins[step] = first.graph.twins.setdefault(first, Twins(first.graph))
+
+
+def copied_steps(old: Graph, new: Graph) -> Iterator[tuple[Step, Step]]:
+    """The nodes and regions of a graph that was copied as a whole, each with its copy."""
+    yield from zip(old.nodes, new.nodes, strict=True)
+    yield from zip(old.regions, new.regions, strict=True)
 
 
 def _not_linear(rule: Rule, *parts: Part) -> str | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..ir.build import apply
 from ..ir.context import CONTEXT
@@ -30,6 +30,8 @@ def batched_choice(
     """The outputs of a choice, of which some inputs have the batch axis.
 
     Where the examples may choose differently, both bodies are built for all of them, in place.
+    A choice and what was derived from it share their bodies; so do the two in the batch, where a
+    site inside stays one, with one rule to call.
     GraphError where that might be noticed, ShapeError where the bodies return different shapes.
     """
     given = [
@@ -41,10 +43,11 @@ def batched_choice(
     _check_pure(node, op)
     columns = []
     for program, read, first in zip(op.programs, given, (True, False), strict=True):
-        enter = _door(batcher, inputs[0], first)
-        inner = batcher.within(_body(program), enter)
+        inner = _known(batcher, program, read)
+        if inner is None:
+            inner = batcher.within(_body(program), _door(batcher, inputs[0], first))
         with batcher.standing_for(node):
-            inner.tensors.update({t: enter(here) for t, here in read.items()})
+            _give(batcher, inner, read)
         columns.append(_built(inner, program))
     with batcher.standing_for(node):
         return tuple(
@@ -62,13 +65,14 @@ def _one_for_all(
 ) -> tuple[Tensor, ...]:
     """A choice between bodies that are built for the batch."""
     graph = CONTEXT.get().graph
-    bodies = [BodyGraph(graph, f"{name} of {node.name}") for name in ("then", "else")]
-    columns = []
-    for program, read, body in zip(op.programs, given, bodies, strict=True):
+    bodies, columns = [], []
+    for name, program, read in zip(("then", "else"), op.programs, given, strict=True):
+        known = _known(batcher, program, read)
+        body: Any = BodyGraph(graph, f"{name} of {node.name}") if known is None else known.graph
+        bodies.append(body)
         with BodyScope(body):
-            enter = _adopting(body)
-            inner = batcher.within(_body(program), enter)
-            inner.tensors.update({t: enter(here) for t, here in read.items()})
+            inner = known or batcher.within(_body(program), _adopting(body))
+            _give(batcher, inner, read)
             examples = body.adopt(like)
             columns.append(
                 [
@@ -87,6 +91,28 @@ def _body(program: Program) -> BodyGraph:
     body = program.outputs[0].graph
     assert isinstance(body, BodyGraph)
     return body
+
+
+def _known(batcher: Batcher, program: Program, given: dict[Tensor, Tensor]) -> Batcher | None:
+    """What built the body for a choice before this one; None where that does not serve.
+
+    It has to have read the same, and what is built in place has to stand in the same region.
+    """
+    inner, before = batcher.inside.get(_body(program), (None, {}))
+    if inner is None or any(before.get(t, here) is not here for t, here in given.items()):
+        return None
+    in_place = inner.graph is CONTEXT.get().graph
+    return None if in_place and inner.around is not CONTEXT.get().region else inner
+
+
+def _give(batcher: Batcher, inner: Batcher, given: dict[Tensor, Tensor]) -> None:
+    """Let a body read what it is given, in the current graph, and remember it for `_known`."""
+    assert inner.enter is not None
+    for t, here in given.items():
+        if t not in inner.tensors:
+            inner.tensors[t] = inner.enter(here)
+    last, before = batcher.inside.get(inner.source, (inner, {}))
+    batcher.inside[inner.source] = inner, (before if last is inner else {}) | given
 
 
 def _built(inner: Batcher, program: Program) -> list[Tensor]:

@@ -11,15 +11,18 @@ from ..ir.context import CONTEXT
 from ..ir.errors import GradientError, GraphError
 from ..ir.graph import Graph, current
 from ..ir.node import Node, Region, Tensor
+from ..ir.program import Program
 from ..ir.residual import Residual
 from ..ops.base import Marker, as_tensor, cast
-from ..ops.control import BodyGraph, Cond
+from ..ops.control import BodyGraph, Cond, around
 from ..ops.reductions import sum
 from ..regions.boundary import boundary_of, take_in_pins
-from ..regions.index import marked_regions
+from ..regions.index import bodies_of, marked_regions
+from .additive import at_home, copied_steps, note_twin
 from .batched import batched_outputs, repeated
 from .batched_choice import batched_choice
 from .importing import Importer
+from .levels import Step
 from .site import Site
 from .trace import Carrier, TraceGraph, carried
 from .transplant import Transplant
@@ -31,6 +34,9 @@ class Batcher(Importer):
     batched   the new tensors that have it; shared with the batchers of the rules inside
     repeated  what is made for every example although it is the same for all: see _same_for_all
     enter     where the source is a body of control flow: how it reads a tensor of the batch around
+    inside    body of the source -> what built it, for the choices that share it, and what it was
+              given (batched_choice)
+    first     step in a body -> the first that was made of it
     """
 
     def __init__(
@@ -45,6 +51,8 @@ class Batcher(Importer):
         self.batched = batched
         self.repeated: dict[Tensor, Region] = {}
         self.enter = enter
+        self.inside: dict[Graph, tuple[Batcher, dict[Tensor, Tensor]]] = {}
+        self.first: dict[Step, Step] = {}
 
     def within(self, body: BodyGraph, enter: Callable[[Tensor], Tensor]) -> Batcher:
         """What builds a body for the batch, in the current graph."""
@@ -180,6 +188,45 @@ class Batcher(Importer):
         self.tensors[t] = repeated(self.tensors[t], like)
         self.batched.add(self.tensors[t])
 
+    # --- steps that are made more than once --------------------------------------------------
+
+    def _note(self, step: Step, new: Step) -> None:
+        """Note what was made of a step that stands in a body, or is one of several itself.
+
+        A choice that was differentiated in another graph has a copy of its bodies there, and each
+        of the two is batched. A trace is built anew for each call of its rule: those are apart.
+        """
+        home = at_home(step)
+        graph = home.graph
+        if home is step and isinstance(graph, TraceGraph):
+            return
+        above = [] if graph is None else around(graph)
+        root = next((g for g in above if isinstance(g, TraceGraph)), None)
+        owner: Any = self
+        while isinstance(owner, Batcher) and owner.source is not root:
+            owner = owner.outer
+        first = owner.first.setdefault(home, new) if isinstance(owner, Batcher) else step
+        if first is not new:
+            note_twin(new, first)
+
+    def _new_region(self, region: Region) -> Region:
+        new = super()._new_region(region)
+        self._note(region, new)
+        return new
+
+    def _program(self, program: Program) -> Program:
+        """The program of a body that is the same for all examples, in a copy of the body."""
+        body: Any = program.outputs[0].graph
+        known = body in self.bodies
+        found = super()._program(program)
+        if not known:
+            copy = self.bodies[body].graph
+            for old, new in zip(bodies_of(body), bodies_of(copy), strict=True):
+                new.twins.clear()
+                for step, made in copied_steps(old, new):
+                    self._note(step, made)
+        return found
+
     # --- nodes -----------------------------------------------------------------------------------
 
     def place(self, node: Node) -> None:
@@ -194,12 +241,20 @@ class Batcher(Importer):
             )
             self.batched.update(outputs)
             self.tensors.update(zip(node.outputs, outputs, strict=True))
+            self._note_node(node)
             return
         super().place(node)
+        self._note_node(node)
         for t in node.outputs:
             if t in self.repeated:
                 with self.standing_for(node):
                     self._repeat(t)
+
+    def _note_node(self, node: Node) -> None:
+        if node.outputs:
+            new = self.tensors[node.outputs[0]].node
+            stamped = node.stamp is not None and new.stamp is None
+            self._note(node, new.region if stamped and new.region is not None else new)
 
     def _outputs(
         self, node: Node, inputs: tuple[Tensor, ...], flags: tuple[bool, ...]

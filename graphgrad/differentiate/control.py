@@ -18,6 +18,7 @@ from ..ir.program import Program
 from ..ops.base import NO_GRAD, ZeroTensor, wants
 from ..ops.control import BodyGraph, BodyScope, Cond, choose
 from ..regions.index import bodies_of
+from .additive import copied_steps, note_twin
 from .gradients import gradients
 from .transplant import Plain, copy_into
 
@@ -74,9 +75,8 @@ def _here(program: Program) -> Program:
     for outer, inner in list(body.captures.items()):
         copy.graph.captures[here.tensor(outer)] = copy.tensor(inner)
     for old, new in zip(bodies_of(body), bodies_of(copy.graph), strict=True):
-        assert isinstance(old, BodyGraph)
-        assert isinstance(new, BodyGraph)
-        new.original = old
+        for first, step in copied_steps(old, new):
+            note_twin(step, first)
     return Program(map(copy.tensor, program.inputs), map(copy.tensor, program.outputs))
 
 

@@ -9,13 +9,14 @@ from ..ir.collector import collector_paused
 from ..ir.context import CONTEXT
 from ..ir.errors import GraphError
 from ..ir.flat import holds
-from ..ir.graph import Graph, current
+from ..ir.graph import Graph, Twins, current
 from ..ir.node import Node, Region, RuleCall, Tensor, enclosing
 from ..ir.program import needed
 from ..ir.tree import flatten
 from ..ir.types import compatible
 from ..ops.base import as_tensor
 from ..ops.sources import placeholder
+from ..regions.index import bodies_of
 from .transplant import Transplant
 
 __all__ = ["import_graph"]
@@ -44,6 +45,7 @@ def import_graph(other: Graph, inputs: Mapping[Tensor, Any] | None = None) -> di
     try:
         with collector_paused():
             transplant.run()
+            _carry_twins(transplant)
     finally:
         CONTEXT.reset(token)
     return transplant.tensors
@@ -101,8 +103,26 @@ def subgraph(graph: Graph, xs: Any, ys: Any) -> Graph:
     nodes = _with_whole_regions(graph, flatten(xs), flatten(ys))
     with new:
         given = {x: placeholder(x.shape, x.dtype, x.node._name) for x in flatten(xs)}
-        Importer(graph, given).run(nodes)
+        transplant = Importer(graph, given)
+        transplant.run(nodes)
+        _carry_twins(transplant)
     return new
+
+
+def _carry_twins(transplant: Transplant) -> None:
+    """What were copies of one step are so here, and not of those of another import."""
+    fresh: dict[Twins, Twins] = {}
+    here = transplant.graph
+    for step, twins in transplant.source.twins.items():
+        new: Any = transplant.regions.get(step) if isinstance(step, Region) else None
+        if isinstance(step, Node) and step.outputs and step.outputs[0] in transplant.tensors:
+            new = transplant.tensors[step.outputs[0]].node
+        if new is not None and new.graph is here:
+            here.twins[new] = fresh.setdefault(twins, Twins(here))
+    for copy in transplant.bodies.values():
+        for body in bodies_of(copy.graph):
+            for step, twins in body.twins.items():
+                body.twins[step] = fresh.setdefault(twins, Twins(body))
 
 
 def _with_whole_regions(graph: Graph, xs: list[Tensor], ys: list[Tensor]) -> list[Node]:

@@ -20,12 +20,11 @@ from ..ir.residual import viewpoint
 from ..ops.accumulate import AddN
 from ..ops.arithmetic import ADD
 from ..ops.base import NO_GRAD, ZERO, ZeroTensor
-from ..ops.control import BodyGraph
 from ..ops.own import OwnStep
 from ..ops.sources import StopGradient
 from ..regions.boundary import boundary_of
 from ..regions.index import is_marked
-from .additive import check_additive
+from .additive import check_additive, in_parts
 from .builtin import filled, fitted
 from .call import Gradient, call_rule, refuse_rule_derivative
 from .choices import Choice
@@ -285,7 +284,7 @@ class Sweep:
             return judged
         found = call_rule(site, site.reference, dys)
         called = self.context.called
-        if called is not None and isinstance(site._target.graph, BodyGraph):
+        if called is not None and in_parts(site._target):
             check_additive(called, site, dys, found)
         return found
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import count
-from threading import Lock
 from typing import Any
 
+from ..ir.locks import OwnLock
 from ..ir.node import Node
 from ..ir.program import Program
 from ..ir.types import Array, tensor_type
@@ -163,7 +163,7 @@ class PlannedByShapes:
         self.refine: Callable[[Program], Program] = _as_it_is
         self._backend = backend
         self._program = program
-        self._lock = Lock()
+        self._planning = OwnLock()
         self._made: dict[Any, PlannedProgram] = {}
         self._latest: PlannedProgram | None = None
         self.call = self
@@ -179,12 +179,12 @@ class PlannedByShapes:
     @property
     def plans(self) -> list[Plan]:
         """How it runs for the shapes that came, the latest ones last."""
-        with self._lock:
+        with self._planning.lock:
             return [made.plan for made in self._made.values()]
 
     def release(self) -> None:
         """Give back the memory that waits for the next run."""
-        with self._lock:
+        with self._planning.lock:
             for made in self._made.values():
                 made.release()
 
@@ -198,7 +198,7 @@ class PlannedByShapes:
         return self.refine(specialise(self._program, types))
 
     def _choose(self, shapes: tuple[tuple[int, ...], ...]) -> PlannedProgram:
-        with self._lock:
+        with self._planning.lock:
             found = self._made.pop(shapes, None)
             if found is None:
                 found = PlannedProgram(self._backend, self.program_for(shapes))

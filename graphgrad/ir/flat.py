@@ -51,6 +51,7 @@ def flatten_graph(graph: Graph, carry: Carry = None) -> Flat:
     }
     flat["scattered"] = [region.index for region in graph.scattered]
     flat["regions"] = [_flat_region(r, calls, carry) for r in graph.regions]
+    flat["twins"] = [(type(s) is Node, s.index, twins) for s, twins in graph.twins.items()]
     flat["calls"] = [_flat_call(c) for c in calls]
     flat["bodies"] = [_flat_body(b, carry) for b in bodies]
     return flat
@@ -89,6 +90,8 @@ def restore_graph(graph: Graph, flat: Flat) -> Graph:
             body.captures[nodes[i].outputs[k]] = body.nodes[j].outputs[m]
     graph.regions.extend(regions)
     graph.scattered.extend(regions[i] for i in flat["scattered"])
+    for is_node, i, twins in flat["twins"]:
+        graph.twins[nodes[i] if is_node else regions[i]] = twins
     graph._named.update({name: nodes[i] for name, i in flat["named"].items()})
     graph.state.commit({nodes[i]: a.copy() for i, a in flat["state"].items()})
     return graph

@@ -26,6 +26,19 @@ __all__ = [
 ]
 
 
+class Twins:
+    """What copies of one node or region have in common: who has the same one is one of them.
+
+    graph  where the first of them was made; None where they came from a file
+    """
+
+    def __init__(self, graph: Graph | None = None) -> None:
+        self.graph = graph
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Twins, ()
+
+
 class Graph:
     """A static dataflow graph. It only grows: nodes never change and are never removed.
 
@@ -39,6 +52,7 @@ class Graph:
     scanned  how many nodes the boundaries of the regions have taken in (regions.boundary)
     pinned   nodes that make what regions declare as inputs, with those regions
     index    what selections and marks find again without a look at every node (regions.index)
+    twins    node or region of which there are several copies -> what they have in common
     """
 
     def __init__(self, name: str | None = None) -> None:
@@ -54,6 +68,7 @@ class Graph:
         self.pinned: dict[Node, dict[Region, None]] = {}
         self.index: Any = None
         self.residuals: dict[Any, Tensor] = {}
+        self.twins: dict[Node | Region, Twins] = {}
         self._named: dict[str, Node] = {}
         self._suffix: dict[str, int] = {}
         self._scopes: list[GraphScope] = []

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .errors import DTypeError, ShapeError, StateError
+from .locks import lock_of_module
 from .types import Array, compatible
 
 if TYPE_CHECKING:
     from .node import Node, Tensor
+
+_lock = lock_of_module()  # of all states: it is held for a copy
 
 
 class State:
@@ -24,18 +26,17 @@ class State:
 
     def __init__(self) -> None:
         self._values: dict[Node, Array] = {}
-        self._lock = Lock()
 
     def read(self, variables: Iterable[Node]) -> list[Array]:
         """Values of many variables, all from one moment."""
-        with self._lock:
+        with _lock:
             return [self._values[v] if v in self._values else _initial(v) for v in variables]
 
     def commit(self, values: Mapping[Node, Array]) -> None:
         """Write many variables together. The arrays become the state's own."""
         for value in values.values():
             value.flags.writeable = False
-        with self._lock:
+        with _lock:
             self._values.update(values)
 
     def __getitem__(self, variable: Tensor) -> Array:
@@ -52,18 +53,18 @@ class State:
 
     def values(self) -> dict[Node, Array]:
         """What was written, by variable."""
-        with self._lock:
+        with _lock:
             return dict(self._values)
 
     def reset(self) -> None:
         """Back to the initial values."""
-        with self._lock:
+        with _lock:
             self._values.clear()
 
     def copy(self) -> State:
         """A state of its own with the same values."""
         new = State()
-        with self._lock:
+        with _lock:
             new._values = dict(self._values)
         return new
 
@@ -72,10 +73,6 @@ class State:
 
     def __getstate__(self) -> dict[str, Any]:
         return {"_values": dict(self._values)}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self._values = state["_values"]
-        self._lock = Lock()
 
 
 def _initial(variable: Node) -> Array:

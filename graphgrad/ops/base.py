@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from typing import Any, Final, TypeAlias
 
@@ -128,8 +129,7 @@ def constant(value: Any, dtype: Any = None, name: str | None = None) -> Tensor:
     """
     if isinstance(value, Tensor):
         raise DTypeError(f"constant() takes a value, got {value!r}; use gg.cast to change a dtype")
-    if isinstance(value, np.ma.MaskedArray):
-        raise DTypeError("a masked array would lose its mask; fill it first, or use gg.where")
+    _check_unmasked(value)
     if dtype is not None and type(value) in (bool, int, float, complex):
         array = np.array(value, dtype=as_dtype(dtype))  # OverflowError, not a wrapped number
     else:
@@ -221,11 +221,17 @@ def _held(o: Any) -> Any:
         return o
     if isinstance(o, list | tuple) and any(isinstance(item, Tensor) for item in o):
         raise DTypeError("a list of tensors is not a tensor; use gg.stack or gg.concat")
-    if isinstance(o, np.ma.MaskedArray):
-        raise DTypeError("a masked array would lose its mask; fill it first, or use gg.where")
+    _check_unmasked(o)
     array = np.asarray(o)
     as_dtype(array.dtype)
     return array
+
+
+def _check_unmasked(value: Any) -> None:
+    """DTypeError for a masked array; there are none where nobody has imported numpy.ma."""
+    ma = sys.modules.get("numpy.ma")
+    if ma is not None and isinstance(value, ma.MaskedArray):
+        raise DTypeError("a masked array would lose its mask; fill it first, or use gg.where")
 
 
 def _as(o: Any, dtype: DType) -> Tensor:

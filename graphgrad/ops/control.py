@@ -35,14 +35,12 @@ class BodyGraph(Graph):
 
     outer     the graph around
     captures  outer tensor -> the placeholder that stands for it here
-    original  the body that this one is a copy of, made to be differentiated elsewhere
     """
 
     def __init__(self, outer: Graph, name: str) -> None:
         super().__init__(name)
         self.outer = outer
         self.captures: dict[Tensor, Tensor] = {}
-        self.original: BodyGraph | None = None
 
     def adopt(self, tensor: Tensor) -> Tensor:
         """The placeholder that stands for an outer tensor; GraphError where it is not outer."""

@@ -7,8 +7,6 @@ outputs through and has the gradient that the node would have without its stamp.
 
 from __future__ import annotations
 
-from functools import cached_property
-
 from .base import (
     NO_GRAD,
     Any,
@@ -63,9 +61,13 @@ class OwnStep:
         self.node = node
         self.op = node.op
         self.inputs = node.inputs
+        self._outputs: tuple[Tensor, ...] | None = None
 
-    @cached_property
+    @property
     def outputs(self) -> tuple[Tensor, ...]:
         """The outputs; built when the gradient reads them."""
-        node = self.node
-        return build(Own(node.op, len(node.outputs)), (*node.outputs, *node.inputs)).outputs
+        if self._outputs is None:
+            node = self.node
+            made = build(Own(node.op, len(node.outputs)), (*node.outputs, *node.inputs))
+            self._outputs = made.outputs
+        return self._outputs

@@ -8,17 +8,17 @@ later.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from threading import RLock
 
 from ..ir.graph import Graph
 from ..ir.groups import Groups, around, holds
+from ..ir.locks import lock_of_module
 from ..ir.node import Node, Region, Tensor, enclosing, shared
 from ..ir.residual import viewpoint
 
 Place = tuple[int, int]
 """Where a tensor is read: by which node, as which of its inputs."""
 
-LOCK = RLock()
+LOCK = lock_of_module()
 """Held while what is known of graphs is brought up to date: threads may differentiate one graph."""
 
 

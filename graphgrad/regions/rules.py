@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from threading import RLock
 from typing import Any, TypeVar
 
 from ..ir.errors import DuplicateGradientError, GradientError, UnknownGradientError, did_you_mean
+from ..ir.locks import lock_of_module
 from ..ir.op import OP_TYPES
 from ..ir.position import Position, caller, of_function, show
 from .contracts import Contract, as_contract
@@ -81,7 +81,7 @@ class BuiltinRule(Rule):
 
 _rules: dict[str, Rule] = {}
 _registered_at: dict[str, Position | None] = {}
-_lock = RLock()
+_lock = lock_of_module()
 
 
 def register_gradient(

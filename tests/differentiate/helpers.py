@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -92,11 +93,14 @@ def calls_of(action: Callable[[], object]) -> int:
         count += event == "call"
 
     before = sys.getprofile()
+    gc.collect()
+    gc.disable()  # or the finalizers of others would be counted
     sys.setprofile(note)
     try:
         action()
     finally:
         sys.setprofile(before)
+        gc.enable()
     return count
 
 

@@ -1,5 +1,7 @@
 """Rules in the branches of a choice mean there what they mean anywhere."""
 
+import pickle
+
 import pytest
 
 import graphgrad as gg
@@ -166,6 +168,179 @@ def test_S15_the_same_where_the_choice_is_differentiated_in_another_body():
     y = in_a_branch(f, x)
     with pytest.raises(gg.GradientError, match="for each part and not once"):
         gg.cond(x > 1.0, lambda: squared(y, x, 2), lambda: x)
+
+
+# --- the same under vmap -------------------------------------------------------------------------
+
+POINTS, CHOICES = [0.7, 1.4], [True, True]
+PARTS = [("vmap", "all"), ("stack", "all"), ("stack", "each")]
+
+
+def absolute(site, dy):
+    return gg.abs(dy)
+
+
+def value_and_derivative(rule, how, chosen):
+    """Of -2 y + dy/dv for each example: what flows to the site comes through y and dy/dv.
+
+    how     over the examples: "vmap", "stack"
+    chosen  "each": a bool for each example; "all": one for all; "plain": there is no choice
+    """
+    with gg.Graph():
+        x, p = gg.placeholder((2,), "float64"), gg.placeholder((2,), "bool")
+
+        def one(v, q):
+            def f():
+                with gg.override_gradient(rule):
+                    t = gg.sin(v)
+                return t * t * v
+
+            y = f() if chosen == "plain" else gg.cond(q, f, lambda: v)
+            return y * -2.0 + gg.gradients(y, v)
+
+        q = p[0] if chosen == "all" else p
+        if how == "vmap":
+            z = gg.vmap(one, in_axes=(0, None if chosen == "all" else 0))(x, q)
+        else:
+            z = gg.stack([one(x[i], q if chosen == "all" else q[i]) for i in range(2)])
+        dx = gg.gradients(gg.sum(z), x)
+        return values([z, dx], {x: POINTS, p: CHOICES})
+
+
+@pytest.mark.parametrize("chosen", ["all", "each"])
+@pytest.mark.parametrize("how", ["vmap", "stack"])
+def test_S15_S27_a_rule_that_is_linear_goes_on_under_vmap(how, chosen):
+    z, dx = value_and_derivative(steeper, how, chosen)
+    plain_z, plain_dx = value_and_derivative(steeper, "stack", "plain")
+    assert z == pytest.approx(plain_z)
+    assert dx == pytest.approx(plain_dx)
+
+
+@pytest.mark.parametrize("rule", [absolute, quadratic])
+def test_S15_S27_where_each_example_chooses_under_vmap_a_rule_is_called_once(rule):
+    z, dx = value_and_derivative(rule, "vmap", "each")
+    plain_z, plain_dx = value_and_derivative(rule, "stack", "plain")
+    assert z == pytest.approx(plain_z)
+    assert dx == pytest.approx(plain_dx)
+
+
+@pytest.mark.parametrize("rule", [absolute, quadratic])
+@pytest.mark.parametrize(("how", "chosen"), PARTS)
+def test_S15_S27_a_rule_that_cannot_be_called_once_is_an_error_under_vmap(how, chosen, rule):
+    with pytest.raises(gg.GradientError, match="for each part and not once"):
+        value_and_derivative(rule, how, chosen)
+
+
+@pytest.mark.parametrize("chosen", ["all", "each"])
+def test_S15_S27_the_same_where_a_branch_under_vmap_differentiates_the_choice(chosen):
+    """The bodies are copied there, and the copies are batched apart from the others."""
+    x, p = gg.placeholder((2,)), gg.placeholder((2,), "bool")
+
+    def second(rule):
+        def one(v, q):
+            def f():
+                with gg.override_gradient(rule):
+                    return gg.exp(v)
+
+            y = gg.cond(q, f, lambda: v)
+            return y * -2.0 + gg.cond(q, lambda: gg.gradients(gg.square(y), v), lambda: v)
+
+        q, axes = (p, 0) if chosen == "each" else (p[0], None)
+        return gg.gradients(gg.sum(gg.vmap(one, in_axes=(0, axes))(x, q)), x)
+
+    second(steeper)
+    with pytest.raises(gg.GradientError, match="for each part and not once"):
+        second(quadratic)
+
+
+@pytest.mark.parametrize("how", ["copy", "pickle", "import", "subgraph"])
+@pytest.mark.parametrize("batch", [False, True])
+def test_S15_S27_copies_of_a_body_are_known_in_a_copy_of_the_graph(batch, how):
+    with gg.Graph() as graph:
+        x = gg.placeholder((2,) if batch else (), name="x")
+
+        def one(v):
+            def f():
+                with gg.override_gradient(quadratic):
+                    return gg.exp(v)
+
+            y = in_a_branch(f, v)
+            return y * -2.0 + gg.cond(v > 1.0, lambda: gg.gradients(gg.square(y), v), lambda: v)
+
+        z = gg.identity(gg.sum(gg.vmap(one)(x) if batch else one(x)), name="z")
+    with gg.Graph() as new:
+        if how == "import":
+            gg.import_graph(graph)
+        elif how == "copy":
+            new = graph.copy()
+        elif how == "pickle":
+            new = pickle.loads(pickle.dumps(graph))
+        else:
+            new = graph.subgraph(x, z)
+    with new, pytest.raises(gg.GradientError, match="for each part and not once"):
+        gg.gradients(new.tensor("z"), new.tensor("x"))
+
+
+def test_S15_S27_two_imports_are_not_counted_together():
+    x = gg.placeholder(())
+    with gg.Graph() as graph:
+        v = gg.placeholder((), name="v")
+
+        def f():
+            with gg.override_gradient(quadratic):
+                return gg.exp(v)
+
+        y = in_a_branch(f, v)
+        gg.cond(v > 1.0, lambda: gg.gradients(y, v), lambda: v)
+    both = gg.import_graph(graph, {v: x})[y] + gg.import_graph(graph, {v: x})[y]
+    once = gg.import_graph(graph, {v: x})[y]
+    assert value(gg.gradients(both, x), {x: 0.3}) == 2 * value(gg.gradients(once, x), {x: 0.3})
+
+
+def test_S15_S27_the_value_of_a_choice_that_no_example_changes():
+    """The choice is the same for all examples where its derivative is not."""
+    x, k, p = gg.placeholder((2,)), gg.placeholder(()), gg.placeholder((), "bool")
+
+    def first(rule):
+        def one(v):
+            def f():
+                with gg.override_gradient(rule):
+                    return gg.exp(k)
+
+            y = gg.cond(p, f, lambda: k)
+            return y * -2.0 + gg.gradients(gg.square(y) * v, k)
+
+        return gg.gradients(gg.sum(gg.vmap(one)(x)), k)
+
+    first(steeper)
+    with pytest.raises(gg.GradientError, match="for each part and not once"):
+        first(quadratic)
+
+
+@pytest.mark.parametrize("chosen", ["all", "each"])
+def test_S15_S27_calls_of_their_own_are_not_counted_together_under_vmap(chosen):
+    """Each default of an enclosing region is one, and so is each question of a function."""
+
+    def twice(way):
+        def one(v, q):
+            def f():
+                with gg.override_gradient(quadratic):
+                    return gg.exp(v)
+
+            def rule(site, dy):
+                both = zip(site.default(dy), site.default(dy), strict=True)
+                return [a + b if isinstance(a, gg.Tensor) else a for a, b in both]
+
+            with gg.override_gradient(rule):
+                y = gg.sin(way(q, f, lambda: v))
+            return gg.gradients(y, v) + gg.gradients(y, v)
+
+        x, p = gg.placeholder((2,)), gg.placeholder((2,), "bool")
+        q, axes = (p, 0) if chosen == "each" else (p[0], None)
+        z = gg.vmap(one, in_axes=(0, axes))(x, q)
+        return value(z, {x: POINTS, p: CHOICES})
+
+    assert twice(gg.cond) == pytest.approx(twice(lambda q, f, g: f()))
 
 
 def test_S15_around_the_choice_a_rule_is_called_once_at_every_order():

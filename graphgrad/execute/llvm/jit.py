@@ -2,30 +2,24 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Mapping
 from functools import cache
 from itertools import count
-from threading import RLock
+from typing import Any
+from weakref import finalize
 
 import llvmlite
 import llvmlite.binding as llvm
+import numpy as np
 
+from ...ir.locks import lock_of_module
 from .types import Target
 
 llvm.initialize_native_target()
 llvm.initialize_native_asmprinter()
 
-COMPILING = RLock()
-"""Held while LLVM works, and while a process is forked: what a thread of the parent holds then, for
-one a lock within llvmlite, stays held in the child for ever."""
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(
-        before=COMPILING.acquire,
-        after_in_parent=COMPILING.release,
-        after_in_child=COMPILING.release,
-    )
+COMPILING = lock_of_module()
+"""Held while LLVM works: a lock within llvmlite is then not held while the process is forked."""
 
 VERSION = f"llvmlite {llvmlite.__version__}, LLVM {'.'.join(map(str, llvm.llvm_version_info))}"
 
@@ -33,8 +27,9 @@ VERSION = f"llvmlite {llvmlite.__version__}, LLVM {'.'.join(map(str, llvm.llvm_v
 @cache
 def host() -> Target:
     """The machine that this process runs on."""
-    features = llvm.get_host_cpu_features()
-    return target_of(llvm.get_host_cpu_name(), features.flatten())
+    with COMPILING:
+        features = llvm.get_host_cpu_features()
+        return target_of(llvm.get_host_cpu_name(), features.flatten())
 
 
 def target_of(cpu: str, features: str) -> Target:
@@ -70,18 +65,27 @@ def _machine(target: Target) -> llvm.TargetMachine:
 
 
 class Loaded:
-    """Object code in memory; lives as long as this."""
+    """Object code in memory, which stays there as long as this, and until the next is loaded.
+
+    Its end may come anywhere, on a thread that must not wait for LLVM: nothing is unloaded then.
+    """
 
     def __init__(
         self, code: bytes, names: Iterable[str], known: Mapping[str, int] | None = None
     ) -> None:
         with COMPILING:
+            while _ended:
+                _ended.pop().close()
             library = llvm.JITLibraryBuilder().add_object_img(code).add_current_process()
             for name, address in (known or {}).items():
                 library.import_symbol(name, address)
             for name in names:
                 library.export_symbol(name)
             self._library = library.link(_linker(), f"graphgrad{next(_numbers)}")
+        # An array: of two objects in a cycle, the garbage collector ends one while the other may
+        # still call the code, but it knows nothing of arrays.
+        self._life = np.empty(0)
+        finalize(self._life, _ended.append, self._library)
 
     def address(self, name: str) -> int:
         """Where a function is."""
@@ -90,6 +94,7 @@ class Loaded:
 
 
 _numbers = count()
+_ended: list[Any] = []  # libraries of what was Loaded
 
 
 @cache

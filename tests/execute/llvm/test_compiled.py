@@ -16,7 +16,9 @@ import graphgrad as gg
 
 pytest.importorskip("llvmlite")
 
-from graphgrad.execute.llvm import cache, compiled
+from llvmlite.binding import ffi
+
+from graphgrad.execute.llvm import cache, compiled, jit
 
 
 def function(number):
@@ -58,6 +60,7 @@ def test_threads_that_compile_and_call_at_once():
 FORK = """
 import os, signal, sys, threading
 sys.path.insert(0, {root!r})
+from graphgrad.execute.llvm import compiled
 from tests.execute.llvm.test_compiled import ARRAYS, function, right
 
 right(1, function(1)(*ARRAYS))
@@ -68,8 +71,9 @@ def work():
     while not stop.is_set():
         number += 1
         function(number)
+        compiled._kernels.clear()  # nothing has its code any more
 
-thread = threading.Thread(target=work)
+thread = threading.Thread(target=work, daemon=True)
 thread.start()
 ends = []
 for i in range(4):
@@ -86,6 +90,7 @@ assert ends == [0] * 4, ends
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 def test_children_compile_though_a_thread_of_the_parent_was_compiling(request):
+    """And was done with what it had compiled."""
     script = FORK.format(root=str(request.config.rootpath))
     environment = {**os.environ, "GRAPHGRAD_CACHE": "off"}
     command = [sys.executable, "-W", "ignore", "-c", script]
@@ -114,7 +119,59 @@ def test_functions_come_and_go_while_the_garbage_collector_works(monkeypatch):
         gc.set_threshold(*before)
 
 
+def test_a_function_ends_while_another_thread_is_within_llvm():
+    """Its end does not wait for LLVM, so nobody who forks finds it there; the next one unloads."""
+    number = 200
+    gone, ended = [function(number)], threading.Event()
+    compiled._kernels.clear()
+    before = len(jit._ended)
+
+    def end():
+        gone.clear()
+        gc.collect()
+        ended.set()
+
+    with ffi.lib._lock:
+        threading.Thread(target=end, daemon=True).start()
+        assert ended.wait(30)
+    assert len(jit._ended) > before
+    right(number + 1, function(number + 1)(*ARRAYS))
+    assert len(jit._ended) == 0
+
+
+LAST = """
+import gc, sys
+sys.path.insert(0, {root!r})
+from graphgrad.execute.llvm import compiled
+from tests.execute.llvm.test_compiled import ARRAYS, function, right
+
+class Last:
+    def __init__(self, number, f):
+        self.number, self.f, self.ring = number, f, self
+
+    def __del__(self):
+        function(self.number + 100)  # loads, where what ended is unloaded
+        seen.append(right(self.number, self.f(*ARRAYS)))
+
+seen = []
+gc.disable()
+for number in range(300, 312):
+    Last(number, function(number))
+    compiled._kernels.clear()
+    gc.collect()
+assert len(seen) == 12
+"""
+
+
+def test_finalizers_call_functions_that_are_garbage_themselves(request):
+    script = LAST.format(root=str(request.config.rootpath))
+    command = [sys.executable, "-c", script]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=280)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_a_damaged_file_costs_nothing_but_time(tmp_path, monkeypatch):
+    right(6, function(6)(*ARRAYS))  # what a process loads once is there
     monkeypatch.setenv("GRAPHGRAD_CACHE", str(tmp_path))
     monkeypatch.setattr(compiled, "_kernels", {})
     right(7, function(7)(*ARRAYS))

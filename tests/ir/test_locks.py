@@ -1,0 +1,135 @@
+"""A forked child finds locks free and what they guard whole, whoever held them at the fork."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from graphgrad.ir import locks
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+
+START = """
+import os, signal, sys, threading, time
+from graphgrad.ir import locks
+
+def child(work):
+    pid = os.fork()
+    if pid == 0:
+        signal.alarm(20)
+        try:
+            work()
+        except BaseException as error:
+            print(type(error), error, file=sys.stderr, flush=True)
+            os._exit(1)
+        os._exit(0)
+    assert os.waitpid(pid, 0)[1] == 0
+
+def busy(work):
+    "A thread that does this; it has begun when this returns."
+    begun = threading.Event()
+    thread = threading.Thread(target=work, args=(begun,), daemon=True)
+    thread.start()
+    assert begun.wait(20)
+    return thread
+
+"""
+
+
+def passes(script: str) -> None:
+    command = [sys.executable, "-W", "ignore", "-c", START + script]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=100)
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_fork_waits_for_the_lock_of_a_module():
+    passes("""
+lock, guarded = locks.lock_of_module(), []
+
+def work(begun):
+    with lock:
+        guarded.append(1)
+        begun.set()
+        time.sleep(0.2)
+        guarded.append(2)
+
+def look():
+    with lock:
+        assert guarded == [1, 2]
+
+thread = busy(work)
+child(look)
+thread.join(20)
+assert lock.acquire(timeout=20)
+""")
+
+
+def test_who_forks_may_hold_the_lock_of_a_module():
+    passes("""
+lock = locks.lock_of_module()
+
+def look():
+    lock.release()
+    assert busy(lambda begun: lock.acquire() and begun.set())
+
+lock.acquire()
+child(look)
+lock.release()
+assert busy(lambda begun: lock.acquire() and begun.set())
+""")
+
+
+def test_locks_of_modules_are_taken_as_calls_take_them():
+    """The one made last first; a thread on its way from that to the other is waited for."""
+    passes("""
+lower = locks.lock_of_module()
+upper = locks.lock_of_module()
+
+def work(begun):
+    with upper:
+        begun.set()
+        time.sleep(0.2)
+        with lower:
+            pass
+
+thread = busy(work)
+child(lambda: lower.acquire() and upper.acquire())
+thread.join(20)
+assert not thread.is_alive()
+""")
+
+
+def test_a_child_has_own_locks_of_its_own():
+    passes("""
+kept, own = locks.OwnLock(), locks.OwnLock()
+kept.lock.acquire()
+end = threading.Event()
+
+def work(begun):
+    with own.lock:
+        begun.set()
+        assert end.wait(20)
+
+def look():
+    with own.lock, kept.lock:
+        assert not own.lock.acquire(blocking=False)
+    child(lambda: own.lock.acquire(blocking=False) or os._exit(2))  # a grandchild too
+
+thread = busy(work)
+child(look)
+assert not own.lock.acquire(blocking=False)
+end.set()
+thread.join(20)
+assert own.lock.acquire(timeout=20)
+""")
+
+
+def test_own_locks_end_with_what_has_them():
+    before = len(locks._own)
+    here = [locks.OwnLock() for _ in range(3)]
+    assert len(locks._own) == before + 3
+    del here
+    assert len(locks._own) == before
