@@ -124,7 +124,13 @@ class Text:
 def function(
     result: str, name: str, takes: str, text: Text, value: str = "", *, internal: bool = True
 ) -> str:
-    """The definition of a function. It is not inlined: code size is what compiling costs."""
+    """The definition of a function. It is not inlined: code size is what compiling costs.
+
+    Nothing is thrown through it, so no tables for unwinding go with it. Where there are any, they
+    are registered with the C runtime when code is loaded, which has ended processes that load and
+    unload much.
+    """
     body = "\n".join(text.lines)
     kind = "internal " if internal else ""
-    return f"define {kind}{result} @{name}({takes}) noinline {{\n{body}\n  ret {result} {value}\n}}"
+    head = f"define {kind}{result} @{name}({takes}) noinline nounwind"
+    return f"{head} {{\n{body}\n  ret {result} {value}\n}}"

@@ -18,7 +18,7 @@ pytest.importorskip("llvmlite")
 
 from llvmlite.binding import ffi
 
-from graphgrad.execute.llvm import cache, compiled, jit
+from graphgrad.execute.llvm import cache, compiled, jit, library
 
 
 def function(number):
@@ -204,3 +204,24 @@ def test_processes_that_compile_the_same_at_once(tmp_path, request):
     running = [subprocess.Popen(command, env=environment) for _ in range(4)]
     assert [p.wait(200) for p in running] == [0] * 4
     assert not list(tmp_path.glob("*.part"))
+
+
+def test_code_has_no_tables_for_unwinding(monkeypatch):
+    """Loading them registers them with the C runtime, which may end the process."""
+    made = []
+    compile_it = jit.object_code
+
+    def kept(text, target):
+        made.append(compile_it(text, target))
+        return made[-1]
+
+    monkeypatch.setenv("GRAPHGRAD_CACHE", "off")
+    monkeypatch.setattr(compiled, "object_code", kept)
+    monkeypatch.setattr(library, "object_code", kept)
+    library._functions.cache_clear()
+    with gg.Graph():
+        x = gg.placeholder((37, 41), "float32")
+        f = gg.compile(x, gg.tanh(gg.sin(x) @ x.T) * 3.25, backend="llvm")
+    f(np.ones((37, 41), "float32"))
+    assert len(made) >= 1
+    assert not any(b".eh_frame" in code for code in made)
