@@ -7,7 +7,7 @@ from typing import Any
 
 from ..ir.node import Region, RuleCall
 from .boxes import Box
-from .colours import BYPASSED, COLUMNS, DIFF, FAILED, REGIONS, SCOPE, STAMPED, Tint
+from .colours import BYPASSED, COLUMNS, DIFF, FAILED, KINDS, REGIONS, SCOPE, STAMPED, Tint
 from .escape import for_mermaid, for_page, shortened, visible
 from .labels import Labels
 from .picture import Item, Link, Picture, site_in
@@ -24,9 +24,7 @@ _SHAPES = {
     "box": ("[[", "]]"),
 }
 _CLASSES = {
-    "input": "fill:#d9f2d9,stroke:#4a5a70",
-    "variable": "fill:#fff3cd,stroke:#4a5a70",
-    "constant": "fill:#f4f4f4,stroke:#4a5a70",
+    **{kind: f"fill:{fill},stroke:#4a5a70" for kind, (_, fill) in KINDS.items()},
     "op": "fill:#eaf1fc,stroke:#4a5a70",
     "grad": "fill:#fbf0e2,stroke:#4a5a70",
     "box": f"fill:{SCOPE.fill},stroke:{SCOPE.line},stroke-width:2px",

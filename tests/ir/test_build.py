@@ -1,6 +1,5 @@
 """The birth of a node: what it takes on, and that a birth that fails leaves nothing behind."""
 
-import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -14,6 +13,8 @@ from graphgrad.ir.graph import current
 from graphgrad.ir.op import OP_TYPES
 from graphgrad.ir.residual import Residual
 from graphgrad.ir.verify import verify_graph
+
+from .racing import race
 
 MatMul, Tanh = OP_TYPES["MatMul"], OP_TYPES["Tanh"]
 
@@ -223,18 +224,12 @@ def test_a_derived_read_of_a_regions_inside_is_residual(graph):
 
 def test_threads_that_build_in_one_graph_leave_it_whole(graph):
     x = gg.placeholder((2,), name="x")
-    interval = sys.getswitchinterval()
 
-    def work(_):
+    def work():
         with graph:
             t = x
             for _ in range(150):
                 t = gg.tanh(t) if t.node.index % 2 else t + 1.0
 
-    sys.setswitchinterval(1e-6)
-    try:
-        with ThreadPoolExecutor(8) as pool:
-            list(pool.map(work, range(8)))
-    finally:
-        sys.setswitchinterval(interval)
+    race(work)
     verify_graph(graph)

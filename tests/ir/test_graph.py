@@ -1,8 +1,5 @@
 """Graphs: names, what is found by them, and which graph is the current one."""
 
-import sys
-from concurrent.futures import ThreadPoolExecutor
-
 import pytest
 
 import graphgrad as gg
@@ -10,6 +7,8 @@ from graphgrad.ir.context import CONTEXT
 from graphgrad.ir.errors import GraphError, ScopeError
 from graphgrad.ir.graph import current, default_graph, name_scope, reset_default_graph
 from graphgrad.ir.verify import verify_graph
+
+from .racing import race
 
 
 @pytest.fixture
@@ -93,19 +92,12 @@ def test_a_name_is_a_string(graph, name):
 
 
 def test_threads_that_give_one_name_get_names_of_their_own(graph):
-    interval = sys.getswitchinterval()
-    sys.setswitchinterval(1e-6)
-    try:
-        with ThreadPoolExecutor(8) as pool:
+    def work():
+        with graph:
+            for _ in range(50):
+                gg.tanh(gg.placeholder((), name="x"))
 
-            def work(_):
-                with graph:
-                    for _ in range(50):
-                        gg.tanh(gg.placeholder((), name="x"))
-
-            list(pool.map(work, range(8)))
-    finally:
-        sys.setswitchinterval(interval)
+    race(work)
     assert len(graph) == 800
     verify_graph(graph)
     assert all(graph.node(n.name) is n for n in graph.nodes)

@@ -2,8 +2,6 @@
 
 import copy
 import pickle
-import sys
-from concurrent.futures import ThreadPoolExecutor
 from typing import ClassVar
 
 import numpy as np
@@ -13,6 +11,8 @@ import graphgrad as gg
 from graphgrad.ir.build import apply, build
 from graphgrad.ir.errors import DTypeError
 from graphgrad.ir.op import OP_TYPES, Op, op_types
+
+from .racing import race
 
 
 @pytest.fixture(autouse=True)
@@ -140,13 +140,7 @@ def test_two_types_with_equal_attributes_are_two_ops():
 
 
 def test_threads_that_make_an_op_at_once_get_the_same_object():
-    interval = sys.getswitchinterval()
-    sys.setswitchinterval(1e-6)
-    try:
-        with ThreadPoolExecutor(8) as pool:
-            made = [*pool.map(lambda _: [Scaled(1e6 + n) for n in range(300)], range(8))]
-    finally:
-        sys.setswitchinterval(interval)
+    made = race(lambda: [Scaled(1e6 + n) for n in range(300)])
     assert all(a is b for other in made for a, b in zip(made[0], other, strict=True))
 
 

@@ -1,8 +1,5 @@
 """Residuals: which reads of a region's inside are one, and the node that stands for them."""
 
-import sys
-from concurrent.futures import ThreadPoolExecutor
-
 import numpy as np
 import pytest
 
@@ -21,6 +18,8 @@ from graphgrad.ir.residual import (
     viewpoint,
 )
 from graphgrad.ir.verify import verify_graph
+
+from .racing import race
 
 
 def region_in(graph, parent=None, origin=None):
@@ -173,18 +172,12 @@ def test_threads_that_read_at_once_leave_the_graph_whole(made):
         inside = [gg.exp(x) for _ in range(100)]
     for t in inside:
         t.node.region = outer
-    interval = sys.getswitchinterval()
 
-    def work(_):
+    def work():
         CONTEXT.set(seen(g, call))
         return [gg.tanh(t) for t in inside]
 
-    sys.setswitchinterval(1e-6)
-    try:
-        with ThreadPoolExecutor(8) as pool:
-            list(pool.map(work, range(8)))
-    finally:
-        sys.setswitchinterval(interval)
+    race(work)
     verify_graph(g)
     reads = [n.inputs[0].node for n in g.nodes if n.type == "Tanh" and n.origin is call]
     assert (len(reads), {type(n.op) for n in reads}) == (800, {Residual})

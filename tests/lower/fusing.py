@@ -1,6 +1,19 @@
 """Groups of nodes by what may be in them, for tests of groups and of what runs them."""
 
+import numpy as np
+
+from graphgrad.execute.backend import Kernels, one_call_per_node
 from graphgrad.lower.fused import Loop, fuse_loops
+
+
+def same_values(plain, other):
+    """Both programs compute the same bits from random inputs."""
+    rng = np.random.default_rng(0)
+    arrays = [rng.normal(size=t.shape).astype(t.dtype) for t in plain.inputs]
+    kernels = Kernels(np)
+    found, expected = (one_call_per_node(p, kernels)(*arrays) for p in (other, plain))
+    for a, b in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(a, b)
 
 
 def fuse(program, fusible, reducible, least=2):

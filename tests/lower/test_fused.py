@@ -6,14 +6,13 @@ import numpy as np
 import pytest
 
 import graphgrad as gg
-from graphgrad.execute.backend import Kernels, one_call_per_node
 from graphgrad.ir.node import Node
 from graphgrad.ir.program import Program
 from graphgrad.ir.verify import verify_program
 from graphgrad.lower.fused import Fused, nodes_within
 from graphgrad.optimise.pipeline import optimise
 
-from .fusing import fuse
+from .fusing import fuse, same_values
 
 
 def _elementwise(node: Node) -> bool:
@@ -29,18 +28,6 @@ def _fused(inputs, outputs) -> tuple[Program, Program]:
     return plain, fuse(plain, _elementwise, _sums)
 
 
-def _same_values(plain: Program, fused: Program) -> None:
-    rng = np.random.default_rng(0)
-    arrays = [rng.normal(size=t.shape).astype(t.dtype) for t in plain.inputs]
-    run = Kernels(np)
-    for a, b in zip(
-        one_call_per_node(plain, run)(*arrays),
-        one_call_per_node(fused, run)(*arrays),
-        strict=True,
-    ):
-        np.testing.assert_array_equal(a, b)
-
-
 def _groups(program: Program) -> list[list[str]]:
     return [[n.type for n in f.op.program.nodes] for f in program.nodes if type(f.op) is Fused]
 
@@ -52,7 +39,7 @@ def test_a_chain_and_its_sum_are_one_node():
         plain, fused = _fused([x], [y])
     assert _groups(fused) == [["Tanh", "Multiply", "Add", "ReduceSum"]]
     verify_program(fused)
-    _same_values(plain, fused)
+    same_values(plain, fused)
 
 
 def test_a_path_that_leaves_a_group_and_comes_back_divides_it():
@@ -62,7 +49,7 @@ def test_a_path_that_leaves_a_group_and_comes_back_divides_it():
         y = gg.sin(a @ a) + gg.cos(a)  # a -> matmul -> sin
         plain, fused = _fused([x], [y])
     assert _groups(fused) == [["Sin", "Cos", "Add"]]
-    _same_values(plain, fused)
+    same_values(plain, fused)
 
 
 def test_what_only_the_backward_pass_reads_is_computed_there():
@@ -71,7 +58,7 @@ def test_what_only_the_backward_pass_reads_is_computed_there():
         y = gg.tanh(x @ w) @ w
         plain, fused = _fused([x, w], gg.gradients(gg.sum(y * y), [x, w]))
     assert any("Subtract" in g and "Tanh" not in g for g in _groups(fused))
-    _same_values(plain, fused)
+    same_values(plain, fused)
 
 
 def test_values_of_a_group_that_others_read_are_its_outputs():
@@ -82,7 +69,7 @@ def test_values_of_a_group_that_others_read_are_its_outputs():
         plain, fused = _fused([x], [a, b + 1.0, b])
     (node,) = [n for n in fused.nodes if type(n.op) is Fused]
     assert len(node.outputs) == 3
-    _same_values(plain, fused)
+    same_values(plain, fused)
 
 
 def test_unknown_lengths_are_left_alone():
@@ -97,7 +84,7 @@ def test_random_nodes_and_their_readers():
         x = gg.placeholder((3,))
         noise = gg.random.normal((3,), seed=1)
         plain, fused = _fused([x], [x * noise + noise, gg.sum(noise * 2.0)])
-    _same_values(plain, fused)
+    same_values(plain, fused)
 
 
 def test_a_long_chain_needs_no_deep_stack():
@@ -134,4 +121,4 @@ def test_random_graphs_keep_their_values(seed):
             xs, [*outputs, *gg.gradients(gg.sum(made[-1]), xs, unconnected="zero")]
         )
     verify_program(fused)
-    _same_values(plain, fused)
+    same_values(plain, fused)
