@@ -19,6 +19,7 @@ from .llvm.policy import free_nodes, loops
 from .llvm.products import product_writer
 from .llvm.recipe import Recipe, recipe_of
 from .llvm.running import runner
+from .llvm.scatters import scatter_writer
 from .numpy_backend import NumpyBackend, NumpyBinding
 
 PARTS = 12_000, 800  # operands of a group; of a part of a longer one, which LLVM is slow with
@@ -62,7 +63,11 @@ class LlvmBackend(NumpyBackend):
         if self.recipe(node) is not None:
             return True
         static = all(t.type.static for t in (*node.inputs, *node.outputs))
-        return static and product_writer(node, self.threads) is not None
+        return static and self.function_of(node) is not None
+
+    def function_of(self, node: Node) -> Kernel | None:
+        """What writes the result of a node with static types, where that is compiled alone."""
+        return product_writer(node, self.threads) or scatter_writer(node, self.threads)
 
     def recipe(self, node: Node) -> Recipe | None:
         """What a node computes, where that is compiled."""
@@ -87,7 +92,7 @@ class LlvmBinding(NumpyBinding):
         """Compiled code, or NumPy's writer."""
         recipe = self._recipe(node)
         if recipe is None:
-            return product_writer(node, self._llvm.threads) or super().writer(node)
+            return self._llvm.function_of(node) or super().writer(node)
         found = self._runs.get(recipe)
         if found is None:
             kernel = kernels_of([recipe], self._llvm.flags)[recipe]

@@ -10,6 +10,7 @@ import numpy as np
 from ..ir.errors import ExecutionError
 from ..ir.node import Node, Tensor
 from ..ir.types import Array, TensorType
+from ..lower.fused import Fused
 
 Lengths = dict[str, tuple[int, str]]
 
@@ -163,6 +164,7 @@ def shown(array: Any) -> str:
 
 def add_note(error: Exception, node: Node, arrays: Sequence[Any]) -> None:
     """A note on what a kernel raised: which node, which line, which arrays."""
+    node, arrays = _raising(node, arrays)
     rows = "".join(
         f"\n  {i}: {t.name}: {shown(a)}, built at {t.where}"
         for i, (t, a) in enumerate(zip(node.inputs, arrays, strict=False))
@@ -172,3 +174,18 @@ def add_note(error: Exception, node: Node, arrays: Sequence[Any]) -> None:
         f"while running {node.name} = {node.op!r}, built at {node.where}"
         + (f", on{rows}" if rows else "")
     )
+
+
+def _raising(node: Node, arrays: Sequence[Any]) -> tuple[Node, Sequence[Any]]:
+    """Of nodes that run as one, the first that raises when run alone, and what it reads."""
+    if not isinstance(node.op, Fused):
+        return node, arrays
+    program = node.op.program
+    values = dict(zip(program.inputs, arrays, strict=False))
+    for inner in program.nodes:
+        read = [values[t] for t in inner.inputs]
+        try:
+            values[inner.outputs[0]] = inner.op.kernel(np, *read)
+        except Exception:
+            return inner, read
+    return node, arrays

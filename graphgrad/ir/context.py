@@ -105,7 +105,8 @@ class Scope:
 
     def is_current(self) -> bool:
         """Whether this is the innermost open scope here, in this thread or task."""
-        return self._saved is not None and CONTEXT.get(None) is self._saved[1]
+        saved = self._saved  # read once: another thread may leave this scope meanwhile
+        return saved is not None and CONTEXT.get(None) is saved[1]
 
     def _what(self) -> str:
         return type(self).__name__

@@ -29,12 +29,14 @@ class Loop(NamedTuple):
     frame    the shape that its inputs are broadcast to: `shape`, perhaps with lengths of 1
     row      how many axes at the end of `shape` it reduces to one number a row; else 0
     ends     whether it is any other reduction
+    picks    whether it reads its inputs at any places, so that they must be there before the loop
     """
 
     shape: Lengths
     frame: Lengths
     row: int = 0
     ends: bool = False
+    picks: bool = False
 
 
 class Level(Enum):
@@ -226,7 +228,8 @@ class _Grouping:
 
     def _reads_all(self, t: Tensor, node: Node) -> bool:
         """Whether a node reads all elements of t's source, one after the other."""
-        return self._steps(t, node) == row_major(self.loops[node].shape)
+        loop = self.loops[node]
+        return not loop.picks and self._steps(t, node) == row_major(loop.shape)
 
     def _seat(self, node: Node, loop: Loop) -> Seat:
         reduces = loop.ends or loop.row > 0
@@ -254,7 +257,7 @@ class _Grouping:
             return False
         if maker.makes is seat.reads:
             return self._reads_all(t, node)
-        if maker.makes is Level.END or seat.reads is Level.ROW:
+        if maker.makes is Level.END or seat.reads is Level.ROW or self.loops[node].picks:
             return False
         before = self._before_row(seat.shape)
         same = (0,) * (len(seat.shape) - len(before))

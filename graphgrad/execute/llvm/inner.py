@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
-from functools import partial
+from functools import partial, reduce
 from typing import TYPE_CHECKING
 
 from .nest import Pass
@@ -15,9 +16,11 @@ from .vectors import (
     bytes_of,
     computed,
     element,
+    from_start,
     gathered,
     load,
     place,
+    scattered,
     spread,
     store,
     whole,
@@ -48,12 +51,19 @@ class Inner:
         self.rows, self.step, self.values = rows, step, values
         self.body, self.nest, self.items = rows.body, rows.nest, rows.items
         self.accumulators = accumulators
-        self.loads = {i: rows.load_at(i, index) for i in step.computes if i in rows.nest.loads}
+        self.loads = {i: self._start(i, index) for i in step.computes if i in rows.nest.loads}
         self.stores = {k: rows.output_at(k, index) for k in step.stores}
         self.ends = {i: rows.end_at(i, index) for i in step.reduces if i not in accumulators}
         self.kept = {i: rows.kept_at(i, index) for i in rows.kept}
         self.lanes = rows.blocks.lanes
         self._spread: dict[tuple[int, int], Value] = {}
+
+    def _start(self, i: int, index: Sequence[str]) -> str:
+        """Where what is read along the axis begins, by what the row has."""
+        base = self.rows.load_at(i, index)
+        if self.items[i].name == "load":
+            return base
+        return self.rows.pick_at(i, base, [self.values.get(a) for a in self.items[i].args])
 
     def write(self, row: str) -> None:
         """Whole vectors, then what is left."""
@@ -125,6 +135,8 @@ class Inner:
         for i in step.computes:
             if items[i].name == "load":
                 x = self._loaded(i, at, lanes, valid, order)
+            elif items[i].name == "pick":
+                x = self._picked(i, at, here, valid)
             else:
                 x = computed(items, i, [here.get(a) for a in items[i].args], inline)
             here.put(i, x)
@@ -154,3 +166,19 @@ class Inner:
             return spread(load(t, kind, 1, 1, base), lanes)
         first = t.at(base, t.mul(at, stride * bytes_of(kind)))
         return gathered(t, kind, lanes, valid, first, stride)
+
+    def _picked(self, i: int, at: str, here: Waiting, valid: int) -> Value:
+        """Numbers at the places that indices of elements say, or of the row alone."""
+        item, kind = self.items[i], element(self.items[i])
+        terms = zip(item.args, item.data[3], strict=True)
+        vary = [(here.get(a), step) for a, step in terms if a in self.nest.inner]
+        if not vary:
+            return self._loaded(i, at, here.lanes, valid, "")
+        t, size, stride = self.body, bytes_of(kind), self.rows.stride(i)
+        base = t.at(self.loads[i], t.mul(at, stride * size)) if stride else self.loads[i]
+        offsets = [from_start(x, length) * (step * size) for x, (step, length) in vary]
+        if stride and here.lanes > 1:
+            lanes = ", ".join(f"i64 {lane * stride * size}" for lane in range(here.lanes))
+            offsets.append(Value(t, "i64", here.lanes, f"<{lanes}>"))
+        total = reduce(operator.add, offsets)
+        return scattered(t, kind, valid, base, total)

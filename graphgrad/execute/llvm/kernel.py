@@ -6,8 +6,11 @@ gives the interpreter lock back meanwhile, and `finish`, which puts together wha
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
 from typing import NamedTuple
 
+from ...ir.types import DType
 from .arrays import Unlocked, argument, built_in, number
 from .blocks import divide
 from .ends import Ends
@@ -15,6 +18,7 @@ from .expressions import HELPERS
 from .lowered import lower
 from .module import Module
 from .nest import Nest
+from .picks import Range, write_check
 from .recipe import Recipe
 from .rows import Rows
 from .text import Text
@@ -47,6 +51,7 @@ class Shared(NamedTuple):
     overwrites  (output, input) places that may be one buffer
     rows, step  how many rows there are, and in a block
     room        bytes that rows need to work in
+    ranges      the indices among the inputs that have to be in range
     """
 
     name: str
@@ -57,6 +62,7 @@ class Shared(NamedTuple):
     rows: int
     step: int
     room: int
+    ranges: tuple[Range, ...]
 
     @property
     def built_in(self) -> tuple[str, ...]:
@@ -71,7 +77,8 @@ class Shared(NamedTuple):
 
 def write_kernel(recipe: Recipe, module: Module, name: str) -> Shared:
     """Add the functions of a recipe to a module."""
-    nest = Nest(lower(recipe))
+    lowered = lower(recipe)
+    nest = Nest(lowered)
     blocks = divide(nest, module.target)
     calls = sum(nest.items[i].name in HELPERS for step in nest.passes for i in step.computes)
     how = (module, nest, blocks, len(recipe.inputs), calls <= INLINED)
@@ -90,8 +97,10 @@ def write_kernel(recipe: Recipe, module: Module, name: str) -> Shared:
         blocks.rows,
         blocks.step,
         rows.room.size,
+        lowered.ranges,
     )
-    for symbol, text in _Entries(shared, len(nest.outputs)).write():
+    dtypes = [t.dtype for t in recipe.inputs]
+    for symbol, text in _Entries(shared, len(nest.outputs), dtypes).write():
         module.add(symbol, text)
     return shared
 
@@ -99,8 +108,9 @@ def write_kernel(recipe: Recipe, module: Module, name: str) -> Shared:
 class _Entries:
     """The functions for Python. They put the addresses of the arrays' data into a frame."""
 
-    def __init__(self, shared: Shared, outputs: int) -> None:
+    def __init__(self, shared: Shared, outputs: int, dtypes: Sequence[DType]) -> None:
         self.shared = shared
+        self.dtypes = dtypes
         self.arrays = shared.inputs + outputs
 
     def write(self) -> list[tuple[str, str]]:
@@ -128,11 +138,16 @@ class _Entries:
         t.do(f"call void @{self.shared.name}.rows({given})")
 
     def _whole(self) -> str:
-        """k(*arrays); %self is called instead where an input does not lie as it should."""
+        """k(*arrays); %self is called instead where an input does not lie as it should, and where
+        an index is out of range.
+        """
         t = self._begun()
         memory = _Memory(t, self.shared.scratch + LINE + self.shared.room)
         if self.shared.inputs:
             t.loop(0, self.shared.inputs, 1, lambda place: _check(t, place))
+        for one in self.shared.ranges:
+            data = t.load("ptr", t.at(argument(t, one.place), DATA_AT))
+            write_check(t, data, self.dtypes[one.place], one, partial(_unless, t))
         self._fill(t)
         start = memory.take()
         room = t.at(start, -(-self.shared.scratch // LINE) * LINE)

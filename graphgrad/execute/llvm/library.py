@@ -8,12 +8,13 @@ from typing import Any
 
 from ...ir.types import DType
 from . import cache as disk
+from .adding import NAMES, Adding
 from .arrays import DECLARATIONS
 from .call import built_in, possible
 from .convolution import Convolutions
 from .gemm import Gemm, entry_name
 from .jit import VERSION, Loaded, host, object_code
-from .types import FLOATS
+from .types import FLOATS, element_of
 
 Functions = dict[str, Callable[..., Any]]
 
@@ -45,6 +46,15 @@ def conv(dtype: DType) -> Callable[..., Any]:
 def conv_filter(dtype: DType) -> Callable[..., Any]:
     """conv_filter(x, dw, dz, top, left, start, stop); see Convolutions."""
     return _functions(dtype)["conv_filter"]
+
+
+@cache
+def adding(dtype: DType, rows: bool) -> Callable[..., Any]:
+    """The function of Adding for a dtype, with an index for each row or for each number."""
+    element = element_of(dtype)
+    assert element is not None
+    text = "\n".join((*DECLARATIONS, *Adding(element, host()).functions()))
+    return load(text, NAMES)[NAMES[0 if rows else 1]]
 
 
 def _gemm(dtype: DType) -> Gemm:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...ir.op import Op
-from ...ir.types import DType, TensorType
+from ...ir.types import DType, TensorType, broadcast
 from ...lower.views import VIEWS, View, memory_of, viewed
 from ...ops.base import Full
 from ...ops.reductions import (
@@ -26,8 +26,10 @@ from ...ops.reductions import (
     ReduceSum,
 )
 from ...ops.shaping import BroadcastTo, ExpandDims, Reshape, Squeeze, SumToShape
+from ...ops.sorting import GatherElements
 from ...ops.special import Erf, Erfc
 from ..calls import Call, calls_of
+from .picks import PICKS, Range, first_index, picked
 from .recipe import Member, Recipe
 
 REDUCTIONS: dict[type[Op], str] = {
@@ -43,6 +45,8 @@ REDUCTIONS: dict[type[Op], str] = {
 _WHOLE: dict[type[Op], str] = {Erf: "erf", Erfc: "erfc"}
 """Ops that are one function here, whatever their kernels call."""
 
+_INT64: DType = np.dtype("int64")
+
 Dims = tuple[int | None, ...]
 """Along each axis of a value: the axis of the loop, or None where it stays the same."""
 
@@ -50,9 +54,10 @@ Dims = tuple[int | None, ...]
 class Item(NamedTuple):
     """A value.
 
-    name  of a ufunc, "choose" or "cast"; one of REDUCTIONS; "load" or "number"
-    args  items by number
-    data  load: (place, ((axis, stride), ...), offset); number: the number; reductions: the axes
+    name  of a ufunc, "choose" or "cast"; one of REDUCTIONS; "load", "pick" or "number"
+    args  items by number; of a pick, indices as int64
+    data  load: (place, ((axis, stride), ...), offset); number: the number; reductions: the axes;
+          pick: as load, and of each index (stride, length)
     left  reductions: the axes of what they make, in order
     """
 
@@ -79,11 +84,15 @@ class Output(NamedTuple):
 
 
 class Lowered(NamedTuple):
-    """items come after what they read. lengths: of the loop's axes, from the outermost on."""
+    """items come after what they read. lengths: of the loop's axes, from the outermost on.
+
+    ranges: the indices that have to be in range before anything is computed.
+    """
 
     lengths: tuple[int, ...]
     items: tuple[Item, ...]
     outputs: tuple[Output, ...]
+    ranges: tuple[Range, ...]
 
 
 class Ref(NamedTuple):
@@ -133,6 +142,7 @@ class _Lowering:
         self.parent: list[int] = []  # of each axis: itself, or an axis that is the same
         self.lengths: list[int] = []
         self.frames: dict[Dims, None] = {}
+        self.ranges: list[Range] = []
         self.types = [*recipe.inputs, *(m.type for m in recipe.members)]
         self.values: list[Ref | tuple[int, View]] = [
             (place, memory_of(_known(t))) for place, t in enumerate(recipe.inputs)
@@ -162,6 +172,8 @@ class _Lowering:
             view = viewed(op, type_, value[1])
             assert view is not None
             return value[0], view
+        if type(op) in PICKS:
+            return self._pick(op, member)
         reads = [self._read(r) for r in member.reads]
         if type(op) in REDUCTIONS:
             of = self.types[member.reads[0]]
@@ -203,6 +215,42 @@ class _Lowering:
         for i in range(first, len(args)):
             if self.items[args[i]].dtype != dtype:
                 args[i] = self._item("cast", (args[i],), dtype)
+
+    def _pick(self, op: Any, member: Member) -> Ref:
+        of, *at = member.reads
+        value = self.values[of]
+        view = memory_of(_known(self.types[of])) if isinstance(value, Ref) else value[1]
+        refs = [self._read(i) for i in at]
+        offset, picks, kept = picked(op, view)
+        if type(op) is GatherElements:
+            dims = refs[0].dims
+            own = dims[: op.axis] + dims[op.axis + 1 :]
+        else:
+            own = tuple([None if d == 1 else self._axis(d) for d, _ in kept])
+            shared = self._together([r.dims for r in refs], self._broadcast(at))
+            before = first_index(op)
+            dims = own[:before] + shared + own[before:]
+        self.frames[dims] = None
+        indices, steps = [], []
+        for ref, i, (axis, length, stride) in zip(refs, at, picks, strict=True):
+            item, index = self.items[ref.item], self.values[i]
+            if isinstance(index, Ref):
+                offset += item.data % length * stride
+                continue
+            self.ranges.append(Range(*index, axis, length))
+            indices.append(self._item("cast", (ref.item,), _INT64))
+            steps.append((stride, length))
+        if isinstance(value, Ref):  # one number, wherever it is read
+            return Ref(value.item, (None,) * len(dims))
+        along = [(a, s) for a, (_, s) in zip(own, kept, strict=True) if a is not None and s]
+        data = (value[0], tuple(along), offset, tuple(steps))
+        dtype = self.recipe.inputs[value[0]].dtype
+        return Ref(self._item("pick", tuple(indices), dtype, data), dims)
+
+    def _broadcast(self, values: Sequence[int]) -> tuple[int, ...]:
+        shape: Any = broadcast([self.types[i].shape for i in values])
+        found: tuple[int, ...] = shape
+        return found
 
     def _reduction(self, op: Any, read: Ref, shape: tuple[int, ...], made: TensorType) -> Ref:
         dims = self._together([read.dims], shape)
@@ -313,9 +361,9 @@ class _Lowering:
         items: list[Item] = []
         new: list[int] = []
         for name, args, dtype, data, left in self.items:
-            if name == "load":
-                at, steps, offset = data
-                data = (at, tuple(sorted((place[self._root(a)], s) for a, s in steps)), offset)
+            if name in ("load", "pick"):
+                at, steps, *rest = data
+                data = (at, tuple(sorted((place[self._root(a)], s) for a, s in steps)), *rest)
             elif data is not None and name != "number":
                 data = tuple(sorted(axes_of(data)))
             item = Item(name, tuple([new[a] for a in args]), dtype, data, axes_of(left))
@@ -329,7 +377,9 @@ class _Lowering:
             axes = axes_of([a for a in ref.dims if a is not None])
             assert list(axes) == sorted(axes), "an output has its axes in another order"
             outputs.append(Output(new[ref.item], axes))
-        return Lowered(tuple([self.lengths[a] for a in order]), tuple(items), tuple(outputs))
+        lengths = tuple([self.lengths[a] for a in order])
+        ranges = tuple(dict.fromkeys(self.ranges))
+        return Lowered(lengths, tuple(items), tuple(outputs), ranges)
 
     def _order(self) -> list[int]:
         """The axes of the loop, outermost first: those of every value that has all of them."""

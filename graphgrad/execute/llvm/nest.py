@@ -18,7 +18,16 @@ from .lowered import Item, Lowered, Output
 BUFFERS = 1 << 19  # bytes for rows kept from pass to pass
 MANY = 1000  # cost beyond which it no longer matters
 CHEAP = 10  # cost up to which a value is computed again rather than kept
-_COSTS = {"divide": 8, "reciprocal": 8, "sqrt": 8, "floor_divide": 40, "remainder": 40, "fmod": 40}
+_READS = ("load", "pick")
+_COSTS = {
+    "pick": 4,
+    "divide": 8,
+    "reciprocal": 8,
+    "sqrt": 8,
+    "floor_divide": 40,
+    "remainder": 40,
+    "fmod": 40,
+}
 _HELPER = 16
 _LOGADDEXP = 40
 
@@ -59,8 +68,8 @@ class Nest:
     lengths  of the axes, from the outermost on
     rows     how many axes are outer ones
     split    whether there is one axis, whose pieces can be rows
-    items    as lowered; `loads` says where loads read, `reduced` over which axes reductions go, and
-             `left` which axes what they make has
+    items    as lowered; `loads` says where loads and picks read, `reduced` over which axes
+             reductions go, and `left` which axes what they make has
     outputs  items and axes
     ends     reductions that are complete when all rows are done
     final    those, and what is computed from them
@@ -81,7 +90,7 @@ class Nest:
         self.rows = max(len(groups) - 1, 0) if border is None else place[border]
         self.row_axes = frozenset(range(self.rows, len(groups)))
         self.split = border is None and len(groups) == 1
-        self.loads = {i: _load(m, groups) for i, m in enumerate(self.items) if m.name == "load"}
+        self.loads = {i: _load(m, groups) for i, m in enumerate(self.items) if m.name in _READS}
         self.reduced = {
             i: frozenset([place[a] for a in item.data])
             for i, item in enumerate(self.items)
@@ -219,7 +228,8 @@ class Nest:
             )
             for place, loads in read.items():
                 if all(
-                    self.loads[i].strides == strides
+                    self.items[i].name == "load"
+                    and self.loads[i].strides == strides
                     and self.loads[i].offset == 0
                     and self.items[i].dtype == dtype
                     and last.get(i, -1) <= written.get(k, len(self.passes))
@@ -251,8 +261,8 @@ def _masks(lowered: Lowered) -> list[int]:
         mask = 0
         for a in item.args:
             mask |= masks[a]
-        if item.name == "load":
-            mask = sum(1 << axis for axis, _ in item.data[1])
+        if item.name in _READS:
+            mask |= sum(1 << axis for axis, _ in item.data[1])
         elif item.reduces:
             mask &= ~sum(1 << axis for axis in item.data)
         masks.append(mask)
@@ -288,7 +298,7 @@ def _one(lowered: Lowered, axis: int) -> bool:
     """Whether an axis and the one before it can be run through as one."""
     length = lowered.lengths[axis]
     for item in lowered.items:
-        if item.name == "load":
+        if item.name in _READS:
             steps = dict(item.data[1])
             if steps.get(axis - 1, 0) != steps.get(axis, 0) * length:
                 return False
@@ -303,6 +313,6 @@ def _axes_of(item: Item) -> tuple[tuple[int, ...], ...]:
 
 
 def _load(item: Item, groups: list[list[int]]) -> Load:
-    place, steps, offset = item.data
+    place, steps, offset, *_ = item.data
     known = dict(steps)
     return Load(place, tuple([known.get(g[-1], 0) for g in groups]), offset)

@@ -16,6 +16,7 @@ from ...lower.views import VIEWS, View, memory_of, row_major, viewed
 from ...ops.base import Constant, Full
 from .expressions import supported
 from .lowered import REDUCTIONS, calls, name_of, reduced_axes
+from .picks import PICKS, in_range
 from .types import Target, element_of
 
 ROW = 1 << 14  # elements of a row that stay at hand while it is gone through again
@@ -32,6 +33,8 @@ def loops(target: Target) -> Callable[[Node], Loop | None]:
             return None
         if type(node.op) in REDUCTIONS:
             return _reduction(node)
+        if type(node.op) in PICKS:
+            return _pick(node)
         dtypes = tuple([t.dtype for t in node.inputs])
         if not _elementwise(node.op, dtypes, node.outputs[0].dtype, target):
             return None
@@ -74,6 +77,13 @@ def _reduction(node: Node) -> Loop | None:
     if left * LEFT > math.prod(shape) or not (last or reduced[0] == 0):
         return None
     return Loop(shape, x.shape, ends=True)
+
+
+def _pick(node: Node) -> Loop | None:
+    if any(element_of(t.dtype) is None for t in node.inputs) or not in_range(node):
+        return None
+    shape: Any = node.outputs[0].shape
+    return Loop(tuple([d for d in shape if d != 1]), shape, picks=True)
 
 
 def free_nodes(program: Program) -> set[Node]:

@@ -18,7 +18,18 @@ from .room import Room
 from .text import function
 from .turning import turn
 from .values import Value, constant
-from .vectors import Values, along, bytes_of, computed, element, load, place, store, whole
+from .vectors import (
+    Values,
+    along,
+    bytes_of,
+    computed,
+    element,
+    from_start,
+    load,
+    place,
+    store,
+    whole,
+)
 
 TAKES = "ptr %frame, i64 %begin, i64 %end, ptr %partial, ptr %room"
 TURNED = 1 << 18  # bytes of rows that are put in order at once
@@ -91,6 +102,12 @@ class Rows:
             base = self.body.at(base, offset * size)
         return self._at(base, size, list(zip(index, strides, strict=False)))
 
+    def pick_at(self, i: int, base: str, indices: Sequence[Value | None]) -> str:
+        """Where a pick reads, of which load_at gave the base; None: an index of elements."""
+        terms = list(zip(indices, self.items[i].data[3], strict=True))
+        known = [(from_start(x, n).name, stride) for x, (stride, n) in terms if x is not None]
+        return self._at(base, bytes_of(element(self.items[i])), known)
+
     def stride(self, i: int) -> int:
         """How far apart neighbours along the last axis are where a load reads."""
         return 1 if i in self._turned else self.nest.loads[i].strides[-1]
@@ -127,6 +144,8 @@ class Rows:
         if nest.rows != last or last < 1:
             return found
         for i, load_ in nest.loads.items():
+            if self.items[i].name != "load":
+                continue
             kind = element(self.items[i])
             side = self.body.module.target.lanes(kind)
             size = side * nest.lengths[-1] * bytes_of(kind)
@@ -187,6 +206,9 @@ class Rows:
             return constant(self.body, element(item), 1, item.data)
         if item.name == "load":
             return load(self.body, element(item), 1, 1, self.load_at(i, index))
+        if item.name == "pick":
+            where = self.pick_at(i, self.load_at(i, index), [values[a] for a in item.args])
+            return load(self.body, element(item), 1, 1, where)
         return computed(self.items, i, [values[a] for a in item.args], self.inline)
 
     def _of_rows(self, after: int, values: Values, index: Sequence[str]) -> None:

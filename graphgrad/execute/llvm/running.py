@@ -12,12 +12,16 @@ import numpy as np
 from ..threads import parallel
 from .call import built_in, possible
 from .compiled import Kernel
+from .picks import check
 
 Run = Callable[..., Any]
 
 
 def runner(kernel: Kernel, threads: int) -> Run:
-    """k(*inputs, *outputs): inputs of the recipe's types, outputs in row-major order."""
+    """k(*inputs, *outputs): inputs of the recipe's types, outputs in row-major order.
+
+    IndexError, before anything is written, for indices that are out of range.
+    """
     if not possible():
         return plain_runner(kernel, threads)
     shared, loaded = kernel
@@ -25,6 +29,7 @@ def runner(kernel: Kernel, threads: int) -> Run:
     if not shared.blocks:
 
         def copied(*arrays: Any) -> Any:
+            check(shared.ranges, arrays)
             whole = built_in(loaded, shared.name)  # another: no cycle of references
             return whole(*in_order(arrays[:count]), *arrays[count:])
 
@@ -33,6 +38,7 @@ def runner(kernel: Kernel, threads: int) -> Run:
     blocks, room = shared.blocks, max(shared.scratch, 1)
 
     def run(*arrays: Any) -> None:
+        check(shared.ranges, arrays)
         given = (*in_order(arrays[:count]), *arrays[count:], np.empty(room, np.uint8))
         parallel(partial(part, *given), blocks, threads)
         finish(*given)
@@ -50,6 +56,7 @@ def plain_runner(kernel: Kernel, threads: int) -> Run:
     blocks = max(shared.blocks, 1)
 
     def run(*arrays: Any) -> None:
+        check(shared.ranges, arrays)
         given = (*in_order(arrays[: shared.inputs]), *arrays[shared.inputs :])
         frame = (pointer * len(given))(*[a.ctypes.data for a in given])
         scratch = np.empty(max(shared.scratch, 1), np.uint8)

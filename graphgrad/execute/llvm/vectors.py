@@ -101,6 +101,25 @@ def gathered(body: Body, kind: str, lanes: int, valid: int, first: str, stride: 
     return value if memory == kind else value.compare("ne", 0)
 
 
+def from_start(index: Value, length: int) -> Value:
+    """Indices of an axis, those below 0 counted from its end."""
+    return (index < 0).where(index + length, index)
+
+
+def scattered(body: Body, kind: str, valid: int, first: str, offsets: Value) -> Value:
+    """Numbers so many bytes after an address; the lanes after `valid` are 0."""
+    memory, size, lanes = stored(kind), bytes_of(kind), offsets.lanes
+    if lanes == 1:
+        return load(body, kind, 1, 1, body.at(first, offsets.name))
+    name = "zeroinitializer"
+    for lane in range(valid):
+        offset = body(f"extractelement {offsets.type} {offsets.name}, i32 {lane}")
+        one = body(f"load {memory}, ptr {body.at(first, offset)}, align {size}")
+        name = body(f"insertelement {vector(memory, lanes)} {name}, {memory} {one}, i32 {lane}")
+    value = Value(body, memory, lanes, name)
+    return value if memory == kind else value.compare("ne", 0)
+
+
 def whole(length: int, lanes: int) -> int:
     """How many numbers are in whole vectors."""
     return length - length % lanes
