@@ -7,6 +7,7 @@ changes last bits, and copies the x, but for cuts of one tensor that follow each
 from __future__ import annotations
 
 from collections.abc import Sequence, Set
+from graphlib import CycleError, TopologicalSorter
 from itertools import accumulate
 from typing import Any
 
@@ -136,17 +137,20 @@ def _apart(program: Program, batches: Sequence[Batch]) -> list[Batch]:
 def _without_circles(program: Program, batches: list[Batch]) -> list[Batch]:
     """The largest of every set of batches of which each would need the others to be first."""
     needs = _needs(program, batches)
-    nx: Any = lazy_module("networkx")
-    graph = nx.DiGraph()
-    graph.add_nodes_from(range(len(batches)))
+    first: dict[int, list[int]] = {}
     for i, batch in enumerate(batches):
         bits = 0
         for member in batch.members:
             bits |= needs[member]
-        graph.add_edges_from((i, j) for j in range(len(batches)) if bits >> j & 1)
-    circles = nx.strongly_connected_components(graph)
-    kept = {max(circle, key=lambda i: len(batches[i].members)) for circle in circles}
-    return [b for i, b in enumerate(batches) if i in kept]
+        first[i] = [j for j in range(len(batches)) if bits >> j & 1]
+    try:
+        TopologicalSorter(first).prepare()
+    except CycleError:
+        nx: Any = lazy_module("networkx")
+        circles = nx.strongly_connected_components(nx.DiGraph(first))
+        kept = {max(circle, key=lambda i: len(batches[i].members)) for circle in circles}
+        return [b for i, b in enumerate(batches) if i in kept]
+    return batches
 
 
 def ready_together(program: Program, batches: Sequence[Batch]) -> Program:

@@ -246,26 +246,55 @@ def joined(b: Builder) -> Any:
     return gg.pad(x, [(1, 0)] * x.ndim) if how == 3 else gg.roll(x, 1, axis)
 
 
+def places_in(b: Builder, n: int, shape: Any = None) -> Any:
+    """Indices of an axis of n, of this shape if one is given: known before, or computed."""
+    if shape is None:
+        found = b.pick(lambda t: t.ndim <= 2 and 0 < (t.size or 0) < 200, "iu")
+        if found is not None and b.flip(0.6):
+            return gg.remainder(gg.cast(found, "int64"), n)
+        shape = b.of([(), (1,), (3,), (7,), (2, 17)])
+    places = b.rng.integers(-n, n, size=shape)
+    return gg.constant(places.astype(b.of(["int64", "int32", "int16"])))
+
+
 def gathered(b: Builder) -> Any:
-    x = b.pick(lambda t: t.ndim > 0 and 0 not in t.shape)
+    x = b.pick(lambda t: t.ndim > 0 and 0 not in t.shape, "fiu")
     if x is None:
         return None
     axis = int(b.rng.integers(x.ndim))
-    n = x.shape[axis]
-    places = b.pick(lambda t: t.ndim <= 2 and (t.size or 0) < 50, "iu")
-    if places is None or b.flip(0.3):
-        places = gg.constant(b.rng.integers(-n, n, size=b.of([(), (1,), (3,), (7,)])))
-    else:
-        places = gg.remainder(gg.cast(places, "int64"), n)
-    return gg.take(x, places, axis)
+    how = b.rng.integers(4)
+    if how == 0:
+        return gg.take_along_axis(x, places_in(b, x.shape[axis], x.shape), axis=axis)
+    if how == 1 and x.ndim > 1:
+        return x[key_of(b, x)]
+    return gg.take(x, places_in(b, x.shape[axis]), axis)
+
+
+def key_of(b: Builder, x: Any) -> Any:
+    """Indices for some axes of x; slices, integers and new axes for others."""
+    shape = b.of([(), (5,), (3, 1)])
+    key: list[Any] = []
+    for n in x.shape[: int(b.rng.integers(1, x.ndim + 1))]:
+        how = b.rng.integers(5)
+        if how < 3:
+            key.append(places_in(b, n, shape))
+        else:
+            key.append(slice(None, None, b.of([1, 2, -1])) if how == 3 else int(b.rng.integers(n)))
+        if b.flip(0.1):
+            key.append(None)
+    return tuple(key)
 
 
 def scattered(b: Builder) -> Any:
     x = b.pick(lambda t: t.ndim > 0 and 0 not in t.shape)
     if x is None:
         return None
-    places = gg.constant(b.rng.integers(0, x.shape[0], size=3))
-    return gg.scatter_add(x, places, gg.take(x, places, 0) * 0.5)
+    if x.ndim > 1 and b.flip(0.4):
+        key = key_of(b, x)
+        return gg.add_at(x, key, gg.tanh(x[key]))
+    axis = int(b.rng.integers(x.ndim))
+    places = places_in(b, x.shape[axis])
+    return gg.scatter_add(x, places, gg.take(x, places, axis) * 0.5, axis)
 
 
 # --- reductions and rows --------------------------------------------------------------------------
@@ -395,7 +424,7 @@ def overridden(b: Builder) -> Any:
 
 STEPS: list[tuple[int, Step]] = [
     (6, unary), (5, with_a_number), (8, binary), (2, of_integers), (2, compared), (1, tested),
-    (3, chosen), (2, cast), (5, viewed), (4, cut), (2, joined), (1, gathered), (1, scattered),
+    (3, chosen), (2, cast), (5, viewed), (4, cut), (2, joined), (3, gathered), (1, scattered),
     (6, reduced), (2, reduced_exactly), (1, found_at), (4, row), (1, loss), (3, product),
     (2, windowed), (1, branched), (1, overridden),
 ]  # fmt: skip

@@ -241,7 +241,7 @@ class _Lowering:
             indices.append(self._item("cast", (ref.item,), _INT64))
             steps.append((stride, length))
         if isinstance(value, Ref):  # one number, wherever it is read
-            return Ref(value.item, (None,) * len(dims))
+            return Ref(value.item, dims)
         along = [(a, s) for a, (_, s) in zip(own, kept, strict=True) if a is not None and s]
         data = (value[0], tuple(along), offset, tuple(steps))
         dtype = self.recipe.inputs[value[0]].dtype

@@ -169,3 +169,21 @@ def test_results_never_lie_over_what_is_picked_from(rng):
         xs = [gg.placeholder(a.shape, a.dtype) for a in (x, i)]
         f = gg.compile(xs, fn(*xs), backend="llvm")
     np.testing.assert_allclose(f(x, i), np.cumsum(np.cumsum(x)[i] + 1).sum(), rtol=1e-12)
+
+
+def test_what_is_picked_from_may_be_one_number(rng):
+    x, i = rng.normal(size=(5, 3)), np.array([[0, 3, -5]])
+
+    def fn(x, i):
+        table = gg.full((5, 3), 2.5, dtype=x.dtype)
+        return [gg.take(table, i, axis=0), gg.take(table, i, axis=0) * x[:3]]
+
+    with gg.Graph():
+        xs = [gg.placeholder(a.shape, a.dtype) for a in (x, i)]
+        f = gg.compile(xs, fn(*xs), backend="llvm", optimize=False)
+    a, b = f(x, i)
+    np.testing.assert_array_equal(a, np.full((1, 3, 3), 2.5))
+    np.testing.assert_array_equal(b, 2.5 * x[None, :3])
+    i[0, 1] = 5
+    with pytest.raises(IndexError, match="index 5 is out of bounds"):
+        f(x, i)
