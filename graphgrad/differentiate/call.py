@@ -41,7 +41,8 @@ def call_rule(site: Site, reference: Any, dys: Sequence[Tensor | None]) -> list[
     given = filled(site.outputs, dys)
     with running(rule, site):
         if not _once(site):
-            return _finished(rule, site, answer(rule, site, given), dys, given, start)
+            found = _finished(rule, site, answer(rule, site, given), dys, given, start)
+            return [(x, _passed_on(dx, given)) for x, dx in found]
         message = _not_again(rule, site)
         given = [_through(RuleInput(message), dy) for dy in given]
         found = _finished(rule, site, answer(rule, site, given), dys, given, start)
@@ -62,6 +63,11 @@ def _not_again(rule: Rule, site: Site) -> str:
 
 def _through(op: Op, t: Tensor | None) -> Tensor | None:
     return t if t is None or is_zero(t) else apply(op, t)
+
+
+def _passed_on(dx: Tensor | None, dys: Sequence[Tensor | None]) -> Tensor | None:
+    """dx; by way of a node of this call where it is a dy as it came, so that the graph shows it."""
+    return _through(Identity(), dx) if any(dx is dy for dy in dys) else dx
 
 
 @contextmanager

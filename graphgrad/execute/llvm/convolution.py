@@ -15,8 +15,10 @@ dilations are 1, images (N, H, W, C), all arrays contiguous.
 from __future__ import annotations
 
 from .arrays import ArrayArgument, Unlocked, built_in, number
-from .gemm import Gemm
+from .gemm import WIDE, Gemm
 from .text import Text, function
+
+TOGETHER = 64  # rows of images whose parts of a filter's gradient are summed one after the other
 
 
 class Convolutions:
@@ -34,7 +36,7 @@ class Convolutions:
 
     def functions(self) -> tuple[str, ...]:
         """The definitions; those for Python are `conv` and `conv_filter`."""
-        return self._padded(), self._conv(), self._conv_filter()
+        return self._padded(), self._conv(), self._settle(), self._conv_filter()
 
     def _padded(self) -> str:
         """The rows of an image into a wider and higher buffer."""
@@ -97,38 +99,87 @@ class Convolutions:
         unlocked.stop()
         return built_in("conv", t, z.object)
 
-    def _conv_filter(self) -> str:
-        """conv_filter(x, dw, dz, top, left, start, stop): parts of dw.
+    def _settle(self) -> str:
+        """total[:rows, :cols] += sums; what rounding takes away is kept in lost (Kahan's rule)."""
+        t, gemm = Text(), self.gemm
+        step, kind = gemm.lanes * gemm.size, gemm.vector
+        masks = [gemm.first(t, t.sub("%cols", j * gemm.lanes)) for j in range(WIDE)]
 
-        Part q is panel q % panels of row q // panels of the window, summed over all examples.
+        def one(below: str, mask: str) -> None:
+            at = [t.at(base, below) for base in ("%total", "%sums", "%lost")]
+            total, sums, lost = (gemm.load(t, where, mask) for where in at)
+            more = t(f"fsub {kind} {sums}, {lost}")
+            after = t(f"fadd {kind} {total}, {more}")
+            rest = t(f"fsub {kind} {t(f'fsub {kind} {after}, {total}')}, {more}")
+            finite = t(f"fcmp ord {kind} {t(f'fsub {kind} {rest}, {rest}')}, zeroinitializer")
+            zeros = f"{kind} zeroinitializer"
+            rest = t(f"select <{gemm.lanes} x i1> {finite}, {kind} {rest}, {zeros}")
+            gemm.store(t, after, at[0], mask)
+            gemm.store(t, rest, at[2], mask)
+
+        def row(i: str) -> None:
+            below = t.mul(i, "%row")
+            for j, mask in enumerate(masks):
+                one(t.add(below, j * step), mask)
+
+        t.loop(0, "%rows", 1, row)
+        takes = "ptr %total, ptr %sums, ptr %lost, i64 %row, i64 %rows, i64 %cols"
+        return function("void", "settle", takes, t)
+
+    def _conv_filter(self) -> str:
+        """conv_filter(x, dw, dz, top, left, start, stop, work): parts of dw, which is 0 before.
+
+        Part q is panel q % panels of row q // panels of the window, summed over all examples:
+        TOGETHER rows of images at a time in work[0], which `settle` adds to dw. work[1] is 0.
         """
         t = Text()
-        x, w, z = (ArrayArgument(t, i) for i in range(3))
+        x, w, z, work = (ArrayArgument(t, i) for i in (0, 1, 2, 7))
         g = _Geometry(t, self.gemm, x, w, z)
         gemm, start, stop = self.gemm, number(t, 5), number(t, 6)
+        examples = x.length(4)
+        size = t.mul(g.window_rows, t.mul(g.depth, g.filter_row))
+        lost = t.at(work.data, size)
+        few = t(f"icmp sle i64 {g.out_height}, {TOGETHER}")
+        group = t.chosen(few, "i64", t.div(TOGETHER, g.out_height), 1)
         unlocked = Unlocked(t, "true")
         unlocked.start()
 
         def part(n: str, q: str) -> None:
             k, p = t.div(q, g.panels), t(f"urem i64 {q}, {g.panels}")
-            out, cols = g.filter_panel(w.data, k, p)
+            sums, cols = g.filter_panel(work.data, k, p)
+            begun = t(f"icmp ne i64 {t(f'urem i64 {n}, {group}')}, 0")
+            after = t.add(n, 1)
+            whole = t(f"icmp eq i64 {t(f'urem i64 {after}, {group}')}, 0")
+            last = t(f"or i1 {whole}, {t(f'icmp eq i64 {after}, {examples}')}")
 
-            def row(h: str) -> None:
+            def row(h: str, top: str) -> None:
                 b, _ = g.output_panel(z.data, n, h, p)
                 given = (
                     f"ptr {g.patches(h, k)}, i64 {gemm.size}, i64 {g.pixel}, ptr {b}, "
-                    f"i64 {g.filter_row}, ptr {out}, i64 {g.filter_row}, i64 {g.depth}, "
+                    f"i64 {g.filter_row}, ptr {sums}, i64 {g.filter_row}, i64 {g.depth}, "
                     f"i64 {g.out_width}"
                 )
-                gemm.stripes(t, given, cols, t(f"icmp sgt i64 {t.add(n, h)}, 0"))
+                gemm.stripes(t, given, cols, t(f"or i1 {begun}, {t(f'icmp sgt i64 {h}, {top}')}"))
 
-            t.loop(0, g.out_height, 1, row)
+            def settle() -> None:
+                total, _ = g.filter_panel(w.data, k, p)
+                kept, _ = g.filter_panel(lost, k, p)
+                t.do(
+                    f"call void @settle(ptr {total}, ptr {sums}, ptr {kept}, i64 {g.filter_row}, "
+                    f"i64 {g.depth}, i64 {cols})"
+                )
+
+            def rows(top: str) -> None:
+                t.loop(top, t.least(t.add(top, TOGETHER), g.out_height), 1, lambda h: row(h, top))
+                t.when(last, settle)
+
+            t.loop(0, g.out_height, TOGETHER, rows)
 
         def example(n: str) -> None:
             g.pad(x.data, n)
             t.loop(start, stop, 1, lambda q: part(n, q))
 
-        t.loop(0, x.length(4), 1, example)
+        t.loop(0, examples, 1, example)
         g.free()
         unlocked.stop()
         return built_in("conv_filter", t, w.object)

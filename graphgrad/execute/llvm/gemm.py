@@ -7,8 +7,9 @@ WIDE vectors. What is left at the edges is done by lower tiles and by masked vec
 
     C[i, j] = sum over k of A[i, k] B[k, j]          any strides of A and B
 
-The entries of a row of C are adjacent. Each is a chain of fused multiply-adds in the order of k,
-whatever the tiles are and however many threads share the rows.
+The entries of a row of C are adjacent. Each is a sum of chains of DEPTH fused multiply-adds in the
+order of k, whatever the tiles are and however many threads share the rows: one chain for all of a
+deep product would be up to 20 times less exact.
 """
 
 from __future__ import annotations
@@ -19,7 +20,9 @@ from .arrays import ArrayArgument, Unlocked, built_in, number
 from .text import Text, function
 
 WIDE = 2  # vectors across a tile
-DEPTH = 512  # of the shared axis: a panel of B this deep stays near
+DEPTH = (
+    256  # of the shared axis: a panel of B this deep stays near, a sum this long is exact enough
+)
 BLOCK = 240  # rows of A that stay in the second-level cache
 DIRECT = 128  # rows of C up to which packing B does not pay
 FREE = 1 << 21  # multiplications from which on the interpreter lock is given back
@@ -41,13 +44,13 @@ class Gemm:
         self.lanes = bits // 8 // self.size
         self.panel = WIDE * self.lanes
         self.heights = {512: (12, 8, 4, 2, 1), 256: (6, 4, 2, 1)}.get(bits, (4, 2, 1))
-        self._vector = f"<{self.lanes} x {scalar}>"
+        self.vector = f"<{self.lanes} x {scalar}>"
         self._mask = f"<{self.lanes} x i1>"
         self._kind = f"v{self.lanes}f{8 * self.size}"
 
     def declarations(self) -> tuple[str, ...]:
         """What the text calls."""
-        v, m, kind = self._vector, self._mask, self._kind
+        v, m, kind = self.vector, self._mask, self._kind
         return (
             "declare ptr @malloc(i64)",
             "declare void @free(ptr)",
@@ -73,20 +76,22 @@ class Gemm:
 
     # --- vectors ------------------------------------------------------------------------------
 
-    def _load(self, t: Text, where: str, mask: str | None = None) -> str:
+    def load(self, t: Text, where: str, mask: str | None = None) -> str:
+        """The vector at an address; 0 where the mask does not hold, which is not read."""
         if mask is None:
-            return t(f"load {self._vector}, ptr {where}, align {self.size}")
+            return t(f"load {self.vector}, ptr {where}, align {self.size}")
         return t(
-            f"call {self._vector} @llvm.masked.load.{self._kind}.p0(ptr {where}, i32 {self.size}, "
-            f"{self._mask} {mask}, {self._vector} zeroinitializer)"
+            f"call {self.vector} @llvm.masked.load.{self._kind}.p0(ptr {where}, i32 {self.size}, "
+            f"{self._mask} {mask}, {self.vector} zeroinitializer)"
         )
 
-    def _store(self, t: Text, value: str, where: str, mask: str | None = None) -> None:
+    def store(self, t: Text, value: str, where: str, mask: str | None = None) -> None:
+        """Write a vector where the mask holds."""
         if mask is None:
-            t.do(f"store {self._vector} {value}, ptr {where}, align {self.size}")
+            t.do(f"store {self.vector} {value}, ptr {where}, align {self.size}")
             return
         t.do(
-            f"call void @llvm.masked.store.{self._kind}.p0({self._vector} {value}, ptr {where}, "
+            f"call void @llvm.masked.store.{self._kind}.p0({self.vector} {value}, ptr {where}, "
             f"i32 {self.size}, {self._mask} {mask})"
         )
 
@@ -97,7 +102,7 @@ class Gemm:
         zeros = f"<{self.lanes} x i32> zeroinitializer"
         return t(f"shufflevector {vector} {one}, {vector} poison, {zeros}")
 
-    def _first(self, t: Text, count: str) -> str:
+    def first(self, t: Text, count: str) -> str:
         """The mask of the first `count` lanes."""
         steps = ", ".join(f"i64 {i}" for i in range(self.lanes))
         return t(f"icmp slt <{self.lanes} x i64> <{steps}>, {self._spread(t, 'i64', count)}")
@@ -108,12 +113,12 @@ class Gemm:
         """panel[k, :cols] = B[k, :cols], where the entries of a row are adjacent."""
         t = Text()
         step = self.lanes * self.size
-        masks = [self._first(t, t.sub("%cols", j * self.lanes)) for j in range(WIDE)]
+        masks = [self.first(t, t.sub("%cols", j * self.lanes)) for j in range(WIDE)]
 
         def row(k: str) -> None:
             source, target = t.at("%b", t.mul(k, "%rsb")), t.at("%to", t.mul(k, WIDE * step))
             for j, mask in enumerate(masks):
-                self._store(t, self._load(t, t.at(source, j * step), mask), t.at(target, j * step))
+                self.store(t, self.load(t, t.at(source, j * step), mask), t.at(target, j * step))
 
         t.loop(0, "%depth", 1, row)
         takes = "ptr %b, i64 %rsb, ptr %to, i64 %depth, i64 %cols"
@@ -133,17 +138,17 @@ class Gemm:
     def _by_squares(self, t: Text) -> None:
         def square(j: str, k: str) -> None:
             left = t.mul(j, self.lanes)
-            mask = self._first(t, t.sub("%depth", k))
+            mask = self.first(t, t.sub("%depth", k))
             columns = []
             for place in range(self.lanes):
                 column = t.add(left, place)
                 there = t(f"icmp slt i64 {column}, %cols")
                 start = t.at("%b", t.mul(t.chosen(there, "i64", column, 0), "%csb"))
-                columns.append(self._load(t, t.at(start, t.mul(k, self.size)), mask))
+                columns.append(self.load(t, t.at(start, t.mul(k, self.size)), mask))
             corner = t.at("%to", t.mul(left, self.size))
             for place, row in enumerate(self._transposed(t, columns)):
                 below = t.mul(t.add(k, place), self.panel * self.size)
-                self._store(t, row, t.at(corner, below))
+                self.store(t, row, t.at(corner, below))
 
         t.loop(0, "%depth", self.lanes, lambda k: t.loop(0, WIDE, 1, lambda j: square(j, k)))
 
@@ -168,7 +173,7 @@ class Gemm:
                 for place, picks in ((i, low), (i | half, high)):
                     order = ", ".join(f"i32 {p}" for p in picks)
                     made[place] = t(
-                        f"shufflevector {self._vector} {rows[i]}, {self._vector} {rows[i | half]}, "
+                        f"shufflevector {self.vector} {rows[i]}, {self.vector} {rows[i | half]}, "
                         f"<{n} x i32> <{order}>"
                     )
             rows, half = made, 2 * half
@@ -182,34 +187,28 @@ class Gemm:
         step = self.lanes * self.size
         masks: list[str | None] = [None] * wide
         if masked:
-            masks[-1] = self._first(t, t.sub("%cols", (wide - 1) * self.lanes))
+            masks[-1] = self.first(t, t.sub("%cols", (wide - 1) * self.lanes))
         rows = [t.at("%c", t.mul(i, "%rsc")) for i in range(height)]
         places = [(t.at(row, j * step), masks[j]) for row in rows for j in range(wide)]
         bases = [t.at("%a", t.mul(i, "%rsa")) for i in range(0, height, 3)]  # x86 adds 1 or 2 rows
-        start = t.block("start")
-        t.do("br i1 %more, label %again, label %ready")
-        t.label("again")
-        before = [self._load(t, *place) for place in places]
         t.do("br label %ready")
         t.label("ready")
-        first = [
-            t(f"phi {self._vector} [zeroinitializer, %{start}], [{old}, %again]") for old in before
-        ]
         t.do("br label %deeper")
         t.label("deeper")
         t.do("%k = phi i64 [0, %ready], [%k.next, %deeper]")
         t.do("%row = phi ptr [%b, %ready], [%row.next, %deeper]")
         for g, base in enumerate(bases):
             t.do(f"%a{g} = phi ptr [{base}, %ready], [%a{g}.next, %deeper]")
-        for n, old in enumerate(first):
-            t.do(f"%sum{n} = phi {self._vector} [{old}, %ready], [%sum{n}.next, %deeper]")
-        b = [self._load(t, t.at("%row", j * step), masks[j]) for j in range(wide)]
+        for n in range(len(places)):
+            start = "[zeroinitializer, %ready]"
+            t.do(f"%sum{n} = phi {self.vector} {start}, [%sum{n}.next, %deeper]")
+        b = [self.load(t, t.at("%row", j * step), masks[j]) for j in range(wide)]
         for i in range(height):
             where = t.at(f"%a{i // 3}", t.mul(i % 3, "%rsa"))
             a = self._spread(t, self.scalar, t.load(self.scalar, where))
             for j in range(wide):
                 n = i * wide + j
-                v = self._vector
+                v = self.vector
                 t.do(
                     f"%sum{n}.next = call {v} @llvm.fma.{self._kind}({v} {a}, {v} {b[j]}, "
                     f"{v} %sum{n})"
@@ -221,8 +220,15 @@ class Gemm:
         t.do("%k.more = icmp slt i64 %k.next, %depth")
         t.do("br i1 %k.more, label %deeper, label %finish")
         t.label("finish")
-        for n, place in enumerate(places):
-            self._store(t, f"%sum{n}.next", *place)
+
+        def added(n: int) -> str:
+            return t(f"fadd {self.vector} {self.load(t, *places[n])}, %sum{n}.next")
+
+        def finish(value: Callable[[int], str]) -> None:
+            for n, place in enumerate(places):
+                self.store(t, value(n), *place)
+
+        t.when("%more", lambda: finish(added), lambda: finish("%sum{}.next".format))
         return function("void", _name("tile", height, wide, masked), _TILE, t)
 
     def _stripe(self, wide: int, masked: bool) -> str:

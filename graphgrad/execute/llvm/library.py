@@ -44,7 +44,7 @@ def conv(dtype: DType) -> Callable[..., Any]:
 
 
 def conv_filter(dtype: DType) -> Callable[..., Any]:
-    """conv_filter(x, dw, dz, top, left, start, stop); see Convolutions."""
+    """conv_filter(x, dw, dz, top, left, start, stop, work); see Convolutions."""
     return _functions(dtype)["conv_filter"]
 
 

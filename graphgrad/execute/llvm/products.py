@@ -109,7 +109,9 @@ def _conv_filter(node: Node, threads: int) -> Writer | None:
 
     def filter_gradient(x: Any, dz: Any, out: Any) -> None:
         x, dz = np.ascontiguousarray(x), np.ascontiguousarray(dz)
-        parallel(lambda i: run(x, out, dz, top, left, cuts[i], cuts[i + 1]), parts, threads)
+        out.fill(0)
+        work = np.zeros((2, *out.shape), out.dtype)
+        parallel(lambda i: run(x, out, dz, top, left, cuts[i], cuts[i + 1], work), parts, threads)
 
     return filter_gradient
 

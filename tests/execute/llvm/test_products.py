@@ -89,6 +89,51 @@ def test_nan_and_infinity_stay_where_they_are():
     np.testing.assert_array_equal(out, x @ y)
 
 
+def _rounding(found, right):
+    """Root mean square of the relative errors, in units of the last place."""
+    relative = (found - right) / right / np.finfo(found.dtype).eps
+    return np.sqrt(np.mean(relative**2))
+
+
+@pytest.mark.parametrize("depth", [200, 1024, 5000, 65536])
+@pytest.mark.parametrize("transposed", [False, True])
+def test_deep_products_are_about_as_exact_as_blas(depth, transposed):
+    """Of positive numbers, whose rounding errors no cancelling excuses."""
+    rng = np.random.default_rng(0)
+    x, y = (rng.random(size=s).astype("float32") for s in ((24, depth), (depth, 40)))
+    out = np.empty((24, 40), "float32")
+    library.matmul(x.dtype, transposed, False)(x.T.copy() if transposed else x, y, out)
+    assert _rounding(out, x.astype("float64") @ y) < 3
+
+
+@pytest.mark.parametrize("shape", [(300, 7), (40, 28), (3, 200)])
+def test_gradients_of_filters_are_exact_sums(shape):
+    """Of many examples, or of large ones."""
+    rng = np.random.default_rng(0)
+    n, h = shape
+    x, dz = (rng.random(size=(n, h, h, c)).astype("float32") for c in (3, 5))
+    with gg.Graph():
+        tx, tf = gg.placeholder(x.shape, "float32"), gg.placeholder((3, 3, 3, 5), "float32")
+        (dw,) = gg.gradients(gg.nn.conv(tx, tf), [tf], grad_ys=dz)
+    out = np.full(dw.shape, np.nan, "float32")
+    given = {tx: x}
+    product_writer(dw.node, 1)(*[given.get(t, dz) for t in dw.node.inputs], out)
+    right = dw.node.op.kernel(np, *[given.get(t, dz).astype("float64") for t in dw.node.inputs])
+    assert _rounding(out, right) < 1.5
+
+
+def test_a_filters_gradient_that_is_infinite_is_not_nan():
+    x, dz = np.ones((200, 4, 4, 2), "float32"), np.ones((200, 4, 4, 2), "float32")
+    x[3, 1, 1, 1] = np.inf
+    with gg.Graph():
+        tx, tf = gg.placeholder(x.shape, "float32"), gg.placeholder((1, 1, 2, 2), "float32")
+        (dw,) = gg.gradients(gg.nn.conv(tx, tf), [tf], grad_ys=dz)
+    out = np.empty(dw.shape, "float32")
+    given = {tx: x}
+    product_writer(dw.node, 1)(*[given.get(t, dz) for t in dw.node.inputs], out)
+    np.testing.assert_array_equal(out[0, 0], [[3200, 3200], [np.inf, np.inf]])
+
+
 @pytest.mark.parametrize("op_type", [MatMul, Conv2D, Conv2DBackpropInput, Conv2DBackpropFilter])
 @pytest.mark.parametrize("threads", [1, 3])
 def test_writers_of_the_samples(op_type, threads, monkeypatch):
