@@ -25,6 +25,25 @@ from .helpers import (
     values,
 )
 
+# --- what is built comes from the call --------------------------------------------------------------
+
+
+def test_a_dy_that_is_given_back_as_it_came_is_a_node_of_the_call():
+    """So that graphs, pictures and profiles show that the rule was there."""
+    x, z = placeholder((3,)), placeholder((3,))
+    with gg.override_gradient(lambda site, dy: (dy, dy)) as region:
+        y = multiply(x, z)
+    dy = placeholder((3,))
+    dx, dz = gg.gradients(y, [x, z], grad_ys=[dy])
+    for found in (dx, dz):
+        assert found.node.type == "Identity"
+        assert found.node.origin.site is region
+        assert found.node.inputs == (dy,)
+    again, _ = gg.gradients([reduce_sum(dx * dx * x)], [dy, x])
+    np.testing.assert_array_equal(value(again, {x: np.ones(3), dy: np.full(3, 2.0)}), np.full(3, 4))
+    assert not gg.compile([dy], dx).program.nodes
+
+
 # --- S14: the site -------------------------------------------------------------------------------
 
 
