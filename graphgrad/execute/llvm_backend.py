@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from typing import Any
 
 from ..ir.node import Node
@@ -10,8 +11,9 @@ from ..ir.program import Program
 from ..lower.decompose import decompose
 from ..lower.fused import Fused, fuse_loops
 from ..lower.schedule import Plan
-from ..lower.survey import is_view
-from .backend import Binding, Kernel, Pairs
+from ..lower.survey import is_static, is_view
+from ..ops.control import Cond
+from .backend import Kernel, Pairs
 from .llvm.call import possible
 from .llvm.compiled import kernels_of
 from .llvm.jit import VERSION, host
@@ -19,7 +21,7 @@ from .llvm.policy import free_nodes, loops
 from .llvm.products import product_writer
 from .llvm.recipe import Recipe, recipe_of
 from .llvm.running import runner
-from .llvm.scatters import scatter_writer
+from .llvm.scatters import SCATTERS, scatter_writer
 from .numpy_backend import NumpyBackend, NumpyBinding
 
 PARTS = 12_000, 800  # operands of a group; of a part of a longer one, which LLVM is slow with
@@ -54,16 +56,12 @@ class LlvmBackend(NumpyBackend):
 
     def notes(self, plan: Plan) -> list[str]:
         """What a plan leaves to NumPy: `run by NumPy: 3 Sort, TopK`."""
-        nodes = [step.node for step in plan.steps if not is_view(step.node)]
-        counted = Counter([n.type for n in nodes if not self._compiles(n)])
+        counted = Counter([n.type for n in _run_by(plan) if not self._compiles(n)])
         rows = [f"{count} {name}" if count > 1 else name for name, count in sorted(counted.items())]
         return [f"run by NumPy: {', '.join(rows)}"] if rows else []
 
     def _compiles(self, node: Node) -> bool:
-        if self.recipe(node) is not None:
-            return True
-        static = all(t.type.static for t in (*node.inputs, *node.outputs))
-        return static and self.function_of(node) is not None
+        return self.recipe(node) is not None or self.function_of(node) is not None
 
     def function_of(self, node: Node) -> Kernel | None:
         """What writes the result of a node with static types, where that is compiled alone."""
@@ -74,9 +72,20 @@ class LlvmBackend(NumpyBackend):
         compiled = isinstance(node.op, Fused) or self._loop_of(node) is not None
         return recipe_of(node) if compiled else None
 
-    def bind(self) -> Binding:
+    def bind(self) -> LlvmBinding:
         """Compiled loops and products; NumPy for the rest."""
         return LlvmBinding(self)
+
+
+def _run_by(plan: Plan) -> Iterator[Node]:
+    """The nodes that kernels run, those of branches too; not what waits for its lengths."""
+    for step in plan.steps:
+        node = step.node
+        if not is_view(node) and type(node.op) is not Cond and is_static(node):
+            yield node
+    for _, body in plan.bodies:
+        for inner in body.plans:
+            yield from _run_by(inner)
 
 
 class LlvmBinding(NumpyBinding):
@@ -98,6 +107,10 @@ class LlvmBinding(NumpyBinding):
             kernel = kernels_of([recipe], self._llvm.flags)[recipe]
             found = self._runs[recipe] = runner(kernel, self._llvm.threads)
         return found
+
+    def lean(self, node: Node) -> bool:
+        """Not where indices or updates may have to be copied."""
+        return type(node.op) not in SCATTERS
 
     def overwrites(self, node: Node) -> Pairs:
         """Outputs that a loop writes where it has read the same element of an input."""

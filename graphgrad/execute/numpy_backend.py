@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..ir.node import Node
 from ..ir.program import Program
 from ..lower.survey import nbytes
-from .backend import Binding, Kernel, Kernels, Pairs
+from .backend import Kernel, Kernels, Pairs
 from .blocked import BLOCK, fuse_large
 from .numpy_kernels import KERNELS, element_overwrites, element_writer
 from .planned import KernelBinding, PlannedBackend
@@ -22,7 +22,7 @@ class NumpyBackend(PlannedBackend):
         sizes = [nbytes(t.type) or 0 for node in program.nodes for t in node.inputs + node.outputs]
         return fuse_large(program) if max(sizes, default=0) > BLOCK else program
 
-    def bind(self) -> Binding:
+    def bind(self) -> NumpyBinding:
         """Ufuncs that are told where to write; the rest as registered with the kernels."""
         return NumpyBinding(self)
 

@@ -8,14 +8,16 @@ from typing import Any
 
 from ..ir.locks import OwnLock
 from ..ir.node import Node
+from ..ir.op import Op
 from ..ir.program import Program
 from ..ir.types import Array, tensor_type
+from ..lower.binding import Binding, Body
 from ..lower.order import ordered
 from ..lower.schedule import Plan, schedule
 from ..lower.specialise import specialise
 from ..lower.survey import is_strange, is_view
 from ..ops.control import Cond
-from .backend import Binding, Compiled, Kernel, Kernels, Pairs
+from .backend import Compiled, Kernel, Kernels, Pairs
 from .checked import checked_loop
 from .ieee import IGNORE, SETTING
 from .looped import looped
@@ -79,7 +81,7 @@ class PlannedProgram:
     """One plan, and the arenas that wait for the next run. Call it, or `call`, with arrays."""
 
     def __init__(self, backend: PlannedBackend, program: Program) -> None:
-        binding = backend.bind()
+        self._binding = binding = backend.bind()
         self.plan = plan = schedule(ordered(backend.fuse(program)), binding)
         self._quiet = all(binding.quiet(step.node) for step in plan.steps)
         self._idle: list[list[Compiled]] = []
@@ -104,6 +106,7 @@ class PlannedProgram:
         """Give back the memory that waits for the next run."""
         for idle in self._idle:
             idle.clear()
+        self._binding.release()
 
     def _warming_up(self) -> Compiled:
         """A loop over the steps until there were so many runs that a compiled function pays."""
@@ -224,6 +227,7 @@ class KernelBinding:
     def __init__(self, backend: PlannedBackend) -> None:
         self._backend = backend
         self._made: dict[Any, Kernel] = {}
+        self._bodies: dict[Op, list[Planned]] = {}
 
     def writer(self, node: Node) -> Kernel | None:
         """What `kernels.writes` registered for the op."""
@@ -253,9 +257,27 @@ class KernelBinding:
         """No: any kernel may call NumPy."""
         return False
 
+    def lean(self, node: Node) -> bool:
+        """Yes."""
+        return True
+
+    def bodies(self, node: Node) -> tuple[Body, ...]:
+        """The branches of a Cond."""
+        found = self._bodies.get(node.op, [])
+        plans = [tuple(branch.plans) for branch in found]
+        settled = [isinstance(branch, PlannedProgram) for branch in found]
+        return tuple(map(Body, ("then", "else"), plans, settled))
+
+    def release(self) -> None:
+        """Give back the memory that waits for the next run of a branch."""
+        for branches in self._bodies.values():
+            for branch in branches:
+                branch.release()
+
     def _cond(self, op: Cond) -> Kernel:
         """One branch, run by the same backend."""
-        then, other = (self._backend.compile(p).call for p in op.programs)
+        branches = self._bodies[op] = [self._backend.compile(p) for p in op.programs]
+        then, other = (branch.call for branch in branches)
         then_reads, other_reads = op.reads
 
         def run(pred: Any, *arrays: Any) -> Any:

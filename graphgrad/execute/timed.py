@@ -12,7 +12,7 @@ from ..ir.errors import ExecutionError
 from ..ir.node import Node
 from ..ir.program import Program
 from ..ir.types import Array
-from ..lower.binding import Binding, Kernel, Pairs
+from ..lower.binding import Binding, Body, Kernel, Pairs
 from .backend import Backend
 
 
@@ -134,3 +134,15 @@ class TimedBinding:
     def quiet(self, node: Node) -> bool:
         """As it is."""
         return self._binding.quiet(node)
+
+    def lean(self, node: Node) -> bool:
+        """As it is."""
+        return self._binding.lean(node)
+
+    def bodies(self, node: Node) -> tuple[Body, ...]:
+        """As they are."""
+        return self._binding.bodies(node)
+
+    def release(self) -> None:
+        """As it is."""
+        self._binding.release()

@@ -3,12 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from ..ir.node import Node
 
+if TYPE_CHECKING:
+    from .schedule import Plan
+
 Kernel = Callable[..., Any]
 Pairs = tuple[tuple[int, int], ...]
+
+
+class Body(NamedTuple):
+    """A program that a kernel runs: what it is called, and its plans, as far as there are any.
+
+    known: whether these are all.
+    """
+
+    name: str
+    plans: tuple[Plan, ...]
+    known: bool
 
 
 class Binding(Protocol):
@@ -40,4 +54,16 @@ class Binding(Protocol):
 
     def quiet(self, node: Node) -> bool:
         """Whether what runs for the node never sets off NumPy's floating-point warnings."""
+        ...
+
+    def lean(self, node: Node) -> bool:
+        """Whether the node's writer takes next to no memory."""
+        ...
+
+    def bodies(self, node: Node) -> tuple[Body, ...]:
+        """The programs that the node's kernel runs, one of them at a time."""
+        ...
+
+    def release(self) -> None:
+        """Give back the memory that waits for the next run of these."""
         ...

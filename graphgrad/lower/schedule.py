@@ -15,7 +15,7 @@ import numpy as np
 from ..ir.node import Node, Tensor
 from ..ir.program import Program
 from ..ir.types import Array, TensorType
-from .binding import Binding, Kernel
+from .binding import Binding, Body, Kernel
 from .fused import Fused, nodes_within
 from .memory import Buffer, Memory, pack
 from .survey import Action, Kind, Survey, is_view, nbytes
@@ -83,9 +83,11 @@ class Plan(NamedTuple):
     views      steps that make the fixed views of these, once for an arena
     changing   how many slots there are from 0 on
     fixed      how many there are below 0
-    peak       bytes that the arena, fresh arrays and what kernels return take at the worst moment
+    peak       bytes that arenas, fresh arrays and what kernels return take at the worst moment
     exact      whether that is all; not so where lengths are unknown
     over       how many results are written over what they are made from
+    inside     types of the ops whose kernels take more while they run
+    bodies     the programs that kernels run, each with the name of its node
     """
 
     program: Program
@@ -100,6 +102,8 @@ class Plan(NamedTuple):
     peak: int
     exact: bool
     over: int
+    inside: tuple[str, ...]
+    bodies: tuple[tuple[str, Body], ...]
 
     def explain(self) -> list[str]:
         """Lines about steps, memory and the groups that run as one."""
@@ -112,13 +116,25 @@ class Plan(NamedTuple):
             f"{len(self.views) + looks} views ({len(self.views)} made once), {self.over} results "
             f"written over what they are made from, {copies} outputs copied",
             f"arena {self.arena:,} bytes; peak {least}{self.peak:,} bytes beyond inputs, variables "
-            "and constants",
+            "and constants"
+            + (f", and what {', '.join(self.inside)} need inside" * bool(self.inside)),
         ]
         groups = [s.node for s in self.steps if isinstance(s.node.op, Fused)]
         rows += [f"as one: {_group(node)}" for node in groups[:SHOWN]]
         if len(groups) > SHOWN:
             rows.append(f"and {len(groups) - SHOWN} more groups")
+        for name, body in self.bodies:
+            if not body.plans:
+                rows.append(f"{name}, {body.name}: planned when the lengths are known")
+            for plan in body.plans:
+                first, *others = plan.explain()
+                rows += [f"{name}, {body.name}: {first}", *[f"  {row}" for row in others]]
         return rows
+
+    @property
+    def kept(self) -> int:
+        """Bytes of the arena and those of bodies, which wait for the next run."""
+        return self.arena + sum(plan.kept for _, body in self.bodies for plan in body.plans)
 
 
 def _group(node: Node) -> str:
@@ -137,7 +153,10 @@ def schedule(program: Program, binding: Binding) -> Plan:
     slots = _Slots(survey, memory)
     steps = [step for at, a in enumerate(survey.actions) if (step := slots.step(at, a))]
     results = slots.results()
-    peak, exact = _peak(survey, memory, results)
+    nodes = [a.node for a in survey.actions]
+    bodies = [(n.name, body) for n in nodes for body in binding.bodies(n)]
+    kept = sum(plan.kept for _, body in bodies for plan in body.plans)
+    peak, exact = _peak(survey, memory, results, binding)
     return Plan(
         program,
         tuple(steps),
@@ -148,9 +167,11 @@ def schedule(program: Program, binding: Binding) -> Plan:
         tuple(slots.views.values()),
         slots.changing,
         slots.fixed,
-        arena + peak,
+        arena + kept + peak,
         exact,
         len(memory.over),
+        tuple(sorted({a.node.type for a in survey.actions if _takes_more(a, binding)})),
+        tuple(bodies),
     )
 
 
@@ -311,8 +332,17 @@ class _Slots:
         return slots
 
 
-def _peak(survey: Survey, memory: Memory, results: Sequence[Result]) -> tuple[int, bool]:
-    """Bytes outside the arena at the worst moment, and whether that is all."""
+def _takes_more(action: Action, binding: Binding) -> bool:
+    """Whether what runs for a node may need memory beyond that of its results."""
+    if action.kind is Kind.CALL:
+        return not binding.bodies(action.node)
+    return action.kind is Kind.WRITE and not binding.lean(action.node)
+
+
+def _peak(
+    survey: Survey, memory: Memory, results: Sequence[Result], binding: Binding
+) -> tuple[int, bool]:
+    """Bytes outside of arenas at the worst moment, and whether that is all."""
     changes = [0] * (memory.end + 2)
     exact = True
     for buffer in memory.all():
@@ -322,11 +352,19 @@ def _peak(survey: Survey, memory: Memory, results: Sequence[Result]) -> tuple[in
     for at, action in enumerate(survey.actions):
         if action.kind is not Kind.CALL:
             continue
+        made = 0
         for t in action.node.outputs:
             size = nbytes(t.type)
             exact = exact and size is not None
+            made += size or 0
             changes[at] += size or 0
             changes[memory.last_in.get(t, at) + 1] -= size or 0
+        bodies = binding.bodies(action.node)
+        exact = exact and all(body.known and all(p.exact for p in body.plans) for body in bodies)
+        inside = [plan.peak - plan.kept for body in bodies for plan in body.plans]
+        more = max(0, max(inside, default=0) - made)
+        changes[at] += more
+        changes[at + 1] -= more
     for t, result in zip(survey.program.outputs, results, strict=True):
         if result.copied:
             size = nbytes(t.type)

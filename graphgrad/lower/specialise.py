@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ..ir.errors import GraphGradError
 from ..ir.node import Node, Tensor
+from ..ir.op import Op
 from ..ir.program import Program, derive
 from ..ir.types import TensorType
 from ..ops.accumulate import EnsureLike
+from ..ops.control import Cond
 
 
 def specialise(program: Program, types: Sequence[TensorType]) -> Program:
@@ -30,7 +33,7 @@ def specialise(program: Program, types: Sequence[TensorType]) -> Program:
         try:
             if isinstance(node.op, EnsureLike) and all(t.type.static for t in reads):
                 node.op.check(*[t.shape for t in reads])
-            made = derive(node, node.op, reads)
+            made = derive(node, _of_types(node.op, reads), reads)
         except Exception as error:
             rows = "".join(f"\n  {t.name}: {t.type!r}, built at {t.where}" for t in reads)
             error.add_note(f"in {node.name} = {node.op!r}, built at {node.where}, on{rows}")
@@ -38,3 +41,22 @@ def specialise(program: Program, types: Sequence[TensorType]) -> Program:
         new.update([(a, b) for a, b in zip(node.outputs, made.outputs) if a not in given])
         nodes.append(made)
     return Program(inputs, [new.get(t, t) for t in program.outputs], nodes)
+
+
+def _of_types(op: Op, reads: Sequence[Tensor]) -> Op:
+    """A Cond with its branches for inputs of these types; any other op as it is.
+
+    A branch that these do not fit stays as it is: it is an error only where it is chosen.
+    """
+    if type(op) is not Cond:
+        return op
+    types = [t.type for t in reads[1:]]
+
+    def branch(program: Program, places: Sequence[int]) -> Program:
+        try:
+            return specialise(program, [types[i] for i in places])
+        except GraphGradError:
+            return program
+
+    then, other = map(branch, op.programs, op.reads)
+    return Cond((then, other), op.reads)

@@ -25,7 +25,7 @@ from .helpers import (
     values,
 )
 
-# --- what is built comes from the call --------------------------------------------------------------
+# --- what is built comes from the call -----------------------------------------------------------
 
 
 def test_a_dy_that_is_given_back_as_it_came_is_a_node_of_the_call():

@@ -328,7 +328,17 @@ def _moved_about():
     return [x], [c @ a[:, :200].T.reshape((1000, 80)).reshape((800, 100)), x.T, c[:10]]
 
 
-@pytest.mark.parametrize("build", [_training_step, _waves, _moved_about])
+def _chosen():
+    x, flag = gg.placeholder((300, 400)), gg.placeholder((300, 400))
+
+    def then():
+        return gg.sum((gg.tanh(x @ flag.T) @ gg.exp(x)) ** 2)
+
+    y = gg.cond(gg.all(flag > -100), then, lambda: gg.sum(x))
+    return [x, flag], [y, gg.gradients(y, x)]
+
+
+@pytest.mark.parametrize("build", [_training_step, _waves, _moved_about, _chosen])
 @pytest.mark.parametrize("backend", [NumpyBackend, unfused])
 def test_the_peak_is_known_before_the_run(build, backend):
     with gg.Graph():
@@ -342,9 +352,29 @@ def test_the_peak_is_known_before_the_run(build, backend):
     tracemalloc.start()
     results = f(*arrays)
     _, measured = tracemalloc.get_traced_memory()
+    del results
+    f.release()
+    left, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert results
     assert 0.9 * measured <= f.peak_bytes <= 1.1 * measured
+    assert left < 0.01 * measured
+
+
+def test_explain_tells_of_branches_and_of_what_needs_more_inside():
+    with gg.Graph():
+        x, flag = gg.placeholder((30,)), gg.placeholder((), "bool")
+        y = gg.cond(flag, lambda: gg.sort(x), lambda: gg.exp(x))
+        f = gg.compile([x, flag], [y, gg.sort(-x)], backend="numpy")
+        n = gg.placeholder(("n",))
+        late = gg.compile([n, flag], gg.cond(flag, lambda: gg.sort(n), lambda: gg.exp(n)))
+    said = str(f.explain())
+    assert "constants, and what Sort need inside" in said
+    for branch in ("then", "else"):
+        assert f"{y.node.name}, {branch}: plan for (float64[30]): 1 steps" in said
+    assert late.peak_bytes is None
+    assert "then: planned when the lengths are known" in str(late.explain())
+    late(np.ones(3), True)
+    assert "then: plan for (float64[3])" in str(late.explain())
 
 
 def test_large_arenas_are_kept_for_one_run_small_ones_for_each(monkeypatch):

@@ -1,5 +1,6 @@
 """Programs for inputs of which more is known."""
 
+import numpy as np
 import pytest
 
 import graphgrad as gg
@@ -51,3 +52,29 @@ def test_types_that_do_not_fit_name_the_node():
     with pytest.raises(gg.ShapeError) as error:
         specialise(program, [tensor_type((2,), x.dtype), tensor_type((3,), y.dtype)])
     assert "test_specialise.py" in error.value.__notes__[0]
+
+
+def test_branches_are_specialised_and_optimised_for_the_lengths():
+    with gg.Graph():
+        x, flag = gg.placeholder(("n", 3)), gg.placeholder((), "bool")
+        y = gg.cond(flag, lambda: gg.sum(x / gg.max(x, 0), 0), lambda: x[0])
+        f = gg.compile([x, flag], y, backend="numpy")
+    given = np.arange(6.0).reshape(2, 3) + 1
+    np.testing.assert_allclose(f(given, True), (given / given.max(0)).sum(0))
+    np.testing.assert_array_equal(f(given, False), given[0])
+    (plan,) = f.plans
+    assert f.peak_bytes is not None
+    bodies = [body for _, body in plan.bodies]
+    assert [b.name for b in bodies] == ["then", "else"]
+    assert all(b.known and p.exact for b in bodies for p in b.plans)
+
+
+def test_a_branch_that_lengths_do_not_fit_is_an_error_where_it_is_chosen():
+    with gg.Graph():
+        x, flag = gg.placeholder(("n",)), gg.placeholder((), "bool")
+        y = gg.cond(flag, lambda: gg.sum(gg.reshape(x, (3, 2))), lambda: gg.sum(x))
+        f = gg.compile([x, flag], y, backend="numpy")
+    assert f(np.ones(6), True) == 6
+    assert f(np.ones(5), False) == 5
+    with pytest.raises(gg.ShapeError):
+        f(np.ones(5), True)
