@@ -13,7 +13,7 @@ from ..ops.arithmetic import ABS, ADD, MULTIPLY, NEGATIVE, RECIPROCAL, SQUARE, S
 from ..ops.exponential import SQRT
 from ..ops.nn import LogSoftmax, Softmax, Softplus
 from ..ops.reductions import ReduceLogSumExp, ReduceMean
-from ..ops.shaping import BroadcastTo, Reshape
+from ..ops.shaping import BroadcastTo, ExpandDims, Reshape
 from ..ops.special import Sigmoid
 from .facts import (
     KNOWN,
@@ -214,6 +214,79 @@ def one_over_one_plus_exp(node: Node) -> Tensor | None:
     return None
 
 
+# --- gradients of these, which would be NaN where their values no longer overflow -----------------
+
+
+@rule("Multiply", over="Exp", level=FAST)
+def exp_times_quotient(node: Node) -> Tensor | None:
+    """exp(x) * (y / (1 + exp(x))) -> y * sigmoid(x); exp(x) * (y / sum(exp(x))) -> y * softmax(x);
+    exp(x) * sigmoid(-x) -> sigmoid(x)
+    """
+    for e, t in (node.inputs, node.inputs[::-1]):
+        if e.node.type != "Exp" or e.dtype.kind != "f":
+            continue
+        (x,) = e.node.inputs
+        if t.node.type == "Sigmoid" and _is_negative_of(t.node.inputs[0], x):
+            return instead(node, Sigmoid(), x)
+        axes = t.node.op.attrs["axes"] if t.node.type == "ExpandDims" else None
+        quotient = (t if axes is None else t.node.inputs[0]).node
+        if quotient.type != "Divide":
+            continue
+        y, below = quotient.inputs
+        if axes is None and _is_one_plus(below, e):
+            return instead(node, MULTIPLY, y, beside(node, Sigmoid(), x))
+        if _is_sum(below, e, axes):
+            (axis,) = below.node.op.attrs["axes"]
+            y = y if axes is None else beside(node, ExpandDims(axes), y)
+            return instead(node, MULTIPLY, y, beside(node, Softmax(axis), x))
+    return None
+
+
+def _is_sum(t: Tensor, e: Tensor, put_back: Any) -> bool:
+    """Whether t is the sum of e over an axis, which is kept, or is the one that is put back."""
+    if t.node.type != "ReduceSum" or t.node.inputs[0] is not e:
+        return False
+    axes, keepdims = t.node.op.attrs["axes"], t.node.op.attrs["keepdims"]
+    return len(axes) == 1 and put_back == (None if keepdims else axes)
+
+
+def _is_negative_of(t: Tensor, x: Tensor) -> bool:
+    """Whether one of them is minus the other."""
+    return any(a.node.type == "Negative" and a.node.inputs[0] is b for a, b in ((t, x), (x, t)))
+
+
+def _is_one_plus(t: Tensor, e: Tensor) -> bool:
+    """Whether t is 1 + e."""
+    return t.node.type == "Add" and any(
+        x is e and is_number(value, 1) for x, value in with_number(t.node)
+    )
+
+
+@rule("Multiply", over=("Divide", "Subtract"), level=FAST)
+def times_divisor(node: Node) -> Tensor | None:
+    """(x / y) * y -> x; (x / y - z) * y -> x - z * y"""
+    for t, y in (node.inputs, node.inputs[::-1]):
+        if t.node.type == "Divide" and t.node.inputs[1] is y:
+            return t.node.inputs[0]
+        if t.node.type == "Subtract" and t.node.inputs[0].node.type == "Divide":
+            quotient, z = t.node.inputs
+            x, below = quotient.node.inputs
+            if below is y and x.dtype.kind == "f":
+                return instead(node, SUBTRACT, x, beside(node, MULTIPLY, z, y))
+    return None
+
+
+@rule("Softmax", "LogSoftmax", over=("Subtract", "Add"), level=FAST)
+def softmax_of_shifted(node: Node) -> Tensor | None:
+    """softmax(x - c) -> softmax(x), where c is the same along the axis; log_softmax likewise"""
+    x, c = node.inputs[0].node.inputs
+    axis = node.op.attrs["axis"] - node.inputs[0].ndim
+    for t, shift in ((x, c), (c, x)) if node.inputs[0].node.type == "Add" else ((x, c),):
+        if shift.ndim < -axis or shift.shape[axis] == 1:
+            return instead(node, node.op, t)
+    return None
+
+
 # --- reductions --------------------------------------------------------------------------------
 
 
@@ -272,6 +345,9 @@ FASTER: tuple[Rule, ...] = (
     log_of_softmax,
     exp_over_sum,
     one_over_one_plus_exp,
+    exp_times_quotient,
+    times_divisor,
+    softmax_of_shifted,
     number_out_of_sum,
     sum_of_negative,
     mean_of_broadcast,
