@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import cache, partial
 from importlib import import_module
 from importlib.util import find_spec
 from inspect import signature
 from typing import Any, Protocol
+from warnings import warn
 
 import numpy as np
 
@@ -219,10 +220,25 @@ def load_backend(name: str | Backend = "auto", **options: Any) -> Backend:
 
 def automatic() -> str:
     """The name that "auto" stands for."""
-    named = os.environ.get(CHOICE)
-    if named:
-        return named
-    return "llvm" if find_spec("llvmlite") else "numpy"
+    return os.environ.get(CHOICE) or _best_installed()
+
+
+@cache
+def _best_installed() -> str:
+    """llvm where llvmlite is there; with a warning, numpy where it is there and does not load."""
+    if find_spec("llvmlite") is None:
+        return "numpy"
+    try:
+        _own("llvm")
+    except (ImportError, OSError, RuntimeError) as error:
+        warn(
+            f"llvmlite is installed but cannot be loaded, so programs run on NumPy: {error}\n"
+            f"Install it anew, or set {CHOICE}=numpy",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+        return "numpy"
+    return "llvm"
 
 
 def backends() -> list[str]:

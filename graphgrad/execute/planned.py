@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from itertools import count
 from typing import Any
 
+import numpy as np
+
 from ..ir.locks import OwnLock
 from ..ir.node import Node
 from ..ir.op import Op
@@ -40,6 +42,7 @@ class PlannedBackend:
     check: verify every kernel's result and every use of memory. Slow.
     num_threads: at most this many threads for one call; as many as there are processors by default.
     fast_math: allow results that differ by rounding, and in where they overflow.
+    TypeError and ValueError for what these cannot be.
     """
 
     name: str
@@ -48,11 +51,9 @@ class PlannedBackend:
     def __init__(
         self, check: bool = False, *, num_threads: int | None = None, fast_math: bool = False
     ) -> None:
-        if num_threads is not None and num_threads < 1:
-            raise ValueError(f"num_threads is at least 1, got {num_threads}")
-        self.check = check
-        self.threads = num_threads or available_threads()
-        self.fast_math = fast_math
+        self.check = _flag("check", check)
+        self.threads = available_threads() if num_threads is None else _threads(num_threads)
+        self.fast_math = _flag("fast_math", fast_math)
 
     def describe(self) -> str:
         """What runs a program here, in a line of `explain`."""
@@ -75,6 +76,20 @@ class PlannedBackend:
     def plan(self, program: Program) -> Plan:
         """How the program will run, as far as that is known without its arguments."""
         return schedule(ordered(self.fuse(program)), self.bind())
+
+
+def _flag(name: str, value: object) -> bool:
+    if not isinstance(value, bool | np.bool_):
+        raise TypeError(f"{name} is True or False, got {value!r}")
+    return bool(value)
+
+
+def _threads(value: object) -> int:
+    if isinstance(value, bool) or not isinstance(value, int | np.integer):
+        raise TypeError(f"num_threads is a number of threads, got {value!r}")
+    if value < 1:
+        raise ValueError(f"num_threads is at least 1, got {value}")
+    return int(value)
 
 
 class PlannedProgram:

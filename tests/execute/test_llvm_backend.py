@@ -9,6 +9,7 @@ import graphgrad as gg
 
 pytest.importorskip("llvmlite")
 
+from graphgrad.execute import backend
 from graphgrad.execute.backend import automatic, load_backend
 
 SHAPES = [(3, 4), (40, 70), (300, 700), (1, 9), (5, 1)]
@@ -163,6 +164,19 @@ def test_auto_is_what_the_environment_names_or_llvm(monkeypatch):
     monkeypatch.delenv("GRAPHGRAD_BACKEND")
     assert automatic() == "llvm"
     assert load_backend().name == "llvm"
+
+
+def test_llvmlite_that_does_not_load_is_done_without_and_told(monkeypatch):
+    def broken(name):
+        raise OSError("libllvmlite.so: cannot open shared object file")
+
+    monkeypatch.delenv("GRAPHGRAD_BACKEND", raising=False)
+    monkeypatch.setattr(backend, "_own", broken)
+    backend._best_installed.cache_clear()
+    with pytest.warns(RuntimeWarning, match="cannot be loaded, so programs run on NumPy: libllvm"):
+        assert automatic() == "numpy"
+    assert automatic() == "numpy"  # told once
+    backend._best_installed.cache_clear()
 
 
 def test_explain_says_what_is_left_to_numpy():

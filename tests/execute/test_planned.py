@@ -549,3 +549,16 @@ def test_explain_and_watch_tell_of_lengths_that_came_later():
     f(np.ones((4, 3)))
     assert len(seen) == 2 * passes
     assert any(row.startswith("for (float64[4, 3]), ") for row in f.explain().splitlines())
+
+
+@pytest.mark.parametrize("wrong", [2.5, "2", True, [2]])
+def test_a_number_of_threads_is_an_integer(wrong):
+    with pytest.raises(TypeError, match="num_threads is a number of threads, got"):
+        NumpyBackend(num_threads=wrong)
+
+
+@pytest.mark.parametrize("name", ["fast_math", "check"])
+def test_flags_are_bools(name):
+    with pytest.raises(TypeError, match=f"{name} is True or False, got 'yes'"):
+        NumpyBackend(**{name: "yes"})
+    assert getattr(NumpyBackend(**{name: np.True_}), name) is True

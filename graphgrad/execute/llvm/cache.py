@@ -76,9 +76,12 @@ def write(key: str, code: bytes) -> None:
 
 
 def _trim(where: Path) -> None:
-    """Remove what was used longest ago, until the rest is within the limit."""
+    """Remove what was used longest ago, until the rest is within the limit.
+
+    Files of processes that ended while they wrote are among them.
+    """
     files = []
-    for path in where.glob("*.o"):
+    for path in (*where.glob("*.o"), *where.glob("*.part")):
         try:
             found = path.stat()
         except OSError:  # another process was faster

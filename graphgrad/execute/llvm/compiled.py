@@ -7,10 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from . import cache
 from .arrays import DECLARATIONS as ARRAYS
 from .call import possible
-from .jit import COMPILING, VERSION, Loaded, host, object_code
+from .jit import COMPILING, Loaded, code_for_host, host
 from .kernel import DECLARATIONS, NDARRAY, Shared, write_kernel
 from .module import Module
 from .recipe import Recipe
@@ -66,11 +65,7 @@ def _compiled(recipes: list[Recipe], flags: str) -> dict[Recipe, Kernel]:
     module = Module(target, flags)
     shared = [write_kernel(recipe, module, f"k{i}") for i, recipe in enumerate(recipes)]
     text = "\n".join([*ARRAYS, *DECLARATIONS, module.text])
-    key = cache.key_of(VERSION, repr(target), text)
-    code = cache.read(key)
-    if code is None:
-        code = object_code(text, target)
-        cache.write(key, code)
+    code = code_for_host(text)
     names = [name for s in shared for name in (s.built_in if possible() else s.plain)]
     loaded = Loaded(code, names, {NDARRAY: id(np.ndarray)})
     return {r: Kernel(s, loaded) for r, s in zip(recipes, shared, strict=True)}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from functools import cache
+from functools import cache as once
 from itertools import count
 from typing import Any
 from weakref import finalize
@@ -13,6 +13,7 @@ import llvmlite.binding as llvm
 import numpy as np
 
 from ...ir.locks import lock_of_module
+from . import cache
 from .types import Target
 
 llvm.initialize_native_target()
@@ -24,7 +25,10 @@ COMPILING = lock_of_module()
 VERSION = f"llvmlite {llvmlite.__version__}, LLVM {'.'.join(map(str, llvm.llvm_version_info))}"
 
 
-@cache
+PASSES = ("always_inliner", "sroa", "instruction_combine", "global_dead_code_eliminate")
+
+
+@once
 def host() -> Target:
     """The machine that this process runs on."""
     with COMPILING:
@@ -40,6 +44,17 @@ def target_of(cpu: str, features: str) -> Target:
     return Target(cpu, features, width, arm or "fma" in known, "avx512f" in known)
 
 
+def code_for_host(text: str) -> bytes:
+    """A module compiled for this machine, or found in the cache: an object file."""
+    target = host()
+    key = cache.key_of(VERSION, *PASSES, repr(target), text)
+    code = cache.read(key)
+    if code is None:
+        code = object_code(text, target)
+        cache.write(key, code)
+    return code
+
+
 def object_code(text: str, target: Target) -> bytes:
     """A module compiled: an object file."""
     with COMPILING:
@@ -47,10 +62,8 @@ def object_code(text: str, target: Target) -> bytes:
         module = llvm.parse_assembly(text)
         builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options())
         passes = llvm.create_new_module_pass_manager()
-        passes.add_always_inliner_pass()
-        passes.add_sroa_pass()
-        passes.add_instruction_combine_pass()
-        passes.add_global_dead_code_eliminate_pass()
+        for name in PASSES:
+            getattr(passes, f"add_{name}_pass")()
         passes.run(module, builder)
         code: bytes = machine.emit_object(module)
         del passes, builder, module, machine  # while it is held
@@ -97,6 +110,6 @@ _numbers = count()
 _ended: list[Any] = []  # libraries of what was Loaded
 
 
-@cache
+@once
 def _linker() -> llvm.LLJIT:
     return llvm.create_lljit_compiler(_machine(host()))

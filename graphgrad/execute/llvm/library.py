@@ -7,13 +7,12 @@ from functools import cache
 from typing import Any
 
 from ...ir.types import DType
-from . import cache as disk
 from .adding import NAMES, Adding
 from .arrays import DECLARATIONS
 from .call import built_in, possible
 from .convolution import Convolutions
 from .gemm import Gemm, entry_name
-from .jit import VERSION, Loaded, host, object_code
+from .jit import Loaded, code_for_host, host
 from .types import FLOATS, element_of
 
 Functions = dict[str, Callable[..., Any]]
@@ -79,11 +78,5 @@ def _functions(dtype: DType) -> Functions:
 
 def load(text: str, names: Sequence[str]) -> Functions:
     """The built-in functions of these names in a module's text, compiled or from the cache."""
-    target = host()
-    key = disk.key_of(VERSION, repr(target), text)
-    code = disk.read(key)
-    if code is None:
-        code = object_code(text, target)
-        disk.write(key, code)
-    loaded = Loaded(code, names)
+    loaded = Loaded(code_for_host(text), names)
     return {name: built_in(loaded, name) for name in names}

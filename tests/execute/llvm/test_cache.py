@@ -10,7 +10,7 @@ import pytest
 
 pytest.importorskip("llvmlite")
 
-from graphgrad.execute.llvm import cache, library
+from graphgrad.execute.llvm import cache, jit, library
 
 TEXT = """
 declare void @Py_IncRef(ptr)
@@ -70,19 +70,22 @@ def test_what_was_used_longest_ago_goes_first(folder, monkeypatch):
     for i in range(3):
         cache.write(f"k{i}", bytes(100))
         os.utime(folder / f"k{i}.o", (i, i))
+    left = folder / "of_a_process_that_ended.part"
+    left.write_bytes(bytes(100))
+    os.utime(left, (0, 0))
     cache.write("k9", bytes(100))
     assert sorted(p.stem for p in folder.iterdir()) == ["k2", "k9"]
 
 
 def test_code_is_made_once_and_again_where_it_is_damaged(folder, monkeypatch):
     made = []
-    compiled = library.object_code
+    compiled = jit.object_code
 
     def counted(*args):
         made.append(args)
         return compiled(*args)
 
-    monkeypatch.setattr(library, "object_code", counted)
+    monkeypatch.setattr(jit, "object_code", counted)
     for _ in range(2):
         assert library.load(TEXT, ["first"])["first"](7, 8) == 7
     assert len(made) == 1

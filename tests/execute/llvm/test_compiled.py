@@ -216,8 +216,7 @@ def test_code_has_no_tables_for_unwinding(monkeypatch):
         return made[-1]
 
     monkeypatch.setenv("GRAPHGRAD_CACHE", "off")
-    monkeypatch.setattr(compiled, "object_code", kept)
-    monkeypatch.setattr(library, "object_code", kept)
+    monkeypatch.setattr(jit, "object_code", kept)
     library._functions.cache_clear()
     with gg.Graph():
         x = gg.placeholder((37, 41), "float32")
