@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from ...ir.types import DType
-from .functions import circular, error, exponential
+from .functions import circular, error, exponential, remainder
 from .functions.power import power
 from .types import BITS, Target, element_of
 from .values import Formula, Number, Value
@@ -194,7 +194,7 @@ def _divisor(x: Value, y: Value) -> tuple[Value, Value]:
 
 
 def _floor_divide_floats(x: Value, y: Value) -> Value:
-    rest = x.binary("frem", y)
+    rest = remainder.rest(x, y)
     quotient = (x - rest) / y
     down = rest.compare("une", 0) & ((y < 0) ^ (rest < 0))
     quotient = down.where(quotient - 1.0, quotient)
@@ -208,7 +208,7 @@ def _floor_divide_floats(x: Value, y: Value) -> Value:
 def _remainder(o: Operands) -> Value:
     x, y = o.values
     if o.kind == "f":
-        rest = x.binary("frem", y)
+        rest = remainder.rest(x, y)
         other = (y < 0) ^ (rest < 0)
         moved = other.where(rest + y, rest)
         return rest.equals(0.0).where(rest.number(0.0).with_sign_of(y), moved)
@@ -223,7 +223,7 @@ def _remainder(o: Operands) -> Value:
 def _fmod(o: Operands) -> Value:
     x, y = o.values
     if o.kind == "f":
-        return x.binary("frem", y)
+        return remainder.rest(x, y)
     zero = y.equals(0)
     if o.kind == "u":
         return zero.where(x.number(0), x.binary("urem", zero.where(y.number(1), y)))

@@ -14,6 +14,7 @@ from ..module import Body
 from ..types import suffix
 from ..values import Value, polynomial
 from .formats import format_of
+from .lanes import rarely
 
 _PI_2 = {
     "float": (1.5707963705062866, -4.371138828673793e-08, -1.7151245100058819e-15),
@@ -124,23 +125,9 @@ def _near_or_far(x: Value, near: Callable[[Value], Value], name: str) -> Value:
 
     What a lane holds never depends on the others.
     """
-    body = x.body
-    here = near(x)
-    far = x.abs() > _FAR[x.element]
-    some = far.name
-    if x.lanes > 1:
-        reduce = f"llvm.vector.reduce.or.v{x.lanes}i1"
-        body.module.declare(reduce, "i1", far.type)
-        some = body(f"call i1 @{reduce}({far.type} {far.name})")
     slow = _by_the_library(x, name)
-    warm = body.block("warm")
-    cold, after = body.new("cold"), body.new("after")
-    body.do(f"br i1 {some}, label %{cold}, label %{after}")
-    body.label(cold)
-    there = far.where(x.let(f"call {x.type} @{slow}({x.type} {x.name})"), here)
-    body.do(f"br label %{after}")
-    body.label(after)
-    return x.let(f"phi {x.type} [{here.name}, %{warm}], [{there.name}, %{cold}]")
+    far = x.abs() > _FAR[x.element]
+    return rarely(far, near(x), lambda: x.let(f"call {x.type} @{slow}({x.type} {x.name})"))
 
 
 def _by_the_library(x: Value, name: str) -> str:
