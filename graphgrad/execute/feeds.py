@@ -10,6 +10,7 @@ import numpy as np
 from ..ir.errors import DTypeError, ShapeError, did_you_mean
 from ..ir.node import Tensor
 from ..ir.types import Array, compatible
+from ..ir.words import visible
 
 Lengths = dict[str, tuple[int, Tensor]]
 MANY = 1000  # sets of shapes that are remembered as right
@@ -29,7 +30,7 @@ class Feeds:
     @property
     def signature(self) -> str:
         """`(x: float64[N, 3], y: float64[])`."""
-        return f"({', '.join(f'{t.node.name}: {t.type!r}' for t in self.inputs)})"
+        return visible(f"({', '.join(f'{t.node.name}: {t.type!r}' for t in self.inputs)})")
 
     def fit(self, args: tuple[Any, ...]) -> bool:
         """Whether positional arguments are known to be right as they are."""

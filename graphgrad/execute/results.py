@@ -10,6 +10,7 @@ import numpy as np
 from ..ir.errors import ExecutionError
 from ..ir.node import Node, Tensor
 from ..ir.types import Array, TensorType
+from ..ir.words import visible_lines
 from ..lower.fused import Fused
 
 Lengths = dict[str, tuple[int, str]]
@@ -170,10 +171,8 @@ def add_note(error: Exception, node: Node, arrays: Sequence[Any]) -> None:
         for i, (t, a) in enumerate(zip(node.inputs, arrays, strict=False))
     )
     error.__dict__["failed"] = node  # for pictures that ring it
-    error.add_note(
-        f"while running {node.name} = {node.op!r}, built at {node.where}"
-        + (f", on{rows}" if rows else "")
-    )
+    note = f"while running {node.name} = {node.op!r}, built at {node.where}"
+    error.add_note(visible_lines(note + (f", on{rows}" if rows else "")))
 
 
 def _raising(node: Node, arrays: Sequence[Any]) -> tuple[Node, Sequence[Any]]:

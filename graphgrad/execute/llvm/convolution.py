@@ -1,15 +1,17 @@
 """Convolutions as LLVM IR, on the tiles of `gemm`: no patches are written out.
 
 Along a row of an image (H, W, C) the patch under a window of width v is v * C values side by side,
-and the next patch starts C values further on. So a row of outputs is a sum of matrix products, one
-for each row k of the window, whose left operand is the padded image itself, read with overlap:
+and the next patch starts t C values further on, for a stride of t. So a row of outputs is a sum of
+matrix products, one for each row k of the window, whose left operand is the padded image itself,
+read with overlap:
 
-    z[h] = sum over k of patches(image[h + k]) w[k]             (W', v C) (v C, O)
-    dw[k] = sum over n, h of patches(image[n, h + k])^T dz[n, h]    (v C, W') (W', O)
+    z[h] = sum over k of patches(image[s h + k]) w[k]             (W', v C) (v C, O)
+    dw[k] = sum over n, h of patches(image[n, s h + k])^T dz[n, h]    (v C, W') (W', O)
 
 An image is padded into a buffer that stays in the cache, one example at a time. The adjoint for the
-image is the convolution of dz with w turned round and its channels exchanged. Strides and
-dilations are 1, images (N, H, W, C), all arrays contiguous.
+image is a convolution of dz with w turned round and its channels exchanged; with strides, one for
+each of the s t places that pixels have in a step. Dilations are 1, images (N, H, W, C), arrays
+contiguous but for what the adjoint writes: there only the channels of a pixel are.
 """
 
 from __future__ import annotations
@@ -39,11 +41,11 @@ class Convolutions:
         return self._padded(), self._conv(), self._settle(), self._conv_filter()
 
     def _padded(self) -> str:
-        """The rows of an image into a wider and higher buffer."""
+        """The rows of an image, as far as they are read, into a buffer."""
         t = Text()
 
         def row(h: str) -> None:
-            source = t.at("%image", t.mul(h, "%length"))
+            source = t.at("%image", t.mul(h, "%row"))
             target = t.at(t.at("%to", t.mul(t.add(h, "%top"), "%wide")), "%left")
             t.do(
                 f"call void @llvm.memcpy.p0.p0.i64(ptr {target}, ptr {source}, i64 %length, "
@@ -51,15 +53,21 @@ class Convolutions:
             )
 
         t.loop(0, "%rows", 1, row)
-        takes = "ptr %image, i64 %rows, i64 %length, ptr %to, i64 %top, i64 %left, i64 %wide"
+        takes = (
+            "ptr %image, i64 %row, i64 %rows, i64 %length, ptr %to, i64 %top, i64 %left, i64 %wide"
+        )
         return function("void", "padded", takes, t)
 
     def _conv(self) -> str:
-        """conv(x, w, z, top, left, start, stop): the examples from start to stop of z."""
+        """conv(x, w, z, top, left, start, stop, down, right): examples from start to stop of z.
+
+        down, right: the strides.
+        """
         t = Text()
         x, w, z = (ArrayArgument(t, i) for i in range(3))
         g = _Geometry(t, self.gemm, x, w, z)
-        gemm, start, stop = self.gemm, number(t, 5), number(t, 6)
+        gemm = self.gemm
+        start, stop = number(t, 5), number(t, 6)
         width = gemm.panel * gemm.size
         packed = t.mul(g.depth, width)
         unlocked = Unlocked(t, "true")
@@ -77,13 +85,13 @@ class Convolutions:
         t.loop(0, g.window_rows, 1, lambda k: t.loop(0, g.panels, 1, lambda p: pack(k, p)))
 
         def stripe(n: str, h: str, p: str) -> None:
-            out, cols = g.output_panel(z.data, n, h, p)
+            out, cols = g.output_panel(n, h, p)
 
             def window_row(k: str) -> None:
                 b = t.at(slab, t.mul(t.add(t.mul(k, g.panels), p), packed))
                 given = (
-                    f"ptr {g.patches(h, k)}, i64 {g.pixel}, i64 {gemm.size}, ptr {b}, i64 {width}, "
-                    f"ptr {out}, i64 {g.filter_row}, i64 {g.out_width}, i64 {g.depth}"
+                    f"ptr {g.patches(h, k)}, i64 {g.step}, i64 {gemm.size}, ptr {b}, i64 {width}, "
+                    f"ptr {out}, i64 {g.out_pixel}, i64 {g.out_width}, i64 {g.depth}"
                 )
                 gemm.stripes(t, given, cols, t(f"icmp sgt i64 {k}, 0"))
 
@@ -127,13 +135,14 @@ class Convolutions:
         return function("void", "settle", takes, t)
 
     def _conv_filter(self) -> str:
-        """conv_filter(x, dw, dz, top, left, start, stop, work): parts of dw, which is 0 before.
+        """conv_filter(x, dw, dz, top, left, start, stop, down, right, work): parts of dw.
 
         Part q is panel q % panels of row q // panels of the window, summed over all examples:
-        TOGETHER rows of images at a time in work[0], which `settle` adds to dw. work[1] is 0.
+        TOGETHER rows of images at a time in work[0], which `settle` adds to dw. Before, dw and
+        work[1] are 0.
         """
         t = Text()
-        x, w, z, work = (ArrayArgument(t, i) for i in (0, 1, 2, 7))
+        x, w, z, work = (ArrayArgument(t, i) for i in (0, 1, 2, 9))
         g = _Geometry(t, self.gemm, x, w, z)
         gemm, start, stop = self.gemm, number(t, 5), number(t, 6)
         examples = x.length(4)
@@ -153,10 +162,10 @@ class Convolutions:
             last = t(f"or i1 {whole}, {t(f'icmp eq i64 {after}, {examples}')}")
 
             def row(h: str, top: str) -> None:
-                b, _ = g.output_panel(z.data, n, h, p)
+                b, _ = g.output_panel(n, h, p)
                 given = (
-                    f"ptr {g.patches(h, k)}, i64 {gemm.size}, i64 {g.pixel}, ptr {b}, "
-                    f"i64 {g.filter_row}, ptr {sums}, i64 {g.filter_row}, i64 {g.depth}, "
+                    f"ptr {g.patches(h, k)}, i64 {gemm.size}, i64 {g.step}, ptr {b}, "
+                    f"i64 {g.out_pixel}, ptr {sums}, i64 {g.filter_row}, i64 {g.depth}, "
                     f"i64 {g.out_width}"
                 )
                 gemm.stripes(t, given, cols, t(f"or i1 {begun}, {t(f'icmp sgt i64 {h}, {top}')}"))
@@ -200,24 +209,33 @@ class _Geometry:
         self.window_rows = w.length(4)
         self._outputs = w.length(1)
         self.out_height, self.out_width = z.length(3), z.length(2)
-        self.pixel = t.mul(channels, size)
+        pixel = t.mul(channels, size)
+        self._down, right = number(t, 7), number(t, 8)
+        self.step = t.mul(right, pixel)
+        self.out_pixel, self._out_row, self._example = z.stride(2), z.stride(3), z.stride(4)
+        self._outputs_at = z.data
         self.depth = t.mul(w.length(3), channels)
         self.filter_row = t.mul(self._outputs, size)
         self.panels = t.ceil(self._outputs, gemm.panel)
-        self._rows, self._row = x.length(3), t.mul(x.length(2), self.pixel)
-        self._top, self._left = number(t, 3), t.mul(number(t, 4), self.pixel)
-        high = t.add(self.out_height, t.sub(self.window_rows, 1))
-        self._wide = t.mul(t.add(self.out_width, t.sub(w.length(3), 1)), self.pixel)
+        self._top, self._left = number(t, 3), t.mul(number(t, 4), pixel)
+        high = t.add(t.mul(t.sub(self.out_height, 1), self._down), self.window_rows)
+        wide = t.add(t.mul(t.sub(self.out_width, 1), right), w.length(3))
+        self._wide = t.mul(wide, pixel)
+        self._row, self._image = t.mul(x.length(2), pixel), x.length(3)
+        self._rows = t.least(self._image, t.sub(high, self._top))
+        length = t.least(self._row, t.sub(self._wide, self._left))
+        self._length = t.chosen(t(f"icmp sgt i64 {length}, 0"), "i64", length, 0)
         room = t.mul(high, self._wide)
         self._buffer = t(f"call ptr @malloc(i64 {room})")
         t.do(f"call void @llvm.memset.p0.i64(ptr {self._buffer}, i8 0, i64 {room}, i1 false)")
 
     def pad(self, x: str, n: str) -> None:
         """Example n into the buffer."""
-        image = self.t.at(x, self.t.mul(n, self.t.mul(self._rows, self._row)))
+        image = self.t.at(x, self.t.mul(n, self.t.mul(self._image, self._row)))
         self.t.do(
-            f"call void @padded(ptr {image}, i64 {self._rows}, i64 {self._row}, "
-            f"ptr {self._buffer}, i64 {self._top}, i64 {self._left}, i64 {self._wide})"
+            f"call void @padded(ptr {image}, i64 {self._row}, i64 {self._rows}, "
+            f"i64 {self._length}, ptr {self._buffer}, i64 {self._top}, i64 {self._left}, "
+            f"i64 {self._wide})"
         )
 
     def free(self) -> None:
@@ -226,19 +244,18 @@ class _Geometry:
 
     def patches(self, h: str, k: str) -> str:
         """Where the patches under row k of the window start, for row h of the outputs."""
-        return self.t.at(self._buffer, self.t.mul(self.t.add(h, k), self._wide))
+        row = self.t.add(self.t.mul(h, self._down), k)
+        return self.t.at(self._buffer, self.t.mul(row, self._wide))
 
     def filter_panel(self, w: str, k: str, p: str) -> tuple[str, str]:
         """Panel p of row k of the filter, and how many columns it has."""
         row = self.t.at(w, self.t.mul(self.t.mul(k, self.depth), self.filter_row))
         return self._panel(row, p)
 
-    def output_panel(self, z: str, n: str, h: str, p: str) -> tuple[str, str]:
+    def output_panel(self, n: str, h: str, p: str) -> tuple[str, str]:
         """Panel p of row h of example n of the outputs, and how many columns it has."""
-        row = self.t.add(self.t.mul(n, self.out_height), h)
-        return self._panel(
-            self.t.at(z, self.t.mul(row, self.t.mul(self.out_width, self.filter_row))), p
-        )
+        example = self.t.at(self._outputs_at, self.t.mul(n, self._example))
+        return self._panel(self.t.at(example, self.t.mul(h, self._out_row)), p)
 
     def _panel(self, row: str, p: str) -> tuple[str, str]:
         first = self.t.mul(p, self.gemm.panel)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from itertools import product
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ...ir.node import Node, Tensor
+from ...ir.types import DType
 from ...ops.products import MatMul
-from ...ops.windows import ONE, Conv2D, Conv2DBackpropFilter, Conv2DBackpropInput, Window
+from ...ops.windows import ONE, Conv2D, Conv2DBackpropFilter, Conv2DBackpropInput, Pair, Window
 from ..threads import parallel
 from . import library
 
@@ -54,45 +56,86 @@ def _conv(node: Node, threads: int) -> Writer | None:
     if not _plain(op):
         return None
     window = op.moved(op.spatial(x.shape), w.shape[:2])
-    return _over_examples(window, x, w, threads)
+    run = _over_examples(x.dtype, _lengths(node.outputs[0]), _lengths(w), threads)
+    top, left = (e.low for e in window.axes)
+
+    def conv(x: Any, w: Any, out: Any) -> None:
+        run(np.ascontiguousarray(x), np.ascontiguousarray(w), out, (top, left), op.strides)
+
+    return conv
+
+
+class _Phase(NamedTuple):
+    """Pixels of an axis that the same entries of a window reach: every `stride`-th from `first` on.
+
+    Their gradient is the convolution of dz, from `start` on with `low` zeros before, with the
+    entries `taps` of the window turned round.
+    """
+
+    first: int
+    taps: slice
+    start: int
+    low: int
+
+
+def _phases(window: Window, axis: int) -> list[_Phase]:
+    """By what is left of i + low, divided by the stride: pixel i = s (q + t) + r - low is seen by
+    entry r + s m of the window from place q + t - m.
+    """
+    extent, size, stride = window.axes[axis], window.size[axis], window.strides[axis]
+    found = []
+    for r in range(stride):
+        first = (r - extent.low) % stride
+        q = (first + extent.low - r) // stride
+        taps = len(range(r, size, stride))
+        if first < extent.length:
+            low = taps - 1 - q
+            found.append(_Phase(first, slice(r, None, stride), max(-low, 0), max(low, 0)))
+    return found
 
 
 def _conv_input(node: Node, threads: int) -> Writer | None:
-    """The convolution of dz with w turned round, its channels exchanged."""
+    """Convolutions of dz with parts of w turned round, its channels exchanged."""
     op: Any = node.op
-    w, dz = node.inputs[:2]
+    w = node.inputs[0]
     if not _plain(op) or op.size is None:
         return None
     window = op.moved(op.size, w.shape[:2])
-    if any(max(e.low, e.high) >= n for e, n in zip(window.axes, window.size, strict=True)):
-        return None
-    tops = [n - 1 - e.low for e, n in zip(window.axes, window.size, strict=True)]
-    turned = window._replace(
-        axes=tuple([e._replace(low=t) for e, t in zip(window.axes, tops, strict=True)])
-    )
-    run = _over_examples(turned, dz, w, threads)
+    down, right = op.strides
+    pairs = list(product(_phases(window, 0), _phases(window, 1)))
+    n, height, width, channels = _lengths(node.outputs[0])
+    part = (n, -(-height // down), -(-width // right), channels)
+    filters = _lengths(w)
+    run = _over_examples(w.dtype, part, (*filters[:2], filters[3], filters[2]), threads)
 
     def back(w: Any, dz: Any, out: Any) -> None:
-        run(dz, w[::-1, ::-1].transpose(0, 1, 3, 2), out)
+        for rows, columns in pairs:
+            here = out[:, rows.first :: down, columns.first :: right]
+            taps = w[rows.taps, columns.taps][::-1, ::-1].transpose(0, 1, 3, 2)
+            seen = dz[:, rows.start :, columns.start :]
+            if taps.size == 0 or seen.size == 0:
+                here[...] = 0
+                continue
+            given = np.ascontiguousarray(seen), np.ascontiguousarray(taps)
+            run(*given, here, (rows.low, columns.low), ONE)
 
     return back
 
 
 def _over_examples(
-    window: Window, x: Tensor, w: Tensor, threads: int
-) -> Callable[[Any, Any, Any], None]:
-    run = library.conv(x.dtype)
-    top, left = (e.low for e in window.axes)
-    examples = _lengths(x)[0]
-    work = math.prod((examples, *(e.out for e in window.axes), *_lengths(w)))
+    dtype: DType, out: tuple[int, ...], w: tuple[int, ...], threads: int
+) -> Callable[..., None]:
+    """run(x, w, out, (top, left), strides), the examples shared out among threads."""
+    conv = library.conv(dtype)
+    examples = out[0]
+    work = math.prod(out[:3]) * math.prod(w)
     parts = 1 if threads == 1 or work < SHARED else min(4 * threads, examples)
     cuts = [examples * i // parts for i in range(parts + 1)]
 
-    def conv(x: Any, w: Any, out: Any) -> None:
-        x, w = np.ascontiguousarray(x), np.ascontiguousarray(w)
-        parallel(lambda i: run(x, w, out, top, left, cuts[i], cuts[i + 1]), parts, threads)
+    def run(x: Any, w: Any, out: Any, low: Pair, strides: Pair) -> None:
+        parallel(lambda i: conv(x, w, out, *low, cuts[i], cuts[i + 1], *strides), parts, threads)
 
-    return conv
+    return run
 
 
 def _conv_filter(node: Node, threads: int) -> Writer | None:
@@ -111,13 +154,17 @@ def _conv_filter(node: Node, threads: int) -> Writer | None:
         x, dz = np.ascontiguousarray(x), np.ascontiguousarray(dz)
         out.fill(0)
         work = np.zeros((2, *out.shape), out.dtype)
-        parallel(lambda i: run(x, out, dz, top, left, cuts[i], cuts[i + 1], work), parts, threads)
+
+        def part(i: int) -> None:
+            run(x, out, dz, top, left, cuts[i], cuts[i + 1], *op.strides, work)
+
+        parallel(part, parts, threads)
 
     return filter_gradient
 
 
 def _plain(op: Any) -> bool:
-    return (op.strides, op.dilation, op.groups, op.data_format) == (ONE, ONE, 1, "NHWC")
+    return (op.dilation, op.groups, op.data_format) == (ONE, 1, "NHWC")
 
 
 def _lengths(t: Tensor) -> tuple[int, ...]:

@@ -156,16 +156,19 @@ def test_writers_of_the_samples(op_type, threads, monkeypatch):
     assert written >= 4
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(60))
 def test_convolutions_and_their_adjoints(seed):
     rng = np.random.default_rng(seed)
     n, h, w, c, o = rng.integers(1, [4, 20, 20, 40, 70])
     window = tuple(int(k) for k in rng.integers(1, 5, 2))
-    padding = ["SAME", ((0, window[0] - 1), (window[1] - 1, 0))][seed % 2]
+    strides = (1, 1) if seed < 20 else tuple(int(s) for s in rng.integers(1, 4, 2))
+    own = ((0, window[0] - 1), (window[1] - 1, 0))
+    padding = [own, "SAME", tuple((int(a), int(b) + 4) for a, b in rng.integers(0, 7, (2, 2)))]
+    padding = padding[seed % (2 if seed < 20 else 3)]
     x, f = rng.normal(size=(n, h, w, c)), rng.normal(size=(*window, c, o))
     with gg.Graph():
         tx, tf = gg.placeholder(x.shape), gg.placeholder(f.shape)
-        z = gg.nn.conv(tx, tf, padding=padding)
+        z = gg.nn.conv(tx, tf, strides=strides, padding=padding)
         dz = rng.normal(size=z.shape)
         grads = gg.gradients(z, [tx, tf], grad_ys=dz)
         plain = gg.compile([tx, tf], [z, *grads], optimize=False, backend="numpy")
