@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from .threads import parallel
 
 Look = Callable[[Any], Any]
 Shape = tuple[int, ...]
+WORTH_CONVERTING = 1 << 12  # multiplications of numbers that the BLAS does not take
 WORTH_SHARING = 1 << 23  # multiplications; below this one thread does it sooner
 
 
@@ -50,9 +52,29 @@ def _matmul(node: Node, threads: int) -> Kernel:
                 np.matmul(x, right(y), out)
 
         return as_one
+    if z.dtype.kind in "iu" or z.dtype.name == "float16":
+        depth: Any = x.shape[-2 if op.transpose_a else -1]
+        large = math.prod(z.shape) * depth >= WORTH_CONVERTING  # type: ignore[arg-type]
+        convert = _by_floats if z.dtype.kind == "f" else partial(_by_doubles, depth)
+        if large:
+            return lambda x, y, out: convert(left(x), right(y), out)
     if z.ndim == 2 or not _has_blas(z.dtype):
         return lambda x, y, out: np.matmul(left(x), right(y), out)
     return _stack(left, right, z.shape, x.shape[-2 if op.transpose_a else -1], threads)
+
+
+def _by_floats(x: Any, y: Any, out: Any) -> None:
+    """The product of float16 in float32, rounded once at the end."""
+    out[...] = np.matmul(x.astype(np.float32), y.astype(np.float32))
+
+
+def _by_doubles(depth: int, x: Any, y: Any, out: Any) -> None:
+    """The product of integers by the BLAS, where every sum is exact in float64."""
+    most = [max(-int(a.min()), int(a.max())) for a in (x, y)]
+    if most[0] * most[1] * depth >= 1 << 53:
+        np.matmul(x, y, out)
+    else:
+        out[...] = np.matmul(x.astype(np.float64), y.astype(np.float64)).astype(np.int64)
 
 
 def _stack(left: Look, right: Look, made: Any, inner: Any, threads: int) -> Kernel:

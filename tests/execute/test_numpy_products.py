@@ -1,0 +1,37 @@
+"""Products of numbers that the BLAS does not take: exact for integers, rounded once for float16."""
+
+import numpy as np
+import pytest
+
+import graphgrad as gg
+
+
+def product(a, b):
+    with gg.Graph():
+        x, y = gg.placeholder(a.shape, a.dtype), gg.placeholder(b.shape, b.dtype)
+        return gg.compile([x, y], x @ y, backend="numpy")(a, b)
+
+
+@pytest.mark.parametrize("dtype", [f"{u}int{n}" for u in ("", "u") for n in (8, 16, 32, 64)])
+@pytest.mark.parametrize("least", [True, False])
+def test_integers_wrap_as_numpys_do(dtype, least):
+    """The largest numbers there are, for which float64 may or may not hold every sum."""
+    rng = np.random.default_rng(0)
+    info = np.iinfo(dtype)
+    a, b = (rng.integers(info.min, info.max, s, dtype, True) for s in ((3, 40, 50), (60, 50)))
+    if least:
+        a[0, 0], b[0] = info.min, info.min
+    np.testing.assert_array_equal(product(a, b.T), a @ b.T)
+    small = (a % 7).astype(dtype)
+    np.testing.assert_array_equal(product(small, b.T), small @ b.T)
+
+
+def test_float16_is_summed_in_float32():
+    rng = np.random.default_rng(0)
+    a, b = (rng.normal(size=s).astype("float16") for s in ((64, 900), (64, 900)))
+    found = product(a, b.T)
+    assert found.dtype == "float16"
+    right = a.astype(float) @ b.T.astype(float)
+    assert np.max(np.abs(found - right)) <= 0.5005 * np.max(np.spacing(np.abs(found)))
+    large = np.full((64, 64), 200, "float16")
+    assert np.isinf(product(large, large)).all()
