@@ -13,7 +13,7 @@ import numpy as np
 
 from ..ir.node import Node, Tensor
 from ..ir.op import Op
-from ..ir.program import Program, derive
+from ..ir.program import Program
 from ..ir.types import as_dtype
 from ..ops.accumulate import AddN
 from ..ops.arithmetic import (
@@ -26,7 +26,7 @@ from ..ops.arithmetic import (
     SUBTRACT,
     Power,
 )
-from ..ops.base import Cast, Constant, Full
+from ..ops.base import Cast, Constant
 from ..ops.exponential import EXP, LOG, SQRT
 from ..ops.families import known_number
 from ..ops.logic import EQUAL, LOGICAL_OR, NOT_EQUAL, WHERE, IsFinite
@@ -47,10 +47,13 @@ from ..ops.reductions import (
     TieShares,
 )
 from ..ops.shaping import ExpandDims, Squeeze
+from ..ops.windows import AvgPool, AvgPoolGrad, MaxPool, MaxPoolGrad
+from .making import Making
+from .pooling import average, average_gradient, largest, largest_gradient
 
 TERMS = 256  # of one AddN
 
-Parts = Callable[[Any, "_Making"], Tensor | None]
+Parts = Callable[[Any, Making], Tensor | None]
 
 
 def decompose(program: Program) -> Program:
@@ -62,50 +65,30 @@ def decompose(program: Program) -> Program:
             return None
         if any(not t.type.static or 0 in t.shape for t in (*node.inputs, *node.outputs)):
             return None
-        made = parts(node.op, _Making(node))
+        made = parts(node.op, Making(node))
         return None if made is None else (made,)
 
     return program.rebuild(visit)
 
 
-class _Making:
-    """Nodes in place of one node, whose name and line they keep."""
-
-    def __init__(self, node: Node) -> None:
-        self.node = node
-        self.inputs = node.inputs
-
-    def __call__(self, op: Op, *inputs: Tensor) -> Tensor:
-        """op(*inputs)."""
-        return derive(self.node, op, inputs).outputs[0]
-
-    def number(self, value: Any, dtype: Any) -> Tensor:
-        """A 0-d constant."""
-        return self(Full((), value, as_dtype(dtype)))
-
-    def zero(self, like: Tensor) -> Tensor:
-        """0 of another's dtype."""
-        return self.number(0, like.dtype)
-
-
-def _exponentials(make: _Making, x: Tensor, axis: int) -> tuple[Tensor, Tensor, Tensor]:
+def _exponentials(make: Making, x: Tensor, axis: int) -> tuple[Tensor, Tensor, Tensor]:
     """x less its largest along an axis; e to that; the sum of these."""
     shifted = make(SUBTRACT, x, make(ReduceMax((axis,), True), x))
     e = make(EXP, shifted)
     return shifted, e, make(ReduceSum((axis,), True), e)
 
 
-def _softmax(op: Softmax, make: _Making) -> Tensor:
+def _softmax(op: Softmax, make: Making) -> Tensor:
     _, e, total = _exponentials(make, make.inputs[0], op.axis)
     return make(DIVIDE, e, total)
 
 
-def _log_softmax(op: Any, make: _Making) -> Tensor:
+def _log_softmax(op: Any, make: Making) -> Tensor:
     shifted, _, total = _exponentials(make, make.inputs[0], op.axis)
     return make(SUBTRACT, shifted, make(LOG, total))
 
 
-def _log_sum_exp(op: ReduceLogSumExp, make: _Making) -> Tensor:
+def _log_sum_exp(op: ReduceLogSumExp, make: Making) -> Tensor:
     (x,) = make.inputs
     if not op.axes:
         return make(ADD, x, make.zero(x))  # 0.0 for -0.0
@@ -116,14 +99,14 @@ def _log_sum_exp(op: ReduceLogSumExp, make: _Making) -> Tensor:
     return y if op.keepdims else make(Squeeze(op.axes), y)
 
 
-def _cross_entropy(op: SoftmaxCrossEntropyWithLogits, make: _Making) -> Tensor:
+def _cross_entropy(op: SoftmaxCrossEntropyWithLogits, make: Making) -> Tensor:
     _, p = make.inputs
     zero = make.zero(p)
     logs = make(WHERE, make(EQUAL, p, zero), zero, _log_softmax(op, make))
     return make(NEGATIVE, make(ReduceSum((op.axis,), False), make(MULTIPLY, p, logs)))
 
 
-def _hits(make: _Making, labels: Tensor, length: int, axis: int) -> Tensor:
+def _hits(make: Making, labels: Tensor, length: int, axis: int) -> Tensor:
     """Where along a new axis the place is that a label names."""
     after = len(labels.shape) - axis
     if length - 1 > np.iinfo(labels.dtype).max:  # places that labels of this dtype cannot name
@@ -132,17 +115,17 @@ def _hits(make: _Making, labels: Tensor, length: int, axis: int) -> Tensor:
     return make(EQUAL, make(ExpandDims((axis,)), labels), make(Constant(places)))
 
 
-def _one_hot(op: OneHot, make: _Making) -> Tensor:
+def _one_hot(op: OneHot, make: Making) -> Tensor:
     return make(Cast(op.dtype), _hits(make, make.inputs[0], op.length, op.axis))
 
 
-def _one_hot_like(op: OneHotLike, make: _Making) -> Tensor:
+def _one_hot_like(op: OneHotLike, make: Making) -> Tensor:
     labels, like = make.inputs
     length: Any = like.shape[op.axis]
     return make(Cast(like.dtype), _hits(make, labels, length, op.axis))
 
 
-def _sparse_cross_entropy(op: SparseSoftmaxCrossEntropyWithLogits, make: _Making) -> Tensor:
+def _sparse_cross_entropy(op: SparseSoftmaxCrossEntropyWithLogits, make: Making) -> Tensor:
     x, labels = make.inputs
     length: Any = x.shape[op.axis]
     hits = _hits(make, labels, length, op.axis)
@@ -151,7 +134,7 @@ def _sparse_cross_entropy(op: SparseSoftmaxCrossEntropyWithLogits, make: _Making
     return make(WHERE, make(ReduceAny((op.axis,), False), hits), loss, make.number(np.nan, x.dtype))
 
 
-def _tie_shares(op: TieShares, make: _Making) -> Tensor:
+def _tie_shares(op: TieShares, make: Making) -> Tensor:
     (x,) = make.inputs
     extremum = make((ReduceMax if op.largest else ReduceMin)(op.axes, True), x)
     best = make(LOGICAL_OR, make(EQUAL, x, extremum), make(NOT_EQUAL, x, x))
@@ -159,7 +142,7 @@ def _tie_shares(op: TieShares, make: _Making) -> Tensor:
     return make(DIVIDE, counted, make(ReduceSum(op.axes, True), counted))
 
 
-def _power(op: Power, make: _Making) -> Tensor | None:
+def _power(op: Power, make: Making) -> Tensor | None:
     """A power that is known, and small."""
     x, y = make.inputs
     known = known_number(y)
@@ -180,7 +163,7 @@ def _power(op: Power, make: _Making) -> Tensor | None:
     return make(SQRT, x) if known == 0.5 else None
 
 
-def _sum(op: AddN, make: _Making) -> Tensor | None:
+def _sum(op: AddN, make: Making) -> Tensor | None:
     terms = make.inputs
     if len(terms) <= TERMS:
         return None
@@ -201,4 +184,8 @@ _PARTS: dict[type[Op], Parts] = {
     TieShares: _tie_shares,
     Power: _power,
     AddN: _sum,
+    MaxPool: largest,
+    MaxPoolGrad: largest_gradient,
+    AvgPool: average,
+    AvgPoolGrad: average_gradient,
 }

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import graphgrad as gg
-from graphgrad.ir.program import Program
+from graphgrad.ir.program import Program, derive
 from graphgrad.ir.types import tensor_type
 from graphgrad.ir.verify import verify_program
 from graphgrad.lower.specialise import specialise
@@ -78,3 +78,30 @@ def test_a_branch_that_lengths_do_not_fit_is_an_error_where_it_is_chosen():
     assert f(np.ones(5), False) == 5
     with pytest.raises(gg.ShapeError):
         f(np.ones(5), True)
+
+
+@pytest.mark.parametrize("optimize", [True, False])
+@pytest.mark.parametrize("backend", ["numpy", "auto"])
+def test_the_node_that_lengths_do_not_fit_is_what_pictures_ring(backend, optimize):
+    with gg.Graph() as g:
+        x = gg.placeholder(("N",), name="x")
+        z = gg.reshape(gg.exp(x), (2, 3))
+        f = gg.compile(x, gg.sum(z), backend=backend, optimize=optimize)
+    with pytest.raises(gg.ShapeError) as error:
+        f(np.ones(4))
+    assert error.value.failed is z.node
+    assert "FAILED" in gg.graph_text(g, failed=error.value)
+
+
+def test_of_a_node_that_a_pass_made_the_one_in_the_graph_is_ringed():
+    with gg.Graph():
+        x, y = gg.placeholder((None,)), gg.placeholder((None,))
+        program = Program([x, y], [gg.exp(x) + y])
+
+    def turned(node):
+        return derive(node, node.op, node.inputs[::-1]).outputs if len(node.inputs) > 1 else None
+
+    moved = program.rebuild(turned)
+    with pytest.raises(gg.ShapeError) as error:
+        specialise(moved, [tensor_type((2,), x.dtype), tensor_type((3,), y.dtype)])
+    assert error.value.failed is program.nodes[-1]
