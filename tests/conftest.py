@@ -4,5 +4,19 @@ Set GRAPHGRAD_BACKEND to run them on another backend; the laws run on every back
 """
 
 import os
+from importlib import import_module
+
+import pytest
 
 os.environ.setdefault("GRAPHGRAD_BACKEND", "numpy")
+
+_compile = import_module("graphgrad.compile")
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _verified():
+    """Every program that a test compiles is verified after every pass."""
+    passes = _compile._passes
+    _compile._passes = lambda optimize, verify, fast_math: passes(optimize, True, fast_math)
+    yield
+    _compile._passes = passes
