@@ -4,14 +4,27 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import os
 import sys
+import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from . import __version__
 from .commands import checking, listing, pictures, values
+from .commands.target import UserCodeError
 from .ir.errors import GraphGradError
+from .ir.words import visible_lines
+
+EXIT_CODES = """\
+exit codes:
+  0  done, and nothing found
+  1  found: differences (diff), findings (check, lint), a NaN or infinity (run --guard); or nothing
+     of that name (ops, rules), or something needed is missing (doctor)
+  2  the command cannot be done as it was given: a name, an option, a feed, a file, a package
+  3  your code raised: the module, the function, a rule or a py_function
+"""
 
 
 class Command(NamedTuple):
@@ -87,7 +100,7 @@ COMMANDS = {
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command and return its exit code: 2 where it cannot start."""
+    """Run a command and return its exit code, which EXIT_CODES explains."""
     options = _parser().parse_args(arguments)
     command = COMMANDS[options.command]
     where, _, function = command.run.partition(":")
@@ -105,20 +118,54 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
     try:
         code: int = getattr(module, function)(options)
+        sys.stdout.flush()
+    except BrokenPipeError:  # whoever reads has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 128 + 13  # as of a program that the signal ends
     except (GraphGradError, OSError) as error:
-        print(f"graphgrad {options.command}: {error}", file=sys.stderr)
+        _complain(options.command, str(error))
         return 2
+    except UserCodeError as error:
+        cause = error.__cause__
+        assert cause is not None
+        _complain(options.command, f"{error}\n{_traced(cause)}")
+        return 3
+    except Exception as error:  # of a rule or py_function, most likely
+        _complain(options.command, f"{type(error).__name__}\n{_traced(error)}")
+        return 3
     return code
 
 
+def _complain(command: str, text: str) -> None:
+    print(f"graphgrad {command}: {visible_lines(text)}", file=sys.stderr)
+
+
+def _traced(error: BaseException) -> str:
+    """The traceback, from the user's own code on."""
+    ours = str(Path(__file__).parent), str(Path(importlib.__file__).parent), "<frozen importlib"
+    trace = error.__traceback__
+    while trace is not None and trace.tb_frame.f_code.co_filename.startswith(ours):
+        trace = trace.tb_next
+    trace = trace or error.__traceback__
+    return "".join(traceback.format_exception(type(error), error, trace)).rstrip()
+
+
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m graphgrad")
+    form = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser(
+        prog="python -m graphgrad", epilog=EXIT_CODES, formatter_class=form
+    )
     parser.add_argument("--version", action="version", version=f"graphgrad {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="command", required=True)
     for name, command in COMMANDS.items():
-        command.arguments(
-            commands.add_parser(name, help=command.summary, description=command.summary)
+        made = commands.add_parser(
+            name,
+            help=command.summary,
+            description=command.summary,
+            epilog=EXIT_CODES,
+            formatter_class=form,
         )
+        command.arguments(made)
     return parser
 
 

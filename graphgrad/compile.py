@@ -20,6 +20,7 @@ from .ir.node import Node, Tensor
 from .ir.program import Program, needed
 from .ir.state import State
 from .ir.tree import flatten, tree_map
+from .ir.words import visible_lines
 from .lower.schedule import Plan
 from .ops.base import as_tensor, cast
 from .ops.sources import Assign, Placeholder, Variable, check_update
@@ -201,7 +202,7 @@ class CompiledFunction:
             rows.append(f"reads {', '.join(v.name for v in self._variables)}")
         if self._written:
             rows.append(f"writes {', '.join(v.name for v in self._written)}")
-        return "\n".join(rows)
+        return visible_lines("\n".join(rows))
 
     @property
     def plans(self) -> list[Plan]:

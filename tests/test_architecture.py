@@ -29,7 +29,7 @@ MAY_IMPORT = {
     "notebook": {"inspect", "compile", "checks"},
     "compile": {"ir", "ops", "optimise", "execute", "lower", "inspect"},
     "checks": {"ir", "ops", "regions", "differentiate", "compile"},
-    "debug": {"ir", "ops", "compile", "execute"},
+    "debug": {"ir", "ops", "compile", "execute", "function"},
     "session": {"ir", "ops", "compile", "execute"},
     "optimizers": {"ir", "ops"},
     "initializers": {"ir"},

@@ -19,7 +19,7 @@ from graphgrad.demo.training import Settings
 
 from .inspect.pages import model_in
 
-FILES = ["graph.dot", "graph.html", "index.html", "metrics.json"]
+FILES = ["graph.dot", "graph.html", "index.html", "metrics.json", "step.html"]
 SHORT = Settings(hidden=8, epochs=1, starts=2)
 
 
@@ -122,6 +122,33 @@ def test_the_graph_is_compared_with_and_without_the_override(quick):
     page = (quick.folder / "index.html").read_text()
     assert '<iframe class="graph" src="graph.html"' in page
     assert "22 nodes come in, 4 go, 36 stay" in " ".join(page.split())
+
+
+def test_the_step_is_shown_pass_by_pass_with_its_times(quick):
+    model = model_in((quick.folder / "step.html").read_text())
+    titles = [frame["title"] for frame in model["frames"]]
+    assert titles[0] == "as built"
+    assert "simplify" in titles
+    assert len(set(titles)) == len(titles)
+    (overlay,) = model["overlays"]
+    assert (overlay["name"], overlay["combine"]) == ("microseconds", "sum")
+    metrics = json.loads((quick.folder / "metrics.json").read_text())
+    assert len(overlay["rows"][0]) > metrics["nodes"]
+
+
+def test_the_page_says_where_the_true_gradient_ends(quick):
+    page = html.unescape((quick.folder / "index.html").read_text())
+    assert "gg.debug.blame(gradients, feeds)" in page
+    assert "killed" in page
+
+
+def test_the_page_follows_the_scheme_of_the_reader(quick):
+    page = (quick.folder / "index.html").read_text()
+    assert "color-scheme: light dark" in page
+    dark = page.count('"(prefers-color-scheme: dark)"')
+    assert dark == 3
+    assert page.count("and (prefers-color-scheme: dark)") == 1
+    assert page.count("data:image/") == 8
 
 
 def test_the_page_says_which_rules_answer_and_what_they_cost(quick):

@@ -21,6 +21,7 @@ from ..ir.groups import Groups, around, chain_of, holds
 from ..ir.node import Node, Region, Tensor
 from ..ir.residual import vantage
 from ..ir.tree import flatten
+from ..ir.words import shortened, visible
 from ..ops.sources import StopGradient
 from ..regions.boundary import boundary_of
 from ..regions.index import marked_regions
@@ -34,6 +35,8 @@ ASKED = 200
 """On a longer path only the sites, not every op, are asked why nothing flows."""
 SHOWN = 4
 """How many paths, and rules of a path, a repr names."""
+LONG = 120
+"""Longer names have their middle left out."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,9 +61,10 @@ class SiteUse:
         contract = f", declared {self.contract}" if self.contract else ""
         own = self.defined == "<own gradient>"
         where = "the op type's own gradient" if own else self.defined
-        row = f"{kind} {self.site.name!r} ({self.site.where}): rule {self.rule!r} ({where})"
+        name, rule = shortened(self.site.name, LONG), shortened(self.rule, LONG)
+        row = f"{kind} {name!r} ({self.site.where}): rule {rule!r} ({where})"
         inside = f"; counts only if it asks for site.default: {', '.join(self.inside)}"
-        return row + contract + (inside if self.inside else "")
+        return visible(row + contract + (inside if self.inside else ""))
 
     def __repr__(self) -> str:
         return f"<{self}>"
@@ -82,23 +86,27 @@ class PathOf:
     reason: str
 
     def __str__(self) -> str:
-        rows = [f"{self.x.name}: {self.x.type!r} ({self.x.where})"]
+        rows = [f"{_name(self.x)}: {shortened(repr(self.x.type), LONG)} ({self.x.where})"]
         rows += [f"  through {use}" for use in self.sites]
         if not self.sites and self.found:
             rows.append("  through no site with a rule: the ops' own gradients")
         rows.append("  has a gradient" if self.found else f"  no gradient: {self.reason}")
-        return "\n".join(rows)
+        return "\n".join(map(visible, rows))
 
     def __repr__(self) -> str:
         return f"<{self._short()}>"
 
     def _short(self) -> str:
         """`w through 'ste', 'clip'`."""
+        return visible(self._said())
+
+    def _said(self) -> str:
         if not self.found:
-            return f"{self.x.name} has no gradient"
-        rules = ", ".join(repr(use.rule) for use in self.sites[:SHOWN])
+            return f"{_name(self.x)} has no gradient"
+        rules = ", ".join(repr(shortened(use.rule, LONG)) for use in self.sites[:SHOWN])
         more = ", ..." if len(self.sites) > SHOWN else ""
-        return f"{self.x.name} through {rules}{more}" if rules else f"{self.x.name} by no rule"
+        name = _name(self.x)
+        return f"{name} through {rules}{more}" if rules else f"{name} by no rule"
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,6 +145,10 @@ def explain(ys: Any, xs: Any, stop_gradients: Any = None, overrides: Any = None)
         return Explanation()
     question = _Question(graph, y_list, x_list, stops, overrides)
     return Explanation(tuple(map(question.path_of, x_list)))
+
+
+def _name(t: Tensor) -> str:
+    return shortened(t.name, LONG)
 
 
 def _tensors(tree: Any, what: str) -> list[Tensor]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..ir.errors import GradientError
+from ..ir.words import visible_lines
 
 __all__ = ["Finding", "Report"]
 
@@ -36,7 +37,7 @@ class Finding:
             rows.append(f"  worst {at}expected {self.expected}, got {self.got}")
         if self.suggestion:
             rows.append(f"  {self.suggestion}")
-        return "\n".join(rows)
+        return visible_lines("\n".join(rows))
 
 
 @dataclass(eq=False)
@@ -83,4 +84,4 @@ class Report:
         rows += [f"checked: {', '.join(self.checked) or 'nothing'}"]
         rows += [str(f) for f in self.findings]
         rows += [f"note: {n}" for n in self.notes]
-        return "\n".join(rows)
+        return visible_lines("\n".join(rows))

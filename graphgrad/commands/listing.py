@@ -6,13 +6,16 @@ import os
 import platform
 import sys
 from argparse import ArgumentParser, Namespace
+from collections.abc import Iterable
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 
 import numpy as np
 
 from ..execute.backend import MissingBackendError, backends, load_backend
+from ..ir.errors import did_you_mean
 from ..ir.op import op_types
+from ..ir.words import visible
 from ..regions.rules import registered_gradients
 from ..rules.library import library
 
@@ -48,19 +51,27 @@ def ops(options: Namespace) -> int:
     """One line for each op type: its name, its attributes, the first line of its docstring."""
     part = options.part.lower()
     found = {n: c for n, c in sorted(op_types().items()) if part in n.lower()}
-    for name, cls in found.items():
-        print(f"{name}({', '.join(cls.fields)})  {_first(cls.__doc__)}")
-    return 0 if found else 1
+    rows = [f"{n}({', '.join(c.fields)})  {_first(c.__doc__)}" for n, c in found.items()]
+    return _listed("op type", options.part, rows, op_types())
 
 
 def rules(options: Namespace) -> int:
     """One line for each rule."""
     part = options.part.lower()
     rows = [f"gg.rules.{entry.name}  {entry.summary}" for entry in library().values()]
-    rows += [f"registered: {name}" for name in sorted(registered_gradients())]
+    rows += [visible(f"registered: {name}") for name in sorted(registered_gradients())]
     found = [row for row in rows if part in row.split("  ")[0].lower()]
-    print("\n".join(found))
-    return 0 if found else 1
+    return _listed("rule", options.part, found, [*library(), *registered_gradients()])
+
+
+def _listed(what: str, part: str, rows: list[str], names: Iterable[str]) -> int:
+    """Print the rows; where there are none, say so, and what was perhaps meant."""
+    for row in rows:
+        print(row)
+    if rows:
+        return 0
+    print(f"no {what} has {part!r} in its name. {did_you_mean(part, names)}".rstrip())
+    return 1
 
 
 def _first(doc: str | None) -> str:

@@ -6,6 +6,8 @@ import importlib
 import importlib.util
 import sys
 from argparse import ArgumentParser
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -25,18 +27,24 @@ class TargetError(GraphGradError, LookupError):
     """What a command was given leads to no graph."""
 
 
+class UserCodeError(Exception):
+    """The user's module or function raised; what it raised is the cause."""
+
+
 class Target(NamedTuple):
     """A graph, and the tensors in question.
 
-    graph    the graph
-    outputs  what the function returned; for a graph, the user's tensors that nothing of the user's
-             reads
-    name     as the user wrote it
+    graph     the graph
+    outputs   what the function returned; for a graph, the user's tensors that nothing of the user's
+              reads
+    name      as the user wrote it
+    is_graph  whether the function returned a graph
     """
 
     graph: Graph
     outputs: list[Tensor]
     name: str
+    is_graph: bool = False
 
 
 def add_target(parser: ArgumentParser, name: str = "target") -> None:
@@ -48,11 +56,21 @@ def load(name: str) -> Target:
     """The graph that a name leads to; TargetError where it leads to none.
 
     The function runs with a new graph open, so a function that only builds tensors does.
+    UserCodeError for whatever the module or the function raises.
     """
     function = _function(name)
-    with GraphScope(Graph("graph")):
+    with GraphScope(Graph("graph")), _users_own(name):
         made = function() if callable(function) and not _is_answer(function) else function
     return _target(made, name)
+
+
+@contextmanager
+def _users_own(name: str) -> Iterator[None]:
+    """What is raised in this block is not the command's fault."""
+    try:
+        yield
+    except (Exception, SystemExit) as error:
+        raise UserCodeError(f"{name} raised {type(error).__name__}") from error
 
 
 def _function(name: str) -> Any:
@@ -75,7 +93,8 @@ def _from_file(path: Path) -> Any:
         raise TargetError(f"there is no file {str(path)!r}")
     module = importlib.util.module_from_spec(spec)
     sys.modules.setdefault(path.stem, module)
-    spec.loader.exec_module(module)
+    with _users_own(str(path)):
+        spec.loader.exec_module(module)
     return module
 
 
@@ -83,11 +102,15 @@ def _from_path(name: str) -> Any:
     """The module, looked for in the current folder too."""
     sys.path.insert(0, "")
     try:
-        return importlib.import_module(name)
-    except ModuleNotFoundError as error:
-        if error.name is None or not f"{name}.".startswith(f"{error.name}."):
+        with _users_own(name):
+            return importlib.import_module(name)
+    except UserCodeError as error:
+        missing = getattr(error.__cause__, "name", None)
+        if not isinstance(error.__cause__, ModuleNotFoundError) or missing is None:
             raise
-        raise TargetError(f"there is no module {error.name!r} here or installed") from error
+        if not f"{name}.".startswith(f"{missing}."):
+            raise
+        raise TargetError(f"there is no module {missing!r} here or installed") from error
     finally:
         sys.path.remove("")
 
@@ -98,7 +121,7 @@ def _is_answer(found: Any) -> bool:
 
 def _target(made: Any, name: str) -> Target:
     if isinstance(made, Graph):
-        return Target(made, ends_of(made), name)
+        return Target(made, ends_of(made), name, is_graph=True)
     if isinstance(made, CompiledFunction):
         outputs = [t for t in flatten(made.outputs) if t is not None]
         raise_for = "a compiled function"

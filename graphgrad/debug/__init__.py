@@ -8,6 +8,7 @@ from .compare import compare as compare
 from .finite import NotFiniteError as NotFiniteError
 from .finite import nan_guard as nan_guard
 from .printing import print_tensor as print
+from .running import Values as Values
 from .running import values as values
 
 __all__ = [
@@ -15,6 +16,7 @@ __all__ = [
     "Difference",
     "NotFiniteError",
     "Suspect",
+    "Values",
     "blame",
     "compare",
     "nan_guard",

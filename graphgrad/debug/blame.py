@@ -2,27 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..compile import CompiledFunction
 from ..ir.errors import GradientError
 from ..ir.node import Node, Region, RuleCall, Tensor
 from ..ir.state import State
+from ..ir.tree import flatten
 from ..ir.types import Array
-from .running import Question
-from .words import derivation, described
+from ..ir.words import visible
+from ..ops.control import Cond
+from .killers import Killer, killers
+from .running import Given, Question, Ran
+from .words import derivation, described, who
 
 __all__ = ["Blame", "Suspect", "blame"]
+
+
+NAMED = 8
+"""How many gradients that one step stops are named."""
 
 
 class Suspect(NamedTuple):
     """One step of the backward pass: the own gradient of a node, or one call of a rule.
 
     kind      "poisoned": finite values went in, NaN or inf came out; "killed": a gradient that
-              is not zero went in, and all that came out is zero; or nothing went in, since on
-              every path to it some step passes nothing on
+              is not zero went in, and all that came out is zero, or nothing did
     site      the forward node or region whose gradient it is
     rule      the name of the rule; None where it is the op's own gradient
     where     the user's line of the site
@@ -57,71 +65,121 @@ class Blame(NamedTuple):
         return "\n".join(s.message for s in self.suspects) or "no step poisons or kills a gradient"
 
 
-def blame(
-    gradients: Any, feeds: Mapping[Any, Any] | None = None, *, state: State | None = None
-) -> Blame:
+def blame(gradients: Any, feeds: Given = None, *, state: State | None = None) -> Blame:
     """Which regions and nodes poison or kill the gradients, by running the backward pass.
 
-    gradients: what `gg.gradients` returned, or any nesting of such tensors. feeds: {tensor or name:
-    array}. A step is judged by what goes in and out of it: the derived values that it reads and
-    those of its own that others read. GradientError where nothing was derived.
+    gradients: what `gg.gradients` returned, or any nesting of such tensors; what gg.compile or
+    gg.function made of them. feeds: {tensor or name: array}; of a compiled function its arguments
+    in a tuple too, of a gg.function only those. A step is judged by what goes in and out of it: the
+    derived values that it reads and those of its own that others read, in branches of `cond` too.
+    For a gradient that nothing reaches, the step that gets a gradient and passes none on is named.
+    GradientError where nothing was derived, or all gradients are None.
     """
+    _check(gradients)
     question = Question(gradients, feeds, state)
     if not any(n.origin is not None for n in question.program.nodes):
         raise GradientError("blame() takes gradients: none of these tensors was derived")
-    held: dict[Tensor, Array] = dict(question.given)
-    for ran in question.run():
+    return Blame(tuple(_Trial(question).suspects()))
+
+
+def _check(gradients: Any) -> None:
+    asked = gradients.outputs if isinstance(gradients, CompiledFunction) else gradients
+    leaves = flatten(asked) if isinstance(asked, list | tuple | dict) or asked is None else [asked]
+    if all(t is None for t in leaves):
+        raise GradientError(
+            "all gradients are None: nothing flows to these xs, so there is nothing to run. "
+            "print(gg.explain(ys, xs)) says where each path ends"
+        )
+
+
+class _Trial:
+    """One run of the backward pass, and what is known of it.
+
+    held   tensor -> its value
+    stand  tensor that a branch takes -> the outer tensor that it stands for
+    within node -> the choices that it ran in
+    left   the derived tensors that another step reads, or that are asked for
+    """
+
+    def __init__(self, question: Question) -> None:
+        self.held: dict[Tensor, Array] = dict(question.given)
+        self.stand: dict[Tensor, Tensor] = {}
+        self.within: dict[Node, set[Node]] = {}
+        self.left = set(question.outputs)
+        for ran in question.run():
+            self._note(ran)
+        self.nodes = list(self.within)
+        for node in self.nodes:
+            self.left.update(t for t in node.inputs if t.node.origin is not node.origin)
+
+    def _note(self, ran: Ran) -> None:
+        self.within.setdefault(ran.node, set()).update(body.node for body in ran.within)
         for t, array in zip(ran.node.outputs, ran.outputs, strict=True):
-            held.setdefault(t, array)
-    steps = _steps(question.program.nodes)
-    left = _left(question)
-    found = [_judged(origin, nodes, held, left) for origin, nodes in steps.items()]
-    return Blame(tuple([s for s in found if s is not None]))
+            self.held.setdefault(t, array)
+        if ran.within:
+            body = ran.within[-1]
+            self.left.update(body.program.outputs)
+            for inner, outer in zip(body.program.inputs, body.reads, strict=True):
+                self.stand.setdefault(inner, self.stand.get(outer, outer))
+
+    def suspects(self) -> list[Suspect]:
+        """What each step did, in the order of running; what is found in a choice is said once."""
+        steps: dict[Node | RuleCall, list[Node]] = {}
+        for node in self.nodes:
+            if node.origin is not None:
+                steps.setdefault(node.origin, []).append(node)
+        found: dict[Suspect, list[Node]] = {}
+        unreached: dict[Killer, list[Node]] = {}
+        for origin, nodes in steps.items():
+            suspect, cotangents = self._judged(origin, nodes)
+            if suspect is None:
+                continue
+            if isinstance(origin, Node) and not cotangents and suspect.kind == "killed":
+                stopped = killers(origin, nodes[0], self.nodes)
+                for killer in stopped:
+                    unreached.setdefault(killer, []).append(origin)
+                suspect = None if stopped else _unreached(suspect)
+            if suspect is not None:
+                found[suspect] = nodes
+        inner = set().union(*(self.within[n] for nodes in found.values() for n in nodes))
+        outermost = [s for s, nodes in found.items() if not _is_choice(nodes, inner)]
+        return outermost + [_stopped(killer, xs) for killer, xs in unreached.items()]
+
+    def _judged(
+        self, origin: Node | RuleCall, nodes: list[Node]
+    ) -> tuple[Suspect | None, list[Tensor]]:
+        """What a step did, if that is odd, and the gradients that it reads."""
+        inside = set(nodes)
+        reads = [self.stand.get(t, t) for n in nodes for t in n.inputs if t.node not in inside]
+        reads = [t for t in dict.fromkeys(reads) if t in self.held]
+        cotangents = [t for t in reads if t.node.origin is not None]
+        came = list(self._floats(reads))
+        went = list(self._floats([t for n in nodes for t in n.outputs if t in self.left]))
+        kind = None
+        if went and all(np.isfinite(a).all() for _, a in came):
+            if not all(np.isfinite(a).all() for _, a in went):
+                kind = "poisoned"
+            else:
+                flows = not cotangents or any(a.any() for _, a in self._floats(cotangents))
+                dead = not any(a.any() for _, a in went)
+                kind = "killed" if flows and dead else None
+        return (None if kind is None else _suspect(kind, origin, came, went)), cotangents
+
+    def _floats(self, tensors: list[Tensor]) -> Iterator[tuple[Tensor, Array]]:
+        for t in tensors:
+            array = np.asarray(self.held[t])
+            if array.dtype.kind in "fc":
+                yield t, array
 
 
-def _steps(nodes: tuple[Node, ...]) -> dict[Node | RuleCall, list[Node]]:
-    """The nodes that were derived, by what they derive from, in the order of running."""
-    steps: dict[Node | RuleCall, list[Node]] = {}
-    for node in nodes:
-        if node.origin is not None:
-            steps.setdefault(node.origin, []).append(node)
-    return steps
-
-
-def _left(question: Question) -> set[Tensor]:
-    """The derived tensors that another step reads, or that are asked for."""
-    left = set(question.outputs)
-    for node in question.program.nodes:
-        left.update(t for t in node.inputs if t.node.origin is not node.origin)
-    return left
-
-
-def _judged(
-    origin: Node | RuleCall, nodes: list[Node], held: dict[Tensor, Array], left: set[Tensor]
-) -> Suspect | None:
-    inside = set(nodes)
-    reads = list(dict.fromkeys(t for n in nodes for t in n.inputs if t.node not in inside))
-    cotangents = [t for t in reads if t.node.origin is not None]
-    made = [t for n in nodes for t in n.outputs if t in left]
-    came = list(_floats(reads, held))
-    went = list(_floats(made, held))
-    if not went:
-        return None
-    if all(np.isfinite(a).all() for _, a in came):
-        if not all(np.isfinite(a).all() for _, a in went):
-            return _suspect("poisoned", origin, came, went)
-        flows = not cotangents or any(a.any() for _, a in _floats(cotangents, held))
-        if flows and not any(a.any() for _, a in went):
-            found = _suspect("killed", origin, came, went)
-            return found if cotangents else _unreached(found)
-    return None
+def _is_choice(nodes: list[Node], inner: set[Node]) -> bool:
+    """Whether a step is only a choice, in which a suspect was found."""
+    return all(type(n.op) is Cond and n in inner for n in nodes)
 
 
 def _unreached(found: Suspect) -> Suspect:
-    """A gradient that is zero from the start: the rule, or a step before, reads no other."""
-    if found.rule is not None:
-        return found
-    name = getattr(found.site, "name", "")
+    """A gradient that is zero from the start, where nothing shows why."""
+    name = visible(getattr(found.site, "name", ""))
     why = (
         f"  nothing reaches it: on every path to {name} some step passes no gradient on, and "
         "gg.explain(ys, xs) says which"
@@ -129,11 +187,20 @@ def _unreached(found: Suspect) -> Suspect:
     return found._replace(message=f"{found.message}\n{why}")
 
 
-def _floats(tensors: list[Tensor], held: dict[Tensor, Array]) -> Iterator[tuple[Tensor, Array]]:
-    for t in tensors:
-        array = np.asarray(held[t])
-        if array.dtype.kind in "fc":
-            yield t, array
+def _stopped(killer: Killer, xs: list[Node]) -> Suspect:
+    step, region = killer
+    if isinstance(step, Region):
+        what = visible(f"rule {step.name!r} for region {step.name!r} ({step.where})")
+    else:
+        what = who(step)
+    rows = [f"killed at {what}: a gradient reaches it, and it passes none on"]
+    if region is not None:
+        name = visible(region.name)
+        rows.append(f"  as its own gradient; the rule of {name!r} was not used, or built nothing")
+    more = f" and {len(xs) - NAMED} more" if len(xs) > NAMED else ""
+    rows.append(f"  so nothing reaches {', '.join([visible(x.name) for x in xs[:NAMED]])}{more}")
+    rule = step.name if isinstance(step, Region) else None
+    return Suspect("killed", step, rule, str(step.where), "\n".join(rows))
 
 
 def _suspect(
@@ -144,7 +211,7 @@ def _suspect(
 ) -> Suspect:
     site = origin.site if isinstance(origin, RuleCall) else origin
     rows = [f"{kind} {derivation(origin)}"]
-    rows += [f"  in:  {t.name}: {described(a)}" for t, a in came]
-    rows += [f"  out: {t.name}: {described(a)}" for t, a in went]
+    rows += [f"  in:  {visible(t.name)}: {described(a)}" for t, a in came]
+    rows += [f"  out: {visible(t.name)}: {described(a)}" for t, a in went]
     rule = origin.rule if isinstance(origin, RuleCall) else None
     return Suspect(kind, site, rule, str(site.where), "\n".join(rows))

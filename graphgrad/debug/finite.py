@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,8 @@ from ..ir.node import Node, Region, RuleCall
 from ..ir.state import State
 from ..ir.tree import flatten, unflatten
 from ..ir.types import Array
-from .running import Question, Ran
+from ..ir.words import visible
+from .running import Given, Question, Ran
 from .words import described, regions_of, who
 
 __all__ = ["NotFiniteError", "nan_guard"]
@@ -21,45 +21,49 @@ __all__ = ["NotFiniteError", "nan_guard"]
 class NotFiniteError(GraphGradError, FloatingPointError):
     """A NaN or infinity appeared.
 
-    node     the node that made it; for a feed, the node that was fed
+    node     the node that made it; for a feed, the node that was fed. It is `failed` too, which
+             pictures ring: failed=error
     region   the innermost region that it is in, or that its rule is for; None outside
     """
 
     def __init__(self, message: str, node: Node) -> None:
         super().__init__(message)
-        self.node = node
+        self.node = self.failed = node
         self.region = _region(node)
 
 
 def nan_guard(
     outputs: Any,
-    feeds: Mapping[Any, Any] | None = None,
+    feeds: Given = None,
     *,
     inf: bool = True,
     state: State | None = None,
 ) -> Any:
     """The values of outputs, or a NotFiniteError that names the first node to make a NaN or inf.
 
-    outputs: a tensor or any nesting of them, gradients too. feeds: {tensor or name: array}. inf:
-    False lets infinities pass (where masks are made of them) and stops at NaN alone. Nodes run one
-    by one as they were built: for looking, not for speed. The error says node, types, region, rule,
-    the user's line, and what went in.
+    outputs: a tensor or any nesting of them, gradients too; what gg.compile or gg.function made.
+    feeds: {tensor or name: array}; of a compiled function its arguments in a tuple too, of a
+    gg.function only those. inf: False lets infinities pass (where masks are made of them) and stops
+    at NaN alone. Nodes run one by one as they were built, those in the branch of a `cond` too: for
+    looking, not for speed. The error says node, types, region, rule, the user's line, and what went
+    in.
     """
     question = Question(outputs, feeds, state)
     bad = _bad(inf)
     for t, array in question.given.items():
         if bad(array):
             raise NotFiniteError(
-                f"{t.name} ({t.type!r}, built at {t.where}) is fed {described(array)}", t.node
+                f"{visible(t.name)} ({t.type!r}, built at {t.where}) is fed {described(array)}",
+                t.node,
             )
     held = dict(question.given)
     for ran in question.run():
         if any(map(bad, ran.outputs)):
             raise NotFiniteError(_message(ran, inf), ran.node)
-        for t, array in zip(ran.node.outputs, ran.outputs, strict=True):
-            held.setdefault(t, array)
-    leaves = [None if t is None else np.array(held[t]) for t in flatten(outputs)]
-    return unflatten(outputs, leaves)
+        if not ran.within:
+            held.update((t, a) for t, a in zip(ran.node.outputs, ran.outputs) if t not in held)
+    leaves = [None if t is None else np.array(held[t]) for t in flatten(question.asked)]
+    return unflatten(question.asked, leaves)
 
 
 def _bad(inf: bool) -> Any:
@@ -74,10 +78,12 @@ def _bad(inf: bool) -> Any:
 
 def _message(ran: Ran, inf: bool) -> str:
     rows = [f"the first {'NaN or inf' if inf else 'NaN'} is made by {who(ran.node)}"]
+    rows += [f"  in the {b.word} branch of {who(b.node)}" for b in reversed(ran.within)]
     for t, array in zip(ran.node.outputs, ran.outputs, strict=True):
-        rows.append(f"  made {t.name}: {described(array)}")
+        rows.append(f"  made {visible(t.name)}: {described(array)}")
     for t, array in zip(ran.node.inputs, ran.inputs, strict=True):
-        rows.append(f"  from {t.name}: {described(array)}, built at {t.where}")
+        t = ran.outside(t)
+        rows.append(f"  from {visible(t.name)}: {described(array)}, built at {t.where}")
     return "\n".join(rows)
 
 

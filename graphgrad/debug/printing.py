@@ -8,6 +8,7 @@ from typing import Any, TextIO
 import numpy as np
 
 from ..ir.node import Node, Tensor
+from ..ir.words import visible
 from ..ops.base import TensorLike, as_tensor
 from ..ops.python_function import py_function
 
@@ -23,7 +24,7 @@ def print_tensor(
     not printed.
     """
     t = as_tensor(t)
-    start = label if label is not None else f"{t.name} ({t.where})"
+    start = visible(label if label is not None else f"{t.name} ({t.where})")
 
     def show(array: Any) -> Any:
         text = np.array2string(array, threshold=2 * summarize, edgeitems=summarize)

@@ -6,6 +6,7 @@ import numpy as np
 
 from ..ir.node import Node, Region, RuleCall, enclosing
 from ..ir.types import Array
+from ..ir.words import visible
 
 
 def who(node: Node) -> str:
@@ -18,7 +19,7 @@ def who(node: Node) -> str:
     region = node.region
     if region is not None:
         text += f", in region {region.name!r} ({region.where})"
-    return text + ")"
+    return visible(text + ")")
 
 
 def derivation(origin: Node | RuleCall) -> str:
@@ -26,13 +27,15 @@ def derivation(origin: Node | RuleCall) -> str:
     if isinstance(origin, RuleCall):
         target = origin.site
         kind = "region" if isinstance(target, Region) else "node"
-        return (
+        return visible(
             f"in the backward pass: rule {origin.rule!r} for {kind} {target.name!r} "
             f"({target.where})"
         )
     within = regions_of(origin)
     inside = f", in region {within[-1].name!r} ({within[-1].where})" if within else ""
-    return f"in the backward pass of {origin.name} ({origin.type}, {_where(origin)}{inside})"
+    return visible(
+        f"in the backward pass of {origin.name} ({origin.type}, {_where(origin)}{inside})"
+    )
 
 
 def _where(node: Node) -> str:

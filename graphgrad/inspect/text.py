@@ -113,13 +113,14 @@ class _Writer:
 
     def _made(self, node: Node, args: list[str]) -> str:
         """`name: type = Op(args)` of a node."""
-        types = ", ".join(short_type(t.type) for t in node.outputs)
+        types = shortened(", ".join(short_type(t.type) for t in node.outputs), 120)
         if kind_of(node) == "constant":
             args = [value_of(node)]
         elif attrs := short_attrs(node):
             args = [*args, attrs]
         args += [f"after {short_name(c)}" for c in node.controls]
-        stamp = f' override "{stamp_name(node)}"' if node.stamp is not None else ""
+        rule = shortened(stamp_name(node), 60) if node.stamp is not None else ""
+        stamp = f' override "{rule}"' if rule else ""
         name, inside = shortened(short_name(node), 60), shortened(", ".join(args), 200)
         struck = "(not used) " if node in self.view.bypassed else ""
         return visible(f"{struck}{name}: {types} = {node.type}({inside}){stamp}")

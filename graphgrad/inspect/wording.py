@@ -38,8 +38,8 @@ def short_dtype(dtype: DType) -> str:
 
 
 def short_type(type: TensorType) -> str:
-    """`f32[64,N]`; an unknown length is `?`."""
-    dims = ",".join("?" if d is None else str(d) for d in type.shape)
+    """`f32[64,N]`; an unknown length is `?`, a long name shortened."""
+    dims = ",".join("?" if d is None else shortened(str(d), 30) for d in type.shape)
     return f"{short_dtype(type.dtype)}[{dims}]"
 
 

@@ -13,6 +13,7 @@ from .op import Op, Types
 from .position import _library, caller, is_library, show
 from .residual import settle
 from .types import TensorType
+from .words import visible_lines
 
 _getframe = sys._getframe
 _new = Node.__new__
@@ -139,7 +140,9 @@ def called_with(op: Op, inputs: tuple[Tensor, ...]) -> str:
     rows = "".join(
         f"\n  {i}: {t.name}: {t.type!r}, built at {t.where}" for i, t in enumerate(inputs)
     )
-    return f"in {op!r} at {show(caller())}" + (f", called with{rows}" if rows else "")
+    return visible_lines(
+        f"in {op!r} at {show(caller())}" + (f", called with{rows}" if rows else "")
+    )
 
 
 def _adopt(context: Context, inputs: tuple[Tensor, ...]) -> tuple[Context, tuple[Tensor, ...]]:

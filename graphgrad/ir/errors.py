@@ -3,6 +3,8 @@
 from collections.abc import Iterable
 from difflib import get_close_matches
 
+from .words import visible_lines
+
 __all__ = [
     "DTypeError",
     "DuplicateGradientError",
@@ -20,7 +22,13 @@ __all__ = [
 
 
 class GraphGradError(Exception):
-    """Base of every error that graphgrad raises on purpose."""
+    """Base of every error that graphgrad raises on purpose.
+
+    Its text shows what is not printable in the names it says spelled out.
+    """
+
+    def __str__(self) -> str:
+        return visible_lines(super().__str__())
 
 
 class ShapeError(GraphGradError, ValueError):
@@ -47,7 +55,7 @@ class DuplicateGradientError(GraphGradError, KeyError):
     """A second rule under a name that is taken."""
 
     def __str__(self) -> str:
-        return str(self.args[0])  # KeyError would print the repr
+        return visible_lines(str(self.args[0]))  # KeyError would print the repr
 
 
 class RegionError(GraphGradError, ValueError):

@@ -24,6 +24,11 @@ def visible(text: str) -> str:
     return text if text.isascii() and text.isprintable() else _unsafe.sub(_spelled, text)
 
 
+def visible_lines(text: str) -> str:
+    """The text, each of its lines as visible() makes it."""
+    return "\n".join(map(visible, text.split("\n")))
+
+
 def _spelled(match: re.Match[str]) -> str:
     return spelled(match[0])
 

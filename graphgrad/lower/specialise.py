@@ -9,6 +9,7 @@ from ..ir.node import Node, Tensor
 from ..ir.op import Op
 from ..ir.program import Program, derive
 from ..ir.types import TensorType
+from ..ir.words import visible_lines
 from ..ops.accumulate import EnsureLike
 from ..ops.control import Cond
 
@@ -16,7 +17,8 @@ from ..ops.control import Cond
 def specialise(program: Program, types: Sequence[TensorType]) -> Program:
     """The same nodes on inputs of these types, with everything inferred again.
 
-    Raises what `infer` raises where the types do not fit together, with the node as a note.
+    Raises what `infer` raises where the types do not fit together, with the node as a note and as
+    `failed`, for pictures that ring it.
     """
     new: dict[Tensor, Tensor] = {}
     inputs = []
@@ -36,7 +38,9 @@ def specialise(program: Program, types: Sequence[TensorType]) -> Program:
             made = derive(node, _of_types(node.op, reads), reads)
         except Exception as error:
             rows = "".join(f"\n  {t.name}: {t.type!r}, built at {t.where}" for t in reads)
-            error.add_note(f"in {node.name} = {node.op!r}, built at {node.where}, on{rows}")
+            note = f"in {node.name} = {node.op!r}, built at {node.where}, on{rows}"
+            error.add_note(visible_lines(note))
+            error.__dict__.setdefault("failed", _original(node, program))
             raise
         new.update([(a, b) for a, b in zip(node.outputs, made.outputs) if a not in given])
         nodes.append(made)
@@ -60,3 +64,11 @@ def _of_types(op: Op, reads: Sequence[Tensor]) -> Op:
 
     then, other = map(branch, op.programs, op.reads)
     return Cond((then, other), op.reads)
+
+
+def _original(node: Node, program: Program) -> Node:
+    """The node of the graph that one of a program stands for, where it is known."""
+    if node.graph is not None:
+        return node
+    graph = next((t.graph for t in (*program.inputs, *node.inputs) if t.graph is not None), None)
+    return graph.nodes[node.index] if graph is not None and node.index < len(graph.nodes) else node

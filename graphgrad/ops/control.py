@@ -12,6 +12,7 @@ from ..ir.node import enclosing
 from ..ir.position import caller, show
 from ..ir.program import Program
 from ..ir.tree import flatten, unflatten
+from ..ir.words import visible
 from .base import (
     Any,
     DTypeError,
@@ -120,7 +121,7 @@ def interpret(program: Program, xp: Any, arrays: Sequence[Any]) -> tuple[Any, ..
         try:
             found = node.op.kernel(xp, *[values[t] for t in node.inputs])
         except Exception as error:
-            error.add_note(f"in {node.name}, {node.op!r}, built at {node.where}")
+            error.add_note(visible(f"in {node.name}, {node.op!r}, built at {node.where}"))
             raise
         outputs = found if isinstance(found, tuple) else (found,)
         values.update(zip(node.outputs, outputs, strict=True))

@@ -168,3 +168,11 @@ def test_a_repr_is_one_short_line():
     many = explain(gg.sum(a), [gg.placeholder((), name=f"y{i}") for i in range(9)])
     assert repr(many).endswith("; and 5 more>")
     assert len(repr(many)) < 200
+
+
+def test_long_names_are_shortened():
+    with gg.Graph():
+        x = gg.placeholder((3,), name="n" * 1000)
+        y = gg.sin(x)
+    assert max(map(len, str(gg.explain(y, x)).splitlines())) < 200
+    assert len(repr(gg.explain(y, x))) < 200

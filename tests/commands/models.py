@@ -43,3 +43,43 @@ def number():
 
 def broken():
     return gg.placeholder((2,)) + gg.placeholder((3,))
+
+
+def leaves():
+    raise SystemExit(0)
+
+
+def aside():
+    """Something beside what is returned: not on the way to it."""
+    x = gg.placeholder((2,), name="x")
+    gg.cos(x)
+    with gg.name_scope("inner"):
+        return gg.sin(gg.exp(x))
+
+
+def failing():
+    def fails(array):
+        raise RuntimeError("oh \x1b[31mno")
+
+    x = gg.placeholder((2,), name="x")
+    return gg.py_function(fails, [x], [x.type])
+
+
+def clumsy():
+    """A rule that raises when it is called."""
+
+    def rule(site, dy):
+        return dy * site.no_such_thing
+
+    x = gg.placeholder((2,), name="x")
+    with gg.override_gradient(rule):
+        return gg.sin(x)
+
+
+def hostile():
+    x = gg.placeholder((2,), name="x")
+    with gg.override_gradient(lambda site, dy: dy * 2.0):
+        y = gg.sin(x)
+    for node in x.graph.nodes:
+        node._name = f"a\x1b]0;owned\x07\u202e{node.index}"
+    return y

@@ -1,4 +1,4 @@
-"""gg.debug: every value, the first NaN, who poisons or kills a gradient, where two runs part."""
+"""gg.debug: every value, the first NaN, printing."""
 
 from __future__ import annotations
 
@@ -9,8 +9,6 @@ import pytest
 
 import graphgrad as gg
 from graphgrad import debug
-from graphgrad.execute.backend import Kernels, one_call_per_node
-from graphgrad.ops.trigonometry import Sin
 
 
 @pytest.fixture
@@ -115,81 +113,6 @@ class TestNanGuard:
             debug.nan_guard(masked - masked, {x: [1.0, -1.0]}, inf=False)
 
 
-class TestBlame:
-    def test_finds_the_region_that_poisons(self, graph):
-        x = gg.placeholder((2,), name="x")
-        with gg.override_gradient(lambda site, dy: dy * np.inf * 0.0) as region:
-            h = gg.sin(x)
-        (dx,) = gg.gradients(gg.sum(gg.exp(h)), [x])
-        found = debug.blame(dx, {x: [0.1, 0.2]})
-        assert found.first.kind == "poisoned"
-        assert found.first.site is region
-
-    def test_finds_the_node_that_kills(self, graph):
-        x = gg.placeholder((2,), name="x")
-        dead = gg.nn.relu(x - 10.0)
-        (dx,) = gg.gradients(gg.sum(gg.tanh(dead) + dead), [x])
-        found = debug.blame(dx, {x: [0.1, 0.2]})
-        assert found.first.kind == "killed"
-        assert found.first.site is dead.node
-        assert found.first.rule is None
-        assert "test_debug.py" in str(found)
-
-    def test_nothing_odd_nothing_found(self, graph):
-        x = gg.placeholder((2,))
-        (dx,) = gg.gradients(gg.sum(gg.tanh(x)), [x])
-        found = debug.blame(dx, {x: [0.1, 0.2]})
-        assert not found
-        assert found.first is None
-        assert "no step" in str(found)
-
-    def test_needs_gradients(self, graph):
-        x = gg.placeholder(())
-        with pytest.raises(gg.GradientError, match="none of these tensors was derived"):
-            debug.blame(gg.sin(x), {x: 1.0})
-
-    def test_the_chain_of_a_poisoned_gradient_blames_only_the_first(self, graph):
-        x = gg.placeholder((2,))
-        (dx,) = gg.gradients(gg.sum(gg.sqrt(gg.sin(gg.tanh(x)))), [x])
-        found = debug.blame(dx, {x: [0.0, 1.0]})
-        assert [s.site.type for s in found.suspects if s.kind == "poisoned"] == ["Sqrt"]
-
-
-class TestCompare:
-    def test_equal_executions(self, graph):
-        x = gg.placeholder((3,))
-        y = gg.sum(gg.tanh(x) * 2.0)
-        assert debug.compare([y, *gg.gradients(y, [x])], {x: [1.0, 2.0, 3.0]}) is None
-
-    def test_names_the_first_node_that_differs(self, graph):
-        class Wrong:
-            name = "wrong"
-            kernels = Kernels(np)
-
-            def compile(self, program):
-                return one_call_per_node(program, self.kernels)
-
-        Wrong.kernels.override(Sin)(lambda op: lambda x: np.sin(x) + (x > 1.5) * 1e-3)
-        x = gg.placeholder((2,))
-        h = gg.sin(gg.exp(x))
-        y = gg.sum(h * 2.0)
-        found = debug.compare(y, {x: [0.0, 1.0]}, backends=("numpy", Wrong()))
-        assert found.tensor is h
-        assert found.at == (1,)
-        assert "Sin" in str(found)
-        assert "test_debug.py" in str(found)
-
-    def test_nan_and_inf_of_one_kind_are_equal(self, graph):
-        x = gg.placeholder((3,))
-        y = gg.log(x)
-        assert debug.compare(y, {x: [-1.0, 0.0, 1.0]}) is None
-
-    def test_takes_two_executions(self, graph):
-        x = gg.placeholder(())
-        with pytest.raises(ValueError, match="two entries"):
-            debug.compare(x + 1.0, {x: 1.0}, backends=("numpy",))
-
-
 class TestPrint:
     def test_prints_when_run_and_lets_gradients_through(self, graph):
         x = gg.placeholder((2,), name="x")
@@ -208,28 +131,139 @@ class TestPrint:
         assert "x:0 (" in capsys.readouterr().out
 
 
-def test_blame_names_a_gradient_that_nothing_reaches():
-    with gg.Graph():
-        x = gg.placeholder((3,), name="x")
-        w = gg.variable(np.ones(3), name="w")
-        dw = gg.gradients(gg.sum(gg.sign(x * w) ** 2), w)
-        found = gg.debug.blame(dw, {x: np.ones(3)})
-        assert [s.kind for s in found.suspects] == ["killed"]
-        assert found.first.site is w.node
-        assert "gg.explain(ys, xs) says which" in str(found)
-
-
-def test_blame_names_a_rule_that_reads_no_gradient():
-    with gg.Graph():
-        x = gg.placeholder((3,), name="x")
-        with gg.override_gradient(lambda site, dy: gg.zeros((3,))):
-            y = gg.sin(x)
-        found = gg.debug.blame(gg.gradients(gg.sum(y), x), {x: np.ones(3)})
-        assert [(s.kind, s.rule) for s in found.suspects] == [("killed", "<lambda>")]
-
-
 def test_a_tensor_is_fed_once():
     with gg.Graph():
         x = gg.placeholder((), name="x")
         with pytest.raises(gg.GraphError, match="fed twice"):
             gg.debug.values(gg.sin(x), {x: 1.0, "x:0": 5.0})
+
+
+class TestChoices:
+    """The branch of a cond that runs is looked into."""
+
+    @pytest.fixture
+    def choice(self, graph):
+        x = gg.placeholder((3,), name="x")
+        with gg.override_gradient(lambda site, dy: dy):
+            y = gg.cond(gg.sum(x) > 0, lambda: gg.exp(x), lambda: gg.log(x))
+        return x, y
+
+    def test_values_are_named_by_choice_and_branch(self, choice):
+        x, y = choice
+        found = debug.values(y, {x: np.ones(3)})
+        (name,) = [n for n in found if "/then/" in n]
+        assert name.startswith(f"{y.node.name}/then/Exp")
+        np.testing.assert_array_equal(found[name], np.exp(np.ones(3)))
+        assert not any("/else/" in n for n in found)
+        assert list(found).index(name) < list(found).index(y.name)
+
+    def test_choices_in_choices(self, graph):
+        x = gg.placeholder((), name="x")
+        y = gg.cond(x > 0, lambda: gg.cond(x > 1, lambda: gg.exp(x), lambda: x), lambda: x)
+        (name,) = [n for n in debug.values(y, {x: 2.0}) if "Exp" in n]
+        assert name.count("/then/") == 2
+
+    def test_the_guard_names_the_node_and_its_branch(self, choice):
+        x, y = choice
+        with pytest.raises(debug.NotFiniteError, match="made by Log") as caught:
+            debug.nan_guard(y, {x: -np.ones(3)})
+        assert caught.value.node.type == "Log"
+        assert f"in the else branch of {y.node.name}" in str(caught.value)
+        assert "from x:0" in str(caught.value)
+
+    def test_the_region_in_a_branch(self, graph):
+        def marked():
+            with gg.override_gradient(lambda site, dy: dy) as region:
+                found.append(region)
+                return gg.log(x)
+
+        found = []
+        x = gg.placeholder((3,), name="x")
+        y = gg.cond(gg.sum(x) > 0, lambda: x, marked)
+        with pytest.raises(debug.NotFiniteError) as caught:
+            debug.nan_guard(y, {x: -np.ones(3)})
+        assert caught.value.region in found
+
+    def test_what_fails_in_a_branch_is_named(self, graph):
+        def fails(a):
+            raise RuntimeError("oh")
+
+        x = gg.placeholder((), name="x")
+        y = gg.cond(x > 0, lambda: gg.py_function(fails, [x], [x.type]), lambda: x)
+        with pytest.raises(RuntimeError) as caught:
+            debug.values(y, {x: 1.0})
+        assert caught.value.failed.type == "PyFunction"
+        assert debug.values(y, {x: -1.0})[y.name] == -1.0
+
+
+class TestWhatIsLookedAt:
+    def test_compiled_functions(self, graph):
+        x = gg.placeholder((2,), name="x")
+        v = gg.variable(1.0, name="v")
+        state = gg.State()
+        f = gg.compile(x, {"y": gg.exp(x) * v}, state=state)
+        gg.compile([], v, updates={v: 3.0}, state=state)()
+        for feeds in ({x: np.zeros(2)}, {"x": np.zeros(2)}, (np.zeros(2),), [np.zeros(2)]):
+            assert debug.values(f, feeds)["v:0"] == 3.0
+            np.testing.assert_array_equal(debug.nan_guard(f, feeds)["y"], [3.0, 3.0])
+        with pytest.raises(TypeError, match="missing 'x'"):
+            debug.values(f, ())
+
+    def test_functions(self):
+        f = gg.function(lambda a, b: gg.log(a["k"]) + b)
+        arguments = {"k": np.ones(2)}, 2.0
+        assert len(debug.values(f, arguments)) == 4
+        np.testing.assert_array_equal(debug.nan_guard(f, arguments), [2.0, 2.0])
+        with pytest.raises(TypeError, match="arguments of a call, in a tuple"):
+            debug.values(f, arguments[0])
+
+    def test_nothing_but_none(self):
+        with pytest.raises(gg.GraphError, match="only None"):
+            debug.values([None], {"x": 1.0})
+
+    def test_feeds_of_tensors_are_a_mapping(self, graph):
+        x = gg.placeholder(())
+        with pytest.raises(TypeError, match="tensor or name: array"):
+            debug.values(gg.exp(x), (1.0,))
+
+
+def test_values_are_an_overlay_by_tensor(graph):
+    x = gg.placeholder((2,), name="x")
+    y = gg.cond(gg.sum(x) > 0, lambda: gg.exp(x), lambda: x) * -2.0
+    found = debug.values(y, {x: [0.0, np.log(3.0)]})
+    (inner,) = [t for t in found.by_tensor if t.node.type == "Exp"]
+    np.testing.assert_allclose(found.by_tensor[inner], [1.0, 3.0])
+    largest = {t: np.abs(a).max() for t, a in found.by_tensor.items()}
+    gg.to_html(y, overlays={"largest": largest})
+    assert gg.to_dot(y, overlay=largest) != gg.to_dot(y)
+
+
+def test_a_failure_is_what_pictures_ring(graph):
+    x = gg.placeholder((3,), name="x")
+    y = gg.log(x)
+    with pytest.raises(debug.NotFiniteError) as caught:
+        debug.nan_guard(y, {x: -np.ones(3)})
+    assert caught.value.failed is y.node
+    assert "FAILED" in gg.to_dot(graph, failed=caught.value)
+
+
+def test_names_are_shown_and_never_run(capsys):
+    name = "a\x1b[31m\u202eb\nc"
+    with gg.Graph() as g:
+        x = gg.placeholder((2,), name="x")
+        with gg.name_scope("s"), gg.gradient_override_map({"Log": lambda site, dy: dy * 3.0}):
+            y = gg.log(x)
+        dx = gg.gradients(y, x)
+        dead = gg.gradients(gg.round(x), x)
+    for node in g.nodes:
+        node._name = f"{name}{node.index}"
+    texts = [str(debug.blame(dead)), str(gg.explain(y, x)), repr(gg.explain(y, x))]
+    with pytest.raises(debug.NotFiniteError) as caught:
+        debug.nan_guard(dx, {x: np.array([0.0, np.inf])})
+    texts += [str(caught.value), str(gg.check_gradient(y.node)), repr(gg.compile(x, y))]
+    gg.compile(x, debug.print(y))(np.ones(2))
+    texts.append(capsys.readouterr().out)
+    texts.append(str(debug.compare(y, {x: np.ones(2)}, tolerance=-1.0)))
+    for text in texts:
+        assert "\\x1b[31m\\u202eb\\nc" in text
+        assert not any(c in text for c in "\x1b\u202e")

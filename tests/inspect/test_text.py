@@ -118,3 +118,9 @@ def test_hostile_words_stay_on_their_row(name, style):
     assert len(shown.splitlines()) == shown.count("\n")
     if len(name) < 40:
         assert gg.ir.words.visible(name) in shown
+
+
+@pytest.mark.parametrize("style", ["tree", "list"])
+def test_long_names_make_no_long_rows(style):
+    rows = gg.graph_text(hostile("n" * 1000), style=style).splitlines()
+    assert max(map(len, rows)) < 240

@@ -2,10 +2,20 @@
 
 import pickle
 
+import numpy as np
 import pytest
 
+import graphgrad as gg
 from graphgrad.ir import errors
-from graphgrad.ir.errors import DuplicateGradientError, GraphGradError, counted, did_you_mean
+from graphgrad.ir.errors import (
+    DTypeError,
+    DuplicateGradientError,
+    ExecutionError,
+    GraphGradError,
+    ShapeError,
+    counted,
+    did_you_mean,
+)
 
 BUILTIN = {
     "DTypeError": TypeError,
@@ -64,3 +74,32 @@ def test_without_a_near_name_there_is_nothing_to_say():
 
 def test_things_are_counted_in_words():
     assert [counted(n, "node") for n in (0, 1, 2)] == ["0 nodes", "1 node", "2 nodes"]
+
+
+@pytest.mark.parametrize("kind", [ShapeError, DTypeError, DuplicateGradientError, ExecutionError])
+def test_what_names_hide_is_spelled_out(kind):
+    error = kind("no \x1b[31mred\nhere \u202e")
+    assert str(error) == "no \\x1b[31mred\nhere \\u202e"
+    assert error.args == ("no \x1b[31mred\nhere \u202e",)
+
+
+def test_so_are_the_notes_of_building_and_running():
+    name = "a\x1b[31m"
+    with gg.Graph() as g:
+        x = gg.placeholder((None,), name="x")
+        y = gg.placeholder((3,), name="y")
+        x.node._name = y.node._name = name
+        z = gg.reshape(gg.exp(x), (2, 2)) + 1.0
+        with pytest.raises(gg.ShapeError) as built:
+            y + np.ones(4)
+    f = gg.compile(x, z, backend="numpy")
+    with pytest.raises(gg.ShapeError) as run:
+        f(np.ones(3))
+    h = gg.py_function(lambda a: 1 / 0, [x], [x.type])
+    with pytest.raises(ZeroDivisionError) as raised:
+        gg.evaluate(h, {x: np.ones(3)})
+    for error in (built.value, run.value, raised.value):
+        notes = "\n".join(error.__notes__)
+        assert "\x1b" not in notes
+    assert "a\\x1b[31m" in "\n".join(built.value.__notes__)
+    assert run.value.failed in g.nodes

@@ -2,7 +2,7 @@
 
 import pytest
 
-from graphgrad.ir.words import shortened, visible
+from graphgrad.ir.words import shortened, visible, visible_lines
 
 
 @pytest.mark.parametrize("limit", [12, 13, 14, 80, 120])
@@ -36,3 +36,8 @@ def test_what_is_shown_is_one_line_of_printable_characters(text, shown):
     assert visible(text).isprintable()
     assert len(visible(text).splitlines()) == 1
     visible(text).encode()
+
+
+def test_the_lines_of_a_text_stay_lines():
+    assert visible_lines("one\ntwo\x1b[31m\n\u202ethree") == "one\ntwo\\x1b[31m\n\\u202ethree"
+    assert visible_lines("e\u0301") == r"e\u0301"

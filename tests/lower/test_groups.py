@@ -29,9 +29,8 @@ def _loop_of(node):
     kept = [a for a, d in enumerate(frame) if d != 1]
     gone = [i for i, a in enumerate(kept) if a in op.axes]
     shape = tuple(frame[a] for a in kept)
-    row = len(gone)
-    if gone == list(range(len(shape) - row, len(shape))):
-        return Loop(shape, frame, row)
+    if gone == list(range(len(shape) - len(gone), len(shape))):
+        return Loop(shape, frame, tuple(gone), ends=True)
     return Loop(shape, frame, ends=True)
 
 
