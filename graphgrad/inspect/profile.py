@@ -148,6 +148,9 @@ class Profile:
         rules = self.by_rule()
         if [share.name for share in rules] not in ([], [NO_RULE]):
             tables.append(("override", rules))
+            regions = self.by_region()
+            if len(regions) > len(rules):
+                tables.append(("region", regions))
         return "\n\n".join([head, *(_table(*table, inside, unit, factor) for table in tables)])
 
 

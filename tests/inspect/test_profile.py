@@ -243,3 +243,18 @@ def test_a_name_cannot_break_the_table_or_the_trace():
     assert "\u202e" not in name
     json.dumps(profile.trace())
     assert region_of(y.node) == name
+
+
+def test_regions_have_a_table_where_rules_have_several():
+    with gg.Graph():
+        x = gg.placeholder((3,))
+        h = x
+        for _ in range(2):
+            with gg.override_gradient(tanh_rule):
+                h = gg.tanh(h)
+        printed = repr(profiled([h, gg.gradients(h, x)], [x], np.ones(3)))
+    *_, rules, regions = printed.split("\n\n")
+    assert rules.startswith("override")
+    assert rules.count("inside") == 1
+    assert regions.startswith("region")
+    assert regions.count('override "tanh_rule" #') == 2
