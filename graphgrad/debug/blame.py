@@ -193,10 +193,12 @@ def _stopped(killer: Killer, xs: list[Node]) -> Suspect:
         what = visible(f"rule {step.name!r} for region {step.name!r} ({step.where})")
     else:
         what = who(step)
-    rows = [f"killed at {what}: a gradient reaches it, and it passes none on"]
+    rows = [f"killed at {what}", "  a gradient reaches it, and it passes none on"]
     if region is not None:
         name = visible(region.name)
-        rows.append(f"  as its own gradient; the rule of {name!r} was not used, or built nothing")
+        rows.append(
+            f"  by its own gradient; the rule {name!r} around it was not used, or gave nothing"
+        )
     more = f" and {len(xs) - NAMED} more" if len(xs) > NAMED else ""
     rows.append(f"  so nothing reaches {', '.join([visible(x.name) for x in xs[:NAMED]])}{more}")
     rule = step.name if isinstance(step, Region) else None

@@ -91,7 +91,7 @@ class TestWhatNothingReaches:
         assert found.site.name == "layer1/" + found.site.name.rpartition("/")[2]
         assert found.site.type == "Sign"
         assert "so nothing reaches layer0/w, layer1/w" in found.message
-        assert "the rule of 'clipped' was not used" in found.message
+        assert "the rule 'clipped' around it was not used" in found.message
 
     def test_the_nearest_to_the_loss_is_named(self, graph):
         w = gg.variable(np.ones(3), name="w")
