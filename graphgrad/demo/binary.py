@@ -47,7 +47,9 @@ class Comparison(NamedTuple):
     lengths   length of what either backward graph computes, tensor by tensor, at the start
     splice    one region and the rule spliced for it, cut out of the graph
     path      what gg.explain says of the way from the first weights to the loss
+    blame     what gg.debug.blame says of the true gradient at the start
     profile   of a training step's loss and overridden gradients, over one batch
+    steps     (pass, program after it) of that step, where the pass changed something
     """
 
     curves: dict[str, list[Curve]]
@@ -58,7 +60,9 @@ class Comparison(NamedTuple):
     lengths: dict[gg.Tensor, float]
     splice: gg.Program
     path: str
+    blame: str
     profile: Profile
+    steps: list[tuple[str, gg.Program]]
 
     def accuracy(self, gradient: str) -> float:
         """Test accuracy after training, as the mean over the starts."""
@@ -88,14 +92,17 @@ def compare(digits: Digits, settings: Settings, seed: int, ticker: Ticker) -> Co
     start = initial_state(net, seed)
     norms, slopes = _norms(net, grads, start, digits), _slopes(net, grads, start, digits)
     lengths = _lengths(net, grads, start, digits)
-    profile = _profile(net, override, start, digits, settings)
+    blame = str(gg.debug.blame(own, _feeds(net, digits), state=start))
+    profile, steps = _profile(net, override, start, digits, settings)
     curves: dict[str, list[Curve]] = {OWN: [], OVERRIDE: []}
     for at in range(seed, seed + settings.starts):
         for name in curves:
             tick = partial(ticker.tick, name)
             state = initial_state(net, at)
             curves[name].append(train(net, updates[name], state, digits, settings, at, tick))
-    return Comparison(curves, norms, slopes, sizes, shown, lengths, splice, path, profile)
+    return Comparison(
+        curves, norms, slopes, sizes, shown, lengths, splice, path, blame, profile, steps
+    )
 
 
 def checks(found: Comparison) -> list[Check]:
@@ -136,9 +143,12 @@ def _norms(
     return dict(zip(net.params, pairs, strict=True))
 
 
+def _feeds(net: Net, digits: Digits) -> dict[gg.Tensor, Any]:
+    return {net.pixels: digits.train_pixels, net.labels: digits.train_labels}
+
+
 def _lengths(net: Net, grads: Grads, state: gg.State, digits: Digits) -> dict[gg.Tensor, float]:
-    feeds = {net.pixels: digits.train_pixels, net.labels: digits.train_labels}
-    values = gg.debug.values(grads, feeds, state=state)
+    values = gg.debug.values(grads, _feeds(net, digits), state=state)
     nodes = gg.Program([], [t for found in grads.values() for t in found]).nodes
     derived = [t for n in nodes if n.origin is not None and n.inputs for t in n.outputs]
     return {t: float(np.linalg.norm(values[t.name])) for t in derived if t.type.differentiable}
@@ -146,10 +156,19 @@ def _lengths(net: Net, grads: Grads, state: gg.State, digits: Digits) -> dict[gg
 
 def _profile(
     net: Net, grads: list[gg.Tensor], state: gg.State, digits: Digits, settings: Settings
-) -> Profile:
-    run = gg.compile([net.pixels, net.labels], [net.loss, *grads], state=state)
+) -> tuple[Profile, list[tuple[str, gg.Program]]]:
+    passes = gg.PassRecord()
+    run = gg.compile([net.pixels, net.labels], [net.loss, *grads], state=state, watch=passes)
     batch = slice(settings.batch)
-    return run.profile(digits.train_pixels[batch], digits.train_labels[batch], repeat=PROFILED)
+    profile = run.profile(digits.train_pixels[batch], digits.train_labels[batch], repeat=PROFILED)
+    before: gg.Program | None = None
+    steps = []
+    for name, program in passes.programs:
+        if before is None or program.nodes != before.nodes:
+            known = all(isinstance(n, int) for t in program.inputs for n in t.shape)
+            steps.append((f"{name}, lengths known" if known else name, program))
+        before = program
+    return profile, steps
 
 
 def _slopes(net: Net, grads: Grads, state: gg.State, digits: Digits) -> list[Slope]:

@@ -1,49 +1,93 @@
-"""Figures by matplotlib, as data addresses that a page can hold."""
+"""Figures by matplotlib, for light and for dark pages, as data addresses that a page can hold."""
 
 from __future__ import annotations
 
 import base64
 import io
-from typing import Any
+from typing import Any, NamedTuple
 
 import matplotlib
 import numpy as np
+from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 
 from .binary import OVERRIDE, OWN
 from .training import Curve
 
-COLOURS = {OWN: "#b3541e", OVERRIDE: "#1f5fa8"}
-INK, FAINT = "#333a45", "#d9dde3"
-STYLE: Any = {
-    "svg.hashsalt": "graphgrad",
-    "font.size": 10,
-    "axes.edgecolor": FAINT,
-    "axes.labelcolor": INK,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.grid": True,
-    "axes.axisbelow": True,
-    "grid.color": "#edf0f3",
-    "text.color": INK,
-    "xtick.color": INK,
-    "ytick.color": INK,
+
+class Scheme(NamedTuple):
+    """The colours of figures.
+
+    ink, faint, grid  of text, of frames, of lines across
+    runs              of each gradient's curves
+    digits, maps      of pixels, from none to full; of gradients, from below zero to above
+    """
+
+    ink: str
+    faint: str
+    grid: str
+    runs: dict[str, str]
+    digits: Any
+    maps: Any
+
+
+_NIGHT = ("#8fc1f7", "#2f6fb5", "#1b212b", "#b04632", "#ffab94")
+SCHEMES = {
+    "light": Scheme(
+        "#333a45",
+        "#d9dde3",
+        "#edf0f3",
+        {OWN: "#b3541e", OVERRIDE: "#1f5fa8"},
+        "Greys",
+        "RdBu_r",
+    ),
+    "dark": Scheme(
+        "#c6ced9",
+        "#3a424e",
+        "#262d37",
+        {OWN: "#ee9a63", OVERRIDE: "#7db4f0"},
+        "Greys_r",
+        LinearSegmentedColormap.from_list("night", _NIGHT),
+    ),
 }
 
 
-def curves(found: dict[str, list[Curve]], what: str, label: str) -> str:
-    """One figure: `what` (a field of Curve) against epochs, thin for each start, bold the mean."""
-    with matplotlib.rc_context(STYLE):
+def _style(scheme: Scheme) -> Any:
+    return {
+        "svg.hashsalt": "graphgrad",
+        "savefig.transparent": True,
+        "font.size": 10,
+        "axes.edgecolor": scheme.faint,
+        "axes.labelcolor": scheme.ink,
+        "axes.spines.top": False,
+        "axes.spines.right": False,
+        "axes.grid": True,
+        "axes.axisbelow": True,
+        "grid.color": scheme.grid,
+        "text.color": scheme.ink,
+        "xtick.color": scheme.ink,
+        "ytick.color": scheme.ink,
+    }
+
+
+def curves(found: dict[str, list[Curve]], what: str, label: str) -> dict[str, str]:
+    """A figure by scheme: `what` (a field of Curve) against epochs, thin for each start, bold the
+    mean."""
+    return {name: _curves(found, what, label, scheme) for name, scheme in SCHEMES.items()}
+
+
+def _curves(found: dict[str, list[Curve]], what: str, label: str, scheme: Scheme) -> str:
+    with matplotlib.rc_context(_style(scheme)):
         figure = Figure(figsize=(4.6, 3.1), layout="constrained")
         axes = figure.add_subplot()
         for name, runs in found.items():
             lines = np.array([getattr(run, what) for run in runs])
             for line in lines if len(lines) > 1 else ():
-                axes.plot(line, color=COLOURS[name], alpha=0.25, linewidth=0.8)
+                axes.plot(line, color=scheme.runs[name], alpha=0.25, linewidth=0.8)
             mean = lines.mean(axis=0)
-            axes.plot(mean, color=COLOURS[name], linewidth=2.2)
-            _label(axes, name, mean, above=what == "loss")
+            axes.plot(mean, color=scheme.runs[name], linewidth=2.2)
+            _label(axes, name, mean, scheme.runs[name], above=what == "loss")
         axes.set_xlabel("epoch")
         axes.set_title(label, loc="left", fontsize=10.5, fontweight="bold")
         axes.tick_params(length=0)
@@ -55,7 +99,7 @@ def curves(found: dict[str, list[Curve]], what: str, label: str) -> str:
         return _svg(figure)
 
 
-def _label(axes: Any, name: str, line: Any, above: bool) -> None:
+def _label(axes: Any, name: str, line: Any, colour: str, above: bool) -> None:
     """The name on its own line, instead of a legend."""
     last = len(line) - 1
     axes.annotate(
@@ -65,16 +109,21 @@ def _label(axes: Any, name: str, line: Any, above: bool) -> None:
         textcoords="offset points",
         ha="right",
         va="bottom" if above else "top",
-        color=COLOURS[name],
+        color=colour,
         fontweight="bold",
     )
 
 
-def grid(pixels: Any, maps: dict[str, Any], upright: bool) -> str:
-    """Digits and maps, a kind in each row; upright: a kind in each column, for narrow screens."""
+def grid(pixels: Any, maps: dict[str, Any], upright: bool) -> dict[str, str]:
+    """By scheme, digits and maps, a kind in each row; upright: in each column, for narrow
+    screens."""
     kinds = {"digit": pixels, **maps}
-    with matplotlib.rc_context(STYLE):
-        many, few = len(pixels), len(kinds)
+    return {name: _grid(kinds, upright, scheme) for name, scheme in SCHEMES.items()}
+
+
+def _grid(kinds: dict[str, Any], upright: bool, scheme: Scheme) -> str:
+    with matplotlib.rc_context(_style(scheme)):
+        many, few = len(kinds["digit"]), len(kinds)
         shape = (many, few) if upright else (few, many)
         size = 0.95 * shape[1] + 0.2, 0.95 * shape[0] + 0.3
         tight = ConstrainedLayoutEngine(w_pad=0.03, h_pad=0.03, wspace=0, hspace=0)
@@ -83,22 +132,22 @@ def grid(pixels: Any, maps: dict[str, Any], upright: bool) -> str:
         for k, (kind, images) in enumerate(kinds.items()):
             for i, image in enumerate(images):
                 axes = cells[i, k] if upright else cells[k, i]
-                _image(axes, image.reshape(8, 8), kind == "digit")
+                _image(axes, image.reshape(8, 8), kind == "digit", scheme)
                 if i == 0:
                     _name(axes, kind, upright)
         return _png(figure)
 
 
-def _image(axes: Any, image: Any, grey: bool) -> None:
+def _image(axes: Any, image: Any, grey: bool, scheme: Scheme) -> None:
     limit = float(np.abs(image).max()) or 1.0
     if grey:
-        axes.imshow(image, cmap="Greys")
+        axes.imshow(image, cmap=scheme.digits)
     else:
-        axes.imshow(image, cmap="RdBu_r", vmin=-limit, vmax=limit)
+        axes.imshow(image, cmap=scheme.maps, vmin=-limit, vmax=limit)
     axes.set(xticks=[], yticks=[])
     axes.grid(False)
     for spine in axes.spines.values():
-        spine.set(visible=True, color=FAINT)
+        spine.set(visible=True, color=scheme.faint)
 
 
 def _name(axes: Any, kind: str, upright: bool) -> None:

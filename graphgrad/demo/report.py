@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import io
 import json
+import re
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -41,7 +42,7 @@ class Results(NamedTuple):
         return [*binary.checks(self.comparison), *guidance.checks(self.guidance)]
 
 
-FILES = ("graph.html", "graph.dot", "metrics.json")
+FILES = ("graph.html", "step.html", "graph.dot", "metrics.json")
 """What stands beside the page."""
 
 
@@ -58,7 +59,24 @@ def write(folder: Path, results: Results) -> None:
             overlays={"length at the start": results.comparison.lengths},
         ),
     )
+    _save(folder / "step.html", _step(results))
     _save(folder / "index.html", _page(results))
+
+
+def _step(results: Results) -> str:
+    """The page of the compiled training step: a slider over its passes, and the time of nodes."""
+    found = results.comparison
+    shown = found.shown[OVERRIDE]
+    built = gg.Program([], shown)
+    times: dict[Any, float] = {}
+    for program in (built, *(program for _, program in found.steps)):
+        times |= gg.Overlay.of_profile(found.profile, program).values
+    return gg.to_html(
+        shown,
+        title="training step",
+        passes=found.steps,
+        overlays={"microseconds": gg.Overlay(times, combine="sum")},
+    )
 
 
 def listing(results: Results) -> str:
@@ -141,6 +159,7 @@ def _page(results: Results) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.filters["parts"] = _parts
     comparison, guided = results.comparison, results.guidance
     return environment.get_template("report.html").render(
         version=gg.__version__,
@@ -170,11 +189,18 @@ def _page(results: Results) -> str:
             "upright": pictures.grid(guided.pixels, guided.maps, upright=True),
         },
         path=comparison.path,
+        blame=comparison.blame,
         changes=gg.diff(comparison.shown[OWN], comparison.shown[OVERRIDE]),
         costs=costs(results),
         profile=comparison.profile,
         files=FILES,
     )
+
+
+def _parts(line: str) -> list[str]:
+    """A line of a listing, and what stands apart at its end."""
+    found = re.fullmatch(r"(\s*\S.*?\S)( {2,}\S.*)", line)
+    return list(found.groups()) if found else [line]
 
 
 def _save(path: Path, text: str) -> None:

@@ -8,7 +8,7 @@ the backward part.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from ..ir.node import Node, Region, RuleCall
 from .columns import column_title
@@ -112,6 +112,13 @@ class Box:
             found.append(box)
             stack.extend(reversed(box.boxes))
         return found
+
+    def around(self) -> Iterator[Box]:
+        """This box and all around it, innermost first."""
+        box: Box | None = self
+        while box is not None:
+            yield box
+            box = box.parent
 
     def members(self) -> list[Node]:
         """All nodes inside, box by box."""

@@ -9,7 +9,6 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from ..differentiate.gradients import gradients
-from ..ir.errors import GraphGradError
 from ..ir.graph import Graph
 from ..ir.node import Node, Region, RuleCall, enclosing
 from ..ops.sources import placeholder
@@ -66,6 +65,24 @@ def _default(call: RuleCall, copy: Graph, twins: dict[Node, Node]) -> Bypassed:
                 dy.node.position = None
             off: dict[Any, None] = dict.fromkeys((site, *around))
             gradients(ys, xs, grad_ys=dys, stop_gradients=xs, overrides=off)
-    except GraphGradError as error:
+    except Exception as error:  # rules of regions inside are called: they may raise anything
         owner = Bypass(call, f"{type(error).__name__}: {str(error).partition(chr(10))[0]}")
-    return Bypassed(owner, copy.nodes[start:], twins)
+    built = copy.nodes[start:]
+    graph = call.site.graph
+    assert graph is not None
+    for node in built:  # they say of the graph itself what they are derived from
+        node.origin = _at_home(node.origin, graph, twins)
+    return Bypassed(owner, built, twins)
+
+
+def _at_home(
+    origin: Node | RuleCall | None, graph: Graph, twins: dict[Node, Node]
+) -> Node | RuleCall | None:
+    """An origin in the copy as one in the graph."""
+    if not isinstance(origin, RuleCall):
+        return None if origin is None else twins.get(origin, origin)
+    site = origin.site
+    if isinstance(site, Node):
+        return RuleCall(twins.get(site, site), origin.rule, origin.outer)
+    inside = site.index < len(graph.regions)
+    return RuleCall(graph.regions[site.index] if inside else site, origin.rule, origin.outer)

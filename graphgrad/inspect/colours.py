@@ -26,7 +26,9 @@ REGIONS = (
 """Of a region and of the rule spliced for it, in turn."""
 STAMPED = Tint("#6a3fb0", "#f1ecfa", "#d9ccf2")
 """Of nodes under an op-type map, and of the rules spliced for them."""
-BYPASSED = Tint("#8a8a8a", "#f6f6f6", "#ececec")
+COMPARED = Tint("#4b5563", "#f3f4f6", "#e5e7eb")
+"""Of all of these in a comparison: there a colour says what was added, removed and changed."""
+BYPASSED = Tint("#737373", "#f6f6f6", "#ececec")
 SCOPE = Tint("#6e7781", "#f3f4f6", "#f3f4f6")
 FAILED = Tint("#d40000", "#fff0f0", "#ffd6d6")
 DIFF = {
@@ -44,12 +46,12 @@ KINDS = {
 """Shape and fill of what is not computed."""
 EDGES = {
     "capture": ", style=dashed, arrowhead=odiamond",
-    "saved": ', style=dotted, color="#8a8a8a", fontcolor="#8a8a8a"',
+    "saved": ', style=dotted, color="#737373", fontcolor="#666666"',
     "residual": ', style=dotted, color="#a8347f", fontcolor="#a8347f", arrowhead=onormal',
     "control": ', style=dashed, color="#999999"',
 }
 BYPASSED_STYLE = (
-    f', style="rounded,dashed,filled", color="{BYPASSED.line}", fontcolor="#6f6f6f", '
+    f', style="rounded,dashed,filled", color="{BYPASSED.line}", fontcolor="#5f5f5f", '
     f'fillcolor="{BYPASSED.fill}"'
 )
 HEAD = """\

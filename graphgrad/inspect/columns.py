@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+from ..ir.graph import Graph
 from ..ir.node import Node, RuleCall, Tensor
 from .wording import kind_of, site_of
 
@@ -19,8 +20,9 @@ def columns_of(nodes: Sequence[Node], reads: Reads) -> dict[Node, int]:
     """The column of each node, in two passes: all that one rule call built stays together."""
     column: dict[Node, int] = {}
     lowest: dict[RuleCall, int] = {}
+    order = _with_sites(nodes, reads)
     for _ in range(2):
-        for node in nodes:
+        for node in order:
             origin = node.origin
             found = 0 if origin is None else _after(_column_of(origin, column))
             for t, _residual in reads(node):
@@ -32,7 +34,7 @@ def columns_of(nodes: Sequence[Node], reads: Reads) -> dict[Node, int]:
         if not lowest:
             break
     _move_constants(nodes, column)
-    return column
+    return {n: column[n] for n in nodes} if len(order) > len(nodes) else column
 
 
 def column_title(column: int) -> str:
@@ -47,6 +49,51 @@ def column_title(column: int) -> str:
 def column_mark(column: int) -> str:
     """The same in a letter or two: F, B, F2, B2."""
     return f"{'FB'[column % 2]}{column // 2 + 1 if column > 1 else ''}"
+
+
+def _with_sites(nodes: Sequence[Node], reads: Reads) -> list[Node]:
+    """The nodes, and before each one what it was derived from although that is not shown.
+
+    The sum of a gradient is differentiated, say, and only the result of that asked for. What was
+    built before the first gradient is forward in any case, and not looked at.
+    """
+    start: dict[Graph | None, int] = {}
+    found = dict.fromkeys(nodes, True)
+    order: list[Node] = []
+    for node in nodes:
+        stack = _hidden_sites(node, found, start)
+        while stack:
+            one = stack[-1]
+            if one in found:
+                stack.pop()
+                order += [] if found[one] else [one]
+                found[one] = True
+                continue
+            found[one] = False  # it follows when all that it reads has been looked at
+            around = [t.node for t, _ in reads(one)]
+            stack += [n for n in around if n not in found and _is_late(n, start)]
+            stack += _hidden_sites(one, found, start)
+        order.append(node)
+    return order
+
+
+def _hidden_sites(
+    node: Node, found: Mapping[Node, bool], start: dict[Graph | None, int]
+) -> list[Node]:
+    site = None if node.origin is None else site_of(node.origin)
+    hidden = isinstance(site, Node) and site not in found and _is_late(site, start)
+    return [site] if hidden and isinstance(site, Node) else []
+
+
+def _is_late(node: Node, start: dict[Graph | None, int]) -> bool:
+    """Whether a node of a graph was built after a first derived one."""
+    graph = node.graph
+    if graph is None:
+        return False
+    if graph not in start:
+        derived = (n.index for n in graph.nodes if n.origin is not None)
+        start[graph] = next(derived, len(graph.nodes))
+    return node.index > start[graph]
 
 
 def _move_constants(nodes: Sequence[Node], column: dict[Node, int]) -> None:

@@ -14,13 +14,14 @@ from pathlib import Path
 from typing import Any
 
 from ..ir.collector import collector_paused
-from ..ir.node import Node, Region, RuleCall
+from ..ir.node import Node, Region, RuleCall, Tensor
 from .boxes import Box
 from .collapse import Collapse
 from .colours import (
     BYPASSED,
     BYPASSED_STYLE,
     COLUMNS,
+    COMPARED,
     DIFF,
     EDGES,
     FAILED,
@@ -31,6 +32,7 @@ from .colours import (
     STAMPED,
     Tint,
 )
+from .edges import Edge
 from .escape import for_dot, for_markup, quoted
 from .labels import Labels
 from .overlay import Values, number_text
@@ -92,10 +94,10 @@ def to_dot(
     return dot_of(view)
 
 
-def dot_of(view: View) -> str:
-    """The DOT text of a view."""
+def dot_of(view: View, struts: bool = True) -> str:
+    """The DOT text of a view, with or without the struts that keep boxes below each other."""
     with collector_paused():
-        return "".join(_Writer(Picture(view)).text())
+        return "".join(_Writer(Picture(view)).text(struts))
 
 
 def write_dot(path: str | os.PathLike[str], shown: Any, **options: Any) -> None:
@@ -112,8 +114,15 @@ class _Writer:
         self.labels = Labels(view)
         self.tint = {r: REGIONS[i % len(REGIONS)] for i, r in enumerate(view.regions)}
         self.words: dict[str, str] = {}
+        self.said = self._said()
 
-    def text(self) -> Iterator[str]:
+    def _said(self) -> set[Tensor]:
+        """What has its type on an edge within a column: edges to other columns need not say it."""
+        own = [k for k in self.picture.links if k.source.inside.column == k.target.inside.column]
+        tensors = [(k.edge.kind, k.tensors()) for k in own]
+        return {found[0] for kind, found in tensors if len(found) == 1 and kind != "residual"}
+
+    def text(self, struts: bool) -> Iterator[str]:
         """The lines."""
         yield HEAD
         yield self._title()
@@ -121,7 +130,7 @@ class _Writer:
         yield from self._anchors()
         for row in self.picture.pairs():
             yield f"{{rank=same; {' -> '.join(i.id for i in row)} [style=invis];}}\n"
-        for above, below in self.picture.struts():
+        for above, below in self.picture.struts() if struts else ():
             yield f"{above.id} -> {below.id} [style=invis];\n"
         for link in self.picture.links:
             yield self._link(link)
@@ -153,7 +162,7 @@ class _Writer:
         said = {
             "dashed box: marked region": "region" in boxes,
             "filled box: the rule spliced for it": "rule" in boxes,
-            "thick: over its boundary": kinds & {"input", "output", "capture", "dy", "dx"},
+            "thick: over its boundary": any(map(self._owner_tint, self.picture.links)),
             "dotted: saved for the gradient": "saved" in kinds,
             "dotted, hollow: residual of a region": "residual" in kinds,
             "struck through: not used": self.view.bypassed,
@@ -229,6 +238,8 @@ class _Writer:
         return BYPASSED if box.kind == "bypass" else SCOPE
 
     def _tint(self, site: Region | Node | None) -> Tint:
+        if self.view.status:
+            return COMPARED
         return self.tint.get(site, REGIONS[0]) if isinstance(site, Region) else STAMPED
 
     def _anchors(self) -> Iterator[str]:
@@ -272,8 +283,12 @@ class _Writer:
         node = item.node
         style = self._box_item_style(item) if node is None else self._kind_style(node)
         if self.view.status:
-            _, tint, drawn = DIFF[self.labels.status(item)]
-            style += f', fillcolor="{tint.fill}", color="{tint.line}", style="{drawn}"'
+            status = self.labels.status(item)
+            _, tint, drawn = DIFF[status]
+            line = tint.line
+            if not status and node is not None and node.stamp is not None:
+                line, drawn = COMPARED.line, f"{drawn},dashed"
+            style += f', fillcolor="{tint.fill}", color="{line}", style="{drawn}"'
         if node in self.labels.results:
             style += ", penwidth=3"
         value = self.labels.value(item)
@@ -314,11 +329,15 @@ class _Writer:
     def _link(self, link: Link) -> str:
         edge, a, b = link.edge, link.source, link.target
         label = self._words(link.words())
+        owner = self._owner_tint(link)
         here, there = a.inside.column, b.inside.column
-        plain = a.box is None and b.box is None and edge.status != "removed"
+        plain = a.box is None and b.box is None and self._is_of_one_graph(edge)
         ends = f"{a.id} -> {b.id}"
         if here != there or edge.kind == "residual":
-            style = f'xlabel="{label}", constraint=false'  # else the columns may change sides
+            tensors = link.tensors()
+            known = owner is None and tensors and self.said.issuperset(tensors)
+            style = f'{"tooltip" if known else "xlabel"}="{label}"'
+            style += ", constraint=false"  # else the columns may change sides
         elif here == 1:
             ends = f"{b.id} -> {a.id}"
             style = f'label="{label}", dir=back'
@@ -326,10 +345,9 @@ class _Writer:
         else:
             style = f'label="{label}"'
             style += "" if plain or a.level < b.level else ", constraint=false"
-        if edge.owner is not None:
-            line = self._tint(site_in(edge.owner)).line
-            style += f', color="{line}", fontcolor="{line}", penwidth=2'
         style += EDGES.get(edge.kind, "")
+        if owner is not None:
+            style += f', color="{owner.line}", fontcolor="{owner.line}", penwidth=2'
         if edge.target in self.view.bypassed:
             style += f', color="{BYPASSED.line}", fontcolor="{BYPASSED.line}", style=dashed'
         if edge.status:
@@ -338,6 +356,20 @@ class _Writer:
             if edge.kind not in ("saved", "residual"):
                 style += f", style={'dashed' if 'dashed' in drawn else 'bold'}"
         return f"{ends} [{style}];\n"
+
+    def _owner_tint(self, link: Link) -> Tint | None:
+        """The colour of the region or rule into or out of which a link leads, or of a marked op."""
+        edge = link.edge
+        if edge.owner is not None:
+            return self._tint(site_in(edge.owner))
+        marked = edge.source.stamp is not None or edge.target.stamp is not None
+        return self._tint(None) if marked and edge.kind == "data" else None
+
+    def _is_of_one_graph(self, edge: Edge) -> bool:
+        """Whether it says what stands above what: edges of two graphs may run in a circle."""
+        status = self.view.status
+        ends = status.get(edge.source), status.get(edge.target)
+        return edge.status != "removed" or ends == ("removed", "removed")
 
     def _words(self, text: str) -> str:
         found = self.words.get(text)

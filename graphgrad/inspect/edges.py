@@ -20,8 +20,9 @@ class Edge:
     source  the node that made it
     target  the node that reads it
     kind    "data"; "input", "capture", "output" (over a region's boundary); "dy", "dx" (in and out
-            of a spliced rule); "saved" (derived nodes read a forward value), "residual" (the inside
-            of a region), "gradient" (the user's nodes read a gradient), "control"
+            of a spliced rule); "saved" (derived nodes read a forward value, which may enter a
+            region that their rule opened), "residual" (the inside of a region), "gradient" (the
+            user's nodes read a gradient), "control"
     tag     words for the picture, such as "in 0"
     owner   the region or rule call whose boundary is crossed
     status  in a comparison: "added", "removed", or "" for an edge of both sides
@@ -85,6 +86,7 @@ def _edge(t: Tensor, node: Node, residual: bool, view: View) -> Edge:
         edge.kind = edge.tag = "residual"
     elif here != there and here % 2 == 1:
         edge.kind = edge.tag = "saved"
+        _note_entry(edge, view.path[t.node], view.path[node])
     else:
         if here != there:
             edge.kind = "gradient"
@@ -114,6 +116,15 @@ def _note_crossing(edge: Edge, left: tuple[Owner, ...], entered: tuple[Owner, ..
         edge.owner = owner
         tags += [tag] if tag else []
     edge.tag = ", ".join(tags)
+
+
+def _note_entry(edge: Edge, left: tuple[Owner, ...], entered: tuple[Owner, ...]) -> None:
+    """What is saved can enter a region too: one that a rule opened."""
+    assert edge.tensor is not None
+    new = [o for o in reversed(entered) if isinstance(o, Region) and o not in left]
+    if new:
+        edge.owner = new[0]
+        edge.tag = _input_tag(edge.tensor, new[0])[1]
 
 
 def _output_tag(t: Tensor, region: Region) -> str:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from ..ir.errors import GraphError
 from ..ir.node import Node, Tensor
 from ..ir.op import Op
+from ..ir.position import Position, is_library
 
 __all__: list[str] = []
 
@@ -51,7 +52,7 @@ def failure_of(failed: Any, nodes: Iterable[Node]) -> Failure:
             what = getattr(item, "failed", None)
             if isinstance(what, tuple):
                 op, inputs = what
-                built.append(_unbuilt(op, inputs, len(shown) + len(built)))
+                built.append(_unbuilt(op, inputs, len(shown) + len(built), _raised_at(item)))
                 continue
             if what is None or what not in shown:
                 continue
@@ -77,11 +78,23 @@ def _reason(error: BaseException) -> str:
     return f"{type(error).__name__}: {first}" if first else type(error).__name__
 
 
-def _unbuilt(op: Op, inputs: tuple[Tensor, ...], place: int) -> Node:
+def _raised_at(error: BaseException) -> Position | None:
+    """The innermost line of the user's on the way to where an error was raised."""
+    found: Position | None = None
+    step = error.__traceback__
+    while step is not None:
+        code = step.tb_frame.f_code
+        if not is_library(code.co_filename):
+            found = code, step.tb_lasti
+        step = step.tb_next
+    return found
+
+
+def _unbuilt(op: Op, inputs: tuple[Tensor, ...], place: int, position: Position | None) -> Node:
     """The node that could not be built: it stands in no graph and makes nothing."""
     node = Node.__new__(Node)
     node.graph, node.op, node.inputs, node.controls, node.outputs = None, op, inputs, (), ()
     node.index, node.region, node.origin, node.stamp = place, None, None, None
     node.scope = inputs[0].node.scope if inputs else ""
-    node.position, node._name = None, None
+    node.position, node._name = position, None
     return node

@@ -6,15 +6,18 @@ import base64
 import hashlib
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from html import escape
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from ..ir.node import Node
 from ..ir.program import Program
-from .model import Overlays, model_of
+from .extras import Numbers, bypass_of, keyed, made_by_passes, with_bypassed
+from .model import model_of
+from .overlay import Overlay
 from .view import View, view_of
 from .wording import visible
 
@@ -26,7 +29,9 @@ _SCRIPTS = (
     "visible",
     "struts",
     "layout",
+    "labels",
     "picture",
+    "minimap",
     "camera",
     "colours",
     "panel",
@@ -49,9 +54,10 @@ def to_html(
     *,
     title: str | None = None,
     diff: Any = None,
-    overlays: Overlays | None = None,
+    overlays: Mapping[str, Numbers] | None = None,
     passes: Sequence[tuple[str, Program]] | None = None,
     failed: Any = None,
+    made_by: Mapping[Node, str] | None = None,
 ) -> str:
     """A page that shows a graph, a program, or tensors (any nesting) with their ancestors.
 
@@ -61,10 +67,12 @@ def to_html(
     title     default: the graph's name, if it was given one
     diff      what to compare with, shown as to_html shows it: the page marks what was added,
               removed and changed since. Nodes are matched by identity, name and provenance
-    overlays  {name: {tensor or node: number}}, such as values, times, bytes or gradient norms:
-              colours to choose from. Nodes that are not shown are left out
+    overlays  {name: Overlay, or {tensor, node or name of one: number}}, such as values, times,
+              bytes or gradient norms: colours to choose from. What is not shown is left out
     passes    [(name, program)], as `watch` of `compile` is called: a slider over them
     failed    what failed, ringed: a node, a tensor, a name, an exception, or a list of these
+    made_by   {node: name of the pass that made it}, such as the `made_by` of a PassRecord; with
+              passes, what they say
 
     Names and source lines are shown with unprintable characters spelled out. The boundaries of the
     regions shown are settled by this. TypeError for what cannot be shown or is no number,
@@ -78,11 +86,27 @@ def to_html(
     views = [("as built", view)]
     if diff is not None:
         views = [("before", view_of(diff)), ("after", view)]
-    for name, program in passes or ():
+    programs = [(str(name), program) for name, program in passes or ()]
+    for name, program in programs:
         if not isinstance(program, Program):
             raise TypeError(f"passes are pairs of a name and a program, got {program!r}")
-        views.append((str(name), view_of(program)))
-    model = model_of(title, views, overlays or {}, compare=diff is not None)
+        views.append((name, view_of(program)))
+    bypassed, why_not = with_bypassed(shown, view, failed)
+    each = [v for _, v in views]
+    model = model_of(
+        title,
+        [*views, ("default gradients", bypassed)] if bypassed else views,
+        {name: keyed(name, numbers, each) for name, numbers in (overlays or {}).items()},
+        compare=diff is not None,
+    )
+    for entry, numbers in zip(model["overlays"], (overlays or {}).values(), strict=True):
+        if isinstance(numbers, Overlay) and numbers.combine == "sum":
+            entry["combine"] = "sum"
+    frames = model["frames"]
+    place = each.index(view)
+    model["bypass"] = bypass_of(frames.pop(), bypassed, place) if bypassed else None
+    model["why_no_bypass"] = why_not
+    model["made"] = made_by_passes(each, frames, programs, made_by or {})
     return _page(title, model)
 
 

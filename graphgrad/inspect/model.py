@@ -19,7 +19,7 @@ from ..ir.position import Position, show, source_line
 from ..ir.types import TensorType, size_of
 from ..regions.boundary import boundary_of
 from ..regions.rules import BuiltinRule, Rule, as_rule
-from .boxes import Body, Box, Owner, Part, Scope
+from .boxes import Body, Box, Bypass, Owner, Part, Scope
 from .matching import Matches
 from .view import View, behind
 from .wording import (
@@ -276,8 +276,8 @@ def _frame(title: str, view: View, tables: _Tables, matches: Matches) -> dict[st
 def _box(box: Box, place: Mapping[Box, int], tables: _Tables) -> list[Any]:
     """Place of the box around it (-1: none), kind, and what it is of.
 
-    That is the number of a column, the name of a scope or body, the first and the last place of a
-    part, or a row of the regions or calls.
+    That is the number of a column, the title of a scope, body or default gradient, the first and
+    the last place of a part, or a row of the regions or calls.
     """
     around = -1 if box.parent is None else place[box.parent]
     owner = box.owner
@@ -288,7 +288,7 @@ def _box(box: Box, place: Mapping[Box, int], tables: _Tables) -> list[Any]:
         what = tables.call(owner)
     elif isinstance(owner, Part):
         what = [owner.first, owner.last]
-    elif isinstance(owner, Scope | Body):
+    elif isinstance(owner, Scope | Body | Bypass):
         what = visible(box.title)
     return [around, box.kind, what]
 

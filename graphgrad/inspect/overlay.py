@@ -6,11 +6,17 @@ The number stands in the label too: colour is never all there is.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from copy import copy
 from typing import Any
 
+import numpy as np
+
 from ..ir.errors import GraphError
+from ..ir.graph import Graph
 from ..ir.node import Node, Tensor
+from ..ir.program import Program
+from .profile import Profile
 
 __all__ = ["Overlay"]
 
@@ -20,6 +26,8 @@ _UP = ((255, 250, 224), (253, 208, 117), (240, 124, 74), (190, 38, 70), (98, 14,
 _DOWN = ((240, 246, 252), (165, 204, 229), (79, 146, 195), (26, 88, 150), (9, 42, 92))
 """From small to large numbers above zero, and below."""
 _ODD = "#ffffff"
+_ZERO = (221, 225, 230)
+"""Of zero where colours follow the logarithm: it is on no such scale. Pages have the same one."""
 _TICKS = 5
 _SPAN = 1000.0
 
@@ -27,14 +35,15 @@ _SPAN = 1000.0
 class Overlay:
     """Numbers for nodes, and the colours that stand for them.
 
-    values   {tensor or node: number}; of several tensors of one node the number of the largest
-             magnitude counts, a NaN before all
+    values   {tensor, node or name of one: number}; of several tensors of one node the number of
+             the largest magnitude counts, a NaN before all
     title    what the numbers are, for the legend
     combine  "max" or "sum": what a collapsed box shows of what is in it
-    log      whether colours follow the logarithm; None: where all numbers are above zero and span
-             more than three orders of magnitude
+    log      whether colours follow the logarithm; None: where no number is below zero, and those
+             above it span more than three orders of magnitude. Zero has a colour of its own then
 
-    TypeError for keys that are no tensors or nodes, and for values that are no real numbers.
+    Names are those of what is shown; a name that nothing shown has is left out. TypeError for keys
+    that are no tensors, nodes or names, and for values that are no real numbers.
     """
 
     def __init__(
@@ -50,21 +59,82 @@ class Overlay:
         self.title = title
         self.combine = combine
         self.values: dict[Node, float] = {}
+        self.named: dict[str, float] = {}
         for key, value in values.items():
+            number = _number(key, value)
+            if isinstance(key, str):
+                self.named[key] = number
+                continue
             node = key.node if isinstance(key, Tensor) else key
             if not isinstance(node, Node):
                 raise TypeError(f"an overlay is {{tensor or node: number}}, got the key {key!r}")
-            number = _number(key, value)
-            known = self.values.get(node)
-            self.values[node] = number if known is None else _larger(known, number)
-        finite = [v for v in self.values.values() if math.isfinite(v)]
+            self._put(node, number)
+        finite = [v for v in (*self.values.values(), *self.named.values()) if math.isfinite(v)]
         self.low, self.high = min(finite, default=0.0), max(finite, default=0.0)
+        self.least = min((v for v in finite if v > 0.0), default=0.0)
         self.log = self._spans_much() if log is None else log
-        if self.log and self.low <= 0.0 and finite:
-            raise ValueError(f"log=True takes numbers above zero, got {self.low}")
+        if self.log and finite and (self.low < 0.0 or not self.least):
+            raise ValueError(f"log=True takes numbers above zero, and zeros, got {self.low}")
+
+    @classmethod
+    def of_values(
+        cls,
+        values: Mapping[Any, Any],
+        measure: Callable[[np.ndarray], Any] | None = None,
+        title: str = "length",
+    ) -> Overlay:
+        """One number for each array, such as what `gg.debug.values` returns.
+
+        values: {tensor, node or name: array}. measure: array -> number; by default the Euclidean
+        length of arrays of floating point and complex numbers, and no number for others.
+        """
+        arrays = {key: np.asarray(value) for key, value in values.items()}
+        if measure is None:
+            measure = _length
+            arrays = {key: a for key, a in arrays.items() if a.dtype.kind in "fc"}
+        return cls({key: measure(a) for key, a in arrays.items()}, title)
+
+    @classmethod
+    def of_profile(
+        cls, profile: Profile, within: Graph | Program, title: str = "microseconds"
+    ) -> Overlay:
+        """What each node of a graph, or of a program, takes in one call of what it was compiled to.
+
+        Nodes that run as one loop share its time in equal parts. What passes and lowering made
+        counts for the node that they made it of; nodes that do not run have no number.
+        """
+        places: dict[tuple[str, int], Node] = {}
+        for node in within.nodes:
+            place = node.scope, node.index
+            if node.inputs or place not in places:
+                places[place] = node
+        found: dict[Node, float] = {}
+        for step in profile.steps:
+            for ran in step.nodes:
+                site = places.get((ran.scope, ran.index))
+                if site is not None:
+                    found[site] = found.get(site, 0.0) + 1e6 * step.seconds / len(step.nodes)
+        return cls(found, title, combine="sum")
+
+    def on(self, nodes: Iterable[Node]) -> Overlay:
+        """The same with the nodes that are shown in the place of their names."""
+        if not self.named:
+            return self
+        known = by_name(nodes)
+        found = copy(self)
+        found.values, found.named = dict(self.values), {}
+        for name, number in self.named.items():
+            if name in known:
+                key = known[name]
+                found._put(key.node if isinstance(key, Tensor) else key, number)
+        return found
+
+    def _put(self, node: Node, number: float) -> None:
+        known = self.values.get(node)
+        self.values[node] = number if known is None else _larger(known, number)
 
     def _spans_much(self) -> bool:
-        return self.low > 0.0 and self.high / self.low > _SPAN
+        return self.low >= 0.0 and self.high > _SPAN * self.least
 
     def of(self, nodes: Iterable[Node]) -> float | None:
         """The number of a box with these nodes; None where none has one."""
@@ -79,34 +149,38 @@ class Overlay:
         """The fill colour of a number; white for NaN and infinities, which are hatched instead."""
         if not math.isfinite(value):
             return _ODD
-        side = _DOWN if value < 0.0 else _UP
-        return "#{:02x}{:02x}{:02x}".format(*_between(side, self._share(value)))
+        return "#{:02x}{:02x}{:02x}".format(*self._mixed(value))
 
     def ink(self, value: float) -> str:
         """The colour of text on that: black or white."""
         if not math.isfinite(value):
             return "#b00020"
-        r, g, b = _between(_DOWN if value < 0.0 else _UP, self._share(value))
+        r, g, b = self._mixed(value)
         return "#ffffff" if 0.299 * r + 0.587 * g + 0.114 * b < 140 else "#1b1f24"
 
     def legend(self) -> list[float]:
-        """Numbers from low to high that show the scale; at most five."""
+        """Five numbers at most, from low to high, that show the scale; and zero where it is off."""
         if self.low == self.high:
             return [self.low] if self.values else []
         if self.log:
-            step = (self.high / self.low) ** (1 / (_TICKS - 1))
-            return [self.low * step**i for i in range(_TICKS)]
+            step = (self.high / self.least) ** (1 / (_TICKS - 1))
+            return [0.0] * (self.low == 0.0) + [self.least * step**i for i in range(_TICKS)]
         ticks = [self.low + (self.high - self.low) * i / (_TICKS - 1) for i in range(_TICKS)]
         if self.low < 0.0 < self.high:
             ticks[_TICKS // 2] = 0.0
             ticks = sorted(ticks)
         return ticks
 
+    def _mixed(self, value: float) -> Colour:
+        if self.log and value == 0.0:
+            return _ZERO
+        return _between(_DOWN if value < 0.0 else _UP, self._share(value))
+
     def _share(self, value: float) -> float:
         """Where a number stands on its side of the scale, from 0 to 1."""
         if self.log:
-            span = math.log(self.high / self.low)
-            return math.log(value / self.low) / span if span else 0.5
+            span = math.log(self.high / self.least)
+            return math.log(value / self.least) / span if span else 0.5
         if self.low < 0.0:
             return abs(value) / max(-self.low, abs(self.high))
         span = self.high - self.low
@@ -114,7 +188,7 @@ class Overlay:
         return min(max(share, 0.0), 1.0)
 
     def __repr__(self) -> str:
-        return f"<overlay {self.title!r}: {len(self.values)} numbers>"
+        return f"<overlay {self.title!r}: {len(self.values) + len(self.named)} numbers>"
 
 
 Values = Overlay | Mapping[Any, Any] | None
@@ -124,7 +198,14 @@ def overlay_of(values: Values, nodes: Iterable[Node]) -> Overlay | None:
     """The overlay that was meant; GraphError where it names no node that is shown."""
     if values is None:
         return None
-    overlay = values if isinstance(values, Overlay) else Overlay(values)
+    given = values if isinstance(values, Overlay) else Overlay(values)
+    nodes = list(nodes)
+    overlay = given.on(nodes)
+    if given.named and not overlay.values:
+        raise GraphError(
+            f"none of the {len(given.named)} names of the overlay is of a tensor or node that is "
+            f"shown; the first is {next(iter(given.named))!r}"
+        )
     if overlay.values and not any(n in overlay.values for n in nodes):
         first = next(iter(overlay.values))
         raise GraphError(
@@ -132,6 +213,16 @@ def overlay_of(values: Values, nodes: Iterable[Node]) -> Overlay | None:
             f"{first.name} ({first.where}) of {first.graph!r}"
         )
     return overlay
+
+
+def by_name(nodes: Iterable[Node]) -> dict[str, Node | Tensor]:
+    """Names of nodes and of their tensors; the first of several with one name."""
+    found: dict[str, Node | Tensor] = {}
+    for node in nodes:
+        found.setdefault(node.name, node)
+        for t in node.outputs:
+            found.setdefault(t.name, t)
+    return found
 
 
 def number_text(value: float) -> str:
@@ -152,6 +243,10 @@ def _number(key: Any, value: Any) -> float:
         raise TypeError(
             f"an overlay is {{tensor or node: number}}, got {value!r} for {key!r}"
         ) from None
+
+
+def _length(array: np.ndarray) -> float:
+    return float(np.linalg.norm(array))
 
 
 def _larger(a: float, b: float) -> float:

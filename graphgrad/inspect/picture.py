@@ -7,13 +7,16 @@ node that reads it: they share constants, and edges to one far away say nothing.
 from __future__ import annotations
 
 from ..ir.node import Node, Region, RuleCall, Tensor
-from ..regions.boundary import boundary_of
 from .boxes import Body, Box, Bypass, Mark
 from .edges import Edge
+from .struts import struts_of
 from .view import View
 from .wording import kind_of, short_type
 
 __all__ = ["Item", "Link", "Picture"]
+
+COPY_LIMIT = 300
+"""Items up to which copies of constants have struts too: with more, layout takes a third longer."""
 
 
 class Item:
@@ -106,11 +109,12 @@ class Picture:
         self.links = self._linked()
         self._add_unread(shared)
         self.items = [i for c in view.columns for b in c.within() for i in self.inside.get(b, ())]
+        self._filled = self._boxes_with_items()
         self._set_levels()
 
     def is_open(self, box: Box) -> bool:
-        """Whether the box is drawn around what is in it."""
-        return self._closed[box] is None
+        """Whether the box is drawn around what is in it: not where that is drawn elsewhere."""
+        return self._closed[box] is None and box in self._filled
 
     # --- items ----------------------------------------------------------------------------
 
@@ -128,6 +132,15 @@ class Picture:
                 self._closed[box] = around
                 if around is None:
                     self.inside[box] = []
+
+    def _boxes_with_items(self) -> set[Box]:
+        found: set[Box] = set()
+        for item in self.items:
+            for box in item.inside.around():
+                if box in found:
+                    break
+                found.add(box)
+        return found
 
     def _shared_constants(self) -> set[Node]:
         """The constants that are drawn where they are read."""
@@ -153,7 +166,7 @@ class Picture:
         """Constants that are read nowhere stand where they were built."""
         for node in self.view.nodes:
             box = self.view.box[node]
-            if node in shared and node not in self._count and self.is_open(box):
+            if node in shared and node not in self._count and self._closed[box] is None:
                 self._copy(node, box, None)
 
     def _copy(self, node: Node, box: Box, reader: Item | None) -> Item:
@@ -228,9 +241,11 @@ class Picture:
         """Items that stand side by side, from left to right."""
         found: dict[Item, list[Item]] = {}
         for node, beside in self.view.pairs.items():
-            left = self._of_node[node]
+            left = self._of_node.get(node)
             for other in beside:
-                right = self._of_node[other]
+                right = self._of_node.get(other)
+                if left is None or right is None:  # constants stand beside what reads them
+                    continue
                 if left.level == right.level and left.box is None and right.box is None:
                     found.setdefault(left, [left]).append(right)
         for box, twin in self.view.mirror.items():
@@ -240,55 +255,10 @@ class Picture:
         return list(found.values())
 
     def struts(self) -> list[tuple[Item, Item]]:
-        """Items of which the first is to stand above the second although nothing joins them.
-
-        They keep boxes from overlapping in height, so that these can stand below each other: what
-        reads nothing goes below what comes into its box, and a gradient that reads no gradient
-        goes above what reads its forward node.
-        """
-        into: dict[Item, list[Item]] = {}
-        out: dict[Item, list[Item]] = {}
-        for link in self.links:
-            if link.source.inside.column == link.target.inside.column and not link.edge.status:
-                into.setdefault(link.target, []).append(link.source)
-                out.setdefault(link.source, []).append(link.target)
-        found = []
-        for item in self.items:
-            if item in into or item.node is None or item in self._reader:
-                continue
-            if item.inside.column == 0 and item.inside.parent is not None and item in out:
-                first = min(out[item], key=lambda i: i.level)
-                found += [(a, item) for a in into[first] if self._comes_in(a, item)]
-            elif item.inside.column == 1:
-                below = self._reader_of_site(item, out)
-                found += [(item, below)] if below is not None else []
-        return found
-
-    def _comes_in(self, above: Item, item: Item) -> bool:
-        return above.inside is not item.inside and above.level < item.level
-
-    def _reader_of_site(self, item: Item, out: dict[Item, list[Item]]) -> Item | None:
-        """The first forward item that reads what a gradient is of, if it stands lower."""
-        assert item.node is not None
-        site = self.view.site(item.node)
-        if site is None:
-            return None
-        inside = site if isinstance(site, Region) else None
-        ends = [site] if isinstance(site, Node) else _ends(site)
-        shown = [self._of_node[n] for n in ends if n in self._of_node]
-        below = [
-            r
-            for i in shown
-            for r in out.get(i, ())
-            if r.inside.column == 0
-            and r.level > item.level
-            and (inside is None or r.node is None or not inside.contains(r.node.region))
-        ]
-        return min(below, key=lambda r: r.level, default=None)
-
-
-def _ends(region: Region) -> list[Node]:
-    return [] if region.open else [t.node for t in boundary_of(region).outputs]
+        """Items of which the first is to stand above the second although nothing joins them."""
+        many = len(self.items) > COPY_LIMIT
+        held = [i for i in self.items if i not in self._reader] if many else self.items
+        return struts_of(held, self.links)
 
 
 def site_in(owner: Mark | None) -> Region | Node | None:

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from typing import Any
 from ..ir.errors import GraphGradError
 from .dot import dot_of
 from .view import View, view_of
+from .wording import shortened, visible
 
 __all__ = ["RenderError", "to_pdf", "to_png", "to_svg", "write_picture"]
 
@@ -23,7 +25,8 @@ _BUNDLED = (
     "sys.stdout.buffer.write(picture.draw(format=sys.argv[1], prog='dot'))\n"
 )
 FORMATS = ("svg", "png", "pdf")
-_LOST = "Error: lost"  # an edge that Graphviz could not route, and left out
+_TROUBLE = ("Error: lost", "trouble in init_rank")
+"""What Graphviz says where it left out an edge, or drew nodes outside their boxes."""
 
 
 class RenderError(GraphGradError, RuntimeError):
@@ -43,6 +46,12 @@ def render(shown: Any, format: str = "svg", *, timeout: float = 60.0, **options:
     """
     if format not in FORMATS:
         raise ValueError(f"format is one of {FORMATS}, got {format!r}")
+    made = _rendered(shown, format, timeout, options)
+    return _words_above(made) if format == "svg" else made
+
+
+def _rendered(shown: Any, format: str, timeout: float, options: dict[str, Any]) -> bytes:
+    """What Graphviz makes of the whole, or else of all boxes collapsed."""
     command = _command(format)
     view = view_of(shown, **options)
     try:
@@ -81,19 +90,35 @@ def write_picture(
 
 
 def _laid_out(view: View, command: list[str], timeout: float) -> bytes:
-    """What Graphviz makes of a view: with straight edges where it cannot find its way round."""
-    text = dot_of(view)
-    start = time.monotonic()
-    made, said = _run(command, text, timeout)
-    if _LOST in said or made is None:
-        left = max(timeout - (time.monotonic() - start), 1.0)
-        straight = text.replace("graph [", "graph [splines=line, ", 1)
-        again, said_again = _run(command, straight, left)
-        made = again if again is not None else made
-        said = said_again
-    if not made:
-        raise RenderError(f"Graphviz failed: {said[-500:] or 'it made nothing'}")
-    return made
+    """What Graphviz makes of a view: where it cannot, without struts, and then with straight edges.
+
+    Of attempts that all leave something to be desired the last one counts.
+    """
+    end, left = time.monotonic() + timeout, timeout
+    best: bytes | None = None
+    reason = ""
+    for text in _attempts(view):
+        try:
+            made, said = _run(command, text, left)
+        except _TookTooLong:
+            if best is None:
+                raise
+            return best
+        left = max(end - time.monotonic(), 1.0)
+        if made and not any(trouble in said for trouble in _TROUBLE):
+            return made
+        best, reason = made or best, reason or _reason(said)
+    if not best:
+        raise RenderError(f"Graphviz failed: {reason or 'it made nothing'}")
+    return best
+
+
+def _attempts(view: View) -> Iterator[str]:
+    """DOT texts that ask for less and less."""
+    yield dot_of(view)
+    loose = dot_of(view, struts=False)
+    yield loose
+    yield loose.replace("graph [", "graph [splines=line, ", 1)
 
 
 def _run(command: list[str], text: str, timeout: float) -> tuple[bytes | None, str]:
@@ -110,7 +135,41 @@ def _run(command: list[str], text: str, timeout: float) -> tuple[bytes | None, s
     except OSError as error:
         raise RenderError(f"Graphviz failed: {error}") from error
     said = done.stderr.decode("utf-8", "replace").strip()
-    return (done.stdout if done.returncode == 0 else None), said
+    if done.returncode:
+        return None, said or f"it ended with status {done.returncode}"
+    return done.stdout, said
+
+
+def _reason(said: str) -> str:
+    """The first line that speaks of an error, else the first line: tables of nodes follow it."""
+    lines = said.splitlines()
+    first = next((line for line in lines if "error" in line.lower()), lines[0] if lines else "")
+    return visible(shortened(first, 300))
+
+
+_RIM = b'<g class="words" paint-order="stroke" stroke-width="3" stroke-linejoin="round">\n'
+
+
+def _words_above(made: bytes) -> bytes:
+    """The picture with what is written on boxes and edges above all lines, each with a pale rim."""
+    lines: list[bytes] = []
+    words: list[bytes] = []
+    inside, ground = b"", b"#ffffff"
+    opacity = {b"clus": b"1", b"edge": b"0.7"}
+    for line in made.splitlines(keepends=True):
+        if line.startswith(b'<g id="') and not line.startswith(b'<g id="a_'):
+            inside, ground = line[7:11], b"#ffffff"
+        elif inside == b"clus" and line.startswith((b'<path fill="#', b'<polygon fill="#')):
+            ground = line.split(b'"', 2)[1]
+        if inside in opacity and line.startswith(b"<text "):
+            rim = b'<text stroke="%s" stroke-opacity="%s" ' % (ground, opacity[inside])
+            words.append(line.replace(b"<text ", rim, 1))
+        else:
+            lines.append(line)
+    if not words:
+        return made
+    end = max(i for i, line in enumerate(lines) if line.startswith(b"</g>"))
+    return b"".join([*lines[:end], _RIM, *words, b"</g>\n", *lines[end:]])
 
 
 def can_render() -> bool:

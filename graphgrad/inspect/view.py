@@ -249,7 +249,7 @@ class View:
         for one in defaults:
             like = first[one.owner.call]
             around = self.path[like][self.path[like].index(one.owner.call) + 1 :]
-            for node in one.nodes:
+            for node in _of_use(one.nodes):
                 if type(node.op) is not Residual:
                     self.nodes.append(node)
                     self.bypassed[node] = one.owner
@@ -278,6 +278,12 @@ def behind(t: Tensor) -> tuple[Tensor, bool]:
     while type(t.node.op) is Residual:
         t, residual = t.node.inputs[0], True
     return t, residual
+
+
+def _of_use(default: Sequence[Node]) -> Sequence[Node]:
+    """A default gradient without a dy that it does not read, unless that is all there is."""
+    read = {t.node for node in default for t in node.inputs}
+    return [n for n in default if kind_of(n) != "input" or n in read] or default
 
 
 def _ids(view: View) -> dict[Node, str]:

@@ -81,7 +81,7 @@ class override_gradient(Scope):
             self.rule,
             parent=context.region,
             origin=context.origin,
-            position=caller() if context.origin is None else None,
+            position=caller(),
             **self.options,  # type: ignore[arg-type]
         )
         region.open = opened_by(region) or True

@@ -13,10 +13,12 @@ import numpy as np
 import pytest
 
 import graphgrad as gg
+from graphgrad.inspect import colours
 from graphgrad.inspect.escape import for_dot
 from graphgrad.inspect.view import view_of
 from graphgrad.ir.errors import GraphError
 
+from .random_nets import guided_cnn
 from .seeing import (
     HOSTILE,
     boxes,
@@ -33,6 +35,14 @@ from .seeing import (
     ste,
     titled,
 )
+
+needs_graphviz = pytest.mark.skipif(shutil.which("dot") is None, reason="no Graphviz on the PATH")
+
+
+def laid_out(text):
+    """What Graphviz makes of a DOT text."""
+    made = subprocess.run(["dot", "-Tjson0"], input=text.encode(), capture_output=True, check=True)
+    return json.loads(made.stdout)
 
 
 def test_columns_regions_and_spliced_rules():
@@ -62,9 +72,13 @@ def test_scopes_are_boxes_on_both_sides():
 def test_every_node_has_a_label_and_every_edge_a_type():
     graph = parsed(gg.to_dot(marked()[0], bypassed=True))
     assert len(labels(graph)) > 15
+    said = set()
     for edge in edges(graph):
         label = edge.get("label") or edge.get("xlabel")
-        assert "[" in label, edge.to_string()
+        said |= {edge.get_source(), edge.get_destination()} if label else set()
+        assert "[" in (label or edge.get("tooltip")), edge.to_string()
+    for edge in edges(graph):  # to another column: another edge of the tensor says it
+        assert edge.get("tooltip") is None or edge.get_source() in said
 
 
 def test_backward_edges_are_mirrored_and_ranks_shared():
@@ -154,6 +168,128 @@ def test_a_rule_that_is_gone_still_has_a_title():
                 z = gg.exp(x)
             gg.gradients([z], [x])
     assert 'override \\"passing\\" #1' in gg.to_dot(g)
+
+
+# --- colours ------------------------------------------------------------------------------------
+
+
+def lines(text):
+    """Colour of each edge that has one, the last that counts, with how it is written."""
+    found = re.findall(r"^(\w+ -> \w+) \[(.*)\];$", text, re.MULTILINE)
+    return [(ends, re.findall(r' color="(#\w+)"', rest)[-1:], rest) for ends, rest in found]
+
+
+def test_in_a_comparison_regions_and_rules_have_no_colour_of_their_own():
+    loss, *grads = network()
+    with loss.graph:
+        plain = gg.gradients(loss, loss.graph.tensor("x:0"), overrides="none")
+    own = {tint.line for tint in (*colours.REGIONS, colours.STAMPED)}
+    own |= {tint.ground for tint in (*colours.REGIONS, colours.STAMPED)}
+    assert own & set(re.findall(r"#\w{6}", gg.to_dot([loss, *grads])))
+    compared = gg.to_dot(gg.diff([loss, plain], [loss, *grads]), saved_edges=False)
+    assert not own & set(re.findall(r"#\w{6}", compared))
+    assert f'color="{colours.COMPARED.line}"' in compared
+    guided, plain = guided_cnn()
+    (relu, *_) = [n for n in guided[0].graph.nodes if n.type == "Relu"]
+    (row,) = re.findall(rf"^n{relu.index} \[.*$", gg.to_dot(gg.diff(plain, guided)), re.MULTILINE)
+    assert 'style="rounded,filled,dashed"' in row  # still seen to be marked
+
+
+def test_what_enters_and_leaves_a_marked_op_is_thick():
+    with gg.Graph():
+        x = gg.placeholder((3,), name="x")
+        with gg.gradient_override_map({"Exp": lambda op, dy: dy}):
+            y = gg.exp(gg.sin(x))
+        z = y * 2.0
+    found = {ends: (colour, rest) for ends, colour, rest in lines(gg.to_dot(z))}
+    for ends in (f"n{y.node.index - 1} -> n{y.node.index}", f"n{y.node.index} -> n{z.node.index}"):
+        colour, rest = found[ends]
+        assert colour == [colours.STAMPED.line]
+        assert "penwidth=2" in rest
+    assert "thick: over its boundary" in gg.to_dot(z)
+
+
+def inner_region():
+    """A rule that opens a region, and reads what is saved in it."""
+
+    def outer(site, dy):
+        with gg.override_gradient("Tanh"):
+            slope = gg.tanh(site.inputs[0])
+        return [dy * slope]
+
+    with gg.Graph():
+        x = gg.placeholder((3,), name="x")
+        with gg.override_gradient(outer):
+            y = gg.exp(x)
+        return y, gg.gradients(y, x)
+
+
+def test_what_is_saved_and_enters_a_region_of_a_rule_has_its_colour():
+    y, dx = inner_region()
+    view = view_of([y, dx])
+    (edge,) = [e for e in view.edges if e.kind == "saved"]
+    assert edge.owner is y.graph.regions[1]
+    assert edge.tag == "in 0"
+    (row,) = [row for row in lines(gg.to_dot([y, dx])) if "style=dotted" in row[2]]
+    assert row[1] == [colours.REGIONS[1].line]
+    assert 'xlabel="in 0 f64[3]"' in row[2]
+
+
+def test_a_region_that_a_rule_opened_says_at_which_line():
+    y, dx = inner_region()
+    assert re.search(r'override \\"Tanh\\" #1 \(test_dot\.py:\d+\)', gg.to_dot([y, dx]))
+
+
+def test_types_are_not_said_again_on_edges_to_other_columns():
+    text = gg.to_dot(network())
+    assert len(re.findall(r'tooltip="f32\[[^"]*", constraint=false', text)) > 2
+    sin, dx = sin_and_its_gradient()
+    assert 'xlabel="f64[3]", constraint=false' in gg.to_dot([sin, dx], hide=[sin.node])
+
+
+def sin_and_its_gradient():
+    with gg.Graph():
+        x = gg.placeholder((3,), name="x")
+        y = gg.sin(x)
+        return y, gg.gradients(y, x)
+
+
+# --- what would stand alone ---------------------------------------------------------------------
+
+
+def test_a_dy_that_the_default_gradient_does_not_read_is_left_out():
+    text = gg.to_dot(network(), bypassed=True)  # the gradient of sign is zero
+    assert "default gradient of #0, bypassed" in text
+    assert "<s>dy</s>" not in text
+    assert "<s>dy</s>" in gg.to_dot(log1pexp(1), bypassed=True)
+
+
+@needs_graphviz
+def test_a_constant_that_only_gradients_read_stands_with_its_scope():
+    with gg.Graph():
+        h = x = gg.placeholder((3,), name="x")
+        for i in range(4):
+            with gg.name_scope(f"layer{i}"):
+                h = gg.tanh(h * x)
+        with gg.name_scope("loss"):
+            loss = gg.sum(h**2.0)
+        f = gg.compile([x], [loss, gg.gradients(loss, x)])
+    laid = laid_out(gg.to_dot(f))
+    (loss_box, *_) = [o for o in laid["objects"] if o.get("label") == "loss"]
+    _, low, _, high = map(float, loss_box["bb"].split(","))
+    assert high - low < float(laid["bb"].split(",")[3]) / 2
+
+
+def test_boxes_in_which_nothing_is_drawn_are_left_out():
+    """The constants that a rule made first are drawn where those of a later call read them."""
+    with gg.Graph():
+        x = gg.placeholder((3,), name="x")
+        with gg.override_gradient(lambda site, dy: gg.clip(dy, -1.0, 1.0)):
+            y = gg.exp(x)
+        loss = gg.sum(y)
+        first, second = gg.gradients(loss, x), gg.gradients(loss, x)
+    for dx in (first, second):
+        assert gg.to_dot([loss, dx]).count('label="spliced') == 1
 
 
 # --- hostile words ----------------------------------------------------------------------------
@@ -255,19 +391,16 @@ def test_a_program_shows_its_inputs_and_stands_beside_its_gradients():
     assert f(arrays)[0].shape == ()
 
 
-@pytest.mark.skipif(shutil.which("dot") is None, reason="no Graphviz on the PATH")
+@needs_graphviz
 @pytest.mark.parametrize(
     "shown",
     [network(1), network(3), log1pexp(1), marked()[1:], nested()[:2]],
     ids=["1", "3", "log1pexp", "marked", "nested"],
 )
 def test_graphviz_puts_the_forward_part_on_the_left(shown):
-    laid = subprocess.run(
-        ["dot", "-Tjson0"], input=gg.to_dot(shown).encode(), capture_output=True, check=True
-    )
     left = {
         found.get("label"): float(found["bb"].split(",")[0])
-        for found in json.loads(laid.stdout)["objects"]
+        for found in laid_out(gg.to_dot(shown))["objects"]
         if found["name"].startswith("cluster_")
     }
     assert left["forward"] < left["backward"]

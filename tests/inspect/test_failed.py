@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 import graphgrad as gg
+from graphgrad.inspect.view import view_of
+from graphgrad.ir.position import source_line
 
 from .seeing import labels, marked, network, parsed
 
@@ -37,6 +39,18 @@ def test_what_could_not_be_built_is_shown_with_what_it_was_to_read():
     assert "failed: ShapeError: matmul needs equal inner lengths" in text
     assert "FAILED" in gg.graph_text(g, failed=error.value)
     assert len(g.nodes) == 2
+
+
+def test_what_could_not_be_built_stands_at_the_line_that_asked_for_it():
+    def product(x):
+        return gg.exp(x) @ x
+
+    with gg.Graph() as g:
+        x = gg.placeholder((2, 3), name="x")
+        with pytest.raises(gg.ShapeError) as error:
+            product(x)
+    (node,) = view_of(g, failed=error.value).failed
+    assert source_line(node.position) == "return gg.exp(x) @ x"
 
 
 def test_what_failed_to_run_is_ringed():

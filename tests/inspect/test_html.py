@@ -240,8 +240,10 @@ def test_what_cannot_be_shown_is_refused():
         to_html(shown, passes=[("cse", shown)])
     with pytest.raises(TypeError, match="dict of tensor or node"):
         to_html(shown, overlays={"a": [1]})
-    with pytest.raises(TypeError, match=r"got the key 'loss'"):
-        to_html(shown, overlays={"a": {"loss": 1}})
+    with pytest.raises(TypeError, match=r"got the key 3"):
+        to_html(shown, overlays={"a": {3: 1}})
+    with pytest.raises(ValueError, match=r"none is of a tensor or node that is shown.*'nowhere'"):
+        to_html(shown, overlays={"a": {"nowhere": 1}})
     with pytest.raises(TypeError, match=r"one real number a node, got 'x' for ReduceSum"):
         to_html(shown, overlays={"a": {loss: "x"}})
     with pytest.raises(TypeError, match="one real number"):

@@ -57,6 +57,22 @@ def test_a_wide_span_is_logarithmic():
         gg.Overlay({nodes[0]: 0.0}, log=True)
 
 
+def test_zero_is_off_a_logarithmic_scale():
+    nodes = marked()[0].nodes
+    values = {nodes[0]: 0.0, nodes[1]: 1e-6, nodes[2]: 1.0}
+    overlay = gg.Overlay(values)
+    assert overlay.log
+    assert overlay.legend()[0] == 0.0
+    assert np.allclose(np.diff(np.log(overlay.legend()[1:])), np.log(1e6) / 4)
+    assert overlay.colour(0.0) not in {overlay.colour(v) for v in overlay.legend()[1:]}
+    assert overlay.ink(0.0) == "#1b1f24"
+    assert not gg.Overlay({nodes[0]: 0.0, nodes[1]: 1.0, nodes[2]: 1000.0}).log
+    assert not gg.Overlay({nodes[0]: -1e-9, nodes[1]: 1e-6, nodes[2]: 1.0}).log
+    assert gg.Overlay({nodes[0]: 0.0, nodes[1]: 2.0}, log=True).legend()[:2] == [0.0, 2.0]
+    with pytest.raises(ValueError, match="above zero"):
+        gg.Overlay({nodes[0]: -1.0, nodes[1]: 2.0}, log=True)
+
+
 def test_what_is_no_number_stands_out_in_stroke_and_word():
     g = marked()[0]
     values = {g.nodes[2]: math.nan, g.nodes[3]: math.inf, g.nodes[4]: 1.0}
@@ -111,3 +127,34 @@ def test_what_is_no_overlay():
         gg.Overlay({}, combine="mean")
     with pytest.raises(gg.GraphError, match="is shown"):
         gg.to_dot(g, overlay={marked()[1]: 1.0})
+
+
+def test_names_stand_for_what_is_shown():
+    g, loss, _ = marked()
+    by_node = gg.to_dot(g, overlay={loss: 3.25, g.nodes[2]: 1.0})
+    by_name = gg.to_dot(g, overlay={loss.name: 3.25, g.nodes[2].name: 1.0, "nowhere": 2.0})
+    assert by_name == by_node
+    with pytest.raises(gg.GraphError, match=r"none of the 1 names.*'nowhere'"):
+        gg.to_dot(g, overlay={"nowhere": 1.0})
+
+
+def test_an_overlay_of_values_has_one_number_an_array():
+    values = {"a:0": np.array([3.0, 4.0]), "b:0": np.array([True]), "c": np.array(3 + 4j)}
+    overlay = gg.Overlay.of_values(values)
+    assert overlay.named == {"a:0": 5.0, "c": 5.0}
+    counted = gg.Overlay.of_values(values, np.size, "elements")
+    assert counted.named == {"a:0": 2.0, "b:0": 1.0, "c": 1.0}
+    assert counted.title == "elements"
+
+
+def test_an_overlay_of_a_profile_has_the_time_of_every_step():
+    g, loss, grads = marked()
+    passes = gg.PassRecord()
+    f = gg.compile([g.tensor("x")], [loss, *grads], watch=passes)
+    profile = f.profile(np.ones((2, 4), np.float32), repeat=2)
+    whole = 1e6 * sum(step.seconds for step in profile.steps)
+    for within in (g, f.program):
+        overlay = gg.Overlay.of_profile(profile, within)
+        assert sum(overlay.values.values()) == pytest.approx(whole)
+        assert all(n in within.nodes for n in overlay.values)
+        assert overlay.of(within.nodes) == pytest.approx(whole)

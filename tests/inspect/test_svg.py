@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from xml.etree import ElementTree
 
 import pytest
 
@@ -10,6 +11,7 @@ import graphgrad as gg
 from graphgrad.inspect import svg
 from graphgrad.inspect.svg import RenderError
 
+from .random_nets import guided_cnn
 from .seeing import HOSTILE, hostile, marked, network
 
 needs_graphviz = pytest.mark.skipif(not svg.can_render(), reason="Graphviz is not installed")
@@ -70,11 +72,65 @@ def test_what_takes_too_long_is_shown_collapsed(monkeypatch):
     assert "shape=box3d" in found
 
 
-def test_an_edge_that_cannot_be_routed_is_drawn_straight(monkeypatch):
+def echo(monkeypatch, trouble, where):
+    """In place of Graphviz: gives back the DOT text, and complains of some of them."""
     program = (
         "import sys; text = sys.stdin.read()\n"
-        "if 'splines=line' not in text: sys.stderr.write('Error: lost n1 n2 edge')\n"
+        f"if {where}: sys.stderr.write({trouble!r})\n"
         "sys.stdout.write(text)\n"
     )
     monkeypatch.setattr(svg, "_command", lambda format: [sys.executable, "-c", program])
+
+
+def test_an_edge_that_cannot_be_routed_is_drawn_straight(monkeypatch):
+    echo(monkeypatch, "Error: lost n1 n2 edge", "'splines=line' not in text")
     assert "splines=line" in gg.to_svg(marked()[0])
+
+
+def test_struts_that_graphviz_cannot_meet_are_left_out(monkeypatch):
+    shown = network()
+    whole = gg.to_dot(shown)
+    echo(monkeypatch, "Error: trouble in init_rank", f"len(text) == {len(whole)}")
+    found = gg.to_svg(shown)
+    assert "splines=line" not in found
+    assert found.count("style=invis") < whole.count("style=invis")
+
+
+def test_an_imperfect_picture_is_better_than_none(monkeypatch):
+    shown = network()
+    program = (
+        "import sys, time; text = sys.stdin.read()\n"
+        f"time.sleep(0 if len(text) == {len(gg.to_dot(shown))} else 60)\n"
+        "sys.stderr.write('Error: lost n1 n2 edge'); sys.stdout.write(text)\n"
+    )
+    monkeypatch.setattr(svg, "_command", lambda format: [sys.executable, "-c", program])
+    assert gg.to_svg(shown, timeout=2.0) == gg.to_dot(shown)
+
+
+def test_the_first_error_that_graphviz_names_is_the_reason(monkeypatch):
+    said = "Fontconfig warning: odd\\nError: trouble in init_rank\\n" + "%0 1 " * 300
+    program = f"import sys; sys.stderr.write('{said}'); sys.exit(1)"
+    monkeypatch.setattr(svg, "_command", lambda format: [sys.executable, "-c", program])
+    with pytest.raises(RenderError, match=r"failed: Error: trouble in init_rank$"):
+        gg.to_svg(marked()[0])
+
+
+@needs_graphviz
+def test_a_rule_that_vanishes_from_a_network_can_be_drawn():
+    guided, plain = guided_cnn()
+    assert "</svg>" in gg.to_svg(gg.diff(guided, plain))
+
+
+@needs_graphviz
+def test_what_is_written_on_boxes_and_edges_stands_above_the_lines():
+    drawn = ElementTree.fromstring(gg.to_svg(network()))
+    (whole,) = drawn
+    *parts, last = whole
+    assert last.get("class") == "words"
+    words = [text.text for text in last]
+    assert words[0] == "forward"
+    assert any(text.startswith('override "ste" #0') for text in words)
+    assert any(text.startswith("in 0") for text in words)
+    below = [part for part in parts if part.get("class") in ("cluster", "edge")]
+    assert len(below) > 10
+    assert not [text for part in below for text in part.iter() if text.tag.endswith("text")]

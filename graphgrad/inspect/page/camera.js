@@ -3,6 +3,8 @@
 const framed = window.parent !== window;
 document.documentElement.classList.toggle("framed", framed);
 
+const READABLE = 0.8; // of the size in which text is written
+
 class Camera {
   constructor(svg, world, onmove) {
     Object.assign(this, { svg, world, onmove, x: 0, y: 0, k: 1 });
@@ -16,6 +18,7 @@ class Camera {
 
   set(x, y, k) {
     Object.assign(this, { x, y, k: Math.min(8, Math.max(0.02, k)) });
+    this.world.querySelector(".heads")?.style.setProperty("--reach", Math.max(1, 1 / this.k));
     this.world.setAttribute("transform", `translate(${this.x.toFixed(2)} ${this.y.toFixed(2)}) scale(${this.k.toFixed(4)})`);
     this.svg.classList.toggle("far", this.k < 0.45);
     this.onmove();
@@ -28,13 +31,28 @@ class Camera {
     this.set(cx - ((cx - this.x) * k) / this.k, cy - ((cy - this.y) * k) / this.k, k);
   }
 
-  // All of a picture; not larger than life, and not so small that nothing can be read.
-  fit(width, height, smallest = 0) {
+  // All of a picture, not larger than life.
+  fit(width, height) {
     const room = this.svg.getBoundingClientRect();
-    const k = Math.max(smallest, Math.min(1.25, (room.width - 32) / width, (room.height - 32) / height));
-    const left = (room.width - width * k) / 2;
-    const top = (room.height - height * k) / 2;
-    this.set(width * k > room.width ? 16 : left, height * k > room.height ? 16 : top, k);
+    const k = Math.min(1.25, (room.width - 32) / width, (room.height - 32) / height);
+    this.set((room.width - width * k) / 2, (room.height - height * k) / 2, k);
+  }
+
+  // As much of a picture as can be read: all of it, or its whole width, or its upper left part.
+  read({ width, height, boxes }) {
+    const room = this.svg.getBoundingClientRect();
+    const wide = (room.width - 32) / width;
+    const whole = Math.min(wide, (room.height - 32) / height);
+    if (whole >= READABLE) {
+      this.fit(width, height);
+      return;
+    }
+    const k = Math.max(READABLE, Math.min(1, wide));
+    const cut = width * k > room.width;
+    const left = cut ? 16 : (room.width - width * k) / 2;
+    const first = [...boxes.values()].reduce((a, b) => (a && a.x <= b.x ? a : b), null);
+    const above = cut && first && first.y * k > room.height / 5 ? first.y * k : 0;
+    this.set(left, height * k > room.height ? 16 - above : (room.height - height * k) / 2, k);
   }
 
   centre(x, y, k = Math.max(this.k, 0.7)) {

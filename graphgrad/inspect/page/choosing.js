@@ -12,7 +12,7 @@ async function choose(selected, reveal = false) {
   mark();
   const item = itemOf(selected);
   if (item) say(describeItem(item, scene));
-  if (reveal) bring(selected, item);
+  if (reveal || (selected && innerWidth < 700)) bring(selected, item);
 }
 
 function bring(selected, item) {
@@ -88,6 +88,7 @@ function insideOf(item, related, hits) {
 function find(query, redraw = true) {
   state.hits = search(query);
   state.hit = -1;
+  byId("clear").hidden = !query;
   byId("found").textContent = query.trim() ? plural(state.hits.length, "match").replace("matchs", "matches") : "";
   if (redraw) mark();
 }

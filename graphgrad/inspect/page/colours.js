@@ -2,6 +2,7 @@
 const RAMP = ["#fcfdbf", "#fec287", "#fb8761", "#de4968", "#b5367a", "#812581", "#51127c", "#2a115c"];
 const SPLIT = ["#2166ac", "#67a9cf", "#d1e5f0", "#f7f7f7", "#fddbc7", "#ef8a62", "#b2182b"];
 const ODD = "#e6d200";
+const ZERO = "#dde1e6"; // where colours follow the logarithm: zero is on no such scale
 
 class Overlay {
   constructor(name, rows, format = number) {
@@ -19,7 +20,7 @@ class Overlay {
     this.split = this.low < 0 && this.high > 0;
     const least = numbers.reduce((a, b) => (b > 0 ? Math.min(a, b) : a), Infinity);
     this.floor = least;
-    this.log = this.low >= 0 && this.high / least > 1000;
+    this.log = this.low >= 0 && this.high > 1000 * least;
   }
 
   of(key) {
@@ -47,6 +48,7 @@ class Overlay {
 
   colour(value) {
     if (typeof value !== "number") return ODD;
+    if (this.log && value === 0) return ZERO;
     return mixed(this.split ? SPLIT : RAMP, this.place(value));
   }
 
@@ -73,6 +75,7 @@ class Overlay {
       bar.style.background = `linear-gradient(90deg, ${(this.split ? SPLIT : RAMP).join(", ")})`;
       rows.push(make("div", { class: "ends" }, make("span", {}, left), bar, make("span", {}, right)));
     }
+    if (this.log && this.low === 0) rows.push(make("div", { class: "zero-note" }, "zero"));
     const odd = [...this.values.values()].filter((v) => typeof v[0][1] !== "number").length;
     if (odd) rows.push(make("div", { class: "odd-note" }, `${plural(odd, "node")} with NaN or infinity`));
     return rows;

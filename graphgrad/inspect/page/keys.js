@@ -27,7 +27,6 @@ function arrow(direction) {
 }
 
 function chooseItem(item, reveal = false) {
-  if (item.kind === "ghost") return choose({ node: item.of }, reveal);
   return choose(item.node === undefined ? { box: scene.boxes[item.shut].key } : { node: item.node }, reveal);
 }
 
@@ -42,6 +41,10 @@ function toGradient() {
 }
 
 function toggle(id) {
+  if (byId(id).disabled) {
+    tell(byId(id).closest("label").title);
+    return;
+  }
   byId(id).checked = !byId(id).checked;
   byId(id).dispatchEvent(new Event("change"));
 }

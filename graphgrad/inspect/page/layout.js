@@ -2,7 +2,7 @@
 const MANY = 800; // items above which Graphviz looks less long for what is a little better
 
 function dotOf(visible) {
-  const { scene, items, links, pairs, open } = visible;
+  const { scene, items, links, open } = visible;
   const framed = scene.boxes.filter((b, i) => b.kind === "column" && open.has(i)).length > 1;
   const inside = grouped(items, (item) => item.box);
   const rows = [
@@ -25,7 +25,7 @@ function dotOf(visible) {
     stack.push("}", ...box.inner.filter((i) => open.has(i)).reverse());
   }
   rows.push(...anchors(visible));
-  for (const row of pairs) rows.push(`{rank=same;${row.map((i) => `n${i.id}`).join(";")}}`);
+  for (const row of sideBySide(visible)) rows.push(`{rank=same;${row.map((i) => `n${i.id}`).join(";")}}`);
   for (const [above, below] of struts(visible)) rows.push(`n${above.id}->n${below.id}[style=invis]`);
   links.forEach((link, i) => {
     if (link.across) return;
@@ -35,6 +35,13 @@ function dotOf(visible) {
   });
   rows.push("}");
   return rows.join("\n");
+}
+
+// What stands side by side; without what was removed where that goes against the lines.
+function sideBySide(visible) {
+  if (!isTangled(visible, [])) return visible.pairs;
+  const rows = visible.pairs.map((row) => row.filter((item) => visible.scene.statusOf(item) !== "removed"));
+  return rows.filter((row) => row.length > 1);
 }
 
 const inches = (points) => (points / 72).toFixed(6);
@@ -54,7 +61,7 @@ function anchors({ scene, items }) {
     for (const c of row) {
       const members = columns.get(c);
       const item = (end === "t") === (c !== 1) ? members[0] : members[members.length - 1];
-      rows.push(`${end}${c}[style=invis,width=0.01,height=0.01,group=g${end}${c}]n${item.id}[group=g${end}${c}]`);
+      rows.push(`${end}${c}[style=invis,width=0.01,height=0.01]`);
       rows.push(end === "t" ? `${end}${c}->n${item.id}[style=invis]` : `n${item.id}->${end}${c}[style=invis]`);
     }
     const chain = row.map((c) => `${end}${c}`).join("->");

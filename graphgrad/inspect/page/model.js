@@ -5,6 +5,9 @@ const EDGES = ["data", "input", "capture", "output", "dy", "dx", "saved", "resid
 const COLUMNS = ["kind", "name", "index", "op", "brief", "attrs", "type", "line", "scope", "region", "origin", "stamp"];
 const table = Object.fromEntries(COLUMNS.map((name, i) => [name, data.nodes[i] ?? []]));
 
+const defaults = new Set(data.bypass?.nodes); // rows of default gradients that rules were used instead of
+const madeBy = new Map(Object.entries(data.made).flatMap(([pass, rows]) => rows.map((n) => [n, pass])));
+
 const text = (n, column) => data.strings[table[column][n]] ?? "";
 const kindOf = (n) => KINDS[table.kind[n]];
 const isDerived = (n) => table.origin[n] >= 0;
@@ -34,6 +37,12 @@ function regionsAround(n) {
   const found = [];
   for (let r = table.region[n]; r >= 0; r = data.regions[r].parent) found.push(r);
   return found;
+}
+
+// A number with many digits, shortened; the panel has all of them.
+function briefNumber(s) {
+  const found = /^(-?\d+\.\d{4})\d{3,}(e[-+]?\d+)?$/.exec(s);
+  return found ? `${found[1]}\u2026${found[2] ?? ""}` : s;
 }
 
 function middleCut(s, limit) {

@@ -16,10 +16,20 @@ function start() {
   overlays.forEach(({ name }, i) => byId("overlay").append(make("option", { value: i }, name)));
   byId("overlay").prepend(make("option", { value: -1, selected: true }, "by kind"));
   byId("overlay").addEventListener("change", (event) => chooseOverlay(Number(event.target.value)));
-  for (const id of ["saved", "bypassed", "derived", "types"]) byId(id).addEventListener("change", () => refresh(() => [0, 0]));
+  for (const id of ["saved", "derived", "types"]) byId(id).addEventListener("change", () => refresh(() => [0, 0]));
+  byId("bypassed").addEventListener("change", () => {
+    newScene();
+    showPanel();
+    refresh(() => [0, 0]);
+  });
   byId("finder").addEventListener("submit", (event) => event.preventDefault());
   byId("query").addEventListener("input", (event) => find(event.target.value));
   byId("query").addEventListener("keydown", (event) => event.key === "Enter" && nextHit(event.shiftKey ? -1 : 1));
+  byId("clear").addEventListener("click", () => {
+    byId("query").value = "";
+    find("");
+    byId("query").focus();
+  });
   byId("options-button").addEventListener("click", () => menu(byId("options").hidden));
   addEventListener("pointerdown", (event) => event.target.closest(".menu") || menu(false));
   byId("open-all").addEventListener("click", () => foldAll(false));
@@ -34,6 +44,7 @@ function start() {
   byId("zoom-out").addEventListener("click", () => camera.zoom(0.8));
   byId("zoom-fit").addEventListener("click", () => camera.fit(picture.width, picture.height));
   byId("stop").addEventListener("click", () => engine.stop());
+  addEventListener("resize", () => minimap.follow(camera));
   if (innerWidth < 700 || framed) openPanel(false);
   setTheme("auto");
   newScene();

@@ -11,14 +11,15 @@ class Panel {
   }
 
   overview(scene) {
-    const count = (kind) => scene.nodes.filter((n) => kindOf(n) === kind).length;
+    const shown = scene.nodes.filter((n) => !defaults.has(n));
+    const count = (kind) => shown.filter((n) => kindOf(n) === kind).length;
     const parts = [make("h2", {}, "Overview")];
     parts.push(
       rows([
-        ["nodes", scene.nodes.length.toLocaleString("en")],
-        ["inputs", String(scene.nodes.filter((n) => kindOf(n) === "input" && !scene.reads.has(n)).length)],
+        ["nodes", shown.length.toLocaleString("en")],
+        ["inputs", String(shown.filter((n) => kindOf(n) === "input" && !scene.reads.has(n)).length)],
         ["variables", String(count("variable"))],
-        ["derived", scene.nodes.filter(isDerived).length.toLocaleString("en")],
+        ["derived", shown.filter(isDerived).length.toLocaleString("en")],
       ]),
     );
     if (scene.regions.length) {
@@ -38,29 +39,39 @@ class Panel {
   node(n, scene, overlays) {
     const at = scene.at.get(n);
     const line = lineOf(n);
-    const parts = [this.back(), make("h2", {}, nameOf(n)), make("p", { class: "kind" }, [text(n, "op"), at?.status, scene.failed.has(n) && "failed"].filter(Boolean).join(" \u2013 "))];
+    const about = [text(n, "op"), at?.status, defaults.has(n) && "default gradient, not used", scene.failed.has(n) && "failed"];
+    const parts = [this.back(), heading(nameOf(n)), make("p", { class: "kind" }, about.filter(Boolean).join(" \u2013 "))];
     const facts = [];
     if (typesOf(n).length) facts.push(["type", make("code", {}, typesOf(n).join("\n"))], ["bytes", showBytes(bytesOf(n))]);
     if (line) facts.push(["built at", make("span", {}, line[0], line[1] ? make("code", { class: "source" }, line[1]) : null)]);
     if (text(n, "attrs")) facts.push(["attributes", make("code", {}, text(n, "attrs"))]);
-    if (text(n, "scope")) facts.push(["scope", text(n, "scope")]);
-    if (table.stamp[n] >= 0) facts.push(["override", `"${text(n, "stamp")}", put on it by an op-type map`]);
+    if (text(n, "scope")) facts.push(["scope", cut(text(n, "scope"))]);
+    if (table.stamp[n] >= 0) facts.push(["override", `"${middleCut(text(n, "stamp"), LONG)}", put on it by an op-type map`]);
     for (const r of regionsAround(n)) facts.push(["region", make("span", {}, this.boxLink("region", r, scene), ruleLine(data.regions[r]))]);
     facts.push(["origin", this.origin(n, scene)]);
+    if (madeBy.has(n)) facts.push(["made by", madeBy.get(n) ? `the pass "${madeBy.get(n)}"` : "an optimisation pass"]);
     for (const overlay of overlays) {
       const values = at && overlay.values.get(at.key);
       if (values) facts.push([overlay.name, values.map(([out, v]) => (out < 0 || values.length === 1 ? overlay.format(v) : `:${out} ${overlay.format(v)}`)).join(", ")]);
     }
     parts.push(rows(facts));
     parts.push(...this.edges("Reads", scene.reads.get(n), "source"), ...this.edges("Read by", scene.readers.get(n), "target"));
-    const derived = [...(scene.derivedFrom.get(n) ?? [])];
+    const derived = (scene.derivedFrom.get(n) ?? []).filter((m) => !defaults.has(m));
     if (derived.length) parts.push(make("h3", {}, "Derived from it"), this.nodes(derived));
+    const instead = (scene.derivedFrom.get(n) ?? []).filter((m) => defaults.has(m));
+    if (instead.length) parts.push(make("h3", {}, "Its default gradient, not used"), this.nodes(instead));
+    for (const r of isDerived(n) ? [] : regionsAround(n)) {
+      const built = (scene.builtFor.get(r) ?? []).filter((m) => !defaults.has(m));
+      if (built.length) parts.push(make("h3", {}, `Gradient by "${middleCut(data.regions[r].name, LONG)}"`), this.nodes(built));
+    }
     this.show(...parts);
   }
 
   origin(n, scene) {
     const origin = originOf(n);
-    if (!origin) return "built by the user";
+    if (!origin && defaults.has(n)) return "stands for the gradient that comes in";
+    if (!origin && scene.failed.has(n) && !typesOf(n).length) return "could not be built";
+    if (!origin) return madeBy.has(n) ? "of what the user built" : "built by the user";
     if (origin.call === undefined) return make("span", {}, "derivative of ", this.nodeLink(origin.node, scene), sourceOf(origin.node));
     const call = data.calls[origin.call];
     return make("span", {}, this.boxLink("rule", origin.call, scene), ruleLine(call));
@@ -69,7 +80,7 @@ class Panel {
   box(b, scene, shut) {
     const box = scene.boxes[b];
     const fold = make("button", { type: "button", id: "fold", onclick: () => this.go.fold(b) }, shut ? "Expand" : "Collapse");
-    const parts = [this.back(), make("h2", {}, box.title), fold];
+    const parts = [this.back(), heading(box.title), fold];
     const facts = [["nodes", box.count.toLocaleString("en")]];
     if (box.kind === "region") parts.push(rows([...facts, ...this.region(box.what)]), ...this.regionLists(box.what, scene));
     else if (box.kind === "rule") parts.push(rows([...facts, ...this.call(box.what, scene)]), make("h3", {}, "Built"), this.nodes(box.nodes));
@@ -79,7 +90,7 @@ class Panel {
 
   region(r) {
     const region = data.regions[r];
-    const facts = [["rule", make("span", {}, `"${region.name}"`, ruleLine(region))]];
+    const facts = [["rule", make("span", {}, cut(`"${region.name}"`), ruleLine(region))]];
     if (region.contract) facts.push(["declared", region.contract]);
     if (region.line >= 0) facts.push(["opened at", position(region.line)]);
     if (region.attrs) facts.push(["attributes", make("code", {}, region.attrs)]);
@@ -100,7 +111,7 @@ class Panel {
 
   call(c, scene) {
     const call = data.calls[c];
-    const facts = [["rule", make("span", {}, `"${call.name}"`, ruleLine(call))]];
+    const facts = [["rule", make("span", {}, cut(`"${call.name}"`), ruleLine(call))]];
     if (call.contract) facts.push(["declared", call.contract]);
     facts.push(["for", call.region >= 0 ? this.boxLink("region", call.region, scene) : this.nodeLink(call.node)]);
     return facts;
@@ -111,7 +122,7 @@ class Panel {
     const found = edges.slice(0, 200).map((edge) => {
       const types = typesOf(edge.source);
       const about = edge.out < 0 ? "control" : `${edge.tag ? `${edge.tag}, ` : ""}${types.length > 1 ? `:${edge.out} ` : ""}${types[edge.out]}`;
-      return make("span", {}, this.nodeLink(edge[end]), make("small", {}, ` ${about}`));
+      return make("span", {}, this.nodeLink(edge[end]), make("small", {}, ` ${middleCut(about, LONG)}`));
     });
     return [make("h3", {}, title), list(found, edges.length)];
   }
@@ -121,21 +132,36 @@ class Panel {
   }
 
   nodeLink(n) {
-    return make("button", { type: "button", class: "link", "data-node": n, onclick: () => this.go.node(n) }, nameOf(n));
+    return make("button", { type: "button", class: "link", "data-node": n, title: titleOf(nameOf(n)), onclick: () => this.go.node(n) }, middleCut(nameOf(n), LONG));
   }
 
   boxLink(kind, what, scene) {
     const { title } = (kind === "region" ? data.regions : data.calls)[what];
     const b = scene.boxes.findIndex((box) => box.kind === kind && box.what === what);
-    if (b < 0) return make("span", {}, title);
+    if (b < 0) return cut(title);
     const order = scene.boxes[b].column;
     const mark = make("i", { class: `mark ${kind} ${scene.colourOf(scene.boxes[b].owner)}`, "aria-hidden": "true" });
-    return make("button", { type: "button", class: "link", onclick: () => this.go.box(b) }, mark, title, order > 1 ? make("small", {}, ` in ${scene.boxes.find((box) => box.kind === "column" && box.what === order).title}`) : null);
+    return make("button", { type: "button", class: "link", title: titleOf(title), onclick: () => this.go.box(b) }, mark, middleCut(title, LONG), order > 1 ? make("small", {}, ` in ${scene.boxes.find((box) => box.kind === "column" && box.what === order).title}`) : null);
   }
 
   back() {
     return make("button", { type: "button", class: "link back", onclick: () => this.go.home() }, "\u2190 Overview");
   }
+}
+
+// Long names are cut; what they are in full is behind a click, or shows when they are pointed at.
+const LONG = 80;
+const titleOf = (s) => (s.length > LONG ? s : null);
+
+function cut(s) {
+  if (s.length <= LONG) return s;
+  return make("details", {}, make("summary", {}, middleCut(s, LONG)), make("code", {}, s));
+}
+
+function heading(s) {
+  const name = make("h2", {}, middleCut(s, LONG));
+  const all = `all ${s.length.toLocaleString("en")} characters`;
+  return s.length <= LONG ? name : make("div", {}, name, make("details", {}, make("summary", {}, all), make("code", {}, s)));
 }
 
 function rows(facts) {

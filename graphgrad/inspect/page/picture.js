@@ -46,7 +46,7 @@ class Picture {
     const left = x + w - 24;
     const fold = draw("g", { class: "fold", role: "button", tabindex: 0, "data-fold": b });
     fold.setAttribute("aria-label", `Collapse ${title}`);
-    fold.append(draw("rect", { x: left, y: y + 7, width: 16, height: 16, rx: 4 }), draw("path", { d: `M${left + 4} ${y + 15}h8` }));
+    fold.append(draw("rect", { x: left, y: y + 7, width: 16, height: 16, rx: 4 }), draw("path", { d: `M${left + 4} ${y + 15}h8` }), draw("rect", { x: left - 4, y: y + 3, width: 24, height: 24, class: "reach" }));
     const full = draw("title");
     full.textContent = title;
     return draw("g", { class: this.classesOf(b), "data-box": b }, words, fold, full);
@@ -56,7 +56,9 @@ class Picture {
     const { scene } = this.visible;
     const { points, tip } = link.points;
     const d = `M${points[0]}C${points.slice(1).map((p) => p.join(" ")).join(" ")}`;
-    const crossing = link.owner >= 0 ? `crossing ${scene.colourOf(link.owner)}` : "";
+    const marked = link.kind === "data" && [link.a, link.b].some(({ node }) => table.stamp[node] >= 0);
+    const colour = marked && link.owner < 0 ? (scene.compared ? "ownless" : "stamped") : scene.colourOf(link.owner);
+    const crossing = colour && `crossing ${colour}`;
     const group = draw("g", { class: `link ${link.kind} ${crossing} ${link.status} ${link.across ? "" : `under${link.a.column % 2}`}`, "data-link": i });
     group.append(draw("path", { class: "line", d }), draw("path", { class: "tip", d: tipOf(link.kind, points[points.length - 1], tip) }));
     const about = draw("title");
@@ -76,7 +78,7 @@ class Picture {
     const box = item.shut === undefined ? scene.boxes[item.box] : scene.boxes[item.shut];
     const status = scene.statusOf(item);
     const classes = ["item", item.kind, `column${item.column % 2}`, scene.colourOf(this.ownerOf(item))];
-    if (status) classes.push(status);
+    if (status || scene.compared) classes.push(status || "same");
     if (scene.failedIn(item)) classes.push("failed");
     if (item.node !== undefined && table.stamp[item.node] >= 0) classes.push("marked");
     if (scene.results.has(item.node)) classes.push("result");
@@ -84,8 +86,9 @@ class Picture {
     const group = draw("g", { class: classes.join(" "), id: `i${item.id}`, role: "img", transform: `translate(${x - w / 2} ${y - h / 2})` });
     group.setAttribute("aria-label", describeItem(item, scene));
     group.append(...shapeOf(item, w, h));
+    const stack = item.kind === "folded" ? STACK : 0;
     item.lines.forEach(([s, font], i) => {
-      const line = draw("text", { x: w / 2, y: (h - item.lines.length * 15) / 2 + 11 + i * 15, class: font });
+      const line = draw("text", { x: (w - stack) / 2, y: (h - stack - item.lines.length * 15) / 2 + 11 + i * 15, class: font });
       line.textContent = s;
       group.append(line);
     });
@@ -108,6 +111,7 @@ class Picture {
   }
 }
 
+const STACK = 6; // how far the sheets of a collapsed box stand out, within its bounds: arrows end at these
 const STATUS_SIGNS = { added: "+", removed: "\u2212", changed: "~" };
 
 function badge(status, w) {
@@ -117,7 +121,6 @@ function badge(status, w) {
 }
 
 function describeItem(item, scene) {
-  if (item.kind === "ghost") return `default gradient of ${labelOf(item.of)}, bypassed`;
   if (item.shut !== undefined) {
     const { title, count, failed } = scene.boxes[item.shut];
     const status = scene.statusOf(item);
@@ -125,7 +128,7 @@ function describeItem(item, scene) {
   }
   const n = item.node;
   const { status } = scene.at.get(n);
-  return `${nameOf(n)}, ${text(n, "op")}, ${typesOf(n).join(" ")}${status ? `, ${status}` : ""}${scene.failed.has(n) ? ", failed" : ""}`;
+  return `${nameOf(n)}, ${text(n, "op")}, ${typesOf(n).join(" ")}${status ? `, ${status}` : ""}${item.kind === "ghost" ? ", default gradient, not used" : ""}${scene.failed.has(n) ? ", failed" : ""}`;
 }
 
 function shapeOf({ kind }, w, h) {
@@ -136,8 +139,8 @@ function shapeOf({ kind }, w, h) {
     return [draw("path", { class: "shape", d: `M0 0H${w - 8}L${w} 8V${h}H0Z` }), draw("path", { class: "inner", d: `M${w - 8} 0V8H${w}` })];
   }
   if (kind === "folded") {
-    const sheet = (d) => draw("rect", { x: d, y: d, width: w, height: h, rx: 6, class: "sheet" });
-    return [sheet(6), sheet(3), rect(0, 0, 6)];
+    const sheet = (d, name = "sheet") => draw("rect", { x: d, y: d, width: w - STACK, height: h - STACK, rx: 6, class: name });
+    return [sheet(STACK), sheet(STACK / 2), sheet(0, "shape")];
   }
   return [rect(0, 0, 7)];
 }

@@ -1,15 +1,17 @@
 // A scene: the nodes, boxes and edges of one frame, or of two of them laid over each other.
 class Scene {
-  constructor(number, compare) {
+  constructor(number, compare, frames = data.frames) {
     this.nodes = []; // rows of the table
     this.at = new Map(); // row -> {box, height, column, status, key}
     this.boxes = []; // {key, parent, kind, what, title, column, owner, inner, nodes, count, failed, statuses}
     this.edges = []; // {source, out, target, kind, tag, owner, copy, status}
-    this.pairs = [];
+    this.pairs = []; // [forward node, gradients beside it]
+    this.beside = new Map(); // forward node -> gradients beside it that were removed
     this.results = new Map();
     this.places = new Map();
-    const after = data.frames[number];
-    const before = compare && number > 0 ? data.frames[number - 1] : null;
+    const after = frames[number];
+    const before = compare && number > 0 ? frames[number - 1] : null;
+    this.compared = before !== null;
     if (before) this.lay(before, after);
     else this.take(after, () => "", () => "");
     this.finish(after);
@@ -61,6 +63,8 @@ class Scene {
       edge.source = moved(edge.source);
       edge.target = moved(edge.target);
     }
+    const gone = (n) => this.at.get(n)?.status === "removed";
+    for (const [n, ...beside] of before.pairs) this.beside.set(moved(n), beside.filter(gone));
   }
 
   box(parent, kind, what, titles) {
@@ -95,7 +99,9 @@ class Scene {
       around.failed ||= box.failed;
       box.statuses.forEach((status) => around.statuses.add(status));
     }
-    this.pairs = frame.pairs;
+    this.pairs = frame.pairs.map(([n, ...beside]) => [n, ...beside, ...(this.beside.get(n) ?? [])]);
+    const paired = new Set(this.pairs.map(([n]) => n));
+    for (const [n, gone] of this.beside) if (gone.length && !paired.has(n)) this.pairs.push([n, ...gone]);
     frame.results.forEach(([n], i) => {
       this.results.set(n, [...(this.results.get(n) ?? []), i]);
     });
@@ -144,9 +150,11 @@ class Scene {
     return found;
   }
 
-  // The class that gives the colour of a region, or of the rule called for it.
+  // The class that gives the colour of a region, or of the rule called for it. In a comparison all
+  // have the same: there a colour says what changed.
   colourOf(owner) {
     if (owner < 0) return "";
+    if (this.compared) return "ownless";
     const region = owner % 2 ? data.calls[(owner - 1) / 2].region : owner / 2;
     return region < 0 ? "stamped" : `own${this.colour.get(region) ?? 0}`;
   }
@@ -213,7 +221,7 @@ function boxName(kind, what) {
 function boxTitle(kind, what, titles) {
   if (kind === "column") return titles.get(what);
   if (kind === "scope") return `${what}/`;
-  if (kind === "body") return what;
+  if (kind === "body" || kind === "bypass") return what;
   if (kind === "part") return `nodes ${what[0]} to ${what[1]}`;
   return (kind === "region" ? data.regions : data.calls)[what].title;
 }

@@ -1,5 +1,6 @@
-// Search over names, ops, regions and rules. `op:`, `name:`, `region:` and `rule:` narrow it.
-const FIELDS = ["name", "op", "region", "rule"];
+// Search over names, ops, regions, rules and the scopes drawn around. `op:`, `name:`, `region:`, `rule:`
+// and `scope:` narrow it.
+const FIELDS = ["name", "op", "region", "rule", "scope"];
 
 function searcher(scene) {
   const regions = data.regions.map((r) => r.title.toLowerCase());
@@ -14,8 +15,14 @@ function searcher(scene) {
       return [call === undefined ? "" : calls[call], text(n, "stamp").toLowerCase(), ...named].join("\n");
     },
   };
+  const scopes = [];
+  scene.boxes.forEach(({ parent, kind, title }) => {
+    scopes.push(`${parent < 0 ? "" : scopes[parent]}${kind === "scope" ? title.toLowerCase() : ""}`);
+  });
+  const shared = (n) => kindOf(n) === "constant" && table.name[n] < 0; // drawn in many boxes
+  fields.scope = (n) => (shared(n) ? "" : scopes[scene.at.get(n).box]);
   return (query) => {
-    const narrow = /^(name|op|region|rule):\s*/.exec(query);
+    const narrow = /^(name|op|region|rule|scope):\s*/.exec(query);
     const wanted = (narrow ? query.slice(narrow[0].length) : query).trim().toLowerCase();
     if (!wanted) return [];
     const where = narrow ? [narrow[1]] : FIELDS;

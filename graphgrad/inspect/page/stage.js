@@ -13,11 +13,12 @@ const state = {
   hits: [],
   hit: -1,
 };
-const overlays = data.overlays.map(({ name, rows }) => new Overlay(name, rows));
+const overlays = data.overlays.map(({ name, rows, combine }) => Object.assign(new Overlay(name, rows), { combine }));
 overlays.push(bytesOverlay());
 const engine = new Engine();
 const picture = new Picture(svg);
-const camera = new Camera(svg, picture.world, () => {});
+const minimap = new Minimap(byId("map"), (x, y) => camera.centre(x, y, camera.k));
+const camera = new Camera(svg, picture.world, () => minimap.follow(camera));
 let scene;
 let search;
 let turn = 0;
@@ -31,7 +32,10 @@ const panel = new Panel(byId("panel"), {
 
 function newScene() {
   const first = scene === undefined;
-  scene = new Scene(state.step, state.compare);
+  const frames = [...data.frames];
+  if (byId("bypassed").checked && data.bypass) frames[data.bypass.of] = data.bypass.frame;
+  scene = new Scene(state.step, state.compare, frames);
+  if (state.compare) quieten(scene);
   search = searcher(scene);
   if (first) {
     if (scene.nodes.length > VISIBLE_LIMIT) state.shut = outermost(scene);
@@ -39,7 +43,7 @@ function newScene() {
   }
   const named = data.frames.length > 1 ? `${data.frames[state.step].title}: ` : "";
   byId("count").textContent = [
-    `${named}${plural(scene.nodes.length, "node")}`,
+    `${named}${plural(scene.nodes.filter((n) => !defaults.has(n)).length, "node")}`,
     plural(scene.regions.length, "region"),
     `${scene.calls.length.toLocaleString("en")} spliced`,
   ].join(", ");
@@ -66,7 +70,6 @@ const visibleNow = () =>
   new Visible(scene, {
     shut: state.shut,
     saved: byId("saved").checked,
-    bypassed: byId("bypassed").checked,
     derived: byId("derived").checked,
     types: byId("types").checked,
     values: state.overlay,
@@ -86,7 +89,11 @@ async function refresh(anchor = null) {
   document.documentElement.dataset.state = "laying out";
   const json = await layoutOf(visible, mine);
   if (!json) return;
-  picture.show(visible, placed(visible, json));
+  const layout = placed(visible, json);
+  const crowded = placeLabels(visible, layout.boxes);
+  picture.show(visible, layout);
+  for (const link of crowded) picture.world.querySelector(`[data-link="${link}"]`).classList.add("crowded");
+  minimap.show(picture);
   shown(held && anchor(), held);
 }
 
@@ -113,7 +120,7 @@ function shown(now, held) {
   state.overlay?.paint(picture);
   mark();
   if (now && held) camera.pan((held[0] - now[0]) * camera.k, (held[1] - now[1]) * camera.k);
-  else camera.fit(picture.width, picture.height, innerWidth < 700 ? 0.35 : 0.45);
+  else camera.read(picture);
   document.documentElement.dataset.state = "ready";
 }
 
@@ -135,6 +142,19 @@ function note(message, stoppable = false) {
   byId("note").textContent = message;
   byId("note").hidden = !message;
   byId("stop").hidden = !stoppable;
+}
+
+// A note that goes away.
+function tell(message) {
+  note(message);
+  say(message);
+  setTimeout(() => byId("note").textContent === message && note(""), 4000);
+}
+
+// Default gradients are no part of what is compared.
+function quieten(of) {
+  for (const n of of.nodes) if (defaults.has(n)) of.at.get(n).status = "";
+  for (const edge of of.edges) if (defaults.has(edge.target)) edge.status = "";
 }
 
 function say(message) {

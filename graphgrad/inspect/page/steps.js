@@ -7,9 +7,18 @@ function showStep() {
   byId("compare").checked = state.compare;
   byId("step-back").disabled = state.step === 0;
   byId("step-on").disabled = state.step === data.frames.length - 1;
-  const counts = ["added", "removed", "changed"].map((s) => [s, scene.nodes.filter((n) => scene.at.get(n).status === s).length]);
+  const shows = data.bypass?.of === state.step;
+  byId("bypassed").disabled = !shows;
+  byId("bypassed").closest("label").title = shows ? "" : whyNoDefaults();
+  const counts = ["added", "removed", "changed"].map((s) => [s, scene.nodes.filter((n) => scene.at.get(n).status === s).length]).filter(([, count]) => count);
   const comparing = state.compare && state.step > 0;
   byId("changes").replaceChildren(...(comparing ? counts.map(([s, count]) => make("span", { class: `change ${s}` }, `${STATUS_SIGNS[s]} ${count} ${s}`)) : []));
+  if (comparing && !counts.length) byId("changes").append("nothing changed");
+}
+
+function whyNoDefaults() {
+  if (data.bypass) return `Default gradients are shown at the step \u201c${data.frames[data.bypass.of].title}\u201d.`;
+  return data.why_no_bypass;
 }
 
 function goStep(step, compare = state.compare) {

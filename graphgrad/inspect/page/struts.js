@@ -1,35 +1,58 @@
 // Struts: items of which the first is to stand above the second although nothing joins them. They
-// keep boxes from overlapping in height, so that these can stand below each other: what reads
-// nothing goes below what comes into its box, and a gradient that reads no gradient goes above what
-// reads its forward node.
+// keep boxes from overlapping in height, so that these can stand below each other. What reads
+// nothing of its column goes to the inner side of what comes into its box: below it in the user's
+// part, above it in the mirrored one, and above what stands alone in the box that this comes from. A
+// line from column to column would pull these past each other.
 function struts(visible) {
+  if (visible.items.length > 2 * MANY) return []; // Graphviz would look three times as long
   const found = wished(visible);
   return isTangled(visible, found) ? [] : found;
 }
 
-function wished({ scene, items, links, byKey }) {
-  const into = new Map();
-  const out = new Map();
-  for (const { a, b, across, status } of links) {
-    if (across || status === "removed") continue;
-    into.set(b, [...(into.get(b) ?? []), a]);
-    out.set(a, [...(out.get(a) ?? []), b]);
-  }
+function wished({ scene, items, links }) {
   const levels = new Map(items.map((item) => [item, levelOf(item, scene)]));
-  const level = (item) => levels.get(item);
-  const highest = (found) => found.reduce((best, i) => (best && level(best) <= level(i) ? best : i), undefined);
+  const comesIn = new Map(); // box -> what is read in it of what is outside, in the same column
+  const alone = new Map(); // box of column 1 -> what is in it that nothing of the column is joined to
+  const reading = new Set();
+  const read = new Set();
+  const add = (map, key, value) => (map.has(key) ? map.get(key).push(value) : map.set(key, [value]));
+  for (const { a, b, across } of links) {
+    if (across || a.column !== b.column || a.column > 1) continue;
+    reading.add(b);
+    read.add(a);
+    for (const box of entered(a.box, b.box, scene.boxes)) add(comesIn, box, a);
+  }
+  const many = items.length > LABEL_LIMIT; // then copies of constants have none: they cost layout time
+  const free = items.filter((item) => item.node !== undefined && !(item.copy && many) && !reading.has(item));
+  for (const item of free) {
+    if (item.column === 1 && !read.has(item)) for (const box of entered(-1, item.box, scene.boxes)) add(alone, box, item);
+  }
+  for (const found of [...comesIn.values(), ...alone.values()]) found.sort((a, b) => levels.get(a) - levels.get(b));
   const found = [];
-  for (const item of items) {
-    if (into.has(item) || item.node === undefined || item.copy || scene.statusOf(item) === "removed") continue;
-    if (item.column === 0 && scene.boxes[item.box].parent >= 0 && out.has(item)) {
-      const above = into.get(highest(out.get(item))).filter((a) => a.box !== item.box && level(a) < level(item));
-      found.push(...above.map((a) => [a, item]));
+  for (const item of free) {
+    const box = entered(-1, item.box, scene.boxes).find((b) => comesIn.has(b));
+    const sources = comesIn.get(box) ?? [];
+    const lower = (a) => levels.get(a) > levels.get(item);
+    if (item.column === 0) {
+      const above = sources.findLast((a) => levels.get(a) < levels.get(item));
+      if (above) found.push([above, item]);
     } else if (item.column === 1) {
-      const readers = endsOf(item.node, scene).flatMap((n) => out.get(byKey.get(`n${n}`)) ?? []);
-      const below = highest(readers.filter((r) => r.column === 0 && level(r) > level(item)));
-      if (below) found.push([item, below]);
+      const below = sources.find(lower);
+      if (!below) continue;
+      found.push([item, below]);
+      const beside = alone.get(entered(item.box, below.box, scene.boxes).at(-1))?.find(lower);
+      if (beside) found.push([item, beside]);
     }
   }
+  return found;
+}
+
+// The boxes around the second place that are not around the first.
+function entered(from, to, boxes) {
+  const around = new Set();
+  for (let b = from; b >= 0; b = boxes[b].parent) around.add(b);
+  const found = [];
+  for (let b = to; b >= 0 && !around.has(b); b = boxes[b].parent) found.push(b);
   return found;
 }
 
@@ -69,12 +92,4 @@ function levelOf({ node, shut, column, of }, scene) {
   if (shut === undefined) return height(node ?? of);
   const heights = scene.within(shut).map(height);
   return heights.reduce((a, b) => (column === 1 ? Math.min(a, b) : Math.max(a, b)));
-}
-
-// The forward nodes whose values a derived node is the gradient of.
-function endsOf(n, scene) {
-  const origin = originOf(n);
-  if (!origin) return [];
-  if (origin.region === undefined) return [origin.node];
-  return data.regions[origin.region].outputs.map(([end]) => end).filter((end) => scene.at.has(end));
 }

@@ -20,10 +20,17 @@ function widthOf(s, font) {
 
 const even = (length) => 2 * Math.ceil(length / 2);
 
+// The number of several nodes together: their sum where that is what an overlay is of.
+function together(values, keys) {
+  const found = keys.map((key) => values.of(key)).filter((value) => value !== undefined);
+  const adds = values.combine === "sum" && found.length > 1 && found.every((value) => typeof value === "number");
+  return adds ? found.reduce((a, b) => a + b) : values.largest(keys);
+}
+
 class Visible {
   constructor(scene, options) {
     this.scene = scene;
-    this.options = options; // {shut, saved, bypassed, derived, types, values}
+    this.options = options; // {shut, saved, derived, types, values}
     this.items = [];
     this.links = [];
     this.pairs = [];
@@ -33,7 +40,6 @@ class Visible {
     for (const e of scene.edges) if (kindOf(e.source) === "constant") this.read.add(e.source);
     for (const n of scene.nodes) if (!this.read.has(n)) this.itemOf(n, scene.at.get(n).box);
     this.connect();
-    if (options.bypassed) this.addGhosts();
     this.align();
     this.open = new Set();
     for (const item of this.items) for (let b = item.box; b >= 0 && !this.open.has(b); b = scene.boxes[b].parent) this.open.add(b);
@@ -81,13 +87,16 @@ class Visible {
 
   nodeItem(n, box) {
     const { scene } = this;
-    const kind = kindOf(n);
+    const kind = defaults.has(n) ? "ghost" : kindOf(n);
     const lines = [];
     const add = (s, font = "note") => lines.push([middleCut(s, NAME_LIMIT), font]);
     const given = table.name[n] >= 0;
     if (kind === "constant") {
       if (given) add(labelOf(n), "name");
-      add(text(n, "brief"), "type");
+      add(briefNumber(text(n, "brief")), "type");
+    } else if (kind === "ghost") {
+      add(kindOf(n) === "input" ? "dy" : labelOf(n), "name");
+      if (text(n, "brief")) add(briefNumber(text(n, "brief")), "type");
     } else {
       add(labelOf(n), "name");
       if (given && kind === "op") add(text(n, "op"));
@@ -95,6 +104,7 @@ class Visible {
       if (table.stamp[n] >= 0) add(`override "${text(n, "stamp")}"`);
       if (lineOf(n)) add(lineOf(n)[0]);
       else if (originOf(n)?.call === undefined && isDerived(n)) add(`grad of ${labelOf(originOf(n).node)}`);
+      if (madeBy.get(n)) add(`by ${madeBy.get(n)}`);
       if (scene.results.has(n)) add(scene.results.get(n).map((i) => `result ${i}`).join(", "));
     }
     if (scene.failed.has(n)) add("FAILED", "name");
@@ -113,7 +123,7 @@ class Visible {
   // The overlay's number for nodes, which becomes a line of their item too.
   valueOf(nodes, lines) {
     const { values } = this.options;
-    const value = values?.largest(nodes.map((n) => this.scene.at.get(n).key));
+    const value = values ? together(values, nodes.map((n) => this.scene.at.get(n).key)) : undefined;
     if (value !== undefined) lines.push([values.format(value), "type"]);
     return value;
   }
@@ -137,7 +147,8 @@ class Visible {
         if (known.owner !== edge.owner) known.owner = -1;
         continue;
       }
-      const kind = ["saved", "residual"].includes(edge.kind) && !remote ? "data" : edge.kind;
+      const near = ["saved", "residual"].includes(edge.kind) && !remote ? "data" : edge.kind;
+      const kind = a.kind === "ghost" || b.kind === "ghost" ? "ghost" : near;
       const link = { a, b, edges: [edge], kind, owner: edge.owner, status: edge.status };
       const fan = (fans.get(a) ?? 0) + 1;
       fans.set(a, fan);
@@ -157,7 +168,6 @@ class Visible {
   }
 
   labelOf({ edges }) {
-    if (!edges.length) return ""; // of a ghost
     if (edges.length > 1) return plural(edges.length, "tensor");
     const [{ source, out, tag }] = edges;
     if (out < 0) return "control";
@@ -193,31 +203,6 @@ class Visible {
       if (taken.has(a) || taken.has(b)) continue;
       taken.add(a).add(b);
       this.pairs.push([a, b]);
-    }
-  }
-
-  // The default gradients that a rule took the place of: not in the graph, shown struck through.
-  addGhosts() {
-    const { scene } = this;
-    const bypassed = new Set();
-    for (const c of scene.calls) {
-      const { region, node } = data.calls[c];
-      for (const n of region >= 0 ? (scene.members.get(region) ?? []) : [node]) {
-        const own = (scene.derivedFrom.get(n) ?? []).some((m) => originOf(m).call === undefined);
-        if (!own && kindOf(n) === "op" && this.byKey.has(`n${n}`) && scene.at.get(n).column === 0) bypassed.add(n);
-      }
-    }
-    const column = scene.boxes.findIndex((b) => b.kind === "column" && b.what === 1);
-    if (column < 0 || this.rep[column] >= 0 || !this.options.derived) return;
-    for (const n of bypassed) {
-      const lines = [[middleCut(`grad of ${labelOf(n)}`, NAME_LIMIT), "name"], ["default, bypassed", "note"]];
-      const ghost = this.add({ kind: "ghost", key: `g${n}`, of: n, box: column, column: 1, lines });
-      this.pairs.push([this.byKey.get(`n${n}`), ghost]);
-    }
-    for (const edge of scene.edges) {
-      const a = this.byKey.get(`g${edge.target}`);
-      const b = this.byKey.get(`g${edge.source}`);
-      if (a && b) this.links.push({ a, b, edges: [], kind: "ghost", owner: -1, status: "", mirrored: true });
     }
   }
 }

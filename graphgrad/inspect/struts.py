@@ -1,0 +1,96 @@
+"""Struts: lines that are not drawn, and keep boxes from overlapping in height.
+
+Boxes that do not overlap in height can stand below each other. What reads nothing of its column is
+held by nothing on one side: it goes to the inner side of what comes into its box, which is below it
+in the user's part and above it in the mirrored one. All of it is within one column: a line from one
+to another would pull the columns past each other.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from .boxes import Box
+
+if TYPE_CHECKING:
+    from .picture import Item, Link
+
+Strut = tuple["Item", "Item"]
+
+
+def struts_of(items: Sequence[Item], links: Sequence[Link]) -> list[Strut]:
+    """Pairs of items of which the first is to stand above the second; its level says so too."""
+    return _Struts(items, links).found()
+
+
+class _Struts:
+    """What is known of the items of a picture.
+
+    comes_in  box -> what is read in it of what is outside, in the same column; by level
+    alone     box of column 1 -> what is in it that nothing of the column is joined to; by level
+    """
+
+    def __init__(self, items: Sequence[Item], links: Sequence[Link]) -> None:
+        self.comes_in: dict[Box, list[Item]] = {}
+        self.alone: dict[Box, list[Item]] = {}
+        reading: set[Item] = set()
+        read: set[Item] = set()
+        for link in links:
+            source, target = link.source, link.target
+            if source.inside.column == target.inside.column < 2:
+                reading.add(target)
+                read.add(source)
+                for box in _entered(source.inside, target.inside):
+                    self.comes_in.setdefault(box, []).append(source)
+        self.free = [i for i in items if i.node is not None and i not in reading]
+        for item in self.free:
+            if item.inside.column == 1 and item not in read:
+                for box in item.inside.around():
+                    self.alone.setdefault(box, []).append(item)
+        for found in (*self.comes_in.values(), *self.alone.values()):
+            found.sort(key=_level)
+
+    def found(self) -> list[Strut]:
+        return [strut for item in self.free for strut in self._of(item)]
+
+    def _of(self, item: Item) -> Iterator[Strut]:
+        """To the nearest of what comes into the innermost box that anything comes into.
+
+        In column 1 also to what stands alone in the box that this comes from.
+        """
+        box = next((b for b in item.inside.around() if b in self.comes_in), None)
+        if box is None:
+            return
+        sources = self.comes_in[box]
+        if box.column == 0:
+            place = bisect_left(sources, item.level, key=_level)
+            if place:
+                yield sources[place - 1], item
+            return
+        place = bisect_right(sources, item.level, key=_level)
+        if place == len(sources):
+            return
+        yield item, sources[place]
+        for below in list(_entered(item.inside, sources[place].inside))[-1:]:
+            alone = self.alone.get(below, [])
+            place = bisect_right(alone, item.level, key=_level)
+            if place < len(alone):
+                yield item, alone[place]
+
+
+def _entered(source: Box, target: Box) -> Iterator[Box]:
+    """The boxes around the one box that are not around the other, innermost first."""
+    while source is not target:
+        if target.depth >= source.depth:
+            yield target
+            assert target.parent is not None
+            target = target.parent
+        else:
+            assert source.parent is not None
+            source = source.parent
+
+
+def _level(item: Item) -> int:
+    return item.level
