@@ -1,8 +1,8 @@
 """Which nodes can run as one loop over their elements.
 
 A loop runs over the elements of one shape. What it computes is one number an element; or one number
-a row, where the last axes are reduced and the row, still at hand, is gone through again; or what
-reductions leave in the end, which cannot be read before the loop is done.
+a row, where some axes, the last ones or others, are reduced and the row, still at hand, is gone
+through again; or what reductions leave in the end, which cannot be read before the loop is done.
 
 Every node gets a stage, counted from the end: the most borders between loops on any way from it to
 an output. Nodes of one stage that share a loop can be one group: a way that leaves the group
@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable
 from enum import Enum
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ..ir.node import Node, Tensor
 from ..ir.program import Program
@@ -27,14 +27,15 @@ class Loop(NamedTuple):
 
     shape    what it runs over; nodes share loops of equal shapes
     frame    the shape that its inputs are broadcast to: `shape`, perhaps with lengths of 1
-    row      how many axes at the end of `shape` it reduces to one number a row; else 0
-    ends     whether it is any other reduction
+    row      the axes of `shape` that it reduces to one number a row, in order; else ()
+    ends     whether it is a reduction that may be complete in the end alone, whatever the rows
+             of its loop are; one that is not has rows of its own
     picks    whether it reads its inputs at any places, so that they must be there before the loop
     """
 
     shape: Lengths
     frame: Lengths
-    row: int = 0
+    row: tuple[int, ...] = ()
     ends: bool = False
     picks: bool = False
 
@@ -48,11 +49,30 @@ class Level(Enum):
 
 
 class Seat(NamedTuple):
-    """The loop that a node is in, by its shape, and the levels of what it reads and makes."""
+    """The loop that a node is in, by its shape and the axes of its rows, and the levels of what it
+    reads and makes.
+    """
 
     shape: Lengths
+    row: tuple[int, ...]
     reads: Level
     makes: Level
+
+    @property
+    def loop(self) -> tuple[Lengths, tuple[int, ...]]:
+        """The loop."""
+        return self.shape, self.row
+
+    @property
+    def outer(self) -> Lengths:
+        """The lengths of the axes over which rows run."""
+        return tuple([d for a, d in enumerate(self.shape) if a not in self.row])
+
+    @property
+    def steps(self) -> Lengths:
+        """How far apart what rows have lies, along each axis of the loop."""
+        steps = iter(row_major(self.outer))
+        return tuple([0 if a in self.row else next(steps) for a in range(len(self.shape))])
 
 
 class Source(NamedTuple):
@@ -95,7 +115,7 @@ class _Grouping:
     def groups(self) -> list[list[Node]]:
         """Nodes of one stage that read each other, or the same, in one loop."""
         together = Together()
-        first: dict[tuple[Tensor, int, Lengths], Node] = {}
+        first: dict[Any, Node] = {}
         for node, seat in self.seats.items():
             stage = self.stages[node]
             for t in node.inputs:
@@ -104,7 +124,7 @@ class _Grouping:
                 if maker in self.seats and self.stages[maker] == stage and self._joins(t, node):
                     together.unite(maker, node)
                 elif seat.reads is Level.ELEMENT and self._reads_all(t, node):
-                    together.unite(first.setdefault((base, stage, seat.shape), node), node)
+                    together.unite(first.setdefault((base, stage, seat.loop), node), node)
         return self._early(together.sets(self.seats))
 
     def _early(self, groups: list[list[Node]]) -> list[list[Node]]:
@@ -183,10 +203,10 @@ class _Grouping:
             readers.setdefault(self._source(t).base.node, set()).add(None)
         return readers
 
-    def _rows(self) -> dict[Lengths, int]:
-        """For each shape, the axes at the end that are a row: as most of its reductions have it."""
+    def _rows(self) -> dict[Lengths, tuple[int, ...]]:
+        """For each shape, the axes that are a row: as most of its reductions have it."""
         count = Counter((loop.shape, loop.row) for loop in self.loops.values() if loop.row)
-        found: dict[Lengths, int] = {}
+        found: dict[Lengths, tuple[int, ...]] = {}
         for (shape, row), _ in count.most_common():
             found.setdefault(shape, row)
         return found
@@ -232,36 +252,31 @@ class _Grouping:
         return not loop.picks and self._steps(t, node) == row_major(loop.shape)
 
     def _seat(self, node: Node, loop: Loop) -> Seat:
-        reduces = loop.ends or loop.row > 0
+        reduces = loop.ends or bool(loop.row)
         for t in node.inputs if self.rows else ():
             base = self._source(t).base
             seat = None if base in self.given else self.seats.get(base.node)
             if seat is None or seat.makes is not Level.ROW or not self._reads_all(t, node):
                 continue
-            if self._before_row(seat.shape) == loop.shape:
-                return Seat(seat.shape, Level.ROW, Level.END if reduces else Level.ROW)
-        if loop.row and self.rows[loop.shape] == loop.row:
-            return Seat(loop.shape, Level.ELEMENT, Level.ROW)
-        return Seat(loop.shape, Level.ELEMENT, Level.END if reduces else Level.ELEMENT)
-
-    def _before_row(self, shape: Lengths) -> Lengths:
-        """The axes over which the rows of a loop run."""
-        return shape[: len(shape) - self.rows[shape]]
+            if seat.outer == loop.shape:
+                return seat._replace(reads=Level.ROW, makes=Level.END if reduces else Level.ROW)
+        row = self.rows.get(loop.shape, ())
+        if loop.row and (loop.row == row or not loop.ends):
+            return Seat(loop.shape, loop.row, Level.ELEMENT, Level.ROW)
+        return Seat(loop.shape, row, Level.ELEMENT, Level.END if reduces else Level.ELEMENT)
 
     def _joins(self, t: Tensor, node: Node) -> bool:
         """Whether a node can read t in the loop that computes what t is a view of."""
         base, _, ordered = self._source(t)
         seat = self.seats.get(node)
         maker = None if base in self.given else self.seats.get(base.node)
-        if seat is None or maker is None or maker.shape != seat.shape or not ordered:
+        if seat is None or maker is None or maker.loop != seat.loop or not ordered:
             return False
         if maker.makes is seat.reads:
             return self._reads_all(t, node)
         if maker.makes is Level.END or seat.reads is Level.ROW or self.loops[node].picks:
             return False
-        before = self._before_row(seat.shape)
-        same = (0,) * (len(seat.shape) - len(before))
-        return self._steps(t, node) == row_major(before) + same
+        return self._steps(t, node) == seat.steps
 
     def _stages(self) -> dict[Node, int]:
         stages: dict[Node, int] = dict.fromkeys(self.program.nodes, 0)

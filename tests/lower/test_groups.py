@@ -31,7 +31,9 @@ def _loop_of(node):
     shape = tuple(frame[a] for a in kept)
     if gone == list(range(len(shape) - len(gone), len(shape))):
         return Loop(shape, frame, tuple(gone), ends=True)
-    return Loop(shape, frame, ends=True)
+    if gone[0] == 0:
+        return Loop(shape, frame, ends=True)
+    return Loop(shape, frame, tuple(gone))
 
 
 def _fused(inputs, outputs):
@@ -60,6 +62,36 @@ def test_a_column_is_not():
         e = gg.exp(x - gg.max(x, 0, True))
         groups = _fused([x], [e / gg.sum(e, 0, True)])
     assert groups == [["Subtract", "Exp", "ReduceSum"]]
+
+
+def test_rows_may_lie_in_the_middle():
+    with gg.Graph():
+        x = gg.placeholder((4, 5, 6))
+        e = gg.exp(x - gg.max(x, 1, True))
+        total = gg.sum(e, 1)
+        groups = _fused([x], [e / gg.expand_dims(total, 1), gg.sqrt(total), gg.sum(gg.sqrt(total))])
+    assert groups == [["ReduceMax", "Subtract", "Exp", "ReduceSum", "Divide", "Sqrt", "ReduceSum"]]
+
+
+def test_rows_over_several_axes_apart():
+    with gg.Graph():
+        x, b = gg.placeholder((4, 5, 6, 7)), gg.placeholder((4, 6))
+        total = gg.sum(gg.exp(x), (1, 3)) * b
+        groups = _fused([x, b], [x * gg.expand_dims(total, (1, 3))])
+    assert groups == [["Exp", "ReduceSum", "Multiply", "Multiply"]]
+
+
+def test_rows_of_another_kind_are_a_loop_of_their_own():
+    with gg.Graph():
+        x = gg.placeholder((4, 5, 6))
+        y = gg.exp(x)
+        last = y / gg.sum(y, 2, True) - gg.max(y, 2, True)
+        middle = gg.sqrt(gg.sum(y, 1)) + 1.0
+        groups = _fused([x], [last, middle])
+    assert groups == [
+        ["ReduceSum", "Divide", "ReduceMax", "Subtract"],
+        ["ReduceSum", "Sqrt", "Add"],
+    ]
 
 
 def test_numbers_of_rows_are_computed_among_the_rows():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from .nest import Nest, cost_of
+from .nest import LANES, Nest, cost_of
 from .reductions import CHAIN
 from .types import BITS, Target
 from .vectors import bytes_of, element, wide_enough
@@ -28,7 +28,7 @@ class Blocks(NamedTuple):
     """Rows, and blocks of rows that any thread may run.
 
     lanes    of the main vectors
-    rows     how many rows there are
+    rows     how many rows there are; where they run abreast, how many vectors of rows
     piece    elements in a row, where the one axis is cut into rows; else 0
     number   how many blocks
     step     rows in a block
@@ -50,8 +50,7 @@ def divide(nest: Nest, target: Target) -> Blocks:
     lanes = _lanes(nest, target)
     regions, size = _regions(nest)
     elements = math.prod(nest.lengths)
-    cost = 4 + sum(cost_of(nest.items[i]) for step in nest.passes for i in step.computes)
-    count = min(BLOCKS, -(-elements * cost // (BLOCK_COST * lanes)))
+    count = min(BLOCKS, -(-elements * _cost(nest) // (BLOCK_COST * lanes)))
     if size:
         count = min(count, max(1, 8 * elements // SHARE // size))
     if nest.split:
@@ -61,8 +60,20 @@ def divide(nest: Nest, target: Target) -> Blocks:
         rows = -(-length // piece)
         return Blocks(lanes, rows, piece, rows, 1, regions, size)
     rows = elements // nest.size(nest.row_axes)
+    if nest.abreast:
+        length = nest.lengths[nest.rows - 1]
+        rows = rows // length * -(-length // lanes)
     step = -(-rows // min(count, rows))
     return Blocks(lanes, rows, 0, -(-rows // step), step, regions, size)
+
+
+def _cost(nest: Nest) -> int:
+    """Roughly how many instructions a vector of elements takes."""
+    cost = 4 + sum(cost_of(nest.items[i]) for step in nest.passes for i in step.computes)
+    if not nest.abreast:
+        return cost
+    of_rows = sum(cost_of(nest.items[i]) for i in nest.across - nest.inner - nest.final)
+    return cost + of_rows // nest.size(nest.row_axes)
 
 
 def _lanes(nest: Nest, target: Target) -> int:
@@ -70,7 +81,9 @@ def _lanes(nest: Nest, target: Target) -> int:
     kinds = [element(nest.items[i]) for i in nest.inner] or ["i64"]
     floats = [k for k in kinds if k in ("float", "double")]
     widest = max(floats or kinds, key=BITS.__getitem__)
-    return min(TOGETHER * target.lanes(widest), wide_enough(max(nest.lengths[-1:], default=1)))
+    length = nest.lengths[nest.rows - 1] if nest.abreast else max(nest.lengths[-1:], default=1)
+    lanes = min(TOGETHER * target.lanes(widest), wide_enough(length))
+    return min(lanes, LANES) if nest.abreast else lanes
 
 
 def _regions(nest: Nest) -> tuple[dict[int, Region], int]:

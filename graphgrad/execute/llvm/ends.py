@@ -99,8 +99,7 @@ class Ends:
         base = t.at(t.load("ptr", t.at("%frame", 8 * where)), offset * bytes_of(kind))
         if not any(strides):
             return spread(load(t, kind, 1, 1, base), lanes)
-        step, wanted = 1, [0] * len(strides)
-        for axis in reversed(output.axes):
-            wanted[axis], step = step, step * self.nest.lengths[axis]
-        assert list(strides) == wanted, "an input in another order than the reductions it joins"
+        steps = self.nest.steps(output.axes)
+        wanted = tuple([steps.get(a, 0) for a in range(len(strides))])
+        assert strides == wanted, "an input in another order than the reductions it joins"
         return load(t, kind, lanes, valid, place(t, base, kind, at))

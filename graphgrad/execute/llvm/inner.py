@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Sequence
-from functools import partial, reduce
+from functools import partial
 from typing import TYPE_CHECKING
 
 from .nest import Pass
@@ -16,11 +15,10 @@ from .vectors import (
     bytes_of,
     computed,
     element,
-    from_start,
-    gathered,
+    indexed,
     load,
     place,
-    scattered,
+    read,
     spread,
     store,
     whole,
@@ -160,25 +158,18 @@ class Inner:
     def _loaded(self, i: int, at: str, lanes: int, valid: int, order: str) -> Value:
         kind, t = element(self.items[i]), self.body
         stride, base = self.rows.stride(i), self.loads[i]
-        if stride == 1:
-            return load(t, kind, lanes, valid, place(t, base, kind, at), order)
-        if stride == 0:
-            return spread(load(t, kind, 1, 1, base), lanes)
-        first = t.at(base, t.mul(at, stride * bytes_of(kind)))
-        return gathered(t, kind, lanes, valid, first, stride)
+        first = place(t, base, kind, at if stride == 1 else t.mul(at, stride)) if stride else base
+        return read(t, kind, lanes, valid, first, stride, order)
 
     def _picked(self, i: int, at: str, here: Waiting, valid: int) -> Value:
         """Numbers at the places that indices of elements say, or of the row alone."""
         item, kind = self.items[i], element(self.items[i])
         terms = zip(item.args, item.data[3], strict=True)
-        vary = [(here.get(a), step) for a, step in terms if a in self.nest.inner]
+        vary = [(here.get(a), *step) for a, step in terms if a in self.nest.inner]
         if not vary:
             return self._loaded(i, at, here.lanes, valid, "")
-        t, size, stride = self.body, bytes_of(kind), self.rows.stride(i)
-        base = t.at(self.loads[i], t.mul(at, stride * size)) if stride else self.loads[i]
-        offsets = [from_start(x, length) * (step * size) for x, (step, length) in vary]
-        if stride and here.lanes > 1:
-            lanes = ", ".join(f"i64 {lane * stride * size}" for lane in range(here.lanes))
-            offsets.append(Value(t, "i64", here.lanes, f"<{lanes}>"))
-        total = reduce(operator.add, offsets)
-        return scattered(t, kind, valid, base, total)
+        t, stride = self.body, self.rows.stride(i)
+        base = self.loads[i]
+        if stride:
+            base = t.at(base, t.mul(at, stride * bytes_of(kind)))
+        return indexed(t, kind, valid, base, stride, vary)

@@ -11,6 +11,7 @@ from functools import partial
 from typing import NamedTuple
 
 from ...ir.types import DType
+from .abreast import Abreast
 from .arrays import Unlocked, argument, built_in, number
 from .blocks import divide
 from .ends import Ends
@@ -71,7 +72,7 @@ class Shared(NamedTuple):
 
     @property
     def plain(self) -> tuple[str, str]:
-        """The functions that take addresses: see `Rows` and `Ends`."""
+        """The functions that take addresses: see `Loops` and `Ends`."""
         return f"{self.name}.rows", f"{self.name}.end"
 
 
@@ -82,7 +83,7 @@ def write_kernel(recipe: Recipe, module: Module, name: str) -> Shared:
     blocks = divide(nest, module.target)
     calls = sum(nest.items[i].name in HELPERS for step in nest.passes for i in step.computes)
     how = (module, nest, blocks, len(recipe.inputs), calls <= INLINED)
-    rows, ends = Rows(*how), Ends(*how)
+    rows, ends = (Abreast if nest.abreast else Rows)(*how), Ends(*how)
     module.add(f"{name}.rows", rows.write(f"{name}.rows"))
     module.add(f"{name}.end", ends.write(f"{name}.end"))
     scratch = blocks.bytes * blocks.number

@@ -4,18 +4,29 @@ A row is what one run of the inner loops goes over; there is one for each place 
 An item is computed once for each element, once for each row, or once for all. Where a reduction of
 the row is read again for its elements, the row is gone through several times: in passes. A value of
 an earlier pass is computed again if that is cheap, else kept in a buffer of the length of a row.
+
+Rows are the last axes of a nest, wherever they are in the shape that the loop runs over. A vector
+holds neighbours in a row, or neighbouring rows that run abreast: where rows are too short for a
+vector, or neighbours in memory belong to different rows.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from .expressions import HELPERS
 from .lowered import Item, Lowered, Output
 
 BUFFERS = 1 << 19  # bytes for rows kept from pass to pass
+LANES = 64  # at most, of a vector whose rows run abreast
+SHORT = 32  # elements of a row up to which rows that lie in order may run abreast
+BESIDE = 4  # neighbours that a short row needs at least, times its length
+MOVED = 32  # bytes between rows and columns, times the length of a row, that cost 1
+ACROSS = 8  # the cost of putting the lanes of a vector together
+LEFT = 8  # a reduction that ends a loop leaves at most this fraction of what it reduces
 MANY = 1000  # cost beyond which it no longer matters
 CHEAP = 10  # cost up to which a value is computed again rather than kept
 _READS = ("load", "pick")
@@ -27,16 +38,15 @@ _COSTS = {
     "floor_divide": 40,
     "remainder": 40,
     "fmod": 40,
+    "logaddexp": 40,
+    "power": 100,
 }
 _HELPER = 16
-_LOGADDEXP = 40
 
 
 def cost_of(item: Item) -> int:
     """Roughly how many instructions an item takes."""
-    if item.name in HELPERS:
-        return _HELPER
-    return _LOGADDEXP if item.name == "logaddexp" else _COSTS.get(item.name, 1)
+    return _COSTS.get(item.name, _HELPER if item.name in HELPERS else 1)
 
 
 class Load(NamedTuple):
@@ -45,6 +55,21 @@ class Load(NamedTuple):
     place: int
     strides: tuple[int, ...]
     offset: int
+
+
+def is_last(axes: Sequence[int], lengths: Sequence[int]) -> bool:
+    """Whether axes, in their order, are the last ones."""
+    rank = len(lengths)
+    return list(axes) == list(range(rank - len(axes), rank))
+
+
+def leaves_little(axes: Sequence[int], lengths: Sequence[int]) -> bool:
+    """Whether what a reduction over these axes leaves can wait for the end of the loop.
+
+    That is so where all that it leaves is written again and again: by each place of the first axis.
+    """
+    gone = math.prod([lengths[a] for a in axes])
+    return gone >= LEFT and (axes[0] == 0 or is_last(axes, lengths))
 
 
 class Pass(NamedTuple):
@@ -67,6 +92,7 @@ class Nest:
 
     lengths  of the axes, from the outermost on
     rows     how many axes are outer ones
+    abreast  whether the lanes of a vector are places of the last outer axis
     split    whether there is one axis, whose pieces can be rows
     items    as lowered; `loads` says where loads and picks read, `reduced` over which axes
              reductions go, and `left` which axes what they make has
@@ -75,15 +101,17 @@ class Nest:
     final    those, and what is computed from them
     inner    items that are computed for each element
     fixed    items that are the same everywhere
+    across   items that vary along the last outer axis
     passed   item -> the first pass that can compute it for elements, or that it comes after
     passes   what each does
     """
 
     def __init__(self, lowered: Lowered) -> None:
+        row = _row_of(lowered)
+        lowered = _row_last(lowered, row)
         self.items = lowered.items
         masks = _masks(lowered)
-        again = _read_again(lowered, masks)
-        border = min(again, default=None)
+        border = len(lowered.lengths) - len(row) if row else None
         groups = _groups(lowered, border)
         place = {a: i for i, g in enumerate(groups) for a in g}
         self.lengths = tuple([math.prod([lowered.lengths[a] for a in g]) for g in groups])
@@ -109,6 +137,9 @@ class Nest:
         self.final = self._final()
         inside = sum(1 << a for g in groups[self.rows :] for a in g)
         self.inner = frozenset(i for i, m in enumerate(masks) if m & inside) - self.final
+        along = sum(1 << a for g in groups[self.rows - 1 : self.rows] for a in g)
+        self.across = frozenset(i for i, m in enumerate(masks) if m & along)
+        self.abreast = self._rows_abreast(border is not None)
         self.passed = self._passed()
         self.fixed = frozenset(
             i
@@ -144,7 +175,7 @@ class Nest:
             if self.over_elements(i):
                 reduces.setdefault(self.passed[i], []).append(i)
         weights = self._weights()
-        row = self.size(self.row_axes)
+        row = self.size(self.row_axes) * (LANES if self.abreast else 1)
         room = BUFFERS
         there: set[int] = set()
         kept: set[int] = set()
@@ -220,12 +251,8 @@ class Nest:
             if output.item in self.final or not set(outer) <= set(output.axes):
                 continue
             dtype = self.items[output.item].dtype
-            strides = tuple(
-                [
-                    self.size(b for b in output.axes if b > a) if a in output.axes else 0
-                    for a in range(len(self.lengths))
-                ]
-            )
+            steps = self.steps(output.axes)
+            strides = tuple([steps.get(a, 0) for a in range(len(self.lengths))])
             for place, loads in read.items():
                 if all(
                     self.items[i].name == "load"
@@ -241,6 +268,108 @@ class Nest:
     def size(self, axes: Iterable[int]) -> int:
         """How many places axes have together."""
         return math.prod([self.lengths[a] for a in axes])
+
+    def steps(self, axes: Sequence[int]) -> dict[int, int]:
+        """The strides of a row-major array that has these axes, in this order."""
+        found: dict[int, int] = {}
+        step = 1
+        for a in reversed(axes):
+            found[a] = step
+            step *= self.lengths[a]
+        return found
+
+    def _rows_abreast(self, reduces: bool) -> bool:
+        """Whether vectors hold neighbouring rows. reduces: whether rows are reduced.
+
+        So it is where most of what is read and written lies so, and where it must be: along a row,
+        what is written for elements would not lie in order.
+        """
+        if not self.rows:
+            return False
+        if self._short_rows():
+            return True
+        along, last = self.rows - 1, len(self.lengths) - 1
+        written = [o.axes for o in self.outputs if self.of_elements(o)]
+        left = [axes for i, axes in self.left.items() if i in self.ends and last in axes]
+        if any(self.steps(axes)[last] != 1 for axes in (*written, *left)):
+            return True
+        if not reduces:
+            return False
+        read = [self.loads[i].strides for i in self.loads if i in self.inner]
+        return sum(s[along] == 1 for s in read) > sum(s[last] == 1 for s in read) + len(written)
+
+    def _short_rows(self) -> bool:
+        """Whether rows are so short, and what is computed for them so much, that it pays to turn
+        what is read and written into columns.
+        """
+        size = self.size(self.row_axes)
+        along = self.rows - 1
+        if size > SHORT or self.lengths[along] < BESIDE * size:
+            return False
+        inner = [i for i in self.loads if i in self.inner]
+        if any(self.items[i].name == "pick" for i in inner):
+            return False
+        turned = [i for i in inner if self.loads[i].strides[along] not in (0, 1)]
+        turned += [o.item for o in self.outputs if self.of_elements(o)]
+        turned += [i for i in self.ends if self.over_elements(i) and along in self.left[i]]
+        moved = size * size * sum(max(self.items[i].dtype.itemsize, 4) for i in turned)
+        work = 3
+        for i, item in enumerate(self.items):
+            if item.reduces:
+                work += ACROSS
+            elif i in self.inner:
+                work += cost_of(item)
+            elif i in self.across and i not in self.final:
+                work += 2 * cost_of(item)
+        return moved <= MOVED * work
+
+
+def _row_of(lowered: Lowered) -> frozenset[int]:
+    """The axes of a row: those of reductions that are read again for elements, or else of those
+    with which most is computed. None where all reductions can wait for the end.
+    """
+    again = _read_again(lowered, _masks(lowered))
+    if again:
+        return again
+    lengths = lowered.lengths
+    used: Counter[frozenset[int]] = Counter()
+    sources: list[frozenset[frozenset[int]]] = []
+    for item in lowered.items:
+        of = frozenset[frozenset[int]]().union(*[sources[a] for a in item.args])
+        others = [a for a in item.args if not sources[a] and lowered.items[a].name != "number"]
+        if item.reduces or others:
+            used.update(of)
+        if item.reduces and _makes_rows(item, lengths):
+            axes = frozenset(item.data)
+            used[axes] += 0
+            of |= {axes}
+        sources.append(of)
+    return max(used, key=used.__getitem__, default=frozenset())
+
+
+def _makes_rows(item: Item, lengths: tuple[int, ...]) -> bool:
+    """Whether a reduction of elements leaves numbers that rows may have."""
+    if not item.left or len(item.data) + len(item.left) < len(lengths):
+        return False
+    return is_last(item.data, lengths) or not leaves_little(item.data, lengths)
+
+
+def _row_last(lowered: Lowered, row: frozenset[int]) -> Lowered:
+    """The same with the axes of a row after all others."""
+    order = sorted(range(len(lowered.lengths)), key=lambda a: a in row)
+    place = {a: i for i, a in enumerate(order)}
+    items = []
+    for item in lowered.items:
+        data = item.data
+        if item.name in _READS:
+            at, steps, *rest = data
+            data = (at, tuple(sorted((place[a], s) for a, s in steps)), *rest)
+        elif item.reduces:
+            data = tuple(sorted(place[a] for a in data))
+        items.append(item._replace(data=data, left=tuple([place[a] for a in item.left])))
+    outputs = [Output(o.item, tuple([place[a] for a in o.axes])) for o in lowered.outputs]
+    lengths = tuple([lowered.lengths[a] for a in order])
+    return lowered._replace(lengths=lengths, items=tuple(items), outputs=tuple(outputs))
 
 
 def _groups(lowered: Lowered, border: int | None) -> list[list[int]]:
@@ -289,8 +418,6 @@ def _read_again(lowered: Lowered, masks: list[int]) -> frozenset[int]:
     if not found:
         return frozenset()
     (axes,) = found
-    rank = len(lowered.lengths)
-    assert axes == frozenset(range(rank - len(axes), rank)), "rows are not the last axes"
     return axes
 
 
@@ -302,14 +429,16 @@ def _one(lowered: Lowered, axis: int) -> bool:
             steps = dict(item.data[1])
             if steps.get(axis - 1, 0) != steps.get(axis, 0) * length:
                 return False
-        elif any((axis in axes) != (axis - 1 in axes) for axes in _axes_of(item)):
+        elif item.reduces and not (_pair(item.data, axis) and _pair(item.left, axis)):
             return False
-    return all((axis in o.axes) == (axis - 1 in o.axes) for o in lowered.outputs)
+    return all(_pair(o.axes, axis) for o in lowered.outputs)
 
 
-def _axes_of(item: Item) -> tuple[tuple[int, ...], ...]:
-    """The axes that a reduction takes away, and those that it leaves."""
-    return (item.data, item.left) if item.reduces else ()
+def _pair(axes: tuple[int, ...], axis: int) -> bool:
+    """Whether an axis follows the one before it, or both are missing."""
+    if axis in axes:
+        return axis - 1 in axes[: axes.index(axis)][-1:]
+    return axis - 1 not in axes
 
 
 def _load(item: Item, groups: list[list[int]]) -> Load:

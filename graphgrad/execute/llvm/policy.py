@@ -16,11 +16,11 @@ from ...lower.views import VIEWS, View, memory_of, row_major, viewed
 from ...ops.base import Constant, Full
 from .expressions import supported
 from .lowered import REDUCTIONS, calls, name_of, reduced_axes
+from .nest import is_last, leaves_little
 from .picks import PICKS, in_range
 from .types import Target, element_of
 
 ROW = 1 << 14  # elements of a row that stay at hand while it is gone through again
-LEFT = 8  # a reduction that ends a loop leaves at most this fraction of what it reduces
 
 
 def loops(target: Target) -> Callable[[Node], Loop | None]:
@@ -67,16 +67,14 @@ def _reduction(node: Node) -> Loop | None:
     gone = reduced_axes(node.op, x.shape)
     places = [a for a, d in enumerate(x.shape) if d != 1]
     reduced = [i for i, a in enumerate(places) if a in gone]
-    if not reduced:
+    row = tuple(reduced)
+    if not row:
         return Loop(shape, x.shape)
-    row = len(reduced)
-    last = reduced == list(range(len(shape) - row, len(shape)))
-    if last and math.prod(shape[-row:]) <= ROW:
-        return Loop(shape, x.shape, row)
-    left = math.prod(shape) // math.prod([shape[i] for i in reduced])
-    if left * LEFT > math.prod(shape) or not (last or reduced[0] == 0):
-        return None
-    return Loop(shape, x.shape, ends=True)
+    if is_last(row, shape) and math.prod([shape[i] for i in row]) <= ROW:
+        return Loop(shape, x.shape, row, ends=True)
+    if leaves_little(row, shape):
+        return Loop(shape, x.shape, ends=True)
+    return Loop(shape, x.shape, row)
 
 
 def _pick(node: Node) -> Loop | None:

@@ -45,7 +45,7 @@ class Reduction:
         """The lanes of a vector, as a scalar: halves are put together, and halves of that."""
         while x.lanes > 1:
             half = x.lanes // 2
-            x = self.together(_lanes(x, 0, half), _lanes(x, half, half))
+            x = self.together(lanes_of(x, 0, half), lanes_of(x, half, half))
         return x
 
     def masked(self, x: Value, valid: int) -> Value:
@@ -70,7 +70,10 @@ def _start(kind: str, dtype: DType) -> Number:
     return int(limits.min if kind == "max" else limits.max)
 
 
-def _lanes(x: Value, start: int, count: int) -> Value:
+def lanes_of(x: Value, start: int, count: int) -> Value:
+    """Some neighbouring lanes; a scalar where it is one."""
+    if count == x.lanes:
+        return x
     if count == 1:
         return Value(x.body, x.element, 1, x.body(f"extractelement {x.type} {x.name}, i32 {start}"))
     picks = ", ".join(f"i32 {start + i}" for i in range(count))
@@ -126,15 +129,17 @@ class Accumulator:
         self._put(low_slot, low + lost)
         self._put(self._sum, self._neutral())
 
+    def each(self) -> Value:
+        """What each lane has, without the tail."""
+        if not self.exact:
+            return self._get(self._sum)
+        self.carry()
+        high, low = (self._get(slot) for slot in self._parts)
+        return (high.abs() < math.inf).where(high + low, high)
+
     def result(self) -> Value:
         """All of it as a scalar."""
-        if self.exact:
-            self.carry()
-            high, low = (self._get(slot) for slot in self._parts)
-            whole = (high.abs() < math.inf).where(high + low, high)
-        else:
-            whole = self._get(self._sum)
-        total = self.how.across(whole)
+        total = self.how.across(self.each())
         if self._tail is None:
             return total
         return self.how.together(total, self._get(self._tail, 1))

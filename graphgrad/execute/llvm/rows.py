@@ -1,8 +1,4 @@
-"""The function that runs rows of a group: void(frame, begin, end, partial, room).
-
-frame: where the inputs and then the outputs are. partial: what these rows leave of the reductions
-that are complete when all rows are done, one region after the other. room: memory to work in.
-"""
+"""Rows one after the other, each along vectors of its elements."""
 
 from __future__ import annotations
 
@@ -11,128 +7,39 @@ from functools import partial
 
 from .blocks import Blocks
 from .inner import Inner
-from .module import Body, Module
+from .loops import Loops
+from .module import Module
 from .nest import Nest, Pass
-from .reductions import CHAIN, Accumulator, Reduction
-from .room import Room
-from .text import function
+from .reductions import CHAIN, Accumulator
 from .turning import turn
-from .values import Value, constant
-from .vectors import (
-    Values,
-    along,
-    bytes_of,
-    computed,
-    element,
-    from_start,
-    load,
-    place,
-    store,
-    whole,
-)
+from .vectors import Values, bytes_of, element, store, whole
 
-TAKES = "ptr %frame, i64 %begin, i64 %end, ptr %partial, ptr %room"
 TURNED = 1 << 18  # bytes of rows that are put in order at once
 
 
-class Rows:
-    """Writes the function.
-
-    inputs  how many arrays are read
-    inline  whether functions that have a name are written out where they are called
-    """
+class Rows(Loops):
+    """Writes the function; see Loops."""
 
     def __init__(
         self, module: Module, nest: Nest, blocks: Blocks, inputs: int, inline: bool
     ) -> None:
-        self.body = Body(module)
-        self.nest, self.blocks, self.inputs, self.inline = nest, blocks, inputs, inline
-        self.items = nest.items
-        self.room = Room(self.body)
-        self.kept = self._kept()
-        self._pointers: dict[int, str] = {}
-        self._fixed: Values = {}
-        self._totals: dict[int, Accumulator] = {}
+        super().__init__(module, nest, blocks, inputs, inline)
         self._turned = self._turning()
         self._turned_at: dict[int, str] = {}  # where the row of a turned load is
 
-    def write(self, name: str) -> str:
-        """The whole text."""
-        for i in sorted(self.nest.fixed):
-            self._fixed[i] = self._scalar(i, self._fixed, ())
-        self._begin_ends()
-        self.body.loop("%begin", "%end", 1, self._row)
-        for i, total in self._totals.items():
-            store(total.result(), 1, self._region(i))
-        return function("void", name, TAKES, self.body, internal=False)
-
-    # --- addresses ---------------------------------------------------------------------------
-
-    def _pointer(self, number: int) -> str:
-        """Where an input, or an output (after the inputs), is."""
-        found = self._pointers.get(number)
-        if found is None:
-            found = self._pointers[number] = f"%p{number}"
-            self.body.enter(f"{found} = load ptr, ptr {found}.at")
-            self.body.enter(f"{found}.at = getelementptr i8, ptr %frame, i64 {8 * number}")
-        return found
-
-    def _at(self, base: str, size: int, terms: Sequence[tuple[str, int]]) -> str:
-        """base + sum of index * stride * size bytes."""
-        t = self.body
-        for index, stride in terms:
-            if stride:
-                base = t.at(base, t.mul(index, stride * size))
-        return base
-
-    def _terms(self, axes: Sequence[int], index: Sequence[str]) -> list[tuple[str, int]]:
-        """Places along the axes of something in row-major order, with its strides."""
-        return [
-            (index[a], self.nest.size(b for b in axes if b > a)) for a in axes if a < len(index)
-        ]
-
     def load_at(self, i: int, index: Sequence[str]) -> str:
-        """Where a load reads at these places of the first axes."""
-        if i in self._turned_at:
-            return self._turned_at[i]
-        at, strides, offset = self.nest.loads[i]
-        size = bytes_of(element(self.items[i]))
-        base = self._pointer(at)
-        if offset:
-            base = self.body.at(base, offset * size)
-        return self._at(base, size, list(zip(index, strides, strict=False)))
-
-    def pick_at(self, i: int, base: str, indices: Sequence[Value | None]) -> str:
-        """Where a pick reads, of which load_at gave the base; None: an index of elements."""
-        terms = list(zip(indices, self.items[i].data[3], strict=True))
-        known = [(from_start(x, n).name, stride) for x, (stride, n) in terms if x is not None]
-        return self._at(base, bytes_of(element(self.items[i])), known)
+        """Where a load reads, perhaps in the row that was put in order."""
+        return self._turned_at.get(i) or super().load_at(i, index)
 
     def stride(self, i: int) -> int:
         """How far apart neighbours along the last axis are where a load reads."""
         return 1 if i in self._turned else self.nest.loads[i].strides[-1]
 
-    def output_at(self, k: int, index: Sequence[str]) -> str:
-        """Where an output is written at these places of the first axes."""
-        output = self.nest.outputs[k]
-        size = bytes_of(element(self.items[output.item]))
-        return self._at(self._pointer(self.inputs + k), size, self._terms(output.axes, index))
-
-    def end_at(self, i: int, index: Sequence[str]) -> str:
-        """Where what these rows leave of a reduction is, at these places of the first axes."""
-        size = bytes_of(element(self.items[i]))
-        return self._at(self._region(i), size, self._terms(self.nest.left[i], index))
-
     def kept_at(self, i: int, index: Sequence[str]) -> str:
         """Where a value that waits for a later pass is, at these places of the first axes."""
         size = bytes_of(element(self.items[i]))
         axes = sorted(self.nest.row_axes)
-        return self._at(self.room.at(self.kept[i]), size, self._terms(axes, index))
-
-    def _kept(self) -> dict[int, int]:
-        row = self.nest.size(self.nest.row_axes)
-        kept = sorted({i for step in self.nest.passes for i in step.reads})
-        return {i: self.room.take(row * bytes_of(element(self.items[i]))) for i in kept}
+        return self.at(self.room.at(self.kept[i]), size, self.terms(axes, index))
 
     # --- rows out of columns -----------------------------------------------------------------
 
@@ -174,10 +81,11 @@ class Rows:
 
     # --- a row -------------------------------------------------------------------------------
 
-    def _row(self, row: str) -> None:
+    def row(self, row: str) -> None:
+        """Pass by pass."""
         nest = self.nest
-        index = self._unravelled(row)
-        values = dict(self._fixed)
+        index = self.unravelled(row, nest.lengths[: nest.rows])
+        values = dict(self.fixed)
         self._turn(row, index)
         self._of_rows(-1, values, index)
         for p, step in enumerate(nest.passes):
@@ -188,35 +96,14 @@ class Rows:
                 store(values[o.item], 1, self.output_at(k, index))
         for i in sorted(nest.ends):
             if not nest.over_elements(i):
-                self._add(i, self.operand(i, values[self.items[i].args[0]]), index)
-
-    def _unravelled(self, row: str) -> list[str]:
-        """The places along the outer axes of a row."""
-        t = self.body
-        found: list[str] = []
-        for length in reversed(self.nest.lengths[1 : self.nest.rows]):
-            found.append(t(f"urem i64 {row}, {length}"))
-            row = t.div(row, length)
-        return [row, *reversed(found)] if self.nest.rows else []
-
-    def _scalar(self, i: int, values: Values, index: Sequence[str]) -> Value:
-        """An item as one number, from others."""
-        item = self.items[i]
-        if item.name == "number":
-            return constant(self.body, element(item), 1, item.data)
-        if item.name == "load":
-            return load(self.body, element(item), 1, 1, self.load_at(i, index))
-        if item.name == "pick":
-            where = self.pick_at(i, self.load_at(i, index), [values[a] for a in item.args])
-            return load(self.body, element(item), 1, 1, where)
-        return computed(self.items, i, [values[a] for a in item.args], self.inline)
+                self.add(i, self.operand(i, values[self.items[i].args[0]]), index)
 
     def _of_rows(self, after: int, values: Values, index: Sequence[str]) -> None:
         """The numbers that the row has after this pass."""
         nest = self.nest
         for i, passed in enumerate(nest.passed):
             if passed == after and i not in values and i not in nest.inner and i not in nest.final:
-                values[i] = self._scalar(i, values, index)
+                values[i] = self.scalar(i, values, index)
 
     # --- a pass over the elements ------------------------------------------------------------
 
@@ -234,13 +121,13 @@ class Rows:
                 accumulators[i].begin()
             Inner(self, step, values, places, accumulators).write(row)
             for i in of_part:
-                self._add(i, accumulators[i].result(), places)
+                self.add(i, accumulators[i].result(), places)
 
         self._between(nest.rows, index, innermost)
         for i in of_row:
             result = accumulators[i].result()
             if i in nest.ends:
-                self._add(i, result, index)
+                self.add(i, result, index)
             else:
                 values[i] = result
 
@@ -259,52 +146,4 @@ class Rows:
         several = len(self.nest.row_axes) > 1
         long = several or min(main, blocks.piece or main) > CHAIN * blocks.lanes
         lanes = blocks.lanes if main else 1
-        return Accumulator(self.body, self._how(i), lanes, self._exact and long, main < length)
-
-    # --- reductions --------------------------------------------------------------------------
-
-    def _how(self, i: int) -> Reduction:
-        return Reduction(self.items[i].name, self.items[i].dtype)
-
-    @property
-    def _exact(self) -> bool:
-        return not self.body.module.flags
-
-    def operand(self, i: int, x: Value) -> Value:
-        """What a reduction goes over: whether it is not 0, for `any` and `all`."""
-        if self.items[i].name in ("any", "all") and x.element != "i1":
-            return x.compare("une" if x.floating else "ne", 0)
-        return x
-
-    def _region(self, i: int) -> str:
-        return self.body.at("%partial", self.blocks.regions[i].offset)
-
-    def _begin_ends(self) -> None:
-        t = self.body
-        for i in sorted(self.nest.ends):
-            how, size = self._how(i), self.blocks.regions[i].size
-            if size == 1:
-                self._totals[i] = Accumulator(t, how, 1, self._exact)
-                self._totals[i].begin()
-                continue
-            fill = partial(self._fill, how, self._region(i))
-            along(t, size, self.blocks.lanes, fill)
-
-    def _fill(self, how: Reduction, base: str, at: str, lanes: int, valid: int) -> None:
-        start = constant(self.body, how.element, lanes, how.start)
-        store(start, valid, place(self.body, base, how.element, at))
-
-    def _add(self, i: int, x: Value, index: Sequence[str]) -> None:
-        """Put a number together with what there is of a reduction that ends with the last row."""
-        total = self._totals.get(i)
-        if total is None:
-            self.add_to(i, x, 1, self.end_at(i, index))
-        else:
-            total.add(x)
-            total.carry()
-
-    def add_to(self, i: int, x: Value, valid: int, where: str) -> None:
-        """Put a vector together with what is at an address."""
-        how = self._how(i)
-        before = load(self.body, how.element, x.lanes, valid, where)
-        store(how.together(before, x), valid, where)
+        return Accumulator(self.body, self.how(i), lanes, self.exact and long, main < length)

@@ -1,5 +1,5 @@
 """Rows out of columns: what lies across memory is copied, a square at a time, into rows beside each
-other.
+other. And columns out of short rows, and back.
 """
 
 from __future__ import annotations
@@ -20,6 +20,75 @@ def turn(module: Module, element: str, side: int) -> str:
     name = f"turn.{vector(element, side)}".translate({ord(c): None for c in "<> "})
     module.helper(name, lambda body: _Turning(body, element, side).write(name))
     return name
+
+
+def columns(module: Module, element: str, width: int, *, back: bool = False) -> str:
+    """The name of void(rows, columns, step, count): columns[k, i] = rows[i, k] for i < count.
+
+    The rows are adjacent, of `width` entries; `step` bytes lead from one column to the next.
+    back: rows[i, k] = columns[k, i].
+    """
+    name = f"{'rows' if back else 'columns'}.{width}.{element}"
+    module.helper(name, lambda body: _Columns(body, element, width, back).write(name))
+    return name
+
+
+class _Columns:
+    def __init__(self, body: Body, element: str, width: int, back: bool) -> None:
+        self.t, self.element, self.width, self.back = body, element, width, back
+        self.size = BITS[element] // 8
+        self.lanes = body.module.target.lanes(element)
+        self.vector = vector(element, self.lanes)
+
+    def write(self, name: str) -> str:
+        """As many rows at a time as a vector has lanes, then entry by entry."""
+        t = self.t
+        main = t.mul(t.div("%count", self.lanes), self.lanes)
+        t.loop(0, main, self.lanes, self._vectors)
+        t.loop(main, "%count", 1, self._entries)
+        return function("void", name, "ptr %rows, ptr %columns, i64 %step, i64 %count", t)
+
+    def _entries(self, i: str) -> None:
+        for k in range(self.width):
+            self._move(self.element, *self._places(i, k, k))
+
+    def _places(self, i: str, k: int, m: int) -> tuple[str, str]:
+        """Where entry i of column k is, and entry m after the start of row i."""
+        t = self.t
+        column = t.at(t.at("%columns", t.mul("%step", k)), t.mul(i, self.size))
+        return t.at(t.at("%rows", t.mul(i, self.width * self.size)), m * self.size), column
+
+    def _move(self, kind: str, row: str, column: str) -> None:
+        source, target = (column, row) if self.back else (row, column)
+        x = self.t(f"load {kind}, ptr {source}, align {self.size}")
+        self.t.do(f"store {kind} {x}, ptr {target}, align {self.size}")
+
+    def _vectors(self, i: str) -> None:
+        n, lanes, t = self.width, self.lanes, self.t
+        places = [self._places(i, k, k * lanes) for k in range(n)]
+        found = [
+            t(f"load {self.vector}, ptr {place[self.back]}, align {self.size}") for place in places
+        ]
+        for k, place in enumerate(places):
+            if self.back:
+                picks = [((k * lanes + j) % n, (k * lanes + j) // n) for j in range(lanes)]
+            else:
+                picks = [divmod(j * n + k, lanes) for j in range(lanes)]
+            made = self._picked(found, picks)
+            where = place[not self.back]
+            t.do(f"store {self.vector} {made}, ptr {where}, align {self.size}")
+
+    def _picked(self, vectors: list[str], picks: list[tuple[int, int]]) -> str:
+        """A vector of lanes (of which vector, which one), one vector joined after the other."""
+        made = vectors[0]
+        for number, x in enumerate(vectors[1:], 1):
+            order = ", ".join(
+                f"i32 {self.lanes + lane if of == number else lane if number == 1 else at}"
+                for at, (of, lane) in enumerate(picks)
+            )
+            text = f"shufflevector {self.vector} {made}, {self.vector} {x}"
+            made = self.t(f"{text}, <{self.lanes} x i32> <{order}>")
+        return made
 
 
 class _Turning:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
+from functools import reduce
 
 from .expressions import Operands, cast, express
 from .lowered import Item
@@ -118,6 +120,38 @@ def scattered(body: Body, kind: str, valid: int, first: str, offsets: Value) -> 
         name = body(f"insertelement {vector(memory, lanes)} {name}, {memory} {one}, i32 {lane}")
     value = Value(body, memory, lanes, name)
     return value if memory == kind else value.compare("ne", 0)
+
+
+def indexed(
+    body: Body,
+    kind: str,
+    valid: int,
+    base: str,
+    stride: int,
+    terms: Sequence[tuple[Value, int, int]],
+) -> Value:
+    """Numbers at the places that indices say: (index of each lane, stride, length of the axis).
+
+    The lanes lie `stride` apart besides; those after `valid` are 0.
+    """
+    size = bytes_of(kind)
+    offsets = [from_start(x, length) * (step * size) for x, step, length in terms]
+    lanes = offsets[0].lanes
+    if stride and lanes > 1:
+        own = ", ".join(f"i64 {lane * stride * size}" for lane in range(lanes))
+        offsets.append(Value(body, "i64", lanes, f"<{own}>"))
+    return scattered(body, kind, valid, base, reduce(operator.add, offsets))
+
+
+def read(
+    body: Body, kind: str, lanes: int, valid: int, base: str, stride: int, order: str = ""
+) -> Value:
+    """Numbers that lie `stride` apart, from an address on."""
+    if stride == 1:
+        return load(body, kind, lanes, valid, base, order)
+    if stride == 0:
+        return spread(load(body, kind, 1, 1, base), lanes)
+    return gathered(body, kind, lanes, valid, base, stride)
 
 
 def whole(length: int, lanes: int) -> int:

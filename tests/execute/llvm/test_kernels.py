@@ -159,6 +159,8 @@ def _rows_and_sums(x, b):
 IN_PLACE = [
     (lambda x, b: [gg.exp(x) + b, x * b], [(40, 70), (70,)]),
     (_rows_and_sums, [(40, 70), (70,)]),
+    (lambda x, b: _rows_and_sums(x, gg.expand_dims(b, 1)), [(4, 30, 70), (4, 70)]),
+    (_rows_and_sums, [(300, 3), (3,)]),
     (lambda s, x: [s * 2.0, gg.sum(gg.sin(x)) * s], [(), (100,)]),
     (lambda s, x: [s * 2.0, gg.sum(_costly(x * s))], [(), (400_000,)]),
     (lambda r, x: [r + (t := gg.sum(gg.sin(x), axis=1)), t * r], [(50,), (50, 30)]),
