@@ -9,11 +9,14 @@ from .nest import LANES, Nest, cost_of
 from .reductions import CHAIN
 from .types import BITS, Target
 from .vectors import bytes_of, element, wide_enough
+from .waiting import LONG
 
 BLOCK_COST = 400_000  # instructions for a block: some 50 microseconds
 BLOCKS = 256  # at most
 SHARE = 8  # partial results are at most this fraction of the elements
 TOGETHER = 4  # registers computed with at once: while one waits for a result, others go on
+FEWER = 2  # in long bodies of little work: LLVM takes a third of the time for them, runs half more
+LITTLE = 1 << 16  # elements
 LINE = 64  # bytes; what different threads write is in different lines
 
 
@@ -82,7 +85,9 @@ def _lanes(nest: Nest, target: Target) -> int:
     floats = [k for k in kinds if k in ("float", "double")]
     widest = max(floats or kinds, key=BITS.__getitem__)
     length = nest.lengths[nest.rows - 1] if nest.abreast else max(nest.lengths[-1:], default=1)
-    lanes = min(TOGETHER * target.lanes(widest), wide_enough(length))
+    long = sum(len(step.computes) for step in nest.passes) > LONG
+    together = FEWER if long and math.prod(nest.lengths) <= LITTLE else TOGETHER
+    lanes = min(together * target.lanes(widest), wide_enough(length))
     return min(lanes, LANES) if nest.abreast else lanes
 
 
