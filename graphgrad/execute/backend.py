@@ -230,12 +230,12 @@ def _best_installed() -> str:
         return "numpy"
     try:
         _own("llvm")
-    except (ImportError, OSError, RuntimeError) as error:
+    except Exception as error:  # of another package, which may be broken in any way
         warn(
             f"llvmlite is installed but cannot be loaded, so programs run on NumPy: {error}\n"
             f"Install it anew, or set {CHOICE}=numpy",
             RuntimeWarning,
-            stacklevel=2,
+            stacklevel=5,  # of compile()
         )
         return "numpy"
     return "llvm"

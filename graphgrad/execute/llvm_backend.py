@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from typing import Any
 
 from ..ir.node import Node
 from ..ir.program import Program
@@ -33,8 +32,10 @@ class LlvmBackend(NumpyBackend):
 
     name = "llvm"
 
-    def __init__(self, check: bool = False, **options: Any) -> None:
-        super().__init__(check, **options)
+    def __init__(
+        self, check: bool = False, *, num_threads: int | None = None, fast_math: bool = False
+    ) -> None:
+        super().__init__(check, num_threads=num_threads, fast_math=fast_math)
         self.flags = FAST if self.fast_math else ""
         self._loop_of = loops(host())
 

@@ -165,7 +165,7 @@ def shown(array: Any) -> str:
 
 def add_note(error: Exception, node: Node, arrays: Sequence[Any]) -> None:
     """A note on what a kernel raised: which node, which line, which arrays."""
-    node, arrays = _raising(node, arrays)
+    node, arrays = _raising(error, node, arrays)
     rows = "".join(
         f"\n  {i}: {t.name}: {shown(a)}, built at {t.where}"
         for i, (t, a) in enumerate(zip(node.inputs, arrays, strict=False))
@@ -175,8 +175,8 @@ def add_note(error: Exception, node: Node, arrays: Sequence[Any]) -> None:
     error.add_note(visible_lines(note + (f", on{rows}" if rows else "")))
 
 
-def _raising(node: Node, arrays: Sequence[Any]) -> tuple[Node, Sequence[Any]]:
-    """Of nodes that run as one, the first that raises when run alone, and what it reads."""
+def _raising(error: Exception, node: Node, arrays: Sequence[Any]) -> tuple[Node, Sequence[Any]]:
+    """Of nodes that run as one, the first that raises the like if run alone, and what it reads."""
     if not isinstance(node.op, Fused):
         return node, arrays
     program = node.op.program
@@ -184,7 +184,8 @@ def _raising(node: Node, arrays: Sequence[Any]) -> tuple[Node, Sequence[Any]]:
     for inner in program.nodes:
         read = [values[t] for t in inner.inputs]
         try:
-            values[inner.outputs[0]] = inner.op.kernel(np, *read)
-        except Exception:
-            return inner, read
+            with np.errstate(all="ignore"):
+                values[inner.outputs[0]] = inner.op.kernel(np, *read)
+        except Exception as other:
+            return (inner, read) if type(other) is type(error) else (node, arrays)
     return node, arrays

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..ir.errors import GraphGradError
 from ..ir.node import Node, Tensor
 from ..ir.op import Op
 from ..ir.program import Program, derive
@@ -59,7 +58,7 @@ def _of_types(op: Op, reads: Sequence[Tensor]) -> Op:
     def branch(program: Program, places: Sequence[int]) -> Program:
         try:
             return specialise(program, [types[i] for i in places])
-        except GraphGradError:
+        except Exception:  # whatever infer raises, a user's op's too
             return program
 
     then, other = map(branch, op.programs, op.reads)

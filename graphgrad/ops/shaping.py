@@ -154,6 +154,10 @@ class ReshapeLike(Op):
     linear = (0,)
 
     def infer(self, x: TensorType, like: TensorType) -> Types:
+        if x.static and like.static and size_of(x.shape) != size_of(like.shape):
+            raise ShapeError(
+                f"{x!r} has {size_of(x.shape)} elements, {like!r} has {size_of(like.shape)}"
+            )
         return (tensor_type(like.shape, x.dtype),)
 
     def kernel(self, xp: Any, x: Any, like: Any) -> Any:

@@ -235,7 +235,7 @@ def exp_times_quotient(node: Node) -> Tensor | None:
         y, below = quotient.inputs
         if axes is None and _is_one_plus(below, e):
             return instead(node, MULTIPLY, y, beside(node, Sigmoid(), x))
-        if _is_sum(below, e, axes):
+        if _is_sum(below, e, axes) and (axes is None or y.ndim == below.ndim):
             (axis,) = below.node.op.attrs["axes"]
             y = y if axes is None else beside(node, ExpandDims(axes), y)
             return instead(node, MULTIPLY, y, beside(node, Softmax(axis), x))
@@ -282,7 +282,7 @@ def softmax_of_shifted(node: Node) -> Tensor | None:
     x, c = node.inputs[0].node.inputs
     axis = node.op.attrs["axis"] - node.inputs[0].ndim
     for t, shift in ((x, c), (c, x)) if node.inputs[0].node.type == "Add" else ((x, c),):
-        if shift.ndim < -axis or shift.shape[axis] == 1:
+        if t.ndim == node.inputs[0].ndim and (shift.ndim < -axis or shift.shape[axis] == 1):
             return instead(node, node.op, t)
     return None
 

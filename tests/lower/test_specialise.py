@@ -105,3 +105,18 @@ def test_of_a_node_that_a_pass_made_the_one_in_the_graph_is_ringed():
     with pytest.raises(gg.ShapeError) as error:
         specialise(moved, [tensor_type((2,), x.dtype), tensor_type((3,), y.dtype)])
     assert error.value.failed is program.nodes[-1]
+
+
+@pytest.mark.parametrize("optimize", [False, True])
+def test_gradients_of_a_branch_that_lengths_do_not_fit(optimize):
+    with gg.Graph():
+        x, flag = gg.placeholder((None,)), gg.placeholder((), "bool")
+        y = gg.cond(flag, lambda: gg.sum(x), lambda: gg.sum(gg.reshape(x, (2, 2))[0]))
+        dx = gg.gradients(y * y, x)
+        f = gg.compile([flag, x], [y, dx], optimize=optimize)
+    found = f(True, np.arange(3.0))
+    assert found[0] == 3
+    np.testing.assert_array_equal(found[1], [6, 6, 6])
+    with pytest.raises((gg.ShapeError, ValueError)):
+        f(False, np.arange(3.0))
+    np.testing.assert_array_equal(f(False, np.arange(4.0))[1], [2, 2, 0, 0])

@@ -1504,3 +1504,31 @@ def test_gradients_of_what_no_longer_overflows_are_numbers_too(fn):
         f = gg.compile(x, [y, gg.gradients(gg.sum(y * y), x)], fast_math=True)
     large = np.array([[0.0, 900, 0, 0], [800, 800, -800, 1], [-900, 0, 3, 2]])
     assert all(np.isfinite(found).all() for found in f(large))
+
+
+@pytest.mark.parametrize(
+    ("fn", "shapes"),
+    [
+        (lambda x, y: gg.exp(x) * gg.expand_dims(y / total(gg.exp(x), 1), 1), [(3, 3), (3, 3)]),
+        (lambda x, y: gg.exp(x) * gg.expand_dims(y / total(gg.exp(x), 1), 1), [(3, 3), (3, 1)]),
+        (lambda x, y: gg.exp(x) * gg.expand_dims(y / total(gg.exp(x), 1), 1), [(3, 3), ()]),
+        (lambda x, y: gg.exp(x) * gg.expand_dims(y / total(gg.exp(x), 1), 1), [(4, 5, 5), (5,)]),
+        (lambda x, y: gg.exp(x) * (y / total(gg.exp(x), 1, keepdims=True)), [(3, 3), (4, 3, 3)]),
+        (lambda x, y: gg.exp(x) * (y / (1 + gg.exp(x))), [(3,), (2, 3)]),
+        (lambda x, y: (x / y) * y, [(3,), (2, 3)]),
+        (lambda x, y: (x / y) * y, [(2, 3), ()]),
+        (lambda x, y: y * (x / y - 1.0), [(3,), (2, 1)]),
+        (lambda x, y: nn.softmax(x - y, 1), [(3,), (4, 1)]),
+        (lambda x, y: nn.softmax(x + y, 1), [(4,), (3, 1)]),
+        (lambda x, y: nn.log_softmax(x - y, 0), [(4, 1), (3,)]),
+        (lambda x, y: nn.softmax(x - y, 1), [(2, 1, 3), (2, 4, 1)]),
+    ],
+)
+def test_fast_rules_on_operands_that_broadcast(fn, shapes):
+    with gg.Graph():
+        x, y = (gg.placeholder(s) for s in shapes)
+        z = fn(x, y)
+        f, plain = (gg.compile([x, y], z, fast_math=fast) for fast in (True, False))
+    rng = np.random.default_rng(0)
+    arrays = [rng.normal(size=s) + 3 for s in shapes]
+    np.testing.assert_allclose(f(*arrays), plain(*arrays), rtol=1e-12)

@@ -223,7 +223,7 @@ class _Lowering:
         refs = [self._read(i) for i in at]
         offset, picks, kept = picked(op, view)
         if type(op) is GatherElements:
-            dims = refs[0].dims
+            dims = self._together([refs[0].dims], self._broadcast(at))
             own = dims[: op.axis] + dims[op.axis + 1 :]
         else:
             own = tuple([None if d == 1 else self._axis(d) for d, _ in kept])

@@ -99,7 +99,10 @@ def _parts(before: int, after: int, unit: int, threads: int) -> list[Part]:
 def _one_index(indices: Sequence[Any], indexed: Sequence[Indexed]) -> Any:
     """One array of indices: as it is, or several as places of the array in memory."""
     if len(indices) == 1:
-        return np.ascontiguousarray(indices[0], np.int64)
+        (index,) = indices
+        if index.dtype == np.uint64:  # whose largest would become negative
+            check_index(index, *indexed[0][:2])
+        return np.ascontiguousarray(index, np.int64)
     total: Any = 0
     for index, (axis, length, stride) in zip(indices, indexed, strict=True):
         check_index(index, axis, length)

@@ -187,3 +187,42 @@ def test_what_is_picked_from_may_be_one_number(rng):
     i[0, 1] = 5
     with pytest.raises(IndexError, match="index 5 is out of bounds"):
         f(x, i)
+
+
+INDEX = {
+    "full": lambda i: gg.full(i.shape, 2, dtype="int64"),
+    "zeros": lambda i: gg.zeros(i.shape, dtype="int32"),
+    "one constant": lambda i: gg.broadcast_to(gg.constant(np.array(-1)), i.shape),
+}
+
+
+@pytest.mark.parametrize("index", INDEX)
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("optimize", [False, True])
+def test_one_index_for_all(index, axis, optimize, rng):
+    """Along an axis and in keys: alone, with more in the loop, reduced."""
+    x, i = rng.normal(size=(5, 4)), np.zeros((5, 3) if axis else (3, 4), int)
+
+    def fn(x):
+        at = INDEX[index](i)
+        y = gg.take_along_axis(x, at, axis=axis)
+        return [y, y * 2, gg.sum(y, axis=0), gg.take(x, at, axis=axis), x[at, at] + 1]
+
+    with gg.Graph():
+        g = gg.placeholder(x.shape, x.dtype)
+        outputs = fn(g)
+        outputs += gg.gradients(gg.sum(outputs[0] * outputs[1]), [g])
+        found, wanted = (
+            gg.compile(g, outputs, backend=b, optimize=optimize)(x) for b in ("llvm", "numpy")
+        )
+    for a, b in zip(found, wanted, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-14)
+
+
+def test_the_node_that_is_named_raised_the_like(rng):
+    with gg.Graph():
+        a, x, i = gg.placeholder((3,)), gg.placeholder((4,)), gg.placeholder((3,), "int64")
+        f = gg.compile([a, x, i], gg.log(a) * gg.take(x, i, axis=0) + 1.0, backend="llvm")
+    with np.errstate(all="raise"), pytest.raises(IndexError) as error:
+        f(-np.ones(3), np.ones(4), np.array([0, 4, 0]))
+    assert "Gather" in error.value.__notes__[0]

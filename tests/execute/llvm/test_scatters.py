@@ -120,3 +120,13 @@ def test_what_is_left_to_numpy(rng):
     np.add.at(y, key, 1.0)
     np.testing.assert_array_equal(found[0], x)
     np.testing.assert_array_equal(found[1], y)
+
+
+def test_an_index_too_large_for_int64_is_out_of_range():
+    i = np.array([2**64 - 1], "uint64")
+    with gg.Graph():
+        x, at = gg.placeholder((4,)), gg.placeholder((1,), "uint64")
+        made = [gg.take(x, at, axis=0), gg.scatter_add(x, at, np.ones(1))]
+        for y in made:
+            with pytest.raises(IndexError, match="18446744073709551615 is out of bounds"):
+                gg.compile([x, at], y, backend="llvm")(np.ones(4), i)
