@@ -253,6 +253,8 @@ def places_in(b: Builder, n: int, shape: Any = None) -> Any:
         if found is not None and b.flip(0.6):
             return gg.remainder(gg.cast(found, "int64"), n)
         shape = b.of([(), (1,), (3,), (7,), (2, 17)])
+    if b.flip(0.1):
+        return gg.full(shape, int(b.rng.integers(-n, n)), dtype="int64")
     places = b.rng.integers(-n, n, size=shape)
     return gg.constant(places.astype(b.of(["int64", "int32", "int16"])))
 

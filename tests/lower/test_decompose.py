@@ -117,9 +117,7 @@ def test_the_log_of_a_sum_over_no_axes_is_never_minus_zero():
 
 def test_roots_of_float16_stay_powers():
     """NumPy's power of -inf is inf there, its root is NaN."""
-    x = np.array([-np.inf, -0.0, 4], "float16")
     with gg.Graph():
-        t = gg.placeholder(x.shape, x.dtype)
-        f = gg.compile(t, gg.power(t, 0.5), backend="llvm")
-    with np.errstate(all="ignore"):
-        np.testing.assert_array_equal(f(x), np.power(x, np.float16(0.5)))
+        x = gg.placeholder((3,), "float16")
+        program = Program([x], [gg.power(x, 0.5)])
+    assert decompose(program) is program
