@@ -12,6 +12,8 @@ from ..lower.fused import Fused, fuse_loops
 from ..lower.schedule import Plan
 from ..lower.survey import is_static, is_view
 from ..ops.control import Cond
+from ..ops.shaping import Transpose
+from ..ops.windows import Convolution
 from .backend import Kernel, Pairs
 from .llvm.call import possible
 from .llvm.compiled import kernels_of
@@ -110,8 +112,9 @@ class LlvmBinding(NumpyBinding):
         return found
 
     def lean(self, node: Node) -> bool:
-        """Not where indices or updates may have to be copied."""
-        return type(node.op) not in SCATTERS
+        """Not where indices, updates or turned images have to be copied."""
+        turned = any(type(t.node.op) is Transpose for t in node.inputs)
+        return type(node.op) not in SCATTERS and not (turned and isinstance(node.op, Convolution))
 
     def overwrites(self, node: Node) -> Pairs:
         """Outputs that a loop writes where it has read the same element of an input."""

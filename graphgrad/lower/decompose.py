@@ -47,7 +47,16 @@ from ..ops.reductions import (
     TieShares,
 )
 from ..ops.shaping import ExpandDims, Squeeze
-from ..ops.windows import AvgPool, AvgPoolGrad, MaxPool, MaxPoolGrad
+from ..ops.windows import (
+    AvgPool,
+    AvgPoolGrad,
+    Conv2D,
+    Conv2DBackpropFilter,
+    Conv2DBackpropInput,
+    MaxPool,
+    MaxPoolGrad,
+)
+from .channels import channels_last
 from .making import Making
 from .pooling import average, average_gradient, largest, largest_gradient
 
@@ -184,6 +193,9 @@ _PARTS: dict[type[Op], Parts] = {
     TieShares: _tie_shares,
     Power: _power,
     AddN: _sum,
+    Conv2D: channels_last,
+    Conv2DBackpropInput: channels_last,
+    Conv2DBackpropFilter: channels_last,
     MaxPool: largest,
     MaxPoolGrad: largest_gradient,
     AvgPool: average,

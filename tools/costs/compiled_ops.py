@@ -37,14 +37,14 @@ def places(n, *shape):
     return RNG.integers(0, n, shape)
 
 
-def convolution(stride):
+def convolution(stride, layout="NHWC"):
     """The sum of squares of a convolution, for graphgrad and for JAX."""
 
     def ours(x, w):
-        return gg.sum(nn.conv(x, w, strides=stride) ** 2)
+        return gg.sum(nn.conv(x, w, strides=stride, data_format=layout) ** 2)
 
     def jaxs(x, w):
-        numbers = ("NHWC", "HWIO", "NHWC")
+        numbers = (layout, "HWIO", layout)
         z = jax.lax.conv_general_dilated(x, w, (stride, stride), "SAME", dimension_numbers=numbers)
         return jnp.sum(z**2)
 
@@ -94,6 +94,10 @@ CASES = {
     "with stride 2, 8 x 56 x 56 x 64": (
         convolution(2),
         [floats(8, 56, 56, 64), floats(3, 3, 64, 128) / 30],
+    ),
+    "with channels first, 8 x 64 x 56 x 56": (
+        convolution(1, "NCHW"),
+        [floats(8, 64, 56, 56), floats(3, 3, 64, 64) / 30],
     ),
     "max pool 2 x 2, 32 x 28 x 28 x 32": (pooling(), [floats(32, 28, 28, 32)]),
     "max, mean over a middle axis": (
