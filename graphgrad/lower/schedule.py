@@ -154,7 +154,8 @@ def schedule(program: Program, binding: Binding) -> Plan:
     steps = [step for at, a in enumerate(survey.actions) if (step := slots.step(at, a))]
     results = slots.results()
     nodes = [a.node for a in survey.actions]
-    bodies = [(n.name, body) for n in nodes for body in binding.bodies(n)]
+    first = {n.op: n for n in reversed(nodes)}  # nodes of one op run the same programs
+    bodies = [(n.name, body) for n in reversed(first.values()) for body in binding.bodies(n)]
     kept = sum(plan.kept for _, body in bodies for plan in body.plans)
     peak, exact = _peak(survey, memory, results, binding)
     return Plan(
