@@ -26,6 +26,7 @@ from .seeing import (
     contradiction,
     edges,
     hostile,
+    inner_region,
     labels,
     log1pexp,
     marked,
@@ -209,21 +210,6 @@ def test_what_enters_and_leaves_a_marked_op_is_thick():
     assert "thick: over its boundary" in gg.to_dot(z)
 
 
-def inner_region():
-    """A rule that opens a region, and reads what is saved in it."""
-
-    def outer(site, dy):
-        with gg.override_gradient("Tanh"):
-            slope = gg.tanh(site.inputs[0])
-        return [dy * slope]
-
-    with gg.Graph():
-        x = gg.placeholder((3,), name="x")
-        with gg.override_gradient(outer):
-            y = gg.exp(x)
-        return y, gg.gradients(y, x)
-
-
 def test_what_is_saved_and_enters_a_region_of_a_rule_has_its_colour():
     y, dx = inner_region()
     view = view_of([y, dx])
@@ -237,7 +223,7 @@ def test_what_is_saved_and_enters_a_region_of_a_rule_has_its_colour():
 
 def test_a_region_that_a_rule_opened_says_at_which_line():
     y, dx = inner_region()
-    assert re.search(r'override \\"Tanh\\" #1 \(test_dot\.py:\d+\)', gg.to_dot([y, dx]))
+    assert re.search(r'override \\"Tanh\\" #1 \(seeing\.py:\d+\)', gg.to_dot([y, dx]))
 
 
 def test_types_are_not_said_again_on_edges_to_other_columns():

@@ -14,7 +14,7 @@ from graphgrad.inspect.view import view_of
 from .chromium import PROGRAM, Browser
 from .pages import marked, plain
 from .random_nets import guided_cnn, random_net, two_gradients
-from .seeing import nested
+from .seeing import inner_region, nested
 
 pytestmark = [
     pytest.mark.browser,
@@ -162,16 +162,7 @@ def test_what_enters_and_leaves_a_marked_op_is_coloured(browser, tmp_path):
 
 
 def test_a_saved_value_that_enters_a_region_of_a_rule_is_coloured(browser, tmp_path):
-    def outer(site, dy):
-        with gg.override_gradient("Tanh"):
-            slope = gg.tanh(site.inputs[0])
-        return [dy * slope]
-
-    with gg.Graph():
-        x = gg.placeholder((3,), name="x")
-        with gg.override_gradient(outer):
-            y = gg.exp(x)
-        dx = gg.gradients(y, x)
+    y, dx = inner_region()
     shown(browser, tmp_path, [y, dx])
     (names,) = classes(browser, ".link.saved")
     assert "crossing" in names
