@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Mapping
 from functools import cache as once
 from itertools import count
@@ -112,4 +113,10 @@ _ended: list[Any] = []  # libraries of what was Loaded
 
 @once
 def _linker() -> llvm.LLJIT:
-    return llvm.create_lljit_compiler(_machine(host()))
+    """The linker that puts all of a module side by side.
+
+    The older one takes memory for code and for constants apart. Where the two come to lie more than
+    2 GB from each other, as they may in a process with much memory in use, it ends the process:
+    `Assertion isInt<32>(RealOffset) failed`.
+    """
+    return llvm.create_lljit_compiler(_machine(host()), use_jit_link=sys.platform != "win32")

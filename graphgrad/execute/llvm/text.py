@@ -126,9 +126,8 @@ def function(
 ) -> str:
     """The definition of a function. It is not inlined: code size is what compiling costs.
 
-    Nothing is thrown through it, so no tables for unwinding go with it. Where there are any, they
-    are registered with the C runtime when code is loaded, which has ended processes that load and
-    unload much.
+    Nothing is thrown through it, so no tables for unwinding go with it, which would be registered
+    with the C runtime when code is loaded.
     """
     body = "\n".join(text.lines)
     kind = "internal " if internal else ""

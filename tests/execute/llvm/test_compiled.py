@@ -207,7 +207,7 @@ def test_processes_that_compile_the_same_at_once(tmp_path, request):
 
 
 def test_code_has_no_tables_for_unwinding(monkeypatch):
-    """Loading them registers them with the C runtime, which may end the process."""
+    """Loading them would register them with the C runtime."""
     made = []
     compile_it = jit.object_code
 
