@@ -18,7 +18,8 @@ from .words import described, who
 
 __all__ = ["Difference", "compare"]
 
-Arrays = tuple[Array, ...]
+Held = dict[Tensor, Array]
+"""What tensors were in one execution."""
 
 
 class Difference(NamedTuple):
@@ -103,7 +104,7 @@ class _Runs:
         self.inputs = list(question.given)[: question.fed]
         self.arrays = [question.given[t] for t in self.inputs]
 
-    def of(self, tensors: Sequence[Tensor]) -> list[dict[Tensor, Array]]:
+    def of(self, tensors: Sequence[Tensor]) -> list[Held]:
         """The values of tensors, of each execution."""
         state = self.question.state
         made = [
@@ -136,7 +137,7 @@ class _Runs:
         self,
         judge: _Direct | _Rounding,
         tensors: list[Tensor],
-        kept: list[dict[Tensor, Array]],
+        kept: list[Held],
     ) -> Difference | None:
         if not tensors:
             return None
@@ -150,9 +151,7 @@ class _Direct:
         self.tolerance = tolerance
         self.words = f"{tolerance:g} (1 + |first|), as asked"
 
-    def node(
-        self, node: Node, first: dict[Tensor, Array], second: dict[Tensor, Array]
-    ) -> Difference | None:
+    def node(self, node: Node, first: Held, second: Held) -> Difference | None:
         """Where the results of a node differ."""
         for t in node.outputs:
             if t in first and not _is_drawn(node):
@@ -162,10 +161,7 @@ class _Direct:
         return None
 
     def alone(
-        self,
-        tensors: Sequence[Tensor],
-        made: list[dict[Tensor, Array]],
-        kept: list[dict[Tensor, Array]],
+        self, tensors: Sequence[Tensor], made: list[Held], kept: list[Held]
     ) -> Iterator[Difference]:
         """Where tensors differ that were the only outputs."""
         for t in tensors:
@@ -193,11 +189,9 @@ class _Rounding:
     def __init__(self, question: Question) -> None:
         self.question = question
         self.given = set(question.given)
-        self.noises: dict[Tensor, Array] = {}
+        self.noises: Held = {}
 
-    def node(
-        self, node: Node, first: dict[Tensor, Array], second: dict[Tensor, Array]
-    ) -> Difference | None:
+    def node(self, node: Node, first: Held, second: Held) -> Difference | None:
         """Where the results of a node differ, and one of them is not what its inputs give."""
         if _is_drawn(node) or _equal(node, first, second):
             return None
@@ -220,10 +214,7 @@ class _Rounding:
         return None
 
     def alone(
-        self,
-        tensors: Sequence[Tensor],
-        made: list[dict[Tensor, Array]],
-        kept: list[dict[Tensor, Array]],
+        self, tensors: Sequence[Tensor], made: list[Held], kept: list[Held]
     ) -> Iterator[Difference]:
         """Where tensors that were the only outputs are not what they are where all were kept."""
         for t in tensors:
@@ -246,7 +237,7 @@ def _is_drawn(node: Node) -> bool:
     return not node.op.pure or hasattr(node.op, "draw")
 
 
-def _equal(node: Node, first: dict[Tensor, Array], second: dict[Tensor, Array]) -> bool:
+def _equal(node: Node, first: Held, second: Held) -> bool:
     return all(_same(first[t], second[t]) for t in node.outputs if t in first)
 
 
@@ -254,7 +245,7 @@ def _same(a: Array, b: Array) -> bool:
     return bool(np.array_equal(a, b, equal_nan=a.dtype.kind in "fc"))
 
 
-def _ran(node: Node, values: dict[Tensor, Array]) -> Ran:
+def _ran(node: Node, values: Held) -> Ran:
     """What the op's own kernel makes of the values that an execution had."""
     inputs = tuple([values[t] for t in node.inputs])
     with np.errstate(all="ignore"):

@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 
 import graphgrad as gg
-from graphgrad.inspect.html import write_html
 from graphgrad.inspect.view import view_of
 
-from .chromium import PROGRAM, Browser
+from .chromium import PROGRAM
 from .pages import HOSTILE, chain, hostile, marked, plain, ste
 from .seeing import choice
 
@@ -20,28 +19,6 @@ pytestmark = [
     pytest.mark.browser,
     pytest.mark.skipif(PROGRAM is None, reason="no chromium on the PATH"),
 ]
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory):
-    found = Browser(tmp_path_factory.mktemp("profile"))
-    yield found
-    found.close()
-
-
-@pytest.fixture
-def opened(browser, tmp_path):
-    """Open the page of something; afterwards nothing has failed, and nothing was asked for."""
-
-    def open_page(shown, *, width=1440, height=900, dark=False, **options):
-        path = tmp_path / "page.html"
-        write_html(path, shown, **options)
-        browser.open(path, width, height, dark)
-        return browser
-
-    yield open_page
-    assert browser.complaints() == []
-    assert browser.requests() == []
 
 
 def count(browser, selector):

@@ -11,7 +11,7 @@ import graphgrad as gg
 from graphgrad.inspect.html import write_html
 from graphgrad.inspect.view import view_of
 
-from .chromium import PROGRAM, Browser
+from .chromium import PROGRAM
 from .pages import marked, plain
 from .random_nets import guided_cnn, random_net, two_gradients
 from .seeing import inner_region, nested
@@ -53,13 +53,6 @@ CONTRASTS = """(() => {
     return [text.closest(".item").ariaLabel, (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05)];
   });
 })()"""
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory):
-    found = Browser(tmp_path_factory.mktemp("profile"))
-    yield found
-    found.close()
 
 
 PAIRS = {

@@ -11,10 +11,9 @@ from rich.console import Console
 import graphgrad as gg
 from graphgrad.demo import command, report
 from graphgrad.demo.training import Settings
-from graphgrad.inspect.html import write_html
 from graphgrad.inspect.view import view_of
 
-from .chromium import PROGRAM, Browser
+from .chromium import PROGRAM
 from .pages import chain, hostile, marked, plain
 from .seeing import nested, ste
 
@@ -25,28 +24,6 @@ pytestmark = [
 
 SHORT = Settings(hidden=8, epochs=1, starts=2)
 PHONE = {"width": 390, "height": 844}
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory):
-    found = Browser(tmp_path_factory.mktemp("profile"))
-    yield found
-    found.close()
-
-
-@pytest.fixture
-def opened(browser, tmp_path):
-    """Open the page of something; afterwards nothing has failed, and nothing was asked for."""
-
-    def open_page(shown, *, width=1440, height=900, **options):
-        path = tmp_path / "page.html"
-        write_html(path, shown, **options)
-        browser.open(path, width, height)
-        return browser
-
-    yield open_page
-    assert browser.complaints() == []
-    assert browser.requests() == []
 
 
 def texts(browser, selector):

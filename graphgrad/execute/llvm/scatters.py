@@ -68,6 +68,7 @@ def _writer(
         def part(i: int) -> None:
             if run(out, index, u, words, *parts[i]) is index:
                 check_index(index, *indexed[0][:2])
+                raise IndexError("an index was out of bounds, and was changed meanwhile")
 
         parallel(part, len(parts), threads=len(parts))
 
