@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -95,6 +95,15 @@ class Batcher(Importer):
                 "too, or take the site out of vmap."
             )
         return self.summed(d, t)
+
+    def defers(self, site: Site) -> bool:
+        """Not where inputs are shared: the site here gives their sum over the examples."""
+        return all(x in self.batched for x in site.inputs if x.type.differentiable)
+
+    def default_for(self, given: Mapping[int, Tensor]) -> dict[int, Any]:
+        """The default of the site here, for a batch."""
+        self.repeated = self._same_for_all()
+        return super().default_for(given)
 
     def summed(self, d: Any, t: Tensor) -> Any:
         """A gradient of t: summed over the examples where t is shared, one for each else."""

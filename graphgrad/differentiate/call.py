@@ -75,7 +75,7 @@ def running(rule: Rule, site: Site) -> Iterator[None]:
     """The site counts as unmarked, and what is built comes from this call of its rule."""
     context = CONTEXT.get()
     before = context.origin, context.running, context.live, context.called
-    context.origin = RuleCall(site._target, rule.name, _outer_reads(site))
+    context.origin = RuleCall(site._target, rule.name, outer_reads(site._target, site.outputs))
     context.running = (*before[1], site._target)
     context.live = context.called = None
     try:
@@ -114,11 +114,11 @@ def own_jvp(rule: Rule, site: Site, dxs: Sequence[Tensor | None]) -> list[Any]:
     return entries
 
 
-def _outer_reads(site: Site) -> frozenset[Tensor]:
-    target = site._target
+def outer_reads(target: Node | Region, outputs: Sequence[Tensor]) -> frozenset[Tensor]:
+    """The outputs that a rule of a site reads as outer ones; its other reads are residuals."""
     if isinstance(target, Node) or target.order == "through":
         return frozenset()
-    return frozenset(site.outputs)
+    return frozenset(outputs)
 
 
 def _call(rule: Rule, site: Site, dys: list[Tensor | None]) -> Any:

@@ -65,6 +65,9 @@ def gradients(
         _check_differentiable(what, tensors)
     graphs = _nested([*y_list, *x_list, *stops])
     seeds = _seeds(ys, y_list, grad_ys)
+    for graph in around(current().graph):
+        if isinstance(graph, BodyGraph):
+            graph.before_gradients()
     choice = choice_of(overrides, graphs[-1], current())
     with _asking(choice, anew=isinstance(overrides, Mapping)):
         found = _flow(y_list, seeds, x_list, stops, graphs)

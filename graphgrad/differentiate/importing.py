@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from ..ir.collector import collector_paused
@@ -52,7 +52,12 @@ def import_graph(other: Graph, inputs: Mapping[Tensor, Any] | None = None) -> di
 
 
 class Importer(Transplant):
-    """A transplant that keeps names, lines, origins and the values of variables."""
+    """A transplant that keeps names, lines, origins and the values of variables.
+
+    left_out  regions of which nothing comes along: what was derived from them is as built here
+    """
+
+    left_out: Collection[Region] = ()
 
     def place(self, node: Node) -> None:
         """Build one node anew, under its name in the scope that is open here."""
@@ -86,7 +91,9 @@ class Importer(Transplant):
         if origin is None:
             return None
         site = origin.site
-        there: Any = self.region(site) if isinstance(site, Region) else self._origin(site)
+        if site in self.left_out:
+            return None
+        there: Any = self._made_region(site) if isinstance(site, Region) else self._origin(site)
         outer = frozenset(self.tensors[t] for t in origin.outer if t in self.tensors)
         return None if there is None else RuleCall(there, origin.rule, outer)
 
@@ -104,6 +111,8 @@ def subgraph(graph: Graph, xs: Any, ys: Any) -> Graph:
     with new:
         given = {x: placeholder(x.shape, x.dtype, x.node._name) for x in flatten(xs)}
         transplant = Importer(graph, given)
+        taken = {region for n in nodes for region in enclosing(n.region)}
+        transplant.left_out = set(graph.regions) - taken
         transplant.run(nodes)
         _carry_twins(transplant)
     return new

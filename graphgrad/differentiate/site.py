@@ -14,7 +14,7 @@ from ..ir.types import compatible
 from ..ops.base import NO_GRAD, ZeroTensor, is_zero, like
 from ..ops.own import OwnStep
 from ..ops.shaping import broadcast_like
-from ..regions.boundary import boundary_of
+from ..regions.boundary import Boundary, boundary_of
 from .builtin import builtin, filled
 from .levels import key_of
 
@@ -159,10 +159,12 @@ class NodeSite(Site):
 class RegionSite(Site):
     """A region, as one step."""
 
-    def __init__(self, target: Region, reference: Any, sweep: Sweep) -> None:
+    def __init__(
+        self, target: Region, reference: Any, sweep: Sweep, boundary: Boundary | None = None
+    ) -> None:
         super().__init__(target, reference, sweep)
         self.region = target
-        self.boundary = boundary_of(target)
+        self.boundary = boundary_of(target) if boundary is None else boundary
         self.inputs, self.outputs = self.boundary.inputs, self.boundary.outputs
         self.view = target
         self.marked = target.rule

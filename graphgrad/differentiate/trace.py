@@ -5,26 +5,32 @@ A closure is never called with another graph's tensors. Where a marked node or r
 placeholders for dys, in a scratch graph that captures what the rule reads of its home (tensors of
 the site, residuals, and whatever it closes over). A carrier, which knows what stands for what,
 builds that trace anew at the site in question.
+
+What the rule asks of `site.default` is taken where the trace is built anew, of the inside as it
+stands there: the marks there count, not those of the home (`deferred`). Only where that is not
+possible is it taken at home, and then marks that differ are an error.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ..ir.build import adopted, build, read_here
 from ..ir.context import CONTEXT, Context
-from ..ir.errors import GradientError, GraphError
+from ..ir.errors import GradientError, GraphError, RegionError
 from ..ir.graph import Graph, current
 from ..ir.node import Node, Region, Tensor
 from ..ir.residual import Residual, read_from, residual_of
 from ..ops.base import ZERO, ZeroTensor, is_zero
 from ..ops.control import BodyGraph, BodyScope
 from ..ops.sources import Placeholder
+from ..regions.boundary import Boundary, boundary_of, known
 from ..regions.rules import Rule, as_rule
 from .call import answer, own_jvp, running, seen_outside
 from .choices import inherited_choice
+from .deferred import Away, AwayNode, AwayRegion, Defaults, NotDeferred
 from .forward import Question, Watched, watched
 from .levels import Step
 from .site import NodeSite, RegionSite, Site
@@ -52,9 +58,20 @@ class Carrier(Protocol):
     def fitted(self, d: Any, t: Tensor, site: Site, of: Sequence[Tensor]) -> Any:
         """The entry of the site's rule for t here; it is made of what is given for `of`."""
 
+    def defers(self, site: Site) -> bool:
+        """Whether the default of the site here is what the rule means by it at home."""
+
+    def around_of(self, region: Region | None) -> Region | None:
+        """The region in which the members of a region, or of none, lie here."""
+
 
 class TraceGraph(BodyGraph):
-    """The scratch graph of a trace. What is read of the home is captured as the rule reads it."""
+    """The scratch graph of a trace. What is read of the home is captured as the rule reads it.
+
+    deferred  whether it holds defaults that are still to be taken: then it is not differentiated
+    """
+
+    deferred = False
 
     def adopt(self, tensor: Tensor) -> Tensor:
         """The placeholder that stands for a tensor of the home, or of a graph around it."""
@@ -66,37 +83,48 @@ class TraceGraph(BodyGraph):
             tensor = residual_of(tensor, at_home)
         return super().adopt(tensor)
 
+    def before_gradients(self) -> None:
+        """NotDeferred where a derivative might be one of what is not here yet."""
+        if self.deferred:
+            raise NotDeferred
+
 
 class Trace:
     """What one rule builds for one site: a scratch graph from what it is given to what it gives.
 
-    forward  of the rule's own jvp: it is given tangents of the inputs. A rule is given gradients of
-             the outputs
-    judged   for forward mode, which judges the rules inside
-    zeros    the places of what is known to be zero: rules inside may not be called then
+    boundary  of the target, as it was when it was carried away
+    forward   of the rule's own jvp: it is given tangents of the inputs. A rule is given gradients
+              of the outputs
+    zeros     the places of what is known to be zero: rules inside may not be called then
+    defaults  who answers for site.default; None: the home, in the scratch graph
+    judged    for forward mode, which judges the rules inside, where the home answers
 
-    given    placeholders of what it is given; structural zeros; None for integers and bools
-    gives    the tensors of the site that an answer is due for
-    entries  (tensor, what is returned for it), those of `gives` first: a tensor of the scratch
-             graph, or anything else that a rule may return
-    asked    the steps of the home whose gradient the rule asked for
-    chosen   the steps of the home for which the running gradients() call chooses a rule
+    given     placeholders of what it is given; structural zeros; None for integers and bools
+    gives     the tensors of the site that an answer is due for
+    entries   (tensor, what is returned for it), those of `gives` first: a tensor of the scratch
+              graph, or anything else that a rule may return
+    by_home   whether the home answers for site.default
+    asked     the steps of the home whose gradient the rule asked for
+    chosen    the steps of the home for which the running gradients() call chooses a rule
     """
 
     def __init__(
         self,
         target: Node | Region,
         reference: Any,
+        boundary: Boundary | None = None,
         *,
         forward: bool = False,
-        judged: bool = False,
         zeros: Collection[int] = (),
+        defaults: Callable[[Trace], Defaults] | None = None,
+        judged: bool = False,
     ) -> None:
         home = target.graph
         assert home is not None
         rule = as_rule(reference)
         self.graph = TraceGraph(home, f"trace of {rule.name}")
         self.asked: set[Step] = set()
+        self.by_home = defaults is None
         with BodyScope(self.graph):
             context = CONTEXT.get()
             context.stamps, context.scope, context.origin = None, "", None
@@ -104,14 +132,16 @@ class Trace:
             chosen = inherited_choice(home)
             context.choice, context.groups = chosen, chosen.groups
             self.chosen = chosen.off | set(chosen)
-            make: Any = RegionSite if isinstance(target, Region) else NodeSite
-            site: Site = make(target, reference, Sweep(context, chosen.off, frozenset(), chosen))
+            sweep = Sweep(context, chosen.off, frozenset(), chosen)
+            site = _site(target, reference, sweep, boundary, away=defaults is not None)
             if judged:
                 site = watched(site, Question())
             takes, self.gives = site.outputs, site.inputs
             if forward:
                 takes, self.gives = self.gives, takes
             self.given = [_given(t, i in zeros) for i, t in enumerate(takes)]
+            if isinstance(site, Away) and defaults is not None:
+                site.scratch, site.defaults = self.graph, defaults(self)
             with running(rule, site):
                 self.entries = [(t, self._entry(d)) for t, d in self._answer(rule, site, forward)]
 
@@ -126,6 +156,19 @@ class Trace:
         return seen_outside(adopted((d,))[0]) if isinstance(d, Tensor) else d
 
 
+def _site(
+    target: Node | Region, reference: Any, sweep: Sweep, boundary: Boundary | None, away: bool
+) -> Site:
+    """The target as a site: under the rule that it had when it was carried away."""
+    site: Site
+    if isinstance(target, Node):
+        site = (AwayNode if away else NodeSite)(target, reference, sweep)
+    else:
+        site = (AwayRegion if away else RegionSite)(target, reference, sweep, boundary)
+    site.marked = reference
+    return site
+
+
 def _given(t: Tensor, zero: bool) -> Tensor | None:
     if not t.type.differentiable:
         return None
@@ -133,7 +176,10 @@ def _given(t: Tensor, zero: bool) -> Tensor | None:
 
 
 class Travelled:
-    """The rule, or the rule's own jvp, of a site that was carried away from its home."""
+    """The rule, or the rule's own jvp, of a site that was carried away from its home.
+
+    boundary  of the home, as it was then: a region may be unmarked there later
+    """
 
     def __init__(
         self, home: Node | Region, rule: Any, carrier: Carrier, *, forward: bool = False
@@ -142,7 +188,11 @@ class Travelled:
         self.rule = rule
         self.carrier = carrier
         self.forward = forward
+        self.boundary: Boundary | None = None
+        if isinstance(home, Region) and not home.open:
+            self.boundary = boundary_of(home)
         self._traces: dict[Any, Trace] = {}
+        self._at_home: set[Any] = set()
 
     @property
     def __name__(self) -> str:
@@ -150,17 +200,48 @@ class Travelled:
 
     def __call__(self, site: Site, *given: Any) -> Any:
         """The trace, built anew for this site."""
-        trace = self._trace(site, given)
-        takes, gives = site.outputs, site.inputs
-        if self.forward:
-            takes, gives = gives, takes
+        takes = site.inputs if self.forward else site.outputs
         for d, t in zip(given, takes, strict=True):
             if d is not None:
                 self.carrier.note(d, t)
-        pairs = zip(trace.given, given, strict=True)
-        here = {p: d for p, d in pairs if p is not None and not is_zero(p)}
-        transplant = self.carrier.transplant(trace.graph, here)
+        fn = as_rule(self.rule).fn
+        if fn not in self._at_home and self.carrier.defers(site):
+            try:
+                return self._deferring(site, given)
+            except NotDeferred:
+                self._at_home.add(fn)
+        return self._asking_home(site, given)
+
+    def _deferring(self, site: Site, given: Sequence[Any]) -> Any:
+        """By a trace that asks the site here for its default."""
+        zeros = _zeros(given)
+        key = as_rule(self.rule).fn, zeros
+        trace = self._traces.get(key)
+        delivery = _Delivery(self.carrier, site, given)
+        if trace is None:
+            trace = self._traced(zeros=zeros, defaults=delivery.of)
+            if trace.asked:
+                self._check_marks(site, trace)
+            elif not trace.graph.deferred:
+                self._traces[key] = trace
+        return self._answered(site, trace, delivery)
+
+    def _asking_home(self, site: Site, given: Sequence[Any]) -> Any:
+        """By a trace that asks the home for its default: the marks inside have to be the same."""
+        trace = self._traced(zeros=_zeros(given), judged=isinstance(site, Watched))
+        self._check_marks(site, trace)
+        return self._answered(site, trace, _Delivery(self.carrier, site, given))
+
+    def _traced(self, **how: Any) -> Trace:
+        return Trace(self.home, self.rule, self.boundary, forward=self.forward, **how)
+
+    def _answered(self, site: Site, trace: Trace, delivery: _Delivery) -> Any:
+        """The entries of the trace, as they are here."""
+        transplant = delivery.of(trace).transplant
         transplant.run()
+        takes, gives = site.outputs, site.inputs
+        if self.forward:
+            takes, gives = gives, takes
         beyond = [self.carrier.tensor(t) for t, _ in trace.entries[len(gives) :]]
         gives = (*gives, *beyond)
         found = [
@@ -169,30 +250,95 @@ class Travelled:
         ]
         return dict(zip(gives, found, strict=True)) if beyond else found
 
-    def _trace(self, site: Site, given: Sequence[Any]) -> Trace:
-        """The trace: made once, but anew for a call that chooses rules, which may be of inside."""
-        zeros = frozenset(i for i, d in enumerate(given) if d is not None and is_zero(d))
-        key = isinstance(site, Watched), zeros
-        if CONTEXT.get().overrides is None:
-            if key not in self._traces:
-                self._traces[key] = self._traced(*key)
-            return self._traces[key]
-        trace = self._traced(*key)
+    # --- marks inside, where the home was asked ------------------------------------------------
+
+    def _check_marks(self, site: Site, trace: Trace) -> None:
+        """An error where what the rule asked for at home is marked, or chosen, otherwise here."""
         inside = {}
         for step in trace.asked:
             with suppress(GraphError):  # what was not carried here was not chosen here
-                inside[self._stands_for(step)] = step in trace.chosen
+                there = self._stands_for(step)
+                inside[there] = step in trace.chosen
+                if not self._as_carried(step, there):
+                    raise _edited(site, there)
         check_choices(site, inside)
-        return trace
-
-    def _traced(self, judged: bool, zeros: Collection[int]) -> Trace:
-        return Trace(self.home, self.rule, forward=self.forward, judged=judged, zeros=zeros)
 
     def _stands_for(self, step: Step) -> Step:
         """What stands here for a step of the home."""
         if isinstance(step, Region):
             return self.carrier.region(step)
         return self.carrier.tensor(step.outputs[0]).node
+
+    def _as_carried(self, step: Step, there: Step) -> bool:
+        """Whether what stands for a step has the mark that was carried, and lies where it lay."""
+        if isinstance(step, Region):
+            assert isinstance(there, Region)
+            same = (step.order, step.escape) == (there.order, there.escape)
+            empty = bool(known(step).members) and not known(there).members
+            return same and not empty and is_carried(step.rule, there.rule)
+        assert isinstance(there, Node)
+        around, mark = there.region, there.stamp
+        if step.stamp is not None and mark is None and around is not None:  # one node as several
+            mark, around = around.rule, around.parent
+        return around is self.carrier.around_of(step.region) and is_carried(step.stamp, mark)
+
+
+class _Delivery:
+    """One call of a rule that travelled: its trace, built anew as far as it is there."""
+
+    transplant: Transplant
+
+    def __init__(self, carrier: Carrier, site: Site, given: Sequence[Any]) -> None:
+        self.carrier = carrier
+        self.site = site
+        self.given = given
+        self.context = CONTEXT.get()
+        self._trace: Trace | None = None
+
+    def of(self, trace: Trace) -> _Delivery:
+        """For this trace."""
+        if self._trace is None:
+            pairs = zip(trace.given, self.given, strict=True)
+            here = {p: d for p, d in pairs if p is not None and not is_zero(p)}
+            self._trace = trace
+            self.transplant = self.carrier.transplant(trace.graph, here)
+            self.transplant.site = self.site
+        return self
+
+    def take(self, given: Mapping[int, Tensor], site: Site) -> dict[int, Any]:
+        """The default of the site here, for gradients that the trace has built so far."""
+        token = CONTEXT.set(self.context)
+        try:
+            return self.transplant.default_for(given)
+        finally:
+            CONTEXT.reset(token)
+
+    def note(self, made: Sequence[Tensor], found: Sequence[Any]) -> None:
+        """What was taken stands here for what stands in the trace."""
+        self.transplant.tensors.update(zip(made, found, strict=True))
+
+
+def _zeros(given: Sequence[Any]) -> frozenset[int]:
+    return frozenset(i for i, d in enumerate(given) if d is not None and is_zero(d))
+
+
+def is_carried(mark: Any, found: Any) -> bool:
+    """Whether a mark that is found is one of the home as it was carried here."""
+    if found is mark or (isinstance(mark, str) and found == mark):
+        return True
+    fn = getattr(found, "fn", None)
+    return isinstance(fn, Travelled) and (
+        fn.rule is mark or (isinstance(mark, str) and fn.rule == mark)
+    )
+
+
+def _edited(site: Site, step: Step) -> RegionError:
+    return RegionError(
+        f"the marks of {step.name} ({step.where}) are others than those that were carried here "
+        f"with {site!r}, or were changed where that came from since: its rule was called there, "
+        "and does not know of it.\nMark before the graph is copied or batched, or give the region "
+        "another rule (replace=True)."
+    )
 
 
 def check_choices(site: Site, inside: Mapping[Step, bool]) -> None:
@@ -213,27 +359,57 @@ def check_choices(site: Site, inside: Mapping[Step, bool]) -> None:
             )
 
 
+class Carried(Rule):
+    """The rule of a site that was carried away. A name is looked up when it is needed."""
+
+    __slots__ = ("_forward",)
+    fn: Travelled
+
+    def __init__(self, fn: Travelled, forward: Travelled) -> None:
+        self.fn = fn
+        self._forward = forward
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        """What it is called at home."""
+        rule = self.fn.rule
+        return rule if isinstance(rule, str) else as_rule(rule).name
+
+    @property
+    def contract(self) -> Any:  # type: ignore[override]
+        """What the rule declares itself to be."""
+        return as_rule(self.fn.rule).contract
+
+    @property
+    def linear(self) -> bool | None:  # type: ignore[override]
+        """Whether the rule says that it is linear."""
+        return as_rule(self.fn.rule).linear
+
+    @property
+    def position(self) -> Any:  # type: ignore[override]
+        """Where the rule was defined."""
+        return as_rule(self.fn.rule).position
+
+    @property
+    def jvp(self) -> Any:  # type: ignore[override]
+        """The rule's own jvp, if it has one."""
+        return None if as_rule(self.fn.rule).jvp is None else self._forward
+
+
 def carried(rule: Any, home: Node | Region, carrier: Carrier) -> Rule:
     """The rule of a marked node or region of one graph, for what stands for it in another."""
-    known = as_rule(rule)
-    return Rule(
-        Travelled(home, rule, carrier),
-        known.name,
-        contract=known.contract,
-        linear=known.linear,
-        jvp=None if known.jvp is None else Travelled(home, rule, carrier, forward=True),
-        position=known.position,
-    )
+    fn, forward = Travelled(home, rule, carrier), Travelled(home, rule, carrier, forward=True)
+    return Carried(fn, forward)
 
 
 def enter(t: Tensor, carrier: Carrier) -> Tensor:
     """What stands here for a tensor that was captured at home, read as it was read there."""
     op = t.node.op
-    if isinstance(op, Residual):
-        at, context = carrier.region(op.region), CONTEXT.get()
-        found = carrier.tensor(t.node.inputs[0])
+    if not isinstance(op, Residual):
+        return read_here((carrier.tensor(t),))[0]
+    found, context = carrier.tensor(t.node.inputs[0]), CONTEXT.get()
+    with suppress(GraphError):  # a region that was marked at home later is none here
+        at = carrier.region(op.region)
         if not at.contains(context.region):
             found = read_from(at, found, context)
-    else:
-        found = carrier.tensor(t)
     return read_here((found,))[0]

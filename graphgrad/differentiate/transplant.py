@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ..ir.build import build
@@ -15,10 +15,12 @@ from ..ir.node import Node, Region, Tensor
 from ..ir.op import Op
 from ..ir.program import Program
 from ..ir.residual import Residual, residual_op
+from ..ops.base import NO_GRAD, is_zero
 from ..ops.control import BodyGraph
 from ..ops.sources import Placeholder
 from ..regions.boundary import boundary_of, take_in_pins
 from ..regions.named import stand_in
+from .deferred import Default, check_same
 from .site import Site
 from .trace import Carrier, TraceGraph, carried, enter
 
@@ -37,6 +39,14 @@ class Plain:
         """An entry as it is."""
         return d
 
+    def defers(self, site: Site) -> bool:
+        """The site here is as the one at home."""
+        return True
+
+    def around_of(self, region: Region | None) -> Region | None:
+        """What stands for the region."""
+        return None if region is None else self.region(region)  # type: ignore[attr-defined]
+
 
 class Transplant(Plain):
     """Builds the nodes of one graph in the current graph, and remembers what stands for what.
@@ -44,7 +54,10 @@ class Transplant(Plain):
     source   the graph they come from
     tensors  what stands for which tensor of it; given ones at first
     outer    where captures of a traced source come from; None for a source without captures
+    site     the site here whose rule the source is a trace of
     """
+
+    site: Site
 
     def __init__(
         self, source: Graph, tensors: dict[Tensor, Tensor], outer: Carrier | None = None
@@ -56,6 +69,7 @@ class Transplant(Plain):
         self.outer = outer
         self.graph = current().graph
         self.around = current().region
+        self._placed = 0
 
     def tensor(self, t: Tensor) -> Tensor:
         """What stands for a tensor of the source."""
@@ -77,16 +91,24 @@ class Transplant(Plain):
         return self.tensor(dx) if isinstance(dx, Tensor) else dx
 
     def region(self, region: Region) -> Region:
-        """What stands for a region of the source."""
+        """What stands for a region of the source; GraphError where nothing was built of it."""
+        if region.graph is not self.source:
+            assert self.outer is not None
+            return self.outer.region(region)
+        if region.group is None and region not in self.regions:
+            raise GraphError(f"{region!r} of {self.source!r} was not carried along")
+        return self._made_region(region)
+
+    def _made_region(self, region: Region) -> Region:
+        """What stands for a region, made for the first of its nodes."""
         found = self.regions.get(region)
         if found is None:
             if region.graph is not self.source:
-                assert self.outer is not None
-                return self.outer.region(region)
+                return self.region(region)
             if region.group is None:
                 found = self._new_region(region)
             else:
-                around = None if region.parent is None else self.region(region.parent)
+                around = None if region.parent is None else self._made_region(region.parent)
                 found = stand_in(region, self.tensor, CONTEXT.get().graph, around)
             self.regions[region] = found
         return found
@@ -97,7 +119,7 @@ class Transplant(Plain):
         new = Region(
             graph,
             None,
-            parent=self.around if region.parent is None else self.region(region.parent),
+            parent=self._around(region.parent),
             origin=context.origin,
             position=region.position,
             attrs=dict(region.attrs),
@@ -112,21 +134,56 @@ class Transplant(Plain):
             graph.scattered.append(new)
         return new
 
+    def around_of(self, region: Region | None) -> Region | None:
+        """What stands for a region; for none, the one in which all of it was built."""
+        return self.around if region is None else self.region(region)
+
+    def _around(self, region: Region | None) -> Region | None:
+        return self.around if region is None else self._made_region(region)
+
     def run(self, nodes: Iterable[Node] | None = None) -> None:
         """Build nodes of the source anew, in order; all of them, if it is not said which."""
-        context = CONTEXT.get()
-        try:
-            for node in self.source.nodes if nodes is None else nodes:
-                if any(t not in self.tensors for t in node.outputs) and not self._is_capture(node):
-                    context.region = (
-                        self.around if node.region is None else self.region(node.region)
-                    )
-                    self.place(node)
-        finally:
-            context.region = self.around
+        self._build(self.source.nodes[self._placed :] if nodes is None else nodes)
         for old, new in list(self.regions.items()):
             if new.open:
                 self._pin(old, new)
+
+    def _build(self, nodes: Iterable[Node]) -> None:
+        context = CONTEXT.get()
+        try:
+            for node in nodes:
+                if any(t not in self.tensors for t in node.outputs) and not self._is_capture(node):
+                    context.region = self._around(node.region)
+                    if isinstance(node.op, Default):
+                        self._place_default(node.op, node)
+                    else:
+                        self.place(node)
+        finally:
+            context.region = self.around
+
+    def default_for(self, given: Mapping[int, Tensor]) -> dict[int, Any]:
+        """The default of the site here, asked for in a trace that is not complete, by place."""
+        end = len(self.source.nodes)
+        self._build(self.source.nodes[self._placed : end])
+        self._placed = end
+        return self._default(given)
+
+    def _default(self, given: Mapping[int, Tensor]) -> dict[int, Any]:
+        site, carrier = self.site, self.outer or self
+        dys: list[Any] = [None] * len(site.outputs)
+        for i, dy in given.items():
+            dys[i] = carrier.fitted(self.tensor(dy), site.outputs[i], site, site.outputs)
+        found = enumerate(site.default(*dys))
+        flows = {i: dx for i, dx in found if dx is not NO_GRAD and not is_zero(dx)}
+        for i, dx in flows.items():
+            carrier.note(dx, site.inputs[i])
+        return flows
+
+    def _place_default(self, op: Default, node: Node) -> None:
+        """What a complete trace asks of the site here."""
+        found = self._default(dict(zip(op.given, node.inputs, strict=True)))
+        check_same(op, found, self.site)
+        self.tensors.update(zip(node.outputs, found.values(), strict=True))
 
     def _is_capture(self, node: Node) -> bool:
         """Whether it stands for something outside, which is entered when somebody needs it."""
@@ -153,7 +210,7 @@ class Transplant(Plain):
     def _op(self, node: Node) -> Op:
         op = node.op
         if isinstance(op, Residual):
-            return residual_op(self.region(op.region))
+            return residual_op(self._made_region(op.region))
         programs = op.attrs.get("programs")
         if programs is None:
             return op
@@ -190,13 +247,22 @@ class Transplant(Plain):
 
 
 class ByIndex(Plain):
-    """A copy of a graph: what stands for a node is the node of the same index."""
+    """A copy of a graph: what stands for a node is the node of the same index.
+
+    regions  what stands for each: their places in the graphs change as marks are taken off
+    """
 
     def __init__(self, source: Graph) -> None:
         self.source = source
         self.nodes = len(source.nodes)
         self.graph: Any = None
         self.outer: Carrier | None = None
+        self.regions: dict[Region, Region] = {}
+
+    def made(self, graph: Graph) -> None:
+        """Learn which graph is the copy."""
+        self.graph = graph
+        self.regions = dict(zip(self.source.regions, graph.regions, strict=True))
 
     def tensor(self, t: Tensor) -> Tensor:
         """The tensor of the same place in the copy."""
@@ -217,8 +283,10 @@ class ByIndex(Plain):
         if region.group is not None:
             around = None if region.parent is None else self.region(region.parent)
             return stand_in(region, self.tensor, self.graph, around)
-        made: Region = self.graph.regions[region.index]
-        return made
+        found = self.regions.get(region)
+        if found is None:
+            raise GraphError(f"{region!r} is not in {self.graph!r}, which was copied before")
+        return found
 
 
 def copy_into(graph: Graph, new: Any, outer: Carrier | None = None) -> ByIndex:
@@ -249,7 +317,7 @@ def _pair(graph: Graph, new: Graph, copies: dict[Graph, ByIndex]) -> None:
     pairs: list[tuple[Graph, Any]] = [(graph, new)]
     for old, made in pairs:
         if old in copies:
-            copies[old].graph = made
+            copies[old].made(made)
         for node, twin in zip(old.nodes, made.nodes, strict=True):
             programs = node.op.attrs.get("programs", ())
             for program, moved in zip(programs, twin.op.attrs.get("programs", ()), strict=True):

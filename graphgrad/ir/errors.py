@@ -11,6 +11,7 @@ __all__ = [
     "ExecutionError",
     "GradientError",
     "GraphError",
+    "GraphFormatError",
     "GraphGradError",
     "RegionError",
     "ScopeError",
@@ -72,6 +73,10 @@ class StateError(GraphGradError, ValueError):
 
 class ScopeError(GraphGradError, RuntimeError):
     """A scope was left in the wrong order, or in another thread or task."""
+
+
+class GraphFormatError(GraphGradError, ValueError):
+    """A stored graph that cannot be read: of another version, or broken."""
 
 
 class ExecutionError(GraphGradError, RuntimeError):

@@ -54,6 +54,9 @@ class BodyGraph(Graph):
             self.captures[tensor] = found
         return found
 
+    def before_gradients(self) -> None:
+        """Called before anything is differentiated in it."""
+
     def home_of(self, placeholder: Tensor) -> Tensor | None:
         """The outer tensor that a placeholder stands for."""
         for outer, inner in self.captures.items():

@@ -424,8 +424,8 @@ def test_S05_what_a_call_chooses_inside_of_what_travelled_counts_or_is_refused(j
         plain = values_of(gg.gradients(y, x), {x: 0.0})
         assert plain == pytest.approx(1.0 - np.tanh(1.0) ** 2)
         for choice, expected in (({"Tanh": seven}, 49.0), ({"Tanh": seven, "Exp": seven}, 343.0)):
-            if "pickled" in journey.__name__:  # the rule is a trace, which knows of no choice
-                with pytest.raises(gg.GradientError, match="lies inside region") as error:
+            if "pickled" in journey.__name__ and how == "gradients":  # it was traced with the marks
+                with pytest.raises(gg.GradientError, match="another rule here than when") as error:
                     gg.gradients(y, x, overrides=choice)
                 assert "test_travel.py" in str(error.value)
             else:
@@ -434,12 +434,17 @@ def test_S05_what_a_call_chooses_inside_of_what_travelled_counts_or_is_refused(j
             assert values_of(gg.gradients(y, x), {x: 0.0}) == plain
 
 
-def test_S05_a_node_or_region_chosen_inside_of_what_travelled_is_refused():
-    g, (x,), (y,) = copied(*region_that_asks("default"))
-    (inside,) = (n for n in g.nodes if n.type == "Exp")
-    (outside,) = (n for n in g.nodes if n.type == "Tanh" and n.region is None)
-    with pytest.raises(gg.GradientError, match="choice is not known"):
-        gg.gradients(y, x, overrides={inside: seven, outside: seven})
+def test_S05_a_node_or_region_chosen_inside_of_what_travelled_counts_or_is_refused():
+    for how in ("default", "gradients"):
+        g, (x,), (y,) = copied(*region_that_asks(how))
+        (inside,) = (n for n in g.nodes if n.type == "Exp")
+        (outside,) = (n for n in g.nodes if n.type == "Tanh" and n.region is None)
+        if how == "default":
+            dx = gg.gradients(y, x, overrides={inside: seven, outside: seven})
+            assert values_of(dx, {x: 0.0}) == 49
+        else:
+            with pytest.raises(gg.GradientError, match="choice is not known"):
+                gg.gradients(y, x, overrides={inside: seven, outside: seven})
     dx = gg.gradients(y, x, overrides={outside: seven, g.regions[0]: seven})
     assert values_of(dx, {x: 0.0}) == 49
 
@@ -479,11 +484,7 @@ def test_S25_a_rules_own_jvp_inside_of_a_default_that_travels(journey):
                 y = gg.exp(x)
             y = gg.identity(y)
     g, (x,), (y,) = journey(g, [x], [y])
-    if "pickled" in journey.__name__:
-        with pytest.raises(gg.GradientError, match="forward mode uses the jvp of own"):
-            gg.jvp(y, x)
-    else:
-        assert values_of(gg.jvp(y, x), {x: 0.5}) == 12
+    assert values_of(gg.jvp(y, x), {x: 0.5}) == 12
 
 
 @pytest.mark.parametrize("journey", EVERY)
@@ -502,12 +503,8 @@ def test_S16_an_output_without_a_gradient_is_known_as_such_after_a_journey(journ
     with new:
         both = gg.gradients([a2, b2], x2)
         assert values_of(both, {x2: 0.0}) == 3.0 * (6.0 + 1.0)
-        if "pickled" in journey.__name__:
-            with pytest.raises(gg.GradientError, match="has no gradient here"):
-                gg.gradients(b2, x2)
-        else:
-            assert values_of(gg.gradients(b2, x2), {x2: 0.0}) == 3.0
-            assert values_of(gg.gradients(a2, x2), {x2: 0.0}) == 18.0
+        assert values_of(gg.gradients(b2, x2), {x2: 0.0}) == 3.0
+        assert values_of(gg.gradients(a2, x2), {x2: 0.0}) == 18.0
 
 
 @pytest.mark.parametrize("journey", EVERY)

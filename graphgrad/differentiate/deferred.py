@@ -1,0 +1,97 @@
+"""What a rule asks of `site.default` away from its home: taken where its trace is built anew.
+
+The inside of a site that was carried away may have been marked anew there, or its home since. So a
+trace does not hold what the default gave at home, but that it was asked for: a `Default` node, in
+whose place the site there is asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+from ..ir.build import build
+from ..ir.context import Context
+from ..ir.errors import GradientError
+from ..ir.node import Tensor
+from ..ir.op import Gradients, Op, Types
+from .site import NodeSite, RegionSite, Site
+
+
+class NotDeferred(Exception):
+    """The rule asks for its default in a way that only the home can answer."""
+
+
+class Default(Op, interned=False):
+    """Gradients of a site's inputs without its rule, made of gradients of its outputs.
+
+    given  the places of the outputs that the inputs of this node are gradients of
+    gives  the places of the inputs to which something flows, and their types
+    """
+
+    given: tuple[int, ...]
+    gives: tuple[int, ...]
+    types: Types
+
+    def infer(self, *_: Any) -> Types:
+        """As noted."""
+        return self.types
+
+    def vjp(self, *args: Any, **_: Any) -> Gradients:
+        """Not to be had: what it depends on is not here yet."""
+        raise NotDeferred
+
+
+class Defaults(Protocol):
+    """Answers for the site of a trace."""
+
+    def take(self, given: Mapping[int, Tensor], site: Site) -> dict[int, Any]:
+        """Gradients by place of the input, of those to which something flows."""
+
+    def note(self, made: Sequence[Tensor], found: Sequence[Any]) -> None:
+        """Learn what stands in the trace for what was taken."""
+
+
+class Away(Site):
+    """A site at home whose rule is traced for another graph.
+
+    scratch   the graph of the trace
+    defaults  who answers
+    """
+
+    scratch: Any
+    defaults: Defaults
+
+    def _own_default(self, dys: list[Tensor | None], context: Context) -> Sequence[Tensor | None]:
+        self.scratch.deferred = True
+        if context.graph is not self.scratch or context.region is not None:
+            raise NotDeferred  # in a branch, or in a region of the rule, which it would be part of
+        given = {i: dy for i, dy in enumerate(dys) if dy is not None}
+        found = self.defaults.take(given, self) if given else {}
+        if not found:
+            return [None] * len(self.inputs)
+        types = tuple(self.inputs[i].type for i in found)
+        op = Default(tuple(given), tuple(found), types)
+        made = build(op, tuple(given.values())).outputs
+        self.defaults.note(made, list(found.values()))
+        at = dict(zip(found, made, strict=True))
+        return [at.get(i) for i in range(len(self.inputs))]
+
+
+class AwayNode(Away, NodeSite):
+    """A node."""
+
+
+class AwayRegion(Away, RegionSite):
+    """A region."""
+
+
+def check_same(op: Default, found: Mapping[int, Any], site: Site) -> None:
+    """GradientError where other inputs have a gradient than when the rule was traced."""
+    if tuple(found) != op.gives:
+        names = [", ".join(site.inputs[i].name for i in at) or "none" for at in (op.gives, found)]
+        raise GradientError(
+            f"the rule of {site!r} was stored when its default had gradients of {names[0]}; here "
+            f"it has gradients of {names[1]}, since the marks inside are others: that needs the "
+            "graph it was defined in"
+        )

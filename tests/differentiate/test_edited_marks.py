@@ -1,0 +1,271 @@
+"""S4, S27: marks that are edited after a journey count there, and those of the home do not."""
+
+import pickle
+
+import numpy as np
+import pytest
+
+import graphgrad as gg
+
+gg.register_gradient("edited/twice")(lambda site, dy: [2.0 * site.default(dy)[0]])
+gg.register_gradient("edited/inner")(lambda site, dy: 3.0 * dy)
+
+
+def seven(site, dy):
+    return 7.0 * dy
+
+
+def block(x, rule, inner):
+    """sin(sin(x)) in a region, the first sin in a region in it: at 0 the rule's factor times 3."""
+    with gg.override_gradient(rule):
+        with gg.override_gradient(inner):
+            y = gg.sin(x)
+        return gg.sin(y) * 1.0
+
+
+def program(kind, journey):
+    """The marked program, and its graph, x and y after a journey."""
+    with gg.Graph() as home:
+        x, w = gg.placeholder((3,), name="x"), gg.variable(np.full(3, 2.0))
+        rule = {
+            "name": "edited/twice",
+            "function": lambda site, dy: [2.0 * site.default(dy)[0]],
+            "closure": lambda site, dy: [w * site.default(dy)[0]],
+            "entry": lambda site, dy: {site.inputs[0]: 2.0 * site.default(dy)[0]},
+        }[kind]
+        if "vmap" in journey:
+            (y,) = gg.vmap(lambda x: block(x, rule, "edited/inner"))(x[None])
+        else:
+            y = block(x, rule, "edited/inner")
+    return home, *travelled(home, x, y, journey)
+
+
+def travelled(home, x, y, journey):
+    for way in journey.split("-"):
+        graph = x.graph
+        if way == "import":
+            with gg.Graph():
+                found = gg.import_graph(graph)
+            x, y = found[x], found[y]
+        elif way == "subgraph":
+            new = graph.subgraph([x], [y])
+            x, y = new.tensor("x"), new.nodes[-1].outputs[0]
+        elif way in ("copy", "pickle"):
+            new = graph.copy() if way == "copy" else pickle.loads(pickle.dumps(graph))
+            x, y = (new.nodes[t.node.index].outputs[t.index] for t in (x, y))
+    return x, y
+
+
+def edit(graph, how):
+    """At x = 0 the gradient is 2 * 3, and after this what is returned."""
+    first, second = (n for n in graph.nodes if n.type == "Sin" and n.origin is None)
+    if how == "mark":
+        graph.mark(second, seven, allow_inside=True)
+        return 2 * 7 * 3
+    if how == "group":
+        one = next(n for n in graph.nodes[second.index :] if n.type == "Multiply")
+        graph.mark(gg.select.nodes(second, one), seven, allow_inside=True)
+        return 2 * 7 * 3
+    inner = first.region if first.stamp is None else first
+    if how == "replace":
+        graph.mark(inner, seven, replace=True)
+        return 2 * 7
+    graph.unmark(inner)
+    return 2
+
+
+def asked(y, x):
+    with x.graph:
+        return gg.evaluate(gg.gradients(gg.sum(y), x), {x: np.zeros(3)})[0]
+
+
+KINDS = ["name", "function", "closure", "entry"]
+EDITS = ["mark", "group", "replace", "unmark"]
+JOURNEYS = [
+    "stay",
+    "copy",
+    "import",
+    "subgraph",
+    "pickle",
+    "vmap",
+    "copy-pickle",
+    "pickle-copy",
+    "pickle-pickle",
+    "import-copy",
+    "vmap-copy",
+    "vmap-pickle",
+    "import-pickle-import",
+]
+
+
+@pytest.mark.parametrize("how", EDITS)
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("journey", JOURNEYS)
+def test_S04_marks_edited_after_a_journey_count(journey, kind, how):
+    _, x, y = program(kind, journey)
+    expected = edit(x.graph, how)
+    assert asked(y, x) == expected
+
+
+@pytest.mark.parametrize("how", EDITS)
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("journey", JOURNEYS[1:])
+def test_S27_what_is_edited_at_home_changes_nothing_elsewhere(journey, kind, how):
+    home, x, y = program(kind, journey)
+    if "vmap" in journey:
+        home = x.graph.copy()  # of a batch the home is out of reach
+    edit(home, how)
+    assert asked(y, x) == 6
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("journey", ["copy", "import", "pickle", "copy-copy"])
+def test_S27_taking_the_outer_mark_off_at_home_changes_nothing_elsewhere(journey, kind):
+    home, x, y = program(kind, journey)
+    home.unmark(home.regions[0])
+    home.mark(gg.select.op("Sin").together(), seven, allow_inside=True)
+    assert asked(y, x) == 6
+
+
+@pytest.mark.parametrize("journey", JOURNEYS)
+def test_S27_what_is_edited_after_a_derivative_was_taken_counts_for_later_ones(journey):
+    _, x, y = program("closure", journey)
+    assert asked(y, x) == 6
+    assert asked(y, x) == 6
+    expected = edit(x.graph, "replace")
+    assert asked(y, x) == expected
+
+
+@pytest.mark.parametrize("journey", ["copy", "import", "subgraph", "vmap", "pickle"])
+def test_S30_a_name_inside_is_looked_up_when_a_copy_is_differentiated(journey):
+    _, x, y = program("closure", journey)
+    assert asked(y, x) == 6
+    with gg.temporary_gradient("edited/inner", lambda site, dy: 5.0 * dy):
+        here = asked(y, x)
+    assert here == (6 if journey == "pickle" else 10)  # a pickle has its own
+    assert asked(y, x) == 6
+
+
+def times(factor):
+    return lambda site, dy: factor * dy
+
+
+def test_S30_the_name_of_a_batched_rule_is_looked_up_when_it_is_differentiated():
+    gg.register_gradient("edited/again")(lambda site, dy: 2.0 * dy)
+    with gg.Graph():
+        x = gg.placeholder((2,))
+
+        def f(x):
+            with gg.override_gradient("edited/again"):
+                return gg.sin(x)
+
+        dx = []
+        y = gg.vmap(f)(x)
+        for factor in (2.0, 4.0):
+            gg.register_gradient("edited/again", replace=True)(times(factor))
+            dx.append(gg.gradients(y, x))
+        found = gg.evaluate(dx, {x: np.zeros(2)})
+    gg.unregister_gradient("edited/again")
+    np.testing.assert_array_equal(found, [[2.0, 2.0], [4.0, 4.0]])
+
+
+# --- where only the home can answer --------------------------------------------------------------
+
+
+def by_gradients(site, dy):
+    return gg.gradients(site.outputs, list(site.inputs), [dy])
+
+
+@pytest.mark.parametrize("how", EDITS)
+@pytest.mark.parametrize("journey", ["copy", "import", "vmap", "pickle"])
+def test_S04_an_edit_that_cannot_count_is_an_error_that_names_the_outer_rule(journey, how):
+    """A rule that differentiates the inside itself, and holds a tensor, is called at home."""
+
+    def build():
+        with gg.Graph() as g:
+            x, one = gg.placeholder((3,), name="x"), gg.constant(1.0)
+
+            def outer(site, dy):
+                return [2.0 * one * dx for dx in by_gradients(site, dy)]
+
+            if journey == "vmap":
+                (y,) = gg.vmap(lambda x: block(x, outer, "edited/inner"))(x[None])
+            else:
+                y = block(x, outer, "edited/inner")
+        return travelled(g, x, y, journey)
+
+    x, y = build()
+    assert asked(y, x) == 6
+    edit(x.graph, how)
+    with pytest.raises((gg.RegionError, gg.GradientError), match=r"outer.*test_edited_marks\.py"):
+        asked(y, x)
+
+
+def test_S04_a_shared_input_of_a_batched_region_needs_the_marks_it_was_batched_with():
+    """The partial of what examples share is one for each of them: the home gives it."""
+    with gg.Graph() as g:
+        x, w = gg.placeholder((2, 3)), gg.placeholder((3,))
+
+        def f(x):
+            with gg.override_gradient(lambda s, dy: [d * gg.abs(d) for d in s.default(dy)]):
+                return gg.sum(gg.sin(x * w) * 1.0)
+
+        y = gg.vmap(f)(x)
+        feeds = {x: np.arange(6.0).reshape(2, 3), w: np.full(3, 0.3)}
+        dw = gg.gradients(y, w)
+        each = np.cos(feeds[x] * 0.3) * feeds[x]
+        np.testing.assert_allclose(gg.evaluate(dw, feeds), (each * np.abs(each)).sum(0), 1e-12)
+        (sin,) = (n for n in g.nodes if n.type == "Sin")
+        g.mark(sin, seven, allow_inside=True)
+        with pytest.raises(gg.RegionError, match=r"batched"):
+            gg.gradients(y, w)
+        g.unmark(sin)
+        np.testing.assert_allclose(gg.evaluate(gg.gradients(y, w), feeds), gg.evaluate(dw, feeds))
+
+
+@pytest.mark.parametrize("way", ["branch", "derivative", "region"])
+@pytest.mark.parametrize("journey", ["copy", "import", "vmap", "pickle", "pickle-copy"])
+def test_S17_a_default_in_a_branch_a_derivative_or_a_region_of_the_rule(way, journey):
+    """What a travelled rule does with its default is what it does at home, edited or not."""
+    with gg.Graph() as g:
+        x, two = gg.placeholder((3,), name="x"), gg.constant(2.0)
+
+        def rule(site, dy):
+            if way == "branch":
+                return gg.cond(gg.sum(two) > 0, lambda: 2.0 * site.default(dy)[0], lambda: dy)
+            if way == "region":
+                with gg.override_gradient(
+                    lambda s, *ds: [ds[-1]] * len(s.inputs), allow_empty=True
+                ):
+                    return two * site.default(dy)[0]
+            (dx,) = site.default(dy)
+            return two * dx + 0.0 * gg.gradients(gg.sum(dx), site.inputs[0], unconnected="zero")
+
+        def f(x):
+            return block(x, rule, "edited/inner")
+
+        (y,) = gg.vmap(f)(x[None]) if journey == "vmap" else (f(x),)
+        x2, y2 = travelled(g, x, y, journey)
+    for a, b in ((x, y), (x2, y2)):
+        assert asked(b, a) == 6
+    second = []
+    for a, b in ((x, y), (x2, y2)) if way != "region" else ():
+        with a.graph:
+            dx = gg.gradients(gg.sum(b), a)
+            again = gg.gradients(gg.sum(dx), a, unconnected="zero")
+            second.append(gg.evaluate(again, {a: np.full(3, 0.3)}))
+    np.testing.assert_allclose(*second or (0, 0), rtol=1e-12)
+
+
+def test_S27_a_gradient_without_the_outputs_of_its_region_can_be_cut_out():
+    with gg.Graph() as g:
+        x = gg.placeholder((3,), name="x")
+        with gg.override_gradient(lambda site, dy: dy * dy):
+            y = gg.sin(x)
+        loss = gg.sum(gg.gradients(3.0 * y, x) * x)
+    new = g.subgraph([x], loss)
+    x2, loss2 = new.tensor("x"), new.nodes[-1].outputs[0]
+    with new:
+        found = gg.evaluate([loss2, gg.gradients(loss2, x2)], {x2: np.ones(3)})
+    assert found[0] == 27.0
+    np.testing.assert_array_equal(found[1], np.full(3, 9.0))

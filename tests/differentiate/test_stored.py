@@ -1,0 +1,272 @@
+"""S32: a pickle carries the rules of its marks, and answers with them in any process."""
+
+import pickle
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import graphgrad as gg
+from graphgrad.differentiate import stored
+
+X = np.array([0.1, 0.2, 0.3])
+
+
+def there(new, *tensors):
+    return [new.nodes[t.node.index].outputs[t.index] for t in tensors]
+
+
+def test_S32_a_name_means_in_a_pickle_what_it_meant_when_it_was_written():
+    gg.register_gradient("stored/name")(lambda site, dy: 2.0 * dy)
+    with gg.Graph() as g:
+        x = gg.placeholder(())
+        with gg.override_gradient("stored/name"):
+            y = gg.sin(x)
+        with gg.gradient_override_map({"Exp": "stored/name", "Round": "Identity"}):
+            y = gg.round(gg.exp(y))
+    data = pickle.dumps(g)
+    gg.unregister_gradient("stored/name")
+    new = pickle.loads(data)
+    x, y = there(new, x, y)
+    with new:
+        assert gg.evaluate(gg.gradients(y, x), {x: 0.0}) == 4.0
+    assert [r.name for r in new.regions] == ["stored/name"]
+    gg.register_gradient("stored/name")(lambda site, dy: 777.0 * dy)
+    try:
+        with new:
+            assert gg.evaluate(gg.gradients(y, x), {x: 0.0}) == 4.0
+            new.mark(gg.select.rule("stored/name"), "stored/name", replace=True)
+            assert gg.evaluate(gg.gradients(y, x), {x: 0.0}) == 777.0 * 777.0
+    finally:
+        gg.unregister_gradient("stored/name")
+
+
+def test_S32_a_late_name_that_nobody_registered_stays_a_name():
+    with gg.Graph() as g:
+        x = gg.placeholder(())
+        with gg.override_gradient("stored/later", late=True):
+            y = gg.sin(x)
+    new = pickle.loads(pickle.dumps(g))
+    x, y = there(new, x, y)
+    with new:
+        with pytest.raises(gg.UnknownGradientError, match="stored/later"):
+            gg.gradients(y, x)
+        with gg.temporary_gradient("stored/later", lambda site, dy: 5.0 * dy):
+            assert gg.evaluate(gg.gradients(y, x), {x: 0.0}) == 5.0
+
+
+def test_S32_a_late_name_inside_a_region_that_asks_for_its_default():
+    with gg.Graph() as g:
+        x = gg.placeholder(())
+        with gg.override_gradient(lambda site, dy: [2.0 * dx for dx in site.default(dy)]):
+            with gg.override_gradient("stored/later", late=True):
+                y = gg.sin(x)
+            y = y * 1.0
+    new = pickle.loads(pickle.dumps(g))
+    x, y = there(new, x, y)
+    with new, gg.temporary_gradient("stored/later", lambda site, dy: 5.0 * dy):
+        assert gg.evaluate(gg.gradients(y, x), {x: 0.0}) == 10.0
+
+
+def branching(site, da, db):
+    return 7.0 * da if gg.is_zero(db) else 3.0 * da + db
+
+
+def forward(site, dx, dz):
+    return 7.0 * dx if gg.is_zero(dz) else 3.0 * dx + dz
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_S16_a_stored_rule_knows_which_gradients_are_zero(times):
+    with gg.Graph() as g:
+        x, z = gg.placeholder((3,)), gg.placeholder((3,))
+        with gg.override_gradient(branching, inputs=[x]):
+            a, b = gg.sin(x), gg.cos(x)
+        rule = gg.Rule(lambda s, d: [d * d, d * d], "own", jvp=forward)
+        with gg.override_gradient(rule, inputs=[x, z]):
+            y = gg.sin(x) + z
+        both = gg.sum(a) + gg.sum(b)
+        a, b = gg.sum(a), gg.sum(b)
+    for graph in (g, g.copy(), _pickled(g, times)):
+        a2, b2, both2, x2, y2, z2 = there(graph, a, b, both, x, y, z)
+        with graph:
+            asked = [
+                *(gg.gradients(t, x2) for t in (a2, b2, both2)),
+                gg.jvp(y2, x2),
+                gg.jvp(y2, [x2, z2]),
+            ]
+            found = gg.evaluate(asked, {x2: X, z2: X})
+        assert [f[0] for f in found] == [7.0, 1.0, 4.0, 7.0, 4.0]
+
+
+def _pickled(graph, times):
+    for _ in range(times):
+        graph = pickle.loads(pickle.dumps(graph))
+    return graph
+
+
+def test_S16_of_many_outputs_one_or_all_but_one_may_be_zero():
+    def rule(site, *dys):
+        return sum(float(10**i) * dy for i, dy in enumerate(dys) if not gg.is_zero(dy))
+
+    with gg.Graph() as g:
+        x = gg.placeholder(())
+        with gg.override_gradient(rule):
+            ys = [gg.sin(x), gg.cos(x), gg.exp(x), gg.tanh(x), x * 2.0]
+        ys = [gg.identity(y) for y in ys]
+    new = pickle.loads(pickle.dumps(g))
+    x, *ys = there(new, x, *ys)
+    with new:
+        for read, expected in ((ys, 11111.0), (ys[:1], 1.0), (ys[1:], 11110.0)):
+            assert gg.evaluate(gg.gradients(read, x), {x: 0.0}) == expected
+        with pytest.raises(gg.GradientError, match=r"'rule'.*these are zero: 2, 3, 4"):
+            gg.gradients(ys[:2], x)
+
+
+def test_S16_what_a_rule_raises_for_zeros_is_raised_when_they_come():
+    def rule(site, da, db):
+        if gg.is_zero(da):
+            raise ValueError("both, please")
+        return da
+
+    with gg.Graph() as g:
+        x = gg.placeholder(())
+        with gg.override_gradient(rule):
+            a, b = gg.sin(x), gg.cos(x)
+        a, b = gg.identity(a), gg.identity(b)
+    new = pickle.loads(pickle.dumps(g))
+    x, a, b = there(new, x, a, b)
+    with new:
+        assert gg.evaluate(gg.gradients(a, x), {x: 0.0}) == 1.0
+        with pytest.raises(gg.GradientError, match="both, please"):
+            gg.gradients(b, x)
+
+
+def test_S32_a_stored_default_needs_the_inputs_to_which_something_flowed():
+    """The rule may have asked which of its partials are zero."""
+    with gg.Graph() as g:
+        x, z = gg.placeholder((), name="x"), gg.placeholder((), name="z")
+
+        def rule(site, dy):
+            dx, dz = site.default(dy)
+            return [dx * 2.0, 100.0 * dx if gg.is_zero(dz) else dz]
+
+        with gg.override_gradient(rule, inputs=[x, z]):
+            y = gg.sin(x) * gg.stop_gradient(z)
+    new = pickle.loads(pickle.dumps(g))
+    x2, y2, z2 = there(new, x, y, z)
+    feeds = {x2: 0.0, z2: 3.0}
+    with new:
+        assert gg.evaluate(gg.gradients(y2, [x2, z2]), feeds) == [6.0, 300.0]
+        new.mark("StopGradient", "Identity", allow_inside=True)
+        with pytest.raises(gg.GradientError, match=r"when its default had gradients of x"):
+            gg.gradients(y2, [x2, z2])
+
+
+# --- rules that open regions under themselves ----------------------------------------------------
+
+
+@gg.register_gradient("stored/recursive")
+def recursive(site, dy):
+    """The derivative is 2 cos(x), whose own derivative is this rule's again."""
+    (x,) = site.inputs
+    with gg.override_gradient("stored/recursive"):
+        s = 2.0 * gg.cos(x)
+    return dy * s
+
+
+def orders(y, x, n):
+    found = []
+    for _ in range(n):
+        y = gg.gradients(y, x)
+        found.append(y)
+    return found
+
+
+@pytest.mark.parametrize("journey", ["p", "pp", "pcp", "cpc", "pip"])
+def test_S32_a_rule_that_recurs_refers_to_itself(journey):
+    with gg.Graph():
+        x = gg.placeholder((), name="x")
+        with gg.override_gradient("stored/recursive"):
+            y = gg.sin(x)
+        y = gg.identity(y)
+    expected = np.full(5, 2.0 * np.cos(0.3))
+    for way in journey:
+        if way == "i":
+            with gg.Graph():
+                found = gg.import_graph(x.graph)
+            x, y = found[x], found[y]
+        else:
+            new = x.graph.copy() if way == "c" else pickle.loads(pickle.dumps(x.graph))
+            x, y = there(new, x, y)
+    with x.graph:
+        np.testing.assert_allclose(gg.evaluate(orders(y, x, 5), {x: 0.3}), expected, rtol=1e-12)
+
+
+def test_S32_a_rule_that_recurs_and_holds_a_tensor_is_stored_to_its_order():
+    with gg.Graph() as g:
+        x, w = gg.placeholder((), name="x"), gg.variable(2.0)
+
+        def rule(site, dy):
+            with gg.override_gradient(rule, inputs=site.inputs):
+                s = w * gg.cos(site.inputs[0])
+            return dy * s
+
+        with gg.override_gradient(rule):
+            y = gg.sin(x)
+        y = gg.identity(y)
+    new = pickle.loads(pickle.dumps(g))
+    x2, y2 = there(new, x, y)
+    with g:
+        expected = gg.evaluate(orders(y, x, 2), {x: 0.3})
+    with new:
+        np.testing.assert_allclose(gg.evaluate(orders(y2, x2, 2), {x2: 0.3}), expected)
+        with pytest.raises(gg.GradientError, match="stored to order 2"):
+            orders(y2, x2, 3)
+
+
+# --- pickles -------------------------------------------------------------------------------------
+
+
+def test_a_pickle_of_another_version_is_refused_by_name():
+    with gg.Graph() as g:
+        gg.sin(gg.placeholder(()))
+    make, (flat, written) = g.__reduce__()
+    assert len(make(flat, written).nodes) == 2
+    with pytest.raises(gg.GraphFormatError, match=r"format 1'.*reads 'graphgrad pickle, format"):
+        make(flat)
+    with pytest.raises(gg.GraphFormatError, match="format 99"):
+        make(flat, "graphgrad pickle, format 99")
+
+
+def test_the_documentation_says_that_unpickling_runs_code():
+    assert "unpickling runs code" in " ".join(stored.reduce_graph.__doc__.split())
+
+
+def test_S32_a_process_without_the_rules_answers_with_those_of_the_pickle(tmp_path):
+    with gg.Graph() as g:
+        x, w = gg.placeholder((3,), name="x"), gg.variable(np.full(3, 2.0))
+        with gg.override_gradient(gg.rules.clip_norm(1.0)):
+            h = gg.tanh(x)
+        with gg.override_gradient(lambda site, dy: [w * d for d in site.default(dy)]):
+            with gg.override_gradient("stored/recursive"):
+                h = gg.sin(h)
+            h = h * 1.0
+        with gg.name_scope("out"):
+            y = gg.identity(gg.sum(h))
+        expected = gg.evaluate(gg.gradients(y, x), {x: X})
+        second = gg.evaluate(gg.gradients(gg.sum(gg.gradients(y, x) ** 2), x), {x: X})
+    path = tmp_path / "graph.pickle"
+    path.write_bytes(pickle.dumps(g))
+    code = (
+        "import pickle, numpy as np, graphgrad as gg\n"
+        f"g = pickle.load(open({str(path)!r}, 'rb'))\n"
+        "x, y = g.tensor('x'), g.find('out/Identity*')[0].outputs[0]\n"
+        "with g:\n"
+        "    dx = gg.gradients(y, x); d2 = gg.gradients(gg.sum(dx ** 2), x)\n"
+        "    for a in gg.evaluate([dx, d2], {x: np.array([0.1, 0.2, 0.3])}): print(*a)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    found = [[float(v) for v in line.split()] for line in done.stdout.splitlines()]
+    np.testing.assert_allclose(found, [expected, second], rtol=1e-12)
