@@ -52,6 +52,8 @@ def compile(
         an installed one, or a Backend object.
     updates: {variable: new value}. These, and what `assign` writes among the nodes needed, are
         written together after a run has succeeded. Every read in the run sees the values before.
+        Runs that write one state come one after the other, so threads lose no update; runs that
+        only read wait for nobody, and see the values of one moment.
     state: where variables live; the graph's own by default.
     optimize: False runs every node as it was built.
     verify, watch: check every pass; called as watch(pass name, program) after each. A program of
@@ -60,7 +62,8 @@ def compile(
         NaN, infinities, signs of zero and last bits may change, for "numpy" and "llvm".
 
     Raises GraphError for an input given twice, a placeholder that is needed and not given, or
-    tensors of two graphs, and StateError for two updates of one variable.
+    tensors of two graphs, and StateError for two updates of one variable. A run raises StateError
+    where it would write a state that its thread is writing: in a py_function or signal handler.
     """
     with collector_paused():
         chosen = load_backend(backend, **options)
@@ -164,11 +167,17 @@ class CompiledFunction:
         missing or unknown arguments, DTypeError and ShapeError for arrays that do not fit.
         """
         arrays = args if not kwargs and self._fit(args) else self._feeds(args, kwargs)
+        if self._written:
+            return self._state.turn.take(self._update, arrays)
         if self._variables:
             arrays = (*arrays, *self._state.read(self._variables))
-        results = self._run(*arrays)
-        if self._written:
-            self._state.commit(dict(zip(self._written, results[self._count :], strict=True)))
+        return self._packed(self._run(*arrays))
+
+    def _update(self, arrays: tuple[Any, ...]) -> Any:
+        """A run that writes; it is this thread's turn."""
+        state = self._state
+        results = self._run(*arrays, *state.read(self._variables))
+        state.commit(dict(zip(self._written, results[self._count :], strict=True)))
         return self._packed(results)
 
     def release(self) -> None:

@@ -85,13 +85,20 @@ class Session:
 
     def __enter__(self) -> Session:
         scope = GraphScope(self.graph)
-        scope.__enter__()
         self._scopes.append(scope)
+        try:
+            scope.__enter__()
+        except BaseException:
+            self._scopes.pop()
+            raise
         return self
 
     def __exit__(self, *exc: object) -> None:
-        self._scopes.pop().__exit__(*exc)
-        self.close()
+        try:
+            self._scopes[-1].__exit__(*exc)
+        finally:
+            self._scopes.pop()
+            self.close()
 
     def __reduce__(self) -> NoReturn:
         raise TypeError(

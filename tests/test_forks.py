@@ -118,3 +118,47 @@ for lock in held:
 
 def test_children_find_the_locks_of_all_modules_free():
     passes(HELD)
+
+
+WRITING = """
+import numpy as np
+import graphgrad as gg
+
+inside, end, children = threading.Event(), threading.Event(), []
+
+def meanwhile():
+    if threading.current_thread() is not threading.main_thread():
+        inside.set()
+        assert end.wait(20)
+    elif children:
+        children.pop()()
+    return 1.0
+
+with gg.Graph() as g:
+    w = gg.variable(np.zeros(()))
+    one = gg.py_function(meanwhile, [], [((), "float64")])
+    f = gg.compile([], w, updates={w: w + one})
+
+thread = threading.Thread(target=f, daemon=True)
+thread.start()
+assert inside.wait(20)
+child(lambda: [f(), f()] and g.state[w] == 2 or os._exit(2))
+end.set()
+thread.join(20)
+assert g.state[w] == 1
+
+def refused():
+    try:
+        f()
+    except gg.StateError:
+        return
+    os._exit(3)
+
+children.append(lambda: child(refused))  # one that is in the run, as its parent is
+f()
+assert g.state[w] == 2
+"""
+
+
+def test_children_write_though_a_thread_of_the_parent_was_writing():
+    passes(WRITING)

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from ..ir.collector import collector_paused
-from ..ir.context import CONTEXT
+from ..ir.context import CONTEXT, Within
 from ..ir.errors import GradientError, GraphError
 from ..ir.graph import Graph, current
 from ..ir.node import Node, Region, Tensor
@@ -62,12 +62,8 @@ class Batcher(Importer):
         """Build everything, in the current graph. What op-type maps stamp is stamped already."""
         context = current().copy()
         context.stamps = None
-        token = CONTEXT.set(context)
-        try:
-            with collector_paused():
-                self.run()
-        finally:
-            CONTEXT.reset(token)
+        with Within(context), collector_paused():
+            self.run()
 
     def run(self, nodes: Iterable[Node] | None = None) -> None:
         """Build nodes of the source for the batch."""
@@ -295,11 +291,12 @@ class Batcher(Importer):
             origin=context.origin,
             position=node.position,
         )
-        context.graph.regions.append(region)
-        context.region = region
-        outputs = self._outputs(node, inputs, flags)
-        context.region = region.parent
+        try:
+            context.graph.regions.append(region)
+            context.region = region
+            outputs = self._outputs(node, inputs, flags)
+        finally:
+            context.region, region.open = region.parent, False
         region.pinned_inputs, region.pinned_outputs = inputs, outputs
         take_in_pins(region)
-        region.open = False
         return outputs

@@ -75,10 +75,10 @@ def running(rule: Rule, site: Site) -> Iterator[None]:
     """The site counts as unmarked, and what is built comes from this call of its rule."""
     context = CONTEXT.get()
     before = context.origin, context.running, context.live, context.called
-    context.origin = RuleCall(site._target, rule.name, outer_reads(site._target, site.outputs))
-    context.running = (*before[1], site._target)
-    context.live = context.called = None
     try:
+        context.origin = RuleCall(site._target, rule.name, outer_reads(site._target, site.outputs))
+        context.running = (*before[1], site._target)
+        context.live = context.called = None
         yield
     finally:
         context.origin, context.running, context.live, context.called = before

@@ -269,18 +269,18 @@ def _with_second(
 
     region.rule = Rule(second_rule, f"{site.name}/second", position=of_function(grad_fn2))
     xs = read_here(site.inputs[:arity])
-    graph.regions.append(region)
-    _mark_since(region, start, first_region, spare={dy.node for dy in real_dys})
-    outer, context.region = context.region, region
+    outer = context.region
     try:
+        graph.regions.append(region)
+        _mark_since(region, start, first_region, spare={dy.node for dy in real_dys})
+        context.region = region
         outs = iter([apply(Identity(), dx) for dx in dxs])
     finally:
-        context.region = outer
+        context.region, region.open = outer, False
     region.pinned_inputs = (*xs, *real_dys)
     marked = [next(outs) if isinstance(dx, Tensor) else dx for dx in listed]
     region.pinned_outputs = tuple(t for t in marked if isinstance(t, Tensor))
     take_in_pins(region)
-    region.open = False
     return marked
 
 

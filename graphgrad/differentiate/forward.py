@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from ..ir.build import apply, build, read_here
-from ..ir.context import CONTEXT
+from ..ir.context import CONTEXT, Within
 from ..ir.errors import GradientError
 from ..ir.graph import Graph, current
 from ..ir.node import Node, Region, Tensor, enclosing
@@ -127,19 +127,14 @@ def _zeros(y: Tensor) -> Tensor:
         return apply(ZerosLike(), y)
 
 
-@contextmanager
-def deriving(t: Tensor) -> Iterator[None]:
+def deriving(t: Tensor) -> Within:
     """Nodes built in this block are derived from t, and no op-type map stamps them."""
     context = current().copy()
     if t.graph not in around(context.graph):
         assert t.graph is not None
         context.graph, context.region, context.implicit = t.graph, None, False
     context.stamps, context.scope, context.origin = None, "gradients/", t.node
-    token = CONTEXT.set(context)
-    try:
-        yield
-    finally:
-        CONTEXT.reset(token)
+    return Within(context)
 
 
 def _zero_or_none(dy: Tensor | None, y: Tensor, u: Tensor, xs: Sequence[Tensor]) -> Tensor | None:
@@ -228,16 +223,16 @@ def _marked(rule: Rule, dys: Sequence[Tensor], xs: Sequence[Tensor]) -> list[Any
         position=None,
         kind=PIECE,
     )
-    context.graph.regions.append(region)
-    outer, context.region = context.region, region
+    outer = context.region
     try:
+        context.graph.regions.append(region)
+        context.region = region
         reals = [x for x in xs if x.type.differentiable]
         made = build(Unread(len(reals), len(dys)), (*reals, *dys)).outputs
     finally:
-        context.region = outer
+        context.region, region.open = outer, False
     region.pinned_inputs, region.pinned_outputs = tuple(dys), made
     take_in_pins(region)
-    region.open = False
     supply = iter(made)
     return [next(supply) if x.type.differentiable else NO_GRAD for x in xs]
 
@@ -295,11 +290,12 @@ def _own(rule: Rule, site: Site, real: Sequence[bool]) -> Callable[..., list[Any
 @contextmanager
 def _asking(question: Question | None) -> Iterator[None]:
     """Rules called in this block are asked by that jvp; by none while a rule itself runs."""
-    token = ASKED.set(question)
+    before = ASKED.get()
     try:
+        ASKED.set(question)
         yield
     finally:
-        ASKED.reset(token)
+        ASKED.set(before)
 
 
 class Watched(Site):
@@ -352,11 +348,8 @@ def _transposed(
     by_value = _by_value(gs, us, question, context.region)
     context.overrides = {**(outer if isinstance(outer, Mapping) else {}), **by_value}
     context.running = (*context.running, *question.final)
-    token = CONTEXT.set(context)
-    try:
+    with Within(context):
         return gradients(list(gs), list(us), list(tangents))  # type: ignore[no-any-return]
-    finally:
-        CONTEXT.reset(token)
 
 
 def _closed(site: Site, dy: Tensor) -> Tensor:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -11,7 +10,7 @@ import numpy as np
 
 from ..ir.build import build
 from ..ir.collector import collector_paused
-from ..ir.context import CONTEXT, Context
+from ..ir.context import Context, Within
 from ..ir.errors import DTypeError, GradientError, GraphError
 from ..ir.graph import Graph, current
 from ..ir.node import Tensor
@@ -69,11 +68,15 @@ def gradients(
         if isinstance(graph, BodyGraph):
             graph.before_gradients()
     choice = choice_of(overrides, graphs[-1], current())
-    with _asking(choice, anew=isinstance(overrides, Mapping)):
+    anew = isinstance(overrides, Mapping)
+    with Within(_question(choice, anew)) as question:
         found = _flow(y_list, seeds, x_list, stops, graphs)
-        with _ambient(graphs[0]) as context:
+        with Within(_ambient(graphs[0])) as context, collector_paused():
             pairs = zip(found, x_list, strict=True)
-            return unflatten(xs, [_answer(dx, x, unconnected, context) for dx, x in pairs])
+            answer = unflatten(xs, [_answer(dx, x, unconnected, context) for dx, x in pairs])
+    if anew and choice is not None and question.asked is not None:
+        choice.check_reached(question.asked, question.opened or set())
+    return answer
 
 
 def _flow(
@@ -120,7 +123,7 @@ def _flow_within(
     graph: Graph, ys: list[Tensor], seeds: list[Any], xs: list[Tensor], stops: list[Tensor]
 ) -> list[Tensor | None]:
     """The gradients of ys with respect to xs, all of one graph; maybe structural zeros."""
-    with _ambient(graph) as context:
+    with Within(_ambient(graph)) as context, collector_paused():
         off = _off(context, [*ys, *xs, *stops])
         keys = [_visible(y, "of", context, off) for y in ys]
         for t in xs:
@@ -134,13 +137,12 @@ def _flow_within(
         )
 
 
-@contextmanager
-def _asking(choice: Choice | None, anew: bool) -> Iterator[None]:
-    """What is chosen counts in this block, in the calls of gradients() there too.
+def _question(choice: Choice | None, anew: bool) -> Context:
+    """The record in which what is chosen counts, in the calls of gradients() there too.
 
     The sweeps in it, one for each graph, are one question, or part of the one that is running.
 
-    anew: chosen by this very call; RegionError where a choice cannot have had an effect.
+    anew: chosen by this very call, which checks that each choice had an effect.
     """
     context = current().copy()
     if context.called is None:
@@ -150,17 +152,10 @@ def _asking(choice: Choice | None, anew: bool) -> Iterator[None]:
         context.overrides, context.groups = choice.overrides, choice.groups
     if anew:
         context.asked, context.opened = set(), set()
-    token = CONTEXT.set(context)
-    try:
-        yield
-    finally:
-        CONTEXT.reset(token)
-    if choice is not None and context.asked is not None and anew:
-        choice.check_reached(context.asked, context.opened or set())
+    return context
 
 
-@contextmanager
-def _ambient(graph: Graph) -> Iterator[Context]:
+def _ambient(graph: Graph) -> Context:
     """The record of this call: same graph, region and running rules; no stamps, no name scope.
 
     Inside a body of the graph (a branch, a trace) nodes go on being built there.
@@ -170,12 +165,7 @@ def _ambient(graph: Graph) -> Iterator[Context]:
     if graph not in around(outer.graph):
         context.graph, context.region, context.implicit = graph, None, False
     context.stamps, context.scope = None, "gradients/"
-    token = CONTEXT.set(context)
-    try:
-        with collector_paused():
-            yield context
-    finally:
-        CONTEXT.reset(token)
+    return context
 
 
 def _tensors(tree: Any, what: str) -> list[Tensor]:

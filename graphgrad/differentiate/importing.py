@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from ..ir.collector import collector_paused
-from ..ir.context import CONTEXT
+from ..ir.context import CONTEXT, Within
 from ..ir.errors import GraphError
 from ..ir.flat import holds
 from ..ir.graph import Graph, Twins, current
@@ -41,13 +41,9 @@ def import_graph(other: Graph, inputs: Mapping[Tensor, Any] | None = None) -> di
             raise GraphError(f"{new!r} cannot stand for {old!r} of {other!r}")
         given[old] = here
     transplant = Importer(other, given)
-    token = CONTEXT.set(context.copy())
-    try:
-        with collector_paused():
-            transplant.run()
-            _carry_twins(transplant)
-    finally:
-        CONTEXT.reset(token)
+    with Within(context.copy()), collector_paused():
+        transplant.run()
+        _carry_twins(transplant)
     return transplant.tensors
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from .context import CONTEXT, Context
+from .context import CONTEXT, Context, Within
 from .errors import GraphError, GraphGradError, RegionError, ScopeError
 from .graph import current
 from .node import Node, Region, Tensor
@@ -173,11 +173,8 @@ def _moved(t: Tensor, context: Context) -> Tensor:
         return t
     if node.inputs or node.op.source:
         return context.graph.adopt(t)
-    token = CONTEXT.set(context)
-    try:
+    with Within(context):
         return build(node.op, ()).outputs[t.index]
-    finally:
-        CONTEXT.reset(token)
 
 
 def _stamp(node: Node, context: Context) -> None:

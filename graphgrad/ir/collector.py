@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 
-@contextmanager
-def collector_paused() -> Iterator[None]:
+class collector_paused:
     """Pause the collector for a block, and put it back as it was on every exit."""
-    collecting = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if collecting:
+
+    def __enter__(self) -> None:
+        self.collecting = gc.isenabled()
+        try:
+            gc.disable()
+        except BaseException:
+            self.__exit__()
+            raise
+
+    def __exit__(self, *exc: object) -> None:
+        if self.collecting:
             gc.enable()

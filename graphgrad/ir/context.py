@@ -31,9 +31,11 @@ class Context:
     opened   the sites whose rule asked for their default in that call
     live     tensors that a gradient is wanted for; None: all of them
     called   what rules gave so far in the running question, by site; None: no question runs
+    around   the record that was current when a scope made this one so
     """
 
     __slots__ = (
+        "around",
         "asked",
         "called",
         "choice",
@@ -65,6 +67,7 @@ class Context:
         self.opened: set[Node | Region] | None = None
         self.live: Any = None
         self.called: dict[Any, Any] | None = None
+        self.around: Context | None = None
 
     def copy(self) -> Context:
         """The same record anew, for a scope to change."""
@@ -77,11 +80,25 @@ class Context:
 CONTEXT: ContextVar[Context] = ContextVar("graphgrad")
 
 
+def _chain(context: Context | None) -> list[Context]:
+    """A record and those around it."""
+    found = []
+    while context is not None:
+        found.append(context)
+        context = context.around
+    return found
+
+
 class Scope:
     """A with-block that changes the record, and puts it back on every exit.
 
     Leaving scopes in the wrong order, or in another thread or task than they were entered in, is a
     ScopeError; the record then stays as it is.
+
+    Interrupts come after a call or at the start of a function, anywhere. So `__enter__` pushes last
+    and calls nothing then: what is interrupted was not entered. An `__exit__` that is interrupted
+    before it begins leaves its scope open, for a scope around to close: a block that is left by an
+    exception leaves all that is in it.
     """
 
     _saved: tuple[Token[Context], Context] | None = None
@@ -89,24 +106,64 @@ class Scope:
     def _push(self, context: Context) -> None:
         if self._saved is not None:
             raise ScopeError(f"{self._what()} is already open; make a new one for each `with`")
-        self._saved = CONTEXT.set(context), context
+        before = context.around = CONTEXT.get()
+        try:
+            self._saved = CONTEXT.set(context), context
+        except BaseException:
+            CONTEXT.set(before)
+            raise
 
-    def _pop(self) -> None:
-        if self._saved is None:
+    def _pop(self, kind: object = None) -> None:
+        """kind: the type of the exception by which the block is left; None: it is at its end."""
+        saved, is_open = self._saved, True
+        if saved is None:
             raise ScopeError(f"{self._what()} was left without having been entered")
-        token = self._saved[0]
-        if not self.is_current():
+        try:
+            is_open = self.is_current() or (kind is not None and self._close_inside())
+        finally:
+            if is_open:
+                self._saved = None
+                CONTEXT.reset(saved[0])
+        if not is_open:
             raise ScopeError(
                 f"{self._what()} was left in the wrong order, or in another thread or task than "
                 "the one that entered it"
             )
-        self._saved = None
-        CONTEXT.reset(token)
 
     def is_current(self) -> bool:
         """Whether this is the innermost open scope here, in this thread or task."""
         saved = self._saved  # read once: another thread may leave this scope meanwhile
         return saved is not None and CONTEXT.get(None) is saved[1]
 
+    def is_around(self) -> bool:
+        """Whether this scope is open here, in this thread or task."""
+        saved = self._saved
+        return saved is not None and saved[1] in _chain(CONTEXT.get(None))
+
+    def _close_inside(self) -> bool:
+        """Whether this scope is open here; then what was opened in it, and not left, is closed."""
+        if self._saved is None or not self.is_around():
+            return False
+        here = _chain(self._saved[1])
+        kept = {context.region for context in here}
+        for context in _chain(CONTEXT.get(None))[: -len(here)]:
+            if context.region is not None and context.region not in kept:
+                context.region.open = False
+        return True
+
     def _what(self) -> str:
         return type(self).__name__
+
+
+class Within(Scope):
+    """`with Within(context):` this record is the current one."""
+
+    def __init__(self, context: Context) -> None:
+        self.context = context
+
+    def __enter__(self) -> Context:
+        self._push(self.context)
+        return self.context
+
+    def __exit__(self, kind: object, *exc: object) -> None:
+        self._pop(kind)

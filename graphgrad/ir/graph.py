@@ -131,16 +131,33 @@ class Graph:
 
     def __enter__(self) -> Graph:
         scope = GraphScope(self)
-        scope.__enter__()
         self._scopes.append(scope)
+        try:
+            scope.__enter__()
+        except BaseException:
+            self._scopes.remove(scope)
+            raise
         return self
 
-    def __exit__(self, *exc: object) -> None:
-        for scope in reversed(tuple(self._scopes)):  # other threads enter and leave it, too
-            if scope.is_current():
-                self._scopes.remove(scope)
-                scope.__exit__(*exc)
-                return
+    def __exit__(self, kind: object, *exc: object) -> None:
+        scope = None
+        try:
+            scope = self._innermost(kind)
+            scope._pop(kind)
+        except ScopeError:
+            raise
+        except BaseException as error:  # an interrupt on the way: left all the same
+            scope = scope or self._innermost(error)
+            if scope.is_around():
+                scope._pop(error)
+            raise
+        self._scopes.remove(scope)
+
+    def _innermost(self, kind: object) -> GraphScope:
+        """What leaving the graph here leaves; other threads enter and leave it, too."""
+        for scope in reversed(tuple(self._scopes)):
+            if scope.is_current() or (kind is not None and scope.is_around()):
+                return scope
         raise ScopeError(f"{self!r} was left in the wrong order, or in another thread or task")
 
     def adopt(self, tensor: Tensor) -> Tensor:
@@ -232,8 +249,8 @@ class GraphScope(Scope):
         self._push(context)
         return self.graph
 
-    def __exit__(self, *exc: object) -> None:
-        self._pop()
+    def __exit__(self, kind: object, *exc: object) -> None:
+        self._pop(kind)
 
 
 class name_scope(Scope):
@@ -253,8 +270,8 @@ class name_scope(Scope):
         self._push(context)
         return context.scope[:-1]
 
-    def __exit__(self, *exc: object) -> None:
-        self._pop()
+    def __exit__(self, kind: object, *exc: object) -> None:
+        self._pop(kind)
 
 
 def default_graph() -> Graph:

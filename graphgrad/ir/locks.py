@@ -7,8 +7,12 @@ new one, where it is held for long and what it guards is in order at any moment.
 from __future__ import annotations
 
 import os
-from threading import Lock, RLock
+from collections.abc import Callable
+from threading import Lock, RLock, get_ident
+from typing import Any, TypeVar
 from weakref import WeakSet
+
+T = TypeVar("T")
 
 
 def lock_of_module() -> RLock:
@@ -29,18 +33,87 @@ class OwnLock:
     """The `lock` of one object, a new one in a child process."""
 
     __slots__ = ("__weakref__", "lock")
+    lock: Lock | RLock
 
     def __init__(self) -> None:
-        self.lock = Lock()
+        self.renew()
         _own.add(self)
+
+    def renew(self) -> None:
+        """A lock that nobody holds."""
+        self.lock = Lock()
+
+
+class Turn(OwnLock):
+    """What one thread at a time does. A thread is told where it would wait for itself.
+
+    refusal  what is raised where it is this thread's already, or that of one that waits, maybe by
+             way of others, for another turn of this thread
+    """
+
+    __slots__ = ("refusal",)
+
+    def __init__(self, refusal: Callable[[], Exception]) -> None:
+        self.refusal = refusal
+        super().__init__()
+
+    def renew(self) -> None:
+        """A lock that nobody holds."""
+        self.lock = RLock()
+
+    def take(self, work: Callable[..., T], *args: Any) -> T:
+        """work(*args), while no other thread works in this turn."""
+        me = get_ident()
+        if me in _at_work:
+            return self._take_another(me, work, *args)
+        with self.lock:
+            _at_work[me] = (self,)
+            try:
+                return work(*args)
+            finally:
+                del _at_work[me]
+
+    def _take_another(self, me: int, work: Callable[..., T], *args: Any) -> T:
+        turns, before = _at_work[me], _waiting.get(me)
+        try:
+            _waiting[me] = self
+            if self._would_wait_for(me):
+                raise self.refusal()
+            with self.lock:
+                _waiting.pop(me, None)
+                try:
+                    _at_work[me] = (*turns, self)
+                    return work(*args)
+                finally:
+                    _at_work[me] = turns
+        finally:
+            _waiting.pop(me, None)
+            if before is not None:
+                _waiting[me] = before
+
+    def _would_wait_for(self, me: int) -> bool:
+        at: Turn | None = self
+        holder: int | None = None
+        while at is not None and holder != me:
+            holder = next((who for who, turns in [*_at_work.items()] if at in turns), None)
+            at = None if holder is None else _waiting.get(holder)
+        return holder == me
 
 
 _own: WeakSet[OwnLock] = WeakSet()
+_at_work: dict[int, tuple[Turn, ...]] = {}
+"""Threads that have turns, and which."""
+_waiting: dict[int, Turn] = {}
+"""Those of them that are about to take another. They are here first, so the last one sees all."""
 
 
 def _after_fork() -> None:
+    me = get_ident()
+    _waiting.clear()
+    for other in [who for who in _at_work if who != me]:
+        del _at_work[other]
     for own in _own:
-        own.lock = Lock()
+        own.renew()
 
 
 if hasattr(os, "register_at_fork"):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .errors import DTypeError, ShapeError, StateError
-from .locks import lock_of_module
+from .locks import Turn, lock_of_module
 from .types import Array, compatible
 
 if TYPE_CHECKING:
@@ -21,11 +21,15 @@ class State:
     """Variable -> value. A variable that was never written has its initial value.
 
     Arrays inside are never handed out writable and never written in place, so a run that has read
-    a value keeps it whatever other threads do.
+    a value keeps it whatever other threads do. Who writes has its turn from reading to writing:
+    others that write wait for it, and who reads sees all of what was written or nothing.
+
+    turn  that of writing: to write in it what the state is writing already is a StateError
     """
 
     def __init__(self) -> None:
         self._values: dict[Node, Array] = {}
+        self.turn = Turn(_refused)
 
     def read(self, variables: Iterable[Node]) -> list[Array]:
         """Values of many variables, all from one moment."""
@@ -33,7 +37,7 @@ class State:
             return [self._values[v] if v in self._values else _initial(v) for v in variables]
 
     def commit(self, values: Mapping[Node, Array]) -> None:
-        """Write many variables together. The arrays become the state's own."""
+        """Write many variables together, whoever has the turn. The arrays become the state's."""
         for value in values.values():
             value.flags.writeable = False
         with _lock:
@@ -49,7 +53,7 @@ class State:
             raise DTypeError(f"{node.name} is {variable.dtype}, cannot take {new.dtype}")
         if not compatible(variable.shape, new.shape):
             raise ShapeError(f"{node.name} is {variable.type!r}, cannot take shape {new.shape}")
-        self.commit({node: new.astype(variable.dtype)})
+        self.turn.take(self.commit, {node: new.astype(variable.dtype)})
 
     def values(self) -> dict[Node, Array]:
         """What was written, by variable."""
@@ -58,6 +62,9 @@ class State:
 
     def reset(self) -> None:
         """Back to the initial values."""
+        self.turn.take(self._clear)
+
+    def _clear(self) -> None:
         with _lock:
             self._values.clear()
 
@@ -72,7 +79,20 @@ class State:
         return len(self._values)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"_values": dict(self._values)}
+        return {"_values": self.values()}
+
+    def __setstate__(self, given: dict[str, Any]) -> None:
+        State.__init__(self)
+        self._values.update(given["_values"])
+
+
+def _refused() -> StateError:
+    return StateError(
+        "a state is to be written by a thread that is writing it already, or that would wait in a "
+        "circle of threads for one another's: in a py_function, a signal handler or __del__ that "
+        "came while a run with updates was on.\nWrite it after that run, or give the variables of "
+        "the inner run a State of their own."
+    )
 
 
 def _initial(variable: Node) -> Array:

@@ -85,8 +85,8 @@ class BodyScope(Scope):
         self._push(context)
         return self.body
 
-    def __exit__(self, *exc: object) -> None:
-        self._pop()
+    def __exit__(self, kind: object, *exc: object) -> None:
+        self._pop(kind)
 
 
 class Cond(Op, interned=False):

@@ -169,6 +169,7 @@ def scan(graph: Graph) -> None:
         if graph.regions:
             for node in graph.nodes[graph.scanned : end]:
                 _take_in(node)
+                graph.scanned += 1
         graph.scanned = end
 
 
@@ -179,7 +180,10 @@ def rescan(region: Region, start: int) -> None:
 
 
 def _take_in(node: Node) -> None:
-    """Note what a node means for the regions around it and around what it reads."""
+    """Note what a node means for the regions around it and around what it reads.
+
+    What an exception interrupts is done again by the next scan, so twice is as good as once.
+    """
     region = node.region
     here = enclosing(region)
     for i, t in enumerate(node.inputs):
@@ -191,8 +195,9 @@ def _take_in(node: Node) -> None:
             _take_in_read(t, here, enclosing(viewpoint(node)), (node.index, i))
     for each in here:
         members = (each.boundary or known(each)).members
-        members.append(node)
-        if len(members) == 1:
+        if not members or members[-1] is not node:
+            members.append(node)
+        if members[0] is node:
             take_in_pins(each)
 
 
@@ -235,8 +240,8 @@ def take_in(node: Node, region: Region, groups: Groups | None = None) -> None:
         _take_in_read_for(region, t, inside, sees, (node.index, i), groups)
     if inside:
         members = known(region).members
-        members.append(node)
-        if len(members) == 1:
+        append_once(members, node)
+        if members[0] is node:
             take_in_pins(region)
 
 
@@ -260,6 +265,12 @@ def _take_in_read_for(
         boundary.used.add(t)
     elif not sees:
         boundary.left.add(t)
+
+
+def append_once(nodes: list[Node], node: Node) -> None:
+    """Append a node that may have been appended just before an exception interrupted."""
+    if not nodes or nodes[-1] is not node:
+        nodes.append(node)
 
 
 def known(region: Region) -> Boundary:

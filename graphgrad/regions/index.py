@@ -12,7 +12,7 @@ from typing import Any
 from ..ir.graph import Graph
 from ..ir.node import Node, Region
 from ..ir.residual import Residual
-from .boundary import LOCK
+from .boundary import LOCK, append_once
 
 
 class Index:
@@ -26,7 +26,9 @@ class Index:
     matches  key of a test -> how many of the forward nodes it saw, those that passed
     spans    the regions that were marked afterwards, with where they lie (differentiate.steps)
     named    groups that calls have named, by their nodes (regions.named)
-    groups   how many regions stand for those
+    groups   the regions that stand for those
+
+    What an exception interrupts is taken in again by the next look, so twice is as good as once.
     """
 
     def __init__(self, graph: Graph) -> None:
@@ -41,44 +43,45 @@ class Index:
         self.matches: dict[Any, tuple[int, list[Node]]] = {}
         self.named: dict[frozenset[Node], Any] = {}
         self.spans: tuple[list[Region], Any] | None = None
-        self.groups = 0
+        self.groups: set[Region] = set()
         self.regions_seen = 0
 
     def take_in(self) -> None:
         """Look at the nodes built since the last time."""
-        end = len(self.graph.nodes)
-        for node in self.graph.nodes[self.seen : end]:
+        for node in self.graph.nodes[self.seen :]:
             if node.origin is None and has_gradient(node):
-                self.forward.append(node)
-                self.types.setdefault(node.op.type, []).append(node)
+                append_once(self.forward, node)
+                append_once(self.types.setdefault(node.op.type, []), node)
             if node.stamp is not None:
                 self.stamped[node] = None
             for program in getattr(node.op, "programs", ()):
                 for t in program.outputs:
                     if t.graph is not None:
                         self.runs.setdefault(t.graph, node)
-        self.seen = end
+            self.seen += 1
 
     def forget_regions(self) -> None:
         """Have the regions looked at once more: some are taken out."""
-        self.groups = self.regions_seen = 0
+        self.regions_seen = 0
+        self.groups.clear()
 
     def readers_of(self, nodes: Iterable[Node]) -> list[Node]:
         """The nodes that read any of these."""
         with LOCK:
-            end = len(self.graph.nodes)
-            for node in self.graph.nodes[self.readers_seen : end]:
-                for before in {t.node for t in node.inputs}:
-                    self.readers.setdefault(before, []).append(node)
-            self.readers_seen = end
+            for node in self.graph.nodes[self.readers_seen :]:
+                for t in node.inputs:
+                    append_once(self.readers.setdefault(t.node, []), node)
+                self.readers_seen += 1
             return [reader for node in nodes for reader in self.readers.get(node, ())]
 
     def matching(self, key: Any, test: Callable[[Node], bool]) -> list[Node]:
         """The forward nodes that pass a test, which is one of the type or name alone."""
         with LOCK:
             seen, found = self.matches.get(key, (0, []))
-            found += [n for n in self.forward[seen:] if test(n)]
-            self.matches[key] = len(self.forward), found
+            fresh = self.forward[seen:]
+            if fresh:
+                found = [*found, *(n for n in fresh if test(n))]
+                self.matches[key] = seen + len(fresh), found
             return list(found)
 
 
@@ -117,7 +120,7 @@ def bodies_of(graph: Graph) -> dict[Graph, Node | None]:
 def is_marked(graph: Graph) -> bool:
     """Whether there are regions that count in every call."""
     index: Index | None = graph.index
-    return len(graph.regions) > (0 if index is None else index.groups)
+    return len(graph.regions) > (0 if index is None else len(index.groups))
 
 
 def marked_regions(graph: Graph) -> list[Region]:

@@ -179,20 +179,23 @@ def _named_in(group: Group) -> dict[frozenset[Node], NamedGroup]:
 
 def _take_in(index: Index) -> None:
     """Note the regions that stand for groups."""
-    regions = index.graph.regions
-    for region in regions[index.regions_seen :]:
-        if region.group is None:
-            continue
-        index.groups += 1
-        nodes = frozenset(t.node for t in region.group.tensors if has_gradient(t.node))
-        if nodes:
-            known = index.named.get(nodes)
-            if known is None:
-                known = index.named[nodes] = NamedGroup(region.group)
-            region.group = known.members
-            if region not in known.regions:
-                known.regions.append(region)
-    index.regions_seen = len(regions)
+    for region in index.graph.regions[index.regions_seen :]:
+        if region.group is not None:
+            _note(index, region, region.group)
+        index.regions_seen += 1
+
+
+def _note(index: Index, region: Region, group: Members) -> None:
+    index.groups.add(region)
+    nodes = frozenset(t.node for t in group.tensors if has_gradient(t.node))
+    if not nodes:
+        return
+    known = index.named.get(nodes)
+    if known is None:
+        known = index.named[nodes] = NamedGroup(group)
+    region.group = known.members
+    if region not in known.regions:
+        known.regions.append(region)
 
 
 def _region_for(plan: _Plan, at: Position | None) -> Region:
@@ -238,8 +241,12 @@ def _settle(region: Region, known: NamedGroup, plan: _Plan) -> None:
     alone = Groups()
     alone.put(region, [*(n for n in plan.inside if n.region is plan.parent), *plan.children])
     region.boundary = None
-    fill(region, plan.inside, declaring, alone)
-    leave_constants_out(region, alone)
-    boundary_of(region)
+    try:
+        fill(region, plan.inside, declaring, alone)
+        leave_constants_out(region, alone)
+        boundary_of(region)
+    except BaseException:
+        region.boundary = None  # not a part of it for the whole
+        raise
     for other in known.regions:
         other.boundary, other.settled = region.boundary, region.settled

@@ -89,17 +89,26 @@ class override_gradient(Scope):
             inputs = _tensors_of(graph, self.inputs, region, "inputs")
             region.pinned_inputs = settle(context, inputs)
         context.region = region
-        self._push(context)
-        graph.regions.append(region)
         self._start = len(graph.nodes)
+        try:
+            graph.regions.append(region)
+            self._push(context)
+        except BaseException:
+            region.open = False
+            if graph.regions[-1:] == [region]:
+                graph.regions.pop()
+            raise
         self.region = region
         return region
 
     def __exit__(self, kind: object, *exc: object) -> None:
         region = self.region
+        try:
+            self._pop(kind)
+        finally:
+            if region is not None and self._saved is None:
+                region.open = False
         assert region is not None
-        self._pop()
-        region.open = False
         if kind is None:
             check_region(region, self._start, self.allow_empty)
 
@@ -216,15 +225,25 @@ class gradient_override_map(Scope):
             outer = stamps[op_type][1] if op_type in stamps else ()
             stamps[op_type] = rule, (*outer, self.matched), while_running
         context.stamps = stamps
-        self._push(context)
         self.graph = context.graph
-        self.graph.maps.append(self)
+        try:
+            self.graph.maps.append(self)
+            self._push(context)
+        except BaseException:
+            self._forget()
+            raise
         return self
 
-    def __exit__(self, kind: object, *exc: object) -> None:
-        self._pop()
-        if kind is not None and self in self.graph.maps:
+    def _forget(self) -> None:
+        if self in self.graph.maps:
             self.graph.maps.remove(self)
+
+    def __exit__(self, kind: object, *exc: object) -> None:
+        try:
+            self._pop(kind)
+        finally:
+            if kind is not None:
+                self._forget()
         if kind is None and not self.allow_empty and self.matched.isdisjoint(self.map):
             raise RegionError(
                 f"gradient_override_map at {self.where}: no node of type "

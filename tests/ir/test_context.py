@@ -6,9 +6,11 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 import graphgrad as gg
-from graphgrad.ir.context import CONTEXT, Context, Scope
+from graphgrad.ir.context import CONTEXT, Context, Scope, Within
 from graphgrad.ir.errors import ScopeError
 from graphgrad.ir.graph import current
+
+from ..interrupting import interrupted, places
 
 
 class Marked(Scope):
@@ -23,8 +25,8 @@ class Marked(Scope):
         self._push(context)
         return self
 
-    def __exit__(self, *exc):
-        self._pop()
+    def __exit__(self, kind=None, *exc):
+        self._pop(kind)
 
 
 @pytest.fixture(autouse=True)
@@ -116,3 +118,62 @@ def test_a_scope_of_another_thread_or_context_cannot_be_left(base):
                 run(scope.__exit__)
         assert scope.is_current()
     assert current() is base
+
+
+# --- interrupts ----------------------------------------------------------------------------------
+
+
+def test_a_block_left_by_an_exception_closes_what_was_left_open_in_it(base):
+    outer = Marked("a")
+
+    def action():
+        with outer:
+            Marked("b").__enter__()
+            Marked("c").__enter__()
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        action()
+    assert current() is base
+    assert not outer.is_around()
+
+
+def test_a_block_that_ends_while_another_is_open_in_it_is_an_error_as_before(base):
+    inner = Marked("b")
+    with Marked("a") as outer:
+        inner.__enter__()
+        with pytest.raises(ScopeError, match="wrong order"):
+            outer._pop()
+        assert (outer.is_around(), outer.is_current()) == (True, False)
+        inner.__exit__()
+
+
+def test_an_exception_does_not_leave_what_is_open_elsewhere(base):
+    inner, outer = Marked("b"), Marked("a")
+    with outer:
+        elsewhere = contextvars.copy_context()
+        elsewhere.run(inner.__enter__)
+        with pytest.raises(ScopeError, match="wrong order"):
+            inner._pop(KeyError)
+        elsewhere.run(inner.__exit__)
+
+
+def test_a_scope_is_entered_and_left_or_neither_wherever_it_is_interrupted(base):
+    def action():
+        with Marked("a"), Marked("b"), Within(current().copy()):
+            current().scope = "c"
+
+    found = [p for p in places(action) if p.code[0].endswith("ir/context.py")]
+    assert len(found) > 10
+    for place in found:
+        assert interrupted(lambda: alone(base, action), place)
+
+
+def alone(base, action):
+    """In a block of its own, at the end of which nothing is open."""
+    try:
+        with Within(base.copy()) as context:
+            action()
+    finally:
+        assert current() is base
+    assert context.around is base

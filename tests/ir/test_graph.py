@@ -1,5 +1,7 @@
 """Graphs: names, what is found by them, and which graph is the current one."""
 
+import contextlib
+
 import pytest
 
 import graphgrad as gg
@@ -8,6 +10,7 @@ from graphgrad.ir.errors import GraphError, ScopeError
 from graphgrad.ir.graph import current, default_graph, name_scope, reset_default_graph
 from graphgrad.ir.verify import verify_graph
 
+from ..interrupting import LIBRARY, interrupted, places
 from .racing import race
 
 
@@ -285,3 +288,22 @@ def test_a_tensor_of_another_graph_is_an_error_that_says_where_it_is_from(graph)
         assert part in str(error.value)
     assert error.value.__notes__[0].startswith("at test_graph.py:")
     assert len(graph) == 0
+
+
+def test_a_graph_is_entered_and_left_or_neither_wherever_it_is_interrupted():
+    outer, inner = gg.Graph("outer"), gg.Graph("inner")
+
+    def action():
+        with inner, inner.as_default(), inner:
+            pass
+
+    found = [p for p in places(action) if p.code[0].startswith(LIBRARY)]
+    assert len(found) > 20
+    for place in found:
+        with outer:
+            before = CONTEXT.get()
+            with contextlib.suppress(KeyboardInterrupt), gg.name_scope("around"):
+                interrupted(action, place)
+                raise KeyboardInterrupt
+            assert CONTEXT.get() is before, place
+        assert not any(s.is_around() for s in (*inner._scopes, *outer._scopes)), place

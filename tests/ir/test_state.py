@@ -2,6 +2,9 @@
 
 import copy
 import pickle
+import signal
+import sys
+import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -123,3 +126,152 @@ def test_what_is_written_together_is_read_together(graph):
 
     with ThreadPoolExecutor(8) as pool:
         assert all(x == y for x, y in pool.map(write, range(2000)))
+
+
+# --- runs that write take turns ------------------------------------------------------------------
+
+
+@pytest.fixture
+def often():
+    """Threads change places as often as they can."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(before)
+
+
+def counter(name, state=None, around=None):
+    """A variable, and the run that adds 1 to it; around() is called in that run."""
+    w = gg.variable(np.zeros(()), name=name)
+    one = gg.py_function(lambda: [around and around(), 1.0][1], [], [((), "float64")])
+    return w, gg.compile([], w, updates={w: w + one}, state=state)
+
+
+@pytest.mark.parametrize("backend", ["numpy", "llvm"])
+def test_threads_lose_no_update(graph, often, backend):
+    pytest.importorskip("llvmlite") if backend == "llvm" else None
+    w = gg.variable(np.zeros(()))
+    runs = [gg.compile([], w, updates={w: w + 1.0}, backend=backend) for _ in range(2)]
+    with ThreadPoolExecutor(8) as pool:
+        [*pool.map(lambda i: [runs[i % 2]() for _ in range(200)], range(8))]
+    assert graph.state[w] == 1600
+
+
+def test_threads_of_a_session_lose_no_update(graph, often):
+    w = gg.variable(np.zeros(()), name="w")
+    add = gg.assign(w, w + 1.0)
+    session = gg.Session(graph)
+    with ThreadPoolExecutor(8) as pool:
+        [*pool.map(lambda _: [session.run(add) for _ in range(100)], range(8))]
+    assert session.run(w) == 800
+
+
+def test_what_is_written_by_hand_comes_before_a_run_or_after_it(graph):
+    inside, go_on = threading.Event(), threading.Event()
+    w, add = counter("w", around=lambda: inside.set() or go_on.wait(20))
+    with ThreadPoolExecutor(2) as pool:
+        run = pool.submit(add)
+        assert inside.wait(20)
+        by_hand = pool.submit(graph.state.__setitem__, w, 100.0)
+        assert graph.state[w] == gg.evaluate(w) == 0  # who reads waits for nobody
+        assert not by_hand.done()
+        go_on.set()
+        assert (run.result(20), by_hand.result(20)) == (0, None)
+    assert graph.state[w] == 100
+
+
+def test_a_run_in_a_run_that_writes_the_same_state_is_an_error(graph):
+    seen = []
+
+    def again():
+        with pytest.raises(StateError, match="a thread that is writing it already"):
+            add()
+        with pytest.raises(StateError, match="Write it after that run"):
+            graph.state[w] = 5.0
+        with pytest.raises(StateError, match="writing it already"):
+            graph.state.reset()
+        seen.append(float(graph.state[w]))
+
+    w, add = counter("w", around=again)
+    assert (add(), add()) == (0, 1)
+    assert (seen, graph.state[w]) == ([0, 1], 2)
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timers here")
+def test_a_signal_handler_that_writes_what_is_being_written_gets_an_error(graph):
+    seen = []
+
+    def handler(*_):
+        with pytest.raises(StateError, match="signal handler"):
+            add()
+        seen.append(1)
+
+    def wait():
+        signal.raise_signal(signal.SIGUSR1)
+
+    w, add = counter("w", around=wait)
+    before = signal.signal(signal.SIGUSR1, handler)
+    try:
+        add()
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+    assert (seen, graph.state[w]) == ([1], 1)
+
+
+def test_a_run_in_a_run_may_write_another_state_and_read_this_one(graph):
+    v, add_v = counter("v", state=gg.State())
+    read = gg.compile([], gg.variable(np.zeros(()), name="u") * 0.0 + v)
+    w, add = counter("w", around=lambda: (add_v(), add_v(), read()))
+    add()
+    assert (graph.state[w], add_v()) == (1, 2)
+    add()
+    assert (graph.state[w], add_v()) == (2, 5)
+
+
+def test_threads_that_would_wait_for_each_other_are_told(graph):
+    """Each writes one state and then wants the other's."""
+    states, both, refused = [gg.State(), gg.State()], threading.Barrier(2), []
+
+    def other(i):
+        both.wait(20)
+        try:
+            inner[1 - i][1]()
+        except StateError as error:
+            refused.append(str(error))
+
+    inner = [counter(f"v{i}", state=states[i]) for i in range(2)]
+    outer = [counter(f"w{i}", states[i], lambda i=i: other(i))[1] for i in range(2)]
+    with ThreadPoolExecutor(2) as pool:
+        for done in [pool.submit(run) for run in outer]:
+            assert done.result(20) == 0
+    assert len(refused) == 1
+    assert "in a circle of threads" in refused[0]
+    assert sorted(float(states[i][inner[i][0]]) for i in range(2)) == [0, 1]
+    assert sorted(float(run()) for _, run in inner) == [0, 1]  # it is nobody's turn any more
+
+
+def test_a_run_that_fails_ends_its_turn_and_writes_nothing(graph):
+    def fail():
+        raise KeyboardInterrupt
+
+    w, add = counter("w", around=fail)
+    for _ in range(2):
+        with pytest.raises(KeyboardInterrupt):
+            add()
+    assert graph.state[w] == 0
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(graph.state.__setitem__, w, 3.0).result(20)
+    assert graph.state[w] == 3
+
+
+def test_a_copy_made_in_a_run_has_turns_of_its_own(graph):
+    copies = []
+
+    def take():
+        copies.extend([graph.state.copy(), copy.copy(graph.state)])
+        for each in copies:
+            each[w] = 7.0
+
+    w, add = counter("w", around=take)
+    add()
+    assert ([float(c[w]) for c in copies], graph.state[w]) == ([7, 7], 1)

@@ -24,6 +24,7 @@ from ..differentiate.helpers import (
     value,
     values,
 )
+from ..interrupting import interrupted, places
 
 # --- S9: the inferred boundary -------------------------------------------------------------------
 
@@ -684,3 +685,47 @@ def test_S09_of_two_regions_that_start_together_the_outer_one_reads_first(graph,
                 inside()
             exp(b)
     assert boundary_of(region).inputs == (c, b, a)
+
+
+# --- what was interrupted is done again ----------------------------------------------------------
+
+
+POINT = (0.3, 0.5)
+
+
+def marked_in_many_ways():
+    """A graph with nested regions, one with declared inputs, and a group to be named."""
+    graph = gg.Graph()
+    with graph:
+        x, w = placeholder((), name="x"), placeholder((), name="w")
+        with gg.override_gradient(scaled(3)):
+            a = sin(x) * w
+            with gg.override_gradient(scaled(5), inputs=[a, w]):
+                b = exp(a)
+        y = tanh(b) * cos(b)
+    return graph, [x, w], y
+
+
+def asked_of_it(graph, xs, y):
+    with graph:
+        overrides = {gg.select.nodes(y.node.inputs[0], y): scaled(7)}
+        return values(gg.gradients(y, xs, overrides=overrides), dict(zip(xs, POINT, strict=True)))
+
+
+def alone(fn, *args):
+    """Call it in a context of its own, which is gone afterwards whatever is left open in it."""
+    return contextvars.copy_context().run(fn, *args)
+
+
+def test_an_interrupted_question_leaves_boundaries_that_answer_the_next_one():
+    want = asked_of_it(*marked_in_many_ways())
+    case = marked_in_many_ways()
+    found = [p for p in places(lambda: asked_of_it(*case)) if "/regions/" in p.code[0]]
+    assert len(found) > 200
+    for place in found:
+        case = marked_in_many_ways()
+        interrupted(lambda case=case: alone(asked_of_it, *case), place)
+        assert asked_of_it(*case) == want, place
+        for region in case[0].regions:
+            members = boundary_of(region).members
+            assert len(members) == len(set(members)), place

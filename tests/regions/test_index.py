@@ -13,6 +13,7 @@ from graphgrad.regions.index import Index, bodies_of, has_gradient, index_of
 from graphgrad.regions.select import as_selection, select
 
 from ..differentiate.helpers import calls_of, default, scaled
+from ..interrupting import interrupted, places
 
 
 def everything(graph):
@@ -102,3 +103,30 @@ def test_S37_a_selection_looks_at_what_is_new_alone(kind):
             return calls_of(lambda: [once() for _ in range(n)])
 
     assert cost(200) < 1.3 * 4 * cost(50)
+
+
+def test_an_interrupted_look_takes_nothing_in_twice():
+    def look(graph):
+        index_of(graph).readers_of(graph.nodes)
+        return as_selection(select.op("Sin")).find(graph)
+
+    def built():
+        with gg.Graph() as graph:
+            x = placeholder(())
+            with gg.gradient_override_map({"Sin": default}):
+                y = sin(x) * sin(x)
+            cond(y > 0.0, lambda: sin(y), lambda: exp(y))
+        return graph
+
+    graph = built()
+    found = [p for p in places(lambda: look(graph)) if p.code[0].endswith("index.py")]
+    assert len(found) > 20
+    for place in found:
+        graph = built()
+        assert interrupted(lambda graph=graph: look(graph), place)
+        assert [n.type for n in look(graph)] == ["Sin"] * 3
+        index, want = index_of(graph), everything(graph)
+        assert (index.forward, index.types) == (want["forward"], want["types"]), place
+        readers = {n: index.readers.get(n, []) for n in graph.nodes}
+        assert (readers, [*index.stamped]) == (want["readers"], want["stamped"]), place
+        assert len(index.runs) == 2
