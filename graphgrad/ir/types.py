@@ -22,10 +22,11 @@ Array = np.ndarray[Any, np.dtype[Any]]
 class TensorType:
     """dtype and shape of a tensor. Interned: equal types are the same object."""
 
-    __slots__ = ("differentiable", "dtype", "shape")
+    __slots__ = ("complex", "differentiable", "dtype", "shape")
     dtype: DType
     shape: Shape
     differentiable: bool
+    complex: bool
 
     @property
     def static(self) -> bool:
@@ -92,6 +93,7 @@ def tensor_type(shape: Shape, dtype: Any) -> TensorType:
         found = TensorType()
         found.shape, found.dtype = shape, dtype
         found.differentiable = dtype.kind == "f"
+        found.complex = dtype.kind == "c"
         found = _interned.setdefault(key, found)
     return found
 
