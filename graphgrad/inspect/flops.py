@@ -148,6 +148,7 @@ _COSTS: dict[str, Cost] = {
     "SparseSoftmaxCrossEntropyWithLogits": _read(6),
     "ReduceMean": _read(),
     "ReduceLogSumExp": _read(4),
+    "ExpShares": _made(5),
     "EuclideanNorm": _read(2),
     "LowerHalf": _made(),
     "Mirrored": _made(),
