@@ -17,7 +17,7 @@ from ..ir.graph import Graph, current
 from ..ir.node import Tensor
 from ..ir.residual import vantage
 from ..ir.tree import flatten, paths, unflatten
-from ..ir.types import compatible
+from ..ir.types import check_unmasked, compatible
 from ..ops.base import Full, OnesLike, ZeroTensor, constant
 from ..ops.control import BodyGraph, around
 from ..regions.rules import as_rule
@@ -273,6 +273,7 @@ def _listed(grad_ys: Any) -> bool:
 
 def array_type(dy: Any, y: Tensor) -> tuple[Any, Any]:
     """Numbers and lists take the dtype of y; arrays have their own."""
+    check_unmasked(dy)
     array = np.asarray(dy)
     weak = not isinstance(dy, np.ndarray | np.generic) and array.dtype.kind in "bif"
     return array.shape, y.dtype if weak else array.dtype

@@ -5,6 +5,7 @@ A length is an int, None (unknown) or a str (unknown, but equal wherever the sam
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -63,6 +64,19 @@ def as_dtype(dtype: Any) -> DType:
     if isinstance(dtype, str | type | np.dtype):
         _dtypes[dtype] = found
     return found
+
+
+def check_unmasked(value: Any, who: str = "") -> None:
+    """DTypeError for a masked array, or a list of such: an array of its values has no mask."""
+    ma = sys.modules.get("numpy.ma")  # there are none where nobody has imported it
+    if ma is None:
+        return
+    parts = value if isinstance(value, list | tuple) else (value,)
+    if any(isinstance(part, ma.MaskedArray) for part in parts):
+        raise DTypeError(
+            f"{who}a masked array would lose its mask: give x.filled(number), or choose with "
+            "gg.where(mask, number, x.data)"
+        )
 
 
 def as_shape(shape: Any) -> Shape:
