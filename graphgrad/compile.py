@@ -20,8 +20,10 @@ from .ir.node import Node, Tensor
 from .ir.program import Program, needed
 from .ir.state import State
 from .ir.tree import flatten, tree_map
+from .ir.types import TensorType
 from .ir.words import visible_lines
 from .lower.schedule import Plan
+from .lower.specialise import specialise
 from .ops.base import as_tensor, cast
 from .ops.sources import Assign, Placeholder, Variable, check_update
 from .optimise.pipeline import Change, Watch, optimise
@@ -114,7 +116,13 @@ def _compile(
 
         run.refine = refine
     where = state if state is not None else graph.state if graph is not None else State()
-    feeds = Feeds(given)
+
+    def fit_together(types: list[TensorType]) -> None:
+        """What does not fit in the program as it was built, whatever was optimised away."""
+        if program is not start or not hasattr(run, "refine"):
+            specialise(start, [*types, *(v.outputs[0].type for v in variables)])
+
+    feeds = Feeds(given, fit_together)
     return CompiledFunction(
         feeds, outputs, leaves, run, where, variables, written, program, log, refined, backend
     )

@@ -159,7 +159,8 @@ def test_inputs_are_never_modified_and_results_never_alias(g):
 
 def test_subclasses_of_arrays_give_arrays(g):
     x = placeholder((2, 2), name="x")
-    value = compile(x, x * x)(np.ma.array([[1.0, 2.0], [3.0, 4.0]]))
+    kind = type("Kind", (np.ndarray,), {})
+    value = compile(x, x * x)(np.array([[1.0, 2.0], [3.0, 4.0]]).view(kind))
     assert type(value) is np.ndarray
     np.testing.assert_array_equal(value, [[1, 4], [9, 16]])
 

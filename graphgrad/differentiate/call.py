@@ -16,7 +16,7 @@ from ..ir.groups import around as innermost
 from ..ir.node import Node, Region, RuleCall, Tensor, enclosing
 from ..ir.op import OP_TYPES, Op
 from ..ir.residual import Residual, derived_from
-from ..ir.types import compatible
+from ..ir.types import check_unmasked, compatible
 from ..ops.accumulate import EnsureLike
 from ..ops.base import DEFAULT, NO_GRAD, ZeroTensor, constant, is_zero, scalar
 from ..ops.control import BodyGraph
@@ -282,6 +282,7 @@ def seen_outside(dx: Tensor) -> Tensor:
 
 def _from_value(rule: Rule, site: Site, x: Tensor, entry: Any, i: int) -> Tensor:
     """A number (broadcast) or an array (of x's shape) as a constant."""
+    check_unmasked(entry, f"{_who(rule, site)} is to return arrays: ")
     try:
         array = np.asarray(entry)
         fits = np.can_cast(array.dtype, x.dtype, "same_kind")

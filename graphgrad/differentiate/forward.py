@@ -18,7 +18,7 @@ import numpy as np
 
 from ..ir.build import apply, build, read_here
 from ..ir.context import CONTEXT, Within
-from ..ir.errors import GradientError
+from ..ir.errors import DTypeError, GradientError
 from ..ir.graph import Graph, current
 from ..ir.node import Node, Region, Tensor, enclosing
 from ..ir.op import Gradients, Op, Samples, Types
@@ -32,7 +32,7 @@ from ..ops.sources import RuleInput, RuleOutput, StopGradient, UndefinedGradient
 from ..regions.boundary import take_in_pins
 from ..regions.rules import BuiltinRule, Rule, as_rule
 from .call import Gradient, call_rule, own_jvp
-from .gradients import gradients
+from .gradients import array_type, gradients
 from .levels import Step
 from .linearity import NonLinear, check_linear
 from .site import NodeSite, RegionSite, Site
@@ -100,9 +100,9 @@ def _tangents(xs: Sequence[Tensor], tangents: Any) -> list[Any]:
         if t is None:
             continue
         weak = not isinstance(t, Tensor | np.ndarray | np.generic)
-        shape, dtype = (t.shape, t.dtype) if not weak else (np.shape(t), x.dtype)
+        shape, dtype = (t.shape, t.dtype) if not weak else array_type(t, x)
         if not compatible(tuple(shape), x.shape) or dtype != x.dtype:
-            raise GradientError(
+            raise (DTypeError if np.dtype(dtype).kind == "c" else GradientError)(
                 f"a tangent of {x.name} ({x.type!r}, built at {x.where}) has its shape and dtype, "
                 f"got {dtype}{list(shape)}"
             )

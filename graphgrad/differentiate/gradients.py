@@ -16,12 +16,12 @@ from ..ir.graph import Graph, current
 from ..ir.node import Tensor
 from ..ir.residual import vantage
 from ..ir.tree import flatten, paths, unflatten
-from ..ir.types import compatible
+from ..ir.types import check_unmasked, compatible
 from ..ops.base import Full, OnesLike, ZeroTensor, constant
 from ..ops.control import BodyGraph, around
 from ..regions.rules import as_rule
 from .choices import Choice, choice_of
-from .levels import Hidden, Key, Off, level
+from .levels import Hidden, Key, Off, key_of, level
 from .sweep import NOTHING, Sweep
 
 __all__ = [
@@ -93,7 +93,7 @@ def _flow(
     """
     body = graphs[0]
     if len(graphs) == 1:
-        return _flow_within(body, ys, seeds, xs, stops)
+        return _flow_within(body, ys, seeds, xs, stops, [])
     assert isinstance(body, BodyGraph)
     within = [(y, dy) for y, dy in zip(ys, seeds, strict=True) if y.graph is body]
     beyond = [(y, dy) for y, dy in zip(ys, seeds, strict=True) if y.graph is not body]
@@ -103,7 +103,8 @@ def _flow(
     if within:
         wanted = [*asked, *captured.values()]
         halts = [t for t in stops if t.graph is body]
-        flowed = _flow_within(body, *_columns(within), wanted, halts)
+        through = _entering(body, xs, stops)
+        flowed = _flow_within(body, *_columns(within), wanted, halts, through)
         found = dict(zip(wanted, flowed, strict=True))
         beyond += [(o, found[p]) for o, p in captured.items() if found[p] is not None]
     rest = [x for x in xs if x.graph is not body]
@@ -115,14 +116,48 @@ def _flow(
     return [found.get(x) for x in xs]
 
 
+def _entering(body: BodyGraph, xs: list[Tensor], stops: list[Tensor]) -> list[Tensor]:
+    """The complex captures of a body that depend on xs, which lie around it."""
+    taken = {o: p for o, p in body.captures.items() if p.type.complex}
+    return [taken[o] for o in _depending(body.outer, list(taken), xs, stops)]
+
+
+def _depending(
+    graph: Graph, ts: list[Tensor], xs: list[Tensor], stops: list[Tensor]
+) -> list[Tensor]:
+    """Those of ts, tensors of the graph, that depend on xs, which lie in it or around it."""
+    if not ts:
+        return []
+    sources = [x for x in xs if x.graph is graph]
+    if isinstance(graph, BodyGraph):
+        outer = _depending(graph.outer, list(graph.captures), xs, stops)
+        sources += [graph.captures[o] for o in outer]
+    with _ambient(graph) as context:
+        off = _off(context, ts)
+        choice = NOTHING if context.choice is None else context.choice
+        sweep = Sweep(context, off, frozenset(stops), choice)
+        keys = [key_of(t, vantage(t, context), off, context.groups) for t in ts]
+        if sources:
+            sweep.reach(keys, sources, [t for t in sources if t.type.complex])
+        return [t for t, key in zip(ts, keys, strict=True) if key in sweep.live]
+
+
 def _columns(pairs: list[tuple[Tensor, Any]]) -> tuple[list[Tensor], list[Any]]:
     return [y for y, _ in pairs], [dy for _, dy in pairs]
 
 
 def _flow_within(
-    graph: Graph, ys: list[Tensor], seeds: list[Any], xs: list[Tensor], stops: list[Tensor]
+    graph: Graph,
+    ys: list[Tensor],
+    seeds: list[Any],
+    xs: list[Tensor],
+    stops: list[Tensor],
+    through: list[Tensor],
 ) -> list[Tensor | None]:
-    """The gradients of ys with respect to xs, all of one graph; maybe structural zeros."""
+    """The gradients of ys with respect to xs, all of one graph; maybe structural zeros.
+
+    through: complex tensors that depend on what is asked about in graphs around.
+    """
     with Within(_ambient(graph)) as context, collector_paused():
         off = _off(context, [*ys, *xs, *stops])
         keys = [_visible(y, "of", context, off) for y in ys]
@@ -132,9 +167,8 @@ def _flow_within(
             _visible(t, "that stops at", context, off)
         choice = NOTHING if context.choice is None else context.choice
         sweep = Sweep(context, off, frozenset(stops), choice)
-        return sweep.run(
-            [(key, _seed(y, dy, context)) for key, y, dy in zip(keys, ys, seeds, strict=True)], xs
-        )
+        starts = [_seed(y, dy, context) for y, dy in zip(ys, seeds, strict=True)]
+        return sweep.run(list(zip(keys, starts, strict=True)), xs, through)
 
 
 def _question(choice: Choice | None, anew: bool) -> Context:
@@ -196,9 +230,14 @@ def _nested(tensors: Sequence[Tensor]) -> list[Graph]:
 def _check_differentiable(what: str, tensors: Sequence[Tensor]) -> None:
     for t in tensors:
         if not t.type.differentiable:
+            remedy = (
+                "There are no gradients of complex numbers: use gg.real(t), gg.imag(t) or abs(t)"
+                if t.type.complex
+                else "Cast it first: t.astype('float64')"
+            )
             raise DTypeError(
                 f"{what} of gradients() are floating tensors, got {t.name}: {t.type!r} (built at "
-                f"{t.where}). Cast it first: t.astype('float64')."
+                f"{t.where}). {remedy}."
             )
 
 
@@ -211,9 +250,9 @@ def _seeds(ys: Any, y_list: list[Tensor], grad_ys: Any) -> list[Any]:
     for y, dy in zip(y_list, seeds, strict=True):
         if dy is None:
             continue
-        shape, dtype = (dy.shape, dy.dtype) if isinstance(dy, Tensor) else _array_type(dy, y)
+        shape, dtype = (dy.shape, dy.dtype) if isinstance(dy, Tensor) else array_type(dy, y)
         if not compatible(shape, y.shape) or dtype != y.dtype:
-            raise GradientError(
+            raise (DTypeError if np.dtype(dtype).kind == "c" else GradientError)(
                 f"a gradient of {y.name} ({y.type!r}, built at {y.where}) has its shape and "
                 f"dtype, got {dtype}{list(shape)}"
             )
@@ -225,8 +264,9 @@ def _listed(grad_ys: Any) -> bool:
     return isinstance(grad_ys, list | tuple) and any(isinstance(dy, Tensor) for dy in grad_ys)
 
 
-def _array_type(dy: Any, y: Tensor) -> tuple[Any, Any]:
+def array_type(dy: Any, y: Tensor) -> tuple[Any, Any]:
     """Numbers and lists take the dtype of y; arrays have their own."""
+    check_unmasked(dy)
     array = np.asarray(dy)
     weak = not isinstance(dy, np.ndarray | np.generic) and array.dtype.kind in "bif"
     return array.shape, y.dtype if weak else array.dtype

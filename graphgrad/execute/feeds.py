@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from ..ir.errors import DTypeError, ShapeError, did_you_mean
 from ..ir.node import Tensor
-from ..ir.types import Array, compatible
+from ..ir.types import Array, TensorType, check_unmasked, compatible, type_of_array
 from ..ir.words import visible
 
 Lengths = dict[str, tuple[int, Tensor]]
@@ -17,10 +17,18 @@ MANY = 1000  # sets of shapes that are remembered as right
 
 
 class Feeds:
-    """The inputs of a compiled function: the user's arguments become checked arrays."""
+    """The inputs of a compiled function: the user's arguments become checked arrays.
 
-    def __init__(self, inputs: Sequence[Tensor]) -> None:
+    fit_together: called with the types of arguments whose shapes are new; raises what is wrong.
+    """
+
+    def __init__(
+        self,
+        inputs: Sequence[Tensor],
+        fit_together: Callable[[list[TensorType]], object] = lambda types: None,
+    ) -> None:
         self.inputs = tuple(inputs)
+        self._fit_together = fit_together
         self._types = [(t.dtype, t.shape if t.type.static else None) for t in inputs]
         self._static = all(shape is not None for _, shape in self._types)
         self._fitted: set[Any] = set()
@@ -52,9 +60,17 @@ class Feeds:
             array = as_array(t, value)
             _check_shape(t, array, lengths)
             arrays.append(array)
-        if not self._static and len(self._fitted) < MANY:
-            self._fitted.add(tuple([a.shape for a in arrays]))
+        if not self._static:
+            self._check_together(arrays)
         return tuple(arrays)
+
+    def _check_together(self, arrays: Sequence[Array]) -> None:
+        shapes = tuple([a.shape for a in arrays])
+        if shapes in self._fitted:
+            return
+        self._fit_together([type_of_array(a) for a in arrays])
+        if len(self._fitted) < MANY:
+            self._fitted.add(shapes)
 
     def _placed(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[Any, ...]:
         """Positional and named arguments in one order; TypeError as for a Python function."""
@@ -80,6 +96,7 @@ _MISSING = object()
 
 def as_array(t: Tensor, value: Any) -> Array:
     """value as an array of t's dtype; DTypeError unless NumPy casts it, ints kept."""
+    check_unmasked(value, f"{_input(t)}: ")
     array = np.asarray(value)
     wanted = t.type.dtype
     if array.dtype == wanted:

@@ -68,12 +68,12 @@ def _max_pool(node: Node, threads: int) -> Kernel:
 
 def _max_pool_grad(node: Node, threads: int) -> Kernel:
     op = node.op
-    assert isinstance(op, Pool)
-    window = op.over(node.inputs[1])
+    assert isinstance(op, MaxPoolGrad)
+    window, first = op.over(node.inputs[1]), op.ties == "first"
 
     def run(*arrays: Any) -> None:
         dy, x, y, dx = (op.last(np, a) for a in arrays)
-        max_pool_gradient(window, dy, x, y, dx, threads)
+        max_pool_gradient(window, dy, x, y, dx, threads, first)
 
     return run
 

@@ -34,8 +34,13 @@ def max_pool(window: Window, x: Any, y: Any, threads: int) -> None:
     parallel(task, padded.number, threads)
 
 
-def max_pool_gradient(window: Window, dy: Any, x: Any, y: Any, dx: Any, threads: int) -> None:
-    """dx = dy to the largest elements of every window of x, in equal shares; y = max_pool of x."""
+def max_pool_gradient(
+    window: Window, dy: Any, x: Any, y: Any, dx: Any, threads: int, first: bool = True
+) -> None:
+    """dx = dy to the largest element of every window of x; y = max_pool of x.
+
+    Of several to the first, or in equal shares to all.
+    """
     padded = _Padded(window, x, lowest(x.dtype))
     cuts = list(window.cuts())
     apart = all(s >= k for s, k in zip(window.strides, window.size, strict=True))
@@ -43,8 +48,8 @@ def max_pool_gradient(window: Window, dy: Any, x: Any, y: Any, dx: Any, threads:
     integer = np.dtype(f"i{dx.itemsize}")
     places: list[Place] = [
         (np.dtype(bool), (len(cuts), *small)),
-        (np.dtype(np.int8 if len(cuts) < 128 else np.int32), small),
-        (dx.dtype, small),
+        (np.dtype(bool if first else np.int8 if len(cuts) < 128 else np.int32), small),
+        (dx.dtype, (0,) if first else small),
         (integer, small),
         (dx.dtype, small),
         (dx.dtype, padded.shape if padded.differs else (0,)),
@@ -55,13 +60,16 @@ def max_pool_gradient(window: Window, dy: Any, x: Any, y: Any, dx: Any, threads:
         images, lines, given = padded.read(i, *places)
         size = len(lines)
         hits, (count, share, mask, part, total) = given[0][:, :size], [a[:size] for a in given[1:]]
-        count[...] = 0
-        for hit, cut in zip(hits, cuts, strict=True):
-            np.less(lines[cut], y[images], hit)
-            np.logical_not(hit, hit)
-            np.add(count, hit.view(np.int8), count)
-        share[...] = count
-        np.divide(dy[images], share, share)
+        _find(window, lines, y[images], hits)
+        if first:
+            _keep_first(hits, count)
+            share = dy[images]
+        else:
+            count[...] = 0
+            for hit in hits:
+                np.add(count, hit.view(np.int8), count)
+            share[...] = count
+            np.divide(dy[images], share, share)
         total = total if padded.differs else dx[images]
         total[...] = 0
         for hit, cut in zip(hits, cuts, strict=True):
@@ -74,6 +82,24 @@ def max_pool_gradient(window: Window, dy: Any, x: Any, y: Any, dx: Any, threads:
             dx[images] = total[inside]
 
     parallel(task, padded.number, threads)
+
+
+def _find(window: Window, lines: Any, y: Any, hits: Any) -> None:
+    """hits = for each place in the window whether it is the largest; NaN is, a border is not."""
+    plain = not (np.isnan(y).any() or np.isneginf(y).any())
+    for hit, cut, inside in zip(hits, window.cuts(), window.inside(), strict=True):
+        np.equal(lines[cut], y, hit)
+        if not plain:
+            np.logical_or(hit, np.isnan(lines[cut]), hit)
+            np.logical_and(hit, inside, hit)
+
+
+def _keep_first(hits: Any, taken: Any) -> None:
+    """hits = the first of them, at each place of the output."""
+    taken[...] = hits[0]
+    for hit in hits[1:]:
+        np.greater(hit, taken, hit)
+        np.logical_or(taken, hit, taken)
 
 
 class _Padded:

@@ -9,7 +9,7 @@ import numpy as np
 
 from .errors import DTypeError, ShapeError, StateError
 from .locks import Turn, lock_of_module
-from .types import Array, compatible
+from .types import Array, check_unmasked, compatible
 
 if TYPE_CHECKING:
     from .node import Node, Tensor
@@ -48,6 +48,7 @@ class State:
 
     def __setitem__(self, variable: Tensor, value: Any) -> None:
         node = _variable(variable)
+        check_unmasked(value, f"{node.name}: ")
         new = np.array(value)
         if not np.can_cast(new.dtype, variable.dtype, "same_kind"):
             raise DTypeError(f"{node.name} is {variable.dtype}, cannot take {new.dtype}")

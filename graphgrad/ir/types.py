@@ -5,6 +5,7 @@ A length is an int, None (unknown) or a str (unknown, but equal wherever the sam
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -22,10 +23,11 @@ Array = np.ndarray[Any, np.dtype[Any]]
 class TensorType:
     """dtype and shape of a tensor. Interned: equal types are the same object."""
 
-    __slots__ = ("differentiable", "dtype", "shape")
+    __slots__ = ("complex", "differentiable", "dtype", "shape")
     dtype: DType
     shape: Shape
     differentiable: bool
+    complex: bool
 
     @property
     def static(self) -> bool:
@@ -64,6 +66,19 @@ def as_dtype(dtype: Any) -> DType:
     return found
 
 
+def check_unmasked(value: Any, who: str = "") -> None:
+    """DTypeError for a masked array, or a list of such: an array of its values has no mask."""
+    ma = sys.modules.get("numpy.ma")  # there are none where nobody has imported it
+    if ma is None:
+        return
+    parts = value if isinstance(value, list | tuple) else (value,)
+    if any(isinstance(part, ma.MaskedArray) for part in parts):
+        raise DTypeError(
+            f"{who}a masked array would lose its mask: give x.filled(number), or choose with "
+            "gg.where(mask, number, x.data)"
+        )
+
+
 def as_shape(shape: Any) -> Shape:
     """A tuple of int, None and str from what a user wrote."""
     dims = (shape,) if isinstance(shape, int | np.integer | str) or shape is None else shape
@@ -92,6 +107,7 @@ def tensor_type(shape: Shape, dtype: Any) -> TensorType:
         found = TensorType()
         found.shape, found.dtype = shape, dtype
         found.differentiable = dtype.kind == "f"
+        found.complex = dtype.kind == "c"
         found = _interned.setdefault(key, found)
     return found
 

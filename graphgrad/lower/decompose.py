@@ -39,6 +39,7 @@ from ..ops.nn import (
     SparseSoftmaxCrossEntropyWithLogits,
 )
 from ..ops.reductions import (
+    ExpShares,
     ReduceAny,
     ReduceLogSumExp,
     ReduceMax,
@@ -101,11 +102,26 @@ def _log_sum_exp(op: ReduceLogSumExp, make: Making) -> Tensor:
     (x,) = make.inputs
     if not op.axes:
         return make(ADD, x, make.zero(x))  # 0.0 for -0.0
-    largest = make(ReduceMax(op.axes, True), x)
-    shift = make(WHERE, make(IsFinite(), largest), largest, make.zero(x))
-    total = make(ReduceSum(op.axes, True), make(EXP, make(SUBTRACT, x, shift)))
+    shift, _, total = _finite_exponentials(make, x, op.axes)
     y = make(ADD, make(LOG, total), shift)
     return y if op.keepdims else make(Squeeze(op.axes), y)
+
+
+def _finite_exponentials(make: Making, x: Tensor, axes: Any) -> tuple[Tensor, Tensor, Tensor]:
+    """The largest x over axes, 0 for infinite ones; e to x less that; the sum of these."""
+    largest = make(ReduceMax(axes, True), x)
+    shift = make(WHERE, make(IsFinite(), largest), largest, make.zero(x))
+    e = make(EXP, make(SUBTRACT, x, shift))
+    return shift, e, make(ReduceSum(axes, True), e)
+
+
+def _exp_shares(op: ExpShares, make: Making) -> Tensor | None:
+    (x,) = make.inputs
+    if not op.axes:
+        return None
+    _, e, total = _finite_exponentials(make, x, op.axes)
+    empty = make(EQUAL, total, make.zero(total))
+    return make(DIVIDE, e, make(WHERE, empty, make.number(1, x.dtype), total))
 
 
 def _cross_entropy(op: SoftmaxCrossEntropyWithLogits, make: Making) -> Tensor:
@@ -186,6 +202,7 @@ _PARTS: dict[type[Op], Parts] = {
     Softmax: _softmax,
     LogSoftmax: _log_softmax,
     ReduceLogSumExp: _log_sum_exp,
+    ExpShares: _exp_shares,
     SoftmaxCrossEntropyWithLogits: _cross_entropy,
     SparseSoftmaxCrossEntropyWithLogits: _sparse_cross_entropy,
     OneHot: _one_hot,

@@ -6,13 +6,17 @@ image is (N, H / k, k, W / m, m, C), and the window's places are axes of their o
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import reduce
 from typing import Any
 
+import numpy as np
+
 from ..ir.node import Tensor
+from ..ir.types import Array, DType
 from ..ops.arithmetic import ADD, DIVIDE, MAXIMUM
-from ..ops.base import Cast
-from ..ops.logic import LESS, LOGICAL_NOT, WHERE
+from ..ops.base import Cast, Constant
+from ..ops.logic import EQUAL, LOGICAL_OR, NOT_EQUAL, WHERE
 from ..ops.shaping import BroadcastTo, Reshape
 from ..ops.slicing import FULL, Slice
 from ..ops.windows import AvgPool, AvgPoolGrad, MaxPool, MaxPoolGrad, Pool, Window
@@ -37,16 +41,41 @@ def average(op: AvgPool, make: Making) -> Tensor | None:
 
 
 def largest_gradient(op: MaxPoolGrad, make: Making) -> Tensor | None:
-    """dy, divided by how many places are not less than the largest, to each of these."""
+    """dy to the first place that is the largest, or in shares to all that are."""
     dy, x, y = make.inputs
     places = _places(op, make, x)
     if places is None or not _side_by_side(op, x):
         return None
-    hits = [make(Cast(dy.dtype), make(LOGICAL_NOT, make(LESS, p, y))) for p in places]
-    share = make(DIVIDE, dy, reduce(lambda a, b: make(ADD, a, b), hits))
-    less = make(LESS, make(Reshape(_apart(op, x)), x), make(Reshape(_once(op, y)), y))
-    share = make(Reshape(_once(op, y)), share)
-    return _whole(make, make(WHERE, less, make.zero(dy), share), x)
+    hits = [_is_largest(make, p, y) for p in places]
+    if op.ties == "share":
+        counted = [make(Cast(dy.dtype), hit) for hit in hits]
+        dy = make(DIVIDE, dy, reduce(lambda a, b: make(ADD, a, b), counted))
+        apart, once = make(Reshape(_apart(op, x)), x), make(Reshape(_once(op, y)), y)
+        here = _is_largest(make, apart, once)
+    else:
+        numbers = np.dtype(f"i{dy.dtype.itemsize}")
+        first = make(Reshape(_once(op, y)), _first_of(make, hits, numbers))
+        here = make(EQUAL, first, make(Constant(_numbered(op, numbers))))
+    return _whole(make, make(WHERE, here, make(Reshape(_once(op, y)), dy), make.zero(dy)), x)
+
+
+def _is_largest(make: Making, x: Tensor, y: Tensor) -> Tensor:
+    """Where x is y, or NaN."""
+    return make(LOGICAL_OR, make(EQUAL, x, y), make(NOT_EQUAL, x, x))
+
+
+def _first_of(make: Making, hits: Sequence[Tensor], dtype: DType) -> Tensor:
+    """The number of the first place that is one; the last, if none before it is."""
+    found = make.number(len(hits) - 1, dtype)
+    for i in range(len(hits) - 2, -1, -1):
+        found = make(WHERE, hits[i], make.number(i, dtype), found)
+    return found
+
+
+def _numbered(op: Pool, dtype: DType) -> Array:
+    """The numbers of the places, in the shape of a window of `_apart`."""
+    (k, m), channels = op.window, () if op.data_format == "NCHW" else (1,)
+    return np.arange(k * m, dtype=dtype).reshape(k, 1, m, *channels)
 
 
 def average_gradient(op: AvgPoolGrad, make: Making) -> Tensor | None:

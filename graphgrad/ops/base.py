@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from typing import Any, Final, TypeAlias
 
@@ -22,6 +21,7 @@ from ..ir.types import (
     TensorType,
     as_dtype,
     broadcast,
+    check_unmasked,
     inexact,
     result_dtype,
     tensor_type,
@@ -129,7 +129,7 @@ def constant(value: Any, dtype: Any = None, name: str | None = None) -> Tensor:
     """
     if isinstance(value, Tensor):
         raise DTypeError(f"constant() takes a value, got {value!r}; use gg.cast to change a dtype")
-    _check_unmasked(value)
+    check_unmasked(value)
     if dtype is not None and type(value) in (bool, int, float, complex):
         array = np.array(value, dtype=as_dtype(dtype))  # OverflowError, not a wrapped number
     else:
@@ -221,17 +221,10 @@ def _held(o: Any) -> Any:
         return o
     if isinstance(o, list | tuple) and any(isinstance(item, Tensor) for item in o):
         raise DTypeError("a list of tensors is not a tensor; use gg.stack or gg.concat")
-    _check_unmasked(o)
+    check_unmasked(o)
     array = np.asarray(o)
     as_dtype(array.dtype)
     return array
-
-
-def _check_unmasked(value: Any) -> None:
-    """DTypeError for a masked array; there are none where nobody has imported numpy.ma."""
-    ma = sys.modules.get("numpy.ma")
-    if ma is not None and isinstance(value, ma.MaskedArray):
-        raise DTypeError("a masked array would lose its mask; fill it first, or use gg.where")
 
 
 def _as(o: Any, dtype: DType) -> Tensor:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 
 from ..ir.errors import ShapeError
-from ..ir.types import as_shape
+from ..ir.types import as_shape, check_unmasked
 from .base import (
     Any,
     DType,
@@ -67,6 +67,7 @@ def full(shape: Any, fill_value: Any, *, dtype: Any = None) -> Tensor:
     lengths = _known(shape)
     if isinstance(fill_value, Tensor):
         return broadcast_to(as_tensor(fill_value, dtype), lengths)
+    check_unmasked(fill_value)
     value = np.asarray(fill_value)
     if value.ndim:
         raise ShapeError(f"full takes one number, got an array of shape {list(value.shape)}")

@@ -14,15 +14,17 @@ from .base import (
     TensorLike,
     TensorType,
     Types,
+    ZeroTensor,
     apply,
     build,
     cast,
+    is_zero,
     np,
     promoted,
     tensor_type,
 )
 from .logic import greater
-from .matrices import LowerHalf, Solve, check_square, positive
+from .matrices import LowerHalf, Solve, check_real, check_square, mirrored, positive
 from .products import MATMUL
 from .reductions import max, sum
 from .shaping import expand_dims, matrix_transpose
@@ -37,7 +39,13 @@ def _shorter(m: Dim, n: Dim) -> Dim:
     return m if m == n else None
 
 
+def _square(m: Dim, n: Dim) -> bool:
+    """Whether two lengths are known to be equal."""
+    return m is not None and m == n
+
+
 def _matrices(what: str, x: TensorType) -> tuple[Any, Dim, Dim]:
+    check_real(what, x)
     if len(x.shape) < 2 or x.dtype.kind != "f":
         raise ShapeError(f"{what} takes (stacks of) floating matrices, got {x!r}")
     return x.shape[:-2], x.shape[-2], x.shape[-1]
@@ -81,6 +89,7 @@ class Eigh(Op):
 
     def infer(self, x: TensorType) -> Types:
         check_square("eigh", x)
+        check_real("eigh", x)
         return tensor_type(x.shape[:-1], x.dtype), x
 
     def kernel(self, xp: Any, x: Any) -> Any:
@@ -101,21 +110,36 @@ class Eigh(Op):
 class Svd(Op):
     """u (..., M, K), s (..., K) falling, vh (..., K, N) with x = u @ diag(s) @ vh, K = min(M, N).
 
-    The gradient [Townsend 2016, "Differentiating the singular value decomposition"] needs singular
-    values that differ and are not zero.
+    full: u (..., M, M) and vh (..., N, N), whose further columns and rows are any that complete
+    them, so that there is no gradient of the one that has such. The gradient [Townsend 2016,
+    "Differentiating the singular value decomposition"] needs singular values that differ and are
+    not zero; that of s alone does not.
     """
+
+    full: bool = False
 
     def infer(self, x: TensorType) -> Types:
         stack, m, n = _matrices("svd", x)
         k = _shorter(m, n)
-        shapes = [(*stack, m, k), (*stack, k), (*stack, k, n)]
+        sides = (m, n) if self.full else (k, k)
+        shapes = [(*stack, m, sides[0]), (*stack, k), (*stack, sides[1], n)]
         return tuple([tensor_type(s, x.dtype) for s in shapes])
 
     def kernel(self, xp: Any, x: Any) -> Any:
-        return tuple(xp.linalg.svd(x, full_matrices=False))
+        return tuple(xp.linalg.svd(x, full_matrices=self.full))
 
     def vjp(self, node: Node, du: Tensor, ds: Tensor, dvh: Tensor) -> Gradients:
-        u, s, vh = node.outputs
+        if is_zero(du) and is_zero(dvh):
+            return SingularValues().vjp(node, ds)
+        (x,), (u, s, vh) = node.inputs, node.outputs
+        if self.full:
+            m, n = x.shape[-2:]
+            _check_defined(node, m, n, du, dvh)
+            if not _square(m, n):  # the shorter factor is whole; the other follows from it
+                tall = is_zero(du)
+                u = _times(x, vh, b=True) / expand_dims(s, -2) if tall else u
+                vh = vh if tall else _times(u, x, a=True) / expand_dims(s, -1)
+                du, dvh = (ZeroTensor(u), dvh) if tall else (du, ZeroTensor(vh))
         row = expand_dims(s, -2)
         gaps = apply(Inverted(), s * s)
         of_u, of_v = _times(u, du, a=True), _times(vh, dvh, b=True)
@@ -132,6 +156,24 @@ class Svd(Op):
             yield cls(), [rng.normal(size=shape)]
 
 
+def _check_defined(node: Node, m: Dim, n: Dim, du: Tensor, dvh: Tensor) -> None:
+    """GradientError unless the factors with a gradient are known to have no free columns or rows.
+
+    A factor of an M x N matrix has such where its side is the longer one.
+    """
+    free = [
+        name
+        for name, dy, side, k in [("U", du, m, _shorter(m, n)), ("Vh", dvh, n, _shorter(m, n))]
+        if not is_zero(dy) and (k is None or side != k)
+    ]
+    if free:
+        raise GradientError(
+            f"{' and '.join(free)} of svd(x, full_matrices=True) have columns or rows that x does "
+            f"not determine, so they have no gradient: {node.inputs[0].type!r}, built at "
+            f"{node.where}. Use svd(x, full_matrices=False)."
+        )
+
+
 class SingularValues(Op):
     """The singular values of x, falling; dx = u @ diag(dy) @ vh, equal ones included."""
 
@@ -143,7 +185,7 @@ class SingularValues(Op):
         return xp.linalg.svd(x, full_matrices=False, compute_uv=False)
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
-        u, _, vh = build(Svd(), node.inputs).outputs
+        u, _, vh = build(Svd(False), node.inputs).outputs
         return (_times(u * expand_dims(dy, -2), vh),)
 
     @classmethod
@@ -215,25 +257,33 @@ class PseudoInverse(Op):
             yield cls(), [rng.normal(size=shape)]
 
 
-def eigh(x: TensorLike, /) -> tuple[Tensor, Tensor]:
+def eigh(x: TensorLike, /, UPLO: str = "L") -> tuple[Tensor, Tensor]:
     """Eigenvalues (..., N), rising, and eigenvectors (..., N, N), in columns.
 
-    x: symmetric matrices (..., N, N); made symmetric first, and so is the gradient.
+    x: symmetric matrices (..., N, N), of which only the lower triangle ("L") or the upper one ("U")
+    is read; the gradient is zero in the other. DTypeError for complex matrices.
     """
-    values, vectors = build(Eigh(), promoted(x, floating=True)).outputs
+    if UPLO.upper() not in ("L", "U"):
+        raise ValueError(f"UPLO is 'L' or 'U', got {UPLO!r}")
+    values, vectors = build(Eigh(), (mirrored("eigh", x, UPLO.upper() == "L"),)).outputs
     return values, vectors
 
 
-def eigvalsh(x: TensorLike, /) -> Tensor:
-    """The eigenvalues (..., N), rising, of symmetric matrices (..., N, N)."""
-    return eigh(x)[0]
+def eigvalsh(x: TensorLike, /, UPLO: str = "L") -> Tensor:
+    """The eigenvalues (..., N), rising, of symmetric matrices (..., N, N), read as by eigh."""
+    return eigh(x, UPLO)[0]
 
 
-def svd(x: TensorLike, /, *, full_matrices: bool = False) -> tuple[Tensor, Tensor, Tensor]:
-    """u, s and vh with x = u @ diag(s) @ vh: (..., M, K), (..., K), (..., K, N), K = min(M, N)."""
-    if full_matrices:
-        raise ShapeError("svd gives the reduced factors only: full_matrices=False")
-    u, s, vh = build(Svd(), promoted(x, floating=True)).outputs
+def svd(x: TensorLike, /, full_matrices: bool = True) -> tuple[Tensor, Tensor, Tensor]:
+    """u, s and vh with x = u @ diag(s) @ vh: (..., M, M), (..., K), (..., N, N), K = min(M, N).
+
+    full_matrices=False gives the first K columns of u and rows of vh only. The others may be any,
+    so there is a GradientError where u or vh has such and gets a gradient. DTypeError for complex
+    matrices.
+    """
+    (x,) = promoted(x, floating=True)
+    full = bool(full_matrices) and not (x.ndim > 1 and _square(*x.shape[-2:]))
+    u, s, vh = build(Svd(full), (x,)).outputs
     return u, s, vh
 
 

@@ -12,12 +12,11 @@ from .base import (
     Tensor,
     TensorLike,
     apply,
-    like,
     promoted,
     wants,
 )
 from .families import FloatUnary, RealBinary, RealUnary, floating_binary, floating_unary
-from .logic import WHERE, equal, isinf, where
+from .logic import equal, isinf, logical_and, where
 
 __all__ = [
     "cbrt",
@@ -152,10 +151,24 @@ class Cbrt(RealUnary):
         return (dy / (3.0 * y * y),)
 
 
-class LogAddExp(RealBinary):
-    """z = ln(e**x + e**y) without overflow; dx = dz * e**(x - z), dy = dz * e**(y - z).
+class Sigmoid(RealUnary):
+    """y = 1 / (1 + exp(-x)) without overflow, dx = dy * y * (1 - y)."""
 
-    Where z is infinite the greater operand takes the whole gradient, equal ones half of it each.
+    onnx = "Sigmoid"
+
+    def kernel(self, xp: Any, x: Any) -> Any:
+        e = xp.exp(-xp.abs(x))
+        return xp.where(x >= 0, 1, e) / (1 + e)
+
+    def vjp(self, node: Node, dy: Tensor) -> Gradients:
+        (y,) = node.outputs
+        return (dy * (y * (1.0 - y)),)
+
+
+class LogAddExp(RealBinary):
+    """z = ln(e**x + e**y) without overflow; dx = dz * sigmoid(x - y), dy = dz * sigmoid(y - x).
+
+    Of equal infinities each takes half of the gradient.
     """
 
     def kernel(self, xp: Any, x: Any, y: Any) -> Any:
@@ -163,18 +176,11 @@ class LogAddExp(RealBinary):
 
     def vjp(self, node: Node, dz: Tensor) -> Gradients:
         x, y = node.inputs
-        (z,) = node.outputs
-        infinite = isinf(z)
+        gap = where(logical_and(equal(x, y), isinf(x)), 0, x - y)
         return (
-            dz * exp(_log_share(x, y, z, infinite)) if wants(x) else NO_GRAD,
-            dz * exp(_log_share(y, x, z, infinite)) if wants(y) else NO_GRAD,
+            dz * apply(Sigmoid(), gap) if wants(x) else NO_GRAD,
+            dz * apply(Sigmoid(), -gap) if wants(y) else NO_GRAD,
         )
-
-
-def _log_share(x: Tensor, y: Tensor, z: Tensor, infinite: Tensor) -> Tensor:
-    """ln of the share that x has in z = logaddexp(x, y)."""
-    at_infinity = where(equal(x, y), like(-LN2, z), where(x > y, like(0, z), like(-math.inf, z)))
-    return apply(WHERE, infinite, at_infinity, x - z)
 
 
 EXP = Exp()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..ir.errors import ShapeError
-from ..ir.types import Dim, broadcast, compatible
+from ..ir.types import Dim, broadcast, check_unmasked, compatible
 from .base import (
     NO_GRAD,
     Any,
@@ -354,6 +354,7 @@ def _index(part: Any) -> Any:
         return np.zeros((0,), np.int64)
     if isinstance(part, list | tuple) and any(isinstance(p, Tensor) for p in part):
         raise DTypeError("a list of tensors is no index; use gg.stack")
+    check_unmasked(part)
     array = np.asarray(part)
     if array.dtype.kind not in "iub" or (array.ndim == 0 and array.dtype.kind == "b"):
         raise DTypeError(f"an index is an integer, slice, None, ... or array, got {part!r}")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import reduce
+
 from ..ir.errors import ShapeError
 from ..ir.types import broadcast
 from .arithmetic import multiply
@@ -28,6 +30,7 @@ from .base import (
 )
 from .diagonal import DiagonalGrad, diagonal
 from .products import MATMUL, matmul, may_equal, squeezed
+from .reductions import sum
 from .shaping import expand_dims, matrix_transpose
 
 __all__ = ["cholesky", "det", "inv", "matrix_power", "slogdet", "solve"]
@@ -40,6 +43,12 @@ def check_square(what: str, x: TensorType) -> None:
         raise ShapeError(f"{what} takes (stacks of) square matrices, got {x!r}")
     if x.dtype.kind not in "fc":
         raise DTypeError(f"{what} takes floating matrices, got {x!r}")
+
+
+def check_real(what: str, x: TensorType) -> None:
+    """DTypeError for complex numbers."""
+    if x.dtype.kind == "c":
+        raise DTypeError(f"{what} takes real matrices, got {x!r}")
 
 
 def positive(rng: np.random.Generator, *shape: int) -> Any:
@@ -106,7 +115,7 @@ class Solve(Op):
 
 
 class Det(Op):
-    """y = det(x), dx = dy * y * x.T**-1 [Giles 2008, sec. 2.2.4]. No gradient where singular."""
+    """y = det(x), dx = dy * the cofactors of x, singular ones too [Giles 2008, sec. 2.2.4]."""
 
     def infer(self, x: TensorType) -> Types:
         check_square("det", x)
@@ -116,13 +125,112 @@ class Det(Op):
         return xp.linalg.det(x)
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
-        (y,) = node.outputs
-        return (_scaled(dy * y, node.inputs[0]),)
+        return (expand_dims(dy, (-2, -1)) * apply(Cofactors(), *node.inputs),)
 
     @classmethod
     def samples(cls, rng: np.random.Generator) -> Samples:
         for shape in [(2, 2), (2, 3, 3)]:
             yield cls(), [positive(rng, *shape)]
+        yield cls(), [np.array([[1.0, 2.0], [2.0, 4.0]])]
+        yield cls(), [np.ones((3, 3))]
+
+
+class Cofactors(Op):
+    """y = det(x) * x.T**-1, and its limit where x is singular; NaN where x is not finite.
+
+    x = u @ diag(s) @ vh: y = det(u @ vh) * u @ diag(the products of all other s) @ vh [Giles 2008,
+    sec. 2.2.4; Golub and Van Loan 2013, sec. 2.4].
+    """
+
+    def infer(self, x: TensorType) -> Types:
+        check_square("cofactors", x)
+        check_real("cofactors", x)
+        return (x,)
+
+    def kernel(self, xp: Any, x: Any) -> Any:
+        finite, u, s, vh = _finite_svd(xp, x)
+        return xp.where(finite, _turn(xp, u, vh) * (u * _others(xp, s)[..., None, :]) @ vh, xp.nan)
+
+    def vjp(self, node: Node, dy: Tensor) -> Gradients:
+        return (apply(CofactorsGrad(), *node.inputs, dy),)
+
+    @classmethod
+    def samples(cls, rng: np.random.Generator) -> Samples:
+        for shape in [(1, 1), (2, 2), (2, 3, 3)]:
+            yield cls(), [positive(rng, *shape)]
+
+
+class CofactorsGrad(Op):
+    """dx of y = Cofactors(x): det(x) * (<a, dy> * a - a @ dy.T @ a), a = x.T**-1, or its limit.
+
+    With d = u.T @ dy @ vh.T and p[i, k] the product of all s but i and k, u.T @ dx @ vh.T has
+    -det(u @ vh) * p[i, k] * d[k, i] beside the diagonal and sums of p * d[i, i] on it. It is
+    linear in dy and its own adjoint there; its gradient in x needs an invertible x.
+    """
+
+    linear = (1,)
+
+    def infer(self, x: TensorType, dy: TensorType) -> Types:
+        return (x,)
+
+    def kernel(self, xp: Any, x: Any, dy: Any) -> Any:
+        finite, u, s, vh = _finite_svd(xp, x)
+        d = u.mT @ dy @ vh.mT
+        one = xp.eye(s.shape[-1], dtype=x.dtype)
+        rest = _others(xp, xp.where(one == 1, one, s[..., None, :])) * (1 - one)
+        on = rest @ xp.sum(d * one, axis=-1, keepdims=True)
+        dx = u @ (on * one - rest * d.mT) @ vh
+        return xp.where(finite, _turn(xp, u, vh) * dx, xp.nan)
+
+    def vjp(self, node: Node, ddx: Tensor) -> Gradients:
+        x, dy = node.inputs
+        return (
+            _third(x, dy, ddx) if wants(x) else NO_GRAD,
+            apply(CofactorsGrad(), x, ddx) if wants(dy) else NO_GRAD,
+        )
+
+    @classmethod
+    def samples(cls, rng: np.random.Generator) -> Samples:
+        for shape in [(1, 1), (2, 2), (2, 3, 3)]:
+            yield cls(), [positive(rng, *shape), rng.normal(size=shape)]
+
+
+def _third(x: Tensor, g: Tensor, h: Tensor) -> Tensor:
+    """The gradient of <h, CofactorsGrad(x, g)> in x: the third derivative of det along g and h."""
+
+    def times(*ts: Tensor) -> Tensor:
+        return reduce(lambda a, b: apply(MATMUL[False, False], a, b), ts)
+
+    def along(t: Tensor) -> Tensor:
+        return sum(a * t, (-2, -1), True)
+
+    a = matrix_transpose(apply(Inverse(), x))
+    ag, ah = (times(a, matrix_transpose(t)) for t in (g, h))
+    both = along(g) * along(h) - sum(h * times(ag, a), (-2, -1), True)
+    twice = times(ag, ah, a) + times(ah, ag, a)
+    inner = both * a - along(h) * times(ag, a) - along(g) * times(ah, a) + twice
+    return expand_dims(apply(Det(), x), (-2, -1)) * inner
+
+
+def _finite_svd(xp: Any, x: Any) -> tuple[Any, Any, Any, Any]:
+    """Which matrices are finite, and the factors of these."""
+    finite = xp.all(xp.isfinite(x), axis=(-2, -1), keepdims=True)
+    return finite, *xp.linalg.svd(xp.where(finite, x, 0))
+
+
+def _turn(xp: Any, u: Any, vh: Any) -> Any:
+    """det(u @ vh), which is 1 or -1."""
+    return xp.sign(xp.linalg.det(u @ vh))[..., None, None]
+
+
+def _others(xp: Any, s: Any) -> Any:
+    """The products of all other elements along the last axis."""
+
+    def before(s: Any) -> Any:
+        ones = xp.ones_like(s[..., :1])
+        return xp.cumprod(xp.concatenate([ones, s[..., :-1]], axis=-1), axis=-1)
+
+    return before(s) * xp.flip(before(xp.flip(s, axis=-1)), axis=-1)
 
 
 def _scaled(dy: Tensor, x: Tensor) -> Tensor:
@@ -136,6 +244,7 @@ class SLogDet(Op):
 
     def infer(self, x: TensorType) -> Types:
         check_square("slogdet", x)
+        check_real("slogdet", x)
         t = tensor_type(x.shape[:-2], x.dtype)
         return t, t
 
@@ -160,6 +269,7 @@ class Cholesky(Op):
 
     def infer(self, x: TensorType) -> Types:
         check_square("cholesky", x)
+        check_real("cholesky", x)
         return (x,)
 
     def kernel(self, xp: Any, x: Any) -> Any:
@@ -176,6 +286,42 @@ class Cholesky(Op):
     def samples(cls, rng: np.random.Generator) -> Samples:
         for shape in [(2, 2), (2, 3, 3)]:
             yield cls(), [positive(rng, *shape)]
+
+
+class Mirrored(Op):
+    """The symmetric matrix that has this triangle of x; the other triangle of x is not read.
+
+    dx is dy + dy.T in that triangle, dy on the diagonal and 0 in the other.
+    """
+
+    lower: bool = True
+    linear = "joint"
+
+    def infer(self, x: TensorType) -> Types:
+        check_square("mirrored", x)
+        return (x,)
+
+    def kernel(self, xp: Any, x: Any) -> Any:
+        if not self.lower:
+            return xp.triu(x) + xp.triu(x, 1).mT
+        return xp.tril(x) + xp.tril(x, -1).mT
+
+    def vjp(self, node: Node, dy: Tensor) -> Gradients:
+        both = apply(LowerHalf(), dy + matrix_transpose(dy))
+        return (both if self.lower else matrix_transpose(both),)
+
+    @classmethod
+    def samples(cls, rng: np.random.Generator) -> Samples:
+        for lower in (True, False):
+            yield cls(lower), [rng.normal(size=(2, 3, 3))]
+
+
+def mirrored(what: str, x: TensorLike, lower: bool) -> Tensor:
+    """The symmetric matrices whose lower, or upper, triangles those of x are."""
+    (x,) = promoted(x, floating=True)
+    check_square(what, x.type)
+    check_real(what, x.type)
+    return apply(Mirrored(lower), x)
 
 
 class LowerHalf(Op):
@@ -212,7 +358,10 @@ def solve(x1: TensorLike, x2: TensorLike, /) -> Tensor:
 
 
 def det(x: TensorLike, /) -> Tensor:
-    """The determinants of square matrices (..., N, N). Its gradient needs them to be invertible."""
+    """The determinants of square matrices (..., N, N).
+
+    First and second derivatives are there for singular matrices too, higher ones are not.
+    """
     return apply(Det(), *promoted(x, floating=True))
 
 
@@ -225,9 +374,10 @@ def slogdet(x: TensorLike, /) -> tuple[Tensor, Tensor]:
 def cholesky(x: TensorLike, /, *, upper: bool = False) -> Tensor:
     """The triangular factors of symmetric positive definite matrices (..., N, N).
 
-    x is made symmetric first, and so is its gradient. upper: the transposed factor.
+    Only the lower triangle of x is read, and the gradient is zero in the other; upper: the upper
+    triangle, and the transposed factor. DTypeError for complex matrices.
     """
-    y = apply(Cholesky(), *promoted(x, floating=True))
+    y = apply(Cholesky(), mirrored("cholesky", x, not upper))
     return matrix_transpose(y) if upper else y
 
 

@@ -32,13 +32,13 @@ from .base import (
     tensor_type,
     wants,
 )
-from .exponential import exp, sqrt
+from .exponential import Sigmoid, exp, sqrt
 from .families import Kinds, RealBinary, RealUnary, floating_unary
 from .logic import greater, where
 from .random import bernoulli
 from .reductions import ReduceSum, mean, normal_axes, reduced, sum
 from .shaping import Squeeze, expand_dims
-from .special import Sigmoid, expit, ndtr
+from .special import expit, ndtr
 from .trigonometry import tanh
 from .windows import avg_pool, conv, conv_transpose, max_pool
 

@@ -47,6 +47,8 @@ def norm(x: TensorLike, ord: Any = None, axis: Any = None, keepdims: bool = Fals
     """
     (x,) = promoted(x, floating=True)
     axes = _given_axes(axis, x.ndim)
+    if len(axes) != 2 or ord not in _OF_SINGULAR_VALUES:
+        x = _moduli(x)
     if ord is None or (ord == "fro" and len(axes) == 2) or (ord == 2 and len(axes) == 1):
         return apply(EuclideanNorm(tuple(sorted(axes)), bool(keepdims)), x)
     if len(axes) == 1:
@@ -54,6 +56,11 @@ def norm(x: TensorLike, ord: Any = None, axis: Any = None, keepdims: bool = Fals
     if len(axes) == 2 and ord in _MATRIX_ORDERS:
         return _matrix_norm(x, ord, axes, keepdims)
     raise ShapeError(f"norm of order {ord!r} over axes {axes} of {x.type!r} is not available")
+
+
+def _moduli(x: Tensor) -> Tensor:
+    """|x| for complex numbers; floating numbers as they are."""
+    return abs(x) if x.type.complex else x
 
 
 def _given_axes(axis: Any, ndim: int) -> Axes:
@@ -76,11 +83,12 @@ def _vector_norm(x: Tensor, ord: Any, axes: Axes, keepdims: bool) -> Tensor:
     return sum(size ** float(ord), axes, keepdims) ** (1.0 / float(ord))
 
 
-_MATRIX_ORDERS = (1, -1, np.inf, -np.inf, 2, -2, "nuc")
+_OF_SINGULAR_VALUES = (2, -2, "nuc")
+_MATRIX_ORDERS = (1, -1, np.inf, -np.inf, *_OF_SINGULAR_VALUES)
 
 
 def _matrix_norm(x: Tensor, ord: Any, axes: Axes, keepdims: bool) -> Tensor:
-    if ord in (2, -2, "nuc"):
+    if ord in _OF_SINGULAR_VALUES:
         values = svdvals(moveaxis(x, axes, (-2, -1)))
         found = {2: reductions.max, -2: reductions.min, "nuc": sum}[ord](values, -1)
         return expand_dims(found, tuple(sorted(axes))) if keepdims else found
@@ -95,7 +103,7 @@ def vector_norm(
     x: TensorLike, /, *, axis: Any = None, keepdims: bool = False, ord: float = 2
 ) -> Tensor:
     """The norm of order ord of vectors, which lie along an axis, or along several as one."""
-    (x,) = promoted(x, floating=True)
+    x = _moduli(promoted(x, floating=True)[0])
     axes = tuple(sorted(_given_axes(axis, x.ndim)))
     if ord == 2:
         return apply(EuclideanNorm(axes, bool(keepdims)), x)

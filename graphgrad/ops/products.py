@@ -7,7 +7,7 @@ import string
 
 from ..ir.errors import ShapeError
 from ..ir.types import Dim, broadcast, merge_dims
-from .arithmetic import multiply
+from .arithmetic import conj, multiply
 from .base import (
     NO_GRAD,
     Any,
@@ -225,8 +225,12 @@ def dot(x1: TensorLike, x2: TensorLike, /) -> Tensor:
 
 
 def vecdot(x1: TensorLike, x2: TensorLike, /, *, axis: int = -1) -> Tensor:
-    """Sum of products over one axis, the others broadcast. axis counts from the end if negative."""
+    """Sum of products over one axis, the others broadcast. axis counts from the end if negative.
+
+    Complex x1 is conjugated.
+    """
     x, y = promoted(x1, x2)
+    x = conj(x)
     if x.ndim == 0 or y.ndim == 0:
         raise ShapeError(f"vecdot takes vectors, got {x.type!r} and {y.type!r}")
     left, right = (int(a) for a in (axis % x.ndim, axis % y.ndim))
@@ -237,9 +241,12 @@ def vecdot(x1: TensorLike, x2: TensorLike, /, *, axis: int = -1) -> Tensor:
 
 
 def vdot(x1: TensorLike, x2: TensorLike, /) -> Tensor:
-    """The sum of products of all elements, in row-major order; a scalar. Sizes are equal."""
+    """The sum of products of all elements, in row-major order; a scalar. Sizes are equal.
+
+    Complex x1 is conjugated.
+    """
     x, y = (t if t.ndim == 1 else reshape(t, (-1,)) for t in promoted(x1, x2))
-    return matmul(x, y)
+    return matmul(conj(x), y)
 
 
 def matvec(x1: TensorLike, x2: TensorLike, /) -> Tensor:
@@ -248,8 +255,11 @@ def matvec(x1: TensorLike, x2: TensorLike, /) -> Tensor:
 
 
 def vecmat(x1: TensorLike, x2: TensorLike, /) -> Tensor:
-    """Vectors times matrices: (..., M), (..., M, N) -> (..., N), the axes before broadcast."""
-    return _stacked("vecmat", "...m,...mn->...n", x1, x2, (1, 2))
+    """Vectors times matrices: (..., M), (..., M, N) -> (..., N), the axes before broadcast.
+
+    Complex x1 is conjugated.
+    """
+    return _stacked("vecmat", "...m,...mn->...n", conj(x1), x2, (1, 2))
 
 
 def _stacked(

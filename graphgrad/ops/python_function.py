@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from ..ir.errors import ExecutionError, GradientError, ShapeError
 from ..ir.position import of_function, show
-from ..ir.types import as_shape, compatible
+from ..ir.types import as_shape, check_unmasked, compatible
 from .base import (
     Any,
     Array,
@@ -60,6 +60,7 @@ class PyFunction(Op, interned=False):
     def checked(self, value: Any, promised: TensorType) -> Array:
         """The value as an array of the promised type; Python numbers are weak."""
         weak = type(value) in (bool, int, float)
+        check_unmasked(value, f"the py_function {self.label} is to return arrays: ")
         array = np.asarray(value)
         if weak and np.can_cast(array.dtype, promised.dtype, "same_kind"):
             array = array.astype(promised.dtype)

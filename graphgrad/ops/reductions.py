@@ -23,7 +23,6 @@ from .base import (
     apply,
     as_dtype,
     as_tensor,
-    broadcast,
     cast,
     inexact,
     like,
@@ -425,7 +424,7 @@ def prod(x: TensorLike, axis: Any = None, keepdims: bool = False) -> Tensor:
 
 
 class ReduceLogSumExp(Reduction):
-    """y = log of the sum of exp(x) over axes, without overflow; dx = dy * exp(x - y).
+    """y = log of the sum of exp(x) over axes, without overflow; dx = dy * ExpShares(x).
 
     -inf over no elements, or where all of them are -inf; the gradient there is 0.
     """
@@ -437,40 +436,47 @@ class ReduceLogSumExp(Reduction):
             raise DTypeError(f"ReduceLogSumExp takes real floating operands, got {x!r}")
 
     def kernel(self, xp: Any, x: Any) -> Any:
-        shift = xp.max(x, axis=self.axes, keepdims=True, initial=-xp.inf)
-        shift = xp.where(xp.isfinite(shift), shift, xp.zeros_like(shift))
-        total = xp.sum(xp.exp(x - shift), axis=self.axes, keepdims=True, dtype=x.dtype)
+        shift, _, total = _exponentials(xp, x, self.axes)
         y = xp.log(total) + shift
         return y if self.keepdims else xp.squeeze(y, axis=self.axes)
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
-        x, (y,) = node.inputs[0], node.outputs
-        shares = apply(LogSumExpShares(), x, self.spread(y, x))
-        return (self.spread(dy, x) * shares,)
+        (x,) = node.inputs
+        return (self.spread(dy, x) * apply(ExpShares(self.axes), x),)
 
 
-class LogSumExpShares(Op):
-    """s = exp(x - y) where y is a log of a sum of exponentials, x among them; 0 where y is -inf.
+class ExpShares(Op):
+    """s = exp(x) / the sum of exp(x) over axes, without overflow; 0 where all of x are -inf.
 
-    dx = ds * s, dy = -ds * s.
+    dx = s * (ds - sum of ds * s).
     """
 
-    broadcasts = True
-    elementwise = True
+    axes: Axes
 
-    def infer(self, x: TensorType, y: TensorType) -> Types:
-        return (tensor_type(broadcast([x.shape, y.shape]), x.dtype),)
+    def infer(self, x: TensorType) -> Types:
+        return (x,)
 
-    def kernel(self, xp: Any, x: Any, y: Any) -> Any:
-        return xp.exp(x - xp.where(y == -xp.inf, xp.zeros_like(y), y))
+    def kernel(self, xp: Any, x: Any) -> Any:
+        _, e, total = _exponentials(xp, x, self.axes)
+        return e / xp.where(total == 0, 1, total)
 
     def vjp(self, node: Node, ds: Tensor) -> Gradients:
-        g = ds * node.outputs[0]
-        return g, -g
+        (s,) = node.outputs
+        return (s * (ds - apply(ReduceSum(self.axes, True), ds * s)),)
 
     @classmethod
     def samples(cls, rng: np.random.Generator) -> Samples:
-        yield cls(), [rng.normal(size=(2, 3)), rng.normal(size=(2, 3)) + 3]
+        yield cls((1,)), [rng.normal(size=(2, 3))]
+        yield cls((0, 2)), [rng.normal(size=(2, 3, 2)).astype("float32")]
+        yield cls((0,)), [rng.normal(size=(0, 2))]
+
+
+def _exponentials(xp: Any, x: Any, axes: Axes) -> tuple[Any, Any, Any]:
+    """The largest x over axes, 0 for infinite ones; e to x less that; the sum of these."""
+    shift = xp.max(x, axis=axes, keepdims=True, initial=-xp.inf)
+    shift = xp.where(xp.isfinite(shift), shift, xp.zeros_like(shift))
+    e = xp.exp(x - shift)
+    return shift, e, xp.sum(e, axis=axes, keepdims=True, dtype=x.dtype)
 
 
 def logsumexp(x: TensorLike, axis: Any = None, keepdims: bool = False) -> Tensor:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..ir.errors import GradientError, StateError
-from ..ir.types import as_shape
+from ..ir.types import as_shape, check_unmasked
 from .base import (
     NO_GRAD,
     ZERO,
@@ -82,6 +82,7 @@ def variable(initial: Any, dtype: Any = None, name: str | None = None) -> Tensor
     """
     if isinstance(initial, Tensor):
         raise StateError("the initial value of a variable is an array, not a tensor")
+    check_unmasked(initial)
     array = np.array(initial)
     array = array.astype(as_dtype(array.dtype if dtype is None else dtype))
     array.flags.writeable = False

@@ -25,7 +25,7 @@ from .base import (
     promoted,
     wants,
 )
-from .exponential import exp, log, log1p
+from .exponential import Sigmoid, exp, log, log1p
 from .families import RealBinary, RealUnary, floating_binary, floating_unary
 from .reductions import logsumexp
 
@@ -81,20 +81,6 @@ class Erfc(RealUnary):
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         (x,) = node.inputs
         return (dy * (-_TWO_OVER_SQRT_PI * exp(-(x * x))),)
-
-
-class Sigmoid(RealUnary):
-    """y = 1 / (1 + exp(-x)) without overflow, dx = dy * y * (1 - y)."""
-
-    onnx = "Sigmoid"
-
-    def kernel(self, xp: Any, x: Any) -> Any:
-        e = xp.exp(-xp.abs(x))
-        return xp.where(x >= 0, 1, e) / (1 + e)
-
-    def vjp(self, node: Node, dy: Tensor) -> Gradients:
-        (y,) = node.outputs
-        return (dy * (y * (1.0 - y)),)
 
 
 class XLogY(RealBinary):

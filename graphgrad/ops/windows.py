@@ -7,7 +7,9 @@ on (N, H, W, C): a convolution is one matrix product with the patches under the 
 from __future__ import annotations
 
 import functools
+import operator
 from collections.abc import Iterator
+from itertools import accumulate
 from typing import NamedTuple
 
 from ..ir.errors import ShapeError
@@ -101,12 +103,22 @@ class Window(NamedTuple):
 
     def counts(self) -> Any:
         """How many places of the window are inside the image: (H', W', 1)."""
-        along = []
-        for axis, e in enumerate(self.axes):
-            places = np.arange(e.out)[:, None] * self.strides[axis] - e.low
-            places = places + np.arange(self.size[axis])[None, :] * self.dilation[axis]
-            along.append(np.maximum(((places >= 0) & (places < e.length)).sum(1), 1))
-        return along[0][:, None, None] * along[1][:, None]
+        down, across = (np.maximum(self._inside(axis).sum(1), 1) for axis in (0, 1))
+        return down[:, None, None] * across[:, None]
+
+    def inside(self) -> Iterator[Any]:
+        """For each place in the window where it is inside the image: (H', W', 1)."""
+        down, across = self._inside(0), self._inside(1)
+        for i in range(self.size[0]):
+            for j in range(self.size[1]):
+                yield down[:, i, None, None] & across[:, j, None]
+
+    def _inside(self, axis: int) -> Any:
+        """Whether the window is inside the image along an axis: (outputs, places)."""
+        e = self.axes[axis]
+        places = np.arange(e.out)[:, None] * self.strides[axis] - e.low
+        places = places + np.arange(self.size[axis])[None, :] * self.dilation[axis]
+        return (places >= 0) & (places < e.length)
 
 
 def _added(total: Any, cut: tuple[slice, ...], piece: Any) -> Any:
@@ -409,7 +421,7 @@ class Pool(Windowed, abstract=True):
         return self.moved(self.spatial(x.shape), self.window)
 
     def attributes(self) -> tuple[Pair, Padding, str, Pair]:
-        """What an op and its adjoints have in common."""
+        """What an op and its adjoints have in common, but for ties."""
         return self.strides, self.padding, self.data_format, self.window
 
     @classmethod
@@ -425,10 +437,28 @@ class Pool(Windowed, abstract=True):
         yield ((2, 2), "VALID", "NHWC", (2, 2)), rng.normal(size=(1, 4, 4, 1)).astype("float32")
 
 
-class MaxPool(Pool):
+class Largest(Pool, abstract=True):
+    """Family: MaxPool and its adjoints.
+
+    ties: whether the "first" of the largest elements of a window, in row-major order, has its
+    gradient, or all of them "share" it equally. NaN is the largest.
+    """
+
+    ties: str = "first"
+
+    @classmethod
+    def tied(cls, rng: np.random.Generator) -> Iterator[tuple[tuple[Any, ...], Any]]:
+        """Attributes with ties, and an image for them."""
+        for attributes, x in cls.geometries(rng):
+            yield (*attributes, "first"), x
+        yield (*attributes, "share"), x
+        yield ((1, 2), "SAME", "NHWC", (3, 3), "share"), rng.normal(size=(1, 3, 4, 2))
+
+
+class MaxPool(Largest):
     """y = the largest element of every window; borders never win.
 
-    dx = dy to the largest element of the window, in equal shares where several are.
+    dx = dy to the largest element of the window; see Largest for several.
     """
 
     onnx = "MaxPool"
@@ -443,16 +473,16 @@ class MaxPool(Pool):
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         (x,), (y,) = node.inputs, node.outputs
-        return (apply(MaxPoolGrad(*self.attributes()), dy, x, y),)
+        return (apply(MaxPoolGrad(*self.attributes(), self.ties), dy, x, y),)
 
     @classmethod
     def samples(cls, rng: np.random.Generator) -> Samples:
-        for attributes, x in cls.geometries(rng):
+        for attributes, x in cls.tied(rng):
             yield cls(*attributes), [x]
 
 
-class MaxPoolGrad(Pool):
-    """dx = dy to the largest elements of each window of x, in equal shares. Linear in dy.
+class MaxPoolGrad(Largest):
+    """dx = dy to the largest element of each window of x, or in shares to all. Linear in dy.
 
     Inputs: dy, x, and y, which is MaxPool of x.
     """
@@ -465,50 +495,67 @@ class MaxPoolGrad(Pool):
         return (x,)
 
     def kernel(self, xp: Any, dy: Any, x: Any, y: Any) -> Any:
-        window, hits, count = self.hits(xp, x, y)
-        share = self.last(xp, dy) / count
+        window, hits = self.hits(xp, x, y)
+        share = self.shared(xp, self.last(xp, dy), hits)
         pieces = [xp.where(hit, share, 0) for hit in hits]
         shape = (x.shape[0], x.shape[self.channels])
         return self.back(xp, window.scatter(xp, pieces, shape, dy.dtype))
 
-    def hits(self, xp: Any, x: Any, y: Any) -> tuple[Window, list[Any], Any]:
-        """For each place in the window whether it is the largest (all are, beside a NaN)."""
+    def hits(self, xp: Any, x: Any, y: Any) -> tuple[Window, list[Any]]:
+        """For each place in the window whether the gradient goes there."""
         window, y = self.over(x), self.last(xp, y)
         padded = window.pad(xp, self.last(xp, x), lowest(x.dtype))
-        hits = [~(padded[cut] < y) for cut in window.cuts()]
-        return window, hits, functools.reduce(xp.add, [xp.astype(h, y.dtype) for h in hits])
+        places = [padded[cut] for cut in window.cuts()]
+        hits = [
+            ((p == y) | (p != p)) & xp.asarray(inside)
+            for p, inside in zip(places, window.inside(), strict=True)
+        ]
+        return window, self._chosen(hits)
+
+    def _chosen(self, hits: list[Any]) -> list[Any]:
+        """All of them, or the first."""
+        if self.ties == "share":
+            return hits
+        before = accumulate(hits, operator.or_)
+        return [hits[0], *(h & ~b for h, b in zip(hits[1:], before, strict=False))]
+
+    def shared(self, xp: Any, t: Any, hits: list[Any]) -> Any:
+        """t, divided by how many places share it."""
+        if self.ties == "first":
+            return t
+        return t / functools.reduce(xp.add, [xp.astype(h, t.dtype) for h in hits])
 
     def vjp(self, node: Node, ddx: Tensor) -> Gradients:
         _, x, y = node.inputs
-        return apply(MaxPoolGradGrad(*self.attributes()), ddx, x, y), ZERO, ZERO
+        return apply(MaxPoolGradGrad(*self.attributes(), self.ties), ddx, x, y), ZERO, ZERO
 
     @classmethod
     def samples(cls, rng: np.random.Generator) -> Samples:
-        for attributes, x in cls.geometries(rng):
+        for attributes, x in cls.tied(rng):
             y = MaxPool(*attributes).kernel(np, x)
             yield cls(*attributes), [rng.normal(size=y.shape).astype(x.dtype), x, y]
 
 
 class MaxPoolGradGrad(MaxPoolGrad):
-    """The adjoint of MaxPoolGrad in dy: the mean of dx over the largest elements of each window."""
+    """The adjoint of MaxPoolGrad in dy: dx at the largest element of each window, or the mean."""
 
     def infer(self, dx: TensorType, x: TensorType, y: TensorType) -> Types:
         self.check(dx, x, y)
         return (y,)
 
     def kernel(self, xp: Any, dx: Any, x: Any, y: Any) -> Any:
-        window, hits, count = self.hits(xp, x, y)
+        window, hits = self.hits(xp, x, y)
         padded = window.pad(xp, self.last(xp, dx))
         parts = [xp.where(h, padded[cut], 0) for h, cut in zip(hits, window.cuts(), strict=True)]
-        return self.back(xp, functools.reduce(xp.add, parts) / count)
+        return self.back(xp, self.shared(xp, functools.reduce(xp.add, parts), hits))
 
     def vjp(self, node: Node, ddy: Tensor) -> Gradients:
         _, x, y = node.inputs
-        return apply(MaxPoolGrad(*self.attributes()), ddy, x, y), ZERO, ZERO
+        return apply(MaxPoolGrad(*self.attributes(), self.ties), ddy, x, y), ZERO, ZERO
 
     @classmethod
     def samples(cls, rng: np.random.Generator) -> Samples:
-        for attributes, x in cls.geometries(rng):
+        for attributes, x in cls.tied(rng):
             y = MaxPool(*attributes).kernel(np, x)
             yield cls(*attributes), [rng.normal(size=x.shape).astype(x.dtype), x, y]
 
@@ -668,13 +715,18 @@ def max_pool(
     strides: Any = None,
     padding: Any = "VALID",
     data_format: str = "NHWC",
+    ties: str = "first",
 ) -> Tensor:
     """The largest element of every window over two spatial axes (or one); borders never win.
 
     x: (N, H, W, C), or (N, C, H, W) with data_format="NCHW", or without H. strides: the window by
-    default. padding as for conv. The gradient goes to the largest elements in equal shares.
+    default. padding as for conv. The gradient goes to the largest element; of several to the
+    "first" in row-major order, as in TensorFlow, PyTorch and ONNX, or to all in equal shares with
+    ties="share". ValueError for other ties.
     """
-    return _pool(MaxPool, as_tensor(x), window, strides, padding, data_format)
+    if ties not in ("first", "share"):
+        raise ValueError(f"ties is 'first' or 'share', got {ties!r}")
+    return _pool(MaxPool, as_tensor(x), window, strides, padding, data_format, ties)
 
 
 def avg_pool(
@@ -694,12 +746,12 @@ def avg_pool(
 
 
 def _pool(
-    op: type[Pool], x: Tensor, window: Any, strides: Any, padding: Any, data_format: str
+    op: type[Pool], x: Tensor, window: Any, strides: Any, padding: Any, data_format: str, *ties: str
 ) -> Tensor:
     rank, data_format = _rank(x), _format(data_format)
     size = _pair("window", window, rank)
     steps = size if strides is None else _pair("strides", strides, rank)
-    made = op(steps, _padding(padding, rank), data_format, size)
+    made = op(steps, _padding(padding, rank), data_format, size, *ties)
     if rank == 2:
         return apply(made, x)
     at = 2 if data_format == "NCHW" else 1

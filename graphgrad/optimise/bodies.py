@@ -16,15 +16,24 @@ from .rewrite import Pass, Step
 def optimise_bodies(program: Program, optimised: Pass) -> Program:
     """The program with every program that is an attribute of one of its ops optimised.
 
-    Bodies within bodies come first. What neither body of a Cond reads any more is not computed.
+    Bodies within bodies come first. What neither body of a Cond reads any more is not computed. A
+    body of unknown lengths waits until they are known: what does not fit in it is an error only
+    where it is chosen, and would be gone by then.
     """
     done: dict[Op, Op] = {}
     found = _ops_with_bodies(program)
     for op in reversed(found):
-        bodies = {p: optimised(_with_ops(p, done)) for p in programs_of(op)}
+        bodies = {
+            p: optimised(_with_ops(p, done)) if _settled(p) else _with_ops(p, done)
+            for p in programs_of(op)
+        }
         if any(new is not old for old, new in bodies.items()):
             done[op] = type(op)(*[_replaced(v, bodies) for v in op.attrs.values()])
     return _with_ops(program, done)
+
+
+def _settled(program: Program) -> bool:
+    return all(t.type.static for t in program.inputs)
 
 
 def programs_of(op: Op) -> list[Program]:

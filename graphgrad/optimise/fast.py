@@ -10,11 +10,10 @@ import numpy as np
 
 from ..ir.node import Node, Tensor
 from ..ops.arithmetic import ABS, ADD, MULTIPLY, NEGATIVE, RECIPROCAL, SQUARE, SUBTRACT
-from ..ops.exponential import SQRT
+from ..ops.exponential import SQRT, Sigmoid
 from ..ops.nn import LogSoftmax, Softmax, Softplus
 from ..ops.reductions import ReduceLogSumExp, ReduceMean
 from ..ops.shaping import BroadcastTo, ExpandDims, Reshape
-from ..ops.special import Sigmoid
 from .facts import (
     KNOWN,
     REAL,

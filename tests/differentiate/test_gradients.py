@@ -99,8 +99,11 @@ def test_S33_shape_and_dtype_of_grad_ys_are_checked():
         gg.gradients([y], x, [np.ones(2), np.ones(2)])
 
 
-@pytest.mark.parametrize("dtype", ["int64", "uint8", "bool", "complex128"])
-def test_S33_ys_and_xs_are_floating(dtype):
+@pytest.mark.parametrize(
+    ("dtype", "hint"),
+    [("int64", "Cast"), ("uint8", "Cast"), ("bool", "Cast"), ("complex128", "gg.real")],
+)
+def test_S33_ys_and_xs_are_floating(dtype, hint):
     x, n = placeholder(()), placeholder((), dtype)
     y = exp(x)
     for ys, xs, what in ((n, x, "ys"), (y, n, "xs"), ([y, n], x, "ys"), (y, {"a": n}, "xs")):
@@ -108,7 +111,7 @@ def test_S33_ys_and_xs_are_floating(dtype):
             gg.gradients(ys, xs)
         assert n.name in str(error.value)
         assert "test_gradients.py" in str(error.value)
-        assert "ast" in str(error.value)  # the hint to cast
+        assert hint in str(error.value)
     assert isinstance(error.value, gg.DTypeError)
 
 

@@ -9,10 +9,10 @@ import graphgrad as gg
 from graphgrad.execute.calls import CAST, CHOOSE, calls_of, writing
 from graphgrad.ops.arithmetic import Add, Clip, Maximum, Power
 from graphgrad.ops.base import Cast
+from graphgrad.ops.exponential import Sigmoid
 from graphgrad.ops.logic import Where
 from graphgrad.ops.nn import Relu, ReluGrad
 from graphgrad.ops.shaping import Reshape
-from graphgrad.ops.special import Sigmoid
 
 from ..laws.cases import CASES, placed
 

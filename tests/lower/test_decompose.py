@@ -15,7 +15,7 @@ from graphgrad.ops.accumulate import AddN
 
 OPS = (
     *("Softmax", "LogSoftmax", "ReduceLogSumExp", "SoftmaxCrossEntropyWithLogits", "OneHot"),
-    *("SparseSoftmaxCrossEntropyWithLogits", "OneHotLike", "TieShares", "Power"),
+    *("SparseSoftmaxCrossEntropyWithLogits", "OneHotLike", "TieShares", "ExpShares", "Power"),
 )
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from graphgrad.compile import evaluate
+from graphgrad.compile import compile, evaluate
 from graphgrad.differentiate.gradients import gradients
 from graphgrad.ir.errors import DTypeError, GradientError, ShapeError
 from graphgrad.ir.graph import Graph
@@ -323,13 +323,54 @@ def test_singular_values_and_what_is_made_of_them(shape):
     check_gradient(linalg.pinv, x, unknown=True)
 
     def rebuilt(t):
-        u, s, vh = linalg.svd(t)
+        u, s, vh = linalg.svd(t, full_matrices=False)
         return linalg.matmul(u * linalg.einsum("...i->...i", s)[..., None, :], vh)
 
     np.testing.assert_allclose(run(rebuilt, x), x)
     for part in range(3):
-        check_gradient(lambda t, i=part: linalg.svd(t)[i], x)
+        check_gradient(lambda t, i=part: linalg.svd(t, full_matrices=False)[i], x)
     check_gradient(rebuilt, x)
+
+
+@pytest.mark.parametrize("shape", [(3, 3), (4, 2), (2, 4), (2, 3, 2)])
+def test_svd_is_full_as_numpys(shape):
+    x = RNG.normal(size=shape)
+    for i in range(3):
+        for unknown in (False, True):
+            found = run(lambda t, i=i: linalg.svd(t)[i], x, unknown=unknown)
+            np.testing.assert_allclose(found, np.linalg.svd(x)[i])
+            found = run(lambda t, i=i: np.linalg.svd(t, False)[i], x, unknown=unknown)
+            np.testing.assert_allclose(found, np.linalg.svd(x, False)[i])
+
+
+@pytest.mark.parametrize("shape", [(3, 3), (4, 2), (2, 4), (2, 3, 2)])
+def test_full_svd_has_the_gradients_that_exist(shape):
+    x = RNG.normal(size=shape)
+    m, n = shape[-2:]
+    whole = [i for i, there in enumerate((m <= n, True, n <= m)) if there]
+    for i in whole:
+        check_gradient(lambda t, i=i: linalg.svd(t)[i], x)
+
+    def hessian(t):
+        return gradients(reductions.sum(linalg.svd(t)[1] ** 3), t)
+
+    check_gradient(hessian, x)
+    with Graph():
+        for i in {0, 1, 2} - set(whole):
+            t = placeholder(shape)
+            with pytest.raises(GradientError, match="full_matrices=False") as error:
+                gradients([linalg.svd(t)[i]], [t])
+            assert "test_linalg.py" in str(error.value)
+
+
+def test_full_svd_of_unknown_lengths_has_the_gradient_of_singular_values():
+    check_gradient(lambda t: linalg.svd(t)[1], RNG.normal(size=(3, 2)), unknown=True)
+    with Graph():
+        t = placeholder((None, None))
+        with pytest.raises(GradientError, match="full_matrices=False"):
+            gradients([linalg.svd(t)[0]], [t])
+        square = placeholder(("n", "n"))
+        assert gradients(linalg.svd(square)[0], square) is not None
 
 
 def test_equal_singular_values_have_gradients():
@@ -337,6 +378,138 @@ def test_equal_singular_values_have_gradients():
         x = placeholder((2, 2))
         (dx,) = gradients([linalg.svdvals(x)], [x])
         np.testing.assert_allclose(evaluate(dx, {x: np.eye(2)}), np.eye(2), atol=1e-12)
+
+
+def triangle(x, uplo):
+    """x with rubbish in the triangle that is not read."""
+    other = np.triu if uplo == "L" else np.tril
+    return x + other(RNG.normal(size=x.shape), 1 if uplo == "L" else -1)
+
+
+@pytest.mark.parametrize("uplo", ["L", "U"])
+def test_one_triangle_is_read_and_has_the_gradient(uplo):
+    x = triangle(positive(2, 3, 3), uplo)
+    upper = uplo == "U"
+    for fn, want in (
+        (lambda t: linalg.eigvalsh(t, uplo), np.linalg.eigvalsh(x, uplo)),
+        (lambda t: linalg.eigh(t, UPLO=uplo)[0], np.linalg.eigh(x, uplo)[0]),
+        (lambda t: np.linalg.eigvalsh(t, uplo), np.linalg.eigvalsh(x, uplo)),
+        (lambda t: linalg.cholesky(t, upper=upper), np.linalg.cholesky(x, upper=upper)),
+        (lambda t: np.linalg.cholesky(t, upper=upper), np.linalg.cholesky(x, upper=upper)),
+    ):
+        np.testing.assert_allclose(run(fn, x), want)
+        check_gradient(fn, x)
+        check_gradient(lambda t, fn=fn: gradients(reductions.sum(fn(t) ** 2), t), x)
+    check_gradient(lambda t: linalg.eigh(t, uplo)[1], x)
+    with Graph():
+        t = placeholder((3, 3))
+        dx = evaluate(gradients(linalg.eigvalsh(t, uplo), t), {t: x[0]})
+        unread = np.triu(dx, 1) if uplo == "L" else np.tril(dx, -1)
+        np.testing.assert_array_equal(unread, 0)
+        with pytest.raises(ValueError, match="UPLO"):
+            linalg.eigh(t, "lower")
+
+
+SINGULAR = [
+    np.array([[1.0, 2.0], [2.0, 4.0]]),
+    np.zeros((2, 2)),
+    np.zeros((1, 1)),
+    np.ones((3, 3)),
+    np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0], [7.0, 8.0, 9.0]]),
+    np.diag([3.0, 2.0, 0.0, 0.0]) + np.diag([1.0, 0.0, 0.0], 1),
+    np.diag([3.0, 0.0, 0.0, 0.0]),
+    np.stack([np.ones((3, 3)), np.diag([1.0, 2.0, 0.0])]),
+]
+
+
+def cofactors(x):
+    found = np.zeros_like(x)
+    for *at, i, j in np.ndindex(x.shape):
+        minor = np.delete(np.delete(x[tuple(at)], i, 0), j, 1)
+        found[(*at, i, j)] = (-1) ** (i + j) * np.linalg.det(minor)
+    return found
+
+
+@pytest.mark.parametrize("x", SINGULAR, ids=lambda x: f"{x.shape}")
+@pytest.mark.parametrize("backend", ["numpy", "llvm"])
+def test_the_gradient_of_det_at_a_singular_matrix_is_its_cofactors(x, backend):
+    with Graph():
+        t = placeholder(x.shape)
+        dx = compile([t], gradients(linalg.det(t), t), backend=backend)(x)
+    np.testing.assert_allclose(dx, cofactors(x), atol=1e-13)
+    check_gradient(linalg.det, x)
+    check_gradient(lambda t: gradients(linalg.det(t), t), x)
+
+
+def test_derivatives_of_det_are_right_to_order_three():
+    x = RNG.normal(size=(2, 3, 3))
+
+    def second(t):
+        return gradients(reductions.sum(gradients(linalg.det(t), t) ** 2), t)
+
+    check_gradient(second, x)
+
+
+def test_the_gradient_of_det_is_nan_where_the_matrix_is_not_finite():
+    x = np.stack([np.eye(2), np.full((2, 2), np.nan), np.full((2, 2), np.inf)])
+    with Graph():
+        t = placeholder(x.shape)
+        dx = evaluate(gradients(linalg.det(t), t), {t: x})
+    np.testing.assert_array_equal(dx[0], np.eye(2))
+    assert np.isnan(dx[1:]).all()
+
+
+HERMITIAN = np.array([[2, 1j], [-1j, 3]])
+COMPLEX = np.array([1j, 2 + 1j])
+
+
+@pytest.mark.parametrize("ord", [None, 0, 1, 2, 3, np.inf, -np.inf])
+def test_norms_of_complex_vectors(ord):
+    found = run(lambda t: linalg.norm(t, ord), COMPLEX)
+    np.testing.assert_allclose(found, np.linalg.norm(COMPLEX, ord))
+    assert found.dtype == "float64"
+    if ord is not None:
+        found = run(lambda t: linalg.vector_norm(t, ord=ord), COMPLEX)
+        np.testing.assert_allclose(found, np.linalg.vector_norm(COMPLEX, ord=ord))
+
+
+@pytest.mark.parametrize("ord", ["fro", 1, -1, np.inf, -np.inf])
+def test_norms_of_complex_matrices(ord):
+    found = run(lambda t: linalg.matrix_norm(t, ord=ord), HERMITIAN)
+    np.testing.assert_allclose(found, np.linalg.matrix_norm(HERMITIAN, ord=ord))
+    assert found.dtype == "float64"
+
+
+def test_products_that_conjugate_complex_vectors():
+    x, y = COMPLEX, np.array([1 - 2j, 3j])
+    for fn, want in ((np.vdot, np.vdot(x, y)), (np.vecdot, np.vecdot(x, y))):
+        np.testing.assert_allclose(run(fn, x, y), want)
+    np.testing.assert_allclose(run(np.vecmat, x, HERMITIAN), np.vecmat(x, HERMITIAN))
+    np.testing.assert_allclose(run(np.matvec, HERMITIAN, x), np.matvec(HERMITIAN, x))
+    rows = np.stack([x, y])
+    found = run(lambda s, t: linalg.vecdot(s, t, axis=0), rows, rows)
+    np.testing.assert_allclose(found, np.linalg.vecdot(rows, rows, axis=0))
+
+
+@pytest.mark.parametrize(
+    "fn",
+    [
+        linalg.eigh,
+        linalg.eigvalsh,
+        linalg.cholesky,
+        linalg.slogdet,
+        linalg.svd,
+        linalg.svdvals,
+        linalg.qr,
+        linalg.pinv,
+        linalg.matrix_rank,
+        lambda x: linalg.norm(x, 2),
+        lambda x: linalg.matrix_norm(x, ord="nuc"),
+    ],
+)
+def test_what_is_not_there_for_complex_matrices_says_so_when_built(fn):
+    with Graph(), pytest.raises(DTypeError, match="complex128"):
+        fn(placeholder((2, 2), "complex128"))
 
 
 @pytest.mark.parametrize("shape", [(3, 3), (2, 3, 3)])

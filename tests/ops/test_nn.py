@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import scipy.special
 
-from graphgrad.compile import evaluate
+from graphgrad.compile import compile, evaluate
 from graphgrad.differentiate.gradients import gradients
 from graphgrad.ir.errors import DTypeError, ShapeError
 from graphgrad.ir.graph import Graph
@@ -344,10 +344,79 @@ def test_pooling_is_the_naive_loop(size, strides, padding, layout):
             check_gradient(pool, x, unknown=unknown)
 
 
-def test_ties_in_a_window_share_equally():
-    x = np.array([2.0, 2.0, 1.0, 2.0]).reshape(1, 2, 2, 1)
+def test_S36_the_first_of_a_tie_in_a_window_has_the_gradient_or_all_share_it():
+    x = np.array([1.0, 2.0, 2.0, 2.0]).reshape(1, 2, 2, 1)
     found = gradient(lambda t: nn.max_pool(t, 2), x)
-    np.testing.assert_allclose(found.ravel(), [1 / 3, 1 / 3, 0, 1 / 3])
+    np.testing.assert_array_equal(found.ravel(), [0, 1, 0, 0])
+    found = gradient(lambda t: nn.max_pool(t, 2, ties="share"), x)
+    np.testing.assert_allclose(found.ravel(), [0, 1 / 3, 1 / 3, 1 / 3])
+    with Graph(), pytest.raises(ValueError, match="ties"):
+        nn.max_pool(placeholder((1, 2, 2, 1)), 2, ties="last")
+
+
+FORMS = [
+    ((2, 2), None, "VALID"),
+    ((2, 2), (1, 1), "SAME"),
+    ((3, 2), (2, 1), "SAME"),
+    ((3, 3), (2, 2), ((1, 1), (1, 1))),
+    ((2, 2), (3, 3), "VALID"),
+    ((5, 4), None, "VALID"),
+]
+
+
+def naive_ties(x, dy, size, strides, padding, ties):
+    """The gradient of max pooling of (N, H, W, C), element by element."""
+    dx = np.zeros_like(x)
+    ids = np.arange(x.size, dtype=float).reshape(x.shape)
+    _, values = naive_windows(x, size, strides or size, padding, (1, 1), -np.inf)
+    _, places = naive_windows(ids, size, strides or size, padding, (1, 1), -1.0)
+    rows = dy.reshape(len(x), -1, x.shape[-1])
+    for at, (window, place) in enumerate(zip(values, places, strict=True)):
+        for n, c in np.ndindex(len(x), x.shape[-1]):
+            v, p = window[n, ..., c].ravel(), place[n, ..., c].ravel()
+            v, p = v[p >= 0], p[p >= 0].astype(int)
+            hits = p[np.isnan(v) if np.isnan(v).any() else v == v.max()]
+            hits = hits[:1] if ties == "first" else hits
+            dx.reshape(-1)[hits] += rows[n, at, c] / len(hits)
+    return dx
+
+
+@pytest.mark.parametrize("backend", ["numpy", "llvm", "jax"])
+@pytest.mark.parametrize("ties", ["first", "share"])
+@pytest.mark.parametrize("layout", ["NHWC", "NCHW"])
+@pytest.mark.parametrize(("size", "strides", "padding"), FORMS)
+def test_S36_ties_nan_and_borders_of_pooling(size, strides, padding, layout, ties, backend):
+    rng = np.random.default_rng(0)
+    x = rng.integers(0, 3, (3, 10, 8, 2)).astype("float64")
+    x[1] = rng.choice([0.0, -0.0, np.nan, -np.inf, np.inf], x[1].shape)
+    x[2] = -np.inf
+    turned = layout == "NCHW"
+    with Graph():
+        shape = x.transpose(0, 3, 1, 2).shape if turned else x.shape
+        t = placeholder(shape)
+        y = nn.max_pool(t, size, strides, padding, layout, ties=ties)
+        u = placeholder(y.shape)
+        dx = gradients(y, t, u)
+        v = placeholder(shape)
+        again = gradients(dx, u, v)
+        dy, direction = rng.normal(size=y.shape), rng.normal(size=shape)
+        fed = np.ascontiguousarray(x.transpose(0, 3, 1, 2)) if turned else x
+        run = compile([t, u, v], [dx, again], backend=backend)
+        first, second = run(fed, dy, direction)
+    rows = dy.transpose(0, 2, 3, 1) if turned else dy
+    want = naive_ties(x, rows, size, strides, padding, ties)
+    np.testing.assert_allclose(first.transpose(0, 2, 3, 1) if turned else first, want, rtol=1e-12)
+    np.testing.assert_allclose((second * dy).sum(), (direction * first).sum(), rtol=1e-9)
+
+
+def test_an_image_of_unknown_size_gives_ties_to_the_first():
+    x = np.full((1, 4, 4, 1), 2.0)
+    with Graph():
+        t = placeholder((None, None, None, 1))
+        dx = gradients(nn.max_pool(t, 2), t)
+        for backend in ("numpy", "llvm"):
+            found = compile([t], dx, backend=backend)(x)
+            assert found[0, :, :, 0].tolist() == [[1, 0, 1, 0], [0] * 4] * 2
 
 
 def test_pooling_over_one_axis_and_of_ints():
