@@ -53,10 +53,12 @@ class Sweep:
     groups     the groups of nodes that it names, in the tree of regions
     grads      key -> its gradient so far: a tensor, or a list of what is to be added up
     live       keys whose gradient somebody wants
+    complex    whether complex numbers are among them
     """
 
     __slots__ = (
         "chooses",
+        "complex",
         "context",
         "grads",
         "groups",
@@ -83,6 +85,7 @@ class Sweep:
         self.grads: dict[Key, Any] = {}
         self.live: set[Key] = set()
         self.regional = False
+        self.complex = False
 
     def run(self, seeds: Sequence[tuple[Key, Tensor]], xs: Sequence[Tensor]) -> list[Tensor | None]:
         """The gradient of each x: None where nothing flows, maybe a structural zero."""
@@ -96,7 +99,8 @@ class Sweep:
         keys = [key for key, _ in seeds]
         steps = plan(keys, lowest, self.stop, self.off, self.regional, groups)
         for x in xs:
-            self.live.update(self._keys(x))
+            if x.type.differentiable or not x.type.carries:
+                self.live.update(self._keys(x))
         live_steps = self._live(steps)
         for key, dy in seeds:
             self._add(key, dy)
@@ -136,8 +140,10 @@ class Sweep:
                     continue
                 found.append(step)
                 for t in step.outputs:
-                    if t.type.differentiable and t not in stop:
+                    if t.type.carries and t not in stop:
                         live.add(t)
+                        if not t.type.differentiable:
+                            self.complex = True
             elif self._region_is_live(step):
                 found.append(step)
         return found
@@ -161,8 +167,10 @@ class Sweep:
         if not any(key_of(t, region, off, groups) in live for t in reads):
             return False
         for t in boundary.outputs:
-            if t.type.differentiable and t not in self.stop:
+            if t.type.carries and t not in self.stop:
                 self.live.add((t, region))
+                if not t.type.differentiable:
+                    self.complex = True
         return True
 
     # --- accumulation ------------------------------------------------------------------------
@@ -214,6 +222,8 @@ class Sweep:
                 return
         if type(node.origin) is RuleCall:
             refuse_rule_derivative(node.origin, self.context)
+        if self.complex:
+            self._refuse_complex(node, node.inputs, dys)
         step: Any = node
         if node.stamp is not None or self.chooses:
             rule = self._rule(node, node.stamp)
@@ -267,6 +277,8 @@ class Sweep:
         if any(d is not None for d in dys):
             if self.context.asked is not None:
                 self.context.asked.add(region)
+            if self.complex:
+                self._refuse_complex(region, self._read_for(region, dys), dys)
             rule = self._rule(region, region.rule)
             self._pull_site(RegionSite(region, rule, self), dys)
 
@@ -275,6 +287,34 @@ class Sweep:
         for x, dx in self.ask(site, dys):
             if dx is not None and self.is_live(x, site.view):
                 self._deliver(x, dx, site.view, site._target)
+
+    def _read_for(self, region: Region, dys: Sequence[Tensor | None]) -> list[Tensor]:
+        """What a region reads that leads to an output with a gradient, as far as that is known."""
+        boundary = boundary_of(region)
+        declared = boundary.input_set if region.pinned_inputs is not None else frozenset()
+        used = [i for i, dy in enumerate(dys) if dy is not None]
+        return [
+            t
+            for t in (*boundary.inputs, *boundary.undeclared)
+            if t in declared or any(boundary.reach(t) >> i & 1 for i in used)
+        ]
+
+    def _refuse_complex(
+        self, step: Step, inputs: Sequence[Tensor], dys: Sequence[Tensor | None]
+    ) -> None:
+        """GradientError where a gradient has to flow on to a complex number."""
+        if all(dy is None or isinstance(dy, ZeroTensor) for dy in dys):
+            return
+        view = step if isinstance(step, Region) else viewpoint(step, self.groups)
+        for x in inputs:
+            if x.type.carries and not x.type.differentiable and self.is_live(x, view):
+                raise GradientError(
+                    f"a gradient has to flow through {step.name} ({step.where}) to {x.name}: "
+                    f"{x.type!r}, built at {x.where}, and there are no gradients of complex "
+                    "numbers.\nCompute with real and imaginary parts as floating tensors, or "
+                    "gg.stop_gradient the complex tensor, or what is made of it, if nothing is to "
+                    "flow."
+                )
 
     def ask(self, site: Site, dys: list[Tensor | None]) -> list[Gradient]:
         """What the site's rule gives for these gradients of its outputs."""

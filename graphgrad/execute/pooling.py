@@ -25,11 +25,12 @@ def max_pool(window: Window, x: Any, y: Any, threads: int) -> None:
     first, *others = window.cuts()
 
     def task(i: int) -> None:
-        images, lines, _ = padded.read(i)
-        found = y[images]
-        found[...] = lines[first]
-        for cut in others:
-            np.maximum(found, lines[cut], out=found)
+        with scratch([padded.scratch]) as (lines,):
+            images, lines = padded.read(i, lines)
+            found = y[images]
+            found[...] = lines[first]
+            for cut in others:
+                np.maximum(found, lines[cut], out=found)
 
     parallel(task, padded.number, threads)
 
@@ -42,6 +43,7 @@ def max_pool_gradient(window: Window, dy: Any, x: Any, y: Any, dx: Any, threads:
     small = (padded.images, *y.shape[1:])
     integer = np.dtype(f"i{dx.itemsize}")
     places: list[Place] = [
+        padded.scratch,
         (np.dtype(bool), (len(cuts), *small)),
         (np.dtype(np.int8 if len(cuts) < 128 else np.int32), small),
         (dx.dtype, small),
@@ -52,9 +54,13 @@ def max_pool_gradient(window: Window, dy: Any, x: Any, y: Any, dx: Any, threads:
     inside = (slice(None), *[slice(e.low, e.low + e.length) for e in window.axes])
 
     def task(i: int) -> None:
-        images, lines, given = padded.read(i, *places)
-        size = len(lines)
-        hits, (count, share, mask, part, total) = given[0][:, :size], [a[:size] for a in given[1:]]
+        with scratch(places) as (lines, hits, *others):
+            images, lines = padded.read(i, lines)
+            share_out(images, lines, hits[:, : len(lines)], *[a[: len(lines)] for a in others])
+
+    def share_out(
+        images: slice, lines: Any, hits: Any, count: Any, share: Any, mask: Any, part: Any, total: Any
+    ) -> None:
         count[...] = 0
         for hit, cut in zip(hits, cuts, strict=True):
             np.less(lines[cut], y[images], hit)
@@ -82,6 +88,7 @@ class _Padded:
     shape   of so many images with borders
     number  of times that there are so many
     differs whether there are borders
+    scratch what `read` works in
     """
 
     def __init__(self, window: Window, x: Any, border: Any) -> None:
@@ -93,15 +100,15 @@ class _Padded:
         self.shape = (self.images, *lengths, c)
         self.number = -(-n // self.images)
         self.differs = lengths != [*x.shape[1:3]]
+        self.scratch: Place = x.dtype, self.shape if self.differs else (0,)
 
-    def read(self, i: int, *places: Place) -> tuple[slice, Any, list[Any]]:
-        """Which images, these with their borders, and scratch for the caller."""
+    def read(self, i: int, lines: Any) -> tuple[slice, Any]:
+        """Which images, and these with their borders."""
         images = slice(i * self.images, min((i + 1) * self.images, len(self._x)))
         if not self.differs:
-            return images, self._x[images], scratch(places)
-        lines, *others = scratch([(self._x.dtype, self.shape), *places])
+            return images, self._x[images]
         lines = lines[: images.stop - images.start]
         lines[...] = self._border
         down, across = (slice(e.low, e.low + e.length) for e in self._axes)
         lines[:, down, across] = self._x[images]
-        return images, lines, others
+        return images, lines

@@ -22,10 +22,11 @@ Array = np.ndarray[Any, np.dtype[Any]]
 class TensorType:
     """dtype and shape of a tensor. Interned: equal types are the same object."""
 
-    __slots__ = ("differentiable", "dtype", "shape")
+    __slots__ = ("carries", "differentiable", "dtype", "shape")
     dtype: DType
     shape: Shape
     differentiable: bool
+    carries: bool
 
     @property
     def static(self) -> bool:
@@ -92,6 +93,7 @@ def tensor_type(shape: Shape, dtype: Any) -> TensorType:
         found = TensorType()
         found.shape, found.dtype = shape, dtype
         found.differentiable = dtype.kind == "f"
+        found.carries = dtype.kind in "fc"  # what depends on it may depend on it smoothly
         found = _interned.setdefault(key, found)
     return found
 
