@@ -9,7 +9,7 @@ import numpy as np
 
 from .arrays import DECLARATIONS as ARRAYS
 from .call import possible
-from .jit import COMPILING, Loaded, code_for_host, host
+from .jit import COMPILING, Loaded, host, loaded
 from .kernel import DECLARATIONS, NDARRAY, Shared, write_kernel
 from .module import Module
 from .recipe import Recipe
@@ -65,7 +65,6 @@ def _compiled(recipes: list[Recipe], flags: str) -> dict[Recipe, Kernel]:
     module = Module(target, flags)
     shared = [write_kernel(recipe, module, f"k{i}") for i, recipe in enumerate(recipes)]
     text = "\n".join([*ARRAYS, *DECLARATIONS, module.text])
-    code = code_for_host(text)
     names = [name for s in shared for name in (s.built_in if possible() else s.plain)]
-    loaded = Loaded(code, names, {NDARRAY: id(np.ndarray)})
-    return {r: Kernel(s, loaded) for r, s in zip(recipes, shared, strict=True)}
+    code = loaded(text, names, {NDARRAY: id(np.ndarray)})
+    return {r: Kernel(s, code) for r, s in zip(recipes, shared, strict=True)}
