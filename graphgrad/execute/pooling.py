@@ -56,11 +56,10 @@ def max_pool_gradient(window: Window, dy: Any, x: Any, y: Any, dx: Any, threads:
     def task(i: int) -> None:
         with scratch(places) as (lines, hits, *others):
             images, lines = padded.read(i, lines)
-            share_out(images, lines, hits[:, : len(lines)], *[a[: len(lines)] for a in others])
+            share_out(images, lines, hits[:, : len(lines)], [a[: len(lines)] for a in others])
 
-    def share_out(
-        images: slice, lines: Any, hits: Any, count: Any, share: Any, mask: Any, part: Any, total: Any
-    ) -> None:
+    def share_out(images: slice, lines: Any, hits: Any, others: list[Any]) -> None:
+        count, share, mask, part, total = others
         count[...] = 0
         for hit, cut in zip(hits, cuts, strict=True):
             np.less(lines[cut], y[images], hit)

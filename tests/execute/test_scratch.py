@@ -1,4 +1,4 @@
-"""Scratch: arrays apart from each other, at lines of the cache, each thread and each block its own."""
+"""Scratch: arrays apart from each other, at lines of the cache; of a thread, and of a block."""
 
 from __future__ import annotations
 

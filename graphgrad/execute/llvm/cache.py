@@ -1,15 +1,16 @@
 """Compiled code on disk, by what it was made from. Whatever is wrong with it, it is made again.
 
-What is loaded is run, so only what this user alone can have written is read: a folder and files that
-are the user's own, that nobody else may write to, and that are no links. This is asked of what was
-opened, not of its name. Where a system cannot tell (Windows), nothing is kept.
+What is loaded is run, so only what this user alone can have written is read: from a folder, and
+files, that are the user's own, that nobody else may write to, and that are no links. This is asked
+of what was opened, not of its name. Where a system cannot tell (Windows), nothing is kept.
 
 Files are written under another name and renamed, so that readers in other processes see all of one
 or nothing. Each starts with the hash of its name and the rest.
 
 They are in a folder of their own, graphgrad/code, in GRAPHGRAD_CACHE ("off": nothing is kept), else
-in XDG_CACHE_HOME, else in ~/.cache. These are absolute paths: with GRAPHGRAD_CACHE a relative one is
-warned of and nothing is kept; XDG_CACHE_HOME is then passed over, as its specification has it.
+in XDG_CACHE_HOME, else in ~/.cache. Relative paths are not used: a warning says
+of one in GRAPHGRAD_CACHE that nothing is kept; one in XDG_CACHE_HOME is passed over, as its
+specification has it.
 """
 
 from __future__ import annotations
@@ -67,7 +68,7 @@ def key_of(*parts: str) -> str:
 
 
 def read(key: str) -> bytes | None:
-    """What was written under the key, None where it is not there, not whole, or not to be trusted."""
+    """What was written under the key, None where there is nothing, or nothing to be trusted."""
     try:
         with _opened(make=False) as where:
             data = _content(where, f"{key}.o")
@@ -127,7 +128,7 @@ def _content(where: int, name: str) -> bytes:
 
 
 def _check(handle: int, kind: Callable[[int], bool]) -> None:
-    """PermissionError unless this is of the kind, the user's own, and nobody else may write to it."""
+    """PermissionError unless this is of the kind, and none but the user can have written it."""
     found = os.fstat(handle)
     own = found.st_uid == os.geteuid() and not found.st_mode & _OTHERS_WRITE
     if not (own and kind(found.st_mode)):

@@ -10,9 +10,10 @@ from hashlib import sha256
 import pytest
 
 pytest.importorskip("llvmlite")
-pytestmark = pytest.mark.skipif(not hasattr(os, "geteuid"), reason="nothing is kept here")
 
 from graphgrad.execute.llvm import cache, jit, library
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "geteuid"), reason="nothing is kept here")
 
 TEXT = """
 declare void @Py_IncRef(ptr)
