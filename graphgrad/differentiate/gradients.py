@@ -132,7 +132,7 @@ def _depending(
     if isinstance(graph, BodyGraph):
         outer = _depending(graph.outer, list(graph.captures), xs, stops)
         sources += [graph.captures[o] for o in outer]
-    with _ambient(graph) as context:
+    with Within(_ambient(graph)) as context:
         off = _off(context, ts)
         choice = NOTHING if context.choice is None else context.choice
         sweep = Sweep(context, off, frozenset(stops), choice)

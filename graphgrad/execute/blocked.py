@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..ir.node import Node, Tensor
+from ..ir.op import lasting
 from ..ir.program import Program
 from ..ir.types import TensorType, size_of
 from ..lower.fused import Fused, Loop, fuse_loops
@@ -125,9 +126,11 @@ def written(node: Node) -> Written | None:
     where to write. Equal groups have one.
     """
     if isinstance(node.op, Fused):
-        return _written(group_of(node))
+        return _of_group(group_of(node))
     if not node.op.elementwise and type(node.op) not in REDUCTIONS:
         return None
+    if not lasting(node.op):
+        return _of_group(group_of(node)) if fusible(node) else None
     key = node.op, tuple([t.type for t in node.inputs]), _equal_places(node)
     try:
         return _of_single_nodes[key]
@@ -147,6 +150,11 @@ def _equal_places(node: Node) -> tuple[int, ...]:
     first: dict[Tensor, int] = {}
     places = tuple([first.setdefault(t, i) for i, t in enumerate(node.inputs)])
     return () if len(first) == len(places) else places
+
+
+def _of_group(group: Group) -> Written | None:
+    known = all(lasting(member.op) for member in group.members)
+    return (_written if known else _written.__wrapped__)(group)
 
 
 @lru_cache(maxsize=KEPT)

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
-from ..ir.op import Op
+from ..ir.op import Op, lasting
 from ..ir.types import Array, DType, as_dtype
 
 CHOOSE = "choose"
@@ -41,7 +41,6 @@ class Calls(NamedTuple):
     result: int
 
 
-@lru_cache(maxsize=4096)
 def calls_of(op: Op, inputs: tuple[DType, ...], output: DType) -> Calls | None:
     """The calls that the kernel of an element-wise op makes on inputs of these dtypes.
 
@@ -49,6 +48,10 @@ def calls_of(op: Op, inputs: tuple[DType, ...], output: DType) -> Calls | None:
     """
     if not op.elementwise:
         return None
+    return (_known if lasting(op) else _calls)(op, inputs, output)
+
+
+def _calls(op: Op, inputs: tuple[DType, ...], output: DType) -> Calls | None:
     trace = _Trace(inputs)
     try:
         with np.errstate(all="ignore"):
@@ -58,6 +61,9 @@ def calls_of(op: Op, inputs: tuple[DType, ...], output: DType) -> Calls | None:
     if not isinstance(result, _Symbol) or result.dtype is not output:
         return None
     return Calls(tuple(trace.steps), result.at)
+
+
+_known = lru_cache(maxsize=4096)(_calls)
 
 
 def writing(ufunc: np.ufunc) -> Callable[..., Any]:

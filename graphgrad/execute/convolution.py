@@ -35,12 +35,13 @@ def convolve(window: Window, groups: int, x: Any, w: Any, z: Any, threads: int) 
     row = z.dtype, (patches.places, w.shape[3])
 
     def task(i: int) -> None:
-        tile, (columns, made) = patches.read(i, row)
-        out = tile.of(z)
-        made = out if out.flags.c_contiguous else made[: out.size // w.shape[3]]
-        product(columns, matrix, _stack(made, groups))
-        if made is not out:
-            out[...] = made.reshape(out.shape)
+        with scratch([*patches.scratch, row]) as (columns, lines, made):
+            tile, under = patches.read(i, columns, lines)
+            out = tile.of(z)
+            made = out if out.flags.c_contiguous else made[: out.size // w.shape[3]]
+            product(under, matrix, _stack(made, groups))
+            if made is not out:
+                out[...] = made.reshape(out.shape)
 
     parallel(task, patches.number, threads if slice_rows(*matrix.shape[1:]) else 1)
 
@@ -60,18 +61,19 @@ def gradient_of_filter(window: Window, groups: int, x: Any, dz: Any, dw: Any, th
     row = dz.dtype, (patches.places, dz.shape[3])
 
     def task(part: int) -> None:
-        for i in range(part * each, min((part + 1) * each, patches.number)):
-            tile, (under, copy, made) = patches.read(i, row, one)
-            given = tile.of(dz)
-            if not given.flags.c_contiguous:
-                copy = copy[: given.size // dz.shape[3]]
-                copy.reshape(given.shape)[...] = given
-                given = copy
-            stack = _stack(given, groups)
-            for start in range(0, stack.shape[1], step):
-                some = slice(start, start + step)
-                product(under[:, some].mT, stack[:, some], made)
-                np.add(sums[part], made, sums[part])
+        with scratch([*patches.scratch, row, one]) as (columns, lines, rows, made):
+            for i in range(part * each, min((part + 1) * each, patches.number)):
+                tile, under = patches.read(i, columns, lines)
+                given = tile.of(dz)
+                if not given.flags.c_contiguous:
+                    copy = rows[: given.size // dz.shape[3]]
+                    copy.reshape(given.shape)[...] = given
+                    given = copy
+                stack = _stack(given, groups)
+                for start in range(0, stack.shape[1], step):
+                    some = slice(start, start + step)
+                    product(under[:, some].mT, stack[:, some], made)
+                    np.add(sums[part], made, sums[part])
 
     parallel(task, parts, threads if slice_rows(step, columns) else 1)
     total = np.add.reduce(sums, 0)
@@ -120,15 +122,15 @@ def _spread(window: Window, groups: int, w: Any, dz: Any, dx: Any, threads: int)
     given_place = dx.dtype, (groups, kh * kw * c, high * wide)
 
     def task(i: int) -> None:
-        total, given = scratch([total_place, given_place])
-        total[...] = 0
-        stack = _stack(np.ascontiguousarray(dz[i]).reshape(high * wide, -1), groups)
-        product(stack, matrix, given.mT)
-        pieces = given.reshape(groups, kh * kw, c, high, wide)
-        for at, cut in enumerate(window.cuts()):
-            part = total[(slice(None), *cut)]
-            np.add(part, pieces[:, at], part)
-        dx[i] = total[:, :, *inside].reshape(groups * c, *dx.shape[1:3]).transpose(1, 2, 0)
+        with scratch([total_place, given_place]) as (total, given):
+            total[...] = 0
+            stack = _stack(np.ascontiguousarray(dz[i]).reshape(high * wide, -1), groups)
+            product(stack, matrix, given.mT)
+            pieces = given.reshape(groups, kh * kw, c, high, wide)
+            for at, cut in enumerate(window.cuts()):
+                part = total[(slice(None), *cut)]
+                np.add(part, pieces[:, at], part)
+            dx[i] = total[:, :, *inside].reshape(groups * c, *dx.shape[1:3]).transpose(1, 2, 0)
 
     parallel(task, n, threads if slice_rows(*matrix.shape[1:]) else 1)
 
@@ -163,6 +165,7 @@ class _Patches:
     depth   numbers in the patch of a group
     places  places of the output in a tile, at most
     number  of tiles
+    scratch what `read` works in: patches, and the lines of an image with its borders
     """
 
     def __init__(self, window: Window, x: Any, groups: int) -> None:
@@ -180,21 +183,20 @@ class _Patches:
         e = window.axes[1]
         self._padded = any(e.low or e.high for e in window.axes)
         lines = (self._images, self._reach(self._rows), e.low + e.length + e.high, x.shape[3])
-        self._scratch: list[Place] = [
+        self.scratch: list[Place] = [
             (x.dtype, (groups * self.places * self.depth,)),
             (x.dtype, lines if self._padded else (0,)),
         ]
         self._seen = None if self._padded else self._under(x, high)
 
-    def read(self, i: int, *places: Place) -> tuple[_Tile, list[Any]]:
-        """Tile i, its patches as (groups, places, depth), and scratch for the caller."""
+    def read(self, i: int, columns: Any, lines: Any) -> tuple[_Tile, Any]:
+        """Tile i, and its patches as (groups, places, depth)."""
         image, row = divmod(i, self._down)
         start, first = image * self._images, row * self._rows
         tile = _Tile(
             slice(start, min(start + self._images, len(self._x))),
             slice(first, min(first + self._rows, self._window.axes[0].out)),
         )
-        columns, lines, *others = scratch([*self._scratch, *places])
         if self._seen is None:
             self._fill(lines, tile)
             seen = self._under(lines, self._rows)
@@ -202,11 +204,11 @@ class _Patches:
         else:
             seen = tile.of(self._seen)
         if seen.flags.c_contiguous and seen.shape[3:6] == (1, 1, 1):
-            return tile, [seen.reshape(1, -1, self.depth), *others]
+            return tile, seen.reshape(1, -1, self.depth)
         n, r, v, kh, kw, g, c = seen.shape
         columns = columns[: seen.size].reshape(g, n, r, v, kh, kw, c)
         columns[...] = seen.transpose(5, 0, 1, 2, 3, 4, 6)
-        return tile, [columns.reshape(g, n * r * v, self.depth), *others]
+        return tile, columns.reshape(g, n * r * v, self.depth)
 
     def _reach(self, rows: int) -> int:
         """Lines of the image that are under the window for so many rows of the output."""

@@ -65,10 +65,11 @@ class InBlocks:
         count, each = self.blocks.number, self.per_task
 
         def task(t: int) -> None:
-            fixed = [*whole, *scratch(self.body.scratch)]
-            for i in range(t * each, min((t + 1) * each, count)):
-                block = self.blocks.at(i)
-                self.body.run(*[x[key(block)] for x, key in pairs], *self._short(fixed, block))
+            with scratch(self.body.scratch) as own:
+                fixed = [*whole, *own]
+                for i in range(t * each, min((t + 1) * each, count)):
+                    block = self.blocks.at(i)
+                    self.body.run(*[x[key(block)] for x, key in pairs], *self._short(fixed, block))
 
         parallel(task, -(-count // each), threads)
         for total in self.totals:

@@ -25,11 +25,12 @@ def max_pool(window: Window, x: Any, y: Any, threads: int) -> None:
     first, *others = window.cuts()
 
     def task(i: int) -> None:
-        images, lines, _ = padded.read(i)
-        found = y[images]
-        found[...] = lines[first]
-        for cut in others:
-            np.maximum(found, lines[cut], out=found)
+        with scratch([padded.scratch]) as (lines,):
+            images, lines = padded.read(i, lines)
+            found = y[images]
+            found[...] = lines[first]
+            for cut in others:
+                np.maximum(found, lines[cut], out=found)
 
     parallel(task, padded.number, threads)
 
@@ -47,6 +48,7 @@ def max_pool_gradient(
     small = (padded.images, *y.shape[1:])
     integer = np.dtype(f"i{dx.itemsize}")
     places: list[Place] = [
+        padded.scratch,
         (np.dtype(bool), (len(cuts), *small)),
         (np.dtype(bool if first else np.int8 if len(cuts) < 128 else np.int32), small),
         (dx.dtype, (0,) if first else small),
@@ -57,10 +59,15 @@ def max_pool_gradient(
     inside = (slice(None), *[slice(e.low, e.low + e.length) for e in window.axes])
 
     def task(i: int) -> None:
-        images, lines, given = padded.read(i, *places)
-        size = len(lines)
-        hits, (count, share, mask, part, total) = given[0][:, :size], [a[:size] for a in given[1:]]
-        _find(window, lines, y[images], hits)
+        with scratch(places) as (lines, hits, *others):
+            images, lines = padded.read(i, lines)
+            size = len(lines)
+            hits = hits[:, :size]
+            _find(window, lines, y[images], hits)
+            share_out(images, hits, [a[:size] for a in others])
+
+    def share_out(images: slice, hits: Any, others: list[Any]) -> None:
+        count, share, mask, part, total = others
         if first:
             _keep_first(hits, count)
             share = dy[images]
@@ -108,6 +115,7 @@ class _Padded:
     shape   of so many images with borders
     number  of times that there are so many
     differs whether there are borders
+    scratch what `read` works in
     """
 
     def __init__(self, window: Window, x: Any, border: Any) -> None:
@@ -119,15 +127,15 @@ class _Padded:
         self.shape = (self.images, *lengths, c)
         self.number = -(-n // self.images)
         self.differs = lengths != [*x.shape[1:3]]
+        self.scratch: Place = x.dtype, self.shape if self.differs else (0,)
 
-    def read(self, i: int, *places: Place) -> tuple[slice, Any, list[Any]]:
-        """Which images, these with their borders, and scratch for the caller."""
+    def read(self, i: int, lines: Any) -> tuple[slice, Any]:
+        """Which images, and these with their borders."""
         images = slice(i * self.images, min((i + 1) * self.images, len(self._x)))
         if not self.differs:
-            return images, self._x[images], scratch(places)
-        lines, *others = scratch([(self._x.dtype, self.shape), *places])
+            return images, self._x[images]
         lines = lines[: images.stop - images.start]
         lines[...] = self._border
         down, across = (slice(e.low, e.low + e.length) for e in self._axes)
         lines[:, down, across] = self._x[images]
-        return images, lines, others
+        return images, lines

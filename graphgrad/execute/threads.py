@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from contextvars import Context, copy_context
+from contextvars import copy_context
 from queue import SimpleQueue
-from threading import Condition, Lock, Thread, local
+from threading import Condition, Lock, RLock, Thread, local
 
 Task = Callable[[int], object]
 
@@ -34,9 +34,10 @@ def parallel(task: Task, count: int, threads: int) -> None:
         for i in range(count):
             task(i)
         return
-    job = _Job(task, count)
+    helpers = min(threads, count) - 1
+    job = _Job(task, count, helpers)
     try:
-        _pool.ask(job, min(threads, count) - 1)
+        _pool.ask(job, helpers)
         job.work()
     finally:
         job.close()
@@ -48,11 +49,15 @@ def parallel(task: Task, count: int, threads: int) -> None:
 
 
 class _Job:
-    """Tasks that several threads take from, and who is at work on them."""
+    """Tasks that several threads take from, and who is at work on them.
 
-    def __init__(self, task: Task, count: int) -> None:
+    A thread of the pool may come to it late. Nothing but the job itself is there for it then.
+    """
+
+    def __init__(self, task: Task, count: int, helpers: int) -> None:
         self.error: BaseException | None = None
         self._task = task
+        self._contexts = [copy_context() for _ in range(helpers)]
         self._left = iter(range(count))
         self._changed = Condition(Lock())
         self._helpers = 0
@@ -79,7 +84,8 @@ class _Job:
             if self._closed:
                 return
             self._helpers += 1
-        self.work()
+            context = self._contexts.pop()
+        context.run(self.work)
         with self._changed:
             self._helpers -= 1
             self._changed.notify()
@@ -91,9 +97,11 @@ class _Job:
                 with self._changed:
                     self._closed = True
                     self._changed.wait_for(lambda: not self._helpers)
-                    return
+                break
             except BaseException as error:
                 self._fail(error)
+        self._task = _done
+        self._contexts.clear()
 
     def _fail(self, error: BaseException) -> None:
         with self._changed:
@@ -101,12 +109,16 @@ class _Job:
             self.error = self.error or error
 
 
+def _done(i: int) -> None:
+    """The task of a job that is closed."""
+
+
 class _Pool:
     """Threads that wait for jobs. They start when first needed, and end with the process."""
 
     def __init__(self) -> None:
-        self._asked: SimpleQueue[tuple[Context, _Job]] = SimpleQueue()
-        self._starting = Lock()
+        self._asked: SimpleQueue[_Job] = SimpleQueue()
+        self._starting = RLock()  # a signal handler may come to ask, too
         self._threads = 0
 
     def ask(self, job: _Job, helpers: int) -> None:
@@ -114,7 +126,7 @@ class _Pool:
         if self._threads < helpers:
             self._start(helpers)
         for _ in range(helpers):
-            self._asked.put((copy_context(), job))
+            self._asked.put(job)
 
     def _start(self, wanted: int) -> None:
         with self._starting:
@@ -128,9 +140,9 @@ class _Pool:
 
     def _serve(self) -> None:
         while True:
-            context, job = self._asked.get()
-            context.run(job.help)
-            del context, job  # the arrays of a job live no longer than the job
+            job = self._asked.get()
+            job.help()
+            del job  # its error lives no longer than the job
 
 
 _here = local()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from inspect import get_annotations
 from typing import Any, ClassVar, dataclass_transform
+from weakref import WeakValueDictionary
 
 import numpy as np
 
@@ -23,7 +24,9 @@ class Op:
     """One kind of computation with its attributes.
 
     A subclass is one op type: its annotations are its attributes, in order. Two ops of one type
-    with equal attributes are the same object. A node is one application of an op to tensors.
+    with equal attributes are the same object, which lives as long as the process if they are plain
+    values, and as long as somebody has it if they may hold others. A node is one application of an
+    op to tensors.
 
     pure        equal inputs give equal outputs, and nothing else happens: may be merged or folded
     source      takes no inputs and is never a member of a region (placeholders, variables)
@@ -54,6 +57,8 @@ class Op:
     domain: ClassVar[tuple[float, float]] = (-2.0, 2.0)
 
     _made: ClassVar[dict[Any, Op]] = {}
+    _mortal: ClassVar[WeakValueDictionary[int, Op]] = WeakValueDictionary()
+    _lasting: ClassVar[bool] = False
     _defaults: ClassVar[dict[str, Any]] = {}
     _interned: ClassVar[bool] = True
     _types: dict[Any, Types]
@@ -62,7 +67,7 @@ class Op:
         own = [n for n, a in get_annotations(cls).items() if "ClassVar" not in str(a)]
         cls.fields = tuple(dict.fromkeys((*cls.fields, *own)))
         cls._defaults = {**cls._defaults, **{n: cls.__dict__[n] for n in own if n in cls.__dict__}}
-        cls._made = {}
+        cls._made, cls._mortal = {}, WeakValueDictionary()
         cls._interned = interned
         if not abstract:
             cls.type = cls.__dict__.get("type", cls.__name__)
@@ -85,11 +90,30 @@ class Op:
                 ) from None
             if found is not None:
                 return found
+            if not lasting(values):
+                return cls._made_to_die(values, hash(key))
+        op = cls._new(values)
+        if cls._interned:
+            op.__dict__["_lasting"] = True
+            return cls._made.setdefault(key, op)
+        return op
+
+    @classmethod
+    def _made_to_die(cls, values: tuple[Any, ...], key: int) -> Op:
+        """The op with attributes that may hold it in turn: of them, only a hash is remembered."""
+        found = cls._mortal.get(key)
+        if found is not None:
+            others = tuple(found.attrs.values())
+            if others == values and _kind(others) == _kind(values):
+                return found
+        op = cls._mortal[key] = cls._new(values)
+        return op
+
+    @classmethod
+    def _new(cls, values: tuple[Any, ...]) -> Op:
         op = object.__new__(cls)
         op.__dict__.update(zip(cls.fields, values, strict=True))
         op.__dict__["_types"] = {}
-        if cls._interned:
-            return cls._made.setdefault(key, op)
         return op
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -160,6 +184,16 @@ def _kind(value: Any) -> Any:
     if isinstance(value, _SIGNED):
         return type(value), repr(value)
     return type(value)
+
+
+_PLAIN = (int, float, complex, str, bytes, type(None), np.generic, np.dtype, TensorType)
+
+
+def lasting(value: Any) -> bool:
+    """Whether caches may keep an attribute, or an op, for ever: it cannot hold a graph."""
+    if isinstance(value, tuple):
+        return all(map(lasting, value))
+    return value._lasting if isinstance(value, Op) else isinstance(value, _PLAIN)
 
 
 def _remake(cls: type[Op], values: tuple[Any, ...]) -> Op:

@@ -6,7 +6,8 @@ import sys
 import threading
 import time
 import warnings
-from contextvars import ContextVar
+from contextvars import ContextVar, copy_context
+from weakref import ref
 
 import numpy as np
 import pytest
@@ -156,6 +157,31 @@ def test_no_more_threads_to_be_had(monkeypatch):
     done = []
     parallel(done.append, 5, 4)
     assert done == [0, 1, 2, 3, 4]
+
+
+def test_what_a_thread_comes_to_late_holds_nothing(monkeypatch):
+    """Neither what was worked on nor the caller's context."""
+    pool = threads._Pool()
+    monkeypatch.setattr(threads, "_pool", pool)
+    monkeypatch.setattr(threading.Thread, "start", lambda self: None)
+
+    class Thing:
+        pass
+
+    variable = ContextVar("variable", default=None)
+
+    def work():
+        done, thing = [], Thing()
+        variable.set(thing)
+        parallel(lambda i: done.append((i, thing)), 5, 4)
+        assert [i for i, _ in done] == [0, 1, 2, 3, 4]
+        return ref(thing)
+
+    left = copy_context().run(work)
+    assert pool._asked.qsize() == 3
+    assert left() is None
+    for _ in range(3):
+        pool._asked.get().help()
 
 
 def test_available_threads():

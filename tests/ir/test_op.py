@@ -1,8 +1,10 @@
 """Ops: frozen values, one object for equal ones, and what a new type may be."""
 
 import copy
+import gc
 import pickle
 from typing import ClassVar
+from weakref import ref
 
 import numpy as np
 import pytest
@@ -10,7 +12,7 @@ import pytest
 import graphgrad as gg
 from graphgrad.ir.build import apply, build
 from graphgrad.ir.errors import DTypeError
-from graphgrad.ir.op import OP_TYPES, Op, op_types
+from graphgrad.ir.op import OP_TYPES, Op, lasting, op_types
 
 from .racing import race
 
@@ -157,6 +159,77 @@ def test_ops_that_are_not_interned_are_each_their_own():
     first, second = Holder(array), Holder(array)
     assert first is not second
     assert first.value is second.value is array
+
+
+# --- how long an op lives ------------------------------------------------------------------------
+
+
+def hold():
+    """A function that is equal to itself alone."""
+    return lambda: None
+
+
+class Equal:
+    """Equal to others of its kind."""
+
+    def __eq__(self, other):
+        return isinstance(other, Equal)
+
+    def __hash__(self):
+        return 1
+
+
+def test_ops_of_plain_values_last():
+    for value in [*DIFFERENT, b"0", np.dtype(float), gg.placeholder(()).type, ((1, (2, "a")),)]:
+        assert lasting(Scaled(value))
+    assert lasting(Scaled(Scaled(1.0)))
+
+
+@pytest.mark.parametrize("make", [hold, Equal, lambda: (1, hold()), lambda: Scaled(hold())])
+def test_what_may_hold_an_op_is_held_by_the_op_alone(make):
+    value = make()
+    op = Scaled(value)
+    assert not lasting(op)
+    assert op is Scaled(value) is Scaled(value, 0.0)
+    assert op is not Scaled(value, 1) is not Scaled(value, 1.0)
+    left = ref(op)
+    del op, value
+    gc.collect()
+    assert left() is None
+    assert not Scaled._mortal
+
+
+def test_an_op_that_its_attribute_holds_ends():
+    box = type("Box", (), {})()
+    box.op = Scaled(box)
+    left = ref(box.op)
+    assert Scaled(box) is box.op
+    del box
+    gc.collect()
+    assert left() is None
+
+
+def test_equal_attributes_of_another_kind_or_hash_make_ops_of_their_own():
+    first, same, other = Scaled(Equal()), Scaled(Equal()), Scaled((Equal(), 0.0))
+    assert first is same
+    assert Scaled((Equal(), -0.0)) is not other
+    assert Scaled((Equal(), 0.0)) is other
+    clash = Scaled._made_to_die((hold(), 0.0), hash_of(first))
+    assert clash is not first
+
+
+def hash_of(op):
+    """What is remembered of an op."""
+    (found,) = (key for key, other in Scaled._mortal.items() if other is op)
+    return found
+
+
+def test_ops_that_are_not_interned_do_not_last():
+    class Holder(Op, interned=False):
+        value: object
+
+    assert not lasting(Holder(1))
+    assert not lasting(Scaled(Holder(1)))
 
 
 # --- types by name -------------------------------------------------------------------------------

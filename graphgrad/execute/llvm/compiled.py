@@ -7,9 +7,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ...ir.op import lasting
 from .arrays import DECLARATIONS as ARRAYS
 from .call import possible
-from .jit import COMPILING, Loaded, code_for_host, host
+from .jit import COMPILING, Loaded, host, loaded
 from .kernel import DECLARATIONS, NDARRAY, Shared, write_kernel
 from .module import Module
 from .recipe import Recipe
@@ -35,15 +36,19 @@ def kernels_of(recipes: Iterable[Recipe], flags: str = "") -> dict[Recipe, Kerne
     """
     wanted = list(dict.fromkeys(recipes))
     with COMPILING:
-        missing = [r for r in wanted if (r, flags) not in _kernels]
+        kept = {r: _kernels.pop((r, flags), None) for r in wanted}
         made = {}
-        for together in _modules(missing):
+        for together in _modules([r for r in wanted if kept[r] is None]):
             made.update(_compiled(together, flags))
-        found = {r: made.get(r) or _kernels.pop((r, flags)) for r in wanted}
-        _kernels.update(((r, flags), kernel) for r, kernel in found.items())
-        while len(_kernels) > KEPT:
-            del _kernels[next(iter(_kernels))]
+        found = {r: kernel or made[r] for r, kernel in kept.items()}
+        _kernels.update(((r, flags), k) for r, k in found.items() if _may_be_kept(r))
+        for old in list(_kernels)[:-KEPT]:
+            _kernels.pop(old, None)
     return found
+
+
+def _may_be_kept(recipe: Recipe) -> bool:
+    return all(lasting(member.op) for member in recipe.members)
 
 
 def _modules(recipes: list[Recipe]) -> Iterator[list[Recipe]]:
@@ -65,7 +70,6 @@ def _compiled(recipes: list[Recipe], flags: str) -> dict[Recipe, Kernel]:
     module = Module(target, flags)
     shared = [write_kernel(recipe, module, f"k{i}") for i, recipe in enumerate(recipes)]
     text = "\n".join([*ARRAYS, *DECLARATIONS, module.text])
-    code = code_for_host(text)
     names = [name for s in shared for name in (s.built_in if possible() else s.plain)]
-    loaded = Loaded(code, names, {NDARRAY: id(np.ndarray)})
-    return {r: Kernel(s, loaded) for r, s in zip(recipes, shared, strict=True)}
+    code = loaded(text, names, {NDARRAY: id(np.ndarray)})
+    return {r: Kernel(s, code) for r, s in zip(recipes, shared, strict=True)}

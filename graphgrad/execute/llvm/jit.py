@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from functools import cache as once
 from itertools import count
 from typing import Any
@@ -43,17 +44,6 @@ def target_of(cpu: str, features: str) -> Target:
     width = 64 if "avx512f" in known else 32 if "avx2" in known else 16
     arm = not llvm.get_process_triple().startswith(("x86_64", "i386", "i686"))
     return Target(cpu, features, width, arm or "fma" in known, "avx512f" in known)
-
-
-def code_for_host(text: str) -> bytes:
-    """A module compiled for this machine, or found in the cache: an object file."""
-    target = host()
-    key = cache.key_of(VERSION, *PASSES, repr(target), text)
-    code = cache.read(key)
-    if code is None:
-        code = object_code(text, target)
-        cache.write(key, code)
-    return code
 
 
 def object_code(text: str, target: Target) -> bytes:
@@ -105,6 +95,22 @@ class Loaded:
         """Where a function is."""
         found: int = self._library[name]
         return found
+
+
+def loaded(text: str, names: Iterable[str], known: Mapping[str, int] | None = None) -> Loaded:
+    """A module in memory: compiled for this machine, or found in the cache.
+
+    names: functions that it has. known: addresses of what it has not.
+    """
+    target = host()
+    key = cache.key_of(VERSION, *PASSES, repr(target), text)
+    kept = cache.read(key)
+    if kept is not None:
+        with suppress(RuntimeError):  # not what LLVM wrote for this text, so that is made again
+            return Loaded(kept, names, known)
+    code = object_code(text, target)
+    cache.write(key, code)
+    return Loaded(code, names, known)
 
 
 _numbers = count()

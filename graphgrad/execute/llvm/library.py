@@ -12,7 +12,7 @@ from .arrays import DECLARATIONS
 from .call import built_in, possible
 from .convolution import Convolutions
 from .gemm import Gemm, entry_name
-from .jit import Loaded, code_for_host, host
+from .jit import host, loaded
 from .types import FLOATS, element_of
 
 Functions = dict[str, Callable[..., Any]]
@@ -78,5 +78,5 @@ def _functions(dtype: DType) -> Functions:
 
 def load(text: str, names: Sequence[str]) -> Functions:
     """The built-in functions of these names in a module's text, compiled or from the cache."""
-    loaded = Loaded(code_for_host(text), names)
-    return {name: built_in(loaded, name) for name in names}
+    code = loaded(text, names)
+    return {name: built_in(code, name) for name in names}

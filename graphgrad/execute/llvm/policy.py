@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Any
 
 from ...ir.node import Node, Tensor
-from ...ir.op import Op
+from ...ir.op import Op, lasting
 from ...ir.program import Program
 from ...ir.types import DType
 from ...lower.groups import Loop
@@ -35,8 +35,11 @@ def loops(target: Target) -> Callable[[Node], Loop | None]:
             return _reduction(node)
         if type(node.op) in PICKS:
             return _pick(node)
+        if not node.op.elementwise:
+            return None
         dtypes = tuple([t.dtype for t in node.inputs])
-        if not _elementwise(node.op, dtypes, node.outputs[0].dtype, target):
+        writable = _known if lasting(node.op) else _writable
+        if not writable(node.op, dtypes, node.outputs[0].dtype, target):
             return None
         shape: Any = node.outputs[0].shape
         return Loop(tuple([d for d in shape if d != 1]), shape)
@@ -44,10 +47,9 @@ def loops(target: Target) -> Callable[[Node], Loop | None]:
     return loop_of
 
 
-@lru_cache(maxsize=4096)
-def _elementwise(op: Op, dtypes: tuple[DType, ...], made: DType, target: Target) -> bool:
-    """Whether every call of an op's kernel can be written."""
-    found = calls(op, dtypes, made) if op.elementwise else None
+def _writable(op: Op, dtypes: tuple[DType, ...], made: DType, target: Target) -> bool:
+    """Whether every call of an element-wise op's kernel can be written."""
+    found = calls(op, dtypes, made)
     if found is None:
         return False
     known = list(dtypes)
@@ -57,6 +59,9 @@ def _elementwise(op: Op, dtypes: tuple[DType, ...], made: DType, target: Target)
             return False
         known.append(call.dtype)
     return True
+
+
+_known = lru_cache(maxsize=4096)(_writable)
 
 
 def _reduction(node: Node) -> Loop | None:

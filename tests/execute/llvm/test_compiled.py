@@ -175,7 +175,7 @@ def test_a_damaged_file_costs_nothing_but_time(tmp_path, monkeypatch):
     monkeypatch.setenv("GRAPHGRAD_CACHE", str(tmp_path))
     monkeypatch.setattr(compiled, "_kernels", {})
     right(7, function(7)(*ARRAYS))
-    files = list(tmp_path.glob("*.o"))
+    files = list(tmp_path.rglob("*.o"))
     assert files
     for i, file in enumerate(files):
         whole = file.read_bytes()
@@ -203,7 +203,7 @@ def test_processes_that_compile_the_same_at_once(tmp_path, request):
     command = [sys.executable, "-c", script]
     running = [subprocess.Popen(command, env=environment) for _ in range(4)]
     assert [p.wait(200) for p in running] == [0] * 4
-    assert not list(tmp_path.glob("*.part"))
+    assert not list(tmp_path.rglob("*.part"))
 
 
 def test_code_has_no_tables_for_unwinding(monkeypatch):
