@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Any
 
 from ..differentiate.choices import resolved
@@ -17,7 +18,7 @@ from ..differentiate.levels import Key, Step, key_of
 from ..differentiate.steps import plan, reads
 from ..ir.errors import GradientError, GraphGradError
 from ..ir.graph import Graph, current
-from ..ir.groups import Groups, around, chain_of, holds
+from ..ir.groups import Groups, around, chain_of
 from ..ir.node import Node, Region, Tensor
 from ..ir.residual import vantage
 from ..ir.tree import flatten
@@ -175,6 +176,7 @@ class _Question:
     ) -> None:
         self.chosen = resolved({} if overrides is None else overrides, graph, inherited=False)
         self.off, self.groups = self.chosen.off, self.chosen.groups
+        self.inner: dict[Graph, dict[Region | None, list[Region]]] = {}
         self.stops = stops
         self.ys = [y for y in ys if y.type.differentiable]
         context = current()
@@ -282,7 +284,7 @@ class _Question:
         reference = self._rule(step)
         if reference is None:
             return [] if isinstance(step, Region) else self._in_bodies(step)
-        inside = _marks_inside(step, self.groups) if isinstance(step, Region) else ()
+        inside = self._marks_inside(step) if isinstance(step, Region) else ()
         try:
             rule = as_rule(reference)
         except GraphGradError:
@@ -290,6 +292,25 @@ class _Question:
         contract = f"{rule.contract.kind!r} ({rule.contract.meaning})" if rule.contract else ""
         where = "<own gradient>" if isinstance(rule, BuiltinRule) else rule.where
         return [SiteUse(step, rule.name, where, contract, inside)]
+
+    def _marks_inside(self, region: Region) -> tuple[str, ...]:
+        """The inner regions and stamped nodes of a region."""
+        inner = self.inner.get(region.graph)
+        if inner is None:
+            inner = self.inner[region.graph] = _inner(region.graph, self.groups)
+        found: list[Region] = []
+        stack = list(chain_of(region, self.groups)[-1:])
+        while stack:
+            inside = inner.get(stack.pop(), [])
+            stack += inside
+            found += [r for r in inside if r.group is None and r.origin is None]
+        found.sort(key=attrgetter("index"))
+        members = boundary_of(region).members
+        stamped = [n for n in members if n.stamp is not None and n.origin is None]
+        return tuple(
+            [f"region {r.name!r} ({r.where})" for r in found]
+            + [f"node {n.name!r} ({n.where})" for n in stamped]
+        )
 
     def _in_bodies(self, node: Node) -> list[SiteUse]:
         """The sites in the bodies of a node of control flow."""
@@ -366,12 +387,10 @@ def _inputs(step: Step) -> Sequence[Tensor]:
     return (*boundary.inputs, *boundary.undeclared)
 
 
-def _marks_inside(region: Region, groups: Groups | None) -> tuple[str, ...]:
-    """The inner regions and stamped nodes of a region."""
-    marked = marked_regions(region.graph)
-    inner = [r for r in marked if r is not region and holds(region, r, groups)]
-    stamped = [n for n in boundary_of(region).members if n.stamp is not None]
-    return tuple(
-        [f"region {r.name!r} ({r.where})" for r in inner if r.origin is None]
-        + [f"node {n.name!r} ({n.where})" for n in stamped if n.origin is None]
-    )
+def _inner(graph: Graph, groups: Groups | None) -> dict[Region | None, list[Region]]:
+    """Region -> those directly inside; marked ones, and groups that the call names."""
+    found: dict[Region | None, list[Region]] = {}
+    named = () if groups is None else [r for r in groups.regions if r.graph is graph]
+    for region in (*marked_regions(graph), *named):
+        found.setdefault(around(region, groups), []).append(region)
+    return found

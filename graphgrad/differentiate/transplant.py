@@ -315,6 +315,7 @@ def copy_into(graph: Graph, new: Any, outer: Carrier | None = None) -> ByIndex:
 def _pair(graph: Graph, new: Graph, copies: dict[Graph, ByIndex]) -> None:
     """Tell the carriers of a graph, and of the bodies in it, which graph is the copy."""
     pairs: list[tuple[Graph, Any]] = [(graph, new)]
+    known = {graph}
     for old, made in pairs:
         if old in copies:
             copies[old].made(made)
@@ -324,7 +325,8 @@ def _pair(graph: Graph, new: Graph, copies: dict[Graph, ByIndex]) -> None:
                 body: Any = program.outputs[0].graph
                 if body in copies and copies[body].outer is None:
                     copies[body].outer = copies.get(old)
-                if all(body is not known for known, _ in pairs):
+                if body not in known:
+                    known.add(body)
                     pairs.append((body, moved.outputs[0].graph))
 
 

@@ -283,8 +283,8 @@ class Tree:
 
     def _scopes(self, box: Box, scope: tuple[str, ...], start: int, end: int) -> Box:
         for k in range(start, end):
-            path = "/".join(scope[: k + 1])
-            box = self.inside(box, path, Scope(path))
+            known = self._inner.get((box, scope[k]))
+            box = known or self.inside(box, scope[k], Scope("/".join(scope[: k + 1])))
         return box
 
     def inside(self, box: Box, key: object, owner: Around) -> Box:

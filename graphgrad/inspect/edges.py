@@ -99,8 +99,9 @@ def _note_crossing(edge: Edge, left: tuple[Owner, ...], entered: tuple[Owner, ..
     """Words for the outermost box that the edge leaves, and the outermost it enters."""
     t = edge.tensor
     assert t is not None
-    out = next((o for o in reversed(left) if o not in entered), None)
-    into = next((o for o in reversed(entered) if o not in left), None)
+    within, before = frozenset(entered), frozenset(left)
+    out = next((o for o in reversed(left) if o not in within), None)
+    into = next((o for o in reversed(entered) if o not in before), None)
     constant = kind_of(t.node) == "constant"
     tags = []
     for owner, leaving in ((out, True), (into, False)):
@@ -121,7 +122,8 @@ def _note_crossing(edge: Edge, left: tuple[Owner, ...], entered: tuple[Owner, ..
 def _note_entry(edge: Edge, left: tuple[Owner, ...], entered: tuple[Owner, ...]) -> None:
     """What is saved can enter a region too: one that a rule opened."""
     assert edge.tensor is not None
-    new = [o for o in reversed(entered) if isinstance(o, Region) and o not in left]
+    before = frozenset(left)
+    new = [o for o in reversed(entered) if isinstance(o, Region) and o not in before]
     if new:
         edge.owner = new[0]
         edge.tag = _input_tag(edge.tensor, new[0])[1]

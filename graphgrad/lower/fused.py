@@ -16,6 +16,9 @@ from .groups import Loop, LoopOf, Together, grouped
 __all__ = ["Fused", "Loop", "fuse_loops", "nodes_within"]
 
 
+REDUCED = 32  # operands that a reduction counts for
+
+
 class Fused(Op, interned=False):
     """The nodes of a program as one node. Its kernel in any array namespace runs them in order."""
 
@@ -66,12 +69,13 @@ def fuse_loops(
 
     loop_of: how a node can run as a loop (see `grouped`). free: nodes without a cost, of which
     every group has its own copies. least: nodes that make a group. parts: (most, each): a group
-    that reads more than `most` operands is divided into parts of about `each`.
+    that reads more than `most` operands is divided into parts of about `each`; one that reduces
+    counts as many, for what it adds up to is at hand all through the loop.
     """
     copied = [n for n in program.nodes if free(n)]
     groups = grouped(program, loop_of, copied)
     if parts is not None:
-        divided = [_divided(group, *parts) for group in groups]
+        divided = [_divided(group, loop_of, *parts) for group in groups]
         apart = _Apart(program, loop_of, copied)
         groups = [p for found in divided for p in (apart.all(found) if len(found) > 1 else found)]
     groups = [g for g in groups if len(g) >= least]
@@ -79,13 +83,20 @@ def fuse_loops(
     return found if any(type(n.op) is Fused for n in found.nodes) else program
 
 
-def _divided(group: list[Node], most: int, each: int) -> list[list[Node]]:
+def _divided(group: list[Node], loop_of: LoopOf, most: int, each: int) -> list[list[Node]]:
     """A group, or its parts in their order."""
-    read = list(accumulate(len(n.inputs) for n in group))
+    read = list(accumulate(_operands(n, loop_of) for n in group))
     if read[-1] <= most:
         return [group]
     numbered = zip(group, read, strict=True)
     return [[n for n, _ in part] for _, part in groupby(numbered, lambda pair: pair[1] // each)]
+
+
+def _operands(node: Node, loop_of: LoopOf) -> int:
+    """How many operands a node counts for."""
+    loop = loop_of(node)
+    assert loop is not None
+    return REDUCED if loop.row or loop.ends else len(node.inputs)
 
 
 class _Apart:

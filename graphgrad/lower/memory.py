@@ -132,19 +132,23 @@ class Memory:
 
     def _over(self, at: int, action: Action) -> tuple[int, Tensor | None]:
         """An output by its place, and the input that it is written over; at most one of a node."""
-        dying = [i for i, value in enumerate(action.inputs) if self._dies(at, value)]
+        dying = {i for i, value in enumerate(action.inputs) if self._dies(at, value)}
         if not dying:
             return 0, None
-        node, inputs, root = action.node, action.inputs, self._survey.root
-        pairs = self._binding.overwrites(node)
+        node, root = action.node, self._survey.root
+        roots = [root.get(value, value) for value in action.inputs]
+        looks: dict[Tensor, list[int]] = {}
+        for i, here in enumerate(roots):
+            looks.setdefault(here, []).append(i)
+        pairs = dict.fromkeys(self._binding.overwrites(node))
         for place, i in pairs:
             if i not in dying or node.outputs[place] in self._given:
                 continue
-            value, made = inputs[i], node.outputs[place].type
-            here = root.get(value, value)
-            looks = [k for k, v in enumerate(inputs) if root.get(v, v) is here]
-            if all(k in dying and inputs[k].type is made and (place, k) in pairs for k in looks):
-                return place, value
+            made, same = node.outputs[place].type, looks[roots[i]]
+            if all(
+                k in dying and action.inputs[k].type is made and (place, k) in pairs for k in same
+            ):
+                return place, action.inputs[i]
         return 0, None
 
     def _dies(self, at: int, value: Tensor) -> bool:

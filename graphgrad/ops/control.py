@@ -42,6 +42,7 @@ class BodyGraph(Graph):
         super().__init__(name)
         self.outer = outer
         self.captures: dict[Tensor, Tensor] = {}
+        self._homes: tuple[int, dict[Tensor, Tensor]] = 0, {}
 
     def adopt(self, tensor: Tensor) -> Tensor:
         """The placeholder that stands for an outer tensor; GraphError where it is not outer."""
@@ -59,10 +60,11 @@ class BodyGraph(Graph):
 
     def home_of(self, placeholder: Tensor) -> Tensor | None:
         """The outer tensor that a placeholder stands for."""
-        for outer, inner in self.captures.items():
-            if inner is placeholder:
-                return outer
-        return None
+        count, homes = self._homes
+        if count != len(self.captures):
+            homes = {inner: outer for outer, inner in self.captures.items()}
+            self._homes = len(homes), homes
+        return homes.get(placeholder)
 
 
 def around(graph: Graph) -> list[Graph]:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
+from heapq import heappop, heappush
 from itertools import accumulate, pairwise
+from operator import itemgetter
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -451,16 +453,17 @@ def slice_of_unslice(node: Node) -> Tensor | None:
 
 
 class _Block(NamedTuple):
-    """A piece along an axis of a sum: from where to where, and the tensor, with that axis."""
+    """A piece along an axis of a sum: from where to where, which term, and it, with that axis."""
 
     start: int
     stop: int
+    term: int
     piece: Tensor
 
 
 @rule("Add", "AddN", over="Unslice", level=ROUNDING)
 def sum_of_unslices(node: Node) -> Tensor | None:
-    """pieces put into zeros at places that do not overlap, added -> concat of the pieces
+    """pieces put into zeros, added -> concat of those that do not overlap; the sum of the concats
 
     A piece is added to 0.0, which makes 0.0 of a -0.0, as adding the zeros around the others did.
     """
@@ -468,27 +471,20 @@ def sum_of_unslices(node: Node) -> Tensor | None:
     if not y.type.static:
         return None
     by_axis: dict[int, list[_Block]] = {}
-    axis_of: list[int | None] = []
-    for t in node.inputs:
-        found = _block(node, t)
-        axis_of.append(None if found is None else found[0])
+    for i, t in enumerate(node.inputs):
+        found = _block(node, i, t)
         if found is not None:
             by_axis.setdefault(found[0], []).append(found[1])
-    joins = {
-        axis: joined
-        for axis, blocks in by_axis.items()
-        if len(blocks) > 1 and (joined := _side_by_side(node, axis, blocks)) is not None
-    }
-    if not joins:
+    joined: dict[int, Tensor] = {}
+    for axis, blocks in by_axis.items():
+        for layer in _layers(blocks):
+            if len(layer) > 1:
+                made = _side_by_side(node, axis, layer)
+                joined.update((b.term, made) for same in layer for b in same)
+    if not joined:
         return None
-    terms: list[Tensor] = []
-    for t, axis in zip(node.inputs, axis_of, strict=True):
-        joined = None if axis is None else joins.get(axis)
-        if joined is None:
-            terms.append(t)
-        elif not any(joined is other for other in terms):
-            terms.append(joined)
-    return total(node, terms)
+    terms = [t for i, t in enumerate(node.inputs) if i not in joined]
+    return total(node, [*dict.fromkeys(joined.values()), *terms])
 
 
 def total(node: Node, terms: Sequence[Tensor]) -> Tensor:
@@ -498,8 +494,8 @@ def total(node: Node, terms: Sequence[Tensor]) -> Tensor:
     return instead(node, ADD if len(terms) == 2 else AddN(), *terms)
 
 
-def _block(node: Node, t: Tensor) -> tuple[int, _Block] | None:
-    """The axis along which t is a piece put into zeros, and the piece."""
+def _block(node: Node, term: int, t: Tensor) -> tuple[int, _Block] | None:
+    """The axis along which a term is a piece put into zeros, and the piece."""
     (y,) = node.outputs
     if t.node.type != "Unslice" or t.shape != y.shape or not t.node.inputs[0].type.static:
         return None
@@ -510,29 +506,41 @@ def _block(node: Node, t: Tensor) -> tuple[int, _Block] | None:
     start, stop = (place, place + 1) if isinstance(place, int) else (place.start, place.stop)
     shape = list(y.shape)
     shape[axis] = stop - start
-    return axis, _Block(start, stop, _shaped(node, t.node.inputs[0], tuple(shape)))
+    return axis, _Block(start, stop, term, _shaped(node, t.node.inputs[0], tuple(shape)))
 
 
-def _side_by_side(node: Node, axis: int, blocks: list[_Block]) -> Tensor | None:
-    """The sum of blocks that are apart or the same, as one tensor; None where some overlap."""
-    (y,) = node.outputs
-    same: dict[tuple[int, int], list[Tensor]] = {}
+def _layers(blocks: list[_Block]) -> list[list[list[_Block]]]:
+    """As few lists as can be of blocks that are apart, in order; those of one place as one."""
+    same: dict[tuple[int, int], list[_Block]] = {}
     for block in blocks:
-        same.setdefault((block.start, block.stop), []).append(block.piece)
-    if len(same) == 1:
-        return None
+        same.setdefault((block.start, block.stop), []).append(block)
+    layers: list[list[list[_Block]]] = []
+    ends: list[tuple[int, int]] = []  # of layers: the place, and which
+    for (start, stop), found in sorted(same.items(), key=itemgetter(0)):
+        if ends and ends[0][0] <= start:
+            layer = heappop(ends)[1]
+        else:
+            layer = len(layers)
+            layers.append([])
+        layers[layer].append(found)
+        heappush(ends, (stop, layer))
+    return layers
+
+
+def _side_by_side(node: Node, axis: int, layer: list[list[_Block]]) -> Tensor:
+    """The sum of blocks that are apart or the same, as one tensor."""
+    length = ints(node.outputs[0].shape)[axis]
     parts: list[Tensor] = []
     end = 0
-    for (start, stop), pieces in sorted(same.items(), key=lambda item: item[0]):
-        if start < end:
-            return None
+    for same in layer:
+        start, stop, *_ = same[0]
         if start > end:
             parts.append(_zeros(node, axis, start - end))
-        piece = total(pieces[0].node, pieces)
-        parts.append(_plus_zero(node, piece))
+        pieces = [b.piece for b in same]
+        parts.append(_plus_zero(node, total(pieces[0].node, pieces)))
         end = stop
-    if end < ints(y.shape)[axis]:
-        parts.append(_zeros(node, axis, ints(y.shape)[axis] - end))
+    if end < length:
+        parts.append(_zeros(node, axis, length - end))
     return beside(node, Concat(axis), *parts)
 
 

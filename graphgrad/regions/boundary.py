@@ -103,10 +103,14 @@ class Boundary:
         return tuple(sorted(places, key=places.__getitem__))
 
     def _inferred_outputs(self) -> tuple[Tensor, ...]:
+        left, used = self.left, self.used
         found: list[Tensor] = []
         for node in self.members:
-            untouched = all(t not in self.left and t not in self.used for t in node.outputs)
-            found += [t for t in node.outputs if t in self.left or untouched]
+            made = node.outputs
+            if not left.isdisjoint(made):
+                found += [t for t in made if t in left]
+            elif used.isdisjoint(made):
+                found += made
         return tuple(found)
 
     def reach(self, x: Tensor) -> int:

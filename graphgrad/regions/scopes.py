@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import wraps
 from inspect import signature
+from itertools import chain
 from typing import Any, TypeVar
 
 from ..ir.build import check_open
@@ -135,10 +136,9 @@ def override(rule: Any, **options: Any) -> override_gradient:
 
 def check_region(region: Region, start: int, allow_empty: bool = False) -> None:
     """RegionError where a closed block marked nothing, or declared what is not so."""
-    inside: set[Region | None] = {region}
-    inside.update(r for r in region.graph.regions[region.index :] if region.contains(r))
-    members = [n for n in region.graph.nodes[start:] if n.region in inside]
-    if not members and not allow_empty:
+    members = _members(region, start)
+    first = next(members, None)
+    if first is None and not allow_empty:
         raise RegionError(
             f"the block of region {region.name!r} ({region.where}) built no node, so it marks "
             "nothing.\nMove the computation into the block, or say allow_empty=True."
@@ -153,7 +153,7 @@ def check_region(region: Region, start: int, allow_empty: bool = False) -> None:
                     f"{t.name} (built at {t.where}) is declared as an input of "
                     f"{region!r} but was built inside it"
                 )
-    elif not allow_empty and not _reads_outside(region, members):
+    elif first is not None and not allow_empty and not _reads_outside(region, first, members):
         raise RegionError(
             f"region {region.name!r} ({region.where}) reads nothing from outside, so there is no "
             "input whose gradient could be overridden. Say allow_empty=True if that is meant."
@@ -168,9 +168,16 @@ def check_region(region: Region, start: int, allow_empty: bool = False) -> None:
                 )
 
 
-def _reads_outside(region: Region, members: list[Node]) -> bool:
-    if any(not region.contains(t.node.region) for n in members for t in n.inputs):
-        return True
+def _members(region: Region, start: int) -> Iterator[Node]:
+    """The nodes inside, from `start` on, as far as they are asked for."""
+    nodes = region.graph.nodes
+    return (nodes[i] for i in range(start, len(nodes)) if region.contains(nodes[i].region))
+
+
+def _reads_outside(region: Region, first: Node, members: Iterator[Node]) -> bool:
+    for node in chain((first,), members):
+        if any(not region.contains(t.node.region) for t in node.inputs):
+            return True
     inner = [r for r in region.graph.regions[region.index + 1 :] if region.contains(r)]
     return any(not region.contains(t.node.region) for r in inner for t in r.pinned_inputs or ())
 

@@ -11,6 +11,7 @@ pytest.importorskip("llvmlite")
 
 from graphgrad.execute import backend
 from graphgrad.execute.backend import automatic, load_backend
+from graphgrad.lower.fused import nodes_within
 
 SHAPES = [(3, 4), (40, 70), (300, 700), (1, 9), (5, 1)]
 
@@ -101,6 +102,18 @@ def test_parts_of_what_goes_over_elements_and_over_rows(each, monkeypatch):
 
     same(lambda x: gg.sum(fn(x)[0]) + fn(x)[1], (6, 5))
     same(lambda x: gg.sum(fn(x)[0], axis=0), (6, 5))
+
+
+@pytest.mark.parametrize("at", [lambda x, i: x[i], lambda x, i: x[i : i + 3]])
+def test_gradients_of_many_slices_run_in_loops_of_a_bounded_length(at):
+    def longest(n):
+        with gg.Graph():
+            x = gg.placeholder((n + 3, 4))
+            y = sum(gg.sum(gg.tanh(at(x, i)) * float(i)) for i in range(n))
+            f = gg.compile([x], [y, gg.gradients(y, x)], backend="llvm")
+        return max(len(nodes_within(s.node)) for s in f.plans[0].steps)
+
+    assert longest(800) <= longest(400)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])

@@ -1002,6 +1002,18 @@ CASES = {
             lambda x, y: gg.concat([x, y]),
             I,
         ),
+        Case(  # windows that overlap, each of two lists apart
+            lambda x, y: node(
+                AddN(), *[put(t, rows(i, i + 3), (7,)) for i, t in enumerate([x, y, y, x, x])]
+            ),
+            lambda x, y: node(
+                AddN(),
+                gg.concat([x, x, broadcast_to(0, (1,))]),
+                gg.concat([broadcast_to(0, (1,)), y, x]),
+                put(y, rows(2, 5), (7,)),
+            ),
+            I,
+        ),
     ],
     # --- sums
     "sum_of_few": [

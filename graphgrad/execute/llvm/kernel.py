@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from itertools import chain
 from typing import NamedTuple
 
 from ...ir.types import DType
@@ -81,7 +82,9 @@ def write_kernel(recipe: Recipe, module: Module, name: str) -> Shared:
     lowered = lower(recipe)
     nest = Nest(lowered)
     blocks = divide(nest, module.target)
-    calls = sum(nest.items[i].name in HELPERS for step in nest.passes for i in step.computes)
+    outside = [i for i in range(len(nest.items)) if i not in nest.inner]
+    computed = chain(outside, *[step.computes for step in nest.passes])
+    calls = sum(nest.items[i].name in HELPERS for i in computed)
     how = (module, nest, blocks, len(recipe.inputs), calls <= INLINED)
     rows, ends = (Abreast if nest.abreast else Rows)(*how), Ends(*how)
     module.add(f"{name}.rows", rows.write(f"{name}.rows"))

@@ -17,6 +17,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+from ...ir.types import DType
 from .expressions import HELPERS
 from .lowered import Item, Lowered, Output
 
@@ -29,6 +30,7 @@ ACROSS = 8  # the cost of putting the lanes of a vector together
 LEFT = 8  # a reduction that ends a loop leaves at most this fraction of what it reduces
 MANY = 1000  # cost beyond which it no longer matters
 CHEAP = 10  # cost up to which a value is computed again rather than kept
+ALIKE = 8  # outputs that lie alike of which it is worked out what they may be written over
 _READS = ("load", "pick")
 _COSTS = {
     "pick": 4,
@@ -47,6 +49,10 @@ _HELPER = 16
 def cost_of(item: Item) -> int:
     """Roughly how many instructions an item takes."""
     return _COSTS.get(item.name, _HELPER if item.name in HELPERS else 1)
+
+
+Layout = tuple[tuple[int, ...], DType]
+"""How what is read or written lies: its strides along the axes of the nest, and its dtype."""
 
 
 class Load(NamedTuple):
@@ -238,32 +244,42 @@ class Nest:
     def overwrites(self) -> Iterator[tuple[int, int]]:
         """(output, input) places of which every element is read, if at all, before it is written,
         and never again: not by other rows, and not at the end.
+
+        A plan uses one pair, so of outputs that lie alike a few are enough.
         """
-        read: dict[int, set[int]] = {}
         last = {i: p for p, step in enumerate(self.passes) for i in step.computes}
-        for i, load in self.loads.items():
-            read.setdefault(load.place, set()).add(i)
         written = {k: p for p, step in enumerate(self.passes) for k in step.stores}
-        late = [self.at_the_end(o.item) for o in self.outputs if o.item in self.final]
-        finished = frozenset[int]().union(*late)
-        outer = range(len(self.lengths) if self.split else self.rows)
+        read = self._read_alike()
+        outer = set(range(len(self.lengths) if self.split else self.rows))
+        alike: Counter[Layout] = Counter()
         for k, output in enumerate(self.outputs):
-            if output.item in self.final or not set(outer) <= set(output.axes):
+            if output.item in self.final or not outer <= set(output.axes):
                 continue
-            dtype = self.items[output.item].dtype
             steps = self.steps(output.axes)
             strides = tuple([steps.get(a, 0) for a in range(len(self.lengths))])
-            for place, loads in read.items():
-                if all(
-                    self.items[i].name == "load"
-                    and self.loads[i].strides == strides
-                    and self.loads[i].offset == 0
-                    and self.items[i].dtype == dtype
-                    and last.get(i, -1) <= written.get(k, len(self.passes))
-                    and i not in finished
-                    for i in loads
-                ):
+            layout = strides, self.items[output.item].dtype
+            alike[layout] += 1
+            if alike[layout] > ALIKE:
+                continue
+            end = written.get(k, len(self.passes))
+            for place, loads in read.get(layout, ()):
+                if all(last.get(i, -1) <= end for i in loads):
                     yield k, place
+
+    def _read_alike(self) -> dict[Layout, list[tuple[int, list[int]]]]:
+        """How inputs lie -> those that are read so alone and not at the end, with their loads."""
+        late = [self.at_the_end(o.item) for o in self.outputs if o.item in self.final]
+        finished = frozenset[int]().union(*late)
+        read: dict[int, list[int]] = {}
+        for i, load in self.loads.items():
+            read.setdefault(load.place, []).append(i)
+        found: dict[Layout, list[tuple[int, list[int]]]] = {}
+        for place, loads in read.items():
+            layouts = {(self.loads[i].strides, self.items[i].dtype) for i in loads}
+            plain = all(self.items[i].name == "load" and not self.loads[i].offset for i in loads)
+            if plain and len(layouts) == 1 and finished.isdisjoint(loads):
+                found.setdefault(layouts.pop(), []).append((place, loads))
+        return found
 
     def size(self, axes: Iterable[int]) -> int:
         """How many places axes have together."""

@@ -195,6 +195,48 @@ def test_outputs_that_lie_where_inputs_were(fn, shapes):
             np.testing.assert_array_equal(found, wanted)
 
 
+def test_of_outputs_and_inputs_that_all_lie_alike_there_are_not_all_pairs():
+    def pairs(n):
+        with gg.Graph():
+            xs = [gg.placeholder((3,)) for _ in range(n)]
+            program = Program(xs, [gg.sin(x) for x in xs])
+        recipe = recipe_of(gathered(program, [program.nodes]).nodes[0])
+        return len(kernels_of([recipe])[recipe].shared.overwrites)
+
+    assert pairs(4) == 16
+    assert pairs(40) == 2 * pairs(20)
+
+
+@pytest.mark.parametrize("shape", [(), (7,)])
+def test_functions_are_written_out_in_short_kernels_alone(shape):
+    def calls(n):
+        def fn(x):
+            for _ in range(n):
+                x = gg.sin(x)
+            return x
+
+        made = module.Module(jit.host())
+        kernel.write_kernel(Group(fn, (shape, "float64")).recipe, made, "k")
+        (text,) = [t for t in made.text.split("define") if "@k.rows(" in t.partition("\n")[0]]
+        return text.count(") noinline\n")
+
+    assert calls(kernel.INLINED) == 0
+    assert calls(kernel.INLINED + 1) >= kernel.INLINED + 1
+
+
+def test_numbers_that_a_kernel_makes_of_one_number_with_many_functions():
+    def fn(x):
+        made = []
+        for _ in range(kernel.INLINED + 3):
+            x = gg.sin(x) + gg.exp(-x * x)
+            made.append(x)
+        return made
+
+    group = Group(fn, ((), "float64"))
+    for found, wanted in zip(group.run(np.float64(0.3)), group.numpy(np.float64(0.3))):
+        np.testing.assert_allclose(found, wanted, rtol=1e-12)
+
+
 def test_calls_by_ctypes_compute_the_same():
     for fn, shape in ((_big, (3000, 700)), (_big, (40, 70))):
         group = Group(fn, (shape, "float32"), (shape[1:], "float32"))

@@ -1,0 +1,129 @@
+"""Work grows as what there is to do: counted in calls of functions, never in time."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+
+import pytest
+
+import graphgrad as gg
+
+from .differentiate.helpers import calls_of
+
+
+def half(site, dy):
+    return dy * 0.5
+
+
+def nested_regions(n):
+    with gg.Graph() as g, ExitStack() as blocks:
+        x = h = gg.placeholder(())
+        for _ in range(n):
+            blocks.enter_context(gg.override_gradient(half))
+            h = gg.sin(h)
+    return g, x, h
+
+
+def regions_in_a_row(n):
+    with gg.Graph() as g:
+        x = h = gg.placeholder(())
+        for _ in range(n):
+            with gg.override_gradient(half):
+                h = gg.sin(h)
+    return g, x, h
+
+
+def regions_in_a_region(n):
+    with gg.Graph() as g:
+        x = h = gg.placeholder(())
+        with gg.override_gradient(lambda site, dy: site.default(dy)):
+            for _ in range(n):
+                with gg.override_gradient(half):
+                    h = gg.sin(h)
+    return g, x, h
+
+
+def conds_in_a_row(n):
+    with gg.Graph() as g:
+        x = h = gg.placeholder(())
+        for _ in range(n):
+            h = gg.cond(h > 0.0, lambda h=h: gg.sin(h), lambda h=h: gg.cos(h))
+    return g, x, h
+
+
+def captures_of_a_cond(n):
+    with gg.Graph() as g:
+        x = gg.placeholder(())
+        read = [gg.sin(x) for _ in range(n)]
+        y = gg.cond(x > 0.0, lambda: sum(read), lambda: read[0])
+    return g, x, y
+
+
+def custom_gradients(n):
+    with gg.Graph() as g:
+        x = h = gg.placeholder(())
+        for _ in range(n):
+            h = gg.custom_gradient(lambda t: (gg.sin(t), lambda dy: dy * 2.0))(h)
+    return g, x, h
+
+
+def marked_afterwards(n):
+    with gg.Graph() as g:
+        x = h = gg.placeholder(())
+        for _ in range(n):
+            h = gg.sin(h)
+    for node in g.nodes[1:]:
+        g.mark(gg.select.nodes([node]), half)
+    return g, x, h
+
+
+def name_scopes(n):
+    with gg.Graph() as g, ExitStack() as blocks:
+        x = h = gg.placeholder(())
+        for _ in range(n):
+            blocks.enter_context(gg.name_scope("s"))
+            h = gg.sin(h)
+    return g, x, h
+
+
+def slices(n):
+    with gg.Graph() as g:
+        x = gg.placeholder((n,))
+        return g, x, sum(gg.sin(x[i] * float(i + 1)) for i in range(n))
+
+
+ALL = [
+    nested_regions,
+    regions_in_a_row,
+    regions_in_a_region,
+    conds_in_a_row,
+    captures_of_a_cond,
+    custom_gradients,
+    marked_afterwards,
+    name_scopes,
+    slices,
+]
+
+
+@pytest.mark.parametrize("build", ALL)
+def test_building_twice_as_much_takes_twice_the_calls(build):
+    build(5)
+    assert calls_of(lambda: build(120)) < 2.4 * calls_of(lambda: build(60))
+
+
+ACTS = {
+    "differentiate": lambda g, x, y: gg.gradients(y, x),
+    "copy": lambda g, x, y: g.copy(),
+    "explain": lambda g, x, y: str(gg.explain(y, x)),
+    "compile": lambda g, x, y: gg.compile([x], [y, gg.gradients(y, x)], backend="numpy"),
+}
+
+
+@pytest.mark.parametrize("act", ACTS)
+@pytest.mark.parametrize("build", [b for b in ALL if b is not nested_regions])
+def test_twice_as_much_takes_twice_the_calls(act, build):
+    act = ACTS[act]
+    small, medium, large = build(5), build(60), build(120)
+    act(*small)
+    once = calls_of(lambda: act(*medium))
+    assert calls_of(lambda: act(*large)) < 2.4 * once
