@@ -62,7 +62,7 @@ class Ledger:
 
     def places(self, site: Site) -> list[int]:
         """The inputs of a site that carry, by place."""
-        skipped = shape_only(site.nodes[0].op) if len(site.nodes) == 1 else ()
+        skipped = shape_only(site.op) if isinstance(site, NodeSite) else ()
         return [i for i, x in enumerate(site.inputs) if i not in skipped and self.carries(x)]
 
     def _made_from(
@@ -110,11 +110,15 @@ class Ledger:
         """Note relevance that does not flow on."""
         if self.counts:
             if current().graph is not self.graph:
-                raise GradientError(
-                    "conservation() cannot count what is kept in a branch of cond() or in a rule "
-                    "that travelled; ask relevance() and compare the sums"
-                )
+                raise self.uncounted("in a branch of cond()")
             kept.append(total(relevance))
+
+    def uncounted(self, where: str) -> GradientError:
+        """The error for what cannot be added up here."""
+        return GradientError(
+            f"conservation() cannot count what is kept {where}; ask relevance() and compare the "
+            "sums"
+        )
 
     def keep_rest(self, dys: Sequence[Any], dxs: Sequence[Any]) -> None:
         """Note as kept by constants what arrived and does not flow on."""
@@ -145,17 +149,20 @@ class Ledger:
                 'score that comes before, or say unknown="gradient" for the derivative there.'
             )
 
-    def check_at_home(self, site: NodeSite) -> None:
-        """GradientError in a rule that is traced for its use elsewhere: x is unknown there."""
+    def is_away(self) -> bool:
+        """Whether a rule is being traced for its use elsewhere: x is not seen from there."""
         known = around(self.graph) if self.graph is not None else []
-        for graph in around(current().graph):
-            if isinstance(graph, TraceGraph) and graph not in known:
-                raise GradientError(
-                    f"relevance reaches {site!r} by the rule of a region that came here from "
-                    "another graph, where what carries relevance is not known. Give the region a "
-                    "rule that does not ask for its default, or switch it off with "
-                    "rules={region: None}."
-                )
+        here = around(current().graph)
+        return any(isinstance(graph, TraceGraph) and graph not in known for graph in here)
+
+    def check_at_home(self, site: NodeSite) -> None:
+        """GradientError where it is not known what carries relevance."""
+        if self.is_away():
+            raise GradientError(
+                f"relevance reaches {site!r} by the rule of a region that came here from another "
+                "graph, where what carries relevance is not known. Give the region a rule that "
+                "does not ask for its default, or switch it off with rules={region: None}."
+            )
 
 
 class _Silent(Ledger):
@@ -175,8 +182,13 @@ LEDGER: ContextVar[Ledger | None] = ContextVar("ledger", default=None)
 
 
 def ledger() -> Ledger:
-    """That of the running question, or one that notes nothing."""
-    return LEDGER.get() or _Silent()
+    """That of the running question; one that notes nothing outside, and in rules that travelled."""
+    book = LEDGER.get()
+    if book is None or not book.is_away():
+        return book or _Silent()
+    if book.counts:
+        raise book.uncounted("by a rule that came from another graph")
+    return _Silent()
 
 
 @contextmanager

@@ -117,7 +117,11 @@ def _only(site: Site, place: int, dx: Any) -> Entries:
 
 
 def moved(book: Ledger, site: Site, dys: Sequence[Tensor | None], at: list[int]) -> Entries:
-    """Relevance goes where the elements come from, ties share; constants keep what is theirs."""
+    """Relevance goes where the elements come from, ties share; constants keep what is theirs.
+
+    So the largest of a pooling window takes all, and an embedding's rows get what is theirs
+    [Montavon et al. 2019, "Layer-wise relevance propagation: an overview"].
+    """
     slopes = site.default(*dys)
     found = [slopes[i] if i in at else NO_GRAD for i in range(len(site.inputs))]
     if site.type != "Cond":  # whose branches note what they keep
@@ -126,7 +130,14 @@ def moved(book: Ledger, site: Site, dys: Sequence[Tensor | None], at: list[int])
 
 
 def linear(book: Ledger, site: Site, dy: Tensor, at: list[int], epsilon: float) -> Entries:
-    """In proportion to the terms of a sum: x * (the gradient of z at R / z), z kept from zero."""
+    """In proportion to the terms of a sum: x * (the gradient of z at R / z), z kept from zero.
+
+    With a bias as one of the terms. A chain of these, such as a convolution, the mean, scale and
+    offset of a batch norm, is what one merged layer gives
+    [Bach et al. 2015, "On pixel-wise explanations for non-linear classifier decisions by
+    layer-wise relevance propagation"; Guillemot et al. 2020, "Breaking batch normalization for
+    better explainability of deep neural networks through layer-wise relevance propagation"].
+    """
     dz = stabilised(book, site.outputs[0], dy, epsilon)
     terms = bare(site.op).linear if isinstance(site, NodeSite) else "joint"
     places = terms if isinstance(terms, tuple) else range(len(site.inputs))
@@ -143,7 +154,12 @@ def product(
 ) -> Entries:
     """In proportion to the terms, those of a product in equal parts to the factors that carry.
 
-    gated: a factor that is a gate or one over a denominator gets nothing, if another is neither.
+    gated: a factor that is a gate, an attention weight or one over a denominator gets nothing, if
+    another is none of these
+    [equal: Achtibat et al. 2024, "AttnLRP: attention-aware layer-wise relevance propagation for
+    transformers"; gates: Arras et al. 2017, "Explaining recurrent neural network predictions in
+    sentiment analysis"; attention and norms: Ali et al. 2022, "XAI for transformers: better
+    explanations through conservative propagation"].
     """
     xs = site.inputs
     held = [i for i in at if gated and len(at) > 1 and is_held(book, xs[i])]
@@ -160,7 +176,10 @@ def product(
 
 
 def softmax(book: Ledger, site: NodeSite, dy: Tensor) -> Entries:
-    """x * (R - y * sum of R), which is x * (the gradient of y at R / y); nothing where y is 0."""
+    """x * (R - y * sum of R), which is x * (the gradient of y at R / y); nothing where y is 0
+    [Achtibat et al. 2024, "AttnLRP: attention-aware layer-wise relevance propagation for
+    transformers"].
+    """
     (x,), (y,) = site.inputs, site.outputs
     dx = dy - y * apply(ReduceSum((site.op.attrs["axis"],), True), dy)
     found = [where(y > 0.0, x, 0.0) * dx]

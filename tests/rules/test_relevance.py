@@ -8,7 +8,7 @@ import pytest
 import graphgrad as gg
 from graphgrad import rules
 
-from ..differentiate.helpers import value, values
+from ..differentiate.helpers import calls_of, value, values
 from . import by_hand
 
 RNG = np.random.default_rng(0)
@@ -180,7 +180,11 @@ V = np.array([[1.0, -2.0, 3.0], [0.5, 4.0, -1.5]])
         lambda x: x * gg.reciprocal(gg.sqrt(gg.mean(x * x, -1, True) + 1e-6)),
         lambda x: x * (1.0 / gg.sqrt(gg.mean(x * x, -1, True) + 1e-6)),
         lambda x: gg.nn.softmax(x) @ gg.transpose(x),
+        lambda x: gg.nn.layer_norm(x) * V,
+        lambda x: gg.nn.batch_norm(x)[0] * V,
         lambda x: gg.cumsum(x, 1),
+        lambda x: gg.nn.conv_transpose(gg.reshape(x, (1, 2, 3, 1)), np.ones((2, 2, 1, 1))),
+        lambda x: gg.linalg.solve(np.array([[2.0, 1.0], [0.5, 3.0]]), x),
         lambda x: gg.einsum("ij,kj->ik", x, np.ones((2, 3))),
         lambda x: gg.linalg.norm(x, axis=1),
         lambda x: np.eye(2) @ x,
@@ -283,6 +287,77 @@ def test_an_lstm_step_hands_all_to_its_signals():
     o = 1 / (1 + np.exp(-xs[0] @ names["o"]))
     np.testing.assert_allclose(of_c, o * np.tanh(kept + made) * kept / (kept + made))
     np.testing.assert_allclose(of_x.sum() + of_c.sum(), score)
+
+
+def test_a_gru_step_hands_all_to_its_signals():
+    """(1 - z) * h + z * n: z and 1 - z are gates."""
+
+    def step(h, n, z):
+        z = gg.nn.sigmoid(z)
+        return (1.0 - z) * h + z * gg.tanh(n)
+
+    h, n, z = V, 1.0 - V, V / 2
+    of_h, of_n, of_z, _ = through(step, h, n, z, epsilon=1e-12)
+    gate = 1 / (1 + np.exp(-z))
+    np.testing.assert_allclose(of_h, (1 - gate) * h)
+    np.testing.assert_allclose(of_n, gate * np.tanh(n))
+    np.testing.assert_array_equal(of_z, np.zeros_like(z))
+
+
+def test_attention_weights_are_known_behind_dropout_and_heads():
+    def f(logits, v):
+        a = gg.nn.dropout(gg.reshape(gg.nn.softmax(logits), (1, 2, 2)), 0.3, seed=1)
+        return a[0] @ v
+
+    of_logits, of_v, score = through(f, V[:, :2], V, epsilon=1e-12)
+    np.testing.assert_array_equal(of_logits, np.zeros((2, 2)))
+    np.testing.assert_allclose(of_v.sum(), score.sum())
+
+
+def test_the_layer_rules_follow_what_carries():
+    """w @ x is x' @ w' turned round, whichever factor the rule takes for the weights."""
+    x = gg.placeholder((5, 1), name="x")
+    for rule in (rules.lrp_epsilon(0.1), rules.lrp_gamma(), rules.lrp_zbox()):
+        column, row = [
+            rules.relevance(gg.sum(y), x, {"MatMul": rule}) for y in (W.T @ x, gg.transpose(x) @ W)
+        ]
+        column, row = values([column, row], {x: X[:1].T})
+        np.testing.assert_allclose(column, row)
+        assert np.abs(column).min() > 0
+
+
+def test_a_layer_rule_for_a_product_of_signals_is_an_error_and_epsilon_shares():
+    x = gg.placeholder((2, 2), name="x")
+    score = gg.sum(x @ gg.tanh(x))
+    with pytest.raises(gg.GradientError, match=r"both factors of node 'MatMul.*lrp_product"):
+        rules.relevance(score, x, {"MatMul": rules.lrp_gamma()})
+    with pytest.raises(gg.GradientError, match="a node that is a product"):
+        rules.relevance(score, x, {"Tanh": rules.lrp_product()})
+    own, usual = values(
+        [rules.relevance(score, x, {"MatMul": rules.lrp_epsilon()}), rules.relevance(score, x)],
+        {x: V[:, :2]},
+    )
+    np.testing.assert_array_equal(own, usual)
+
+
+def test_several_inputs_are_asked_for_at_once_in_their_structure():
+    x, b = gg.placeholder((3, 5), name="x"), gg.placeholder((4,), name="b")
+    score = gg.sum((x @ W + b) * DY)
+    c = rules.conservation(score, {"x": x, "b": b}, epsilon=1e-12)
+    found, biases, score = values([c.relevance, c.biases, score], {x: X, b: B})
+    np.testing.assert_allclose(found["b"], (DY * B).sum(axis=0))
+    np.testing.assert_allclose(found["x"].sum() + found["b"].sum(), score)
+    assert biases == 0.0
+
+
+def test_lengths_may_be_unknown_and_dtypes_small():
+    x = gg.placeholder(("N", 3), "float32", name="x")
+    w = gg.constant(RNG.normal(size=(3, 3)).astype("float32"))
+    h = gg.nn.layer_norm(gg.nn.gelu(x @ w)) * gg.nn.sigmoid(x @ w)
+    c = rules.conservation(gg.sum(h @ w), x)
+    assert {t.dtype for t in c} == {np.dtype("float32")}
+    c = values(c, {x: V})
+    assert abs(c.rest) < 1e-4 * np.abs(c.relevance).sum()
 
 
 # --- no rule -----------------------------------------------------------------------------------
@@ -455,6 +530,65 @@ def test_relevance_through_a_checkpoint_is_that_without_it():
         [rules.relevance(gg.sum(f(x)), x) for f in (rules.checkpoint(block), block)], {x: X}
     )
     np.testing.assert_allclose(saved, plain, rtol=1e-9)
+
+
+def test_a_mark_inside_a_checkpoint_keeps_its_rule_and_unknown_ops_there_are_errors():
+    x = gg.placeholder((3, 5), name="x")
+
+    def block(h):
+        with gg.override_gradient(rules.lrp_zbox(0.0, 1.0)):
+            z = h @ W
+        return gg.nn.relu(z)
+
+    def twice(h):
+        return rules.checkpoint(block)(gg.nn.silu(h))
+
+    inner, outer, plain = values(
+        [
+            rules.relevance(gg.sum(f(x)), x)
+            for f in (twice, rules.checkpoint(twice), lambda h: block(gg.nn.silu(h)))
+        ],
+        {x: X},
+    )
+    np.testing.assert_allclose([inner, outer], [plain, plain])
+    with pytest.raises(gg.GradientError, match=r"\(Exp\)"):
+        rules.relevance(gg.sum(rules.checkpoint(gg.exp)(x)), x)
+
+
+def test_relevance_inside_a_branch_of_what_lies_around_it():
+    x = gg.placeholder((), name="x")
+    y = gg.cond(x > 0, lambda: rules.relevance(gg.tanh(2.0 * x) * 3.0, x), lambda: x)
+    assert value(y, {x: 0.5}) == pytest.approx(3 * np.tanh(1.0))
+
+
+@pytest.mark.parametrize(
+    "rule", [rules.lrp_epsilon(), rules.lrp_gamma(), rules.lrp_zbox()], ids=lambda r: r.name
+)
+def test_marked_layers_in_a_batch_keep_their_rule(rule):
+    x = gg.placeholder((3, 5), name="x")
+
+    def net(row):
+        row = gg.expand_dims(row, 0)
+        with gg.override_gradient(rule):
+            h = row @ W
+        return gg.sum(gg.nn.relu(h))
+
+    rows = gg.stack([net(x[i]) for i in range(3)])
+    scores = gg.sum(gg.vmap(net)(x)), gg.sum(rows)
+    mapped, single = values([rules.relevance(s, x, epsilon=1e-12) for s in scores], {x: X})
+    np.testing.assert_allclose(mapped, single, rtol=1e-9)
+
+
+def test_what_a_rule_asks_for_in_another_graph_is_an_error():
+    x = gg.placeholder((3, 5), name="x")
+
+    def net(row):
+        with gg.override_gradient(rules.scale(0.5)):
+            return gg.tanh(row)
+
+    score = gg.sum(gg.vmap(net)(x))
+    with pytest.raises(gg.GradientError, match="by the rule of a region that came here"):
+        rules.relevance(score, x)
 
 
 def test_relevance_in_a_batch_is_that_of_each_example():
@@ -789,3 +923,20 @@ def test_deeplift_names_the_ops_it_has_no_rule_for():
     slope = gg.gradients(f(x), x)
     found, slope = values([plain, slope], {x: V})
     np.testing.assert_allclose(found, V * slope)
+
+
+# --- cost --------------------------------------------------------------------------------------
+
+
+def test_relevance_is_linear_in_the_length_of_a_network():
+    def cost(n):
+        x = gg.placeholder((2,), name="x")
+        gates = x
+        for _ in range(n):
+            gates = gates * 1.5
+        h = x
+        for _ in range(n):
+            h = gg.tanh(h) * gates
+        return calls_of(lambda: rules.relevance(gg.sum(h), x))
+
+    assert cost(800) < 2.2 * cost(400)
