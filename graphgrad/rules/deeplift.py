@@ -10,11 +10,14 @@ from ..differentiate.gradients import gradients
 from ..differentiate.site import NodeSite, Site
 from ..ir.errors import GradientError
 from ..ir.node import Node, Tensor
-from ..ops.arithmetic import absolute
+from ..ops.arithmetic import absolute, maximum
 from ..ops.base import NO_GRAD, ZERO, TensorLike, apply, as_tensor, is_zero
+from ..ops.exponential import exp
 from ..ops.logic import where
+from ..ops.reductions import logsumexp
+from ..ops.reductions import sum as reduce_sum
 from ..ops.shaping import broadcast_like, sum_to
-from ..ops.sources import identity
+from ..ops.sources import identity, stop_gradient
 from ..regions.contracts import Contract
 from ..regions.rules import Rule
 from .ledger import Ledger, asking
@@ -63,8 +66,11 @@ def deeplift(
     activation differences"; two inputs: Lundberg and Lee 2017, "A unified approach to interpreting
     model predictions"].
 
-    unknown  what happens at an op that is neither linear nor element by element: "error", a
-             GradientError that names all of them, or "gradient": its derivative, and the sum is off
+    unknown  what happens at an op that is neither linear, a softmax nor element by element:
+             "error", a GradientError that names all of them, or "gradient": its derivative, and
+             the sum is off
+
+    Marked regions and nodes keep their rules.
     """
     if unknown not in ("error", "gradient"):
         raise ValueError(f"unknown is 'error' or 'gradient', got {unknown!r}")
@@ -111,6 +117,8 @@ def _by_differences(book: Ledger, twins: dict[Node, Node], by_gradient: bool) ->
         if twin is not None and dy is not None and not picked:
             if op.linear == "each" and len(at) == 2:
                 return _midway(site, twin, dy, at)
+            if site.type == "Softmax":
+                return _softmax(site, twin, dy)
             if op.elementwise and len(at) <= 2:
                 return _either_order(site, twin, dy, at)
         return site.default(*dys) if by_gradient else book.stuck(site)
@@ -142,3 +150,15 @@ def _either_order(site: NodeSite, twin: Node, dy: Tensor, at: Sequence[int]) -> 
             rise = 0.5 * ((ahead - y0) + (y - behind))
         found[i] = _ratio(sum_to(dy * rise, like=x), x - x0, own[i], NEAR)
     return found
+
+
+def _softmax(site: NodeSite, twin: Node, dy: Tensor) -> list[Any]:
+    """As exp(x - t), t = log(sum(exp(x))), each exp and log by its slope from the reference."""
+    (x,), (x0,), (y,), (y0,) = site.inputs, twin.inputs, site.outputs, twin.outputs
+    axis = site.op.attrs["axis"]
+    t, t0 = logsumexp(x, axis, keepdims=True), logsumexp(x0, axis, keepdims=True)
+    dz = dy * _ratio(y - y0, (x - t) - (x0 - t0), y, NEAR)
+    most = stop_gradient(maximum(t, t0))
+    e, e0, s, s0 = [exp(u - most) for u in (x, x0, t, t0)]
+    of_e = _ratio(e - e0, x - x0, e, NEAR) / _ratio(s - s0, t - t0, s, NEAR)
+    return [dz - of_e * reduce_sum(dz, axis, True)]

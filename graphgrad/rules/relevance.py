@@ -207,6 +207,7 @@ def relevance(
              all others; None switches a region's mark off. Marked regions and nodes keep theirs.
     unknown  what relevance does at an op without a rule: "error", a GradientError that names all
              of them, or "gradient": it is multiplied by the derivative, and not conserved
+    epsilon  of the rules that share in proportion
     """
     return _asked(score, x, rules, unknown, epsilon, Ledger(_tensors(x)))
 

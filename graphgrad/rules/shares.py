@@ -31,20 +31,11 @@ Entries = list[Any]
 _SAME = ("Identity", "Cast", "EnsureLike", "After", "RuleInput", "RuleOutput", "Cond")
 _SHAPED = ("Reshape", "ReshapeLike", "ExpandDims", "Squeeze", "Flat", "Transpose", "Flip", "Roll")
 _REPEATED = ("BroadcastTo", "BroadcastLike", "Tile", "Repeat")
-_CUT = (
-    "Slice",
-    "GetItem",
-    "Gather",
-    "GatherElements",
-    "ConcatPart",
-    "Unstack",
-    "Split",
-    "Diagonal",
-)
+_CUT = ("Slice", "GetItem", "Gather", "GatherElements", "ConcatPart", "Unstack", "Split")
 _PUT = ("Concat", "Stack", "Pad", "Shift", "Unslice", "UnsliceLike", "Diag", "DiagonalGrad")
 _CHOSEN = ("Where", "Tril", "Triu", "Maximum", "Minimum", "ReduceMax", "ReduceMin", "MaxPool")
-_SORTED = ("Sort", "TopK")
-MOVES = frozenset((*_SAME, *_SHAPED, *_REPEATED, *_CUT, *_PUT, *_CHOSEN, *_SORTED))
+_PICKED = ("Sort", "TopK", "Diagonal")
+MOVES = frozenset((*_SAME, *_SHAPED, *_REPEATED, *_CUT, *_PUT, *_CHOSEN, *_PICKED))
 """Each element of an output is an element of an input, or a constant."""
 
 _ACTIVATIONS = ("Relu", "LeakyRelu", "Elu", "Softplus", "Silu", "Tanh", "Sigmoid", "Erf", "Clip")

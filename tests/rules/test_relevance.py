@@ -189,6 +189,9 @@ V = np.array([[1.0, -2.0, 3.0], [0.5, 4.0, -1.5]])
         lambda x: gg.linalg.norm(x, axis=1),
         lambda x: np.eye(2) @ x,
         lambda x: gg.cond(gg.sum(x) > 0, lambda: 2.0 * x, lambda: gg.tanh(x)),
+        lambda x: gg.cond(
+            gg.sum(x) > 0, lambda: x @ gg.constant(np.ones((3, 2))), lambda: 2.0 * x[:, :2]
+        ),
     ],
 )
 def test_relevance_is_conserved_through(f):
@@ -894,12 +897,49 @@ def test_random_networks_conserve_relevance_at_every_cut(seed):
         lambda x: gg.sum(gg.exp(x) - gg.cos(x)),
         lambda x: gg.sum(gg.where(V > 0, x, gg.square(x))),
         lambda x: gg.sum(gg.einsum("ij,kj->ik", x, gg.sin(x))),
+        lambda x: gg.sum(gg.nn.softmax(x) * V),
+        lambda x: gg.sum(gg.nn.softmax(gg.stack([x[0], x[0] * 40.0]), axis=0) * V),
+        lambda x: gg.cond(gg.constant(True), lambda: gg.sum(2.0 * x), lambda: gg.sum(x)),
     ],
 )
 def test_deeplift_of_products_and_quotients_adds_up_too(f):
     x = gg.placeholder(V.shape, name="x")
     found, y, y0 = values([rules.deeplift(f, x, 0.3), f(x), f(gg.full_like(x, 0.3))], {x: V})
     np.testing.assert_allclose(found.sum(), y - y0, rtol=1e-9)
+
+
+def test_deeplift_of_a_transformer_block_adds_up():
+    x = gg.placeholder(TOKENS.shape, name="x")
+    found, y, y0 = values(
+        [
+            rules.deeplift(transformer, x, TOKENS[::-1] * 0.5),
+            transformer(x),
+            transformer(gg.constant(TOKENS[::-1] * 0.5)),
+        ],
+        {x: TOKENS},
+    )
+    np.testing.assert_allclose(found.sum(), y - y0, rtol=1e-8)
+
+
+def test_deeplift_where_nothing_changed_is_the_derivative_times_zero():
+    def f(x):
+        return gg.sum(gg.nn.softmax(x) * V + gg.nn.layer_norm(x) * gg.nn.gelu(x))
+
+    x = gg.placeholder(V.shape, name="x")
+    found = rules.deeplift(f, x, V + np.eye(2, 3))
+    y, y0 = f(x), f(gg.constant(V + np.eye(2, 3)))
+    found, change = values([found, y - y0], {x: V})
+    np.testing.assert_allclose(found.sum(), change, rtol=1e-9)
+    assert (found[np.eye(2, 3) == 0] == 0).all()
+
+
+def test_deeplift_keeps_marks():
+    def f(x):
+        with gg.override_gradient(rules.scale(0.0)):
+            return gg.sum(gg.tanh(x))
+
+    x = gg.placeholder(V.shape, name="x")
+    np.testing.assert_array_equal(value(rules.deeplift(f, x, 0.0), {x: V}), np.zeros_like(V))
 
 
 def test_deeplift_of_a_product_is_symmetric():
@@ -912,12 +952,12 @@ def test_deeplift_of_a_product_is_symmetric():
 def test_deeplift_names_the_ops_it_has_no_rule_for():
     def f(x):
         picked = gg.take(gg.reshape(x, (6,)), gg.argmax(x, 1))
-        return gg.sum(gg.nn.softmax(x)) + gg.sum(gg.max(x, 1)) + gg.sum(picked)
+        return gg.sum(gg.prod(x)) + gg.sum(gg.max(x, 1)) + gg.sum(picked)
 
     x = gg.placeholder(V.shape, name="x")
     with pytest.raises(gg.GradientError) as caught:
         rules.deeplift(f, x, 0.0)
-    for op in ("Softmax", "ReduceMax", "Gather"):
+    for op in ("ReduceProd", "ReduceMax", "Gather"):
         assert f"({op}), built at test_relevance.py" in str(caught.value)
     plain = rules.deeplift(f, x, 0.0, unknown="gradient")
     slope = gg.gradients(f(x), x)
