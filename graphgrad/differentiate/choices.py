@@ -9,15 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from typing import Any
+from typing import Any, TypeGuard
 
 from ..ir.context import Context
 from ..ir.errors import GradientError, GraphError, RegionError
 from ..ir.graph import Graph, current
 from ..ir.groups import Groups, around, chain_of
-from ..ir.node import Node, Region
+from ..ir.node import Node, Region, RuleCall
 from ..ir.position import caller, show
+from ..ir.residual import Residual
 from ..ops.control import around as graphs_around
+from ..ops.sources import StopGradient
 from ..regions.index import bodies_of, index_of
 from ..regions.marks import sites_of
 from ..regions.named import group_of, put_in_place
@@ -27,6 +29,12 @@ from ..regions.select import Group, Selection, is_in, members_of, op_types, targ
 from .levels import Off, Step
 
 NONE: frozenset[Step] = frozenset()
+
+OTHERS: Any = object()
+"""A key of overrides=: every node with its own derivative otherwise, derived ones too.
+
+Apart from what the rules build that the call calls: they differentiate it as they say.
+"""
 
 
 class _Everything:
@@ -60,6 +68,8 @@ class Choice:
     off        the marks that it switches off
     rules      node or region -> the rule chosen for it
     types      op type -> the rule chosen for the user's nodes of that type; None: their own
+    others     the rule of nodes that have no other; None: their own derivative
+    running    the rules within which the call was made
     groups     the tree of regions with the groups that it names; None: it names none
     """
 
@@ -69,23 +79,38 @@ class Choice:
         self.off: Off = NONE
         self.rules: dict[Step, Any] = {}
         self.types: dict[str, Any] = {}
+        self.others: Any = None
+        self.running: Sequence[Step] = ()
         self.groups: Groups | None = None
         self._entries: list[_Entry] = []
         self._elsewhere: dict[Graph, Choice] = {}
 
     def __bool__(self) -> bool:
-        return bool(self.rules or self.types)
+        return bool(self.rules or self.types or self.others is not None)
 
     def get(self, step: Step, mark: Any = None) -> Any:
         """The rule for a step; `mark` where none was chosen."""
         if step in self.rules:
             return self.rules[step]
-        if isinstance(step, Node) and step.origin is None:
-            return self.types.get(step.op.type, mark)
-        return mark
+        if _by_type(step, self.types):
+            return self.types[step.op.type]
+        return self.others if mark is None and self._is_other(step) else mark
 
     def __contains__(self, step: object) -> bool:
         return step in self.rules or _by_type(step, self.types)
+
+    def _is_other(self, step: object) -> bool:
+        """Whether the rule for others is for a step, if it is not marked."""
+        if self.others is None or not isinstance(step, Node) or isinstance(step.op, _DOORS):
+            return False
+        rules = [site for site in current().running if site not in self.running]
+        origin = step.origin
+        while origin is not None:
+            by = origin.site if isinstance(origin, RuleCall) else origin
+            if isinstance(origin, RuleCall) and by in rules:
+                return False
+            origin = by.origin
+        return True
 
     def __iter__(self) -> Iterator[Step]:
         yield from self.rules
@@ -131,7 +156,11 @@ class Choice:
                     yield node, region
 
 
-def _by_type(step: object, types: Collection[str]) -> bool:
+_DOORS = (StopGradient, Residual)
+"""Through the first nothing flows, and the second is no step of its own."""
+
+
+def _by_type(step: object, types: Collection[str]) -> TypeGuard[Node]:
     """Whether it is a node that the user built, of one of these types."""
     return isinstance(step, Node) and step.op.type in types and step.origin is None
 
@@ -215,6 +244,9 @@ class _Work:
         if rule is not None:
             check_reference(rule, lambda: "named in overrides= of gradients()", late=False)
         choice = self.choice
+        if key is OTHERS:
+            choice.others, choice.running = rule, current().running
+            return
         entry = _Entry(_types_of(key, choice.graph, self.lenient), [])
         choice._entries.append(entry)
         for op_type in entry.types:

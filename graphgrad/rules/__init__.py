@@ -10,6 +10,8 @@ from .black_box import spsa as spsa
 from .clipping import clip_norm as clip_norm
 from .clipping import clip_value as clip_value
 from .clipping import nan_guard as nan_guard
+from .deeplift import deeplift as deeplift
+from .deeplift import rescale as rescale
 from .implicit import fixed_point as fixed_point
 from .implicit import linear_solve as linear_solve
 from .implicit import root as root
@@ -20,13 +22,14 @@ from .quantisation import lsq as lsq
 from .quantisation import pact as pact
 from .recompute import checkpoint as checkpoint
 from .recompute import checkpoint_chain as checkpoint_chain
-from .relevance import deeplift as deeplift
+from .relevance import Conservation as Conservation
+from .relevance import conservation as conservation
 from .relevance import lrp_epsilon as lrp_epsilon
 from .relevance import lrp_gamma as lrp_gamma
 from .relevance import lrp_pass as lrp_pass
+from .relevance import lrp_product as lrp_product
 from .relevance import lrp_zbox as lrp_zbox
 from .relevance import relevance as relevance
-from .relevance import rescale as rescale
 from .saliency import deconvnet as deconvnet
 from .saliency import guided as guided
 from .saliency import redirected as redirected

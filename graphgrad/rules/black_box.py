@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from ..differentiate.site import Site
+from ..ir.errors import ExecutionError, counted
 from ..ir.node import Tensor
+from ..ir.position import of_function, show
 from ..ops import random
 from ..ops.base import NO_GRAD, TensorLike, as_tensor, cast
 from ..ops.logic import where
@@ -88,8 +92,8 @@ def black_box(
 ) -> Any:
     """A Python function of arrays, with an adjoint of arrays or, without one, the rule `spsa`.
 
-    dxs = adjoint(*arrays, *dys), one array for each floating input; options: those of `spsa`.
-    f and out_types are as for py_function
+    dxs = adjoint(*arrays, *dys), one array for each floating input, in a list or tuple (one alone
+    may do without); options: those of `spsa`. f and out_types are as for py_function
     [Spall 1992, "Multivariate stochastic approximation using a simultaneous perturbation gradient
     approximation"].
     """
@@ -109,8 +113,36 @@ def _given(adjoint: Callable[..., Any]) -> Rule:
     def black_box(site: Site, *dys: Tensor) -> Any:
         wanted = [x for x in site.inputs if x.type.differentiable]
         seeds = [dy for dy in dys if dy is not None]
-        made = py_function(adjoint, [*site.inputs, *seeds], [(x.shape, x.dtype) for x in wanted])
+        types = [(x.shape, x.dtype) for x in wanted]
+        made = py_function(_OneEach(adjoint, wanted), [*site.inputs, *seeds], types)
         found = iter(_listed(made))
         return [next(found) if x.type.differentiable else NO_GRAD for x in site.inputs]
 
     return rule(black_box, Contract("exact"), adjoint=adjoint)
+
+
+class _OneEach:
+    """An adjoint whose gradients are counted; one alone may come as it is or in a list.
+
+    A list of entries of the rank of the one input is a list of gradients, any other an array.
+    """
+
+    def __init__(self, adjoint: Callable[..., Any], wanted: Sequence[Tensor]) -> None:
+        self.__wrapped__ = adjoint
+        self.__name__ = str(getattr(adjoint, "__name__", type(adjoint).__name__))
+        self.rank = wanted[0].ndim
+        self.names = [x.name for x in wanted]
+
+    def __call__(self, *arrays: Any) -> Any:
+        made = self.__wrapped__(*arrays)
+        listed = isinstance(made, tuple | list)
+        alone = len(self.names) == 1
+        if alone and not (listed and all(np.ndim(dx) == self.rank for dx in made)):
+            return made
+        if not listed or len(made) != len(self.names):
+            raise ExecutionError(
+                f"the adjoint {self.__name__!r} ({show(of_function(self))}) of a black box "
+                f"returned {counted(len(made) if listed else 1, 'gradient')} for "
+                f"{counted(len(self.names), 'floating input')}: {', '.join(self.names)}"
+            )
+        return made[0] if alone else made

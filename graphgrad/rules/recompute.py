@@ -8,6 +8,7 @@ from itertools import pairwise
 from math import comb, isqrt
 from typing import Any
 
+from ..differentiate.choices import OTHERS
 from ..differentiate.gradients import gradients
 from ..differentiate.site import Site
 from ..ir.context import Scope
@@ -109,6 +110,8 @@ def _overrides_again(site: Any, graph: Graph, node: int, region: int) -> dict[An
             found[twin] = None if step in call.off else call.get(step)
             if asked is not None:
                 asked.add(step)
+    if call is not None and call.others is not None:
+        found[OTHERS] = call.others
     return found
 
 

@@ -7,68 +7,81 @@ lost except what a bias or a stabiliser keeps. `relevance` starts it with the sc
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
+from ..differentiate.choices import OTHERS
 from ..differentiate.gradients import gradients
-from ..differentiate.site import Site
+from ..differentiate.site import NodeSite, Site
 from ..ir.errors import GradientError
-from ..ir.node import Node, Tensor, enclosing
-from ..ops.arithmetic import absolute, copysign, maximum, minimum
-from ..ops.base import NO_GRAD, TensorLike, as_tensor, is_zero
-from ..ops.logic import where
+from ..ir.node import Tensor
+from ..ir.tree import flatten
+from ..ops.accumulate import AddN
+from ..ops.arithmetic import maximum, minimum
+from ..ops.base import NO_GRAD, TensorLike, apply, cast
 from ..ops.shaping import broadcast_like
 from ..ops.sources import identity
+from ..regions.contracts import Contract
 from ..regions.rules import Rule
+from .ledger import Ledger, asking, ledger
 from .library import entry, rule
-from .sites import BILINEAR, alike, layer, number, only
+from .shares import bare, is_linear, product, slopes_of, stabilised, taylor, usual
+from .shares import linear as in_proportion
+from .sites import BILINEAR, Layer, alike, layer, number, only, total
 
 FAMILY = "relevance"
-ACTIVATIONS = (
-    "Relu",
-    "LeakyRelu",
-    "Elu",
-    "Softplus",
-    "Silu",
-    "Tanh",
-    "Sigmoid",
-    "Erf",
-)
-SHARING = ("Add", "Subtract", "ReduceSum", "ReduceMean", "AvgPool")
 
 
-def _steady(z: Tensor, epsilon: float) -> Tensor:
-    """z, kept away from zero."""
-    return z + copysign(number(epsilon, z), z)
-
-
-def _shared(z: Tensor, xs: Sequence[Tensor], relevance: Tensor, epsilon: float) -> list[Tensor]:
-    """What each x has of the relevance of z, which is linear in the xs."""
-    slopes = gradients(z, list(xs), relevance / _steady(z, epsilon), unconnected="zero")
+def _shared(z: Tensor, xs: Sequence[Tensor], dz: Tensor) -> list[Tensor]:
+    """What each x has of the relevance of z, which is linear in the xs; dz is R / z."""
+    slopes = gradients(z, list(xs), dz, unconnected="zero", overrides={})
     return [x * slope for x, slope in zip(xs, slopes, strict=True)]
+
+
+def _layer(site: Site, book: Ledger) -> Layer:
+    """The parts of a layer, x being what carries relevance; GradientError where both carry."""
+    part = layer(site)
+    if not book.asks or not book.carries(part.w):
+        return part
+    if book.carries(part.x):
+        raise GradientError(
+            f"this rule is for a layer with weights, but both factors of {site!r} carry relevance: "
+            "use gg.rules.lrp_product() there, or the rule that relevance() has for it"
+        )
+    return part._replace(x=part.w, w=part.x, flipped=True)
+
+
+def _bias_kept(book: Ledger, bias: Tensor | None, dz: Tensor) -> None:
+    if bias is not None and book.counts:
+        book.keep(book.biases, dz * bias)
 
 
 @entry(FAMILY, "attribution")
 def lrp_epsilon(epsilon: float = 1e-6) -> Rule:
     """Relevance is shared in proportion to each input's part in the sum; epsilon keeps some.
 
-    R_j = sum_k x_j w_jk R_k / (z_k + epsilon * sign(z_k)), for a layer (its first input is x) and
-    for any other linear op (all its inputs share)
+    R_j = sum_k x_j w_jk R_k / (z_k + epsilon * sign(z_k)), for a layer (its first input is x, or
+    the one that carries relevance) and for any other linear op (all its inputs share); of an op
+    that is not linear, w is its derivative
     [Bach et al. 2015, "On pixel-wise explanations for non-linear classifier decisions by
     layer-wise relevance propagation"].
     """
 
     def lrp_epsilon(site: Site, dy: Tensor) -> Any:
-        (z,) = site.outputs
-        of_layer = any(n.type in BILINEAR for n in site.nodes)
-        speaks_for = [layer(site).x] if of_layer else list(site.inputs)
-        slopes = site.default(dy / _steady(z, epsilon))
+        book = ledger()
+        at = book.places(site)
+        if isinstance(site, NodeSite) and bare(site.op).linear == "each":
+            alone = site.type in BILINEAR and not book.asks
+            return product(book, site, dy, at[:1] if alone else at, epsilon)
+        if not any(n.type in BILINEAR for n in site.nodes):
+            linear = not isinstance(site, NodeSite) or is_linear(bare(site.op), at)
+            return (in_proportion if linear else taylor)(book, site, dy, at, epsilon)
+        part = _layer(site, book)
+        dz = stabilised(book, site.outputs[0], dy, epsilon)
+        _bias_kept(book, part.bias, dz)
+        slopes = slopes_of(site, dz)
         return [
-            slope
-            if slope is NO_GRAD or is_zero(slope)
-            else x * slope
-            if any(x is t for t in speaks_for)
-            else NO_GRAD
+            x * slope if x is part.x else NO_GRAD
             for x, slope in zip(site.inputs, slopes, strict=True)
         ]
 
@@ -87,10 +100,14 @@ def lrp_gamma(gamma: float = 0.25, epsilon: float = 1e-9) -> Rule:
         return w + gamma * maximum(w, 0.0)
 
     def lrp_gamma(site: Site, dy: Tensor) -> Any:
-        part = layer(site)
+        book = ledger()
+        part = _layer(site, book)
         x = identity(part.x)
         bias = None if part.bias is None else raised(part.bias)
-        (dx,) = _shared(part.applied(x, raised(part.w), bias), [x], dy, epsilon)
+        z = part.applied(x, raised(part.w), bias)
+        dz = stabilised(book, z, dy, epsilon)
+        _bias_kept(book, bias, dz)
+        (dx,) = _shared(z, [x], dz)
         return only(site, part.x, dx)
 
     return rule(lrp_gamma, gamma=gamma)
@@ -106,7 +123,8 @@ def lrp_zbox(low: TensorLike = 0.0, high: TensorLike = 1.0, epsilon: float = 1e-
     """
 
     def lrp_zbox(site: Site, dy: Tensor) -> Any:
-        part = layer(site)
+        book = ledger()
+        part = _layer(site, book)
         x = identity(part.x)
         lows, highs = [identity(broadcast_like(number(b, x), x)) for b in (low, high)]
         z = (
@@ -114,7 +132,8 @@ def lrp_zbox(low: TensorLike = 0.0, high: TensorLike = 1.0, epsilon: float = 1e-
             - part.applied(lows, maximum(part.w, 0.0), None)
             - part.applied(highs, minimum(part.w, 0.0), None)
         )
-        of_x, of_lows, of_highs = _shared(z, [x, lows, highs], dy, epsilon)
+        dz = stabilised(book, z, dy, epsilon)
+        of_x, of_lows, of_highs = _shared(z, [x, lows, highs], dz)
         return only(site, part.x, of_x + of_lows + of_highs)
 
     return rule(lrp_zbox, low=low, high=high)
@@ -137,87 +156,128 @@ def lrp_pass() -> Rule:
 
 
 @entry(FAMILY, "attribution")
-def relevance(score: Tensor, x: Tensor, rules: Mapping[Any, Any] | None = None) -> Tensor:
+def lrp_product(gated: bool = True, epsilon: float = 1e-6) -> Rule:
+    """Of factors that all carry relevance each has an equal part, but gates have none.
+
+    R_x = R_y = R / 2 for z = x * y, for a product of matrices x * (the gradient of z at R / 2 z);
+    R_x = R, R_y = 0 where y is a gate (sigmoid, 1 + tanh), an attention weight (softmax) or one
+    over a denominator; gated=False: equal parts whatever they are
+    [Arras et al. 2017, "Explaining recurrent neural network predictions in sentiment analysis";
+    Ali et al. 2022, "XAI for transformers: better explanations through conservative propagation";
+    equal parts: Achtibat et al. 2024, "AttnLRP: attention-aware layer-wise relevance propagation
+    for transformers"].
+    """
+
+    def lrp_product(site: Site, dy: Tensor) -> Any:
+        if not isinstance(site, NodeSite) or bare(site.op).linear != "each":
+            raise GradientError(
+                f"this rule is for a node that is a product, such as Multiply or MatMul, not for "
+                f"{site!r}"
+            )
+        book = ledger()
+        return product(book, site, dy, book.places(site), epsilon, gated)
+
+    return rule(lrp_product, gated=gated, epsilon=epsilon)
+
+
+# --- the question -----------------------------------------------------------------------------
+
+
+@entry(FAMILY, "attribution")
+def relevance(
+    score: Tensor,
+    x: Any,
+    rules: Mapping[Any, Any] | None = None,
+    unknown: str = "error",
+    epsilon: float = 1e-6,
+) -> Any:
     """How much of a score comes from each element of x, by layer-wise relevance propagation.
 
-    R(x), with R(score) = score; rules: {op type, node or region: rule} over those for the usual
-    ops: epsilon for layers and sums, unchanged through activations; marked regions keep theirs
+    R(x), with R(score) = score. Layers, sums and pooling share in proportion to their terms, with
+    epsilon; what moves elements or picks them moves their relevance; activations pass it on;
+    products as by `lrp_product`, denominators and so the norms' get none; softmax by its Taylor
+    expansion
+    [Bach et al. 2015, "On pixel-wise explanations for non-linear classifier decisions by
+    layer-wise relevance propagation"; Ali et al. 2022, "XAI for transformers: better explanations
+    through conservative propagation"; Achtibat et al. 2024, "AttnLRP: attention-aware layer-wise
+    relevance propagation for transformers"].
+
+    x        a tensor, or any nesting of list, tuple and dict of them, as the result is
+    rules    {op type, node, region or selection: rule, or None for its derivative}, which go over
+             all others; None switches a region's mark off. Marked regions and nodes keep theirs.
+    unknown  what relevance does at an op without a rule: "error", a GradientError that names all
+             of them, or "gradient": it is multiplied by the derivative, and not conserved
+    epsilon  of the rules that share in proportion
+    """
+    return _asked(score, x, rules, unknown, epsilon, Ledger(_tensors(x)))
+
+
+class Conservation(NamedTuple):
+    """Where a score has gone: its sum is that of all these.
+
+    relevance   of x, in the structure of x
+    biases      what constants keep, such as biases, means and the borders of padding; a scalar
+    stabiliser  what the stabilisers of the rules keep; a scalar
+    rest        what is left: zero, unless rules of one's own or derivatives make or lose some
+    """
+
+    relevance: Any
+    biases: Tensor
+    stabiliser: Tensor
+    rest: Tensor
+
+
+@entry(FAMILY, "attribution")
+def conservation(
+    score: Tensor,
+    x: Any,
+    rules: Mapping[Any, Any] | None = None,
+    unknown: str = "error",
+    epsilon: float = 1e-6,
+) -> Conservation:
+    """`relevance`, with what did not reach x: the shares of biases and of stabilisers.
+
+    sum of score = sum of R(x) + biases + stabiliser + rest, where rest is zero if all the rules
+    are those of the library
     [Bach et al. 2015, "On pixel-wise explanations for non-linear classifier decisions by
     layer-wise relevance propagation"].
+
+    Arguments as for `relevance`. GradientError where something is kept in a branch of cond().
     """
-    usual: dict[Any, Any] = dict.fromkeys((*BILINEAR, *SHARING), lrp_epsilon())
-    usual |= dict.fromkeys(ACTIVATIONS, lrp_pass())
-    assert score.graph is not None
-    opened = [key for key, rule in (rules or {}).items() if rule is None]
-    built = {
-        n.type
-        for n in score.graph.nodes
-        if n.origin is None and all(region in opened for region in enclosing(n.region))
-    }
-    chosen = {t: rule for t, rule in usual.items() if t in built} | dict(rules or {})
-    found: Tensor = gradients(score, x, score, overrides=chosen or None)
+    book = Ledger(_tensors(x), counts=True)
+    found = _asked(score, x, rules, unknown, epsilon, book)
+    all_of = total(score)
+    biases, stabiliser = [_sum(kept, all_of) for kept in (book.biases, book.stabiliser)]
+    reached = _sum([total(r) for r in flatten(found)], all_of)
+    return Conservation(found, biases, stabiliser, all_of - reached - biases - stabiliser)
+
+
+def _sum(parts: Sequence[Tensor], like: Tensor) -> Tensor:
+    return apply(AddN(), *[cast(t, like.dtype) for t in parts]) if parts else number(0, like)
+
+
+def _tensors(x: Any) -> list[Tensor]:
+    return [t for t in flatten(x) if isinstance(t, Tensor)]
+
+
+def _asked(score: Tensor, x: Any, rules: Any, unknown: str, epsilon: float, book: Ledger) -> Any:
+    if unknown not in ("error", "gradient"):
+        raise ValueError(f"unknown is 'error' or 'gradient', got {unknown!r}")
+    chosen = {OTHERS: _usual(book, unknown == "gradient", epsilon), **(rules or {})}
+    with asking(book):
+        found = gradients(score, x, score, unconnected="zero", overrides=chosen)
+    book.check_known("relevance()")
     return found
 
 
-# --- differences from a reference --------------------------------------------------------------
+def _usual(book: Ledger, by_gradient: bool, epsilon: float) -> Rule:
+    """The rule of every node that has no other."""
 
+    def lrp(site: NodeSite, *dys: Tensor | None) -> Any:
+        book.check_at_home(site)
+        found = usual(book, site, dys, epsilon)
+        if found is None and by_gradient:
+            return site.default(*dys)
+        return book.stuck(site) if found is None else found
 
-@entry(FAMILY, "attribution")
-def rescale(reference_x: TensorLike, reference_y: TensorLike, near: float = 1e-7) -> Rule:
-    """For an activation: the slope from its reference instead of the derivative.
-
-    dx = dy * (y - reference_y) / (x - reference_x); the derivative where these are near
-    [Shrikumar, Greenside, Kundaje 2017, "Learning important features through propagating
-    activation differences"].
-    """
-
-    def rescale(site: Site, dy: Tensor) -> Any:
-        x, y = alike(site)
-        across = x - number(reference_x, x)
-        far = absolute(across) > near
-        slope = (y - number(reference_y, y)) / where(far, across, 1.0)
-        (own, *_) = site.default(dy)
-        return only(site, x, where(far, dy * slope, own))
-
-    return rule(rescale)
-
-
-@entry(FAMILY, "attribution")
-def deeplift(f: Callable[[Tensor], Tensor], x: Tensor, reference: TensorLike) -> Tensor:
-    """How much each element of x contributes to f(x) - f(reference), by the rescale rule.
-
-    (x - reference) * m, m the gradient of f with `rescale` on every activation: for networks of
-    linear layers and activations of one input the contributions add up to the difference
-    [Shrikumar, Greenside, Kundaje 2017, "Learning important features through propagating
-    activation differences"].
-    """
-    at = identity(x)
-    base = broadcast_like(as_tensor(reference, x.dtype), x)
-    before, _ = _activations(f, base)
-    now, y = _activations(f, at)
-    if [n.type for n in before] != [n.type for n in now]:
-        raise GradientError(
-            f"deeplift() calls {getattr(f, '__name__', f)} twice, and it built other activations "
-            f"the second time: {[n.type for n in before]}, then {[n.type for n in now]}"
-        )
-    rules: dict[Any, Any] = {
-        n: rescale(r.inputs[0], r.outputs[0]) for r, n in zip(before, now, strict=True)
-    }
-    slope: Tensor = gradients(y, at, unconnected="zero", overrides=rules or None)
-    return (x - base) * slope
-
-
-def _activations(f: Callable[[Tensor], Tensor], x: Tensor) -> tuple[list[Node], Tensor]:
-    """The nodes of one floating input, element by element, that f builds, and its result."""
-    graph = x.graph
-    assert graph is not None
-    start = len(graph.nodes)
-    y = f(x)
-    found = [
-        n for n in graph.nodes[start:] if n.op.elementwise and len(n.inputs) == 1 and _floating(n)
-    ]
-    return found, y
-
-
-def _floating(node: Node) -> bool:
-    return all(t.type.differentiable for t in (*node.inputs, *node.outputs))
+    return Rule(lrp, contract=Contract("attribution"), linear=True)

@@ -66,16 +66,20 @@ def total(x: Tensor, axis: Any = None, keepdims: bool = False) -> Tensor:
 
 
 class Layer(NamedTuple):
-    """A site that is `x @ w`, a convolution, or one of these plus a bias."""
+    """A site that is `x @ w`, a convolution, or one of these plus a bias.
+
+    flipped  whether w is its first factor
+    """
 
     node: Node
     x: Tensor
     w: Tensor
     bias: Tensor | None
+    flipped: bool = False
 
     def applied(self, x: Tensor, w: Tensor, bias: Tensor | None) -> Tensor:
         """The layer's output for other tensors."""
-        y = apply(self.node.op, x, w)
+        y = apply(self.node.op, *((w, x) if self.flipped else (x, w)))
         return y if bias is None else y + bias
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import graphgrad as gg
+from graphgrad.differentiate.choices import OTHERS
 from graphgrad.ir.residual import Residual
 from graphgrad.ir.verify import verify_graph
 from graphgrad.ops.control import cond
@@ -755,3 +756,47 @@ def test_S05_a_group_is_kept_and_found_again(graph):
     assert all(n.region is None for n in graph.nodes)
     residuals = [n for n in graph.nodes if isinstance(n.op, Residual)]
     assert {n.op.region for n in residuals} == {region}
+
+
+# --- a rule for all others -----------------------------------------------------------------------
+
+
+def test_a_rule_for_all_others_is_for_what_has_none_derived_nodes_too():
+    x = placeholder(())
+    with gg.override_gradient(scaled(1.0)):
+        h = sin(x)
+    slope = gg.gradients(exp(h), h)
+    chosen = {OTHERS: Spy(seven), "Exp": scaled(2.0)}
+    y = tanh(exp(h)) + slope + gg.stop_gradient(x)
+    gg.gradients(y, x, overrides=chosen)
+    types = [site.type for site in chosen[OTHERS].sites]
+    assert types.count("Add") == 2
+    assert types.count("Tanh") == 1
+    assert "Exp" not in types
+    assert "StopGradient" not in types
+    assert "Sin" in types, "the region's rule asked for its default"
+
+
+def test_a_rule_for_all_others_is_not_for_what_rules_build():
+    def by_hand(site, dy):
+        x = identity(site.inputs[0])
+        return gg.gradients(sin(x) * x, x, dy)
+
+    x = placeholder(())
+    with gg.override_gradient(by_hand):
+        y = tanh(x)
+    spy = Spy(seven)
+    dx = gg.gradients(2.0 * y, x, overrides={OTHERS: spy})
+    assert [site.type for site in spy.sites] == ["Multiply"]
+    assert value(dx, {x: POINT}) == pytest.approx(7.0 * (np.cos(POINT) * POINT + np.sin(POINT)))
+
+
+def test_a_rule_for_all_others_counts_in_branches_and_for_one_call():
+    x = placeholder(())
+    y = cond(x > 0, lambda: sin(x), lambda: cos(x))
+    spy = Spy(lambda site, *dys: site.default(*dys))
+    dx = gg.gradients(y, x, overrides={OTHERS: spy})
+    assert {site.type for site in spy.sites} == {"Cond", "Sin", "Cos"}
+    calls = spy.calls
+    assert values([dx, gg.gradients(y, x)], {x: POINT}) == pytest.approx([np.cos(POINT)] * 2)
+    assert spy.calls == calls

@@ -1,6 +1,7 @@
 """Functions of which only values are known."""
 
 import numpy as np
+import pytest
 
 import graphgrad as gg
 from graphgrad import rules
@@ -51,3 +52,41 @@ def test_training_through_a_black_box():
     step = gg.compile(seed, y, updates={x: x - 0.05 * gg.gradients(y, x)})
     losses = [step(k) for k in range(200)]
     assert losses[-1] < 1e-3 * losses[0]
+
+
+def doubled(made):
+    """The gradient of a black box that doubles, by an adjoint that returns made(dy)."""
+    x = gg.placeholder((3,), name="x")
+
+    def adjoint(x, dy):
+        return made(2 * dy)
+
+    y = rules.black_box(lambda x: 2 * x, [x], [((3,), "float64")], adjoint)
+    return value(gg.gradients(gg.sum(y), x), {x: XS})
+
+
+@pytest.mark.parametrize("made", [np.array, list, tuple, lambda dx: (dx,), lambda dx: [dx]])
+def test_an_adjoint_of_one_input_returns_its_gradient_or_a_list_of_it(made):
+    np.testing.assert_array_equal(doubled(made), [2.0, 2.0, 2.0])
+
+
+@pytest.mark.parametrize("made", [lambda dx: (dx, dx), lambda dx: [dx, dx, dx]])
+def test_a_wrong_number_of_gradients_names_the_adjoint_and_the_input(made):
+    with pytest.raises(gg.ExecutionError, match=r"adjoint 'adjoint' \(.*test_black_box.*for 1 .*x"):
+        doubled(made)
+
+
+@pytest.mark.parametrize("made", [lambda dx: dx, lambda dx: (dx,), lambda dx: (dx, dx, dx)])
+def test_a_wrong_number_of_gradients_for_two_inputs(made):
+    x, w = gg.placeholder((3,), name="x"), gg.placeholder((3,), name="w")
+    y = rules.black_box(
+        lambda x, w: x * w, [x, w], [((3,), "float64")], adjoint=lambda x, w, dy: made(dy)
+    )
+    with pytest.raises(gg.ExecutionError, match=r"adjoint .* 2 floating inputs: x:0, w:0"):
+        value(gg.gradients(gg.sum(y), x), {x: XS, w: XS})
+
+
+def test_an_adjoint_of_a_scalar_may_return_a_tuple_of_one():
+    x = gg.placeholder((), name="x")
+    y = rules.black_box(np.sin, [x], [((), "float64")], adjoint=lambda x, dy: (dy * np.cos(x),))
+    np.testing.assert_allclose(value(gg.gradients(y, x), {x: 0.3}), np.cos(0.3))

@@ -65,7 +65,7 @@ ON = {
     ),
     "spsa": (rules.spsa(gg.sin), gg.sin),
 }
-ELSEWHERE = {"lrp_gamma", "lrp_zbox"}  # on layers: test_relevance.py
+ELSEWHERE = {"lrp_gamma", "lrp_product", "lrp_zbox"}  # on layers: test_relevance.py
 CASES = [pytest.param(*case, id=name) for name, case in ON.items() if name != "feedback"]
 
 
