@@ -15,12 +15,12 @@ from ..ir.op import Op
 from ..ir.residual import Residual
 from ..ops.accumulate import EnsureLike
 from ..ops.arithmetic import multiply
-from ..ops.base import OnesLike, ZerosLike, cast
+from ..ops.base import Full, OnesLike, ZerosLike, cast
 from ..ops.joining import Concat, Stack
 from ..ops.nn import Softmax
 from ..ops.per_example import PerExample
 from ..ops.products import MatMul
-from ..ops.reductions import ArgMax, ReduceSum, Reduction
+from ..ops.reductions import ArgMax, ReduceSum, Reduction, sum
 from ..ops.sequencing import After
 from ..ops.shaping import (
     BroadcastLike,
@@ -31,10 +31,9 @@ from ..ops.shaping import (
     SumToShape,
     Transpose,
     expand_dims,
-    reshape,
 )
 from ..ops.slicing import FULL, Slice
-from ..ops.sources import Identity
+from ..ops.sources import Identity, stop_gradient
 
 
 def batched_outputs(
@@ -75,9 +74,26 @@ def repeated(t: Tensor, like: Tensor) -> Tensor:
     count = like.shape[0]
     if isinstance(count, int) and t.type.static:
         return apply(BroadcastTo((count, *t.shape)), t)  # type: ignore[arg-type]
-    ones = reshape(apply(OnesLike(), like[(slice(None), *[0] * (like.ndim - 1))]), (-1,))
-    row = expand_dims(cast(ones, t.dtype), tuple(range(1, 1 + t.ndim)))
+    row = expand_dims(cast(_ones(like), t.dtype), tuple(range(1, 1 + t.ndim)))
     return multiply(row, expand_dims(t, 0))
+
+
+def counting(like: Tensor) -> Tensor:
+    """A tensor whose first axis counts the examples of `like`, for `repeated`.
+
+    Where it is read for their number, nothing flows to it.
+    """
+    return like if isinstance(like.shape[0], int) else stop_gradient(_ones(like))
+
+
+def _ones(like: Tensor) -> Tensor:
+    """A one for every example."""
+    count = like.shape[0]
+    if isinstance(count, int):
+        return apply(Full((count,), 1, like.dtype))
+    if like.ndim > 1:
+        like = sum(like[:, :0], axis=tuple(range(1, like.ndim)))
+    return apply(OnesLike(), like)
 
 
 def _shifted(axes: Sequence[int]) -> tuple[int, ...]:

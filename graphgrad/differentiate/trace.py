@@ -22,7 +22,7 @@ from ..ir.residual import Residual, read_from, residual_of
 from ..ops.base import ZERO, ZeroTensor, is_zero
 from ..ops.control import BodyGraph, BodyScope
 from ..ops.sources import Placeholder
-from ..regions.rules import Rule, as_rule
+from ..regions.rules import BuiltinRule, Rule, as_rule
 from .call import answer, own_jvp, running, seen_outside
 from .choices import inherited_choice
 from .forward import Question, Watched, watched
@@ -49,8 +49,11 @@ class Carrier(Protocol):
     def note(self, d: Tensor, t: Tensor) -> None:
         """Learn of the gradient or tangent of a tensor before it is used."""
 
-    def fitted(self, d: Any, t: Tensor, site: Site, of: Sequence[Tensor]) -> Any:
-        """The entry of the site's rule for t here; it is made of what is given for `of`."""
+    def check(self, trace: Trace, site: Site) -> None:
+        """GradientError where the traced rule does not serve for this site."""
+
+    def fitted(self, d: Any, t: Tensor, site: Site) -> Any:
+        """The entry of the site's rule for t here."""
 
 
 class TraceGraph(BodyGraph):
@@ -70,6 +73,7 @@ class TraceGraph(BodyGraph):
 class Trace:
     """What one rule builds for one site: a scratch graph from what it is given to what it gives.
 
+    rule     what was traced
     forward  of the rule's own jvp: it is given tangents of the inputs. A rule is given gradients of
              the outputs
     judged   for forward mode, which judges the rules inside
@@ -94,7 +98,8 @@ class Trace:
     ) -> None:
         home = target.graph
         assert home is not None
-        rule = as_rule(reference)
+        self.rule = rule = as_rule(reference)
+        self.forward = forward
         self.graph = TraceGraph(home, f"trace of {rule.name}")
         self.asked: set[Step] = set()
         with BodyScope(self.graph):
@@ -113,12 +118,12 @@ class Trace:
                 takes, self.gives = self.gives, takes
             self.given = [_given(t, i in zeros) for i, t in enumerate(takes)]
             with running(rule, site):
-                self.entries = [(t, self._entry(d)) for t, d in self._answer(rule, site, forward)]
+                self.entries = [(t, self._entry(d)) for t, d in self._answer(site)]
 
-    def _answer(self, rule: Rule, site: Site, forward: bool) -> list[tuple[Tensor, Any]]:
-        if not forward:
-            return answer(rule, site, list(self.given))
-        return list(zip(site.outputs, own_jvp(rule, site, self.given), strict=True))
+    def _answer(self, site: Site) -> list[tuple[Tensor, Any]]:
+        if not self.forward:
+            return answer(self.rule, site, list(self.given))
+        return list(zip(site.outputs, own_jvp(self.rule, site, self.given), strict=True))
 
     def _entry(self, d: Any) -> Any:
         if is_zero(d):
@@ -151,6 +156,7 @@ class Travelled:
     def __call__(self, site: Site, *given: Any) -> Any:
         """The trace, built anew for this site."""
         trace = self._trace(site, given)
+        self.carrier.check(trace, site)
         takes, gives = site.outputs, site.inputs
         if self.forward:
             takes, gives = gives, takes
@@ -164,7 +170,7 @@ class Travelled:
         beyond = [self.carrier.tensor(t) for t, _ in trace.entries[len(gives) :]]
         gives = (*gives, *beyond)
         found = [
-            self.carrier.fitted(transplant.entry(d), t, site, takes)
+            self.carrier.fitted(transplant.entry(d), t, site)
             for (_, d), t in zip(trace.entries, gives, strict=True)
         ]
         return dict(zip(gives, found, strict=True)) if beyond else found
@@ -220,7 +226,7 @@ def carried(rule: Any, home: Node | Region, carrier: Carrier) -> Rule:
         Travelled(home, rule, carrier),
         known.name,
         contract=known.contract,
-        linear=known.linear,
+        linear=True if isinstance(known, BuiltinRule) else known.linear,
         jvp=None if known.jvp is None else Travelled(home, rule, carrier, forward=True),
         position=known.position,
     )

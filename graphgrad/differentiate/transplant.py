@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 from ..ir.build import build
@@ -20,7 +20,7 @@ from ..ops.sources import Placeholder
 from ..regions.boundary import boundary_of, take_in_pins
 from ..regions.named import stand_in
 from .site import Site
-from .trace import Carrier, TraceGraph, carried, enter
+from .trace import Carrier, Trace, TraceGraph, carried, enter
 
 
 class Plain:
@@ -33,7 +33,10 @@ class Plain:
     def note(self, d: Tensor, t: Tensor) -> None:
         """Nothing is to be learnt."""
 
-    def fitted(self, d: Any, t: Tensor, site: Site, of: Sequence[Tensor]) -> Any:
+    def check(self, trace: Trace, site: Site) -> None:
+        """Any trace serves."""
+
+    def fitted(self, d: Any, t: Tensor, site: Site) -> Any:
         """An entry as it is."""
         return d
 
