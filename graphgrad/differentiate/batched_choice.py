@@ -18,7 +18,8 @@ from ..ops.logic import Where
 from ..ops.sources import stop_gradient
 from ..regions.boundary import boundary_of
 from ..regions.index import marked_regions
-from .batched import aligned, batched_outputs, repeated
+from .batch import aligned, repeated
+from .batched import batched_outputs
 
 if TYPE_CHECKING:
     from .batcher import Batcher

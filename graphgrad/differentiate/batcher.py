@@ -22,7 +22,8 @@ from ..ops.shaping import broadcast_like
 from ..regions.boundary import take_in_pins
 from ..regions.index import bodies_of
 from .additive import at_home, copied_steps, note_twin
-from .batched import batched_outputs, repeated
+from .batch import repeated
+from .batched import batched_outputs
 from .batched_choice import batched_choice
 from .importing import Importer
 from .levels import Step

@@ -23,7 +23,7 @@ from ..ops.control import BodyScope, read_outside
 from ..ops.per_example import PerExample
 from ..ops.shaping import moveaxis
 from ..ops.sources import Identity, Placeholder
-from .batched import counting
+from .batch import counting
 from .batcher import Batcher
 from .builtin import builtin
 from .trace import TraceGraph
