@@ -6,17 +6,32 @@ of the channels, and of the groups where the images differ too.
 
 from __future__ import annotations
 
+from functools import wraps
 from typing import Any
 
 from ..ir.build import apply
 from ..ir.node import Tensor
 from ..ir.types import Dim
-from .batch import Flags, Inputs, every_batched, folded, unfolded
+from .batch import Batched, Flags, Inputs, every_batched, folded, unfolded
 
 IN, OUT = 2, 3
 """The axes of a filter (height, width, in / groups, out)."""
 
 
+def counted(rule: Batched) -> Batched:
+    """A rule for where the number of examples can be told from what is in an image or a filter."""
+
+    @wraps(rule)
+    def told(op: Any, inputs: Inputs, flags: Flags) -> Inputs | None:
+        rows = [t.shape for t, flag in zip(inputs, flags, strict=True) if flag]
+        unknown = any(not isinstance(shape[0], int) for shape in rows)
+        empty = any(0 in t.shape[flag:] for t, flag in zip(inputs, flags, strict=True))
+        return None if unknown and empty else rule(op, inputs, flags)
+
+    return told
+
+
+@counted
 def pool(op: Any, inputs: Inputs, flags: Flags) -> Inputs | None:
     """Pooling and its adjoints, on images alone."""
     images = every_batched(inputs, flags)
@@ -26,6 +41,7 @@ def pool(op: Any, inputs: Inputs, flags: Flags) -> Inputs | None:
     return (unfolded(apply(op, *(folded(t, 0) for t in images)), 0, count, length),)
 
 
+@counted
 def conv(op: Any, inputs: Inputs, flags: Flags) -> Inputs | None:
     """z of x and w."""
     (x, w), at, groups = inputs, op.channels, op.groups
@@ -45,6 +61,7 @@ def conv(op: Any, inputs: Inputs, flags: Flags) -> Inputs | None:
     return (unfolded(z, at, count, out),)
 
 
+@counted
 def conv_input(op: Any, inputs: Inputs, flags: Flags) -> Inputs | None:
     """dx of w and dz, and maybe a tensor like x."""
     (w, dz, *like), at, groups = inputs, op.channels, op.groups
@@ -69,6 +86,7 @@ def conv_input(op: Any, inputs: Inputs, flags: Flags) -> Inputs | None:
     return (unfolded(dx, at, count, per_group * groups),)
 
 
+@counted
 def conv_filter(op: Any, inputs: Inputs, flags: Flags) -> Inputs | None:
     """dw of x and dz, and maybe a tensor like w."""
     (x, dz, *like), at, groups = inputs, op.channels, op.groups

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -10,13 +11,14 @@ import numpy as np
 
 from ..ir.build import build
 from ..ir.context import CONTEXT
-from ..ir.errors import GradientError
+from ..ir.errors import GradientError, PerformanceWarning
 from ..ir.graph import Graph
 from ..ir.node import Node, Region, Tensor
 from ..ir.program import Program
 from ..ir.residual import Residual
 from ..ops.base import Marker, as_tensor
 from ..ops.control import BodyGraph, Cond, around
+from ..ops.per_example import PerExample
 from ..ops.reductions import sum
 from ..ops.shaping import broadcast_like
 from ..regions.boundary import take_in_pins
@@ -235,6 +237,8 @@ class Batcher(Importer):
                 outputs = build(self._op(node), inputs).outputs
                 return tuple(map(self.repeated, outputs)) if for_each else outputs
             outputs = batched_outputs(self._op(node), inputs, flags)
+        if any(isinstance(t.node.op, PerExample) for t in outputs):
+            _warn_of_loop(node)
         self.batched.update(outputs)
         return outputs
 
@@ -276,6 +280,20 @@ class Batcher(Importer):
         take_in_pins(region)
         region.open = False
         return outputs
+
+
+_LOOPED: set[str] = set()
+"""The op types that the user was told of."""
+
+
+def _warn_of_loop(node: Node) -> None:
+    if node.type not in _LOOPED:
+        _LOOPED.add(node.type)
+        message = (
+            f"{node.type} has no batched form for what it is given here: under vmap, {node.name} "
+            f"({node.where}) is run for one example after the other"
+        )
+        warnings.warn(message, PerformanceWarning, stacklevel=2)
 
 
 def _at(d: Any, t: Tensor) -> Tensor:

@@ -12,6 +12,7 @@ __all__ = [
     "GradientError",
     "GraphError",
     "GraphGradError",
+    "PerformanceWarning",
     "RegionError",
     "ScopeError",
     "ShapeError",
@@ -76,6 +77,10 @@ class ScopeError(GraphGradError, RuntimeError):
 
 class ExecutionError(GraphGradError, RuntimeError):
     """A kernel broke its promise at run time."""
+
+
+class PerformanceWarning(UserWarning):
+    """Something is right, but slower than it might be."""
 
 
 def did_you_mean(name: str, known: Iterable[str], otherwise: str = "") -> str:
