@@ -33,6 +33,8 @@ def why_for_each(trace: Trace, differs: Differs) -> str | None:
     for t in trace.graph.captures:
         if differs(t):
             return f"it reads {t.name} ({t.where}), which differs between examples"
+    for site in _sites_in(trace.graph):
+        return f"it marks {site!r}, whose rule would be called for the sum at second order"
     rule = trace.rule
     if trace.forward or rule.linear or isinstance(rule, BuiltinRule):
         return None
@@ -56,10 +58,13 @@ def is_marked_inside(op: Any) -> bool:
 
 
 def _sites_inside(op: Any) -> Iterator[Step]:
-    for graph in {
-        g: None for p in getattr(op, "programs", ()) for g in bodies_of(p.outputs[0].graph)
-    }:
-        yield from _sites(graph)
+    for program in getattr(op, "programs", ()):
+        yield from _sites_in(program.outputs[0].graph)
+
+
+def _sites_in(graph: Graph) -> Iterator[Step]:
+    for body in bodies_of(graph):
+        yield from _sites(body)
 
 
 def _sites(graph: Graph) -> list[Step]:

@@ -40,8 +40,12 @@ def vmap(fn: Callable[..., Any], in_axes: Any = 0, out_axes: int = 0) -> Callabl
     in_axes   the batch axis of the arguments: an int for all, or one int or None (shared) for each
     out_axes  where the batch axis stands in the results
 
-    Regions, stamps and their rules are batched with the rest: a rule works per example. Gradients
-    of the result are those of the batch; those of shared tensors are summed over the examples.
+    It is the loop over the examples, values and derivatives alike. Regions, stamps and their rules
+    are batched with the rest: a rule works per example. So does that of a site which reads only
+    what the examples share, unless it is known to be linear in its dys (declared linear=True, a
+    built-in one, or by what it builds): then it is called once, for their sum. Gradients of shared
+    tensors are summed over the examples. An op without a batched form is run in a loop, with one
+    PerformanceWarning for its type.
     """
 
     def mapped(*args: Any) -> Any:

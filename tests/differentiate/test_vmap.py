@@ -8,6 +8,7 @@ import pytest
 
 import graphgrad as gg
 from graphgrad import rules
+from graphgrad.differentiate import batcher
 
 from .helpers import calls_of
 
@@ -156,6 +157,7 @@ def test_branches_of_different_shapes_are_an_error():
             gg.evaluate(ys, fed | {b: np.ones(1)})
 
 
+@pytest.mark.filterwarnings("ignore::graphgrad.PerformanceWarning")
 def test_what_may_have_effects_is_not_run_for_those_who_do_not_choose_it():
     calls = []
 
@@ -460,6 +462,17 @@ def test_S27_all_examples_may_read_the_batch_itself():
             np.testing.assert_allclose(*found)
         ys = gg.vmap(lambda x, every: x * gg.sum(every * every), (0, None))(xs, xs)
         np.testing.assert_allclose(gg.evaluate(ys, {xs: X[0]}), X[0] * np.sum(X[0] ** 2))
+
+
+def test_what_is_run_in_a_loop_says_so_once(monkeypatch):
+    monkeypatch.setattr(batcher, "_LOOPED", set())
+    with gg.Graph():
+        xs = gg.placeholder((3,))
+        with pytest.warns(gg.PerformanceWarning, match="PyFunction has no batched form") as told:
+            ys = gg.vmap(lambda x: gg.py_function(abs, [x], [((), "float64")]))(xs)
+        gg.vmap(lambda x: gg.py_function(abs, [x], [((), "float64")]))(xs)
+        assert "test_vmap.py" in str(told[0].message)
+        assert list(gg.evaluate(ys, {xs: X[0]})) == list(abs(X[0]))
 
 
 def test_vmap_goes_to_the_graph_of_its_arguments():
