@@ -18,16 +18,22 @@ from ..ops.logic import Where
 from ..ops.sources import stop_gradient
 from ..regions.boundary import boundary_of
 from ..regions.index import marked_regions
-from .batched import aligned, batched_outputs, repeated
+from .batch import aligned, repeated
+from .batched import batched_outputs
 
 if TYPE_CHECKING:
     from .batcher import Batcher
 
 
 def batched_choice(
-    batcher: Batcher, node: Node, op: Cond, inputs: tuple[Tensor, ...], flags: tuple[bool, ...]
+    batcher: Batcher,
+    node: Node,
+    op: Cond,
+    inputs: tuple[Tensor, ...],
+    flags: tuple[bool, ...],
+    for_each: bool,
 ) -> tuple[Tensor, ...]:
-    """The outputs of a choice, of which some inputs have the batch axis.
+    """The outputs of a choice in a batch; for_each: all of them for every example.
 
     Where the examples may choose differently, both bodies are built for all of them, in place.
     A choice and what was derived from it share their bodies; so do the two in the batch, where a
@@ -39,7 +45,7 @@ def batched_choice(
         for program, reads in zip(op.programs, op.reads, strict=True)
     ]
     if not flags[0]:
-        return _one_for_all(batcher, node, op, inputs[0], inputs[flags.index(True)], given)
+        return _one_for_all(batcher, node, op, inputs[0], given, for_each)
     _check_pure(node, op)
     columns = []
     for program, read, first in zip(op.programs, given, (True, False), strict=True):
@@ -50,9 +56,11 @@ def batched_choice(
             _give(batcher, inner, read)
         columns.append(_built(inner, program))
     with batcher.standing_for(node):
-        return tuple(
+        outputs = tuple(
             _chosen(batcher, node, inputs[0], *pair) for pair in zip(*columns, strict=True)
         )
+    batcher.batched.update(outputs)
+    return outputs
 
 
 def _one_for_all(
@@ -60,8 +68,8 @@ def _one_for_all(
     node: Node,
     op: Cond,
     pred: Tensor,
-    like: Tensor,
     given: Sequence[dict[Tensor, Tensor]],
+    for_each: bool,
 ) -> tuple[Tensor, ...]:
     """A choice between bodies that are built for the batch."""
     graph = CONTEXT.get().graph
@@ -73,15 +81,19 @@ def _one_for_all(
         with BodyScope(body):
             inner = known or batcher.within(_body(program), _adopting(body))
             _give(batcher, inner, read)
-            examples = body.adopt(like)
-            columns.append(
-                [
-                    t if t in batcher.batched else repeated(t, examples)
-                    for t in _built(inner, program)
-                ]
-            )
+            columns.append(_built(inner, program))
+    flags = [
+        for_each or not batcher.batched.isdisjoint(pair) for pair in zip(*columns, strict=True)
+    ]
+    for body, column in zip(bodies, columns, strict=True):
+        with BodyScope(body):
+            column[:] = [
+                batcher.repeated(t) if flag else t for t, flag in zip(column, flags, strict=True)
+            ]
     with batcher.standing_for(node):
-        return choose(pred, bodies, columns)
+        outputs = choose(pred, bodies, columns)
+    batcher.batched.update(t for t, flag in zip(outputs, flags, strict=True) if flag)
+    return outputs
 
 
 # --- bodies --------------------------------------------------------------------------------------

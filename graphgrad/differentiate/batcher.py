@@ -2,29 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from ..ir.collector import collector_paused
-from ..ir.context import CONTEXT, Within
-from ..ir.errors import GradientError, GraphError
-from ..ir.graph import Graph, current
+import numpy as np
+
+from ..ir.build import build
+from ..ir.context import CONTEXT
+from ..ir.errors import GradientError, PerformanceWarning
+from ..ir.graph import Graph
 from ..ir.node import Node, Region, Tensor
 from ..ir.program import Program
 from ..ir.residual import Residual
-from ..ops.base import Marker, as_tensor, cast
+from ..ops.base import Marker, as_tensor
 from ..ops.control import BodyGraph, Cond, around
+from ..ops.per_example import PerExample
 from ..ops.reductions import sum
-from ..regions.boundary import boundary_of, take_in_pins
-from ..regions.index import bodies_of, marked_regions
+from ..ops.shaping import broadcast_like
+from ..regions.boundary import take_in_pins
+from ..regions.index import bodies_of
 from .additive import at_home, copied_steps, note_twin
-from .batched import batched_outputs, repeated
+from .batch import repeated
+from .batched import batched_outputs
 from .batched_choice import batched_choice
 from .importing import Importer
 from .levels import Step
+from .sharing import Sharing, is_marked_inside, why_for_each
 from .site import Site
-from .trace import Carrier, TraceGraph, carried
+from .trace import Carrier, Trace, TraceGraph, carried
 from .transplant import Transplant
 
 
@@ -32,7 +39,8 @@ class Batcher(Importer):
     """A transplant into a batch: what depends on a batched tensor has the batch axis first.
 
     batched   the new tensors that have it; shared with the batchers of the rules inside
-    repeated  what is made for every example although it is the same for all: see _same_for_all
+    examples  a tensor whose first axis counts the examples, and through which nothing flows
+    for_each  tensors of the source that are made for every example although they are the same
     enter     where the source is a body of control flow: how it reads a tensor of the batch around
     inside    body of the source -> what built it, for the choices that share it, and what it was
               given (batched_choice)
@@ -45,51 +53,41 @@ class Batcher(Importer):
         given: dict[Tensor, Tensor],
         outer: Carrier,
         batched: set[Tensor],
+        examples: Tensor,
         enter: Callable[[Tensor], Tensor] | None = None,
     ) -> None:
         super().__init__(source, given, outer)
         self.batched = batched
-        self.repeated: dict[Tensor, Region] = {}
+        self.examples = examples
+        self.for_each: set[Tensor] = set()
         self.enter = enter
         self.inside: dict[Graph, tuple[Batcher, dict[Tensor, Tensor]]] = {}
         self.first: dict[Step, Step] = {}
 
     def within(self, body: BodyGraph, enter: Callable[[Tensor], Tensor]) -> Batcher:
         """What builds a body for the batch, in the current graph."""
-        return Batcher(body, {}, self, self.batched, enter)
-
-    def build_all(self) -> None:
-        """Build everything, in the current graph. What op-type maps stamp is stamped already."""
-        context = current().copy()
-        context.stamps = None
-        with Within(context), collector_paused():
-            self.run()
+        return Batcher(body, {}, self, self.batched, self.examples, enter)
 
     def run(self, nodes: Iterable[Node] | None = None) -> None:
         """Build nodes of the source for the batch."""
-        self.repeated = self._same_for_all()
+        self.for_each = self._made_for_each()
         super().run(nodes)
 
     # --- as a carrier of rules ---------------------------------------------------------------
 
     def transplant(self, source: Graph, given: dict[Tensor, Tensor]) -> Transplant:
         """What a rule built for one example, built for the batch."""
-        return Batcher(source, given, self, self.batched)
+        return Batcher(source, given, self, self.batched, self.examples)
 
     def note(self, d: Tensor, t: Tensor) -> None:
         """The gradient or tangent of a batched tensor is batched."""
         if t in self.batched:
             self.batched.add(d)
 
-    def fitted(self, d: Any, t: Tensor, site: Site, of: Sequence[Tensor]) -> Any:
-        """The entry of a rule for t, made of what is given for the tensors `of`."""
-        shared = t not in self.batched and not any(x in self.batched for x in of)
-        if shared and isinstance(d, Tensor) and d in self.batched:
-            raise GradientError(
-                f"under vmap, {site!r} reads nothing that differs between examples, so it is one "
-                "site for all of them, but its rule does read what differs.\nLet the site read it "
-                "too, or take the site out of vmap."
-            )
+    def fitted(self, d: Any, t: Tensor, site: Site) -> Any:
+        """The entry of a rule for t: of a site that all examples share as it is, else of each."""
+        if self.batched.isdisjoint((t, *site.inputs, *site.outputs)):
+            return d
         return self.summed(d, t)
 
     def defers(self, site: Site) -> bool:
@@ -98,18 +96,18 @@ class Batcher(Importer):
 
     def default_for(self, given: Mapping[int, Tensor]) -> dict[int, Any]:
         """The default of the site here, for a batch."""
-        self.repeated = self._same_for_all()
+        self.for_each = self._made_for_each()
         return super().default_for(given)
 
     def summed(self, d: Any, t: Tensor) -> Any:
-        """A gradient of t: summed over the examples where t is shared, one for each else."""
+        """A gradient of t from every example: added up where t is shared, one for each else."""
         if d is None or isinstance(d, Marker):
             return d
-        if isinstance(d, Tensor) and d in self.batched:
-            return d if t in self.batched else sum(d, axis=0)
-        if t not in self.batched or isinstance(d, int | float):
-            return d  # a number is broadcast anyway
-        return repeated(cast(as_tensor(d), t.dtype), t)
+        number = not isinstance(d, Tensor) and not np.ndim(d)
+        if t in self.batched:
+            return d if number else self.repeated(_at(d, t))
+        total = sum(self.repeated(_at(d, t)), axis=0)
+        return broadcast_like(total, t) if number else total
 
     def tensor(self, t: Tensor) -> Tensor:
         """What stands for a tensor; a read of a batched one is batched."""
@@ -140,58 +138,43 @@ class Batcher(Importer):
     def _rule(self, rule: Any, owner: Node | Region) -> Any:
         return carried(rule, owner, self)
 
-    # --- outputs that are the same for all examples ------------------------------------------
+    # --- what is the same for all examples ---------------------------------------------------
 
-    def _same_for_all(self) -> dict[Tensor, Region]:
-        """Outputs that are the same for all examples, of regions that read what differs.
-
-        Such a region's rule is called for every example, so it has to be given the gradient of
-        each, not their sum.
-        """
-        found: dict[Tensor, Region] = {}
-        regions = list(marked_regions(self.source))
-        while regions:
-            varying = self._varying(found)
-            more = {
-                t: region
-                for region in regions
-                if not varying.isdisjoint(boundary_of(region).inputs)
-                for t in boundary_of(region).outputs
-                if t not in varying
-            }
-            if not more:
-                break
-            found |= more
-        return found
-
-    def _varying(self, start: Iterable[Tensor]) -> set[Tensor]:
-        """The tensors of the source that differ between examples, as what they depend on does."""
-        found = {t for t, here in self.tensors.items() if self._is_batched(here)}
-        found.update(start)
-        if isinstance(self.source, TraceGraph):
-            assert self.outer is not None
-            for home, t in self.source.captures.items():
-                read = home.node.inputs[0] if isinstance(home.node.op, Residual) else home
-                if self._is_batched(self.outer.tensor(read)):
-                    found.add(t)
-        for node in self.source.nodes:
-            if not found.isdisjoint(node.inputs):
-                found.update(node.outputs)
-        return found
-
-    def _repeat(self, t: Tensor) -> None:
-        """Make an output for every example."""
-        read = [self.tensors.get(x) for x in boundary_of(self.repeated[t]).inputs]
-        like = next((x for x in read if x in self.batched), None)
-        if like is None and t.type.static:  # only the count of examples is needed then
-            like = next((x for x in self.batched if isinstance(x.shape[0], int)), None)
-        if like is None:
-            raise GraphError(
-                f"under vmap, {t.name} ({t.where}) is built before anything that differs between "
-                f"examples is read in {self.repeated[t]!r}; read that first"
+    def check(self, trace: Trace, site: Site) -> None:
+        """GradientError where a rule that is to be called once for all has to be for each."""
+        if not self.batched.isdisjoint((*site.inputs, *site.outputs)):
+            return
+        why = why_for_each(trace, self._differs)
+        if why is not None:
+            raise GradientError(
+                f"{site!r} was put once for all examples by vmap, since its rule could be called "
+                f"once for the sum of what arrives. Its gradient rule is {trace.rule.name!r} "
+                f"(defined at {trace.rule.where}) now, which has to be called for each: {why}.\n"
+                "Call vmap after the rule is registered, or declare linear=False before."
             )
-        self.tensors[t] = repeated(self.tensors[t], like)
-        self.batched.add(self.tensors[t])
+
+    def _differs(self, t: Tensor) -> bool:
+        """Whether a tensor of the source differs between examples."""
+        while isinstance(t.node.op, Residual):
+            t = t.node.inputs[0]
+        return self._is_batched(self.tensor(t))
+
+    def _captures_varying(self, t: Tensor) -> bool:
+        """Whether t stands in the source for a tensor outside that differs between examples."""
+        home = self.source.home_of(t) if isinstance(self.source, BodyGraph) else None
+        if home is None:
+            return False
+        while isinstance(home.node.op, Residual):
+            home = home.node.inputs[0]
+        assert self.outer is not None
+        return self._is_batched(self.outer.tensor(home))
+
+    def _made_for_each(self) -> set[Tensor]:
+        """The tensors of the source that are made for every example though they are the same."""
+        varying = {t for t, here in self.tensors.items() if self._is_batched(here)}
+        if isinstance(self.source, TraceGraph):
+            varying |= set(filter(self._captures_varying, self.source.captures.values()))
+        return Sharing(self.source, varying, self._captures_varying).for_each()
 
     # --- steps that are made more than once --------------------------------------------------
 
@@ -238,22 +221,13 @@ class Batcher(Importer):
         """Build one node for the batch."""
         inputs = tuple(self.tensor(t) for t in node.inputs)
         flags = tuple(t in self.batched for t in inputs)
-        if any(flags):
-            outputs = (
-                self._outputs(node, inputs, flags)
-                if node.stamp is None
-                else self._stamped(node, inputs, flags)
-            )
-            self.batched.update(outputs)
+        if any(flags) or not self.for_each.isdisjoint(node.outputs) or is_marked_inside(node.op):
+            make = self._outputs if node.stamp is None else self._stamped
+            outputs = make(node, inputs, flags)
             self.tensors.update(zip(node.outputs, outputs, strict=True))
-            self._note_node(node)
-            return
-        super().place(node)
+        else:
+            super().place(node)
         self._note_node(node)
-        for t in node.outputs:
-            if t in self.repeated:
-                with self.standing_for(node):
-                    self._repeat(t)
 
     def _note_node(self, node: Node) -> None:
         if node.outputs:
@@ -264,10 +238,26 @@ class Batcher(Importer):
     def _outputs(
         self, node: Node, inputs: tuple[Tensor, ...], flags: tuple[bool, ...]
     ) -> tuple[Tensor, ...]:
+        for_each = any(flags) or not self.for_each.isdisjoint(node.outputs)
         if isinstance(node.op, Cond):
-            return batched_choice(self, node, node.op, inputs, flags)
+            return batched_choice(self, node, node.op, inputs, flags, for_each)
         with self.standing_for(node):
-            return batched_outputs(self._op(node), inputs, flags)
+            if not any(flags):
+                outputs = build(self._op(node), inputs).outputs
+                return tuple(map(self.repeated, outputs)) if for_each else outputs
+            outputs = batched_outputs(self._op(node), inputs, flags)
+        if any(isinstance(t.node.op, PerExample) for t in outputs):
+            _warn_of_loop(node)
+        self.batched.update(outputs)
+        return outputs
+
+    def repeated(self, t: Tensor) -> Tensor:
+        """t for every example: itself where it is so already."""
+        if t in self.batched:
+            return t
+        found = repeated(t, self.examples)
+        self.batched.add(found)
+        return found
 
     @contextmanager
     def standing_for(self, node: Node) -> Iterator[None]:
@@ -300,3 +290,22 @@ class Batcher(Importer):
         region.pinned_inputs, region.pinned_outputs = inputs, outputs
         take_in_pins(region)
         return outputs
+
+
+_LOOPED: set[str] = set()
+"""The op types that the user was told of."""
+
+
+def _warn_of_loop(node: Node) -> None:
+    if node.type not in _LOOPED:
+        _LOOPED.add(node.type)
+        message = (
+            f"{node.type} has no batched form for what it is given here: under vmap, {node.name} "
+            f"({node.where}) is run for one example after the other"
+        )
+        warnings.warn(message, PerformanceWarning, stacklevel=2)
+
+
+def _at(d: Any, t: Tensor) -> Tensor:
+    """What a rule gave for t, as a tensor."""
+    return d if isinstance(d, Tensor) else as_tensor(d, t.dtype)

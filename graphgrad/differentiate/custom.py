@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Any
 
-from ..ir.build import apply, read_here
+from ..ir.build import apply, graph_elsewhere, read_here
 from ..ir.context import CONTEXT
 from ..ir.errors import GradientError, counted
-from ..ir.graph import Graph, current
+from ..ir.graph import current
 from ..ir.node import Node, Region, Tensor
 from ..ir.position import caller, file_of, is_library, of_function, show
 from ..ir.residual import Residual
@@ -48,7 +48,7 @@ def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(f)
     def call(*args: Any, **kwargs: Any) -> Any:
         given = _positional(f, args, kwargs)
-        elsewhere = _graph_elsewhere(given)
+        elsewhere = graph_elsewhere(flatten(given))
         if elsewhere is not None:
             with elsewhere.as_default():
                 return call(*args, **kwargs)
@@ -111,15 +111,6 @@ def _rest(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, An
 
 def _holds_tensors(value: Any) -> bool:
     return any(isinstance(leaf, Tensor) for leaf in flatten(value))
-
-
-def _graph_elsewhere(given: tuple[Any, ...]) -> Graph | None:
-    """The graph of the arguments, where nobody entered a graph and it is not the default one."""
-    context = current()
-    graphs = [leaf.graph for leaf in flatten(given) if isinstance(leaf, Tensor)]
-    if context.implicit and context.region is None and graphs and graphs[0] is not context.graph:
-        return graphs[0]
-    return None
 
 
 def _pair(f: Any, returned: Any) -> tuple[Any, Callable[..., Any]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any
 
+from ..ir.build import read_here
 from ..ir.collector import collector_paused
 from ..ir.context import CONTEXT, Within
 from ..ir.errors import GraphError
@@ -35,7 +36,7 @@ def import_graph(other: Graph, inputs: Mapping[Tensor, Any] | None = None) -> di
         raise GraphError(f"{other!r} is imported into itself; use copy() for a second one")
     given: dict[Tensor, Tensor] = {}
     for old, new in (inputs or {}).items():
-        here = as_tensor(new)
+        (here,) = read_here((as_tensor(new),))
         fits = here.dtype is old.dtype and compatible(here.shape, old.shape)
         if old.graph is not other or not fits:
             raise GraphError(f"{new!r} cannot stand for {old!r} of {other!r}")

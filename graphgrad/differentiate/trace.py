@@ -27,7 +27,7 @@ from ..ops.base import ZERO, ZeroTensor, is_zero
 from ..ops.control import BodyGraph, BodyScope
 from ..ops.sources import Placeholder
 from ..regions.boundary import Boundary, boundary_of, known
-from ..regions.rules import Rule, as_rule
+from ..regions.rules import BuiltinRule, Rule, as_rule
 from .call import answer, own_jvp, running, seen_outside
 from .choices import inherited_choice
 from .deferred import Away, AwayNode, AwayRegion, Defaults, NotDeferred
@@ -55,8 +55,11 @@ class Carrier(Protocol):
     def note(self, d: Tensor, t: Tensor) -> None:
         """Learn of the gradient or tangent of a tensor before it is used."""
 
-    def fitted(self, d: Any, t: Tensor, site: Site, of: Sequence[Tensor]) -> Any:
-        """The entry of the site's rule for t here; it is made of what is given for `of`."""
+    def check(self, trace: Trace, site: Site) -> None:
+        """GradientError where the traced rule does not serve for this site."""
+
+    def fitted(self, d: Any, t: Tensor, site: Site) -> Any:
+        """The entry of the site's rule for t here."""
 
     def defers(self, site: Site) -> bool:
         """Whether the default of the site here is what the rule means by it at home."""
@@ -92,6 +95,7 @@ class TraceGraph(BodyGraph):
 class Trace:
     """What one rule builds for one site: a scratch graph from what it is given to what it gives.
 
+    rule      what was traced
     boundary  of the target, as it was when it was carried away
     forward   of the rule's own jvp: it is given tangents of the inputs. A rule is given gradients
               of the outputs
@@ -121,7 +125,8 @@ class Trace:
     ) -> None:
         home = target.graph
         assert home is not None
-        rule = as_rule(reference)
+        self.rule = rule = as_rule(reference)
+        self.forward = forward
         self.graph = TraceGraph(home, f"trace of {rule.name}")
         self.asked: set[Step] = set()
         self.by_home = defaults is None
@@ -143,12 +148,12 @@ class Trace:
             if isinstance(site, Away) and defaults is not None:
                 site.scratch, site.defaults = self.graph, defaults(self)
             with running(rule, site):
-                self.entries = [(t, self._entry(d)) for t, d in self._answer(rule, site, forward)]
+                self.entries = [(t, self._entry(d)) for t, d in self._answer(site)]
 
-    def _answer(self, rule: Rule, site: Site, forward: bool) -> list[tuple[Tensor, Any]]:
-        if not forward:
-            return answer(rule, site, list(self.given))
-        return list(zip(site.outputs, own_jvp(rule, site, self.given), strict=True))
+    def _answer(self, site: Site) -> list[tuple[Tensor, Any]]:
+        if not self.forward:
+            return answer(self.rule, site, list(self.given))
+        return list(zip(site.outputs, own_jvp(self.rule, site, self.given), strict=True))
 
     def _entry(self, d: Any) -> Any:
         if is_zero(d):
@@ -229,6 +234,7 @@ class Travelled:
     def _asking_home(self, site: Site, given: Sequence[Any]) -> Any:
         """By a trace that asks the home for its default: the marks inside have to be the same."""
         trace = self._traced(zeros=_zeros(given), judged=isinstance(site, Watched))
+        self.carrier.check(trace, site)
         self._check_marks(site, trace)
         return self._answered(site, trace, _Delivery(self.carrier, site, given))
 
@@ -239,13 +245,11 @@ class Travelled:
         """The entries of the trace, as they are here."""
         transplant = delivery.of(trace).transplant
         transplant.run()
-        takes, gives = site.outputs, site.inputs
-        if self.forward:
-            takes, gives = gives, takes
+        gives = site.outputs if self.forward else site.inputs
         beyond = [self.carrier.tensor(t) for t, _ in trace.entries[len(gives) :]]
         gives = (*gives, *beyond)
         found = [
-            self.carrier.fitted(transplant.entry(d), t, site, takes)
+            self.carrier.fitted(transplant.entry(d), t, site)
             for (_, d), t in zip(trace.entries, gives, strict=True)
         ]
         return dict(zip(gives, found, strict=True)) if beyond else found
@@ -383,7 +387,8 @@ class Carried(Rule):
     @property
     def linear(self) -> bool | None:  # type: ignore[override]
         """Whether the rule says that it is linear."""
-        return as_rule(self.fn.rule).linear
+        rule = as_rule(self.fn.rule)
+        return True if isinstance(rule, BuiltinRule) else rule.linear
 
     @property
     def position(self) -> Any:  # type: ignore[override]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ..ir.build import build
@@ -22,7 +22,7 @@ from ..regions.boundary import boundary_of, take_in_pins
 from ..regions.named import stand_in
 from .deferred import Default, check_same
 from .site import Site
-from .trace import Carrier, TraceGraph, carried, enter
+from .trace import Carrier, Trace, TraceGraph, carried, enter
 
 
 class Plain:
@@ -35,7 +35,10 @@ class Plain:
     def note(self, d: Tensor, t: Tensor) -> None:
         """Nothing is to be learnt."""
 
-    def fitted(self, d: Any, t: Tensor, site: Site, of: Sequence[Tensor]) -> Any:
+    def check(self, trace: Trace, site: Site) -> None:
+        """Any trace serves."""
+
+    def fitted(self, d: Any, t: Tensor, site: Site) -> Any:
         """An entry as it is."""
         return d
 
@@ -172,7 +175,7 @@ class Transplant(Plain):
         site, carrier = self.site, self.outer or self
         dys: list[Any] = [None] * len(site.outputs)
         for i, dy in given.items():
-            dys[i] = carrier.fitted(self.tensor(dy), site.outputs[i], site, site.outputs)
+            dys[i] = carrier.fitted(self.tensor(dy), site.outputs[i], site)
         found = enumerate(site.default(*dys))
         flows = {i: dx for i, dx in found if dx is not NO_GRAD and not is_zero(dx)}
         for i, dx in flows.items():

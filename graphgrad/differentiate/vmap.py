@@ -6,13 +6,15 @@ dy does so per example, never over the batch.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
-from ..ir.build import adopted, build
+from ..ir.build import adopted, apply, build, graph_elsewhere, read_here
+from ..ir.collector import collector_paused
 from ..ir.context import CONTEXT
-from ..ir.errors import GraphError, ShapeError
-from ..ir.graph import Graph
+from ..ir.errors import ShapeError
+from ..ir.graph import current
 from ..ir.node import Node, Region, Tensor
 from ..ir.op import Gradients
 from ..ir.tree import flatten, unflatten
@@ -20,8 +22,8 @@ from ..ops.base import NO_GRAD, ZERO, as_tensor, is_zero
 from ..ops.control import BodyScope, read_outside
 from ..ops.per_example import PerExample
 from ..ops.shaping import moveaxis
-from ..ops.sources import Placeholder
-from .batched import repeated
+from ..ops.sources import Identity, Placeholder
+from .batch import counting
 from .batcher import Batcher
 from .builtin import builtin
 from .trace import TraceGraph
@@ -38,59 +40,81 @@ def vmap(fn: Callable[..., Any], in_axes: Any = 0, out_axes: int = 0) -> Callabl
     in_axes   the batch axis of the arguments: an int for all, or one int or None (shared) for each
     out_axes  where the batch axis stands in the results
 
-    Regions, stamps and their rules are batched with the rest: a rule works per example. Gradients
-    of the result are those of the batch; those of shared tensors are summed over the examples.
+    It is the loop over the examples, values and derivatives alike. Regions, stamps and their rules
+    are batched with the rest: a rule works per example. So does that of a site which reads only
+    what the examples share, unless it is known to be linear in its dys (declared linear=True, a
+    built-in one, or by what it builds): then it is called once, for their sum. Gradients of shared
+    tensors are summed over the examples. An op without a batched form is run in a loop, with one
+    PerformanceWarning for its type.
     """
 
     def mapped(*args: Any) -> Any:
+        elsewhere = graph_elsewhere(flatten(args))
+        if elsewhere is not None:
+            with elsewhere.as_default():
+                return mapped(*args)
         axes = in_axes if isinstance(in_axes, list | tuple) else [in_axes] * len(args)
         if len(axes) != len(args):
             raise ShapeError(f"vmap got {len(args)} arguments and in_axes for {len(axes)}")
-        leaves = [[as_tensor(leaf) for leaf in flatten(arg)] for arg in args]
-        scratch = TraceGraph(_home(leaves), f"one example of {getattr(fn, '__name__', 'fn')}")
-        whole = [[_first(t, axis) for t in group] for group, axis in zip(leaves, axes, strict=True)]
-        batched = {t for ts, axis in zip(whole, axes, strict=True) if axis is not None for t in ts}
-        if not batched:
-            raise ShapeError("vmap needs an argument with a batch axis: in_axes are all None")
+        sizes = [len(flatten(arg)) for arg in args]
+        places = [axis for axis, size in zip(axes, sizes, strict=True) for _ in range(size)]
+        with _unstamped():
+            leaves = read_here(tuple([as_tensor(leaf) for leaf in flatten(args)]))
+            _check_axes(leaves, places)
+            whole = [_first(t, axis) for t, axis in zip(leaves, places, strict=True)]
+            batched = [t for t, axis in zip(whole, places, strict=True) if axis is not None]
+            examples = counting(batched[0])
+            scratch = TraceGraph(current().graph, f"one example of {getattr(fn, '__name__', 'fn')}")
         with BodyScope(scratch):
-            single = [[_single(t, axis) for t in ts] for ts, axis in zip(leaves, axes, strict=True)]
-            returned = fn(*(unflatten(a, ts) for a, ts in zip(args, single, strict=True)))
+            single = [_single(t, axis) for t, axis in zip(leaves, places, strict=True)]
+            returned = fn(*unflatten(args, single))
             results = adopted(tuple(as_tensor(t) for t in flatten(returned)))
             results = tuple(map(read_outside, results))
-        given = dict(zip(flatten(single), flatten(whole), strict=True))
-        like = next(t for ts, axis in zip(whole, axes, strict=True) if axis is not None for t in ts)
-        batcher = Batcher(scratch, given, Around(), batched)
-        batcher.build_all()
-        found = [batcher.tensor(t) for t in results]
-        ready = [t if t in batched else repeated(t, like) for t in found]
-        return unflatten(returned, [moveaxis(t, 0, out_axes) if out_axes else t for t in ready])
+        with _unstamped():
+            given = dict(zip(single, whole, strict=True))
+            batcher = Batcher(scratch, given, Around(), set(batched), examples)
+            with collector_paused():
+                batcher.run()
+            ready = [batcher.repeated(batcher.tensor(t)) for t in results]
+            return unflatten(returned, [moveaxis(t, 0, out_axes) if out_axes else t for t in ready])
 
     return mapped
 
 
-def _home(leaves: Sequence[Sequence[Tensor]]) -> Graph:
-    graphs = {t.graph for group in leaves for t in group}
-    if len(graphs) != 1:
-        raise GraphError("vmap needs tensors of one graph as arguments")
-    (graph,) = graphs
-    assert graph is not None
-    return graph
+@contextmanager
+def _unstamped() -> Iterator[None]:
+    """What op-type maps stamp in this block is stamped already."""
+    context = current().copy()
+    context.stamps = None
+    token = CONTEXT.set(context)
+    try:
+        yield
+    finally:
+        CONTEXT.reset(token)
+
+
+def _check_axes(leaves: Sequence[Tensor], axes: Sequence[int | None]) -> None:
+    for t, axis in zip(leaves, axes, strict=True):
+        if axis is not None and not -t.ndim <= axis < t.ndim:
+            raise ShapeError(f"vmap over axis {axis} of {t.name}: {t.type!r} (built at {t.where})")
+    if all(axis is None for axis in axes):
+        raise ShapeError("vmap needs an argument with a batch axis: in_axes are all None")
 
 
 def _single(t: Tensor, axis: int | None) -> Tensor:
     """A placeholder for one example of t."""
     shape = list(t.shape)
     if axis is not None:
-        if not -t.ndim <= axis < t.ndim:
-            raise ShapeError(f"vmap over axis {axis} of {t.name}: {t.type!r} (built at {t.where})")
         del shape[axis]
     return build(Placeholder(tuple(shape), t.dtype), ()).outputs[0]
 
 
 def _first(t: Tensor, axis: int | None) -> Tensor:
-    """t with its batch axis first, built outside of the scratch graph."""
-    if axis is None or axis % t.ndim == 0:
+    """t with its batch axis first: a tensor of its own, since all examples may read t whole."""
+    if axis is None:
         return t
+    if axis % t.ndim == 0:
+        return apply(Identity(), t)
     return t.transpose(axis % t.ndim, *(i for i in range(t.ndim) if i != axis % t.ndim))
 
 
@@ -117,18 +141,19 @@ def per_example_vjp(op: PerExample, node: Node, *dys: Tensor | None) -> Gradient
         inner = build(op.op, tuple(singles))
         seeds = [None if dy is None else _single(dy, 0) for dy in dys]
         dxs = builtin(op.op, inner, seeds)
-    given = dict(zip((*singles, *inner.outputs), (*node.inputs, *node.outputs), strict=True))
-    batched = {t for t, flag in zip(node.inputs, op.batched, strict=True) if flag}
+    inputs = [_first(t, 0) if flag else t for t, flag in zip(node.inputs, op.batched, strict=True)]
+    given = dict(zip((*singles, *inner.outputs), (*inputs, *node.outputs), strict=True))
+    batched = {t for t, flag in zip(inputs, op.batched, strict=True) if flag}
     batched.update(node.outputs)
     for seed, dy in zip(seeds, dys, strict=True):
         if seed is not None and dy is not None:
             given[seed] = dy
             batched.add(dy)
-    batcher = Batcher(scratch, given, Around(), batched)
-    batcher.build_all()
+    batcher = Batcher(scratch, given, Around(), batched, counting(node.outputs[0]))
+    batcher.run()
     return [
         NO_GRAD if dx is None else ZERO if is_zero(dx) else batcher.summed(batcher.tensor(dx), x)
-        for dx, x in zip(dxs, node.inputs, strict=True)
+        for dx, x in zip(dxs, inputs, strict=True)
     ]
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 from typing import Any
 
 from .context import CONTEXT, Context, Within
 from .errors import GraphError, GraphGradError, RegionError, ScopeError
-from .graph import current
+from .graph import Graph, current
 from .node import Node, Region, Tensor
 from .op import Op, Types
 from .position import _library, caller, is_library, show
@@ -120,6 +121,15 @@ def read_here(tensors: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
     context, tensors = current(), adopted(tensors)
     marked = context.origin is not None and context.graph.regions
     return settle(context, tensors) if marked else tensors
+
+
+def graph_elsewhere(leaves: Iterable[Any]) -> Graph | None:
+    """The graph of the tensors among these, where nobody entered one and it is not the default."""
+    context = current()
+    if not context.implicit or context.region is not None:
+        return None
+    graphs = (leaf.graph for leaf in leaves if isinstance(leaf, Tensor))
+    return next((graph for graph in graphs if graph is not context.graph), None)
 
 
 def _infer(op: Op, inputs: tuple[Tensor, ...], key: Any) -> Types:

@@ -13,6 +13,7 @@ __all__ = [
     "GraphError",
     "GraphFormatError",
     "GraphGradError",
+    "PerformanceWarning",
     "RegionError",
     "ScopeError",
     "ShapeError",
@@ -81,6 +82,10 @@ class GraphFormatError(GraphGradError, ValueError):
 
 class ExecutionError(GraphGradError, RuntimeError):
     """A kernel broke its promise at run time."""
+
+
+class PerformanceWarning(UserWarning):
+    """Something is right, but slower than it might be."""
 
 
 def did_you_mean(name: str, known: Iterable[str], otherwise: str = "") -> str:

@@ -82,8 +82,7 @@ def program(seed, rules):
                     values.append(gg.cond(pred, branch, branch))
             return values
 
-        own = w if rules is LINEAR else w + 0.0 * x  # else what all share is one site for all
-        found = block([x, own, x * w], 0)
+        found = block([x, w, x * w], 0)
         return gg.tanh(found[-1]) + gg.sin(found[-2])
 
     return f

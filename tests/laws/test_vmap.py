@@ -1,5 +1,7 @@
 """Laws over the registry: vmap of an op is the op on every example, and so is its gradient."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 
@@ -29,9 +31,54 @@ def examples(arrays, count):
 
 
 def patterns(count):
-    """Everything batched; the first input alone; all but the first."""
+    """Which inputs have the batch axis: every mixture of a few, of many all or all but an end."""
+    if count <= 3:
+        return [list(flags) for flags in product([True, False], repeat=count) if any(flags)]
     every = [True] * count
-    return [every] if count == 1 else [every, [True, *every[1:-1], False], [False, *every[1:]]]
+    return [every, [*every[:-1], False], [False, *every[1:]]]
+
+
+LOOPED = {"Conv2DBackpropFilter", "Conv2DBackpropInput"}  # where a tensor gives lengths when run
+pytestmark = pytest.mark.filterwarnings("ignore::graphgrad.PerformanceWarning")
+
+
+@pytest.mark.parametrize(
+    ("_name", "op", "arrays"), WITH_INPUTS, ids=[name for name, _, _ in WITH_INPUTS]
+)
+def test_vmap_of_an_op_is_a_few_nodes_and_no_loop(_name, op, arrays):
+    for flags in patterns(len(arrays)):
+        with gg.Graph() as g:
+            shapes = [(3, *a.shape) if f else a.shape for a, f in zip(arrays, flags, strict=True)]
+            xs = [gg.placeholder(s, a.dtype) for s, a in zip(shapes, arrays, strict=True)]
+            start = len(g.nodes)
+            axes = [0 if f else None for f in flags]
+            gg.vmap(lambda *ts: list(build(op, ts).outputs), axes)(*xs)
+        looped = any(n.type == "PerExample" for n in g.nodes)
+        assert not looped or (op.type in LOOPED and len(arrays) == 3)
+        assert len(g.nodes) - start <= 16
+
+
+@pytest.mark.parametrize(
+    ("_name", "op", "arrays"), WITH_INPUTS, ids=[name for name, _, _ in WITH_INPUTS]
+)
+def test_vmap_over_as_many_examples_as_there_are_when_run(_name, op, arrays):
+    """None at all too."""
+    for flags in patterns(len(arrays)):
+        shapes = [(None, *a.shape) if f else a.shape for a, f in zip(arrays, flags, strict=True)]
+        with gg.Graph():
+            xs = [gg.placeholder(s, a.dtype) for s, a in zip(shapes, arrays, strict=True)]
+            axes = [0 if f else None for f in flags]
+            ys = gg.vmap(lambda *ts: list(build(op, ts).outputs), axes)(*xs)
+            run = gg.compile(xs, ys)
+            row = build(op, tuple(gg.constant(a) for a in arrays))
+            rows = gg.evaluate(list(row.outputs))
+        for count in (2, 0):
+            batch = [
+                np.repeat(a[None], count, 0) if f else a for a, f in zip(arrays, flags, strict=True)
+            ]
+            for found, one in zip(run(*batch), rows, strict=True):
+                assert (found.shape, found.dtype) == ((count, *one.shape), one.dtype)
+                close(found, np.broadcast_to(one, found.shape))
 
 
 @pytest.mark.parametrize(
