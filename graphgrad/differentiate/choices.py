@@ -94,14 +94,16 @@ class Choice:
             return self.rules[step]
         if _by_type(step, self.types):
             return self.types[step.op.type]
-        return self.others if mark is None and self._is_other(step) else mark
+        if self.others is not None and mark is None and self._is_other(step):
+            return self.others
+        return mark
 
     def __contains__(self, step: object) -> bool:
         return step in self.rules or _by_type(step, self.types)
 
     def _is_other(self, step: object) -> bool:
         """Whether the rule for others is for a step, if it is not marked."""
-        if self.others is None or not isinstance(step, Node) or isinstance(step.op, _DOORS):
+        if not isinstance(step, Node) or isinstance(step.op, _DOORS):
             return False
         rules = [site for site in current().running if site not in self.running]
         origin = step.origin
