@@ -91,8 +91,12 @@ class Batcher(Importer):
         return self.summed(d, t)
 
     def defers(self, site: Site) -> bool:
-        """Not where inputs are shared: the site here gives their sum over the examples."""
-        return all(x in self.batched for x in site.inputs if x.type.differentiable)
+        """Not where inputs are shared, of which the site here gives the sum over the examples.
+
+        Nor where one is there twice: a node is given what flows to each, its region all to the first.
+        """
+        apart = len(set(site.inputs)) == len(site.inputs)
+        return apart and all(x in self.batched for x in site.inputs if x.type.differentiable)
 
     def default_for(self, given: Mapping[int, Tensor]) -> dict[int, Any]:
         """The default of the site here, for a batch."""
