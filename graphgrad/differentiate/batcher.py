@@ -93,7 +93,7 @@ class Batcher(Importer):
     def defers(self, site: Site) -> bool:
         """Not where inputs are shared, of which the site here gives the sum over the examples.
 
-        Nor where one is there twice: a node is given what flows to each, its region all to the first.
+        Nor where one is there twice: a node gives each its part, its region the first all of it.
         """
         apart = len(set(site.inputs)) == len(site.inputs)
         return apart and all(x in self.batched for x in site.inputs if x.type.differentiable)
