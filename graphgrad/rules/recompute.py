@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import wraps
 from itertools import pairwise
 from math import comb, isqrt
 from typing import Any
 
 from ..differentiate.gradients import gradients
-from ..differentiate.site import Site
-from ..ir.context import Scope
+from ..differentiate.levels import Step
+from ..differentiate.transplant import Transplant
+from ..ir.build import read_here
 from ..ir.errors import GradientError
 from ..ir.graph import Graph, current
-from ..ir.groups import holds
-from ..ir.node import Tensor
+from ..ir.node import Node, Region, RuleCall, Tensor
 from ..ir.residual import Residual
 from ..ir.tree import flatten, unflatten
-from ..ops.base import NO_GRAD, Constant, Node, apply, as_tensor
+from ..ops.base import NO_GRAD, Constant, apply, is_zero
 from ..ops.sequencing import After
-from ..ops.sources import identity
-from ..regions.index import marked_regions
+from ..ops.sources import Assign, identity
+from ..regions.index import has_gradient
 from ..regions.scopes import override_gradient
 from ..regions.select import select
 from .library import entry, rule
@@ -29,103 +29,159 @@ FAMILY = "recompute"
 MOST = 40
 
 
-class _Stamping(Scope):
-    """Op-type maps as they were when a function was called first."""
-
-    def __init__(self, stamps: Any) -> None:
-        self.stamps = stamps and {
-            op_type: (rule, matched, None) for op_type, (rule, matched, _) in stamps.items()
-        }
-
-    def __enter__(self) -> None:
-        context = current().copy()
-        context.stamps = self.stamps
-        self._push(context)
-
-    def __exit__(self, *exc: object) -> None:
-        self._pop()
-
-
 @entry(FAMILY, "exact")
 def checkpoint(fn: Callable[..., Any]) -> Callable[..., Any]:
-    """fn, of which only the arguments are kept: its inside is computed again going backward.
+    """fn, of which only what it reads is kept: its inside is computed again going backward.
 
-    dxs = the gradient of fn, called once more on the arguments; random numbers have explicit
-    seeds, so they are the same ones
+    dxs = the gradient of the inside, which is built once more on what it reads
     [Griewank and Walther 2000, "Algorithm 799: revolve"; Chen et al. 2016, "Training deep nets
     with sublinear memory cost"].
+
+    fn is called once, with any arguments; what it returns is a tensor or any nesting of them. The
+    marks of the inside count as they are at differentiation. Random numbers have explicit seeds, so
+    they are the same ones again; a py_function runs again, an assign() does not.
     """
+    recomputed = rule(_recomputed, listed="checkpoint", fn=fn)
 
     @wraps(fn)
-    def call(*args: Any) -> Any:
-        leaves = [as_tensor(a) for a in flatten(args)]
-        stamps = current().stamps
-
-        def checkpoint(site: Site, *dys: Tensor) -> Any:
-            seeds = [dy for dy in dys if dy is not None]
-            again = {x: apply(After(), x, *seeds) for x in leaves}
-            graph = current().graph
-            before = len(graph.nodes), len(graph.regions)
-            with _Stamping(stamps):
-                ys = flatten(fn(*unflatten(args, [again[x] for x in leaves])))
-            chosen = _overrides_again(site, graph, *before)
-            used = [identity(y) for y, dy in zip(ys, dys, strict=True) if dy is not None]
-            xs = [again.get(x, x) for x in site.inputs]
-            at = [x for x in xs if x.type.differentiable]
-            found = iter(gradients(used, at, seeds, stop_gradients=at, overrides=chosen))
-            return [next(found) if x.type.differentiable else NO_GRAD for x in xs]
-
-        with override_gradient(rule(checkpoint, fn=fn)) as region:
-            results = fn(*unflatten(args, leaves))
-            outputs = [identity(y) for y in flatten(results)]
-            region.declare(outputs=outputs)
-        return unflatten(results, outputs)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        with override_gradient(recomputed, allow_empty=True) as region:
+            results = fn(*args, **kwargs)
+            leaves = [identity(y) if isinstance(y, Tensor) else y for y in flatten(results)]
+            region.declare(outputs=[y for y in leaves if isinstance(y, Tensor)])
+        return unflatten(results, leaves)
 
     return call
 
 
-def _overrides_again(site: Any, graph: Graph, node: int, region: int) -> dict[Any, Any]:
-    """What the running gradients() call chose for the inside, on what was built in its place."""
-    region_of = site.region
-    new = [n for n in graph.nodes[node:] if _computes(n)]
-    inside = [n for n in site.nodes if _computes(n)]
-    inside = inside[: len(new)]  # without what stands for the results
-    if [n.op.type for n in inside] != [n.op.type for n in new]:
-        raise GradientError(
-            f"{site!r} built other nodes when it was called again to recompute: "
-            f"{len(new)} instead of {len(inside)}. A checkpointed function must be repeatable."
-        )
-    marked = marked_regions(region_of.graph)
-    inner = [r for r in marked if r is not region_of and region_of.contains(r)]
-    again = [r for r in graph.regions[region:] if r.group is None]
-    twins: dict[Any, Any] = dict(zip(inside, new, strict=True))
-    named = _groups_again(site, twins)
-    twins |= zip(inner, again, strict=False)
-    twins |= named
+def _recomputed(site: Any, *dys: Tensor | None) -> Any:
+    """The rule of a checkpoint. It knows its site alone, so it holds wherever that is carried."""
+    seeds = {y: dy for y, dy in zip(site.outputs, dys, strict=True) if dy is not None}
+    real = {y: dy for y, dy in seeds.items() if not is_zero(dy)} or seeds
+    again = _Again(site, list(real.values()))
+    again.run(site.nodes)
+    at = [again.tensor(x) for x in site.inputs if x.type.differentiable]
+    ys, chosen = [again.tensor(y) for y in real], _chosen_again(again)
+    found = iter(gradients(ys, at, list(real.values()), stop_gradients=at, overrides=chosen))
+    return [next(found) if x.type.differentiable else NO_GRAD for x in site.inputs]
+
+
+class _Again(Transplant):
+    """Builds the inside of a region once more, from its inputs once some gradients are there.
+
+    home  the region
+    call  the call of its rule: why that is done
+    """
+
+    def __init__(self, site: Any, seeds: Sequence[Tensor]) -> None:
+        self.home: Region = site.region
+        self.call = current().origin
+        self._calls: dict[RuleCall, RuleCall] = {}
+        kept = [x for x in site.inputs if not isinstance(x.node.op, Constant)]
+        super().__init__(self.home.graph, {x: apply(After(), x, *seeds) for x in kept})
+
+    def tensor(self, t: Tensor) -> Tensor:
+        """What stands for a tensor of the inside; what is outside as it is read here."""
+        found = self.tensors.get(t)
+        if found is None:
+            (found,) = read_here((t,))
+            if found.graph is self.graph:
+                self.tensors[t] = found
+        return found
+
+    def region(self, region: Region) -> Any:
+        """What stands for a region of the inside; others stay what they are."""
+        if region is self.home:
+            return self.around
+        return super().region(region) if self.home.contains(region) else region
+
+    def transplant(self, source: Any, given: dict[Tensor, Tensor]) -> Transplant:
+        """A plain transplant of a trace, which may read from inside `home` and what is around."""
+        for t, placeholder in source.captures.items():
+            at = t.node.op.region if isinstance(t.node.op, Residual) else None
+            if at is self.home:
+                given[placeholder] = self.tensor(t.node.inputs[0])
+            elif at is not None and not self.home.contains(at):
+                given[placeholder] = self.tensor(t)
+        return super().transplant(source, given)
+
+    def run(self, nodes: Iterable[Node] | None = None) -> None:
+        """Build the nodes anew; in the bodies of control flow, too, they are derived."""
+        super().run(nodes)
+        for copy in self._copies().values():
+            for node in copy.nodes:
+                node.origin = node.origin or self.call
+
+    def place(self, node: Node) -> None:
+        """Build one node anew: what was derived stays so; an update is not made a second time."""
+        if isinstance(node.op, Assign):
+            self.tensors[node.outputs[0]] = identity(self.tensor(node.inputs[1]))
+            return
+        super().place(node)
+        if node.origin is not None:
+            self.tensors[node.outputs[0]].node.origin = self._origin(node.origin)
+
+    def _origin(self, origin: Node | RuleCall) -> Any:
+        if isinstance(origin, Node):
+            made = self.tensors.get(origin.outputs[0])
+            return origin if made is None else made.node
+        found = self._calls.get(origin)
+        if found is None:
+            site = origin.site
+            there = self.region(site) if isinstance(site, Region) else self._origin(site)
+            outer = frozenset(self.tensors.get(t, t) for t in origin.outer)
+            found = self._calls[origin] = RuleCall(there, origin.rule, outer)
+        return found
+
+    def _copies(self) -> dict[Graph, Graph]:
+        """The bodies of control flow inside, at every depth, with what they were copied to."""
+        found = {body: copied.graph for body, copied in self.bodies.items()}
+        pairs = list(found.items())
+        for pair in pairs:
+            for steps in zip(*(graph.nodes for graph in pair), strict=False):
+                for programs in zip(*(n.op.attrs.get("programs", ()) for n in steps), strict=True):
+                    body, copy = (program.outputs[0].graph for program in programs)
+                    if body not in found:
+                        found[body] = copy
+                        pairs.append((body, copy))
+        return found
+
+    def twins(self) -> dict[Step, Step]:
+        """What stands for each node and region of the inside."""
+        found: dict[Step, Step] = {
+            t.node: new.node for t, new in self.tensors.items() if self.home.contains(t.node.region)
+        }
+        found |= {r: new for r, new in self.regions.items() if r.group is None}
+        for body, copy in self._copies().items():
+            found |= zip(body.nodes, copy.nodes, strict=False)
+            found |= zip(body.regions, copy.regions, strict=False)
+        return found
+
+
+def _chosen_again(again: _Again) -> dict[Any, Any] | None:
+    """What the running gradients() call chose for the inside, for that and for what is built anew.
+
+    Rules of the inside that hold tensors are called at home, where they may ask for their default.
+    """
     call, asked = current().choice, current().asked
+    if call is None:
+        return None
     found: dict[Any, Any] = {}
-    for step, twin in twins.items() if call is not None else ():
+    twins = again.twins()
+    for step, twin in twins.items():
         if step in call.off or step in call:
-            found[twin] = None if step in call.off else call.get(step)
+            found[step] = found[twin] = None if step in call.off else call.get(step)
             if asked is not None:
                 asked.add(step)
+    for region in call.groups.regions if call.groups is not None else ():
+        assert region.group is not None
+        nodes = [t.node for t in region.group.tensors if has_gradient(t.node)]
+        if nodes and all(n in twins for n in nodes):
+            found[region] = call.get(region)
+            found[select.nodes(*(twins[n] for n in nodes))] = call.get(region)
+            if asked is not None:
+                asked.add(region)
     return found
-
-
-def _groups_again(site: Any, twins: dict[Any, Any]) -> dict[Any, Any]:
-    """The groups inside that the call names, and what selects their nodes among the new ones."""
-    groups = current().groups
-    found: dict[Any, Any] = {}
-    for region in groups.regions if groups is not None else ():
-        if region is not site.region and holds(site.region, region, groups):
-            assert region.group is not None
-            nodes = {t.node for t in region.group.tensors}
-            found[region] = select.nodes(*(twins[n] for n in nodes if n in twins))
-    return found
-
-
-def _computes(node: Node) -> bool:
-    return not node.op.source and not isinstance(node.op, Residual | Constant)
 
 
 @entry(FAMILY, "exact")
