@@ -8,10 +8,13 @@ from itertools import pairwise
 from math import comb, isqrt
 from typing import Any
 
+from ..differentiate.choices import resolved
+from ..differentiate.forward import asked_inside
 from ..differentiate.gradients import gradients
 from ..differentiate.levels import Step
 from ..differentiate.transplant import Transplant
 from ..ir.build import read_here
+from ..ir.context import Scope
 from ..ir.errors import GradientError
 from ..ir.graph import Graph, current
 from ..ir.node import Node, Region, RuleCall, Tensor
@@ -21,6 +24,7 @@ from ..ops.base import NO_GRAD, Constant, apply, is_zero
 from ..ops.sequencing import After
 from ..ops.sources import Assign, identity
 from ..regions.index import has_gradient
+from ..regions.rules import Rule
 from ..regions.scopes import override_gradient
 from ..regions.select import select
 from .library import entry, rule
@@ -41,7 +45,8 @@ def checkpoint(fn: Callable[..., Any]) -> Callable[..., Any]:
     marks of the inside count as they are at differentiation. Random numbers have explicit seeds, so
     they are the same ones again; a py_function runs again, an assign() does not.
     """
-    recomputed = rule(_recomputed, listed="checkpoint", fn=fn)
+    name = rule(_recomputed, listed="checkpoint", fn=fn).name
+    recomputed = Rule(_recomputed, name, contract="exact")  # it is linear where its inside is
 
     @wraps(fn)
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -61,8 +66,9 @@ def _recomputed(site: Any, *dys: Tensor | None) -> Any:
     again = _Again(site, list(real.values()))
     again.run(site.nodes)
     at = [again.tensor(x) for x in site.inputs if x.type.differentiable]
-    ys, chosen = [again.tensor(y) for y in real], _chosen_again(again)
-    found = iter(gradients(ys, at, list(real.values()), stop_gradients=at, overrides=chosen))
+    ys = [again.tensor(y) for y in real]
+    with asked_inside(site), _Chosen(again):
+        found = iter(gradients(ys, at, list(real.values()), stop_gradients=at))
     return [next(found) if x.type.differentiable else NO_GRAD for x in site.inputs]
 
 
@@ -158,30 +164,44 @@ class _Again(Transplant):
         return found
 
 
-def _chosen_again(again: _Again) -> dict[Any, Any] | None:
-    """What the running gradients() call chose for the inside, for that and for what is built anew.
+class _Chosen(Scope):
+    """What the running gradients() call chose for the inside counts for what is built anew.
 
-    Rules of the inside that hold tensors are called at home, where they may ask for their default.
+    For the inside itself, too: its rules that hold tensors are called at home, where they may ask
+    for their default. What was asked of the new steps was asked of those that they stand for.
     """
-    call, asked = current().choice, current().asked
-    if call is None:
-        return None
-    found: dict[Any, Any] = {}
-    twins = again.twins()
-    for step, twin in twins.items():
-        if step in call.off or step in call:
-            found[step] = found[twin] = None if step in call.off else call.get(step)
-            if asked is not None:
-                asked.add(step)
-    for region in call.groups.regions if call.groups is not None else ():
-        assert region.group is not None
-        nodes = [t.node for t in region.group.tensors if has_gradient(t.node)]
-        if nodes and all(n in twins for n in nodes):
-            found[region] = call.get(region)
-            found[select.nodes(*(twins[n] for n in nodes))] = call.get(region)
-            if asked is not None:
-                asked.add(region)
-    return found
+
+    def __init__(self, again: _Again) -> None:
+        self.again = again
+
+    def __enter__(self) -> None:
+        context = current().copy()
+        self.twins = {} if context.choice is None else self.again.twins()
+        if context.choice is not None:
+            context.overrides = chosen = self._chosen(context.choice)
+            context.choice = resolved(chosen, context.graph, inherited=True)
+        self._push(context)
+
+    def __exit__(self, *exc: object) -> None:
+        context = current()
+        self._pop()
+        for steps in (context.asked, context.opened):
+            if steps is not None:
+                steps.update([step for step, twin in self.twins.items() if twin in steps])
+        if context.opened is not None:
+            context.opened.add(self.again.home)
+
+    def _chosen(self, call: Any) -> dict[Any, Any]:
+        found: dict[Any, Any] = {}
+        for step, twin in self.twins.items():
+            if step in call.off or step in call:
+                found[step] = found[twin] = None if step in call.off else call.get(step)
+        for region in call.groups.regions if call.groups is not None else ():
+            nodes = [t.node for t in region.group.tensors if has_gradient(t.node)]
+            if nodes and all(n in self.twins for n in nodes):
+                again = select.nodes(*(self.twins[n] for n in nodes))
+                found[region] = found[again] = call.get(region)
+        return found
 
 
 @entry(FAMILY, "exact")
