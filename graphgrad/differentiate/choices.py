@@ -24,7 +24,7 @@ from ..regions.named import group_of, put_in_place
 from ..regions.plans import check_has_gradient
 from ..regions.rules import check_reference
 from ..regions.select import Group, Selection, is_in, members_of, op_types, targets_of
-from .levels import Off, Step
+from .levels import Off, Step, built_from
 
 NONE: frozenset[Step] = frozenset()
 
@@ -45,8 +45,8 @@ class Switched:
         self.steps = steps
         self.call = call
 
-    def __contains__(self, step: object) -> bool:
-        return step in self.steps or step in self.call
+    def __contains__(self, step: Any) -> bool:
+        return step in self.steps or step in self.call or built_from(step) in self.call
 
     def __or__(self, steps: AbstractSet[Step]) -> Switched:
         return Switched(self.steps.union(steps), self.call)
@@ -78,14 +78,15 @@ class Choice:
 
     def get(self, step: Step, mark: Any = None) -> Any:
         """The rule for a step; `mark` where none was chosen."""
-        if step in self.rules:
-            return self.rules[step]
-        if isinstance(step, Node) and step.origin is None:
-            return self.types.get(step.op.type, mark)
+        for each in (step, built_from(step)):
+            if each in self.rules:
+                return self.rules[each]
+            if isinstance(each, Node) and each.origin is None:
+                return self.types.get(each.op.type, mark)
         return mark
 
-    def __contains__(self, step: object) -> bool:
-        return step in self.rules or _by_type(step, self.types)
+    def __contains__(self, step: Step) -> bool:
+        return any(s in self.rules or _by_type(s, self.types) for s in (step, built_from(step)))
 
     def __iter__(self) -> Iterator[Step]:
         yield from self.rules
@@ -108,6 +109,7 @@ class Choice:
         asked   the steps that were asked for their gradient
         opened  those whose rule asked for their default
         """
+        asked, opened = ({*steps, *map(built_from, steps)} for steps in (asked, opened))
         types = {n.op.type for n in asked if isinstance(n, Node) and n.origin is None}
         innermost = {around(step, self.groups) for step in asked}
         reached = {*asked, *opened}

@@ -8,19 +8,21 @@ from itertools import pairwise
 from math import comb, isqrt
 from typing import Any
 
-from ..differentiate.choices import resolved
+from ..differentiate.choices import Choice, resolved
 from ..differentiate.forward import asked_inside
 from ..differentiate.gradients import gradients
-from ..differentiate.levels import Step
+from ..differentiate.levels import Step, built_from
 from ..differentiate.transplant import Transplant
 from ..ir.build import read_here
 from ..ir.context import Scope
-from ..ir.errors import GradientError
+from ..ir.errors import GradientError, GraphError
 from ..ir.graph import Graph, current
+from ..ir.groups import Groups
 from ..ir.node import Node, Region, RuleCall, Tensor
 from ..ir.residual import Residual
 from ..ir.tree import flatten, unflatten
 from ..ops.base import NO_GRAD, Constant, apply, is_zero
+from ..ops.control import around
 from ..ops.sequencing import After
 from ..ops.sources import Assign, identity
 from ..regions.index import has_gradient
@@ -67,7 +69,7 @@ def _recomputed(site: Any, *dys: Tensor | None) -> Any:
     again.run(site.nodes)
     at = [again.tensor(x) for x in site.inputs if x.type.differentiable]
     ys = [again.tensor(y) for y in real]
-    with asked_inside(site), _Chosen(again):
+    with asked_inside(site), _Choosing(again):
         found = iter(gradients(ys, at, list(real.values()), stop_gradients=at))
     return [next(found) if x.type.differentiable else NO_GRAD for x in site.inputs]
 
@@ -99,7 +101,11 @@ class _Again(Transplant):
         """What stands for a region of the inside; others stay what they are."""
         if region is self.home:
             return self.around
-        return super().region(region) if self.home.contains(region) else region
+        if self.home.contains(region):
+            return super().region(region)
+        if region.graph not in around(self.source):
+            raise GraphError(f"{region!r} is not in {self.source!r}, of which a part is recomputed")
+        return region
 
     def transplant(self, source: Any, given: dict[Tensor, Tensor]) -> Transplant:
         """A plain transplant of a trace, which may read from inside `home` and what is around."""
@@ -117,6 +123,9 @@ class _Again(Transplant):
         for copy in self._copies().values():
             for node in copy.nodes:
                 node.origin = node.origin or self.call
+        for step, new in self.twins().items():
+            assert new.graph is not None
+            new.graph.again[new] = built_from(step)
 
     def place(self, node: Node) -> None:
         """Build one node anew: what was derived stays so; an update is not made a second time."""
@@ -164,11 +173,11 @@ class _Again(Transplant):
         return found
 
 
-class _Chosen(Scope):
-    """What the running gradients() call chose for the inside counts for what is built anew.
+class _Choosing(Scope):
+    """Groups that the running gradients() call names inside count for what is built anew, too.
 
-    For the inside itself, too: its rules that hold tensors are called at home, where they may ask
-    for their default. What was asked of the new steps was asked of those that they stand for.
+    Its other choices do so anyhow. What was asked of the new steps was asked of what they were
+    built from.
     """
 
     def __init__(self, again: _Again) -> None:
@@ -176,10 +185,10 @@ class _Chosen(Scope):
 
     def __enter__(self) -> None:
         context = current().copy()
-        self.twins = {} if context.choice is None else self.again.twins()
-        if context.choice is not None:
-            context.overrides = chosen = self._chosen(context.choice)
-            context.choice = resolved(chosen, context.graph, inherited=True)
+        named = {} if context.groups is None else self._named(context.groups, context.choice)
+        if named:
+            context.overrides = {**context.overrides, **named}
+            context.choice = resolved(context.overrides, context.graph, inherited=True)
         self._push(context)
 
     def __exit__(self, *exc: object) -> None:
@@ -187,20 +196,18 @@ class _Chosen(Scope):
         self._pop()
         for steps in (context.asked, context.opened):
             if steps is not None:
-                steps.update([step for step, twin in self.twins.items() if twin in steps])
+                steps.update([built_from(step) for step in steps])
         if context.opened is not None:
             context.opened.add(self.again.home)
 
-    def _chosen(self, call: Any) -> dict[Any, Any]:
+    def _named(self, groups: Groups, choice: Choice) -> dict[Any, Any]:
         found: dict[Any, Any] = {}
-        for step, twin in self.twins.items():
-            if step in call.off or step in call:
-                found[step] = found[twin] = None if step in call.off else call.get(step)
-        for region in call.groups.regions if call.groups is not None else ():
+        twins = self.again.twins()
+        for region in groups.regions:
+            assert region.group is not None
             nodes = [t.node for t in region.group.tensors if has_gradient(t.node)]
-            if nodes and all(n in self.twins for n in nodes):
-                again = select.nodes(*(self.twins[n] for n in nodes))
-                found[region] = found[again] = call.get(region)
+            if nodes and all(n in twins for n in nodes) and region not in choice.off:
+                found[select.nodes(*(twins[n] for n in nodes))] = choice.get(region)
         return found
 
 
