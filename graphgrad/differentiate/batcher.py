@@ -18,6 +18,7 @@ from ..ops.control import BodyGraph, Cond, around
 from ..ops.reductions import sum
 from ..regions.boundary import boundary_of, take_in_pins
 from ..regions.index import bodies_of, marked_regions
+from ..regions.rules import is_own
 from .additive import at_home, copied_steps, note_twin
 from .batched import batched_outputs, repeated
 from .batched_choice import batched_choice
@@ -133,7 +134,7 @@ class Batcher(Importer):
         return True
 
     def _rule(self, rule: Any, owner: Node | Region) -> Any:
-        return carried(rule, owner, self)
+        return rule if is_own(rule) else carried(rule, owner, self)
 
     # --- outputs that are the same for all examples ------------------------------------------
 

@@ -26,10 +26,10 @@ from ..ops.control import around
 from ..ops.sequencing import After
 from ..ops.sources import Assign, identity
 from ..regions.index import has_gradient
-from ..regions.rules import Rule
+from ..regions.rules import own_rule
 from ..regions.scopes import override_gradient
 from ..regions.select import select
-from .library import entry, rule
+from .library import entry
 
 FAMILY = "recompute"
 MOST = 40
@@ -47,12 +47,10 @@ def checkpoint(fn: Callable[..., Any]) -> Callable[..., Any]:
     marks of the inside count as they are at differentiation. Random numbers have explicit seeds, so
     they are the same ones again; a py_function runs again, an assign() does not.
     """
-    name = rule(_recomputed, listed="checkpoint", fn=fn).name
-    recomputed = Rule(_recomputed, name, contract="exact")  # it is linear where its inside is
 
     @wraps(fn)
     def call(*args: Any, **kwargs: Any) -> Any:
-        with override_gradient(recomputed, allow_empty=True) as region:
+        with override_gradient(CHECKPOINT, allow_empty=True) as region:
             results = fn(*args, **kwargs)
             leaves = [identity(y) if isinstance(y, Tensor) else y for y in flatten(results)]
             region.declare(outputs=[y for y in leaves if isinstance(y, Tensor)])
@@ -62,7 +60,7 @@ def checkpoint(fn: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _recomputed(site: Any, *dys: Tensor | None) -> Any:
-    """The rule of a checkpoint. It knows its site alone, so it holds wherever that is carried."""
+    """The rule of a checkpoint. It knows its site alone, and is linear where the inside is."""
     seeds = {y: dy for y, dy in zip(site.outputs, dys, strict=True) if dy is not None}
     real = {y: dy for y, dy in seeds.items() if not is_zero(dy)} or seeds
     again = _Again(site, list(real.values()))
@@ -70,8 +68,26 @@ def _recomputed(site: Any, *dys: Tensor | None) -> Any:
     at = [again.tensor(x) for x in site.inputs if x.type.differentiable]
     ys = [again.tensor(y) for y in real]
     with asked_inside(site), _Choosing(again):
-        found = iter(gradients(ys, at, list(real.values()), stop_gradients=at))
+        try:
+            found = iter(gradients(ys, at, list(real.values()), stop_gradients=at))
+        except RecursionError:
+            raise _too_deep(site) from None
     return [next(found) if x.type.differentiable else NO_GRAD for x in site.inputs]
+
+
+def _too_deep(site: Any) -> Exception:
+    """The error where Python's stack ends in checkpoints inside one another."""
+    depth = [getattr(step, "rule", None) for step in current().running].count(CHECKPOINT)
+    if depth < 2:
+        return RecursionError(f"Python's stack ends while {site!r} is recomputed")
+    return GraphError(
+        f"{site!r} is the innermost of {depth} checkpoints inside one another whose gradients are "
+        "taken, and Python's stack ends there.\nPut checkpoints side by side, as checkpoint_chain "
+        "does, or raise sys.setrecursionlimit()."
+    )
+
+
+CHECKPOINT = own_rule("gg.rules.checkpoint", _recomputed, contract="exact")
 
 
 class _Again(Transplant):
