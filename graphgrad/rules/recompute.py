@@ -212,7 +212,8 @@ class _Choosing(Scope):
         self._pop()
         for steps in (context.asked, context.opened):
             if steps is not None:
-                steps.update([built_from(step) for step in steps])
+                new = self.again.twins().values()
+                steps.update([built_from(step) for step in new if step in steps])
         if context.opened is not None:
             context.opened.add(self.again.home)
 
