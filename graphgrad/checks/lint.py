@@ -14,7 +14,13 @@ from ..ops.base import Constant
 from ..ops.sources import StopGradient, ZeroGradient
 from ..regions.boundary import boundary_of, known
 from ..regions.index import marked_regions
-from ..regions.rules import BuiltinRule, as_rule, is_registered, registered_gradients
+from ..regions.rules import (
+    BuiltinRule,
+    as_rule,
+    is_own,
+    is_registered,
+    registered_gradients,
+)
 from .bodies import all_graphs
 from .partial import unsafe_wheres
 from .report import Finding
@@ -177,7 +183,7 @@ def _answering(region: Region | None) -> Region | None:
 
 def _asks_for_default(reference: Any) -> bool:
     """Whether the code of a rule mentions `default` or DEFAULT; an unknown rule may."""
-    if isinstance(reference, str) and not _resolves(reference):
+    if is_own(reference) or (isinstance(reference, str) and not _resolves(reference)):
         return True
     rule = as_rule(reference)
     if isinstance(rule, BuiltinRule):

@@ -23,6 +23,7 @@ from ..ops.reductions import sum
 from ..ops.shaping import broadcast_like
 from ..regions.boundary import take_in_pins
 from ..regions.index import bodies_of
+from ..regions.rules import is_own
 from .additive import at_home, copied_steps, note_twin
 from .batch import repeated
 from .batched import batched_outputs
@@ -140,7 +141,7 @@ class Batcher(Importer):
         return True
 
     def _rule(self, rule: Any, owner: Node | Region) -> Any:
-        return carried(rule, owner, self)
+        return rule if is_own(rule) else carried(rule, owner, self)
 
     # --- what is the same for all examples ---------------------------------------------------
 

@@ -26,7 +26,7 @@ from ..regions.named import group_of, put_in_place
 from ..regions.plans import check_has_gradient
 from ..regions.rules import check_reference
 from ..regions.select import Group, Selection, is_in, members_of, op_types, targets_of
-from .levels import Off, Step
+from .levels import Off, Step, built_from
 
 NONE: frozenset[Step] = frozenset()
 
@@ -53,8 +53,8 @@ class Switched:
         self.steps = steps
         self.call = call
 
-    def __contains__(self, step: object) -> bool:
-        return step in self.steps or step in self.call
+    def __contains__(self, step: Any) -> bool:
+        return step in self.steps or step in self.call or built_from(step) in self.call
 
     def __or__(self, steps: AbstractSet[Step]) -> Switched:
         return Switched(self.steps.union(steps), self.call)
@@ -90,16 +90,18 @@ class Choice:
 
     def get(self, step: Step, mark: Any = None) -> Any:
         """The rule for a step; `mark` where none was chosen."""
-        if step in self.rules:
-            return self.rules[step]
-        if _by_type(step, self.types):
-            return self.types[step.op.type]
-        if self.others is not None and mark is None and self._is_other(step):
+        first = built_from(step)
+        for each in (step, first):
+            if each in self.rules:
+                return self.rules[each]
+            if _by_type(each, self.types):
+                return self.types[each.op.type]
+        if self.others is not None and mark is None and self._is_other(first):
             return self.others
         return mark
 
-    def __contains__(self, step: object) -> bool:
-        return step in self.rules or _by_type(step, self.types)
+    def __contains__(self, step: Step) -> bool:
+        return any(s in self.rules or _by_type(s, self.types) for s in (step, built_from(step)))
 
     def _is_other(self, step: object) -> bool:
         """Whether the rule for others is for a step, if it is not marked."""
@@ -135,6 +137,7 @@ class Choice:
         asked   the steps that were asked for their gradient
         opened  those whose rule asked for their default
         """
+        asked, opened = ({*steps, *map(built_from, steps)} for steps in (asked, opened))
         types = {n.op.type for n in asked if isinstance(n, Node) and n.origin is None}
         innermost = {around(step, self.groups) for step in asked}
         reached = {*asked, *opened}

@@ -11,7 +11,7 @@ place stands a marked region from dys to dxs whose own rule, its transpose, is t
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -304,7 +304,7 @@ class Watched(Site):
     question: Question
 
     def default(self, *dys: Any) -> tuple[Any, ...]:
-        with _asking(self.question):
+        with asked_inside(self):
             return super().default(*dys)
 
 
@@ -314,6 +314,11 @@ class WatchedNode(Watched, NodeSite):
 
 class WatchedRegion(Watched, RegionSite):
     pass
+
+
+def asked_inside(site: Site) -> Any:
+    """Rules called in this block, by the rule of a site, are asked by the jvp that asks it."""
+    return _asking(site.question) if isinstance(site, Watched) else nullcontext()
 
 
 def watched(site: Site, question: Question) -> Site:

@@ -18,6 +18,7 @@ from ..ir.types import compatible
 from ..ops.base import as_tensor
 from ..ops.sources import placeholder
 from ..regions.index import bodies_of
+from .levels import Step
 from .transplant import Transplant
 
 __all__ = ["import_graph"]
@@ -116,19 +117,32 @@ def subgraph(graph: Graph, xs: Any, ys: Any) -> Graph:
 
 
 def _carry_twins(transplant: Transplant) -> None:
-    """What were copies of one step are so here, and not of those of another import."""
+    """What were copies of one step are so here, and not of those of another import.
+
+    What was built once more from a step was built from what stands for it.
+    """
     fresh: dict[Twins, Twins] = {}
     here = transplant.graph
     for step, twins in transplant.source.twins.items():
-        new: Any = transplant.regions.get(step) if isinstance(step, Region) else None
-        if isinstance(step, Node) and step.outputs and step.outputs[0] in transplant.tensors:
-            new = transplant.tensors[step.outputs[0]].node
-        if new is not None and new.graph is here:
+        new = _made_of(step, transplant)
+        if new is not None:
             here.twins[new] = fresh.setdefault(twins, Twins(here))
+    for step, of in transplant.source.again.items():
+        new, first = _made_of(step, transplant), _made_of(of, transplant)
+        if new is not None and first is not None:
+            here.again[new] = first
     for copy in transplant.bodies.values():
         for body in bodies_of(copy.graph):
             for step, twins in body.twins.items():
                 body.twins[step] = fresh.setdefault(twins, Twins(body))
+
+
+def _made_of(step: Step, transplant: Transplant) -> Step | None:
+    """What stands for a step of the source, if it is in the graph itself."""
+    new: Any = transplant.regions.get(step) if isinstance(step, Region) else None
+    if isinstance(step, Node) and step.outputs and step.outputs[0] in transplant.tensors:
+        new = transplant.tensors[step.outputs[0]].node
+    return new if new is not None and new.graph is transplant.graph else None
 
 
 def _with_whole_regions(graph: Graph, xs: list[Tensor], ys: list[Tensor]) -> list[Node]:

@@ -23,6 +23,11 @@ class Off(Protocol):
     def __or__(self, steps: AbstractSet[Step], /) -> Off: ...
 
 
+def built_from(step: Step) -> Step:
+    """What a step was built from once more (rules.recompute): a choice is for that. Else itself."""
+    return step if step.graph is None else step.graph.again.get(step, step)
+
+
 class Hidden:
     """A read of a tensor that its region does not show."""
 

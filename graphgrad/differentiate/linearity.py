@@ -17,6 +17,7 @@ from ..ir.residual import Residual
 from ..ops.base import Constant, Full, OnesLike, ZerosLike, ZeroTensor
 from ..ops.control import Cond
 from ..ops.per_example import PerExample
+from ..ops.sequencing import After
 
 CONSTANT, ZERO, LINEAR = "constant", "zero", "linear"
 
@@ -108,6 +109,8 @@ class Analysis:
         for place in shape_only(node.op):
             if place < len(kinds):
                 kinds[place] = CONSTANT
+        if isinstance(node.op, After):  # the others say when, not what
+            return kinds[:1]
         if isinstance(node.op, Cond):
             return self._choice(node, node.op, kinds)
         if LINEAR not in kinds and ZERO not in kinds:

@@ -21,6 +21,7 @@ from ..ops.accumulate import AddN
 from ..ops.arithmetic import ADD
 from ..ops.base import NO_GRAD, ZERO, ZeroTensor
 from ..ops.own import OwnStep
+from ..ops.sequencing import After
 from ..ops.sources import StopGradient
 from ..regions.boundary import boundary_of
 from ..regions.index import is_marked
@@ -156,6 +157,8 @@ class Sweep:
                     continue
                 if type(step.op) is StopGradient and self._rule(step, step.stamp) is None:
                     continue
+                if type(step.op) is After and self._key(step.inputs[0], step) not in live:
+                    continue  # the others say when, not what
                 found.append(step)
                 for t in step.outputs:
                     if t.type.differentiable and t not in stop:

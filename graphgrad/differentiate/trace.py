@@ -52,6 +52,9 @@ class Carrier(Protocol):
     def transplant(self, source: Graph, given: dict[Tensor, Tensor]) -> Transplant:
         """What builds a trace anew here."""
 
+    def captured(self, t: Tensor) -> Tensor:
+        """What stands here for a tensor that was captured at home, read as it was read there."""
+
     def note(self, d: Tensor, t: Tensor) -> None:
         """Learn of the gradient or tangent of a tensor before it is used."""
 

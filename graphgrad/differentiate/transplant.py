@@ -32,6 +32,10 @@ class Plain:
         """A plain transplant."""
         return Transplant(source, given, self)  # type: ignore[arg-type]
 
+    def captured(self, t: Tensor) -> Tensor:
+        """What stands here for a tensor that was captured at home, read as it was read there."""
+        return enter(t, self)  # type: ignore[arg-type]
+
     def note(self, d: Tensor, t: Tensor) -> None:
         """Nothing is to be learnt."""
 
@@ -84,7 +88,7 @@ class Transplant(Plain):
                     f"{t.name} ({t.type!r}, built at {t.where}) of {self.source!r} was not carried "
                     "along, and a rule or node that was needs it"
                 )
-            found = enter(home, self.outer)
+            found = self.outer.captured(home)
             if found.graph is self.graph:  # else it was captured by a body inside, for that alone
                 self.tensors[t] = found
         return found

@@ -52,6 +52,11 @@ def flatten_graph(graph: Graph, carry: Carry = None) -> Flat:
     flat["scattered"] = [region.index for region in graph.scattered]
     flat["regions"] = [_flat_region(r, calls, carry) for r in graph.regions]
     flat["twins"] = [(type(s) is Node, s.index, twins) for s, twins in graph.twins.items()]
+    flat["again"] = [
+        (type(s) is Node, s.index, of.index)
+        for s, of in graph.again.items()
+        if _both_in(graph, s, of)
+    ]
     flat["calls"] = [_flat_call(c) for c in calls]
     flat["bodies"] = [_flat_body(b, carry) for b in bodies]
     return flat
@@ -92,6 +97,9 @@ def restore_graph(graph: Graph, flat: Flat) -> Graph:
     graph.scattered.extend(regions[i] for i in flat["scattered"])
     for is_node, i, twins in flat["twins"]:
         graph.twins[nodes[i] if is_node else regions[i]] = twins
+    for is_node, i, j in flat["again"]:
+        steps: Any = nodes if is_node else regions
+        graph.again[steps[i]] = steps[j]
     graph._named.update({name: nodes[i] for name, i in flat["named"].items()})
     graph.state.commit({nodes[i]: a.copy() for i, a in flat["state"].items()})
     return graph
@@ -106,6 +114,15 @@ def _refs(tensors: tuple[Tensor, ...]) -> tuple[Ref, ...]:
 
 def _tensors(refs: Any, nodes: list[Node]) -> tuple[Tensor, ...]:
     return tuple(nodes[i].outputs[k] for i, k in refs)
+
+
+def _both_in(graph: Graph, *steps: Node | Region) -> bool:
+    """Whether all are in a graph still: regions may have been unmarked."""
+    return all(
+        s.graph is graph
+        and (isinstance(s, Node) or (s.index < len(graph.regions) and graph.regions[s.index] is s))
+        for s in steps
+    )
 
 
 def _at_home(item: Node | Region) -> bool:

@@ -53,6 +53,7 @@ class Graph:
     pinned   nodes that make what regions declare as inputs, with those regions
     index    what selections and marks find again without a look at every node (regions.index)
     twins    node or region of which there are several copies -> what they have in common
+    again    node or region that was built once more (rules.recompute) -> what it was built from
     """
 
     def __init__(self, name: str | None = None) -> None:
@@ -69,6 +70,7 @@ class Graph:
         self.index: Any = None
         self.residuals: dict[Any, Tensor] = {}
         self.twins: dict[Node | Region, Twins] = {}
+        self.again: dict[Node | Region, Node | Region] = {}
         self._named: dict[str, Node] = {}
         self._suffix: dict[str, int] = {}
         self._scopes: list[GraphScope] = []

@@ -81,7 +81,23 @@ class BuiltinRule(Rule):
 
 _rules: dict[str, Rule] = {}
 _registered_at: dict[str, Position | None] = {}
+_own: dict[str, Rule] = {}
 _lock = lock_of_module()
+
+
+def own_rule(name: str, fn: Callable[..., Any], **declared: Any) -> str:
+    """Name a rule that graphgrad puts itself, and that nobody can register.
+
+    It knows nothing but its site, so the name goes wherever that is carried: into copies, files and
+    batches.
+    """
+    _own[name] = Rule(fn, name, **declared)
+    return name
+
+
+def is_own(rule: Any) -> bool:
+    """Whether it is the name of such a rule."""
+    return isinstance(rule, str) and rule in _own
 
 
 def register_gradient(
@@ -127,10 +143,13 @@ RegisterGradient = register_gradient
 
 
 def _check_free(name: str, fn: Callable[..., Any], replace: bool, at: Position | None) -> None:
-    if name in OP_TYPES:
+    if name in OP_TYPES or name in _own:
+        what = (
+            "an op type, whose own gradient" if name in OP_TYPES else "a part of graphgrad, which"
+        )
         raise DuplicateGradientError(
-            f"{name!r} is an op type, whose own gradient has that name (registered again at "
-            f"{show(at)}). Choose another name, and map the type to it."
+            f"{name!r} is {what} has that name (registered again at {show(at)}). Choose another "
+            "name, and map the type to it."
         )
     old = _rules.get(name)
     if old is None or replace or _identity(old.fn) == _identity(fn):
@@ -203,7 +222,7 @@ Who = Callable[[], str] | None
 
 def find_rule(name: str, who: Who = None) -> Rule:
     """The rule of a registered name or op type; UnknownGradientError with the nearest name."""
-    found = _rules.get(name)
+    found = _rules.get(name) or _own.get(name)
     if found is not None:
         return found
     if name in OP_TYPES:

@@ -2,133 +2,234 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import wraps
 from itertools import pairwise
 from math import comb, isqrt
 from typing import Any
 
-from ..differentiate.choices import OTHERS
+from ..differentiate.choices import Choice, resolved
+from ..differentiate.forward import asked_inside
 from ..differentiate.gradients import gradients
-from ..differentiate.site import Site
+from ..differentiate.levels import Step, built_from
+from ..differentiate.transplant import Transplant
+from ..ir.build import read_here
 from ..ir.context import Scope
-from ..ir.errors import GradientError
+from ..ir.errors import GradientError, GraphError
 from ..ir.graph import Graph, current
-from ..ir.groups import holds
-from ..ir.node import Tensor
+from ..ir.groups import Groups
+from ..ir.node import Node, Region, RuleCall, Tensor
 from ..ir.residual import Residual
 from ..ir.tree import flatten, unflatten
-from ..ops.base import NO_GRAD, Constant, Node, apply, as_tensor
+from ..ops.base import NO_GRAD, Constant, apply, is_zero
+from ..ops.control import around
 from ..ops.sequencing import After
-from ..ops.sources import identity
-from ..regions.index import marked_regions
+from ..ops.sources import Assign, identity
+from ..regions.index import has_gradient
+from ..regions.rules import own_rule
 from ..regions.scopes import override_gradient
 from ..regions.select import select
-from .library import entry, rule
+from .library import entry
 
 FAMILY = "recompute"
 MOST = 40
 
 
-class _Stamping(Scope):
-    """Op-type maps as they were when a function was called first."""
-
-    def __init__(self, stamps: Any) -> None:
-        self.stamps = stamps and {
-            op_type: (rule, matched, None) for op_type, (rule, matched, _) in stamps.items()
-        }
-
-    def __enter__(self) -> None:
-        context = current().copy()
-        context.stamps = self.stamps
-        self._push(context)
-
-    def __exit__(self, *exc: object) -> None:
-        self._pop()
-
-
 @entry(FAMILY, "exact")
 def checkpoint(fn: Callable[..., Any]) -> Callable[..., Any]:
-    """fn, of which only the arguments are kept: its inside is computed again going backward.
+    """fn, of which only what it reads is kept: its inside is computed again going backward.
 
-    dxs = the gradient of fn, called once more on the arguments; random numbers have explicit
-    seeds, so they are the same ones
+    dxs = the gradient of the inside, which is built once more on what it reads
     [Griewank and Walther 2000, "Algorithm 799: revolve"; Chen et al. 2016, "Training deep nets
     with sublinear memory cost"].
+
+    fn is called once, with any arguments; what it returns is a tensor or any nesting of them. The
+    marks of the inside count as they are at differentiation. Random numbers have explicit seeds, so
+    they are the same ones again; a py_function runs again, an assign() does not.
     """
 
     @wraps(fn)
-    def call(*args: Any) -> Any:
-        leaves = [as_tensor(a) for a in flatten(args)]
-        stamps = current().stamps
-
-        def checkpoint(site: Site, *dys: Tensor) -> Any:
-            seeds = [dy for dy in dys if dy is not None]
-            again = {x: apply(After(), x, *seeds) for x in leaves}
-            graph = current().graph
-            before = len(graph.nodes), len(graph.regions)
-            with _Stamping(stamps):
-                ys = flatten(fn(*unflatten(args, [again[x] for x in leaves])))
-            chosen = _overrides_again(site, graph, *before)
-            used = [identity(y) for y, dy in zip(ys, dys, strict=True) if dy is not None]
-            xs = [again.get(x, x) for x in site.inputs]
-            at = [x for x in xs if x.type.differentiable]
-            found = iter(gradients(used, at, seeds, stop_gradients=at, overrides=chosen))
-            return [next(found) if x.type.differentiable else NO_GRAD for x in xs]
-
-        with override_gradient(rule(checkpoint, fn=fn)) as region:
-            results = fn(*unflatten(args, leaves))
-            outputs = [identity(y) for y in flatten(results)]
-            region.declare(outputs=outputs)
-        return unflatten(results, outputs)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        with override_gradient(CHECKPOINT, allow_empty=True) as region:
+            results = fn(*args, **kwargs)
+            leaves = [identity(y) if isinstance(y, Tensor) else y for y in flatten(results)]
+            region.declare(outputs=[y for y in leaves if isinstance(y, Tensor)])
+        return unflatten(results, leaves)
 
     return call
 
 
-def _overrides_again(site: Any, graph: Graph, node: int, region: int) -> dict[Any, Any]:
-    """What the running gradients() call chose for the inside, on what was built in its place."""
-    region_of = site.region
-    new = [n for n in graph.nodes[node:] if _computes(n)]
-    inside = [n for n in site.nodes if _computes(n)]
-    inside = inside[: len(new)]  # without what stands for the results
-    if [n.op.type for n in inside] != [n.op.type for n in new]:
-        raise GradientError(
-            f"{site!r} built other nodes when it was called again to recompute: "
-            f"{len(new)} instead of {len(inside)}. A checkpointed function must be repeatable."
-        )
-    marked = marked_regions(region_of.graph)
-    inner = [r for r in marked if r is not region_of and region_of.contains(r)]
-    again = [r for r in graph.regions[region:] if r.group is None]
-    twins: dict[Any, Any] = dict(zip(inside, new, strict=True))
-    named = _groups_again(site, twins)
-    twins |= zip(inner, again, strict=False)
-    twins |= named
-    call, asked = current().choice, current().asked
-    found: dict[Any, Any] = {}
-    for step, twin in twins.items() if call is not None else ():
-        if step in call.off or step in call:
-            found[twin] = None if step in call.off else call.get(step)
-            if asked is not None:
-                asked.add(step)
-    if call is not None and call.others is not None:
-        found[OTHERS] = call.others
-    return found
+def _recomputed(site: Any, *dys: Tensor | None) -> Any:
+    """The rule of a checkpoint. It knows its site alone, and is linear where the inside is."""
+    seeds = {y: dy for y, dy in zip(site.outputs, dys, strict=True) if dy is not None}
+    real = {y: dy for y, dy in seeds.items() if not is_zero(dy)} or seeds
+    again = _Again(site, list(real.values()))
+    again.run(site.nodes)
+    at = [again.tensor(x) for x in site.inputs if x.type.differentiable]
+    ys = [again.tensor(y) for y in real]
+    with asked_inside(site), _Choosing(again):
+        try:
+            found = iter(gradients(ys, at, list(real.values()), stop_gradients=at))
+        except RecursionError:
+            raise _too_deep(site) from None
+    return [next(found) if x.type.differentiable else NO_GRAD for x in site.inputs]
 
 
-def _groups_again(site: Any, twins: dict[Any, Any]) -> dict[Any, Any]:
-    """The groups inside that the call names, and what selects their nodes among the new ones."""
-    groups = current().groups
-    found: dict[Any, Any] = {}
-    for region in groups.regions if groups is not None else ():
-        if region is not site.region and holds(site.region, region, groups):
+def _too_deep(site: Any) -> Exception:
+    """The error where Python's stack ends in checkpoints inside one another."""
+    depth = [getattr(step, "rule", None) for step in current().running].count(CHECKPOINT)
+    if depth < 2:
+        return RecursionError(f"Python's stack ends while {site!r} is recomputed")
+    return GraphError(
+        f"{site!r} is the innermost of {depth} checkpoints inside one another whose gradients are "
+        "taken, and Python's stack ends there.\nPut checkpoints side by side, as checkpoint_chain "
+        "does, or raise sys.setrecursionlimit()."
+    )
+
+
+CHECKPOINT = own_rule("gg.rules.checkpoint", _recomputed, contract="exact")
+
+
+class _Again(Transplant):
+    """Builds the inside of a region once more, from its inputs once some gradients are there.
+
+    home  the region
+    call  the call of its rule: why that is done
+    """
+
+    def __init__(self, site: Any, seeds: Sequence[Tensor]) -> None:
+        self.home: Region = site.region
+        self.call = current().origin
+        self._calls: dict[RuleCall, RuleCall] = {}
+        kept = [x for x in site.inputs if not isinstance(x.node.op, Constant)]
+        super().__init__(self.home.graph, {x: apply(After(), x, *seeds) for x in kept})
+
+    def tensor(self, t: Tensor) -> Tensor:
+        """What stands for a tensor of the inside; what is outside as it is read here."""
+        found = self.tensors.get(t)
+        if found is None:
+            (found,) = read_here((t,))
+            if found.graph is self.graph:
+                self.tensors[t] = found
+        return found
+
+    def region(self, region: Region) -> Any:
+        """What stands for a region of the inside; others stay what they are."""
+        return super().region(region) if self._is_inside(region) else self._outside(region)
+
+    def _made_region(self, region: Region) -> Any:
+        return super()._made_region(region) if self._is_inside(region) else self._outside(region)
+
+    def _is_inside(self, region: Region) -> bool:
+        return region is not self.home and self.home.contains(region)
+
+    def _outside(self, region: Region) -> Any:
+        if region is self.home:
+            return self.around
+        if region.graph not in around(self.source):
+            raise GraphError(f"{region!r} is not in {self.source!r}, of which a part is recomputed")
+        return region
+
+    def captured(self, t: Tensor) -> Tensor:
+        """What a trace captured, which may be read from inside `home` or what is around it."""
+        at = t.node.op.region if isinstance(t.node.op, Residual) else None
+        if at is None or self._is_inside(at):
+            return super().captured(t)
+        return self.tensor(t.node.inputs[0] if at is self.home else t)
+
+    def run(self, nodes: Iterable[Node] | None = None) -> None:
+        """Build the nodes anew; in the bodies of control flow, too, they are derived."""
+        super().run(nodes)
+        for copy in self._copies().values():
+            for node in copy.nodes:
+                node.origin = node.origin or self.call
+        for step, new in self.twins().items():
+            assert new.graph is not None
+            new.graph.again[new] = built_from(step)
+
+    def place(self, node: Node) -> None:
+        """Build one node anew: what was derived stays so; an update is not made a second time."""
+        if isinstance(node.op, Assign):
+            self.tensors[node.outputs[0]] = identity(self.tensor(node.inputs[1]))
+            return
+        super().place(node)
+        if node.origin is not None:
+            self.tensors[node.outputs[0]].node.origin = self._origin(node.origin)
+
+    def _origin(self, origin: Node | RuleCall) -> Any:
+        if isinstance(origin, Node):
+            made = self.tensors.get(origin.outputs[0])
+            return origin if made is None else made.node
+        found = self._calls.get(origin)
+        if found is None:
+            site = origin.site
+            there = self._made_region(site) if isinstance(site, Region) else self._origin(site)
+            outer = frozenset(self.tensors.get(t, t) for t in origin.outer)
+            found = self._calls[origin] = RuleCall(there, origin.rule, outer)
+        return found
+
+    def _copies(self) -> dict[Graph, Graph]:
+        """The bodies of control flow inside, at every depth, with what they were copied to."""
+        found = {body: copied.graph for body, copied in self.bodies.items()}
+        pairs = list(found.items())
+        for pair in pairs:
+            for steps in zip(*(graph.nodes for graph in pair), strict=False):
+                for programs in zip(*(n.op.attrs.get("programs", ()) for n in steps), strict=True):
+                    body, copy = (program.outputs[0].graph for program in programs)
+                    if body not in found:
+                        found[body] = copy
+                        pairs.append((body, copy))
+        return found
+
+    def twins(self) -> dict[Step, Step]:
+        """What stands for each node and region of the inside."""
+        found: dict[Step, Step] = {
+            t.node: new.node for t, new in self.tensors.items() if self.home.contains(t.node.region)
+        }
+        found |= {r: new for r, new in self.regions.items() if r.group is None}
+        for body, copy in self._copies().items():
+            found |= zip(body.nodes, copy.nodes, strict=False)
+            found |= zip(body.regions, copy.regions, strict=False)
+        return found
+
+
+class _Choosing(Scope):
+    """Groups that the running gradients() call names inside count for what is built anew, too.
+
+    Its other choices do so anyhow. What was asked of the new steps was asked of what they were
+    built from.
+    """
+
+    def __init__(self, again: _Again) -> None:
+        self.again = again
+
+    def __enter__(self) -> None:
+        context = current().copy()
+        named = {} if context.groups is None else self._named(context.groups, context.choice)
+        if named:
+            context.overrides = {**context.overrides, **named}
+            context.choice = resolved(context.overrides, context.graph, inherited=True)
+        self._push(context)
+
+    def __exit__(self, *exc: object) -> None:
+        context = current()
+        self._pop()
+        for steps in (context.asked, context.opened):
+            if steps is not None:
+                new = self.again.twins().values()
+                steps.update([built_from(step) for step in new if step in steps])
+        if context.opened is not None:
+            context.opened.add(self.again.home)
+
+    def _named(self, groups: Groups, choice: Choice) -> dict[Any, Any]:
+        found: dict[Any, Any] = {}
+        twins = self.again.twins()
+        for region in groups.regions:
             assert region.group is not None
-            nodes = {t.node for t in region.group.tensors}
-            found[region] = select.nodes(*(twins[n] for n in nodes if n in twins))
-    return found
-
-
-def _computes(node: Node) -> bool:
-    return not node.op.source and not isinstance(node.op, Residual | Constant)
+            nodes = [t.node for t in region.group.tensors if has_gradient(t.node)]
+            if nodes and all(n in twins for n in nodes) and region not in choice.off:
+                found[select.nodes(*(twins[n] for n in nodes))] = choice.get(region)
+        return found
 
 
 @entry(FAMILY, "exact")

@@ -111,6 +111,12 @@ def test_S40_shadowed_rules(graph):
     assert all("site.default" in f.message for f in findings)
 
 
+def test_S40_inside_a_checkpoint_nothing_is_shadowed(graph):
+    x = gg.placeholder((3,))
+    gg.rules.checkpoint(lambda x: gg.rules.checkpoint(gg.override(ste)(gg.exp))(gg.sin(x)))(x)
+    assert found(graph, "shadowed rule") == []
+
+
 @pytest.mark.parametrize("rule", [asking, lambda site, dy: gg.DEFAULT])
 def test_S40_inside_a_rule_that_asks_nothing_is_shadowed(graph, rule):
     x = gg.placeholder((3,))

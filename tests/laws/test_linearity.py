@@ -5,7 +5,9 @@ import pytest
 
 import graphgrad as gg
 from graphgrad.differentiate.forward import jvp
-from graphgrad.differentiate.linearity import SHAPE_ONLY, check_linear
+from graphgrad.differentiate.linearity import SHAPE_ONLY, NonLinear, check_linear
+from graphgrad.ops.base import apply
+from graphgrad.ops.sequencing import After
 
 from .cases import CASES, placed
 from .test_gradients import SMOOTH, SMOOTH_IDS
@@ -43,6 +45,14 @@ def test_ops_that_are_linear_by_name_say_so():
     assert types["Where"].linear == (1, 2)
     for name in ("Exp", "Relu", "Maximum", "Softmax", "Round", "PyFunction", "Cond"):
         assert types[name].linear == (), name
+
+
+def test_to_wait_for_it_is_not_to_depend_on_it():
+    x, dy = gg.placeholder((3,)), gg.placeholder((3,))
+    later = apply(After(), gg.exp(x), dy)
+    check_linear([later * dy, apply(After(), dy, x)], [dy])
+    with pytest.raises(NonLinear, match="does not depend on it"):
+        check_linear([later], [dy])
 
 
 def test_padding_with_a_number_that_is_not_zero_is_not_linear():

@@ -168,3 +168,14 @@ def test_S06_a_rule_is_a_name_a_callable_or_a_rule_object():
 def test_S06_anything_else_is_an_error_at_the_with_line(rule):
     with pytest.raises(gg.GradientError, match="rule"):
         gg.override_gradient(rule)
+
+
+def test_the_name_of_a_part_of_graphgrad_is_taken_and_not_listed():
+    name = "gg.rules.checkpoint"
+    with pytest.raises(gg.DuplicateGradientError, match=r"'gg.rules.checkpoint' is a part of"):
+        gg.register_gradient(name)(lambda site, dy: dy)
+    assert name not in gg.registered_gradients()
+    assert not gg.is_registered(name)
+    x = gg.placeholder((3,))
+    gg.rules.checkpoint(gg.sin)(x)
+    assert len(gg.select.rule(name).find(x.graph)) == 1
