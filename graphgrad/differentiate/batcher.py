@@ -302,10 +302,13 @@ _LOOPED: set[str] = set()
 
 
 def _warn_of_loop(node: Node) -> None:
-    if node.type not in _LOOPED:
-        _LOOPED.add(node.type)
+    op = node.op
+    while isinstance(op, PerExample):
+        op = op.op
+    if op.type not in _LOOPED:
+        _LOOPED.add(op.type)
         message = (
-            f"{node.type} has no batched form for what it is given here: under vmap, {node.name} "
+            f"{op.type} has no batched form for what it is given here: under vmap, {node.name} "
             f"({node.where}) is run for one example after the other"
         )
         warnings.warn(message, PerformanceWarning, stacklevel=2)

@@ -9,6 +9,7 @@ import pytest
 import graphgrad as gg
 from graphgrad import rules
 from graphgrad.differentiate import batcher
+from graphgrad.ir.verify import verify_graph
 
 from .helpers import calls_of
 
@@ -399,6 +400,33 @@ def test_S27_so_it_is_where_the_number_of_examples_is_not_known(site):
             found.append(gg.compile([xs, w], asked)(np.array([1.0, 2.0, -3.0]), W))
     for a, b in zip(*found, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-11)
+
+
+@pytest.mark.parametrize("count", [3, None])
+def test_S27_a_site_that_is_called_for_each_example_travels(count):
+    def f(x, w):
+        return x * marked(lambda site, dy: dy * dy * x * w, lambda: gg.exp(w)) * custom_square(w)
+
+    with gg.Graph() as g:
+        xs, w = gg.placeholder((count,), name="xs"), gg.placeholder((), name="w")
+        gg.identity(gg.sum(gg.vmap(f, (0, None))(xs, w)), name="y")
+    verify_graph(g)
+    with gg.Graph() as into:
+        gg.import_graph(g)
+    with gg.Graph() as plain:
+        xs, w = gg.placeholder((3,), name="xs"), gg.placeholder((), name="w")
+        gg.identity(gg.sum(one_by_one(f, xs, w)), name="y")
+    cut = g.subgraph([g.tensor("xs:0"), g.tensor("w:0")], [g.tensor("y:0")])
+    found = []
+    for new in (plain, g, g.copy(), pickle.loads(pickle.dumps(g)), into, cut, g.copy().copy()):
+        with new:
+            xs, w, y = (new.tensor(f"{name}:0") for name in ("xs", "w", "y"))
+            first = gg.gradients(y, [xs, w])
+            second = gg.gradients(gg.sum(first[0] ** 2) + first[1], [xs, w])
+            found.append(gg.evaluate([y, *first, *second], {xs: X[0], w: 0.3}))
+    for each in found[1:]:
+        for a, b in zip(each, found[0], strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-12)
 
 
 def test_S27_a_shared_site_of_a_linear_rule_stays_one():

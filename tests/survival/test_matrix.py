@@ -20,6 +20,7 @@ CELLS = [
 ]
 
 
+@pytest.mark.filterwarnings("ignore:PyFunction has no batched form:graphgrad.PerformanceWarning")
 @pytest.mark.parametrize(("row", "column"), CELLS)
 def test_S27_an_override_survives(row, column):
     if column.needs:
