@@ -35,7 +35,11 @@ def test_digamma_and_its_derivatives_at_negative_numbers():
 @pytest.mark.parametrize("fn", [gg.floor_divide, gg.remainder, gg.fmod])
 @pytest.mark.parametrize("dtype", ["int8", "int64", "uint8", "float64"])
 def test_division_by_zero(fn, dtype):
-    x = np.abs(NUMBERS).astype(dtype) if dtype[0] == "u" else np.maximum(NUMBERS, -127).astype(dtype)
+    x = (
+        np.abs(NUMBERS).astype(dtype)
+        if dtype[0] == "u"
+        else np.maximum(NUMBERS, -127).astype(dtype)
+    )
     for divisor in (0, 1, 3):
         with np.errstate(all="ignore"):
             agree(fn, x, np.full(x.shape, divisor, dtype))
