@@ -65,6 +65,7 @@ from .ops.creation import *
 from .ops.cumulative import *
 from .ops.diagonal import diagonal as diagonal
 from .ops.diagonal import trace as trace
+from .ops.differences import *
 from .ops.einsum import einsum as einsum
 from .ops.exponential import *
 from .ops.indexing import *

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ..compile import compile
-from ..inspect.diff import diff
+from ..inspect.diff import graph_diff
 from ..inspect.dot import to_dot
 from ..inspect.html import write_html
 from ..inspect.passes import PassRecord
@@ -144,6 +144,6 @@ def diff_arguments(parser: ArgumentParser) -> None:
 
 def run_diff(options: Namespace) -> int:
     """Print the difference."""
-    found = diff(_shown(load(options.before), options), _shown(load(options.after), options))
+    found = graph_diff(_shown(load(options.before), options), _shown(load(options.after), options))
     print(found)
     return 1 if found else 0

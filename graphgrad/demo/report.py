@@ -190,7 +190,7 @@ def _page(results: Results) -> str:
         },
         path=comparison.path,
         blame=comparison.blame,
-        changes=gg.diff(comparison.shown[OWN], comparison.shown[OVERRIDE]),
+        changes=gg.graph_diff(comparison.shown[OWN], comparison.shown[OVERRIDE]),
         costs=costs(results),
         profile=comparison.profile,
         files=FILES,

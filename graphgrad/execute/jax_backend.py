@@ -10,13 +10,16 @@ import jax.scipy.special
 import numpy as np
 from jax.experimental import io_callback
 
-from ..ir.op import OP_TYPES
+from ..ir.op import OP_TYPES, Op
 from ..ir.program import Program
 from ..ir.types import Array, TensorType
+from ..ops.arithmetic import FloorDivide, Fmod, Power, Remainder
 from ..ops.control import Cond
 from ..ops.python_function import PyFunction
 from ..ops.random import Draw
+from ..ops.reductions import ReduceAll, ReduceAny
 from ..ops.sequencing import After
+from ..ops.special import PolyGamma
 from .backend import Compiled, Kernel, Kernels, one_call_per_node
 from .results import own
 
@@ -68,6 +71,56 @@ def _special(op: Any) -> Kernel:
 for _op_type in OP_TYPES.values():
     if hasattr(jax.scipy.special, _op_type.__dict__.get("scipy", "")):
         KERNELS.override(_op_type)(_special)
+
+
+@KERNELS.override(PolyGamma)
+def _polygamma(op: PolyGamma) -> Kernel:
+    """On the host: that of JAX is off by up to a percent for negative numbers."""
+
+    def run(x: Any) -> Any:
+        return jax.pure_callback(lambda a: op.kernel(np, a), _struct(x.shape, x.dtype), x)
+
+    return run
+
+
+def _with_zero_divisors(op: Op) -> Kernel:
+    """0 where an integer is divided by 0, as of NumPy."""
+
+    def run(x: Any, y: Any) -> Any:
+        if y.dtype.kind == "f":
+            return op.kernel(jnp, x, y)
+        made = op.kernel(jnp, x, jnp.where(y == 0, 1, y))
+        return jnp.where(y == 0, 0, made).astype(x.dtype)
+
+    return run
+
+
+for _op_type in (FloorDivide, Remainder, Fmod):
+    KERNELS.override(_op_type)(_with_zero_divisors)
+
+
+@KERNELS.override(Power)
+def _power(op: Power) -> Kernel:
+    """Unsigned integers by squares, modulo their range, as NumPy; the rest is JAX's."""
+
+    def run(x: Any, y: Any) -> Any:
+        if x.dtype.kind != "u":
+            return op.kernel(jnp, x, y)
+        made = jnp.ones_like(y * x)
+        for _ in range(8 * x.dtype.itemsize):
+            made, x, y = jnp.where(y & 1 == 1, made * x, made), x * x, y >> 1
+        return made
+
+    return run
+
+
+def _by_truth(op: Any) -> Kernel:
+    """Of complex numbers JAX looks at the real part alone."""
+    return lambda x: op.kernel(jnp, x != 0)
+
+
+for _op_type in (ReduceAny, ReduceAll):
+    KERNELS.override(_op_type)(_by_truth)
 
 
 @KERNELS.override(Cond)

@@ -18,10 +18,10 @@ from .matching import matched, reads_of
 from .subject import Subject, subject_of
 from .wording import Lines, short_attrs, short_type, visible
 
-__all__ = ["Difference", "diff"]
+__all__ = ["Difference", "graph_diff"]
 
 
-def diff(before: Any, after: Any, *, title: str | None = None) -> Difference:
+def graph_diff(before: Any, after: Any, *, title: str | None = None) -> Difference:
     """What was added, removed and changed from `before` to `after`.
 
     Both are what can be shown: graphs, programs, tensors (any nesting of them). Tensors of one
@@ -32,7 +32,7 @@ def diff(before: Any, after: Any, *, title: str | None = None) -> Difference:
 
 
 class Difference:
-    """What diff() found.
+    """What graph_diff() found.
 
     added    nodes that are only after
     removed  nodes that are only before

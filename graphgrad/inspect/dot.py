@@ -59,8 +59,9 @@ def to_dot(
     """The DOT text of a graph, or of tensors (any nesting, such as [loss, *grads]) and ancestors.
 
     Compiled functions, programs, single nodes and regions with what is around them, and what
-    `diff` returns can be shown too. Marked regions are dashed boxes, spliced rules filled ones of
-    the same colour; what crosses them is thick. Every edge carries its type, such as f32[64,N].
+    `graph_diff` returns can be shown too. Marked regions are dashed boxes, spliced rules filled
+    ones of the same colour; what crosses them is thick. Every edge carries its type, such as
+    f32[64,N].
 
     title        default: the graph's name, if it was given one
     saved_edges  whether to draw (dotted) what gradients read of the forward part: True, False, or

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..ir.node import Node
 from ..ir.program import Program
-from .diff import Difference, diff
+from .diff import Difference, graph_diff
 
 __all__ = ["PassRecord"]
 
@@ -43,4 +43,4 @@ class PassRecord:
         at = names.index(name)
         if at == 0:
             raise KeyError(f"{name!r} is the first pass; what was before it was not seen")
-        return diff(self.programs[at - 1][1], self.programs[at][1], title=f"after {name}")
+        return graph_diff(self.programs[at - 1][1], self.programs[at][1], title=f"after {name}")

@@ -6,6 +6,7 @@ import string
 
 from ..ir.errors import ShapeError
 from ..ir.types import Dim, broadcast_dims
+from .accumulate import EnsureLike
 from .base import (
     NO_GRAD,
     Any,
@@ -15,7 +16,6 @@ from .base import (
     Op,
     Samples,
     Tensor,
-    TensorLike,
     TensorType,
     Types,
     apply,
@@ -25,7 +25,7 @@ from .base import (
     wants,
 )
 from .diagonal import diagonal
-from .shaping import Squeeze, broadcast_like, expand_dims
+from .shaping import Squeeze, broadcast_like, expand_dims, permute_dims
 
 __all__ = ["einsum"]
 
@@ -123,13 +123,16 @@ def contract(equation: str, *xs: Tensor) -> Tensor:
     return apply(Einsum(equation), *xs)
 
 
-def einsum(subscripts: str, /, *operands: TensorLike) -> Tensor:
+def einsum(subscripts: Any, /, *operands: Any) -> Tensor:
     """Sums of products by Einstein's convention, as np.einsum: "ij,jk->ik", "...i,i", "ii->i".
 
     A letter twice in one term is its diagonal; a missing "->" means the letters that occur once, in
-    alphabetical order; "..." stands for further axes, which broadcast. dtypes promoted. ShapeError
-    for subscripts that do not fit.
+    alphabetical order; "..." stands for further axes, which broadcast. dtypes promoted. In place of
+    one string, lists of numbers below 52 (and ...) may follow each operand, and one the last for
+    the result: einsum(x, [0, 1], y, [1, 2], [0, 2]). ShapeError for subscripts that do not fit.
     """
+    if not isinstance(subscripts, str):
+        subscripts, operands = _from_lists((subscripts, *operands))
     xs = list(promoted(*operands))
     terms, out = _parsed(subscripts, xs)
     for i, x in enumerate(xs):
@@ -137,6 +140,26 @@ def einsum(subscripts: str, /, *operands: TensorLike) -> Tensor:
     for i in range(len(xs)):
         xs[i], terms[i] = _without_ones(i, xs, terms)
     return contract(",".join(terms) + "->" + out, *xs)
+
+
+def _from_lists(given: tuple[Any, ...]) -> tuple[str, tuple[Any, ...]]:
+    """Subscripts and operands from operands that are each followed by a list."""
+    count = len(given) // 2
+    terms = [_letters(axes) for axes in given[1 : 2 * count : 2]]
+    out = [_letters(given[-1])] if len(given) % 2 else []
+    return "->".join([",".join(terms), *out]), given[: 2 * count : 2]
+
+
+def _letters(axes: Any) -> str:
+    """A list of numbers as letters, in the order of the numbers."""
+    if not isinstance(axes, list | tuple):
+        raise ShapeError(f"einsum: a list of axes follows each operand, got {axes!r}")
+    known = sorted(string.ascii_letters)
+    for axis in axes:
+        number = isinstance(axis, int | np.integer) and not isinstance(axis, bool)
+        if axis is not Ellipsis and not (number and 0 <= axis < len(known)):
+            raise ShapeError(f"einsum: an axis is a number below {len(known)} or ..., got {axis!r}")
+    return "".join(["..." if axis is Ellipsis else known[axis] for axis in axes])
 
 
 def _parsed(subscripts: str, xs: list[Tensor]) -> tuple[list[str], str]:
@@ -167,9 +190,25 @@ def _without_repeats(x: Tensor, term: str) -> tuple[Tensor, str]:
         letter = next(c for c in term if term.count(c) > 1)
         first = term.index(letter)
         second = term.index(letter, first + 1)
-        x = diagonal(x, 0, first, second)
+        x = diagonal(_square(x, letter, first, second), 0, first, second)
         term = "".join([c for i, c in enumerate(term) if i not in (first, second)]) + letter
     return x, term
+
+
+def _square(x: Tensor, letter: str, first: int, second: int) -> Tensor:
+    """x, whose lengths along two axes agree; checked when run where they are not known to."""
+    shape = list(x.shape)
+    a, b = shape[first], shape[second]
+    if isinstance(a, int) and isinstance(b, int) and a != b:
+        raise ShapeError(
+            f"einsum: a letter stands for one length, {letter!r} for {a} and {b} in {x.type!r}"
+        )
+    if a is not None and a == b:
+        return x
+    order = list(range(x.ndim))
+    order[first], order[second] = second, first
+    message = f"einsum: {x.name} (built at {x.where}), of which {letter!r} names two axes,"
+    return apply(EnsureLike(message), x, permute_dims(x, tuple(order)))
 
 
 def _without_ones(i: int, xs: list[Tensor], terms: list[str]) -> tuple[Tensor, str]:

@@ -69,7 +69,7 @@ __all__ = [
 
 
 class Relu(Kinds, Unary):
-    """y = max(x, 0), dx = dy where x > 0, else 0: the derivative at 0 is 0."""
+    """y = max(x, 0), dx = dy where x > 0, else 0: the derivative at 0 is 0. relu(-0.0) is 0.0."""
 
     kinds = "iuf"
     onnx = "Relu"

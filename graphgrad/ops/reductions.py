@@ -238,7 +238,10 @@ def std(
 
 
 class ReduceMax(Reduction):
-    """y = largest of x over axes (NaN if there is one); dx = dy in equal shares to all that tie."""
+    """y = largest of x over axes (NaN if there is one); dx = dy in equal shares to all that tie.
+
+    0.0 and -0.0 are equal: the last is the largest, or in long rows any, as of NumPy.
+    """
 
     onnx = "ReduceMax"
 

@@ -38,37 +38,37 @@ def test_with_and_without_an_override():
             y = gg.sign(gg.exp(x))
         loss = gg.sum(y * 2.0)
         ruled, plain = gg.gradients(loss, x), gg.gradients(loss, x, overrides="none")
-    found = gg.diff([loss, plain], [loss, ruled])
+    found = gg.graph_diff([loss, plain], [loss, ruled])
     assert found
     assert {"Where", "LessEqual", "Abs"} <= set(types(found.added))
     same = {b for _, b in found.same}
     assert {n for n in loss.graph.nodes if n.origin is None and n.type != "Placeholder"} <= same
     assert all(n.origin is not None for n in (*found.added, *found.removed))
-    assert not gg.diff([loss, ruled], [loss, ruled])
+    assert not gg.graph_diff([loss, ruled], [loss, ruled])
 
 
 def test_the_same_program_twice_is_the_same():
-    found = gg.diff(model(), model())
+    found = gg.graph_diff(model(), model())
     assert not found
     assert len(found.same) == len(view_of(model()).nodes)
-    assert not gg.diff(model(), model().copy())
+    assert not gg.graph_diff(model(), model().copy())
 
 
 def test_what_was_put_in_is_added_and_what_read_it_changed():
-    found = gg.diff(model(), model(extra=True))
+    found = gg.graph_diff(model(), model(extra=True))
     assert types(n for n in found.added if n.origin is None) == ["Tanh"]
     assert [n for n in found.removed if n.origin is None] == []
     changed = {b.type for _, b in found.changed if b.origin is None}
     assert changed == {"Sign"}
     assert "reads body/Tanh_" in str(found)
-    back = gg.diff(model(extra=True), model())
+    back = gg.graph_diff(model(extra=True), model())
     assert types(n for n in back.removed if n.origin is None) == ["Tanh"]
 
 
 def test_a_mark_and_a_type_are_changes():
-    marked = gg.diff(model(), model(override=ste))
+    marked = gg.graph_diff(model(), model(override=ste))
     assert "Sign" in {b.type for _, b in marked.changed} | set(types(marked.added))
-    wider = gg.diff(model(width=4), model(width=5))
+    wider = gg.graph_diff(model(width=4), model(width=5))
     assert "f64[N,4] -> f64[N,5]" in str(wider)
 
 
@@ -80,7 +80,7 @@ def test_given_names_match_across_lines():
                 return gg.tanh(gg.exp(x))
             return gg.exp(x)
 
-    found = gg.diff(build(False), build(True))
+    found = gg.graph_diff(build(False), build(True))
     assert {b.name.partition("_")[0] for _, b in found.same} == {"x", "Exp"}
     assert types(found.added) == ["Tanh"]
 
@@ -104,7 +104,7 @@ def test_programs_before_and_after_a_pass():
 
 
 def test_the_picture_says_what_changed_in_word_stroke_and_colour():
-    found = gg.diff(model(extra=True), model())
+    found = gg.graph_diff(model(extra=True), model())
     text = gg.to_dot(found)
     shown = labels(parsed(text))
     assert any(label.startswith("- Tanh") for label in shown.values())
@@ -116,14 +116,14 @@ def test_the_picture_says_what_changed_in_word_stroke_and_colour():
 
 
 def test_what_was_removed_stands_in_the_box_it_was_in():
-    found = gg.diff(model(extra=True), model())
+    found = gg.graph_diff(model(extra=True), model())
     view = view_of(found)
     (tanh,) = [n for n in found.removed if n.type == "Tanh"]
     assert view.box[tanh].title == "body"
 
 
 def test_as_text_and_as_names():
-    found = gg.diff(model(), model(extra=True))
+    found = gg.graph_diff(model(), model(extra=True))
     said = found.to_dict()
     assert set(said) == {"added", "removed", "changed", "same"}
     assert any(name.startswith("body/Tanh") for name in said["added"])
@@ -134,7 +134,7 @@ def test_as_text_and_as_names():
 
 def test_higher_orders_match_too():
     first, second = log1pexp(2), log1pexp(2)
-    assert not gg.diff(first, second)
+    assert not gg.graph_diff(first, second)
 
 
 def test_other_numbers_are_other_attributes():
@@ -142,13 +142,13 @@ def test_other_numbers_are_other_attributes():
         with gg.Graph():
             return gg.sum(gg.placeholder((3, 3), name="x"), axis=axis)
 
-    (pair,) = gg.diff(build(0), build(1)).changed
+    (pair,) = gg.graph_diff(build(0), build(1)).changed
     assert pair[1].type == "ReduceSum"
 
 
 @pytest.mark.parametrize("name", HOSTILE, ids=range(len(HOSTILE)))
 def test_hostile_names_in_comparisons(name):
-    found = gg.diff(hostile(name), hostile("plain"))
+    found = gg.graph_diff(hostile(name), hostile("plain"))
     text = gg.to_dot(found)
     assert text.isascii()
     assert parsed(text) is not None
@@ -157,7 +157,7 @@ def test_hostile_names_in_comparisons(name):
 
 def test_large_comparisons_are_linear():
     layers = [network(150), network(150)]
-    assert not gg.diff(*layers)
+    assert not gg.graph_diff(*layers)
 
 
 def test_of_several_gradients_of_a_node_the_one_with_equal_attributes_is_the_same():
@@ -166,6 +166,6 @@ def test_of_several_gradients_of_a_node_the_one_with_equal_attributes_is_the_sam
         w = gg.placeholder((3, 4), name="w")
         loss = gg.sum(x @ w)
         both, last = gg.gradients(loss, [x, w]), gg.gradients(loss, w)
-    found = gg.diff([loss, last], [loss, *both])
+    found = gg.graph_diff([loss, last], [loss, *both])
     assert not found.changed
     assert [n.attrs["transpose_b"] for n in found.added if n.type == "MatMul"] == [True]

@@ -187,12 +187,14 @@ def test_in_a_comparison_regions_and_rules_have_no_colour_of_their_own():
     own = {tint.line for tint in (*colours.REGIONS, colours.STAMPED)}
     own |= {tint.ground for tint in (*colours.REGIONS, colours.STAMPED)}
     assert own & set(re.findall(r"#\w{6}", gg.to_dot([loss, *grads])))
-    compared = gg.to_dot(gg.diff([loss, plain], [loss, *grads]), saved_edges=False)
+    compared = gg.to_dot(gg.graph_diff([loss, plain], [loss, *grads]), saved_edges=False)
     assert not own & set(re.findall(r"#\w{6}", compared))
     assert f'color="{colours.COMPARED.line}"' in compared
     guided, plain = guided_cnn()
     (relu, *_) = [n for n in guided[0].graph.nodes if n.type == "Relu"]
-    (row,) = re.findall(rf"^n{relu.index} \[.*$", gg.to_dot(gg.diff(plain, guided)), re.MULTILINE)
+    (row,) = re.findall(
+        rf"^n{relu.index} \[.*$", gg.to_dot(gg.graph_diff(plain, guided)), re.MULTILINE
+    )
     assert 'style="rounded,filled,dashed"' in row  # still seen to be marked
 
 

@@ -20,7 +20,7 @@ def compared():
     loss, dx, *_ = network()
     with loss.graph:
         plain = gg.gradients(loss, loss.graph.tensor("x:0"), overrides="none")
-    return gg.diff([loss, plain], [loss, dx])
+    return gg.graph_diff([loss, plain], [loss, dx])
 
 
 def coloured():

@@ -49,7 +49,7 @@ def test_options_are_those_of_dot():
     g, loss, _ = marked()
     assert ":::failed" in gg.to_mermaid(g, failed=loss)
     assert ":::box" in gg.to_mermaid(network(), collapse="all")
-    assert ":::added" in gg.to_mermaid(gg.diff(loss, g))
+    assert ":::added" in gg.to_mermaid(gg.graph_diff(loss, g))
     assert gg.to_mermaid(chain(3000)).count("\n") < 1000
 
 

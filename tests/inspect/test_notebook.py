@@ -17,7 +17,7 @@ def everything():
     loss, *grads = network()
     g = loss.graph
     f = gg.compile([g.tensor("x:0")], [loss, *grads])
-    return [g, loss, loss.node, g.regions[0], f, f.program, gg.diff(loss, [loss, *grads])]
+    return [g, loss, loss.node, g.regions[0], f, f.program, gg.graph_diff(loss, [loss, *grads])]
 
 
 @pytest.mark.parametrize("place", range(7))

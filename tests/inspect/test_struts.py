@@ -22,8 +22,8 @@ def pictures():
     made = {"cnn": guided_cnn()} | {f"net{seed}": random_net(seed) for seed in (7, 9, 24, 38, 45)}
     for name, (marked, plain) in made.items():
         yield name, marked
-        yield f"{name} added", gg.diff(plain, marked)
-        yield f"{name} removed", gg.diff(marked, plain)
+        yield f"{name} added", gg.graph_diff(plain, marked)
+        yield f"{name} removed", gg.graph_diff(marked, plain)
 
 
 PICTURES = dict(pictures())
@@ -59,7 +59,7 @@ def test_graphviz_lays_it_out_with_the_forward_part_on_the_left(name):
 def test_the_boxes_of_layers_stand_below_each_other_in_both_columns(way):
     marked, plain = two_gradients()
     pair = {"added": (plain, marked), "removed": (marked, plain)}.get(way)
-    found = laid_out(gg.to_dot(gg.diff(*pair) if pair else marked))
+    found = laid_out(gg.to_dot(gg.graph_diff(*pair) if pair else marked))
     layers = [bounds(found, f"layer{i}") for i in range(3)]
     for above, below in pairwise(layers):
         for column in (0, 1):
@@ -90,8 +90,8 @@ def test_what_reads_nothing_stands_below_what_comes_into_its_box():
 
 def test_removed_boxes_have_struts_too():
     marked, plain = guided_cnn()
-    found = Picture(view_of(gg.diff(marked, plain))).struts()
-    status = view_of(gg.diff(marked, plain)).status
+    found = Picture(view_of(gg.graph_diff(marked, plain))).struts()
+    status = view_of(gg.graph_diff(marked, plain)).status
     removed = {node.name for node, word in status.items() if word == "removed"}
     assert any({a.node.name, b.node.name} & removed for a, b in found)
 

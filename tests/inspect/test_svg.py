@@ -118,7 +118,7 @@ def test_the_first_error_that_graphviz_names_is_the_reason(monkeypatch):
 @needs_graphviz
 def test_a_rule_that_vanishes_from_a_network_can_be_drawn():
     guided, plain = guided_cnn()
-    assert "</svg>" in gg.to_svg(gg.diff(guided, plain))
+    assert "</svg>" in gg.to_svg(gg.graph_diff(guided, plain))
 
 
 @needs_graphviz

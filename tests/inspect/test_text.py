@@ -90,7 +90,7 @@ def test_overlays_failures_comparisons_and_defaults_are_told():
     assert text.count("<-- FAILED") == 1
     with g:
         plain = gg.gradients(loss, [g.tensor("x:0")], overrides="none")
-    compared = gg.graph_text(gg.diff([loss, *plain], [loss, *grads]))
+    compared = gg.graph_text(gg.graph_diff([loss, *plain], [loss, *grads]))
     assert re.search(r"^B.* \+ n\d+ Where", compared, re.MULTILINE)
     assert re.search(r"^B.* - n\d+ ", compared, re.MULTILINE)
     assert "(not used)" in gg.graph_text([loss, *grads], bypassed=True)

@@ -160,15 +160,18 @@ def _sign(o: Operands) -> Value:
 
 
 def _extremum(o: Operands, how: str) -> Value:
-    """The greater (gt) or less (lt) of two, NaN where one is."""
+    """The greater (gt) or less (lt) of two, NaN where one is; of equal ones the second, as NumPy.
+
+    The zeros have signs: max(-0.0, 0.0) is 0.0, max(0.0, -0.0) is -0.0.
+    """
     x, y = o.values
     if o.kind == "b":
         return x | y if how == "gt" else x & y
     if o.kind != "f":
         return o.compare(how).where(x, y)
-    for number, a, b in ((o.numbers[1], x, y), (o.numbers[0], y, x)):
+    for number, order in ((o.numbers[1], "u"), (o.numbers[0], "o")):  # the other may be NaN
         if number is not None and not math.isnan(number):
-            return b.compare(f"o{how}", a).where(b, a)  # a, where it is NaN
+            return x.compare(order + how, y).where(x, y)
     return x.is_nan().where(x, o.compare(how).where(x, y))
 
 

@@ -38,14 +38,18 @@ class Reduction:
             return a + b if self.kind == "sum" else a * b
         how = "gt" if self.kind == "max" else "lt"
         if self.letter == "f":
-            return b.is_nan().where(b, b.compare(f"o{how}", a).where(b, a))
+            return a.is_nan().where(a, a.compare(f"o{how}", b).where(a, b))
         return b.compare(("s" if self.letter == "i" else "u") + how, a).where(b, a)
 
     def across(self, x: Value) -> Value:
-        """The lanes of a vector, as a scalar: halves are put together, and halves of that."""
+        """The lanes of a vector, as a scalar: halves are put together, and halves of that.
+
+        Neighbours for max and min, so that the last of equal ones comes out, as of NumPy.
+        """
         while x.lanes > 1:
             half = x.lanes // 2
-            x = self.together(lanes_of(x, 0, half), lanes_of(x, half, half))
+            second, step = (1, 2) if self.kind in ("max", "min") else (half, 1)
+            x = self.together(lanes_of(x, 0, half, step), lanes_of(x, second, half, step))
         return x
 
     def masked(self, x: Value, valid: int) -> Value:
@@ -70,13 +74,13 @@ def _start(kind: str, dtype: DType) -> Number:
     return int(limits.min if kind == "max" else limits.max)
 
 
-def lanes_of(x: Value, start: int, count: int) -> Value:
-    """Some neighbouring lanes; a scalar where it is one."""
+def lanes_of(x: Value, start: int, count: int, step: int = 1) -> Value:
+    """Some lanes, neighbours or `step` apart; a scalar where it is one."""
     if count == x.lanes:
         return x
     if count == 1:
         return Value(x.body, x.element, 1, x.body(f"extractelement {x.type} {x.name}, i32 {start}"))
-    picks = ", ".join(f"i32 {start + i}" for i in range(count))
+    picks = ", ".join(f"i32 {start + i * step}" for i in range(count))
     text = f"shufflevector {x.type} {x.name}, {x.type} poison, <{count} x i32> <{picks}>"
     return Value(x.body, x.element, count, x.body(text))
 
