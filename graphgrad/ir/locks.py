@@ -2,12 +2,16 @@
 
 So either the fork waits for a lock, and the child finds what it guards whole, or the child gets a
 new one, where it is held for long and what it guards is in order at any moment.
+
+A thread may take again what it has: a signal handler or a finalizer that comes while a lock is held
+would wait for ever for the work that it came in the midst of. So what a lock guards is in order for
+who holds it, wherever he calls.
 """
 
 from __future__ import annotations
 
 import os
-from threading import Lock, RLock
+from threading import RLock
 from weakref import WeakSet
 
 
@@ -31,7 +35,7 @@ class OwnLock:
     __slots__ = ("__weakref__", "lock")
 
     def __init__(self) -> None:
-        self.lock = Lock()
+        self.lock = RLock()
         _own.add(self)
 
 
@@ -40,7 +44,7 @@ _own: WeakSet[OwnLock] = WeakSet()
 
 def _after_fork() -> None:
     for own in _own:
-        own.lock = Lock()
+        own.lock = RLock()
 
 
 if hasattr(os, "register_at_fork"):
