@@ -198,12 +198,12 @@ class PlannedByShapes:
     def plans(self) -> list[Plan]:
         """How it runs for the shapes that came, the latest ones last."""
         with self._planning.lock:
-            return [made.plan for made in self._made.values()]
+            return [made.plan for made in tuple(self._made.values())]
 
     def release(self) -> None:
         """Give back the memory that waits for the next run."""
         with self._planning.lock:
-            for made in self._made.values():
+            for made in tuple(self._made.values()):
                 made.release()
 
     def program_for(self, shapes: Sequence[tuple[int, ...]]) -> Program:
@@ -224,8 +224,8 @@ class PlannedByShapes:
             if self._latest is not None and self._latest.plan.arena >= BIG:
                 self._latest.release()
             self._latest = found
-            if len(self._made) > PLANS:
-                del self._made[next(iter(self._made))]
+            for old in tuple(self._made)[:-PLANS]:
+                self._made.pop(old, None)
             return found
 
 

@@ -2,13 +2,17 @@
 
 So either the fork waits for a lock, and the child finds what it guards whole, or the child gets a
 new one, where it is held for long and what it guards is in order at any moment.
+
+A thread may take again what it has: a signal handler or a finalizer that comes while a lock is held
+would wait for ever for the work that it came in the midst of. So what a lock guards is in order for
+who holds it, wherever he calls.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from threading import Lock, RLock, get_ident
+from threading import RLock, get_ident
 from typing import Any, TypeVar
 from weakref import WeakSet
 
@@ -33,7 +37,7 @@ class OwnLock:
     """The `lock` of one object, a new one in a child process."""
 
     __slots__ = ("__weakref__", "lock")
-    lock: Lock | RLock
+    lock: RLock
 
     def __init__(self) -> None:
         self.renew()
@@ -41,7 +45,7 @@ class OwnLock:
 
     def renew(self) -> None:
         """A lock that nobody holds."""
-        self.lock = Lock()
+        self.lock = RLock()
 
 
 class Turn(OwnLock):
@@ -56,10 +60,6 @@ class Turn(OwnLock):
     def __init__(self, refusal: Callable[[], Exception]) -> None:
         self.refusal = refusal
         super().__init__()
-
-    def renew(self) -> None:
-        """A lock that nobody holds."""
-        self.lock = RLock()
 
     def take(self, work: Callable[..., T], *args: Any) -> T:
         """work(*args), while no other thread works in this turn."""

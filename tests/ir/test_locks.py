@@ -115,16 +115,30 @@ def work(begun):
 
 def look():
     with own.lock, kept.lock:
-        assert not own.lock.acquire(blocking=False)
+        held(own.lock)
     child(lambda: own.lock.acquire(blocking=False) or os._exit(2))  # a grandchild too
+
+def held(lock):
+    "Another thread cannot have it."
+    found = []
+    busy(lambda begun: (found.append(lock.acquire(blocking=False)), begun.set()))
+    assert found == [False]
 
 thread = busy(work)
 child(look)
+held(kept.lock)
 assert not own.lock.acquire(blocking=False)
 end.set()
 thread.join(20)
 assert own.lock.acquire(timeout=20)
 """)
+
+
+def test_a_thread_may_take_again_what_it_has():
+    """In a signal handler or a finalizer: it would wait for itself."""
+    own = locks.OwnLock()
+    with own.lock, own.lock:
+        pass
 
 
 def test_own_locks_end_with_what_has_them():

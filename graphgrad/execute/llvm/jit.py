@@ -78,8 +78,9 @@ class Loaded:
         self, code: bytes, names: Iterable[str], known: Mapping[str, int] | None = None
     ) -> None:
         with COMPILING:
-            while _ended:
-                _ended.pop().close()
+            for library in tuple(_ended):
+                _ended.remove(library)
+                library.close()
             library = llvm.JITLibraryBuilder().add_object_img(code).add_current_process()
             for name, address in (known or {}).items():
                 library.import_symbol(name, address)
