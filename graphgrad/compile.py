@@ -14,6 +14,7 @@ from .execute.feeds import Feeds
 from .execute.timed import timed_runs
 from .inspect.profile import Profile
 from .ir.collector import collector_paused
+from .ir.depth import Bounded
 from .ir.errors import DTypeError, GraphError, StateError
 from .ir.graph import Graph, GraphScope
 from .ir.node import Node, Tensor
@@ -62,7 +63,7 @@ def compile(
     Raises GraphError for an input given twice, a placeholder that is needed and not given, or
     tensors of two graphs, and StateError for two updates of one variable.
     """
-    with collector_paused():
+    with collector_paused(), Bounded():
         chosen = load_backend(backend, **options)
         passes = _passes(optimize, verify, getattr(chosen, "fast_math", False))
         return _compile(inputs, outputs, chosen, updates or {}, state, passes, watch)

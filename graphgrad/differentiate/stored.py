@@ -193,12 +193,31 @@ def reduce_graph(graph: Graph) -> tuple[Any, ...]:
     if isinstance(graph, BodyGraph):
         raise GraphError(f"{graph!r} is a body of control flow; pickle the graph around it")
     rules = stored_rules(graph)
-    return _unpickled, (flatten_graph(graph, lambda rule, owner: rules.get(owner, rule)),)
+    flat = flatten_graph(graph, lambda rule, owner: rules.get(owner, rule))
+    return _unpickled, (_side_by_side(flat),)
 
 
-def _unpickled(flat: Any) -> Graph:
+def _unpickled(flats: list[Any]) -> Graph:
     with collector_paused():
-        return restore_graph(Graph(), flat)
+        return restore_graph(Graph(), _nested(flats))
+
+
+def _side_by_side(flat: Any) -> list[Any]:
+    """A flat graph and those of the bodies in it, by place: pickle recurses over what nests."""
+    found = [dict(flat)]
+    for each in found:
+        bodies = each["bodies"]
+        each["bodies"] = [{**b, "graph": len(found) + i} for i, b in enumerate(bodies)]
+        found += [dict(b["graph"]) for b in bodies]
+    return found
+
+
+def _nested(flats: list[Any]) -> Any:
+    """What _side_by_side took apart."""
+    found = [dict(flat) for flat in flats]
+    for each in found:
+        each["bodies"] = [{**b, "graph": found[b["graph"]]} for b in each["bodies"]]
+    return found[0]
 
 
 Graph.__reduce__ = reduce_graph  # type: ignore[method-assign, assignment]
