@@ -14,6 +14,7 @@ from .execute.feeds import Feeds
 from .execute.timed import timed_runs
 from .inspect.profile import Profile
 from .ir.collector import collector_paused
+from .ir.depth import Bounded
 from .ir.errors import DTypeError, GraphError, StateError
 from .ir.graph import Graph, GraphScope
 from .ir.node import Node, Tensor
@@ -67,7 +68,7 @@ def compile(
     tensors of two graphs, and StateError for two updates of one variable. A run raises StateError
     where it would write a state that its thread is writing: in a py_function or signal handler.
     """
-    with collector_paused():
+    with collector_paused(), Bounded():
         chosen = load_backend(backend, **options)
         passes = _passes(optimize, verify, getattr(chosen, "fast_math", False))
         return _compile(inputs, outputs, chosen, updates or {}, state, passes, watch)

@@ -11,6 +11,7 @@ import numpy as np
 
 from ..ir.build import adopted, apply
 from ..ir.context import CONTEXT, Context
+from ..ir.depth import check_room
 from ..ir.errors import GradientError, GraphGradError, counted
 from ..ir.groups import around as innermost
 from ..ir.node import Node, Region, RuleCall, Tensor, enclosing
@@ -36,6 +37,7 @@ def call_rule(site: Site, reference: Any, dys: Sequence[Tensor | None]) -> list[
     A gradient is None where nothing flows. While the rule runs, the site counts as unmarked and
     what is built has this call as its origin.
     """
+    check_room()
     rule = as_rule(reference, lambda: f"named by {site!r}")
     start = len(CONTEXT.get().graph.nodes)
     given = filled(site.outputs, dys)

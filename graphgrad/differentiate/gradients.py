@@ -11,6 +11,7 @@ import numpy as np
 from ..ir.build import build
 from ..ir.collector import collector_paused
 from ..ir.context import Context, Within
+from ..ir.depth import check_room
 from ..ir.errors import DTypeError, GradientError, GraphError
 from ..ir.graph import Graph, current
 from ..ir.node import Tensor
@@ -91,6 +92,7 @@ def _flow(
     graphs: those of the tensors, the innermost first. What flows to a body's captures flows on to
     what they stand for.
     """
+    check_room()
     body = graphs[0]
     if len(graphs) == 1:
         return _flow_within(body, ys, seeds, xs, stops, [])

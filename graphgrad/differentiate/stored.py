@@ -436,10 +436,11 @@ def reduce_graph(graph: Graph) -> tuple[Any, ...]:
     if isinstance(graph, BodyGraph):
         raise GraphError(f"{graph!r} is a body of control flow; pickle the graph around it")
     rules = stored_rules(graph)
-    return _unpickled, (flatten_graph(graph, lambda rule, owner: rules.get(owner, rule)), FORMAT)
+    flat = flatten_graph(graph, lambda rule, owner: rules.get(owner, rule))
+    return _unpickled, (_side_by_side(flat), FORMAT)
 
 
-def _unpickled(flat: Any, written: str = "graphgrad pickle, format 1") -> Graph:
+def _unpickled(flats: Any, written: str = "graphgrad pickle, format 1") -> Graph:
     """The graph; GraphFormatError for what another version of graphgrad has written."""
     if written != FORMAT:
         raise GraphFormatError(
@@ -447,7 +448,7 @@ def _unpickled(flat: Any, written: str = "graphgrad pickle, format 1") -> Graph:
             "graph anew and pickle it, or read it with the version that wrote it."
         )
     with collector_paused():
-        graph = restore_graph(Graph(), flat)
+        graph = restore_graph(Graph(), _nested(flats))
     for each in bodies_of(graph):
         regions = tuple(each.regions)
         for _, mark in _marks_of(each):
@@ -455,6 +456,24 @@ def _unpickled(flat: Any, written: str = "graphgrad pickle, format 1") -> Graph:
                 if isinstance(fn, StoredRule) and fn.at_home_only:
                     fn.regions = regions
     return graph
+
+
+def _side_by_side(flat: Any) -> list[Any]:
+    """A flat graph and those of the bodies in it, by place: pickle recurses over what nests."""
+    found = [dict(flat)]
+    for each in found:
+        bodies = each["bodies"]
+        each["bodies"] = [{**b, "graph": len(found) + i} for i, b in enumerate(bodies)]
+        found += [dict(b["graph"]) for b in bodies]
+    return found
+
+
+def _nested(flats: list[Any]) -> Any:
+    """What _side_by_side took apart."""
+    found = [dict(flat) for flat in flats]
+    for each in found:
+        each["bodies"] = [{**b, "graph": found[b["graph"]]} for b in each["bodies"]]
+    return found[0]
 
 
 Graph.__reduce__ = reduce_graph  # type: ignore[method-assign, assignment]

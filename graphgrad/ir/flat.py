@@ -11,6 +11,7 @@ from functools import partial
 from types import CodeType, FunctionType, MethodType
 from typing import Any
 
+from .depth import check_room
 from .errors import GraphError
 from .graph import Graph
 from .node import Members, Node, Region, RuleCall, Tensor
@@ -31,6 +32,7 @@ def flatten_graph(graph: Graph, carry: Carry = None) -> Flat:
     GraphError for a region or node whose rule is a closure over tensors of this graph, unless
     carry makes something of it.
     """
+    check_room()
     calls: dict[RuleCall, int] = {}
     bodies: dict[Any, int] = {}
     flat: Flat = {
@@ -64,6 +66,7 @@ def flatten_graph(graph: Graph, carry: Carry = None) -> Flat:
 
 def restore_graph(graph: Graph, flat: Flat) -> Graph:
     """Fill an empty graph with what flatten_graph wrote."""
+    check_room()
     graph.name = flat["name"]
     regions = [_bare_region(graph, i, r) for i, r in enumerate(flat["regions"])]
     bodies = [_restored_body(b, graph) for b in flat["bodies"]]

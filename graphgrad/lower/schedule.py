@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..ir.depth import check_room
 from ..ir.node import Node, Tensor
 from ..ir.program import Program
 from ..ir.types import Array, TensorType
@@ -147,6 +148,7 @@ def _group(node: Node) -> str:
 
 def schedule(program: Program, binding: Binding) -> Plan:
     """The plan of a program, in its own order of nodes."""
+    check_room()  # branches in branches: a survey asks for their kernels, which are scheduled
     survey = Survey(program, binding)
     memory = Memory(survey, binding)
     arena = pack(b for b in memory.all() if not b.fresh and b.host is None)

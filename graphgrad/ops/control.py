@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 from ..ir.build import adopted
 from ..ir.context import Scope
+from ..ir.depth import check_room
 from ..ir.errors import ShapeError, StateError
 from ..ir.graph import Graph, current
 from ..ir.node import enclosing
@@ -46,8 +47,19 @@ class BodyGraph(Graph):
 
     def adopt(self, tensor: Tensor) -> Tensor:
         """The placeholder that stands for an outer tensor; GraphError where it is not outer."""
-        if tensor.graph is not self.outer:
-            tensor = self.outer.adopt(tensor)
+        bodies = [self]
+        while tensor.graph is not (outer := bodies[-1].outer):
+            if type(outer).adopt is not BodyGraph.adopt:
+                tensor = outer.adopt(tensor)
+                break
+            assert isinstance(outer, BodyGraph)
+            bodies.append(outer)
+        for body in reversed(bodies):
+            tensor = body._captured(tensor)
+        return tensor
+
+    def _captured(self, tensor: Tensor) -> Tensor:
+        """The placeholder that stands for a tensor of the graph around."""
         found = self.captures.get(tensor)
         if found is None:
             with BodyScope(self):
@@ -82,6 +94,7 @@ class BodyScope(Scope):
         self.body = body
 
     def __enter__(self) -> BodyGraph:
+        check_room()
         context = current().copy()
         context.graph, context.region, context.implicit = self.body, None, False
         self._push(context)

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 from ..ir.build import check_open
 from ..ir.context import CONTEXT, Scope
+from ..ir.depth import check_room
 from ..ir.errors import GraphError, RegionError, did_you_mean
 from ..ir.generators import opened_by
 from ..ir.graph import Graph, current
@@ -73,6 +74,7 @@ class override_gradient(Scope):
         self.region: Region | None = None
 
     def __enter__(self) -> Region:
+        check_room()
         context = current().copy()
         graph = context.graph
         if context.region is not None and context.region.open is not True:
