@@ -114,9 +114,22 @@ class Transplant(Plain):
 
     def run(self, nodes: Iterable[Node] | None = None) -> None:
         """Build nodes of the source anew, in order; all of them, if it is not said which."""
+        regions = CONTEXT.get().graph.regions
+        first = len(regions)
+        try:
+            self._build(self.source.nodes if nodes is None else nodes)
+            for old, new in list(self.regions.items()):
+                if new.open:
+                    self._pin(old, new)
+        except BaseException:
+            for region in regions[first:]:
+                region.open = False
+            raise
+
+    def _build(self, nodes: Iterable[Node]) -> None:
         context = CONTEXT.get()
         try:
-            for node in self.source.nodes if nodes is None else nodes:
+            for node in nodes:
                 if any(t not in self.tensors for t in node.outputs) and not self._is_capture(node):
                     context.region = (
                         self.around if node.region is None else self.region(node.region)
@@ -124,9 +137,6 @@ class Transplant(Plain):
                     self.place(node)
         finally:
             context.region = self.around
-        for old, new in list(self.regions.items()):
-            if new.open:
-                self._pin(old, new)
 
     def _is_capture(self, node: Node) -> bool:
         """Whether it stands for something outside, which is entered when somebody needs it."""
