@@ -109,12 +109,19 @@ def _key(code: CodeType) -> Key:
 @cache
 def _looks(code: CodeType) -> frozenset[int]:
     """The offsets before which the interpreter looks for signals."""
-    return frozenset(_offsets([*dis.get_instructions(code)]))
+    return frozenset(_offsets(dis.Bytecode(code)))
 
 
-def _offsets(instructions: list[dis.Instruction]) -> Iterator[int]:
-    for one, following in pairwise(instructions):
+def _offsets(code: dis.Bytecode) -> Iterator[int]:
+    for one, following in pairwise([*code]):
         if one.opname.startswith(("CALL", "RESUME")):
-            yield following.offset
+            handled = [_handlers(code, i.offset) for i in (one, following)]
+            yield following.offset if handled[0] == handled[1] else one.offset
         elif one.opname.startswith("JUMP_BACKWARD"):
             yield one.offset
+
+
+def _handlers(code: dis.Bytecode, offset: int) -> list[int]:
+    """Where an exception at an offset goes. One that comes after a call belongs to the call."""
+    entries: Any = code.exception_entries  # type: ignore[attr-defined]
+    return [e.target for e in entries if e.start <= offset < e.end]

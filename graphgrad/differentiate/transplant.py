@@ -150,10 +150,17 @@ class Transplant(Plain):
 
     def run(self, nodes: Iterable[Node] | None = None) -> None:
         """Build nodes of the source anew, in order; all of them, if it is not said which."""
-        self._build(self.source.nodes[self._placed :] if nodes is None else nodes)
-        for old, new in list(self.regions.items()):
-            if new.open:
-                self._pin(old, new)
+        regions = CONTEXT.get().graph.regions
+        first = len(regions)
+        try:
+            self._build(self.source.nodes[self._placed :] if nodes is None else nodes)
+            for old, new in list(self.regions.items()):
+                if new.open:
+                    self._pin(old, new)
+        except BaseException:
+            for region in [*self.regions.values(), *regions[first:]]:
+                region.open = False
+            raise
 
     def _build(self, nodes: Iterable[Node]) -> None:
         context = CONTEXT.get()

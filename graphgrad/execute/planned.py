@@ -150,15 +150,17 @@ class PlannedProgram:
                 run = idle.pop()
             except IndexError:
                 run = new()
-            token = None if quiet else SETTING.set(IGNORE)
+            before = None if quiet else SETTING.get()
             try:
+                if not quiet:
+                    SETTING.set(IGNORE)
                 return run(*arrays)
             except Exception as error:
                 note(error, run)
                 raise
             finally:
-                if token is not None:
-                    SETTING.reset(token)
+                if not quiet:
+                    SETTING.set(before)
                 if several or not idle:
                     idle.append(run)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from .context import CONTEXT, Context, Within
 from .errors import GraphError, GraphGradError, RegionError, ScopeError
-from .graph import Graph, current
+from .graph import Graph, check_given_name, current
 from .node import Node, Region, Tensor
 from .op import Op, Types
 from .position import _library, caller, is_library, show
@@ -86,7 +86,7 @@ def build(op: Op, inputs: tuple[Tensor, ...], name: str | None = None) -> Node:
     nodes = graph.nodes
     node.index = len(nodes)
     if name is not None:
-        node._name = graph.claim_name(context.scope, name, node)
+        check_given_name(name)
     if len(types) == 1:
         node.outputs = (Tensor(node, 0, types[0]),)
     else:
@@ -94,6 +94,8 @@ def build(op: Op, inputs: tuple[Tensor, ...], name: str | None = None) -> Node:
     nodes.append(node)
     if nodes[node.index] is not node:  # another thread was quicker
         node.index = nodes.index(node, node.index)
+    if name is not None:  # only what is in the graph has a name
+        node._name = graph.claim_name(context.scope, name, node)
     return node
 
 

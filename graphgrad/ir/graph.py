@@ -80,18 +80,8 @@ class Graph:
 
         The name of an op type gets two underscores: with one it would be that of an unnamed node.
         """
-        _check_name(name)
-        last = name.rpartition("/")[2]
-        base, _, number = last.rpartition("_")
-        if base in OP_TYPES and number.isdecimal():
-            raise GraphError(
-                f"the name {name!r} is reserved: op type and number is how unnamed nodes are "
-                "called. Choose another."
-            )
-        if not name or name != name.strip("/"):
-            raise GraphError(f"{name!r} is not a name: it may not be empty, or begin or end in '/'")
         full = base = scope + name
-        line = "__" if last in OP_TYPES else "_"
+        line = "__" if name.rpartition("/")[2] in OP_TYPES else "_"
         while self._named.setdefault(full, node) is not node:
             self._suffix[base] = self._suffix.get(base, 0) + 1
             full = f"{base}{line}{self._suffix[base]}"
@@ -204,6 +194,19 @@ class Graph:
         def gradient_override_map(
             self, op_type_map: dict[str, Any], *, allow_empty: bool = False
         ) -> Any: ...
+
+
+def check_given_name(name: str) -> None:
+    """GraphError for what is not, or may not be, the name that a user gives a node."""
+    _check_name(name)
+    base, _, number = name.rpartition("/")[2].rpartition("_")
+    if base in OP_TYPES and number.isdecimal():
+        raise GraphError(
+            f"the name {name!r} is reserved: op type and number is how unnamed nodes are called. "
+            "Choose another."
+        )
+    if not name or name != name.strip("/"):
+        raise GraphError(f"{name!r} is not a name: it may not be empty, or begin or end in '/'")
 
 
 def _check_name(name: object) -> None:

@@ -410,10 +410,9 @@ class Region:
             raise RegionError(
                 f"the boundary of {self!r} is declared inside its block, before anybody asks for it"
             )
-        if inputs is not None:
-            self.pinned_inputs = tuple(flatten(inputs))
-        if outputs is not None:
-            self.pinned_outputs = tuple(flatten(outputs))
+        pinned = self.pinned_inputs if inputs is None else tuple(flatten(inputs))
+        made = self.pinned_outputs if outputs is None else tuple(flatten(outputs))
+        self.pinned_inputs, self.pinned_outputs = pinned, made
 
     def __repr__(self) -> str:
         name = shortened(self.name, 80)

@@ -1,13 +1,14 @@
 """Marks put on a graph that exists: `graph.mark` and `graph.unmark`.
 
 A single node is marked by a stamp, as an op-type map does it; a group becomes a region, as if it
-had been built in an `override_gradient` block. Everything is checked before anything changes.
+had been built in an `override_gradient` block. Everything is checked before anything changes, and
+what has begun to change is changed to the end: an interrupt finds all marks as they were, or new.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeVar
 
 from ..ir.errors import RegionError
 from ..ir.graph import Graph
@@ -41,6 +42,7 @@ from .select import (
 __all__: list[str] = []
 
 Site = Node | Region
+T = TypeVar("T")
 
 
 def mark(
@@ -104,9 +106,10 @@ def mark(
     for plan in plans:
         if isinstance(plan, NewRegion):
             plan.declare(inputs, outputs)
-    sites = [_apply(plan, rule, at, options) for plan in plans]
-    _take_in([p for p in plans if isinstance(p, NewRegion)])
-    return sites
+    for plan in plans:
+        if isinstance(plan, NewRegion):
+            plan.region = _region_for(plan, rule, at, options)
+    return _to_the_end(lambda: _put(plans, rule, at, options))
 
 
 def unmark(graph: Graph, selection: Any) -> list[Site]:
@@ -129,13 +132,17 @@ def unmark(graph: Graph, selection: Any) -> list[Site]:
     for site in found:
         if isinstance(site, Region) and site.open:
             raise RegionError(f"{site!r} is still open; leave its block before it is unmarked")
-    for site in found:
-        if isinstance(site, Node):
-            site.stamp = None
-    gone = {s for s in found if isinstance(s, Region)}
-    for each in {r.graph for r in gone}:
-        _dissolve(each, {r for r in gone if r.graph is each})
+    _to_the_end(lambda: _take_off(found))
     return list(found)
+
+
+def _to_the_end(change: Callable[[], T]) -> T:
+    """change(), which was checked and can be done again: once more to its end if interrupted."""
+    try:
+        return change()
+    except BaseException:
+        change()
+        raise
 
 
 def sites_of(selection: Any, graph: Graph, lenient: bool = False) -> list[Target]:
@@ -252,9 +259,17 @@ def _around(plan: Plan, runs: dict[Graph, Node | None]) -> Region | None:
 # --- putting marks on ---------------------------------------------------------------------------
 
 
+def _put(
+    plans: Sequence[Plan], rule: Any, at: Position | None, options: dict[str, Any]
+) -> list[Site]:
+    sites = [_apply(plan, rule, at, options) for plan in plans]
+    _take_in([p for p in plans if isinstance(p, NewRegion)])
+    return sites
+
+
 def _apply(plan: Plan, rule: Any, at: Position | None, options: dict[str, Any]) -> Site:
     if isinstance(plan, NewRegion):
-        return _open(plan, rule, at, options)
+        return _place(plan)
     site = plan.site
     if isinstance(site, Node):
         assert site.graph is not None
@@ -267,25 +282,34 @@ def _apply(plan: Plan, rule: Any, at: Position | None, options: dict[str, Any]) 
     return site
 
 
-def _open(plan: NewRegion, rule: Any, at: Position | None, options: dict[str, Any]) -> Region:
-    """The region, with its members; its boundary is still to be taken in."""
+def _region_for(plan: NewRegion, rule: Any, at: Position | None, options: dict[str, Any]) -> Region:
+    """What a group will become, of which its graph does not know yet."""
     graph, last = plan.group.graph, plan.group.nodes[-1]
     region = Region(graph, rule, parent=plan.parent, origin=last.origin, position=at, **options)
     region.open = False
-    graph.regions.append(region)
-    graph.scattered.append(region)
+    region.pinned_inputs, region.pinned_outputs = plan.inputs, plan.outputs
+    return region
+
+
+def _place(plan: NewRegion) -> Region:
+    """The region, with its members; its boundary is still to be taken in."""
+    graph, region = plan.group.graph, plan.region
+    regions = graph.regions
+    if region not in regions[region.index : region.index + 1]:
+        graph.scattered.append(region)
+        region.index = len(regions)
+        regions.append(region)
     for node in plan.members:
         node.region = region
     for child in plan.children:
         child.parent = region
-    region.pinned_inputs, region.pinned_outputs = plan.inputs, plan.outputs
-    plan.region = region
     return region
 
 
 def _take_in(fresh: Sequence[NewRegion]) -> None:
     """The boundaries of regions that were marked after their nodes had been scanned."""
     for plan in fresh:
+        plan.region.boundary = None
         fill(plan.region, plan.inside, regions_beyond(plan.region, plan.inside))
     for plan in fresh:
         for around in enclosing(plan.parent):
@@ -327,6 +351,15 @@ def _not_marked(target: Target) -> str:
     return f"{shown}{inside}"
 
 
+def _take_off(sites: Iterable[Site]) -> None:
+    for site in sites:
+        if isinstance(site, Node):
+            site.stamp = None
+    gone = {s for s in sites if isinstance(s, Region)}
+    for each in {r.graph for r in gone}:
+        _dissolve(each, {r for r in gone if r.graph is each})
+
+
 def _dissolve(graph: Graph, gone: set[Region]) -> None:
     """Give the members of regions to the regions around them."""
     for region in gone:
@@ -336,13 +369,13 @@ def _dissolve(graph: Graph, gone: set[Region]) -> None:
         inner.parent = _left(inner.parent, gone)
     for region in gone:
         pinned = region.pinned_inputs
-        region.boundary = region.settled = region.pinned_inputs = region.pinned_outputs = None
         for around in enclosing(region.parent):
             boundary = known(around)
             boundary.inner.pop(region, None)
             if pinned is not None and around.settled is None:
                 _drop_reads(boundary, pinned)
             _unsettle(boundary)
+        region.boundary = region.settled = region.pinned_inputs = region.pinned_outputs = None
     _forget(graph, gone)
 
 

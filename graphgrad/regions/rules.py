@@ -202,18 +202,22 @@ class temporary_gradient:
         self.before: list[tuple[Rule | None, Position | None]] = []
 
     def __enter__(self) -> None:
-        with _lock:
-            self.before.append((_rules.get(self.name), _registered_at.get(self.name)))
+        self.before.append((_rules.get(self.name), _registered_at.get(self.name)))
+        try:
             self.register(self.fn)
+        except BaseException:
+            self.__exit__()
+            raise
 
     def __exit__(self, *exc: object) -> None:
-        rule, at = self.before.pop()
         with _lock:
+            rule, at = self.before[-1]
             if rule is None:
                 _rules.pop(self.name, None)
                 _registered_at.pop(self.name, None)
             else:
                 _rules[self.name], _registered_at[self.name] = rule, at
+            self.before.pop()
 
 
 Who = Callable[[], str] | None

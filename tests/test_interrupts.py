@@ -1,0 +1,500 @@
+"""Whatever is interrupted, wherever: nothing is half done, and the next question is answered right.
+
+Each case is interrupted once at every place where Python lets an interrupt come through; in the
+ordinary run of the tests, at some of them.
+"""
+
+from __future__ import annotations
+
+import contextvars
+import gc
+import pickle
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+
+import graphgrad as gg
+from graphgrad.ir import state as states
+from graphgrad.ir.context import CONTEXT, Context, Scope
+from graphgrad.ir.verify import verify_graph
+from graphgrad.regions import boundary, rules
+from graphgrad.regions.index import bodies_of
+
+from .differentiate.helpers import default, scaled
+from .interrupting import Place, interrupted, places
+
+POINT = np.array([0.3, 0.5])
+
+
+@dataclass
+class Case:
+    """A graph, what is interrupted on it, and a question whose answer is as before or as after."""
+
+    graph: gg.Graph
+    action: Callable[[], Any]
+    question: Callable[[], Any]
+
+
+def answer(tensors: Any, feeds: Any) -> Any:
+    return [a.round(9).tolist() for a in gg.ir.tree.flatten(gg.evaluate(tensors, feeds))]
+
+
+def numbers(f: Any, *args: Any) -> Any:
+    return [np.round(a, 9).tolist() for a in gg.ir.tree.flatten(f(*args))]
+
+
+# --- cases ---------------------------------------------------------------------------------------
+
+
+def net(x, marked=True):
+    """sin and exp in nested regions, a map, and what reads them."""
+    with gg.override_gradient(scaled(3.0)):
+        a = gg.sin(x)
+        with gg.override_gradient(scaled(5.0), inputs=[a, x]) as inner:
+            b = gg.exp(a) * x
+            inner.declare(outputs=[b])
+    with gg.gradient_override_map({"Tanh": default}):
+        c = gg.tanh(b)
+    return c * b
+
+
+def asked(graph, x, y, order=1, **options):
+    with graph:
+        dx = y
+        for _ in range(order):
+            dx = gg.gradients(gg.sum(dx), x, **options)
+        return answer(dx, {x: POINT})
+
+
+def new():
+    graph = gg.Graph()
+    with graph:
+        return graph, gg.placeholder((2,), name="x")
+
+
+def built():
+    graph, x = new()
+    with graph:
+        return graph, x, net(x)
+
+
+def building():
+    graph, x = new()
+
+    def question():
+        with graph, gg.name_scope("named"):
+            y = net(x * gg.variable(np.ones(2), name="w"))
+            assert all(graph.node(n.name) is n for n in graph.nodes)
+            return asked(graph, x, y, 2)
+
+    def build():
+        with graph, gg.name_scope("named"):
+            net(x * gg.variable(np.ones(2), name="w"))
+
+    return Case(graph, build, question)
+
+
+@gg.custom_gradient
+def cube(x):
+    y = x * x * x
+
+    def grad(dy):
+        return dy * 3.0 * x * x, lambda ddx: dy * 6.0 * x * ddx
+
+    return y, grad
+
+
+def building_custom_gradients():
+    graph, x = new()
+
+    def question():
+        with graph:
+            return asked(graph, x, cube(gg.sin(x)), 2)
+
+    def build():
+        with graph:
+            cube(gg.sin(x))
+
+    return Case(graph, build, question)
+
+
+def building_choices_and_batches():
+    graph, x = new()
+
+    def build():
+        with graph, gg.gradient_override_map({"Sin": scaled(2.0)}):
+            y = gg.cond(gg.sum(x) > 0.0, lambda: net(x), lambda: gg.sin(x))
+            return y + gg.vmap(lambda row: net(gg.sin(row)))(x)
+
+    return Case(graph, build, lambda: asked(graph, x, build()))
+
+
+def asking(order=1, **options):
+    graph, x, y = built()
+    return Case(graph, *[lambda: asked(graph, x, y, order, **options)] * 2)
+
+
+def asking_of_a_group():
+    graph, x = new()
+    with graph:
+        a = gg.sin(x)
+        y = gg.tanh(gg.exp(a) * a) * x
+    chosen = gg.select.nodes(*graph.nodes[2:4])
+
+    def question():
+        named = asked(graph, x, y, 2, overrides={chosen: scaled(2.0), "Tanh": default})
+        return named, asked(graph, x, y)
+
+    return Case(graph, question, question)
+
+
+def asking_of_a_choice():
+    graph, x = new()
+    with graph:
+        y = gg.cond(gg.sum(x) > 0.0, lambda: net(x), lambda: gg.sin(x))
+
+    def question():
+        other = graph.copy()
+        twins = [other.nodes[t.node.index].outputs[0] for t in (x, y)]
+        return asked(graph, x, y, 2), asked(other, *twins, 2)
+
+    return Case(graph, lambda: asked(graph, x, y, 2), question)
+
+
+def asking_custom_gradients():
+    graph, x = new()
+    with graph:
+        y = cube(gg.sin(x)) * x
+    return Case(graph, *[lambda: asked(graph, x, y, 3)] * 2)
+
+
+def asking_forward():
+    graph, x, y = built()
+
+    def question():
+        with graph:
+            return answer(gg.jvp([y], [x], [x * 2.0]), {x: POINT})
+
+    return Case(graph, question, question)
+
+
+def marking():
+    graph, x = new()
+    with graph:
+        with gg.override_gradient(scaled(11.0)):
+            b = gg.tanh(gg.sin(x)) * 2.0
+        y = gg.exp(b + gg.sin(b)) * x
+
+    def mark():
+        graph.mark(gg.select.op("Sin", "Exp"), scaled(3.0))
+
+    return Case(graph, mark, lambda: asked(graph, x, y, 2))
+
+
+def marking_a_region():
+    graph, x = new()
+    with graph, gg.override_gradient(scaled(7.0)):
+        a = gg.sin(x)
+        b = gg.tanh(a) * x
+        y = gg.exp(b)
+
+    def mark():
+        selection = gg.select.nodes(a, b.node.inputs[0])
+        graph.mark(selection, scaled(5.0), inputs=[x], allow_inside=True)
+
+    return Case(graph, mark, lambda: asked(graph, x, y, 2))
+
+
+def marking_many_regions():
+    graph, x = new()
+    with graph:
+        y = x
+        for _ in range(3):
+            y = gg.tanh(gg.sin(y) * 0.5)
+    pattern = gg.select.op("Sin", "Tanh").each()
+
+    def mark():
+        graph.mark(pattern, scaled(2.0), order="through")
+
+    return Case(graph, mark, lambda: asked(graph, x, y))
+
+
+def unmarking():
+    graph, x, y = built()
+    asked(graph, x, y, 2)
+
+    def unmark():
+        graph.unmark(gg.select.rule("times") | "Tanh")
+
+    return Case(graph, unmark, lambda: asked(graph, x, y, 2))
+
+
+def compiling(backend="numpy"):
+    graph, x, y = built()
+    with graph:
+        dx = gg.gradients(gg.sum(y), x)
+
+    def question():
+        return numbers(gg.compile([x], [y, dx], backend=backend), POINT)
+
+    return Case(graph, question, question)
+
+
+def running(backend="numpy"):
+    graph = gg.Graph()
+    with graph:
+        x = gg.placeholder((None,), name="x")
+        y = net(x)
+        f = gg.compile([x], [y, gg.gradients(gg.sum(y), x)], backend=backend)
+
+    def question():
+        return [numbers(f, POINT), numbers(f, POINT[:1])]
+
+    return Case(graph, question, question)
+
+
+def updating():
+    graph = gg.Graph()
+    with graph:
+        v, w = (gg.variable(np.zeros(2), name=n) for n in "vw")
+        f = gg.compile([], [v, w], updates={v: v + 1.0, w: w + 2.0})
+    session = gg.Session(graph)
+    session.state = graph.state
+
+    def question():
+        first, second = session.run([v, w])
+        assert (first * 2 == second).all()
+        return first.tolist()
+
+    return Case(graph, f, question)
+
+
+def session():
+    graph = gg.Graph()
+    with graph:
+        v = gg.variable(np.zeros(2), name="v")
+        add = gg.assign(v, v + 1.0)
+        add_all = [add, gg.sum(add)]
+    kept = gg.Session(graph)
+
+    def run():
+        with gg.Session(graph) as own:
+            own.run(add_all)
+        kept.run(add_all)
+
+    return Case(graph, run, lambda: kept.run(v).tolist())
+
+
+def training():
+    graph, x, y = built()
+    with graph:
+        w = gg.variable(np.ones(2), name="w")
+        loss = gg.sum(gg.square(y * w))
+
+    def step():
+        with graph:
+            updates = gg.optimizers.Adam(0.1).updates([w], gg.gradients(loss, [w]))
+            f = gg.compile([x], loss, updates=updates)
+        return [numbers(f, POINT), numbers(f, POINT)]
+
+    def question():
+        graph.state.reset()
+        return step()
+
+    return Case(graph, step, question)
+
+
+def five(site, dy):
+    return dy * 5.0
+
+
+def copying():
+    graph, x = new()
+    with graph:
+        with gg.override_gradient(five):
+            y = gg.sin(x)
+        y = gg.cond(gg.sum(y) > 0.0, lambda: gg.exp(y), lambda: y)
+
+    def action():
+        return [graph.copy(), pickle.loads(pickle.dumps(graph)), gg.import_graph(graph)]
+
+    def question():
+        here = asked(graph, x, y)
+        for other in action()[:2]:
+            twins = [other.nodes[t.node.index].outputs[0] for t in (x, y)]
+            assert asked(other, *twins) == here
+        return here
+
+    return Case(graph, action, question)
+
+
+def importing():
+    graph, x, y = built()
+    other = gg.Graph()
+    with other:
+        u = gg.placeholder((2,), name="x")
+
+    def action():
+        with other:
+            return gg.import_graph(graph, {x: u})[y]
+
+    return Case(other, action, lambda: asked(other, u, action(), 2))
+
+
+def batching():
+    graph, x = new()
+
+    def batch():
+        with graph:
+            z = gg.vmap(net)(gg.sin(x))
+            return gg.gradients(gg.sum(z), x)
+
+    def question():
+        with graph:
+            return answer(batch(), {x: POINT})
+
+    return Case(graph, batch, question)
+
+
+def registering():
+    graph, x = new()
+    with graph, gg.override_gradient("interrupted", late=True):
+        y = gg.sin(x)
+    gg.register_gradient("interrupted", replace=True)(scaled(2.0))
+
+    def action():
+        with gg.temporary_gradient("interrupted", scaled(3.0)):
+            pass
+        gg.register_gradient("interrupted", replace=True)(scaled(4.0))
+
+    return Case(graph, action, lambda: asked(graph, x, y))
+
+
+CASES = {
+    "build": building,
+    "build custom_gradient": building_custom_gradients,
+    "build cond, vmap": building_choices_and_batches,
+    "gradients": asking,
+    "second order": lambda: asking(2),
+    "overrides": lambda: asking(2, overrides={"Sin": default, gg.select.rule("times"): None}),
+    "overrides of a group": asking_of_a_group,
+    "gradients of cond": asking_of_a_choice,
+    "gradients of custom_gradient": asking_custom_gradients,
+    "jvp": asking_forward,
+    "mark nodes": marking,
+    "mark a region": marking_a_region,
+    "mark regions": marking_many_regions,
+    "unmark": unmarking,
+    "compile": compiling,
+    "compile llvm": lambda: compiling("llvm"),
+    "run": running,
+    "run llvm": lambda: running("llvm"),
+    "update": updating,
+    "session": session,
+    "train": training,
+    "copy, pickle": copying,
+    "import": importing,
+    "vmap": batching,
+    "register": registering,
+}
+
+# --- checking ------------------------------------------------------------------------------------
+
+
+class Around(Scope):
+    """A block of the user's that the interrupt leaves, and that is itself left for sure."""
+
+    def __enter__(self):
+        self._push(CONTEXT.get().copy())
+
+    def __exit__(self, kind, *exc):
+        if self.is_around():
+            self._pop(kind)
+
+
+def inside(action: Callable[[], Any]) -> None:
+    with Around():
+        action()
+
+
+def check(name: str, places_of: Callable[[list[Place]], list[Place]]) -> None:
+    make = CASES[name]
+    case = make()
+    fine = [case.question()]
+    case = make()
+    case.action()
+    fine.append(case.question())
+    make().action()  # what is made once, for good, is made
+    wrong = []
+    for place in places_of([p for p in places(make().action) if not out_of_reach(p)]):
+        try:
+            check_at(make(), place, fine)
+        except Exception as error:
+            wrong.append(f"{place}: {type(error).__name__}: {str(error)[:300]}")
+    assert not wrong, "\n".join([f"{len(wrong)} places", *wrong])
+
+
+def out_of_reach(place: Place) -> bool:
+    """Before an `__exit__` begins nothing can be done; here nobody around does it either."""
+    return place.offset == 2 and place.code[1] in (
+        "collector_paused.__exit__",
+        "temporary_gradient.__exit__",
+    )
+
+
+def check_at(case: Case, place: Place, fine: list[Any]) -> None:
+    before, was = CONTEXT.get(), (gc.isenabled(), np.geterr())
+    interrupted(lambda: inside(case.action), place)
+    assert CONTEXT.get() is before, "a scope is open"
+    assert (gc.isenabled(), np.geterr()) == was
+    for graph in bodies_of(case.graph):
+        assert not [r for r in graph.regions if r.open], "a region is open"
+        assert all(n.region is None or n.region in graph.regions for n in graph.nodes)
+        verify_graph(graph)
+    free_locks(case.graph)
+    assert case.question() in fine, (case.question(), fine)
+
+
+def free_locks(graph: gg.Graph) -> None:
+    locks = [boundary.LOCK, rules._lock, states._lock, graph.state.turn.lock]
+
+    def take():
+        for i, lock in enumerate(locks):
+            assert lock.acquire(timeout=5), f"lock {i} is held"
+            lock.release()
+
+    failed: list[BaseException] = []
+
+    def run():
+        try:
+            take()
+        except BaseException as error:
+            failed.append(error)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join()
+    assert not failed
+
+
+@pytest.fixture(autouse=True)
+def of_its_own():
+    """A context of the test's own, whatever becomes of it."""
+    token = CONTEXT.set(Context(gg.Graph(), implicit=True))
+    yield
+    CONTEXT.reset(token)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_S30_nothing_is_half_done_where_it_is_interrupted(name):
+    contextvars.copy_context().run(check, name, lambda found: found[:: max(1, len(found) // 8)])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", CASES)
+def test_S30_nothing_is_half_done_wherever_it_is_interrupted(name):
+    contextvars.copy_context().run(check, name, list)
