@@ -94,14 +94,16 @@ class Scope:
     def _pop(self) -> None:
         if self._saved is None:
             raise ScopeError(f"{self._what()} was left without having been entered")
-        token = self._saved[0]
-        if not self.is_current():
+        try:
+            if not self.is_current():
+                raise ValueError
+            CONTEXT.reset(self._saved[0])  # ValueError in a copy of the context
+        except ValueError:
             raise ScopeError(
                 f"{self._what()} was left in the wrong order, or in another thread or task than "
                 "the one that entered it"
-            )
+            ) from None
         self._saved = None
-        CONTEXT.reset(token)
 
     def is_current(self) -> bool:
         """Whether this is the innermost open scope here, in this thread or task."""
