@@ -61,7 +61,7 @@ class Batcher(Importer):
     def build_all(self) -> None:
         """Build everything, in the current graph. What op-type maps stamp is stamped already."""
         context = current().copy()
-        context.stamps = None
+        context.without_maps()
         token = CONTEXT.set(context)
         try:
             with collector_paused():

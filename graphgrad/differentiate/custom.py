@@ -10,7 +10,7 @@ from typing import Any
 from ..ir.build import apply, read_here
 from ..ir.context import CONTEXT
 from ..ir.errors import GradientError, counted
-from ..ir.graph import Graph, current
+from ..ir.graph import Graph, GraphScope, current
 from ..ir.node import Node, Region, Tensor
 from ..ir.position import caller, file_of, is_library, of_function, show
 from ..ir.residual import Residual
@@ -50,7 +50,7 @@ def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
         given = _positional(f, args, kwargs)
         elsewhere = _graph_elsewhere(given)
         if elsewhere is not None:
-            with elsewhere.as_default():
+            with GraphScope(elsewhere, implicit=True):
                 return call(*args, **kwargs)
         leaves = read_here(tuple([as_tensor(leaf) for leaf in flatten(given)]))
         rule = Rule(_not_yet, getattr(f, "__name__", "custom_gradient"), position=at)

@@ -13,7 +13,7 @@ from ..ir.build import build
 from ..ir.collector import collector_paused
 from ..ir.context import CONTEXT, Context
 from ..ir.errors import DTypeError, GradientError, GraphError
-from ..ir.graph import Graph, current
+from ..ir.graph import Graph, current, entering
 from ..ir.node import Tensor
 from ..ir.residual import vantage
 from ..ir.tree import flatten, paths, unflatten
@@ -163,10 +163,9 @@ def _ambient(graph: Graph) -> Iterator[Context]:
     Inside a body of the graph (a branch, a trace) nodes go on being built there.
     """
     outer = current()
-    context = outer.copy()
-    if graph not in around(outer.graph):
-        context.graph, context.region, context.implicit = graph, None, False
-    context.stamps, context.scope = None, "gradients/"
+    context = outer.copy() if graph in around(outer.graph) else entering(graph)
+    context.without_maps()
+    context.scope = "gradients/"
     token = CONTEXT.set(context)
     try:
         with collector_paused():

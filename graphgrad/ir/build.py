@@ -5,10 +5,10 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from .context import CONTEXT, Context
+from .context import CONTEXT, Context, stamps_on
 from .errors import GraphError, GraphGradError, RegionError, ScopeError
 from .graph import current
-from .node import Node, Region, Tensor
+from .node import Node, Tensor
 from .op import Op, Types
 from .position import _library, caller, is_library, show
 from .residual import settle
@@ -57,6 +57,8 @@ def build(op: Op, inputs: tuple[Tensor, ...], name: str | None = None) -> Node:
     region = context.region
     if region is not None and region.open is not True:
         check_open(region)
+    if context.ended is not None:
+        raise outlived(context.ended)
     node = _new(Node)
     node.graph = graph
     node.op = op
@@ -96,13 +98,18 @@ def build(op: Op, inputs: tuple[Tensor, ...], name: str | None = None) -> Node:
     return node
 
 
-def check_open(region: Region) -> None:
-    """ScopeError where the region was left, or its generator stands still."""
-    if region.open:
-        region.open.check()
-        return
-    raise ScopeError(
-        f"a node is built at {show(caller())} in {region!r}, whose block was left already: a task "
+def check_open(scope: Any) -> None:
+    """ScopeError where a region or map was left, or its generator stands still."""
+    if not scope.open:
+        raise outlived(scope)
+    if scope.open is not True:
+        scope.open.check()
+
+
+def outlived(scope: Any) -> ScopeError:
+    """The error for a node that would be built in a block which was left."""
+    return ScopeError(
+        f"a node is built at {show(caller())} in {scope!r}, whose block was left already: a task "
         "or context that was started in the block goes on after it. Await it inside the block."
     )
 
@@ -159,6 +166,8 @@ def _adopt(context: Context, inputs: tuple[Tensor, ...]) -> tuple[Context, tuple
         if context.implicit and context.region is None and len(others) == 1:
             context = context.copy()
             context.graph = others.pop()  # type: ignore[assignment]
+            if context.maps:
+                context.stamps = stamps_on(context.graph, context.maps, True)
             return context, tuple(_moved(t, context) for t in inputs)
         return context, tuple(t if t.node.graph is graph else graph.adopt(t) for t in inputs)
     except GraphError as error:
@@ -182,17 +191,17 @@ def _moved(t: Tensor, context: Context) -> Tensor:
 
 def _stamp(node: Node, context: Context) -> None:
     assert context.stamps is not None
-    hit = context.stamps.get(node.op.type)
-    if hit is None:
+    op_type = node.op.type
+    maps = context.stamps.get(op_type)
+    if maps is None:
         return
-    rule, matched, while_running = hit
-    if while_running is not None:
-        while_running.check()
+    check_open(maps[-1])
+    rule = maps[-1].map[op_type]
     if not node.inputs and rule is not None:
         raise RegionError(
-            f"gradient_override_map has an entry for {node.op.type!r}, but an op without inputs "
+            f"gradient_override_map has an entry for {op_type!r}, but an op without inputs "
             f"has no gradient to override (built at {show(node.position)})"
         )
-    for types in matched:
-        types.add(node.op.type)
+    for each in maps:
+        each.matched[op_type] = True
     node.stamp = rule

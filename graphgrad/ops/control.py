@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from ..ir.build import adopted
-from ..ir.context import Scope
+from ..ir.context import Scope, bodies_around
 from ..ir.errors import ShapeError, StateError
-from ..ir.graph import Graph, current
+from ..ir.graph import Graph, GraphScope, current
 from ..ir.node import enclosing
 from ..ir.position import caller, show
 from ..ir.program import Program
@@ -40,7 +40,7 @@ class BodyGraph(Graph):
 
     def __init__(self, outer: Graph, name: str) -> None:
         super().__init__(name)
-        self.outer = outer
+        self.outer: Graph = outer
         self.captures: dict[Tensor, Tensor] = {}
 
     def adopt(self, tensor: Tensor) -> Tensor:
@@ -64,10 +64,7 @@ class BodyGraph(Graph):
 
 def around(graph: Graph) -> list[Graph]:
     """A graph and, for a body, the graphs around it."""
-    found = [graph]
-    while isinstance(found[-1], BodyGraph):
-        found.append(found[-1].outer)
-    return found
+    return list(bodies_around(graph))
 
 
 class BodyScope(Scope):
@@ -77,13 +74,21 @@ class BodyScope(Scope):
         self.body = body
 
     def __enter__(self) -> BodyGraph:
-        context = current().copy()
+        around = current()
+        context = around.copy()
         context.graph, context.region, context.implicit = self.body, None, False
+        context.left = around
         self._push(context)
         return self.body
 
     def __exit__(self, *exc: object) -> None:
         self._pop()
+
+    def _spares(self, inner: Scope) -> bool:
+        return isinstance(inner, GraphScope)
+
+    def __repr__(self) -> str:
+        return f"<the body {self.body.name!r}>"
 
 
 class Cond(Op, interned=False):

@@ -8,7 +8,7 @@ from inspect import signature
 from typing import Any, TypeVar
 
 from ..ir.build import check_open
-from ..ir.context import CONTEXT, Scope
+from ..ir.context import Context, Scope, add_stamps, bodies_around, stamps_on
 from ..ir.errors import GraphError, RegionError, did_you_mean
 from ..ir.generators import opened_by
 from ..ir.graph import Graph, current
@@ -118,6 +118,9 @@ class override_gradient(Scope):
     def _what(self) -> str:
         return f"the region {self.rule!r}"
 
+    def __repr__(self) -> str:
+        return repr(self.region)
+
 
 def override(rule: Any, **options: Any) -> override_gradient:
     """Decorator form of override_gradient: every call of the function is a region."""
@@ -206,18 +209,20 @@ class gradient_override_map(Scope):
         self.position = caller()
         self.map = _checked_map(op_type_map, self.position, late)
         self.allow_empty = allow_empty
-        self.matched: set[str] = set()
+        self.matched: dict[str, bool] = {}
+        self.on: Graph | None = None
+        self.open: Any = False
 
     def __enter__(self) -> gradient_override_map:
         context = current().copy()
-        stamps = dict(context.stamps or {})
-        while_running = opened_by(self)
-        for op_type, rule in self.map.items():
-            outer = stamps[op_type][1] if op_type in stamps else ()
-            stamps[op_type] = rule, (*outer, self.matched), while_running
-        context.stamps = stamps
+        context.maps = (*context.maps, self)
+        graph = context.graph if self.on is None else self.on
+        if graph in bodies_around(context.graph):
+            context.stamps = dict(context.stamps or {})
+            add_stamps(context.stamps, self)
+        opened = opened_by(self) or True
         self._push(context)
-        self.graph = context.graph
+        self.graph, self.implicit, self.open = graph, context.implicit and self.on is None, opened
         self.graph.maps.append(self)
         return self
 
@@ -225,7 +230,7 @@ class gradient_override_map(Scope):
         self._pop()
         if kind is not None and self in self.graph.maps:
             self.graph.maps.remove(self)
-        if kind is None and not self.allow_empty and self.matched.isdisjoint(self.map):
+        if kind is None and not self.allow_empty and not self.matched:
             raise RegionError(
                 f"gradient_override_map at {self.where}: no node of type "
                 f"{' or '.join(map(repr, self.map))} was built in the block, so it changes "
@@ -238,11 +243,17 @@ class gradient_override_map(Scope):
         @wraps(fn)
         def mapped(*args: Any, **kwargs: Any) -> Any:
             scope = gradient_override_map.__new__(gradient_override_map)
-            scope.__dict__.update(self.__dict__, _saved=None, matched=set())
+            scope.__dict__.update(self.__dict__, _saved=None, matched={})
             with scope:
                 return fn(*args, **kwargs)
 
         return mapped  # type: ignore[return-value]
+
+    def held(self, graph: Graph) -> gradient_override_map:
+        """The same map, in force on another graph for whoever builds there on its behalf."""
+        scope = gradient_override_map.__new__(gradient_override_map)
+        scope.__dict__.update(self.__dict__, _saved=None, graph=graph, open=bool(self.open))
+        return scope
 
     @property
     def where(self) -> str:
@@ -254,11 +265,37 @@ class gradient_override_map(Scope):
         """The entries that matched no node so far."""
         return [t for t in self.map if t not in self.matched]
 
+    def _end(self, left: Context) -> None:
+        self.open = False  # who goes on is stopped where it would act
+
     def _what(self) -> str:
         return f"gradient_override_map at {self.where}"
 
     def __repr__(self) -> str:
         return f"<{self._what()}>"
+
+
+class OnBehalf(Scope):
+    """Op-type maps of a caller, in force on the current graph, which is built on its behalf."""
+
+    def __init__(self, maps: Iterable[gradient_override_map]) -> None:
+        self.maps = maps
+
+    def __enter__(self) -> None:
+        context = current().copy()
+        context.maps = tuple([each.held(context.graph) for each in self.maps])
+        context.stamps = stamps_on(context.graph, context.maps)
+        self._push(context)
+
+    def __exit__(self, *exc: object) -> None:
+        self._pop()
+
+
+def maps_in_force() -> list[gradient_override_map]:
+    """The op-type maps that act on what is built now, outermost first, to be held on to."""
+    context = current()
+    acting = {each for maps in (context.stamps or {}).values() for each in maps}
+    return [each.held(each.graph) for each in context.maps if each in acting]
 
 
 def _checked_map(op_type_map: Any, at: Position | None, late: bool) -> dict[str, Any]:
@@ -291,13 +328,10 @@ def _takes_inputs(op_type: type[Op]) -> bool:
 
 
 def _on_graph(graph: Graph, op_type_map: Mapping[str, Any], **options: Any) -> Any:
-    """The legacy spelling `g.gradient_override_map({...})`."""
-    context = CONTEXT.get(None)
-    if context is not None and context.graph is not graph and not context.implicit:
-        raise RegionError(
-            f"gradient_override_map of {graph!r}, while nodes are being built in {context.graph!r}"
-        )
-    return gradient_override_map(op_type_map, **options)
+    """The legacy spelling `g.gradient_override_map({...})`: a map of the nodes of this graph."""
+    scope = gradient_override_map(op_type_map, **options)
+    scope.on = graph
+    return scope
 
 
 Graph.gradient_override_map = _on_graph  # type: ignore[method-assign, assignment]

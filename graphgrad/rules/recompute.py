@@ -10,7 +10,6 @@ from typing import Any
 
 from ..differentiate.gradients import gradients
 from ..differentiate.site import Site
-from ..ir.context import Scope
 from ..ir.errors import GradientError
 from ..ir.graph import Graph, current
 from ..ir.groups import holds
@@ -21,29 +20,12 @@ from ..ops.base import NO_GRAD, Constant, Node, apply, as_tensor
 from ..ops.sequencing import After
 from ..ops.sources import identity
 from ..regions.index import marked_regions
-from ..regions.scopes import override_gradient
+from ..regions.scopes import OnBehalf, maps_in_force, override_gradient
 from ..regions.select import select
 from .library import entry, rule
 
 FAMILY = "recompute"
 MOST = 40
-
-
-class _Stamping(Scope):
-    """Op-type maps as they were when a function was called first."""
-
-    def __init__(self, stamps: Any) -> None:
-        self.stamps = stamps and {
-            op_type: (rule, matched, None) for op_type, (rule, matched, _) in stamps.items()
-        }
-
-    def __enter__(self) -> None:
-        context = current().copy()
-        context.stamps = self.stamps
-        self._push(context)
-
-    def __exit__(self, *exc: object) -> None:
-        self._pop()
 
 
 @entry(FAMILY, "exact")
@@ -59,14 +41,14 @@ def checkpoint(fn: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(fn)
     def call(*args: Any) -> Any:
         leaves = [as_tensor(a) for a in flatten(args)]
-        stamps = current().stamps
+        maps = maps_in_force()
 
         def checkpoint(site: Site, *dys: Tensor) -> Any:
             seeds = [dy for dy in dys if dy is not None]
             again = {x: apply(After(), x, *seeds) for x in leaves}
             graph = current().graph
             before = len(graph.nodes), len(graph.regions)
-            with _Stamping(stamps):
+            with OnBehalf(maps):
                 ys = flatten(fn(*unflatten(args, [again[x] for x in leaves])))
             chosen = _overrides_again(site, graph, *before)
             used = [identity(y) for y, dy in zip(ys, dys, strict=True) if dy is not None]
