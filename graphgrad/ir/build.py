@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 from .context import CONTEXT, Context, stamps_on
@@ -195,13 +196,21 @@ def _stamp(node: Node, context: Context) -> None:
     maps = context.stamps.get(op_type)
     if maps is None:
         return
-    check_open(maps[-1])
     rule = maps[-1].map[op_type]
     if not node.inputs and rule is not None:
         raise RegionError(
             f"gradient_override_map has an entry for {op_type!r}, but an op without inputs "
             f"has no gradient to override (built at {show(node.position)})"
         )
-    for each in maps:
-        each.matched[op_type] = True
+    note_match(maps, op_type, True)
     node.stamp = rule
+
+
+def note_match(maps: Sequence[Any], op_type: str, acts: bool) -> None:
+    """Tell op-type maps of a node of this type; ScopeError where the one that wins was left.
+
+    acts  whether a rule on the node can ever be called
+    """
+    check_open(maps[-1])
+    for each in maps:
+        each.matched[op_type] = acts or each.matched.get(op_type, False)

@@ -242,17 +242,15 @@ class gradient_override_map(Scope):
 
         @wraps(fn)
         def mapped(*args: Any, **kwargs: Any) -> Any:
-            scope = gradient_override_map.__new__(gradient_override_map)
-            scope.__dict__.update(self.__dict__, _saved=None, matched={})
-            with scope:
+            with self.copied(matched={}):
                 return fn(*args, **kwargs)
 
         return mapped  # type: ignore[return-value]
 
-    def held(self, graph: Graph) -> gradient_override_map:
-        """The same map, in force on another graph for whoever builds there on its behalf."""
+    def copied(self, **changes: Any) -> gradient_override_map:
+        """The same map, as another scope."""
         scope = gradient_override_map.__new__(gradient_override_map)
-        scope.__dict__.update(self.__dict__, _saved=None, graph=graph, open=bool(self.open))
+        scope.__dict__.update(self.__dict__, _saved=None, **changes)
         return scope
 
     @property
@@ -283,7 +281,7 @@ class OnBehalf(Scope):
 
     def __enter__(self) -> None:
         context = current().copy()
-        context.maps = tuple([each.held(context.graph) for each in self.maps])
+        context.maps = tuple([each.copied(graph=context.graph) for each in self.maps])
         context.stamps = stamps_on(context.graph, context.maps)
         self._push(context)
 
@@ -292,10 +290,10 @@ class OnBehalf(Scope):
 
 
 def maps_in_force() -> list[gradient_override_map]:
-    """The op-type maps that act on what is built now, outermost first, to be held on to."""
+    """The op-type maps that act on what is built now, outermost first."""
     context = current()
     acting = {each for maps in (context.stamps or {}).values() for each in maps}
-    return [each.held(each.graph) for each in context.maps if each in acting]
+    return [each for each in context.maps if each in acting]
 
 
 def _checked_map(op_type_map: Any, at: Position | None, late: bool) -> dict[str, Any]:

@@ -41,7 +41,7 @@ def checkpoint(fn: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(fn)
     def call(*args: Any) -> Any:
         leaves = [as_tensor(a) for a in flatten(args)]
-        maps = maps_in_force()
+        maps = [each.copied(open=True) for each in maps_in_force()]
 
         def checkpoint(site: Site, *dys: Tensor) -> Any:
             seeds = [dy for dy in dys if dy is not None]
