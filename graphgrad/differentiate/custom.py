@@ -9,18 +9,18 @@ from typing import Any
 
 from ..ir.build import apply, read_here
 from ..ir.context import CONTEXT
-from ..ir.errors import GradientError, counted
+from ..ir.errors import GradientError, RegionError, counted
 from ..ir.graph import Graph, GraphScope, current
 from ..ir.node import Node, Region, Tensor
-from ..ir.position import caller, file_of, is_library, of_function, show
+from ..ir.position import Position, caller, file_of, is_library, of_function, show
 from ..ir.residual import Residual
 from ..ir.tree import flatten, unflatten
 from ..ops.base import DEFAULT, Constant, as_tensor
 from ..ops.control import BodyGraph
 from ..ops.sources import Identity
-from ..regions.boundary import rescan, take_in_pins
+from ..regions.boundary import rescan, take_in_pins, why_idle
 from ..regions.rules import Rule
-from ..regions.scopes import override_gradient
+from ..regions.scopes import override_gradient, reads_outside
 from .site import Site
 
 __all__ = ["custom_gradient", "grad_pass_through"]
@@ -39,7 +39,8 @@ def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
     Each call is a region of its own, whose inputs are the arguments and whose outputs are one
     Identity node per returned tensor. Values of the inside that grad_fn closes over are residuals:
     their own derivative counts at second order. A captured tensor through which a gradient has to
-    flow, and for which grad_fn gives none, is a GradientError.
+    flow, and for which grad_fn gives none, is a GradientError. A call that reads or makes nothing
+    but integers and booleans is a RegionError: its grad_fn could never be called.
     """
 
     defined = of_function(f)
@@ -63,6 +64,7 @@ def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
         variables = _variables(region, start, leaves) if _takes_variables(grad_fn) else []
         region.pinned_inputs = (*leaves, *variables)
         take_in_pins(region)
+        _check_not_idle(f, at, region, start, outputs)
         rule.fn = _rule(grad_fn, len(leaves), variables)
         return unflatten(y, outputs)
 
@@ -148,6 +150,23 @@ def _results(f: Any, y: Any) -> list[Tensor]:
                 "results, which is no tensor"
             )
     return results
+
+
+def _check_not_idle(
+    f: Any, at: Position | None, region: Region, start: int, outputs: Sequence[Tensor]
+) -> None:
+    """RegionError where no gradient can reach grad_fn; what f captures may be what it is for."""
+    inputs = region.pinned_inputs or ()
+    if not any(t.type.differentiable for t in inputs):
+        members = [n for n in region.graph.nodes[start:] if region.contains(n.region)]
+        inputs = (*inputs, *reads_outside(region, members))
+    why = why_idle(inputs, outputs)
+    if why:
+        raise RegionError(
+            f"{getattr(f, '__name__', f)} ({show(at)}), decorated with custom_gradient and called "
+            f"at {show(caller())}, {why}\nCast what should have a gradient to floats first, or "
+            "call a function that is not decorated."
+        )
 
 
 def _takes_variables(grad_fn: Callable[..., Any]) -> bool:

@@ -84,7 +84,7 @@ def build(op: Op, inputs: tuple[Tensor, ...], name: str | None = None) -> Node:
     else:
         node.position = None
     if context.stamps is not None:
-        _stamp(node, context)
+        _stamp(node, context, types)
     nodes = graph.nodes
     node.index = len(nodes)
     if name is not None:
@@ -190,7 +190,7 @@ def _moved(t: Tensor, context: Context) -> Tensor:
         CONTEXT.reset(token)
 
 
-def _stamp(node: Node, context: Context) -> None:
+def _stamp(node: Node, context: Context, types: Types) -> None:
     assert context.stamps is not None
     op_type = node.op.type
     maps = context.stamps.get(op_type)
@@ -202,7 +202,8 @@ def _stamp(node: Node, context: Context) -> None:
             f"gradient_override_map has an entry for {op_type!r}, but an op without inputs "
             f"has no gradient to override (built at {show(node.position)})"
         )
-    note_match(maps, op_type, True)
+    acts = any(t.type.differentiable for t in node.inputs)
+    note_match(maps, op_type, acts and any(t.differentiable for t in types))
     node.stamp = rule
 
 

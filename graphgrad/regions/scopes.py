@@ -17,7 +17,7 @@ from ..ir.op import OP_TYPES, Op
 from ..ir.position import Position, caller, show
 from ..ir.residual import settle
 from ..ir.tree import flatten
-from .boundary import take_in_pins
+from .boundary import take_in_pins, why_idle
 from .rules import check_reference
 
 __all__ = [
@@ -43,11 +43,12 @@ class override_gradient(Scope):
     order       at second order, reads of site.outputs: "again" (the rule answers again),
                 "through" (the inside does), "error" (differentiating the rule is an error)
     late        do not check the name now, only when a gradient needs it
-    allow_empty a block that marks nothing is no error
+    allow_empty a block that marks nothing, or of which the rule can never be called, is no error
     attrs       anything else is there for the rule as site.attrs
 
     Raises UnknownGradientError at the `with`; RegionError at the end of a block that marked
-    nothing. `as region` gives the region, on which `declare(outputs=[y])` pins the outputs.
+    nothing, or reads or makes only integers and booleans. `as region` gives the region, on
+    which `declare(outputs=[y])` pins the outputs.
     """
 
     def __init__(
@@ -68,7 +69,7 @@ class override_gradient(Scope):
         self.rule = rule
         self.inputs = inputs
         self.options = {"escape": escape, "order": order, "late": late, "attrs": attrs}
-        self.allow_empty = allow_empty
+        self.options["allow_empty"] = allow_empty
         self.region: Region | None = None
 
     def __enter__(self) -> Region:
@@ -101,7 +102,7 @@ class override_gradient(Scope):
         self._pop()
         region.open = False
         if kind is None:
-            check_region(region, self._start, self.allow_empty)
+            check_region(region, self._start)
 
     def __call__(self, fn: Fn) -> Fn:
         """As a decorator: every call of fn is a region of its own."""
@@ -127,8 +128,9 @@ def override(rule: Any, **options: Any) -> override_gradient:
     return override_gradient(rule, **options)
 
 
-def check_region(region: Region, start: int, allow_empty: bool = False) -> None:
+def check_region(region: Region, start: int) -> None:
     """RegionError where a closed block marked nothing, or declared what is not so."""
+    allow_empty = region.allow_empty
     inside: set[Region | None] = {region}
     inside.update(r for r in region.graph.regions[region.index :] if region.contains(r))
     members = [n for n in region.graph.nodes[start:] if n.region in inside]
@@ -147,7 +149,8 @@ def check_region(region: Region, start: int, allow_empty: bool = False) -> None:
                     f"{t.name} (built at {t.where}) is declared as an input of "
                     f"{region!r} but was built inside it"
                 )
-    elif not allow_empty and not _reads_outside(region, members):
+    reads = reads_outside(region, members)
+    if region.pinned_inputs is None and not allow_empty and not reads:
         raise RegionError(
             f"region {region.name!r} ({region.where}) reads nothing from outside, so there is no "
             "input whose gradient could be overridden. Say allow_empty=True if that is meant."
@@ -161,12 +164,28 @@ def check_region(region: Region, start: int, allow_empty: bool = False) -> None:
                     f"{region!r} but was not built inside it"
                 )
 
+    if not allow_empty:
+        _check_not_idle(region, members, reads)
 
-def _reads_outside(region: Region, members: list[Node]) -> bool:
-    if any(not region.contains(t.node.region) for n in members for t in n.inputs):
-        return True
-    inner = [r for r in region.graph.regions[region.index + 1 :] if region.contains(r)]
-    return any(not region.contains(t.node.region) for r in inner for t in r.pinned_inputs or ())
+
+def _check_not_idle(region: Region, members: list[Node], reads: list[Tensor]) -> None:
+    """RegionError where no gradient can reach the rule, whatever turns out to be an output."""
+    outputs = region.pinned_outputs
+    if outputs is None:
+        outputs = tuple([t for n in members if n.inputs for t in n.outputs])
+    why = why_idle(reads, outputs)
+    if why:
+        raise RegionError(
+            f"region {region.name!r} ({region.where}) {why}\nPut the way from floats to floats "
+            "into the block, or say allow_empty=True."
+        )
+
+
+def reads_outside(region: Region, members: list[Node]) -> list[Tensor]:
+    """What the block reads, declared inputs of regions in it included."""
+    inner = [r for r in region.graph.regions[region.index :] if region.contains(r)]
+    found = [*(n.inputs for n in members), *(r.pinned_inputs or () for r in inner)]
+    return [t for ts in found for t in dict.fromkeys(ts) if not region.contains(t.node.region)]
 
 
 def _tensors_of(graph: Graph, tree: Any, region: Region, what: str) -> tuple[Tensor, ...]:
@@ -200,7 +219,8 @@ class gradient_override_map(Scope):
     outer one for the same type; None restores the op's own gradient. Everything is checked before
     anything changes: an unknown op type is a RegionError, an unknown name an
     UnknownGradientError, both here; at the end of the block, a map of which no entry matched a
-    node is a RegionError, unless allow_empty.
+    node, and an entry that matched only nodes that read or make nothing but integers and booleans,
+    is a RegionError, unless allow_empty.
     """
 
     def __init__(
@@ -230,12 +250,25 @@ class gradient_override_map(Scope):
         self._pop()
         if kind is not None and self in self.graph.maps:
             self.graph.maps.remove(self)
-        if kind is None and not self.allow_empty and not self.matched:
+        if kind is None and not self.allow_empty:
+            self._check()
+
+    def _check(self) -> None:
+        """RegionError where no entry matched, or one matched nothing that it can act on."""
+        if not self.matched:
             raise RegionError(
                 f"gradient_override_map at {self.where}: no node of type "
                 f"{' or '.join(map(repr, self.map))} was built in the block, so it changes "
                 "nothing.\nBuild the ops inside the block, or say allow_empty=True."
             )
+        for op_type, acts in self.matched.items():
+            if not acts and self.map[op_type] not in (None, op_type):
+                raise RegionError(
+                    f"gradient_override_map at {self.where}: every {op_type!r} built in the block "
+                    "reads or makes only what has no gradient, as integers and booleans, so the "
+                    "rule can never be called.\nPut the way from floats to floats into a region "
+                    "(gg.override_gradient), or say allow_empty=True."
+                )
 
     def __call__(self, fn: Fn) -> Fn:
         """As a decorator: the map is in force during every call of fn."""
