@@ -206,7 +206,7 @@ class _Work:
     def __init__(self, choice: Choice, inherited: bool) -> None:
         self.choice = choice
         self.inherited = inherited
-        self.lenient = inherited or choice.graph.outer is not None
+        self.lenient = inherited or hasattr(choice.graph, "outer")
         self.off: set[Step] = set()
         self.named: list[tuple[Group, Any, _Entry]] = []
 

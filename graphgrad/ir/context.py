@@ -99,7 +99,7 @@ def bodies_around(graph: Graph | None) -> Iterator[Graph]:
     """A graph and, for a body, the graphs around it."""
     while graph is not None:
         yield graph
-        graph = graph.outer
+        graph = getattr(graph, "outer", None)
 
 
 def stamps_on(graph: Graph, maps: Iterable[Any], implicit: bool = False) -> Stamps | None:

@@ -54,10 +54,7 @@ class Graph:
     pinned   nodes that make what regions declare as inputs, with those regions
     index    what selections and marks find again without a look at every node (regions.index)
     twins    node or region of which there are several copies -> what they have in common
-    outer    for a body of control flow, the graph around
     """
-
-    outer: Graph | None = None
 
     def __init__(self, name: str | None = None) -> None:
         if name is not None:

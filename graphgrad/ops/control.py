@@ -40,7 +40,7 @@ class BodyGraph(Graph):
 
     def __init__(self, outer: Graph, name: str) -> None:
         super().__init__(name)
-        self.outer: Graph = outer
+        self.outer = outer
         self.captures: dict[Tensor, Tensor] = {}
 
     def adopt(self, tensor: Tensor) -> Tensor:
