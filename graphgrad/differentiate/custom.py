@@ -9,12 +9,13 @@ from typing import Any
 
 from ..ir.build import apply, read_here
 from ..ir.context import CONTEXT
-from ..ir.errors import GradientError, RegionError, counted
+from ..ir.errors import DTypeError, GradientError, GraphGradError, RegionError, counted
 from ..ir.graph import Graph, GraphScope, current
 from ..ir.node import Node, Region, Tensor
 from ..ir.position import Position, caller, file_of, is_library, of_function, show
 from ..ir.residual import Residual
 from ..ir.tree import flatten, unflatten
+from ..ir.words import shortened
 from ..ops.base import DEFAULT, Constant, as_tensor
 from ..ops.control import BodyGraph
 from ..ops.sources import Identity
@@ -53,7 +54,7 @@ def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
         if elsewhere is not None:
             with GraphScope(elsewhere, implicit=True):
                 return call(*args, **kwargs)
-        leaves = read_here(tuple([as_tensor(leaf) for leaf in flatten(given)]))
+        leaves = read_here(_tensors(f, given))
         rule = Rule(_not_yet, getattr(f, "__name__", "custom_gradient"), position=at)
         start = len(current().graph.nodes)
         with override_gradient(rule, allow_empty=True) as region:
@@ -102,6 +103,33 @@ def _positional(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[
                 "only, so its gradient has no position; make it a positional argument"
             )
     return bound.args
+
+
+def _tensors(f: Any, given: tuple[Any, ...]) -> tuple[Tensor, ...]:
+    """The leaves of the arguments as tensors; DTypeError with the name of what is none."""
+    found: list[Tensor] = []
+    for i, argument in enumerate(given):
+        try:
+            found += [as_tensor(leaf) for leaf in flatten(argument)]
+        except GraphGradError as error:
+            raise _no_tensor(f, i, argument) from error
+    return tuple(found)
+
+
+def _no_tensor(f: Any, i: int, argument: Any) -> DTypeError:
+    names = [*inspect.signature(f).parameters]
+    name = names[i] if i < len(names) else names[-1]
+    hint = (
+        "Decorate a function of the tensors inside the method, or wrap the bound method: "
+        f"`self.{f.__name__} = gg.custom_gradient(self.{f.__name__})`."
+        if i == 0 and hasattr(type(argument), getattr(f, "__name__", ""))
+        else "Let it close over what is no tensor, as an inner function or with functools.partial."
+    )
+    return DTypeError(
+        f"the argument {name!r} of {getattr(f, '__name__', f)} ({show(of_function(f))}), decorated "
+        f"with custom_gradient and called at {show(caller())}, is {shortened(repr(argument), 80)}: "
+        f"each argument gets a gradient, so it is a tensor, or numbers.\n{hint}"
+    )
 
 
 def _rest(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
