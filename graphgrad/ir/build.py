@@ -165,6 +165,7 @@ def _adopt(context: Context, inputs: tuple[Tensor, ...]) -> tuple[Context, tuple
                 "is in no graph.\nBuild on the tensors of the graph that was compiled."
             )
         if context.implicit and context.region is None and len(others) == 1:
+            _check_not_of_an_open_block(inputs)
             context = context.copy()
             context.graph = others.pop()  # type: ignore[assignment]
             if context.maps:
@@ -174,6 +175,19 @@ def _adopt(context: Context, inputs: tuple[Tensor, ...]) -> tuple[Context, tuple
     except GraphError as error:
         error.add_note(f"at {show(caller())}")
         raise
+
+
+def _check_not_of_an_open_block(inputs: tuple[Tensor, ...]) -> None:
+    """ScopeError where who entered nothing reads what a block made that is open elsewhere."""
+    for t in inputs:
+        region = t.node.region
+        if region is not None and region.open:
+            raise ScopeError(
+                f"a node is built at {show(caller())} that reads {t.name} (built at {t.where}) of "
+                f"{region!r}, whose block is still open in another thread or context: it would lie "
+                "outside.\nBuild it in the block's own thread, or run this in "
+                "contextvars.copy_context() made in the block."
+            )
 
 
 def _moved(t: Tensor, context: Context) -> Tensor:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
 
 import pytest
@@ -347,3 +348,30 @@ def test_S23_what_a_rule_builds_by_way_of_another_graph_is_derived_all_the_same(
             yield
 
     assert at(detour) == at(nullcontext) == 6
+
+
+# --- S31: who works for an open block without its context ----------------------------------------
+
+
+@pytest.mark.parametrize("copied", [False, True])
+def test_S31_a_worker_that_reads_an_open_block_has_a_copy_of_its_context(copied, graph):
+    x = placeholder(())
+    with ThreadPoolExecutor(1) as pool, gg.override_gradient(default) as region:
+        y = sin(x)
+        if copied:
+            z = pool.submit(contextvars.copy_context().run, cos, y).result()
+            assert z.node.region is region
+        else:
+            count = len(graph)
+            with pytest.raises(gg.ScopeError) as error:
+                pool.submit(lambda: cos(y)).result()
+            for part in (
+                "still open in another thread",
+                f"reads {y.name} (built at",
+                "copy_context",
+            ):
+                assert part in str(error.value)
+            assert len(graph) == count
+    with ThreadPoolExecutor(1) as pool:  # the block is left: it is read from outside
+        z = pool.submit(lambda: cos(y)).result()
+    assert (z.graph, z.node.region) == (graph, None)
