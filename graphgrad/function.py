@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import update_wrapper
+from types import MethodType
 from typing import Any
 
 import numpy as np
 
 from .compile import CompiledFunction, compile
+from .ir.build import note_match
 from .ir.errors import DTypeError
-from .ir.graph import Graph
+from .ir.graph import Graph, current
 from .ir.node import Tensor
 from .ir.tree import flatten, paths, unflatten
 from .ir.types import as_dtype
 from .ops.base import as_tensor
 from .ops.sources import placeholder
+from .regions.rules import temporary_rules
+from .regions.scopes import OnBehalf, gradient_override_map, maps_in_force
 
 __all__ = ["Function", "function"]
 
@@ -27,6 +31,9 @@ def function(fn: Callable[..., Any] | None = None, *examples: Any, **options: An
                              dtypes (arrays, numbers, or any nesting of list, tuple and dict)
     @function                builds on the first call for each new set of shapes and dtypes, and
                              keeps what it built
+
+    The graph is built on behalf of the caller: the op-type maps and temporary rules in force at the
+    call count in it, and it is built anew for others. Regions and name scopes end at its door.
 
     options are those of gg.compile: backend=, optimize=, ... What fn returns, any nesting of
     tensors, comes back as arrays. fn runs once for each graph: what it does besides building nodes
@@ -55,24 +62,34 @@ class Function:
         self.fn = fn
         self.options = options
         self.compiled: dict[Any, CompiledFunction] = {}
+        self._matched: dict[Any, dict[str, bool]] = {}
 
     def __call__(self, *args: Any) -> Any:
-        """Run on arrays; builds first where shapes, dtypes or structure are new."""
-        key, leaves = _signature(args)
-        found = self.compiled.get(key)
-        if found is None:
-            found = self.compiled[key] = self._built(args, leaves)
-        return found(*leaves)
+        """Run on arrays; builds first where shapes, dtypes, structure or rules are new."""
+        signature, leaves = _signature(args)
+        return self._for(args, signature, leaves)(*leaves)
 
     def build(self, *examples: Any) -> CompiledFunction:
         """The compiled function for arrays like these; it takes the leaves, flat."""
-        key, leaves = _signature(examples)
+        return self._for(examples, *_signature(examples))
+
+    def _for(self, args: tuple[Any, ...], signature: Any, leaves: list[Any]) -> CompiledFunction:
+        """What was built for this call, now or before: the maps of the call matched either way."""
+        maps = maps_in_force()
+        key = signature, _rules_of(maps)
         if key not in self.compiled:
-            self.compiled[key] = self._built(examples, leaves)
+            matched: dict[str, bool] = {}
+            noting = [each.copied(matched=matched) for each in maps]
+            built = self._built(args, leaves, noting)
+            self._matched[key], self.compiled[key] = matched, built
+        for op_type, acts in self._matched[key].items():
+            note_match((current().stamps or {})[op_type], op_type, acts)
         return self.compiled[key]
 
-    def _built(self, args: tuple[Any, ...], leaves: list[Any]) -> CompiledFunction:
-        with Graph(getattr(self.fn, "__name__", "function")):
+    def _built(
+        self, args: tuple[Any, ...], leaves: list[Any], maps: Sequence[gradient_override_map]
+    ) -> CompiledFunction:
+        with Graph(getattr(self.fn, "__name__", "function")), OnBehalf(maps):
             inputs = [placeholder(a.shape, a.dtype) for a in leaves]
             outputs = self.fn(*unflatten(args, inputs))
             found = [t if t is None else as_tensor(t) for t in flatten(outputs)]
@@ -82,6 +99,28 @@ class Function:
 
     def __repr__(self) -> str:
         return f"<function {getattr(self.fn, '__name__', self.fn)}, {len(self.compiled)} graphs>"
+
+
+class _Itself:
+    """A rule as a key: equal to itself only, a bound method to one of the same object."""
+
+    def __init__(self, rule: Any) -> None:
+        self.rule = rule
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, _Itself):
+            return NotImplemented
+        same = isinstance(self.rule, MethodType) and isinstance(other.rule, MethodType)
+        return bool(self.rule == other.rule) if same else self.rule is other.rule
+
+    def __hash__(self) -> int:
+        return hash(self.rule) if isinstance(self.rule, MethodType) else id(self.rule)
+
+
+def _rules_of(maps: Sequence[gradient_override_map]) -> Any:
+    """The entries of maps and the temporary rules in force, as a key."""
+    entries = [(t, r if isinstance(r, str) else _Itself(r)) for m in maps for t, r in m.map.items()]
+    return tuple(entries), frozenset((n, _Itself(r.fn)) for n, r in temporary_rules().items())
 
 
 def _signature(args: tuple[Any, ...]) -> tuple[Any, list[Any]]:

@@ -33,7 +33,7 @@ MAY_IMPORT = {
     "session": {"ir", "ops", "compile", "execute"},
     "optimizers": {"ir", "ops"},
     "initializers": {"ir"},
-    "function": {"ir", "ops", "compile"},
+    "function": {"ir", "ops", "regions", "compile"},
 }
 
 

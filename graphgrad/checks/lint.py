@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
+from dis import get_instructions
+from inspect import CO_VARARGS
+from types import MethodType
 from typing import Any
 
 from ..ir.errors import did_you_mean
 from ..ir.graph import Graph
 from ..ir.node import Node, Region, Tensor, enclosing
 from ..ir.op import OP_TYPES
+from ..ir.position import is_library
 from ..ops.base import Constant
 from ..ops.sources import StopGradient, ZeroGradient
 from ..regions.boundary import boundary_of, known
@@ -36,6 +40,7 @@ def lint(graph: Graph) -> list[Finding]:
 
     "dead mark"         a rule that no gradient can ever reach
     "unmatched entry"   an entry of an op-type map that stamped no node
+    "unread gradient"   a rule that reads none of its dys, and is not declared to be a "stop"
     "no path"           an input of a region that leads to none of its outputs
     "shadowed rule"     a mark inside a region, which counts only if the rule asks for site.default
     "unsafe where"      a branch of where() that can be NaN where the other is chosen
@@ -133,6 +138,47 @@ def unmatched_entries(graph: Graph) -> Iterator[Finding]:
                 where,
                 "Build the op inside the block, or drop the entry.",
             )
+
+
+def unread_gradients(graph: Graph) -> Iterator[Finding]:
+    """Rules whose code never reads a gradient of an output."""
+    marks = [(r.rule, f"region {r.name!r}", r.where) for r in _closed(graph)]
+    marks += [(n.stamp, n.name, n.where) for n in _stamped(graph)]
+    for reference, what, where in marks:
+        if isinstance(reference, str) and not _resolves(reference):
+            continue
+        rule = as_rule(reference)
+        stops = rule.contract is not None and rule.contract.kind == "stop"
+        if not stops and not isinstance(rule, BuiltinRule) and _reads_no_dy(rule.fn):
+            yield Finding(
+                "unread gradient",
+                f"the rule {rule.name!r} (defined at {rule.where}) of {what} never reads the "
+                "gradients of the outputs: what it gives does not depend on what is asked",
+                where,
+                'If nothing is to flow, declare contract="stop"; else use dy.',
+            )
+
+
+def _reads_no_dy(fn: Any) -> bool:
+    """Whether a function of (site, *dys), or the grad_fn(*dys) it was made of, never reads them."""
+    code = getattr(fn, "__code__", None)
+    held = dict(zip(code.co_freevars, _closed_over(fn), strict=False)) if code is not None else {}
+    grad_fn = held.get("grad_fn") if code is not None and is_library(code.co_filename) else None
+    first = 1 if grad_fn is None else 0
+    if grad_fn is not None:
+        fn, code = grad_fn, getattr(grad_fn, "__code__", None)
+    if code is None:
+        return False
+    first += isinstance(fn, MethodType)
+    count = code.co_argcount
+    names = {*code.co_varnames[first:count]}
+    if code.co_flags & CO_VARARGS:
+        names.add(code.co_varnames[count + code.co_kwonlyargcount])
+    read = {*code.co_cellvars}
+    for each in get_instructions(code):
+        if "LOAD" in each.opname:  # some load two at once
+            read.update(each.argval if isinstance(each.argval, tuple) else (each.argval,))
+    return bool(names) and names.isdisjoint(read)
 
 
 def inputs_without_path(graph: Graph) -> Iterator[Finding]:
@@ -386,6 +432,7 @@ def wheres(graph: Graph) -> Iterator[Finding]:
 SEARCHES: tuple[Callable[[Graph], Iterator[Finding]], ...] = (
     dead_marks,
     unmatched_entries,
+    unread_gradients,
     inputs_without_path,
     shadowed_rules,
     late_names,

@@ -285,6 +285,7 @@ class Batcher(Importer):
             parent=context.region,
             origin=context.origin,
             position=node.position,
+            allow_empty=True,
         )
         try:
             context.graph.regions.append(region)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..ir.build import adopted, apply
-from ..ir.context import CONTEXT, Context
+from ..ir.context import CONTEXT, Context, bodies_around
 from ..ir.depth import check_room
 from ..ir.errors import GradientError, GraphGradError, counted
 from ..ir.groups import around as innermost
@@ -215,18 +215,40 @@ def _entries(rule: Rule, site: Site, found: Any) -> list[tuple[Tensor, Any]]:
 
 
 def _from_mapping(rule: Rule, site: Site, found: Mapping[Any, Any]) -> list[tuple[Tensor, Any]]:
+    """An entry for each input, then those for what the site reads undeclared."""
     undeclared = site.boundary.undeclared if isinstance(site, RegionSite) else ()
-    for key in found:
-        if not isinstance(key, Tensor) or not any(key is x for x in (*site.inputs, *undeclared)):
+    read = {*site.inputs, *undeclared}
+    given: dict[Tensor, Any] = {}
+    for key, entry in found.items():
+        x = _at_site(key, site) if isinstance(key, Tensor) else None
+        if x is None or x not in read or x in given:
             shown = f"{key.name} ({key.where})" if isinstance(key, Tensor) else repr(key)
-            raise GradientError(
-                f"{_who(rule, site)} returned a gradient for {shown}, which it does not read"
-            )
+            why = " twice: inside and outside" if x in given else ", which it does not read"
+            raise GradientError(f"{_who(rule, site)} returned a gradient for {shown}{why}")
+        given[x] = entry
+    missing = [x for x in dict.fromkeys(site.inputs) if x.dtype.kind in "fc" and x not in given]
+    if missing:
+        raise GradientError(
+            f"{_who(rule, site)} returned a mapping without an entry for{_rows(missing)}\n"
+            "A mapping names every floating input: say NO_GRAD where nothing flows, or DEFAULT."
+        )
     entries: list[tuple[Tensor, Any]] = []
-    given = dict(found)
     for x in site.inputs:  # an argument given twice gets its gradient once
         entries.append((x, given.pop(x, NO_GRAD)))
     return entries + list(given.items())
+
+
+def _at_site(t: Tensor, site: Site) -> Tensor | None:
+    """What stands for t where the site is: t, or in a body what was captured of it."""
+    bodies: list[Any] = []
+    for graph in bodies_around(site._target.graph):
+        if graph is t.graph:
+            break
+        bodies.append(graph)
+    found: Tensor | None = t
+    while bodies and found is not None:
+        found = getattr(bodies.pop(), "captures", {}).get(found)
+    return found
 
 
 def _finished(

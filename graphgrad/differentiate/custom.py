@@ -9,18 +9,19 @@ from typing import Any
 
 from ..ir.build import apply, graph_elsewhere, read_here
 from ..ir.context import CONTEXT
-from ..ir.errors import GradientError, counted
-from ..ir.graph import current
+from ..ir.errors import DTypeError, GradientError, GraphGradError, RegionError, counted
+from ..ir.graph import GraphScope, current
 from ..ir.node import Node, Region, Tensor
-from ..ir.position import caller, file_of, is_library, of_function, show
+from ..ir.position import Position, caller, file_of, is_library, of_function, show
 from ..ir.residual import Residual
 from ..ir.tree import flatten, unflatten
+from ..ir.words import shortened
 from ..ops.base import DEFAULT, Constant, as_tensor
 from ..ops.control import BodyGraph
 from ..ops.sources import Identity
-from ..regions.boundary import rescan, take_in_pins
+from ..regions.boundary import rescan, take_in_pins, why_idle
 from ..regions.rules import Rule
-from ..regions.scopes import override_gradient
+from ..regions.scopes import override_gradient, reads_outside
 from .site import Site
 
 __all__ = ["custom_gradient", "grad_pass_through"]
@@ -39,7 +40,8 @@ def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
     Each call is a region of its own, whose inputs are the arguments and whose outputs are one
     Identity node per returned tensor. Values of the inside that grad_fn closes over are residuals:
     their own derivative counts at second order. A captured tensor through which a gradient has to
-    flow, and for which grad_fn gives none, is a GradientError.
+    flow, and for which grad_fn gives none, is a GradientError. A call that reads or makes nothing
+    but integers and booleans is a RegionError: its grad_fn could never be called.
     """
 
     defined = of_function(f)
@@ -50,9 +52,9 @@ def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
         given = _positional(f, args, kwargs)
         elsewhere = graph_elsewhere(flatten(given))
         if elsewhere is not None:
-            with elsewhere.as_default():
+            with GraphScope(elsewhere, implicit=True):
                 return call(*args, **kwargs)
-        leaves = read_here(tuple([as_tensor(leaf) for leaf in flatten(given)]))
+        leaves = read_here(_tensors(f, given))
         rule = Rule(_not_yet, getattr(f, "__name__", "custom_gradient"), position=at)
         start = len(current().graph.nodes)
         with override_gradient(rule, allow_empty=True) as region:
@@ -63,6 +65,7 @@ def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
         variables = _variables(region, start, leaves) if _takes_variables(grad_fn) else []
         region.pinned_inputs = (*leaves, *variables)
         take_in_pins(region)
+        _check_not_idle(f, at, region, start, outputs)
         rule.fn = _rule(grad_fn, len(leaves), variables)
         return unflatten(y, outputs)
 
@@ -102,6 +105,33 @@ def _positional(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[
     return bound.args
 
 
+def _tensors(f: Any, given: tuple[Any, ...]) -> tuple[Tensor, ...]:
+    """The leaves of the arguments as tensors; DTypeError with the name of what is none."""
+    found: list[Tensor] = []
+    for i, argument in enumerate(given):
+        try:
+            found += [as_tensor(leaf) for leaf in flatten(argument)]
+        except GraphGradError as error:
+            raise _no_tensor(f, i, argument) from error
+    return tuple(found)
+
+
+def _no_tensor(f: Any, i: int, argument: Any) -> DTypeError:
+    names = [*inspect.signature(f).parameters]
+    name = names[i] if i < len(names) else names[-1]
+    hint = (
+        "Decorate a function of the tensors inside the method, or wrap the bound method: "
+        f"`self.{f.__name__} = gg.custom_gradient(self.{f.__name__})`."
+        if i == 0 and hasattr(type(argument), getattr(f, "__name__", ""))
+        else "Let it close over what is no tensor, as an inner function or with functools.partial."
+    )
+    return DTypeError(
+        f"the argument {name!r} of {getattr(f, '__name__', f)} ({show(of_function(f))}), decorated "
+        f"with custom_gradient and called at {show(caller())}, is {shortened(repr(argument), 80)}: "
+        f"each argument gets a gradient, so it is a tensor, or numbers.\n{hint}"
+    )
+
+
 def _rest(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
     """The keywords that did not become positional."""
     if not any(_holds_tensors(v) for v in kwargs.values()):
@@ -139,6 +169,23 @@ def _results(f: Any, y: Any) -> list[Tensor]:
                 "results, which is no tensor"
             )
     return results
+
+
+def _check_not_idle(
+    f: Any, at: Position | None, region: Region, start: int, outputs: Sequence[Tensor]
+) -> None:
+    """RegionError where no gradient can reach grad_fn; what f captures may be what it is for."""
+    inputs = region.pinned_inputs or ()
+    if not any(t.type.differentiable for t in inputs):
+        members = [n for n in region.graph.nodes[start:] if region.contains(n.region)]
+        inputs = (*inputs, *reads_outside(region, members))
+    why = why_idle(inputs, outputs)
+    if why:
+        raise RegionError(
+            f"{getattr(f, '__name__', f)} ({show(at)}), decorated with custom_gradient and called "
+            f"at {show(caller())}, {why}\nCast what should have a gradient to floats first, or "
+            "call a function that is not decorated."
+        )
 
 
 def _takes_variables(grad_fn: Callable[..., Any]) -> bool:

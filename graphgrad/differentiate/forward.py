@@ -19,7 +19,7 @@ import numpy as np
 from ..ir.build import apply, build, read_here
 from ..ir.context import CONTEXT, Within
 from ..ir.errors import DTypeError, GradientError
-from ..ir.graph import Graph, current
+from ..ir.graph import Graph, current, entering
 from ..ir.node import Node, Region, Tensor, enclosing
 from ..ir.op import Gradients, Op, Samples, Types
 from ..ir.position import of_function
@@ -129,11 +129,11 @@ def _zeros(y: Tensor) -> Tensor:
 
 def deriving(t: Tensor) -> Within:
     """Nodes built in this block are derived from t, and no op-type map stamps them."""
-    context = current().copy()
-    if t.graph not in around(context.graph):
-        assert t.graph is not None
-        context.graph, context.region, context.implicit = t.graph, None, False
-    context.stamps, context.scope, context.origin = None, "gradients/", t.node
+    assert t.graph is not None
+    outer = current()
+    context = outer.copy() if t.graph in around(outer.graph) else entering(t.graph)
+    context.without_maps()
+    context.scope, context.origin = "gradients/", t.node
     return Within(context)
 
 

@@ -13,7 +13,7 @@ from ..ir.collector import collector_paused
 from ..ir.context import Context, Within
 from ..ir.depth import check_room
 from ..ir.errors import DTypeError, GradientError, GraphError
-from ..ir.graph import Graph, current
+from ..ir.graph import Graph, current, entering
 from ..ir.node import Tensor
 from ..ir.residual import vantage
 from ..ir.tree import flatten, paths, unflatten
@@ -197,10 +197,9 @@ def _ambient(graph: Graph) -> Context:
     Inside a body of the graph (a branch, a trace) nodes go on being built there.
     """
     outer = current()
-    context = outer.copy()
-    if graph not in around(outer.graph):
-        context.graph, context.region, context.implicit = graph, None, False
-    context.stamps, context.scope = None, "gradients/"
+    context = outer.copy() if graph in around(outer.graph) else entering(graph)
+    context.without_maps()
+    context.scope = "gradients/"
     return context
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from ..ir.build import apply
 from ..ir.context import Context
-from ..ir.errors import GradientError
+from ..ir.errors import GradientError, RegionError
 from ..ir.groups import Groups
 from ..ir.node import Node, Region, RuleCall, Tensor, enclosing
 from ..ir.residual import viewpoint
@@ -23,7 +23,7 @@ from ..ops.base import NO_GRAD, ZERO, ZeroTensor
 from ..ops.own import OwnStep
 from ..ops.sequencing import After
 from ..ops.sources import StopGradient
-from ..regions.boundary import boundary_of
+from ..regions.boundary import boundary_of, why_idle
 from ..regions.index import is_marked
 from .additive import check_additive, in_parts
 from .builtin import filled, fitted
@@ -188,8 +188,14 @@ class Sweep:
         live, off, groups = self.live, self.off, self.groups
         if not any(key_of(t, region, off, groups) in live for t in reads):
             return False
-        for t in boundary.outputs:
-            if (t.type.differentiable or t.type.complex) and t not in self.stop:
+        outputs = [t for t in boundary.outputs if t.type.flows]
+        if not outputs and not region.allow_empty:
+            raise RegionError(
+                f"region {region.name!r} ({region.where}) {why_idle(reads, boundary.outputs)}\n"
+                "Put what makes floats of these into it too, or say allow_empty=True."
+            )
+        for t in outputs:
+            if t not in self.stop:
                 self.live.add((t, region))
                 self.complex = self.complex or t.type.complex
         return True

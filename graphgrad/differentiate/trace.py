@@ -135,7 +135,8 @@ class Trace:
         self.by_home = defaults is None
         with BodyScope(self.graph):
             context = CONTEXT.get()
-            context.stamps, context.scope, context.origin = None, "", None
+            context.without_maps()
+            context.scope, context.origin = "", None
             context.running, context.live, context.asked = (), None, self.asked
             chosen = inherited_choice(home)
             context.choice, context.groups = chosen, chosen.groups

@@ -133,6 +133,7 @@ class Transplant(Plain):
             escape=region.escape,
             order=region.order,
             late=region.late,
+            allow_empty=region.allow_empty,
             kind=region.kind,
         )
         new.rule = self._rule(region.rule, region)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-from .context import CONTEXT, Context, Within
+from .context import CONTEXT, Context, Within, stamps_on
 from .errors import GraphError, GraphGradError, RegionError, ScopeError
 from .graph import Graph, check_given_name, current
-from .node import Node, Region, Tensor
+from .node import Node, Tensor
 from .op import Op, Types
 from .position import _library, caller, is_library, show
 from .residual import settle
@@ -58,6 +58,8 @@ def build(op: Op, inputs: tuple[Tensor, ...], name: str | None = None) -> Node:
     region = context.region
     if region is not None and region.open is not True:
         check_open(region)
+    if context.ended is not None:
+        raise outlived(context.ended)
     node = _new(Node)
     node.graph = graph
     node.op = op
@@ -82,7 +84,7 @@ def build(op: Op, inputs: tuple[Tensor, ...], name: str | None = None) -> Node:
     else:
         node.position = None
     if context.stamps is not None:
-        _stamp(node, context)
+        _stamp(node, context, types)
     nodes = graph.nodes
     node.index = len(nodes)
     if name is not None:
@@ -99,13 +101,18 @@ def build(op: Op, inputs: tuple[Tensor, ...], name: str | None = None) -> Node:
     return node
 
 
-def check_open(region: Region) -> None:
-    """ScopeError where the region was left, or its generator stands still."""
-    if region.open:
-        region.open.check()
-        return
-    raise ScopeError(
-        f"a node is built at {show(caller())} in {region!r}, whose block was left already: a task "
+def check_open(scope: Any) -> None:
+    """ScopeError where a region or map was left, or its generator stands still."""
+    if not scope.open:
+        raise outlived(scope)
+    if scope.open is not True:
+        scope.open.check()
+
+
+def outlived(scope: Any) -> ScopeError:
+    """The error for a node that would be built in a block which was left."""
+    return ScopeError(
+        f"a node is built at {show(caller())} in {scope!r}, whose block was left already: a task "
         "or context that was started in the block goes on after it. Await it inside the block."
     )
 
@@ -169,13 +176,29 @@ def _adopt(context: Context, inputs: tuple[Tensor, ...]) -> tuple[Context, tuple
                 "is in no graph.\nBuild on the tensors of the graph that was compiled."
             )
         if context.implicit and context.region is None and len(others) == 1:
+            _check_not_of_an_open_block(inputs)
             context = context.copy()
             context.graph = others.pop()  # type: ignore[assignment]
+            if context.maps:
+                context.stamps = stamps_on(context.graph, context.maps, True)
             return context, tuple(_moved(t, context) for t in inputs)
         return context, tuple(t if t.node.graph is graph else graph.adopt(t) for t in inputs)
     except GraphError as error:
         error.add_note(f"at {show(caller())}")
         raise
+
+
+def _check_not_of_an_open_block(inputs: tuple[Tensor, ...]) -> None:
+    """ScopeError where who entered nothing reads what a block made that is open elsewhere."""
+    for t in inputs:
+        region = t.node.region
+        if region is not None and region.open:
+            raise ScopeError(
+                f"a node is built at {show(caller())} that reads {t.name} (built at {t.where}) of "
+                f"{region!r}, whose block is still open in another thread or context: it would lie "
+                "outside.\nBuild it in the block's own thread, or run this in "
+                "contextvars.copy_context() made in the block."
+            )
 
 
 def _moved(t: Tensor, context: Context) -> Tensor:
@@ -189,19 +212,28 @@ def _moved(t: Tensor, context: Context) -> Tensor:
         return build(node.op, ()).outputs[t.index]
 
 
-def _stamp(node: Node, context: Context) -> None:
+def _stamp(node: Node, context: Context, types: Types) -> None:
     assert context.stamps is not None
-    hit = context.stamps.get(node.op.type)
-    if hit is None:
+    op_type = node.op.type
+    maps = context.stamps.get(op_type)
+    if maps is None:
         return
-    rule, matched, while_running = hit
-    if while_running is not None:
-        while_running.check()
+    rule = maps[-1].map[op_type]
     if not node.inputs and rule is not None:
         raise RegionError(
-            f"gradient_override_map has an entry for {node.op.type!r}, but an op without inputs "
+            f"gradient_override_map has an entry for {op_type!r}, but an op without inputs "
             f"has no gradient to override (built at {show(node.position)})"
         )
-    for types in matched:
-        types.add(node.op.type)
+    acts = any(t.type.flows for t in node.inputs)
+    note_match(maps, op_type, acts and any(t.flows for t in types))
     node.stamp = rule
+
+
+def note_match(maps: Sequence[Any], op_type: str, acts: bool) -> None:
+    """Tell op-type maps of a node of this type; ScopeError where the one that wins was left.
+
+    acts  whether a rule on the node can ever be called
+    """
+    check_open(maps[-1])
+    for each in maps:
+        each.matched[op_type] = acts or each.matched.get(op_type, False)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from contextvars import ContextVar, Token
 from typing import TYPE_CHECKING, Any
 
 from .errors import ScopeError
 
 if TYPE_CHECKING:
-    from .generators import WhileRunning
     from .graph import Graph
     from .groups import Groups
     from .node import Node, Region, RuleCall
@@ -20,8 +20,12 @@ class Context:
     graph    where nodes go
     implicit whether that is the default graph, which nobody entered
     region   the innermost open region
-    stamps   op type -> (rule, the sets in which a match is noted), from the open maps
+    maps     the open op-type maps of all graphs, outermost first
+    stamps   op type -> those that have an entry for it and act here; the last one wins
     scope    name scope, with its trailing slash
+    left     the record of the graph that was left for this one; what was open there is found again
+    inner    the scopes opened in this record that are still open; None: nobody will ask
+    ended    the scope acting here that was left: nothing may be built; None: all are open
     origin   why nodes are being built: see Node.origin. The sweep writes it once a step.
     running  the sites whose rule is running: they count as unmarked meanwhile
     overrides what the running gradients() call was given as overrides
@@ -39,10 +43,14 @@ class Context:
         "asked",
         "called",
         "choice",
+        "ended",
         "graph",
         "groups",
         "implicit",
+        "inner",
+        "left",
         "live",
+        "maps",
         "opened",
         "origin",
         "overrides",
@@ -56,8 +64,12 @@ class Context:
         self.graph = graph
         self.implicit = implicit
         self.region: Region | None = None
-        self.stamps: dict[str, tuple[Any, tuple[set[str], ...], WhileRunning | None]] | None = None
+        self.maps: tuple[Any, ...] = ()
+        self.stamps: Stamps | None = None
         self.scope = ""
+        self.left: Context | None = None
+        self.inner: set[Scope] | None = None
+        self.ended: Scope | None = None
         self.origin: Node | RuleCall | None = None
         self.running: tuple[Node | Region, ...] = ()
         self.overrides: Any = None
@@ -76,8 +88,40 @@ class Context:
             setattr(new, name, getattr(self, name))
         return new
 
+    def without_maps(self) -> None:
+        """Have no op-type map act here."""
+        self.maps, self.stamps = (), None
+
 
 CONTEXT: ContextVar[Context] = ContextVar("graphgrad")
+
+Stamps = dict[str, tuple[Any, ...]]
+
+
+def bodies_around(graph: Graph | None) -> Iterator[Graph]:
+    """A graph and, for a body, the graphs around it."""
+    while graph is not None:
+        yield graph
+        graph = getattr(graph, "outer", None)
+
+
+def stamps_on(graph: Graph, maps: Iterable[Any], implicit: bool = False) -> Stamps | None:
+    """The op-type maps that act on a graph: those opened on it, or on a graph around it.
+
+    implicit  nobody entered the graph: then those count too that were opened when nobody had
+    """
+    graphs = set(bodies_around(graph))
+    stamps: Stamps = {}
+    for each in maps:
+        if each.graph in graphs or (implicit and each.implicit):
+            add_stamps(stamps, each)
+    return stamps or None
+
+
+def add_stamps(stamps: Stamps, inner: Any) -> None:
+    """Have an inner map win over those that are there."""
+    for op_type in inner.map:
+        stamps[op_type] = (*stamps.get(op_type, ()), inner)
 
 
 def _chain(context: Context | None) -> list[Context]:
@@ -101,14 +145,17 @@ class Scope:
     exception leaves all that is in it.
     """
 
-    _saved: tuple[Token[Context], Context] | None = None
+    _saved: tuple[Token[Context], Context, Context] | None = None
 
     def _push(self, context: Context) -> None:
         if self._saved is not None:
             raise ScopeError(f"{self._what()} is already open; make a new one for each `with`")
         before = context.around = CONTEXT.get()
+        context.inner = set()
+        if before.inner is not None:
+            before.inner.add(self)
         try:
-            self._saved = CONTEXT.set(context), context
+            self._saved = CONTEXT.set(context), context, before
         except BaseException:
             CONTEXT.set(before)
             raise
@@ -122,13 +169,41 @@ class Scope:
             is_open = self.is_current() or (kind is not None and self._close_inside())
         finally:
             if is_open:
-                self._saved = None
-                CONTEXT.reset(saved[0])
+                is_open = self._put_back(saved)
         if not is_open:
             raise ScopeError(
                 f"{self._what()} was left in the wrong order, or in another thread or task than "
                 "the one that entered it"
             )
+        _, context, outer = saved
+        if outer.inner is not None:
+            outer.inner.discard(self)
+        self._end(context)
+
+    def _put_back(self, saved: tuple[Token[Context], Context, Context]) -> bool:
+        """Whether the record from before is current again: not in a copy of the context."""
+        try:
+            self._saved = None
+            CONTEXT.reset(saved[0])
+        except ValueError:
+            self._saved = saved
+            return False
+        return True
+
+    def _end(self, left: Context) -> None:
+        """Mark the record that was left, and those that others hold open in it still, as ended."""
+        pending = [left]
+        for record in pending:
+            if record.ended is None and left.graph in bodies_around(record.graph):
+                record.ended = self
+            for inner in tuple(record.inner or ()):
+                saved = inner._saved  # read once: another thread may leave it meanwhile
+                if saved is not None and not self._spares(inner):
+                    pending.append(saved[1])
+
+    def _spares(self, inner: Scope) -> bool:
+        """Whether a scope opened in this one does not depend on it."""
+        return False
 
     def is_current(self) -> bool:
         """Whether this is the innermost open scope here, in this thread or task."""

@@ -204,7 +204,7 @@ def _flat_region(region: Region, calls: dict[RuleCall, int], carry: Carry) -> di
         "origin": where,
         "position": full(region.position),
         "attrs": region.attrs,
-        "options": (region.escape, region.order, region.late),
+        "options": (region.escape, region.order, region.late, region.allow_empty),
         "pinned_inputs": None if region.pinned_inputs is None else _refs(region.pinned_inputs),
         "pinned_outputs": None if region.pinned_outputs is None else _refs(region.pinned_outputs),
         "settled": None if region.settled is None else [_refs(ts) for ts in region.settled],
@@ -213,7 +213,7 @@ def _flat_region(region: Region, calls: dict[RuleCall, int], carry: Carry) -> di
 
 
 def _bare_region(graph: Graph, index: int, flat: dict[str, Any]) -> Region:
-    escape, order, late = flat["options"]
+    escape, order, late, allow_empty = flat["options"]
     region = Region(
         graph,
         flat["rule"],
@@ -224,6 +224,7 @@ def _bare_region(graph: Graph, index: int, flat: dict[str, Any]) -> Region:
         escape=escape,
         order=order,
         late=late,
+        allow_empty=allow_empty,
         kind=flat["kind"],
     )
     region.open = False

@@ -5,11 +5,12 @@ from __future__ import annotations
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
-from .context import CONTEXT, Context, Scope
+from .context import CONTEXT, Context, Scope, stamps_on
 from .errors import GraphError, ScopeError, counted, did_you_mean
 from .lazy import lazy_module
 from .node import Node, Region, Tensor
 from .op import OP_TYPES
+from .position import caller, show
 from .state import State
 from .words import shortened, visible
 
@@ -232,30 +233,62 @@ def current() -> Context:
 def reset_default_graph() -> None:
     """Replace the default graph by an empty one. ScopeError inside a scope of any kind."""
     here = current()
-    scoped = here.region is not None or here.stamps is not None or here.scope
+    scoped = here.region is not None or here.maps or here.scope
     if not here.implicit or scoped:
         raise ScopeError("reset_default_graph() inside an open scope; leave the scope first")
     CONTEXT.set(Context(Graph(), implicit=True))
 
 
-class GraphScope(Scope):
-    """`with graph:`: new nodes go there."""
+def entering(graph: Graph, implicit: bool = False) -> Context:
+    """A record for building in a graph: what was open there when it was left is found again.
 
-    def __init__(self, graph: Graph) -> None:
+    implicit  nobody enters it: nodes go to the graph of their inputs
+    """
+    around = current()
+    found: Context | None = around
+    while found is not None and found.graph is not graph:
+        found = found.left
+    context = around.copy()
+    context.graph, context.implicit, context.ended = graph, implicit, None
+    if found is None:
+        context.region, context.origin = None, None
+        context.scope = context.scope if implicit else ""
+    else:
+        context.region, context.origin, context.scope = found.region, found.origin, found.scope
+        if not isinstance(found.ended, GraphScope):
+            context.ended = found.ended
+    if found is not around:
+        context.left = around
+        context.stamps = stamps_on(graph, context.maps, implicit)
+    return context
+
+
+class GraphScope(Scope):
+    """`with graph:`: new nodes go there, into the region, maps and name scope that are open there.
+
+    implicit  they would go there anyway, for nobody entered a graph
+    """
+
+    def __init__(self, graph: Graph, implicit: bool = False) -> None:
         self.graph = graph
+        self.implicit = implicit
 
     def __enter__(self) -> Graph:
-        around = current()
-        context = around.copy()
-        context.implicit = False
-        if around.graph is not self.graph:
-            context.graph, context.region, context.origin = self.graph, None, None
-            context.scope = ""
-        self._push(context)
+        self.position = caller()
+        self._push(entering(self.graph, self.implicit))
         return self.graph
 
     def __exit__(self, kind: object, *exc: object) -> None:
         self._pop(kind)
+
+    def _spares(self, inner: Scope) -> bool:
+        return isinstance(inner, GraphScope)
+
+    def _what(self) -> str:
+        return f"`with` of {self.graph!r} at {show(self.position)}"
+
+    def __repr__(self) -> str:
+        return f"<{self._what()}>"
 
 
 class name_scope(Scope):
@@ -270,6 +303,7 @@ class name_scope(Scope):
         self.name = name.strip("/")
 
     def __enter__(self) -> str:
+        self.position = caller()
         context = current().copy()
         context.scope = f"{context.scope}{self.name}/"
         self._push(context)
@@ -277,6 +311,12 @@ class name_scope(Scope):
 
     def __exit__(self, kind: object, *exc: object) -> None:
         self._pop(kind)
+
+    def _what(self) -> str:
+        return f"name_scope({self.name!r}) at {show(self.position)}"
+
+    def __repr__(self) -> str:
+        return f"<{self._what()}>"
 
 
 def default_graph() -> Graph:

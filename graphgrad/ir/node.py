@@ -300,7 +300,7 @@ class Region:
     origin    the rule call it was opened in, as for nodes
     position  the line of the `with`
     attrs     free keyword arguments for the rule
-    escape, order, late   see override_gradient
+    escape, order, late, allow_empty   see override_gradient
     pinned_inputs, pinned_outputs   tensors where the boundary was declared, else None
     settled   inputs and outputs, once they are fixed; copied and saved with the region
     boundary  what is known of what enters and leaves (regions.boundary)
@@ -310,6 +310,7 @@ class Region:
     __slots__ = (
         "_around",
         "_parent",
+        "allow_empty",
         "attrs",
         "boundary",
         "escape",
@@ -344,6 +345,7 @@ class Region:
         escape: str = "error",
         order: str = "again",
         late: bool = False,
+        allow_empty: bool = False,
         kind: str = "scope",
     ) -> None:
         self.graph = graph
@@ -356,6 +358,7 @@ class Region:
         self.escape = escape
         self.order = order
         self.late = late
+        self.allow_empty = allow_empty
         self.kind = kind
         self.open: Any = True  # or only while a generator runs: ir.generators
         self.pinned_inputs: tuple[Tensor, ...] | None = None

@@ -34,6 +34,11 @@ class TensorType:
         """Whether every length is a known int."""
         return all(type(d) is int for d in self.shape)
 
+    @property
+    def flows(self) -> bool:
+        """Whether a derivative may have to go through it: floats, and complex numbers too."""
+        return self.differentiable or self.complex
+
     def __repr__(self) -> str:
         return f"{self.dtype.name}{_show(self.shape)}"
 

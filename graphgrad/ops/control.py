@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from ..ir.build import adopted
-from ..ir.context import Scope
+from ..ir.context import Scope, bodies_around
 from ..ir.depth import check_room
 from ..ir.errors import ShapeError, StateError
-from ..ir.graph import Graph, current
+from ..ir.graph import Graph, GraphScope, current
 from ..ir.node import enclosing
 from ..ir.position import caller, show
 from ..ir.program import Program
@@ -81,10 +81,7 @@ class BodyGraph(Graph):
 
 def around(graph: Graph) -> list[Graph]:
     """A graph and, for a body, the graphs around it."""
-    found = [graph]
-    while isinstance(found[-1], BodyGraph):
-        found.append(found[-1].outer)
-    return found
+    return list(bodies_around(graph))
 
 
 class BodyScope(Scope):
@@ -95,13 +92,21 @@ class BodyScope(Scope):
 
     def __enter__(self) -> BodyGraph:
         check_room()
-        context = current().copy()
+        around = current()
+        context = around.copy()
         context.graph, context.region, context.implicit = self.body, None, False
+        context.left = around
         self._push(context)
         return self.body
 
     def __exit__(self, kind: object, *exc: object) -> None:
         self._pop(kind)
+
+    def _spares(self, inner: Scope) -> bool:
+        return isinstance(inner, GraphScope)
+
+    def __repr__(self) -> str:
+        return f"<the body {self.body.name!r}>"
 
 
 class Cond(Op, interned=False):

@@ -164,6 +164,18 @@ def boundary_of(region: Region) -> Boundary:
     return found
 
 
+def why_idle(inputs: Iterable[Tensor], outputs: Iterable[Tensor]) -> str:
+    """Why a rule from these to those can never be called; "" where it can, or there are none."""
+    for verb, tensors in (("makes", list(outputs)), ("reads", list(inputs))):
+        if tensors and not any(t.type.flows for t in tensors):
+            rows = "".join(f"\n  {t.name}: {t.type!r}, built at {t.where}" for t in tensors[:5])
+            return (
+                f"{verb} only what has no gradient, as integers and booleans, so its rule can "
+                f"never be called:{rows}"
+            )
+    return ""
+
+
 def scan(graph: Graph) -> None:
     """Take in the nodes built since the last scan."""
     if graph.scanned == len(graph.nodes):

@@ -15,7 +15,7 @@ from ..ir.graph import Graph
 from ..ir.node import Node, Region, RuleCall, Tensor, enclosing
 from ..ir.position import Position, caller, show
 from ..ir.residual import Residual
-from .boundary import Boundary, known
+from .boundary import Boundary, known, why_idle
 from .index import bodies_of, index_of
 from .plans import (
     NewRegion,
@@ -69,7 +69,7 @@ def mark(
     replace       put the rule in place of one that is marked there already; for a selection of
                   regions this is needed
     allow_inside  everything selected may lie inside a region that is there
-    allow_empty   a selection that selects nothing is no error
+    allow_empty   a selection of nothing, or of nothing that a gradient can reach, is no error
 
     A node site gets a stamp: the rule answers for the node, as under gradient_override_map. With
     inputs, outputs, escape, order or attrs, which a stamp cannot hold, it becomes a region of one
@@ -83,7 +83,8 @@ def mark(
     gradients() anew, or say escape="default".
 
     Raises RegionError for a selection that selects nothing, two targets that share a node, partial
-    overlap with a region, a node or region that is marked already, ops without inputs. A region
+    overlap with a region, a node or region that is marked already, ops without inputs, and where
+    all that is selected reads or makes only integers and booleans. A region
     that is there is one step and its rule speaks for all of it; whether that rule asks for its
     default is known only when it runs. So a selection of which every match lies inside regions is
     an error that names one, unless allow_inside says that the rule does ask.
@@ -93,6 +94,7 @@ def mark(
     at = caller()
     check_reference(rule, lambda: f"named by the mark at {show(at)}", late)
     options: dict[str, Any] = {"escape": escape, "order": order, "late": late, "attrs": attrs}
+    options["allow_empty"] = allow_empty
     pinned = inputs is not None or outputs is not None
     regional = pinned or bool(attrs) or (escape, order) != ("error", "again")
     targets = _targets(graph, selection, allow_empty)
@@ -106,6 +108,8 @@ def mark(
     for plan in plans:
         if isinstance(plan, NewRegion):
             plan.declare(inputs, outputs)
+    if not allow_empty:
+        _check_not_idle(plans, at)
     for plan in plans:
         if isinstance(plan, NewRegion):
             plan.region = _region_for(plan, rule, at, options)
@@ -239,6 +243,23 @@ def _check_reached(plans: Sequence[Plan], graph: Graph, at: Position | None) -> 
         "asks for site.default.\nSay allow_inside=True if it does, or mark the region instead "
         "(replace=True)."
     )
+
+
+def _check_not_idle(plans: Sequence[Plan], at: Position | None) -> None:
+    """RegionError where no gradient can reach any of the sites."""
+    reasons = [_why_idle(plan) for plan in plans]
+    if reasons and all(reasons):
+        raise RegionError(
+            f"what the mark at {show(at)} selects {reasons[0]}\nSelect the way from floats to "
+            "floats, as one region, or say allow_empty=True."
+        )
+
+
+def _why_idle(plan: Plan) -> str:
+    if isinstance(plan, NewRegion):
+        return plan.why_idle()
+    site = plan.site
+    return why_idle(site.inputs, site.outputs) if isinstance(site, Node) else ""
 
 
 def _around(plan: Plan, runs: dict[Graph, Node | None]) -> Region | None:

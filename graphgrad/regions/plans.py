@@ -14,7 +14,7 @@ from ..ir.groups import Groups, around, holds
 from ..ir.node import Node, Region, Tensor, common_region, enclosing
 from ..ir.residual import Residual, derived_from
 from ..ir.tree import flatten
-from .boundary import boundary_of, known, scan, take_in, take_in_pins_for
+from .boundary import boundary_of, known, scan, take_in, take_in_pins_for, why_idle
 from .index import has_gradient, index_of
 from .select import Group, members_of
 
@@ -51,7 +51,7 @@ class NewRegion:
             self.members = [n for n in self.members if n not in spare]
             self.inside -= spare
             self._check(self.inputs, "input", inside=False)
-        elif not self._reads_outside():
+        elif not self.reads_outside():
             raise RegionError(
                 f"{self.group!r} reads nothing from outside, so there is no input whose gradient "
                 "could be overridden"
@@ -74,8 +74,17 @@ class NewRegion:
         declared = [t for c in self.children for t in c.pinned_inputs or ()]
         return [*(t for n in nodes for t in n.inputs), *declared]
 
-    def _reads_outside(self) -> bool:
-        return any(t.node not in self.inside and not _is_constant(t.node) for t in self.reads())
+    def reads_outside(self) -> list[Tensor]:
+        """What is read inside and made outside, constants aside."""
+        read = dict.fromkeys(self.reads())
+        return [t for t in read if t.node not in self.inside and not _is_constant(t.node)]
+
+    def why_idle(self) -> str:
+        """Why its rule could never be called; "" where it could."""
+        outputs = self.outputs
+        if outputs is None:
+            outputs = tuple([t for n in self.group.nodes for t in n.outputs])
+        return why_idle([*(self.inputs or ()), *self.reads_outside()], outputs)
 
 
 def _tensors_of(graph: Graph, tree: Any, what: str) -> tuple[Tensor, ...]:

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from contextvars import ContextVar, Token
+from types import MappingProxyType
 from typing import Any, TypeVar
 
-from ..ir.errors import DuplicateGradientError, GradientError, UnknownGradientError, did_you_mean
+from ..ir.errors import (
+    DuplicateGradientError,
+    GradientError,
+    ScopeError,
+    UnknownGradientError,
+    did_you_mean,
+)
 from ..ir.locks import lock_of_module
 from ..ir.op import OP_TYPES
 from ..ir.position import Position, caller, of_function, show
@@ -128,8 +136,7 @@ def register_gradient(
     declared = {"contract": as_contract(contract), "linear": linear, "jvp": jvp}
 
     def register(fn: Fn) -> Fn:
-        if not callable(fn):
-            raise TypeError(f"a gradient rule is a function, got {fn!r}")
+        _check_function(fn)
         with _lock:
             _check_free(name, fn, replace, at)
             _rules[name] = Rule(fn, name, **declared)  # type: ignore[arg-type]
@@ -142,7 +149,12 @@ def register_gradient(
 RegisterGradient = register_gradient
 
 
-def _check_free(name: str, fn: Callable[..., Any], replace: bool, at: Position | None) -> None:
+def _check_function(fn: Any) -> None:
+    if not callable(fn):
+        raise TypeError(f"a gradient rule is a function, got {fn!r}")
+
+
+def _check_not_taken(name: str, at: Position | None) -> None:
     if name in OP_TYPES or name in _own:
         what = (
             "an op type, whose own gradient" if name in OP_TYPES else "a part of graphgrad, which"
@@ -151,6 +163,10 @@ def _check_free(name: str, fn: Callable[..., Any], replace: bool, at: Position |
             f"{name!r} is {what} has that name (registered again at {show(at)}). Choose another "
             "name, and map the type to it."
         )
+
+
+def _check_free(name: str, fn: Callable[..., Any], replace: bool, at: Position | None) -> None:
+    _check_not_taken(name, at)
     old = _rules.get(name)
     if old is None or replace or _identity(old.fn) == _identity(fn):
         return
@@ -169,8 +185,8 @@ def _identity(fn: Any) -> tuple[Any, ...]:
 
 
 def is_registered(name: str) -> bool:
-    """Whether a rule is registered under this name; op types, also rule names, do not count."""
-    return name in _rules
+    """Whether a rule has this name here; op types, also rule names, do not count."""
+    return name in _rules or name in temporary_rules()
 
 
 def get_gradient(name: str) -> Callable[..., Any]:
@@ -187,37 +203,83 @@ def unregister_gradient(name: str) -> None:
 
 
 def registered_gradients() -> dict[str, Callable[..., Any]]:
-    """The registered functions by name, as a copy."""
+    """The functions that have a name here, temporary ones included, by name, as a copy."""
     with _lock:
-        return {name: rule.fn for name, rule in _rules.items()}
+        return {name: rule.fn for name, rule in {**_rules, **temporary_rules()}.items()}
+
+
+class _Temporary:
+    """A name that one `with` gives to a rule."""
+
+    __slots__ = ("open", "position", "rule")
+
+    def __init__(self, rule: Rule, position: Position | None) -> None:
+        self.rule = rule
+        self.position = position
+        self.open = True
+
+    def found(self) -> Rule:
+        """The rule; ScopeError after the block."""
+        if self.open:
+            return self.rule
+        raise ScopeError(
+            f"{self.rule.name!r} is looked up at {show(caller())}, in a task or context that was "
+            f"started in the block of temporary_gradient at {show(self.position)} and goes on "
+            "after it, where the name means nothing.\nAwait it inside the block, or register the "
+            "rule with @register_gradient."
+        )
+
+
+_Names = Mapping[str, _Temporary]
+_temporary: ContextVar[_Names] = ContextVar("temporary", default=MappingProxyType({}))
 
 
 class temporary_gradient:
-    """`with temporary_gradient(name, fn):` fn under a name; after the block what was before."""
+    """`with temporary_gradient(name, fn):` fn under a name; after the block what was before.
+
+    It acts in this context, from the `with` to its end, and is no entry of the registry: threads
+    and tasks do not see each other's. One that is started in the block with a copy of its context
+    sees it until the block ends; to use the name there afterwards is a ScopeError, as is to leave
+    in the wrong order or in another context. It may be entered again, inside itself too.
+    """
 
     def __init__(self, name: str, fn: Callable[..., Any]) -> None:
-        self.name = name
-        self.register = register_gradient(name, replace=True)
-        self.fn = fn
-        self.before: list[tuple[Rule | None, Position | None]] = []
+        if not isinstance(name, str) or not name:
+            raise TypeError(f"temporary_gradient takes the name for the rule, got {name!r}")
+        _check_function(fn)
+        self.position = caller()
+        _check_not_taken(name, self.position)
+        self.rule = Rule(fn, name)
+        self._entered: list[tuple[_Names, Token[_Names]]] = []
 
     def __enter__(self) -> None:
-        self.before.append((_rules.get(self.name), _registered_at.get(self.name)))
-        try:
-            self.register(self.fn)
-        except BaseException:
-            self.__exit__()
-            raise
+        names = {**_temporary.get(), self.rule.name: _Temporary(self.rule, self.position)}
+        self._entered.append((names, _temporary.set(names)))
 
     def __exit__(self, *exc: object) -> None:
-        with _lock:
-            rule, at = self.before[-1]
-            if rule is None:
-                _rules.pop(self.name, None)
-                _registered_at.pop(self.name, None)
-            else:
-                _rules[self.name], _registered_at[self.name] = rule, at
-            self.before.pop()
+        names = _temporary.get()
+        for entered in reversed(tuple(self._entered)):  # other threads enter and leave it, too
+            if entered[0] is names and _was_reset(entered[1]):
+                self._entered.remove(entered)
+                names[self.rule.name].open = False
+                return
+        raise ScopeError(
+            f"temporary_gradient({self.rule.name!r}) of {show(self.position)} was left in the "
+            "wrong order, or in another thread or task than the one that entered it"
+        )
+
+
+def _was_reset(token: Token[_Names]) -> bool:
+    try:
+        _temporary.reset(token)
+    except ValueError:  # of another context
+        return False
+    return True
+
+
+def temporary_rules() -> dict[str, Rule]:
+    """The rules that have a temporary name here, by name."""
+    return {name: each.rule for name, each in _temporary.get().items() if each.open}
 
 
 Who = Callable[[], str] | None
@@ -226,6 +288,9 @@ Who = Callable[[], str] | None
 
 def find_rule(name: str, who: Who = None) -> Rule:
     """The rule of a registered name or op type; UnknownGradientError with the nearest name."""
+    temporary = _temporary.get().get(name)
+    if temporary is not None:
+        return temporary.found()
     found = _rules.get(name) or _own.get(name)
     if found is not None:
         return found
@@ -236,7 +301,8 @@ def find_rule(name: str, who: Who = None) -> Rule:
 
 def unknown(name: str, who: Who) -> UnknownGradientError:
     """The error for a name that nobody registered."""
-    hint = did_you_mean(name, [*_rules, *OP_TYPES], "Use @register_gradient to add it.")
+    known = [*registered_gradients(), *OP_TYPES]
+    hint = did_you_mean(name, known, "Use @register_gradient to add it.")
     return UnknownGradientError(
         f"no gradient is registered as {name!r}{f', {who()}' if who else ''}.\n{hint}"
     )

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import wraps
 from inspect import signature
-from itertools import chain
 from typing import Any, TypeVar
 
 from ..ir.build import check_open
-from ..ir.context import CONTEXT, Scope
+from ..ir.context import Context, Scope, add_stamps, bodies_around, stamps_on
 from ..ir.depth import check_room
 from ..ir.errors import GraphError, RegionError, did_you_mean
 from ..ir.generators import opened_by
@@ -19,7 +18,7 @@ from ..ir.op import OP_TYPES, Op
 from ..ir.position import Position, caller, show
 from ..ir.residual import settle
 from ..ir.tree import flatten
-from .boundary import take_in_pins
+from .boundary import take_in_pins, why_idle
 from .rules import check_reference
 
 __all__ = [
@@ -45,11 +44,12 @@ class override_gradient(Scope):
     order       at second order, reads of site.outputs: "again" (the rule answers again),
                 "through" (the inside does), "error" (differentiating the rule is an error)
     late        do not check the name now, only when a gradient needs it
-    allow_empty a block that marks nothing is no error
+    allow_empty a block that marks nothing, or of which the rule can never be called, is no error
     attrs       anything else is there for the rule as site.attrs
 
     Raises UnknownGradientError at the `with`; RegionError at the end of a block that marked
-    nothing. `as region` gives the region, on which `declare(outputs=[y])` pins the outputs.
+    nothing, or reads or makes only integers and booleans. `as region` gives the region, on
+    which `declare(outputs=[y])` pins the outputs.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class override_gradient(Scope):
         self.rule = rule
         self.inputs = inputs
         self.options = {"escape": escape, "order": order, "late": late, "attrs": attrs}
-        self.allow_empty = allow_empty
+        self.options["allow_empty"] = allow_empty
         self.region: Region | None = None
 
     def __enter__(self) -> Region:
@@ -113,7 +113,7 @@ class override_gradient(Scope):
                 region.open = False
         assert region is not None
         if kind is None:
-            check_region(region, self._start, self.allow_empty)
+            check_region(region, self._start)
 
     def __call__(self, fn: Fn) -> Fn:
         """As a decorator: every call of fn is a region of its own."""
@@ -130,17 +130,19 @@ class override_gradient(Scope):
     def _what(self) -> str:
         return f"the region {self.rule!r}"
 
+    def __repr__(self) -> str:
+        return repr(self.region)
+
 
 def override(rule: Any, **options: Any) -> override_gradient:
     """Decorator form of override_gradient: every call of the function is a region."""
     return override_gradient(rule, **options)
 
 
-def check_region(region: Region, start: int, allow_empty: bool = False) -> None:
+def check_region(region: Region, start: int) -> None:
     """RegionError where a closed block marked nothing, or declared what is not so."""
-    members = _members(region, start)
-    first = next(members, None)
-    if first is None and not allow_empty:
+    strict = not region.allow_empty
+    if strict and not any(True for _ in _members(region, start)):
         raise RegionError(
             f"the block of region {region.name!r} ({region.where}) built no node, so it marks "
             "nothing.\nMove the computation into the block, or say allow_empty=True."
@@ -155,11 +157,6 @@ def check_region(region: Region, start: int, allow_empty: bool = False) -> None:
                     f"{t.name} (built at {t.where}) is declared as an input of "
                     f"{region!r} but was built inside it"
                 )
-    elif first is not None and not allow_empty and not _reads_outside(region, first, members):
-        raise RegionError(
-            f"region {region.name!r} ({region.where}) reads nothing from outside, so there is no "
-            "input whose gradient could be overridden. Say allow_empty=True if that is meant."
-        )
     if region.pinned_outputs is not None:
         _tensors_of(region.graph, region.pinned_outputs, region, "outputs")
         for t in region.pinned_outputs:
@@ -168,6 +165,10 @@ def check_region(region: Region, start: int, allow_empty: bool = False) -> None:
                     f"{t.name} (built at {t.where}) is declared as an output of "
                     f"{region!r} but was not built inside it"
                 )
+    if strict and not _acts(region, start):
+        error = _idle(region, list(_members(region, start)))
+        if error is not None:
+            raise error
 
 
 def _members(region: Region, start: int) -> Iterator[Node]:
@@ -176,12 +177,46 @@ def _members(region: Region, start: int) -> Iterator[Node]:
     return (nodes[i] for i in range(start, len(nodes)) if region.contains(nodes[i].region))
 
 
-def _reads_outside(region: Region, first: Node, members: Iterator[Node]) -> bool:
-    for node in chain((first,), members):
-        if any(not region.contains(t.node.region) for t in node.inputs):
+def _acts(region: Region, start: int) -> bool:
+    """Whether a gradient may reach the rule: known as soon as one way in and one way out are."""
+    enters = any(t.type.flows for t in region.pinned_inputs or ())
+    leaves = any(t.type.flows for t in region.pinned_outputs or ())
+    inferred = region.pinned_outputs is None
+    for node in _members(region, start):
+        if not enters:
+            enters = any(t.type.flows and not region.contains(t.node.region) for t in node.inputs)
+        if inferred and not leaves and node.inputs:
+            leaves = any(t.type.flows for t in node.outputs)
+        if enters and leaves:
             return True
-    inner = [r for r in region.graph.regions[region.index + 1 :] if region.contains(r)]
-    return any(not region.contains(t.node.region) for r in inner for t in r.pinned_inputs or ())
+    return False
+
+
+def _idle(region: Region, members: list[Node]) -> RegionError | None:
+    """The error for a region whose rule no gradient can reach; None where one can."""
+    reads = reads_outside(region, members)
+    if region.pinned_inputs is None and not reads:
+        return RegionError(
+            f"region {region.name!r} ({region.where}) reads nothing from outside, so there is no "
+            "input whose gradient could be overridden. Say allow_empty=True if that is meant."
+        )
+    outputs = region.pinned_outputs
+    if outputs is None:
+        outputs = tuple([t for n in members if n.inputs for t in n.outputs])
+    why = why_idle(reads, outputs)
+    if not why:
+        return None
+    return RegionError(
+        f"region {region.name!r} ({region.where}) {why}\nPut the way from floats to floats "
+        "into the block, or say allow_empty=True."
+    )
+
+
+def reads_outside(region: Region, members: list[Node]) -> list[Tensor]:
+    """What the block reads, declared inputs of regions in it included."""
+    inner = [r for r in region.graph.regions[region.index :] if region.contains(r)]
+    found = [*(n.inputs for n in members), *(r.pinned_inputs or () for r in inner)]
+    return [t for ts in found for t in dict.fromkeys(ts) if not region.contains(t.node.region)]
 
 
 def _tensors_of(graph: Graph, tree: Any, region: Region, what: str) -> tuple[Tensor, ...]:
@@ -215,7 +250,8 @@ class gradient_override_map(Scope):
     outer one for the same type; None restores the op's own gradient. Everything is checked before
     anything changes: an unknown op type is a RegionError, an unknown name an
     UnknownGradientError, both here; at the end of the block, a map of which no entry matched a
-    node is a RegionError, unless allow_empty.
+    node, and an entry that matched only nodes that read or make nothing but integers and booleans,
+    is a RegionError, unless allow_empty.
     """
 
     def __init__(
@@ -224,18 +260,21 @@ class gradient_override_map(Scope):
         self.position = caller()
         self.map = _checked_map(op_type_map, self.position, late)
         self.allow_empty = allow_empty
-        self.matched: set[str] = set()
+        self.matched: dict[str, bool] = {}
+        self.on: Graph | None = None
+        self.open: Any = False
 
     def __enter__(self) -> gradient_override_map:
         context = current().copy()
-        stamps = dict(context.stamps or {})
-        while_running = opened_by(self)
-        for op_type, rule in self.map.items():
-            outer = stamps[op_type][1] if op_type in stamps else ()
-            stamps[op_type] = rule, (*outer, self.matched), while_running
-        context.stamps = stamps
-        self.graph = context.graph
+        context.maps = (*context.maps, self)
+        graph = context.graph if self.on is None else self.on
+        if graph in bodies_around(context.graph):
+            context.stamps = dict(context.stamps or {})
+            add_stamps(context.stamps, self)
+        opened = opened_by(self) or True
+        self.graph, self.implicit = graph, context.implicit and self.on is None
         try:
+            self.open = opened
             self.graph.maps.append(self)
             self._push(context)
         except BaseException:
@@ -244,6 +283,7 @@ class gradient_override_map(Scope):
         return self
 
     def _forget(self) -> None:
+        self.open = False
         if self in self.graph.maps:
             self.graph.maps.remove(self)
 
@@ -253,24 +293,41 @@ class gradient_override_map(Scope):
         finally:
             if kind is not None:
                 self._forget()
-        if kind is None and not self.allow_empty and self.matched.isdisjoint(self.map):
+        if kind is None and not self.allow_empty:
+            self._check()
+
+    def _check(self) -> None:
+        """RegionError where no entry matched, or one matched nothing that it can act on."""
+        if not self.matched:
             raise RegionError(
                 f"gradient_override_map at {self.where}: no node of type "
                 f"{' or '.join(map(repr, self.map))} was built in the block, so it changes "
                 "nothing.\nBuild the ops inside the block, or say allow_empty=True."
             )
+        for op_type, acts in self.matched.items():
+            if not acts and self.map[op_type] not in (None, op_type):
+                raise RegionError(
+                    f"gradient_override_map at {self.where}: every {op_type!r} built in the block "
+                    "reads or makes only what has no gradient, as integers and booleans, so the "
+                    "rule can never be called.\nPut the way from floats to floats into a region "
+                    "(gg.override_gradient), or say allow_empty=True."
+                )
 
     def __call__(self, fn: Fn) -> Fn:
         """As a decorator: the map is in force during every call of fn."""
 
         @wraps(fn)
         def mapped(*args: Any, **kwargs: Any) -> Any:
-            scope = gradient_override_map.__new__(gradient_override_map)
-            scope.__dict__.update(self.__dict__, _saved=None, matched=set())
-            with scope:
+            with self.copied(matched={}):
                 return fn(*args, **kwargs)
 
         return mapped  # type: ignore[return-value]
+
+    def copied(self, **changes: Any) -> gradient_override_map:
+        """The same map, as another scope."""
+        scope = gradient_override_map.__new__(gradient_override_map)
+        scope.__dict__.update(self.__dict__, _saved=None, **changes)
+        return scope
 
     @property
     def where(self) -> str:
@@ -282,11 +339,37 @@ class gradient_override_map(Scope):
         """The entries that matched no node so far."""
         return [t for t in self.map if t not in self.matched]
 
+    def _end(self, left: Context) -> None:
+        self.open = False  # who goes on is stopped where it would act
+
     def _what(self) -> str:
         return f"gradient_override_map at {self.where}"
 
     def __repr__(self) -> str:
         return f"<{self._what()}>"
+
+
+class OnBehalf(Scope):
+    """Op-type maps of a caller, in force on the current graph, which is built on its behalf."""
+
+    def __init__(self, maps: Iterable[gradient_override_map]) -> None:
+        self.maps = maps
+
+    def __enter__(self) -> None:
+        context = current().copy()
+        context.maps = tuple([each.copied(graph=context.graph) for each in self.maps])
+        context.stamps = stamps_on(context.graph, context.maps)
+        self._push(context)
+
+    def __exit__(self, kind: object, *exc: object) -> None:
+        self._pop(kind)
+
+
+def maps_in_force() -> list[gradient_override_map]:
+    """The op-type maps that act on what is built now, outermost first."""
+    context = current()
+    acting = {each for maps in (context.stamps or {}).values() for each in maps}
+    return [each for each in context.maps if each in acting]
 
 
 def _checked_map(op_type_map: Any, at: Position | None, late: bool) -> dict[str, Any]:
@@ -319,13 +402,10 @@ def _takes_inputs(op_type: type[Op]) -> bool:
 
 
 def _on_graph(graph: Graph, op_type_map: Mapping[str, Any], **options: Any) -> Any:
-    """The legacy spelling `g.gradient_override_map({...})`."""
-    context = CONTEXT.get(None)
-    if context is not None and context.graph is not graph and not context.implicit:
-        raise RegionError(
-            f"gradient_override_map of {graph!r}, while nodes are being built in {context.graph!r}"
-        )
-    return gradient_override_map(op_type_map, **options)
+    """The legacy spelling `g.gradient_override_map({...})`: a map of the nodes of this graph."""
+    scope = gradient_override_map(op_type_map, **options)
+    scope.on = graph
+    return scope
 
 
 Graph.gradient_override_map = _on_graph  # type: ignore[method-assign, assignment]

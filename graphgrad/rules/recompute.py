@@ -211,9 +211,9 @@ class _Choosing(Scope):
             context.choice = resolved(context.overrides, context.graph, inherited=True)
         self._push(context)
 
-    def __exit__(self, *exc: object) -> None:
+    def __exit__(self, kind: object, *exc: object) -> None:
         context = current()
-        self._pop()
+        self._pop(kind)
         for steps in (context.asked, context.opened):
             if steps is not None:
                 new = self.again.twins().values()

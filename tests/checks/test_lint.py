@@ -40,10 +40,10 @@ def test_S40_a_clean_graph_has_no_finding(graph):
 
 def test_S40_dead_regions(graph):
     x, k = gg.placeholder((3,)), gg.placeholder((3,), "int64")
-    with gg.override_gradient(ste):
+    with gg.override_gradient(ste, allow_empty=True):
         at = line() - 1
         k + 1
-    with gg.override_gradient(ste):
+    with gg.override_gradient(ste, allow_empty=True):
         gg.argmax(x)
     with gg.override_gradient(ste):
         gg.argmax(x) * 2.0
@@ -64,6 +64,38 @@ def test_S40_dead_stamps(graph):
         x + x
     (finding,) = found(graph, "dead mark")
     assert "no floating inputs" in finding.message
+
+
+def test_S40_a_rule_that_reads_none_of_its_dys(graph):
+    x = gg.placeholder((3,))
+
+    class Bound:
+        def constant(self, site, *dys):
+            return 1.0
+
+        def reads(self, site, dy):
+            return (lambda: dy)()
+
+    def delegates(site, *dys):
+        return site.default(*dys)
+
+    bound = Bound()
+    told = [bound.constant, lambda s, dy: [gg.ones_like(x)], gg.Rule(lambda s, dy: gg.NO_GRAD, "r")]
+    stop = gg.Rule(lambda s, dy: gg.NO_GRAD, contract="stop")
+    for rule in (*told, bound.reads, delegates, stop, "Identity", gg.rules.ste):
+        with gg.override_gradient(rule):
+            gg.tanh(x)
+    with gg.gradient_override_map({"Exp": told[1]}):
+        at = line() - 1
+        gg.exp(x)
+        gg.exp(x)
+    gg.custom_gradient(lambda a: (gg.sin(a), lambda dy: 1.0))(x)
+    gg.custom_gradient(lambda a: (gg.sin(a), lambda dy: 2.0 * dy))(x)
+    findings = found(graph, "unread gradient")
+    assert len(findings) == 3 + 1 + 2
+    assert all("never reads the gradients of the outputs" in f.message for f in findings)
+    assert all('contract="stop"' in f.suggestion for f in findings)
+    assert [f.line for f in findings][-2:] == [f"test_lint.py:{at + k}" for k in (2, 3)]
 
 
 def test_S40_unmatched_entries(graph):

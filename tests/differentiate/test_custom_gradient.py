@@ -538,3 +538,51 @@ def test_S28_the_boundary_of_a_function_of_nothing():
     y = f() * x
     assert value(gg.gradients(y, x)) == 3
     assert value(identity(y), {x: 2.0}) == 6
+
+
+# --- methods -------------------------------------------------------------------------------------
+
+
+def test_S28_on_a_method_the_error_names_self_and_says_what_to_do():
+    class Layer:
+        def __init__(self, factor):
+            self.factor = factor
+            self.bound = gg.custom_gradient(self.plain)
+
+        @gg.custom_gradient
+        def call(this, x):
+            return this.factor * x, lambda dy: 7.0 * dy
+
+        def plain(self, x):
+            return self.factor * x, lambda dy: 7.0 * dy
+
+        def inner(self, x):
+            @gg.custom_gradient
+            def times(x):
+                return self.factor * x, lambda dy: 7.0 * dy
+
+            return times(x)
+
+    layer, x = Layer(3.0), placeholder(())
+    with pytest.raises(gg.DTypeError) as error:
+        layer.call(x)
+    message = str(error.value)
+    for part in (
+        "the argument 'this' of call (test_custom_gradient.py:",
+        "called at test_custom_gradient.py:",
+        "Decorate a function of the tensors inside the method",
+        "self.call = gg.custom_gradient(self.call)",
+    ):
+        assert part in message
+    for y in (layer.bound(x), layer.inner(x)):
+        assert values([y, gg.gradients(y, x)], {x: 2.0}) == [6, 7]
+
+
+def test_S28_an_argument_that_is_no_tensor_is_named():
+    @gg.custom_gradient
+    def f(x, how):
+        return x, lambda dy: [dy, gg.NO_GRAD]
+
+    with pytest.raises(gg.DTypeError, match=r"the argument 'how' of f .* is 'same'") as error:
+        f(placeholder(()), "same")
+    assert "functools.partial" in str(error.value)

@@ -38,7 +38,10 @@ def by_its_outputs(c):
 
 
 def for_one(c):
-    return lambda site, *dys: {site.inputs[0]: sum(dys) * c}
+    def rule(site, *dys):
+        return {**dict.fromkeys(site.inputs, gg.NO_GRAD), site.inputs[0]: sum(dys) * c}
+
+    return rule
 
 
 def squashed_default(c):

@@ -112,11 +112,12 @@ def test_leaving_in_the_wrong_order_leaves_all_as_it_is(base):
 
 def test_a_scope_of_another_thread_or_context_cannot_be_left(base):
     with Marked("a") as scope, ThreadPoolExecutor(1) as pool:
-        for run in (lambda f: pool.submit(f).result(), contextvars.Context().run):
-            assert run(scope.is_current) is False
+        elsewhere = contextvars.Context().run, contextvars.copy_context().run
+        for run in (lambda f: pool.submit(f).result(), *elsewhere):
             with pytest.raises(ScopeError, match="in another thread or task"):
                 run(scope.__exit__)
-        assert scope.is_current()
+            assert scope.is_current()
+        assert contextvars.Context().run(scope.is_current) is False
     assert current() is base
 
 

@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextvars
 import threading
 
 import pytest
@@ -12,7 +14,7 @@ import graphgrad as gg
 from graphgrad.ops.exponential import exp
 from graphgrad.ops.sources import placeholder
 
-from ..differentiate.helpers import default, value
+from ..differentiate.helpers import default, scaled, value
 
 
 @pytest.fixture(autouse=True)
@@ -114,6 +116,144 @@ def test_S29_temporary_puts_back_what_was_there_before():
     with gg.temporary_gradient("test/other", default):
         assert gg.is_registered("test/other")
     assert not gg.is_registered("test/other")
+
+
+def test_S29_temporary_is_no_entry_of_the_registry():
+    with gg.temporary_gradient("test/rule", default):
+        assert gg.registered_gradients()["test/rule"] is gg.get_gradient("test/rule") is default
+        gg.register_gradient("test/rule")(scaled(2.0))  # the name is free there
+        assert gg.get_gradient("test/rule") is default
+    assert gg.get_gradient("test/rule") is not default
+
+
+def test_S29_temporary_refuses_what_register_gradient_refuses():
+    with pytest.raises(gg.DuplicateGradientError, match=r"'Exp' is an op type.*test_registry\.py"):
+        gg.temporary_gradient("Exp", default)
+    with pytest.raises(TypeError, match="a gradient rule is a function, got 3"):
+        gg.temporary_gradient("test/rule", 3)
+    with pytest.raises(TypeError, match="takes the name for the rule, got ''"):
+        gg.temporary_gradient("", default)
+
+
+def test_S29_temporary_may_be_entered_inside_itself_and_another():
+    two, three = (gg.temporary_gradient("test/rule", scaled(k)) for k in (2.0, 3.0))
+    found = []
+    with two, three, two:
+        found.append(gg.get_gradient("test/rule"))
+        with three:
+            found.append(gg.get_gradient("test/rule"))
+        found.append(gg.get_gradient("test/rule"))
+    assert found == [two.rule.fn, three.rule.fn, two.rule.fn]
+    assert not gg.is_registered("test/rule")
+    with two:
+        assert gg.get_gradient("test/rule") is two.rule.fn
+
+
+def test_S29_temporary_left_in_the_wrong_order_is_a_ScopeError():
+    outer, inner = (gg.temporary_gradient(f"test/{k}", default) for k in ("outer", "inner"))
+    outer.__enter__()
+    inner.__enter__()
+    with pytest.raises(gg.ScopeError, match=r"'test/outer'.*test_registry\.py.*wrong order"):
+        outer.__exit__()
+    with pytest.raises(gg.ScopeError, match="in another thread or task"):
+        contextvars.copy_context().run(inner.__exit__)
+    assert gg.is_registered("test/inner")
+    inner.__exit__()
+    assert gg.is_registered("test/outer")
+    outer.__exit__()
+    assert not gg.is_registered("test/outer")
+    with pytest.raises(gg.ScopeError, match="'test/outer'"):
+        outer.__exit__()
+
+
+@pytest.mark.parametrize("names", [("test/a", "test/b"), ("test/same", "test/same")])
+def test_S31_temporary_acts_in_the_thread_that_opened_it_only(names):
+    both = threading.Barrier(2)
+    found = {}
+
+    def work(name, factor):
+        with gg.Graph():
+            x = placeholder(())
+            with gg.temporary_gradient(name, scaled(factor)):
+                both.wait()
+                with gg.override_gradient(name):
+                    y = exp(x)
+                found[factor] = value(gg.gradients(y, x), {x: 0.0})
+                others = [n for n in gg.registered_gradients() if n.startswith("test/")]
+                both.wait()
+            found[name, factor] = others == [name], gg.is_registered(name)
+
+    given = zip(names, (2.0, 3.0), strict=True)
+    threads = [threading.Thread(target=work, args=pair) for pair in given]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    alone = dict.fromkeys(zip(names, (2.0, 3.0), strict=True), (True, False))
+    assert found == {2.0: 2, 3.0: 3, **alone}
+
+
+def test_S31_temporary_acts_in_the_task_that_opened_it_only():
+    async def task(k, wait):
+        with gg.Graph(), gg.temporary_gradient("test/rule", lambda site, dy: k * dy):
+            x = placeholder(())
+            with gg.override_gradient("test/rule"):
+                y = exp(x)
+            for _ in range(wait):
+                await asyncio.sleep(0)
+            return value(gg.gradients(y, x), {x: 0.3})
+
+    async def main():
+        return await asyncio.gather(task(2.0, 1), task(3.0, 3), task(4.0, 2))
+
+    assert asyncio.run(main()) == [2, 3, 4]
+    assert not gg.is_registered("test/rule")
+
+
+@pytest.mark.parametrize("registered", [False, True])
+def test_S31_a_task_that_outlives_a_temporary_name_may_not_use_it(registered):
+    if registered:
+        gg.register_gradient("test/rule")(default)
+    x = placeholder(())
+
+    async def main():
+        async def waits():
+            during = gg.get_gradient("test/rule")
+            await ended.wait()
+            return during
+
+        async def later():
+            await waits()
+            assert gg.is_registered("test/rule") is registered
+            with gg.override_gradient("test/rule"):
+                raise AssertionError
+
+        ended = asyncio.Event()
+        with gg.temporary_gradient("test/rule", scaled(7.0)) as nothing:
+            task = asyncio.create_task(later())
+            await asyncio.sleep(0)
+        assert nothing is None
+        ended.set()
+        with pytest.raises(gg.ScopeError, match="temporary_gradient at test_registry") as error:
+            await task
+        assert "is looked up at test_registry.py:" in str(error.value)
+
+    asyncio.run(main())
+    with gg.temporary_gradient("test/rule", scaled(7.0)):
+        with gg.override_gradient("test/rule"):
+            y = exp(x)
+        outlives = contextvars.copy_context()
+    for fn in (gg.get_gradient, lambda name: gg.gradient_override_map({"Exp": name})):
+        with pytest.raises(gg.ScopeError, match="goes on after it"):
+            outlives.run(fn, "test/rule")
+    with pytest.raises(gg.ScopeError, match="goes on after it"):
+        outlives.run(gg.gradients, y, x)
+
+    def anew():
+        with gg.temporary_gradient("test/rule", scaled(5.0)):
+            return value(gg.gradients(y, x), {x: 0.0})
+
+    assert outlives.run(anew) == 5
 
 
 @pytest.mark.parametrize("name", ["", None, 3, lambda site, dy: dy])
