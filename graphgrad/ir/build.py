@@ -208,7 +208,7 @@ def _moved(t: Tensor, context: Context) -> Tensor:
         return t
     if node.inputs or node.op.source:
         return context.graph.adopt(t)
-    with Within(context):
+    with Within(context.copy()):
         return build(node.op, ()).outputs[t.index]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from contextvars import ContextVar, Token
 from types import MappingProxyType
 from typing import Any, TypeVar
@@ -257,6 +258,16 @@ class temporary_gradient:
         self._entered.append((names, _temporary.set(names)))
 
     def __exit__(self, *exc: object) -> None:
+        try:
+            self._leave()
+        except ScopeError:
+            raise
+        except BaseException:  # an interrupt on the way: left all the same
+            with suppress(ScopeError):
+                self._leave()
+            raise
+
+    def _leave(self) -> None:
         names = _temporary.get()
         for entered in reversed(tuple(self._entered)):  # other threads enter and leave it, too
             if entered[0] is names and _was_reset(entered[1]):

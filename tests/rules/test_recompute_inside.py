@@ -14,6 +14,8 @@ from graphgrad.ir.errors import GradientError, GraphError, GraphGradError, Regio
 
 from ..differentiate.helpers import value, values
 
+pytestmark = pytest.mark.filterwarnings("ignore:PyFunction:graphgrad.PerformanceWarning")
+
 X, W = np.array([0.3, -0.2, 0.7]), np.array([1.5, 2.0, -0.5])
 
 

@@ -582,12 +582,25 @@ def test_marked_layers_in_a_batch_keep_their_rule(rule):
     np.testing.assert_allclose(mapped, single, rtol=1e-9)
 
 
-def test_what_a_rule_asks_for_in_another_graph_is_an_error():
-    x = gg.placeholder((3, 5), name="x")
-
+def test_what_a_rule_asks_for_in_a_batch_is_relevance_there():
     def net(row):
         with gg.override_gradient(rules.scale(0.5)):
             return gg.tanh(row)
+
+    x = gg.placeholder((3, 5), name="x")
+    batch = rules.relevance(gg.sum(gg.vmap(net)(x)), x)
+    plain = rules.relevance(gg.sum(gg.tanh(x)), x)
+    batch, plain = values([batch, plain], {x: X})
+    np.testing.assert_allclose(batch, 0.5 * plain)
+
+
+def test_what_a_rule_asks_for_in_another_graph_is_an_error():
+    """The partial of what the examples share is worked out for one of them, at home."""
+    x, w = gg.placeholder((3, 5), name="x"), gg.placeholder((5,), name="w")
+
+    def net(row):
+        with gg.override_gradient(lambda site, dy: [0.5 * d for d in site.default(dy)]):
+            return gg.tanh(row * w)
 
     score = gg.sum(gg.vmap(net)(x))
     with pytest.raises(gg.GradientError, match="by the rule of a region that came here"):
