@@ -17,15 +17,20 @@ __all__ = ["Session"]
 
 
 class Session:
-    """Runs parts of a graph. Variables start from their initial values and belong to the session.
+    """Runs parts of a graph, with values of its variables that belong to the session.
 
     graph: the current default graph if none is given. backend: as for `compile`.
+    fresh: start from the initial values of variables; else from the values that the graph's own
+    state has now, as training with `compile(updates=)` left them. Neither sees later changes of
+    the other.
     `with session:` makes its graph current, and closes the session at the end.
     """
 
-    def __init__(self, graph: Graph | None = None, backend: str | Backend = "auto") -> None:
+    def __init__(
+        self, graph: Graph | None = None, backend: str | Backend = "auto", *, fresh: bool = False
+    ) -> None:
         self.graph = default_graph() if graph is None else graph
-        self.state = State()
+        self.state = State() if fresh else self.graph.state.copy()
         self._backend = load_backend(backend)
         self._compiled: dict[Any, CompiledFunction] = {}
         self._closed = False

@@ -6,7 +6,8 @@ import pickle
 import numpy as np
 import pytest
 
-import graphgrad.ops.methods  # noqa: F401  (operators)
+import graphgrad as gg
+import graphgrad.ops.methods
 from graphgrad.ir.errors import GraphError
 from graphgrad.ir.graph import Graph, default_graph
 from graphgrad.ops.exponential import exp
@@ -111,3 +112,18 @@ def test_fed_arrays_are_checked(g):
     x = placeholder((2,), name="x")
     with pytest.raises(ValueError, match="'x'"):
         Session(g).run(x, {x: np.ones(3)})
+
+
+def test_a_session_starts_from_the_present_values_of_the_graph_or_from_the_initial_ones():
+    with gg.Graph() as g:
+        w = gg.variable(0.0, name="w")
+        step = gg.compile([], w, updates={w: w + 1.0})
+    step()
+    step()
+    trained, fresh = gg.Session(g), gg.Session(g, fresh=True)
+    step()
+    assert (trained.run(w), fresh.run(w), g.state[w]) == (2.0, 0.0, 3.0)
+    with g:
+        add = gg.assign(w, w + 10.0)
+    trained.run(add)
+    assert (trained.run(w), g.state[w]) == (12.0, 3.0)

@@ -38,6 +38,9 @@ class State:
 
     def commit(self, values: Mapping[Node, Array]) -> None:
         """Write many variables together, whoever has the turn. The arrays become the state's."""
+        for variable in values:
+            if getattr(variable, "type", None) != "Variable":
+                raise StateError(f"{variable!r} is not the node of a variable; it has no value")
         for value in values.values():
             value.flags.writeable = False
         with _lock:

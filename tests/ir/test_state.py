@@ -275,3 +275,13 @@ def test_a_copy_made_in_a_run_has_turns_of_its_own(graph):
     w, add = counter("w", around=take)
     add()
     assert ([float(c[w]) for c in copies], graph.state[w]) == ([7, 7], 1)
+
+
+def test_what_is_no_variable_is_not_written():
+    with gg.Graph() as g:
+        w = gg.variable(np.ones(3), name="w")
+        y = w * 2.0
+    for key in ("w", w, y.node):
+        with pytest.raises(gg.StateError, match="not the node of a variable"):
+            g.state.commit({key: np.zeros(3)})
+    np.testing.assert_array_equal(g.state[w], np.ones(3))
