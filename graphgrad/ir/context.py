@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from .node import Node, Region, RuleCall
 
 
+_new = object.__new__
+
+
 class Context:
     """What every node built now takes on.
 
@@ -83,9 +86,14 @@ class Context:
 
     def copy(self) -> Context:
         """The same record anew, for a scope to change."""
-        new = Context.__new__(Context)
-        for name in Context.__slots__:
-            setattr(new, name, getattr(self, name))
+        new = _new(Context)  # written out: every scope does this
+        new.graph, new.implicit, new.region = self.graph, self.implicit, self.region
+        new.maps, new.stamps, new.scope = self.maps, self.stamps, self.scope
+        new.left, new.inner, new.ended = self.left, self.inner, self.ended
+        new.origin, new.running, new.around = self.origin, self.running, self.around
+        new.overrides, new.choice, new.groups = self.overrides, self.choice, self.groups
+        new.asked, new.opened = self.asked, self.opened
+        new.live, new.called = self.live, self.called
         return new
 
     def without_maps(self) -> None:

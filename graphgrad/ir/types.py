@@ -23,21 +23,17 @@ Array = np.ndarray[Any, np.dtype[Any]]
 class TensorType:
     """dtype and shape of a tensor. Interned: equal types are the same object."""
 
-    __slots__ = ("complex", "differentiable", "dtype", "shape")
+    __slots__ = ("complex", "differentiable", "dtype", "flows", "shape")
     dtype: DType
     shape: Shape
     differentiable: bool
     complex: bool
+    flows: bool
 
     @property
     def static(self) -> bool:
         """Whether every length is a known int."""
         return all(type(d) is int for d in self.shape)
-
-    @property
-    def flows(self) -> bool:
-        """Whether a derivative may have to go through it: floats, and complex numbers too."""
-        return self.differentiable or self.complex
 
     def __repr__(self) -> str:
         return f"{self.dtype.name}{_show(self.shape)}"
@@ -113,6 +109,7 @@ def tensor_type(shape: Shape, dtype: Any) -> TensorType:
         found.shape, found.dtype = shape, dtype
         found.differentiable = dtype.kind == "f"
         found.complex = dtype.kind == "c"
+        found.flows = found.differentiable or found.complex  # a derivative may go through it
         found = _interned.setdefault(key, found)
     return found
 

@@ -142,7 +142,7 @@ def override(rule: Any, **options: Any) -> override_gradient:
 def check_region(region: Region, start: int) -> None:
     """RegionError where a closed block marked nothing, or declared what is not so."""
     strict = not region.allow_empty
-    if strict and not any(True for _ in _members(region, start)):
+    if strict and next(_members(region, start), None) is None:
         raise RegionError(
             f"the block of region {region.name!r} ({region.where}) built no node, so it marks "
             "nothing.\nMove the computation into the block, or say allow_empty=True."
@@ -174,22 +174,30 @@ def check_region(region: Region, start: int) -> None:
 def _members(region: Region, start: int) -> Iterator[Node]:
     """The nodes inside, from `start` on, as far as they are asked for."""
     nodes = region.graph.nodes
-    return (nodes[i] for i in range(start, len(nodes)) if region.contains(nodes[i].region))
+    for i in range(start, len(nodes)):
+        node = nodes[i]
+        if node.region is region or region.contains(node.region):
+            yield node
 
 
 def _acts(region: Region, start: int) -> bool:
     """Whether a gradient may reach the rule: known as soon as one way in and one way out are."""
-    enters = any(t.type.flows for t in region.pinned_inputs or ())
-    leaves = any(t.type.flows for t in region.pinned_outputs or ())
     inferred = region.pinned_outputs is None
+    enters = region.pinned_inputs is not None and _any_flows(region.pinned_inputs)
+    leaves = region.pinned_outputs is not None and _any_flows(region.pinned_outputs)
     for node in _members(region, start):
-        if not enters:
-            enters = any(t.type.flows and not region.contains(t.node.region) for t in node.inputs)
-        if inferred and not leaves and node.inputs:
-            leaves = any(t.type.flows for t in node.outputs)
+        for t in () if enters else node.inputs:
+            enters = enters or (t.type.flows and not region.contains(t.node.region))
+        if inferred and node.inputs:
+            for t in node.outputs:
+                leaves = leaves or t.type.flows
         if enters and leaves:
             return True
     return False
+
+
+def _any_flows(tensors: Iterable[Tensor]) -> bool:
+    return any(t.type.flows for t in tensors)
 
 
 def _idle(region: Region, members: list[Node]) -> RegionError | None:
