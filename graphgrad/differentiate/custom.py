@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from typing import Any
 
@@ -273,6 +273,8 @@ def _gradients_of(returned: Any, variables: Sequence[Tensor]) -> Any:
             f"grad_fn returned {counted(len(dvars), 'gradient')} for the "
             f"{counted(len(variables), 'variable')} {rows}"
         )
+    if isinstance(dxs, Mapping):
+        return {**dxs, **dict(zip(variables, dvars, strict=True))}
     return [*(dxs if isinstance(dxs, list | tuple) else [dxs]), *dvars]
 
 
@@ -286,7 +288,10 @@ def _with_second(
     first_region: int,
 ) -> Any:
     """Mark what grad_fn built as a region from (xs, dys) to dxs, whose rule is grad_fn2 for xs."""
-    listed = list(entries) if isinstance(entries, list | tuple) else [entries]
+    if isinstance(entries, Mapping):
+        listed = list(entries.values())
+    else:
+        listed = list(entries) if isinstance(entries, list | tuple) else [entries]
     dxs = [dx for dx in listed if isinstance(dx, Tensor)]
     if not dxs:
         return entries
@@ -302,6 +307,11 @@ def _with_second(
 
     def second_rule(second_site: Site, *ddxs: Any) -> Any:
         found = inner(second_site, *ddxs)
+        if isinstance(found, Mapping):
+            raise GradientError(
+                f"the second rule of {site!r} (defined at {show(of_function(grad_fn2))}) returned "
+                "a mapping; it gives one gradient for each argument, in their order"
+            )
         of_xs = list(found) if isinstance(found, list | tuple) else [found]
         return [*of_xs, *[DEFAULT] * len(real_dys)]
 
@@ -319,7 +329,7 @@ def _with_second(
     marked = [next(outs) if isinstance(dx, Tensor) else dx for dx in listed]
     region.pinned_outputs = tuple(t for t in marked if isinstance(t, Tensor))
     take_in_pins(region)
-    return marked
+    return dict(zip(entries, marked, strict=True)) if isinstance(entries, Mapping) else marked
 
 
 def _mark_since(region: Region, start: int, first_region: int, spare: set[Node]) -> None:

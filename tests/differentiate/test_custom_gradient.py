@@ -586,3 +586,37 @@ def test_S28_an_argument_that_is_no_tensor_is_named():
     with pytest.raises(gg.DTypeError, match=r"the argument 'how' of f .* is 'same'") as error:
         f(placeholder(()), "same")
     assert "functools.partial" in str(error.value)
+
+
+def test_S28_a_mapping_beside_the_gradients_of_variables():
+    with gg.Graph():
+        x, c = gg.placeholder(()), gg.placeholder(())
+        v = gg.variable(0.7)
+
+        @gg.custom_gradient
+        def f(x):
+            def grad_fn(dy, variables=None):
+                return {x: 3.0 * dy, c: 2.0 * dy}, [5.0 * dy for _ in variables]
+
+            return x * c * v, grad_fn
+
+        found = gg.evaluate(gg.gradients(f(x), [x, c, v]), {x: 2.0, c: 3.0})
+    assert found == [3.0, 2.0, 5.0]
+
+
+def test_S24_a_second_rule_beside_a_mapping():
+    with gg.Graph():
+        x, c = gg.placeholder(()), gg.placeholder(())
+
+        def of(second):
+            @gg.custom_gradient
+            def f(x):
+                return x * c, lambda dy: ({x: dy * c * x, c: dy * x}, second)
+
+            return gg.gradients(f(x), x)
+
+        dx = of(lambda ddx, ddc: 100.0 * ddx)
+        assert gg.evaluate([dx, gg.gradients(dx, x)], {x: 2.0, c: 3.0}) == [6.0, 100.0]
+        dx = of(lambda ddx, ddc: {x: ddx})
+        with pytest.raises(gg.GradientError, match="returned a mapping; it gives one gradient"):
+            gg.gradients(dx, x)
