@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from ..ir.build import read_here
@@ -11,7 +11,7 @@ from ..ir.context import CONTEXT, Within
 from ..ir.errors import GraphError
 from ..ir.flat import holds
 from ..ir.graph import Graph, Twins, current
-from ..ir.node import Node, Region, RuleCall, Tensor, enclosing
+from ..ir.node import Node, Region, Tensor, enclosing
 from ..ir.program import needed
 from ..ir.tree import flatten
 from ..ir.types import compatible
@@ -50,12 +50,7 @@ def import_graph(other: Graph, inputs: Mapping[Tensor, Any] | None = None) -> di
 
 
 class Importer(Transplant):
-    """A transplant that keeps names, lines, origins and the values of variables.
-
-    left_out  regions of which nothing comes along: what was derived from them is as built here
-    """
-
-    left_out: Collection[Region] = ()
+    """A transplant that keeps names, lines, origins and the values of variables."""
 
     def place(self, node: Node) -> None:
         """Build one node anew, under its name in the scope that is open here."""
@@ -81,19 +76,6 @@ class Importer(Transplant):
         if CONTEXT.get().origin is None:
             new.position = node.position
             new.origin = self._origin(node.origin)
-
-    def _origin(self, origin: Node | RuleCall | None) -> Node | RuleCall | None:
-        if isinstance(origin, Node):
-            outputs = [self.tensors[t] for t in origin.outputs if t in self.tensors]
-            return outputs[0].node if outputs else None
-        if origin is None:
-            return None
-        site = origin.site
-        if site in self.left_out:
-            return None
-        there: Any = self._made_region(site) if isinstance(site, Region) else self._origin(site)
-        outer = frozenset(self.tensors[t] for t in origin.outer if t in self.tensors)
-        return None if there is None else RuleCall(there, origin.rule, outer)
 
 
 def subgraph(graph: Graph, xs: Any, ys: Any) -> Graph:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from ..ir.build import build
@@ -11,7 +11,7 @@ from ..ir.context import CONTEXT
 from ..ir.errors import GraphError
 from ..ir.flat import closes_over, flatten_graph, restore_graph
 from ..ir.graph import Graph, current
-from ..ir.node import Node, Region, Tensor
+from ..ir.node import Node, Region, RuleCall, Tensor
 from ..ir.op import Op
 from ..ir.program import Program
 from ..ir.residual import Residual, residual_op
@@ -62,9 +62,11 @@ class Transplant(Plain):
     tensors  what stands for which tensor of it; given ones at first
     outer    where captures of a traced source come from; None for a source without captures
     site     the site here whose rule the source is a trace of
+    left_out  regions of which nothing comes along: what was derived from them is as built here
     """
 
     site: Site
+    left_out: Collection[Region] = ()
 
     def __init__(
         self, source: Graph, tensors: dict[Tensor, Tensor], outer: Carrier | None = None
@@ -127,7 +129,7 @@ class Transplant(Plain):
             graph,
             None,
             parent=self._around(region.parent),
-            origin=context.origin,
+            origin=self._region_origin(region) or context.origin,
             position=region.position,
             attrs=dict(region.attrs),
             escape=region.escape,
@@ -141,6 +143,25 @@ class Transplant(Plain):
         if region in self.source.scattered:
             graph.scattered.append(new)
         return new
+
+    def _region_origin(self, region: Region) -> Node | RuleCall | None:
+        """Why a region is there, where that is for the sake of something of the source."""
+        origin = region.origin
+        site = origin.site if isinstance(origin, RuleCall) else origin
+        return None if site is None or site.graph is not self.source else self._origin(origin)
+
+    def _origin(self, origin: Node | RuleCall | None) -> Node | RuleCall | None:
+        if isinstance(origin, Node):
+            outputs = [self.tensors[t] for t in origin.outputs if t in self.tensors]
+            return outputs[0].node if outputs else None
+        if origin is None:
+            return None
+        site = origin.site
+        if site in self.left_out:
+            return None
+        there: Any = self._made_region(site) if isinstance(site, Region) else self._origin(site)
+        outer = frozenset(self.tensors[t] for t in origin.outer if t in self.tensors)
+        return None if there is None else RuleCall(there, origin.rule, outer)
 
     def around_of(self, region: Region | None) -> Region | None:
         """What stands for a region; for none, the one in which all of it was built."""

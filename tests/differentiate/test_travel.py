@@ -609,3 +609,24 @@ def test_S27_what_runs_before_a_node_of_a_rule_runs_before_it_in_a_copy():
         gg.gradients(new.tensor("y:0"), new.tensor("x:0"))
     (late,) = [n for n in new.nodes if n.type == "Sin"]
     assert [n.type for n in late.controls] == ["Exp"]
+
+
+@pytest.mark.parametrize("journey", [*EVERY, None])
+def test_S24_a_second_rule_that_closes_over_an_inner_value_is_there_after_a_journey(journey):
+    """What its rule built was built already: the region that it opened is still its own."""
+
+    def part(x):
+        @gg.custom_gradient
+        def f(h):
+            m = gg.sin(h)
+            return gg.exp(m), lambda dy: (dy * m, lambda ddx: 5.0 * ddx * h)
+
+        return gg.gradients(f(x), x)
+
+    with gg.Graph() as g:
+        x = gg.placeholder((), name="x")
+        dx = gg.identity((gg.rules.checkpoint(part) if journey is None else part)(x), name="dx")
+    g, (x,), (dx,) = journey(g, [x], [dx]) if journey is not None else (g, [x], [dx])
+    with g:
+        found = values_of([dx, gg.gradients(dx, x)], {x: 0.2})
+    assert found == pytest.approx([np.sin(0.2), 1.0])
