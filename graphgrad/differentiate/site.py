@@ -178,6 +178,10 @@ class RegionSite(Site):
         """Whether the running question wants a gradient of what is read here."""
         return self._sweep.is_live(x, self.view)
 
+    def wants(self, x: Tensor) -> bool:
+        """The same; a trace is for every question."""
+        return not self._sweep.live or self.reads_live(x)
+
     def _own_default(self, dys: list[Tensor | None], context: Context) -> Sequence[Tensor | None]:
         off = self._sweep.off | frozenset(context.running)
         seeds = [

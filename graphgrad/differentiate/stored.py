@@ -172,6 +172,13 @@ class StoredRule:
     def __name__(self) -> str:
         return self.name
 
+    @property
+    def refers_to(self) -> list[int]:
+        """The nodes of its home that it reads, by index."""
+        stored = [t for t in self.traces.values() if isinstance(t, StoredTrace)]
+        captured = [at[1] for t in stored for _, at in t.captures if at[0] == "home"]
+        return [index for index, _ in [*captured, *(x for t in stored for x in t.extra)]]
+
     def is_at_home(self, regions: tuple[Region, ...]) -> bool:
         """Whether it means the same in a graph of these regions."""
         if not self.at_home_only:

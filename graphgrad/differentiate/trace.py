@@ -18,7 +18,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ..ir.build import adopted, build, read_here
-from ..ir.context import CONTEXT, Context
+from ..ir.context import CONTEXT, Context, Within
 from ..ir.errors import GradientError, GraphError, RegionError
 from ..ir.graph import Graph, current
 from ..ir.node import Node, Region, Tensor
@@ -309,7 +309,8 @@ class _Delivery:
             pairs = zip(trace.given, self.given, strict=True)
             here = {p: d for p, d in pairs if p is not None and not is_zero(p)}
             self._trace = trace
-            self.transplant = self.carrier.transplant(trace.graph, here)
+            with Within(self.context.copy()):  # not in the trace, where this is asked for
+                self.transplant = self.carrier.transplant(trace.graph, here)
             self.transplant.site = self.site
         return self
 

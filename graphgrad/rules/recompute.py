@@ -65,14 +65,15 @@ def _recomputed(site: Any, *dys: Tensor | None) -> Any:
     real = {y: dy for y, dy in seeds.items() if not is_zero(dy)} or seeds
     again = _Again(site, list(real.values()))
     again.run(site.nodes)
-    at = [again.tensor(x) for x in site.inputs if x.type.differentiable]
+    wanted = [x.type.differentiable and site.wants(x) for x in site.inputs]
+    at = [again.tensor(x) for x, here in zip(site.inputs, wanted, strict=True) if here]
     ys = [again.tensor(y) for y in real]
     with asked_inside(site), _Choosing(again):
         try:
             found = iter(gradients(ys, at, list(real.values()), stop_gradients=at))
         except RecursionError:
             raise _too_deep(site) from None
-    return [next(found) if x.type.differentiable else NO_GRAD for x in site.inputs]
+    return [next(found) if here else NO_GRAD for here in wanted]
 
 
 def _too_deep(site: Any) -> Exception:

@@ -630,3 +630,45 @@ def test_S24_a_second_rule_that_closes_over_an_inner_value_is_there_after_a_jour
     with g:
         found = values_of([dx, gg.gradients(dx, x)], {x: 0.2})
     assert found == pytest.approx([np.sin(0.2), 1.0])
+
+
+@pytest.mark.parametrize("times", [1, 2])
+@pytest.mark.parametrize("journey", [copied, imported, pickled])
+def test_S27_what_a_carried_rule_closes_over_is_cut_out_too(journey, times):
+    with gg.Graph() as g:
+        x = gg.placeholder((), name="x")
+        k, w = gg.sin(x), gg.variable(3.0)
+
+        @gg.custom_gradient
+        def f(x):
+            return x * x, lambda dy: dy * k * w
+
+        y = gg.identity(f(x), name="y")
+    xs, ys = [x], [y]
+    for _ in range(times):
+        g, xs, ys = journey(g, xs, ys)
+    new = g.subgraph(xs, ys)
+    y = new.nodes[-1].outputs[0]
+    (x,) = (n.outputs[0] for n in new.nodes if n.type == "Placeholder")
+    with new:
+        assert values_of(gg.gradients(y, x), {x: 0.5}) == pytest.approx(3.0 * np.sin(0.5))
+
+
+@pytest.mark.parametrize("ask", [False, True])
+@pytest.mark.parametrize("journey", EVERY)
+def test_S22_what_a_carried_rule_builds_belongs_to_the_region_that_is_open(journey, ask):
+    with gg.Graph() as g:
+        x, k = gg.placeholder((), name="x"), gg.constant(3.0)
+        with gg.override_gradient(
+            lambda site, dy: [k * d for d in site.default(dy)] if ask else dy * k
+        ):
+            y = gg.sin(x)
+        y = gg.identity(y)
+    g, (x,), (y,) = journey(g, [x], [y])
+    with g:
+        before = len(g.nodes)
+        with gg.override_gradient(lambda site, *dys: [sum(dys)] * len(site.inputs)) as region:
+            gg.gradients(y, x)
+        built = [n for n in g.nodes[before:] if n.type not in ("Residual", "Constant", "Variable")]
+        assert built
+        assert {n.region for n in built} == {region}

@@ -216,3 +216,38 @@ def test_snapshots_that_are_too_few_or_said_in_two_ways():
         rules.checkpoint_chain(fns, x, snapshots=1)
     with pytest.raises(GradientError, match="not both"):
         rules.checkpoint_chain(fns, x, segments=2, snapshots=3)
+
+
+@pytest.mark.parametrize("kind", ["placeholder", "constant", "variable"])
+def test_S28_what_nobody_asks_about_needs_no_gradient_inside(kind):
+    with gg.Graph():
+        x = gg.placeholder(())
+        c = {"placeholder": gg.placeholder((), name="c"), "constant": gg.constant(0.8)}.get(kind)
+        c = gg.variable(0.8) if c is None else c
+
+        @gg.custom_gradient
+        def f(x):
+            return x * c, lambda dy: 3.0 * dy
+
+        y = gg.rules.checkpoint(f)(x)
+        feeds = {x: 1.0, c: 0.8}
+        assert gg.evaluate(gg.gradients(y, x), feeds) == 3.0
+        with pytest.raises(gg.GradientError, match="which is not among its inputs"):
+            gg.gradients(y, [x, c])
+
+
+def test_S24_checkpoints_in_one_another_around_derivatives_of_a_second_rule():
+    def f(x):
+        return gg.custom_gradient(
+            lambda x: (x * x, lambda dy: ([2.0 * dy], lambda dd: [0.3 * dd]))
+        )(x)
+
+    def derived(f):
+        return lambda x: gg.gradients(f(x * 1.0), x, unconnected="zero")
+
+    for inner in (f, gg.rules.checkpoint(f)):
+        twice = derived(derived(inner))
+        for outer in (twice, gg.rules.checkpoint(twice)):
+            with gg.Graph():
+                x = gg.placeholder(())
+                assert gg.evaluate(outer(x), {x: 0.5}) == pytest.approx(0.3)
