@@ -34,6 +34,11 @@ def fitted(dx: Any, x: Tensor, op: Op) -> Tensor:
     return sum_to(cast(dx, x.dtype), like=x)
 
 
+def given(op: Op, outputs: Sequence[Tensor], dys: Sequence[Tensor | None]) -> Any:
+    """What the own gradient of an op is given for these gradients of its outputs."""
+    return dys if op.sparse else filled(outputs, dys)
+
+
 def filled(outputs: Sequence[Tensor], dys: Sequence[Tensor | None]) -> list[Tensor | None]:
     """Zeros for missing gradients of floating and complex outputs; None stays for the others."""
     return [

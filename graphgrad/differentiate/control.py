@@ -15,7 +15,7 @@ from ..ir.graph import current
 from ..ir.node import Node, Region, Tensor
 from ..ir.op import Gradients
 from ..ir.program import Program
-from ..ops.base import NO_GRAD, ZeroTensor, wants
+from ..ops.base import NO_GRAD, ZeroTensor, is_zero, wants
 from ..ops.control import BodyGraph, BodyScope, Cond, choose
 from ..regions.index import bodies_of
 from .additive import copied_steps, note_twin
@@ -26,9 +26,6 @@ from .transplant import Plain, copy_into
 def cond_vjp(op: Cond, node: Node, *dys: Tensor | None) -> Gradients:
     """One gradient for each input of the choice: none for the bool, of captures by branch."""
     pred, *captured = node.inputs
-    for dy in dys:
-        if dy is not None:
-            dy.node  # noqa: B018  structural zeros become nodes out here, not in a body
     wanted = [i for i, x in enumerate(captured) if x.type.differentiable and wants(x)]
     programs = [_here(program) for program in op.programs]
     branches = [
@@ -96,7 +93,7 @@ def _branch(
         found = gradients(
             [y for y, _ in pairs],
             [inner[i] for i in at],
-            grad_ys=[body.adopt(dy) for _, dy in pairs],
+            grad_ys=[ZeroTensor(y) if is_zero(dy) else body.adopt(dy) for y, dy in pairs],
         )
     return {i: dx for i, dx in zip(at, found, strict=True) if dx is not None}
 

@@ -15,7 +15,7 @@ from ..ops.base import NO_GRAD, ZeroTensor, is_zero, like
 from ..ops.own import OwnStep
 from ..ops.shaping import broadcast_like
 from ..regions.boundary import Boundary, boundary_of
-from .builtin import builtin, filled
+from .builtin import builtin, given
 from .levels import key_of
 
 if TYPE_CHECKING:
@@ -153,7 +153,7 @@ class NodeSite(Site):
     def _own_default(self, dys: list[Tensor | None], context: Context) -> Sequence[Tensor | None]:
         if all(dy is None for dy in dys):
             return [None] * len(self.inputs)
-        return builtin(self.op, OwnStep(self.node), filled(self.outputs, dys))
+        return builtin(self.op, OwnStep(self.node), given(self.op, self.outputs, dys))
 
 
 class RegionSite(Site):

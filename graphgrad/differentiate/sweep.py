@@ -26,7 +26,7 @@ from ..ops.sources import StopGradient
 from ..regions.boundary import boundary_of, why_idle
 from ..regions.index import is_marked
 from .additive import check_additive, in_parts
-from .builtin import filled, fitted
+from .builtin import fitted, given
 from .call import Gradient, call_rule, refuse_rule_derivative
 from .choices import Choice
 from .levels import Hidden, Key, Off, Step, key_of, level
@@ -262,7 +262,7 @@ class Sweep:
         if node.op.linear_zero and all(type(d) is ZeroTensor or d is None for d in dys):
             dxs: Sequence[Any] = [ZERO] * len(node.inputs)
         else:
-            dxs = node.op.vjp(step, *filled(outputs, dys))
+            dxs = node.op.vjp(step, *given(node.op, outputs, dys))
         inputs = node.inputs
         if len(dxs) != len(inputs):
             raise GradientError(

@@ -85,6 +85,8 @@ class Transplant(Plain):
         found = self.tensors.get(t)
         if found is None:
             home = self.source.home_of(t) if isinstance(self.source, TraceGraph) else None
+            if t.graph in self.bodies:
+                return self.bodies[t.graph].tensor(t)
             if home is None or self.outer is None:
                 raise GraphError(
                     f"{t.name} ({t.type!r}, built at {t.where}) of {self.source!r} was not carried "
@@ -101,8 +103,9 @@ class Transplant(Plain):
 
     def region(self, region: Region) -> Region:
         """What stands for a region of the source; GraphError where nothing was built of it."""
-        if region.graph is not self.source:
-            assert self.outer is not None
+        if region.graph in self.bodies:
+            return self.bodies[region.graph].region(region)
+        if region.graph is not self.source and self.outer is not None:
             return self.outer.region(region)
         if region.group is None and region not in self.regions:
             raise GraphError(f"{region!r} of {self.source!r} was not carried along")

@@ -32,6 +32,7 @@ class Op:
     source      takes no inputs and is never a member of a region (placeholders, variables)
     view        the kernel may return its first input or a view of it
     elementwise one output, each element made from the same element of the broadcast inputs
+    sparse      its vjp is given None for an output without a gradient, not a structural zero
     linear_zero a gradient of zero gives gradients of zero, not NO_GRAD or an error
     jumps       inputs, by place, in which it is a step function: their gradient is ZERO
     linear      where it is linear: "joint" in all inputs together, "each" in one at a time while
@@ -50,6 +51,7 @@ class Op:
     elementwise: ClassVar[bool] = False
     broadcasts: ClassVar[bool] = False
     differentiable: ClassVar[bool] = True
+    sparse: ClassVar[bool] = False
     linear_zero: ClassVar[bool] = True
     jumps: ClassVar[tuple[int, ...]] = ()
     linear: ClassVar[str | tuple[int, ...]] = ()

@@ -117,6 +117,7 @@ class Cond(Op, interned=False):
 
     programs: tuple[Program, Program]
     reads: tuple[tuple[int, ...], tuple[int, ...]]
+    sparse = True
     linear_zero = False
 
     def infer(self, pred: TensorType, *types: TensorType) -> Types:

@@ -368,3 +368,54 @@ def test_S15_calls_of_their_own_are_not_counted_together():
         return values([gg.gradients(y, x), gg.gradients(y, x)], {x: 0.3})
 
     assert twice(in_a_branch) == pytest.approx(twice(straight))
+
+
+@pytest.mark.parametrize("constant", [False, True])
+def test_S16_an_output_without_a_gradient_is_known_as_such_in_a_branch(constant):
+    """As outside: a structural zero for a missing one, and no call where all are missing."""
+
+    def rule(site, dp, dq):
+        if constant:
+            return [5.0] * len(site.inputs)
+        return 7.0 * dp if gg.is_zero(dq) else 3.0 * dp + dq
+
+    def block(x):
+        with gg.override_gradient(rule):
+            p, q = gg.sin(x), gg.cos(x)
+        return [p * 1.0, q * 1.0, 2.0 * x]
+
+    with gg.Graph():
+        x = gg.placeholder((3,))
+        ways = [block(x), gg.cond(gg.sum(x) < 9.0, lambda: block(x), lambda: [x, x, x])]
+        for asked in ([0], [0, 1], [2], [0, 2]):
+            found = [gg.gradients([way[i] for i in asked], x) for way in ways]
+            home, branch = gg.evaluate(found, {x: np.full(3, 0.1)})
+            np.testing.assert_array_equal(home, branch)
+
+
+def test_S27_a_choice_with_a_mark_in_a_batch_that_was_imported():
+    def spread(site, *dys):
+        return [2.0 * sum(gg.sum(d) for d in dys) * np.ones(x.shape) for x in site.inputs]
+
+    def one(a, b):
+        def then():
+            with gg.override_gradient(spread):
+                return a * 1.0, b * 1.0
+
+        with gg.override_gradient(lambda site, *dys: [2.0 * d for d in site.default(*dys)]):
+            u, v = gg.cond(gg.sum(a) > 0.0, then, lambda: (gg.sin(a), gg.sin(b)))
+            return u * 1.0, v * 1.0
+
+    found = []
+    with gg.Graph() as g:
+        a, b = gg.placeholder((2, 2)), gg.placeholder((2,))
+        ys = gg.vmap(one, in_axes=(0, None), out_axes=1)(a, b)
+    ts = [a, b, *ys]
+    with gg.Graph() as h:
+        made = gg.import_graph(g)
+    for graph, (a, b, *ys) in ((g, ts), (h, [made[t] for t in ts])):
+        with graph:
+            asked = gg.gradients(ys, [a, b])
+            found.append(gg.evaluate(asked, {a: [[0.5, 0.1], [-0.3, -0.2]], b: [0.1, 0.2]}))
+    for one, other in zip(*found, strict=True):
+        np.testing.assert_array_equal(one, other)
