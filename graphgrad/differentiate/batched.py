@@ -23,7 +23,17 @@ from ..ops.diagonal import Diagonal, DiagonalGrad
 from ..ops.einsum import Einsum, contract, einsum_terms
 from ..ops.indexing import AddAt, Gather, GetItem, ScatterAdd
 from ..ops.joining import Concat, ConcatPart, Split, Stack, Unstack
-from ..ops.matrices import Cholesky, Det, Inverse, LowerHalf, SLogDet, Solve
+from ..ops.matrices import (
+    Cholesky,
+    Cofactors,
+    CofactorsGrad,
+    Det,
+    Inverse,
+    LowerHalf,
+    Mirrored,
+    SLogDet,
+    Solve,
+)
 from ..ops.nn import (
     OneHot,
     OneHotLike,
@@ -34,7 +44,7 @@ from ..ops.nn import (
 from ..ops.padding import Flip, Pad, Repeat, Roll, Tile, Unrepeat, Untile
 from ..ops.per_example import PerExample
 from ..ops.products import MatMul
-from ..ops.reductions import ArgMax, Flat, ReduceSum, Reduction, SizeOf, TieShares
+from ..ops.reductions import ArgMax, ExpShares, Flat, ReduceSum, Reduction, SizeOf, TieShares
 from ..ops.sequencing import After
 from ..ops.shaping import (
     BroadcastLike,
@@ -201,7 +211,7 @@ def _after(op: Any, inputs: Inputs, flags: Flags) -> Inputs:
     return (apply(op, x if flags[0] else repeated(x, inputs[flags.index(True)]), *others),)
 
 
-def _unread(op: Any, inputs: Inputs, flags: Flags) -> Inputs:
+def _for_every(op: Any, inputs: Inputs, flags: Flags) -> Inputs:
     return build(op, every_batched(inputs, flags)).outputs
 
 
@@ -211,7 +221,7 @@ EACH_AXIS: dict[type[Op], tuple[str, Any]] = {
     Untile: ("repeats", 1),
 }
 RULES: tuple[tuple[Any, Batched], ...] = (
-    ((Reduction, ExpandDims, Squeeze, Flip, Roll, TieShares), _axes),
+    ((Reduction, ExpandDims, Squeeze, Flip, Roll, TieShares, ExpShares), _axes),
     ((ArgMax, Softmax, Concat, ConcatPart, Stack, Unstack, Split, Flat, OneHot, OneHotLike), _axis),
     ((Cumulative, Shift, Recurrence, Sort, ArgSort, TopK, Repeat, Unrepeat), _axis),
     ((GatherElements, ScatterElements), _axis),
@@ -220,7 +230,7 @@ RULES: tuple[tuple[Any, Batched], ...] = (
     (SizeOf, _size_of),
     (tuple(EACH_AXIS), _each_axis),
     ((Inverse, Det, SLogDet, Cholesky, LowerHalf, Eigh, Svd, SingularValues, Qr), _stack),
-    ((PseudoInverse, Inverted, Tril, Diag), _stack),
+    ((PseudoInverse, Inverted, Tril, Diag, Cofactors, Mirrored), _stack),
     ((MatMul, Solve), _matrices),
     (Einsum, _einsum),
     (Transpose, _transpose),
@@ -241,7 +251,7 @@ RULES: tuple[tuple[Any, Batched], ...] = (
     (Conv2DBackpropFilter, conv_filter),
     (Pool, pool),
     (After, _after),
-    (Unread, _unread),
+    ((Unread, CofactorsGrad), _for_every),
 )
 ALIKE = (Residual, Identity, ZerosLike, EnsureLike)
 """Ops that treat inputs of one shape element by element, though they are not arithmetic."""

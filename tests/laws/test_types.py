@@ -14,6 +14,7 @@ WITHOUT_SAMPLES = {
     "Variable",
     "Assign",
     "Residual",
+    "Default",
     "Own",
     "Fused",
     "RuleOutput",
