@@ -15,8 +15,8 @@ import numpy as np
 
 import graphgrad as gg
 
+from .columns import COLUMNS, Column
 from .overrides import OVERRIDES, Override
-from .transforms import COLUMNS, Column
 
 FORWARD = (
     "jvp",
@@ -24,6 +24,7 @@ FORWARD = (
     "jvp of an import",
     "jvp of a pickle",
     "jvp of gradients",
+    "jvp, one input of two",
     "vmap(jvp)",
     "jvp(vmap)",
 )
@@ -36,6 +37,13 @@ REFUSED: dict[tuple[str, str], str] = {
 """(override, transform) -> what the error says, where an error is the right answer."""
 
 del REFUSED["Values", "jvp of gradients"]  # constants: that gradient does not depend on dy
+REFUSED |= {
+    ("BlackBox", column.title): "selects nothing that is marked"
+    for column in COLUMNS
+    if column.title.endswith(", unmarked")
+}
+"""An op's own gradient is no mark that could be taken off."""
+
 REFUSED["BlackBox", "vmap of cond: each its own"] = "PyFunction, which may have effects"
 """Where examples choose differently both branches are run, and that might be noticed."""
 

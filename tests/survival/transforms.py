@@ -1,4 +1,4 @@
-"""The columns: what may happen to an override between its mark and its gradient.
+"""The first columns: what may happen to an override between its mark and its gradient.
 
 Each returns pairs (found, expected): arrays that were computed through the override, and what its
 meaning, spelled out in a plain graph, gives.
@@ -10,7 +10,6 @@ import copy
 import functools
 import pickle
 import threading
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -22,10 +21,6 @@ from graphgrad import rules
 from graphgrad.execute.backend import load_backend
 from graphgrad.ir.program import Program
 from graphgrad.ir.verify import verify_graph
-from graphgrad.optimise.algebra import simplify
-from graphgrad.optimise.common import eliminate_common_subexpressions
-from graphgrad.optimise.fold import fold_constants
-from graphgrad.optimise.identities import remove_residuals_and_identities
 
 from .overrides import Made, Override
 from .spelled import Spelling
@@ -108,10 +103,19 @@ def world(row: Override, body: Body = marked, x: Any = None) -> World:
     return World(x, h, made, gg.identity(behind(h, made.ys), name="loss"), asked)
 
 
-def spelled(row: Override) -> World:
+Spell = Callable[[Override, Any, Any, Spelling], Made]
+"""How the middle of the program is spelled out."""
+
+
+def by_its_meaning(row: Override, h: Any, k: Any, spelling: Spelling) -> Made:
+    """As it was marked."""
+    return row.spelled(h, k, spelling)
+
+
+def spelled(row: Override, spell: Spell = by_its_meaning) -> World:
     """The program with the meaning of the override, in the current graph."""
     spelling = Spelling()
-    found = world(row, lambda row, h, k: row.spelled(h, k, spelling))
+    found = world(row, lambda row, h, k: spell(row, h, k, spelling))
     found.ask = spelling.gradients
     return found
 
@@ -132,11 +136,16 @@ Question = Callable[[World], list[Any]]
 
 
 @functools.cache
-def known(row: Override, question: Question, x: tuple[float, ...] = tuple(X)) -> list[Any]:
+def known(
+    row: Override,
+    question: Question,
+    x: tuple[float, ...] = tuple(X),
+    spell: Spell = by_its_meaning,
+) -> list[Any]:
     """The answer to a question by meaning."""
     try:
         with gg.Graph():
-            w = spelled(row)
+            w = spelled(row, spell)
             found: list[Any] = gg.evaluate(question(w), {w.x: np.array(x)})
             return found
     except gg.GraphGradError as error:
@@ -234,6 +243,60 @@ def fan_out(row: Override) -> Pairs:
 def fanned(w: World) -> list[Any]:
     terms = [gg.sum(seed * (3.0 * y + 4.0 * y)) for seed, y in zip(SEEDS, w.ys)]
     return w.ask(terms, w.wrt)
+
+
+def one_of_two(go: Callable[[gg.Graph, World], World] | None = None) -> Transform:
+    """Only one of the outputs gets a gradient, after a journey or without one."""
+
+    def run(row: Override) -> Pairs:
+        found: list[Any] = []
+        expected: list[Any] = []
+        for question in (of_the_first, of_the_last):
+            with gg.Graph() as g:
+                w = world(row)
+            w = w if go is None else go(g, w)
+            with w.x.graph:
+                found += ran(question(w), w)
+            expected += known(row, question)
+        return pairs(found, expected)
+
+    return run
+
+
+def of_the_first(w: World) -> list[Any]:
+    return of_one(w, 0)
+
+
+def of_the_last(w: World) -> list[Any]:
+    return of_one(w, -1)
+
+
+def of_one(w: World, place: int) -> list[Any]:
+    """Both orders of a loss that reads one output alone."""
+    dxs = w.ask([gg.sum(SEEDS[place] * w.ys[place] * w.ys[place])], w.wrt)
+    return [*dxs, *w.ask([gg.sum(WEIGHTS * dxs[0])], w.wrt)]
+
+
+def jvp_one_of_two(row: Override) -> Pairs:
+    """One input moves, the other one does not: what h gives alone, and what k does."""
+    with gg.Graph():
+        w = world(row)
+        found = ran([t for x in moving(w) for t in gg.jvp(w.ys, [x], [DIRECTION])], w)
+    if hasattr(row, "tangent"):
+        return pairs(found, [row.tangent(DIRECTION)])
+    rows = known(row, rows_of_each)
+    return pairs(found, [np.array(rows[i : i + 3]) @ DIRECTION for i in range(0, len(rows), 3)])
+
+
+def moving(w: World) -> list[Any]:
+    """The inputs of the override that a tangent of three elements fits."""
+    return [t for t in w.made.ins if t.shape == (3,)]
+
+
+def rows_of_each(w: World) -> list[Any]:
+    """The partials of each output, with respect to each input."""
+    seeds = [gg.constant(seed) for seed in np.eye(3)]
+    return [w.ask([y], [t], [seed])[0] for t in moving(w) for y in w.ys for seed in seeds]
 
 
 def hidden_fed(row: Override) -> Pairs:
@@ -515,6 +578,15 @@ def recomputed(row: Override, h: Any, k: Any) -> Made:
     return replace(kept[0], ys=list(ys))
 
 
+def checkpoint_of_gradients(row: Override) -> Pairs:
+    """What is computed again is a gradient."""
+    with gg.Graph():
+        x = gg.placeholder((3,), name="x")
+        dx = rules.checkpoint(lambda x: asked([world(row, x=x).loss], [x])[0])(x)
+        found = gg.evaluate([dx, *asked([dx], [x], [gg.constant(WEIGHTS)])], {x: X})
+    return pairs(found, known(row, times_weights_too)[1:])
+
+
 def retrofit(row: Override) -> Pairs:
     """On a graph that was built without any mark."""
     with gg.Graph() as g:
@@ -552,9 +624,9 @@ def call_overrides(row: Override) -> Pairs:
 # --- vmap ---------------------------------------------------------------------------------------
 
 
-def by_example(row: Override, question: Question) -> list[Any]:
+def by_example(row: Override, question: Question, spell: Spell = by_its_meaning) -> list[Any]:
     """The answers for one example after the other."""
-    rows = [known(row, question, tuple(x)) for x in EXAMPLES]
+    rows = [known(row, question, tuple(x), spell) for x in EXAMPLES]
     return [np.stack(answers) for answers in zip(*rows)]
 
 
@@ -674,6 +746,12 @@ def compiled(row: Override, **options: Any) -> Pairs:
     return pairs(found, known(row, second))
 
 
+def as_function(row: Override) -> Pairs:
+    """Built by gg.function for the arrays that come."""
+    function = gg.function(lambda x: second(world(row, x=x)))
+    return pairs([*function(X), *function(X)], known(row, second) * 2)
+
+
 def numpy_optimised(row: Override) -> Pairs:
     return compiled(row, backend="numpy", optimize=True)
 
@@ -726,7 +804,11 @@ def after_journey(
 
 
 def copied(row: Override) -> Pairs:
-    return after_journey(row, lambda g, w: w.moved(by_index(g.copy())))
+    return after_journey(row, copy_of)
+
+
+def copy_of(g: gg.Graph, w: World) -> World:
+    return w.moved(by_index(g.copy()))
 
 
 def copied_twice(row: Override) -> Pairs:
@@ -747,7 +829,7 @@ def stored(g: gg.Graph, w: World) -> World:
 
 def copied_around_cond(row: Override) -> Pairs:
     """A choice inside of what is marked, carried away."""
-    return after_journey(row, lambda g, w: w.moved(by_index(g.copy())), around_cond)
+    return after_journey(row, copy_of, around_cond)
 
 
 def pickled_around_cond(row: Override) -> Pairs:
@@ -792,11 +874,12 @@ def brought_in(g: gg.Graph, w: World) -> World:
 
 
 def imported(row: Override) -> Pairs:
-    def go(g: gg.Graph, w: World) -> World:
-        with gg.Graph():
-            return brought_in(g, w)
+    return after_journey(row, import_of)
 
-    return after_journey(row, go)
+
+def import_of(g: gg.Graph, w: World) -> World:
+    with gg.Graph():
+        return brought_in(g, w)
 
 
 def never(site: Any, *dys: Any) -> Any:
@@ -845,13 +928,13 @@ def copied_imported_copied(row: Override) -> Pairs:
 
 def cut_out(row: Override) -> Pairs:
     """A subgraph of its own."""
+    return after_journey(row, part_of)
 
-    def go(g: gg.Graph, w: World) -> World:
-        new = g.subgraph([w.x], [w.loss])
-        made = replace(w.made, extra=[new.tensor("w:0") for _ in w.made.extra], ys=[])
-        return World(new.tensor("x:0"), None, made, new.tensor("loss:0"), w.ask)
 
-    return after_journey(row, go)
+def part_of(g: gg.Graph, w: World) -> World:
+    new = g.subgraph([w.x], [w.loss])
+    made = replace(w.made, extra=[new.tensor("w:0") for _ in w.made.extra], ys=[])
+    return World(new.tensor("x:0"), None, made, new.tensor("loss:0"), w.ask)
 
 
 def threads(row: Override) -> Pairs:
@@ -877,71 +960,3 @@ def threads(row: Override) -> Pairs:
     for error in errors:
         raise error
     return found
-
-
-@dataclass(frozen=True)
-class Column:
-    """A transform with its heading."""
-
-    title: str
-    run: Transform
-    needs: str = ""
-
-
-COLUMNS: list[Column] = [
-    Column("gradients", gradients),
-    Column("second order", second_order),
-    Column("third order", third_order),
-    Column("grad_ys", grad_ys),
-    Column("stop_gradients", stop_gradients),
-    Column("fan-out", fan_out),
-    Column("CSE twins", cse_twins),
-    Column("hidden tensor fed", hidden_fed),
-    Column("jvp", jvp),
-    Column("jvp of a copy", jvp_after_copy),
-    Column("jvp of an import", jvp_after_import),
-    Column("jvp of a pickle", jvp_after_pickle),
-    Column("jvp of gradients", jvp_of_gradients),
-    Column("vmap(jvp)", vmap_of_jvp),
-    Column("jvp(vmap)", jvp_of_vmap),
-    Column("jacobian", jacobian),
-    Column("hvp", hvp),
-    Column("hessian", hessian),
-    Column("overrides=", call_overrides),
-    Column("retrofit", retrofit),
-    Column("two in a row", two_in_a_row),
-    Column("inside cond", in_a_branch),
-    Column("gradients inside cond", asked_in_a_branch),
-    Column("around cond", around_a_choice),
-    Column("inside a region", inside_a_region),
-    Column("checkpoint", checkpoint),
-    Column("vmap(grad)", vmap_of_grad),
-    Column("grad(vmap)", grad_of_vmap),
-    Column("vmap(vmap(grad))", vmap_of_vmap),
-    Column("vmap of cond: all alike", of_a_choice_of_batches),
-    Column("vmap of cond: each its own", of_a_batch_of_choices),
-    Column("vmap around cond", of_a_batch_around_choices),
-    Column("numpy, optimised", numpy_optimised),
-    Column("numpy, as built", numpy_plain),
-    Column("pass: identities", one_pass(remove_residuals_and_identities)),
-    Column("pass: fold", one_pass(fold_constants)),
-    Column("pass: simplify", one_pass(lambda p: simplify(p, Counter()))),
-    Column("pass: merge", one_pass(eliminate_common_subexpressions)),
-    Column("jax, optimised", jax_optimised, "jax"),
-    Column("jax, as built", jax_plain, "jax"),
-    Column("copy", copied),
-    Column("copy of a copy", copied_twice),
-    Column("deepcopy", deep_copied),
-    Column("gradients, copy, gradients", copied_with_gradient),
-    Column("pickle", pickled),
-    Column("pickle, import", pickled_imported),
-    Column("around cond, copy", copied_around_cond),
-    Column("around cond, pickle", pickled_around_cond),
-    Column("inside cond, pickle", pickled_in_a_branch),
-    Column("import", imported),
-    Column("import under scopes", imported_under_scopes),
-    Column("import into a region", imported_into_a_region),
-    Column("copy, import, copy", copied_imported_copied),
-    Column("subgraph", cut_out),
-    Column("threads", threads),
-]
