@@ -11,7 +11,7 @@ from ..ir.context import CONTEXT
 from ..ir.errors import GraphError
 from ..ir.flat import closes_over, flatten_graph, restore_graph
 from ..ir.graph import Graph, current
-from ..ir.node import Node, Region, Tensor
+from ..ir.node import Node, Region, RuleCall, Tensor
 from ..ir.op import Op
 from ..ir.program import Program
 from ..ir.residual import Residual, residual_op
@@ -127,7 +127,7 @@ class Transplant(Plain):
             graph,
             None,
             parent=self._around(region.parent),
-            origin=context.origin,
+            origin=self._origin(region.origin) or context.origin,
             position=region.position,
             attrs=dict(region.attrs),
             escape=region.escape,
@@ -141,6 +141,13 @@ class Transplant(Plain):
         if region in self.source.scattered:
             graph.scattered.append(new)
         return new
+
+    def _origin(self, origin: Node | RuleCall | None) -> Node | RuleCall | None:
+        """What stands for the call of a rule whose site was built here, too: else None."""
+        if not isinstance(origin, RuleCall) or origin.site not in self.regions:
+            return None
+        outer = frozenset(self.tensors[t] for t in origin.outer if t in self.tensors)
+        return RuleCall(self.regions[origin.site], origin.rule, outer)
 
     def around_of(self, region: Region | None) -> Region | None:
         """What stands for a region; for none, the one in which all of it was built."""

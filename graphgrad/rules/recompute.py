@@ -156,7 +156,9 @@ class _Again(Transplant):
         if node.origin is not None:
             self.tensors[node.outputs[0]].node.origin = self._origin(node.origin)
 
-    def _origin(self, origin: Node | RuleCall) -> Any:
+    def _origin(self, origin: Node | RuleCall | None) -> Any:
+        if origin is None:
+            return None
         if isinstance(origin, Node):
             made = self.tensors.get(origin.outputs[0])
             return origin if made is None else made.node

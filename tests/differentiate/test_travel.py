@@ -609,3 +609,61 @@ def test_S27_what_runs_before_a_node_of_a_rule_runs_before_it_in_a_copy():
         gg.gradients(new.tensor("y:0"), new.tensor("x:0"))
     (late,) = [n for n in new.nodes if n.type == "Sin"]
     assert [n.type for n in late.controls] == ["Exp"]
+
+
+# --- what a rule opened, and what is hidden in its region ----------------------------------------
+
+
+def slope_of_one_with_a_second_rule(x):
+    """The gradient of a function whose grad_fn reads an inner value and has a gradient itself."""
+
+    @gg.custom_gradient
+    def f(h):
+        m = gg.sin(h)
+        return gg.exp(m), lambda dy: (dy * m, lambda ddx: 5.0 * ddx * h)
+
+    return gg.gradients(gg.sum(f(x)), x)
+
+
+def of_a_region(x):
+    with gg.override_gradient(lambda site, dy: dy * slope_of_one_with_a_second_rule(x)):
+        y = gg.sin(x)
+    return gg.gradients(gg.sum(y), x)
+
+
+def batched(x):
+    return gg.vmap(slope_of_one_with_a_second_rule)(x[None])[0]
+
+
+@pytest.mark.parametrize("way", ["stay", "copy", "import", "pickle", "subgraph"])
+@pytest.mark.parametrize(
+    "build",
+    [
+        slope_of_one_with_a_second_rule,
+        of_a_region,
+        batched,
+        gg.rules.checkpoint(slope_of_one_with_a_second_rule),
+        gg.rules.checkpoint(gg.rules.checkpoint(slope_of_one_with_a_second_rule)),
+        gg.rules.checkpoint(batched),
+    ],
+    ids=["plain", "region", "vmap", "checkpoint", "checkpoint twice", "checkpoint of vmap"],
+)
+def test_S28_what_a_second_rule_reads_of_the_inside_is_spoken_for_away_from_home(build, way):
+    with gg.Graph() as g:
+        x = gg.placeholder((3,), name="x")
+        dx = gg.identity(build(x), name="dx")
+    if way == "import":
+        with gg.Graph() as there:
+            gg.import_graph(g)
+        g = there
+    elif way != "stay":
+        g = {
+            "copy": lambda: g.copy(),
+            "pickle": lambda: pickle.loads(pickle.dumps(g)),
+            "subgraph": lambda: g.subgraph([x], [dx]),
+        }[way]()
+    x, dx = g.tensor("x:0"), g.tensor("dx:0")
+    at = np.array([0.1, 0.2, 0.3])
+    with g:
+        found = gg.evaluate([dx, gg.gradients(gg.sum(dx), x)], {x: at})
+    np.testing.assert_allclose(found, [np.sin(at), 5.0 * at])
