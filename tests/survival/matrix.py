@@ -140,12 +140,12 @@ def counts(rows: list[str]) -> str:
 def table(rows: list[str]) -> str:
     """The cells, with a number for each transform."""
     width = max(len(row.title) for row in OVERRIDES)
-    numbers = [f"{i:2}" for i in range(1, len(COLUMNS) + 1)]
-    lines = [" " * width + " " + "".join(n[at] for n in numbers) for at in (0, 1)]
+    numbers = [f"{i:3}" for i in range(1, len(COLUMNS) + 1)]
+    lines = [" " * width + " " + "".join(n[at] for n in numbers) for at in range(3)]
     lines += [f"{row.title:{width}} {cells}" for row, cells in zip(OVERRIDES, rows)]
     return "\n".join(lines)
 
 
 def legend() -> str:
     """The transforms by number."""
-    return "\n".join(f"{i:2} {column.title}" for i, column in enumerate(COLUMNS, 1))
+    return "\n".join(f"{i:3} {column.title}" for i, column in enumerate(COLUMNS, 1))

@@ -638,6 +638,16 @@ def vmap_of_grad(row: Override) -> Pairs:
     return pairs(found, by_example(row, second))
 
 
+def grad_of_vmap_of_grad(row: Override) -> Pairs:
+    """Gradients of gradients that were taken inside."""
+    with gg.Graph():
+        xs = gg.placeholder((2, 3), name="xs")
+        dx = gg.vmap(lambda x: asked([world(row, x=x).loss], [x])[0])(xs)
+        ddx = gg.gradients(gg.sum(WEIGHTS * dx), xs, unconnected="zero")
+        found = gg.evaluate([dx, ddx], {xs: EXAMPLES})
+    return pairs(found, by_example(row, times_weights_too)[1:])
+
+
 def vmap_of_vmap(row: Override) -> Pairs:
     """Gradients inside of a batch of batches."""
     with gg.Graph():
@@ -852,19 +862,31 @@ def pickled_imported(row: Override) -> Pairs:
     return after_journey(row, go)
 
 
-def copied_with_gradient(row: Override) -> Pairs:
-    """Differentiated once, copied, and differentiated again there."""
-    with gg.Graph() as g:
-        w = world(row)
-        dxs = w.ask([w.loss], w.wrt)
-    to = by_index(g.copy())
-    w, dxs = w.moved(to), [to(dx) for dx in dxs]
-    with w.x.graph:
-        weighted = gg.sum(WEIGHTS * dxs[0])
-        for dx in dxs[1:]:
-            weighted = weighted + 0.9 * dx
-        found = ran([w.loss, *dxs, *w.ask([weighted], w.wrt)], w)
-    return pairs(found, known(row, second))
+def with_gradient(go: Callable[[gg.Graph, World], World]) -> Transform:
+    """Differentiated once, carried away, and differentiated again there."""
+
+    def run(row: Override) -> Pairs:
+        with gg.Graph() as g:
+            w = world(row)
+            w = replace(w, loss=gg.identity(once(w), name="loss"))
+        w = go(g, w)
+        with w.x.graph:
+            found = ran([w.loss, *w.ask([w.loss], w.wrt)], w)
+        return pairs(found, known(row, of_once))
+
+    return run
+
+
+def once(w: World) -> Any:
+    """The weighted sum of the first gradients."""
+    dxs = w.ask([w.loss], w.wrt)
+    return functools.reduce(lambda a, b: a + 0.9 * b, dxs[1:], gg.sum(WEIGHTS * dxs[0]))
+
+
+def of_once(w: World) -> list[Any]:
+    """That, and its gradients."""
+    dx = once(w)
+    return [dx, *w.ask([dx], w.wrt)]
 
 
 def brought_in(g: gg.Graph, w: World) -> World:
@@ -934,7 +956,7 @@ def cut_out(row: Override) -> Pairs:
 def part_of(g: gg.Graph, w: World) -> World:
     new = g.subgraph([w.x], [w.loss])
     made = replace(w.made, extra=[new.tensor("w:0") for _ in w.made.extra], ys=[])
-    return World(new.tensor("x:0"), None, made, new.tensor("loss:0"), w.ask)
+    return World(new.tensor("x:0"), None, made, new.tensor(w.loss.name), w.ask)
 
 
 def threads(row: Override) -> Pairs:
