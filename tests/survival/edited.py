@@ -101,7 +101,7 @@ def _take_off(row: Override, graph: gg.Graph) -> None:
 
 
 def _without(row: Override, h: Any, k: Any, spelling: Spelling) -> Made:
-    made = row.bare(h, k, spelling)
+    made = row.bare(h, row.prepared(k), spelling)
     made.ys = row.outside(made.raws)
     return made
 
@@ -111,7 +111,7 @@ def _replace(row: Override, graph: gg.Graph) -> None:
 
 
 def _replaced(row: Override, h: Any, k: Any, spelling: Spelling) -> Made:
-    made = row.bare(h, k, spelling)
+    made = row.bare(h, row.prepared(k), spelling)
     made.ys = row.placed(made, spelling, lambda *dys: times_inputs(made.ins, *dys))
     return made
 

@@ -44,6 +44,13 @@ REFUSED |= {
 }
 """An op's own gradient is no mark that could be taken off."""
 
+REFUSED |= {
+    ("CapturedMapping", column.title): "which is not among its inputs"
+    for column in COLUMNS
+    if column.title.endswith((", replaced", ", home edited"))
+}
+"""The other rule has no gradient for what is captured; at home it is asked at last."""
+
 REFUSED["BlackBox", "vmap of cond: each its own"] = "PyFunction, which may have effects"
 """Where examples choose differently both branches are run, and that might be noticed."""
 

@@ -8,7 +8,7 @@ own, so that arrays do as well as tensors) which gradients the rule stands for.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -57,6 +57,7 @@ class Made:
     extra   further tensors whose gradient is asked for
     k       a tensor that is no input, and that a rule may capture
     back    gradients of what the node that a column may mark reads, from one of what it gives
+    beside  what else the site reads, to which no gradient flows
     """
 
     ins: list[Any]
@@ -66,6 +67,7 @@ class Made:
     extra: list[Any] = field(default_factory=list)
     k: Any = None
     back: Any = None
+    beside: list[Any] = field(default_factory=list)
 
 
 class Override:
@@ -105,10 +107,15 @@ class Override:
 
     def marked(self, h: Any, k: Any, last: Last = straight) -> Made:
         """The forward computation, marked as a user marks it."""
+        k = self.prepared(k)
         with gg.override_gradient(self.reference(), **self.options):
             made = self.inside(h, k, last)
         made.ys = self.outside(made.raws)
         return made
+
+    def prepared(self, k: Any) -> Any:
+        """What the inside reads beside h, made of k outside."""
+        return k
 
     def outside(self, raws: list[Any]) -> list[Any]:
         """What the program reads of what the inside gives."""
@@ -120,7 +127,7 @@ class Override:
 
     def spelled(self, h: Any, k: Any, spelling: Spelling, at: AsItIs = AS_IT_IS) -> Made:
         """The forward computation with its meaning."""
-        made = self.bare(h, k, spelling, at)
+        made = self.bare(h, self.prepared(k), spelling, at)
         made.ys = self.placed(made, spelling, lambda *g: self.meaning(made, spelling, *g))
         return made
 
@@ -129,7 +136,7 @@ class Override:
         graph.mark(
             gg.select.nodes(*nodes).together(),
             self.retrofitted(made),
-            inputs=made.ins,
+            inputs=[*made.ins, *made.beside],
             outputs=made.raws,
             **self.options,
         )
@@ -143,6 +150,7 @@ class Override:
 
         The other rule is the default, so that a rule that asks for its default gets the inside.
         """
+        k = self.prepared(k)
         with gg.override_gradient(default) as region:
             made = self.inside(h, k)
         made.ys = self.outside(made.raws)
@@ -365,7 +373,7 @@ class Custom(Override):
         function.__name__ = self.name
         y = gg.custom_gradient(function)(h)
         (made,) = built
-        made.ins, made.ys = [h], [y]
+        made.ins, made.ys = [h, *made.ins[1:]], [y]
         return made
 
     def retrofitted(self, made):
@@ -399,11 +407,6 @@ class Variables(Custom):
         w = made.ins[-1]
         return lambda dy, variables=None: (2.0 * w * dy, [gg.sum(dy * made.m)])
 
-    def marked(self, h, k, last=straight):
-        made = super().marked(h, k, last)
-        made.ins = [h, *made.extra]
-        return made
-
     def retrofitted(self, made):
         grad = self.grad(made)
 
@@ -431,6 +434,126 @@ class SecondRule(Custom):
     def meaning(self, s, spelling, g):
         (h,) = s.ins
         return spelling.place([h, g], [g * s.m], lambda ddx: [5.0 * ddx * h, ddx * s.m])
+
+
+class CapturedMapping(Custom):
+    title = "custom_gradient with a mapping for what it captures"
+
+    def inside(self, h, k, last=straight, at=AS_IT_IS):
+        m = at(np.sin(h), h)
+        return Made([h, k], m, [last(lambda: np.exp(m) * k, m)])
+
+    def grad(self, made):
+        h, k = made.ins
+        return lambda dy: {k: 3.0 * dy * h, h: 2.0 * dy * made.m}
+
+    def meaning(self, s, spelling, g):
+        return [2.0 * g * s.m, 3.0 * g * s.ins[0]]
+
+
+class Method(Custom):
+    title = "custom_gradient of a bound method"
+    factor = 1.75
+
+    def marked(self, h, k, last=straight):
+        layer = Layer(self, k, last)
+        y = layer.call(h)
+        return replace(layer.made, ins=[h], ys=[y])
+
+    def grad(self, made):
+        return lambda dy: dy * made.ins[0] * self.factor
+
+    def meaning(self, s, spelling, g):
+        return [g * s.ins[0] * self.factor]
+
+
+class Layer:
+    """An object whose method has a gradient of its own."""
+
+    def __init__(self, row: Custom, k: Any, last: Last) -> None:
+        self.row, self.k, self.last = row, k, last
+        self.call = gg.custom_gradient(self.forward)
+
+    def forward(self, h: Any) -> Any:
+        """What it computes, and its gradient."""
+        self.made = self.row.inside(h, self.k, self.last)
+        return self.made.raws[0], self.row.grad(self.made)
+
+
+class BoundMethod(Override):
+    title = "a rule that is a bound method"
+    factor = -1.25
+
+    def reference(self):
+        return self.scaled
+
+    def scaled(self, site, dy):
+        """The rule."""
+        return dy * site.inputs[0] * self.factor
+
+    def meaning(self, s, spelling, g):
+        return [g * s.ins[0] * self.factor]
+
+
+class IsZero(Pair):
+    title = "a rule that asks is_zero"
+
+    def rule(self, site, dp, dq):
+        if gg.is_zero(dq):
+            return 2.0 * dp, 0.5 * dp * site.inputs[1]
+        if gg.is_zero(dp):
+            return -1.5 * dq, dq * site.inputs[0]
+        return 3.0 * dp + dq, dp - 0.25 * dq
+
+    def meaning(self, s, spelling, dp, dq):
+        if spelling.missing == [1]:
+            return [2.0 * dp, 0.5 * dp * s.ins[1]]
+        if spelling.missing == [0]:
+            return [-1.5 * dq, dq * s.ins[0]]
+        return [3.0 * dp + dq, dp - 0.25 * dq]
+
+
+class IntegerOutput(Override):
+    title = "an integer output beside a floating one"
+
+    def inside(self, h, k, last=straight, at=AS_IT_IS):
+        made = super().inside(h, k, last, at)
+        made.raws.append((3.0 * h).astype("int64"))
+        return made
+
+    def outside(self, raws):
+        y, n = raws
+        return [y * (1.0 + 0.25 * n.astype("float64"))]
+
+    def rule(self, site, dy, dn):
+        assert dn is None
+        return 0.6 * dy * site.outputs[1].astype("float64")
+
+    def placed(self, s, spelling, meaning):
+        (y,) = spelling.place(s.ins, s.raws[:1], meaning)
+        return self.outside([y, s.raws[1]])
+
+    def meaning(self, s, spelling, g):
+        return [0.6 * g * s.raws[1].astype("float64")]
+
+
+class IntegerInput(Override):
+    title = "an integer input beside a floating one"
+
+    def prepared(self, k):
+        return (4.0 * k).astype("int64")
+
+    def inside(self, h, k, last=straight, at=AS_IT_IS):
+        m = at(np.sin(h), h)
+        y = last(lambda: np.exp(m) * (1.0 + 0.1 * k.astype("float64")), m)
+        return Made([h], m, [y], beside=[k])
+
+    def rule(self, site, dy):
+        _, n = site.inputs
+        return dy * (0.3 * n.astype("float64")), gg.NO_GRAD
+
+    def meaning(self, s, spelling, g):
+        return [g * (0.3 * s.beside[0].astype("float64"))]
 
 
 class Nested(Override):
@@ -726,6 +849,12 @@ OVERRIDES: list[Override] = [
         Closure,
         Variables,
         SecondRule,
+        CapturedMapping,
+        Method,
+        BoundMethod,
+        IsZero,
+        IntegerOutput,
+        IntegerInput,
         Nested,
         Again,
         Through,

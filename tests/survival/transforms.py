@@ -294,9 +294,8 @@ def moving(w: World) -> list[Any]:
 
 
 def rows_of_each(w: World) -> list[Any]:
-    """The partials of each output, with respect to each input."""
-    seeds = [gg.constant(seed) for seed in np.eye(3)]
-    return [w.ask([y], [t], [seed])[0] for t in moving(w) for y in w.ys for seed in seeds]
+    """The same with respect to each input."""
+    return [w.ask(w.ys, [t], seeds)[0] for t in moving(w) for seeds in units(w)]
 
 
 def hidden_fed(row: Override) -> Pairs:
@@ -330,8 +329,19 @@ def tangents(row: Override, x: Any = X) -> list[Any]:
     """What they are by meaning: the rule's own, or the matrix that the rule gives, times dx."""
     if hasattr(row, "tangent"):
         return [row.tangent((1.0 + x) * DIRECTION)]
-    rows = known(row, jacobian_rows, tuple(x))
+    rows = known(row, transposed_rows, tuple(x))
     return [np.array(rows[i : i + 3]) @ DIRECTION for i in range(0, len(rows), 3)]
+
+
+def transposed_rows(w: World) -> list[Any]:
+    """The rule as a linear function of the gradients of all outputs, which all arrive."""
+    return [w.ask(w.ys, [w.x], seeds)[0] for seeds in units(w)]
+
+
+def units(w: World) -> list[list[Any]]:
+    """For each element of each output: that one is 1 and all others 0."""
+    eye = np.eye(3 * len(w.ys)).reshape(-1, len(w.ys), 3)
+    return [[gg.constant(seed) for seed in seeds] for seeds in eye]
 
 
 def jvp_after_copy(row: Override) -> Pairs:
@@ -514,7 +524,7 @@ def within_cond(row: Override, h: Any, k: Any, pred: Any = None) -> Made:
 def outputs_of(row: Override) -> int:
     with gg.Graph():
         x = gg.placeholder((3,))
-        return len(row.inside(x, x).raws)
+        return len(row.outside(row.inside(x, row.prepared(x)).raws))
 
 
 def asked_in_a_branch(row: Override) -> Pairs:
@@ -598,12 +608,12 @@ def retrofit(row: Override) -> Pairs:
 
 def later(row: Override, h: Any, k: Any) -> Made:
     graph = gg.default_graph()
+    k = row.prepared(k)
     start = len(graph.nodes)
     made = row.inside(h, k)
     nodes = [n for n in graph.nodes[start:] if n.type != "Variable"]
-    made.ys = made.raws
     row.mark_later(graph, made, nodes)
-    return made
+    return replace(made, ys=row.outside(made.raws))
 
 
 def call_overrides(row: Override) -> Pairs:
@@ -706,8 +716,8 @@ def without(row: Override, question: Question) -> list[Any]:
 
 
 def stopped(row: Override, h: Any, k: Any) -> Made:
-    made = row.inside(h, k)
-    return replace(made, ys=[gg.stop_gradient(h)] * len(made.raws))
+    made = row.inside(h, row.prepared(k))
+    return replace(made, ys=[gg.stop_gradient(h)] * len(row.outside(made.raws)))
 
 
 def of_a_choice_of_batches(row: Override) -> Pairs:
