@@ -22,6 +22,7 @@ from .transforms import (
     before,
     by_example,
     pairs,
+    plainly,
     times_weights_too,
     world,
 )
@@ -65,7 +66,7 @@ def shared(row: Override) -> Pairs:
         per_example = list(gg.vmap(one_slope)(factors))
         losses = gg.vmap(one)(factors)
         wrt = [x, *extra]
-        found = gg.evaluate([*per_example, *slopes(asked, losses, wrt)], {x: X, factors: FACTORS})
+        found = plainly([*per_example, *slopes(asked, losses, wrt)], {x: X, factors: FACTORS})
     each = [spelled_out(row, X, None, factor) for factor in FACTORS]
     count = len(each[0]) // 2
     stacked = [np.stack(column) for column in zip(*(answers[:count] for answers in each))]
@@ -83,8 +84,7 @@ def spelled_out(row: Override, x: Any, z: Any, factor: float = 1.0) -> list[Any]
         made = row.spelled(h, k, spelling)
         wrt = [a, *([b] if z is not None else []), *made.extra]
         answers = slopes(spelling.gradients, loss_of(h, made.ys, factor), wrt)
-        found: list[Any] = gg.evaluate(answers, {a: x, b: X if z is None else z})
-        return found
+        return plainly(answers, {a: x, b: X if z is None else z})
 
 
 def mixed(row: Override) -> Pairs:
@@ -105,7 +105,7 @@ def mixed(row: Override) -> Pairs:
 
             losses = gg.vmap(one, in_axes=axes)(x, z)
             feeds = {x: EXAMPLES if axes[0] == 0 else X, z: EXAMPLES if axes[1] == 0 else Z}
-            found += gg.evaluate(slopes(asked, losses, [x, z, *extra]), feeds)
+            found += plainly(slopes(asked, losses, [x, z, *extra]), feeds)
         each = [spelled_out(row, *((x, Z) if axes[0] == 0 else (X, x))) for x in EXAMPLES]
         batched = axes.index(0), axes.index(0) + len(each[0]) // 2
         for place, column in enumerate(zip(*each)):
@@ -122,5 +122,5 @@ def in_a_branch(row: Override) -> Pairs:
             return gg.vmap(lambda x: world(row, x=x).loss)(xs)
 
         losses = gg.cond(gg.sum(xs) > -100.0, then, lambda: gg.sum(xs, axis=1))
-        found = gg.evaluate([losses, *slopes(asked, losses, [xs])], {xs: EXAMPLES})
+        found = plainly([losses, *slopes(asked, losses, [xs])], {xs: EXAMPLES})
     return pairs(found, by_example(row, times_weights_too))

@@ -14,10 +14,11 @@ from .overrides import Override
 from .transforms import (
     Pairs,
     World,
+    X,
     first,
     known,
     pairs,
-    ran,
+    plainly,
     second,
     transparent,
     world,
@@ -31,7 +32,7 @@ def build(row: Override) -> World:
 
 def ask(w: World) -> list[Any]:
     with w.x.graph:
-        return ran(second(w), w)
+        return plainly(second(w), {w.x: X})
 
 
 def in_tasks(row: Override) -> Pairs:
@@ -52,22 +53,22 @@ async def as_task(what: Callable[[Any], Any], given: Any) -> Any:
 def in_turns(row: Override) -> Pairs:
     """Tasks whose blocks are open at once, one of them within a region."""
 
-    async def plainly() -> list[Any]:
+    async def alone() -> list[Any]:
         with gg.Graph():
             await asyncio.sleep(0)
             w = world(row)
             await asyncio.sleep(0)
-            return ran(first(w), w)
+            return plainly(first(w), {w.x: X})
 
     async def within() -> list[Any]:
         with gg.Graph(), gg.override_gradient(transparent):
             await asyncio.sleep(0)
             w = world(row, x=gg.placeholder((3,)))
             await asyncio.sleep(0)
-            return ran(first(w), w)
+            return plainly(first(w), {w.x: X})
 
     async def both() -> list[list[Any]]:
-        return await asyncio.gather(plainly(), within(), plainly())
+        return await asyncio.gather(alone(), within(), alone())
 
     found = [answer for answers in asyncio.run(both()) for answer in answers]
     return pairs(found, known(row, first) * 3)

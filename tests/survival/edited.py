@@ -30,7 +30,7 @@ from .transforms import (
     known,
     marked,
     pairs,
-    ran,
+    plainly,
     recomputed,
     second,
     times_weights_too,
@@ -160,7 +160,7 @@ def edited(edit: Edit, go: Journey, body: Body = marked) -> Transform:
         w = go(g, w)
         edit.act(row, w.x.graph)
         with w.x.graph as there:
-            found = ran(second(w), w)
+            found = plainly(second(w), {w.x: X})
         verify_graph(there)
         return pairs(found, known(row, second, tuple(X), edit.spell))
 
@@ -181,7 +181,7 @@ def edited_batch(edit: Edit) -> Transform:
             edit.act(row, g)
             dx = gg.gradients(losses, xs, unconnected="zero")
             ddx = gg.gradients(gg.sum(WEIGHTS * dx), xs, unconnected="zero")
-            found = gg.evaluate([losses, dx, ddx], {xs: EXAMPLES})
+            found = plainly([losses, dx, ddx], {xs: EXAMPLES})
         return pairs(found, by_example(row, times_weights_too, edit.spell))
 
     return run
@@ -196,13 +196,13 @@ def home_edited(go: Journey) -> Transform:
         there = go(g, w)
         INSIDE.act(row, g)
         with there.x.graph:
-            found = ran(second(there), there)
+            found = plainly(second(there), {there.x: X})
         g.unmark(inner_of(row, site_of(row, g)))
         REPLACED.act(row, g)
         with there.x.graph:
-            found += ran(second(there), there)
+            found += plainly(second(there), {there.x: X})
         with g:
-            found += ran(first(w), w)
+            found += plainly(first(w), {w.x: X})
         here = known(row, first, tuple(X), REPLACED.spell)
         return pairs(found, [*known(row, second), *known(row, second), *here])
 
@@ -221,10 +221,10 @@ def named_anew(go: Journey, keeps: bool = False) -> Transform:
         w = go(g, w)
         found = []
         with w.x.graph:
-            found += ran(first(w), w)
+            found += plainly(first(w), {w.x: X})
             with registered_anew(row):
-                found += ran(first(w), w)
-            found += ran(first(w), w)
+                found += plainly(first(w), {w.x: X})
+            found += plainly(first(w), {w.x: X})
         return pairs(found, expected_by_name(row, lambda spell: _first(row, spell), keeps))
 
     return run
@@ -242,7 +242,7 @@ def named_anew_in_a_batch(row: Override) -> Pairs:
         with registered_anew(row):
             asked.append(gg.gradients(losses, xs, unconnected="zero"))
         asked.append(gg.gradients(losses, xs, unconnected="zero"))
-        found = gg.evaluate(asked, {xs: EXAMPLES})
+        found = plainly(asked, {xs: EXAMPLES})
 
     def by_row(spell: Spell | None) -> list[Any]:
         answers = by_example(row, first) if spell is None else by_example(row, first, spell)
