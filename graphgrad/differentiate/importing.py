@@ -19,6 +19,8 @@ from ..ops.base import as_tensor
 from ..ops.sources import placeholder
 from ..regions.index import bodies_of
 from .levels import Step
+from .stored import StoredRule
+from .trace import Travelled
 from .transplant import Transplant
 
 __all__ = ["import_graph"]
@@ -175,8 +177,14 @@ def _with_whole_regions(graph: Graph, xs: list[Tensor], ys: list[Tensor]) -> lis
 
 
 def _held(rule: Any, graph: Graph) -> list[Node]:
-    """The nodes of a graph whose values a rule holds on to."""
-    found = [item.node if isinstance(item, Tensor) else item for item in holds(rule)]
+    """The nodes of a graph whose values a rule holds on to, also one that was carried there."""
+    found: list[Any] = []
+    for fn in (getattr(rule, "fn", None), getattr(rule, "jvp", None)):
+        if isinstance(fn, StoredRule):
+            found += fn.held(graph)
+        elif isinstance(fn, Travelled) and fn.home.graph is not None:
+            found += fn.standing_for(_held(fn.rule, fn.home.graph))
+    found += [item.node if isinstance(item, Tensor) else item for item in holds(rule)]
     return [n for n in found if isinstance(n, Node) and n.graph is graph]
 
 

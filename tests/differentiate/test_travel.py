@@ -667,3 +667,43 @@ def test_S28_what_a_second_rule_reads_of_the_inside_is_spoken_for_away_from_home
     with g:
         found = gg.evaluate([dx, gg.gradients(gg.sum(dx), x)], {x: at})
     np.testing.assert_allclose(found, [np.sin(at), 5.0 * at])
+
+
+def gone(way, x, y):
+    """The two tensors after a journey."""
+    g = x.graph
+    if way == "import":
+        with gg.Graph():
+            there = gg.import_graph(g)
+        return there[x], there[y]
+    if way == "subgraph":
+        new = g.subgraph([x], [y])
+    else:
+        new = g.copy() if way == "copy" else pickle.loads(pickle.dumps(g))
+    return new.tensor(x.name), new.tensor(y.name)
+
+
+@pytest.mark.parametrize("batched", [False, True], ids=["one", "vmap"])
+@pytest.mark.parametrize(
+    "ways",
+    ["subgraph", "copy-subgraph", "import-subgraph", "pickle-subgraph", "subgraph-pickle-subgraph",
+     "copy-pickle-subgraph", "pickle-copy-subgraph", "subgraph-subgraph-copy"],
+)  # fmt: skip
+def test_S27_what_rules_that_travelled_hold_on_to_is_cut_out_with_them(ways, batched):
+    with gg.Graph() as g:
+        x, w = gg.placeholder((1, 3), name="x"), gg.variable(np.full(3, 2.0))
+
+        def f(x):
+            k = gg.cos(x) * w
+            rule = gg.Rule(lambda site, dy: dy * k, "rule", jvp=lambda site, dx: dx * k * 3.0)
+            with gg.override_gradient(rule):
+                return gg.sin(x)
+
+        y = gg.identity(gg.vmap(f)(x) if batched else f(x), name="y")
+    assert len(g.regions) == 1
+    for way in ways.split("-"):
+        x, y = gone(way, x, y)
+    at = np.array([[0.1, 0.2, 0.3]])
+    with x.graph:
+        found = gg.evaluate([gg.gradients(y, x), gg.jvp(y, x)], {x: at})
+    np.testing.assert_allclose(found, [2.0 * np.cos(at), 6.0 * np.cos(at)])
