@@ -26,7 +26,7 @@ class Column:
     needs: str = ""
 
 
-JOURNEYS: dict[str, e.Journey] = {
+JOURNEYS: dict[str, t.Journey] = {
     "copy": t.copy_of,
     "import": t.import_of,
     "pickle": t.stored,
@@ -39,13 +39,17 @@ EDITED: list[Column] = [
     for column in (
         *(
             Column(f"{way}, {how}", e.edited(edit, go))
-            for way, go in {"stay": e.stay, **JOURNEYS}.items()
+            for way, go in {"stay": t.stay, **JOURNEYS}.items()
         ),
         Column(f"vmap, {how}", e.edited_batch(edit)),
         Column(f"checkpoint, {how}", e.edited_checkpoint(edit)),
     )
 ]
 HOME_EDITED = [Column(f"{way}, home edited", e.home_edited(go)) for way, go in JOURNEYS.items()]
+CHOSEN = [
+    *(Column(f"{way}, overrides=", e.chosen(go)) for way, go in JOURNEYS.items()),
+    Column("vmap, overrides=", e.chosen_in_a_batch),
+]
 NAMES = [
     Column("copy, name registered anew", e.named_anew(t.copy_of)),
     Column("vmap, name registered anew", e.named_anew_in_a_batch),
@@ -108,12 +112,18 @@ COLUMNS: list[Column] = [
     Column("copy, import, copy", t.copied_imported_copied),
     Column("subgraph", t.cut_out),
     Column("threads", t.threads),
+    Column("pickle, subgraph", t.cut_out_of_stored),
+    Column("vmap, copy", e.batch_carried(e.copied)),
+    Column("vmap, import", e.batch_carried(e.imported)),
+    Column("vmap, pickle", e.batch_carried(e.stored)),
+    Column("vmap, subgraph", e.batch_carried(e.cut_out)),
     Column("gradients, import, gradients", t.with_gradient(t.import_of)),
     Column("gradients, pickle, gradients", t.with_gradient(t.stored)),
     Column("gradients, subgraph, gradients", t.with_gradient(t.part_of)),
     Column("grad(vmap(grad))", t.grad_of_vmap_of_grad),
     *EDITED,
     *HOME_EDITED,
+    *CHOSEN,
     *NAMES,
     Column("in tasks", c.in_tasks),
     Column("in turns", c.in_turns),
@@ -125,6 +135,7 @@ COLUMNS: list[Column] = [
     Column("one output of two", t.one_of_two()),
     Column("one output of two, copy", t.one_of_two(t.copy_of)),
     Column("one output of two, pickle", t.one_of_two(t.stored)),
+    Column("one output of two, checkpoint", t.one_of_two(body=t.recomputed)),
     Column("jvp, one input of two", t.jvp_one_of_two),
     Column("gg.function", t.as_function),
     Column("checkpoint of a gradient", t.checkpoint_of_gradients),

@@ -5,9 +5,10 @@ What is edited there counts there, as on any graph; what is edited at home count
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import graphgrad as gg
@@ -20,10 +21,10 @@ from .transforms import (
     EXAMPLES,
     WEIGHTS,
     Body,
+    Journey,
     Pairs,
     Spell,
     Transform,
-    World,
     X,
     by_example,
     first,
@@ -33,11 +34,10 @@ from .transforms import (
     plainly,
     recomputed,
     second,
+    stay,
     times_weights_too,
     world,
 )
-
-Journey = Callable[[gg.Graph, World], World]
 
 
 def times_inputs(ins: Any, *dys: Any) -> list[Any]:
@@ -147,10 +147,6 @@ INSIDE = Edit(_mark_inside, _marked_inside)
 # --- columns --------------------------------------------------------------------------------------
 
 
-def stay(g: gg.Graph, w: World) -> World:
-    return w
-
-
 def edited(edit: Edit, go: Journey, body: Body = marked) -> Transform:
     """Marked here, carried away, edited there and differentiated."""
 
@@ -185,6 +181,93 @@ def edited_batch(edit: Edit) -> Transform:
         return pairs(found, by_example(row, times_weights_too, edit.spell))
 
     return run
+
+
+def chosen(go: Journey) -> Transform:
+    """Carried away, with another rule for some calls: at both orders, and in no other call."""
+
+    def run(row: Override) -> Pairs:
+        with gg.Graph() as g:
+            w = world(row)
+        w = go(g, w)
+        with w.x.graph:
+            others = replace(w, ask=choosing(row, w.x.graph))
+            found = plainly([*second(others), *first(w)], {w.x: X})
+        replaced = known(row, second, tuple(X), REPLACED.spell)
+        return pairs(found, [*replaced, *known(row, first)])
+
+    return run
+
+
+def choosing(row: Override, graph: gg.Graph) -> Callable[..., list[Any]]:
+    """gradients() with another rule for the site."""
+    overrides = {site_of(row, graph): another}
+
+    def ask(ys: Any, xs: Any) -> list[Any]:
+        found: list[Any] = gg.gradients(ys, xs, overrides=overrides, unconnected="zero")
+        return found
+
+    return ask
+
+
+def chosen_in_a_batch(row: Override) -> Pairs:
+    """The same for a batch, from outside and from within."""
+    with gg.Graph() as g:
+        xs = gg.placeholder((2, 3), name="xs")
+
+        def one_slope(x: Any) -> Any:
+            w = world(row, x=x)
+            return choosing(row, x.graph)([w.loss], [x])[0]
+
+        within = gg.vmap(one_slope)(xs)
+    with gg.Graph() as g:
+        ys = gg.placeholder((2, 3), name="ys")
+        losses = gg.vmap(lambda x: world(row, x=x).loss)(ys)
+        ask = choosing(row, g)
+        (dy,) = ask([losses], [ys])
+        found = plainly([losses, dy, *ask([gg.sum(WEIGHTS * dy)], [ys])], {ys: EXAMPLES})
+    expected = by_example(row, times_weights_too, REPLACED.spell)
+    found += plainly([within], {xs: EXAMPLES})
+    return pairs(found, [*expected, expected[1]])
+
+
+def batch_carried(way: Callable[[gg.Graph, Any, Any], tuple[Any, Any]]) -> Transform:
+    """Batched, and carried away."""
+
+    def run(row: Override) -> Pairs:
+        with gg.Graph() as g:
+            xs = gg.placeholder((2, 3), name="xs")
+            losses = gg.identity(gg.vmap(lambda x: world(row, x=x).loss)(xs), name="losses")
+        xs, losses = way(g, xs, losses)
+        with xs.graph:
+            dx = gg.gradients(losses, xs, unconnected="zero")
+            ddx = gg.gradients(gg.sum(WEIGHTS * dx), xs, unconnected="zero")
+            found = plainly([losses, dx, ddx], {xs: EXAMPLES})
+        return pairs(found, by_example(row, times_weights_too))
+
+    return run
+
+
+def copied(g: gg.Graph, x: Any, y: Any) -> tuple[Any, Any]:
+    return by_name(g.copy(), x, y)
+
+
+def stored(g: gg.Graph, x: Any, y: Any) -> tuple[Any, Any]:
+    return by_name(pickle.loads(pickle.dumps(g)), x, y)
+
+
+def cut_out(g: gg.Graph, x: Any, y: Any) -> tuple[Any, Any]:
+    return by_name(g.subgraph([x], [y]), x, y)
+
+
+def imported(g: gg.Graph, x: Any, y: Any) -> tuple[Any, Any]:
+    with gg.Graph():
+        there = gg.import_graph(g)
+        return there[x], there[y]
+
+
+def by_name(g: gg.Graph, x: Any, y: Any) -> tuple[Any, Any]:
+    return g.tensor(x.name), g.tensor(y.name)
 
 
 def home_edited(go: Journey) -> Transform:

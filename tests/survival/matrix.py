@@ -47,7 +47,7 @@ REFUSED |= {
 REFUSED |= {
     ("CapturedMapping", column.title): "which is not among its inputs"
     for column in COLUMNS
-    if column.title.endswith((", replaced", ", home edited"))
+    if column.title.endswith((", replaced", ", home edited", ", overrides="))
 }
 """The other rule has no gradient for what is captured; at home it is asked at last."""
 

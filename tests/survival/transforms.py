@@ -253,7 +253,14 @@ def fanned(w: World) -> list[Any]:
     return w.ask(terms, w.wrt)
 
 
-def one_of_two(go: Callable[[gg.Graph, World], World] | None = None) -> Transform:
+Journey = Callable[[gg.Graph, World], World]
+
+
+def stay(g: gg.Graph, w: World) -> World:
+    return w
+
+
+def one_of_two(go: Journey = stay, body: Body = marked) -> Transform:
     """Only one of the outputs gets a gradient, after a journey or without one."""
 
     def run(row: Override) -> Pairs:
@@ -261,8 +268,8 @@ def one_of_two(go: Callable[[gg.Graph, World], World] | None = None) -> Transfor
         expected: list[Any] = []
         for question in (of_the_first, of_the_last):
             with gg.Graph() as g:
-                w = world(row)
-            w = w if go is None else go(g, w)
+                w = world(row, body)
+            w = go(g, w)
             with w.x.graph:
                 found += plainly(question(w), {w.x: X})
             expected += known(row, question)
@@ -818,9 +825,7 @@ def by_index(new: gg.Graph) -> Callable[[Any], Any]:
     return lambda t: new.nodes[t.node.index].outputs[t.index]
 
 
-def after_journey(
-    row: Override, go: Callable[[gg.Graph, World], World], body: Body = marked
-) -> Pairs:
+def after_journey(row: Override, go: Journey, body: Body = marked) -> Pairs:
     """Marked here, carried away, differentiated there."""
     with gg.Graph() as g:
         w = world(row, body)
@@ -880,7 +885,7 @@ def pickled_imported(row: Override) -> Pairs:
     return after_journey(row, go)
 
 
-def with_gradient(go: Callable[[gg.Graph, World], World]) -> Transform:
+def with_gradient(go: Journey) -> Transform:
     """Differentiated once, carried away, and differentiated again there."""
 
     def run(row: Override) -> Pairs:
@@ -905,6 +910,12 @@ def of_once(w: World) -> list[Any]:
     """That, and its gradients."""
     dx = once(w)
     return [dx, *w.ask([dx], w.wrt)]
+
+
+def stored_part_of(g: gg.Graph, w: World) -> World:
+    """Stored, and cut out there."""
+    w = stored(g, w)
+    return part_of(w.x.graph, w)
 
 
 def brought_in(g: gg.Graph, w: World) -> World:
@@ -964,6 +975,10 @@ def copied_imported_copied(row: Override) -> Pairs:
         return w.moved(by_index(there.copy()))
 
     return after_journey(row, go)
+
+
+def cut_out_of_stored(row: Override) -> Pairs:
+    return after_journey(row, stored_part_of)
 
 
 def cut_out(row: Override) -> Pairs:
