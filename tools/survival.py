@@ -34,6 +34,9 @@ REASONS = """
 
 - Forward mode is the transpose of a rule, so a rule has to be linear in the gradients that it is
   given, or bring its own `jvp=`.
+- The own gradient of an op is no mark, so there is nothing to take off.
+- Another rule that is put on a `custom_gradient` has to give gradients of what that captured, as
+  its own `grad_fn` did.
 - Where each example of a batch chooses, both branches of a `cond` are run for all of them: what may
   have effects, as a Python function may, would be run for examples that do not choose it.
 """

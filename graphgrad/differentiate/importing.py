@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import suppress
 from typing import Any
 
 from ..ir.build import read_here
@@ -20,6 +19,7 @@ from ..ops.base import as_tensor
 from ..ops.sources import placeholder
 from ..regions.index import bodies_of
 from .levels import Step
+from .stored import StoredRule
 from .trace import Travelled
 from .transplant import Transplant
 
@@ -159,20 +159,14 @@ def _with_whole_regions(graph: Graph, xs: list[Tensor], ys: list[Tensor]) -> lis
 
 
 def _held(rule: Any, graph: Graph) -> list[Node]:
-    """The nodes of a graph whose values a rule holds on to; of one that was carried, what stands
-    for those that it holds at home.
-    """
-    fn: Any = getattr(rule, "fn", None)
-    if isinstance(fn, Travelled):
-        home, there = fn.home.graph, []
-        for node in () if home is None else _held(fn.rule, home):
-            with suppress(GraphError):
-                there.append(fn.carrier.tensor(node.outputs[0]).node)
-        return [node for node in there if node.graph is graph]
-    stored: list[Any] = [f for f in (fn, getattr(rule, "jvp", None)) if hasattr(f, "refers_to")]
-    if stored:
-        return [graph.nodes[index] for f in stored for index in f.refers_to]
-    found = [item.node if isinstance(item, Tensor) else item for item in holds(rule)]
+    """The nodes of a graph whose values a rule holds on to, also one that was carried there."""
+    found: list[Any] = []
+    for fn in (getattr(rule, "fn", None), getattr(rule, "jvp", None)):
+        if isinstance(fn, StoredRule):
+            found += fn.held(graph)
+        elif isinstance(fn, Travelled) and fn.home.graph is not None:
+            found += fn.standing_for(_held(fn.rule, fn.home.graph))
+    found += [item.node if isinstance(item, Tensor) else item for item in holds(rule)]
     return [n for n in found if isinstance(n, Node) and n.graph is graph]
 
 

@@ -172,12 +172,13 @@ class StoredRule:
     def __name__(self) -> str:
         return self.name
 
-    @property
-    def refers_to(self) -> list[int]:
-        """The nodes of its home that it reads, by index."""
-        stored = [t for t in self.traces.values() if isinstance(t, StoredTrace)]
-        captured = [at[1] for t in stored for _, at in t.captures if at[0] == "home"]
-        return [index for index, _ in [*captured, *(x for t in stored for x in t.extra)]]
+    def held(self, home: Graph) -> list[Node]:
+        """The nodes of its home that it reads, beyond the inputs and outputs of its site."""
+        found: list[Ref] = []
+        for trace in self.traces.values():
+            if isinstance(trace, StoredTrace):
+                found += [*trace.extra, *(at[1] for _, at in trace.captures if at[0] == "home")]
+        return [_at(home, ref).node for ref in found]
 
     def is_at_home(self, regions: tuple[Region, ...]) -> bool:
         """Whether it means the same in a graph of these regions."""

@@ -13,7 +13,7 @@ possible is it taken at home, and then marks that differ are an error.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -220,6 +220,12 @@ class Travelled:
             except NotDeferred:
                 self._at_home.add(fn)
         return self._asking_home(site, given)
+
+    def standing_for(self, nodes: Iterable[Node]) -> Iterator[Node]:
+        """What stands here for nodes of the home, of those that were carried here."""
+        for node in nodes:
+            with suppress(GraphError):
+                yield self.carrier.tensor(node.outputs[0]).node
 
     def _deferring(self, site: Site, given: Sequence[Any]) -> Any:
         """By a trace that asks the site here for its default."""

@@ -672,3 +672,101 @@ def test_S22_what_a_carried_rule_builds_belongs_to_the_region_that_is_open(journ
         built = [n for n in g.nodes[before:] if n.type not in ("Residual", "Constant", "Variable")]
         assert built
         assert {n.region for n in built} == {region}
+
+
+# --- what a rule opened, and what is hidden in its region ----------------------------------------
+
+
+def slope_of_one_with_a_second_rule(x):
+    """The gradient of a function whose grad_fn reads an inner value and has a gradient itself."""
+
+    @gg.custom_gradient
+    def f(h):
+        m = gg.sin(h)
+        return gg.exp(m), lambda dy: (dy * m, lambda ddx: 5.0 * ddx * h)
+
+    return gg.gradients(gg.sum(f(x)), x)
+
+
+def of_a_region(x):
+    with gg.override_gradient(lambda site, dy: dy * slope_of_one_with_a_second_rule(x)):
+        y = gg.sin(x)
+    return gg.gradients(gg.sum(y), x)
+
+
+def batched(x):
+    return gg.vmap(slope_of_one_with_a_second_rule)(x[None])[0]
+
+
+@pytest.mark.parametrize("way", ["stay", "copy", "import", "pickle", "subgraph"])
+@pytest.mark.parametrize(
+    "build",
+    [
+        slope_of_one_with_a_second_rule,
+        of_a_region,
+        batched,
+        gg.rules.checkpoint(slope_of_one_with_a_second_rule),
+        gg.rules.checkpoint(gg.rules.checkpoint(slope_of_one_with_a_second_rule)),
+        gg.rules.checkpoint(batched),
+    ],
+    ids=["plain", "region", "vmap", "checkpoint", "checkpoint twice", "checkpoint of vmap"],
+)
+def test_S28_what_a_second_rule_reads_of_the_inside_is_spoken_for_away_from_home(build, way):
+    with gg.Graph() as g:
+        x = gg.placeholder((3,), name="x")
+        dx = gg.identity(build(x), name="dx")
+    if way == "import":
+        with gg.Graph() as there:
+            gg.import_graph(g)
+        g = there
+    elif way != "stay":
+        g = {
+            "copy": lambda: g.copy(),
+            "pickle": lambda: pickle.loads(pickle.dumps(g)),
+            "subgraph": lambda: g.subgraph([x], [dx]),
+        }[way]()
+    x, dx = g.tensor("x:0"), g.tensor("dx:0")
+    at = np.array([0.1, 0.2, 0.3])
+    with g:
+        found = gg.evaluate([dx, gg.gradients(gg.sum(dx), x)], {x: at})
+    np.testing.assert_allclose(found, [np.sin(at), 5.0 * at])
+
+
+def gone(way, x, y):
+    """The two tensors after a journey."""
+    g = x.graph
+    if way == "import":
+        with gg.Graph():
+            there = gg.import_graph(g)
+        return there[x], there[y]
+    if way == "subgraph":
+        new = g.subgraph([x], [y])
+    else:
+        new = g.copy() if way == "copy" else pickle.loads(pickle.dumps(g))
+    return new.tensor(x.name), new.tensor(y.name)
+
+
+@pytest.mark.parametrize("batched", [False, True], ids=["one", "vmap"])
+@pytest.mark.parametrize(
+    "ways",
+    ["subgraph", "copy-subgraph", "import-subgraph", "pickle-subgraph", "subgraph-pickle-subgraph",
+     "copy-pickle-subgraph", "pickle-copy-subgraph", "subgraph-subgraph-copy"],
+)  # fmt: skip
+def test_S27_what_rules_that_travelled_hold_on_to_is_cut_out_with_them(ways, batched):
+    with gg.Graph() as g:
+        x, w = gg.placeholder((1, 3), name="x"), gg.variable(np.full(3, 2.0))
+
+        def f(x):
+            k = gg.cos(x) * w
+            rule = gg.Rule(lambda site, dy: dy * k, "rule", jvp=lambda site, dx: dx * k * 3.0)
+            with gg.override_gradient(rule):
+                return gg.sin(x)
+
+        y = gg.identity(gg.vmap(f)(x) if batched else f(x), name="y")
+    assert len(g.regions) == 1
+    for way in ways.split("-"):
+        x, y = gone(way, x, y)
+    at = np.array([[0.1, 0.2, 0.3]])
+    with x.graph:
+        found = gg.evaluate([gg.gradients(y, x), gg.jvp(y, x)], {x: at})
+    np.testing.assert_allclose(found, [2.0 * np.cos(at), 6.0 * np.cos(at)])

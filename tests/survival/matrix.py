@@ -15,8 +15,8 @@ import numpy as np
 
 import graphgrad as gg
 
+from .columns import COLUMNS, Column
 from .overrides import OVERRIDES, Override
-from .transforms import COLUMNS, Column
 
 FORWARD = (
     "jvp",
@@ -24,6 +24,7 @@ FORWARD = (
     "jvp of an import",
     "jvp of a pickle",
     "jvp of gradients",
+    "jvp, one input of two",
     "vmap(jvp)",
     "jvp(vmap)",
 )
@@ -36,6 +37,20 @@ REFUSED: dict[tuple[str, str], str] = {
 """(override, transform) -> what the error says, where an error is the right answer."""
 
 del REFUSED["Values", "jvp of gradients"]  # constants: that gradient does not depend on dy
+REFUSED |= {
+    ("BlackBox", column.title): "selects nothing that is marked"
+    for column in COLUMNS
+    if column.title.endswith(", unmarked")
+}
+"""An op's own gradient is no mark that could be taken off."""
+
+REFUSED |= {
+    ("CapturedMapping", column.title): "which is not among its inputs"
+    for column in COLUMNS
+    if column.title.endswith((", replaced", ", home edited", ", overrides="))
+}
+"""The other rule has no gradient for what is captured; at home it is asked at last."""
+
 REFUSED["BlackBox", "vmap of cond: each its own"] = "PyFunction, which may have effects"
 """Where examples choose differently both branches are run, and that might be noticed."""
 
@@ -132,12 +147,12 @@ def counts(rows: list[str]) -> str:
 def table(rows: list[str]) -> str:
     """The cells, with a number for each transform."""
     width = max(len(row.title) for row in OVERRIDES)
-    numbers = [f"{i:2}" for i in range(1, len(COLUMNS) + 1)]
-    lines = [" " * width + " " + "".join(n[at] for n in numbers) for at in (0, 1)]
+    numbers = [f"{i:3}" for i in range(1, len(COLUMNS) + 1)]
+    lines = [" " * width + " " + "".join(n[at] for n in numbers) for at in range(3)]
     lines += [f"{row.title:{width}} {cells}" for row, cells in zip(OVERRIDES, rows)]
     return "\n".join(lines)
 
 
 def legend() -> str:
     """The transforms by number."""
-    return "\n".join(f"{i:2} {column.title}" for i, column in enumerate(COLUMNS, 1))
+    return "\n".join(f"{i:3} {column.title}" for i, column in enumerate(COLUMNS, 1))

@@ -8,7 +8,7 @@ own, so that arrays do as well as tensors) which gradients the rule stands for.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -31,6 +31,21 @@ def straight(step: Callable[[], Any], instead: Any) -> Any:
     return step()
 
 
+class AsItIs:
+    """The one node inside that a column may mark: as it is built."""
+
+    def __call__(self, t: Any, *ins: Any) -> Any:
+        """What it gives, for the inputs that a gradient may flow to."""
+        return t
+
+    def back(self, derivative: Callable[[Any], list[Any]]) -> Callable[[Any], list[Any]]:
+        """Gradients of its inputs from one of what it gives."""
+        return derivative
+
+
+AS_IT_IS = AsItIs()
+
+
 @dataclass
 class Made:
     """What an override built.
@@ -41,6 +56,8 @@ class Made:
     ys      what is read outside
     extra   further tensors whose gradient is asked for
     k       a tensor that is no input, and that a rule may capture
+    back    gradients of what the node that a column may mark reads, from one of what it gives
+    beside  what else the site reads, to which no gradient flows
     """
 
     ins: list[Any]
@@ -49,6 +66,8 @@ class Made:
     ys: list[Any] = field(default_factory=list)
     extra: list[Any] = field(default_factory=list)
     k: Any = None
+    back: Any = None
+    beside: list[Any] = field(default_factory=list)
 
 
 class Override:
@@ -57,15 +76,22 @@ class Override:
     title = ""
     linear = True
     options: dict[str, Any] = {}
+    inner_type = "Sin"
+    op_type = ""
 
     @property
     def name(self) -> str:
         return type(self).__name__
 
-    def inside(self, h: Any, k: Any, last: Last = straight) -> Made:
-        """The forward computation, unmarked."""
-        m = np.sin(h)
-        return Made([h], m, [last(lambda: np.exp(m), m)], k=k)
+    def inside(self, h: Any, k: Any, last: Last = straight, at: AsItIs = AS_IT_IS) -> Made:
+        """The forward computation, unmarked; `at` the first node of inner_type."""
+        m = at(np.sin(h), h)
+        back = at.back(lambda d: [d * np.cos(h)])
+        return Made([h], m, [last(lambda: np.exp(m), m)], k=k, back=back)
+
+    def bare(self, h: Any, k: Any, spelling: Spelling, at: AsItIs = AS_IT_IS) -> Made:
+        """The forward computation without the override itself, but with what it is put around."""
+        return self.inside(h, k, at=at)
 
     def meaning(self, s: Made, spelling: Spelling, *dys: Any) -> list[Any]:
         """The gradients of `s.ins` that the rule stands for; s.ys are those read outside."""
@@ -81,15 +107,28 @@ class Override:
 
     def marked(self, h: Any, k: Any, last: Last = straight) -> Made:
         """The forward computation, marked as a user marks it."""
+        k = self.prepared(k)
         with gg.override_gradient(self.reference(), **self.options):
             made = self.inside(h, k, last)
-        made.ys = made.raws
+        made.ys = self.outside(made.raws)
         return made
 
-    def spelled(self, h: Any, k: Any, spelling: Spelling) -> Made:
+    def prepared(self, k: Any) -> Any:
+        """What the inside reads beside h, made of k outside."""
+        return k
+
+    def outside(self, raws: list[Any]) -> list[Any]:
+        """What the program reads of what the inside gives."""
+        return raws
+
+    def placed(self, s: Made, spelling: Spelling, meaning: Callable[..., Any]) -> list[Any]:
+        """What the program reads of a site that means this."""
+        return self.outside(spelling.place(s.ins, s.raws, meaning))
+
+    def spelled(self, h: Any, k: Any, spelling: Spelling, at: AsItIs = AS_IT_IS) -> Made:
         """The forward computation with its meaning."""
-        made = self.inside(h, k)
-        made.ys = spelling.place(made.ins, made.raws, lambda *g: self.meaning(made, spelling, *g))
+        made = self.bare(h, self.prepared(k), spelling, at)
+        made.ys = self.placed(made, spelling, lambda *g: self.meaning(made, spelling, *g))
         return made
 
     def mark_later(self, graph: gg.Graph, made: Made, nodes: Sequence[gg.Node]) -> None:
@@ -97,7 +136,7 @@ class Override:
         graph.mark(
             gg.select.nodes(*nodes).together(),
             self.retrofitted(made),
-            inputs=made.ins,
+            inputs=[*made.ins, *made.beside],
             outputs=made.raws,
             **self.options,
         )
@@ -111,10 +150,17 @@ class Override:
 
         The other rule is the default, so that a rule that asks for its default gets the inside.
         """
+        k = self.prepared(k)
         with gg.override_gradient(default) as region:
             made = self.inside(h, k)
-        made.ys = made.raws
+        made.ys = self.outside(made.raws)
         return made, {region: self.retrofitted(made)}
+
+    def register(self) -> None:
+        """Register the rule under its name, if it has one."""
+        if type(self).rule is not Override.rule:
+            name, jvp = f"survival/{self.name}", getattr(self, "jvp", None)
+            gg.register_gradient(name, replace=True, jvp=jvp)(self.rule)
 
 
 def default(site: Any, *dys: Any) -> Any:
@@ -142,9 +188,13 @@ def within(site: Any, op_type: str) -> Any:
 class Pair(Override):
     """Two inputs and two outputs: m = sin(h) k, p = exp(m), q = m + h k."""
 
-    def inside(self, h: Any, k: Any, last: Last = straight) -> Made:
-        m = np.sin(h) * k
-        return Made([h, k], m, [last(lambda: np.exp(m), m), m + h * k])
+    inner_type = "Multiply"
+
+    def inside(self, h: Any, k: Any, last: Last = straight, at: AsItIs = AS_IT_IS) -> Made:
+        s = np.sin(h)
+        m = at(s * k, s, k)
+        back = at.back(lambda d: [d * k, d * s])
+        return Made([h, k], m, [last(lambda: np.exp(m), m), m + h * k], back=back)
 
 
 class Linear(Override):
@@ -229,7 +279,7 @@ class DefaultEntry(Pair):
 
     def meaning(self, s, spelling, dp, dq):
         (h, k), (p, _) = s.ins, s.raws
-        return [(dp * p + dq) * np.cos(h) * k + dq * k, 3.0 * (dp - dq)]
+        return [s.back(dp * p + dq)[0] * np.cos(h) + dq * k, 3.0 * (dp - dq)]
 
 
 class DoubleDefault(Override):
@@ -239,7 +289,7 @@ class DoubleDefault(Override):
         return [2.0 * dx for dx in site.default(dy)]
 
     def meaning(self, s, spelling, g):
-        return [2.0 * g * s.raws[0] * np.cos(s.ins[0])]
+        return [2.0 * dx for dx in s.back(g * s.raws[0])]
 
 
 class Many(Pair):
@@ -323,7 +373,7 @@ class Custom(Override):
         function.__name__ = self.name
         y = gg.custom_gradient(function)(h)
         (made,) = built
-        made.ins, made.ys = [h], [y]
+        made.ins, made.ys = [h, *made.ins[1:]], [y]
         return made
 
     def retrofitted(self, made):
@@ -348,19 +398,14 @@ class Closure(Custom):
 class Variables(Custom):
     title = "custom_gradient with variables="
 
-    def inside(self, h, k, last=straight):
+    def inside(self, h, k, last=straight, at=AS_IT_IS):
         w = weight_around(h)
-        m = np.sin(h)
+        m = at(np.sin(h), h)
         return Made([h, w], m, [last(lambda: np.exp(m) * w, m)], extra=[w], k=k)
 
     def grad(self, made):
         w = made.ins[-1]
         return lambda dy, variables=None: (2.0 * w * dy, [gg.sum(dy * made.m)])
-
-    def marked(self, h, k, last=straight):
-        made = super().marked(h, k, last)
-        made.ins = [h, *made.extra]
-        return made
 
     def retrofitted(self, made):
         grad = self.grad(made)
@@ -391,10 +436,131 @@ class SecondRule(Custom):
         return spelling.place([h, g], [g * s.m], lambda ddx: [5.0 * ddx * h, ddx * s.m])
 
 
+class CapturedMapping(Custom):
+    title = "custom_gradient with a mapping for what it captures"
+
+    def inside(self, h, k, last=straight, at=AS_IT_IS):
+        m = at(np.sin(h), h)
+        return Made([h, k], m, [last(lambda: np.exp(m) * k, m)])
+
+    def grad(self, made):
+        h, k = made.ins
+        return lambda dy: {k: 3.0 * dy * h, h: 2.0 * dy * made.m}
+
+    def meaning(self, s, spelling, g):
+        return [2.0 * g * s.m, 3.0 * g * s.ins[0]]
+
+
+class Method(Custom):
+    title = "custom_gradient of a bound method"
+    factor = 1.75
+
+    def marked(self, h, k, last=straight):
+        layer = Layer(self, k, last)
+        y = layer.call(h)
+        return replace(layer.made, ins=[h], ys=[y])
+
+    def grad(self, made):
+        return lambda dy: dy * made.ins[0] * self.factor
+
+    def meaning(self, s, spelling, g):
+        return [g * s.ins[0] * self.factor]
+
+
+class Layer:
+    """An object whose method has a gradient of its own."""
+
+    def __init__(self, row: Custom, k: Any, last: Last) -> None:
+        self.row, self.k, self.last = row, k, last
+        self.call = gg.custom_gradient(self.forward)
+
+    def forward(self, h: Any) -> Any:
+        """What it computes, and its gradient."""
+        self.made = self.row.inside(h, self.k, self.last)
+        return self.made.raws[0], self.row.grad(self.made)
+
+
+class BoundMethod(Override):
+    title = "a rule that is a bound method"
+    factor = -1.25
+
+    def reference(self):
+        return self.scaled
+
+    def scaled(self, site, dy):
+        """The rule."""
+        return dy * site.inputs[0] * self.factor
+
+    def meaning(self, s, spelling, g):
+        return [g * s.ins[0] * self.factor]
+
+
+class IsZero(Pair):
+    title = "a rule that asks is_zero"
+
+    def rule(self, site, dp, dq):
+        if gg.is_zero(dq):
+            return 2.0 * dp, 0.5 * dp * site.inputs[1]
+        if gg.is_zero(dp):
+            return -1.5 * dq, dq * site.inputs[0]
+        return 3.0 * dp + dq, dp - 0.25 * dq
+
+    def meaning(self, s, spelling, dp, dq):
+        if spelling.missing == [1]:
+            return [2.0 * dp, 0.5 * dp * s.ins[1]]
+        if spelling.missing == [0]:
+            return [-1.5 * dq, dq * s.ins[0]]
+        return [3.0 * dp + dq, dp - 0.25 * dq]
+
+
+class IntegerOutput(Override):
+    title = "an integer output beside a floating one"
+
+    def inside(self, h, k, last=straight, at=AS_IT_IS):
+        made = super().inside(h, k, last, at)
+        made.raws.append((3.0 * h).astype("int64"))
+        return made
+
+    def outside(self, raws):
+        y, n = raws
+        return [y * (1.0 + 0.25 * n.astype("float64"))]
+
+    def rule(self, site, dy, dn):
+        assert dn is None
+        return 0.6 * dy * site.outputs[1].astype("float64")
+
+    def placed(self, s, spelling, meaning):
+        (y,) = spelling.place(s.ins, s.raws[:1], meaning)
+        return self.outside([y, s.raws[1]])
+
+    def meaning(self, s, spelling, g):
+        return [0.6 * g * s.raws[1].astype("float64")]
+
+
+class IntegerInput(Override):
+    title = "an integer input beside a floating one"
+
+    def prepared(self, k):
+        return (4.0 * k).astype("int64")
+
+    def inside(self, h, k, last=straight, at=AS_IT_IS):
+        m = at(np.sin(h), h)
+        y = last(lambda: np.exp(m) * (1.0 + 0.1 * k.astype("float64")), m)
+        return Made([h], m, [y], beside=[k])
+
+    def rule(self, site, dy):
+        _, n = site.inputs
+        return dy * (0.3 * n.astype("float64")), gg.NO_GRAD
+
+    def meaning(self, s, spelling, g):
+        return [g * (0.3 * s.beside[0].astype("float64"))]
+
+
 class Nested(Override):
     title = "nested: the outer default honours the inner rule"
+    inner_type = "Exp"
 
-    def inside(self, h, k, last=straight):
+    def inside(self, h, k, last=straight, at=AS_IT_IS):
         with gg.override_gradient("survival/inner"):
             m = np.sin(h)
         return Made([h], m, [last(lambda: np.exp(m), m)], k=k)
@@ -402,14 +568,13 @@ class Nested(Override):
     def rule(self, site, dy):
         return [3.0 * dx for dx in site.default(dy)]
 
-    def spelled(self, h, k, spelling):
+    def bare(self, h, k, spelling, at=AS_IT_IS):
         (m,) = spelling.place([h], [np.sin(h)], lambda g: [g * h])
-        made = Made([h], m, [np.exp(m)], k=k)
-        made.ys = spelling.place([h], made.raws, lambda g: self.meaning(made, spelling, g))
-        return made
+        y = np.exp(m)
+        return Made([h], m, [at(y, m)], k=k, back=at.back(lambda d: [d * y]))
 
     def meaning(self, s, spelling, g):
-        return [3.0 * (g * s.raws[0]) * s.ins[0]]
+        return [3.0 * dm * s.ins[0] for dm in s.back(g)]
 
 
 class Again(Override):
@@ -433,8 +598,6 @@ class Through(Again):
 class Stamp(Override):
     """An override of an op type: the site is the one node of that type."""
 
-    op_type = ""
-
     def marked(self, h, k, last=straight):
         with gg.gradient_override_map({self.op_type: self.reference()}):
             made = self.inside(h, k, last)
@@ -454,8 +617,8 @@ class OpType(Stamp):
     title = "op-type map"
     op_type = "Exp"
 
-    def inside(self, h, k, last=straight):
-        made = super().inside(h, k, last)
+    def inside(self, h, k, last=straight, at=AS_IT_IS):
+        made = super().inside(h, k, last, at)
         made.ins = [made.m]
         return made
 
@@ -469,12 +632,14 @@ class OpType(Stamp):
 class Builtin(Stamp):
     title = 'builtin name: {"Round": "Identity"}'
     op_type = "Round"
+    inner_type = "Multiply"
 
     def reference(self):
         return "Identity"
 
-    def inside(self, h, k, last=straight):
-        m = 3.0 * np.sin(h)
+    def inside(self, h, k, last=straight, at=AS_IT_IS):
+        s = np.sin(h)
+        m = at(s * 3.0, s)
         return Made([m], m, [last(lambda: np.round(m), m)], k=k)
 
     def meaning(self, s, spelling, g):
@@ -483,10 +648,11 @@ class Builtin(Stamp):
 
 class Random(Override):
     title = "random op inside"
+    inner_type = "Multiply"
 
-    def inside(self, h, k, last=straight):
+    def inside(self, h, k, last=straight, at=AS_IT_IS):
         m = gg.random.uniform((3,), seed=7)
-        return Made([h], m, [last(lambda: np.exp(h * m), h)], k=k)
+        return Made([h], m, [last(lambda: np.exp(at(h * m, h, m)), h)], k=k)
 
     def rule(self, site, dy):
         return dy * within(site, "RandomUniform") * 2.0
@@ -497,11 +663,17 @@ class Random(Override):
 
 class Integer(Override):
     title = "integer inside"
+    inner_type = "Exp"
 
-    def inside(self, h, k, last=straight):
+    def inside(self, h, k, last=straight, at=AS_IT_IS):
         whole = (3.0 * h).astype("int64")
         m = whole.astype("float64")
-        return Made([h], m, [last(lambda: np.exp(m * 0.1), m)], k=k)
+
+        def step():
+            tenth = m * 0.1
+            return at(np.exp(tenth), tenth)
+
+        return Made([h], m, [last(step, m)], k=k)
 
     def rule(self, site, dy):
         return 1.5 * dy
@@ -512,9 +684,10 @@ class Integer(Override):
 
 class Weights(Override):
     title = "block with weights inside"
+    inner_type = "MatMul"
 
-    def inside(self, h, k, last=straight):
-        m = gg.matmul(h, gg.constant(WEIGHTS))
+    def inside(self, h, k, last=straight, at=AS_IT_IS):
+        m = at(gg.matmul(h, gg.constant(WEIGHTS)), h)
         return Made([h], m, [last(lambda: np.tanh(m), m)], k=k)
 
     def rule(self, site, dy):
@@ -537,8 +710,9 @@ def saw_vjp(node, dy):
 
 class BlackBox(Override):
     title = "py_function with vjp"
+    inner_type = "Multiply"
 
-    def inside(self, h, k, last=straight):
+    def inside(self, h, k, last=straight, at=AS_IT_IS):
         m = gg.py_function(saw, [h], [((3,), "float64")], vjp=saw_vjp)
         return Made([h], m, [m], k=k)
 
@@ -551,11 +725,14 @@ class BlackBox(Override):
     def retrofitted(self, made):
         return lambda site, dy: dy * 3.0 * site.inputs[0]
 
-    def spelled(self, h, k, spelling):
-        m = gg.floor(h)
-        made = Made([h], h - m, [h - m], k=k)
-        made.ys = spelling.place([h], made.raws, lambda g: self.meaning(made, spelling, g))
-        made.m = made.ys[0]
+    def bare(self, h, k, spelling, at=AS_IT_IS):
+        m = h - gg.floor(h)
+        return Made([h], m, [m], k=k)
+
+    def spelled(self, h, k, spelling, at=AS_IT_IS):
+        made = super().spelled(h, k, spelling, at)
+        (made.m,) = made.ys
+        made.ys = [at(made.m * 1.0, made.m)]
         return made
 
     def meaning(self, s, spelling, g):
@@ -644,8 +821,8 @@ class Library(Override):
     def reference(self):
         return rules.ste()
 
-    def inside(self, h, k, last=straight):
-        m = np.sin(h)
+    def inside(self, h, k, last=straight, at=AS_IT_IS):
+        m = at(np.sin(h), h)
         return Made([h], m, [last(lambda: np.sign(m), m)], k=k)
 
     def meaning(self, s, spelling, g):
@@ -672,6 +849,12 @@ OVERRIDES: list[Override] = [
         Closure,
         Variables,
         SecondRule,
+        CapturedMapping,
+        Method,
+        BoundMethod,
+        IsZero,
+        IntegerOutput,
+        IntegerInput,
         Nested,
         Again,
         Through,
@@ -693,9 +876,7 @@ OVERRIDES: list[Override] = [
 def register() -> None:
     """Register the rules of the rows under their names."""
     for row in OVERRIDES:
-        if type(row).rule is not Override.rule:
-            jvp = getattr(row, "jvp", None)
-            gg.register_gradient(f"survival/{row.name}", replace=True, jvp=jvp)(row.rule)
+        row.register()
     gg.register_gradient("survival/inner", replace=True)(_times_input)
     gg.register_gradient("survival/seven", replace=True)(_seven)
 

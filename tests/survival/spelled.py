@@ -31,9 +31,13 @@ class Place:
 
 @dataclass
 class Spelling:
-    """The places of a program, in the order in which they were built."""
+    """The places of a program, in the order in which they were built.
+
+    missing  while a meaning is asked: which of its gradients did not arrive, and are zeros
+    """
 
     places: list[Place] = field(default_factory=list)
+    missing: Sequence[int] = ()
 
     def place(
         self, inputs: Sequence[Any], inside: Sequence[Any], meaning: Callable[..., Sequence[Any]]
@@ -54,6 +58,7 @@ class Spelling:
         for place in reversed(places):
             if not any(y in found for y in place.outputs):
                 continue
+            self.missing = [i for i, y in enumerate(place.outputs) if y not in found]
             dys = [found.get(y, gg.zeros_like(y)) for y in place.outputs]
             dxs = [gg.broadcast_like(d, x) for d, x in zip(place.meaning(*dys), place.inputs)]
             before = [t for t in doors if t not in set(place.outputs)]

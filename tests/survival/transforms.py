@@ -1,4 +1,4 @@
-"""The columns: what may happen to an override between its mark and its gradient.
+"""The first columns: what may happen to an override between its mark and its gradient.
 
 Each returns pairs (found, expected): arrays that were computed through the override, and what its
 meaning, spelled out in a plain graph, gives.
@@ -10,8 +10,7 @@ import copy
 import functools
 import pickle
 import threading
-from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,13 +18,9 @@ import numpy as np
 
 import graphgrad as gg
 from graphgrad import rules
-from graphgrad.execute.backend import load_backend
+from graphgrad.execute.backend import Kernels, load_backend, one_call_per_node
 from graphgrad.ir.program import Program
 from graphgrad.ir.verify import verify_graph
-from graphgrad.optimise.algebra import simplify
-from graphgrad.optimise.common import eliminate_common_subexpressions
-from graphgrad.optimise.fold import fold_constants
-from graphgrad.optimise.identities import remove_residuals_and_identities
 
 from .overrides import Made, Override
 from .spelled import Spelling
@@ -108,10 +103,19 @@ def world(row: Override, body: Body = marked, x: Any = None) -> World:
     return World(x, h, made, gg.identity(behind(h, made.ys), name="loss"), asked)
 
 
-def spelled(row: Override) -> World:
+Spell = Callable[[Override, Any, Any, Spelling], Made]
+"""How the middle of the program is spelled out."""
+
+
+def by_its_meaning(row: Override, h: Any, k: Any, spelling: Spelling) -> Made:
+    """As it was marked."""
+    return row.spelled(h, k, spelling)
+
+
+def spelled(row: Override, spell: Spell = by_its_meaning) -> World:
     """The program with the meaning of the override, in the current graph."""
     spelling = Spelling()
-    found = world(row, lambda row, h, k: row.spelled(h, k, spelling))
+    found = world(row, lambda row, h, k: spell(row, h, k, spelling))
     found.ask = spelling.gradients
     return found
 
@@ -132,13 +136,17 @@ Question = Callable[[World], list[Any]]
 
 
 @functools.cache
-def known(row: Override, question: Question, x: tuple[float, ...] = tuple(X)) -> list[Any]:
+def known(
+    row: Override,
+    question: Question,
+    x: tuple[float, ...] = tuple(X),
+    spell: Spell = by_its_meaning,
+) -> list[Any]:
     """The answer to a question by meaning."""
     try:
         with gg.Graph():
-            w = spelled(row)
-            found: list[Any] = gg.evaluate(question(w), {w.x: np.array(x)})
-            return found
+            w = spelled(row, spell)
+            return plainly(question(w), {w.x: np.array(x)})
     except gg.GraphGradError as error:
         raise AssertionError(f"the reference of {row.name} is at fault: {error}") from error
 
@@ -156,6 +164,15 @@ def second(w: World) -> list[Any]:
 def third(w: World) -> list[Any]:
     """And the third."""
     return orders(w, 3)
+
+
+def plainly(tensors: Sequence[Any], feeds: Mapping[Any, Any]) -> list[Any]:
+    """Values by NumPy's functions, one node after the other: no plan, nothing compiled."""
+    graph = tensors[0].graph
+    variables = [n for n in graph.nodes if n.type == "Variable"]
+    program = Program([*feeds, *(n.outputs[0] for n in variables)], tensors)
+    run = one_call_per_node(program, Kernels(np))
+    return list(run(*feeds.values(), *graph.state.read(variables)))
 
 
 def ran(tensors: list[Any], w: World) -> list[Any]:
@@ -236,6 +253,66 @@ def fanned(w: World) -> list[Any]:
     return w.ask(terms, w.wrt)
 
 
+Journey = Callable[[gg.Graph, World], World]
+
+
+def stay(g: gg.Graph, w: World) -> World:
+    return w
+
+
+def one_of_two(go: Journey = stay, body: Body = marked) -> Transform:
+    """Only one of the outputs gets a gradient, after a journey or without one."""
+
+    def run(row: Override) -> Pairs:
+        found: list[Any] = []
+        expected: list[Any] = []
+        for question in (of_the_first, of_the_last):
+            with gg.Graph() as g:
+                w = world(row, body)
+            w = go(g, w)
+            with w.x.graph:
+                found += plainly(question(w), {w.x: X})
+            expected += known(row, question)
+        return pairs(found, expected)
+
+    return run
+
+
+def of_the_first(w: World) -> list[Any]:
+    return of_one(w, 0)
+
+
+def of_the_last(w: World) -> list[Any]:
+    return of_one(w, -1)
+
+
+def of_one(w: World, place: int) -> list[Any]:
+    """Both orders of a loss that reads one output alone."""
+    dxs = w.ask([gg.sum(SEEDS[place] * w.ys[place] * w.ys[place])], w.wrt)
+    return [*dxs, *w.ask([gg.sum(WEIGHTS * dxs[0])], w.wrt)]
+
+
+def jvp_one_of_two(row: Override) -> Pairs:
+    """One input moves, the other one does not: what h gives alone, and what k does."""
+    with gg.Graph():
+        w = world(row)
+        found = ran([t for x in moving(w) for t in gg.jvp(w.ys, [x], [DIRECTION])], w)
+    if hasattr(row, "tangent"):
+        return pairs(found, [row.tangent(DIRECTION)])
+    rows = known(row, rows_of_each)
+    return pairs(found, [np.array(rows[i : i + 3]) @ DIRECTION for i in range(0, len(rows), 3)])
+
+
+def moving(w: World) -> list[Any]:
+    """The inputs of the override that a tangent of three elements fits."""
+    return [t for t in w.made.ins if t.shape == (3,)]
+
+
+def rows_of_each(w: World) -> list[Any]:
+    """The same with respect to each input."""
+    return [w.ask(w.ys, [t], seeds)[0] for t in moving(w) for seeds in units(w)]
+
+
 def hidden_fed(row: Override) -> Pairs:
     """A value inside the site is fed: the rule and what it reads see what was fed."""
     found = []
@@ -267,8 +344,19 @@ def tangents(row: Override, x: Any = X) -> list[Any]:
     """What they are by meaning: the rule's own, or the matrix that the rule gives, times dx."""
     if hasattr(row, "tangent"):
         return [row.tangent((1.0 + x) * DIRECTION)]
-    rows = known(row, jacobian_rows, tuple(x))
+    rows = known(row, transposed_rows, tuple(x))
     return [np.array(rows[i : i + 3]) @ DIRECTION for i in range(0, len(rows), 3)]
+
+
+def transposed_rows(w: World) -> list[Any]:
+    """The rule as a linear function of the gradients of all outputs, which all arrive."""
+    return [w.ask(w.ys, [w.x], seeds)[0] for seeds in units(w)]
+
+
+def units(w: World) -> list[list[Any]]:
+    """For each element of each output: that one is 1 and all others 0."""
+    eye = np.eye(3 * len(w.ys)).reshape(-1, len(w.ys), 3)
+    return [[gg.constant(seed) for seed in seeds] for seeds in eye]
 
 
 def jvp_after_copy(row: Override) -> Pairs:
@@ -451,7 +539,7 @@ def within_cond(row: Override, h: Any, k: Any, pred: Any = None) -> Made:
 def outputs_of(row: Override) -> int:
     with gg.Graph():
         x = gg.placeholder((3,))
-        return len(row.inside(x, x).raws)
+        return len(row.outside(row.inside(x, row.prepared(x)).raws))
 
 
 def asked_in_a_branch(row: Override) -> Pairs:
@@ -515,6 +603,15 @@ def recomputed(row: Override, h: Any, k: Any) -> Made:
     return replace(kept[0], ys=list(ys))
 
 
+def checkpoint_of_gradients(row: Override) -> Pairs:
+    """What is computed again is a gradient."""
+    with gg.Graph():
+        x = gg.placeholder((3,), name="x")
+        dx = rules.checkpoint(lambda x: asked([world(row, x=x).loss], [x])[0])(x)
+        found = gg.evaluate([dx, *asked([dx], [x], [gg.constant(WEIGHTS)])], {x: X})
+    return pairs(found, known(row, times_weights_too)[1:])
+
+
 def retrofit(row: Override) -> Pairs:
     """On a graph that was built without any mark."""
     with gg.Graph() as g:
@@ -526,12 +623,12 @@ def retrofit(row: Override) -> Pairs:
 
 def later(row: Override, h: Any, k: Any) -> Made:
     graph = gg.default_graph()
+    k = row.prepared(k)
     start = len(graph.nodes)
     made = row.inside(h, k)
     nodes = [n for n in graph.nodes[start:] if n.type != "Variable"]
-    made.ys = made.raws
     row.mark_later(graph, made, nodes)
-    return made
+    return replace(made, ys=row.outside(made.raws))
 
 
 def call_overrides(row: Override) -> Pairs:
@@ -552,9 +649,9 @@ def call_overrides(row: Override) -> Pairs:
 # --- vmap ---------------------------------------------------------------------------------------
 
 
-def by_example(row: Override, question: Question) -> list[Any]:
+def by_example(row: Override, question: Question, spell: Spell = by_its_meaning) -> list[Any]:
     """The answers for one example after the other."""
-    rows = [known(row, question, tuple(x)) for x in EXAMPLES]
+    rows = [known(row, question, tuple(x), spell) for x in EXAMPLES]
     return [np.stack(answers) for answers in zip(*rows)]
 
 
@@ -564,6 +661,16 @@ def vmap_of_grad(row: Override) -> Pairs:
         asked_for = gg.vmap(lambda x: second(world(row, x=x)))(xs)
         found = gg.evaluate(list(asked_for), {xs: EXAMPLES})
     return pairs(found, by_example(row, second))
+
+
+def grad_of_vmap_of_grad(row: Override) -> Pairs:
+    """Gradients of gradients that were taken inside."""
+    with gg.Graph():
+        xs = gg.placeholder((2, 3), name="xs")
+        dx = gg.vmap(lambda x: asked([world(row, x=x).loss], [x])[0])(xs)
+        ddx = gg.gradients(gg.sum(WEIGHTS * dx), xs, unconnected="zero")
+        found = gg.evaluate([dx, ddx], {xs: EXAMPLES})
+    return pairs(found, by_example(row, times_weights_too)[1:])
 
 
 def vmap_of_vmap(row: Override) -> Pairs:
@@ -624,8 +731,8 @@ def without(row: Override, question: Question) -> list[Any]:
 
 
 def stopped(row: Override, h: Any, k: Any) -> Made:
-    made = row.inside(h, k)
-    return replace(made, ys=[gg.stop_gradient(h)] * len(made.raws))
+    made = row.inside(h, row.prepared(k))
+    return replace(made, ys=[gg.stop_gradient(h)] * len(row.outside(made.raws)))
 
 
 def of_a_choice_of_batches(row: Override) -> Pairs:
@@ -674,6 +781,12 @@ def compiled(row: Override, **options: Any) -> Pairs:
     return pairs(found, known(row, second))
 
 
+def as_function(row: Override) -> Pairs:
+    """Built by gg.function for the arrays that come."""
+    function = gg.function(lambda x: second(world(row, x=x)))
+    return pairs([*function(X), *function(X)], known(row, second) * 2)
+
+
 def numpy_optimised(row: Override) -> Pairs:
     return compiled(row, backend="numpy", optimize=True)
 
@@ -712,21 +825,23 @@ def by_index(new: gg.Graph) -> Callable[[Any], Any]:
     return lambda t: new.nodes[t.node.index].outputs[t.index]
 
 
-def after_journey(
-    row: Override, go: Callable[[gg.Graph, World], World], body: Body = marked
-) -> Pairs:
+def after_journey(row: Override, go: Journey, body: Body = marked) -> Pairs:
     """Marked here, carried away, differentiated there."""
     with gg.Graph() as g:
         w = world(row, body)
     w = go(g, w)
     with w.x.graph as there:
-        found = ran(second(w), w)
+        found = plainly(second(w), {w.x: X})
     verify_graph(there)
     return pairs(found, known(row, second))
 
 
 def copied(row: Override) -> Pairs:
-    return after_journey(row, lambda g, w: w.moved(by_index(g.copy())))
+    return after_journey(row, copy_of)
+
+
+def copy_of(g: gg.Graph, w: World) -> World:
+    return w.moved(by_index(g.copy()))
 
 
 def copied_twice(row: Override) -> Pairs:
@@ -747,7 +862,7 @@ def stored(g: gg.Graph, w: World) -> World:
 
 def copied_around_cond(row: Override) -> Pairs:
     """A choice inside of what is marked, carried away."""
-    return after_journey(row, lambda g, w: w.moved(by_index(g.copy())), around_cond)
+    return after_journey(row, copy_of, around_cond)
 
 
 def pickled_around_cond(row: Override) -> Pairs:
@@ -770,19 +885,37 @@ def pickled_imported(row: Override) -> Pairs:
     return after_journey(row, go)
 
 
-def copied_with_gradient(row: Override) -> Pairs:
-    """Differentiated once, copied, and differentiated again there."""
-    with gg.Graph() as g:
-        w = world(row)
-        dxs = w.ask([w.loss], w.wrt)
-    to = by_index(g.copy())
-    w, dxs = w.moved(to), [to(dx) for dx in dxs]
-    with w.x.graph:
-        weighted = gg.sum(WEIGHTS * dxs[0])
-        for dx in dxs[1:]:
-            weighted = weighted + 0.9 * dx
-        found = ran([w.loss, *dxs, *w.ask([weighted], w.wrt)], w)
-    return pairs(found, known(row, second))
+def with_gradient(go: Journey) -> Transform:
+    """Differentiated once, carried away, and differentiated again there."""
+
+    def run(row: Override) -> Pairs:
+        with gg.Graph() as g:
+            w = world(row)
+            w = replace(w, loss=gg.identity(once(w), name="loss"))
+        w = go(g, w)
+        with w.x.graph:
+            found = plainly([w.loss, *w.ask([w.loss], w.wrt)], {w.x: X})
+        return pairs(found, known(row, of_once))
+
+    return run
+
+
+def once(w: World) -> Any:
+    """The weighted sum of the first gradients."""
+    dxs = w.ask([w.loss], w.wrt)
+    return functools.reduce(lambda a, b: a + 0.9 * b, dxs[1:], gg.sum(WEIGHTS * dxs[0]))
+
+
+def of_once(w: World) -> list[Any]:
+    """That, and its gradients."""
+    dx = once(w)
+    return [dx, *w.ask([dx], w.wrt)]
+
+
+def stored_part_of(g: gg.Graph, w: World) -> World:
+    """Stored, and cut out there."""
+    w = stored(g, w)
+    return part_of(w.x.graph, w)
 
 
 def brought_in(g: gg.Graph, w: World) -> World:
@@ -792,11 +925,12 @@ def brought_in(g: gg.Graph, w: World) -> World:
 
 
 def imported(row: Override) -> Pairs:
-    def go(g: gg.Graph, w: World) -> World:
-        with gg.Graph():
-            return brought_in(g, w)
+    return after_journey(row, import_of)
 
-    return after_journey(row, go)
+
+def import_of(g: gg.Graph, w: World) -> World:
+    with gg.Graph():
+        return brought_in(g, w)
 
 
 def never(site: Any, *dys: Any) -> Any:
@@ -843,15 +977,19 @@ def copied_imported_copied(row: Override) -> Pairs:
     return after_journey(row, go)
 
 
+def cut_out_of_stored(row: Override) -> Pairs:
+    return after_journey(row, stored_part_of)
+
+
 def cut_out(row: Override) -> Pairs:
     """A subgraph of its own."""
+    return after_journey(row, part_of)
 
-    def go(g: gg.Graph, w: World) -> World:
-        new = g.subgraph([w.x], [w.loss])
-        made = replace(w.made, extra=[new.tensor("w:0") for _ in w.made.extra], ys=[])
-        return World(new.tensor("x:0"), None, made, new.tensor("loss:0"), w.ask)
 
-    return after_journey(row, go)
+def part_of(g: gg.Graph, w: World) -> World:
+    new = g.subgraph([w.x], [w.loss])
+    made = replace(w.made, extra=[new.tensor("w:0") for _ in w.made.extra], ys=[])
+    return World(new.tensor("x:0"), None, made, new.tensor(w.loss.name), w.ask)
 
 
 def threads(row: Override) -> Pairs:
@@ -877,71 +1015,3 @@ def threads(row: Override) -> Pairs:
     for error in errors:
         raise error
     return found
-
-
-@dataclass(frozen=True)
-class Column:
-    """A transform with its heading."""
-
-    title: str
-    run: Transform
-    needs: str = ""
-
-
-COLUMNS: list[Column] = [
-    Column("gradients", gradients),
-    Column("second order", second_order),
-    Column("third order", third_order),
-    Column("grad_ys", grad_ys),
-    Column("stop_gradients", stop_gradients),
-    Column("fan-out", fan_out),
-    Column("CSE twins", cse_twins),
-    Column("hidden tensor fed", hidden_fed),
-    Column("jvp", jvp),
-    Column("jvp of a copy", jvp_after_copy),
-    Column("jvp of an import", jvp_after_import),
-    Column("jvp of a pickle", jvp_after_pickle),
-    Column("jvp of gradients", jvp_of_gradients),
-    Column("vmap(jvp)", vmap_of_jvp),
-    Column("jvp(vmap)", jvp_of_vmap),
-    Column("jacobian", jacobian),
-    Column("hvp", hvp),
-    Column("hessian", hessian),
-    Column("overrides=", call_overrides),
-    Column("retrofit", retrofit),
-    Column("two in a row", two_in_a_row),
-    Column("inside cond", in_a_branch),
-    Column("gradients inside cond", asked_in_a_branch),
-    Column("around cond", around_a_choice),
-    Column("inside a region", inside_a_region),
-    Column("checkpoint", checkpoint),
-    Column("vmap(grad)", vmap_of_grad),
-    Column("grad(vmap)", grad_of_vmap),
-    Column("vmap(vmap(grad))", vmap_of_vmap),
-    Column("vmap of cond: all alike", of_a_choice_of_batches),
-    Column("vmap of cond: each its own", of_a_batch_of_choices),
-    Column("vmap around cond", of_a_batch_around_choices),
-    Column("numpy, optimised", numpy_optimised),
-    Column("numpy, as built", numpy_plain),
-    Column("pass: identities", one_pass(remove_residuals_and_identities)),
-    Column("pass: fold", one_pass(fold_constants)),
-    Column("pass: simplify", one_pass(lambda p: simplify(p, Counter()))),
-    Column("pass: merge", one_pass(eliminate_common_subexpressions)),
-    Column("jax, optimised", jax_optimised, "jax"),
-    Column("jax, as built", jax_plain, "jax"),
-    Column("copy", copied),
-    Column("copy of a copy", copied_twice),
-    Column("deepcopy", deep_copied),
-    Column("gradients, copy, gradients", copied_with_gradient),
-    Column("pickle", pickled),
-    Column("pickle, import", pickled_imported),
-    Column("around cond, copy", copied_around_cond),
-    Column("around cond, pickle", pickled_around_cond),
-    Column("inside cond, pickle", pickled_in_a_branch),
-    Column("import", imported),
-    Column("import under scopes", imported_under_scopes),
-    Column("import into a region", imported_into_a_region),
-    Column("copy, import, copy", copied_imported_copied),
-    Column("subgraph", cut_out),
-    Column("threads", threads),
-]
