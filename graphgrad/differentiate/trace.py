@@ -213,7 +213,7 @@ class Travelled:
         for d, t in zip(given, takes, strict=True):
             if d is not None:
                 self.carrier.note(d, t)
-        fn = as_rule(self.rule).fn
+        fn = _first(self.rule)
         if fn not in self._at_home and self.carrier.defers(site):
             try:
                 return self._deferring(site, given)
@@ -230,7 +230,7 @@ class Travelled:
     def _deferring(self, site: Site, given: Sequence[Any]) -> Any:
         """By a trace that asks the site here for its default."""
         zeros = _zeros(given)
-        key = as_rule(self.rule).fn, zeros
+        key = _first(self.rule), zeros
         trace = self._traces.get(key)
         delivery = _Delivery(self.carrier, site, given)
         if trace is None:
@@ -331,6 +331,14 @@ class _Delivery:
     def note(self, made: Sequence[Tensor], found: Sequence[Any]) -> None:
         """What was taken stands here for what stands in the trace."""
         self.transplant.tensors.update(zip(made, found, strict=True))
+
+
+def _first(rule: Any) -> Any:
+    """The function that a rule means now, at the start of all its journeys."""
+    fn = as_rule(rule).fn
+    while isinstance(fn, Travelled):
+        fn = as_rule(fn.rule).fn
+    return fn
 
 
 def _zeros(given: Sequence[Any]) -> frozenset[int]:

@@ -269,3 +269,25 @@ def test_S27_a_gradient_without_the_outputs_of_its_region_can_be_cut_out():
         found = gg.evaluate([loss2, gg.gradients(loss2, x2)], {x2: np.ones(3)})
     assert found[0] == 27.0
     np.testing.assert_array_equal(found[1], np.full(3, 9.0))
+
+
+@pytest.mark.parametrize("ways", ["", "copy", "import", "copy-copy", "import-copy"])
+@pytest.mark.parametrize("batched", [False, True], ids=["one", "vmap"])
+def test_S30_a_name_is_looked_up_for_each_order_after_any_journey(batched, ways):
+    def f(x):
+        with gg.override_gradient("edited/order"):
+            return gg.sin(x)
+
+    try:
+        gg.register_gradient("edited/order")(lambda s, dy: dy * (1.0 + 0.1 * s.outputs[0]))
+        with gg.Graph() as g:
+            x = gg.placeholder((2,))
+            y = gg.vmap(f)(x) if batched else f(x)
+        x, y = travelled(g, x, y, ways)
+        with x.graph:
+            dx = gg.gradients(y, x)
+            gg.register_gradient("edited/order", replace=True)(times(10.0))
+            found = gg.evaluate(gg.gradients(dx, x), {x: np.array([0.3, 0.9])})
+    finally:
+        gg.unregister_gradient("edited/order")
+    np.testing.assert_allclose(found, 1.0)
