@@ -322,11 +322,8 @@ class _Delivery:
 
     def take(self, given: Mapping[int, Tensor], site: Site) -> dict[int, Any]:
         """The default of the site here, for gradients that the trace has built so far."""
-        token = CONTEXT.set(self.context)
-        try:
+        with Within(self.context.copy()):
             return self.transplant.default_for(given)
-        finally:
-            CONTEXT.reset(token)
 
     def note(self, made: Sequence[Tensor], found: Sequence[Any]) -> None:
         """What was taken stands here for what stands in the trace."""
