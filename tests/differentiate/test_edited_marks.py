@@ -269,3 +269,23 @@ def test_S27_a_gradient_without_the_outputs_of_its_region_can_be_cut_out():
         found = gg.evaluate([loss2, gg.gradients(loss2, x2)], {x2: np.ones(3)})
     assert found[0] == 27.0
     np.testing.assert_array_equal(found[1], np.full(3, 9.0))
+
+
+def test_S04_regions_that_overlap_in_the_order_of_building_lead_to_each_others_late_members():
+    with gg.Graph() as g:
+        z = gg.placeholder(())
+        a = gg.sin(z)
+        reader = gg.exp(a)
+        b = gg.cos(z)
+        late_a = b * a
+        x = gg.tanh(z)
+        late_b = x * b
+    for members, k in (((a, late_a), 5.0), ((b, late_b), 3.0)):
+
+        def rule(site, *dys, k=k):
+            return dict.fromkeys(site.inputs, k * dys[0])
+
+        g.mark(gg.select.nodes(*members), rule)
+    with g:
+        dx = gg.gradients(reader, x)
+    assert gg.evaluate(dx, {z: np.array(0.3)}) == pytest.approx(15 * np.exp(np.sin(0.3)))

@@ -248,6 +248,24 @@ def test_S27_stamps_travel_and_win_over_a_map_that_is_open():
         np.testing.assert_array_equal(gg.evaluate(da, {a: [1.0, 2.0]}), [30.0, 30.0])
 
 
+@pytest.mark.parametrize("journey", [copied, copied_twice, imported, imported_copy])
+def test_S27_a_reader_among_the_members_of_a_region_stands_before_what_it_needs(journey):
+    with gg.Graph() as g:
+        z = gg.placeholder(())
+        early = gg.sin(z)
+        reader = gg.exp(early)
+        x = gg.tanh(z)
+        late = x * early
+    g.mark(
+        gg.select.nodes(early, late),
+        lambda site, *dys: dict.fromkeys(site.inputs, 5.0 * dys[0]),
+    )
+    new, (there,), (y, x_there) = journey(g, [z], [reader, x])
+    with new:
+        dx = gg.gradients(y, x_there)
+    assert gg.evaluate(dx, {there: np.array(0.3)}) == pytest.approx(5 * np.exp(np.sin(0.3)))
+
+
 def test_S27_named_rules_survive_pickling():
     with gg.Graph() as g:
         x = gg.placeholder((), name="x")

@@ -146,6 +146,14 @@ def test_S05_op_types_match_forward_nodes():
         gg.gradients(g1, x, overrides={"Cos": spy})
 
 
+def test_S05_an_op_type_is_for_what_the_user_built_and_not_for_derivatives_of_it():
+    x = placeholder(())
+    dx = gg.gradients(x * x, x)  # built of Multiply too
+    assert value(gg.gradients(dx, x, overrides={"Multiply": scaled(10.0)}), {x: 3.0}) == 2
+    dx = gg.gradients(x * x * x, x)  # reads x * x, which the user built
+    assert value(gg.gradients(dx, x, overrides={"Multiply": scaled(10.0)}), {x: 3.0}) == 72
+
+
 def test_S05_unknown_rules_and_foreign_sites_are_errors():
     x = placeholder(())
     y = sin(x)

@@ -1,6 +1,7 @@
 """The plan: slots, what is dropped when, what is written over what, who owns outputs, peak."""
 
 import numpy as np
+import pytest
 
 import graphgrad.ops.methods  # noqa: F401  (operators)
 from graphgrad.execute.backend import Kernels
@@ -10,6 +11,7 @@ from graphgrad.ir.graph import Graph
 from graphgrad.ir.program import Program
 from graphgrad.ops.arithmetic import negative
 from graphgrad.ops.exponential import exp
+from graphgrad.ops.logic import where
 from graphgrad.ops.reductions import sum as reduce_sum
 from graphgrad.ops.shaping import reshape, transpose
 from graphgrad.ops.sources import identity, placeholder
@@ -121,6 +123,20 @@ def test_what_is_read_as_it_is_and_transposed_is_not_written_over():
         w = z - identity(z)
     assert plan([x], [y]).over == 0
     assert plan([x], [w]).over == 1
+
+
+@pytest.mark.parametrize("length", [4, 4096])  # a choice among many is made in place
+def test_what_a_choice_reads_twice_is_not_written_over(length):
+    with Graph():
+        x, here = placeholder((length,)), placeholder((length,), "bool")
+        a, m = exp(x), x > 0
+        chosen = [where(here, a, identity(a)), where(identity(m), m, here), where(here, m, ~m)]
+    given = np.linspace(-1, 1, length), np.arange(length) % 2 == 0
+    positive = given[0] > 0
+    expected = [np.exp(given[0]), positive | given[1], positive == given[1]]
+    for y, right in zip(chosen, expected, strict=True):
+        run = NumpyBackend().compile(Program([x, here], [y]))
+        np.testing.assert_array_equal(run(*given)[0], right)
 
 
 def test_a_view_of_a_whole_buffer_may_be_written_over():
