@@ -715,3 +715,30 @@ def test_a_batch_costs_as_many_calls_as_one_example():
             return calls_of(lambda: gg.gradients(f(xs), xs))
 
     assert cost(1000) < 1.1 * cost(10)
+
+
+@pytest.mark.parametrize("chooses", ["each", "all"])
+def test_a_region_of_a_branch_comes_whole_with_what_it_makes_after_the_value_of_the_branch(chooses):
+    asked = []
+
+    def rule(site, *dys):
+        asked.append(len(site.outputs))
+        return [3.0 * dys[0]]
+
+    def branch(x, w):
+        with gg.override_gradient(rule):
+            y = gg.sin(x)
+            gg.cos(x)
+        return y
+
+    def f(x, w):
+        chosen = gg.sum(x) > 0 if chooses == "each" else w > 0
+        return gg.cond(chosen, lambda: branch(x, w), lambda: x * w)
+
+    with gg.Graph():
+        xs, w = gg.placeholder(X.shape), gg.placeholder(())
+        dx = gg.gradients(batch(f, xs, w), xs)
+    found = gg.evaluate(dx, {xs: X, w: np.array(W)})
+    picked = X.sum(axis=1, keepdims=True) > 0 if chooses == "each" else np.array(True)
+    np.testing.assert_allclose(found, np.where(picked, 3.0, W) * np.ones_like(X))
+    assert set(asked) == {2}

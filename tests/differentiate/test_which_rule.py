@@ -137,6 +137,15 @@ def test_S05_two_entries_for_one_site_are_an_error():
         gg.gradients(y, x, overrides={"Sin": seven, y.node: None})
 
 
+@pytest.mark.parametrize("rules", [(seven, seven), (seven, None), (None, seven), (None, None)])
+def test_S05_two_entries_for_one_node_are_an_error_whatever_they_say(rules):
+    x = placeholder(())
+    y = sin(x)
+    ways = gg.select.op("Sin").each() & gg.select.nodes(y).each(), y.node
+    with pytest.raises(gg.RegionError, match="two entries"):
+        gg.gradients(y, x, overrides=dict(zip(ways, rules, strict=True)))
+
+
 def test_S05_op_types_match_forward_nodes():
     x = placeholder(())
     y = sin(x)

@@ -160,6 +160,15 @@ def test_views_in_the_arena_are_made_once():
     assert all(s.node.type in ("Exp", "Add") for s in found.steps)
 
 
+def test_what_lodges_in_a_result_takes_no_room_in_the_arena():
+    with Graph():
+        x = placeholder((BIG,), name="x")
+        y = x * reduce_sum(exp(x))
+    found = plan([x], [y])
+    assert found.arena < BIG * 8
+    assert found.peak < 2 * BIG * 8
+
+
 def test_a_view_counts_as_its_buffer():
     with Graph():
         x = placeholder((10,), name="x")

@@ -123,7 +123,7 @@ def test_every_file_gets_its_share(mutate):
 def test_a_mutant_that_no_test_sees_survives_and_the_others_are_killed(planted):
     found = planted("--only", "numbers.py:3")
     assert "since they fail:\n  tests/test_numbers.py::test_that_fails_anyway\n" in found
-    assert "survived 1 tests: planted/numbers.py:3: a < b  ->  a <= b\n" in found
+    assert "survived 1 tests: planted/numbers.py:3:8: a < b  ->  a <= b\n" in found
     assert found.count("killed by tests/test_numbers.py::test_least") == 2
     assert "2 of    3" in found
 
