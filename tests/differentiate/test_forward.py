@@ -649,5 +649,5 @@ def test_linearity_is_not_recursive():
 
 def test_S25_a_zero_gradient_beside_others_leaves_their_tangents_alone():
     x, z = gg.placeholder(()), gg.placeholder(())
-    found = gg.jvp([gg.zero_gradient(x), gg.sin(z)], [x, z], [np.array(2.0)] * 2)
+    found = gg.jvp([gg.zero_gradient(x), gg.sin(z)], [x, z], [2.0, 2.0], unconnected="none")
     assert values(found, {x: 0.1, z: 0.3}) == pytest.approx([0.0, 2 * np.cos(0.3)])

@@ -356,3 +356,10 @@ def test_S26_a_step_with_effects_runs_once_whatever_is_asked():
     assert found == pytest.approx(
         [np.sin(e), 2 * np.cos(e) * e, 2 * (np.cos(e) * e - np.sin(e) * e * e)]
     )
+
+
+def test_S05_what_a_call_chooses_for_one_op_type_leaves_no_trace_on_others():
+    x = placeholder(())
+    dx = gg.gradients(exp(x) * x, x, overrides={"Multiply": default})  # exp(x) + exp(x) * x
+    d2 = gg.gradients(dx, x, overrides={"Exp": seven})
+    assert value(d2, {x: 3.0}) == pytest.approx(7 + 7 * 3 + np.exp(3.0))

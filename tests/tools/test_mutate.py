@@ -84,8 +84,9 @@ def f(x: int = 0) -> None:
     y: int
     while True:
         raise ValueError(f"{x + 1} is {not x}")
+    zip(x, y, strict=True)
 '''
-    assert of(mutate, text) == ["True  ->  False"]
+    assert of(mutate, text) == ["True  ->  False", "zip(x, y, strict=True)  ->  pass"]
 
 
 def test_every_kind_of_change(mutate):
