@@ -357,12 +357,14 @@ class Watch:
         self.lines: Lines = set()
         self._mine: dict[CodeType, int] = {}
 
-    def __enter__(self) -> Watch:
+    def start(self) -> Watch:
+        """Look on, here and in threads to come."""
         threading.settrace(self._called)
         sys.settrace(self._called)
         return self
 
-    def __exit__(self, *exception: object) -> None:
+    def stop(self) -> None:
+        """Look away."""
         sys.settrace(None)
         threading.settrace(None)  # type: ignore[arg-type]
 
@@ -393,15 +395,20 @@ class Seen:
 
 
 class Tests:
-    """A plugin that runs single tests of a session; `work` gets it when they are collected."""
+    """A plugin that runs single tests of a session; `work` gets it when they are collected.
 
-    def __init__(self, work: Callable[[Tests], None]) -> None:
+    at_import  looks on until then
+    """
+
+    def __init__(self, work: Callable[[Tests], None], at_import: Watch) -> None:
         self.work = work
+        self.at_import = at_import
         self.items: dict[str, pytest.Item] = {}
         self.failed = False
 
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         """Work in place of the session."""
+        self.at_import.stop()
         self.items = {item.nodeid: item for item in session.items}
         self.work(self)
         return True
@@ -422,10 +429,10 @@ def seen_by(tests: Tests, names: Sequence[str], sources: Sequence[str]) -> dict[
     """What each of these tests executes."""
     found = {}
     for name, following in pairwise((*names, "")):
-        watch = Watch(sources)
+        watch = Watch(sources).start()
         began = time.perf_counter()
-        with watch:
-            passed = tests.pass_(name, following)
+        passed = tests.pass_(name, following)
+        watch.stop()
         found[name] = Seen(watch.lines, time.perf_counter() - began, passed)
     return found
 
@@ -502,6 +509,12 @@ def killer_of(tests: Tests, mutant: Mutant, names: Sequence[str]) -> str:
     return ""
 
 
+def comes_late(mutant: Mutant, at_import: Lines, seen: dict[str, Seen]) -> bool:
+    """Whether what it changes is run at import, before there are mutants, and in no test."""
+    here = (os.path.abspath(mutant.path), mutant.statement)
+    return here in at_import and not near(mutant, seen, 0)
+
+
 def near(mutant: Mutant, seen: dict[str, Seen], budget: float) -> list[str]:
     """The tests that execute the line of a mutant, fastest first, as far as the budget goes."""
     path, good = os.path.abspath(mutant.path), [(s, name) for name, s in seen.items() if s.passed]
@@ -566,6 +579,8 @@ def hunt(tests: Tests, options: argparse.Namespace) -> None:
     print(*(f"  {n}" for n, s in seen.items() if not s.passed), sep="\n", flush=True)
     known = {name: seen[name] for name in tests.items if name in seen}
     killed: dict[str, list[int]] = defaultdict(lambda: [0, 0])
+    mutants = [m for m in mutants if not comes_late(m, tests.at_import.lines, known)]
+    print(f"{len(mutants)} mutants of what is not run at import alone", flush=True)
     for mutant, killer, count in tried(tests, mutants, known, options):
         killed[mutant.path][0] += bool(killer)
         killed[mutant.path][1] += 1
@@ -608,7 +623,9 @@ def main() -> int:
         os.environ["HYPOTHESIS_STORAGE_DIRECTORY"] = folder
         chosen = ["-o", "addopts=", "-m", "not slow and not browser", "-p", "no:cacheprovider"]
         chosen += ["-p", "no:terminal", "-p", "no:xdist", "-s", *options.tests]
-        return int(pytest.main(chosen, plugins=[Tests(lambda tests: hunt(tests, options))]))
+        at_import = Watch(options.sources).start()
+        plugin = Tests(lambda tests: hunt(tests, options), at_import)
+        return int(pytest.main(chosen, plugins=[plugin]))
 
 
 if __name__ == "__main__":

@@ -800,3 +800,15 @@ def test_a_rule_for_all_others_counts_in_branches_and_for_one_call():
     calls = spy.calls
     assert values([dx, gg.gradients(y, x)], {x: POINT}) == pytest.approx([np.cos(POINT)] * 2)
     assert spy.calls == calls
+
+
+def test_a_rule_for_all_others_is_for_what_was_derived_before_although_a_rule_differentiates_it():
+    x = placeholder(())
+    early = []
+    with gg.gradient_override_map({"Sin": lambda site, dy: gg.gradients(early[0], x, dy)}):
+        y = sin(x)
+    early.append(gg.gradients(y, x, overrides="none"))
+    spy = Spy(lambda site, *dys: site.default(*dys))
+    d2 = gg.gradients(2.0 * y, x, overrides={OTHERS: spy})
+    assert value(d2, {x: POINT}) == pytest.approx(-2 * np.sin(POINT))
+    assert [site.type for site in spy.sites] == ["Multiply", "Multiply", "Cos"]

@@ -22,6 +22,17 @@ def steps(n):
         n -= 1
         count += 1
     return count
+
+
+def doubled(n):
+    return 2 * n
+
+
+FOUR = doubled(2)
+
+
+def unused(n):
+    return 3 * n
 """
 
 TESTS = """
@@ -132,3 +143,9 @@ def test_a_mutant_that_no_test_sees_survives_and_the_others_are_killed(planted):
 def test_a_mutant_that_hangs_is_killed(planted):
     found = planted("--only", "n -= 1  ->  pass", "--patience", "1")
     assert "killed by no answer: planted/numbers.py:11" in found
+
+
+def test_what_is_run_at_import_alone_is_not_tried_and_what_is_never_run_survives(planted):
+    found = planted("--only", "return ")
+    assert "return 2 * n" not in found
+    assert "survived 0 tests: planted/numbers.py:24:5: return 3 * n  ->  return None" in found
