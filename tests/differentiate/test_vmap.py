@@ -356,6 +356,9 @@ SHARED_SITES = {
     "in a choice": lambda x, w: (
         x * gg.cond(w > 0, lambda: marked(squared, lambda: gg.exp(w)), lambda: w)
     ),
+    "reads a choice that is made for each": lambda x, w: (
+        x * times_a_choice(w, gg.cond(w > 0, lambda: marked(squared, lambda: gg.exp(w)), lambda: w))
+    ),
     "a choice in it": lambda x, w: (
         x * marked(squared_default, lambda: gg.cond(w > 0, lambda: gg.exp(w) * w, lambda: w))
     ),
@@ -370,6 +373,10 @@ SHARED_SITES = {
         w * marked(lambda site, dy: dy * marked(squared, lambda: gg.exp(w)), lambda: gg.sin(x))
     ),
 }
+
+
+def times_a_choice(w, chosen):
+    return marked(lambda site, dy: dy * chosen, lambda: gg.sin(w))
 
 
 @gg.custom_gradient
