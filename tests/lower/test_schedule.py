@@ -7,7 +7,9 @@ import graphgrad.ops.methods  # noqa: F401  (operators)
 from graphgrad.execute.backend import Kernels
 from graphgrad.execute.numpy_backend import NumpyBackend
 from graphgrad.execute.planned import PlannedBackend
+from graphgrad.ir.build import build
 from graphgrad.ir.graph import Graph
+from graphgrad.ir.op import Op
 from graphgrad.ir.program import Program
 from graphgrad.ops.arithmetic import negative
 from graphgrad.ops.exponential import exp
@@ -214,6 +216,45 @@ def test_an_input_made_by_a_node_of_the_program_keeps_its_given_value():
     found = plan([x, y], [z, y])
     assert len(found.steps) == 1
     assert found.results[1].slot == 1
+
+
+def test_a_given_value_among_those_that_a_writer_makes_is_kept_and_not_written():
+    class Both(Op, abstract=True):
+        type = "Both"
+
+        def infer(self, x):
+            return (x, x)
+
+        def kernel(self, xp, x):
+            return 2.0 * x, 3.0 * x
+
+    def writer(node, threads):
+        def run(x, double, triple):
+            np.multiply(x, 2.0, out=double)
+            np.multiply(x, 3.0, out=triple)
+
+        return run
+
+    class Writing(PlannedBackend):
+        name = "writing"
+        kernels = Kernels(np)
+
+    Writing.kernels.writes(Both)(writer)
+    with Graph():
+        x = placeholder((2,), name="x")
+        double, triple = build(Both(), (exp(x),)).outputs
+        y = negative(triple)
+    run = Writing().compile(Program([x, double], [y, double]))
+    given = np.array([5.0, 7.0])
+    found, same = run(np.zeros(2), given)
+    assert (found.tolist(), same.tolist(), given.tolist()) == ([-3, -3], [5, 7], [5, 7])
+
+
+def test_what_reshapes_by_a_copy_is_no_view():
+    with Graph():
+        x = placeholder((4, 6), name="x")
+        y = exp(reshape(transpose(exp(x)), (4, 6)))
+    assert plan([x], [y]).explain()[1].startswith("1 views (1 made once)")
 
 
 def test_a_long_chain_is_planned_without_recursion():
