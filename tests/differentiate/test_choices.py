@@ -812,3 +812,17 @@ def test_a_rule_for_all_others_is_for_what_was_derived_before_although_a_rule_di
     d2 = gg.gradients(2.0 * y, x, overrides={OTHERS: spy})
     assert value(d2, {x: POINT}) == pytest.approx(-2 * np.sin(POINT))
     assert [site.type for site in spy.sites] == ["Multiply", "Multiply", "Cos"]
+
+
+def test_S05_a_reader_among_the_members_of_a_named_group_stands_before_what_it_needs():
+    z = placeholder(())
+    early = sin(z)
+    reader = exp(early)
+    x = tanh(z)
+    late = x * early
+
+    def rule(site, *dys):
+        return dict.fromkeys(site.inputs, 5.0 * dys[0])
+
+    dx = gg.gradients(reader, x, overrides={select.nodes(early, late): rule})
+    assert value(dx, {z: POINT}) == pytest.approx(5 * np.exp(np.sin(POINT)))

@@ -494,6 +494,22 @@ def test_S25_a_rules_own_jvp_travels_with_it(journey):
 
 
 @pytest.mark.parametrize("journey", EVERY)
+def test_S25_a_rules_own_jvp_of_two_inputs_travels_with_it(journey):
+    with gg.Graph() as g:
+        x, w = gg.placeholder((), name="x"), gg.placeholder((), name="w")
+        own = gg.Rule(
+            lambda site, dy: (dy, dy), "own", jvp=lambda site, dx, dw: 3.0 * dx + 5.0 * dw
+        )
+        with gg.override_gradient(own, inputs=[x, w]):
+            y = gg.sin(x) * w
+        z = gg.identity(y)
+    g, (x, w), (z,) = journey(g, [x, w], [z])
+    with g:
+        tangent = gg.jvp(z, [x, w], [1.0, 10.0])
+    assert values_of(tangent, {x: 0.5, w: 0.25}) == 53
+
+
+@pytest.mark.parametrize("journey", EVERY)
 def test_S25_a_rules_own_jvp_inside_of_a_default_that_travels(journey):
     with gg.Graph() as g:
         x, k = gg.placeholder((), name="x"), gg.constant(3.0)
@@ -690,3 +706,16 @@ def test_S22_what_a_carried_rule_builds_belongs_to_the_region_that_is_open(journ
         built = [n for n in g.nodes[before:] if n.type not in ("Residual", "Constant", "Variable")]
         assert built
         assert {n.region for n in built} == {region}
+
+
+def test_a_rule_that_holds_on_to_a_region_can_be_cut_out():
+    with gg.Graph() as g:
+        x = gg.placeholder((), name="x")
+        with gg.override_gradient(lambda site, dy: 3.0 * dy) as region:
+            a = gg.sin(x)
+        with gg.override_gradient(lambda site, dy: 5.0 * dy if region.name else dy):
+            gg.identity(gg.exp(a), name="y")
+    new = g.subgraph([x], [g.tensor("y:0")])
+    with new:
+        dx = gg.gradients(new.tensor("y:0"), new.tensor("x:0"))
+    assert gg.evaluate(dx, {new.tensor("x:0"): np.array(0.3)}) == 15
