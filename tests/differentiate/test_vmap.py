@@ -749,3 +749,10 @@ def test_a_region_of_a_branch_comes_whole_with_what_it_makes_after_the_value_of_
     picked = X.sum(axis=1, keepdims=True) > 0 if chooses == "each" else np.array(True)
     np.testing.assert_allclose(found, np.where(picked, 3.0, W) * np.ones_like(X))
     assert set(asked) == {2}
+
+
+def test_in_axes_are_one_for_every_argument():
+    with gg.Graph():
+        x = gg.placeholder((3,))
+        with pytest.raises(gg.ShapeError, match="vmap got 2 arguments and in_axes for 1"):
+            gg.vmap(lambda a, b: a * b, (0,))(x, x)

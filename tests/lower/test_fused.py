@@ -72,6 +72,17 @@ def test_values_of_a_group_that_others_read_are_its_outputs():
     same_values(plain, fused)
 
 
+def test_groups_stand_where_their_last_node_stood():
+    with gg.Graph():
+        x = gg.placeholder((4, 4))
+        a = gg.exp(x)
+        product = x @ x
+        b = a * 2.0
+        plain, fused = _fused([x], [product, b])
+    assert [n.type for n in fused.nodes if n.type != "Constant"] == ["MatMul", "Fused"]
+    same_values(plain, fused)
+
+
 def test_unknown_lengths_are_left_alone():
     with gg.Graph():
         x = gg.placeholder(("N",))
