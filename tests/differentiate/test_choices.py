@@ -826,3 +826,28 @@ def test_S05_a_reader_among_the_members_of_a_named_group_stands_before_what_it_n
 
     dx = gg.gradients(reader, x, overrides={select.nodes(early, late): rule})
     assert value(dx, {z: POINT}) == pytest.approx(5 * np.exp(np.sin(POINT)))
+
+
+@pytest.mark.parametrize("way", ["copy", "import"])
+def test_S27_copies_know_groups_in_groups_that_were_named(graph, way):
+    x = placeholder((), name="x")
+    a = sin(x)
+    b = exp(a)
+    c = tanh(b)
+
+    def twice_output(site, dy):
+        (dx,) = site.default(dy)
+        return 2.0 * dx * site.outputs[0]
+
+    chosen = {select.nodes(a, b, c): by_gradients, select.nodes(a, b): twice_output}
+    dx = gg.gradients(c, x, overrides=chosen)
+    at_home = value(gg.gradients(dx, x), {x: POINT})
+    if way == "copy":
+        new = graph.copy()
+        x, dx = (new.nodes[t.node.index].outputs[0] for t in (x, dx))
+    else:
+        with gg.Graph() as new:
+            there = placeholder(())
+            dx, x = gg.import_graph(graph, {x: there})[dx], there
+    with new:
+        assert value(gg.gradients(dx, x), {x: POINT}) == pytest.approx(at_home)

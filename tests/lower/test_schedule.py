@@ -208,6 +208,23 @@ def test_peak_says_when_lengths_are_unknown():
     assert (found.peak, found.exact) == (0, False)
 
 
+def test_what_is_unknown_of_one_value_stays_unknown_beside_others():
+    with Graph():
+        x, z = placeholder((None,), name="x"), placeholder((2,), name="z")
+        computed = exp(x), exp(z)
+    assert not plan([x, z], [x, z]).exact, "they are copied"
+    assert not Kernelled().plan(Program([x, z], computed)).exact
+    assert plan([z], [z, computed[1]]).exact
+
+
+def test_what_is_written_needs_nothing_beyond_its_result():
+    with Graph():
+        x = placeholder((2,), name="x")
+        y = exp(x)
+    assert plan([x], [y]).inside == ()
+    assert Kernelled().plan(Program([x], [y])).inside == ("Exp",)
+
+
 def test_an_input_made_by_a_node_of_the_program_keeps_its_given_value():
     with Graph():
         x = placeholder((2,), name="x")

@@ -967,3 +967,12 @@ def test_S09_a_read_by_what_was_derived_from_elsewhere_makes_an_output_of_a_grou
     graph.mark(select.nodes(h, k), spy)
     assert values([gg.gradients(k, x), gg.gradients(dz, x)], {x: 0.1, z: 0.2}) == [7, 5]
     assert spy.sites[0].outputs == (h, k)
+
+
+def test_S04_a_mark_that_was_taken_off_is_forgotten_and_the_others_are_not(graph):
+    x = placeholder(())
+    a, b = sin(x), cos(x)
+    first, second = (graph.mark(select.nodes(t), seven, outputs=[t])[0] for t in (a, b))
+    graph.unmark(first)
+    assert graph.scattered == [second]
+    assert copy.copy(graph).scattered[0].index == 0
