@@ -801,6 +801,24 @@ def test_S19_the_error_says_where_the_site_was_opened():
     assert region.where in str(error.value)
 
 
+@pytest.mark.parametrize(
+    ("shape", "got", "hint"),
+    [
+        ((4, 3), (3,), "gg.broadcast_like(dx, x)"),
+        ((4, 1), (4, 3), "gg.sum_to(dx, like=x)"),
+        ((3,), (4, 3), "gg.sum_to(dx, like=x)"),
+    ],
+)
+def test_S19_the_error_says_how_to_make_it_of_the_right_shape(shape, got, hint):
+    x = placeholder(shape)
+    with gg.override_gradient(lambda site, dy: gg.zeros(got)):
+        y = exp(x)
+    with pytest.raises(gg.GradientError) as error:
+        gg.gradients(y, x)
+    assert hint in str(error.value)
+    assert str(error.value).count("gg.") == 1
+
+
 def test_S19_an_unknown_length_is_checked_when_run():
     x, other = placeholder((None, 3)), placeholder((None, 3))
     with gg.override_gradient(lambda site, dy: [dy, dy]):
@@ -1096,3 +1114,19 @@ def test_S20_the_gradient_of_an_op_type_that_does_not_fit_a_region(name, built, 
         ) as e:
             gg.gradients(made, x)
     assert "built at test_calling_rules.py" in str(e.value)
+
+
+def test_S21_what_a_region_around_declares_says_nothing_of_a_region_inside():
+    def rule(site, db, da):
+        return {z: 5.0 * db, x: gg.constant(2.0)}
+
+    x, z = placeholder(()), placeholder(())
+    around = gg.override_gradient(scaled(3.0), inputs=[x, z])
+    with around as outer, gg.override_gradient(rule):
+        with gg.override_gradient(lambda site, dy: 7.0 * dy, inputs=[z]):
+            b = cos(z)
+        a = sin(x)
+    dx, dz = gg.gradients(b, [x, z], overrides={outer: None})
+    assert dx is None, "b does not depend on x"
+    assert value(dz, {x: 0.1, z: 0.2}) == 5
+    assert value(gg.gradients(a, x, overrides={outer: None}), {x: 0.1, z: 0.2}) == 2

@@ -800,3 +800,54 @@ def test_a_rule_for_all_others_counts_in_branches_and_for_one_call():
     calls = spy.calls
     assert values([dx, gg.gradients(y, x)], {x: POINT}) == pytest.approx([np.cos(POINT)] * 2)
     assert spy.calls == calls
+
+
+def test_a_rule_for_all_others_is_for_what_was_derived_before_although_a_rule_differentiates_it():
+    x = placeholder(())
+    early = []
+    with gg.gradient_override_map({"Sin": lambda site, dy: gg.gradients(early[0], x, dy)}):
+        y = sin(x)
+    early.append(gg.gradients(y, x, overrides="none"))
+    spy = Spy(lambda site, *dys: site.default(*dys))
+    d2 = gg.gradients(2.0 * y, x, overrides={OTHERS: spy})
+    assert value(d2, {x: POINT}) == pytest.approx(-2 * np.sin(POINT))
+    assert [site.type for site in spy.sites] == ["Multiply", "Multiply", "Cos"]
+
+
+def test_S05_a_reader_among_the_members_of_a_named_group_stands_before_what_it_needs():
+    z = placeholder(())
+    early = sin(z)
+    reader = exp(early)
+    x = tanh(z)
+    late = x * early
+
+    def rule(site, *dys):
+        return dict.fromkeys(site.inputs, 5.0 * dys[0])
+
+    dx = gg.gradients(reader, x, overrides={select.nodes(early, late): rule})
+    assert value(dx, {z: POINT}) == pytest.approx(5 * np.exp(np.sin(POINT)))
+
+
+@pytest.mark.parametrize("way", ["copy", "import"])
+def test_S27_copies_know_groups_in_groups_that_were_named(graph, way):
+    x = placeholder((), name="x")
+    a = sin(x)
+    b = exp(a)
+    c = tanh(b)
+
+    def twice_output(site, dy):
+        (dx,) = site.default(dy)
+        return 2.0 * dx * site.outputs[0]
+
+    chosen = {select.nodes(a, b, c): by_gradients, select.nodes(a, b): twice_output}
+    dx = gg.gradients(c, x, overrides=chosen)
+    at_home = value(gg.gradients(dx, x), {x: POINT})
+    if way == "copy":
+        new = graph.copy()
+        x, dx = (new.nodes[t.node.index].outputs[0] for t in (x, dx))
+    else:
+        with gg.Graph() as new:
+            there = placeholder(())
+            dx, x = gg.import_graph(graph, {x: there})[dx], there
+    with new:
+        assert value(gg.gradients(dx, x), {x: POINT}) == pytest.approx(at_home)

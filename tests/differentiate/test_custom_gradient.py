@@ -433,6 +433,15 @@ def test_S28_without_variables_the_protocol_passes_an_empty_list():
     assert asked == [[]]
 
 
+def test_S28_without_variables_the_protocol_takes_the_pair_of_gradients_and_an_empty_list():
+    @gg.custom_gradient
+    def f(x):
+        return exp(x), lambda dy, variables: (7.0 * dy, [])
+
+    x = placeholder(())
+    assert value(gg.gradients(f(x), x)) == 7
+
+
 def test_S28_the_wrong_number_of_variable_gradients_is_an_error_that_lists_them():
     w = variable(2.0, name="weight")
 

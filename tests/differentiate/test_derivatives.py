@@ -205,6 +205,12 @@ def test_value_and_grad_of_a_function():
     assert values(f(a, b), {a: 2.0, b: 3.0}) == (18, (12, 9))
 
 
+def test_value_and_grad_of_a_function_is_of_a_single_number():
+    x = gg.placeholder((2,))
+    with pytest.raises(gg.ShapeError, match=r"value_and_grad\(\) is of a single number"):
+        value_and_grad(lambda a: a * 2.0)(x)
+
+
 def test_function_from_example_arrays():
     params = {"w": np.ones((3, 2)), "b": np.zeros(2)}
     step = function(value_and_grad(loss), params, np.ones((4, 3)))

@@ -291,3 +291,38 @@ def test_S30_a_name_is_looked_up_for_each_order_after_any_journey(batched, ways)
     finally:
         gg.unregister_gradient("edited/order")
     np.testing.assert_allclose(found, 1.0)
+
+
+def test_S04_regions_that_overlap_in_the_order_of_building_lead_to_each_others_late_members():
+    with gg.Graph() as g:
+        z = gg.placeholder(())
+        a = gg.sin(z)
+        reader = gg.exp(a)
+        b = gg.cos(z)
+        late_a = b * a
+        x = gg.tanh(z)
+        late_b = x * b
+    for members, k in (((a, late_a), 5.0), ((b, late_b), 3.0)):
+
+        def rule(site, *dys, k=k):
+            return dict.fromkeys(site.inputs, k * dys[0])
+
+        g.mark(gg.select.nodes(*members), rule)
+    with g:
+        dx = gg.gradients(reader, x)
+    assert gg.evaluate(dx, {z: np.array(0.3)}) == pytest.approx(15 * np.exp(np.sin(0.3)))
+
+
+def test_S04_a_mark_inside_that_stops_a_gradient_counts_after_one_was_taken():
+    with gg.Graph() as home:
+        x, w = gg.placeholder((), name="x"), gg.placeholder((), name="w")
+        with gg.override_gradient(lambda site, dy: [2.0 * d for d in site.default(dy)]):
+            y = gg.sin(x) * w
+    g = home.copy()
+    x, w, y = (g.nodes[t.node.index].outputs[0] for t in (x, w, y))
+    with g:
+        before = gg.gradients(y, [x, w], unconnected="zero")
+        g.mark("Sin", lambda site, dy: gg.NO_GRAD, allow_inside=True)
+        after = gg.gradients(y, [x, w], unconnected="zero")
+        found = gg.evaluate([*before, *after], {x: np.array(0.3), w: np.array(5.0)})
+    assert found == pytest.approx([10 * np.cos(0.3), 2 * np.sin(0.3), 0.0, 2 * np.sin(0.3)])

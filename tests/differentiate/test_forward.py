@@ -645,3 +645,34 @@ def test_linearity_is_not_recursive():
     check_linear([t], [v])
     with pytest.raises(NonLinear):
         check_linear([gg.exp(t)], [v])
+
+
+def test_S25_a_zero_gradient_beside_others_leaves_their_tangents_alone():
+    x, z = gg.placeholder(()), gg.placeholder(())
+    found = gg.jvp([gg.zero_gradient(x), gg.sin(z)], [x, z], [2.0, 2.0], unconnected="none")
+    assert values(found, {x: 0.1, z: 0.3}) == pytest.approx([0.0, 2 * np.cos(0.3)])
+
+
+def test_S25_a_jvp_of_the_rule_where_no_output_moves():
+    x, i = gg.placeholder((3,)), gg.placeholder((2,), "int64")
+    rule = gg.Rule(lambda site, dy: gg.NO_GRAD, jvp=lambda site, *dxs: 7.0 * dxs[0][:2])
+    with gg.override_gradient(rule) as region:
+        y = gg.take(x, i) * 2.0
+        region.declare(inputs=[x, i])
+    still = gg.zero_gradient(y)
+    found = gg.jvp([still, still + gg.sum(x)], x, np.ones(3))
+    still, moved = values(found, {x: [1.0, 2.0, 3.0], i: [0, 2]})
+    assert still.tolist() == [0, 0]
+    assert moved.tolist() == [3, 3]
+
+
+def test_S25_an_error_in_a_jvp_says_where_that_is_defined():
+    def wrong(site, dx):
+        return gg.zeros((7,))
+
+    x = gg.placeholder((3,))
+    with gg.override_gradient(gg.Rule(lambda site, dy: dy, jvp=wrong)):
+        y = gg.exp(x)
+    with pytest.raises(gg.GradientError) as error:
+        gg.jvp(y, x, np.ones(3))
+    assert f"test_forward.py:{wrong.__code__.co_firstlineno}" in str(error.value)

@@ -234,6 +234,13 @@ def test_S34_not_whole_ops():
     assert value(gg.gradients(y, x, stop_gradients=[first])).tolist() == [0, 0, 3, 3]
 
 
+def test_S34_a_stop_at_one_output_among_the_ys_leaves_the_others():
+    x = placeholder((4,))
+    first, second = split(x, 2)
+    dx = gg.gradients([first, second], x, stop_gradients=[first])
+    assert value(dx, {x: np.zeros(4)}).tolist() == [0, 0, 1, 1]
+
+
 def test_S34_a_stop_at_an_x_still_gives_its_partial_derivative():
     x = placeholder(())
     a = x * 2.0

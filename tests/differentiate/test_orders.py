@@ -10,7 +10,7 @@ from graphgrad.ops.exponential import exp, log
 from graphgrad.ops.sources import identity, placeholder, variable
 from graphgrad.ops.trigonometry import cos, sin
 
-from .helpers import default, hidden, value, values
+from .helpers import Spy, default, hidden, value, values
 
 
 def orders(y, x, n):
@@ -571,3 +571,17 @@ def test_S24_each_rule_is_called_once_per_question():
     assert (len(first), len(second)) == (1, 0)
     gg.gradients(g1, x)
     assert (len(first), len(second)) == (1, 1)
+
+
+def test_S24_a_region_around_a_call_reads_what_a_second_order_rule_declares():
+    @gg.custom_gradient
+    def f(x):
+        return sin(x), lambda dy: (2.0 * dy, lambda ddx: 7.0 * ddx)
+
+    x = placeholder(())
+    y = f(x)
+    spy = Spy(lambda site, dy: 3.0 * dy)
+    with gg.override_gradient(spy):
+        dx = gg.gradients(y, x)  # reads x by the word of the second rule alone
+    assert value(gg.gradients(dx * 1.0, x), {x: 0.3}) == 3
+    assert spy.sites[0].inputs == (x,)

@@ -270,3 +270,28 @@ def test_S32_a_process_without_the_rules_answers_with_those_of_the_pickle(tmp_pa
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     found = [[float(v) for v in line.split()] for line in done.stdout.splitlines()]
     np.testing.assert_allclose(found, [expected, second], rtol=1e-12)
+
+
+def test_S32_a_rule_that_reads_its_home_is_stored_anew_where_regions_were_taken_off():
+    """What it reads of the inside is found by the place of the region in the graph."""
+    with gg.Graph() as g:
+        x = gg.placeholder((), name="x")
+        with gg.override_gradient(lambda site, dy: 11.0 * dy):
+            a = gg.cos(x)
+
+        @gg.custom_gradient
+        def f(z):
+            u = gg.sin(z)
+            return u * u, lambda dy: 3.0 * dy * u
+
+        gg.identity(f(x) + a, name="y")
+    once = pickle.loads(pickle.dumps(g))
+    once.unmark(once.regions[0])
+    twice = pickle.loads(pickle.dumps(once))
+    for there in (once, twice):
+        with there:
+            dx = gg.gradients(there.tensor("y:0"), there.tensor("x:0"))
+            d2 = gg.gradients(dx, there.tensor("x:0"))
+        found = gg.evaluate([dx, d2], {there.tensor("x:0"): np.array(0.3)})
+        expected = [3 * np.sin(0.3) - np.sin(0.3), 3 * np.cos(0.3) - np.cos(0.3)]
+        assert found == pytest.approx(expected)

@@ -248,6 +248,24 @@ def test_S27_stamps_travel_and_win_over_a_map_that_is_open():
         np.testing.assert_array_equal(gg.evaluate(da, {a: [1.0, 2.0]}), [30.0, 30.0])
 
 
+@pytest.mark.parametrize("journey", [copied, copied_twice, imported, imported_copy])
+def test_S27_a_reader_among_the_members_of_a_region_stands_before_what_it_needs(journey):
+    with gg.Graph() as g:
+        z = gg.placeholder(())
+        early = gg.sin(z)
+        reader = gg.exp(early)
+        x = gg.tanh(z)
+        late = x * early
+    g.mark(
+        gg.select.nodes(early, late),
+        lambda site, *dys: dict.fromkeys(site.inputs, 5.0 * dys[0]),
+    )
+    new, (there,), (y, x_there) = journey(g, [z], [reader, x])
+    with new:
+        dx = gg.gradients(y, x_there)
+    assert gg.evaluate(dx, {there: np.array(0.3)}) == pytest.approx(5 * np.exp(np.sin(0.3)))
+
+
 def test_S27_named_rules_survive_pickling():
     with gg.Graph() as g:
         x = gg.placeholder((), name="x")
@@ -473,6 +491,22 @@ def test_S25_a_rules_own_jvp_travels_with_it(journey):
         found = values_of([tangent, gg.gradients(tangent, x)], {x: 0.5})
     value = 4.0 * np.exp(0.5) * np.sin(0.5)
     assert found == pytest.approx([value, value + 4.0 * np.exp(0.5) * 2.0])  # y's rule is twice
+
+
+@pytest.mark.parametrize("journey", EVERY)
+def test_S25_a_rules_own_jvp_of_two_inputs_travels_with_it(journey):
+    with gg.Graph() as g:
+        x, w = gg.placeholder((), name="x"), gg.placeholder((), name="w")
+        own = gg.Rule(
+            lambda site, dy: (dy, dy), "own", jvp=lambda site, dx, dw: 3.0 * dx + 5.0 * dw
+        )
+        with gg.override_gradient(own, inputs=[x, w]):
+            y = gg.sin(x) * w
+        z = gg.identity(y)
+    g, (x, w), (z,) = journey(g, [x, w], [z])
+    with g:
+        tangent = gg.jvp(z, [x, w], [1.0, 10.0])
+    assert values_of(tangent, {x: 0.5, w: 0.25}) == 53
 
 
 @pytest.mark.parametrize("journey", EVERY)
@@ -770,3 +804,16 @@ def test_S27_what_rules_that_travelled_hold_on_to_is_cut_out_with_them(ways, bat
     with x.graph:
         found = gg.evaluate([gg.gradients(y, x), gg.jvp(y, x)], {x: at})
     np.testing.assert_allclose(found, [2.0 * np.cos(at), 6.0 * np.cos(at)])
+
+
+def test_a_rule_that_holds_on_to_a_region_can_be_cut_out():
+    with gg.Graph() as g:
+        x = gg.placeholder((), name="x")
+        with gg.override_gradient(lambda site, dy: 3.0 * dy) as region:
+            a = gg.sin(x)
+        with gg.override_gradient(lambda site, dy: 5.0 * dy if region.name else dy):
+            gg.identity(gg.exp(a), name="y")
+    new = g.subgraph([x], [g.tensor("y:0")])
+    with new:
+        dx = gg.gradients(new.tensor("y:0"), new.tensor("x:0"))
+    assert gg.evaluate(dx, {new.tensor("x:0"): np.array(0.3)}) == 15

@@ -356,6 +356,9 @@ SHARED_SITES = {
     "in a choice": lambda x, w: (
         x * gg.cond(w > 0, lambda: marked(squared, lambda: gg.exp(w)), lambda: w)
     ),
+    "reads a choice that is made for each": lambda x, w: (
+        x * times_a_choice(w, gg.cond(w > 0, lambda: marked(squared, lambda: gg.exp(w)), lambda: w))
+    ),
     "a choice in it": lambda x, w: (
         x * marked(squared_default, lambda: gg.cond(w > 0, lambda: gg.exp(w) * w, lambda: w))
     ),
@@ -370,6 +373,10 @@ SHARED_SITES = {
         w * marked(lambda site, dy: dy * marked(squared, lambda: gg.exp(w)), lambda: gg.sin(x))
     ),
 }
+
+
+def times_a_choice(w, chosen):
+    return marked(lambda site, dy: dy * chosen, lambda: gg.sin(w))
 
 
 @gg.custom_gradient
@@ -715,3 +722,37 @@ def test_a_batch_costs_as_many_calls_as_one_example():
             return calls_of(lambda: gg.gradients(f(xs), xs))
 
     assert cost(1000) < 1.1 * cost(10)
+
+
+@pytest.mark.parametrize("chooses", ["each", "all"])
+def test_a_region_of_a_branch_comes_whole_with_what_it_makes_after_the_value_of_the_branch(chooses):
+    asked = []
+
+    def rule(site, *dys):
+        asked.append(len(site.outputs))
+        return [3.0 * dys[0]]
+
+    def branch(x, w):
+        with gg.override_gradient(rule):
+            y = gg.sin(x)
+            gg.cos(x)
+        return y
+
+    def f(x, w):
+        chosen = gg.sum(x) > 0 if chooses == "each" else w > 0
+        return gg.cond(chosen, lambda: branch(x, w), lambda: x * w)
+
+    with gg.Graph():
+        xs, w = gg.placeholder(X.shape), gg.placeholder(())
+        dx = gg.gradients(batch(f, xs, w), xs)
+    found = gg.evaluate(dx, {xs: X, w: np.array(W)})
+    picked = X.sum(axis=1, keepdims=True) > 0 if chooses == "each" else np.array(True)
+    np.testing.assert_allclose(found, np.where(picked, 3.0, W) * np.ones_like(X))
+    assert set(asked) == {2}
+
+
+def test_in_axes_are_one_for_every_argument():
+    with gg.Graph():
+        x = gg.placeholder((3,))
+        with pytest.raises(gg.ShapeError, match="vmap got 2 arguments and in_axes for 1"):
+            gg.vmap(lambda a, b: a * b, (0,))(x, x)

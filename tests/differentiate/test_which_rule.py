@@ -137,6 +137,15 @@ def test_S05_two_entries_for_one_site_are_an_error():
         gg.gradients(y, x, overrides={"Sin": seven, y.node: None})
 
 
+@pytest.mark.parametrize("rules", [(seven, seven), (seven, None), (None, seven), (None, None)])
+def test_S05_two_entries_for_one_node_are_an_error_whatever_they_say(rules):
+    x = placeholder(())
+    y = sin(x)
+    ways = gg.select.op("Sin").each() & gg.select.nodes(y).each(), y.node
+    with pytest.raises(gg.RegionError, match="two entries"):
+        gg.gradients(y, x, overrides=dict(zip(ways, rules, strict=True)))
+
+
 def test_S05_op_types_match_forward_nodes():
     x = placeholder(())
     y = sin(x)
@@ -144,6 +153,14 @@ def test_S05_op_types_match_forward_nodes():
     spy = Spy()
     with pytest.raises(gg.RegionError, match="Cos"):
         gg.gradients(g1, x, overrides={"Cos": spy})
+
+
+def test_S05_an_op_type_is_for_what_the_user_built_and_not_for_derivatives_of_it():
+    x = placeholder(())
+    dx = gg.gradients(x * x, x)  # built of Multiply too
+    assert value(gg.gradients(dx, x, overrides={"Multiply": scaled(10.0)}), {x: 3.0}) == 2
+    dx = gg.gradients(x * x * x, x)  # reads x * x, which the user built
+    assert value(gg.gradients(dx, x, overrides={"Multiply": scaled(10.0)}), {x: 3.0}) == 72
 
 
 def test_S05_unknown_rules_and_foreign_sites_are_errors():
@@ -339,3 +356,10 @@ def test_S26_a_step_with_effects_runs_once_whatever_is_asked():
     assert found == pytest.approx(
         [np.sin(e), 2 * np.cos(e) * e, 2 * (np.cos(e) * e - np.sin(e) * e * e)]
     )
+
+
+def test_S05_what_a_call_chooses_for_one_op_type_leaves_no_trace_on_others():
+    x = placeholder(())
+    dx = gg.gradients(exp(x) * x, x, overrides={"Multiply": default})  # exp(x) + exp(x) * x
+    d2 = gg.gradients(dx, x, overrides={"Exp": seven})
+    assert value(d2, {x: 3.0}) == pytest.approx(7 + 7 * 3 + np.exp(3.0))

@@ -252,3 +252,10 @@ def test_a_boundary_is_declared_in_its_block_only(graph):
     with pytest.raises(RegionError, match="before anybody asks for it"):
         region.declare(outputs=[y])
     assert (region.pinned_inputs, region.pinned_outputs) == ((y, x), (x,))
+
+
+def test_a_node_of_nowhere_says_so():
+    with gg.Graph():
+        node = gg.exp(gg.placeholder(())).node
+    node.position = None
+    assert node.where == "<unknown>"

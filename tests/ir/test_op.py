@@ -251,6 +251,11 @@ def test_a_type_of_the_same_name_in_another_module_is_refused():
     assert gg.tanh(gg.placeholder(())).node.op.__class__ is OP_TYPES["Tanh"]
 
 
+def test_a_type_that_is_defined_again_in_its_module_takes_the_place_of_the_old_one():
+    made = [type("Again", (Op,), {"__module__": "notebook"}) for _ in range(2)]
+    assert OP_TYPES["Again"] is made[1]
+
+
 def test_what_a_type_does_not_define_it_says_by_name():
     with gg.Graph():
         x = gg.placeholder((2,))

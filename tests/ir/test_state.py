@@ -69,6 +69,12 @@ def test_a_state_is_pickled_with_its_graph(graph, v):
     assert graph.state[v].tolist() == [3.0, 4.0]
 
 
+def test_a_state_is_pickled_with_its_values(graph, v):
+    graph.state[v] = [3.0, 4.0]
+    again = pickle.loads(pickle.dumps(graph.state))
+    assert [a.tolist() for a in again.values().values()] == [[3.0, 4.0]]
+
+
 def test_values_of_other_graphs_variables_stay_behind_in_a_pickle(graph, v):
     """A state may be shared by graphs: a value of another graph's is for no variable of this."""
     with gg.Graph():

@@ -9,7 +9,7 @@ import graphgrad as gg
 from graphgrad.ir.node import Node
 from graphgrad.ir.program import Program
 from graphgrad.ir.verify import verify_program
-from graphgrad.lower.fused import Fused, nodes_within
+from graphgrad.lower.fused import REDUCED, Fused, Loop, fuse_loops, nodes_within
 from graphgrad.optimise.pipeline import optimise
 
 from .fusing import fuse, same_values
@@ -72,6 +72,17 @@ def test_values_of_a_group_that_others_read_are_its_outputs():
     same_values(plain, fused)
 
 
+def test_groups_stand_where_their_last_node_stood():
+    with gg.Graph():
+        x = gg.placeholder((4, 4))
+        a = gg.exp(x)
+        product = x @ x
+        b = a * 2.0
+        plain, fused = _fused([x], [product, b])
+    assert [n.type for n in fused.nodes if n.type != "Constant"] == ["MatMul", "Fused"]
+    same_values(plain, fused)
+
+
 def test_unknown_lengths_are_left_alone():
     with gg.Graph():
         x = gg.placeholder(("N",))
@@ -96,6 +107,25 @@ def test_a_long_chain_needs_no_deep_stack():
         _, fused = _fused([x], [y])
     (node,) = fused.nodes
     assert len(nodes_within(node)) == 20_000
+
+
+def test_what_is_left_of_a_divided_group_without_its_rows_is_a_part_of_its_own():
+    """A row alone does not say over how many elements its loop would go."""
+    with gg.Graph():
+        x = gg.placeholder((4, 5))
+        s = gg.sum(gg.exp(x), axis=1)
+        y = gg.sin(s)
+        z = gg.tanh(x)
+        plain = Program([x], [y, z])
+
+    def loop_of(node):
+        shape = node.inputs[0].shape
+        return Loop(shape, shape, row=(1,) if node.type == "ReduceSum" else ())
+
+    assert _groups(fuse_loops(plain, loop_of)) == [["Exp", "ReduceSum", "Sin", "Tanh"]]
+    divided = fuse_loops(plain, loop_of, parts=(REDUCED, REDUCED + 2))
+    assert _groups(divided) == [["Exp", "ReduceSum"]]
+    same_values(plain, divided)
 
 
 @pytest.mark.parametrize("seed", range(20))

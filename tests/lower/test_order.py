@@ -63,6 +63,27 @@ def test_a_view_holds_what_it_shows():
     assert types(after).index("Reshape") < types(after).index("Sin")
 
 
+def test_what_is_put_out_is_freed_by_no_reader():
+    with gg.Graph():
+        x = gg.placeholder((100,))
+        a = gg.exp(x)
+        b = gg.sum(a)
+        c = gg.sin(x)
+        d = gg.sum(c)
+    flow = order._Flow(Program([x], [a, b, d]))
+    assert order._Early(flow).gain == [-800, -8, -800, 800 - 8]
+
+
+def test_what_is_passed_on_is_the_value_that_it_was():
+    with gg.Graph():
+        x = gg.placeholder((100,))
+        a = gg.exp(x)
+        shown = gg.reshape(gg.identity(a), (10, 10))
+        flow = order._Flow(Program([x], [gg.sum(shown), gg.sum(a)]))
+    assert flow.sizes == [800, 8, 8]
+    assert flow.makes == [[0], [], [], [1], [2]]
+
+
 def test_controls_are_kept():
     with gg.Graph() as g:
         x = gg.placeholder((100,))

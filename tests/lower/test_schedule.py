@@ -1,15 +1,19 @@
 """The plan: slots, what is dropped when, what is written over what, who owns outputs, peak."""
 
 import numpy as np
+import pytest
 
 import graphgrad.ops.methods  # noqa: F401  (operators)
 from graphgrad.execute.backend import Kernels
 from graphgrad.execute.numpy_backend import NumpyBackend
 from graphgrad.execute.planned import PlannedBackend
+from graphgrad.ir.build import build
 from graphgrad.ir.graph import Graph
+from graphgrad.ir.op import Op
 from graphgrad.ir.program import Program
 from graphgrad.ops.arithmetic import negative
 from graphgrad.ops.exponential import exp
+from graphgrad.ops.logic import where
 from graphgrad.ops.reductions import sum as reduce_sum
 from graphgrad.ops.shaping import reshape, transpose
 from graphgrad.ops.sources import identity, placeholder
@@ -123,6 +127,20 @@ def test_what_is_read_as_it_is_and_transposed_is_not_written_over():
     assert plan([x], [w]).over == 1
 
 
+@pytest.mark.parametrize("length", [4, 4096])  # a choice among many is made in place
+def test_what_a_choice_reads_twice_is_not_written_over(length):
+    with Graph():
+        x, here = placeholder((length,)), placeholder((length,), "bool")
+        a, m = exp(x), x > 0
+        chosen = [where(here, a, identity(a)), where(identity(m), m, here), where(here, m, ~m)]
+    given = np.linspace(-1, 1, length), np.arange(length) % 2 == 0
+    positive = given[0] > 0
+    expected = [np.exp(given[0]), positive | given[1], positive == given[1]]
+    for y, right in zip(chosen, expected, strict=True):
+        run = NumpyBackend().compile(Program([x, here], [y]))
+        np.testing.assert_array_equal(run(*given)[0], right)
+
+
 def test_a_view_of_a_whole_buffer_may_be_written_over():
     with Graph():
         x = placeholder((4, 6), name="x")
@@ -142,6 +160,15 @@ def test_views_in_the_arena_are_made_once():
     found = plan([x], [y])
     assert [s.node.type for s in found.views] == ["Transpose", "Reshape"]
     assert all(s.node.type in ("Exp", "Add") for s in found.steps)
+
+
+def test_what_lodges_in_a_result_takes_no_room_in_the_arena():
+    with Graph():
+        x = placeholder((BIG,), name="x")
+        y = x * reduce_sum(exp(x))
+    found = plan([x], [y])
+    assert found.arena < BIG * 8
+    assert found.peak < 2 * BIG * 8
 
 
 def test_a_view_counts_as_its_buffer():
@@ -181,6 +208,23 @@ def test_peak_says_when_lengths_are_unknown():
     assert (found.peak, found.exact) == (0, False)
 
 
+def test_what_is_unknown_of_one_value_stays_unknown_beside_others():
+    with Graph():
+        x, z = placeholder((None,), name="x"), placeholder((2,), name="z")
+        computed = exp(x), exp(z)
+    assert not plan([x, z], [x, z]).exact, "they are copied"
+    assert not Kernelled().plan(Program([x, z], computed)).exact
+    assert plan([z], [z, computed[1]]).exact
+
+
+def test_what_is_written_needs_nothing_beyond_its_result():
+    with Graph():
+        x = placeholder((2,), name="x")
+        y = exp(x)
+    assert plan([x], [y]).inside == ()
+    assert Kernelled().plan(Program([x], [y])).inside == ("Exp",)
+
+
 def test_an_input_made_by_a_node_of_the_program_keeps_its_given_value():
     with Graph():
         x = placeholder((2,), name="x")
@@ -189,6 +233,45 @@ def test_an_input_made_by_a_node_of_the_program_keeps_its_given_value():
     found = plan([x, y], [z, y])
     assert len(found.steps) == 1
     assert found.results[1].slot == 1
+
+
+def test_a_given_value_among_those_that_a_writer_makes_is_kept_and_not_written():
+    class Both(Op, abstract=True):
+        type = "Both"
+
+        def infer(self, x):
+            return (x, x)
+
+        def kernel(self, xp, x):
+            return 2.0 * x, 3.0 * x
+
+    def writer(node, threads):
+        def run(x, double, triple):
+            np.multiply(x, 2.0, out=double)
+            np.multiply(x, 3.0, out=triple)
+
+        return run
+
+    class Writing(PlannedBackend):
+        name = "writing"
+        kernels = Kernels(np)
+
+    Writing.kernels.writes(Both)(writer)
+    with Graph():
+        x = placeholder((2,), name="x")
+        double, triple = build(Both(), (exp(x),)).outputs
+        y = negative(triple)
+    run = Writing().compile(Program([x, double], [y, double]))
+    given = np.array([5.0, 7.0])
+    found, same = run(np.zeros(2), given)
+    assert (found.tolist(), same.tolist(), given.tolist()) == ([-3, -3], [5, 7], [5, 7])
+
+
+def test_what_reshapes_by_a_copy_is_no_view():
+    with Graph():
+        x = placeholder((4, 6), name="x")
+        y = exp(reshape(transpose(exp(x)), (4, 6)))
+    assert plan([x], [y]).explain()[1].startswith("1 views (1 made once)")
 
 
 def test_a_long_chain_is_planned_without_recursion():

@@ -322,6 +322,17 @@ def test_S10_an_undeclared_output_is_harmless_off_the_path():
     assert values([gg.gradients(y, x), monitor], {x: 0.0}) == [7, 2]
 
 
+def test_S10_an_undeclared_output_is_harmless_beside_the_path():
+    x, w = placeholder(()), placeholder(())
+    with gg.override_gradient(lambda site, dy: 7.0 * dy) as region:
+        h = exp(x)
+        y = sin(h)
+        region.declare(outputs=[y])
+    z = h * w  # reads both what is asked for and what is hidden
+    assert value(gg.gradients(z, w), {x: 0.0, w: 3.0}) == 1
+    assert values(gg.gradients(z + y, [w]), {x: 0.0, w: 3.0}) == [1]
+
+
 def test_S10_an_undeclared_output_on_a_path_to_ys_is_an_error_that_names_it_and_its_readers():
     x = placeholder(())
     with gg.override_gradient(lambda site, dy: 7.0 * dy) as region:

@@ -954,3 +954,25 @@ def test_S04_what_a_branch_returns_leaves_a_region_that_is_marked_there(named):
     dx = gg.gradients(z, x, overrides={group: rule} if named else None)
     assert value(dx, {x: 1.0}) == 3
     assert rule.calls == 1
+
+
+def test_S09_a_read_by_what_was_derived_from_elsewhere_makes_an_output_of_a_group(graph):
+    x, z = placeholder(()), placeholder(())
+    h = sin(x)
+    k = exp(h)
+    with gg.override_gradient(lambda site, dy: dy * h):
+        q = cos(z)
+    dz = gg.gradients(q, z)  # reads h, and is derived from q
+    spy = Spy(lambda site, dh, dk: 5.0 * dh + 7.0 * dk)
+    graph.mark(select.nodes(h, k), spy)
+    assert values([gg.gradients(k, x), gg.gradients(dz, x)], {x: 0.1, z: 0.2}) == [7, 5]
+    assert spy.sites[0].outputs == (h, k)
+
+
+def test_S04_a_mark_that_was_taken_off_is_forgotten_and_the_others_are_not(graph):
+    x = placeholder(())
+    a, b = sin(x), cos(x)
+    first, second = (graph.mark(select.nodes(t), seven, outputs=[t])[0] for t in (a, b))
+    graph.unmark(first)
+    assert graph.scattered == [second]
+    assert copy.copy(graph).scattered[0].index == 0

@@ -725,3 +725,11 @@ def test_S31_messages_name_the_users_file():
     with pytest.raises(gg.RegionError) as error, gg.gradient_override_map({"Exp": default}):
         broadcast_to(subtract(multiply(2.0, tanh(placeholder(()))), 1.0), (3,))
     assert "test_scopes.py" in message_of(error.value)
+
+
+def test_S13_a_map_whose_block_was_left_by_an_exception_is_forgotten(graph):
+    x = placeholder(())
+    with pytest.raises(KeyError), gg.gradient_override_map({"Sin": default, "Tanh": default}):
+        sin(x)
+        raise KeyError
+    assert graph.maps == []
