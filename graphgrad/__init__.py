@@ -24,6 +24,7 @@ from .differentiate.derivatives import *
 from .differentiate.forward import *
 from .differentiate.gradients import *
 from .differentiate.importing import *
+from .differentiate.site import is_zero as is_zero
 from .differentiate.vmap import *
 from .function import function as function
 from .inspect.diff import *
@@ -59,7 +60,6 @@ from .ops.base import DEFAULT as DEFAULT
 from .ops.base import NO_GRAD as NO_GRAD
 from .ops.base import cast as cast
 from .ops.base import constant as constant
-from .ops.base import is_zero as is_zero
 from .ops.control import *
 from .ops.creation import *
 from .ops.cumulative import *

@@ -22,7 +22,8 @@ from .levels import Step
 from .linearity import NonLinear, check_linear
 from .site import Site
 
-Part = tuple[list[Tensor | None], list[Gradient]]
+Part = tuple[list[Tensor | None], list[Gradient], frozenset[int]]
+"""What came, what the rule gave, and the places of what it was told to be zero."""
 
 
 def check_additive(
@@ -35,10 +36,11 @@ def check_additive(
     step = at_home(site._target)
     first = called.get(step)
     if first is None:
-        called[step] = dys, found
+        called[step] = dys, found, site.told
         return
     rule = as_rule(site.reference)
-    why = _not_linear(rule, first, (dys, found))
+    part = dys, found, site.told
+    why = _not_linear(rule, first, part)
     if why is not None:
         raise GradientError(
             f"what flows to {site!r} in a branch of cond() comes through the value of the branch "
@@ -76,13 +78,25 @@ def copied_steps(old: Graph, new: Graph) -> Iterator[tuple[Step, Step]]:
     yield from zip(old.regions, new.regions, strict=True)
 
 
+def _told_apart(one: Part, other: Part) -> str | None:
+    """Why a rule may take two ways, where it was told that a part is zero and another is not."""
+    dys = other[0]
+    if any(dys[i] is not None and not is_zero(dys[i]) for i in one[2]):
+        return "it asks which of them are zero, which differs between the parts"
+    return None
+
+
 def _not_linear(rule: Rule, *parts: Part) -> str | None:
     """Why a rule that gave these is not linear in its dys; None where it is."""
     if rule.linear or isinstance(rule, BuiltinRule):
         return None
     if rule.linear is False:
         return "it is declared linear=False"
-    for dys, found in parts:
+    one, other = parts
+    why = _told_apart(one, other) or _told_apart(other, one)
+    if why is not None:
+        return why
+    for dys, found, _ in parts:
         dxs = [dx for _, dx in found if dx is not None and not is_zero(dx)]
         try:
             check_linear(dxs, [dy for dy in dys if dy is not None])

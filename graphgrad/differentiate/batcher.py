@@ -13,7 +13,7 @@ from ..ir.build import build
 from ..ir.context import CONTEXT
 from ..ir.errors import GradientError, PerformanceWarning
 from ..ir.graph import Graph
-from ..ir.node import Node, Region, Tensor
+from ..ir.node import STAMP, Node, Region, Tensor
 from ..ir.program import Program
 from ..ir.residual import Residual
 from ..ops.base import Marker, as_tensor
@@ -286,6 +286,7 @@ class Batcher(Importer):
             origin=context.origin,
             position=node.position,
             allow_empty=True,
+            kind=STAMP,
         )
         try:
             context.graph.regions.append(region)

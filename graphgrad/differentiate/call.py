@@ -44,11 +44,19 @@ def call_rule(site: Site, reference: Any, dys: Sequence[Tensor | None]) -> list[
     with running(rule, site):
         if not _once(site):
             found = _finished(rule, site, answer(rule, site, given), dys, given, start)
+            site.told = told(given)
             return [(x, _passed_on(dx, given)) for x, dx in found]
         message = _not_again(rule, site)
+        zeros = tuple(given)
         given = [_through(RuleInput(message), dy) for dy in given]
         found = _finished(rule, site, answer(rule, site, given), dys, given, start)
+        site.told = told(zeros)
         return [(x, _through(RuleOutput(message), dx)) for x, dx in found]
+
+
+def told(given: Sequence[Any]) -> frozenset[int]:
+    """The places of what a rule asked about and was told to be zero."""
+    return frozenset(i for i, d in enumerate(given) if isinstance(d, ZeroTensor) and d.asked)
 
 
 def _once(site: Site) -> bool:

@@ -11,7 +11,8 @@ from ..ir.groups import around
 from ..ir.node import Node, Region, Tensor
 from ..ir.op import Op
 from ..ir.types import compatible
-from ..ops.base import NO_GRAD, ZeroTensor, is_zero, like
+from ..ops.base import NO_GRAD, ZeroTensor, like
+from ..ops.base import is_zero as known_zero
 from ..ops.own import OwnStep
 from ..ops.shaping import broadcast_like
 from ..regions.boundary import Boundary, boundary_of
@@ -22,10 +23,21 @@ if TYPE_CHECKING:
     from .sweep import Sweep
 
 
+def is_zero(dy: Any) -> bool:
+    """Whether dy is a structural zero: known to be zero without looking at a value.
+
+    For rules. A rule in a branch of cond() that was told so is not called in parts.
+    """
+    if isinstance(dy, ZeroTensor):
+        dy.asked = True
+    return known_zero(dy)
+
+
 class Site:
     """What a rule is called for: one node, or one region taken as a single step.
 
     inputs, outputs  graph tensors, so that what a rule builds can be differentiated again
+    told     the outputs, by place, whose gradient the rule asked about and is zero
     name, type       of the node; for a region its rule's name and "Region"
     attrs            the op's attributes, or what was given to override_gradient
     nodes            the nodes inside
@@ -35,6 +47,7 @@ class Site:
         self._target = target
         self.reference = reference
         self._sweep = sweep
+        self.told: frozenset[int] = frozenset()
 
     inputs: tuple[Tensor, ...]
     outputs: tuple[Tensor, ...]
@@ -108,7 +121,7 @@ class Site:
         return [dx for _, dx in self._sweep.ask(site, dys)][: len(self.inputs)]
 
     def _checked_dy(self, dy: Any, y: Tensor) -> Tensor | None:
-        if dy is None or dy is NO_GRAD or is_zero(dy) or not y.type.differentiable:
+        if dy is None or dy is NO_GRAD or known_zero(dy) or not y.type.differentiable:
             return None
         if not isinstance(dy, Tensor):
             dy = broadcast_like(like(dy, y), y)

@@ -23,7 +23,7 @@ from ..regions.boundary import boundary_of, known
 from ..regions.contracts import Contract
 from ..regions.index import bodies_of, marked_regions
 from ..regions.rules import Rule, as_rule, is_registered
-from .call import outer_reads
+from .call import outer_reads, told
 from .deferred import Away, NotDeferred
 from .forward import Watched
 from .levels import Step
@@ -82,7 +82,8 @@ class StoredTrace:
     entries   what the rule returned: tensors of the scratch graph as references, else as they are
     extra     the tensors of the home, beyond the inputs, that entries speak for
     asked     what was differentiated inside while it was traced
-    by_home   whether the home answered for site.default
+    told      the places of what the rule was told to be zero
+    by_home   whether the home answers for site.default
     """
 
     def __init__(self, trace: Trace, captures: Sequence[Any], rules: Mapping[Any, Any]) -> None:
@@ -95,6 +96,7 @@ class StoredTrace:
         self.extra = [_ref(x) for x, _ in trace.entries[len(trace.gives) :]]
         self.asked: list[Asked] = []
         self.by_home = trace.by_home
+        self.told = told(trace.given)
 
     @property
     def at_home_only(self) -> bool:
@@ -110,6 +112,8 @@ class StoredTrace:
         self._check_marks(site, home, regions)
         with collector_paused():
             scratch = restore_graph(Graph(), self.scratch)
+        for i in self.told:
+            given[i].asked = True
         known = {_at(scratch, p): _entered(site, regions, what) for p, what in self.captures}
         for p, d in zip(self.given, given, strict=True):
             if p is not None:

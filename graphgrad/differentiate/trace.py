@@ -28,7 +28,7 @@ from ..ops.control import BodyGraph, BodyScope
 from ..ops.sources import Placeholder
 from ..regions.boundary import Boundary, boundary_of, known
 from ..regions.rules import BuiltinRule, Rule, as_rule
-from .call import answer, own_jvp, running, seen_outside
+from .call import answer, own_jvp, running, seen_outside, told
 from .choices import inherited_choice
 from .deferred import Away, AwayNode, AwayRegion, Defaults, NotDeferred
 from .forward import Question, Watched, watched
@@ -255,6 +255,8 @@ class Travelled:
         """The entries of the trace, as they are here."""
         transplant = delivery.of(trace).transplant
         transplant.run()
+        for i in told(trace.given):
+            delivery.given[i].asked = True
         gives = site.outputs if self.forward else site.inputs
         beyond = [self.carrier.tensor(t) for t, _ in trace.entries[len(gives) :]]
         gives = (*gives, *beyond)

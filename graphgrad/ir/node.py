@@ -292,6 +292,10 @@ class Tensor:
         def all(self, axis: Any = None, keepdims: bool = False) -> Tensor: ...
 
 
+STAMP = "stamp"
+"""The kind of a region that stands for one stamped node, of which a batch makes several."""
+
+
 class Region:
     """A marked set of nodes whose derivative is a rule's.
 

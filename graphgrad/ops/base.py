@@ -253,15 +253,19 @@ def wants(x: Tensor) -> bool:
 
 
 class ZeroTensor(Tensor):
-    """A gradient known to be zero. It becomes a node when somebody reads it, not before."""
+    """A gradient known to be zero. It becomes a node when somebody reads it, not before.
 
-    __slots__ = ("_like", "_made")
+    asked  whether a rule was told so: what it builds may depend on it
+    """
+
+    __slots__ = ("_like", "_made", "asked")
 
     def __init__(self, like: Tensor) -> None:
         self.index = 0
         self.type = like.type
         self._like = like
         self._made: Node | None = None
+        self.asked = False
 
     @property
     def node(self) -> Node:  # type: ignore[override]

@@ -420,3 +420,41 @@ def test_S27_a_choice_with_a_mark_in_a_batch_that_was_imported():
             found.append(gg.evaluate(asked, {a: [[0.5, 0.1], [-0.3, -0.2]], b: [0.1, 0.2]}))
     for one, other in zip(*found, strict=True):
         np.testing.assert_array_equal(one, other)
+
+
+def in_a_branch(block, x):
+    return gg.cond(gg.sum(x) < 9.0, lambda: block(x), lambda: [x, x])
+
+
+@pytest.mark.parametrize("journey", ["home", "copy", "pickle"])
+@pytest.mark.parametrize("how", ["asks", "does not ask", "says linear"])
+def test_S15_a_rule_in_a_branch_that_asks_what_is_zero_is_not_called_in_parts(how, journey):
+    def rule(site, dp, dq):
+        p = site.outputs[0]
+        if how != "does not ask" and gg.is_zero(dq):
+            return (7.0 if how == "asks" else 3.0) * dp * p
+        return 3.0 * dp * p + dq
+
+    def block(x):
+        with gg.override_gradient(gg.Rule(rule, "rule", linear=how == "says linear" or None)):
+            p, q = gg.sin(x), gg.cos(x)
+        return [p * 1.0, q * 1.0]
+
+    found = []
+    for within in (False, True):
+        with gg.Graph() as g:
+            x = gg.placeholder((3,))
+            ts = in_a_branch(block, x) if within else block(x)
+        if journey != "home":
+            new = g.copy() if journey == "copy" else pickle.loads(pickle.dumps(g))
+            x, *ts = (new.nodes[t.node.index].outputs[t.index] for t in (x, *ts))
+        with x.graph:
+            p, q = ts
+            dx = gg.gradients(gg.sum(p * p), x)
+            loss = gg.sum(dx) + gg.sum(q)
+            if within and how == "asks":
+                with pytest.raises(gg.GradientError, match="it asks which of them are zero"):
+                    gg.gradients(loss, x)
+                return
+            found.append(gg.evaluate(gg.gradients(loss, x), {x: np.full(3, 0.2)}))
+    np.testing.assert_allclose(*found, rtol=1e-12)

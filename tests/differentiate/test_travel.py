@@ -817,3 +817,23 @@ def test_a_rule_that_holds_on_to_a_region_can_be_cut_out():
     with new:
         dx = gg.gradients(new.tensor("y:0"), new.tensor("x:0"))
     assert gg.evaluate(dx, {new.tensor("x:0"): np.array(0.3)}) == 15
+
+
+@pytest.mark.parametrize("batched", [False, True], ids=["one", "vmap"])
+def test_S02_a_stamp_wins_over_a_map_where_it_is_imported(batched):
+    def times(k):
+        return lambda site, dy: [k * site.default(dy)[0]]
+
+    def f(x):
+        with gg.gradient_override_map({"Exp": times(3.0)}):
+            return gg.exp(x) + gg.sin(x)
+
+    with gg.Graph() as home:
+        a = gg.placeholder((2,))
+        b = gg.vmap(f)(a) if batched else f(a)
+    with gg.Graph():
+        x = gg.placeholder((2,))
+        with gg.gradient_override_map({"Exp": times(5.0), "Sin": times(7.0)}, allow_empty=True):
+            y = gg.import_graph(home, inputs={a: x})[b]
+        found = gg.evaluate(gg.gradients(y, x), {x: np.zeros(2)})
+    assert found.tolist() == [10.0, 10.0]
