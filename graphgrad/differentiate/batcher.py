@@ -286,7 +286,7 @@ class Batcher(Importer):
             origin=context.origin,
             position=node.position,
             allow_empty=True,
-            kind=STAMP,
+            kind=STAMP + node.op.type,
         )
         try:
             context.graph.regions.append(region)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from typing import Any, TypeGuard
+from typing import Any
 
 from ..ir.context import Context
 from ..ir.errors import GradientError, GraphError, RegionError
@@ -95,7 +95,7 @@ class Choice:
             if each in self.rules:
                 return self.rules[each]
             if _by_type(each, self.types):
-                return self.types[each.op.type]
+                return self.types[_type_of(each)]
         if self.others is not None and mark is None and self._is_other(first):
             return self.others
         return mark
@@ -138,7 +138,7 @@ class Choice:
         opened  those whose rule asked for their default
         """
         asked, opened = ({*steps, *map(built_from, steps)} for steps in (asked, opened))
-        types = {n.op.type for n in asked if isinstance(n, Node) and n.origin is None}
+        types = set(map(_type_of, asked))
         innermost = {around(step, self.groups) for step in asked}
         reached = {*asked, *opened}
         reached.update(r for region in innermost for r in chain_of(region, self.groups))
@@ -165,9 +165,30 @@ _DOORS = (StopGradient, Residual)
 """Through the first nothing flows, and the second is no step of its own."""
 
 
-def _by_type(step: object, types: Collection[str]) -> TypeGuard[Node]:
-    """Whether it is a node that the user built, of one of these types."""
-    return isinstance(step, Node) and step.op.type in types and step.origin is None
+def _type_of(step: object) -> str:
+    """The op type of a node that the user built, or of what stands for one in a batch; else ""."""
+    if isinstance(step, Region):
+        return step.stamped or ""
+    if not isinstance(step, Node) or step.origin is not None:
+        return ""
+    within = step.region
+    return "" if within is not None and within.stamped is not None else step.op.type
+
+
+def _by_type(step: object, types: Collection[str]) -> bool:
+    """Whether it is a node that the user built, of one of these types, or stands for one."""
+    return _type_of(step) in types
+
+
+class _Off:
+    """Some steps, and what stands in a batch for stamped nodes of some types."""
+
+    def __init__(self, steps: Collection[Step], types: Collection[str]) -> None:
+        self.steps = steps
+        self.types = types
+
+    def __contains__(self, step: object) -> bool:
+        return step in self.steps or (isinstance(step, Region) and step.stamped in self.types)
 
 
 class _Entry:
@@ -184,6 +205,7 @@ class _Entry:
 def choice_of(overrides: Any, graph: Graph, context: Context) -> Choice | None:
     """What is chosen in a call with these overrides; None: those of the call around it, if any.
 
+    What a call chooses does not reach a graph that one of its rules opens for itself.
     Groups whose rule is running stay in the tree, switched off: what is derived reads them as their
     inside, whatever the call within the rule chooses.
     """
@@ -193,15 +215,15 @@ def choice_of(overrides: Any, graph: Graph, context: Context) -> Choice | None:
         if overrides is None:
             return None
         if known is not None and known.overrides is overrides:
-            found: Choice = known.on(graph)
-            return found
+            return known if known.graph in graphs_around(graph) else None
     running = [s for s in context.running if isinstance(s, Region) and s.group is not None]
     return resolved(overrides, graph, inherited, running)
 
 
 def inherited_choice(graph: Graph) -> Choice:
     """What is chosen on a graph by the running call; a choice of nothing where it chooses none."""
-    found = choice_of(None, graph, current())
+    known: Choice | None = current().choice
+    found = choice_of(None, graph, current()) if known is None else known.on(graph)
     return resolved({}, graph, inherited=True) if found is None else found
 
 
@@ -283,8 +305,9 @@ class _Work:
                 raise _two_entries(step)
         if self.named or running:
             self._put_groups(running)
-        if self.off:
-            choice.off = Switched(NONE, frozenset(self.off))
+        own = {op_type for op_type, rule in choice.types.items() if rule is None}
+        if self.off or own:
+            choice.off = Switched(NONE, _Off(frozenset(self.off), own))
 
     def _put_groups(self, running: Sequence[Region]) -> None:
         groups = [group for group, _, _ in self.named]

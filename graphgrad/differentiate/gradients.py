@@ -184,8 +184,8 @@ def _question(choice: Choice | None, anew: bool) -> Context:
     if context.called is None:
         context.called = {}
     context.choice, context.groups = choice, None
-    if choice is not None:
-        context.overrides, context.groups = choice.overrides, choice.groups
+    context.overrides = None if choice is None else choice.overrides
+    context.groups = None if choice is None else choice.groups
     if anew:
         context.asked, context.opened = set(), set()
     return context

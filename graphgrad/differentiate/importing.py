@@ -11,7 +11,7 @@ from ..ir.context import CONTEXT, Within
 from ..ir.errors import GraphError
 from ..ir.flat import holds
 from ..ir.graph import Graph, Twins, current
-from ..ir.node import STAMP, Node, Region, Tensor, enclosing
+from ..ir.node import Node, Region, Tensor, enclosing
 from ..ir.program import needed
 from ..ir.tree import flatten
 from ..ir.types import compatible
@@ -58,7 +58,7 @@ class Importer(Transplant):
         """Build one node anew, under its name in the scope that is open here."""
         context = CONTEXT.get()
         stamps = context.stamps
-        marked = node.region is not None and node.region.kind == STAMP
+        marked = node.region is not None and node.region.stamped is not None
         if node.origin is not None or marked:  # maps do not stamp what gradients() built
             context.stamps = None
         super().place(node)

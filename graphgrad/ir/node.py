@@ -292,8 +292,8 @@ class Tensor:
         def all(self, axis: Any = None, keepdims: bool = False) -> Tensor: ...
 
 
-STAMP = "stamp"
-"""The kind of a region that stands for one stamped node, of which a batch makes several."""
+STAMP = "stamped "
+"""With an op type, the kind of a region that stands for one stamped node in a batch."""
 
 
 class Region:
@@ -393,6 +393,11 @@ class Region:
             if isinstance(self.rule, str)
             else str(getattr(self.rule, "name", None) or getattr(self.rule, "__name__", self.rule))
         )
+
+    @property
+    def stamped(self) -> str | None:
+        """The op type of the stamped node that it stands for in a batch; None for other regions."""
+        return self.kind.removeprefix(STAMP) if self.kind.startswith(STAMP) else None
 
     @property
     def where(self) -> str:

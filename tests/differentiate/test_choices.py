@@ -851,3 +851,44 @@ def test_S27_copies_know_groups_in_groups_that_were_named(graph, way):
             dx, x = gg.import_graph(graph, {x: there})[dx], there
     with new:
         assert value(gg.gradients(dx, x), {x: POINT}) == pytest.approx(at_home)
+
+
+def test_S31_what_a_call_chooses_does_not_reach_a_graph_that_a_rule_opens():
+    def rule(site, dy):
+        with gg.Graph():
+            z = gg.placeholder(())
+            own = gg.evaluate(gg.gradients(gg.sin(z), z), {z: 0.0})
+        return dy * float(own)
+
+    with gg.Graph():
+        x = gg.placeholder(())
+        with gg.override_gradient(rule):
+            y = gg.exp(x)
+        y = gg.sin(y - 1.0)
+        dx = gg.gradients(y, x, overrides={"Sin": lambda site, dy: 7.0 * dy})
+        assert gg.evaluate(dx, {x: 0.0}) == 7.0
+
+
+@pytest.mark.parametrize("two", [False, True])
+@pytest.mark.parametrize("rule", ["plain", "default", "own"])
+def test_S05_a_choice_by_type_wins_over_a_stamp_in_a_batch(rule, two):
+    chosen = {
+        "plain": lambda site, dy: [10.0 * dy],
+        "default": lambda site, dy: [10.0 * site.default(dy)[0]],
+        "own": None,
+    }[rule]
+
+    def f(x):
+        with gg.gradient_override_map({"Exp": lambda site, dy: [3.0 * dy]}):
+            y = gg.exp(x)
+        return y + gg.exp(2.0 * x) if two else y
+
+    found = []
+    for batched in (False, True):
+        with gg.Graph():
+            x = gg.placeholder((2,))
+            y = gg.vmap(f)(x) if batched else f(x)
+            plain = gg.gradients(y, x)
+            dx = gg.gradients(y, x, overrides={"Exp": chosen})
+            found.append(gg.evaluate([plain, dx, gg.gradients(y, x)], {x: np.full(2, 0.3)}))
+    np.testing.assert_allclose(*found)

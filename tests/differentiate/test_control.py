@@ -422,7 +422,7 @@ def test_S27_a_choice_with_a_mark_in_a_batch_that_was_imported():
         np.testing.assert_array_equal(one, other)
 
 
-def in_a_branch(block, x):
+def chosen_block(block, x):
     return gg.cond(gg.sum(x) < 9.0, lambda: block(x), lambda: [x, x])
 
 
@@ -444,7 +444,7 @@ def test_S15_a_rule_in_a_branch_that_asks_what_is_zero_is_not_called_in_parts(ho
     for within in (False, True):
         with gg.Graph() as g:
             x = gg.placeholder((3,))
-            ts = in_a_branch(block, x) if within else block(x)
+            ts = chosen_block(block, x) if within else block(x)
         if journey != "home":
             new = g.copy() if journey == "copy" else pickle.loads(pickle.dumps(g))
             x, *ts = (new.nodes[t.node.index].outputs[t.index] for t in (x, *ts))

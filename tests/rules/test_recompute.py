@@ -251,3 +251,19 @@ def test_S24_checkpoints_in_one_another_around_derivatives_of_a_second_rule():
             with gg.Graph():
                 x = gg.placeholder(())
                 assert gg.evaluate(outer(x), {x: 0.5}) == pytest.approx(0.3)
+
+
+def test_S22_a_derivative_of_a_checkpoint_in_an_open_block_lies_in_it():
+    def custom(x):
+        return gg.custom_gradient(lambda x: (x * 1.0, lambda dy: dy * gg.sin(x)))(x)
+
+    def spread(site, *dys):
+        return [2.0 * sum(dys)] * len(site.inputs)
+
+    for f in (custom, gg.rules.checkpoint(custom)):
+        with gg.Graph():
+            x = gg.placeholder(())
+            with gg.override_gradient(spread):
+                a = x * 1.0
+                d = gg.gradients(f(a), a) * 1.0
+            assert gg.evaluate(gg.gradients(d, x), {x: 0.5}) == 2.0
