@@ -26,13 +26,11 @@ from .transplant import Plain, copy_into
 def cond_vjp(op: Cond, node: Node, *dys: Tensor | None) -> Gradients:
     """One gradient for each input of the choice: none for the bool, of captures by branch."""
     pred, *captured = node.inputs
-    for dy in dys:
-        if dy is not None:
-            dy.node  # noqa: B018  structural zeros become nodes out here, not in a body
+    arrived = _arrived(dys)
     wanted = [i for i, x in enumerate(captured) if x.type.differentiable and wants(x)]
     programs = [_here(program) for program in op.programs]
     branches = [
-        _branch(program, reads, wanted, dys)
+        _branch(program, reads, wanted, arrived)
         for program, reads in zip(programs, op.reads, strict=True)
     ]
     flows = [i for i in wanted if any(i in found for found in branches)]
@@ -45,6 +43,17 @@ def cond_vjp(op: Cond, node: Node, *dys: Tensor | None) -> Gradients:
             outputs.append([found[i] if i in found else _zero(body, captured[i]) for i in flows])
     given = dict(zip(flows, choose(pred, bodies, outputs), strict=True))
     return [NO_GRAD, *(given.get(i, NO_GRAD) for i in range(len(captured)))]
+
+
+def _arrived(dys: Sequence[Tensor | None]) -> list[Tensor | None]:
+    """None for what is known to be zero, unless all are: those become nodes, outside of bodies."""
+    real = [None if isinstance(dy, ZeroTensor) else dy for dy in dys]
+    if any(dy is not None for dy in real):
+        return real
+    for dy in dys:
+        if dy is not None:
+            dy.node  # noqa: B018
+    return list(dys)
 
 
 def _body(program: Program) -> BodyGraph:
