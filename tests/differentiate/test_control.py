@@ -458,3 +458,46 @@ def test_S15_a_rule_in_a_branch_that_asks_what_is_zero_is_not_called_in_parts(ho
                 return
             found.append(gg.evaluate(gg.gradients(loss, x), {x: np.full(3, 0.2)}))
     np.testing.assert_allclose(*found, rtol=1e-12)
+
+
+# --- outputs of a choice that get no gradient -----------------------------------------------------
+
+
+def taken(build, x):
+    return gg.cond(gg.sum(x) < 9.0, lambda: build(x), lambda: [x, x])
+
+
+def at_home(build, x):
+    return build(x)
+
+
+@pytest.mark.parametrize("way", [at_home, taken])
+def test_S16_in_a_branch_too_an_output_without_a_gradient_is_a_structural_zero(way):
+    def build(x):
+        with gg.override_gradient(
+            lambda site, dp, dq: 7.0 * dp if gg.is_zero(dq) else 3.0 * dp + dq
+        ):
+            p, q = gg.sin(x), gg.cos(x)
+        return [p * 1.0, q * 1.0]
+
+    with gg.Graph():
+        x = gg.placeholder((3,))
+        p, q = way(build, x)
+        asked = [gg.gradients(gg.sum(p), x), gg.gradients(gg.sum(p + q), x)]
+        found = gg.evaluate(asked, {x: np.ones(3)})
+    np.testing.assert_array_equal(found, [np.full(3, 7.0), np.full(3, 4.0)])
+
+
+@pytest.mark.parametrize("way", [at_home, taken])
+def test_S16_in_a_branch_too_a_rule_of_which_no_output_has_a_gradient_is_not_called(way):
+    def build(x):
+        with gg.override_gradient(lambda site, dy: dy + 100.0):
+            q = gg.sin(x)
+        return [gg.cos(x), q * 1.0]
+
+    with gg.Graph():
+        x = gg.placeholder((3,))
+        p, q = way(build, x)
+        asked = [gg.gradients(gg.sum(p), x), gg.gradients(gg.sum(q), x)]
+        found = gg.evaluate(asked, {x: np.zeros(3)})
+    np.testing.assert_array_equal(found, [np.zeros(3), np.full(3, 101.0)])

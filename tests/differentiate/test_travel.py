@@ -745,7 +745,7 @@ def batched(x):
     ],
     ids=["plain", "region", "vmap", "checkpoint", "checkpoint twice", "checkpoint of vmap"],
 )
-def test_S28_what_a_second_rule_reads_of_the_inside_is_spoken_for_away_from_home(build, way):
+def test_S27_what_a_second_rule_reads_of_the_inside_is_spoken_for_away_from_home(build, way):
     with gg.Graph() as g:
         x = gg.placeholder((3,), name="x")
         dx = gg.identity(build(x), name="dx")

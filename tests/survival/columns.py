@@ -135,6 +135,7 @@ COLUMNS: list[Column] = [
     Column("one output of two", t.one_of_two()),
     Column("one output of two, copy", t.one_of_two(t.copy_of)),
     Column("one output of two, pickle", t.one_of_two(t.stored)),
+    Column("one output of two, inside cond", t.one_of_two(body=t.within_cond)),
     Column("one output of two, checkpoint", t.one_of_two(body=t.recomputed)),
     Column("jvp, one input of two", t.jvp_one_of_two),
     Column("gg.function", t.as_function),
