@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ..ir.build import read_here
+from ..ir.build import read_here, stamp_by_maps
 from ..ir.collector import collector_paused
 from ..ir.context import CONTEXT, Within
 from ..ir.errors import GraphError
 from ..ir.flat import holds
 from ..ir.graph import Graph, Twins, current
 from ..ir.node import Node, Region, Tensor, enclosing
-from ..ir.program import needed
+from ..ir.program import Program, needed
 from ..ir.tree import flatten
 from ..ir.types import compatible
 from ..ops.base import as_tensor
@@ -73,6 +73,18 @@ class Importer(Transplant):
         value = self.source.state.values().get(node)
         if value is not None:
             CONTEXT.get().graph.state.commit({new: value.copy()})
+
+    def _program(self, program: Program) -> Program:
+        """The program of a body, in a copy on which open op-type maps act as on other nodes."""
+        fresh = program.outputs[0].graph not in self.bodies
+        found, context = super()._program(program), CONTEXT.get()
+        if fresh and context.stamps is not None:
+            for body in bodies_of(found.outputs[0].graph):  # type: ignore[arg-type]
+                for node in body.nodes:
+                    within = node.region is not None and node.region.stamped is not None
+                    if node.origin is None and node.stamp is None and not within:
+                        stamp_by_maps(node, context, tuple(t.type for t in node.outputs))
+        return found
 
     def _settle_provenance(self, node: Node, new: Node) -> None:
         """Keep line and origin, unless the new node is derived from something here."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
-from typing import Protocol
+from typing import Any, Protocol
 
 from ..ir.errors import GradientError
 from ..ir.groups import Groups
@@ -26,6 +26,15 @@ class Off(Protocol):
 def built_from(step: Step) -> Step:
     """What a step was built from once more (rules.recompute): a choice is for that. Else itself."""
     return step if step.graph is None else step.graph.again.get(step, step)
+
+
+def present_stamp(node: Node) -> Any:
+    """The stamp of a node; of one that was built once more, what its original has by now."""
+    first = built_from(node)
+    if first is node or not isinstance(first, Node):
+        return node.stamp
+    carried = getattr(getattr(node.stamp, "fn", None), "rule", node.stamp)
+    return node.stamp if carried is first.stamp else first.stamp
 
 
 class Hidden:

@@ -29,7 +29,7 @@ from .additive import check_additive, in_parts
 from .builtin import fitted, given
 from .call import Gradient, call_rule, refuse_rule_derivative
 from .choices import Choice
-from .levels import Hidden, Key, Off, Step, key_of, level
+from .levels import Hidden, Key, Off, Step, key_of, level, present_stamp
 from .site import NodeSite, RegionSite, Site
 from .steps import lowest_of, plan
 
@@ -58,6 +58,7 @@ class Sweep:
     """
 
     __slots__ = (
+        "again",
         "chooses",
         "complex",
         "context",
@@ -86,6 +87,7 @@ class Sweep:
         self.grads: dict[Key, Any] = {}
         self.live: set[Key] = set()
         self.regional = False
+        self.again = False
         self.complex = False
 
     def run(
@@ -130,6 +132,7 @@ class Sweep:
         assert graph is not None
         groups = self.groups
         self.regional = groups is not None or is_marked(graph)
+        self.again = bool(graph.again)
         lowest = lowest_of(sources, graph, groups)
         steps = plan(keys, lowest, self.stop, self.off, self.regional, groups)
         for x in xs:
@@ -252,12 +255,13 @@ class Sweep:
         if self.complex:
             self._refuse_complex(node, node.inputs, dys)
         step: Any = node
-        if node.stamp is not None or self.chooses:
-            rule = self._rule(node, node.stamp)
+        stamp = present_stamp(node) if self.again else node.stamp
+        if stamp is not None or self.chooses:
+            rule = self._rule(node, stamp)
             if rule is not None:
                 self._pull_site(NodeSite(node, rule, self), dys)
                 return
-            if node.stamp is not None:
+            if stamp is not None:
                 step = OwnStep(node)
         if node.op.linear_zero and all(type(d) is ZeroTensor or d is None for d in dys):
             dxs: Sequence[Any] = [ZERO] * len(node.inputs)

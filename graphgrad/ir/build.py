@@ -84,7 +84,7 @@ def build(op: Op, inputs: tuple[Tensor, ...], name: str | None = None) -> Node:
     else:
         node.position = None
     if context.stamps is not None:
-        _stamp(node, context, types)
+        stamp_by_maps(node, context, types)
     nodes = graph.nodes
     node.index = len(nodes)
     if name is not None:
@@ -212,7 +212,8 @@ def _moved(t: Tensor, context: Context) -> Tensor:
         return build(node.op, ()).outputs[t.index]
 
 
-def _stamp(node: Node, context: Context, types: Types) -> None:
+def stamp_by_maps(node: Node, context: Context, types: Types) -> None:
+    """Have the open op-type maps that act on a node put their rule on it."""
     assert context.stamps is not None
     op_type = node.op.type
     maps = context.stamps.get(op_type)

@@ -837,3 +837,24 @@ def test_S02_a_stamp_wins_over_a_map_where_it_is_imported(batched):
             y = gg.import_graph(home, inputs={a: x})[b]
         found = gg.evaluate(gg.gradients(y, x), {x: np.zeros(2)})
     assert found.tolist() == [10.0, 10.0]
+
+
+@pytest.mark.parametrize("nested", [False, True])
+def test_S02_an_open_map_stamps_bodies_that_are_imported_too(nested):
+    def f(x):
+        inner = gg.tanh
+        if nested:
+            inner = lambda x: gg.cond(x > -8.0, lambda: gg.tanh(x), lambda: x)  # noqa: E731
+        return gg.cond(x > -9.0, lambda: inner(x), lambda: x)
+
+    with gg.Graph() as home:
+        a = gg.placeholder(())
+        b = f(a)
+        with gg.gradient_override_map({"Tanh": twice}):
+            c = f(a)
+    with gg.Graph():
+        x = gg.placeholder(())
+        with gg.gradient_override_map({"Tanh": seven}):  # the map matches what it stamps there
+            found = gg.import_graph(home, inputs={a: x})
+        dxs = [gg.gradients(found[t], x) for t in (b, c)]
+        assert values_of(dxs, {x: 0.5}) == [7.0, 2.0]

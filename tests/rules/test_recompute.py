@@ -267,3 +267,35 @@ def test_S22_a_derivative_of_a_checkpoint_in_an_open_block_lies_in_it():
                 a = x * 1.0
                 d = gg.gradients(f(a), a) * 1.0
             assert gg.evaluate(gg.gradients(d, x), {x: 0.5}) == 2.0
+
+
+def ten(site, dy):
+    return 10.0 * dy
+
+
+@pytest.mark.parametrize("how", ["import", "mark", "replace", "unmark"])
+def test_S04_marks_count_for_the_derivative_of_what_was_recomputed(how):
+    found = []
+    for wrap in (lambda f: f, gg.rules.checkpoint):
+        with gg.Graph() as home:
+            a = gg.placeholder(())
+            first = {"Tanh": lambda site, dy: 3.0 * dy} if how in ("replace", "unmark") else None
+            with gg.gradient_override_map(first or {"Sin": "Sin"}):
+                b = gg.gradients(wrap(lambda x: gg.sin(gg.tanh(x)))(a), a)
+        if how == "import":
+            with gg.Graph() as g, gg.gradient_override_map({"Tanh": ten}, allow_empty=True):
+                a, b = _imported(home, a, b)
+        else:
+            g, (tanh, *_) = home, home.find("Tanh*")
+            if how == "unmark":
+                home.unmark(tanh)
+            else:
+                home.mark(tanh, ten, allow_inside=True, replace=how == "replace")
+        with g:
+            found.append(gg.evaluate(gg.gradients(b, a), {a: 0.5}))
+    np.testing.assert_allclose(*found, rtol=1e-12)
+
+
+def _imported(home, *tensors):
+    made = gg.import_graph(home)
+    return [made[t] for t in tensors]
