@@ -140,6 +140,7 @@ def by_name(name: str) -> Any:
     def fn(site: Any, *dys: Any) -> Any:
         return NAMES[name](site, *dys)
 
+    fn.named = name  # type: ignore[attr-defined]
     return fn
 
 
@@ -297,7 +298,7 @@ class Region(Wrapped):
     side: bool = False
 
     def real(self, xs: list[Any], env: Env) -> list[Any]:
-        kept: list[Any] = [gg.tanh(gg.sum(xs[0])) if self.rule.kind == "outside" else None]
+        kept: list[Any] = [gg.sin(gg.sum(xs[0])) if self.rule.kind == "outside" else None]
         holder = _Holder(self.rule, kept)
         inputs = ([*xs, env.captured] if self.f.reads else xs) if self.declared else None
         n = None
@@ -315,7 +316,7 @@ class Region(Wrapped):
         return ys
 
     def plain(self, xs: list[Any], env: Env) -> list[Any]:
-        kept: list[Any] = [loops.tanh(loops.sum(xs[0])) if self.rule.kind == "outside" else None]
+        kept: list[Any] = [loops.sin(loops.sum(xs[0])) if self.rule.kind == "outside" else None]
         inputs, ins, within = _enter(xs, env, self.f.reads)
         hs = self.f.plain(ins[: len(xs)], within)
         if self.rule.kind == "inside":
@@ -358,7 +359,7 @@ class Custom(Wrapped):
     variable: bool = False
 
     def real(self, xs: list[Any], env: Env) -> list[Any]:
-        outer = gg.tanh(gg.sum(xs[0]))
+        outer = gg.sin(gg.sum(xs[0]))
         v = gg.variable(np.array(0.7)) if self.variable else None
 
         @gg.custom_gradient
@@ -383,7 +384,7 @@ class Custom(Wrapped):
         return list(f(*xs))
 
     def plain(self, xs: list[Any], env: Env) -> list[Any]:
-        outer = loops.tanh(loops.sum(xs[0]))
+        outer = loops.sin(loops.sum(xs[0]))
         inputs, ins, within = _enter(xs, env, self.f.reads)
         hs = self.f.plain(ins[: len(xs)], within)
         if self.variable:
@@ -525,9 +526,14 @@ class Grad(Wrapped):
         if self.chosen is None:
             return loops.as_marked
         if isinstance(self.chosen, str):
-            return lambda site, marked: None
+            return lambda site, marked: off(site)
         rules = {t: None if r is None else plain_rule(r) for t, r in self.chosen.items()}
-        return lambda site, marked: rules.get(site.key, marked)
+        return lambda site, marked: (rules[site.key] or off(site)) if site.key in rules else marked
+
+
+def off(site: Any) -> Any:
+    """A rule switched off by the call: an op reads its inside, a region shows it."""
+    return None if site.stamp is None or site.answer is None else lambda v, *dys: v.own(*dys)
 
 
 def weights(shape: Shape) -> Any:
@@ -592,17 +598,15 @@ class Checkpoint(Wrapped):
 
         def again(site: Any, *dys: Any) -> Any:
             _, ins, within = _enter(xs, env, self.f.reads)
-            start = len(loops.sites)
+            start, names = len(loops.sites), dict(NAMES)
             hs = self.f.plain(ins[: len(xs)], within)
+            NAMES.update(names)
             for new, old in zip(loops.sites[start:], made, strict=True):
                 new.answer = old.answer
-            dxs = loops.pull(hs, ins, dys, CHOICE[-1])
+            dxs = loops.pull(hs, ins, dys, site.choose)
             return [loops.nothing(x) if d is None else d for x, d in zip(ins, dxs, strict=True)]
 
         return list(loops.Site(inputs, ins, hs, again, None).outs)
-
-
-CHOICE: list[Any] = [loops.as_marked]
 
 
 @dataclass
@@ -679,8 +683,8 @@ def edit(sites: Sequence[Any], steps: Sequence[tuple[Any, ...]]) -> None:
             plain_rule(rest[0])
         elif step == "pickle":
             for site in sites:
-                if isinstance(site.key, str) and site.answer is not None and site.key in NAMES:
-                    site.answer = NAMES[site.key]
+                if hasattr(site.answer, "named"):
+                    site.answer = NAMES[site.answer.named]
         elif step in ("unmark", "replace", "mark"):
             rule = None if step == "unmark" else plain_rule(rest[1])
             for site in sites:
@@ -798,6 +802,8 @@ class Maker:
                 out = rng.choice([0, 0, min(1, min(map(len, f.gives)))])
                 return Vmap(f, tuple(axes), rng.choice([2, 3]), out)
             case "Cond":
+                if any(getattr(g, "variable", False) for g in inner_of(f)):
+                    return self.marked(f, linear)
                 other: Function = Flat(f.takes, f.gives)
                 if rng.random() < 0.5:
                     other = self.marked(other, linear)

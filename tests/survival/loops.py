@@ -196,8 +196,8 @@ class Site:
 class View:
     """What a rule is given."""
 
-    def __init__(self, site: Site, default: Callable[..., Any]) -> None:
-        self.inputs, self.default = site.inputs, default
+    def __init__(self, site: Site, default: Any, own: Any, choose: Any) -> None:
+        self.inputs, self.default, self.own, self.choose = site.inputs, default, own, choose
         self.outputs = site.outs if site.order == "again" else site.inner
 
 
@@ -272,10 +272,10 @@ def _ask(site: Site, answer: Any, dys: Sequence[Entry], choose: Choose) -> Any:
         return [nothing(x) if dx is None else dx for x, dx in zip(site.inputs, dxs, strict=True)]
 
     def marked(*dys: Entry) -> Any:
-        return site.answer(View(site, own), *dys)
+        return site.answer(View(site, own, own, choose), *dys)
 
     below = own if site.answer is None or answer is site.answer else marked
-    return answer(View(site, below), *dys)
+    return answer(View(site, below, own, choose), *dys)
 
 
 def _alive(ys: Any, stops: set[int], choose: Choose, answers: dict[Site, Any]) -> set[int]:
