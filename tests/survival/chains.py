@@ -731,8 +731,10 @@ class Maker:
 
         for _ in range(rng.randint(2, 6)):
             op = rng.choice(
-                "Tanh Exp sin add mul div matmul sum reshape where integer array captured "
-                "constant call call".split()
+                "Tanh Exp sin add mul div matmul sum reshape where integer array "
+                "captured call call".split()
+                if rng.random() < 0.97
+                else ["constant"]
             )
             i = rng.randrange(len(values))
             s = values[i]
@@ -772,7 +774,8 @@ class Maker:
                 return Region(f, rule, needs or rng.random() < 0.3, rng.random() < 0.15)
             case "custom":
                 rule = self.rule(tuple(k for k in BY_READING if k != "zeros"), linear, named=0.0)
-                second = rng.random() < 0.3 and rule.kind != "outside" and not f.reads
+                held = f.reads or any(getattr(g, "variable", False) for g in inner_of(f))
+                second = rng.random() < 0.3 and rule.kind not in ("outside", "inside") and not held
                 return Custom(f, rule, second, not second and rng.random() < 0.3)
         types = rng.sample(sorted(STAMPS), rng.randint(1, 2))
         return Map(f, {t: self.stamp(linear) for t in types})
@@ -839,7 +842,7 @@ class Maker:
             if step != "edit":
                 steps.append((step,))
                 continue
-            if not editable:
+            if not editable or ("subgraph",) in steps:
                 continue
             pick = rng.choice(["unmark", "replace", "mark", "register"])
             kinds_of = ("scale",) if "Vmap" in kinds else BY_DEFAULT[:3]
