@@ -184,7 +184,8 @@ class Site:
         self, inputs: Any, ins: Any, inner: Any, answer: Any, key: Any, order: str = "again"
     ) -> None:
         self.inputs, self.ins, self.inner = list(inputs), list(ins), list(inner)
-        self.answer, self.key, self.order = answer, key, order
+        self.answer = self.first = answer
+        self.key, self.order = key, order
         self.outs = [Entry(y.value, (y,), lambda d: (d,)) for y in inner]
         for out in self.outs:
             out.site = self
