@@ -20,7 +20,7 @@ import re
 import traceback
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from dataclasses import fields as fields_of
 from types import SimpleNamespace
@@ -1048,13 +1048,14 @@ def main() -> None:
     told = parser.parse_args()
     counts: collections.Counter[str] = collections.Counter()
     refused: dict[str, list[int]] = collections.defaultdict(list)
-    for seed in range(told.seed, told.seed + told.count):
-        outcome = check(case(seed))
-        counts[outcome.what] += 1
-        if outcome.what == "refused":
-            refused[outcome.why].append(seed)
-        if outcome.what == "wrong":
-            print(f"seed {seed}: {outcome.why[:300]}", flush=True)
+    with suppress(KeyboardInterrupt):
+        for seed in range(told.seed, told.seed + told.count):
+            outcome = check(case(seed))
+            counts[outcome.what] += 1
+            if outcome.what == "refused":
+                refused[outcome.why].append(seed)
+            if outcome.what == "wrong":
+                print(f"seed {seed}: {outcome.why[:300]}", flush=True)
     print(dict(counts))
     for why, seeds in sorted(refused.items(), key=lambda item: -len(item[1])):
         print(f"{len(seeds):6} {why}   seeds {seeds[:4]}")
