@@ -847,7 +847,9 @@ class Maker:
             kinds_of = ("scale",) if "Vmap" in kinds else BY_DEFAULT[:3]
             rule = self.rule(kinds_of, linear, 0.0)
             if pick == "mark":
-                if "Vmap" in kinds and "Map" in kinds:  # a stamp is then a region around the op
+                marked = [s for g in inner_of(f) if isinstance(g, Journey) for s in g.steps]
+                stamped = "Map" in kinds or any(s[0] == "mark" for s in marked)
+                if "Vmap" in kinds and stamped:  # a stamp is then a region around the op
                     continue
                 types = [t for t in STAMPS if t in types_in(f)]
                 if types:
