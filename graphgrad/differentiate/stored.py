@@ -23,6 +23,7 @@ from ..regions.boundary import boundary_of, known
 from ..regions.contracts import Contract
 from ..regions.index import bodies_of, marked_regions
 from ..regions.rules import Rule, as_rule, is_registered
+from ..regions.select import rule_name
 from .call import outer_reads, told
 from .deferred import Away, NotDeferred
 from .forward import Watched
@@ -239,6 +240,9 @@ def stored_rules(graph: Graph, chain: Chain | None = None, depth: int = 0) -> di
     found: dict[Step, Any] = {}
     fresh: list[tuple[StoredTrace, Trace]] = []
     for step, mark in _marks(graph):
+        if isinstance(step, Region) and not step.open and not boundary_of(step).members:
+            found[step] = rule_name(mark)  # unmarked: it is there for what was derived from it
+            continue
         if isinstance(mark, str) and (mark in OP_TYPES or not is_registered(mark)):
             continue
         kept = _is_stored(mark, step)

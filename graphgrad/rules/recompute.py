@@ -136,7 +136,7 @@ class _Again(Transplant):
         at = t.node.op.region if isinstance(t.node.op, Residual) else None
         if at is None or self._is_inside(at):
             return super().captured(t)
-        return self.tensor(t.node.inputs[0])
+        return read_here((self.tensor(t.node.inputs[0]),))[0]
 
     def run(self, nodes: Iterable[Node] | None = None) -> None:
         """Build the nodes anew; in the bodies of control flow, too, they are derived."""

@@ -295,3 +295,47 @@ def test_S32_a_rule_that_reads_its_home_is_stored_anew_where_regions_were_taken_
         found = gg.evaluate([dx, d2], {there.tensor("x:0"): np.array(0.3)})
         expected = [3 * np.sin(0.3) - np.sin(0.3), 3 * np.cos(0.3) - np.cos(0.3)]
         assert found == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("named", [False, True])
+def test_what_was_unmarked_is_pickled_with_what_was_derived_from_it(named):
+    def rule(site, *dys):
+        first, *others = site.default(*dys)
+        return [2.0 * first, *others]
+
+    gg.register_gradient("stored/unmarked", replace=True)(rule)
+    with gg.Graph() as g:
+        x = gg.placeholder(())
+        with gg.override_gradient("stored/unmarked" if named else rule) as region:
+            y = gg.sin(x)
+        dx = gg.gradients(y * 1.0, x)
+        g.unmark(region)
+    x, dx = there(pickle.loads(pickle.dumps(g)), x, dx)
+    with x.graph:
+        found = gg.evaluate([dx, gg.gradients(dx, x)], {x: 0.5})
+    np.testing.assert_allclose(found, [2.0 * np.cos(0.5), -2.0 * np.sin(0.5)])
+
+
+@pytest.mark.parametrize("journey", ["p", "pc", "pcp"])
+def test_S24_a_second_rule_in_checkpoints_and_derivatives_of_them(journey):
+    def f(x):
+        return gg.custom_gradient(
+            lambda x: (x * x, lambda dy: ([dy * gg.sin(x)], lambda dd: [0.3 * dd]))
+        )(x)
+
+    def slope(f):
+        return lambda x: gg.gradients(f(x), x)
+
+    with gg.Graph() as g:
+        x = gg.placeholder(())
+        h = gg.rules.checkpoint(slope(gg.rules.checkpoint(f)))
+        y = gg.custom_gradient(lambda x: (h(x), lambda dy: slope(h)(x) * dy * 2.0))(x)
+        dx = gg.gradients(y, x)
+    expected = gg.evaluate([y, dx], {x: 0.5})
+    np.testing.assert_allclose(expected, [np.sin(0.5), 0.6])
+    for way in journey:
+        new = x.graph.copy() if way == "c" else pickle.loads(pickle.dumps(x.graph))
+        x, y, dx = there(new, x, y, dx)
+    with x.graph:
+        found = gg.evaluate([y, dx, gg.gradients(y, x)], {x: 0.5})
+    np.testing.assert_allclose(found, [*expected, expected[1]])
