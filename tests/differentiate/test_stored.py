@@ -326,7 +326,7 @@ def test_S24_a_second_rule_in_checkpoints_and_derivatives_of_them(journey):
     def slope(f):
         return lambda x: gg.gradients(f(x), x)
 
-    with gg.Graph() as g:
+    with gg.Graph():
         x = gg.placeholder(())
         h = gg.rules.checkpoint(slope(gg.rules.checkpoint(f)))
         y = gg.custom_gradient(lambda x: (h(x), lambda dy: slope(h)(x) * dy * 2.0))(x)
