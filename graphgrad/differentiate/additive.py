@@ -69,7 +69,7 @@ def note_twin(step: Step, first: Step) -> None:
     """Note that a step is a copy of another, or was made of the same one before."""
     assert first.graph is not None
     assert step.graph is not None
-    step.graph.twins[step] = first.graph.twins.setdefault(first, Twins(first.graph))
+    step.graph.twins[step] = first.graph.twins.setdefault(first, Twins(first.graph, first))
 
 
 def copied_steps(old: Graph, new: Graph) -> Iterator[tuple[Step, Step]]:

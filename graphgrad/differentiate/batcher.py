@@ -198,7 +198,8 @@ class Batcher(Importer):
         owner: Any = self
         while isinstance(owner, Batcher) and owner.source is not root:
             owner = owner.outer
-        first = owner.first.setdefault(home, new) if isinstance(owner, Batcher) else step
+        known = getattr(home, "first", None) or home  # it was batched before it had copies, maybe
+        first = owner.first.setdefault(known, new) if isinstance(owner, Batcher) else step
         if first is not new:
             note_twin(new, first)
 

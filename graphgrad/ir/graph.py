@@ -31,10 +31,12 @@ class Twins:
     """What copies of one node or region have in common: who has the same one is one of them.
 
     graph  where the first of them was made; None where they came from a file
+    first  that first one; None where it is not known
     """
 
-    def __init__(self, graph: Graph | None = None) -> None:
+    def __init__(self, graph: Graph | None = None, first: Node | Region | None = None) -> None:
         self.graph = graph
+        self.first = first
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Twins, ()

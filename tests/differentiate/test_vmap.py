@@ -756,3 +756,37 @@ def test_in_axes_are_one_for_every_argument():
         x = gg.placeholder((3,))
         with pytest.raises(gg.ShapeError, match="vmap got 2 arguments and in_axes for 1"):
             gg.vmap(lambda a, b: a * b, (0,))(x, x)
+
+
+def test_S15_parts_of_a_shared_site_in_a_branch_are_known_in_a_batch_too():
+    """The default that the home gives, and the one that the batch gives, reach one site inside."""
+
+    def norm(site, *dys):
+        return [d / (1.0 + gg.sqrt(gg.sum(d * d) + 0.1)) for d in site.default(*dys)]
+
+    def f(x, w):
+        def then():
+            held = []
+
+            def reads(site, *dys):
+                total = sum(2.0 * gg.sum(d) for d in dys) * gg.sum(gg.sin(held[0]))
+                return [total * np.ones(t.shape) for t in site.inputs]
+
+            with gg.override_gradient(reads):
+                with gg.override_gradient(norm):
+                    h = w + 2.0 * x
+                held.append(h)
+                return h * 1.0
+
+        twice = lambda site, *dys: [2.0 * site.default(*dys)[0], gg.DEFAULT]  # noqa: E731
+        with gg.override_gradient(twice, inputs=[x, w]):
+            return gg.cond(x > 0.0, then, lambda: w * gg.sin(x)) * 1.0
+
+    for batched in (False, True):
+        with gg.Graph():
+            x, w = gg.placeholder(()), gg.placeholder((2, 2))
+            columns = [f(x, w[:, i]) for i in (0, 1)] if not batched else None
+            y = gg.vmap(f, in_axes=(None, 1))(x, w) if batched else gg.stack(columns)
+            d = gg.gradients(y, [x, w])
+            with pytest.raises(gg.GradientError, match="called for each part and not once"):
+                gg.gradients(d, [x, w])
