@@ -6,6 +6,7 @@ that need a package which is not installed are left out, but for those named in 
 
 import os
 from importlib import import_module
+from importlib.util import find_spec
 
 import pytest
 
@@ -15,6 +16,18 @@ for package in os.environ.get("GRAPHGRAD_NEEDS", "").split():
     import_module(package)
 
 _compile = import_module("graphgrad.compile")
+
+
+def pytest_collection_modifyitems(items):
+    """What runs on JAX is left out where that is not installed."""
+    if find_spec("jax") is not None:
+        return
+    for item in items:
+        given = getattr(item, "callspec", None)
+        if given is not None and any(
+            isinstance(v, str) and v == "jax" for v in given.params.values()
+        ):
+            item.add_marker(pytest.mark.skip(reason="jax is not installed"))
 
 
 @pytest.fixture(autouse=True, scope="session")
