@@ -29,12 +29,13 @@ def built_from(step: Step) -> Step:
 
 
 def present_stamp(node: Node) -> Any:
-    """The stamp of a node; of one that was built once more, what its original has by now."""
+    """The stamp of a node. One that was built once more follows when its original gains or loses
+    one; a rule that was put in place of another counts for what is built after that.
+    """
     first = built_from(node)
     if first is node or not isinstance(first, Node):
         return node.stamp
-    carried = getattr(getattr(node.stamp, "fn", None), "rule", node.stamp)
-    return node.stamp if carried is first.stamp else first.stamp
+    return first.stamp if node.stamp is None or first.stamp is None else node.stamp
 
 
 class Hidden:
