@@ -58,8 +58,7 @@ class Importer(Transplant):
         """Build one node anew, under its name in the scope that is open here."""
         context = CONTEXT.get()
         stamps = context.stamps
-        marked = node.region is not None and node.region.stamped is not None
-        if node.origin is not None or marked:  # maps do not stamp what gradients() built
+        if not _takes_stamps(node):
             context.stamps = None
         super().place(node)
         context.stamps = stamps
@@ -81,8 +80,7 @@ class Importer(Transplant):
         if fresh and context.stamps is not None:
             for body in bodies_of(found.outputs[0].graph):  # type: ignore[arg-type]
                 for node in body.nodes:
-                    within = node.region is not None and node.region.stamped is not None
-                    if node.origin is None and node.stamp is None and not within:
+                    if node.stamp is None and _takes_stamps(node):
                         stamp_by_maps(node, context, tuple(t.type for t in node.outputs))
         return found
 
@@ -132,6 +130,12 @@ def _carry_twins(transplant: Transplant) -> None:
         for body in bodies_of(copy.graph):
             for step, twins in body.twins.items():
                 body.twins[step] = fresh.setdefault(twins, Twins(body))
+
+
+def _takes_stamps(node: Node) -> bool:
+    """Whether open maps act on it: not on what gradients() built, or a stamp marked in a batch."""
+    within = node.region is not None and node.region.stamped is not None
+    return node.origin is None and not within
 
 
 def _made_of(step: Step, transplant: Transplant) -> Step | None:
