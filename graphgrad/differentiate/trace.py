@@ -111,7 +111,7 @@ class Trace:
     entries   (tensor, what is returned for it), those of `gives` first: a tensor of the scratch
               graph, or anything else that a rule may return
     by_home   whether the home answers for site.default
-    asked     the steps of the home whose gradient the rule asked for
+    asked     the steps of the home whose gradient the rule asked for, or that it built once more
     chosen    the steps of the home for which the running gradients() call chooses a rule
     """
 
@@ -153,6 +153,7 @@ class Trace:
                 site.scratch, site.defaults = self.graph, defaults(self)
             with running(rule, site):
                 self.entries = [(t, self._entry(d)) for t, d in self._answer(site)]
+        self.asked.update(self.graph.again.values())  # built once more, with the marks of the home
 
     def _answer(self, site: Site) -> list[tuple[Tensor, Any]]:
         if not self.forward:

@@ -326,3 +326,27 @@ def test_S04_a_mark_inside_that_stops_a_gradient_counts_after_one_was_taken():
         after = gg.gradients(y, [x, w], unconnected="zero")
         found = gg.evaluate([*before, *after], {x: np.array(0.3), w: np.array(5.0)})
     assert found == pytest.approx([10 * np.cos(0.3), 2 * np.sin(0.3), 0.0, 2 * np.sin(0.3)])
+
+
+def test_S04_an_edit_of_what_the_home_builds_once_more_is_an_error_that_names_the_outer_rule():
+    """The home gives the partial of what examples share: a checkpoint there builds its own marks."""
+
+    def f(w, x):
+        @gg.custom_gradient
+        def g(x):
+            with gg.override_gradient("edited/inner"):
+                y = gg.exp(x)
+            return y * 1.0, lambda dy: dy * y
+
+        with gg.override_gradient("edited/scaled", inputs=[w, x]):
+            return gg.rules.checkpoint(lambda w, x: w * g(x))(w, x) * 1.0
+
+    gg.register_gradient("edited/scaled", replace=True)(
+        lambda site, dy: [0.5 * d for d in site.default(dy)]
+    )
+    with gg.Graph() as g:
+        w, x = gg.placeholder(()), gg.placeholder((2,))
+        y = gg.vmap(f, in_axes=(None, 0))(w, x)
+        g.mark(gg.select.rule("edited/inner"), seven, replace=True)
+        with pytest.raises(gg.RegionError, match=r"edited/scaled"):
+            gg.gradients(y, [w, x])
