@@ -329,7 +329,7 @@ def test_S04_a_mark_inside_that_stops_a_gradient_counts_after_one_was_taken():
 
 
 def test_S04_an_edit_of_what_the_home_builds_once_more_is_an_error_that_names_the_outer_rule():
-    """The home gives the partial of what examples share: a checkpoint there has marks of its own."""
+    """The home gives the partial of what is shared: a checkpoint there has marks of its own."""
 
     def f(w, x):
         @gg.custom_gradient
