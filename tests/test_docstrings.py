@@ -68,11 +68,9 @@ NOT_DONE = {
     "graphgrad.ops.diagonal",
     "graphgrad.ops.differences",
     "graphgrad.ops.einsum",
-    "graphgrad.ops.exponential",
     "graphgrad.ops.indexing",
     "graphgrad.ops.joining",
     "graphgrad.ops.linalg",
-    "graphgrad.ops.logic",
     "graphgrad.ops.matrices",
     "graphgrad.ops.nn",
     "graphgrad.ops.norms",
@@ -85,7 +83,6 @@ NOT_DONE = {
     "graphgrad.ops.sorting",
     "graphgrad.ops.sources",
     "graphgrad.ops.special",
-    "graphgrad.ops.trigonometry",
     "graphgrad.ops.windows",
     "graphgrad.optimizers",
     "graphgrad.regions.contracts",
@@ -129,7 +126,7 @@ FOUND = public()
 def sections(doc):
     """Headings and what stands under them, in order; first "" with the text before them."""
     text = doc.partition(">>>")[0]
-    parts = re.split(r"^([A-Z]\w+):(?=\s)", text, flags=re.MULTILINE)
+    parts = re.split(r"\n([A-Z]\w+):(?=\s)", text)
     return [("", parts[0].strip()), *zip(parts[1::2], parts[2::2], strict=True)]
 
 
