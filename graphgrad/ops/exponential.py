@@ -362,8 +362,8 @@ def logaddexp(x: TensorLike, y: TensorLike, /) -> Tensor:
 
     Source: numpy.logaddexp.
 
-    >>> gg.evaluate(gg.logaddexp([0.0, 1000.0], [0.0, 1000.0])).round(4)
-    array([6.9310000e-01, 1.0006931e+03])
+    >>> gg.evaluate(gg.logaddexp([0.0, 99.0], [0.0, 99.0])).round(4)
+    array([ 0.6931, 99.6931])
     """
     return floating_binary(LOGADDEXP, x, y)
 
@@ -382,8 +382,8 @@ def logaddexp2(x: TensorLike, y: TensorLike, /) -> Tensor:
 
     Source: numpy.logaddexp2.
 
-    >>> gg.evaluate(gg.logaddexp2([0.0, 1000.0], [0.0, 1000.0])).round(4)
-    array([1.000e+00, 1.001e+03])
+    >>> gg.evaluate(gg.logaddexp2([0.0, 9999.0], [0.0, 9999.0]))
+    array([1.e+00, 1.e+04])
     """
     x, y = promoted(x, y, floating=True)
     return logaddexp(x * LN2, y * LN2) * (1.0 / LN2)
