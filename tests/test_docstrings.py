@@ -65,15 +65,12 @@ NOT_DONE = {
     "graphgrad.ops.diagonal",
     "graphgrad.ops.indexing",
     "graphgrad.ops.joining",
-    "graphgrad.ops.nn",
     "graphgrad.ops.padding",
     "graphgrad.ops.python_function",
     "graphgrad.ops.random",
     "graphgrad.ops.shaping",
     "graphgrad.ops.sorting",
     "graphgrad.ops.sources",
-    "graphgrad.ops.special",
-    "graphgrad.ops.windows",
     "graphgrad.optimizers",
     "graphgrad.regions.contracts",
     "graphgrad.regions.rules",
@@ -96,6 +93,9 @@ NOT_DONE = {
     "graphgrad.session",
 }
 """Modules in which some docstring is not whole yet; whoever completes one takes its line out."""
+
+NEEDS = {"graphgrad.ops.special": "scipy"}
+"""The package without which examples of a module cannot run."""
 
 
 def public():
@@ -169,6 +169,8 @@ def test_public_docstrings_are_whole(module):
 
 @pytest.mark.parametrize("module", sorted(FOUND))
 def test_examples_of_public_docstrings_run(module):
+    if module in NEEDS:
+        pytest.importorskip(NEEDS[module])
     tests = [t for o in FOUND[module].values() for t in doctest.DocTestFinder().find(o)]
     failed, registered = [], set(gg.registered_gradients())
     for test in tests:
