@@ -554,38 +554,114 @@ HYPOT = Hypot()
 
 
 def add(x: TensorLike, y: TensorLike, /) -> Tensor:
-    """x + y, element by element, broadcast; dtypes promoted as NumPy 2 does."""
+    """Sum: z = x + y, element by element.
+
+    Parameters:
+        x, y: shapes that broadcast; dtypes promoted as NumPy 2 does.
+
+    Returns: z, of the broadcast shape and the promoted dtype; of bools whether either holds.
+
+    Raises: ShapeError if the shapes do not broadcast; DTypeError for what is no array of numbers.
+
+    Gradient: dx = dz, dy = dz, each summed over the axes along which its operand was broadcast.
+
+    >>> gg.evaluate(gg.add([1.0, 2.0], 3))
+    array([4., 5.])
+    """
     if isinstance(x, Tensor) and isinstance(y, Tensor) and x.type.dtype is y.type.dtype:
         return build(ADD, (x, y)).outputs[0]
     return apply(ADD, *promoted(x, y))
 
 
 def subtract(x: TensorLike, y: TensorLike, /) -> Tensor:
-    """x - y, element by element, broadcast; dtypes promoted as NumPy 2 does."""
+    """Difference: z = x - y, element by element.
+
+    Parameters:
+        x, y: shapes that broadcast; dtypes promoted as NumPy 2 does.
+
+    Returns: z, of the broadcast shape and the promoted dtype.
+
+    Raises: ShapeError if the shapes do not broadcast; DTypeError for two bools.
+
+    Gradient: dx = dz, dy = -dz.
+
+    >>> gg.evaluate(gg.subtract([1.0, 2.0], 3))
+    array([-2., -1.])
+    """
     if isinstance(x, Tensor) and isinstance(y, Tensor) and x.type.dtype is y.type.dtype:
         return build(SUBTRACT, (x, y)).outputs[0]
     return apply(SUBTRACT, *promoted(x, y))
 
 
 def multiply(x: TensorLike, y: TensorLike, /) -> Tensor:
-    """x * y, element by element, broadcast; dtypes promoted as NumPy 2 does."""
+    """Product: z = x * y, element by element.
+
+    Parameters:
+        x, y: shapes that broadcast; dtypes promoted as NumPy 2 does.
+
+    Returns: z, of the broadcast shape and the promoted dtype; of bools whether both hold.
+
+    Raises: ShapeError if the shapes do not broadcast; DTypeError for what is no array of numbers.
+
+    Gradient: dx = dz * y, dy = dz * x.
+
+    >>> gg.evaluate(gg.multiply([1.0, 2.0], 3))
+    array([3., 6.])
+    """
     if isinstance(x, Tensor) and isinstance(y, Tensor) and x.type.dtype is y.type.dtype:
         return build(MULTIPLY, (x, y)).outputs[0]
     return apply(MULTIPLY, *promoted(x, y))
 
 
 def divide(x: TensorLike, y: TensorLike, /) -> Tensor:
-    """x / y, element by element, broadcast; integers become float64."""
+    """Quotient: z = x / y, element by element.
+
+    Parameters:
+        x, y: shapes that broadcast; dtypes promoted as NumPy 2 does, ints and bools become float64.
+
+    Returns: z, of the broadcast shape and the promoted dtype.
+
+    Raises: ShapeError if the shapes do not broadcast; DTypeError for what is no array of numbers.
+
+    Gradient: dx = dz / y, dy = -dz * z / y.
+
+    >>> gg.evaluate(gg.divide([1, 2], 4))
+    array([0.25, 0.5 ])
+    """
     return apply(DIVIDE, *promoted(x, y, floating=True))
 
 
 def negative(x: TensorLike, /) -> Tensor:
-    """-x, element by element."""
+    """y = -x, element by element.
+
+    Parameters: x: any shape and dtype but bool.
+
+    Returns: shape and dtype of x.
+
+    Raises: DTypeError if x is bool.
+
+    Gradient: dx = -dy.
+
+    >>> gg.evaluate(gg.negative([1.0, -2.0]))
+    array([-1.,  2.])
+    """
     return apply(NEGATIVE, as_tensor(x))
 
 
 def positive(x: TensorLike, /) -> Tensor:
-    """+x: x itself. DTypeError for bools."""
+    """+x, which is x itself.
+
+    Parameters: x: any shape and dtype but bool.
+
+    Returns: x as a tensor; no node is built for one that is a tensor.
+
+    Raises: DTypeError if x is bool.
+
+    Gradient: dx = dy.
+
+    >>> gg.evaluate(gg.positive([1.0, -2.0]))
+    array([ 1., -2.])
+    """
     x = as_tensor(x)
     if x.dtype.kind == "b":
         raise DTypeError("bools have no sign; use gg.cast to make numbers of them")
@@ -596,30 +672,103 @@ def positive(x: TensorLike, /) -> Tensor:
 
 
 def floor_divide(x: TensorLike, y: TensorLike, /) -> Tensor:
-    """floor(x / y), element by element, broadcast; integers stay integers. The gradient is zero."""
+    """z = floor(x / y), element by element.
+
+    Parameters:
+        x, y: shapes that broadcast; integer or floating, dtypes promoted, bools count as int8.
+
+    Returns: z, of the broadcast shape and the promoted dtype: integers stay integers.
+
+    Raises: ShapeError if the shapes do not broadcast; DTypeError for complex operands.
+
+    Gradient: dx = dy = 0, z is a step.
+
+    Source: numpy.floor_divide.
+
+    >>> gg.evaluate(gg.floor_divide([7, -7], 2))
+    array([ 3, -4])
+    """
     return apply(FLOOR_DIVIDE, *numbers(x, y))
 
 
 def remainder(x: TensorLike, y: TensorLike, /) -> Tensor:
-    """x % y, with the sign of y as in Python, element by element, broadcast."""
+    """z = x - floor(x / y) * y, with the sign of y as in Python, element by element.
+
+    Parameters:
+        x, y: shapes that broadcast; integer or floating, dtypes promoted, bools count as int8.
+
+    Returns: z, of the broadcast shape and the promoted dtype.
+
+    Raises: ShapeError if the shapes do not broadcast; DTypeError for complex operands.
+
+    Gradient: dx = dz, dy = -dz * floor(x / y).
+
+    Source: numpy.remainder.
+
+    >>> gg.evaluate(gg.remainder([7, -7], 3))
+    array([1, 2])
+    """
     return apply(REMAINDER, *numbers(x, y))
 
 
 def fmod(x: TensorLike, y: TensorLike, /) -> Tensor:
-    """The remainder of x / y with the sign of x as in C, element by element, broadcast."""
+    """z = x - trunc(x / y) * y, with the sign of x as in C, element by element.
+
+    Parameters:
+        x, y: shapes that broadcast; integer or floating, dtypes promoted, bools count as int8.
+
+    Returns: z, of the broadcast shape and the promoted dtype.
+
+    Raises: ShapeError if the shapes do not broadcast; DTypeError for complex operands.
+
+    Gradient: dx = dz, dy = -dz * trunc(x / y).
+
+    Source: numpy.fmod.
+
+    >>> gg.evaluate(gg.fmod([7, -7], 3))
+    array([ 1, -1])
+    """
     return apply(FMOD, *numbers(x, y))
 
 
 def divmod(x: TensorLike, y: TensorLike, /) -> tuple[Tensor, Tensor]:
-    """(floor_divide(x, y), remainder(x, y))."""
+    """The pair of floor_divide(x, y) and remainder(x, y), element by element.
+
+    Parameters:
+        x, y: shapes that broadcast; integer or floating, dtypes promoted, bools count as int8.
+
+    Returns: quotient and remainder, of the broadcast shape and the promoted dtype.
+
+    Raises: ShapeError if the shapes do not broadcast; DTypeError for complex operands.
+
+    Gradient: of the quotient 0; of the remainder z, dx = dz and dy = -dz * floor(x / y).
+
+    Source: numpy.divmod.
+
+    >>> gg.evaluate(gg.divmod([7, -7], 3))
+    (array([ 2, -3]), array([1, 2]))
+    """
     x, y = numbers(x, y)
     return apply(FLOOR_DIVIDE, x, y), apply(REMAINDER, x, y)
 
 
 def power(x: TensorLike, y: TensorLike, /) -> Tensor:
-    """x**y, element by element, broadcast; 0**0 is 1.
+    """z = x**y, element by element; 0**0 is 1.
 
-    DTypeError for an integer to a negative power, which is no integer: cast x to a float.
+    Parameters:
+        x, y: shapes that broadcast; dtypes promoted as NumPy 2 does, bools count as int8.
+
+    Returns: z, of the broadcast shape and the promoted dtype.
+
+    Raises: ShapeError if the shapes do not broadcast; DTypeError for an integer to a constant
+        negative power, which is no integer (ValueError when run if the power is no constant): cast
+        x to a float, or use gg.float_power.
+
+    Gradient: dx = dz * y * x**(y - 1), dy = dz * z * ln x [DLMF 4.7(ii)]; where x = 0, dx is 0 for
+        y = 0, and dy is 0 for every y >= 0; where x < 0, dy is NaN.
+
+    >>> gg.evaluate(gg.power([2.0, 3.0, 0.0], [3, 2, 0]))
+    array([8., 9., 1.])
     """
     x, y = numbers(x, y)
     known = known_number(y) if x.dtype.kind in "iu" else None
@@ -632,19 +781,58 @@ def power(x: TensorLike, y: TensorLike, /) -> Tensor:
 
 
 def float_power(x: TensorLike, y: TensorLike, /) -> Tensor:
-    """x**y computed in float64 (complex128 for complex operands), element by element."""
+    """z = x**y computed in float64, or complex128, element by element; 0**0 is 1.
+
+    Parameters:
+        x, y: shapes that broadcast; any dtypes.
+
+    Returns: z, of the broadcast shape; float64, complex128 if an operand is complex.
+
+    Raises: ShapeError if the shapes do not broadcast; DTypeError for what is no array of numbers.
+
+    Gradient: as of power: dx = dz * y * x**(y - 1), dy = dz * z * ln x.
+
+    Source: numpy.float_power.
+
+    >>> gg.evaluate(gg.float_power([2, 4], -1))
+    array([0.5 , 0.25])
+    """
     x, y = promoted(x, y)
     dtype = result_dtype([x.dtype, as_dtype(np.float64)])
     return apply(POWER, cast(x, dtype), cast(y, dtype))
 
 
 def square(x: TensorLike, /) -> Tensor:
-    """x * x, element by element."""
+    """y = x * x, element by element.
+
+    Parameters: x: any shape and dtype; bools count as int8.
+
+    Returns: shape and dtype of x.
+
+    Raises: DTypeError for what is no array of numbers.
+
+    Gradient: dx = dy * 2 x.
+
+    >>> gg.evaluate(gg.square([2.0, -3.0]))
+    array([4., 9.])
+    """
     return apply(SQUARE, *numbers(x))
 
 
 def reciprocal(x: TensorLike, /) -> Tensor:
-    """1 / x, element by element. DTypeError for integers, of which the reciprocal is no integer."""
+    """y = 1 / x, element by element.
+
+    Parameters: x: any shape; floating or complex.
+
+    Returns: y, of the shape and dtype of x.
+
+    Raises: DTypeError for integers and bools, of which the reciprocal is no integer.
+
+    Gradient: dx = -dy * y**2.
+
+    >>> gg.evaluate(gg.reciprocal([2.0, -4.0]))
+    array([ 0.5 , -0.25])
+    """
     x = as_tensor(x)
     if x.dtype.kind not in "fc":
         raise DTypeError(
@@ -657,34 +845,114 @@ def reciprocal(x: TensorLike, /) -> Tensor:
 
 
 def abs(x: TensorLike, /) -> Tensor:
-    """|x|, element by element; the gradient at 0 is 0. Complex numbers become floating."""
+    """y = |x|, element by element.
+
+    Parameters: x: any shape and dtype.
+
+    Returns: shape and dtype of x; of complex numbers the modulus, floating.
+
+    Raises: DTypeError for what is no array of numbers.
+
+    Gradient: dx = dy * sign(x), which is 0 at 0: the subgradient of least norm.
+
+    >>> x = gg.constant([-2.0, 0.0, 3.0])
+    >>> gg.evaluate(gg.gradients([gg.abs(x)], [x]))
+    [array([-1.,  0.,  1.])]
+    """
     return apply(ABS, as_tensor(x))
 
 
 def fabs(x: TensorLike, /) -> Tensor:
-    """|x|, element by element; integers become float64."""
+    """y = |x|, element by element, always floating.
+
+    Parameters: x: any shape; floating or complex, ints and bools become float64.
+
+    Returns: shape and dtype of x; of complex numbers the modulus, floating.
+
+    Raises: DTypeError for what is no array of numbers.
+
+    Gradient: dx = dy * sign(x), 0 at 0.
+
+    >>> gg.evaluate(gg.fabs([-2, 0, 3]))
+    array([2., 0., 3.])
+    """
     return floating_unary(ABS, x)
 
 
 def sign(x: TensorLike, /) -> Tensor:
-    """-1, 0 or 1, element by element, in the dtype of x; NaN of NaN. The gradient is zero."""
+    """y = -1, 0 or 1 as x is negative, zero or positive, element by element; NaN of NaN.
+
+    Parameters: x: any shape and dtype but bool.
+
+    Returns: shape and dtype of x; of complex numbers x / |x|.
+
+    Raises: DTypeError if x is bool.
+
+    Gradient: dx = 0, y is a step.
+
+    >>> gg.evaluate(gg.sign([-2.0, 0.0, 3.0]))
+    array([-1.,  0.,  1.])
+    """
     return apply(SIGN, as_tensor(x))
 
 
 def copysign(x: TensorLike, y: TensorLike, /) -> Tensor:
-    """|x| with the sign of y, element by element, broadcast; integers become float64."""
+    """z = |x| with the sign of y, that of -0.0 too, element by element.
+
+    Parameters:
+        x, y: shapes that broadcast; floating, dtypes promoted, ints and bools become float64.
+
+    Returns: z, of the broadcast shape and the promoted dtype.
+
+    Raises: ShapeError if the shapes do not broadcast; DTypeError for complex operands.
+
+    Gradient: dx = dz * sign(x) * (the sign of y), 0 at x = 0; dy = 0.
+
+    Source: numpy.copysign.
+
+    >>> gg.evaluate(gg.copysign([1.0, -2.0], [-0.0, 5.0]))
+    array([-1.,  2.])
+    """
     return floating_binary(COPYSIGN, x, y)
 
 
 def nextafter(x: TensorLike, y: TensorLike, /) -> Tensor:
-    """The number after x towards y, element by element, broadcast."""
+    """The floating number after x towards y, element by element.
+
+    Parameters:
+        x, y: shapes that broadcast; floating, dtypes promoted, ints and bools become float64.
+
+    Returns: z, of the broadcast shape and the promoted dtype.
+
+    Raises: ShapeError if the shapes do not broadcast; DTypeError for complex operands.
+
+    Gradient: dx = dz, dy = 0.
+
+    Source: numpy.nextafter.
+
+    >>> gg.evaluate(gg.nextafter(1.0, 2.0) - 1.0)
+    array(2.22044605e-16)
+    """
     return floating_binary(NextAfter(), x, y)
 
 
 def round(x: TensorLike, /, decimals: int = 0) -> Tensor:
-    """x rounded to this many decimals, halves to even, in the dtype of x. The gradient is zero.
+    """x rounded to this many decimals, halves to even, element by element.
 
-    Integers are returned as they are; DTypeError for negative decimals of integers.
+    Parameters:
+        x: any shape and dtype; integers and bools are returned as they are.
+        decimals: an int; below 0, tens, hundreds and so on.
+
+    Returns: shape and dtype of x.
+
+    Raises: DTypeError if x is complex, or not floating and decimals < 0.
+
+    Gradient: dx = 0, a step.
+
+    Source: numpy.round.
+
+    >>> gg.evaluate(gg.round([0.5, 1.5, 2.51])), gg.evaluate(gg.round(17.0, -1))
+    (array([0., 2., 3.]), array(20.))
     """
     x = as_tensor(x)
     if decimals == 0 or x.dtype.kind != "f":
@@ -698,22 +966,70 @@ def round(x: TensorLike, /, decimals: int = 0) -> Tensor:
 
 
 def rint(x: TensorLike, /) -> Tensor:
-    """The integer nearest to x, the even one where two are; integers become float64."""
+    """The integer nearest to x, the even one where two are, element by element; always floating.
+
+    Parameters: x: any shape; floating, ints and bools become float64.
+
+    Returns: y, of the shape and dtype of x.
+
+    Raises: DTypeError if x is complex.
+
+    Gradient: dx = 0, a step.
+
+    >>> gg.evaluate(gg.rint([0.5, 1.5, -2.6]))
+    array([ 0.,  2., -3.])
+    """
     return floating_unary(ROUND, x)
 
 
 def floor(x: TensorLike, /) -> Tensor:
-    """The greatest integer <= x, in the dtype of x; integers as they are. The gradient is zero."""
+    """The greatest integer <= x, element by element.
+
+    Parameters: x: any shape; floating; integers and bools are returned as they are.
+
+    Returns: shape and dtype of x.
+
+    Raises: DTypeError if x is complex.
+
+    Gradient: dx = 0, a step.
+
+    >>> gg.evaluate(gg.floor([1.5, -1.5]))
+    array([ 1., -2.])
+    """
     return _stepped(FLOOR, x)
 
 
 def ceil(x: TensorLike, /) -> Tensor:
-    """The least integer >= x, in the dtype of x; integers as they are. The gradient is zero."""
+    """The least integer >= x, element by element.
+
+    Parameters: x: any shape; floating; integers and bools are returned as they are.
+
+    Returns: shape and dtype of x.
+
+    Raises: DTypeError if x is complex.
+
+    Gradient: dx = 0, a step.
+
+    >>> gg.evaluate(gg.ceil([1.5, -2.5]))
+    array([ 2., -2.])
+    """
     return _stepped(CEIL, x)
 
 
 def trunc(x: TensorLike, /) -> Tensor:
-    """x without its fraction, in the dtype of x; integers as they are. The gradient is zero."""
+    """x without its fraction, element by element.
+
+    Parameters: x: any shape; floating; integers and bools are returned as they are.
+
+    Returns: shape and dtype of x.
+
+    Raises: DTypeError if x is complex.
+
+    Gradient: dx = 0, a step.
+
+    >>> gg.evaluate(gg.trunc([1.5, -1.5]))
+    array([ 1., -1.])
+    """
     return _stepped(TRUNC, x)
 
 
@@ -726,37 +1042,104 @@ def _stepped(op: Rounding, x: TensorLike) -> Tensor:
 
 
 def maximum(x: TensorLike, y: TensorLike, /) -> Tensor:
-    """The greater of x and y, element by element, broadcast; NaN where one is NaN.
+    """The greater of x and y, element by element; NaN where one is NaN.
 
-    At a tie each has half of the gradient. DTypeError for complex operands.
+    Parameters:
+        x, y: shapes that broadcast; dtypes promoted as NumPy 2 does.
+
+    Returns: z, of the broadcast shape and the promoted dtype.
+
+    Raises: ShapeError if the shapes do not broadcast; DTypeError for complex operands.
+
+    Gradient: dz to the greater, half of it to each at a tie.
+
+    Source: numpy.maximum.
+
+    >>> gg.evaluate(gg.maximum([1.0, np.nan, 3.0], 2.0))
+    array([ 2., nan,  3.])
     """
     return binary(MAXIMUM, x, y)
 
 
 def minimum(x: TensorLike, y: TensorLike, /) -> Tensor:
-    """The less of x and y, element by element, broadcast; NaN where one is NaN.
+    """The less of x and y, element by element; NaN where one is NaN.
 
-    At a tie each has half of the gradient. DTypeError for complex operands.
+    Parameters:
+        x, y: shapes that broadcast; dtypes promoted as NumPy 2 does.
+
+    Returns: z, of the broadcast shape and the promoted dtype.
+
+    Raises: ShapeError if the shapes do not broadcast; DTypeError for complex operands.
+
+    Gradient: dz to the less, half of it to each at a tie.
+
+    Source: numpy.minimum.
+
+    >>> gg.evaluate(gg.minimum([1.0, np.nan, 3.0], 2.0))
+    array([ 1., nan,  2.])
     """
     return binary(MINIMUM, x, y)
 
 
 def fmax(x: TensorLike, y: TensorLike, /) -> Tensor:
-    """The greater of x and y, element by element; the other where one is NaN."""
+    """The greater of x and y, element by element; the other where one is NaN.
+
+    Parameters:
+        x, y: shapes that broadcast; dtypes promoted as NumPy 2 does.
+
+    Returns: z, of the broadcast shape and the promoted dtype.
+
+    Raises: ShapeError if the shapes do not broadcast; DTypeError for complex operands.
+
+    Gradient: dz to the one that is taken, half of it to each at a tie.
+
+    Source: numpy.fmax.
+
+    >>> gg.evaluate(gg.fmax([1.0, np.nan, 3.0], 2.0))
+    array([2., 2., 3.])
+    """
     x, y = promoted(x, y)
     return where(isnan(x), y, where(isnan(y), x, maximum(x, y)))
 
 
 def fmin(x: TensorLike, y: TensorLike, /) -> Tensor:
-    """The less of x and y, element by element; the other where one is NaN."""
+    """The less of x and y, element by element; the other where one is NaN.
+
+    Parameters:
+        x, y: shapes that broadcast; dtypes promoted as NumPy 2 does.
+
+    Returns: z, of the broadcast shape and the promoted dtype.
+
+    Raises: ShapeError if the shapes do not broadcast; DTypeError for complex operands.
+
+    Gradient: dz to the one that is taken, half of it to each at a tie.
+
+    Source: numpy.fmin.
+
+    >>> gg.evaluate(gg.fmin([1.0, np.nan, 3.0], 2.0))
+    array([1., 2., 2.])
+    """
     x, y = promoted(x, y)
     return where(isnan(x), y, where(isnan(y), x, minimum(x, y)))
 
 
 def clip(x: TensorLike, /, min: TensorLike | None = None, max: TensorLike | None = None) -> Tensor:
-    """x held between min and max (None: no bound there), broadcast; max, where min > max.
+    """x held between two bounds, element by element; max where min > max.
 
-    The gradient passes inside the closed bounds and goes to the bound beyond them.
+    Parameters:
+        x: integer or floating.
+        min, max: the bounds, which broadcast with x; None for no bound there.
+
+    Returns: the broadcast shape, the promoted dtype; x itself without bounds.
+
+    Raises: ShapeError if the shapes do not broadcast; DTypeError for complex operands.
+
+    Gradient: dx = dy inside the closed bounds, else 0; dy goes to the bound beyond which x lies.
+
+    Source: the array API standard, clip.
+
+    >>> gg.evaluate(gg.clip([-2.0, 0.5, 2.0], -1.0, 1.0))
+    array([-1. ,  0.5,  1. ])
     """
     if min is None and max is None:
         return as_tensor(x)
@@ -778,35 +1161,110 @@ def _highest(x: Tensor) -> Tensor:
 
 
 def real(x: TensorLike, /) -> Tensor:
-    """The real part; x itself where it is not complex."""
+    """The real part, element by element; x itself where it is not complex.
+
+    Parameters: x: any shape and dtype.
+
+    Returns: shape of x; complex128 gives float64, complex64 float32.
+
+    Raises: DTypeError for what is no array of numbers.
+
+    Gradient: none of complex x; dx = dy of any other.
+
+    >>> gg.evaluate(gg.real([1 + 2j]))
+    array([1.])
+    """
     x = as_tensor(x)
     return apply(Real(), x) if x.dtype.kind == "c" else x
 
 
 def imag(x: TensorLike, /) -> Tensor:
-    """The imaginary part; zeros where x is not complex."""
+    """The imaginary part, element by element; zeros where x is not complex.
+
+    Parameters: x: any shape and dtype.
+
+    Returns: shape of x; complex128 gives float64, complex64 float32.
+
+    Raises: DTypeError for what is no array of numbers.
+
+    Gradient: none of complex x; dx = 0 of any other.
+
+    >>> gg.evaluate(gg.imag([1 + 2j]))
+    array([2.])
+    """
     x = as_tensor(x)
     return apply(Imag(), x) if x.dtype.kind == "c" else apply(ZerosLike(), x)
 
 
 def conj(x: TensorLike, /) -> Tensor:
-    """The complex conjugate; x itself where it is not complex."""
+    """The complex conjugate, element by element; x itself where it is not complex.
+
+    Parameters: x: any shape and dtype.
+
+    Returns: shape and dtype of x.
+
+    Raises: DTypeError for what is no array of numbers.
+
+    Gradient: none of complex x; dx = dy of any other.
+
+    >>> gg.evaluate(gg.conj([1 + 2j]))
+    array([1.-2.j])
+    """
     x = as_tensor(x)
     return apply(Conj(), x) if x.dtype.kind == "c" else x
 
 
 def hypot(x: TensorLike, y: TensorLike, /) -> Tensor:
-    """sqrt(x**2 + y**2) without overflow, element by element; integers become float64."""
+    """z = sqrt(x**2 + y**2) without overflow, element by element.
+
+    Parameters:
+        x, y: shapes that broadcast; floating, dtypes promoted, ints and bools become float64.
+
+    Returns: z, of the broadcast shape and the promoted dtype.
+
+    Raises: ShapeError if the shapes do not broadcast; DTypeError for complex operands.
+
+    Gradient: dx = dz * x / z, dy = dz * y / z; 0 at the origin, the subgradient of least norm.
+
+    Source: numpy.hypot.
+
+    >>> gg.evaluate(gg.hypot([3.0, 3e200], [4.0, 4e200]))
+    array([5.e+000, 5.e+200])
+    """
     return floating_binary(HYPOT, x, y)
 
 
 def deg2rad(x: TensorLike, /) -> Tensor:
-    """Degrees as radians."""
+    """Degrees as radians: y = x * pi / 180, element by element.
+
+    Parameters: x: any shape; floating or complex, ints and bools become float64.
+
+    Returns: y, of the shape and dtype of x.
+
+    Raises: DTypeError for what is no array of numbers.
+
+    Gradient: dx = dy * pi / 180.
+
+    >>> gg.evaluate(gg.deg2rad([0, 180])).round(4)
+    array([0.    , 3.1416])
+    """
     return multiply(_floating(x), math.pi / 180.0)
 
 
 def rad2deg(x: TensorLike, /) -> Tensor:
-    """Radians as degrees."""
+    """Radians as degrees: y = x * 180 / pi, element by element.
+
+    Parameters: x: any shape; floating or complex, ints and bools become float64.
+
+    Returns: y, of the shape and dtype of x.
+
+    Raises: DTypeError for what is no array of numbers.
+
+    Gradient: dx = dy * 180 / pi.
+
+    >>> gg.evaluate(gg.rad2deg([0.0, np.pi])).round(4)
+    array([  0., 180.])
+    """
     return multiply(_floating(x), 180.0 / math.pi)
 
 
@@ -819,7 +1277,22 @@ def _floating(x: TensorLike) -> Tensor:
 
 
 def heaviside(x: TensorLike, y: TensorLike, /) -> Tensor:
-    """0 where x < 0, y where x == 0, 1 where x > 0; NaN of NaN. Integers become float64."""
+    """z = 0 where x < 0, y where x == 0, 1 where x > 0, element by element; NaN of NaN.
+
+    Parameters:
+        x, y: shapes that broadcast; floating, dtypes promoted, ints and bools become float64.
+
+    Returns: z, of the broadcast shape and the promoted dtype.
+
+    Raises: ShapeError if the shapes do not broadcast; DTypeError for complex operands.
+
+    Gradient: dy = dz where x == 0, else 0; dx = 0 (dz where x is NaN).
+
+    Source: numpy.heaviside.
+
+    >>> gg.evaluate(gg.heaviside([-2.0, 0.0, 3.0], 0.5))
+    array([0. , 0.5, 1. ])
+    """
     x, y = promoted(x, y, floating=True)
     return where(equal(x, 0), y, where(isnan(x), x, where(greater(x, 0), like(1, x), 0)))
 
@@ -831,9 +1304,25 @@ def isclose(
     atol: float = 1e-8,
     equal_nan: bool = False,
 ) -> Tensor:
-    """Whether |x - y| <= atol + rtol * |y|, element by element: a bool tensor.
+    """Whether |x - y| <= atol + rtol * |y|, element by element.
 
     Infinities are close to themselves; NaN is close to nothing, or to NaN if equal_nan.
+
+    Parameters:
+        x, y: shapes that broadcast; any dtypes.
+        rtol, atol: how much x may differ, relative to y and as such.
+        equal_nan: whether NaN is close to NaN.
+
+    Returns: bool, of the broadcast shape.
+
+    Raises: ShapeError if the shapes do not broadcast; DTypeError for what is no array of numbers.
+
+    Gradient: none, the result is bool.
+
+    Source: numpy.isclose.
+
+    >>> gg.evaluate(gg.isclose([1.0, 1.1, np.inf], [1.0 + 1e-9, 1.0, np.inf]))
+    array([ True, False,  True])
     """
     x, y = promoted(x, y, floating=True)
     near = less_equal(abs(x - y), atol + rtol * abs(y))
@@ -848,9 +1337,24 @@ def nan_to_num(
     posinf: float | None = None,
     neginf: float | None = None,
 ) -> Tensor:
-    """x with NaN and infinities replaced (None: by the greatest and least finite number).
+    """x with NaN and infinities replaced, element by element.
 
-    The gradient is zero where a number was replaced. copy means nothing: tensors never change.
+    Parameters:
+        x: any shape; floating; of other dtypes x itself.
+        copy: as in NumPy; it means nothing, tensors never change.
+        nan: in place of NaN.
+        posinf, neginf: in place of the infinities; None for the greatest and least finite number.
+
+    Returns: shape and dtype of x.
+
+    Raises: DTypeError for what is no array of numbers.
+
+    Gradient: dx = dy where the number stayed, else 0.
+
+    Source: numpy.nan_to_num.
+
+    >>> gg.evaluate(gg.nan_to_num([1.0, np.nan, -np.inf], neginf=-9.0))
+    array([ 1.,  0., -9.])
     """
     x = as_tensor(x)
     if x.dtype.kind != "f":

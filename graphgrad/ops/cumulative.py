@@ -191,9 +191,25 @@ def _shifted(xp: Any, x: Any, axis: int, by: int, fill: int) -> Any:
 def cumulative_sum(
     x: TensorLike, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False
 ) -> Tensor:
-    """Running sum along an axis, which may be left out for one-dimensional x.
+    """Running sum along an axis: y[k] = x[0] + ... + x[k].
 
-    include_initial: begin with 0, so that the result is one longer.
+    Parameters:
+        x: any shape and dtype; small ints and bools are summed as 64 bits.
+        axis: an int; may be left out for one-dimensional x.
+        dtype: what x is cast to first.
+        include_initial: whether to begin with 0, so that the result is one longer.
+
+    Returns: shape of x, but for include_initial.
+
+    Raises: ShapeError if x has no such axis, or more than one and none is given; DTypeError if
+        dtype would drop the imaginary part.
+
+    Gradient: dx[k] = dy[k] + ... + dy[last].
+
+    Source: the array API standard, cumulative_sum.
+
+    >>> gg.evaluate(gg.cumulative_sum([1, 2, 3], include_initial=True))
+    array([0, 1, 3, 6])
     """
     x, axis = _prepared(x, axis, dtype)
     return _accumulated(CumSum, x, axis, 0 if include_initial else None)
@@ -202,22 +218,75 @@ def cumulative_sum(
 def cumulative_prod(
     x: TensorLike, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False
 ) -> Tensor:
-    """Running product along an axis, which may be left out for one-dimensional x.
+    """Running product along an axis: y[k] = x[0] * ... * x[k].
 
-    include_initial: begin with 1, so that the result is one longer.
+    Parameters:
+        x: any shape and dtype; small ints and bools are multiplied as 64 bits.
+        axis: an int; may be left out for one-dimensional x.
+        dtype: what x is cast to first.
+        include_initial: whether to begin with 1, so that the result is one longer.
+
+    Returns: shape of x, but for include_initial.
+
+    Raises: ShapeError if x has no such axis, or more than one and none is given; DTypeError if
+        dtype would drop the imaginary part.
+
+    Gradient: dx[k] = e[k] * y[k - 1] with e[k] = dy[k] + x[k + 1] * e[k + 1]: no division, so right
+        where x is 0.
+
+    Source: the array API standard, cumulative_prod.
+
+    >>> gg.evaluate(gg.cumulative_prod([1, 2, 3, 4]))
+    array([ 1,  2,  6, 24])
     """
     x, axis = _prepared(x, axis, dtype)
     return _accumulated(CumProd, x, axis, 1 if include_initial else None)
 
 
 def cumsum(x: TensorLike, axis: int | None = None, dtype: Any = None) -> Tensor:
-    """Running sum along an axis; of the flattened x for None."""
+    """Running sum along an axis: y[k] = x[0] + ... + x[k].
+
+    Parameters:
+        x: any shape and dtype; small ints and bools are summed as 64 bits.
+        axis: an int, or None for the flattened x.
+        dtype: what x is cast to first.
+
+    Returns: shape of x, or of the flattened x.
+
+    Raises: ShapeError if x has no such axis; DTypeError if dtype would drop the imaginary part.
+
+    Gradient: dx[k] = dy[k] + ... + dy[last].
+
+    Source: numpy.cumsum.
+
+    >>> gg.evaluate(gg.cumsum([[1, 2], [3, 4]], axis=1))
+    array([[1, 3],
+           [3, 7]])
+    """
     x = as_tensor(x)
     return cumulative_sum(flatten(x) if axis is None else x, axis=axis, dtype=dtype)
 
 
 def cumprod(x: TensorLike, axis: int | None = None, dtype: Any = None) -> Tensor:
-    """Running product along an axis; of the flattened x for None."""
+    """Running product along an axis: y[k] = x[0] * ... * x[k].
+
+    Parameters:
+        x: any shape and dtype; small ints and bools are multiplied as 64 bits.
+        axis: an int, or None for the flattened x.
+        dtype: what x is cast to first.
+
+    Returns: shape of x, or of the flattened x.
+
+    Raises: ShapeError if x has no such axis; DTypeError if dtype would drop the imaginary part.
+
+    Gradient: as of cumulative_prod, right where x is 0.
+
+    Source: numpy.cumprod.
+
+    >>> x = gg.constant([2.0, 0.0, 3.0])
+    >>> gg.evaluate([gg.cumprod(x), *gg.gradients([gg.cumprod(x)], [x])])
+    [array([2., 0., 0.]), array([1., 8., 0.])]
+    """
     x = as_tensor(x)
     return cumulative_prod(flatten(x) if axis is None else x, axis=axis, dtype=dtype)
 

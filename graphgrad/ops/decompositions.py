@@ -258,10 +258,24 @@ class PseudoInverse(Op):
 
 
 def eigh(x: TensorLike, /, UPLO: str = "L") -> tuple[Tensor, Tensor]:
-    """Eigenvalues (..., N), rising, and eigenvectors (..., N, N), in columns.
+    """Eigenvalues w and eigenvectors v of symmetric matrices: x @ v = v * w.
 
-    x: symmetric matrices (..., N, N), of which only the lower triangle ("L") or the upper one ("U")
-    is read; the gradient is zero in the other. DTypeError for complex matrices.
+    Parameters:
+        x: (..., N, N); floating, ints become float64.
+        UPLO: which triangle is read, the lower ("L") or the upper one ("U").
+
+    Returns: w (..., N), rising; v (..., N, N), in columns.
+
+    Raises: ShapeError if the matrices are not square; DTypeError if x is complex; ValueError for
+        another UPLO.
+
+    Gradient: v @ (diag(dw) + f * (v.T @ dv)) @ v.T made symmetric, f[i, j] = 1 / (w[j] - w[i]) for
+        i != j [Giles 2008, "An extended collection of matrix derivative results", sec. 3.1]; beside
+        the diagonal, twice that in the triangle that is read and 0 in the other.
+
+    >>> w, v = gg.linalg.eigh([[2.0, 1.0], [1.0, 2.0]])
+    >>> gg.evaluate(w).round(4)
+    array([1., 3.])
     """
     if UPLO.upper() not in ("L", "U"):
         raise ValueError(f"UPLO is 'L' or 'U', got {UPLO!r}")
@@ -270,16 +284,48 @@ def eigh(x: TensorLike, /, UPLO: str = "L") -> tuple[Tensor, Tensor]:
 
 
 def eigvalsh(x: TensorLike, /, UPLO: str = "L") -> Tensor:
-    """The eigenvalues (..., N), rising, of symmetric matrices (..., N, N), read as by eigh."""
+    """Eigenvalues of symmetric matrices, as by eigh.
+
+    Parameters:
+        x: (..., N, N); floating, ints become float64.
+        UPLO: which triangle is read, the lower ("L") or the upper one ("U").
+
+    Returns: (..., N), rising; dtype of x.
+
+    Raises: ShapeError if the matrices are not square; DTypeError if x is complex; ValueError for
+        another UPLO.
+
+    Gradient: v @ diag(dw) @ v.T with the eigenvectors v; beside the diagonal, twice that in the
+        triangle that is read and 0 in the other.
+
+    >>> gg.evaluate(gg.linalg.eigvalsh([[2.0, 1.0], [1.0, 2.0]])).round(4)
+    array([1., 3.])
+    """
     return eigh(x, UPLO)[0]
 
 
 def svd(x: TensorLike, /, full_matrices: bool = True) -> tuple[Tensor, Tensor, Tensor]:
-    """u, s and vh with x = u @ diag(s) @ vh: (..., M, M), (..., K), (..., N, N), K = min(M, N).
+    """Singular values and vectors of matrices: x = u @ diag(s) @ vh.
 
-    full_matrices=False gives the first K columns of u and rows of vh only. The others may be any,
-    so there is a GradientError where u or vh has such and gets a gradient. DTypeError for complex
-    matrices.
+    Parameters:
+        x: (..., M, N); floating, ints become float64.
+        full_matrices: whether u and vh are completed to square matrices; the columns and rows that
+            are added may be any.
+
+    Returns: u (..., M, M), s (..., K) falling, vh (..., N, N), K = min(M, N); unless full_matrices,
+        u (..., M, K) and vh (..., K, N).
+
+    Raises: ShapeError if x has fewer than two axes; DTypeError if x is complex; GradientError where
+        completed u or vh gets a gradient.
+
+    Gradient: as in the source, for singular values that differ and are not 0; of s alone u @
+        diag(ds) @ vh, for any.
+
+    Source: Townsend 2016, "Differentiating the singular value decomposition".
+
+    >>> u, s, vh = gg.linalg.svd([[3.0, 0.0], [0.0, 4.0], [0.0, 0.0]], full_matrices=False)
+    >>> u.shape, vh.shape, gg.evaluate(s)
+    ((3, 2), (2, 2), array([4., 3.]))
     """
     (x,) = promoted(x, floating=True)
     full = bool(full_matrices) and not (x.ndim > 1 and _square(*x.shape[-2:]))
@@ -288,12 +334,44 @@ def svd(x: TensorLike, /, full_matrices: bool = True) -> tuple[Tensor, Tensor, T
 
 
 def svdvals(x: TensorLike, /) -> Tensor:
-    """The singular values (..., min(M, N)), falling, of matrices (..., M, N)."""
+    """Singular values of matrices.
+
+    Parameters: x: (..., M, N); floating, ints become float64.
+
+    Returns: (..., min(M, N)), falling; dtype of x.
+
+    Raises: ShapeError if x has fewer than two axes; DTypeError if x is complex.
+
+    Gradient: dx = u @ diag(dy) @ vh with the singular vectors u and vh [Townsend 2016,
+        "Differentiating the singular value decomposition"]; equal singular values included.
+
+    >>> gg.evaluate(gg.linalg.svdvals([[3.0, 0.0], [0.0, 4.0]]))
+    array([4., 3.])
+    """
     return apply(SingularValues(), *promoted(x, floating=True))
 
 
 def qr(x: TensorLike, /, *, mode: str = "reduced") -> tuple[Tensor, Tensor]:
-    """q (..., M, K) and r (..., K, N) with x = q @ r and K = min(M, N)."""
+    """Orthonormal columns q and upper triangular r with x = q @ r.
+
+    Parameters:
+        x: (..., M, N); floating, ints become float64.
+        mode: "reduced" only.
+
+    Returns: q (..., M, K), r (..., K, N), K = min(M, N).
+
+    Raises: ShapeError if x has fewer than two axes, or for another mode; DTypeError if x is
+        complex; GradientError when differentiated for M < N.
+
+    Gradient: for M >= N and full rank dx = (dq + q @ c) @ r.T**-1, c the lower triangle of
+        r @ dr.T - dq.T @ q made symmetric [Walter and Lehmann 2018, "Algorithmic differentiation of
+        linear algebra functions", sec. 4.2].
+
+    >>> q, r = gg.linalg.qr([[3.0, 1.0], [4.0, 2.0]])
+    >>> gg.evaluate(q @ r).round(4)
+    array([[3., 1.],
+           [4., 2.]])
+    """
     if mode != "reduced":
         raise ShapeError(f"qr gives the reduced factors only, not mode={mode!r}")
     q, r = build(Qr(), promoted(x, floating=True)).outputs
@@ -301,12 +379,41 @@ def qr(x: TensorLike, /, *, mode: str = "reduced") -> tuple[Tensor, Tensor]:
 
 
 def pinv(x: TensorLike, /) -> Tensor:
-    """The pseudo-inverses (..., N, M) of matrices (..., M, N)."""
+    """The pseudo-inverses of matrices.
+
+    Parameters: x: (..., M, N); floating, ints become float64.
+
+    Returns: y, (..., N, M), dtype of x.
+
+    Raises: ShapeError if x has fewer than two axes; DTypeError if x is complex.
+
+    Gradient: dx = -y.T @ dy @ y.T + (1 - x @ y) @ dy.T @ y @ y.T + y.T @ y @ dy.T @ (1 - y @ x), as
+        long as the rank does not change [Golub and Pereyra 1973, "The differentiation of
+        pseudo-inverses and nonlinear least squares problems whose variables separate", eq. 4.12].
+
+    >>> gg.evaluate(gg.linalg.pinv([[2.0, 0.0], [0.0, 0.0]])).round(4)
+    array([[0.5, 0. ],
+           [0. , 0. ]])
+    """
     return apply(PseudoInverse(), *promoted(x, floating=True))
 
 
 def matrix_rank(x: TensorLike, /) -> Tensor:
-    """How many singular values exceed max(M, N) * eps times the greatest; int64, no gradient."""
+    """How many singular values exceed max(M, N) * eps times the greatest.
+
+    Parameters: x: (..., M, N) of known lengths; floating, ints become float64.
+
+    Returns: int64, (...).
+
+    Raises: ShapeError if x has fewer than two axes or unknown lengths; DTypeError if x is complex.
+
+    Gradient: none, the result is not floating.
+
+    Source: numpy.linalg.matrix_rank.
+
+    >>> gg.evaluate(gg.linalg.matrix_rank([[1.0, 2.0], [2.0, 4.0]]))
+    array(1)
+    """
     (x,) = promoted(x, floating=True)
     lengths = [d for d in x.shape[-2:] if isinstance(d, int)]
     if len(lengths) < 2:

@@ -21,10 +21,25 @@ def diff(
     prepend: TensorLike | None = None,
     append: TensorLike | None = None,
 ) -> Tensor:
-    """x[k + 1] - x[k] along an axis, n times over, as np.diff; of bools whether they differ.
+    """Differences of neighbours along an axis, n times over: y[k] = x[k + 1] - x[k].
 
-    prepend, append: what stands before and after x; a number is repeated along the other axes.
-    ValueError for n < 0, ShapeError for a 0-d x. Graphs are compared by gg.graph_diff: DTypeError.
+    Parameters:
+        x: at least one axis; of bools, whether neighbours differ.
+        n: how often, >= 0.
+        axis: an int.
+        prepend, append: what stands before and after x; a number is repeated along the other axes.
+
+    Returns: shape of x with both ends, n less along the axis; dtype promoted with theirs.
+
+    Raises: ValueError if n < 0; ShapeError if x has no such axis; DTypeError if n is no int, or for
+        graphs, which gg.graph_diff compares.
+
+    Gradient: dx[k] = dy[k - 1] - dy[k], n times over.
+
+    Source: numpy.diff.
+
+    >>> gg.evaluate(gg.diff([1, 2, 4, 7])), gg.evaluate(gg.diff([1, 2, 4, 7], n=2))
+    (array([1, 2, 3]), array([1, 1]))
     """
     if isinstance(x, Graph | Program) or not isinstance(n, int | np.integer):
         raise DTypeError(

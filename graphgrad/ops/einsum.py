@@ -127,9 +127,26 @@ def einsum(subscripts: Any, /, *operands: Any) -> Tensor:
     """Sums of products by Einstein's convention, as np.einsum: "ij,jk->ik", "...i,i", "ii->i".
 
     A letter twice in one term is its diagonal; a missing "->" means the letters that occur once, in
-    alphabetical order; "..." stands for further axes, which broadcast. dtypes promoted. In place of
-    one string, lists of numbers below 52 (and ...) may follow each operand, and one the last for
-    the result: einsum(x, [0, 1], y, [1, 2], [0, 2]). ShapeError for subscripts that do not fit.
+    alphabetical order; "..." stands for further axes, which broadcast. In place of one string,
+    lists of numbers below 52 (and ...) may follow each operand, and one the last for the result:
+    einsum(x, [0, 1], y, [1, 2], [0, 2]).
+
+    Parameters:
+        subscripts: a term for each operand and one for the result; or the first operand, with
+            lists.
+        *operands: shapes that fit their terms; dtypes promoted as NumPy 2 does.
+
+    Returns: the axes of the result's term, the promoted dtype.
+
+    Raises: ShapeError for subscripts that do not fit.
+
+    Gradient: of an operand, the einsum of dz and the others with its term as the result.
+
+    Source: numpy.einsum.
+
+    >>> gg.evaluate(gg.einsum("ij,jk->ik", [[1, 2], [3, 4]], [[0, 1], [1, 0]]))
+    array([[2, 1],
+           [4, 3]])
     """
     if not isinstance(subscripts, str):
         subscripts, operands = _from_lists((subscripts, *operands))

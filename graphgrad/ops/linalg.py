@@ -46,10 +46,44 @@ __all__ = [
 
 
 def diagonal(x: TensorLike, /, offset: int = 0, axis1: int = -2, axis2: int = -1) -> Tensor:
-    """The elements (i, i + offset) of matrices (..., M, N), as the last axis of the result."""
+    """The elements (i, i + offset) of matrices, as the last axis of the result.
+
+    Parameters:
+        x: (..., M, N); any dtype.
+        offset: how far beside the diagonal; above it for > 0.
+        axis1, axis2: the axes of the matrices.
+
+    Returns: (..., K), dtype of x.
+
+    Raises: ShapeError if x has no such axes, or they are one.
+
+    Gradient: dx = dy on the diagonal, 0 beside it.
+
+    Source: the array API standard, linalg.diagonal; gg.diagonal takes the first two axes, as NumPy.
+
+    >>> gg.evaluate(gg.linalg.diagonal([[1, 2], [3, 4]]))
+    array([1, 4])
+    """
     return _diagonal.diagonal(x, offset, axis1, axis2)
 
 
 def trace(x: TensorLike, /, offset: int = 0, axis1: int = -2, axis2: int = -1) -> Tensor:
-    """The sum of the diagonal of matrices (..., M, N); small ints are summed as int64."""
+    """The sum of the diagonal of matrices.
+
+    Parameters:
+        x: (..., M, N); any dtype; small ints and bools are summed as 64 bits.
+        offset: how far beside the diagonal; above it for > 0.
+        axis1, axis2: the axes of the matrices.
+
+    Returns: (...), x without the two axes.
+
+    Raises: ShapeError if x has no such axes, or they are one.
+
+    Gradient: dx = dy on the diagonal, 0 beside it.
+
+    Source: the array API standard, linalg.trace; gg.trace takes the first two axes, as NumPy.
+
+    >>> gg.evaluate(gg.linalg.trace([[1, 2], [3, 4]]))
+    array(5)
+    """
     return _diagonal.trace(x, offset, axis1, axis2)

@@ -118,32 +118,110 @@ GREATER_EQUAL = GreaterEqual()
 
 
 def equal(x: TensorLike, y: TensorLike, /) -> Tensor:
-    """x == y, element by element, broadcast: a bool tensor. NaN equals nothing."""
+    """Whether x == y, element by element; NaN equals nothing.
+
+    Parameters:
+        x, y: shapes that broadcast; dtypes promoted as NumPy 2 does.
+
+    Returns: bool, of the broadcast shape.
+
+    Raises: ShapeError if the shapes do not broadcast; DTypeError for what is no array of numbers.
+
+    Gradient: none, the result is bool.
+
+    >>> gg.evaluate(gg.equal([1.0, np.nan], [1.0, np.nan]))
+    array([ True, False])
+    """
     return binary(EQUAL, x, y)
 
 
 def not_equal(x: TensorLike, y: TensorLike, /) -> Tensor:
-    """x != y, element by element, broadcast: a bool tensor."""
+    """Whether x != y, element by element; NaN differs from everything.
+
+    Parameters:
+        x, y: shapes that broadcast; dtypes promoted as NumPy 2 does.
+
+    Returns: bool, of the broadcast shape.
+
+    Raises: ShapeError if the shapes do not broadcast; DTypeError for what is no array of numbers.
+
+    Gradient: none, the result is bool.
+
+    >>> gg.evaluate(gg.not_equal([1.0, np.nan], [1.0, np.nan]))
+    array([False,  True])
+    """
     return binary(NOT_EQUAL, x, y)
 
 
 def less(x: TensorLike, y: TensorLike, /) -> Tensor:
-    """x < y, element by element, broadcast: a bool tensor. DTypeError for complex operands."""
+    """Whether x < y, element by element; never where one is NaN.
+
+    Parameters:
+        x, y: shapes that broadcast; dtypes promoted as NumPy 2 does.
+
+    Returns: bool, of the broadcast shape.
+
+    Raises: ShapeError if the shapes do not broadcast; DTypeError for complex operands.
+
+    Gradient: none, the result is bool.
+
+    >>> gg.evaluate(gg.less([1, 2, 3], 2))
+    array([ True, False, False])
+    """
     return binary(LESS, x, y)
 
 
 def less_equal(x: TensorLike, y: TensorLike, /) -> Tensor:
-    """x <= y, element by element, broadcast: a bool tensor. DTypeError for complex operands."""
+    """Whether x <= y, element by element; never where one is NaN.
+
+    Parameters:
+        x, y: shapes that broadcast; dtypes promoted as NumPy 2 does.
+
+    Returns: bool, of the broadcast shape.
+
+    Raises: ShapeError if the shapes do not broadcast; DTypeError for complex operands.
+
+    Gradient: none, the result is bool.
+
+    >>> gg.evaluate(gg.less_equal([1, 2, 3], 2))
+    array([ True,  True, False])
+    """
     return binary(LESS_EQUAL, x, y)
 
 
 def greater(x: TensorLike, y: TensorLike, /) -> Tensor:
-    """x > y, element by element, broadcast: a bool tensor. DTypeError for complex operands."""
+    """Whether x > y, element by element; never where one is NaN.
+
+    Parameters:
+        x, y: shapes that broadcast; dtypes promoted as NumPy 2 does.
+
+    Returns: bool, of the broadcast shape.
+
+    Raises: ShapeError if the shapes do not broadcast; DTypeError for complex operands.
+
+    Gradient: none, the result is bool.
+
+    >>> gg.evaluate(gg.greater([1, 2, 3], 2))
+    array([False, False,  True])
+    """
     return binary(GREATER, x, y)
 
 
 def greater_equal(x: TensorLike, y: TensorLike, /) -> Tensor:
-    """x >= y, element by element, broadcast: a bool tensor. DTypeError for complex operands."""
+    """Whether x >= y, element by element; never where one is NaN.
+
+    Parameters:
+        x, y: shapes that broadcast; dtypes promoted as NumPy 2 does.
+
+    Returns: bool, of the broadcast shape.
+
+    Raises: ShapeError if the shapes do not broadcast; DTypeError for complex operands.
+
+    Gradient: none, the result is bool.
+
+    >>> gg.evaluate(gg.greater_equal([1, 2, 3], 2))
+    array([False,  True,  True])
+    """
     return binary(GREATER_EQUAL, x, y)
 
 
@@ -210,22 +288,73 @@ LOGICAL_NOT = LogicalNot()
 
 
 def logical_and(x: TensorLike, y: TensorLike, /) -> Tensor:
-    """x and y as bools (a number is true where it is not zero), element by element, broadcast."""
+    """x and y as bools, element by element.
+
+    Parameters:
+        x, y: shapes that broadcast; a number of any dtype is true where it is not 0.
+
+    Returns: bool, of the broadcast shape.
+
+    Raises: ShapeError if the shapes do not broadcast; DTypeError for what is no array of numbers.
+
+    Gradient: none, the result is bool.
+
+    >>> gg.evaluate(gg.logical_and([True, False], [2, 2]))
+    array([ True, False])
+    """
     return apply(LOGICAL_AND, _bool(x), _bool(y))
 
 
 def logical_or(x: TensorLike, y: TensorLike, /) -> Tensor:
-    """x or y as bools (a number is true where it is not zero), element by element, broadcast."""
+    """x or y as bools, element by element.
+
+    Parameters:
+        x, y: shapes that broadcast; a number of any dtype is true where it is not 0.
+
+    Returns: bool, of the broadcast shape.
+
+    Raises: ShapeError if the shapes do not broadcast; DTypeError for what is no array of numbers.
+
+    Gradient: none, the result is bool.
+
+    >>> gg.evaluate(gg.logical_or([True, False], [2, 0]))
+    array([ True, False])
+    """
     return apply(LOGICAL_OR, _bool(x), _bool(y))
 
 
 def logical_xor(x: TensorLike, y: TensorLike, /) -> Tensor:
-    """Either x or y as bools (a number is true where it is not zero), element by element."""
+    """Either x or y as bools, not both, element by element.
+
+    Parameters:
+        x, y: shapes that broadcast; a number of any dtype is true where it is not 0.
+
+    Returns: bool, of the broadcast shape.
+
+    Raises: ShapeError if the shapes do not broadcast; DTypeError for what is no array of numbers.
+
+    Gradient: none, the result is bool.
+
+    >>> gg.evaluate(gg.logical_xor([True, False], [2, 2]))
+    array([False,  True])
+    """
     return apply(LOGICAL_XOR, _bool(x), _bool(y))
 
 
 def logical_not(x: TensorLike, /) -> Tensor:
-    """Not x as a bool (a number is true where it is not zero), element by element."""
+    """Not x as a bool, element by element.
+
+    Parameters: x: any shape; a number of any dtype is true where it is not 0.
+
+    Returns: bool, of the shape of x.
+
+    Raises: DTypeError for what is no array of numbers.
+
+    Gradient: none, the result is bool.
+
+    >>> gg.evaluate(gg.logical_not([True, False]))
+    array([False,  True])
+    """
     return apply(LOGICAL_NOT, _bool(x))
 
 
@@ -309,32 +438,111 @@ class BitwiseNot(Kinds, Unary):
 
 
 def bitwise_and(x: TensorLike, y: TensorLike, /) -> Tensor:
-    """x & y of integers, bit by bit, or of bools. DTypeError for floats."""
+    """x & y, bit by bit.
+
+    Parameters:
+        x, y: shapes that broadcast; integers, dtypes promoted, or bools.
+
+    Returns: z, of the broadcast shape and the promoted dtype.
+
+    Raises: ShapeError if the shapes do not broadcast; DTypeError for floating and complex operands.
+
+    Gradient: none, the result is not floating.
+
+    >>> gg.evaluate(gg.bitwise_and([12, 10], 6))
+    array([4, 2])
+    """
     return _bitwise(BitwiseAnd(), LOGICAL_AND, x, y)
 
 
 def bitwise_or(x: TensorLike, y: TensorLike, /) -> Tensor:
-    """x | y of integers, bit by bit, or of bools. DTypeError for floats."""
+    """x | y, bit by bit.
+
+    Parameters:
+        x, y: shapes that broadcast; integers, dtypes promoted, or bools.
+
+    Returns: z, of the broadcast shape and the promoted dtype.
+
+    Raises: ShapeError if the shapes do not broadcast; DTypeError for floating and complex operands.
+
+    Gradient: none, the result is not floating.
+
+    >>> gg.evaluate(gg.bitwise_or([12, 10], 6))
+    array([14, 14])
+    """
     return _bitwise(BitwiseOr(), LOGICAL_OR, x, y)
 
 
 def bitwise_xor(x: TensorLike, y: TensorLike, /) -> Tensor:
-    """x ^ y of integers, bit by bit, or of bools. DTypeError for floats."""
+    """x ^ y, bit by bit.
+
+    Parameters:
+        x, y: shapes that broadcast; integers, dtypes promoted, or bools.
+
+    Returns: z, of the broadcast shape and the promoted dtype.
+
+    Raises: ShapeError if the shapes do not broadcast; DTypeError for floating and complex operands.
+
+    Gradient: none, the result is not floating.
+
+    >>> gg.evaluate(gg.bitwise_xor([12, 10], 6))
+    array([10, 12])
+    """
     return _bitwise(BitwiseXor(), LOGICAL_XOR, x, y)
 
 
 def bitwise_left_shift(x: TensorLike, y: TensorLike, /) -> Tensor:
-    """x << y of integers."""
+    """x << y: the bits of x, y places up.
+
+    Parameters:
+        x, y: shapes that broadcast; integers, dtypes promoted.
+
+    Returns: z, of the broadcast shape and the promoted dtype.
+
+    Raises: ShapeError if the shapes do not broadcast; DTypeError unless the promoted dtype is an
+        integer's.
+
+    Gradient: none, the result is not floating.
+
+    >>> gg.evaluate(gg.bitwise_left_shift([1, 3], 2))
+    array([ 4, 12])
+    """
     return binary(BitwiseLeftShift(), x, y)
 
 
 def bitwise_right_shift(x: TensorLike, y: TensorLike, /) -> Tensor:
-    """x >> y of integers."""
+    """x >> y: the bits of x, y places down; the sign stays.
+
+    Parameters:
+        x, y: shapes that broadcast; integers, dtypes promoted.
+
+    Returns: z, of the broadcast shape and the promoted dtype.
+
+    Raises: ShapeError if the shapes do not broadcast; DTypeError unless the promoted dtype is an
+        integer's.
+
+    Gradient: none, the result is not floating.
+
+    >>> gg.evaluate(gg.bitwise_right_shift([12, -12], 2))
+    array([ 3, -3])
+    """
     return binary(BitwiseRightShift(), x, y)
 
 
 def bitwise_invert(x: TensorLike, /) -> Tensor:
-    """~x of an integer, bit by bit, or of a bool. DTypeError for floats."""
+    """~x: every bit of x turned over.
+
+    Parameters: x: any shape; integers or bools.
+
+    Returns: shape and dtype of x.
+
+    Raises: DTypeError for floating and complex x.
+
+    Gradient: none, the result is not floating.
+
+    >>> gg.evaluate(gg.bitwise_invert([0, 5]))
+    array([-1, -6])
+    """
     x = as_tensor(x)
     return apply(LOGICAL_NOT if x.dtype.kind == "b" else BitwiseNot(), x)
 
@@ -382,22 +590,70 @@ class SignBit(Predicate):
 
 
 def isnan(x: TensorLike, /) -> Tensor:
-    """Whether each element is NaN: a bool tensor."""
+    """Whether each element is NaN.
+
+    Parameters: x: any shape and dtype.
+
+    Returns: bool, of the shape of x.
+
+    Raises: DTypeError for what is no array of numbers.
+
+    Gradient: none, the result is bool.
+
+    >>> gg.evaluate(gg.isnan([1.0, np.nan, np.inf]))
+    array([False,  True, False])
+    """
     return apply(IsNan(), as_tensor(x))
 
 
 def isinf(x: TensorLike, /) -> Tensor:
-    """Whether each element is infinite, of either sign: a bool tensor."""
+    """Whether each element is infinite, of either sign.
+
+    Parameters: x: any shape and dtype.
+
+    Returns: bool, of the shape of x.
+
+    Raises: DTypeError for what is no array of numbers.
+
+    Gradient: none, the result is bool.
+
+    >>> gg.evaluate(gg.isinf([1.0, np.nan, -np.inf]))
+    array([False, False,  True])
+    """
     return apply(IsInf(), as_tensor(x))
 
 
 def isfinite(x: TensorLike, /) -> Tensor:
-    """Whether each element is neither infinite nor NaN: a bool tensor."""
+    """Whether each element is neither infinite nor NaN.
+
+    Parameters: x: any shape and dtype.
+
+    Returns: bool, of the shape of x.
+
+    Raises: DTypeError for what is no array of numbers.
+
+    Gradient: none, the result is bool.
+
+    >>> gg.evaluate(gg.isfinite([1.0, np.nan, np.inf]))
+    array([ True, False, False])
+    """
     return apply(IsFinite(), as_tensor(x))
 
 
 def signbit(x: TensorLike, /) -> Tensor:
-    """Whether the sign of each element is minus, of -0.0 too: a bool tensor."""
+    """Whether the sign of each element is minus, of -0.0 too.
+
+    Parameters: x: any shape; bool, integer or floating.
+
+    Returns: bool, of the shape of x.
+
+    Raises: DTypeError if x is complex.
+
+    Gradient: none, the result is bool.
+
+    >>> gg.evaluate(gg.signbit([0.0, -0.0, -1.0]))
+    array([False,  True,  True])
+    """
     x = as_tensor(x)
     return apply(SignBit(), x) if x.dtype.kind == "f" else less(x, like(0, x))
 
@@ -449,11 +705,27 @@ WHERE = Where()
 
 
 def where(condition: TensorLike, x: Any = None, y: Any = None, /) -> Tensor:
-    """x where the condition holds, else y; all three broadcast, x and y are promoted.
+    """z = x where the condition holds, else y, element by element.
 
-    condition: bool, or a number, which holds where it is not zero. The gradient of a branch is zero
-    where the other was taken; mind that 0 * inf is NaN: give a function that has no value there a
-    harmless argument with a second `where` inside.
+    The gradient of a branch is zero where the other was taken; mind that 0 * inf is NaN: give a
+    function that has no value there a harmless argument with a second `where` inside.
+
+    Parameters:
+        condition: bool, or a number, which holds where it is not 0.
+        x, y: shapes that broadcast with the condition's; dtypes promoted.
+
+    Returns: z, of the broadcast shape and the promoted dtype.
+
+    Raises: SymbolicError without x and y; ShapeError if the shapes do not broadcast; DTypeError for
+        what is no array of numbers.
+
+    Gradient: dx = dz where the condition holds, else 0; dy the other way.
+
+    Source: numpy.where.
+
+    >>> x = np.array([4.0, 0.0])
+    >>> gg.evaluate(gg.where(x > 0, gg.log(gg.where(x > 0, x, 1.0)), 0.0)).round(4)
+    array([1.3863, 0.    ])
     """
     if x is None or y is None:
         raise SymbolicError(

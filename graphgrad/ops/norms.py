@@ -39,11 +39,27 @@ class EuclideanNorm(Reduction):
 
 
 def norm(x: TensorLike, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Tensor:
-    """The norm of vectors (one axis) or matrices (two axes), as np.linalg.norm.
+    """The norm of vectors (one axis), matrices (two axes), or all elements, as np.linalg.norm.
 
-    ord: None, 2 or "fro" is the square root of the sum of squares; its gradient at zero is zero.
-    Of vectors also 0, 1, inf, -inf and p; of matrices 1, -1, inf, -inf, 2, -2, "nuc".
-    Ints become float64.
+    Parameters:
+        x: any shape; floating or complex, ints and bools become float64.
+        ord: None, "fro" of matrices or 2 of vectors is the root of the sum of squares; of vectors
+            also 0, 1, inf, -inf and p; of matrices 1, -1, inf, -inf, 2, -2 and "nuc".
+        axis: an int, two in a tuple, or None for all of them.
+        keepdims: whether the axes stay, with length 1.
+
+    Returns: x without the axes, or with length 1 there; floating.
+
+    Raises: ShapeError if x has no such axis, or there is no such norm of these axes; DTypeError for
+        orders 2, -2 and "nuc" of complex matrices; ValueError for an order that is no number.
+
+    Gradient: dx = dy * x / y of the root of the sum of squares, 0 at x = 0: the subgradient of
+        least norm; of others that of the sum, largest element or singular values they are made of.
+
+    Source: numpy.linalg.norm; Golub and Van Loan 2013, "Matrix computations", sec. 2.2 and 2.3.
+
+    >>> gg.evaluate(gg.linalg.norm([[3.0, 4.0], [0.0, 0.0]], axis=1))
+    array([5., 0.])
     """
     (x,) = promoted(x, floating=True)
     axes = _given_axes(axis, x.ndim)
@@ -102,7 +118,25 @@ def _matrix_norm(x: Tensor, ord: Any, axes: Axes, keepdims: bool) -> Tensor:
 def vector_norm(
     x: TensorLike, /, *, axis: Any = None, keepdims: bool = False, ord: float = 2
 ) -> Tensor:
-    """The norm of order ord of vectors, which lie along an axis, or along several as one."""
+    """The norm of vectors: y = (sum |x|**ord)**(1 / ord).
+
+    Parameters:
+        x: any shape; floating or complex, ints and bools become float64.
+        axis: where the vectors lie: an int, or several as one in a tuple, or None for all of them.
+        keepdims: whether the axes stay, with length 1.
+        ord: a number; inf and -inf for the extremes of |x|, 0 for how many are not 0.
+
+    Returns: x without the axes, or with length 1 there; floating.
+
+    Raises: ShapeError if x has no such axis; ValueError for an order that is no number.
+
+    Gradient: dx = dy * x / y for ord=2, 0 at x = 0: the subgradient of least norm.
+
+    Source: the array API standard, linalg.vector_norm.
+
+    >>> gg.evaluate(gg.linalg.vector_norm([3.0, -4.0], ord=1))
+    array(7.)
+    """
     x = _moduli(promoted(x, floating=True)[0])
     axes = tuple(sorted(_given_axes(axis, x.ndim)))
     if ord == 2:
@@ -111,6 +145,24 @@ def vector_norm(
 
 
 def matrix_norm(x: TensorLike, /, *, keepdims: bool = False, ord: Any = "fro") -> Tensor:
-    """The norm of matrices (..., M, N): "fro", "nuc", 1, -1, 2, -2, inf or -inf."""
+    """The norm of matrices, over the last two axes.
+
+    Parameters:
+        x: (..., M, N); floating or complex, ints and bools become float64.
+        keepdims: whether the axes stay, with length 1.
+        ord: "fro", "nuc", 1, -1, 2, -2, inf or -inf.
+
+    Returns: (...), or (..., 1, 1); floating.
+
+    Raises: ShapeError if x has fewer than two axes, or there is no such norm; DTypeError for orders
+        2, -2 and "nuc" of complex matrices.
+
+    Gradient: as of norm; for "fro" dx = dy * x / y, 0 at x = 0.
+
+    Source: the array API standard, linalg.matrix_norm.
+
+    >>> gg.evaluate(gg.linalg.matrix_norm([[3.0, 0.0], [0.0, -4.0]], ord="nuc"))
+    array(7.)
+    """
     (x,) = promoted(x, floating=True)
     return norm(x, ord, (-2, -1), keepdims)

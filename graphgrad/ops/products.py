@@ -132,11 +132,23 @@ _PLAIN = MATMUL[False, False]
 
 
 def matmul(x1: TensorLike, x2: TensorLike, /) -> Tensor:
-    """x1 @ x2 by NumPy's rules; dtypes promoted.
+    """Matrix product: z = x1 @ x2, over the last two axes; the axes before broadcast.
 
-    (..., M, K) @ (..., K, N) is (..., M, N), the axes before broadcast; a vector stands for one row
-    on the left, one column on the right, and that axis goes from the result. ShapeError for 0-d
-    operands and inner lengths that differ.
+    Parameters:
+        x1: (..., M, K), or (K,) for one row, whose axis goes from the result.
+        x2: (..., K, N), or (K,) for one column, whose axis goes from the result.
+
+    Returns: z, (..., M, N), dtypes promoted as NumPy 2 does.
+
+    Raises: ShapeError for 0-d operands, and for inner lengths that differ.
+
+    Gradient: dx1 = dz @ x2.T, dx2 = x1.T @ dz [Giles 2008, "An extended collection of matrix
+        derivative results", sec. 2.2.2].
+
+    Source: numpy.matmul.
+
+    >>> gg.evaluate(gg.matmul([[1, 2], [3, 4]], [1, 1]))
+    array([3, 7])
     """
     x, y = promoted(x1, x2)
     if x.ndim >= 2 and y.ndim >= 2:
@@ -164,8 +176,22 @@ def may_equal(a: Dim, b: Dim) -> bool:
 
 
 def tensordot(x1: TensorLike, x2: TensorLike, /, axes: Any = 2) -> Tensor:
-    """Sum of products over pairs of axes: an int n (the last n of x1, the first n of x2), or two
-    sequences of axes. The result has the other axes of x1, then those of x2.
+    """Sum of products over pairs of axes.
+
+    Parameters:
+        x1, x2: any shapes; dtypes promoted as NumPy 2 does.
+        axes: an int n for the last n of x1 and the first n of x2, or two sequences of axes.
+
+    Returns: z, with the other axes of x1, then those of x2.
+
+    Raises: ShapeError if the axes of a pair differ in length, or their numbers differ.
+
+    Gradient: dx1 = the sum of dz * x2 over the other axes of x2, dx2 likewise.
+
+    Source: numpy.tensordot.
+
+    >>> gg.evaluate(gg.tensordot([[1, 2], [3, 4]], [[1, 0], [0, 1]], axes=2))
+    array(5)
     """
     x, y = promoted(x1, x2)
     if isinstance(axes, int | np.integer):
@@ -201,13 +227,44 @@ def _same_length(what: str, x: Tensor, a: int, y: Tensor, b: int) -> None:
 
 
 def outer(x1: TensorLike, x2: TensorLike, /) -> Tensor:
-    """x1[i] * x2[j] at (i, j); operands with other than one axis are flattened."""
+    """Outer product: z[i, j] = x1[i] * x2[j].
+
+    Parameters:
+        x1, x2: any shapes, flattened unless one-dimensional; dtypes promoted as NumPy 2 does.
+
+    Returns: z, (size of x1, size of x2).
+
+    Raises: DTypeError for what is no array of numbers.
+
+    Gradient: dx1 = dz @ x2, dx2 = x1 @ dz.
+
+    Source: numpy.outer.
+
+    >>> gg.evaluate(gg.outer([1, 2], [3, 4]))
+    array([[3, 4],
+           [6, 8]])
+    """
     x, y = (t if t.ndim == 1 else reshape(t, (-1,)) for t in promoted(x1, x2))
     return multiply(expand_dims(x, 1), expand_dims(y, 0))
 
 
 def inner(x1: TensorLike, x2: TensorLike, /) -> Tensor:
-    """Sum of products over the last axes; every pair of the others. 0-d operands multiply."""
+    """Sum of products over the last axes, for every pair of the others; 0-d operands multiply.
+
+    Parameters:
+        x1, x2: (..., K) each, or 0-d; dtypes promoted as NumPy 2 does.
+
+    Returns: z, with the other axes of x1, then those of x2.
+
+    Raises: ShapeError if the last lengths differ.
+
+    Gradient: dx1 = the sum of dz * x2 over the other axes of x2, dx2 likewise.
+
+    Source: numpy.inner.
+
+    >>> gg.evaluate(gg.inner([1, 2, 3], [4, 5, 6]))
+    array(32)
+    """
     x, y = promoted(x1, x2)
     if x.ndim == 0 or y.ndim == 0:
         return multiply(x, y)
@@ -215,7 +272,23 @@ def inner(x1: TensorLike, x2: TensorLike, /) -> Tensor:
 
 
 def dot(x1: TensorLike, x2: TensorLike, /) -> Tensor:
-    """np.dot: the last axis of x1 with the last but one (or only) axis of x2; 0-d multiply."""
+    """Sum of products over the last axis of x1 and the last but one (or only) of x2; 0-d multiply.
+
+    Parameters:
+        x1: (..., K), or 0-d; dtypes promoted as NumPy 2 does.
+        x2: (..., K, N), (K,), or 0-d.
+
+    Returns: z, with the other axes of x1, then those of x2.
+
+    Raises: ShapeError if the lengths differ.
+
+    Gradient: dx1 = the sum of dz * x2 over the other axes of x2, dx2 likewise.
+
+    Source: numpy.dot.
+
+    >>> gg.evaluate(gg.dot([[1, 2], [3, 4]], [1, 1]))
+    array([3, 7])
+    """
     x, y = promoted(x1, x2)
     if x.ndim == 0 or y.ndim == 0:
         return multiply(x, y)
@@ -225,9 +298,22 @@ def dot(x1: TensorLike, x2: TensorLike, /) -> Tensor:
 
 
 def vecdot(x1: TensorLike, x2: TensorLike, /, *, axis: int = -1) -> Tensor:
-    """Sum of products over one axis, the others broadcast. axis counts from the end if negative.
+    """Sum of products over one axis, the others broadcast: z = sum conj(x1) * x2.
 
-    Complex x1 is conjugated.
+    Parameters:
+        x1, x2: at least one axis; dtypes promoted as NumPy 2 does; complex x1 is conjugated.
+        axis: an int, counted from the end if negative.
+
+    Returns: z, of the broadcast shape without the axis.
+
+    Raises: ShapeError for 0-d operands, and if the lengths along the axis differ.
+
+    Gradient: dx1 = dz * x2, dx2 = dz * x1.
+
+    Source: numpy.vecdot.
+
+    >>> gg.evaluate(gg.vecdot([[1, 2], [3, 4]], [1, 1]))
+    array([3, 7])
     """
     x, y = promoted(x1, x2)
     x = conj(x)
@@ -241,23 +327,64 @@ def vecdot(x1: TensorLike, x2: TensorLike, /, *, axis: int = -1) -> Tensor:
 
 
 def vdot(x1: TensorLike, x2: TensorLike, /) -> Tensor:
-    """The sum of products of all elements, in row-major order; a scalar. Sizes are equal.
+    """Sum of products of all elements, in row-major order: z = sum conj(x1) * x2.
 
-    Complex x1 is conjugated.
+    Parameters:
+        x1, x2: any shapes of one size; dtypes promoted as NumPy 2 does; complex x1 is conjugated.
+
+    Returns: z, 0-d.
+
+    Raises: ShapeError if the sizes differ.
+
+    Gradient: dx1 = dz * x2, dx2 = dz * x1, each in the shape of its operand.
+
+    Source: numpy.vdot.
+
+    >>> gg.evaluate(gg.vdot([[1, 2], [3, 4]], [1, 1, 1, 1]))
+    array(10)
     """
     x, y = (t if t.ndim == 1 else reshape(t, (-1,)) for t in promoted(x1, x2))
     return matmul(conj(x), y)
 
 
 def matvec(x1: TensorLike, x2: TensorLike, /) -> Tensor:
-    """Matrices times vectors: (..., M, N), (..., N) -> (..., M), the axes before broadcast."""
+    """Matrices times vectors: z = x1 @ x2.
+
+    Parameters:
+        x1: (..., M, N); dtypes promoted as NumPy 2 does.
+        x2: (..., N); the axes before broadcast.
+
+    Returns: z, (..., M).
+
+    Raises: ShapeError for fewer axes, and if the lengths N differ.
+
+    Gradient: dx1 = outer(dz, x2), dx2 = x1.T @ dz.
+
+    Source: numpy.matvec.
+
+    >>> gg.evaluate(gg.matvec([[1, 2], [3, 4]], [1, 1]))
+    array([3, 7])
+    """
     return _stacked("matvec", "...mn,...n->...m", x1, x2, (2, 1))
 
 
 def vecmat(x1: TensorLike, x2: TensorLike, /) -> Tensor:
-    """Vectors times matrices: (..., M), (..., M, N) -> (..., N), the axes before broadcast.
+    """Vectors times matrices: z = conj(x1) @ x2.
 
-    Complex x1 is conjugated.
+    Parameters:
+        x1: (..., M); dtypes promoted as NumPy 2 does; complex x1 is conjugated.
+        x2: (..., M, N); the axes before broadcast.
+
+    Returns: z, (..., N).
+
+    Raises: ShapeError for fewer axes, and if the lengths M differ.
+
+    Gradient: dx1 = x2 @ dz, dx2 = outer(x1, dz).
+
+    Source: numpy.vecmat.
+
+    >>> gg.evaluate(gg.vecmat([1, 1], [[1, 2], [3, 4]]))
+    array([4, 6])
     """
     return _stacked("vecmat", "...m,...mn->...n", conj(x1), x2, (1, 2))
 
@@ -276,7 +403,20 @@ def _stacked(
 def multi_dot(arrays: Sequence[TensorLike]) -> Tensor:
     """The matrix product of all, in the order of multiplication that costs least.
 
-    The first and last may be vectors. Where lengths are unknown, from left to right.
+    Parameters:
+        arrays: matrices, of which the first and the last may be vectors; dtypes promoted. Where
+            lengths are unknown, they are multiplied from left to right.
+
+    Returns: what matmul gives from left to right.
+
+    Raises: ShapeError if inner lengths differ.
+
+    Gradient: that of the matrix products it is made of.
+
+    Source: numpy.linalg.multi_dot; Cormen et al. 2009, "Introduction to algorithms", sec. 15.2.
+
+    >>> gg.evaluate(gg.linalg.multi_dot([[[1, 2], [3, 4]], [[0, 1], [1, 0]], [1, 1]]))
+    array([3, 7])
     """
     tensors = promoted(*arrays)
     ends = tensors[0].shape[:1] if tensors[0].ndim == 2 else (1,)

@@ -120,7 +120,24 @@ class ReduceSum(Reduction):
 
 
 def sum(x: TensorLike, axis: Any = None, keepdims: bool = False) -> Tensor:
-    """Sum over axes (all of them for None). Small ints and bools are summed as 64 bits."""
+    """Sum over axes: y = sum x.
+
+    Parameters:
+        x: any shape and dtype; small ints and bools are summed as 64 bits.
+        axis: an int, several in a tuple, or None for all of them.
+        keepdims: whether the axes stay, with length 1.
+
+    Returns: x without the axes, or with length 1 there.
+
+    Raises: ShapeError if x has no such axis, or axis names one twice.
+
+    Gradient: dx = dy, broadcast.
+
+    Source: numpy.sum.
+
+    >>> gg.evaluate(gg.sum([[1, 2], [3, 4]], axis=0))
+    array([4, 6])
+    """
     x = widened(as_tensor(x))
     return apply(ReduceSum(normal_axes(axis, x.ndim), builtins.bool(keepdims)), x)
 
@@ -189,7 +206,24 @@ class ReduceMean(Reduction):
 
 
 def mean(x: TensorLike, axis: Any = None, keepdims: bool = False) -> Tensor:
-    """Mean over axes (all of them for None), NaN over none; ints and bools become float64."""
+    """Mean over axes: y = sum x / n; NaN where n is 0.
+
+    Parameters:
+        x: any shape; floating or complex, ints and bools become float64.
+        axis: an int, several in a tuple, or None for all of them.
+        keepdims: whether the axes stay, with length 1.
+
+    Returns: x without the axes, or with length 1 there.
+
+    Raises: ShapeError if x has no such axis, or axis names one twice.
+
+    Gradient: dx = dy / n, broadcast.
+
+    Source: numpy.mean; float16 is added up as float32.
+
+    >>> gg.evaluate(gg.mean([[1, 2], [3, 4]], axis=0))
+    array([2., 3.])
+    """
     x = _floating(as_tensor(x))
     return apply(ReduceMean(normal_axes(axis, x.ndim), builtins.bool(keepdims)), x)
 
@@ -206,9 +240,25 @@ def var(
     keepdims: bool = False,
     ddof: float | None = None,
 ) -> Tensor:
-    """Variance over axes: the mean square distance from the mean, with count - correction as count.
+    """Variance over axes: y = sum (x - mean x)**2 / (n - correction).
 
-    ddof is NumPy's other name of correction.
+    Parameters:
+        x: any shape; floating, ints and bools become float64.
+        axis: an int, several in a tuple, or None for all of them.
+        correction: 0 for the variance of the numbers, 1 for the unbiased estimate from a sample.
+        keepdims: whether the axes stay, with length 1.
+        ddof: NumPy's other name of correction, which counts if given.
+
+    Returns: x without the axes, or with length 1 there.
+
+    Raises: ShapeError if x has no such axis; DTypeError if x is complex.
+
+    Gradient: dx = dy * 2 (x - mean x) / (n - correction).
+
+    Source: numpy.var; the array API standard, var.
+
+    >>> gg.evaluate(gg.var([1.0, 2.0, 6.0], correction=1))
+    array(7.)
     """
     x = _floating(as_tensor(x))
     if x.dtype.kind == "c":
@@ -230,7 +280,26 @@ def std(
     keepdims: bool = False,
     ddof: float | None = None,
 ) -> Tensor:
-    """Standard deviation over axes: the root of var. Its gradient is not defined where it is 0."""
+    """Standard deviation over axes: y = sqrt(var(x)).
+
+    Parameters:
+        x: any shape; floating, ints and bools become float64.
+        axis: an int, several in a tuple, or None for all of them.
+        correction: 0 for the deviation of the numbers, 1 for that of a sample.
+        keepdims: whether the axes stay, with length 1.
+        ddof: NumPy's other name of correction, which counts if given.
+
+    Returns: x without the axes, or with length 1 there.
+
+    Raises: ShapeError if x has no such axis; DTypeError if x is complex.
+
+    Gradient: dx = dy * (x - mean x) / ((n - correction) y); NaN where y is 0.
+
+    Source: numpy.std; the array API standard, std.
+
+    >>> gg.evaluate(gg.std([1.0, 3.0]))
+    array(1.)
+    """
     return sqrt(var(x, axis, correction=correction, keepdims=keepdims, ddof=ddof))
 
 
@@ -296,13 +365,48 @@ class TieShares(Op):
 
 
 def max(x: TensorLike, axis: Any = None, keepdims: bool = False) -> Tensor:
-    """Largest element over axes (all of them for None); NaN if there is one."""
+    """Largest element over axes; NaN if there is one.
+
+    Parameters:
+        x: any shape; bool, integer or floating.
+        axis: an int, several in a tuple, or None for all of them.
+        keepdims: whether the axes stay, with length 1.
+
+    Returns: x without the axes, or with length 1 there.
+
+    Raises: ShapeError if x has no such axis, or nothing along it; DTypeError if x is complex.
+
+    Gradient: dx = dy in equal shares to the elements that are the largest.
+
+    Source: numpy.max.
+
+    >>> x = gg.constant([1.0, 3.0, 3.0])
+    >>> gg.evaluate([gg.max(x), *gg.gradients([gg.max(x)], [x])])
+    [array(3.), array([0. , 0.5, 0.5])]
+    """
     x = as_tensor(x)
     return apply(ReduceMax(normal_axes(axis, x.ndim), builtins.bool(keepdims)), x)
 
 
 def min(x: TensorLike, axis: Any = None, keepdims: bool = False) -> Tensor:
-    """Smallest element over axes (all of them for None); NaN if there is one."""
+    """Smallest element over axes; NaN if there is one.
+
+    Parameters:
+        x: any shape; bool, integer or floating.
+        axis: an int, several in a tuple, or None for all of them.
+        keepdims: whether the axes stay, with length 1.
+
+    Returns: x without the axes, or with length 1 there.
+
+    Raises: ShapeError if x has no such axis, or nothing along it; DTypeError if x is complex.
+
+    Gradient: dx = dy in equal shares to the elements that are the smallest.
+
+    Source: numpy.min.
+
+    >>> gg.evaluate(gg.min([[1, 2], [3, 0]], axis=1))
+    array([1, 0])
+    """
     x = as_tensor(x)
     return apply(ReduceMin(normal_axes(axis, x.ndim), builtins.bool(keepdims)), x)
 
@@ -342,12 +446,46 @@ class ArgMin(ArgMax):
 
 
 def argmax(x: TensorLike, axis: int | None = None, keepdims: bool = False) -> Tensor:
-    """The place (int64) of the first largest element along an axis; in flattened x for None."""
+    """The place of the first largest element along an axis; of the first NaN if there is one.
+
+    Parameters:
+        x: any shape; bool, integer or floating.
+        axis: an int, or None for the place in the flattened x.
+        keepdims: whether the axes stay, with length 1.
+
+    Returns: int64, x without the axes, or with length 1 there.
+
+    Raises: ShapeError if x has no such axis, or nothing along it; DTypeError if x is complex.
+
+    Gradient: none, the result is not floating.
+
+    Source: numpy.argmax.
+
+    >>> gg.evaluate(gg.argmax([[1, 5], [7, 2]], axis=1))
+    array([1, 0])
+    """
     return _argextremum(ArgMax, as_tensor(x), axis, keepdims)
 
 
 def argmin(x: TensorLike, axis: int | None = None, keepdims: bool = False) -> Tensor:
-    """The place (int64) of the first smallest element along an axis; in flattened x for None."""
+    """The place of the first smallest element along an axis; of the first NaN if there is one.
+
+    Parameters:
+        x: any shape; bool, integer or floating.
+        axis: an int, or None for the place in the flattened x.
+        keepdims: whether the axes stay, with length 1.
+
+    Returns: int64, x without the axes, or with length 1 there.
+
+    Raises: ShapeError if x has no such axis, or nothing along it; DTypeError if x is complex.
+
+    Gradient: none, the result is not floating.
+
+    Source: numpy.argmin.
+
+    >>> gg.evaluate(gg.argmin([[1, 5], [7, 2]], axis=1))
+    array([0, 1])
+    """
     return _argextremum(ArgMin, as_tensor(x), axis, keepdims)
 
 
@@ -418,7 +556,25 @@ class Flat(Op):
 
 
 def prod(x: TensorLike, axis: Any = None, keepdims: bool = False) -> Tensor:
-    """Product over axes (all of them for None). Small ints and bools are multiplied as 64 bits."""
+    """Product over axes: y = prod x.
+
+    Parameters:
+        x: any shape and dtype; small ints and bools are multiplied as 64 bits.
+        axis: an int, several in a tuple, or None for all of them.
+        keepdims: whether the axes stay, with length 1.
+
+    Returns: x without the axes, or with length 1 there.
+
+    Raises: ShapeError if x has no such axis, or axis names one twice.
+
+    Gradient: dx = dy * the product of all others, without division: right where x is 0.
+
+    Source: numpy.prod.
+
+    >>> x = gg.constant([2.0, 0.0, 3.0])
+    >>> gg.evaluate([gg.prod(x), *gg.gradients([gg.prod(x)], [x])])
+    [array(0.), array([0., 6., 0.])]
+    """
     x = widened(as_tensor(x))
     return apply(ReduceProd(normal_axes(axis, x.ndim), builtins.bool(keepdims)), x)
 
@@ -483,7 +639,24 @@ def _exponentials(xp: Any, x: Any, axes: Axes) -> tuple[Any, Any, Any]:
 
 
 def logsumexp(x: TensorLike, axis: Any = None, keepdims: bool = False) -> Tensor:
-    """log(sum(exp(x))) over axes (all of them for None), without overflow; ints become float64."""
+    """y = log(sum(exp(x))) over axes, without overflow.
+
+    Parameters:
+        x: any shape; floating, ints and bools become float64.
+        axis: an int, several in a tuple, or None for all of them.
+        keepdims: whether the axes stay, with length 1.
+
+    Returns: x without the axes, or with length 1 there; -inf over nothing.
+
+    Raises: ShapeError if x has no such axis; DTypeError if x is complex.
+
+    Gradient: dx = dy * exp(x - y), the softmax of x; 0 where all of x are -inf
+        [Blanchard, Higham and Higham 2021, "Accurately computing the log-sum-exp and softmax
+        functions"].
+
+    >>> gg.evaluate(gg.logsumexp([[99.0, 99.0]], axis=1)).round(4)
+    array([99.6931])
+    """
     x = _floating(as_tensor(x))
     return apply(ReduceLogSumExp(normal_axes(axis, x.ndim), builtins.bool(keepdims)), x)
 
@@ -511,30 +684,115 @@ class ReduceAll(ReduceAny):
 
 
 def any(x: TensorLike, axis: Any = None, keepdims: bool = False) -> Tensor:
-    """Whether any element over axes (all of them for None) is true, that is not 0."""
+    """Whether any element over axes is true, that is not 0.
+
+    Parameters:
+        x: any shape and dtype.
+        axis: an int, several in a tuple, or None for all of them.
+        keepdims: whether the axes stay, with length 1.
+
+    Returns: bool, x without the axes, or with length 1 there; False over nothing.
+
+    Raises: ShapeError if x has no such axis, or axis names one twice.
+
+    Gradient: none, the result is bool.
+
+    Source: numpy.any.
+
+    >>> gg.evaluate(gg.any([[0, 1], [0, 0]], axis=1))
+    array([ True, False])
+    """
     x = as_tensor(x)
     return apply(ReduceAny(normal_axes(axis, x.ndim), builtins.bool(keepdims)), x)
 
 
 def all(x: TensorLike, axis: Any = None, keepdims: bool = False) -> Tensor:
-    """Whether all elements over axes (all of them for None) are true, that is not 0."""
+    """Whether all elements over axes are true, that is not 0.
+
+    Parameters:
+        x: any shape and dtype.
+        axis: an int, several in a tuple, or None for all of them.
+        keepdims: whether the axes stay, with length 1.
+
+    Returns: bool, x without the axes, or with length 1 there; True over nothing.
+
+    Raises: ShapeError if x has no such axis, or axis names one twice.
+
+    Gradient: none, the result is bool.
+
+    Source: numpy.all.
+
+    >>> gg.evaluate(gg.all([[0, 1], [1, 1]], axis=1))
+    array([False,  True])
+    """
     x = as_tensor(x)
     return apply(ReduceAll(normal_axes(axis, x.ndim), builtins.bool(keepdims)), x)
 
 
 def count_nonzero(x: TensorLike, axis: Any = None, keepdims: bool = False) -> Tensor:
-    """How many elements over axes (all of them for None) are not 0, as int64."""
+    """How many elements over axes are not 0; NaN is not 0.
+
+    Parameters:
+        x: any shape and dtype.
+        axis: an int, several in a tuple, or None for all of them.
+        keepdims: whether the axes stay, with length 1.
+
+    Returns: int64, x without the axes, or with length 1 there.
+
+    Raises: ShapeError if x has no such axis, or axis names one twice.
+
+    Gradient: none, the result is not floating.
+
+    Source: numpy.count_nonzero.
+
+    >>> gg.evaluate(gg.count_nonzero([[0, 1], [2, 3]], axis=1))
+    array([1, 2])
+    """
     return sum(not_equal(x, 0), axis, keepdims)
 
 
 def nansum(x: TensorLike, axis: Any = None, keepdims: bool = False) -> Tensor:
-    """Sum over axes of what is not NaN; nothing flows to a NaN."""
+    """Sum over axes of what is not NaN.
+
+    Parameters:
+        x: any shape and dtype; small ints and bools are summed as 64 bits.
+        axis: an int, several in a tuple, or None for all of them.
+        keepdims: whether the axes stay, with length 1.
+
+    Returns: x without the axes, or with length 1 there; 0 where all are NaN.
+
+    Raises: ShapeError if x has no such axis, or axis names one twice.
+
+    Gradient: dx = dy, broadcast; 0 at a NaN.
+
+    Source: numpy.nansum.
+
+    >>> gg.evaluate(gg.nansum([1.0, np.nan, 2.0]))
+    array(3.)
+    """
     x = as_tensor(x)
     return sum(where(isnan(x), 0, x), axis, keepdims)
 
 
 def nanmean(x: TensorLike, axis: Any = None, keepdims: bool = False) -> Tensor:
-    """Mean over axes of what is not NaN, NaN where nothing is left; nothing flows to a NaN."""
+    """Mean over axes of what is not NaN: y = sum x / n over these.
+
+    Parameters:
+        x: any shape; floating or complex, ints and bools become float64.
+        axis: an int, several in a tuple, or None for all of them.
+        keepdims: whether the axes stay, with length 1.
+
+    Returns: x without the axes, or with length 1 there; NaN where all are NaN.
+
+    Raises: ShapeError if x has no such axis, or axis names one twice.
+
+    Gradient: dx = dy / n; 0 at a NaN.
+
+    Source: numpy.nanmean.
+
+    >>> gg.evaluate(gg.nanmean([1.0, np.nan, 2.0]))
+    array(1.5)
+    """
     x = _floating(as_tensor(x))
     missing = isnan(x)
     count = sum(where(missing, like(0, x), like(1, x)), axis, keepdims)

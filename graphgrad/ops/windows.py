@@ -643,10 +643,31 @@ def conv(
 ) -> Tensor:
     """Convolution over two spatial axes (or one), as neural networks use the word: not flipped.
 
-    x: (N, H, W, C), or (N, C, H, W) with data_format="NCHW", or without H.
-    filters: (height, width, C / groups, out), without height where x has no H.
-    strides, dilation: an int or one for each axis. padding: "SAME" (ceil(length / stride) outputs),
-    "VALID", or a pair (before, after) for each axis. dtypes promoted. ShapeError where they differ.
+    z[n, i, j, o] = sum over k, l, c of x[n, i*s + k*d - p, j*s + l*d - p, c] * filters[k, l, c, o],
+    with strides s, dilation d and p zeros before.
+
+    Parameters:
+        x: (N, H, W, C), or (N, C, H, W) with data_format="NCHW", or without H; floating or complex,
+            ints and bools become float64.
+        filters: (height, width, C / groups, out), without height where x has no H.
+        strides: an int >= 1, or one for each spatial axis.
+        padding: "SAME" (ceil(length / stride) outputs), "VALID", or a pair (before, after) for each
+            spatial axis.
+        data_format: "NHWC" or "NCHW".
+        dilation: an int >= 1, or one for each spatial axis.
+        groups: into how many parts the channels are split, each with filters of its own.
+
+    Returns: z, an image of out channels; dtypes promoted.
+
+    Raises: ShapeError if filters do not fit x, or for another choice than these.
+
+    Gradient: the adjoints in x and in filters, a transposed convolution of dz and a convolution of
+        x with dz.
+
+    Source: Dumoulin and Visin 2016, "A guide to convolution arithmetic for deep learning".
+
+    >>> gg.evaluate(gg.nn.conv(np.ones((1, 4, 1)), np.ones((3, 1, 1))))[0, :, 0]
+    array([2., 3., 3., 2.])
     """
     x, w = promoted(x, filters, floating=True)
     rank = _rank(x)
@@ -676,8 +697,27 @@ def conv_transpose(
 ) -> Tensor:
     """The adjoint of conv over two spatial axes: from small images to large ones.
 
-    x: (N, H, W, in)    filters: (height, width, out, in), those of the convolution that goes back.
-    The result is H * stride long with "SAME", else the least length that conv takes to H.
+    Parameters:
+        x: (N, H, W, in), or (N, in, H, W) with data_format="NCHW", of known lengths; floating or
+            complex, ints and bools become float64.
+        filters: (height, width, out, in), those of the convolution that goes back.
+        strides: an int >= 1, or one for each spatial axis.
+        padding: "SAME" (H * stride outputs), or "VALID" or a pair for each spatial axis (the least
+            lengths that conv takes to H and W).
+        data_format: "NHWC" or "NCHW".
+        dilation: an int >= 1, or one for each spatial axis.
+
+    Returns: an image of out channels; dtypes promoted.
+
+    Raises: ShapeError for unknown lengths, operands that do not fit, or another choice than these.
+
+    Gradient: of x the convolution conv of dz with filters; of filters that of the same conv, with
+        dz for its image and x for its gradient.
+
+    Source: Dumoulin and Visin 2016, "A guide to convolution arithmetic for deep learning", ch. 4.
+
+    >>> gg.nn.conv_transpose(np.ones((1, 3, 3, 2)), np.ones((2, 2, 5, 2)), strides=2).shape
+    (1, 6, 6, 5)
     """
     x, w = promoted(x, filters, floating=True)
     data_format = _format(data_format)
@@ -719,10 +759,24 @@ def max_pool(
 ) -> Tensor:
     """The largest element of every window over two spatial axes (or one); borders never win.
 
-    x: (N, H, W, C), or (N, C, H, W) with data_format="NCHW", or without H. strides: the window by
-    default. padding as for conv. The gradient goes to the largest element; of several to the
-    "first" in row-major order, as in TensorFlow, PyTorch and ONNX, or to all in equal shares with
-    ties="share". ValueError for other ties.
+    Parameters:
+        x: (N, H, W, C), or (N, C, H, W) with data_format="NCHW", or without H; integer or floating.
+        window: an int >= 1, or one for each spatial axis.
+        strides: likewise; None for those of the window.
+        padding: "SAME", "VALID", or a pair (before, after) for each spatial axis, as for conv.
+        data_format: "NHWC" or "NCHW".
+        ties: which of several largest elements has the gradient: the "first" in row-major order, as
+            in TensorFlow, PyTorch and ONNX, or all in equal shares ("share").
+
+    Returns: an image of the channels and dtype of x.
+
+    Raises: ShapeError if x has no spatial axes, or for another choice than these; ValueError for
+        other ties.
+
+    Gradient: dx = dy to the largest element of each window, added up where windows overlap.
+
+    >>> gg.evaluate(gg.nn.max_pool(np.array([[[1.0], [5.0], [2.0], [3.0]]]), 2))[0, :, 0]
+    array([5., 3.])
     """
     if ties not in ("first", "share"):
         raise ValueError(f"ties is 'first' or 'share', got {ties!r}")
@@ -738,8 +792,23 @@ def avg_pool(
 ) -> Tensor:
     """The mean of every window over two spatial axes (or one); borders are left out of the mean.
 
-    x: (N, H, W, C), or (N, C, H, W) with data_format="NCHW", or without H. strides: the window by
-    default. padding as for conv. Ints become float64.
+    Parameters:
+        x: (N, H, W, C), or (N, C, H, W) with data_format="NCHW", or without H; floating, ints and
+            bools become float64.
+        window: an int >= 1, or one for each spatial axis.
+        strides: likewise; None for those of the window.
+        padding: "SAME", "VALID", or a pair (before, after) for each spatial axis, as for conv.
+        data_format: "NHWC" or "NCHW".
+
+    Returns: an image of the channels and dtype of x.
+
+    Raises: ShapeError if x has no spatial axes, or for another choice than these; DTypeError if x
+        is complex.
+
+    Gradient: dx = dy in equal shares to each window, added up where windows overlap.
+
+    >>> gg.evaluate(gg.nn.avg_pool(np.array([[[1.0], [5.0], [2.0], [3.0]]]), 2))[0, :, 0]
+    array([3. , 2.5])
     """
     (x,) = promoted(x, floating=True)
     return _pool(AvgPool, x, window, strides, padding, data_format)
