@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from ..ir.node import Node, Tensor
+from ..ir.op import Op
 from ..ir.types import Array, Dim, DType, Shape, TensorType
+from ..ops.accumulate import AddN
+from ..ops.arithmetic import ADD
 from ..ops.base import Constant, Full
 from ..ops.shaping import BroadcastLike, BroadcastTo, ExpandDims, Reshape
-from .rewrite import beside
+from .rule import beside, instead
 
 REAL = "iuf"
 WHOLE = "biu"
-BROADCASTS = ("BroadcastTo", "BroadcastLike")
-KNOWN = ("Constant", *BROADCASTS)
-"""Op types behind which there may be a uniform value, once the nodes before are settled."""
+BROADCASTS = BroadcastTo, BroadcastLike
+KNOWN: tuple[type[Op], ...] = (Constant, *BROADCASTS)
+"""Op classes behind which there may be a uniform value, once the nodes before are settled."""
 
 _DEPTH = 8  # how far constants are looked for behind broadcasts
 _AT_LEAST_ZERO = frozenset(
@@ -65,6 +68,14 @@ def with_number(node: Node) -> Iterator[tuple[Tensor, Any]]:
         yield x, value
     if adds_no_length(x.shape, y.shape) and (value := uniform_value(x)) is not None:
         yield y, value
+
+
+def without(node: Node, number: float) -> Tensor | None:
+    """The other operand of two real ones, where one is this number everywhere."""
+    for x, value in with_number(node):
+        if x.dtype.kind in REAL and is_number(value, number):
+            return x
+    return None
 
 
 def second_number(node: Node) -> Any:
@@ -132,7 +143,12 @@ def nbytes(type: TensorType) -> int:
     return elements(type.shape) * type.dtype.itemsize
 
 
-# --- constants ---------------------------------------------------------------------------------
+def aligned(shape: Shape, ndim: int) -> tuple[int, ...]:
+    """The static shape with axes of length 1 in front, of this rank."""
+    return (*(1,) * (ndim - len(shape)), *ints(shape))
+
+
+# --- nodes that stand beside others -------------------------------------------------------------
 
 
 def number_of(node: Node, value: Any, dtype: DType) -> Tensor:
@@ -155,3 +171,15 @@ def filled(node: Node, value: Any, like: Tensor) -> Tensor:
     if like.type.static:
         return beside(node, BroadcastTo(ints(like.shape)), one)
     return beside(node, BroadcastLike(), one, like)
+
+
+def reshaped(node: Node, x: Tensor, shape: Shape) -> Tensor:
+    """x in another static shape, to stand beside a node; x itself where it has that shape."""
+    return x if x.shape == shape else beside(node, Reshape(ints(shape)), x)
+
+
+def total(node: Node, terms: Sequence[Tensor]) -> Tensor:
+    """The sum of tensors of one type, to stand for a node."""
+    if len(terms) == 1:
+        return terms[0]
+    return instead(node, ADD if len(terms) == 2 else AddN(), *terms)

@@ -8,19 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..ir.node import Node, Tensor
-from ..ops.arithmetic import MULTIPLY
-from ..ops.products import MatMul
-from ..ops.reductions import ReduceSum
-from ..ops.shaping import Reshape, Transpose
-from .facts import elements, ints
-from .rewrite import ROUNDING, Rule, beside, instead, rule
+from ...ir.node import Node, Tensor
+from ...ops.arithmetic import MULTIPLY
+from ...ops.einsum import Einsum, einsum_terms
+from ...ops.products import MatMul
+from ...ops.reductions import ReduceSum
+from ...ops.shaping import Reshape, Transpose
+from ..facts import elements, ints
+from ..rule import ROUNDING, NodeOf, Rule, beside, instead, rule
 
 
-@rule("Einsum", level=ROUNDING)
-def einsum_of_one(node: Node) -> Tensor | None:
+@rule(Einsum, level=ROUNDING)
+def einsum_of_one(node: NodeOf[Einsum]) -> Tensor | None:
     """einsum("ab->ba", x) -> x^T; einsum("ab->a", x) -> x summed over b"""
-    terms, out = _terms(node)
+    terms, out = einsum_terms(node.op.equation)
     if len(terms) != 1:
         return None
     (x,) = node.inputs
@@ -31,10 +32,10 @@ def einsum_of_one(node: Node) -> Tensor | None:
     return _ordered(node, x, kept, out)
 
 
-@rule("Einsum", level=ROUNDING)
-def einsum_of_two(node: Node) -> Tensor | None:
+@rule(Einsum, level=ROUNDING)
+def einsum_of_two(node: NodeOf[Einsum]) -> Tensor | None:
     """einsum("ab,bc->ac", x, y) -> x @ y, with stacks; without a sum, x * y"""
-    terms, out = _terms(node)
+    terms, out = einsum_terms(node.op.equation)
     if len(terms) != 2 or not _plain(node, terms):
         return None
     x, y = (_summed(node, i, terms, out) for i in (0, 1))
@@ -42,11 +43,6 @@ def einsum_of_two(node: Node) -> Tensor | None:
         spread = [_spread(node, t, term, out) for t, term in (x, y)]
         return instead(node, MULTIPLY, *spread)
     return _as_matmul(node, x, y, out)
-
-
-def _terms(node: Node) -> tuple[list[str], str]:
-    left, _, out = node.op.attrs["equation"].partition("->")
-    return left.split(","), out
 
 
 def _plain(node: Node, terms: Sequence[str]) -> bool:
@@ -91,9 +87,7 @@ def _as_matmul(
     inner = [c for c in of_a if c in of_b and c not in stack]
     rows = [c for c in out if c in of_a and c not in stack]
     columns = [c for c in out if c in of_b and c not in stack]
-    lengths = dict(zip(of_a, ints(a.shape), strict=True)) | dict(
-        zip(of_b, ints(b.shape), strict=True)
-    )
+    lengths = dict(zip([*of_a, *of_b], [*ints(a.shape), *ints(b.shape)], strict=True))
 
     def matrix(t: Tensor, term: list[str], before: list[str], after: list[str]) -> Tensor:
         shape = [elements(tuple([lengths[c] for c in group])) for group in (before, after)]
