@@ -7,15 +7,19 @@ others.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TypeAlias
 
 from ...ir.node import Node, Tensor
 from ...ops.arithmetic import MULTIPLY
-from ...ops.einsum import Einsum, einsum_terms
+from ...ops.einsum import Contraction, Einsum, contraction, einsum_terms
 from ...ops.products import MatMul
 from ...ops.reductions import ReduceSum
 from ...ops.shaping import Reshape, Transpose
 from ..facts import elements, ints
 from ..rule import ROUNDING, NodeOf, Rule, beside, instead, rule
+
+Operand: TypeAlias = tuple[Tensor, str]
+"""A tensor, and the letters of its axes."""
 
 
 @rule(Einsum, level=ROUNDING)
@@ -24,11 +28,8 @@ def einsum_of_one(node: NodeOf[Einsum]) -> Tensor | None:
     terms, out = einsum_terms(node.op.equation)
     if len(terms) != 1:
         return None
-    (x,) = node.inputs
-    lost = tuple([i for i, letter in enumerate(terms[0]) if letter not in out])
-    kept = [letter for letter in terms[0] if letter in out]
-    if lost:
-        x = beside(node, ReduceSum(lost, False), x)
+    (x,), (term,) = node.inputs, terms
+    x, kept = _summed(node, x, term, "".join([letter for letter in term if letter not in out]))
     return _ordered(node, x, kept, out)
 
 
@@ -38,11 +39,11 @@ def einsum_of_two(node: NodeOf[Einsum]) -> Tensor | None:
     terms, out = einsum_terms(node.op.equation)
     if len(terms) != 2 or not _plain(node, terms):
         return None
-    x, y = (_summed(node, i, terms, out) for i in (0, 1))
-    if all(letter in out for letter in (*x[1], *y[1])):
-        spread = [_spread(node, t, term, out) for t, term in (x, y)]
-        return instead(node, MULTIPLY, *spread)
-    return _as_matmul(node, x, y, out)
+    letters = contraction(terms[0], terms[1], out)
+    x, y = map(_summed, (node, node), node.inputs, terms, letters.alone)
+    if not letters.inner:
+        return instead(node, MULTIPLY, _spread(node, *x, out), _spread(node, *y, out))
+    return _as_matmul(node, x, y, letters, out)
 
 
 def _plain(node: Node, terms: Sequence[str]) -> bool:
@@ -57,52 +58,44 @@ def _plain(node: Node, terms: Sequence[str]) -> bool:
     return node.outputs[0].dtype.kind in "iufc"
 
 
-def _summed(node: Node, i: int, terms: Sequence[str], out: str) -> tuple[Tensor, list[str]]:
-    """An operand, summed over what only it has and the result has not; the letters left."""
-    x, term, other = node.inputs[i], terms[i], terms[1 - i]
-    lost = tuple([a for a, c in enumerate(term) if c not in other and c not in out])
-    if lost:
-        x = beside(node, ReduceSum(lost, False), x)
-    return x, [c for a, c in enumerate(term) if a not in lost]
+def _summed(node: Node, x: Tensor, term: str, lost: str) -> Operand:
+    """x summed over letters, and those that are left."""
+    axes = tuple([term.index(c) for c in lost])
+    x = beside(node, ReduceSum(axes, False), x) if axes else x
+    return x, "".join([c for c in term if c not in lost])
 
 
-def _ordered(node: Node, x: Tensor, term: Sequence[str], out: Sequence[str]) -> Tensor:
+def _ordered(node: Node, x: Tensor, term: str, out: str) -> Tensor:
     """x with its axes in the order of the letters `out`."""
     return beside(node, Transpose(tuple([term.index(c) for c in out])), x)
 
 
-def _spread(node: Node, x: Tensor, term: list[str], out: str) -> Tensor:
+def _spread(node: Node, x: Tensor, term: str, out: str) -> Tensor:
     """x in the order of the result, with axes of length 1 where it has none."""
-    x = _ordered(node, x, term, [c for c in out if c in term])
+    x = _ordered(node, x, term, "".join([c for c in out if c in term]))
     shape = iter(ints(x.shape))
     return beside(node, Reshape(tuple([next(shape) if c in term else 1 for c in out])), x)
 
 
-def _as_matmul(
-    node: Node, x: tuple[Tensor, list[str]], y: tuple[Tensor, list[str]], out: str
-) -> Tensor:
-    """The product of two operands; letters of both are stacked if in the result, else summed."""
-    (a, of_a), (b, of_b) = x, y
-    stack = [c for c in out if c in of_a and c in of_b]
-    inner = [c for c in of_a if c in of_b and c not in stack]
-    rows = [c for c in out if c in of_a and c not in stack]
-    columns = [c for c in out if c in of_b and c not in stack]
-    lengths = dict(zip([*of_a, *of_b], [*ints(a.shape), *ints(b.shape)], strict=True))
+def _as_matmul(node: Node, x: Operand, y: Operand, letters: Contraction, out: str) -> Tensor:
+    """The product of two operands, as matrices or stacks of them."""
+    stack, rows, columns, inner, _ = letters
+    lengths = {c: d for t, term in (x, y) for c, d in zip(term, ints(t.shape), strict=True)}
 
-    def matrix(t: Tensor, term: list[str], before: list[str], after: list[str]) -> Tensor:
-        shape = [elements(tuple([lengths[c] for c in group])) for group in (before, after)]
-        front = [lengths[c] for c in stack]
-        merged = [elements(tuple(front))] if stack else []
-        turned = _ordered(node, t, term, [*stack, *before, *after])
-        return beside(node, Reshape((*merged, *shape)), turned)
+    def matrices(operand: Operand, before: str, after: str) -> Tensor:
+        t, term = operand
+        groups = (stack, before, after) if stack else (before, after)
+        shape = [elements(tuple([lengths[c] for c in group])) for group in groups]
+        turned = _ordered(node, t, term, stack + before + after)
+        return beside(node, Reshape(tuple(shape)), turned)
 
-    across = of_a == [*stack, *inner, *rows], of_b == [*stack, *columns, *inner]
-    first = matrix(a, of_a, inner, rows) if across[0] else matrix(a, of_a, rows, inner)
-    second = matrix(b, of_b, columns, inner) if across[1] else matrix(b, of_b, inner, columns)
-    made = beside(node, MatMul(*across), first, second)
-    letters = [*stack, *rows, *columns]
-    made = beside(node, Reshape(tuple([lengths[c] for c in letters])), made)
-    return _ordered(node, made, letters, out)
+    turned = x[1] == stack + inner + rows, y[1] == stack + columns + inner
+    first = matrices(x, inner, rows) if turned[0] else matrices(x, rows, inner)
+    second = matrices(y, columns, inner) if turned[1] else matrices(y, inner, columns)
+    made = beside(node, MatMul(*turned), first, second)
+    order = stack + rows + columns
+    made = beside(node, Reshape(tuple([lengths[c] for c in order])), made)
+    return _ordered(node, made, order, out)
 
 
 CONTRACTIONS: tuple[Rule, ...] = (einsum_of_one, einsum_of_two)
