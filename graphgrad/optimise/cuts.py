@@ -8,9 +8,9 @@ from typing import NamedTuple
 from ..ir.node import Node, Tensor
 from ..ops.joining import Split, Unstack
 from ..ops.slicing import Slice
+from .build import beside
 from .facts import ints
 from .keys import Place, along_one_axis, key_of
-from .rule import beside
 
 
 class Cut(NamedTuple):
@@ -31,9 +31,16 @@ def cut_of(t: Tensor) -> Cut | None:
         found = along_one_axis(op.key, x.shape)
         return None if found is None else Cut(x, *found)
     if type(op) is Split:
-        start = sum(ints(tuple([y.shape[op.axis] for y in node.outputs[: t.index]])))
-        return Cut(x, op.axis, range(start, start + ints(t.shape)[op.axis]))
+        start, length = _begin(op, t), ints(t.shape)[op.axis]
+        return Cut(x, op.axis, range(start, start + length))
     return Cut(x, op.axis, t.index) if type(op) is Unstack else None
+
+
+def _begin(op: Split, part: Tensor) -> int:
+    """Where a part of known length begins, told without a look at the parts before it."""
+    if isinstance(op.at, int):
+        return part.index * ints(part.shape)[op.axis]
+    return int(op.at[part.index - 1]) if part.index else 0
 
 
 def follows(first: Cut, second: Cut) -> bool:

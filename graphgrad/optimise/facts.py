@@ -1,8 +1,8 @@
-"""What is known of tensors without running anything, and the constants that rules build."""
+"""What is known of tensors without running anything."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
 
@@ -10,12 +10,9 @@ import numpy as np
 
 from ..ir.node import Node, Tensor
 from ..ir.op import Op
-from ..ir.types import Array, Dim, DType, Shape, TensorType
-from ..ops.accumulate import AddN
-from ..ops.arithmetic import ADD
+from ..ir.types import Dim, Shape, TensorType
 from ..ops.base import Constant, Full
 from ..ops.shaping import BroadcastLike, BroadcastTo, ExpandDims, Reshape
-from .rule import beside, instead
 
 REAL = "iuf"
 WHOLE = "biu"
@@ -146,40 +143,3 @@ def nbytes(type: TensorType) -> int:
 def aligned(shape: Shape, ndim: int) -> tuple[int, ...]:
     """The static shape with axes of length 1 in front, of this rank."""
     return (*(1,) * (ndim - len(shape)), *ints(shape))
-
-
-# --- nodes that stand beside others -------------------------------------------------------------
-
-
-def number_of(node: Node, value: Any, dtype: DType) -> Tensor:
-    """A 0-d constant to stand beside a node."""
-    return array_of(node, np.asarray(value, dtype=dtype))
-
-
-def array_of(node: Node, value: Array) -> Tensor:
-    """A constant to stand beside a node. The array is not copied and becomes read-only."""
-    value.flags.writeable = False
-    return beside(node, Constant(value))
-
-
-def filled(node: Node, value: Any, like: Tensor) -> Tensor:
-    """The number in the shape of `like`, of the dtype of the node's output."""
-    (y,) = node.outputs
-    one = number_of(node, value, y.dtype)
-    if not like.shape:
-        return one
-    if like.type.static:
-        return beside(node, BroadcastTo(ints(like.shape)), one)
-    return beside(node, BroadcastLike(), one, like)
-
-
-def reshaped(node: Node, x: Tensor, shape: Shape) -> Tensor:
-    """x in another static shape, to stand beside a node; x itself where it has that shape."""
-    return x if x.shape == shape else beside(node, Reshape(ints(shape)), x)
-
-
-def total(node: Node, terms: Sequence[Tensor]) -> Tensor:
-    """The sum of tensors of one type, to stand for a node."""
-    if len(terms) == 1:
-        return terms[0]
-    return instead(node, ADD if len(terms) == 2 else AddN(), *terms)

@@ -10,7 +10,8 @@ from ..ir.node import Node, Tensor
 from ..ir.op import Op
 from ..ir.program import Program, Visit, with_inputs
 from ..ops.sources import Placeholder
-from .rule import Rule, Step, applying, beside
+from .build import beside
+from .rule import Rule, Step, applying
 
 Pass: TypeAlias = Callable[[Program], Program]
 Now: TypeAlias = Mapping[Tensor, Tensor]

@@ -1,4 +1,4 @@
-"""What a rewrite rule is, which rules concern a node, and what rules build."""
+"""What a rewrite rule is, and which rules concern a node."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Generic, TypeAlias, TypeVar, overload
 
 from ..ir.node import Node, Tensor
 from ..ir.op import Op
-from ..ir.program import Visit, derive
+from ..ir.program import Visit
 
 EXACT, ROUNDING, FAST = LEVELS = ("exact", "rounding", "fast")
 """What a rewrite may do to values.
@@ -171,18 +171,3 @@ def _choosing(always: list[Rule], over: dict[type[Op], list[Rule]], fired: Count
         return tried(always, node, None) if always else None
 
     return visit
-
-
-# --- what rules build ---------------------------------------------------------------------------
-
-
-def instead(node: Node, op: Op, *inputs: Tensor) -> Tensor:
-    """The output of a new node that stands for `node`, with its name, line and origin."""
-    return derive(node, op, inputs).outputs[0]
-
-
-def beside(node: Node, op: Op, *inputs: Tensor) -> Tensor:
-    """The output of a new node that helps to stand for `node`, with its line and origin."""
-    made = derive(node, op, inputs)
-    made._name = None
-    return made.outputs[0]

@@ -11,8 +11,9 @@ from graphgrad.ops.arithmetic import ADD, NEGATIVE, Negative
 from graphgrad.ops.base import Cast, OnesLike, ZerosLike, as_dtype
 from graphgrad.ops.base import apply as node
 from graphgrad.ops.exponential import Exp, Sqrt
+from graphgrad.optimise.build import beside, instead
 from graphgrad.optimise.rewrite import rewrite, standing_alone
-from graphgrad.optimise.rule import beside, instead, rule
+from graphgrad.optimise.rule import rule
 from graphgrad.optimise.rules.catalogue import ALGEBRA
 from graphgrad.optimise.rules.neutral import times_one
 from graphgrad.optimise.rules.signs import double_negative

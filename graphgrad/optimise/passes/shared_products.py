@@ -16,9 +16,9 @@ from ...ir.node import Node, Tensor
 from ...ir.program import Program
 from ...ops.joining import Concat
 from ...ops.slicing import FULL, Slice
+from ..build import beside, instead
 from ..facts import ints
 from ..rewrite import Now, Plan
-from ..rule import beside, instead
 from .matrices import FEW, MANY_ROWS, in_a_row, in_parts, is_plain, summed_axis
 
 

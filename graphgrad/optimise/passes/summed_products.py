@@ -17,9 +17,9 @@ from ...ops.accumulate import AddN
 from ...ops.arithmetic import Add
 from ...ops.joining import Concat
 from ...ops.reductions import ReduceSum
-from ..facts import elements, total
+from ..build import beside, total
+from ..facts import elements
 from ..rewrite import Now
-from ..rule import beside
 from .matrices import CALL, FEW, in_a_row, in_parts, is_plain, summed_axis
 
 Joined = dict[tuple[int, frozenset[int]], list[Tensor]]

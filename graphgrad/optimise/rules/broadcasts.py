@@ -21,8 +21,9 @@ from ...ops.shaping import (
     Transpose,
 )
 from ...ops.slicing import UnsliceLike
-from ..facts import BROADCASTS, aligned, elements, filled, ints, reshaped, settled_shape
-from ..rule import NodeOf, Rule, beside, instead, rule
+from ..build import beside, filled, instead, reshaped
+from ..facts import BROADCASTS, aligned, elements, ints, settled_shape
+from ..rule import NodeOf, Rule, rule
 from .reshapes import RESHAPES
 
 _FAR = 8  # steps that a rule goes back over element-wise nodes

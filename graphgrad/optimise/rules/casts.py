@@ -7,7 +7,8 @@ import numpy as np
 from ...ir.node import Node, Tensor
 from ...ir.types import DType
 from ...ops.base import Cast
-from ..rule import Rule, instead, rule
+from ..build import instead
+from ..rule import Rule, rule
 
 
 @rule(Cast)

@@ -22,8 +22,9 @@ from ...ops.logic import (
     NotEqual,
     Where,
 )
-from ..facts import KNOWN, WHOLE, adds_no_length, filled, uniform_value
-from ..rule import Rule, instead, rule
+from ..build import filled, instead
+from ..facts import KNOWN, WHOLE, adds_no_length, uniform_value
+from ..rule import Rule, rule
 
 _COMPARISONS = Equal, NotEqual, Less, LessEqual, Greater, GreaterEqual
 _TURNED: dict[Op, Op] = {

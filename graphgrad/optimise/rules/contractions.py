@@ -15,8 +15,9 @@ from ...ops.einsum import Contraction, Einsum, contraction, einsum_terms
 from ...ops.products import MatMul
 from ...ops.reductions import ReduceSum
 from ...ops.shaping import Reshape, Transpose
+from ..build import beside, instead
 from ..facts import elements, ints
-from ..rule import ROUNDING, NodeOf, Rule, beside, instead, rule
+from ..rule import ROUNDING, NodeOf, Rule, rule
 
 Operand: TypeAlias = tuple[Tensor, str]
 """A tensor, and the letters of its axes."""

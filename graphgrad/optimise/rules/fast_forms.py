@@ -25,8 +25,9 @@ from ...ops.exponential import EXP, Exp, Log, Log1p, Sigmoid, Sqrt
 from ...ops.nn import LogSoftmax, Softmax, Softplus
 from ...ops.reductions import ReduceLogSumExp, ReduceSum
 from ...ops.shaping import ExpandDims
+from ..build import beside, instead
 from ..facts import first_number, is_number, with_number
-from ..rule import FAST, NodeOf, Rule, beside, instead, rule
+from ..rule import FAST, NodeOf, Rule, rule
 
 
 @rule(Sqrt, of=Square, level=FAST)

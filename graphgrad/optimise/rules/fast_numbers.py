@@ -24,8 +24,9 @@ from ...ops.arithmetic import (
     Subtract,
 )
 from ...ops.exponential import SQRT
-from ..facts import KNOWN, REAL, filled, first_number, number_of, second_number, with_number
-from ..rule import FAST, Rule, beside, instead, rule
+from ..build import beside, filled, instead, number_of
+from ..facts import KNOWN, REAL, first_number, second_number, with_number
+from ..rule import FAST, Rule, rule
 
 
 @rule(Multiply, over=KNOWN, level=FAST)

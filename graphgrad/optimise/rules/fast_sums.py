@@ -10,8 +10,9 @@ from ...ir.node import Node, Tensor
 from ...ops.arithmetic import MULTIPLY, NEGATIVE, Multiply, Negative
 from ...ops.reductions import ReduceMax, ReduceMean, ReduceMin, ReduceSum, Reduction
 from ...ops.shaping import BroadcastTo, Reshape
-from ..facts import aligned, ints, number_of, reshaped, with_number
-from ..rule import FAST, NodeOf, Rule, beside, instead, rule
+from ..build import beside, instead, number_of, reshaped
+from ..facts import aligned, ints, with_number
+from ..rule import FAST, NodeOf, Rule, rule
 from .sums import at_once
 
 

@@ -8,9 +8,10 @@ from itertools import pairwise
 from ...ir.node import Node, Tensor
 from ...ops.joining import Concat, Split, Stack, Unstack
 from ...ops.slicing import Slice
+from ..build import instead, reshaped
 from ..cuts import Cut, cut_of, follows, joined, read
-from ..facts import ints, reshaped
-from ..rule import NodeOf, Rule, instead, rule
+from ..facts import ints
+from ..rule import NodeOf, Rule, rule
 
 
 @rule(Concat)

@@ -11,8 +11,9 @@ from ...ops.nn import OneHot, OneHotLike
 from ...ops.reductions import SizeOf
 from ...ops.shaping import BroadcastLike, BroadcastTo, Reshape, ReshapeLike, SumTo, SumToShape
 from ...ops.slicing import FULL, Slice, Unslice, UnsliceLike
-from ..facts import elements, ints, number_of
-from ..rule import NodeOf, Rule, instead, rule
+from ..build import instead, number_of
+from ..facts import elements, ints
+from ..rule import NodeOf, Rule, rule
 
 _TO_SHAPE: dict[type[Op], type[Op]] = {
     BroadcastLike: BroadcastTo,

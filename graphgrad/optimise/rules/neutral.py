@@ -26,19 +26,19 @@ from ...ops.logic import (
     LogicalOr,
     LogicalXor,
 )
+from ..build import filled, instead
 from ..facts import (
     KNOWN,
     REAL,
     WHOLE,
     adds_no_length,
-    filled,
     is_number,
     second_number,
     uniform_value,
     with_number,
     without,
 )
-from ..rule import Rule, instead, rule
+from ..rule import Rule, rule
 
 
 @rule(Multiply, over=KNOWN)

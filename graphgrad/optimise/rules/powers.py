@@ -6,8 +6,9 @@ import numpy as np
 
 from ...ir.node import Node, Tensor
 from ...ops.arithmetic import MULTIPLY, Divide, Power
-from ..facts import KNOWN, REAL, filled, number_of, second_number
-from ..rule import Rule, instead, rule
+from ..build import filled, instead, number_of
+from ..facts import KNOWN, REAL, second_number
+from ..rule import Rule, rule
 
 
 @rule(Power, over=KNOWN)

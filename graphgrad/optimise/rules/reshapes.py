@@ -12,8 +12,9 @@ from ...ir.node import Node, Tensor
 from ...ops.products import MatMul
 from ...ops.reductions import Flat
 from ...ops.shaping import ExpandDims, Reshape, Squeeze, Transpose
+from ..build import beside, instead
 from ..facts import ints, settled_shape
-from ..rule import NodeOf, Rule, beside, instead, rule
+from ..rule import NodeOf, Rule, rule
 
 RESHAPES = Reshape, ExpandDims, Squeeze, Flat
 

@@ -17,8 +17,9 @@ from ...ops.arithmetic import (
     Square,
     Subtract,
 )
+from ..build import beside, instead
 from ..facts import KNOWN, REAL, first_number, is_number, second_number, uniform_value, without
-from ..rule import Rule, beside, instead, rule
+from ..rule import Rule, rule
 
 
 @rule(Multiply, Divide, over=KNOWN)

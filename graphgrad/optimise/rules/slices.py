@@ -12,10 +12,11 @@ from ...ops.indexing import Gather
 from ...ops.joining import Concat, Split, Stack, Unstack
 from ...ops.shaping import BroadcastTo, Reshape
 from ...ops.slicing import Slice
+from ..build import beside, instead, reshaped
 from ..cuts import cut_of
-from ..facts import aligned, elements, ints, reshaped
+from ..facts import aligned, elements, ints
 from ..keys import Place, composed, key_of, one_spelling, places
-from ..rule import NodeOf, Rule, beside, instead, rule
+from ..rule import NodeOf, Rule, rule
 
 
 @rule(Slice)

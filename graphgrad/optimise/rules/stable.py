@@ -9,16 +9,9 @@ from __future__ import annotations
 from ...ir.node import Node, Tensor
 from ...ops.arithmetic import ADD, NEGATIVE, RECIPROCAL, SQUARE, SUBTRACT, Add, Power, Subtract
 from ...ops.exponential import EXP, EXPM1, LOG1P, SQRT, Exp, Log
-from ..facts import (
-    KNOWN,
-    at_least_zero,
-    first_number,
-    is_number,
-    number_of,
-    second_number,
-    with_number,
-)
-from ..rule import ROUNDING, Rule, beside, instead, rule
+from ..build import beside, instead, number_of
+from ..facts import KNOWN, at_least_zero, first_number, is_number, second_number, with_number
+from ..rule import ROUNDING, Rule, rule
 
 
 @rule(Log, of=Add, level=ROUNDING)

@@ -20,18 +20,9 @@ from ...ops.reductions import (
     Reduction,
 )
 from ...ops.shaping import BroadcastTo, Reshape, SumToShape
-from ..facts import (
-    REAL,
-    aligned,
-    elements,
-    ints,
-    is_number,
-    number_of,
-    reshaped,
-    total,
-    uniform_value,
-)
-from ..rule import ROUNDING, NodeOf, Rule, beside, instead, rule
+from ..build import beside, instead, number_of, reshaped, total
+from ..facts import REAL, aligned, elements, ints, is_number, uniform_value
+from ..rule import ROUNDING, NodeOf, Rule, rule
 
 _ANY = ReduceAny, ReduceAll
 _ORDERED = ReduceMax, ReduceMin

@@ -29,8 +29,9 @@ from ...ops.logic import (
 )
 from ...ops.nn import Relu
 from ...ops.padding import Flip
-from ..facts import REAL, WHOLE, filled
-from ..rule import Rule, instead, rule
+from ..build import filled, instead
+from ..facts import REAL, WHOLE
+from ..rule import Rule, rule
 
 _ONCE = Abs, Sign, Relu
 _TO_WHOLE = Floor, Ceil, Trunc, Round

@@ -15,19 +15,10 @@ from ...ops.joining import Concat
 from ...ops.padding import Pad
 from ...ops.shaping import BroadcastTo, Reshape
 from ...ops.slicing import Slice, Unslice
-from ..facts import (
-    at_least_zero,
-    elements,
-    filled,
-    ints,
-    is_number,
-    number_of,
-    reshaped,
-    total,
-    uniform_value,
-)
+from ..build import beside, filled, instead, number_of, reshaped, total
+from ..facts import at_least_zero, elements, ints, is_number, uniform_value
 from ..keys import Place, along_one_axis, composed, key_of, places
-from ..rule import ROUNDING, NodeOf, Rule, beside, instead, rule
+from ..rule import ROUNDING, NodeOf, Rule, rule
 
 
 @rule(Pad)
