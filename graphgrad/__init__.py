@@ -84,7 +84,7 @@ from .regions import marks as _marks
 from .regions.contracts import *
 from .regions.rules import *
 from .regions.scopes import *
-from .regions.select import *
+from .regions.select.api import *
 from .session import Session as Session
 
 __version__ = "0.1.0"

@@ -8,8 +8,19 @@ import argparse
 from pathlib import Path
 
 import graphgrad  # noqa: F401  (the ops have to be known)
-from graphgrad.optimise import algebra, contractions, fast, known, pieces, stable, sums, views
 from graphgrad.optimise.pipeline import OTHERS
+from graphgrad.optimise.rules import (
+    broadcasts,
+    catalogue,
+    contractions,
+    joins,
+    known,
+    reshapes,
+    slices,
+    stable,
+    sums,
+    unslices,
+)
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCUMENT = ROOT / "docs" / "optimisation.md"
@@ -47,8 +58,8 @@ to save memory (`gg.rules.checkpoint`) no matrix products are joined, since that
    rule looks at a node and at what is before it, which is settled already, so the walk is made
    once.
 4. **join products**: many small matrix products as few large ones, where the copies cost less
-   than what they save (`optimise/matrices.py` has the limits), and what this changes simplified
-   again. The nodes keep their order otherwise.
+   than what they save (`optimise/passes/matrices.py` has the limits), and what this changes
+   simplified again. The nodes keep their order otherwise.
 
 All are linear in the number of nodes and iterative.
 
@@ -64,14 +75,14 @@ All are linear in the number of nodes and iterative.
 """
 SECTIONS = {
     "By the passes themselves": None,
-    "Numbers": algebra.ALGEBRA,
-    "Transposes, reshapes, broadcasts": views.VIEWS,
-    "Slices, joins, pieces put into zeros": pieces.PIECES,
+    "Numbers": catalogue.ALGEBRA,
+    "Transposes, reshapes, broadcasts": (*reshapes.RESHAPING, *broadcasts.BROADCASTING),
+    "Slices, joins, pieces put into zeros": (*slices.SLICES, *joins.JOINS, *unslices.UNSLICES),
     "Sums and other reductions": sums.SUMS,
     "Einsums": contractions.CONTRACTIONS,
     "Shapes that are known": known.KNOWN_SHAPES,
     "Forms that lose fewer digits": stable.STABLE,
-    "With fast_math=True": fast.FASTER,
+    "With fast_math=True": catalogue.FASTER,
 }
 
 

@@ -15,7 +15,7 @@ from ..ir.tree import flatten
 from ..ir.types import Array
 from ..ir.words import visible
 from ..ops.control import Cond
-from .killers import Killer, killers
+from .blockers import Blocker, blockers
 from .running import Given, Question, Ran
 from .words import derivation, described, who
 
@@ -129,21 +129,21 @@ class _Trial:
             if node.origin is not None:
                 steps.setdefault(node.origin, []).append(node)
         found: dict[Suspect, list[Node]] = {}
-        unreached: dict[Killer, list[Node]] = {}
+        unreached: dict[Blocker, list[Node]] = {}
         for origin, nodes in steps.items():
             suspect, cotangents = self._judged(origin, nodes)
             if suspect is None:
                 continue
             if isinstance(origin, Node) and not cotangents and suspect.kind == "killed":
-                stopped = killers(origin, nodes[0], self.nodes)
-                for killer in stopped:
-                    unreached.setdefault(killer, []).append(origin)
+                stopped = blockers(origin, nodes[0], self.nodes)
+                for blocker in stopped:
+                    unreached.setdefault(blocker, []).append(origin)
                 suspect = None if stopped else _unreached(suspect)
             if suspect is not None:
                 found[suspect] = nodes
         inner = set().union(*(self.within[n] for nodes in found.values() for n in nodes))
         outermost = [s for s, nodes in found.items() if not _is_choice(nodes, inner)]
-        return outermost + [_stopped(killer, xs) for killer, xs in unreached.items()]
+        return outermost + [_stopped(blocker, xs) for blocker, xs in unreached.items()]
 
     def _judged(
         self, origin: Node | RuleCall, nodes: list[Node]
@@ -187,8 +187,8 @@ def _unreached(found: Suspect) -> Suspect:
     return found._replace(message=f"{found.message}\n{why}")
 
 
-def _stopped(killer: Killer, xs: list[Node]) -> Suspect:
-    step, region = killer
+def _stopped(blocker: Blocker, xs: list[Node]) -> Suspect:
+    step, region = blocker
     if isinstance(step, Region):
         what = visible(f"rule {step.name!r} for region {step.name!r} ({step.where})")
     else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import string
+from typing import NamedTuple
 
 from ..ir.errors import ShapeError
 from ..ir.types import Dim, broadcast_dims
@@ -107,6 +108,37 @@ def einsum_terms(equation: str) -> tuple[list[str], str]:
     """The terms of the operands, and that of the result."""
     left, _, out = equation.partition("->")
     return left.split(","), out
+
+
+class Contraction(NamedTuple):
+    """What a matrix product does with the letters of z = a sum of products of x and y.
+
+    stack    of x, y and z, in the order of z: one product for each
+    rows     of x and z, in the order of z
+    columns  of y and z, in the order of z
+    inner    of x and y, in the order of x: summed by the product
+    alone    of x alone, and of y alone: summed before
+    """
+
+    stack: str
+    rows: str
+    columns: str
+    inner: str
+    alone: tuple[str, str]
+
+
+def contraction(x: str, y: str, z: str) -> Contraction:
+    """The letters of two operands and their result by what a matrix product does with them."""
+
+    def those(letters: str, *, in_x: bool, in_y: bool) -> str:
+        return "".join([c for c in letters if (c in x) == in_x and (c in y) == in_y])
+
+    stack = those(z, in_x=True, in_y=True)
+    rows, columns = those(z, in_x=True, in_y=False), those(z, in_x=False, in_y=True)
+    lost = "".join([c for c in x + y if c not in z])
+    inner = "".join([c for c in x if c in y and c not in z])
+    alone = those(lost, in_x=True, in_y=False), those(lost, in_x=False, in_y=True)
+    return Contraction(stack, rows, columns, inner, alone)
 
 
 def contract(equation: str, *xs: Tensor) -> Tensor:

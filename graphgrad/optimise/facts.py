@@ -1,4 +1,4 @@
-"""What is known of tensors without running anything, and the constants that rules build."""
+"""What is known of tensors without running anything."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from typing import Any
 import numpy as np
 
 from ..ir.node import Node, Tensor
-from ..ir.types import Array, Dim, DType, Shape, TensorType
+from ..ir.op import Op
+from ..ir.types import Dim, Shape, TensorType
 from ..ops.base import Constant, Full
 from ..ops.shaping import BroadcastLike, BroadcastTo, ExpandDims, Reshape
-from .rewrite import beside
 
 REAL = "iuf"
 WHOLE = "biu"
-BROADCASTS = ("BroadcastTo", "BroadcastLike")
-KNOWN = ("Constant", *BROADCASTS)
-"""Op types behind which there may be a uniform value, once the nodes before are settled."""
+BROADCASTS = BroadcastTo, BroadcastLike
+KNOWN: tuple[type[Op], ...] = (Constant, *BROADCASTS)
+"""Op classes behind which there may be a uniform value, once the nodes before are settled."""
 
 _DEPTH = 8  # how far constants are looked for behind broadcasts
 _AT_LEAST_ZERO = frozenset(
@@ -65,6 +65,14 @@ def with_number(node: Node) -> Iterator[tuple[Tensor, Any]]:
         yield x, value
     if adds_no_length(x.shape, y.shape) and (value := uniform_value(x)) is not None:
         yield y, value
+
+
+def without(node: Node, number: float) -> Tensor | None:
+    """The other operand of two real ones, where one is this number everywhere."""
+    for x, value in with_number(node):
+        if x.dtype.kind in REAL and is_number(value, number):
+            return x
+    return None
 
 
 def second_number(node: Node) -> Any:
@@ -132,26 +140,6 @@ def nbytes(type: TensorType) -> int:
     return elements(type.shape) * type.dtype.itemsize
 
 
-# --- constants ---------------------------------------------------------------------------------
-
-
-def number_of(node: Node, value: Any, dtype: DType) -> Tensor:
-    """A 0-d constant to stand beside a node."""
-    return array_of(node, np.asarray(value, dtype=dtype))
-
-
-def array_of(node: Node, value: Array) -> Tensor:
-    """A constant to stand beside a node. The array is not copied and becomes read-only."""
-    value.flags.writeable = False
-    return beside(node, Constant(value))
-
-
-def filled(node: Node, value: Any, like: Tensor) -> Tensor:
-    """The number in the shape of `like`, of the dtype of the node's output."""
-    (y,) = node.outputs
-    one = number_of(node, value, y.dtype)
-    if not like.shape:
-        return one
-    if like.type.static:
-        return beside(node, BroadcastTo(ints(like.shape)), one)
-    return beside(node, BroadcastLike(), one, like)
+def aligned(shape: Shape, ndim: int) -> tuple[int, ...]:
+    """The static shape with axes of length 1 in front, of this rank."""
+    return (*(1,) * (ndim - len(shape)), *ints(shape))

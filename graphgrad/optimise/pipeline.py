@@ -9,36 +9,18 @@ from typing import NamedTuple
 from ..ir.errors import GraphError
 from ..ir.program import Program
 from ..ir.verify import verify_program
-from .algebra import ALGEBRA
-from .bodies import choosing, optimise_bodies
-from .common import merging
-from .contractions import CONTRACTIONS
-from .fast import FASTER
-from .fold import Folding
-from .identities import identities
-from .known import KNOWN_SHAPES
-from .pieces import PIECES
-from .products import join_products
-from .relu import ReluGrads
-from .rewrite import EXACT, ROUNDING, Pass, Rule, Step, applying, settle, standing_alone
-from .stable import STABLE
-from .sums import SUMS
-from .views import VIEWS
+from .passes.bodies import choosing, optimise_bodies
+from .passes.common import merging
+from .passes.fold import Folding
+from .passes.identities import identities
+from .passes.products import join_products
+from .passes.relu import ReluGrads
+from .rewrite import Pass, settle, standing_alone
+from .rule import EXACT, ROUNDING, Step, applying
+from .rules.catalogue import FASTER, RULES
 
 Watch = Callable[[str, Program], None]
 Named = tuple[str, Pass]
-
-RULES: tuple[Rule, ...] = (
-    *KNOWN_SHAPES,
-    *ALGEBRA,
-    *VIEWS,
-    *PIECES,
-    *SUMS,
-    *CONTRACTIONS,
-    *STABLE,
-)
-"""The rules of the default level: exact ones, and those that change no more than last bits."""
-
 
 OTHERS: dict[str, tuple[str, str]] = {
     "identities": ("what only differentiation needs -> its input", EXACT),

@@ -1,143 +1,25 @@
-"""Rewrite rules: what a rule is, and the walk that settles every node of a program."""
+"""The walk that settles every node of a program."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from functools import lru_cache
 from typing import TypeAlias
 
 from ..ir.node import Node, Tensor
 from ..ir.op import Op
-from ..ir.program import Program, Visit, derive, with_inputs
+from ..ir.program import Program, Visit, with_inputs
 from ..ops.sources import Placeholder
-
-EXACT, ROUNDING, FAST = LEVELS = ("exact", "rounding", "fast")
-"""What a rewrite may do to values.
-
-exact     nothing: the same bits, where any NaN is as good as any other
-rounding  other last bits: as accurate as before or more, NaN, infinities and the sign of zero as
-          they were, but where a sum overflows on the way in one order of its terms and not in
-          another
-fast      whatever is equal for real numbers; only with fast_math=True
-"""
+from .build import beside
+from .rule import Rule, Step, applying
 
 Pass: TypeAlias = Callable[[Program], Program]
-Rewrite: TypeAlias = Callable[[Node], "Tensor | tuple[Tensor, ...] | None"]
-Step: TypeAlias = Callable[[type[Op]], "Visit | None"]
-"""What is to be done with nodes of an op class, or None."""
 Now: TypeAlias = Mapping[Tensor, Tensor]
 """What stands for the tensors of a program, as far as it was walked through."""
 Plan: TypeAlias = Callable[[Node, Now], Tensor]
 """What makes the tensor that stands for a node."""
 
 AGAIN = 100  # times that one node may be rewritten before that is an endless loop
-
-
-class Rule:
-    """A rewrite of nodes of some op types; its docstring is the algebra.
-
-    types  names of op types
-    fits   or which op classes
-    over   op types of which one has to be behind an input, if any are named
-    level  EXACT, ROUNDING or FAST
-
-    It takes a node and returns what stands for its output (or outputs), or None. What it returns
-    counts only if it is of the very same type. It looks at the node and what is before it, never
-    at readers, so that a node needs to be settled only once.
-    """
-
-    def __init__(
-        self,
-        types: tuple[str, ...],
-        fits: Callable[[type[Op]], bool] | None,
-        over: tuple[str, ...],
-        level: str,
-        apply: Rewrite,
-    ) -> None:
-        self.types = types
-        self.fits = fits
-        self.over = over
-        self.level = level
-        self.apply = apply
-        self.name = apply.__name__
-        self.__doc__ = apply.__doc__
-
-    def concerns(self, op_class: type[Op]) -> bool:
-        """Whether the rule is for nodes of this op class."""
-        return op_class.type in self.types or (self.fits is not None and self.fits(op_class))
-
-    def __repr__(self) -> str:
-        return f"<{self.level} rule {self.name}: {self.__doc__}>"
-
-
-def rule(
-    *types: str,
-    fits: Callable[[type[Op]], bool] | None = None,
-    over: str | tuple[str, ...] = (),
-    level: str = EXACT,
-) -> Callable[[Rewrite], Rule]:
-    """Make a rewrite a rule for these op types, or for the op classes that fit."""
-    behind = (over,) if isinstance(over, str) else over
-    return lambda apply: Rule(types, fits, behind, level, apply)
-
-
-def applying(rules: Iterable[Rule], fired: Counter[str]) -> Step:
-    """The step that applies rules, counting in `fired` how often each did."""
-    everything = tuple(rules)
-    named, asking = _by_type(everything)
-
-    def step(op_class: type[Op]) -> Visit | None:
-        fitting = [i for i in asking if everything[i].concerns(op_class)]
-        mine = [everything[i] for i in sorted({*named.get(op_class.type, ()), *fitting})]
-        always = [r for r in mine if not r.over]
-        over: dict[str, list[Rule]] = {}
-        for each in mine:
-            for name in each.over:
-                over.setdefault(name, []).append(each)
-        return _choosing(always, over, fired) if mine else None
-
-    return step
-
-
-@lru_cache(maxsize=8)
-def _by_type(rules: tuple[Rule, ...]) -> tuple[dict[str, list[int]], list[int]]:
-    """The places of rules by the op types that they name, and of those that ask the op class."""
-    named: dict[str, list[int]] = {}
-    for i, each in enumerate(rules):
-        for name in each.types:
-            named.setdefault(name, []).append(i)
-    return named, [i for i, each in enumerate(rules) if each.fits is not None]
-
-
-def _choosing(always: list[Rule], over: dict[str, list[Rule]], fired: Counter[str]) -> Visit:
-    """The visit that applies the first rule that fires."""
-
-    def tried(rules: list[Rule], node: Node) -> tuple[Tensor, ...] | None:
-        for each in rules:
-            found = each.apply(node)
-            if found is not None:
-                outputs = found if isinstance(found, tuple) else (found,)
-                if all(a.type is b.type for a, b in zip(outputs, node.outputs, strict=True)):
-                    fired[each.name] += 1
-                    return outputs
-        return None
-
-    def visit(node: Node) -> tuple[Tensor, ...] | None:
-        if node.controls:
-            return None
-        inputs = node.inputs
-        if len(inputs) > 2:
-            inputs = tuple({t.node.op.type: t for t in inputs}.values())
-        for t in inputs:
-            rules = over.get(t.node.op.type)
-            if rules is not None:
-                found = tried(rules, node)
-                if found is not None:
-                    return found
-        return tried(always, node) if always else None
-
-    return visit
 
 
 class _Settling:
@@ -280,15 +162,3 @@ def standing_alone(program: Program) -> Program:
 
 def _made(t: Tensor) -> bool:
     return not t.node.op.source
-
-
-def instead(node: Node, op: Op, *inputs: Tensor) -> Tensor:
-    """The output of a new node that stands for `node`, with its name, line and origin."""
-    return derive(node, op, inputs).outputs[0]
-
-
-def beside(node: Node, op: Op, *inputs: Tensor) -> Tensor:
-    """The output of a new node that helps to stand for `node`, with its line and origin."""
-    made = derive(node, op, inputs)
-    made._name = None
-    return made.outputs[0]

@@ -9,7 +9,7 @@ import pytest
 import graphgrad as gg
 from graphgrad.ir.verify import verify_program
 from graphgrad.ops.control import Cond
-from graphgrad.optimise.bodies import choosing, optimise_bodies, programs_of
+from graphgrad.optimise.passes.bodies import choosing, optimise_bodies, programs_of
 from graphgrad.optimise.pipeline import optimise
 from graphgrad.optimise.rewrite import settle
 

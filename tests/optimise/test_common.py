@@ -8,7 +8,7 @@ from graphgrad.ir.op import Op
 from graphgrad.ir.types import tensor_type
 from graphgrad.ops.base import apply as node
 from graphgrad.ops.shaping import ExpandDims, Reshape
-from graphgrad.optimise.common import eliminate_common_subexpressions
+from graphgrad.optimise.passes.common import eliminate_common_subexpressions
 
 from .helpers import program, types, verified
 

@@ -3,8 +3,7 @@
 import runpy
 from pathlib import Path
 
-from graphgrad.optimise.fast import FASTER
-from graphgrad.optimise.pipeline import RULES
+from graphgrad.optimise.rules.catalogue import FASTER, RULES
 
 ROOT = Path(__file__).resolve().parents[2]
 

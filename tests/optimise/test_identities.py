@@ -2,7 +2,7 @@
 
 import graphgrad as gg
 from graphgrad.ops.sources import identity, stop_gradient, zero_gradient
-from graphgrad.optimise.identities import remove_residuals_and_identities
+from graphgrad.optimise.passes.identities import remove_residuals_and_identities
 
 from .helpers import program, types, verified
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import graphgrad as gg
-from graphgrad.optimise.fast import FASTER
-from graphgrad.optimise.fold import fold_constants
-from graphgrad.optimise.pipeline import OTHERS, RULES, optimise, run_passes
+from graphgrad.optimise.passes.fold import fold_constants
+from graphgrad.optimise.pipeline import OTHERS, optimise, run_passes
+from graphgrad.optimise.rules.catalogue import FASTER, RULES
 
 from .helpers import program, types
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import graphgrad as gg
+from graphgrad.optimise.passes.products import join_products
 from graphgrad.optimise.pipeline import normal_form, optimise
-from graphgrad.optimise.products import join_products
 from graphgrad.optimise.rewrite import settle
 
 from .helpers import compare, program, run, types, verified

@@ -7,11 +7,16 @@ import pytest
 
 import graphgrad as gg
 from graphgrad.ir.op import Op
-from graphgrad.ops.arithmetic import ADD, NEGATIVE
-from graphgrad.ops.base import Cast, as_dtype
+from graphgrad.ops.arithmetic import ADD, NEGATIVE, Negative
+from graphgrad.ops.base import Cast, OnesLike, ZerosLike, as_dtype
 from graphgrad.ops.base import apply as node
-from graphgrad.optimise.algebra import double_negative, simplify, times_one
-from graphgrad.optimise.rewrite import beside, instead, rewrite, rule, standing_alone
+from graphgrad.ops.exponential import Exp, Sqrt
+from graphgrad.optimise.build import beside, instead
+from graphgrad.optimise.rewrite import rewrite, standing_alone
+from graphgrad.optimise.rule import rule
+from graphgrad.optimise.rules.catalogue import ALGEBRA
+from graphgrad.optimise.rules.neutral import times_one
+from graphgrad.optimise.rules.signs import double_negative
 
 from .helpers import program, run, types, verified
 
@@ -24,7 +29,7 @@ def test_what_an_input_stands_for_is_not_looked_at():
         c = gg.constant(1.0)
         w = x * c
     fed = gg.Program([y, x, c], [z, w])
-    assert simplify(fed) is fed
+    assert rewrite(*ALGEBRA)(fed) is fed
     z_value, w_value = run(fed, [np.ones(2), np.ones(2), np.array(5.0)])
     np.testing.assert_array_equal(z_value, [-1, -1])
     np.testing.assert_array_equal(w_value, [5, 5])
@@ -45,17 +50,17 @@ def test_a_program_stands_alone_without_what_its_inputs_are_made_of():
 
 def test_what_fired_is_counted():
     fired = Counter()
-    simplify(program(lambda x: gg.negative(-(x * 1.0 * 1.0)), x=(3,)), fired)
+    rewrite(*ALGEBRA, fired=fired)(program(lambda x: gg.negative(-(x * 1.0 * 1.0)), x=(3,)))
     assert fired == {"times_one": 2, "double_negative": 1}
 
 
 def test_nothing_to_do_is_the_same_object():
     p = program(lambda x: gg.exp(x) * 3.0, x=(3,))
-    assert simplify(p) is p
+    assert rewrite(*ALGEBRA)(p) is p
 
 
 def test_rules_that_undo_each_other_end_in_an_error():
-    @rule("Negative")
+    @rule(Negative)
     def again(n):
         """-x -> -x"""
         return instead(n, NEGATIVE, *n.inputs)
@@ -65,7 +70,7 @@ def test_rules_that_undo_each_other_end_in_an_error():
 
 
 def test_rules_that_never_end_inside_what_they_build_end_in_an_error():
-    @rule("Negative")
+    @rule(Negative)
     def deeper(n):
         """-x -> -(-x) + -x"""
         return instead(n, ADD, beside(n, NEGATIVE, *n.inputs), *n.inputs)
@@ -75,7 +80,7 @@ def test_rules_that_never_end_inside_what_they_build_end_in_an_error():
 
 
 def test_what_a_rule_builds_is_rewritten_too():
-    @rule("Exp")
+    @rule(Exp)
     def twice_turned(n):
         """exp(x) -> -(-x) * 1"""
         return beside(n, NEGATIVE, beside(n, NEGATIVE, *n.inputs))
@@ -87,8 +92,43 @@ def test_what_a_rule_builds_is_rewritten_too():
     assert fired == {"twice_turned": 1, "double_negative": 1}
 
 
+def test_a_rule_over_a_node_takes_it():
+    @rule(Exp, of=(Negative, Sqrt))
+    def exp_of(n, inner):
+        """exp(-x), exp(sqrt(x)) -> -x"""
+        seen.append((n.type, inner.type))
+        return instead(n, NEGATIVE, *inner.inputs)
+
+    seen = []
+    p = program(lambda x: gg.exp(-x) + gg.exp(gg.sqrt(x)) + gg.exp(gg.sin(x)), x=(3,))
+    after = rewrite(exp_of)(p)
+    assert seen == [("Exp", "Negative"), ("Exp", "Sqrt")]
+    assert types(after) == ["Negative", "Negative", "Add", "Sin", "Exp", "Add"]
+
+
+def test_a_class_that_inherits_from_an_op_is_another_op():
+    @rule(ZerosLike)
+    def on_zeros(n):
+        """zeros_like(x) -> x"""
+        return n.inputs[0]
+
+    @rule(Negative, of=ZerosLike)
+    def over_zeros(n, inner):
+        """-zeros_like(x) -> x"""
+        return inner.inputs[0]
+
+    def negated(op):
+        return program(lambda x: -node(op, x), x=(3,))
+
+    ones, zeros = negated(OnesLike()), negated(ZerosLike())
+    assert issubclass(OnesLike, ZerosLike)
+    for each in (on_zeros, over_zeros):
+        assert rewrite(each)(ones) is ones
+        assert rewrite(each)(zeros) is not zeros
+
+
 def test_a_rewrite_of_another_type_does_not_count():
-    @rule("Exp")
+    @rule(Exp)
     def narrower(n):
         """exp(x) -> x as float32"""
         return instead(n, Cast(as_dtype("float32")), *n.inputs)
@@ -158,4 +198,4 @@ class NotPureForTest(Op):
 
 def test_ops_that_no_rule_knows_stay():
     p = program(lambda x: node(NotPureForTest(), x), x=(3,))
-    assert simplify(p) is p
+    assert rewrite(*ALGEBRA)(p) is p

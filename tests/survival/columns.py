@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass
 
-from graphgrad.optimise.algebra import simplify
-from graphgrad.optimise.common import eliminate_common_subexpressions
-from graphgrad.optimise.fold import fold_constants
-from graphgrad.optimise.identities import remove_residuals_and_identities
+from graphgrad.optimise.passes.common import eliminate_common_subexpressions
+from graphgrad.optimise.passes.fold import fold_constants
+from graphgrad.optimise.passes.identities import remove_residuals_and_identities
+from graphgrad.optimise.rewrite import rewrite
+from graphgrad.optimise.rules.catalogue import ALGEBRA
 
 from . import batches as b
 from . import contexts as c
@@ -93,7 +93,7 @@ COLUMNS: list[Column] = [
     Column("numpy, as built", t.numpy_plain),
     Column("pass: identities", one_pass(remove_residuals_and_identities)),
     Column("pass: fold", one_pass(fold_constants)),
-    Column("pass: simplify", one_pass(lambda p: simplify(p, Counter()))),
+    Column("pass: simplify", one_pass(rewrite(*ALGEBRA))),
     Column("pass: merge", one_pass(eliminate_common_subexpressions)),
     Column("jax, optimised", t.jax_optimised, "jax"),
     Column("jax, as built", t.jax_plain, "jax"),

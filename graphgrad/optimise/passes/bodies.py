@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from ..ir.node import Node, Tensor
-from ..ir.op import Op
-from ..ir.program import Program, derive, with_inputs
-from ..ops.base import Constant
-from ..ops.control import Cond
-from .rewrite import Pass, Step
+from ...ir.node import Node, Tensor
+from ...ir.op import Op
+from ...ir.program import Program, derive, with_inputs
+from ...ops.base import Constant
+from ...ops.control import Cond
+from ..rewrite import Pass
+from ..rule import Step
 
 
 def optimise_bodies(program: Program, optimised: Pass) -> Program:
@@ -82,12 +83,13 @@ def choosing(fired: Counter[str]) -> Step:
     """
 
     def visit(node: Node) -> tuple[Tensor, ...] | None:
-        if node.controls:
+        op, test = node.op, node.inputs[0].node.op
+        if node.controls or type(op) is not Cond:
             return None
-        test = node.inputs[0].node.op
-        constant = type(test) is Constant
-        name = "cond_of_constant" if constant else "unread_by_cond"
-        found = _inlined(node, 0 if test.attrs["value"] else 1) if constant else _read(node)
+        if type(test) is Constant:
+            name, found = "cond_of_constant", _inlined(node, op, 0 if test.value else 1)
+        else:
+            name, found = "unread_by_cond", _read(node, op)
         if found is not None:
             fired[name] += 1
         return found
@@ -95,26 +97,25 @@ def choosing(fired: Counter[str]) -> Step:
     return lambda op_class: visit if op_class is Cond else None
 
 
-def _inlined(node: Node, branch: int) -> tuple[Tensor, ...] | None:
+def _inlined(node: Node, op: Cond, branch: int) -> tuple[Tensor, ...] | None:
     """The outputs of a body computed from what the Cond reads; None if their types are others."""
-    body: Program = node.op.attrs["programs"][branch]
+    body = op.programs[branch]
     if any(a.type is not b.type for a, b in zip(body.outputs, node.outputs, strict=True)):
         return None
     if any(inner.controls for inner in body.nodes):
         return None
-    reads = node.op.attrs["reads"][branch]
-    stands = {t: node.inputs[1 + i] for t, i in zip(body.inputs, reads, strict=True)}
+    stands = {t: node.inputs[1 + i] for t, i in zip(body.inputs, op.reads[branch], strict=True)}
     for inner in body.nodes:
         made = with_inputs(inner, tuple([stands[t] for t in inner.inputs]))
         stands.update(zip(inner.outputs, made.outputs, strict=True))
     return tuple([stands[t] for t in body.outputs])
 
 
-def _read(node: Node) -> tuple[Tensor, ...] | None:
+def _read(node: Node, op: Cond) -> tuple[Tensor, ...] | None:
     """The Cond without inputs that no body reads; None where each is read."""
     bodies: list[Program] = []
     reads: list[list[int]] = []
-    for body, taken in zip(node.op.attrs["programs"], node.op.attrs["reads"], strict=True):
+    for body, taken in zip(op.programs, op.reads, strict=True):
         read = {t for n in body.nodes for t in n.inputs} | set(body.outputs)
         kept = [(t, i) for t, i in zip(body.inputs, taken, strict=True) if t in read]
         bodies.append(Program([t for t, _ in kept], body.outputs, body.nodes))
@@ -124,5 +125,5 @@ def _read(node: Node) -> tuple[Tensor, ...] | None:
         return None
     place = {i: at for at, i in enumerate(used)}
     then, other = [tuple([place[i] for i in taken]) for taken in reads]
-    op = Cond((bodies[0], bodies[1]), (then, other))
-    return derive(node, op, (node.inputs[0], *(node.inputs[1 + i] for i in used))).outputs
+    fewer = Cond((bodies[0], bodies[1]), (then, other))
+    return derive(node, fewer, (node.inputs[0], *(node.inputs[1 + i] for i in used))).outputs

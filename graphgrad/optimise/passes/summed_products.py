@@ -11,14 +11,16 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from ..ir.node import Node, Tensor
-from ..ir.program import Program
-from ..ops.joining import Concat
-from ..ops.reductions import ReduceSum
-from .facts import elements
+from ...ir.node import Node, Tensor
+from ...ir.program import Program
+from ...ops.accumulate import AddN
+from ...ops.arithmetic import Add
+from ...ops.joining import Concat
+from ...ops.reductions import ReduceSum
+from ..build import beside, total
+from ..facts import elements
+from ..rewrite import Now
 from .matrices import CALL, FEW, in_a_row, in_parts, is_plain, summed_axis
-from .pieces import total
-from .rewrite import Now, beside
 
 Joined = dict[tuple[int, frozenset[int]], list[Tensor]]
 """What is joined anyway: (axis, identities of the pieces) -> the pieces in order."""
@@ -48,7 +50,7 @@ def _joined(node: Node, terms: Sequence[Node], now: Now) -> Tensor:
     """Products, or sums over axes, as one of the operands joined."""
     op = terms[0].op
     axes = (
-        [op.attrs["axes"][0]]
+        [op.axes[0]]
         if isinstance(op, ReduceSum)
         else [summed_axis(terms[0], side) for side in (0, 1)]
     )
@@ -98,7 +100,7 @@ def sums_to_join(program: Program) -> dict[Node, _Sum]:
 
 def _is_sum(node: Node) -> bool:
     """Whether a node adds tensors of its own type."""
-    if node.op.type not in ("Add", "AddN") or node.controls:
+    if type(node.op) not in (Add, AddN) or node.controls:
         return False
     (y,) = node.outputs
     return y.dtype.kind == "f" and y.type.static and all(t.type is y.type for t in node.inputs)
@@ -152,15 +154,14 @@ def _note(group: Sequence[Tensor], joined: Joined) -> None:
 
 def _reductions(terms: Iterable[Tensor], joined: Joined) -> list[list[Tensor]]:
     """Terms that are sums of tensors that are joined anyway, in that order."""
-    groups: dict[object, dict[int, Tensor]] = {}
+    groups: dict[ReduceSum, dict[int, Tensor]] = {}
     for t in terms:
         op = t.node.op
-        if isinstance(op, ReduceSum) and op.attrs["axes"] and not t.node.controls:
+        if isinstance(op, ReduceSum) and op.axes and not t.node.controls:
             groups.setdefault(op, {})[id(t.node.inputs[0])] = t
     found = []
-    for by_piece in groups.values():
-        axis = next(iter(by_piece.values())).node.op.attrs["axes"][0]
-        order = joined.get((axis, frozenset(by_piece)))
+    for op, by_piece in groups.items():
+        order = joined.get((op.axes[0], frozenset(by_piece)))
         if order is not None:
             found.append([by_piece[id(x)] for x in order])
     return found

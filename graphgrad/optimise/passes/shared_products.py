@@ -11,14 +11,15 @@ from graphlib import CycleError, TopologicalSorter
 from itertools import accumulate
 from typing import Any
 
-from ..ir.lazy import lazy_module
-from ..ir.node import Node, Tensor
-from ..ir.program import Program
-from ..ops.joining import Concat
-from ..ops.slicing import FULL, Slice
-from .facts import ints
+from ...ir.lazy import lazy_module
+from ...ir.node import Node, Tensor
+from ...ir.program import Program
+from ...ops.joining import Concat
+from ...ops.slicing import FULL, Slice
+from ..build import beside, instead
+from ..facts import ints
+from ..rewrite import Now, Plan
 from .matrices import FEW, MANY_ROWS, in_a_row, in_parts, is_plain, summed_axis
-from .rewrite import Now, Plan, beside, instead
 
 
 class Batch:

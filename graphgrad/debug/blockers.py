@@ -20,7 +20,7 @@ from ..ops.sources import Placeholder
 Step = Node | Region
 
 
-class Killer(NamedTuple):
+class Blocker(NamedTuple):
     """A step that a gradient reaches, and that passes nothing on.
 
     step    the node, or the region whose rule passes nothing to what lies below
@@ -32,7 +32,7 @@ class Killer(NamedTuple):
     region: Region | None = None
 
 
-def killers(x: Node, zero: Node, derived: Sequence[Node]) -> list[Killer]:
+def blockers(x: Node, zero: Node, derived: Sequence[Node]) -> list[Blocker]:
     """The steps above x that stop its gradient; none where none is found.
 
     zero: the node that stands for the gradient of x. derived: the nodes of the backward pass.
@@ -77,9 +77,9 @@ class _Search:
                 reads = [t for t in self._inputs(node) if self._step(t.node) is not step]
                 self.starts.setdefault(step, {}).update(dict.fromkeys(reads))
 
-    def found(self) -> list[Killer]:
+    def found(self) -> list[Blocker]:
         """What stops the gradient at or below each start."""
-        found: dict[Killer, None] = {}
+        found: dict[Blocker, None] = {}
         for start, reads in self.starts.items():
             if isinstance(start, Node) and start not in self.ruled:
                 found.update(dict.fromkeys(self._below(start, start)))
@@ -88,13 +88,13 @@ class _Search:
                     found.update(dict.fromkeys(self._below(start, t.node)))
         return list(found)
 
-    def _below(self, start: Step, first: Node) -> list[Killer]:
+    def _below(self, start: Step, first: Node) -> list[Blocker]:
         """What stops the gradient first on each way from a node down to x; where that is in doubt,
         what stops it next too.
 
         Where a way is free: the regions on it of whose rules nothing was derived, or the start.
         """
-        found: dict[Killer, None] = {}
+        found: dict[Blocker, None] = {}
         silent: dict[Region, None] = {}
         free, seen, stack = False, {first}, [(first, False)]
         while stack:
@@ -109,7 +109,7 @@ class _Search:
                 below = doubtful
                 if not passes(node, read):
                     if region is None or not doubtful:
-                        found[Killer(node, region)] = None
+                        found[Blocker(node, region)] = None
                     if region is None:
                         continue
                     below = True
@@ -118,7 +118,7 @@ class _Search:
                     stack.append((read.node, below))
         if found or not free:
             return list(found)
-        return [Killer(r) for r in silent] or ([Killer(start)] if start in self.ruled else [])
+        return [Blocker(r) for r in silent] or ([Blocker(start)] if start in self.ruled else [])
 
     def _step(self, node: Node) -> Step:
         """The region whose rule answered for a node, or the node."""

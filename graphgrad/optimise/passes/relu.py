@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 
-from ..ir.node import Node, Tensor
-from ..ir.op import Op
-from ..ir.program import Visit, with_inputs
-from ..ops.nn import Relu, ReluGrad
+from ...ir.node import Node, Tensor
+from ...ir.op import Op
+from ...ir.program import Visit, with_inputs
+from ...ops.nn import Relu, ReluGrad
 
 
 class ReluGrads:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 
-from ..ir.node import Node, Tensor
-from ..ir.op import Op
-from ..ir.program import Program, Visit
-from ..ir.residual import Residual
-from ..ops.own import Own
-from ..ops.sources import Assign, Identity
-from .rewrite import Step, settle
+from ...ir.node import Node, Tensor
+from ...ir.op import Op
+from ...ir.program import Program, Visit
+from ...ir.residual import Residual
+from ...ops.own import Own
+from ...ops.sources import Assign, Identity
+from ..rewrite import settle
+from ..rule import Step
 
 
 def remove_residuals_and_identities(program: Program) -> Program:

@@ -2,56 +2,67 @@
 
 from __future__ import annotations
 
-from ..ir.node import Node, Tensor
-from ..ops.nn import OneHot
-from ..ops.shaping import BroadcastTo, Reshape, SumToShape
-from ..ops.slicing import FULL, Slice, Unslice
-from .facts import elements, ints, number_of
-from .rewrite import Rule, instead, rule
+from ...ir.node import Node, Tensor
+from ...ir.op import Op
+from ...ir.types import DType
+from ...ops.accumulate import EnsureLike
+from ...ops.joining import ConcatPart
+from ...ops.nn import OneHot, OneHotLike
+from ...ops.reductions import SizeOf
+from ...ops.shaping import BroadcastLike, BroadcastTo, Reshape, ReshapeLike, SumTo, SumToShape
+from ...ops.slicing import FULL, Slice, Unslice, UnsliceLike
+from ..build import instead, number_of
+from ..facts import elements, ints
+from ..rule import NodeOf, Rule, rule
+
+_TO_SHAPE: dict[type[Op], type[Op]] = {
+    BroadcastLike: BroadcastTo,
+    ReshapeLike: Reshape,
+    SumTo: SumToShape,
+}
 
 
-@rule("BroadcastLike", "ReshapeLike", "SumTo", "UnsliceLike", "OneHotLike")
+@rule(BroadcastLike, ReshapeLike, SumTo, UnsliceLike, OneHotLike)
 def like_a_known_shape(node: Node) -> Tensor | None:
     """x broadcast, reshaped, summed, put into zeros like y -> the same with the known shape of y"""
     (x, like), (y,) = node.inputs, node.outputs
     if not like.type.static:
         return None
-    shape = ints(like.shape)
-    if node.type == "BroadcastLike":
-        return instead(node, BroadcastTo(shape), x)
-    if node.type == "ReshapeLike":
-        return instead(node, Reshape(shape), x)
-    if node.type == "SumTo":
-        return instead(node, SumToShape(shape), x)
-    if node.type == "UnsliceLike":
-        return instead(node, Unslice(node.op.attrs["key"], shape), x)
-    axis = node.op.attrs["axis"]
-    return instead(node, OneHot(shape[axis], axis, y.dtype), x)
+    return instead(node, _with_shape(node.op, ints(like.shape), y.dtype), x)
 
 
-@rule("SizeOf")
-def known_size(node: Node) -> Tensor | None:
+def _with_shape(op: Op, shape: tuple[int, ...], dtype: DType) -> Op:
+    """What an op does that takes a shape from an input, with the shape."""
+    if type(op) is UnsliceLike:
+        return Unslice(op.key, shape)
+    if type(op) is OneHotLike:
+        return OneHot(shape[op.axis], op.axis, dtype)
+    return _TO_SHAPE[type(op)](shape)
+
+
+@rule(SizeOf)
+def known_size(node: NodeOf[SizeOf]) -> Tensor | None:
     """the number of elements along axes of known lengths -> that number"""
     (x,), (y,) = node.inputs, node.outputs
-    shape = tuple([x.shape[a] for a in node.op.attrs["axes"]])
+    shape = tuple([x.shape[a] for a in node.op.axes])
     known = all(isinstance(d, int) for d in shape)
     return number_of(node, elements(shape), y.dtype) if known else None
 
 
-@rule("Reshape")
-def reshape_to_known_lengths(node: Node) -> Tensor | None:
+@rule(Reshape)
+def reshape_to_known_lengths(node: NodeOf[Reshape]) -> Tensor | None:
     """x reshaped to (-1, ...) or to lengths of its axes, which are known -> to these numbers"""
     (x,), (y,) = node.inputs, node.outputs
-    if not y.type.static or y.shape == node.op.attrs["shape"]:
+    if not y.type.static or y.shape == node.op.shape:
         return None
     return instead(node, Reshape(ints(y.shape)), x)
 
 
-@rule("ConcatPart")
-def known_part(node: Node) -> Tensor | None:
+@rule(ConcatPart)
+def known_part(node: NodeOf[ConcatPart]) -> Tensor | None:
     """the part of what was joined that was one of tensors of known lengths -> a slice"""
     joined, *xs = node.inputs
-    axis, index = node.op.attrs["axis"], node.op.attrs["index"]
+    axis, index = node.op.axis, node.op.index
     lengths = [x.shape[axis] for x in xs[: index + 1]]
     if not all(isinstance(d, int) for d in lengths):
         return None
@@ -60,7 +71,7 @@ def known_part(node: Node) -> Tensor | None:
     return instead(node, Slice((*(FULL,) * axis, (start, start + ends[-1], None))), joined)
 
 
-@rule("EnsureLike")
+@rule(EnsureLike)
 def ensured_shape(node: Node) -> Tensor | None:
     """x, checked when run to have the shape of y, which both are known to have -> x"""
     x, like = node.inputs

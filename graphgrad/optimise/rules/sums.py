@@ -4,31 +4,41 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..ir.node import Node, Tensor
-from ..ir.types import DType
-from ..ops.arithmetic import ADD, MULTIPLY
-from ..ops.indexing import ScatterAdd
-from ..ops.joining import Concat
-from ..ops.reductions import ReduceSum
-from ..ops.shaping import BroadcastTo, Reshape
-from .facts import REAL, elements, ints, is_number, number_of, uniform_value
-from .pieces import total
-from .rewrite import ROUNDING, Rule, beside, instead, rule
+from ...ir.node import Node, Tensor
+from ...ir.types import DType
+from ...ops.accumulate import AddN
+from ...ops.arithmetic import ADD, MULTIPLY, Add
+from ...ops.indexing import AddAt, ScatterAdd
+from ...ops.joining import Concat
+from ...ops.reductions import (
+    ReduceAll,
+    ReduceAny,
+    ReduceMax,
+    ReduceMin,
+    ReduceProd,
+    ReduceSum,
+    Reduction,
+)
+from ...ops.shaping import BroadcastTo, Reshape, SumToShape
+from ..build import beside, instead, number_of, reshaped, total
+from ..facts import REAL, aligned, elements, ints, is_number, uniform_value
+from ..rule import ROUNDING, NodeOf, Rule, rule
 
-_ANY = ("ReduceAny", "ReduceAll")
-_ORDERED = ("ReduceMax", "ReduceMin")
+_ANY = ReduceAny, ReduceAll
+_ORDERED = ReduceMax, ReduceMin
+_NESTING = *_ANY, ReduceSum, ReduceProd, *_ORDERED
 
 
 # --- one spelling ------------------------------------------------------------------------------
 
 
-@rule("AddN")
+@rule(AddN)
 def sum_of_few(node: Node) -> Tensor | None:
     """a sum of one -> that; a sum of two -> x + y"""
     return total(node, node.inputs) if len(node.inputs) < 3 else None
 
 
-@rule("SumToShape")
+@rule(SumToShape)
 def sum_to_shape_is_sum(node: Node) -> Tensor | None:
     """x summed to a known shape -> x summed over axes"""
     (x,), (y,) = node.inputs, node.outputs
@@ -47,60 +57,57 @@ def sum_to_shape_is_sum(node: Node) -> Tensor | None:
 # --- of broadcasts -----------------------------------------------------------------------------
 
 
-@rule("ReduceSum", over="BroadcastTo", level=ROUNDING)
-def sum_of_broadcast(node: Node) -> Tensor | None:
+@rule(ReduceSum, of=BroadcastTo, level=ROUNDING)
+def sum_of_broadcast(node: NodeOf[ReduceSum], inner: Node) -> Tensor | None:
     """the sum of n times the same x -> n * x + 0.0, which is rounded once"""
-    (y,) = node.outputs
-    found = _without_equal(node)
+    found = _without_equal(node, inner)
     if found is None:
         return None
     x, count = found
     if not _holds_number(count, x.dtype):
         return None
     if count == 0:
-        return _spread(node, number_of(node, 0, x.dtype), y)
+        return _spread(node, number_of(node, 0, x.dtype))
     times = beside(node, MULTIPLY, x, number_of(node, count, x.dtype))
     if x.dtype.kind == "f":  # a sum begins with 0.0
         times = beside(node, ADD, times, number_of(node, 0, x.dtype))
-    return _spread(node, times, y)
+    return _spread(node, times)
 
 
-@rule(*_ORDERED, *_ANY, over="BroadcastTo")
-def extremum_of_broadcast(node: Node) -> Tensor | None:
+@rule(*_ORDERED, *_ANY, of=BroadcastTo)
+def extremum_of_broadcast(node: NodeOf[Reduction], inner: Node) -> Tensor | None:
     """the largest, least, any or all of n times the same x -> x"""
-    found = _without_equal(node)
+    found = _without_equal(node, inner)
     if found is None or found[1] == 0 or (found[0].dtype is not node.outputs[0].dtype):
         return None
-    return _spread(node, found[0], node.outputs[0])
+    return _spread(node, found[0])
 
 
-def _without_equal(node: Node) -> tuple[Tensor, int] | None:
+def _without_equal(node: NodeOf[Reduction], inner: Node) -> tuple[Tensor, int] | None:
     """What is left to be repeated of a broadcast that is reduced over axes of equal elements.
 
     A tensor reduced over the other axes, in the rank of the broadcast, and the number of equal
     elements that each of its own stands for. None where no axis is one of equal elements.
     """
-    (t,) = node.inputs
-    (x,) = t.node.inputs
+    (t,), (x,) = node.inputs, inner.inputs
     if not x.type.static:
         return None
-    wide = (1,) * (t.ndim - x.ndim) + ints(x.shape)
-    axes = node.op.attrs["axes"]
-    equal = [a for a in axes if wide[a] == 1 and t.shape[a] != 1]
+    wide = aligned(x.shape, t.ndim)
+    equal = [a for a in node.op.axes if wide[a] == 1 and t.shape[a] != 1]
     if not equal:
         return None
-    shaped = x if wide == x.shape else beside(node, Reshape(wide), x)
-    rest = tuple([a for a in axes if a not in equal and wide[a] != 1])
+    shaped = reshaped(node, x, wide)
+    rest = tuple([a for a in node.op.axes if a not in equal and wide[a] != 1])
     if rest:
         shaped = beside(node, type(node.op)(rest, True), shaped)
     return shaped, elements(tuple([t.shape[a] for a in equal]))
 
 
-def _spread(node: Node, x: Tensor, y: Tensor) -> Tensor:
+def _spread(node: NodeOf[Reduction], x: Tensor) -> Tensor:
     """x, of the rank before the reduction, in the shape of the result."""
-    axes = node.op.attrs["axes"]
-    if not node.op.attrs["keepdims"] and x.ndim == node.inputs[0].ndim:
-        left = tuple([d for i, d in enumerate(ints(x.shape)) if i not in axes])
+    (y,) = node.outputs
+    if not node.op.keepdims and x.ndim == node.inputs[0].ndim:
+        left = tuple([d for i, d in enumerate(ints(x.shape)) if i not in node.op.axes])
         x = beside(node, Reshape(left), x)
     return instead(node, BroadcastTo(ints(y.shape)), x)
 
@@ -116,33 +123,30 @@ def _holds_number(count: int, dtype: DType) -> bool:
 # --- of reductions -----------------------------------------------------------------------------
 
 
-@rule(
-    *_ANY, "ReduceSum", "ReduceProd", *_ORDERED, over=(*_ANY, "ReduceSum", "ReduceProd", *_ORDERED)
-)
-def reduction_of_reduction(node: Node) -> Tensor | None:
+@rule(*_NESTING, of=_NESTING)
+def reduction_of_reduction(node: NodeOf[Reduction], inner: NodeOf[Reduction]) -> Tensor | None:
     """any of any, all of all; sum of sum, product, max, min likewise for integers -> one of both"""
-    (x,) = node.inputs[0].node.inputs
-    return at_once(node) if node.type in _ANY or x.dtype.kind in "iu" else None
-
-
-@rule("ReduceSum", over="ReduceSum", level=ROUNDING)
-def sum_of_sum(node: Node) -> Tensor | None:
-    """the sum of sums -> the sum over all axes at once"""
-    return at_once(node)
-
-
-def at_once(node: Node) -> Tensor | None:
-    """One reduction over the axes of two of the same kind."""
-    (t,), (y,) = node.inputs, node.outputs
-    inner = t.node
     (x,) = inner.inputs
+    exact = type(node.op) in _ANY or x.dtype.kind in "iu"
+    return at_once(node, inner) if exact else None
+
+
+@rule(ReduceSum, of=ReduceSum, level=ROUNDING)
+def sum_of_sum(node: NodeOf[ReduceSum], inner: NodeOf[ReduceSum]) -> Tensor | None:
+    """the sum of sums -> the sum over all axes at once"""
+    return at_once(node, inner)
+
+
+def at_once(node: NodeOf[Reduction], inner: NodeOf[Reduction]) -> Tensor | None:
+    """One reduction over the axes of two of the same kind."""
+    (x,), (y,) = inner.inputs, node.outputs
     if type(inner.op) is not type(node.op):
         return None
-    first, keeps = inner.op.attrs["axes"], inner.op.attrs["keepdims"]
+    first, keeps = inner.op.axes, inner.op.keepdims
     left = list(range(x.ndim)) if keeps else [a for a in range(x.ndim) if a not in first]
-    axes = tuple(sorted({*first, *(left[a] for a in node.op.attrs["axes"])}))
-    keepdims = keeps and node.op.attrs["keepdims"]
-    if keepdims or not (keeps or node.op.attrs["keepdims"]):
+    axes = tuple(sorted({*first, *(left[a] for a in node.op.axes)}))
+    keepdims = keeps and node.op.keepdims
+    if keepdims or not (keeps or node.op.keepdims):
         return instead(node, type(node.op)(axes, keepdims), x)
     if not y.type.static:
         return None
@@ -152,33 +156,33 @@ def at_once(node: Node) -> Tensor | None:
 # --- of what was scattered -----------------------------------------------------------------------
 
 
-@rule("Add", "AddN", over="ScatterAdd", level=ROUNDING)
+@rule(Add, AddN, over=ScatterAdd, level=ROUNDING)
 def sum_of_scatters(node: Node) -> Tensor | None:
     """updates added into zeros at indices, and others at others, added -> all added into one"""
-    groups: dict[tuple[object, DType], list[Node]] = {}
+    groups: dict[tuple[ScatterAdd, DType], list[Node]] = {}
     for t in node.inputs:
-        if _scatters_into_zeros(t):
-            groups.setdefault((t.node.op, t.node.inputs[1].dtype), []).append(t.node)
+        op = t.node.op
+        if type(op) is ScatterAdd and _static(t.node) and _into_zeros(t):
+            groups.setdefault((op, t.node.inputs[1].dtype), []).append(t.node)
     many = {n: key for key, nodes in groups.items() if len(nodes) > 1 for n in nodes}
     if not many:
         return None
     terms = [t for t in node.inputs if t.node not in many]
     for key in dict.fromkeys(many.values()):
-        terms.append(_scattered_together(node, groups[key]))
+        terms.append(_scattered_together(node, key[0].axis, groups[key]))
     return total(node, terms)
 
 
-def _scatters_into_zeros(t: Tensor) -> bool:
-    fits = t.node.type == "ScatterAdd" and all(i.type.static for i in t.node.inputs)
-    return fits and _into_zeros(t)
+def _static(node: Node) -> bool:
+    return all(t.type.static for t in node.inputs)
 
 
 def _into_zeros(t: Tensor) -> bool:
     return is_number(uniform_value(t.node.inputs[0]), 0.0)
 
 
-def _scattered_together(node: Node, scatters: list[Node]) -> Tensor:
-    axis = scatters[0].op.attrs["axis"]
+def _scattered_together(node: Node, axis: int, scatters: list[Node]) -> Tensor:
+    """All updates added into one array of zeros."""
     zeros = scatters[0].inputs[0]
     before, after = ints(zeros.shape[:axis]), ints(zeros.shape[axis + 1 :])
     places, updates = [], []
@@ -191,10 +195,10 @@ def _scattered_together(node: Node, scatters: list[Node]) -> Tensor:
     return beside(node, ScatterAdd(axis), zeros, at, beside(node, Concat(axis), *updates))
 
 
-@rule("Add", "AddN", over="AddAt", level=ROUNDING)
+@rule(Add, AddN, over=AddAt, level=ROUNDING)
 def sum_of_additions_at(node: Node) -> Tensor | None:
     """updates added into zeros at a key, and others at others, added -> one after the other"""
-    found = [t for t in node.inputs if t.node.type == "AddAt" and _into_zeros(t)]
+    found = [t for t in node.inputs if type(t.node.op) is AddAt and _into_zeros(t)]
     if len(found) < 2:
         return None
     whole = found[0]

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
 
-from ..ir.node import Node, Tensor
-from ..ir.program import Program
-from .facts import nbytes
-from .pieces import cut_of, follows
+from ...ir.node import Node, Tensor
+from ...ir.program import Program
+from ...ops.products import MatMul
+from ...ops.sequencing import After
+from ..cuts import cut_of, follows
+from ..facts import nbytes
 
 FEW = 3  # products, at least, that are worth joining
 MANY_ROWS = 64  # of a product that is as fast alone; twice as many where joining is free
@@ -23,10 +25,10 @@ def worth_a_look(program: Program) -> bool:
     """
     products = 0
     for node in program.nodes:
-        kind = node.op.type
-        if kind == "MatMul":
+        op = type(node.op)
+        if op is MatMul:
             products += 1
-        elif kind == "After":
+        elif op is After:
             return False
     return products >= FEW
 
@@ -34,7 +36,7 @@ def worth_a_look(program: Program) -> bool:
 def is_plain(node: Node) -> bool:
     """Whether a node is a product of two matrices of known shapes."""
     return (
-        node.op.type == "MatMul"
+        type(node.op) is MatMul
         and not node.controls
         and all(x.ndim == 2 and x.type.static for x in node.inputs)
     )
@@ -42,8 +44,9 @@ def is_plain(node: Node) -> bool:
 
 def summed_axis(product: Node, side: int) -> int:
     """The axis of an operand of a product of matrices that is summed over."""
-    flags = product.op.attrs
-    return int(flags["transpose_b"]) if side else 1 - int(flags["transpose_a"])
+    op = product.op
+    assert isinstance(op, MatMul)
+    return int(op.transpose_b) if side else 1 - int(op.transpose_a)
 
 
 def in_a_row(pieces: Sequence[Tensor], axis: int) -> bool:

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from ..ir.node import Node, Tensor
-from ..ir.op import Op
-from ..ir.program import Program, Visit, derive
-from ..ir.types import Array, TensorType, size_of
-from ..ops.base import Constant, Full
-from .rewrite import settle
+from ...ir.node import Node, Tensor
+from ...ir.op import Op
+from ...ir.program import Program, Visit, derive
+from ...ir.types import Array, TensorType, size_of
+from ...ops.base import Constant, Full
+from ..rewrite import settle
 
 NODE_BYTES = 1 << 20
 TOTAL_BYTES = 16 << 20
@@ -47,7 +47,9 @@ class Folding:
         return self._note if op_class is Constant else None if op_class.source else self.visit
 
     def _note(self, node: Node) -> None:
-        self.known[node.outputs[0]] = node.op.attrs["value"]
+        op = node.op
+        assert isinstance(op, Constant)
+        self.known[node.outputs[0]] = op.value
 
     def visit(self, node: Node) -> tuple[Tensor, ...] | None:
         """Constants for the outputs, where the inputs are known."""
@@ -79,13 +81,13 @@ class Folding:
         )
 
     def _compute(self, node: Node) -> list[Array] | None:
-        if type(node.op) is Full:
-            one = np.full((), node.op.value, dtype=node.op.dtype)
-            return [np.broadcast_to(one, node.op.shape)]
+        op = node.op
+        if type(op) is Full:
+            return [np.broadcast_to(np.full((), op.value, dtype=op.dtype), op.shape)]
         arrays = [self.known[t] for t in node.inputs]
         try:
             with np.errstate(all="ignore"):
-                made: Any = node.op.kernel(np, *arrays)
+                made: Any = op.kernel(np, *arrays)
         except Exception:  # it will say so when it is run
             return None
         values = [np.asarray(v) for v in (made if len(node.outputs) > 1 else (made,))]

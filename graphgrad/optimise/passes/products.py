@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 
-from ..ir.node import Node
-from ..ir.program import Program
+from ...ir.node import Node
+from ...ir.program import Program
+from ..rewrite import Plan, replace
+from ..rule import Step
 from .matrices import worth_a_look
-from .rewrite import Plan, Step, replace
 from .shared_products import products_to_batch, ready_together
 from .summed_products import sums_to_join
 

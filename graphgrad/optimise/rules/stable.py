@@ -6,25 +6,18 @@ meaning, and is in `fast`.
 
 from __future__ import annotations
 
-from ..ir.node import Node, Tensor
-from ..ops.arithmetic import ADD, NEGATIVE, RECIPROCAL, SQUARE, SUBTRACT
-from ..ops.exponential import EXPM1, LOG1P, SQRT
-from .facts import (
-    KNOWN,
-    at_least_zero,
-    first_number,
-    is_number,
-    number_of,
-    second_number,
-    with_number,
-)
-from .rewrite import ROUNDING, Rule, beside, instead, rule
+from ...ir.node import Node, Tensor
+from ...ops.arithmetic import ADD, NEGATIVE, RECIPROCAL, SQUARE, SUBTRACT, Add, Power, Subtract
+from ...ops.exponential import EXP, EXPM1, LOG1P, SQRT, Exp, Log
+from ..build import beside, instead, number_of
+from ..facts import KNOWN, at_least_zero, first_number, is_number, second_number, with_number
+from ..rule import ROUNDING, Rule, rule
 
 
-@rule("Log", over="Add", level=ROUNDING)
-def log_of_one_plus(node: Node) -> Tensor | None:
+@rule(Log, of=Add, level=ROUNDING)
+def log_of_one_plus(node: Node, inner: Node) -> Tensor | None:
     """log(1 + x) -> log1p(x) + 0.0; without + 0.0 where x cannot be -0.0"""
-    for x, value in with_number(node.inputs[0].node):
+    for x, value in with_number(inner):
         if x.dtype.kind == "f" and is_number(value, 1):
             if at_least_zero(x):
                 return instead(node, LOG1P, x)
@@ -32,36 +25,35 @@ def log_of_one_plus(node: Node) -> Tensor | None:
     return None
 
 
-@rule("Log", over="Subtract", level=ROUNDING)
-def log_of_one_minus(node: Node) -> Tensor | None:
+@rule(Log, of=Subtract, level=ROUNDING)
+def log_of_one_minus(node: Node, inner: Node) -> Tensor | None:
     """log(1 - x) -> log1p(-x) + 0.0"""
-    inner = node.inputs[0].node
     x = inner.inputs[1]
     if x.dtype.kind != "f" or not is_number(first_number(inner), 1):
         return None
     return _plus_zero(node, beside(node, LOG1P, beside(node, NEGATIVE, x)))
 
 
-@rule("Subtract", "Add", over="Exp", level=ROUNDING)
+@rule(Subtract, Add, over=Exp, level=ROUNDING)
 def exp_minus_one(node: Node) -> Tensor | None:
     """exp(x) - 1 -> expm1(x) + 0.0; 1 - exp(x) -> 0.0 - expm1(x)"""
     x, y = node.inputs
     if x.dtype.kind != "f":
         return None
-    if node.type == "Add":
+    if node.op is ADD:
         for t, value in with_number(node):
-            if t.node.type == "Exp" and is_number(value, -1):
+            if t.node.op is EXP and is_number(value, -1):
                 return _plus_zero(node, beside(node, EXPM1, *t.node.inputs))
         return None
-    if x.node.type == "Exp" and is_number(second_number(node), 1):
+    if x.node.op is EXP and is_number(second_number(node), 1):
         return _plus_zero(node, beside(node, EXPM1, *x.node.inputs))
-    if y.node.type == "Exp" and is_number(first_number(node), 1):
+    if y.node.op is EXP and is_number(first_number(node), 1):
         zero = number_of(node, 0, x.dtype)
         return instead(node, SUBTRACT, zero, beside(node, EXPM1, *y.node.inputs))
     return None
 
 
-@rule("Power", over=KNOWN, level=ROUNDING)
+@rule(Power, over=KNOWN, level=ROUNDING)
 def power_as_square(node: Node) -> Tensor | None:
     """x ** 2 -> x^2; x ** -1 -> 1 / x; x ** 0.5 -> sqrt(x) where x cannot be negative or -0.0"""
     x, _ = node.inputs

@@ -6,11 +6,12 @@ from collections import Counter
 from hashlib import sha256
 from typing import Any
 
-from ..ir.node import Node, Tensor
-from ..ir.op import Op
-from ..ir.program import Program, Visit
-from ..ops.base import Constant
-from .rewrite import Step, settle
+from ...ir.node import Node, Tensor
+from ...ir.op import Op
+from ...ir.program import Program, Visit
+from ...ops.base import Constant
+from ..rewrite import settle
+from ..rule import Step
 
 SHORT = 64  # bytes of a constant that are compared as they are, not by their hash
 
@@ -83,9 +84,9 @@ def _by_type(node: Node) -> Any:
     return ("Reshape", y.type, id(x)) if x.type.static and y.type.static else (node.op, id(x))
 
 
-def constant_key(op: Op) -> tuple[Any, ...]:
+def constant_key(op: Constant) -> tuple[Any, ...]:
     """Equal for constants that cannot be told apart."""
-    value = op.attrs["value"]
+    value = op.value
     content = value.tobytes()
     if len(content) > SHORT:
         content = sha256(content).digest()

@@ -1,0 +1,222 @@
+"""`gg.select`: how selections are made, narrowed and asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fnmatch import fnmatchcase
+from typing import Any
+
+from ...ir.errors import GraphError, RegionError
+from ...ir.graph import Graph
+from ...ir.node import Node, Region, Tensor
+from ...ir.tree import flatten
+from .combined import Both, Either, Regrouped, Rest, WithDerived
+from .hints import check_op_type, names_near, no_hint, scopes_near
+from .kinds import Between, Derived, Itself, Listed, Matching, OfType, Ruled
+from .pattern import Pattern, check_form
+from .targets import Kind, Target, covered, is_in
+
+__all__ = ["Selection", "select"]
+
+
+class Selector:
+    """`gg.select`: how selections are made. On a selection each of these narrows it further.
+
+    Matching looks at the nodes that the user built and that have inputs, bodies of control flow
+    included: sources and constants have no gradient to override, and derived nodes are seen after
+    `.backward()` only.
+    """
+
+    def op(self, *types: str) -> Selection:
+        """The nodes of these op types, each a site of its own."""
+        types = tuple(dict.fromkeys(types))
+        for op_type in types:
+            check_op_type(op_type)
+        return self._chosen(OfType(types))
+
+    def name(self, *patterns: str) -> Selection:
+        """The nodes whose name matches a shell pattern such as "enc/*", each a site of its own."""
+
+        def matches(node: Node) -> bool:
+            return any(fnmatchcase(node.name, p) for p in patterns)
+
+        return self._chosen(Matching("name", patterns, matches, names_near(patterns), fixed=True))
+
+    def where(self, predicate: Callable[[Node], Any]) -> Selection:
+        """The nodes for which predicate(node) is true, each a site of its own."""
+        return self._chosen(Matching("where", (predicate,), lambda n: bool(predicate(n)), no_hint))
+
+    def nodes(self, *nodes: Any) -> Selection:
+        """These very nodes (or the producers of these tensors), as one region."""
+        return self._chosen(Listed(tuple(_node_of(n) for n in flatten(list(nodes)))))
+
+    def between(self, xs: Any, ys: Any) -> Selection:
+        """The nodes on paths from xs to ys, as one region.
+
+        xs, ys: tensors, or any nesting of list, tuple and dict of them. The producers of ys are
+        in it, those of xs are not. Constants that only it reads join it when it is marked.
+        """
+        return self._chosen(Between(_tensors(xs, "xs"), _tensors(ys, "ys")))
+
+    def scope(self, name: str) -> Selection:
+        """The nodes named under a name scope such as "model/enc", as one region."""
+        prefix = name.strip("/") + "/"
+        found = Matching(
+            "scope", (name,), lambda n: n.name.startswith(prefix), scopes_near(name), fixed=True
+        )
+        return self._chosen(Regrouped(found, together=True, shown=repr(found)))
+
+    def pattern(self, form: Any) -> Selection:
+        """Each place where the nodes have this structure, as one region.
+
+        A form is read from outputs to inputs:
+
+        "Exp"                  a node of that type, whatever it reads
+        ("Add", form, form)    a node of that type whose inputs, in this order and number, match
+                               the forms; a last `...` stands for any further inputs
+        None                   any tensor; its producer is no part of the match
+        "?x"                   any tensor, the same one wherever the form says "?x"
+
+        So ("Log", ("Add", "Constant", "Exp")) is log(c + exp(any)). The order of inputs counts;
+        say `pattern(a) | pattern(b)` for both. Matches that share a node are all found, and are
+        an error where they are marked: two rules cannot speak for one node.
+        """
+        check_form(form)
+        return self._chosen(Pattern(form))
+
+    def rule(self, rule: Any) -> Selection:
+        """The regions, and the nodes of op-type maps, that are marked with a rule or its name."""
+        return self._chosen(Ruled(rule))
+
+    def backward(self) -> Selection:
+        """On `gg.select`: the derived nodes, each a site of its own. On a selection: see there."""
+        return self._chosen(Derived())
+
+    def _chosen(self, kind: Kind) -> Selection:
+        return Selection(kind)
+
+
+class Selection(Selector):
+    """What a mark or an override is for. It asks the graph anew wherever it is used.
+
+    a & b   what a selects, of which b selects every node (of a group: those nodes)
+    a | b   both
+    ~a      the nodes that a does not select, each a site of its own
+    """
+
+    def __init__(self, kind: Kind) -> None:
+        self.kind = kind
+
+    def each(self) -> Selection:
+        """Every node a site of its own; a region that was selected as such stays one."""
+        return Selection(Regrouped(self.kind, together=False))
+
+    def together(self) -> Selection:
+        """All the nodes as one region."""
+        return Selection(Regrouped(self.kind, together=True))
+
+    def backward(self) -> Selection:
+        """The same among all nodes, those that gradients() built included."""
+        return Selection(WithDerived(self.kind))
+
+    def __and__(self, other: Any) -> Selection:
+        return Selection(Both(self.kind, as_selection(other).kind))
+
+    def __rand__(self, other: Any) -> Selection:
+        return Selection(Both(as_selection(other).kind, self.kind))
+
+    def __or__(self, other: Any) -> Selection:
+        return Selection(Either(self.kind, as_selection(other).kind))
+
+    def __ror__(self, other: Any) -> Selection:
+        return Selection(Either(as_selection(other).kind, self.kind))
+
+    def __invert__(self) -> Selection:
+        return Selection(Rest(self.kind))
+
+    def find(self, graph: Graph, *, lenient: bool = False) -> list[Target]:
+        """What it selects in a graph and the bodies of its control flow, maybe nothing.
+
+        GraphError for what it names that is not there, unless lenient.
+        """
+        for what in () if lenient else self._named():
+            if not is_in(what, graph):
+                raise GraphError(
+                    f"{what!r} is selected, which is not in {graph!r} but in {what.graph!r}"
+                )
+        return self.kind._find(graph, False)
+
+    def _named(self) -> list[Node | Region | Tensor]:
+        """What its kind and the parts of that name as objects."""
+        found: list[Node | Region | Tensor] = []
+        stack = [self.kind]
+        while stack:
+            part = stack.pop()
+            found += part.names
+            stack += part.parts
+        return found
+
+    def _chosen(self, kind: Kind) -> Selection:
+        return Selection(Both(self.kind, kind))
+
+    def __repr__(self) -> str:
+        return repr(self.kind)
+
+
+select = Selector()
+"""How selections are made: `gg.select.op("Relu")`, `gg.select.scope("enc")`, ..."""
+
+
+def as_selection(what: Any) -> Selection:
+    """A selection as it is; a string is an op type; a node or region selects itself."""
+    if isinstance(what, Selection):
+        return what
+    if isinstance(what, str):
+        return select.op(what)
+    if isinstance(what, Node | Region):
+        return Selection(Itself(what))
+    hint = " Say `.node` for the node that made it." if isinstance(what, Tensor) else ""
+    raise RegionError(
+        "a selection is an op type, a node, a region or something made with gg.select, "
+        f"got {what!r}.{hint}"
+    )
+
+
+def op_types(selection: Any) -> tuple[str, ...]:
+    """The op types that a selection is for, if it is for all nodes of some types; else ()."""
+    if isinstance(selection, str):
+        check_op_type(selection)
+        return (selection,)
+    kind = selection.kind if isinstance(selection, Selection) else None
+    return kind.types if isinstance(kind, OfType) else ()
+
+
+def targets_of(selection: Any, graph: Graph) -> list[Target]:
+    """What is selected in a graph; RegionError with near misses where that is nothing."""
+    chosen = as_selection(selection)
+    found = chosen.find(graph)
+    if found:
+        return found
+    derived = chosen.kind._find(graph, True)
+    hint = (
+        f"It would select {len(covered(derived))} derived nodes: say `.backward()` to mean them."
+        if derived
+        else chosen.kind._hint(graph)
+    )
+    raise RegionError(f"{chosen!r} selects nothing in {graph!r}.\n{hint}".rstrip())
+
+
+def _node_of(what: Any) -> Node:
+    if isinstance(what, Tensor):
+        return what.node
+    if isinstance(what, Node):
+        return what
+    raise RegionError(f"select.nodes takes nodes or tensors, got {what!r}")
+
+
+def _tensors(tree: Any, what: str) -> tuple[Tensor, ...]:
+    found = tuple(flatten(tree))
+    for t in found:
+        if not isinstance(t, Tensor):
+            raise RegionError(f"the {what} of select.between are tensors, got {t!r}")
+    return found
