@@ -17,7 +17,7 @@ from ..ir.node import Node, Tensor
 from ..ir.program import Program
 from ..ir.types import Array, TensorType
 from .binding import Binding, Body, Kernel
-from .fused import Fused, nodes_within
+from .loop_ir import Fused, nodes_within
 from .memory import Buffer, Memory, pack
 from .survey import Action, Kind, Survey, is_view, nbytes
 

@@ -1,4 +1,4 @@
-"""A recipe as functions that Python calls.
+"""A group as functions that Python calls.
 
 A small group is one function of its arrays. A large one is `part`, which runs one block of rows and
 gives the interpreter lock back meanwhile, and `finish`, which puts together what blocks leave.
@@ -12,6 +12,7 @@ from itertools import chain
 from typing import NamedTuple
 
 from ...ir.types import DType
+from ...lower.loop_ir import Group
 from .abreast import Abreast
 from .arrays import Unlocked, argument, built_in, number
 from .blocks import divide
@@ -21,7 +22,6 @@ from .lowered import lower
 from .module import Module
 from .nest import Nest
 from .picks import Range, write_check
-from .recipe import Recipe
 from .rows import Rows
 from .text import Text
 
@@ -77,15 +77,15 @@ class Shared(NamedTuple):
         return f"{self.name}.rows", f"{self.name}.end"
 
 
-def write_kernel(recipe: Recipe, module: Module, name: str) -> Shared:
-    """Add the functions of a recipe to a module."""
-    lowered = lower(recipe)
-    nest = Nest(lowered)
+def write_kernel(group: Group, module: Module, name: str) -> Shared:
+    """Add the functions of a group to a module."""
+    lowered = lower(group)
+    nest = Nest(lowered, group.space.row)
     blocks = divide(nest, module.target)
     outside = [i for i in range(len(nest.items)) if i not in nest.inner]
     computed = chain(outside, *[step.computes for step in nest.passes])
     calls = sum(nest.items[i].name in HELPERS for i in computed)
-    how = (module, nest, blocks, len(recipe.inputs), calls <= INLINED)
+    how = (module, nest, blocks, len(group.inputs), calls <= INLINED)
     rows, ends = (Abreast if nest.abreast else Rows)(*how), Ends(*how)
     module.add(f"{name}.rows", rows.write(f"{name}.rows"))
     module.add(f"{name}.end", ends.write(f"{name}.end"))
@@ -94,7 +94,7 @@ def write_kernel(recipe: Recipe, module: Module, name: str) -> Shared:
     pairs = tuple(nest.overwrites())
     shared = Shared(
         name,
-        len(recipe.inputs),
+        len(group.inputs),
         blocks.number if apart else 0,
         scratch,
         pairs,
@@ -103,7 +103,7 @@ def write_kernel(recipe: Recipe, module: Module, name: str) -> Shared:
         rows.room.size,
         lowered.ranges,
     )
-    dtypes = [t.dtype for t in recipe.inputs]
+    dtypes = [t.dtype for t in group.inputs]
     for symbol, text in _Entries(shared, len(nest.outputs), dtypes).write():
         module.add(symbol, text)
     return shared

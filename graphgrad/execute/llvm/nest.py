@@ -112,8 +112,8 @@ class Nest:
     passes   what each does
     """
 
-    def __init__(self, lowered: Lowered) -> None:
-        row = _row_of(lowered)
+    def __init__(self, lowered: Lowered, again: tuple[int, ...]) -> None:
+        row = frozenset(again) or _row_of(lowered)
         lowered = _row_last(lowered, row)
         self.items = lowered.items
         masks = _masks(lowered)
@@ -344,9 +344,6 @@ def _row_of(lowered: Lowered) -> frozenset[int]:
     """The axes of a row: those of reductions that are read again for elements, or else of those
     with which most is computed. None where all reductions can wait for the end.
     """
-    again = _read_again(lowered, _masks(lowered))
-    if again:
-        return again
     lengths = lowered.lengths
     used: Counter[frozenset[int]] = Counter()
     sources: list[frozenset[frozenset[int]]] = []
@@ -412,29 +409,6 @@ def _masks(lowered: Lowered) -> list[int]:
             mask &= ~sum(1 << axis for axis in item.data)
         masks.append(mask)
     return masks
-
-
-def _read_again(lowered: Lowered, masks: list[int]) -> frozenset[int]:
-    """The axes of the reductions whose results are read again for the elements that they reduce."""
-    found: set[frozenset[int]] = set()
-    sources: list[frozenset[frozenset[int]]] = []
-
-    def read(of: frozenset[frozenset[int]], axes: Iterable[int]) -> None:
-        found.update(s for s in of if not s.isdisjoint(axes))
-
-    for item, mask in zip(lowered.items, masks, strict=True):
-        of = frozenset[frozenset[int]]().union(*[sources[a] for a in item.args])
-        read(of, [a for a in range(len(lowered.lengths)) if mask >> a & 1])
-        if item.reduces:
-            read(of, (*item.data, *item.left))
-            of |= {frozenset(item.data)}
-        sources.append(of)
-    for o in lowered.outputs:
-        read(sources[o.item], o.axes)
-    if not found:
-        return frozenset()
-    (axes,) = found
-    return axes
 
 
 def _one(lowered: Lowered, axis: int) -> bool:

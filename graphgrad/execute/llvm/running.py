@@ -18,7 +18,7 @@ Run = Callable[..., Any]
 
 
 def runner(kernel: Kernel, threads: int) -> Run:
-    """k(*inputs, *outputs): inputs of the recipe's types, outputs in row-major order.
+    """k(*inputs, *outputs): inputs of the group's types, outputs in row-major order.
 
     IndexError, before anything is written, for indices that are out of range.
     """
