@@ -133,15 +133,15 @@ def written(node: Node) -> Written | None:
         return _of_group(group_of_fused(node.op))
     if not node.op.elementwise and type(node.op) not in REDUCTIONS:
         return None
-    shape: Any = _looped_over(node).shape
-    if not lasting(node.op):
-        return _of_group(group_of_one(node, shape)) if fusible(node) else None
     key = node.op, tuple([t.type for t in node.inputs]), _equal_places(node)
     try:
         return _of_single_nodes[key]
     except KeyError:
+        shape: Any = _looped_over(node).shape
         wanted = fusible(node) or reducible(node)
-        found = _written(group_of_one(node, shape)) if wanted else None
+        found = _of_group(group_of_one(node, shape)) if wanted else None
+    if not lasting(node.op):
+        return found
     if len(_of_single_nodes) >= KEPT:
         _of_single_nodes.clear()
     _of_single_nodes[key] = found

@@ -79,19 +79,45 @@ class Source(NamedTuple):
     ordered: bool
 
 
+class _Sources(dict[Tensor, Source]):
+    """What tensors are views of, by way of free nodes; looked up when first asked for."""
+
+    def __init__(self, program: Program, free: frozenset[Node]) -> None:
+        super().__init__()
+        self.given = frozenset(program.inputs)
+        self.free = free
+
+    def __missing__(self, t: Tensor) -> Source:
+        chain = []
+        base = t
+        while base not in self.given and base.node in self.free and base.node.inputs:
+            chain.append(base.node)
+            base = base.node.inputs[0]
+        view = memory_of(_known(base)) if base.type.static else None
+        ordered = True
+        for node in reversed(chain):
+            (made,) = node.outputs
+            if view is not None:
+                ordered = ordered and keeps_order(node.op, view.shape, _known(made))
+                view = viewed(node.op, made.type, view)
+        maker = None if base in self.given else base.node
+        found = self[t] = Source(base, maker, view, ordered)
+        return found
+
+
 class _Seating:
     """Where every node would run.
 
-    loops  how nodes would run as loops, but for the free ones
-    rows   for each shape, the axes that are a row: as most of its reductions have it
-    seats  of these nodes
+    sources  what tensors are views of
+    loops    how nodes would run as loops, but for the free ones
+    rows     for each shape, the axes that are a row: as most of its reductions have it
+    seats    of these nodes
     """
 
     def __init__(self, program: Program, loop_of: LoopOf, free: frozenset[Node]) -> None:
         self.program = program
         self.free = free
-        self._given = frozenset(program.inputs)
-        self._sources: dict[Tensor, Source] = {}
+        self.sources = _Sources(program, free)
         self.loops: dict[Node, Loop] = {}
         for node in program.nodes:
             loop = None if node in free else loop_of(node)
@@ -102,36 +128,10 @@ class _Seating:
         for node, loop in self.loops.items():
             self.seats[node] = self._in_rows(node, loop) or self._in_elements(loop)
 
-    def source(self, t: Tensor) -> Source:
-        """What a tensor is a view of, by way of free nodes."""
-        found = self._sources.get(t)
-        if found is None:
-            found = self._sources[t] = self._looked_up(t)
-        return found
-
-    def is_given(self, t: Tensor) -> bool:
-        """Whether a tensor is an input of the program."""
-        return t in self._given
-
-    def _looked_up(self, t: Tensor) -> Source:
-        chain = []
-        base = t
-        while base not in self._given and base.node in self.free and base.node.inputs:
-            chain.append(base.node)
-            base = base.node.inputs[0]
-        view = memory_of(_known(base)) if base.type.static else None
-        ordered = True
-        for node in reversed(chain):
-            (made,) = node.outputs
-            if view is not None:
-                ordered = ordered and keeps_order(node.op, view.shape, _known(made))
-                view = viewed(node.op, made.type, view)
-        return Source(base, None if base in self._given else base.node, view, ordered)
-
     def _in_rows(self, node: Node, loop: Loop) -> Seat | None:
         """The seat of a node that reads what rows have, one number for each."""
         for t in node.inputs if self.rows else ():
-            maker = self.source(t).maker
+            maker = self.sources[t].maker
             seat = None if maker is None else self.seats.get(maker)
             if seat is None or seat.makes is not Level.ROW or seat.space.outer != loop.shape:
                 continue
@@ -150,7 +150,7 @@ class _Seating:
 
     def joins(self, t: Tensor, node: Node) -> bool:
         """Whether a node can read t in the loop that computes what t is a view of."""
-        _, by, _, ordered = self.source(t)
+        _, by, _, ordered = self.sources[t]
         if by is None or not ordered:
             return False
         seat, maker = self.seats.get(node), self.seats.get(by)
@@ -169,7 +169,7 @@ class _Seating:
 
     def _steps(self, t: Tensor, node: Node) -> Lengths | None:
         """How far apart what a node reads of t's source lies, along each axis of its loop."""
-        base, _, view, _ = self.source(t)
+        base, _, view, _ = self.sources[t]
         loop = self.loops[node]
         if base is t and t.shape == loop.frame:
             return row_major(loop.shape)
@@ -210,7 +210,7 @@ def _stages(seating: _Seating) -> dict[Node, int]:
                 stages[maker] = stage + border
     for node, seat in seating.seats.items():
         if seat.makes is Level.END and seating.joins(node.inputs[0], node):
-            base = seating.source(node.inputs[0]).base
+            base = seating.sources[node.inputs[0]].base
             stages[node] = stages[base.node]  # its readers all come later anyway
     return stages
 
@@ -220,12 +220,12 @@ def _borders(seating: _Seating, node: Node) -> list[tuple[Node, int]]:
     found = [(maker, 1) for maker in node.controls]
     if node in seating.seats:
         for t in node.inputs:
-            maker = seating.source(t).maker
+            maker = seating.sources[t].maker
             if maker is not None:
                 found.append((maker, 0 if seating.joins(t, node) else 1))
         return found
     border = 0 if node in seating.free else 1
-    return [*found, *[(t.node, border) for t in node.inputs if not seating.is_given(t)]]
+    return [*found, *[(t.node, border) for t in node.inputs if t not in seating.sources.given]]
 
 
 def _groups(seating: _Seating, stages: dict[Node, int]) -> list[list[Node]]:
@@ -235,7 +235,7 @@ def _groups(seating: _Seating, stages: dict[Node, int]) -> list[list[Node]]:
     for node, seat in seating.seats.items():
         stage = stages[node]
         for t in node.inputs:
-            base, maker, *_ = seating.source(t)
+            base, maker, *_ = seating.sources[t]
             if maker is not None and stages[maker] == stage and seating.joins(t, node):
                 together.unite(maker, node)
             elif seat.reads is Level.ELEMENT and seating.reads_all(t, node):
@@ -290,7 +290,7 @@ class _Hoisting:
         stage = self.stages[group[0]]
         for node in group:
             for t in node.inputs:
-                maker = self.seating.source(t).maker
+                maker = self.seating.sources[t].maker
                 if maker is None or self.of.get(maker) is group or _is_constant(maker):
                     continue
                 earlier = maker in self.of and self.stages[maker] > stage
@@ -312,13 +312,13 @@ class _Hoisting:
 
     def _readers(self) -> dict[Node, set[Node | None]]:
         readers: dict[Node, set[Node | None]] = {}
-        source = self.seating.source
+        sources = self.seating.sources
         for node in self.seating.program.nodes:
             if node not in self.seating.free:
                 for t in node.inputs:
-                    readers.setdefault(source(t).base.node, set()).add(node)
+                    readers.setdefault(sources[t].base.node, set()).add(node)
         for t in self.seating.program.outputs:
-            readers.setdefault(source(t).base.node, set()).add(None)
+            readers.setdefault(sources[t].base.node, set()).add(None)
         return readers
 
 
@@ -355,7 +355,7 @@ def _apart(seating: _Seating, part: list[Node]) -> tuple[list[Node], list[Node]]
     inside = set(part)
     for node in part:
         for t in node.inputs:
-            maker = seating.source(t).maker
+            maker = seating.sources[t].maker
             if maker is not None and maker in inside:
                 together.unite(maker, node)
     axes = {n: len(seating.loops[n].shape) for n in part}
@@ -375,10 +375,10 @@ def _space(seating: _Seating, nodes: Sequence[Node]) -> Space:
     shape, row = Space(seating.loops[nodes[0]].shape)
     for node in nodes:
         space, reads, makes = seating.seats[node]
-        from_rows = any(seating.source(t).maker in carried for t in node.inputs)
+        from_rows = carried and any(seating.sources[t].maker in carried for t in node.inputs)
         if reads is Level.ELEMENT:
             shape, row = space
-            again = again or from_rows
+            again = again or bool(from_rows)
         if makes is Level.ROW and (reads is Level.ELEMENT or from_rows):
             carried.add(node)
     return Space(shape, row if again else ())
