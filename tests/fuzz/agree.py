@@ -44,7 +44,7 @@ LIMITS: list[dict[str, Any]] = [
     {"llvm.waiting.LONG": 4, "llvm.waiting.FAR": 2, "llvm.nest.MOVED": 1 << 20},
     {"llvm.nest.CHEAP": 0, "llvm.kernel.INLINED": 0, "llvm.policy.ROW": 64},
     {"llvm_backend.PARTS": (24, 8)},
-    {"llvm.nest.BUFFERS": 0, "llvm.kernel.ON_HEAP": 64, "llvm.nest.LEFT": 2},
+    {"llvm.nest.BUFFERS": 0, "llvm.kernel.ON_HEAP": 64, "llvm.tiling.LEFT": 2},
 ]
 """Limits of the LLVM backend, set so that small programs go beyond them."""
 

@@ -86,7 +86,7 @@ def write_kernel(group: Group, module: Module, name: str) -> Shared:
     computed = chain(outside, *[step.computes for step in nest.passes])
     calls = sum(nest.items[i].name in HELPERS for i in computed)
     how = (module, nest, blocks, len(group.inputs), calls <= INLINED)
-    rows, ends = (Abreast if nest.abreast else Rows)(*how), Ends(*how)
+    rows, ends = (Abreast if nest.outer_lanes else Rows)(*how), Ends(*how)
     module.add(f"{name}.rows", rows.write(f"{name}.rows"))
     module.add(f"{name}.end", ends.write(f"{name}.end"))
     scratch = blocks.bytes * blocks.number

@@ -127,7 +127,9 @@ class Loops(ABC):
         return self.at(self._region(i), size, self.terms(self.nest.left[i], index))
 
     def _kept(self) -> dict[int, int]:
-        row = self.nest.size(self.nest.row_axes) * (self.blocks.lanes if self.nest.abreast else 1)
+        row = self.nest.size(self.nest.row_axes) * (
+            self.blocks.lanes if self.nest.outer_lanes else 1
+        )
         kept = sorted({i for step in self.nest.passes for i in step.reads})
         return {i: self.room.take(row * bytes_of(element(self.items[i]))) for i in kept}
 

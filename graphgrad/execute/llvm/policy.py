@@ -15,8 +15,8 @@ from ...lower.loop_ir import Loop, is_number, reduced_axes
 from ...lower.views import VIEWS, View, memory_of, row_major, viewed
 from .expressions import supported
 from .lowered import REDUCTIONS, calls, name_of
-from .nest import is_last, leaves_little
 from .picks import PICKS, in_range
+from .tiling import is_last, leaves_little
 from .types import Target, element_of
 
 ROW = 1 << 14  # elements of a row that stay at hand while it is gone through again

@@ -22,7 +22,7 @@ DTYPES = ["float32", "float64", "int32", "uint8", "bool"]
 
 def abreast(group):
     """Whether the rows of a group run abreast."""
-    return Nest(lower(group.group), group.group.space.row).abreast
+    return Nest(lower(group.group), group.group.space.row).outer_lanes
 
 
 def both(fn, *types, seed=0):
