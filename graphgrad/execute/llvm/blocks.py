@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 from .nest import LANES, Nest, cost_of
 from .reductions import CHAIN
+from .spills import LONG
 from .types import BITS, Target
 from .vectors import bytes_of, element, wide_enough
-from .waiting import LONG
 
 BLOCK_COST = 400_000  # instructions for a block: some 50 microseconds
 BLOCKS = 256  # at most
@@ -31,7 +31,7 @@ class Blocks(NamedTuple):
     """Rows, and blocks of rows that any thread may run.
 
     lanes    of the main vectors
-    rows     how many rows there are; where they run abreast, how many vectors of rows
+    rows     how many rows there are; where they are lanes, how many vectors of rows
     piece    elements in a row, where the one axis is cut into rows; else 0
     number   how many blocks
     step     rows in a block

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from .nest import Pass
 from .reductions import CHAIN, Accumulator
+from .spills import Spills
 from .values import Value
 from .vectors import (
     ORDERED,
@@ -24,7 +25,6 @@ from .vectors import (
     whole,
     wide_enough,
 )
-from .waiting import Waiting
 
 if TYPE_CHECKING:
     from .rows import Rows
@@ -61,7 +61,7 @@ class Inner:
         base = self.rows.load_at(i, index)
         if self.items[i].name == "load":
             return base
-        return self.rows.pick_at(i, base, [self.values.get(a) for a in self.items[i].args])
+        return self.rows.gather_at(i, base, [self.values.get(a) for a in self.items[i].args])
 
     def write(self, row: str) -> None:
         """Whole vectors, then what is left."""
@@ -122,9 +122,9 @@ class Inner:
 
     def _vector(self, at: str, lanes: int, valid: int, inline: bool) -> None:
         """All that is computed for some neighbouring elements."""
-        step, items, room = self.step, self.items, self.rows.room
+        step, items, workspace = self.step, self.items, self.rows.workspace
         of_row = partial(self._of_row, lanes)
-        here = Waiting(items, step.computes, self._at_last(), lanes, room, of_row)
+        here = Spills(items, step.computes, self._at_last(), lanes, workspace, of_row)
         order = ORDERED if here.long else ""
         for i in step.reads:
             kind = element(items[i])
@@ -133,8 +133,8 @@ class Inner:
         for i in step.computes:
             if items[i].name == "load":
                 x = self._loaded(i, at, lanes, valid, order)
-            elif items[i].name == "pick":
-                x = self._picked(i, at, here, valid)
+            elif items[i].name == "gather":
+                x = self._gathered(i, at, here, valid)
             else:
                 x = computed(items, i, [here.get(a) for a in items[i].args], inline)
             here.put(i, x)
@@ -161,7 +161,7 @@ class Inner:
         first = place(t, base, kind, at if stride == 1 else t.mul(at, stride)) if stride else base
         return read(t, kind, lanes, valid, first, stride, order)
 
-    def _picked(self, i: int, at: str, here: Waiting, valid: int) -> Value:
+    def _gathered(self, i: int, at: str, here: Spills, valid: int) -> Value:
         """Numbers at the places that indices of elements say, or of the row alone."""
         item, kind = self.items[i], element(self.items[i])
         terms = zip(item.args, item.data[3], strict=True)

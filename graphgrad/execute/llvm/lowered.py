@@ -29,7 +29,7 @@ from ...ops.shaping import BroadcastTo, ExpandDims, Reshape, Squeeze, SumToShape
 from ...ops.sorting import GatherElements
 from ...ops.special import Erf, Erfc
 from ..calls import Call, calls_of
-from .picks import PICKS, Range, first_index, picked
+from .gathers import GATHERS, Range, first_index, gathering
 
 REDUCTIONS: dict[type[Op], str] = {
     ReduceSum: "sum",
@@ -53,10 +53,10 @@ Dims = tuple[int | None, ...]
 class Item(NamedTuple):
     """A value.
 
-    name  of a ufunc, "choose" or "cast"; one of REDUCTIONS; "load", "pick" or "number"
-    args  items by number; of a pick, indices as int64
+    name  of a ufunc, "choose" or "cast"; one of REDUCTIONS; "load", "gather" or "number"
+    args  items by number; of a gather, indices as int64
     data  load: (place, ((axis, stride), ...), offset); number: the number; reductions: the axes;
-          pick: as load, and of each index (stride, length)
+          gather: as load, and of each index (stride, length)
     left  reductions: the axes of what they make, in order
     """
 
@@ -164,8 +164,8 @@ class _Lowering:
             view = viewed(op, type_, value[1])
             assert view is not None
             return value[0], view
-        if type(op) in PICKS:
-            return self._pick(op, member)
+        if type(op) in GATHERS:
+            return self._gather(op, member)
         reads = [self._read(r) for r in member.reads]
         if type(op) in REDUCTIONS:
             of = self.types[member.reads[0]]
@@ -208,12 +208,12 @@ class _Lowering:
             if self.items[args[i]].dtype != dtype:
                 args[i] = self._item("cast", (args[i],), dtype)
 
-    def _pick(self, op: Any, member: Member) -> Ref:
+    def _gather(self, op: Any, member: Member) -> Ref:
         of, *at = member.reads
         value = self.values[of]
         view = memory_of(_known(self.types[of])) if isinstance(value, Ref) else value[1]
         refs = [self._read(i) for i in at]
-        offset, picks, kept = picked(op, view)
+        offset, gathers, kept = gathering(op, view)
         if type(op) is GatherElements:
             dims = self._together([refs[0].dims], self._broadcast(at))
             own = dims[: op.axis] + dims[op.axis + 1 :]
@@ -224,7 +224,7 @@ class _Lowering:
             dims = own[:before] + shared + own[before:]
         dims = self._framed(dims)
         indices, steps = [], []
-        for ref, i, (axis, length, stride) in zip(refs, at, picks, strict=True):
+        for ref, i, (axis, length, stride) in zip(refs, at, gathers, strict=True):
             item, index = self.items[ref.item], self.values[i]
             if isinstance(index, Ref):
                 offset += item.data % length * stride
@@ -237,7 +237,7 @@ class _Lowering:
         along = [(a, s) for a, (_, s) in zip(own, kept, strict=True) if a is not None and s]
         data = (value[0], tuple(along), offset, tuple(steps))
         dtype = self.group.inputs[value[0]].dtype
-        return Ref(self._item("pick", tuple(indices), dtype, data), dims)
+        return Ref(self._item("gather", tuple(indices), dtype, data), dims)
 
     def _broadcast(self, values: Sequence[int]) -> tuple[int, ...]:
         shape: Any = broadcast([self.types[i].shape for i in values])
@@ -356,7 +356,7 @@ class _Lowering:
         items: list[Item] = []
         new: list[int] = []
         for name, args, dtype, data, left in self.items:
-            if name in ("load", "pick"):
+            if name in ("load", "gather"):
                 at, steps, *rest = data
                 data = (at, tuple(sorted((self._root(a), s) for a, s in steps)), *rest)
             elif data is not None and name != "number":

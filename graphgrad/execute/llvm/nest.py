@@ -22,8 +22,8 @@ from .lowered import Item, Lowered, Output
 from .tiling import tile
 
 BUFFERS = 1 << 19  # bytes for rows kept from pass to pass
-LANES = 64  # at most, of a vector whose rows run abreast
-SHORT = 32  # elements of a row up to which rows that lie in order may run abreast
+LANES = 64  # at most, of a vector with a row in each lane
+SHORT = 32  # elements of a row up to which rows that lie in order may be lanes
 BESIDE = 4  # neighbours that a short row needs at least, times its length
 MOVED = 32  # bytes between rows and columns, times the length of a row, that cost 1
 ACROSS = 8  # the cost of putting the lanes of a vector together
@@ -31,7 +31,7 @@ MANY = 1000  # cost beyond which it no longer matters
 CHEAP = 10  # cost up to which a value is computed again rather than kept
 ALIKE = 8  # outputs that lie alike of which it is worked out what they may be written over
 _COSTS = {
-    "pick": 4,
+    "gather": 4,
     "divide": 8,
     "reciprocal": 8,
     "sqrt": 8,
@@ -337,7 +337,7 @@ class Nest:
         if size > SHORT or self.lengths[along] < BESIDE * size:
             return False
         inner = [i for i in self.loads if i in self.inner]
-        if any(self.items[i].name == "pick" for i in inner):
+        if any(self.items[i].name == "gather" for i in inner):
             return False
         turned = [i for i in inner if self.loads[i].strides[along] not in (0, 1)]
         turned += [o.item for o in self.outputs if self.of_elements(o)]

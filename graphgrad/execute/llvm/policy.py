@@ -14,8 +14,8 @@ from ...ir.types import DType
 from ...lower.loop_ir import Loop, is_number, reduced_axes
 from ...lower.views import VIEWS, View, memory_of, row_major, viewed
 from .expressions import supported
+from .gathers import GATHERS, in_range
 from .lowered import REDUCTIONS, calls, name_of
-from .picks import PICKS, in_range
 from .tiling import is_last, leaves_little
 from .types import Target, element_of
 
@@ -32,8 +32,8 @@ def loops(target: Target) -> Callable[[Node], Loop | None]:
             return None
         if type(node.op) in REDUCTIONS:
             return _reduction(node)
-        if type(node.op) in PICKS:
-            return _pick(node)
+        if type(node.op) in GATHERS:
+            return _gather(node)
         if not node.op.elementwise:
             return None
         dtypes = tuple([t.dtype for t in node.inputs])
@@ -81,7 +81,7 @@ def _reduction(node: Node) -> Loop | None:
     return Loop(shape, x.shape, row)
 
 
-def _pick(node: Node) -> Loop | None:
+def _gather(node: Node) -> Loop | None:
     if any(element_of(t.dtype) is None for t in node.inputs) or not in_range(node):
         return None
     shape: Any = node.outputs[0].shape

@@ -39,12 +39,12 @@ class Rows(Loops):
         """Where a value that waits for a later pass is, at these places of the first axes."""
         size = bytes_of(element(self.items[i]))
         axes = sorted(self.nest.row_axes)
-        return self.at(self.room.at(self.kept[i]), size, self.terms(axes, index))
+        return self.at(self.workspace.at(self.kept[i]), size, self.terms(axes, index))
 
     # --- rows out of columns -----------------------------------------------------------------
 
     def _turning(self) -> dict[int, tuple[int, int]]:
-        """Loads of elements that lie across memory: room for some rows, and for how many."""
+        """Loads of elements that lie across memory: workspace for some rows, and for how many."""
         nest = self.nest
         last = len(nest.lengths) - 1
         found: dict[int, tuple[int, int]] = {}
@@ -58,7 +58,7 @@ class Rows(Loops):
             size = side * nest.lengths[-1] * bytes_of(kind)
             across = load_.strides[last - 1] == 1 and load_.strides[last] not in (0, 1)
             if across and bytes_of(kind) >= 4 and size <= TURNED:
-                found[i] = self.room.take(size), side
+                found[i] = self.workspace.take(size), side
         return found
 
     def _turn(self, row: str, index: list[str]) -> None:
@@ -73,7 +73,7 @@ class Rows(Loops):
             first = t(f"or i1 {begin}, {t(f'icmp eq i64 {at}, 0')}")
             start = t.sub(index[-1], at)
             count = t.least(t.sub(self.nest.lengths[-2], start), side)
-            source, to = self.load_at(i, [*index[:-1], start]), self.room.at(offset)
+            source, to = self.load_at(i, [*index[:-1], start]), self.workspace.at(offset)
             step = self.nest.loads[i].strides[-1] * size
             given = f"ptr {source}, i64 {step}, ptr {to}, i64 {length}, i64 {count}"
             t.when(first, partial(t.do, f"call void @{turn(t.module, kind, side)}({given})"))

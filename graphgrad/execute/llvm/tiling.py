@@ -15,7 +15,7 @@ from typing import NamedTuple
 from .lowered import Item, Lowered, Output
 
 LEFT = 8  # a reduction that ends a loop leaves at most this fraction of what it reduces
-READS = ("load", "pick")
+READS = ("load", "gather")
 
 
 class Load(NamedTuple):
@@ -33,7 +33,7 @@ class Tiled(NamedTuple):
     rows     how many axes are outer ones
     reduces  whether the others were chosen because reductions go over them
     items    as lowered
-    loads    where loads and picks read
+    loads    where loads and gathers read
     reduced  over which axes reductions go
     left     which axes what they make has
     outputs  items and axes

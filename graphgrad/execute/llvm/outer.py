@@ -12,6 +12,7 @@ from functools import partial
 from .loops import Loops
 from .nest import SHORT, Pass
 from .reductions import CHAIN, Accumulator, lanes_of
+from .spills import Spills
 from .turning import columns
 from .types import stored
 from .values import Value
@@ -29,7 +30,6 @@ from .vectors import (
     whole,
     wide_enough,
 )
-from .waiting import Waiting
 
 
 class Abreast(Loops):
@@ -102,7 +102,7 @@ class Neighbours:
     # --- short rows that lie one after the other ---------------------------------------------
 
     def _turn(self) -> None:
-        """Room for columns: an element of each row, and the next one of each after them."""
+        """Workspace for columns: an element of each row, and the next one of each after them."""
         nest = self.nest
         if nest.size(nest.row_axes) > SHORT:
             return
@@ -128,7 +128,7 @@ class Neighbours:
         for i, buffer in self.turned_ends.items():
             self._move(element(self.items[i]), self._end_at(i, ()), buffer, back=True)
         for offset, size in self._room:
-            self.rows.room.give(offset, size)
+            self.rows.workspace.give(offset, size)
 
     def _strides(self, axes: Sequence[int]) -> tuple[int, ...]:
         steps = self.nest.steps(axes)
@@ -142,9 +142,9 @@ class Neighbours:
 
     def _columns(self, kind: str) -> str:
         size = self.nest.size(self.nest.row_axes) * self.lanes * bytes_of(kind)
-        offset = self.rows.room.take(size)
+        offset = self.rows.workspace.take(size)
         self._room.append((offset, size))
-        return self.rows.room.at(offset)
+        return self.rows.workspace.at(offset)
 
     def _move(self, kind: str, where: str, buffer: str, *, back: bool = False) -> None:
         t, width = self.body, self.nest.size(self.nest.row_axes)
@@ -175,8 +175,8 @@ class Neighbours:
         item = self.items[i]
         if item.name == "load":
             return self._loaded(i, places, order)
-        if item.name == "pick":
-            return self._picked(i, get, places)
+        if item.name == "gather":
+            return self._gathered(i, get, places)
         return computed(self.items, i, [get(a) for a in item.args], self.rows.inline)
 
     def _load_at(self, i: int, places: Sequence[str]) -> str:
@@ -193,14 +193,14 @@ class Neighbours:
         where = self._load_at(i, places)
         return read(self.body, kind, self.lanes, self.valid, where, stride, order)
 
-    def _picked(self, i: int, get: Callable[[int], Value], places: Sequence[str]) -> Value:
+    def _gathered(self, i: int, get: Callable[[int], Value], places: Sequence[str]) -> Value:
         """Numbers at the places that indices say, which may be the same for all the rows."""
         item, across = self.items[i], self.nest.across
         vary = [
             (get(a), *step) for a, step in zip(item.args, item.data[3], strict=True) if a in across
         ]
         same = [None if a in across else lanes_of(get(a), 0, 1) for a in item.args]
-        base = self.rows.pick_at(i, self._load_at(i, places), same)
+        base = self.rows.gather_at(i, self._load_at(i, places), same)
         stride, kind = self.nest.loads[i].strides[self.along], element(item)
         if not vary:
             return read(self.body, kind, self.lanes, self.valid, base, stride)
@@ -268,7 +268,7 @@ class Neighbours:
         """All that is computed for one element of each row."""
         rows, items = self.rows, self.items
         at_last = self._at_last(step)
-        here = Waiting(items, step.computes, at_last, self.lanes, rows.room, self._of_row)
+        here = Spills(items, step.computes, at_last, self.lanes, rows.workspace, self._of_row)
         order = ORDERED if here.long else ""
         for i in step.reads:
             where = self._kept_at(i, places)
@@ -289,7 +289,9 @@ class Neighbours:
 
     def _kept_at(self, i: int, places: Sequence[str]) -> str:
         """Where a value that waits for a later pass is."""
-        return self._column(self.rows.room.at(self.rows.kept[i]), element(self.items[i]), places)
+        return self._column(
+            self.rows.workspace.at(self.rows.kept[i]), element(self.items[i]), places
+        )
 
     def _stored(self, k: int, x: Value, places: Sequence[str], order: str) -> None:
         if k in self.turned_stores:
