@@ -18,11 +18,11 @@ from .blocks import divide
 from .ends import Ends
 from .expressions import HELPERS
 from .gathers import Range, write_check
+from .inner import Inner
 from .lowered import lower
 from .module import Module
 from .nest import Nest
-from .outer import Abreast
-from .rows import Rows
+from .outer import Outer
 from .text import Text
 
 ON_STACK = 2048  # bytes to work in; more is taken from the heap
@@ -86,7 +86,7 @@ def write_kernel(group: Group, module: Module, name: str) -> Shared:
     computed = chain(outside, *[step.computes for step in nest.passes])
     calls = sum(nest.items[i].name in HELPERS for i in computed)
     how = (module, nest, blocks, len(group.inputs), calls <= INLINED)
-    rows, ends = (Abreast if nest.outer_lanes else Rows)(*how), Ends(*how)
+    rows, ends = (Outer if nest.outer_lanes else Inner)(*how), Ends(*how)
     module.add(f"{name}.rows", rows.write(f"{name}.rows"))
     module.add(f"{name}.end", ends.write(f"{name}.end"))
     scratch = blocks.bytes * blocks.number
