@@ -10,7 +10,7 @@ from ..ir.program import Program
 from ..lower.decompose import decompose
 from ..lower.fused import fuse_loops
 from ..lower.loop_ir import Fused, Group, group_of_fused, group_of_one
-from ..lower.schedule import Plan
+from ..lower.plan import Plan
 from ..lower.survey import is_static, is_view
 from ..ops.control import Cond
 from ..ops.shaping import Transpose
