@@ -23,7 +23,7 @@ from .ir.state import State
 from .ir.tree import flatten, tree_map
 from .ir.types import TensorType
 from .ir.words import visible_lines
-from .lower.schedule import Plan
+from .lower.plan import Plan
 from .lower.specialise import specialise
 from .ops.base import as_tensor, cast
 from .ops.sources import Assign, Placeholder, Variable, check_update

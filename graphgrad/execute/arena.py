@@ -11,7 +11,7 @@ import numpy as np
 
 from ..ir.types import Array, TensorType
 from ..lower.memory import ALIGNMENT
-from ..lower.schedule import Plan
+from ..lower.plan import Plan
 from ..lower.survey import nbytes
 
 LARGE = 1 << 17  # bytes; from here on new memory costs more than it takes to find old one again

@@ -19,7 +19,8 @@ from ..ir.node import Node, Tensor
 from ..ir.op import Op
 from ..ir.program import Program
 from ..ir.types import Array
-from ..lower.binding import Binding, Kernel, Pairs
+from ..lower.binding import Binding, Pairs
+from ..lower.plan import Kernel
 from .results import add_note, own
 
 __all__ = [

@@ -18,21 +18,21 @@ from ..ir.node import Node, Tensor
 from ..ir.op import lasting
 from ..ir.program import Program
 from ..ir.types import TensorType, size_of
-from ..lower.fused import Fused, Loop, fuse_loops
+from ..lower.fused import fuse_loops
+from ..lower.loop_ir import (
+    Fused,
+    Group,
+    Loop,
+    group_of_fused,
+    group_of_one,
+    is_number,
+    reduced_axes,
+)
 from ..ops.shaping import BroadcastTo
 from .blocks import Shape, blocks_of
 from .body import Body, Writer, output_names
 from .calls import calls_of, writing
-from .elements import (
-    REDUCTIONS,
-    Elements,
-    Group,
-    Reduction,
-    elements_of,
-    group_of,
-    number_of,
-    reduced_axes,
-)
+from .elements import REDUCTIONS, Elements, Reduction, elements_of
 from .in_blocks import InBlocks
 from .reduce import Reduce, means, reducer
 
@@ -60,14 +60,18 @@ def fuse_large(program: Program) -> Program:
 
 def _loop_of(node: Node) -> Loop | None:
     """How a node runs as a loop, if it does and is worth it."""
-    y = node.outputs[0]
-    of = node.inputs[0] if type(node.op) in REDUCTIONS else y
+    y, of = node.outputs[0], _looped_over(node)
     if not _is_large(of.type) or not y.type.static:
         return None
     if not (fusible(node) if of is y else reducible(node)):
         return None
     shape: Any = of.shape
     return Loop(shape, shape, ends=of is not y)
+
+
+def _looped_over(node: Node) -> Tensor:
+    """What has the shape that a node runs over: what it reduces, or makes."""
+    return node.inputs[0] if type(node.op) in REDUCTIONS else node.outputs[0]
 
 
 @lru_cache(maxsize=4096)
@@ -78,7 +82,7 @@ def _is_large(type: TensorType) -> bool:
 
 def _is_free(node: Node) -> bool:
     """Whether a node costs nothing in a group: one number, and what is broadcast."""
-    return number_of(node) is not None or (type(node.op) is BroadcastTo and _is_static(node))
+    return is_number(node.op) or (type(node.op) is BroadcastTo and _is_static(node))
 
 
 def _is_static(node: Node) -> bool:
@@ -126,16 +130,18 @@ def written(node: Node) -> Written | None:
     where to write. Equal groups have one.
     """
     if isinstance(node.op, Fused):
-        return _of_group(group_of(node))
+        return _of_group(group_of_fused(node.op))
     if not node.op.elementwise and type(node.op) not in REDUCTIONS:
         return None
-    if not lasting(node.op):
-        return _of_group(group_of(node)) if fusible(node) else None
     key = node.op, tuple([t.type for t in node.inputs]), _equal_places(node)
     try:
         return _of_single_nodes[key]
     except KeyError:
-        found = _written(group_of(node)) if fusible(node) or reducible(node) else None
+        shape: Any = _looped_over(node).shape
+        wanted = fusible(node) or reducible(node)
+        found = _of_group(group_of_one(node, shape)) if wanted else None
+    if not lasting(node.op):
+        return found
     if len(_of_single_nodes) >= KEPT:
         _of_single_nodes.clear()
     _of_single_nodes[key] = found

@@ -10,7 +10,7 @@ import numpy as np
 from ..ir.errors import ExecutionError
 from ..ir.node import Node
 from ..ir.types import Array
-from ..lower.schedule import Plan, Step
+from ..lower.plan import Plan, Step
 from ..lower.survey import is_view
 from .arena import fixed_arrays, part_of
 from .backend import Compiled

@@ -12,11 +12,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..ir.node import Node, Tensor
 from ..ir.op import Op
-from ..ir.types import Array, DType, TensorType, broadcast
-from ..lower.fused import Fused
-from ..ops.base import Constant, Full
+from ..ir.types import DType, TensorType, broadcast
+from ..lower.loop_ir import Group, Member, Number, reduced_axes
 from ..ops.reductions import ReduceMax, ReduceMean, ReduceMin, ReduceSum
 from ..ops.shaping import BroadcastTo, SumToShape
 from .calls import Call, Operand, calls_of
@@ -32,68 +30,6 @@ REDUCTIONS: dict[type[Op], np.ufunc] = {
 }
 SLOW_WITH_ONE_NUMBER = frozenset({np.maximum, np.minimum, np.fmax, np.fmin})
 WORTH_SPREADING = 512  # elements
-
-
-class Number(NamedTuple):
-    """One number that a node gives to all elements."""
-
-    dtype: DType
-    bytes: bytes
-
-    def array(self) -> Array:
-        """As a 0-d array, not to be written to."""
-        return np.frombuffer(self.bytes, self.dtype).reshape(())
-
-
-class Member(NamedTuple):
-    """A node of a group. reads: values by number, the inputs of the group first, then its nodes."""
-
-    op: Op | Number
-    reads: tuple[int, ...]
-    type: TensorType
-
-
-class Group(NamedTuple):
-    """What a node computes, without names and places: equal groups are equal values.
-
-    outputs: values by number.
-    """
-
-    inputs: tuple[TensorType, ...]
-    members: tuple[Member, ...]
-    outputs: tuple[int, ...]
-
-
-def group_of(node: Node) -> Group:
-    """The group that a node stands for: what was fused, or itself."""
-    if isinstance(node.op, Fused):
-        program = node.op.program
-        return _group(program.inputs, program.nodes, program.outputs)
-    return _group(node.inputs, (node,), node.outputs)
-
-
-def _group(inputs: Sequence[Tensor], nodes: Sequence[Node], outputs: Sequence[Tensor]) -> Group:
-    number: dict[Tensor, int] = {}
-    for i, t in enumerate(inputs):
-        number.setdefault(t, i)
-    members = []
-    for i, node in enumerate(nodes):
-        (y,) = node.outputs
-        reads = tuple([number[t] for t in node.inputs])
-        members.append(Member(number_of(node) or node.op, reads, y.type))
-        number[y] = len(inputs) + i
-    types = tuple([t.type for t in inputs])
-    return Group(types, tuple(members), tuple([number[t] for t in outputs]))
-
-
-def number_of(node: Node) -> Number | None:
-    """The one number that a node is full of, if it is."""
-    op, dtype = node.op, node.outputs[0].dtype
-    if isinstance(op, Full):
-        return Number(dtype, np.array(op.value, dtype).tobytes())
-    if isinstance(op, Constant) and op.value.size == 1:
-        return Number(dtype, op.value.tobytes())
-    return None
 
 
 class Value(NamedTuple):
@@ -154,20 +90,11 @@ class _Lowering:
     def __init__(self, group: Group) -> None:
         self.group = group
         self.types = [*group.inputs, *[m.type for m in group.members]]
-        self.loop = self._loop()
+        self.loop = group.space.shape
         self.values = [Value(t.dtype, _known(t)) for t in group.inputs]
         self.steps: list[Step] = []
         self.made: dict[Any, int] = {}
         self.found: list[Operand | None] = list(range(len(self.values)))  # inputs, then members
-
-    def _loop(self) -> Shape:
-        """The shape of what runs element by element, or is reduced."""
-        for member in self.group.members:
-            if type(member.op) in REDUCTIONS:
-                return _known(self.types[member.reads[0]])
-            if not isinstance(member.op, Number | BroadcastTo):
-                return _known(member.type)
-        return _known(self.group.members[-1].type)
 
     def run(self) -> Elements | None:
         """Member by member."""
@@ -267,12 +194,3 @@ class _Lowering:
 def _known(t: TensorType) -> Shape:
     assert t.static
     return t.shape  # type: ignore[return-value]
-
-
-def reduced_axes(op: Op, shape: Any) -> tuple[int, ...]:
-    """The axes over which a reduction reduces a value of this shape."""
-    if not isinstance(op, SumToShape):
-        return tuple(op.attrs["axes"])
-    extra = len(shape) - len(op.shape)
-    inner = [a for a in range(extra, len(shape)) if op.shape[a - extra] != shape[a]]
-    return (*range(extra), *inner)

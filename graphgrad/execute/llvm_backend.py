@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from ..ir.node import Node
 from ..ir.program import Program
 from ..lower.decompose import decompose
-from ..lower.fused import Fused, fuse_loops
-from ..lower.schedule import Plan
+from ..lower.fused import fuse_loops
+from ..lower.loop_ir import Fused, Group, group_of_fused, group_of_one
+from ..lower.plan import Plan
 from ..lower.survey import is_static, is_view
 from ..ops.control import Cond
 from ..ops.shaping import Transpose
@@ -20,7 +21,6 @@ from .llvm.compiled import kernels_of
 from .llvm.jit import VERSION, host
 from .llvm.policy import free_nodes, loops
 from .llvm.products import product_writer
-from .llvm.recipe import Recipe, recipe_of
 from .llvm.running import runner
 from .llvm.scatters import SCATTERS, scatter_writer
 from .numpy_backend import NumpyBackend, NumpyBinding
@@ -46,7 +46,7 @@ class LlvmBackend(NumpyBackend):
         program = decompose(program)
         free = free_nodes(program)
         program = fuse_loops(program, self._loop_of, free.__contains__, parts=PARTS)
-        kernels_of(filter(None, map(self.recipe, program.nodes)), self.flags)  # all at once
+        kernels_of(filter(None, map(self.group, program.nodes)), self.flags)  # all at once
         return program
 
     def describe(self) -> str:
@@ -64,16 +64,18 @@ class LlvmBackend(NumpyBackend):
         return [f"run by NumPy: {', '.join(rows)}"] if rows else []
 
     def _compiles(self, node: Node) -> bool:
-        return self.recipe(node) is not None or self.function_of(node) is not None
+        return self.group(node) is not None or self.function_of(node) is not None
 
     def function_of(self, node: Node) -> Kernel | None:
         """What writes the result of a node with static types, where that is compiled alone."""
         return product_writer(node, self.threads) or scatter_writer(node, self.threads)
 
-    def recipe(self, node: Node) -> Recipe | None:
+    def group(self, node: Node) -> Group | None:
         """What a node computes, where that is compiled."""
-        compiled = isinstance(node.op, Fused) or self._loop_of(node) is not None
-        return recipe_of(node) if compiled else None
+        if isinstance(node.op, Fused):
+            return group_of_fused(node.op)
+        loop = self._loop_of(node)
+        return None if loop is None else group_of_one(node, loop.shape)
 
     def bind(self) -> LlvmBinding:
         """Compiled loops and products; NumPy for the rest."""
@@ -97,18 +99,18 @@ class LlvmBinding(NumpyBinding):
     def __init__(self, backend: LlvmBackend) -> None:
         super().__init__(backend)
         self._llvm = backend
-        self._recipes: dict[Node, Recipe | None] = {}
-        self._runs: dict[Recipe, Kernel] = {}
+        self._groups: dict[Node, Group | None] = {}
+        self._runs: dict[Group, Kernel] = {}
 
     def writer(self, node: Node) -> Kernel | None:
         """Compiled code, or NumPy's writer."""
-        recipe = self._recipe(node)
-        if recipe is None:
+        group = self._group(node)
+        if group is None:
             return self._llvm.function_of(node) or super().writer(node)
-        found = self._runs.get(recipe)
+        found = self._runs.get(group)
         if found is None:
-            kernel = kernels_of([recipe], self._llvm.flags)[recipe]
-            found = self._runs[recipe] = runner(kernel, self._llvm.threads)
+            kernel = kernels_of([group], self._llvm.flags)[group]
+            found = self._runs[group] = runner(kernel, self._llvm.threads)
         return found
 
     def lean(self, node: Node) -> bool:
@@ -118,16 +120,16 @@ class LlvmBinding(NumpyBinding):
 
     def overwrites(self, node: Node) -> Pairs:
         """Outputs that a loop writes where it has read the same element of an input."""
-        recipe = self._recipe(node)
-        if recipe is None:
+        group = self._group(node)
+        if group is None:
             return super().overwrites(node)
-        return kernels_of([recipe], self._llvm.flags)[recipe].shared.overwrites
+        return kernels_of([group], self._llvm.flags)[group].shared.overwrites
 
     def quiet(self, node: Node) -> bool:
         """Compiled code never sets off NumPy's warnings."""
-        return self._recipe(node) is not None or super().quiet(node)
+        return self._group(node) is not None or super().quiet(node)
 
-    def _recipe(self, node: Node) -> Recipe | None:
-        if node not in self._recipes:
-            self._recipes[node] = self._llvm.recipe(node)
-        return self._recipes[node]
+    def _group(self, node: Node) -> Group | None:
+        if node not in self._groups:
+            self._groups[node] = self._llvm.group(node)
+        return self._groups[node]

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..ir.types import Array, TensorType
-from ..lower.schedule import Plan, Step
+from ..lower.plan import Plan, Step
 from .arena import Renewed, fixed_arrays, is_renewed, part_of
 from .backend import Compiled
 from .results import add_note, taken

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..ir.node import Node
 from ..ir.op import Op
-from ..lower.fused import Fused
+from ..lower.loop_ir import Fused
 from ..ops.base import Cast, Full
 from ..ops.reductions import ReduceSum
 from ..ops.shaping import ExpandDims, Reshape, Squeeze, Transpose

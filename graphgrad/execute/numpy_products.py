@@ -6,9 +6,10 @@ The BLAS reads matrices by rows or by columns, so views of transposed matrices c
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any
+from itertools import chain
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -126,7 +127,7 @@ def _einsum(node: Node, threads: int) -> Kernel | None:
     if len(terms) == 1:
         return _summed(terms[0], out)
     if len(terms) == 2 and _has_blas(node.outputs[0].dtype):
-        return _Pair(terms, out, shapes).run
+        return _product_of_two(terms, out, shapes)
     blanks = [np.broadcast_to(np.empty((), t.dtype), s) for t, s in zip(node.inputs, shapes)]
     path = np.einsum_path(op.equation, *blanks, optimize="greedy")[0]
 
@@ -155,69 +156,87 @@ def _arranged(term: str, parts: Sequence[str]) -> Look:
     return lambda x: x.transpose(order)
 
 
-class _Pair:
-    """z = a sum of products of two operands as one (stack of) matrix products.
+class Letters(NamedTuple):
+    """The letters of a product of two operands.
 
-    A letter of both operands and the result counts matrices; one of both operands is summed; one of
-    an operand and the result is of the rows, or of the columns. What only one operand has is summed
-    before, and a length of 1 that is broadcast is taken out.
+    stack    of both and the result: they count matrices
+    rows     of the first one and the result
+    columns  of the second one and the result
+    inner    of both, summed
     """
 
-    def __init__(self, terms: Sequence[str], out: str, shapes: Sequence[Shape]) -> None:
-        lengths: dict[str, int] = {}
-        for term, shape in zip(terms, shapes, strict=True):
-            for c, d in zip(term, shape, strict=True):
-                lengths[c] = d if lengths.get(c, 1) == 1 else lengths[c]
-        pairs = [[*zip(*both, strict=True)] for both in zip(terms, shapes, strict=True)]
-        ones = [[c for c, d in pair if d != lengths[c]] for pair in pairs]
-        rest = ["".join([c for c, d in pair if d == lengths[c]]) for pair in pairs]
-        alone = [
-            [c for c in term if c not in other and c not in out]
-            for term, other in zip(rest, reversed(rest), strict=True)
-        ]
-        self.prepare = [_reduced(*given) for given in zip(terms, ones, alone, strict=True)]
-        found = ["".join([c for c in term if c not in gone]) for term, gone in zip(rest, alone)]
-        x, y = found
-        self.swapped = False
-        inner = [c for c in x if c in y and c not in out]
-        stack = [c for c in out if c in x and c in y]
-        rows = [c for c in out if c in x and c not in y]
-        columns = [c for c in out if c in y and c not in x]
-        if out == "".join([*stack, *columns, *rows]) and rows and columns:
-            x, y, rows, columns, self.swapped = y, x, columns, rows, True
-        self.direct = out == "".join([*stack, *rows, *columns])
-        groups = [[lengths[c] for c in part] for part in (stack, rows, columns, inner)]
-        many, high, wide, deep = groups
-        self.multiplies = not inner
-        self.left = _as(x, [stack, rows, inner], (*many, math.prod(high), math.prod(deep)))
-        self.right = _as(y, [stack, inner, columns], (*many, math.prod(deep), math.prod(wide)))
-        self.matrix = (*many, math.prod(high), math.prod(wide))
-        self.made = (*many, *high, *wide)
-        order = [*stack, *rows, *columns]
-        self.back = tuple([order.index(c) for c in out])
-        self.spread = [_spread(term, out) for term in (x, y)]
-        self.product: Any = np.matmul if many else np.dot
-
-    def run(self, x: Any, y: Any, out: Any) -> None:
-        """Write the result."""
-        x, y = self.prepare[0](x), self.prepare[1](y)
-        if self.swapped:
-            x, y = y, x
-        if self.multiplies:
-            np.multiply(self.spread[0](x), self.spread[1](y), out)
-        elif self.direct:
-            self.product(self.left(x), self.right(y), out.reshape(self.matrix))
-        else:
-            made = np.empty(self.matrix, out.dtype)
-            self.product(self.left(x), self.right(y), made)
-            out[...] = made.reshape(self.made).transpose(self.back)
+    stack: str
+    rows: str
+    columns: str
+    inner: str
 
 
-def _reduced(term: str, one: Sequence[str], alone: Sequence[str]) -> Look:
-    """Lengths of 1 taken out, and summed what no other term has."""
-    axes = tuple([term.index(c) for c in one])
-    rest = [c for c in term if c not in one]
-    sums = tuple([rest.index(c) for c in alone])
+def _letters(x: str, y: str, out: str) -> Letters:
+    return Letters(
+        "".join([c for c in out if c in x and c in y]),
+        "".join([c for c in out if c in x and c not in y]),
+        "".join([c for c in out if c in y and c not in x]),
+        "".join([c for c in x if c in y and c not in out]),
+    )
+
+
+def _product_of_two(terms: Sequence[str], out: str, shapes: Sequence[Shape]) -> Kernel:
+    """A sum of products as one (stack of) matrix products, or as a product where nothing is summed.
+
+    What only one operand has is summed before, and a length of 1 that is broadcast is taken out.
+    """
+    lengths: dict[str, int] = {}
+    pairs = [[*zip(*both, strict=True)] for both in zip(terms, shapes, strict=True)]
+    for c, d in chain(*pairs):
+        lengths[c] = d if lengths.get(c, 1) == 1 else lengths[c]
+    whole = ["".join([c for c, d in pair if d == lengths[c]]) for pair in pairs]
+    x, y = (
+        "".join([c for c in term if c in other or c in out])
+        for term, other in zip(whole, reversed(whole), strict=True)
+    )
+    first, second = (_reduced(*given) for given in zip(terms, whole, (x, y), strict=True))
+    run = _multiplied(x, y, out, lengths)
+    return lambda a, b, made: run(first(a), second(b), made)
+
+
+def _multiplied(x: str, y: str, out: str, lengths: Mapping[str, int]) -> Kernel:
+    """The product of what is left of two operands."""
+    letters = _letters(x, y, out)
+    stack, rows, columns, inner = letters
+    if not inner:
+        left, right = _spread(x, out), _spread(y, out)
+        return lambda a, b, made: np.multiply(left(a), right(b), made)
+    if rows and columns and out == stack + columns + rows:
+        swapped = _matrices(y, x, letters._replace(rows=columns, columns=rows), out, lengths)
+        return lambda a, b, made: swapped(b, a, made)
+    return _matrices(x, y, letters, out, lengths)
+
+
+def _matrices(x: str, y: str, letters: Letters, out: str, lengths: Mapping[str, int]) -> Kernel:
+    """Matrix products; in place where the result has its axes in the order of these."""
+    stack, rows, columns, inner = letters
+    many, high, wide, deep = ([lengths[c] for c in part] for part in letters)
+    left = _as(x, [stack, rows, inner], (*many, math.prod(high), math.prod(deep)))
+    right = _as(y, [stack, inner, columns], (*many, math.prod(deep), math.prod(wide)))
+    shape = (*many, math.prod(high), math.prod(wide))
+    product: Any = np.matmul if many else np.dot
+    order = stack + rows + columns
+    if out == order:
+        return lambda a, b, made: product(left(a), right(b), made.reshape(shape))
+    apart, back = (*many, *high, *wide), tuple([order.index(c) for c in out])
+
+    def run(a: Any, b: Any, made: Any) -> None:
+        found = np.empty(shape, made.dtype)
+        product(left(a), right(b), found)
+        made[...] = found.reshape(apart).transpose(back)
+
+    return run
+
+
+def _reduced(term: str, whole: str, left: str) -> Look:
+    """An operand without lengths of 1 that are broadcast, summed over what is not left."""
+    axes = tuple([i for i, c in enumerate(term) if c not in whole])
+    sums = tuple([i for i, c in enumerate(whole) if c not in left])
     if not axes and not sums:
         return _same
     if not sums:
@@ -225,9 +244,9 @@ def _reduced(term: str, one: Sequence[str], alone: Sequence[str]) -> Look:
     return lambda x: np.asarray(np.add.reduce(x.squeeze(axes), sums, x.dtype))
 
 
-def _as(term: str, parts: Sequence[Sequence[str]], shape: Shape) -> Look:
+def _as(term: str, parts: Sequence[str], shape: Shape) -> Look:
     """A function that makes an operand a (stack of) matrices, without a copy where it can be."""
-    look = _arranged(term, ["".join(part) for part in parts])
+    look = _arranged(term, parts)
     if len(term) == len(shape) and all(len(part) == 1 for part in parts[1:]):
         return look
     return lambda x: look(x).reshape(shape)

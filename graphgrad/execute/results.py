@@ -11,7 +11,7 @@ from ..ir.errors import ExecutionError
 from ..ir.node import Node, Tensor
 from ..ir.types import Array, TensorType
 from ..ir.words import visible_lines
-from ..lower.fused import Fused
+from ..lower.loop_ir import Fused
 
 Lengths = dict[str, tuple[int, str]]
 

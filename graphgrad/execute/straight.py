@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from ..ir.types import TensorType
-from ..lower.schedule import Plan, Step
+from ..lower.plan import Plan, Step
 from .arena import Renewed, fixed_arrays, is_renewed
 from .backend import Compiled
 from .results import add_note, taken

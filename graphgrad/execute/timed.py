@@ -12,7 +12,8 @@ from ..ir.errors import ExecutionError
 from ..ir.node import Node
 from ..ir.program import Program
 from ..ir.types import Array
-from ..lower.binding import Binding, Body, Kernel, Pairs
+from ..lower.binding import Binding, Pairs
+from ..lower.plan import Body, Kernel
 from .backend import Backend
 
 

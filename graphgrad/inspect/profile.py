@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from ..execute.timed import Run
 from ..ir.node import Node, RuleCall, Tensor
 from ..ir.program import Program
-from ..lower.fused import nodes_within
+from ..lower.loop_ir import nodes_within
 from .wording import Lines, call_title, region_title, short_type, shortened, visible
 
 __all__ = ["Profile", "Share"]

@@ -2,27 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import Protocol
 
 from ..ir.node import Node
+from .plan import Body, Kernel
 
-if TYPE_CHECKING:
-    from .schedule import Plan
+__all__ = ["Binding", "Kernel", "Pairs"]
 
-Kernel = Callable[..., Any]
 Pairs = tuple[tuple[int, int], ...]
-
-
-class Body(NamedTuple):
-    """A program that a kernel runs: what it is called, and its plans, as far as there are any.
-
-    known: whether these are all.
-    """
-
-    name: str
-    plans: tuple[Plan, ...]
-    known: bool
 
 
 class Binding(Protocol):

@@ -1,14 +1,8 @@
-"""The plan of a program: steps in order, and the slot of every value.
-
-Slots hold arrays while a program runs. Those from 0 on change from run to run: first the inputs,
-then what steps make. Those below 0 are fixed, counted from the end: constants, and the arrays of an
-*arena*, one block of memory in which the places of values are settled by when they are needed.
-"""
+"""Scheduling: every value gets a slot, every node its step."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 
@@ -16,134 +10,12 @@ from ..ir.depth import check_room
 from ..ir.node import Node, Tensor
 from ..ir.program import Program
 from ..ir.types import Array, TensorType
-from .binding import Binding, Body, Kernel
-from .fused import Fused, nodes_within
+from .binding import Binding
 from .memory import Buffer, Memory, pack
+from .plan import Kernel, Place, Plan, Result, Step
 from .survey import Action, Kind, Survey, is_view, nbytes
 
 SMALL = 1 << 16  # bytes
-SHOWN = 12  # groups, and nodes of a group, that are listed
-
-
-class Step(NamedTuple):
-    """One call of a kernel.
-
-    node     what is computed
-    kernel   what is called
-    writes   whether as kernel(*inputs, *outputs); else outputs = kernel(*inputs)
-    inputs   slots read
-    outputs  slots written; a slot that is read for the last time here may be among them
-    fresh    (slot, type) of arrays that are made right before, for this step or a later one
-    lodged   (slot, slot of such an array, type) of outputs that are a part of one
-    frees    slots whose value is dropped after the step
-    dead     slots of arrays in the arena whose place is given away after the step
-    over     slots of outputs that are written over an input
-    """
-
-    node: Node
-    kernel: Kernel
-    writes: bool
-    inputs: tuple[int, ...]
-    outputs: tuple[int, ...]
-    fresh: tuple[tuple[int, TensorType], ...] = ()
-    lodged: tuple[tuple[int, int, TensorType], ...] = ()
-    frees: tuple[int, ...] = ()
-    dead: tuple[int, ...] = ()
-    over: tuple[int, ...] = ()
-
-
-class Place(NamedTuple):
-    """An array in the arena: its slot, its offset in bytes, its type."""
-
-    slot: int
-    offset: int
-    type: TensorType
-
-
-class Result(NamedTuple):
-    """An output: its slot, and what makes it the caller's own.
-
-    copied  it is copied: its memory is also another's
-    made    a kernel made it, so it is checked
-    """
-
-    slot: int
-    copied: bool
-    made: bool
-
-
-class Plan(NamedTuple):
-    """How a program runs.
-
-    program    what is run; its inputs are in the first slots
-    steps      in order
-    results    one for each output
-    constants  (slot, array)
-    arena      bytes of the arena
-    places     the arrays of an arena
-    views      steps that make the fixed views of these, once for an arena
-    changing   how many slots there are from 0 on
-    fixed      how many there are below 0
-    peak       bytes that arenas, fresh arrays and what kernels return take at the worst moment
-    exact      whether that is all; not so where lengths are unknown
-    over       how many results are written over what they are made from
-    inside     types of the ops whose kernels take more while they run
-    bodies     the programs that kernels run, each with the name of its node
-    """
-
-    program: Program
-    steps: tuple[Step, ...]
-    results: tuple[Result, ...]
-    constants: tuple[tuple[int, Array], ...]
-    arena: int
-    places: tuple[Place, ...]
-    views: tuple[Step, ...]
-    changing: int
-    fixed: int
-    peak: int
-    exact: bool
-    over: int
-    inside: tuple[str, ...]
-    bodies: tuple[tuple[str, Body], ...]
-
-    def explain(self) -> list[str]:
-        """Lines about steps, memory and the groups that run as one."""
-        types = ", ".join(repr(t.type) for t in self.program.inputs)
-        looks = sum(not s.writes and is_view(s.node) for s in self.steps)
-        copies = sum(r.copied for r in self.results)
-        least = "" if self.exact else "at least "
-        rows = [
-            f"plan for ({types}): {len(self.steps)} steps, {len(self.constants)} constants",
-            f"{len(self.views) + looks} views ({len(self.views)} made once), {self.over} results "
-            f"written over what they are made from, {copies} outputs copied",
-            f"arena {self.arena:,} bytes; peak {least}{self.peak:,} bytes beyond inputs, variables "
-            "and constants"
-            + (f", and what {', '.join(self.inside)} need inside" * bool(self.inside)),
-        ]
-        groups = [s.node for s in self.steps if isinstance(s.node.op, Fused)]
-        rows += [f"as one: {_group(node)}" for node in groups[:SHOWN]]
-        if len(groups) > SHOWN:
-            rows.append(f"and {len(groups) - SHOWN} more groups")
-        for name, body in self.bodies:
-            if not body.plans:
-                rows.append(f"{name}, {body.name}: planned when the lengths are known")
-            for plan in body.plans:
-                first, *others = plan.explain()
-                rows += [f"{name}, {body.name}: {first}", *[f"  {row}" for row in others]]
-        return rows
-
-    @property
-    def kept(self) -> int:
-        """Bytes of the arena and those of bodies, which wait for the next run."""
-        return self.arena + sum(plan.kept for _, body in self.bodies for plan in body.plans)
-
-
-def _group(node: Node) -> str:
-    """`Tanh, Multiply -> float64[3], float64[]`."""
-    inside = [n.type for n in nodes_within(node)]
-    more = f" and {len(inside) - SHOWN} more" if len(inside) > SHOWN else ""
-    makes = ", ".join(repr(t.type) for t in node.outputs)
-    return f"{', '.join(inside[:SHOWN])}{more} -> {makes}"
 
 
 def schedule(program: Program, binding: Binding) -> Plan:
@@ -172,6 +44,7 @@ def schedule(program: Program, binding: Binding) -> Plan:
         slots.fixed,
         arena + kept + peak,
         exact,
+        sum(not step.writes and is_view(step.node) for step in steps),
         len(memory.over),
         tuple(sorted({a.node.type for a in survey.actions if _takes_more(a, binding)})),
         tuple(bodies),

@@ -13,7 +13,7 @@ from graphgrad.execute.backend import Kernels, one_call_per_node
 from graphgrad.execute.blocked import fuse_large, fusible, reducible, written
 from graphgrad.ir.build import build
 from graphgrad.ir.program import Program
-from graphgrad.lower.fused import Fused
+from graphgrad.lower.loop_ir import Fused
 from graphgrad.optimise.pipeline import optimise
 
 from ..laws.cases import CASES, placed

@@ -11,7 +11,7 @@ pytest.importorskip("llvmlite")
 
 from graphgrad.execute import backend
 from graphgrad.execute.backend import automatic, load_backend
-from graphgrad.lower.fused import nodes_within
+from graphgrad.lower.loop_ir import nodes_within
 
 SHAPES = [(3, 4), (40, 70), (300, 700), (1, 9), (5, 1)]
 

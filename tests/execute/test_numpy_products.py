@@ -35,3 +35,20 @@ def test_float16_is_summed_in_float32():
     assert np.max(np.abs(found - right)) <= 0.5005 * np.max(np.spacing(np.abs(found)))
     large = np.full((64, 64), 200, "float16")
     assert np.isinf(product(large, large)).all()
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_einsums_of_any_two_operands(seed):
+    """Letters anywhere, lengths of 1 that are broadcast, and what only one operand has."""
+    rng = np.random.default_rng(seed)
+    lengths = dict(zip("abcde", rng.integers(1, 5, 5), strict=True))
+    terms = ["".join(rng.permutation([*lengths])[: rng.integers(1, 5)]) for _ in range(2)]
+    known = sorted({*terms[0], *terms[1]})
+    out = "".join(rng.permutation(known)[: rng.integers(0, len(known) + 1)])
+    shapes = [tuple(1 if rng.random() < 0.2 else int(lengths[c]) for c in t) for t in terms]
+    arrays = [rng.normal(size=s) for s in shapes]
+    equation = f"{','.join(terms)}->{out}"
+    with gg.Graph():
+        xs = [gg.placeholder(s) for s in shapes]
+        run = gg.compile(xs, gg.einsum(equation, *xs), backend="numpy", optimize=False)
+    np.testing.assert_allclose(run(*arrays), np.einsum(equation, *arrays), rtol=1e-12, atol=1e-12)

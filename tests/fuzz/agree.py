@@ -40,11 +40,11 @@ def check(seed: int, backend: str = "llvm") -> None:
 LIMITS: list[dict[str, Any]] = [
     {},
     {"llvm.blocks.BLOCK_COST": 1_000, "llvm.nest.MOVED": 1 << 20, "llvm.nest.BESIDE": 1},
-    {"llvm.waiting.LONG": 4, "llvm.waiting.FAR": 2, "llvm.kernel.ON_STACK": 64},
-    {"llvm.waiting.LONG": 4, "llvm.waiting.FAR": 2, "llvm.nest.MOVED": 1 << 20},
+    {"llvm.spills.LONG": 4, "llvm.spills.FAR": 2, "llvm.kernel.ON_STACK": 64},
+    {"llvm.spills.LONG": 4, "llvm.spills.FAR": 2, "llvm.nest.MOVED": 1 << 20},
     {"llvm.nest.CHEAP": 0, "llvm.kernel.INLINED": 0, "llvm.policy.ROW": 64},
     {"llvm_backend.PARTS": (24, 8)},
-    {"llvm.nest.BUFFERS": 0, "llvm.kernel.ON_HEAP": 64, "llvm.nest.LEFT": 2},
+    {"llvm.nest.BUFFERS": 0, "llvm.kernel.ON_HEAP": 64, "llvm.tiling.LEFT": 2},
 ]
 """Limits of the LLVM backend, set so that small programs go beyond them."""
 

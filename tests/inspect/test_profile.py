@@ -11,6 +11,7 @@ from graphgrad.execute.timed import Run, Span, timed_runs
 from graphgrad.inspect.profile import Profile, Share, region_of
 from graphgrad.ir.program import Program
 from graphgrad.lower.fused import gathered
+from graphgrad.lower.loop_ir import Fusion, Space
 
 SECOND = 1_000_000_000
 EVIL = 'evil\n"\u202e'
@@ -68,7 +69,7 @@ def test_by_op_adds_up_nodes_of_one_type_the_longest_first():
 def test_a_group_shares_its_time_among_its_nodes_but_for_constants_and_views():
     x = gg.placeholder((2, 2))
     program = Program([x], [gg.exp(gg.sin(x.T) * gg.constant(2.0))])
-    (step,) = gathered(program, [program.nodes]).nodes
+    (step,) = gathered(program, [Fusion(program.nodes, Space((2, 2)))]).nodes
     assert step.type == "Fused"
     profile = Profile([Run(0, 6 * SECOND, (Span(step, 0, 6 * SECOND, 24),))], program)
     shares = {share.name: share for share in profile.by_op()}

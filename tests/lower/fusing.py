@@ -3,7 +3,8 @@
 import numpy as np
 
 from graphgrad.execute.backend import Kernels, one_call_per_node
-from graphgrad.lower.fused import Loop, fuse_loops
+from graphgrad.lower.fused import fuse_loops
+from graphgrad.lower.loop_ir import Loop
 
 
 def same_values(plain, other):

@@ -9,7 +9,9 @@ import graphgrad as gg
 from graphgrad.ir.node import Node
 from graphgrad.ir.program import Program
 from graphgrad.ir.verify import verify_program
-from graphgrad.lower.fused import REDUCED, Fused, Loop, fuse_loops, nodes_within
+from graphgrad.lower.fused import fuse_loops
+from graphgrad.lower.fusion import REDUCED
+from graphgrad.lower.loop_ir import Fused, Loop, nodes_within
 from graphgrad.optimise.pipeline import optimise
 
 from .fusing import fuse, same_values

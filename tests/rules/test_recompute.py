@@ -8,7 +8,7 @@ import pytest
 import graphgrad as gg
 from graphgrad import rules
 from graphgrad.ir.errors import GradientError
-from graphgrad.lower.fused import nodes_within
+from graphgrad.lower.loop_ir import nodes_within
 from graphgrad.rules.recompute import forward_steps
 
 from ..differentiate.helpers import value, values

@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 from .nest import LANES, Nest, cost_of
 from .reductions import CHAIN
+from .spills import LONG
 from .types import BITS, Target
 from .vectors import bytes_of, element, wide_enough
-from .waiting import LONG
 
 BLOCK_COST = 400_000  # instructions for a block: some 50 microseconds
 BLOCKS = 256  # at most
@@ -31,7 +31,7 @@ class Blocks(NamedTuple):
     """Rows, and blocks of rows that any thread may run.
 
     lanes    of the main vectors
-    rows     how many rows there are; where they run abreast, how many vectors of rows
+    rows     how many rows there are; where they are lanes, how many vectors of rows
     piece    elements in a row, where the one axis is cut into rows; else 0
     number   how many blocks
     step     rows in a block
@@ -63,7 +63,7 @@ def divide(nest: Nest, target: Target) -> Blocks:
         rows = -(-length // piece)
         return Blocks(lanes, rows, piece, rows, 1, regions, size)
     rows = elements // nest.size(nest.row_axes)
-    if nest.abreast:
+    if nest.outer_lanes:
         length = nest.lengths[nest.rows - 1]
         rows = rows // length * -(-length // lanes)
     step = -(-rows // min(count, rows))
@@ -73,7 +73,7 @@ def divide(nest: Nest, target: Target) -> Blocks:
 def _cost(nest: Nest) -> int:
     """Roughly how many instructions a vector of elements takes."""
     cost = 4 + sum(cost_of(nest.items[i]) for step in nest.passes for i in step.computes)
-    if not nest.abreast:
+    if not nest.outer_lanes:
         return cost
     of_rows = sum(cost_of(nest.items[i]) for i in nest.across - nest.inner - nest.final)
     return cost + of_rows // nest.size(nest.row_axes)
@@ -84,11 +84,11 @@ def _lanes(nest: Nest, target: Target) -> int:
     kinds = [element(nest.items[i]) for i in nest.inner] or ["i64"]
     floats = [k for k in kinds if k in ("float", "double")]
     widest = max(floats or kinds, key=BITS.__getitem__)
-    length = nest.lengths[nest.rows - 1] if nest.abreast else max(nest.lengths[-1:], default=1)
+    length = nest.lengths[nest.rows - 1] if nest.outer_lanes else max(nest.lengths[-1:], default=1)
     long = sum(len(step.computes) for step in nest.passes) > LONG
     together = FEWER if long and math.prod(nest.lengths) <= LITTLE else TOGETHER
     lanes = min(together * target.lanes(widest), wide_enough(length))
-    return min(lanes, LANES) if nest.abreast else lanes
+    return min(lanes, LANES) if nest.outer_lanes else lanes
 
 
 def _regions(nest: Nest) -> tuple[dict[int, Region], int]:

@@ -1,4 +1,4 @@
-"""A recipe as functions that Python calls.
+"""A group as functions that Python calls.
 
 A small group is one function of its arrays. A large one is `part`, which runs one block of rows and
 gives the interpreter lock back meanwhile, and `finish`, which puts together what blocks leave.
@@ -12,17 +12,17 @@ from itertools import chain
 from typing import NamedTuple
 
 from ...ir.types import DType
-from .abreast import Abreast
+from ...lower.loop_ir import Group
 from .arrays import Unlocked, argument, built_in, number
 from .blocks import divide
 from .ends import Ends
 from .expressions import HELPERS
+from .gathers import Range, write_check
+from .inner import Inner
 from .lowered import lower
 from .module import Module
 from .nest import Nest
-from .picks import Range, write_check
-from .recipe import Recipe
-from .rows import Rows
+from .outer import Outer
 from .text import Text
 
 ON_STACK = 2048  # bytes to work in; more is taken from the heap
@@ -52,7 +52,7 @@ class Shared(NamedTuple):
     scratch     bytes for the partial results of all blocks
     overwrites  (output, input) places that may be one buffer
     rows, step  how many rows there are, and in a block
-    room        bytes that rows need to work in
+    workspace   bytes that rows need to work in
     ranges      the indices among the inputs that have to be in range
     """
 
@@ -63,7 +63,7 @@ class Shared(NamedTuple):
     overwrites: tuple[tuple[int, int], ...]
     rows: int
     step: int
-    room: int
+    workspace: int
     ranges: tuple[Range, ...]
 
     @property
@@ -77,16 +77,16 @@ class Shared(NamedTuple):
         return f"{self.name}.rows", f"{self.name}.end"
 
 
-def write_kernel(recipe: Recipe, module: Module, name: str) -> Shared:
-    """Add the functions of a recipe to a module."""
-    lowered = lower(recipe)
-    nest = Nest(lowered)
+def write_kernel(group: Group, module: Module, name: str) -> Shared:
+    """Add the functions of a group to a module."""
+    lowered = lower(group)
+    nest = Nest(lowered, group.space.row)
     blocks = divide(nest, module.target)
     outside = [i for i in range(len(nest.items)) if i not in nest.inner]
     computed = chain(outside, *[step.computes for step in nest.passes])
     calls = sum(nest.items[i].name in HELPERS for i in computed)
-    how = (module, nest, blocks, len(recipe.inputs), calls <= INLINED)
-    rows, ends = (Abreast if nest.abreast else Rows)(*how), Ends(*how)
+    how = (module, nest, blocks, len(group.inputs), calls <= INLINED)
+    rows, ends = (Outer if nest.outer_lanes else Inner)(*how), Ends(*how)
     module.add(f"{name}.rows", rows.write(f"{name}.rows"))
     module.add(f"{name}.end", ends.write(f"{name}.end"))
     scratch = blocks.bytes * blocks.number
@@ -94,16 +94,16 @@ def write_kernel(recipe: Recipe, module: Module, name: str) -> Shared:
     pairs = tuple(nest.overwrites())
     shared = Shared(
         name,
-        len(recipe.inputs),
+        len(group.inputs),
         blocks.number if apart else 0,
         scratch,
         pairs,
         blocks.rows,
         blocks.step,
-        rows.room.size,
+        rows.workspace.size,
         lowered.ranges,
     )
-    dtypes = [t.dtype for t in recipe.inputs]
+    dtypes = [t.dtype for t in group.inputs]
     for symbol, text in _Entries(shared, len(nest.outputs), dtypes).write():
         module.add(symbol, text)
     return shared
@@ -137,8 +137,8 @@ class _Entries:
 
         t.loop(0, self.arrays, 1, one)
 
-    def _call(self, t: Text, begin: str, end: str, partial: str, room: str) -> None:
-        given = f"ptr %frame, i64 {begin}, i64 {end}, ptr {partial}, ptr {room}"
+    def _call(self, t: Text, begin: str, end: str, partial: str, workspace: str) -> None:
+        given = f"ptr %frame, i64 {begin}, i64 {end}, ptr {partial}, ptr {workspace}"
         t.do(f"call void @{self.shared.name}.rows({given})")
 
     def _whole(self) -> str:
@@ -146,7 +146,7 @@ class _Entries:
         an index is out of range.
         """
         t = self._begun()
-        memory = _Memory(t, self.shared.scratch + LINE + self.shared.room)
+        memory = _Memory(t, self.shared.scratch + LINE + self.shared.workspace)
         if self.shared.inputs:
             t.loop(0, self.shared.inputs, 1, lambda place: _check(t, place))
         for one in self.shared.ranges:
@@ -154,8 +154,8 @@ class _Entries:
             write_check(t, data, self.dtypes[one.place], one, partial(_unless, t))
         self._fill(t)
         start = memory.take()
-        room = t.at(start, -(-self.shared.scratch // LINE) * LINE)
-        self._call(t, "0", str(self.shared.rows), start, room)
+        workspace = t.at(start, -(-self.shared.scratch // LINE) * LINE)
+        self._call(t, "0", str(self.shared.rows), start, workspace)
         t.do(f"call void @{self.shared.name}.end(ptr %frame, ptr {start})")
         memory.free()
         last = argument(t, self.arrays - 1)
@@ -171,17 +171,17 @@ class _Entries:
     def _part(self) -> str:
         """part(*arrays, scratch, i): block i."""
         t = self._begun()
-        memory = _Memory(t, self.shared.room)
+        memory = _Memory(t, self.shared.workspace)
         self._fill(t)
         scratch, block = argument(t, self.arrays), number(t, self.arrays + 1)
         data = t.load("ptr", t.at(scratch, DATA_AT))
         begin = t.mul(block, self.shared.step)
         end = t.least(t.add(begin, self.shared.step), self.shared.rows)
         partial = t.at(data, t.mul(block, self.shared.scratch // self.shared.blocks))
-        room = memory.take()
+        workspace = memory.take()
         unlocked = Unlocked(t, "true")
         unlocked.start()
-        self._call(t, begin, end, partial, room)
+        self._call(t, begin, end, partial, workspace)
         unlocked.stop()
         memory.free()
         return built_in(f"{self.shared.name}.part", t, scratch)

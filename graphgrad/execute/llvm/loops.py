@@ -1,7 +1,7 @@
-"""What the functions that run rows of a group share: void(frame, begin, end, partial, room).
+"""What the functions that run rows of a group share: void(frame, begin, end, partial, workspace).
 
 frame: where the inputs and then the outputs are. partial: what these rows leave of the reductions
-that are complete when all rows are done, one region after the other. room: memory to work in.
+that are complete when all rows are done, one region after the other. workspace: memory to work in.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from .blocks import Blocks
 from .module import Body, Module
 from .nest import Nest
 from .reductions import Accumulator, Reduction
-from .room import Room
 from .text import function
 from .values import Value, constant
 from .vectors import Values, along, bytes_of, computed, element, from_start, load, place, store
+from .workspace import Workspace
 
-TAKES = "ptr %frame, i64 %begin, i64 %end, ptr %partial, ptr %room"
+TAKES = "ptr %frame, i64 %begin, i64 %end, ptr %partial, ptr %workspace"
 
 
 class Loops(ABC):
@@ -35,7 +35,7 @@ class Loops(ABC):
         self.body = Body(module)
         self.nest, self.blocks, self.inputs, self.inline = nest, blocks, inputs, inline
         self.items = nest.items
-        self.room = Room(self.body)
+        self.workspace = Workspace(self.body)
         self.kept = self._kept()
         self.fixed: Values = {}
         self._pointers: dict[int, str] = {}
@@ -62,8 +62,8 @@ class Loops(ABC):
             return constant(self.body, element(item), 1, item.data)
         if item.name == "load":
             return load(self.body, element(item), 1, 1, self.load_at(i, index))
-        if item.name == "pick":
-            where = self.pick_at(i, self.load_at(i, index), [values[a] for a in item.args])
+        if item.name == "gather":
+            where = self.gather_at(i, self.load_at(i, index), [values[a] for a in item.args])
             return load(self.body, element(item), 1, 1, where)
         return computed(self.items, i, [values[a] for a in item.args], self.inline)
 
@@ -109,8 +109,8 @@ class Loops(ABC):
             base = self.body.at(base, offset * size)
         return self.at(base, size, list(zip(index, strides, strict=False)))
 
-    def pick_at(self, i: int, base: str, indices: Sequence[Value | None]) -> str:
-        """Where a pick reads, of which load_at gave the base; None: an index of elements."""
+    def gather_at(self, i: int, base: str, indices: Sequence[Value | None]) -> str:
+        """Where a gather reads, of which load_at gave the base; None: an index of elements."""
         terms = list(zip(indices, self.items[i].data[3], strict=True))
         known = [(from_start(x, n).name, stride) for x, (stride, n) in terms if x is not None]
         return self.at(base, bytes_of(element(self.items[i])), known)
@@ -127,9 +127,11 @@ class Loops(ABC):
         return self.at(self._region(i), size, self.terms(self.nest.left[i], index))
 
     def _kept(self) -> dict[int, int]:
-        row = self.nest.size(self.nest.row_axes) * (self.blocks.lanes if self.nest.abreast else 1)
+        row = self.nest.size(self.nest.row_axes) * (
+            self.blocks.lanes if self.nest.outer_lanes else 1
+        )
         kept = sorted({i for step in self.nest.passes for i in step.reads})
-        return {i: self.room.take(row * bytes_of(element(self.items[i]))) for i in kept}
+        return {i: self.workspace.take(row * bytes_of(element(self.items[i]))) for i in kept}
 
     # --- reductions --------------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-"""A recipe as calls of ufuncs and reductions over the axes of one loop.
+"""A group as calls of ufuncs and reductions over the axes of one loop.
 
 Every axis of every value starts out on its own; what is computed element by element makes axes one.
 What remains are the axes of the loop. So lengths of 1, and where they are put, do not matter.
@@ -14,8 +14,8 @@ import numpy as np
 
 from ...ir.op import Op
 from ...ir.types import DType, TensorType, broadcast
+from ...lower.loop_ir import Group, Member, Number, reduced_axes
 from ...lower.views import VIEWS, View, memory_of, viewed
-from ...ops.base import Full
 from ...ops.reductions import (
     ReduceAll,
     ReduceAny,
@@ -29,8 +29,7 @@ from ...ops.shaping import BroadcastTo, ExpandDims, Reshape, Squeeze, SumToShape
 from ...ops.sorting import GatherElements
 from ...ops.special import Erf, Erfc
 from ..calls import Call, calls_of
-from .picks import PICKS, Range, first_index, picked
-from .recipe import Member, Recipe
+from .gathers import GATHERS, Range, first_index, gathering
 
 REDUCTIONS: dict[type[Op], str] = {
     ReduceSum: "sum",
@@ -54,10 +53,10 @@ Dims = tuple[int | None, ...]
 class Item(NamedTuple):
     """A value.
 
-    name  of a ufunc, "choose" or "cast"; one of REDUCTIONS; "load", "pick" or "number"
-    args  items by number; of a pick, indices as int64
+    name  of a ufunc, "choose" or "cast"; one of REDUCTIONS; "load", "gather" or "number"
+    args  items by number; of a gather, indices as int64
     data  load: (place, ((axis, stride), ...), offset); number: the number; reductions: the axes;
-          pick: as load, and of each index (stride, length)
+          gather: as load, and of each index (stride, length)
     left  reductions: the axes of what they make, in order
     """
 
@@ -121,39 +120,31 @@ def name_of(call: Call) -> str:
     return call.fn if isinstance(call.fn, str) else call.fn.__name__
 
 
-def reduced_axes(op: Any, shape: Sequence[Any]) -> tuple[int, ...]:
-    """The axes over which a reduction of a value of this shape goes."""
-    if type(op) is not SumToShape:
-        return tuple(op.axes)
-    extra = len(shape) - len(op.shape)
-    inner = [a for a in range(extra, len(shape)) if op.shape[a - extra] != shape[a]]
-    return (*range(extra), *inner)
-
-
-def lower(recipe: Recipe) -> Lowered:
-    """The items of a recipe whose members can all run in one loop."""
-    return _Lowering(recipe).run()
+def lower(group: Group) -> Lowered:
+    """The items of a group whose members can all run in one loop."""
+    return _Lowering(group).run()
 
 
 class _Lowering:
-    def __init__(self, recipe: Recipe) -> None:
-        self.recipe = recipe
+    def __init__(self, group: Group) -> None:
+        self.group = group
         self.items: list[Item] = []
-        self.parent: list[int] = []  # of each axis: itself, or an axis that is the same
-        self.lengths: list[int] = []
-        self.frames: dict[Dims, None] = {}
+        self.shape = group.space.shape
+        self.loop = tuple(range(len(self.shape)))  # its axes, before all others
+        self.parent = [*self.loop]  # of each axis: itself, or an axis that is the same
+        self.lengths = [*self.shape]
         self.ranges: list[Range] = []
-        self.types = [*recipe.inputs, *(m.type for m in recipe.members)]
+        self.types = [*group.inputs, *(m.type for m in group.members)]
         self.values: list[Ref | tuple[int, View]] = [
-            (place, memory_of(_known(t))) for place, t in enumerate(recipe.inputs)
+            (place, memory_of(_known(t))) for place, t in enumerate(group.inputs)
         ]
 
     def run(self) -> Lowered:
         """Member by member."""
-        for member in self.recipe.members:
+        for member in self.group.members:
             self.values.append(self._member(member))
         refs = []
-        for o in self.recipe.outputs:
+        for o in self.group.outputs:
             value = self.values[o]
             assert isinstance(value, Ref)
             refs.append(value)
@@ -163,8 +154,9 @@ class _Lowering:
 
     def _member(self, member: Member) -> Ref | tuple[int, View]:
         op, type_ = member.op, member.type
-        if type(op) is Full:
-            return Ref(self._item("number", (), type_.dtype, op.value), (None,) * len(type_.shape))
+        if isinstance(op, Number):
+            number = self._item("number", (), op.dtype, op.array().item())
+            return Ref(number, (None,) * len(type_.shape))
         if type(op) in VIEWS:
             value = self.values[member.reads[0]]
             if isinstance(value, Ref):
@@ -172,8 +164,8 @@ class _Lowering:
             view = viewed(op, type_, value[1])
             assert view is not None
             return value[0], view
-        if type(op) in PICKS:
-            return self._pick(op, member)
+        if type(op) in GATHERS:
+            return self._gather(op, member)
         reads = [self._read(r) for r in member.reads]
         if type(op) in REDUCTIONS:
             of = self.types[member.reads[0]]
@@ -189,7 +181,7 @@ class _Lowering:
         dims = tuple([None if d == 1 else self._axis(d) for d in shape])
         steps = [(a, s) for a, s in zip(dims, strides, strict=True) if a is not None and s]
         data = (place, tuple(steps), offset)
-        return Ref(self._item("load", (), self.recipe.inputs[place].dtype, data), dims)
+        return Ref(self._item("load", (), self.group.inputs[place].dtype, data), dims)
 
     def _elementwise(self, op: Op, reads: list[Ref], made: TensorType) -> Ref:
         found = calls(op, tuple([self.items[r.item].dtype for r in reads]), made.dtype)
@@ -216,12 +208,12 @@ class _Lowering:
             if self.items[args[i]].dtype != dtype:
                 args[i] = self._item("cast", (args[i],), dtype)
 
-    def _pick(self, op: Any, member: Member) -> Ref:
+    def _gather(self, op: Any, member: Member) -> Ref:
         of, *at = member.reads
         value = self.values[of]
         view = memory_of(_known(self.types[of])) if isinstance(value, Ref) else value[1]
         refs = [self._read(i) for i in at]
-        offset, picks, kept = picked(op, view)
+        offset, gathers, kept = gathering(op, view)
         if type(op) is GatherElements:
             dims = self._together([refs[0].dims], self._broadcast(at))
             own = dims[: op.axis] + dims[op.axis + 1 :]
@@ -230,9 +222,9 @@ class _Lowering:
             shared = self._together([r.dims for r in refs], self._broadcast(at))
             before = first_index(op)
             dims = own[:before] + shared + own[before:]
-        self.frames[dims] = None
+        dims = self._framed(dims)
         indices, steps = [], []
-        for ref, i, (axis, length, stride) in zip(refs, at, picks, strict=True):
+        for ref, i, (axis, length, stride) in zip(refs, at, gathers, strict=True):
             item, index = self.items[ref.item], self.values[i]
             if isinstance(index, Ref):
                 offset += item.data % length * stride
@@ -244,8 +236,8 @@ class _Lowering:
             return Ref(value.item, dims)
         along = [(a, s) for a, (_, s) in zip(own, kept, strict=True) if a is not None and s]
         data = (value[0], tuple(along), offset, tuple(steps))
-        dtype = self.recipe.inputs[value[0]].dtype
-        return Ref(self._item("pick", tuple(indices), dtype, data), dims)
+        dtype = self.group.inputs[value[0]].dtype
+        return Ref(self._item("gather", tuple(indices), dtype, data), dims)
 
     def _broadcast(self, values: Sequence[int]) -> tuple[int, ...]:
         shape: Any = broadcast([self.types[i].shape for i in values])
@@ -314,7 +306,7 @@ class _Lowering:
         return axis
 
     def _same(self, a: int, b: int) -> int:
-        a, b = self._root(a), self._root(b)
+        a, b = sorted([self._root(a), self._root(b)])
         assert self.lengths[a] == self.lengths[b], "axes of different lengths run together"
         self.parent[b] = a
         return a
@@ -323,8 +315,7 @@ class _Lowering:
         """The axes of what is computed element by element from values broadcast to a shape."""
         first = all_dims[0]
         if all(d == first for d in all_dims) and len(first) == len(shape) and None not in first:
-            self.frames[first] = None
-            return first
+            return self._framed(first)
         found: list[int | None] = []
         for at in range(-len(shape), 0):
             axis = None
@@ -333,8 +324,14 @@ class _Lowering:
                 if here is not None:
                     axis = here if axis is None else self._same(axis, here)
             found.append(self._axis(shape[at]) if axis is None and shape[at] != 1 else axis)
-        self.frames[tuple(found)] = None
-        return tuple(found)
+        return self._framed(tuple(found))
+
+    def _framed(self, dims: Dims) -> Dims:
+        """Axes of what is computed; all those of the loop, where there are as many."""
+        if dims == self.loop or sum(a is not None for a in dims) != len(self.loop):
+            return dims
+        axes = iter(self.loop)
+        return tuple([None if a is None else self._same(next(axes), a) for a in dims])
 
     # --- items -------------------------------------------------------------------------------
 
@@ -351,19 +348,17 @@ class _Lowering:
 
     def _resolved(self, refs: list[Ref]) -> Lowered:
         """Axes by their place in the loop, and equal items once."""
-        order = self._order()
-        place = {a: i for i, a in enumerate(order)}
 
         def axes_of(axes: Sequence[int]) -> tuple[int, ...]:
-            return tuple([place[self._root(a)] for a in axes])
+            return tuple([self._root(a) for a in axes])
 
         known: dict[Any, int] = {}
         items: list[Item] = []
         new: list[int] = []
         for name, args, dtype, data, left in self.items:
-            if name in ("load", "pick"):
+            if name in ("load", "gather"):
                 at, steps, *rest = data
-                data = (at, tuple(sorted((place[self._root(a)], s) for a, s in steps)), *rest)
+                data = (at, tuple(sorted((self._root(a), s) for a, s in steps)), *rest)
             elif data is not None and name != "number":
                 data = tuple(sorted(axes_of(data)))
             item = Item(name, tuple([new[a] for a in args]), dtype, data, axes_of(left))
@@ -377,19 +372,8 @@ class _Lowering:
             axes = axes_of([a for a in ref.dims if a is not None])
             assert list(axes) == sorted(axes), "an output has its axes in another order"
             outputs.append(Output(new[ref.item], axes))
-        lengths = tuple([self.lengths[a] for a in order])
         ranges = tuple(dict.fromkeys(self.ranges))
-        return Lowered(lengths, tuple(items), tuple(outputs), ranges)
-
-    def _order(self) -> list[int]:
-        """The axes of the loop, outermost first: those of every value that has all of them."""
-        frames = [[a for a in dims if a is not None] for dims in self.frames]
-        longest = max(frames, key=len, default=[])
-        for frame in frames:
-            if len(frame) == len(longest):
-                for a, b in zip(longest, frame, strict=True):
-                    self._same(a, b)
-        return [self._root(a) for a in longest]
+        return Lowered(self.shape, tuple(items), tuple(outputs), ranges)
 
 
 _SAME_TYPE = frozenset(

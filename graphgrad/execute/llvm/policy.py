@@ -11,13 +11,12 @@ from ...ir.node import Node, Tensor
 from ...ir.op import Op, lasting
 from ...ir.program import Program
 from ...ir.types import DType
-from ...lower.groups import Loop
+from ...lower.loop_ir import Loop, is_number, reduced_axes
 from ...lower.views import VIEWS, View, memory_of, row_major, viewed
-from ...ops.base import Constant, Full
 from .expressions import supported
-from .lowered import REDUCTIONS, calls, name_of, reduced_axes
-from .nest import is_last, leaves_little
-from .picks import PICKS, in_range
+from .gathers import GATHERS, in_range
+from .lowered import REDUCTIONS, calls, name_of
+from .tiling import is_last, leaves_little
 from .types import Target, element_of
 
 ROW = 1 << 14  # elements of a row that stay at hand while it is gone through again
@@ -33,8 +32,8 @@ def loops(target: Target) -> Callable[[Node], Loop | None]:
             return None
         if type(node.op) in REDUCTIONS:
             return _reduction(node)
-        if type(node.op) in PICKS:
-            return _pick(node)
+        if type(node.op) in GATHERS:
+            return _gather(node)
         if not node.op.elementwise:
             return None
         dtypes = tuple([t.dtype for t in node.inputs])
@@ -82,11 +81,11 @@ def _reduction(node: Node) -> Loop | None:
     return Loop(shape, x.shape, row)
 
 
-def _pick(node: Node) -> Loop | None:
+def _gather(node: Node) -> Loop | None:
     if any(element_of(t.dtype) is None for t in node.inputs) or not in_range(node):
         return None
     shape: Any = node.outputs[0].shape
-    return Loop(tuple([d for d in shape if d != 1]), shape, picks=True)
+    return Loop(tuple([d for d in shape if d != 1]), shape, gathers=True)
 
 
 def free_nodes(program: Program) -> set[Node]:
@@ -97,7 +96,7 @@ def free_nodes(program: Program) -> set[Node]:
         if len(node.outputs) != 1 or node.controls:
             continue
         (y,) = node.outputs
-        if type(node.op) is Full or (type(node.op) is Constant and node.op.value.size == 1):
+        if is_number(node.op):
             if element_of(y.dtype) is not None:
                 found.add(node)
         elif type(node.op) in VIEWS and (t := node.inputs[0]).type.static:

@@ -12,13 +12,13 @@ import numpy as np
 from ..threads import parallel
 from .call import built_in, possible
 from .compiled import Kernel
-from .picks import check
+from .gathers import check
 
 Run = Callable[..., Any]
 
 
 def runner(kernel: Kernel, threads: int) -> Run:
-    """k(*inputs, *outputs): inputs of the recipe's types, outputs in row-major order.
+    """k(*inputs, *outputs): inputs of the group's types, outputs in row-major order.
 
     IndexError, before anything is written, for indices that are out of range.
     """
@@ -35,11 +35,11 @@ def runner(kernel: Kernel, threads: int) -> Run:
 
         return built_in(loaded, shared.name, copied)
     part, finish = (built_in(loaded, name) for name in shared.built_in)
-    blocks, room = shared.blocks, max(shared.scratch, 1)
+    blocks, size = shared.blocks, max(shared.scratch, 1)
 
     def run(*arrays: Any) -> None:
         check(shared.ranges, arrays)
-        given = (*in_order(arrays[:count]), *arrays[count:], np.empty(room, np.uint8))
+        given = (*in_order(arrays[:count]), *arrays[count:], np.empty(size, np.uint8))
         parallel(partial(part, *given), blocks, threads)
         finish(*given)
 
@@ -62,11 +62,11 @@ def plain_runner(kernel: Kernel, threads: int) -> Run:
         scratch = np.empty(max(shared.scratch, 1), np.uint8)
 
         def block(i: int) -> None:
-            room = np.empty(max(shared.room, 1), np.uint8)
+            workspace = np.empty(max(shared.workspace, 1), np.uint8)
             begin = i * shared.step
             stop = min(begin + shared.step, shared.rows)
             partial_at = scratch.ctypes.data + i * (shared.scratch // blocks)
-            rows(ctypes.addressof(frame), begin, stop, partial_at, room.ctypes.data)
+            rows(ctypes.addressof(frame), begin, stop, partial_at, workspace.ctypes.data)
 
         parallel(block, blocks, threads)
         end(ctypes.addressof(frame), scratch.ctypes.data)

@@ -18,7 +18,7 @@ from ..threads import parallel
 from . import library
 from .adding import Layout
 from .call import possible
-from .picks import Indexed, check_index, first_index, has_indices, picked
+from .gathers import Indexed, check_index, first_index, gathering, has_indices
 
 SCATTERS = frozenset([AddAt, ScatterAdd, ScatterElements])
 DTYPES = ("float32", "float64", "int32", "int64")
@@ -38,7 +38,7 @@ def scatter_writer(node: Node, threads: int) -> Kernel | None:
         return None
     first = first_index(op)
     shape: Any = out.shape
-    offset, indexed, kept = picked(op, memory_of(shape))
+    offset, indexed, kept = gathering(op, memory_of(shape))
     before, after = _one_axis(kept[:first]), _one_axis(kept[first:])
     if before is None or after is None:
         return None

@@ -15,11 +15,11 @@ pytest.importorskip("llvmlite")
 from graphgrad.execute.backend import Kernels, one_call_per_node
 from graphgrad.execute.llvm import arrays, compiled, jit, kernel, module
 from graphgrad.execute.llvm.compiled import kernels_of
-from graphgrad.execute.llvm.recipe import recipe_of
 from graphgrad.execute.llvm.running import plain_runner, runner
 from graphgrad.execute.llvm_backend import LlvmBackend
 from graphgrad.ir.program import Program
 from graphgrad.lower.fused import gathered
+from graphgrad.lower.loop_ir import Fusion, Space, group_of_fused
 from graphgrad.optimise.pipeline import optimise
 
 
@@ -35,14 +35,14 @@ class Group:
         backend = LlvmBackend(fast_math=bool(flags))
         fused = backend.fuse(program)
         (node,) = [n for n in fused.nodes if n.inputs]
-        self.recipe = recipe_of(node)
+        self.group = backend.group(node)
         given = {t: i for i, t in enumerate(fused.inputs)}
         made_at = {t: i for i, t in enumerate(node.outputs)}
         self.inputs = [given[t] for t in dict.fromkeys(node.inputs)]
         self.types = [t.type for t in node.outputs]
         self.order = [made_at[t] for t in fused.outputs]
         self.program = program
-        self.kernel = kernels_of([self.recipe], backend.flags)[self.recipe]
+        self.kernel = kernels_of([self.group], backend.flags)[self.group]
 
     def run(self, *arrays, threads=1, make=runner):
         outs = [np.empty(t.shape, t.dtype) for t in self.types]
@@ -157,13 +157,13 @@ def _rows_and_sums(x, b):
 
 
 IN_PLACE = [
-    (lambda x, b: [gg.exp(x) + b, x * b], [(40, 70), (70,)]),
-    (_rows_and_sums, [(40, 70), (70,)]),
-    (lambda x, b: _rows_and_sums(x, gg.expand_dims(b, 1)), [(4, 30, 70), (4, 70)]),
-    (_rows_and_sums, [(300, 3), (3,)]),
-    (lambda s, x: [s * 2.0, gg.sum(gg.sin(x)) * s], [(), (100,)]),
-    (lambda s, x: [s * 2.0, gg.sum(_costly(x * s))], [(), (400_000,)]),
-    (lambda r, x: [r + (t := gg.sum(gg.sin(x), axis=1)), t * r], [(50,), (50, 30)]),
+    (lambda x, b: [gg.exp(x) + b, x * b], [(40, 70), (70,)], ()),
+    (_rows_and_sums, [(40, 70), (70,)], (1,)),
+    (lambda x, b: _rows_and_sums(x, gg.expand_dims(b, 1)), [(4, 30, 70), (4, 70)], (1,)),
+    (_rows_and_sums, [(300, 3), (3,)], (1,)),
+    (lambda s, x: [s * 2.0, gg.sum(gg.sin(x)) * s], [(), (100,)], ()),
+    (lambda s, x: [s * 2.0, gg.sum(_costly(x * s))], [(), (400_000,)], ()),
+    (lambda r, x: [r + (t := gg.sum(gg.sin(x), axis=1)), t * r], [(50,), (50, 30)], ()),
 ]
 
 
@@ -173,17 +173,22 @@ def _costly(x):
     return x
 
 
-@pytest.mark.parametrize(("fn", "shapes"), IN_PLACE)
-def test_outputs_that_lie_where_inputs_were(fn, shapes):
+def _as_one(program, space):
+    """All of a program as one fused node, and its group."""
+    (node,) = gathered(program, [Fusion(program.nodes, space)]).nodes
+    return node, group_of_fused(node.op)
+
+
+@pytest.mark.parametrize(("fn", "shapes", "row"), IN_PLACE)
+def test_outputs_that_lie_where_inputs_were(fn, shapes, row):
     """For every pair that may share a buffer, values are those of buffers apart."""
     with gg.Graph():
         xs = [gg.placeholder(s) for s in shapes]
         program = Program(xs, fn(*xs))
-    (node,) = gathered(program, [program.nodes]).nodes
-    recipe = recipe_of(node)
-    made = kernels_of([recipe])[recipe]
+    node, group = _as_one(program, Space(max(shapes, key=math.prod), row))
+    made = kernels_of([group])[group]
     rng = np.random.default_rng(0)
-    inputs = [rng.uniform(0.5, 1.5, size=t.shape) for t in recipe.inputs]
+    inputs = [rng.uniform(0.5, 1.5, size=t.shape) for t in group.inputs]
     apart = [np.empty(t.shape) for t in node.outputs]
     runner(made, 1)(*inputs, *apart)
     for k, place in made.shared.overwrites:
@@ -200,8 +205,8 @@ def test_of_outputs_and_inputs_that_all_lie_alike_there_are_not_all_pairs():
         with gg.Graph():
             xs = [gg.placeholder((3,)) for _ in range(n)]
             program = Program(xs, [gg.sin(x) for x in xs])
-        recipe = recipe_of(gathered(program, [program.nodes]).nodes[0])
-        return len(kernels_of([recipe])[recipe].shared.overwrites)
+        _, group = _as_one(program, Space((3,)))
+        return len(kernels_of([group])[group].shared.overwrites)
 
     assert pairs(4) == 16
     assert pairs(40) == 2 * pairs(20)
@@ -216,7 +221,7 @@ def test_functions_are_written_out_in_short_kernels_alone(shape):
             return x
 
         made = module.Module(jit.host())
-        kernel.write_kernel(Group(fn, (shape, "float64")).recipe, made, "k")
+        kernel.write_kernel(Group(fn, (shape, "float64")).group, made, "k")
         (text,) = [t for t in made.text.split("define") if "@k.rows(" in t.partition("\n")[0]]
         return text.count(") noinline\n")
 
@@ -254,7 +259,7 @@ def test_calls_by_ctypes_compute_the_same():
 def recompiled(group, symbols):
     """The kernel of a group with these functions to be had."""
     made = module.Module(jit.host())
-    shared = kernel.write_kernel(group.recipe, made, group.kernel.shared.name)
+    shared = kernel.write_kernel(group.group, made, group.kernel.shared.name)
     text = "\n".join([*arrays.DECLARATIONS, *kernel.DECLARATIONS, made.text])
     code = jit.object_code(text, jit.host())
     loaded = jit.Loaded(code, symbols, {kernel.NDARRAY: id(np.ndarray)})
@@ -323,7 +328,7 @@ def test_a_long_body():
         return y, *gg.gradients(gg.sum(y), [x])
 
     group = Group(fn, ((10,), "float64"))
-    assert len(group.recipe.members) > 1000
+    assert len(group.group.members) > 1000
     x = np.linspace(0.1, 0.9, 10)
     for a, b in zip(group.run(x), group.numpy(x), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-300)
@@ -333,7 +338,7 @@ def test_equal_groups_are_compiled_once():
     types = [((6,), "float32")]
     a, b = (Group(lambda x: gg.exp(x) * 2.0 + 1.0, *types) for _ in range(2))
     c = Group(lambda x: gg.exp(x) * 3.0 + 1.0, *types)
-    assert a.recipe == b.recipe != c.recipe
+    assert a.group == b.group != c.group
     assert a.kernel is b.kernel
 
 

@@ -9,7 +9,7 @@ pytest.importorskip("llvmlite")
 
 from graphgrad.execute.llvm import scatters
 
-from .test_picks import compiled
+from .test_gathers import compiled
 
 
 @pytest.fixture

@@ -126,7 +126,7 @@ def test_an_index_out_of_range_is_an_error_with_its_place(wrong, length, rng):
     i[length // 2] = wrong
     with pytest.raises(IndexError, match=f"index {wrong} is out of bounds for axis 0") as error:
         f(x, i)
-    assert "Gather(axis=0), built at test_picks.py" in error.value.__notes__[0]
+    assert "Gather(axis=0), built at test_gathers.py" in error.value.__notes__[0]
 
 
 @pytest.mark.parametrize("make", [runner, plain_runner])

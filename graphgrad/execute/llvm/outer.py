@@ -1,4 +1,5 @@
-"""Rows abreast: each lane of a vector is in another row, a neighbour along the last outer axis.
+"""Outer vectorisation: each lane of a vector is in another row, a neighbour along the last outer
+axis.
 
 So rows may be as short as they like, or lie across memory, and the numbers that rows have are
 vectors as those of elements are.
@@ -15,9 +16,8 @@ from .reductions import CHAIN, Accumulator, lanes_of
 from .turning import columns
 from .types import stored
 from .values import Value
+from .vectorise import Lanes, Row, Vector
 from .vectors import (
-    ORDERED,
-    Values,
     bytes_of,
     computed,
     element,
@@ -29,10 +29,9 @@ from .vectors import (
     whole,
     wide_enough,
 )
-from .waiting import Waiting
 
 
-class Abreast(Loops):
+class Outer(Loops):
     """Writes the function; see Loops. A vector of rows is what it counts as a row."""
 
     def row(self, row: str) -> None:
@@ -53,56 +52,63 @@ class Abreast(Loops):
             t.when(t(f"icmp slt i64 {number}, {vectors - 1}"), full, tail)
 
     def _vector(self, index: list[str], lanes: int, valid: int) -> None:
-        Neighbours(self, index, lanes, valid).write()
+        _Rows(self, index, lanes, valid).write()
 
 
-class Neighbours:
+class _Rows(Row):
     """Writes what is done for one vector of rows.
 
     index   the places along the outer axes, of the first row
     lanes   of the vectors; `valid` of them are rows
-    values  what the rows have
     along   the axis along which the rows lie
     steps   strides of the elements of one row, in their order
     """
 
-    def __init__(self, rows: Abreast, index: list[str], lanes: int, valid: int) -> None:
-        self.rows, self.index, self.lanes, self.valid = rows, index, lanes, valid
-        self.body, self.nest, self.items = rows.body, rows.nest, rows.items
-        self.values: Values = {}
-        nest = rows.nest
+    def __init__(self, loops: Outer, index: list[str], lanes: int, valid: int) -> None:
+        super().__init__(loops, index)
+        self.loops, self.lanes, self.valid = loops, lanes, valid
+        nest = loops.nest
         self.along = nest.rows - 1
         inner = sorted(nest.row_axes)
         steps = nest.steps(inner)
         self.steps = tuple([steps[a] for a in inner])
         written = [k for k, o in enumerate(nest.outputs) if o.item not in nest.final]
-        self.loads = {i: rows.load_at(i, index) for i in nest.loads}
-        self.stores = {k: rows.output_at(k, index) for k in written}
+        self.loads = {i: loops.load_at(i, index) for i in nest.loads}
+        self.stores = {k: loops.output_at(k, index) for k in written}
         self._room: list[tuple[int, int]] = []
         self.turned_loads: dict[int, str] = {}
         self.turned_stores: dict[int, str] = {}
         self.turned_ends: dict[int, str] = {}
 
     def write(self) -> None:
-        """Pass by pass."""
-        nest = self.nest
+        """Pass by pass, between turning short rows into columns and back."""
         self._turn()
-        self._of_rows(-1)
-        for p, step in enumerate(nest.passes):
-            self._pass(step)
-            self._of_rows(p)
-        for k, where in self.stores.items():
-            if not nest.of_elements(nest.outputs[k]):
-                store(self._of_row(nest.outputs[k].item), self.valid, where)
-        for i in sorted(nest.ends):
-            if not nest.over_elements(i):
-                self._end(i, self._of_row(self.items[i].args[0]), ())
+        super().write()
         self._turn_back()
+
+    def get(self, i: int) -> Value:
+        """A number of each row."""
+        found = self.values.get(i)
+        if found is None:
+            found = self.values[i] = spread(self.loops.fixed[i], self.lanes)
+        return found
+
+    def compute(self, i: int) -> Value:
+        """A number of each row, from others."""
+        return self.item(i, self.get, ())
+
+    def store(self, k: int, x: Value) -> None:
+        """Write a number for each row."""
+        store(x, self.valid, self.stores[k])
+
+    def end(self, i: int, x: Value) -> None:
+        """Put a number of each row together with what there is."""
+        self.end_elements(i, x, ())
 
     # --- short rows that lie one after the other ---------------------------------------------
 
     def _turn(self) -> None:
-        """Room for columns: an element of each row, and the next one of each after them."""
+        """Workspace for columns: an element of each row, and the next one of each after them."""
         nest = self.nest
         if nest.size(nest.row_axes) > SHORT:
             return
@@ -118,7 +124,7 @@ class Neighbours:
         for i in sorted(nest.ends):
             if nest.over_elements(i) and self._short(self._strides(nest.left[i])):
                 self.turned_ends[i] = self._columns(element(self.items[i]))
-                self._move(element(self.items[i]), self._end_at(i, ()), self.turned_ends[i])
+                self._move(element(self.items[i]), self.end_at(i, ()), self.turned_ends[i])
 
     def _turn_back(self) -> None:
         """Columns to the rows that they were made for."""
@@ -126,9 +132,9 @@ class Neighbours:
             kind = element(self.items[self.nest.outputs[k].item])
             self._move(kind, self.stores[k], buffer, back=True)
         for i, buffer in self.turned_ends.items():
-            self._move(element(self.items[i]), self._end_at(i, ()), buffer, back=True)
+            self._move(element(self.items[i]), self.end_at(i, ()), buffer, back=True)
         for offset, size in self._room:
-            self.rows.room.give(offset, size)
+            self.loops.workspace.give(offset, size)
 
     def _strides(self, axes: Sequence[int]) -> tuple[int, ...]:
         steps = self.nest.steps(axes)
@@ -142,9 +148,9 @@ class Neighbours:
 
     def _columns(self, kind: str) -> str:
         size = self.nest.size(self.nest.row_axes) * self.lanes * bytes_of(kind)
-        offset = self.rows.room.take(size)
+        offset = self.loops.workspace.take(size)
         self._room.append((offset, size))
-        return self.rows.room.at(offset)
+        return self.loops.workspace.at(offset)
 
     def _move(self, kind: str, where: str, buffer: str, *, back: bool = False) -> None:
         t, width = self.body, self.nest.size(self.nest.row_axes)
@@ -154,84 +160,70 @@ class Neighbours:
 
     # --- what the rows have ------------------------------------------------------------------
 
-    def _of_row(self, i: int) -> Value:
-        found = self.values.get(i)
-        if found is None:
-            found = self.values[i] = spread(self.rows.fixed[i], self.lanes)
-        return found
-
-    def _of_rows(self, after: int) -> None:
-        """The numbers that the rows have after this pass."""
-        nest = self.nest
-        for i, passed in enumerate(nest.passed):
-            known = i in self.values or i in nest.fixed
-            if passed == after and not known and i not in nest.inner and i not in nest.final:
-                self.values[i] = self._item(i, self._of_row, ())
-
-    def _item(
+    def item(
         self, i: int, get: Callable[[int], Value], places: Sequence[str], order: str = ""
     ) -> Value:
         """An item of the rows, or of their elements at places along the axes of a row."""
         item = self.items[i]
         if item.name == "load":
             return self._loaded(i, places, order)
-        if item.name == "pick":
-            return self._picked(i, get, places)
-        return computed(self.items, i, [get(a) for a in item.args], self.rows.inline)
+        if item.name == "gather":
+            return self._gathered(i, get, places)
+        return computed(self.items, i, [get(a) for a in item.args], self.loops.inline)
 
     def _load_at(self, i: int, places: Sequence[str]) -> str:
         strides = self.nest.loads[i].strides[self.along + 1 :]
         terms = list(zip(places, strides, strict=False))
-        return self.rows.at(self.loads[i], bytes_of(element(self.items[i])), terms)
+        return self.loops.at(self.loads[i], bytes_of(element(self.items[i])), terms)
 
     def _loaded(self, i: int, places: Sequence[str], order: str) -> Value:
         kind = element(self.items[i])
         if i in self.turned_loads:
-            where = self._column(self.turned_loads[i], kind, places)
+            where = self.column(self.turned_loads[i], kind, places)
             return load(self.body, kind, self.lanes, self.valid, where, order)
         stride = self.nest.loads[i].strides[self.along]
         where = self._load_at(i, places)
         return read(self.body, kind, self.lanes, self.valid, where, stride, order)
 
-    def _picked(self, i: int, get: Callable[[int], Value], places: Sequence[str]) -> Value:
+    def _gathered(self, i: int, get: Callable[[int], Value], places: Sequence[str]) -> Value:
         """Numbers at the places that indices say, which may be the same for all the rows."""
         item, across = self.items[i], self.nest.across
         vary = [
             (get(a), *step) for a, step in zip(item.args, item.data[3], strict=True) if a in across
         ]
         same = [None if a in across else lanes_of(get(a), 0, 1) for a in item.args]
-        base = self.rows.pick_at(i, self._load_at(i, places), same)
+        base = self.loops.gather_at(i, self._load_at(i, places), same)
         stride, kind = self.nest.loads[i].strides[self.along], element(item)
         if not vary:
             return read(self.body, kind, self.lanes, self.valid, base, stride)
         return indexed(self.body, kind, self.valid, base, stride, vary)
 
-    def _column(self, buffer: str, kind: str, places: Sequence[str]) -> str:
+    def column(self, buffer: str, kind: str, places: Sequence[str]) -> str:
         """Where a vector is among those of all elements of the rows."""
         terms = list(zip(places, self.steps, strict=True))
-        return self.rows.at(buffer, self.lanes * bytes_of(kind), terms)
+        return self.loops.at(buffer, self.lanes * bytes_of(kind), terms)
 
     # --- a pass over the elements ------------------------------------------------------------
 
-    def _pass(self, step: Pass) -> None:
+    def one_pass(self, step: Pass) -> None:
+        """Loops over the axes of a row, an element of each row at a time."""
         nest = self.nest
-        long = self.rows.exact and nest.size(nest.row_axes) > CHAIN
+        long = self.loops.exact and nest.size(nest.row_axes) > CHAIN
         sums = {
-            i: Accumulator(self.body, self.rows.how(i), self.lanes, long)
+            i: Accumulator(self.body, self.loops.how(i), self.lanes, long)
             for i in step.reduces
             if nest.reduced[i] >= nest.row_axes
         }
         for accumulator in sums.values():
             accumulator.begin()
-        known = [a for i in step.computes for a in self.items[i].args]
-        for a in (*known, *self._at_last(step)):
-            if a not in nest.inner:
-                self._of_row(a)  # before the loops
+        elements = _Elements(self, step, sums)
+        for i in elements.of_rows:
+            self.get(i)  # before the loops
         exact = [a for a in sums.values() if a.exact]
-        self._through((), partial(self._element, step, sums), exact)
+        self._through((), elements.write, exact)
         for i, accumulator in sums.items():
             if i in nest.ends:
-                self._end(i, accumulator.each(), ())
+                self.end(i, accumulator.each())
             else:
                 self.values[i] = accumulator.each()
 
@@ -259,76 +251,81 @@ class Neighbours:
         else:
             chain(0, length)
 
-    def _at_last(self, step: Pass) -> list[int]:
-        """The items that are reduced or stored."""
-        reduced = [self.items[i].args[0] for i in step.reduces]
-        return [*reduced, *(self.nest.outputs[k].item for k in step.stores)]
-
-    def _element(self, step: Pass, sums: dict[int, Accumulator], places: tuple[str, ...]) -> None:
-        """All that is computed for one element of each row."""
-        rows, items = self.rows, self.items
-        at_last = self._at_last(step)
-        here = Waiting(items, step.computes, at_last, self.lanes, rows.room, self._of_row)
-        order = ORDERED if here.long else ""
-        for i in step.reads:
-            where = self._kept_at(i, places)
-            here.values[i] = load(self.body, element(items[i]), self.lanes, self.lanes, where)
-        for i in step.computes:
-            x = self._item(i, here.get, places, order)
-            here.put(i, x)
-            if i in rows.kept:
-                store(x, self.lanes, self._kept_at(i, places))
-        for i in step.reduces:
-            x = here.get(items[i].args[0])
-            if i in sums:
-                sums[i].add(rows.operand(i, x))
-            else:
-                self._end(i, x, places)
-        for k in step.stores:
-            self._stored(k, here.get(self.nest.outputs[k].item), places, order)
-
-    def _kept_at(self, i: int, places: Sequence[str]) -> str:
-        """Where a value that waits for a later pass is."""
-        return self._column(self.rows.room.at(self.rows.kept[i]), element(self.items[i]), places)
-
-    def _stored(self, k: int, x: Value, places: Sequence[str], order: str) -> None:
-        if k in self.turned_stores:
-            where = self._column(self.turned_stores[k], x.element, places)
-            store(x, self.valid, where, order)
-            return
-        axes = self.nest.outputs[k].axes
-        terms = self.rows.terms(axes, [*["0"] * len(self.index), *places])
-        size, stride = bytes_of(x.element), self.nest.steps(axes)[self.along]
-        where = self.rows.at(self.stores[k], size, terms)
-        if stride == 1:
-            store(x, self.valid, where, order)
-            return
-        for lane in range(self.valid):
-            one = lanes_of(x, lane, 1)
-            store(one, 1, self.body.at(where, lane * stride * size), order)
-
     # --- reductions that are complete in the end ---------------------------------------------
 
-    def _end_at(self, i: int, places: Sequence[str]) -> str:
-        return self.rows.end_at(i, [*self.index, *places])
+    def end_at(self, i: int, places: Sequence[str]) -> str:
+        return self.loops.end_at(i, [*self.index, *places])
 
-    def _end(self, i: int, x: Value, places: Sequence[str]) -> None:
+    def end_elements(self, i: int, x: Value, places: Sequence[str]) -> None:
         """Put what rows have, or their elements at some places, together with what there is."""
-        rows, how = self.rows, self.rows.how(i)
-        x = rows.operand(i, x)
+        loops, how = self.loops, self.loops.how(i)
+        x = loops.operand(i, x)
         if self.along in self.nest.reduced[i]:
-            rows.add(i, how.across(how.masked(x, self.valid)), [*self.index, *places])
+            loops.add(i, how.across(how.masked(x, self.valid)), [*self.index, *places])
         elif i in self.turned_ends:
-            where = self._column(self.turned_ends[i], x.element, places)
-            rows.add_to(i, x, self.valid, where)
+            where = self.column(self.turned_ends[i], x.element, places)
+            loops.add_to(i, x, self.valid, where)
         else:
-            self._spread_end(i, x, self._end_at(i, places))
+            self._spread_end(i, x, self.end_at(i, places))
 
     def _spread_end(self, i: int, x: Value, where: str) -> None:
         stride = self.nest.steps(self.nest.left[i])[self.along]
         if stride == 1:
-            self.rows.add_to(i, x, self.valid, where)
+            self.loops.add_to(i, x, self.valid, where)
             return
         for lane in range(self.valid):
             at = self.body.at(where, lane * stride * bytes_of(x.element))
-            self.rows.add_to(i, lanes_of(x, lane, 1), 1, at)
+            self.loops.add_to(i, lanes_of(x, lane, 1), 1, at)
+
+
+class _Elements(Vector):
+    """Writes what a pass does for one element of each row, at places along the axes of a row.
+
+    sums: reductions of whole rows.
+    """
+
+    def __init__(self, rows: _Rows, step: Pass, sums: dict[int, Accumulator]) -> None:
+        super().__init__(rows.loops, step)
+        self.rows, self.loops, self.sums = rows, rows.loops, sums
+
+    def write(self, places: tuple[str, ...]) -> None:
+        """All that is computed for it; where there are fewer rows, for the other lanes too."""
+        self.vector(Lanes(places, self.rows.lanes, self.rows.lanes))
+
+    def row(self, lanes: int) -> Callable[[int], Value]:
+        """A number of each row."""
+        return self.rows.get
+
+    def compute(self, i: int, get: Callable[[int], Value], v: Lanes, order: str) -> Value:
+        """An item, of each row."""
+        return self.rows.item(i, get, v.at, order)
+
+    def kept_at(self, i: int, v: Lanes) -> str:
+        """Where a value is that an earlier pass keeps for a later one."""
+        where = self.loops.workspace.at(self.loops.kept[i])
+        return self.rows.column(where, element(self.items[i]), v.at)
+
+    def reduce(self, i: int, x: Value, v: Lanes) -> None:
+        """Put it together with the sums of the rows, or with what is at its place."""
+        if i in self.sums:
+            self.sums[i].add(self.loops.operand(i, x))
+        else:
+            self.rows.end_elements(i, x, v.at)
+
+    def store(self, k: int, x: Value, v: Lanes, order: str) -> None:
+        """Write it to an output, lane by lane where rows do not lie side by side."""
+        rows, nest = self.rows, self.nest
+        if k in rows.turned_stores:
+            where = rows.column(rows.turned_stores[k], x.element, v.at)
+            store(x, rows.valid, where, order)
+            return
+        axes = nest.outputs[k].axes
+        terms = self.loops.terms(axes, [*["0"] * len(rows.index), *v.at])
+        size, stride = bytes_of(x.element), nest.steps(axes)[rows.along]
+        where = self.loops.at(rows.stores[k], size, terms)
+        if stride == 1:
+            store(x, rows.valid, where, order)
+            return
+        for lane in range(rows.valid):
+            one = lanes_of(x, lane, 1)
+            store(one, 1, self.body.at(where, lane * stride * size), order)

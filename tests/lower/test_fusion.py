@@ -8,8 +8,8 @@ import pytest
 import graphgrad as gg
 from graphgrad.ir.program import Program
 from graphgrad.ir.verify import verify_program
-from graphgrad.lower.fused import Fused, fuse_loops
-from graphgrad.lower.groups import Loop
+from graphgrad.lower.fused import fuse_loops
+from graphgrad.lower.loop_ir import Fused, Loop
 from graphgrad.optimise.pipeline import optimise
 
 from .fusing import same_values

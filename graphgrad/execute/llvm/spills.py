@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from .lowered import Item
-from .room import Room
 from .values import Value
 from .vectors import ORDERED, Values, bytes_of, element, load, store
+from .workspace import Workspace
 
-LONG = 300  # items from which on values wait in memory for a reader that is far off
+LONG = 300  # items from which on values are spilled for a reader that is far off
 FAR = 32  # items in between
 
 
-class Waiting:
+class Spills:
     """Values by item. `of_row` gives those that are the same for all elements.
 
-    In a long body, what is read far from where it is made waits in memory: LLVM takes very long to
+    In a long body, what is read far from where it is made is spilled: LLVM takes very long to
     find out what to keep in which register there.
     """
 
@@ -26,10 +26,10 @@ class Waiting:
         computes: Sequence[int],
         at_last: Sequence[int],
         lanes: int,
-        room: Room,
+        workspace: Workspace,
         of_row: Callable[[int], Value],
     ) -> None:
-        self.items, self.lanes, self.room, self._of_row = items, lanes, room, of_row
+        self.items, self.lanes, self.workspace, self._of_row = items, lanes, workspace, of_row
         self.values: Values = {}
         self.long = len(computes) > LONG
         self._now = 0
@@ -48,7 +48,7 @@ class Waiting:
             return self._of_row(i)
         if i in self._offsets and self._now - self._fresh[i] > FAR:
             kind = element(self.items[i])
-            where = self.room.at(self._offsets[i])
+            where = self.workspace.at(self._offsets[i])
             found = load(found.body, kind, self.lanes, self.lanes, where, ORDERED)
             self.values[i] = found
             self._fresh[i] = self._now
@@ -61,11 +61,11 @@ class Waiting:
             return
         self._fresh[i] = self._now
         if self._last.get(i, 0) - self._now > FAR:
-            self._offsets[i] = self.room.take(self._bytes(x))
-            store(x, x.lanes, self.room.at(self._offsets[i]), ORDERED)
+            self._offsets[i] = self.workspace.take(self._bytes(x))
+            store(x, x.lanes, self.workspace.at(self._offsets[i]), ORDERED)
         for a in set(self.items[i].args):
             if a in self._offsets and self._last[a] == self._now:
-                self.room.give(self._offsets.pop(a), self._bytes(self.values[a]))
+                self.workspace.give(self._offsets.pop(a), self._bytes(self.values[a]))
         self._now += 1
 
     def _bytes(self, x: Value) -> int:

@@ -1,4 +1,4 @@
-"""Elements picked by arrays of indices: what the ops say, and whether the indices are in range."""
+"""Gathers, by arrays of indices: what the ops say, and whether the indices are in range."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from ...ops.slicing import FULL, Key
 from ...ops.sorting import GatherElements
 from .text import Text
 
-PICKS = frozenset([Gather, GatherElements, GetItem])
+GATHERS = frozenset([Gather, GatherElements, GetItem])
 """Ops that read their first input at places that the others hold."""
 
 
 class Range(NamedTuple):
-    """An array of indices: the input where it is, how it lies there, and what it picks from.
+    """An array of indices: the input where it is, how it lies there, and what it gathers from.
 
     view    of the input's elements
-    axis    of the array picked from, and its length
+    axis    of the array gathered from, and its length
     """
 
     place: int
@@ -35,14 +35,14 @@ class Range(NamedTuple):
 
 
 Indexed = tuple[int, int, int]
-"""An axis that an array of indices picks from, its length and its stride."""
+"""An axis that an array of indices gathers from, its length and its stride."""
 
 
-class Picked(NamedTuple):
-    """What an op picks of a view.
+class Gathering(NamedTuple):
+    """What an op gathers of a view.
 
     offset   where integers and slices begin
-    indexed  for each array of indices what it picks from
+    indexed  for each array of indices what it gathers from
     kept     (length, stride) of each axis of the result that no index stands for
     """
 
@@ -51,9 +51,9 @@ class Picked(NamedTuple):
     kept: list[tuple[int, int]]
 
 
-def picked(op: Any, view: View) -> Picked:
-    """Which elements of a view an op picks; indices apart."""
-    found = Picked(view.offset, [], [])
+def gathering(op: Any, view: View) -> Gathering:
+    """Which elements of a view an op gathers; indices apart."""
+    found = Gathering(view.offset, [], [])
     axes = iter(zip(range(len(view.shape)), view.shape, view.strides, strict=True))
     for entry in _key(op):
         if entry is None:
@@ -91,7 +91,8 @@ def in_range(node: Node) -> bool:
     """Whether all indices that are known before, one number each, are in range."""
     x, *indices = node.inputs
     shape: Any = x.shape
-    for t, (_, length, _) in zip(indices, picked(node.op, memory_of(shape)).indexed, strict=True):
+    indexed = gathering(node.op, memory_of(shape)).indexed
+    for t, (_, length, _) in zip(indices, indexed, strict=True):
         while type(t.node.op) in VIEWS:
             t = t.node.inputs[0]
         op = t.node.op

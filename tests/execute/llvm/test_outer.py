@@ -1,4 +1,4 @@
-"""Rows abreast: reductions over axes in the middle, and rows too short for a vector."""
+"""Outer vectorisation: reductions over axes in the middle, and rows too short for a vector."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from .test_kernels import Group, guarded, recompiled
 DTYPES = ["float32", "float64", "int32", "uint8", "bool"]
 
 
-def abreast(group):
-    """Whether the rows of a group run abreast."""
-    return Nest(lower(group.recipe)).abreast
+def outer(group):
+    """Whether the rows of a group are lanes of a vector."""
+    return Nest(lower(group.group), group.group.space.row).outer_lanes
 
 
 def both(fn, *types, seed=0):
@@ -104,7 +104,7 @@ def test_short_rows(shape, dtype):
 
     types = (shape, dtype), (shape[1:], dtype)
     group = Group(fn, *types)
-    assert abreast(group) or shape[1] > 8
+    assert outer(group) or shape[1] > 8
     arrays = inputs(*types)
     near(group.run(*arrays), group.numpy(*arrays), dtype)
 
@@ -123,15 +123,15 @@ def test_numbers_of_rows_and_what_is_left_in_the_end(n, dtype, monkeypatch):
         return [loss(x), gg.gradients(loss(x), x), gg.sum(gg.tanh(x), axis=0)]
 
     for rows in (4 * n, 257):
-        assert abreast(Group(lambda x: [loss(x)], ((rows, n), dtype)))
+        assert outer(Group(lambda x: [loss(x)], ((rows, n), dtype)))
         both(fn, ((rows, n), dtype), seed=n)
 
 
 def test_short_rows_stay_apart_where_columns_do_not_pay():
-    assert abreast(Group(lambda x: gg.sum(x, axis=1), ((1000, 3), "float32")))
-    assert not abreast(Group(lambda x: gg.sum(x, axis=1), ((1000, 10), "float32")))
-    assert abreast(Group(lambda x: 1.0 / gg.sum(x, axis=1), ((1000, 10), "float32")))
-    assert not abreast(Group(lambda x: gg.sum(x, axis=1), ((10, 3), "float32")))
+    assert outer(Group(lambda x: gg.sum(x, axis=1), ((1000, 3), "float32")))
+    assert not outer(Group(lambda x: gg.sum(x, axis=1), ((1000, 10), "float32")))
+    assert outer(Group(lambda x: 1.0 / gg.sum(x, axis=1), ((1000, 10), "float32")))
+    assert not outer(Group(lambda x: gg.sum(x, axis=1), ((10, 3), "float32")))
 
 
 @pytest.mark.parametrize("m", [4, 37, 150])
@@ -170,7 +170,7 @@ def test_rows_that_are_read_again(shape, axes):
 
 def test_softmax_over_channels_is_one_loop():
     group = Group(lambda x: gg.nn.softmax(x, axis=1), ((4, 21, 100), "float32"))
-    assert abreast(group)
+    assert outer(group)
     (x,) = inputs(((4, 21, 100), "float32"))
     x[1, :, 5] = 1000.0
     x[2, 3] = -np.inf
@@ -185,7 +185,7 @@ def test_not_a_number_and_infinity(shape):
     group = Group(
         lambda x: [f(x, axis=axis) for f in (gg.sum, gg.max, gg.min, gg.prod)], (shape, "float64")
     )
-    assert abreast(group)
+    assert outer(group)
     (x,) = inputs((shape, "float64"))
     flat = x.reshape(-1)
     flat[::37] = np.inf
@@ -199,7 +199,7 @@ def test_not_a_number_and_infinity(shape):
 @pytest.mark.parametrize("shape", [(2, 5000, 70), (3, 2500, 40), (2, 30_000, 3)])
 def test_sums_over_the_middle_are_as_exact_as_numpys(shape, dtype):
     group = Group(lambda x: [gg.sum(x, axis=1), gg.mean(x, axis=1)], (shape, dtype))
-    assert abreast(group)
+    assert outer(group)
     x = np.random.default_rng(0).normal(1, 3, size=shape).astype(dtype)
     total, mean = group.run(x)
     columns = x.transpose(0, 2, 1).reshape(-1, shape[1]).tolist()
@@ -246,9 +246,9 @@ def test_what_lies_across_memory_decides():
     def both(x, y):
         return gg.sum(gg.transpose(x, (0, 2, 1)) * y * y[:1], axis=1)
 
-    assert abreast(Group(lambda y: gg.sum(y, axis=1), (shape, "float32")))
-    assert not abreast(Group(rows, *reads))
-    assert abreast(Group(both, *reads))
+    assert outer(Group(lambda y: gg.sum(y, axis=1), (shape, "float32")))
+    assert not outer(Group(rows, *reads))
+    assert outer(Group(both, *reads))
 
 
 def test_picks_among_rows():
@@ -278,7 +278,7 @@ LARGE = [((3000, 30, 20), 1), ((60, 50, 300), 1), ((1_000_001, 3), 1), ((100_000
 @pytest.mark.parametrize(("shape", "axis"), LARGE)
 def test_threads_change_nothing(shape, axis):
     group = Group(lambda x: costly(x, axis), (shape, "float32"))
-    assert abreast(group)
+    assert outer(group)
     assert group.kernel.shared.blocks > 1
     (x,) = inputs((shape, "float32"))
     one = group.run(x)
@@ -298,7 +298,7 @@ def test_nothing_outside_is_written_and_nothing_outside_matters(shape, axis, dty
         return y - total, total + 1, gg.sum(total), gg.max(x)
 
     group = Group(fn, (shape, dtype), (shape, dtype))
-    assert abreast(group)
+    assert outer(group)
     plain = inputs((shape, dtype), (shape, dtype))
     wanted = group.run(*plain)
     kernel = recompiled(group, [*group.kernel.shared.built_in, *group.kernel.shared.plain])
@@ -322,7 +322,7 @@ def test_a_long_body(shape, axis):
         return [y, gg.sum(y * total, axis=axis)]
 
     group = Group(fn, (shape, "float64"))
-    assert abreast(group)
+    assert outer(group)
     (x,) = inputs((shape, "float64"))
     x /= shape[axis] * 2
     near(group.run(x), group.numpy(x), "float64")

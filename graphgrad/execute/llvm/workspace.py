@@ -7,8 +7,8 @@ from .module import Body
 LINE = 64
 
 
-class Room:
-    """Bytes after %room, given out from the start on; what is given back is given out again."""
+class Workspace:
+    """Bytes after %workspace, taken from the start on; what is given back is taken again."""
 
     def __init__(self, body: Body) -> None:
         self.body = body
@@ -30,4 +30,4 @@ class Room:
 
     def at(self, offset: int) -> str:
         """The address of what was taken."""
-        return self.body.at("%room", offset)
+        return self.body.at("%workspace", offset)
