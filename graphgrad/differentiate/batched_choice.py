@@ -194,10 +194,10 @@ def _chosen(batcher: Batcher, node: Node, pred: Tensor, then: Tensor, other: Ten
 
 def _check_pure(node: Node, op: Cond) -> None:
     """GraphError where somebody would notice that a body is run for who does not choose it."""
-    programs = list(op.programs)
+    programs = list(op.bodies)
     for program in programs:
         for inner in program.nodes:
-            programs += inner.op.attrs.get("programs", ())
+            programs += inner.op.bodies
             if not inner.op.pure:
                 raise GraphError(
                     f"under vmap, the examples choose differently in {node.name} ({node.where}), "

@@ -189,7 +189,7 @@ def flops_of(node: Node, length: Length) -> int | None:
     stack = [(node.op, [t.type for t in node.inputs], [t.type for t in node.outputs], 1)]
     while stack:
         op, inputs, outputs, times = stack.pop()
-        bodies = op.attrs.get("programs") or [p for p in [op.attrs.get("program")] if p]
+        bodies = op.bodies
         if bodies:
             for inner in (n for body in bodies for n in body.nodes):
                 types = [t.type for t in inner.inputs], [t.type for t in inner.outputs]

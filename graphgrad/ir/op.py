@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from inspect import get_annotations
-from typing import Any, ClassVar, dataclass_transform
+from typing import Any, ClassVar, Self, dataclass_transform
 from weakref import WeakValueDictionary
 
 import numpy as np
@@ -38,6 +38,7 @@ class Op:
     linear      where it is linear: "joint" in all inputs together, "each" in one at a time while
                 the others stay, or the places of the inputs in which it is jointly linear while
                 the others stay; (): nowhere that is known
+    bodies      the programs that run inside it, where it is control flow
     onnx        the name of the same op in ONNX, where there is one
     domain      where samples are drawn
     broadcasts  the driver sums gradients over the axes that were broadcast
@@ -55,6 +56,7 @@ class Op:
     linear_zero: ClassVar[bool] = True
     jumps: ClassVar[tuple[int, ...]] = ()
     linear: ClassVar[str | tuple[int, ...]] = ()
+    bodies: ClassVar[tuple[Any, ...]] = ()
     onnx: ClassVar[str | None] = None
     domain: ClassVar[tuple[float, float]] = (-2.0, 2.0)
 
@@ -141,6 +143,11 @@ class Op:
         """The attributes by name."""
         return {n: self.__dict__[n] for n in self.fields}
 
+    def replace(self, **attrs: Any) -> Self:
+        """The op with other values for some attributes."""
+        made: Any = type(self)(**{**self.attrs, **attrs})
+        return made  # type: ignore[no-any-return]
+
     def __repr__(self) -> str:
         return f"{self.type}({', '.join(f'{k}={v!r}' for k, v in self.attrs.items())})"
 
@@ -168,6 +175,10 @@ class Op:
     def vjp(self, *args: Any, **_: Any) -> Gradients:
         """vjp(node, *dys): one gradient per input: a tensor, ZERO or NO_GRAD."""
         raise DTypeError(f"{self.type} has no gradient")
+
+    def replace_bodies(self, bodies: Sequence[Any]) -> Op:
+        """The op with other bodies, which may be anything: files put what stands for them there."""
+        raise NotImplementedError(f"{self.type}.replace_bodies")
 
     @classmethod
     def samples(cls, rng: np.random.Generator) -> Samples:

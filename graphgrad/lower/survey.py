@@ -192,7 +192,7 @@ def is_strange(op: Op) -> bool:
     for each in pending:
         if type(each) is PyFunction or not type(each).__module__.startswith("graphgrad."):
             return True
-        pending += [n.op for p in getattr(each, "programs", ()) for n in p.nodes]
+        pending += [n.op for p in each.bodies for n in p.nodes]
     return False
 
 

@@ -107,7 +107,7 @@ def _only(site: Site, place: int, dx: Any) -> Entries:
 # --- the ways ---------------------------------------------------------------------------------
 
 
-def moved(book: Ledger, site: Site, dys: Sequence[Tensor | None], at: list[int]) -> Entries:
+def moved(book: Ledger, site: NodeSite, dys: Sequence[Tensor | None], at: list[int]) -> Entries:
     """Relevance goes where the elements come from, ties share; constants keep what is theirs.
 
     So the largest of a pooling window takes all, and an embedding's rows get what is theirs
@@ -115,7 +115,7 @@ def moved(book: Ledger, site: Site, dys: Sequence[Tensor | None], at: list[int])
     """
     slopes = site.default(*dys)
     found = [slopes[i] if i in at else NO_GRAD for i in range(len(site.inputs))]
-    if site.type != "Cond":  # whose branches note what they keep
+    if not site.op.bodies:  # whose branches note what they keep
         book.keep_rest(dys, found)
     return found
 
