@@ -245,6 +245,7 @@ class Unread(Op):
 
     count: int
     given: int
+    flop_free = True
 
     @property
     def linear(self) -> tuple[int, ...]:  # type: ignore[override]

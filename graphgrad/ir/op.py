@@ -10,13 +10,17 @@ from weakref import WeakValueDictionary
 import numpy as np
 
 from .errors import DTypeError
-from .types import Array, TensorType
+from .types import Array, TensorType, elements
 
 Types = tuple[TensorType, ...]
 Gradients = Sequence[Any]
 Samples = Iterator[tuple["Op", list[Array]]]
 
 OP_TYPES: dict[str, type[Op]] = {}
+OF_KERNEL = frozenset(
+    ["shape_only", "commutes", "mirror_type", "reshapes", "value_range", "stepwise"]
+)
+"""What an op says of its kernel, and would be wrong of another one."""
 
 
 @dataclass_transform(frozen_default=True, eq_default=False)
@@ -38,10 +42,27 @@ class Op:
     linear      where it is linear: "joint" in all inputs together, "each" in one at a time while
                 the others stay, or the places of the inputs in which it is jointly linear while
                 the others stay; (): nowhere that is known
+    shape_only  inputs, by place, of which it reads the shape and nothing else
     bodies      the programs that run inside it, where it is control flow
+    commutes    x op y is y op x, bit for bit, of what is not complex
+    mirror_type the type of the op z for which x op y is y z x
+    reshapes    the elements of x in row-major order, under another shape
+    value_range no element of a real output is outside of them, and none is -0.0 if the least is 0;
+                NaN may be
+    stepwise    its gradient is zero wherever it is defined
+    singular    the input, by place, at some values of which it has no finite value or slope
+    guards      arguments are made safe with it: it keeps them away from such values
+    relevance   how its inputs share relevance: "moved" with the elements, which all are elements
+                of an input or constants; "passed" on by what is zero at zero, or an established
+                activation; by the first order of a "taylor" series; else as linear maps do
+    flop_free   takes no floating point operations: makes, moves or converts data
     onnx        the name of the same op in ONNX, where there is one
+    sharding    kept free: how its outputs may be divided among devices, given that of its inputs
     domain      where samples are drawn
     broadcasts  the driver sums gradients over the axes that were broadcast
+
+    What is said of a kernel (OF_KERNEL) is said of that kernel: a subclass that writes another one
+    says it again.
     """
 
     type: ClassVar[str] = "Op"
@@ -56,7 +77,18 @@ class Op:
     linear_zero: ClassVar[bool] = True
     jumps: ClassVar[tuple[int, ...]] = ()
     linear: ClassVar[str | tuple[int, ...]] = ()
+    shape_only: ClassVar[tuple[int, ...]] = ()
     bodies: ClassVar[tuple[Any, ...]] = ()
+    commutes: ClassVar[bool] = False
+    mirror_type: ClassVar[str | None] = None
+    reshapes: ClassVar[bool] = False
+    value_range: ClassVar[tuple[float, float]] = (-np.inf, np.inf)
+    stepwise: ClassVar[bool] = False
+    singular: ClassVar[int | None] = None
+    guards: ClassVar[bool] = False
+    relevance: ClassVar[str | None] = None
+    flop_free: ClassVar[bool] = False
+    sharding: ClassVar[Any] = None
     onnx: ClassVar[str | None] = None
     domain: ClassVar[tuple[float, float]] = (-2.0, 2.0)
 
@@ -73,6 +105,11 @@ class Op:
         cls._defaults = {**cls._defaults, **{n: cls.__dict__[n] for n in own if n in cls.__dict__}}
         cls._made, cls._mortal = {}, WeakValueDictionary()
         cls._interned = interned
+        if hidden := [n for n in own if callable(getattr(Op, n, None))]:
+            raise TypeError(f"{cls.__name__} has attributes named as methods of every op: {hidden}")
+        if "kernel" in cls.__dict__ and any(_has_kernel(base) for base in cls.__bases__):
+            for name in OF_KERNEL.difference(cls.__dict__):
+                setattr(cls, name, getattr(Op, name))
         if not abstract:
             cls.type = cls.__dict__.get("type", cls.__name__)
             if cls.type in OP_TYPES and OP_TYPES[cls.type].__module__ != cls.__module__:
@@ -176,6 +213,16 @@ class Op:
         """vjp(node, *dys): one gradient per input: a tensor, ZERO or NO_GRAD."""
         raise DTypeError(f"{self.type} has no gradient")
 
+    def flops(self, inputs: Types, outputs: Types) -> float | None:
+        """The floating point operations for types of known lengths; None: that is not known.
+
+        A multiplication and the addition that goes with it are two; an element-wise op is one for
+        each element that it makes.
+        """
+        if self.flop_free or self.view:
+            return 0
+        return elements(outputs[0]) if self.elementwise else None
+
     def replace_bodies(self, bodies: Sequence[Any]) -> Op:
         """The op with other bodies, which may be anything: files put what stands for them there."""
         raise NotImplementedError(f"{self.type}.replace_bodies")
@@ -184,6 +231,10 @@ class Op:
     def samples(cls, rng: np.random.Generator) -> Samples:
         """Ops of this type with arrays to apply them to; the laws are tested on these."""
         return iter(())
+
+
+def _has_kernel(base: type) -> bool:
+    return getattr(base, "kernel", Op.kernel) is not Op.kernel
 
 
 _SIGNED = float | complex | np.inexact

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..ir.errors import ExecutionError, ShapeError
-from ..ir.types import compatible
+from ..ir.types import compatible, elements
 from .base import (
     ZERO,
     Any,
@@ -43,6 +43,10 @@ class AddN(Op):
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         return (dy,) * len(node.inputs)
 
+    def flops(self, inputs: Types, outputs: Types) -> float | None:
+        """One for each element of every term but the first."""
+        return (len(inputs) - 1) * elements(outputs[0])
+
     @classmethod
     def samples(cls, rng: np.random.Generator) -> Samples:
         yield cls(), [rng.normal(size=(2, 3)) for _ in range(2)]
@@ -58,6 +62,8 @@ class EnsureLike(Op):
     message: str
     view = True
     linear = (0,)
+    shape_only = (1,)
+    relevance = "moved"
 
     def infer(self, x: TensorType, like: TensorType) -> Types:
         if not compatible(x.shape, like.shape):

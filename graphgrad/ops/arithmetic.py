@@ -115,6 +115,7 @@ class Add(Binary):
 
     onnx = "Add"
     linear = "joint"
+    commutes = True
 
     def kernel(self, xp: Any, x: Any, y: Any) -> Any:
         return xp.add(x, y)
@@ -145,6 +146,7 @@ class Multiply(Binary):
 
     onnx = "Mul"
     linear = "each"
+    commutes = True
 
     def kernel(self, xp: Any, x: Any, y: Any) -> Any:
         return xp.multiply(x, y)
@@ -163,6 +165,7 @@ class Divide(Binary):
     onnx = "Div"
     domain = (0.5, 2.0)
     linear = (0,)
+    singular = 1
 
     def check(self, dtype: DType) -> None:
         if dtype.kind not in "fc":
@@ -185,6 +188,7 @@ class Negative(Unary):
 
     onnx = "Neg"
     linear = "joint"
+    relevance = "passed"
 
     def check(self, dtype: DType) -> None:
         if dtype.kind == "b":
@@ -201,6 +205,7 @@ class FloorDivide(NumberBinary):
     """z = floor(x / y): a step, the gradient is zero."""
 
     domain = (0.5, 2.0)
+    stepwise = True
 
     def kernel(self, xp: Any, x: Any, y: Any) -> Any:
         return xp.floor_divide(x, y)
@@ -246,6 +251,7 @@ class Power(Kinds, Binary):
 
     onnx = "Pow"
     domain = (0.5, 2.0)
+    singular = 0
 
     def kernel(self, xp: Any, x: Any, y: Any) -> Any:
         return xp.power(x, y)
@@ -281,6 +287,8 @@ class Abs(Unary):
     """y = |x|, dx = dy * sign(x): 0 at 0. The modulus of a complex number is floating."""
 
     onnx = "Abs"
+    value_range = (0.0, np.inf)
+    relevance = "passed"
 
     def result(self, dtype: DType) -> DType:
         return _real_dtype(dtype)
@@ -297,6 +305,8 @@ class Sign(Kinds, Unary):
     """y = -1, 0 or 1 as x is: a step, the gradient is zero. x / |x| of a complex number."""
 
     onnx = "Sign"
+    stepwise = True
+    relevance = "passed"
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.sign(x)
@@ -308,6 +318,8 @@ class Sign(Kinds, Unary):
 class Rounding(RealUnary, abstract=True):
     """Family: a floating integer near x; a step, the gradient is zero."""
 
+    relevance = "passed"
+
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         return (ZERO,)
 
@@ -316,6 +328,7 @@ class Round(Rounding):
     """y = the integer nearest to x, the even one where two are; the gradient is zero."""
 
     onnx = "Round"
+    stepwise = True
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.rint(x)
@@ -325,6 +338,7 @@ class Floor(Rounding):
     """y = the greatest integer <= x; the gradient is zero."""
 
     onnx = "Floor"
+    stepwise = True
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.floor(x)
@@ -334,6 +348,7 @@ class Ceil(Rounding):
     """y = the least integer >= x; the gradient is zero."""
 
     onnx = "Ceil"
+    stepwise = True
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.ceil(x)
@@ -342,12 +357,17 @@ class Ceil(Rounding):
 class Trunc(Rounding):
     """y = x without its fraction; the gradient is zero."""
 
+    stepwise = True
+
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.trunc(x)
 
 
 class Square(Kinds, Unary):
     """y = x * x, dx = dy * 2x."""
+
+    value_range = (0.0, np.inf)
+    relevance = "passed"
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.square(x)
@@ -362,6 +382,7 @@ class Reciprocal(FloatUnary):
 
     onnx = "Reciprocal"
     domain = (0.5, 2.0)
+    singular = 0
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.reciprocal(x)
@@ -376,6 +397,8 @@ class Maximum(Kinds, Binary):
 
     kinds = "biuf"
     onnx = "Max"
+    guards = True
+    relevance = "moved"
 
     def kernel(self, xp: Any, x: Any, y: Any) -> Any:
         return xp.maximum(x, y)
@@ -389,6 +412,8 @@ class Minimum(Kinds, Binary):
 
     kinds = "biuf"
     onnx = "Min"
+    guards = True
+    relevance = "moved"
 
     def kernel(self, xp: Any, x: Any, y: Any) -> Any:
         return xp.minimum(x, y)
@@ -413,6 +438,8 @@ class Clip(Kinds):
     """
 
     kinds = "iuf"
+    guards = True
+    relevance = "passed"
 
     def kernel(self, xp: Any, x: Any, low: Any, high: Any) -> Any:
         return xp.minimum(xp.maximum(x, low), high)
@@ -471,6 +498,7 @@ class Hypot(RealBinary):
     """z = sqrt(x**2 + y**2) without overflow; dx = dz * x / z, dy = dz * y / z, 0 at the origin."""
 
     domain = (0.5, 2.0)
+    value_range = (0.0, np.inf)
 
     def kernel(self, xp: Any, x: Any, y: Any) -> Any:
         return xp.hypot(x, y)

@@ -109,6 +109,7 @@ class Constant(Op, interned=False):
 
     value: Array
     differentiable = False
+    flop_free = True
 
     def infer(self) -> Types:
         return (type_of_array(self.value),)
@@ -157,6 +158,8 @@ class Cast(Op):
     dtype: DType
     elementwise = True
     linear = "joint"
+    relevance = "moved"
+    flop_free = True
 
     def infer(self, x: TensorType) -> Types:
         if x.dtype.kind == "c" and self.dtype.kind != "c":
@@ -297,6 +300,7 @@ class Full(Op):
     value: Any
     dtype: DType
     differentiable = False
+    flop_free = True
 
     def infer(self) -> Types:
         return (tensor_type(self.shape, self.dtype),)
@@ -314,6 +318,9 @@ class Full(Op):
 class ZerosLike(Op):
     """Zeros of the shape and dtype of x. The gradient is zero."""
 
+    shape_only = (0,)
+    flop_free = True
+
     def infer(self, x: TensorType) -> Types:
         return (x,)
 
@@ -330,6 +337,8 @@ class ZerosLike(Op):
 
 class OnesLike(ZerosLike):
     """Ones of the shape and dtype of x. The gradient is zero."""
+
+    shape_only = (0,)
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.ones_like(x)

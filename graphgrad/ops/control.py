@@ -119,6 +119,7 @@ class Cond(Op, interned=False):
     reads: tuple[tuple[int, ...], tuple[int, ...]]
     sparse = True
     linear_zero = False
+    relevance = "moved"
 
     @property
     def bodies(self) -> tuple[Program, Program]:  # type: ignore[override]

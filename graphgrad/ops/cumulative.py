@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..ir.errors import ShapeError
+from ..ir.types import elements
 from .arithmetic import multiply
 from .base import (
     NO_GRAD,
@@ -50,6 +51,10 @@ class Cumulative(Op, abstract=True):
         x = xp.flip(x, axis=self.axis) if self.reverse else x
         y = accumulate(x, axis=self.axis, dtype=x.dtype)
         return xp.flip(y, axis=self.axis) if self.reverse else y
+
+    def flops(self, inputs: Types, outputs: Types) -> float | None:
+        """One for each element of x."""
+        return elements(inputs[0])
 
     @classmethod
     def samples(cls, rng: np.random.Generator) -> Samples:
@@ -106,6 +111,8 @@ class Shift(Op):
     axis: int
     by: int
     linear = "joint"
+    relevance = "moved"
+    flop_free = True
 
     def infer(self, x: TensorType) -> Types:
         return (x,)
@@ -167,6 +174,10 @@ class Recurrence(Op):
         if not wants(c):
             return db, NO_GRAD
         return db, multiply(db, apply(Shift(self.axis, -step), y))
+
+    def flops(self, inputs: Types, outputs: Types) -> float | None:
+        """Two for each element of x."""
+        return 2 * elements(inputs[0])
 
     @classmethod
     def samples(cls, rng: np.random.Generator) -> Samples:

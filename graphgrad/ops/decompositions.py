@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..ir.errors import GradientError, ShapeError
-from ..ir.types import Dim
+from ..ir.types import Dim, elements
 from .base import (
     Any,
     Gradients,
@@ -24,7 +24,7 @@ from .base import (
     tensor_type,
 )
 from .logic import greater
-from .matrices import LowerHalf, Solve, check_real, check_square, mirrored, positive
+from .matrices import LowerHalf, Solve, check_real, check_square, dense, mirrored, positive
 from .products import MATMUL
 from .reductions import max, sum
 from .shaping import expand_dims, matrix_transpose
@@ -73,6 +73,10 @@ class Inverted(Op):
         flow = dy * y * y
         return (sum(flow, -1) - sum(flow, -2),)
 
+    def flops(self, inputs: Types, outputs: Types) -> float | None:
+        """Two for each element."""
+        return 2 * elements(outputs[0])
+
     @classmethod
     def samples(cls, rng: np.random.Generator) -> Samples:
         yield cls(), [np.array([1.0, 2.0, 4.0])]
@@ -100,6 +104,10 @@ class Eigh(Op):
         inner = apply(Inverted(), w) * _times(v, dv, a=True)
         dx = _times(v * expand_dims(dw, -2) + _times(v, inner), v, b=True)
         return ((dx + matrix_transpose(dx)) * 0.5,)
+
+    def flops(self, inputs: Types, outputs: Types) -> float | None:
+        """9 n**3."""
+        return dense(inputs[0], 0, 9)
 
     @classmethod
     def samples(cls, rng: np.random.Generator) -> Samples:
@@ -150,6 +158,10 @@ class Svd(Op):
         beside_v = (dvh - _times(matrix_transpose(of_v), vh)) / expand_dims(s, -1)
         return (_times(core + beside_u, vh) + _times(u, beside_v),)
 
+    def flops(self, inputs: Types, outputs: Types) -> float | None:
+        """6 m n**2 + 20 n**3."""
+        return dense(inputs[0], 6, 20)
+
     @classmethod
     def samples(cls, rng: np.random.Generator) -> Samples:
         for shape in [(2, 2), (3, 2), (2, 3), (2, 3, 3)]:
@@ -188,6 +200,10 @@ class SingularValues(Op):
         u, _, vh = build(Svd(False), node.inputs).outputs
         return (_times(u * expand_dims(dy, -2), vh),)
 
+    def flops(self, inputs: Types, outputs: Types) -> float | None:
+        """4 m n**2 - 4/3 n**3."""
+        return dense(inputs[0], 4, -4 / 3)
+
     @classmethod
     def samples(cls, rng: np.random.Generator) -> Samples:
         for shape in [(2, 2), (3, 2), (2, 3, 3)]:
@@ -222,6 +238,10 @@ class Qr(Op):
         total = dq + _times(q, half + matrix_transpose(half))
         return (matrix_transpose(apply(Solve(False), r, matrix_transpose(total))),)
 
+    def flops(self, inputs: Types, outputs: Types) -> float | None:
+        """4 m n**2 - 4/3 n**3."""
+        return dense(inputs[0], 4, -4 / 3)
+
     @classmethod
     def samples(cls, rng: np.random.Generator) -> Samples:
         for shape in [(2, 2), (3, 2), (2, 3, 3)]:
@@ -250,6 +270,10 @@ class PseudoInverse(Op):
         first = first - _times(x, _times(y, first))
         second = second - _times(_times(second, y), x)
         return (first + second - middle,)
+
+    def flops(self, inputs: Types, outputs: Types) -> float | None:
+        """8 m n**2 + 20 n**3."""
+        return dense(inputs[0], 8, 20)
 
     @classmethod
     def samples(cls, rng: np.random.Generator) -> Samples:

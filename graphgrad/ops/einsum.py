@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import string
+from math import prod
 
 from ..ir.errors import ShapeError
-from ..ir.types import Dim, broadcast_dims
+from ..ir.types import Dim, broadcast_dims, elements, lengths
 from .accumulate import EnsureLike
 from .base import (
     NO_GRAD,
@@ -81,6 +82,16 @@ class Einsum(Op):
         dx = contract(",".join([out, *others]) + "->" + kept, dz, *tensors)
         lost = tuple([axis for axis, letter in enumerate(term) if letter not in found])
         return broadcast_like(expand_dims(dx, lost), x) if lost else dx
+
+    def flops(self, inputs: Types, outputs: Types) -> float | None:
+        """One for each factor of each product; none where elements only move."""
+        terms, _ = einsum_terms(self.equation)
+        known: dict[str, int] = {}
+        for term, t in zip(terms, inputs, strict=True):
+            for letter, d in zip(term, lengths(t), strict=True):
+                known[letter] = max(known.get(letter, 1), d)
+        moves = len(terms) == 1 and elements(inputs[0]) == elements(outputs[0])
+        return 0 if moves else len(terms) * prod(known.values())
 
     @classmethod
     def samples(cls, rng: np.random.Generator) -> Samples:

@@ -12,6 +12,7 @@ from .base import (
     Tensor,
     TensorLike,
     apply,
+    np,
     promoted,
     wants,
 )
@@ -40,6 +41,8 @@ class Exp(FloatUnary):
     """y = e**x, dx = dy * y."""
 
     onnx = "Exp"
+    value_range = (0.0, np.inf)
+    guards = True
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.exp(x)
@@ -52,6 +55,8 @@ class Exp(FloatUnary):
 class Exp2(FloatUnary):
     """y = 2**x, dx = dy * y * ln 2."""
 
+    value_range = (0.0, np.inf)
+
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.exp2(x)
 
@@ -62,6 +67,8 @@ class Exp2(FloatUnary):
 
 class Expm1(FloatUnary):
     """y = e**x - 1, accurate near 0; dx = dy * (y + 1)."""
+
+    relevance = "passed"
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.expm1(x)
@@ -76,6 +83,7 @@ class Log(FloatUnary):
 
     onnx = "Log"
     domain = (0.5, 3.0)
+    singular = 0
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.log(x)
@@ -89,6 +97,8 @@ class Log1p(FloatUnary):
     """y = ln(1 + x), accurate near 0; dx = dy / (1 + x)."""
 
     domain = (-0.5, 3.0)
+    singular = 0
+    relevance = "passed"
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.log1p(x)
@@ -102,6 +112,7 @@ class Log2(FloatUnary):
     """y = log2 x, dx = dy / (x ln 2)."""
 
     domain = (0.5, 3.0)
+    singular = 0
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.log2(x)
@@ -115,6 +126,7 @@ class Log10(FloatUnary):
     """y = log10 x, dx = dy / (x ln 10)."""
 
     domain = (0.5, 3.0)
+    singular = 0
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.log10(x)
@@ -129,6 +141,8 @@ class Sqrt(FloatUnary):
 
     onnx = "Sqrt"
     domain = (0.5, 3.0)
+    singular = 0
+    relevance = "passed"
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.sqrt(x)
@@ -142,6 +156,8 @@ class Cbrt(RealUnary):
     """y = x**(1/3), of negative numbers too; dx = dy / (3 y**2): infinite at 0."""
 
     domain = (0.5, 3.0)
+    singular = 0
+    relevance = "passed"
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.cbrt(x)
@@ -155,6 +171,9 @@ class Sigmoid(RealUnary):
     """y = 1 / (1 + exp(-x)) without overflow, dx = dy * y * (1 - y)."""
 
     onnx = "Sigmoid"
+    value_range = (0.0, 1.0)
+    guards = True
+    relevance = "passed"
 
     def kernel(self, xp: Any, x: Any) -> Any:
         e = xp.exp(-xp.abs(x))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..ir.errors import ShapeError
-from ..ir.types import Dim, broadcast, check_unmasked, compatible
+from ..ir.types import Dim, broadcast, check_unmasked, compatible, elements
 from .base import (
     NO_GRAD,
     Any,
@@ -87,6 +87,8 @@ class Gather(Op):
     axis: int
     onnx = "Gather"
     linear = (0,)
+    relevance = "moved"
+    flop_free = True
 
     def infer(self, x: TensorType, indices: TensorType) -> Types:
         check_integers(indices)
@@ -137,6 +139,10 @@ class ScatterAdd(Op):
         back = apply(Gather(self.axis), dy, indices) if wants(updates) else NO_GRAD
         return dy, NO_GRAD, back
 
+    def flops(self, inputs: Types, outputs: Types) -> float | None:
+        """One for each element that is added."""
+        return elements(inputs[2])
+
     @classmethod
     def samples(cls, rng: np.random.Generator) -> Samples:
         x = rng.normal(size=(3, 2))
@@ -185,6 +191,7 @@ class GetItem(Op):
     key: Key
     view = True
     linear = (0,)
+    relevance = "moved"
 
     def infer(self, x: TensorType, *indices: TensorType) -> Types:
         check_integers(*indices)
@@ -230,6 +237,10 @@ class AddAt(Op):
         _, updates, *indices = node.inputs
         back = apply(_reader(self.key), dy, *indices) if wants(updates) else NO_GRAD
         return dy, back, *(NO_GRAD for _ in indices)
+
+    def flops(self, inputs: Types, outputs: Types) -> float | None:
+        """One for each element that is added."""
+        return elements(inputs[1])
 
     @classmethod
     def samples(cls, rng: np.random.Generator) -> Samples:

@@ -40,6 +40,8 @@ class Concat(Op):
     axis: int
     onnx = "Concat"
     linear = "joint"
+    relevance = "moved"
+    flop_free = True
 
     def infer(self, *types: TensorType) -> Types:
         first = types[0]
@@ -114,6 +116,7 @@ class ConcatPart(Op):
     index: int
     view = True
     linear = (0,)
+    relevance = "moved"
 
     def infer(self, joined: TensorType, *xs: TensorType) -> Types:
         return (xs[self.index],)
@@ -173,6 +176,8 @@ class Stack(Op):
 
     axis: int
     linear = "joint"
+    relevance = "moved"
+    flop_free = True
 
     def infer(self, *types: TensorType) -> Types:
         dims = list(types[0].shape)
@@ -207,6 +212,7 @@ class Unstack(Op):
     count: int
     view = True
     linear = "joint"
+    relevance = "moved"
 
     def infer(self, x: TensorType) -> Types:
         if self.axis >= len(x.shape) or x.shape[self.axis] not in (self.count, None):
@@ -259,6 +265,7 @@ class Split(Op):
     view = True
     onnx = "Split"
     linear = "joint"
+    relevance = "moved"
 
     def infer(self, x: TensorType) -> Types:
         if self.axis >= len(x.shape):

@@ -61,6 +61,7 @@ class Equal(Comparison):
     """x == y."""
 
     onnx = "Equal"
+    commutes = True
 
     def kernel(self, xp: Any, x: Any, y: Any) -> Any:
         return xp.equal(x, y)
@@ -68,6 +69,8 @@ class Equal(Comparison):
 
 class NotEqual(Comparison):
     """x != y."""
+
+    commutes = True
 
     def kernel(self, xp: Any, x: Any, y: Any) -> Any:
         return xp.not_equal(x, y)
@@ -77,6 +80,7 @@ class Less(Ordering):
     """x < y."""
 
     onnx = "Less"
+    mirror_type = "Greater"
 
     def kernel(self, xp: Any, x: Any, y: Any) -> Any:
         return xp.less(x, y)
@@ -86,6 +90,7 @@ class LessEqual(Ordering):
     """x <= y."""
 
     onnx = "LessOrEqual"
+    mirror_type = "GreaterEqual"
 
     def kernel(self, xp: Any, x: Any, y: Any) -> Any:
         return xp.less_equal(x, y)
@@ -95,6 +100,7 @@ class Greater(Ordering):
     """x > y."""
 
     onnx = "Greater"
+    mirror_type = "Less"
 
     def kernel(self, xp: Any, x: Any, y: Any) -> Any:
         return xp.greater(x, y)
@@ -104,6 +110,7 @@ class GreaterEqual(Ordering):
     """x >= y."""
 
     onnx = "GreaterOrEqual"
+    mirror_type = "LessEqual"
 
     def kernel(self, xp: Any, x: Any, y: Any) -> Any:
         return xp.greater_equal(x, y)
@@ -165,6 +172,7 @@ class LogicalAnd(Logical):
     """x and y."""
 
     onnx = "And"
+    commutes = True
 
     def kernel(self, xp: Any, x: Any, y: Any) -> Any:
         return xp.logical_and(x, y)
@@ -174,6 +182,7 @@ class LogicalOr(Logical):
     """x or y."""
 
     onnx = "Or"
+    commutes = True
 
     def kernel(self, xp: Any, x: Any, y: Any) -> Any:
         return xp.logical_or(x, y)
@@ -183,6 +192,7 @@ class LogicalXor(Logical):
     """Either x or y."""
 
     onnx = "Xor"
+    commutes = True
 
     def kernel(self, xp: Any, x: Any, y: Any) -> Any:
         return xp.logical_xor(x, y)
@@ -255,6 +265,7 @@ class BitwiseAnd(Bitwise):
     """The bits set in x and in y."""
 
     onnx = "BitwiseAnd"
+    commutes = True
 
     def kernel(self, xp: Any, x: Any, y: Any) -> Any:
         return xp.bitwise_and(x, y)
@@ -264,6 +275,7 @@ class BitwiseOr(Bitwise):
     """The bits set in x or in y."""
 
     onnx = "BitwiseOr"
+    commutes = True
 
     def kernel(self, xp: Any, x: Any, y: Any) -> Any:
         return xp.bitwise_or(x, y)
@@ -273,6 +285,7 @@ class BitwiseXor(Bitwise):
     """The bits in which x and y differ."""
 
     onnx = "BitwiseXor"
+    commutes = True
 
     def kernel(self, xp: Any, x: Any, y: Any) -> Any:
         return xp.bitwise_xor(x, y)
@@ -415,6 +428,7 @@ class Where(Op):
     broadcasts = True
     onnx = "Where"
     linear = (1, 2)
+    relevance = "moved"
 
     def infer(self, condition: TensorType, x: TensorType, y: TensorType) -> Types:
         if condition.dtype.kind != "b":

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from functools import reduce
+from math import prod
 
 from ..ir.errors import ShapeError
-from ..ir.types import broadcast
+from ..ir.types import broadcast, elements, lengths
 from .arithmetic import multiply
 from .base import (
     NO_GRAD,
@@ -51,6 +52,15 @@ def check_real(what: str, x: TensorType) -> None:
         raise DTypeError(f"{what} takes real matrices, got {x!r}")
 
 
+def dense(x: TensorType, large: float, square: float) -> float:
+    """large * m * n**2 + square * n**3 operations for each matrix (m, n) of a stack, m >= n
+    [Golub and Van Loan 2013, "Matrix computations", sec. 5.4, 8.6].
+    """
+    *stack, m, n = lengths(x)
+    m, n = max(m, n), min(m, n)
+    return prod(stack) * (large * m * n**2 + square * n**3)
+
+
 def positive(rng: np.random.Generator, *shape: int) -> Any:
     """Well conditioned, symmetric and positive definite."""
     x = rng.normal(size=shape)
@@ -71,6 +81,10 @@ class Inverse(Op):
         (y,) = node.outputs
         left = apply(MATMUL[True, False], y, dy)
         return (-apply(MATMUL[False, True], left, y),)
+
+    def flops(self, inputs: Types, outputs: Types) -> float | None:
+        """2 n**3."""
+        return dense(inputs[0], 0, 2)
 
     @classmethod
     def samples(cls, rng: np.random.Generator) -> Samples:
@@ -106,6 +120,10 @@ class Solve(Op):
         dx = apply(MATMUL[False, True], *((z, dy) if self.transpose else (dy, z)))
         return -dx, dy
 
+    def flops(self, inputs: Types, outputs: Types) -> float | None:
+        """2/3 n**3 for the factors, 2 n for each element of y."""
+        return dense(inputs[0], 0, 2 / 3) + 2 * lengths(inputs[0])[-1] * elements(inputs[1])
+
     @classmethod
     def samples(cls, rng: np.random.Generator) -> Samples:
         for transpose in (False, True):
@@ -126,6 +144,10 @@ class Det(Op):
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         return (expand_dims(dy, (-2, -1)) * apply(Cofactors(), *node.inputs),)
+
+    def flops(self, inputs: Types, outputs: Types) -> float | None:
+        """2/3 n**3."""
+        return dense(inputs[0], 0, 2 / 3)
 
     @classmethod
     def samples(cls, rng: np.random.Generator) -> Samples:
@@ -152,6 +174,10 @@ class Cofactors(Op):
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         return (apply(CofactorsGrad(), *node.inputs, dy),)
+
+    def flops(self, inputs: Types, outputs: Types) -> float | None:
+        """24 n**3, most of them for the factors."""
+        return dense(inputs[0], 0, 24)
 
     @classmethod
     def samples(cls, rng: np.random.Generator) -> Samples:
@@ -187,6 +213,10 @@ class CofactorsGrad(Op):
             _third(x, dy, ddx) if wants(x) else NO_GRAD,
             apply(CofactorsGrad(), x, ddx) if wants(dy) else NO_GRAD,
         )
+
+    def flops(self, inputs: Types, outputs: Types) -> float | None:
+        """30 n**3, most of them for the factors."""
+        return dense(inputs[0], 0, 30)
 
     @classmethod
     def samples(cls, rng: np.random.Generator) -> Samples:
@@ -253,6 +283,10 @@ class SLogDet(Op):
     def vjp(self, node: Node, dsign: Tensor, dlog: Tensor) -> Gradients:
         return (_scaled(dlog, node.inputs[0]),)
 
+    def flops(self, inputs: Types, outputs: Types) -> float | None:
+        """2/3 n**3."""
+        return dense(inputs[0], 0, 2 / 3)
+
     @classmethod
     def samples(cls, rng: np.random.Generator) -> Samples:
         for shape in [(2, 2), (2, 3, 3)]:
@@ -280,6 +314,10 @@ class Cholesky(Op):
         left = apply(Solve(True), y, half)
         dx = matrix_transpose(apply(Solve(True), y, matrix_transpose(left)))
         return ((dx + matrix_transpose(dx)) * 0.5,)
+
+    def flops(self, inputs: Types, outputs: Types) -> float | None:
+        """n**3 / 3."""
+        return dense(inputs[0], 0, 1 / 3)
 
     @classmethod
     def samples(cls, rng: np.random.Generator) -> Samples:
@@ -309,6 +347,10 @@ class Mirrored(Op):
         both = apply(LowerHalf(), dy + matrix_transpose(dy))
         return (both if self.lower else matrix_transpose(both),)
 
+    def flops(self, inputs: Types, outputs: Types) -> float | None:
+        """One for each element."""
+        return elements(outputs[0])
+
     @classmethod
     def samples(cls, rng: np.random.Generator) -> Samples:
         for lower in (True, False):
@@ -337,6 +379,10 @@ class LowerHalf(Op):
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         return (apply(LowerHalf(), dy),)
+
+    def flops(self, inputs: Types, outputs: Types) -> float | None:
+        """One for each element."""
+        return elements(outputs[0])
 
     @classmethod
     def samples(cls, rng: np.random.Generator) -> Samples:

@@ -6,7 +6,7 @@ import math
 import operator
 
 from ..ir.errors import ShapeError
-from ..ir.types import compatible
+from ..ir.types import compatible, elements
 from .arithmetic import multiply, negative
 from .base import (
     NO_GRAD,
@@ -73,6 +73,7 @@ class Relu(Kinds, Unary):
 
     kinds = "iuf"
     onnx = "Relu"
+    relevance = "passed"
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.maximum(x, 0)
@@ -102,6 +103,7 @@ class LeakyRelu(RealUnary):
 
     alpha: float = 0.01
     onnx = "LeakyRelu"
+    relevance = "passed"
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.where(x > 0, x, self.alpha * x)
@@ -116,6 +118,7 @@ class Elu(RealUnary):
 
     alpha: float = 1.0
     onnx = "Elu"
+    relevance = "passed"
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.where(x > 0, x, self.alpha * xp.expm1(xp.minimum(x, 0)))
@@ -129,6 +132,9 @@ class Softplus(RealUnary):
     """y = log(1 + exp(x)) without overflow, dx = dy * sigmoid(x)."""
 
     onnx = "Softplus"
+    value_range = (0.0, np.inf)
+    guards = True
+    relevance = "passed"
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.log1p(xp.exp(-xp.abs(x))) + xp.maximum(x, 0)
@@ -139,6 +145,8 @@ class Softplus(RealUnary):
 
 class Silu(RealUnary):
     """y = x * sigmoid(x), dx = dy * (s + y * (1 - s)) with s = sigmoid(x)."""
+
+    relevance = "passed"
 
     def kernel(self, xp: Any, x: Any) -> Any:
         e = xp.exp(-xp.abs(x))
@@ -206,6 +214,9 @@ class Softmax(Op):
 
     axis: int
     onnx = "Softmax"
+    value_range = (0.0, 1.0)
+    guards = True
+    relevance = "taylor"
 
     def infer(self, x: TensorType) -> Types:
         if x.dtype.kind != "f" or not 0 <= self.axis < len(x.shape):
@@ -220,6 +231,10 @@ class Softmax(Op):
         (y,) = node.outputs
         return (y * (dy - apply(ReduceSum((self.axis,), True), dy * y)),)
 
+    def flops(self, inputs: Types, outputs: Types) -> float | None:
+        """Five for each element."""
+        return 5 * elements(outputs[0])
+
     @classmethod
     def samples(cls, rng: np.random.Generator) -> Samples:
         for axis, shape in [(0, (3,)), (1, (2, 3)), (0, (2, 3)), (1, (2, 3, 2)), (0, (2, 0))]:
@@ -232,6 +247,7 @@ class LogSoftmax(Softmax):
     """y = log(softmax(x)) along an axis, without overflow; dx = dy - exp(y) * sum of dy."""
 
     onnx = "LogSoftmax"
+    guards = False
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return _log_softmax(xp, x, self.axis)
@@ -269,6 +285,7 @@ class OneHot(Op):
     axis: int
     dtype: DType
     differentiable = False
+    flop_free = True
 
     def infer(self, labels: TensorType) -> Types:
         _check_labels(labels)
@@ -291,6 +308,8 @@ class OneHotLike(Op):
     """OneHot of the length and dtype of the second input's axis."""
 
     axis: int
+    shape_only = (1,)
+    flop_free = True
 
     def infer(self, labels: TensorType, like: TensorType) -> Types:
         _check_labels(labels)
@@ -354,6 +373,10 @@ class SparseSoftmaxCrossEntropyWithLogits(Op):
         error = apply(Softmax(self.axis), x) - apply(OneHotLike(self.axis), labels, x)
         return expand_dims(dy, self.axis) * error, NO_GRAD
 
+    def flops(self, inputs: Types, outputs: Types) -> float | None:
+        """Six for each element of x."""
+        return 6 * elements(inputs[0])
+
     @classmethod
     def samples(cls, rng: np.random.Generator) -> Samples:
         yield cls(1), [rng.normal(size=(2, 3)), np.array([2, 0])]
@@ -388,6 +411,10 @@ class SoftmaxCrossEntropyWithLogits(Op):
             dy * (apply(Softmax(self.axis), x) * total - p) if wants(x) else NO_GRAD,
             negative(dy * apply(LogSoftmax(self.axis), x)) if wants(p) else NO_GRAD,
         )
+
+    def flops(self, inputs: Types, outputs: Types) -> float | None:
+        """Six for each element of x."""
+        return 6 * elements(inputs[0])
 
     @classmethod
     def samples(cls, rng: np.random.Generator) -> Samples:

@@ -22,7 +22,7 @@ from .base import (
 )
 from .indexing import take
 from .joining import Concat
-from .shaping import distinct_axes, expand_dims, flatten, normal_axis, reshape_like
+from .shaping import distinct_axes, expand_dims, flatten, normal_axis, reshape_like, summed
 from .slicing import FULL, Slice, placed
 
 __all__ = ["flip", "pad", "repeat", "roll", "tile"]
@@ -34,6 +34,7 @@ class Flip(Op):
     axes: tuple[int, ...]
     view = True
     linear = "joint"
+    relevance = "moved"
 
     def infer(self, x: TensorType) -> Types:
         if any(a >= len(x.shape) for a in self.axes):
@@ -66,6 +67,8 @@ class Roll(Op):
     shifts: tuple[int, ...]
     axes: tuple[int, ...]
     linear = "joint"
+    relevance = "moved"
+    flop_free = True
 
     def infer(self, x: TensorType) -> Types:
         if any(a >= len(x.shape) for a in self.axes):
@@ -104,6 +107,8 @@ class Pad(Op):
     widths: tuple[tuple[int, int], ...]
     value: Any = 0
     onnx = "Pad"
+    relevance = "moved"
+    flop_free = True
 
     @property
     def linear(self) -> str | tuple[int, ...]:  # type: ignore[override]
@@ -193,6 +198,8 @@ class Tile(Op):
     repeats: tuple[int, ...]
     onnx = "Tile"
     linear = "joint"
+    relevance = "moved"
+    flop_free = True
 
     def infer(self, x: TensorType) -> Types:
         if len(self.repeats) != len(x.shape):
@@ -236,6 +243,10 @@ class Untile(Op):
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         return (apply(Tile(self.repeats), dy),)
 
+    def flops(self, inputs: Types, outputs: Types) -> float | None:
+        """One for each element that is summed over; none where the shape stays."""
+        return summed(inputs[0], outputs[0])
+
     @classmethod
     def samples(cls, rng: np.random.Generator) -> Samples:
         yield cls((3,)), [rng.normal(size=(6,))]
@@ -265,6 +276,8 @@ class Repeat(Op):
     count: int
     axis: int
     linear = "joint"
+    relevance = "moved"
+    flop_free = True
 
     def infer(self, x: TensorType) -> Types:
         dims = list(x.shape)
@@ -307,6 +320,10 @@ class Unrepeat(Op):
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         return (apply(Repeat(self.count, self.axis), dy),)
+
+    def flops(self, inputs: Types, outputs: Types) -> float | None:
+        """One for each element that is summed over; none where the shape stays."""
+        return summed(inputs[0], outputs[0])
 
     @classmethod
     def samples(cls, rng: np.random.Generator) -> Samples:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 import string
+from math import prod
 
 from ..ir.errors import ShapeError
-from ..ir.types import Dim, broadcast, merge_dims
+from ..ir.types import Dim, broadcast, lengths, merge_dims
 from .arithmetic import conj, multiply
 from .base import (
     NO_GRAD,
@@ -113,6 +114,13 @@ class MatMul(Op):
         of_x = "km" if self.transpose_a else "mk"
         of_y = "nk" if self.transpose_b else "kn"
         return of_x, of_y, string.ascii_uppercase[:stack]
+
+    def flops(self, inputs: Types, outputs: Types) -> float | None:
+        """Two for each product of elements."""
+        x, y = map(lengths, inputs)
+        m, k = x[:-3:-1] if self.transpose_a else x[-2:]
+        n = y[-2] if self.transpose_b else y[-1]
+        return 2 * max(prod(x[:-2]), prod(y[:-2])) * m * n * k
 
     @classmethod
     def samples(cls, rng: np.random.Generator) -> Samples:

@@ -50,6 +50,7 @@ class Draw(Op, abstract=True):
     dtype: DType
     differentiable = False
     draw = ""
+    flop_free = True
 
     def infer(self, seed: TensorType, like: TensorType | None = None) -> Types:
         if seed.dtype.kind not in "iu" or seed.shape != ():

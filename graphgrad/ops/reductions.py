@@ -5,7 +5,7 @@ from __future__ import annotations
 import builtins
 
 from ..ir.errors import ShapeError
-from ..ir.types import Dim, size_of
+from ..ir.types import Dim, elements, size_of
 from .base import (
     ZERO,
     Any,
@@ -95,6 +95,10 @@ class Reduction(Op, abstract=True):
     def check(self, x: TensorType) -> None:
         """ShapeError or DTypeError where the op does not take such an x."""
 
+    def flops(self, inputs: Types, outputs: Types) -> float | None:
+        """One for each element of x."""
+        return elements(inputs[0])
+
     @classmethod
     def samples(cls, rng: np.random.Generator) -> Samples:
         for axes, keep in [((0, 1), False), ((1,), True), ((0,), False), ((), False)]:
@@ -140,6 +144,8 @@ class SizeOf(Op):
 
     axes: Axes
     dtype: DType
+    shape_only = (0,)
+    flop_free = True
 
     def infer(self, x: TensorType) -> Types:
         if self.axes and self.axes[-1] >= len(x.shape):
@@ -244,6 +250,7 @@ class ReduceMax(Reduction):
     """
 
     onnx = "ReduceMax"
+    relevance = "moved"
 
     def check(self, x: TensorType) -> None:
         if x.dtype.kind == "c":
@@ -289,6 +296,10 @@ class TieShares(Op):
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         return (ZERO,)
 
+    def flops(self, inputs: Types, outputs: Types) -> float | None:
+        """Two for each element of x."""
+        return 2 * elements(inputs[0])
+
     @classmethod
     def samples(cls, rng: np.random.Generator) -> Samples:
         yield cls((0,), True), [rng.normal(size=(3, 2))]
@@ -324,6 +335,10 @@ class ArgMax(Op):
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.asarray(xp.argmax(x, axis=self.axis, keepdims=self.keepdims), dtype=INT64)
+
+    def flops(self, inputs: Types, outputs: Types) -> float | None:
+        """One for each element of x."""
+        return elements(inputs[0])
 
     @classmethod
     def samples(cls, rng: np.random.Generator) -> Samples:
@@ -400,6 +415,8 @@ class Flat(Op):
     axis: int
     view = True
     linear = "joint"
+    reshapes = True
+    relevance = "moved"
 
     def infer(self, x: TensorType) -> Types:
         return (tensor_type((*x.shape[: self.axis], size_of(x.shape[self.axis :])), x.dtype),)
@@ -433,6 +450,7 @@ class ReduceLogSumExp(Reduction):
     """
 
     onnx = "ReduceLogSumExp"
+    relevance = "taylor"
 
     def check(self, x: TensorType) -> None:
         if x.dtype.kind != "f":
@@ -446,6 +464,10 @@ class ReduceLogSumExp(Reduction):
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         (x,) = node.inputs
         return (self.spread(dy, x) * apply(ExpShares(self.axes), x),)
+
+    def flops(self, inputs: Types, outputs: Types) -> float | None:
+        """Four for each element of x."""
+        return 4 * elements(inputs[0])
 
 
 class ExpShares(Op):
@@ -466,6 +488,10 @@ class ExpShares(Op):
     def vjp(self, node: Node, ds: Tensor) -> Gradients:
         (s,) = node.outputs
         return (s * (ds - apply(ReduceSum(self.axes, True), ds * s)),)
+
+    def flops(self, inputs: Types, outputs: Types) -> float | None:
+        """Five for each element."""
+        return 5 * elements(outputs[0])
 
     @classmethod
     def samples(cls, rng: np.random.Generator) -> Samples:

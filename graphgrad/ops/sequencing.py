@@ -14,6 +14,7 @@ class After(Op):
 
     view = True
     linear = (0,)
+    relevance = "moved"
 
     def infer(self, x: TensorType, *others: TensorType) -> Types:
         return (x,)

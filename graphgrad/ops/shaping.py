@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 
 from ..ir.errors import ShapeError
-from ..ir.types import Dim, as_shape, broadcast, compatible, size_of
+from ..ir.types import Dim, as_shape, broadcast, compatible, elements, size_of
 from .base import (
     ZERO,
     Any,
@@ -70,6 +70,8 @@ class Reshape(Op):
     view = True
     onnx = "Reshape"
     linear = "joint"
+    reshapes = True
+    relevance = "moved"
 
     def infer(self, x: TensorType) -> Types:
         dims: list[Dim] = [x.shape[d[1]] if isinstance(d, tuple) else d for d in self.shape]
@@ -152,6 +154,8 @@ class ReshapeLike(Op):
 
     view = True
     linear = (0,)
+    shape_only = (1,)
+    relevance = "moved"
 
     def infer(self, x: TensorType, like: TensorType) -> Types:
         if x.static and like.static and size_of(x.shape) != size_of(like.shape):
@@ -186,6 +190,8 @@ class ExpandDims(Op):
     axes: tuple[int, ...]
     view = True
     linear = "joint"
+    reshapes = True
+    relevance = "moved"
 
     def infer(self, x: TensorType) -> Types:
         shape = list(x.shape)
@@ -216,6 +222,8 @@ class Squeeze(Op):
     view = True
     onnx = "Squeeze"
     linear = "joint"
+    reshapes = True
+    relevance = "moved"
 
     def infer(self, x: TensorType) -> Types:
         for axis in self.axes:
@@ -254,6 +262,7 @@ class BroadcastTo(Op):
     view = True
     onnx = "Expand"
     linear = "joint"
+    relevance = "moved"
 
     def infer(self, x: TensorType) -> Types:
         if not compatible(broadcast([x.shape, self.shape]), self.shape):
@@ -288,6 +297,8 @@ class BroadcastLike(Op):
 
     view = True
     linear = (0,)
+    shape_only = (1,)
+    relevance = "moved"
 
     def infer(self, x: TensorType, like: TensorType) -> Types:
         if not compatible(broadcast([x.shape, like.shape]), like.shape):
@@ -324,6 +335,7 @@ class SumTo(Op):
 
     view = True
     linear = (0,)
+    shape_only = (1,)
 
     def infer(self, x: TensorType, like: TensorType) -> Types:
         if len(like.shape) > len(x.shape) or not compatible(
@@ -337,6 +349,10 @@ class SumTo(Op):
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         return broadcast_like(dy, node.inputs[0]), ZERO
+
+    def flops(self, inputs: Types, outputs: Types) -> float | None:
+        """One for each element that is summed over; none where the shape stays."""
+        return summed(inputs[0], outputs[0])
 
     @classmethod
     def samples(cls, rng: np.random.Generator) -> Samples:
@@ -364,10 +380,19 @@ class SumToShape(Op):
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         return (broadcast_like(dy, node.inputs[0]),)
 
+    def flops(self, inputs: Types, outputs: Types) -> float | None:
+        """One for each element that is summed over; none where the shape stays."""
+        return summed(inputs[0], outputs[0])
+
     @classmethod
     def samples(cls, rng: np.random.Generator) -> Samples:
         for small in [(3,), (2, 1), (), (2, 3), (1, 3)]:
             yield cls(small), [rng.normal(size=(2, 3))]
+
+
+def summed(x: TensorType, y: TensorType) -> int:
+    """The additions that take x to y: none where nothing is summed."""
+    return 0 if elements(x) == elements(y) else elements(x)
 
 
 def _summed(xp: Any, x: Any, shape: tuple[int, ...]) -> Any:
@@ -431,6 +456,7 @@ class Transpose(Op):
     view = True
     onnx = "Transpose"
     linear = "joint"
+    relevance = "moved"
 
     def infer(self, x: TensorType) -> Types:
         if sorted(self.axes) != list(range(len(x.shape))):

@@ -38,6 +38,7 @@ class Slice(Op):
     view = True
     onnx = "Slice"
     linear = "joint"
+    relevance = "moved"
 
     def infer(self, x: TensorType) -> Types:
         return (tensor_type(sliced(x, self.key), x.dtype),)
@@ -69,6 +70,8 @@ class Unslice(Op):
     key: Key
     shape: tuple[int, ...]
     linear = "joint"
+    relevance = "moved"
+    flop_free = True
 
     def infer(self, x: TensorType) -> Types:
         return (_unsliced(x, tensor_type(self.shape, x.dtype), self.key),)
@@ -92,6 +95,9 @@ class UnsliceLike(Op):
 
     key: Key
     linear = (0,)
+    shape_only = (1,)
+    relevance = "moved"
+    flop_free = True
 
     def infer(self, x: TensorType, like: TensorType) -> Types:
         return (_unsliced(x, tensor_type(like.shape, x.dtype), self.key),)

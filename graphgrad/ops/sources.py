@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from ..ir.errors import GradientError, StateError
 from ..ir.types import as_shape, check_unmasked
 from .base import (
@@ -46,6 +48,7 @@ class Placeholder(Op):
     dtype: DType
     source = True
     pure = False
+    flop_free = True
 
     def infer(self) -> Types:
         return (tensor_type(self.shape, self.dtype),)
@@ -66,6 +69,7 @@ class Variable(Op, interned=False):
     initial: Array
     source = True
     pure = False
+    flop_free = True
 
     def infer(self) -> Types:
         return (tensor_type(self.initial.shape, self.initial.dtype),)
@@ -138,6 +142,7 @@ class Identity(Op):
     view = True
     onnx = "Identity"
     linear = "joint"
+    relevance: ClassVar[str | None] = "moved"
 
     def infer(self, x: TensorType) -> Types:
         return (x,)
@@ -163,6 +168,7 @@ class StopGradient(Identity):
     """y = x; x is disconnected: nothing flows, the gradient is None."""
 
     linear_zero = False
+    relevance: ClassVar[str | None] = None
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         return (NO_GRAD,)
@@ -175,6 +181,8 @@ def stop_gradient(x: TensorLike) -> Tensor:
 
 class ZeroGradient(Identity):
     """y = x; the gradient of x through here is zero, not None."""
+
+    relevance: ClassVar[str | None] = None
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         return (ZERO,)
@@ -189,6 +197,7 @@ class UndefinedGradient(Identity):
     """y = x; asking for the gradient through here is an error."""
 
     linear_zero = False
+    relevance: ClassVar[str | None] = None
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         raise GradientError(
@@ -221,6 +230,7 @@ class RuleOutput(UndefinedGradient):
     """
 
     message: str
+    relevance = "moved"
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         raise GradientError(self.message)

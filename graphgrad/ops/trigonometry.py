@@ -35,6 +35,7 @@ class Sin(FloatUnary):
     """y = sin x, dx = dy * cos x."""
 
     onnx = "Sin"
+    relevance = "passed"
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.sin(x)
@@ -60,6 +61,7 @@ class Tan(FloatUnary):
 
     onnx = "Tan"
     domain = (-1.2, 1.2)
+    relevance = "passed"
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.tan(x)
@@ -74,6 +76,8 @@ class Asin(FloatUnary):
 
     onnx = "Asin"
     domain = (-0.9, 0.9)
+    singular = 0
+    relevance = "passed"
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.arcsin(x)
@@ -88,6 +92,7 @@ class Acos(FloatUnary):
 
     onnx = "Acos"
     domain = (-0.9, 0.9)
+    singular = 0
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.arccos(x)
@@ -101,6 +106,7 @@ class Atan(FloatUnary):
     """y = arctan x, dx = dy / (1 + x**2)."""
 
     onnx = "Atan"
+    relevance = "passed"
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.arctan(x)
@@ -139,6 +145,7 @@ class Sinh(FloatUnary):
     """y = sinh x, dx = dy * cosh x."""
 
     onnx = "Sinh"
+    relevance = "passed"
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.sinh(x)
@@ -151,6 +158,8 @@ class Cosh(FloatUnary):
     """y = cosh x, dx = dy * sinh x."""
 
     onnx = "Cosh"
+    value_range = (1.0, np.inf)
+    guards = True
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.cosh(x)
@@ -163,6 +172,8 @@ class Tanh(FloatUnary):
     """y = tanh x, dx = dy * (1 - y**2): the output is reused, x is not kept."""
 
     onnx = "Tanh"
+    value_range = (-1.0, 1.0)
+    relevance = "passed"
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.tanh(x)
@@ -176,6 +187,7 @@ class Asinh(FloatUnary):
     """y = arsinh x, dx = dy / sqrt(1 + x**2)."""
 
     onnx = "Asinh"
+    relevance = "passed"
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.arcsinh(x)
@@ -190,6 +202,7 @@ class Acosh(FloatUnary):
 
     onnx = "Acosh"
     domain = (1.5, 3.0)
+    singular = 0
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.arccosh(x)
@@ -204,6 +217,8 @@ class Atanh(FloatUnary):
 
     onnx = "Atanh"
     domain = (-0.9, 0.9)
+    singular = 0
+    relevance = "passed"
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.arctanh(x)

@@ -10,10 +10,11 @@ import functools
 import operator
 from collections.abc import Iterator
 from itertools import accumulate
+from math import prod
 from typing import NamedTuple
 
 from ..ir.errors import ShapeError
-from ..ir.types import Dim
+from ..ir.types import Dim, elements, lengths
 from .base import (
     NO_GRAD,
     ZERO,
@@ -257,6 +258,11 @@ class Convolution(Windowed, abstract=True):
         raise NotImplementedError
 
 
+def taps(filters: TensorType) -> int:
+    """Multiplications for one element of what a convolution makes: (height, width, in, out)."""
+    return prod(lengths(filters)[:3])
+
+
 class Conv2D(Convolution):
     """z[n, i, j, o] = sum over k, l, c of x[n, i*s + k*d - p, j*s + l*d - p, c] * w[k, l, c, o].
 
@@ -293,6 +299,10 @@ class Conv2D(Convolution):
             self.grad_filter(x, dz, w) if wants(w) else NO_GRAD,
         )
 
+    def flops(self, inputs: Types, outputs: Types) -> float | None:
+        """Two for each tap of each element of the output."""
+        return 2 * elements(outputs[0]) * taps(inputs[1])
+
     @classmethod
     def sample_of(cls, op: Convolution, rng: np.random.Generator, x: Any, w: Any) -> Samples:
         yield op, [x, w]
@@ -326,6 +336,7 @@ class Conv2DBackpropInput(Convolution):
 
     size: Pair | None = None
     linear = "each"
+    shape_only = (2,)
 
     def infer(self, w: TensorType, dz: TensorType, like: TensorType | None = None) -> Types:
         self.check(w, dz)
@@ -355,6 +366,10 @@ class Conv2DBackpropInput(Convolution):
             *(ZERO for _ in like),
         )
 
+    def flops(self, inputs: Types, outputs: Types) -> float | None:
+        """Those of the convolution."""
+        return 2 * elements(inputs[1]) * taps(inputs[0])
+
     @classmethod
     def sample_of(cls, op: Convolution, rng: np.random.Generator, x: Any, w: Any) -> Samples:
         dz = rng.normal(size=op.kernel(np, x, w).shape).astype(x.dtype)
@@ -370,6 +385,7 @@ class Conv2DBackpropFilter(Convolution):
 
     size: Pair | None = None
     linear = "each"
+    shape_only = (2,)
 
     def infer(self, x: TensorType, dz: TensorType, like: TensorType | None = None) -> Types:
         self.check(x, dz)
@@ -394,6 +410,10 @@ class Conv2DBackpropFilter(Convolution):
             self.forward(x, dw) if wants(dz) else NO_GRAD,
             *(ZERO for _ in like),
         )
+
+    def flops(self, inputs: Types, outputs: Types) -> float | None:
+        """Those of the convolution."""
+        return 2 * elements(inputs[1]) * taps(outputs[0])
 
     @classmethod
     def sample_of(cls, op: Convolution, rng: np.random.Generator, x: Any, w: Any) -> Samples:
@@ -462,6 +482,7 @@ class MaxPool(Largest):
     """
 
     onnx = "MaxPool"
+    relevance = "moved"
 
     def infer(self, x: TensorType) -> Types:
         return (self.pooled(x),)
@@ -474,6 +495,10 @@ class MaxPool(Largest):
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         (x,), (y,) = node.inputs, node.outputs
         return (apply(MaxPoolGrad(*self.attributes(), self.ties), dy, x, y),)
+
+    def flops(self, inputs: Types, outputs: Types) -> float | None:
+        """One for each element under each window."""
+        return prod(self.window) * elements(outputs[0])
 
     @classmethod
     def samples(cls, rng: np.random.Generator) -> Samples:
@@ -529,6 +554,10 @@ class MaxPoolGrad(Largest):
         _, x, y = node.inputs
         return apply(MaxPoolGradGrad(*self.attributes(), self.ties), ddx, x, y), ZERO, ZERO
 
+    def flops(self, inputs: Types, outputs: Types) -> float | None:
+        """One for each element under each window."""
+        return prod(self.window) * elements(inputs[0])
+
     @classmethod
     def samples(cls, rng: np.random.Generator) -> Samples:
         for attributes, x in cls.tied(rng):
@@ -552,6 +581,10 @@ class MaxPoolGradGrad(MaxPoolGrad):
     def vjp(self, node: Node, ddy: Tensor) -> Gradients:
         _, x, y = node.inputs
         return apply(MaxPoolGrad(*self.attributes(), self.ties), ddy, x, y), ZERO, ZERO
+
+    def flops(self, inputs: Types, outputs: Types) -> float | None:
+        """One for each element under each window."""
+        return prod(self.window) * elements(outputs[0])
 
     @classmethod
     def samples(cls, rng: np.random.Generator) -> Samples:
@@ -588,6 +621,10 @@ class AvgPool(Pool):
         op = AvgPoolGrad(*self.attributes(), size)
         return (apply(op, dy) if size else apply(op, dy, x),)
 
+    def flops(self, inputs: Types, outputs: Types) -> float | None:
+        """One for each element under each window."""
+        return prod(self.window) * elements(outputs[0])
+
     @classmethod
     def samples(cls, rng: np.random.Generator) -> Samples:
         for attributes, x in cls.geometries(rng):
@@ -602,6 +639,7 @@ class AvgPoolGrad(Pool):
 
     size: Pair | None
     linear = (0,)
+    shape_only = (1,)
 
     def infer(self, dy: TensorType, like: TensorType | None = None) -> Types:
         self.check(dy)
@@ -619,6 +657,10 @@ class AvgPoolGrad(Pool):
 
     def vjp(self, node: Node, ddx: Tensor) -> Gradients:
         return apply(AvgPool(*self.attributes()), ddx), *(ZERO for _ in node.inputs[1:])
+
+    def flops(self, inputs: Types, outputs: Types) -> float | None:
+        """One for each element under each window."""
+        return prod(self.window) * elements(inputs[0])
 
     @classmethod
     def samples(cls, rng: np.random.Generator) -> Samples:
