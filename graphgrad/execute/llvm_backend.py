@@ -7,10 +7,10 @@ from collections.abc import Iterator
 
 from ..ir.node import Node
 from ..ir.program import Program
+from ..lower.alias import is_static, is_view
 from ..lower.decompose import decompose
 from ..lower.fused import Fused, fuse_loops
 from ..lower.schedule import Plan
-from ..lower.survey import is_static, is_view
 from ..ops.shaping import Transpose
 from ..ops.windows import Convolution
 from .backend import Kernel, Pairs

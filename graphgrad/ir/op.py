@@ -18,7 +18,10 @@ Samples = Iterator[tuple["Op", list[Array]]]
 
 OP_TYPES: dict[str, type[Op]] = {}
 OF_KERNEL = frozenset(
-    ["shape_only", "commutes", "mirror_type", "reshapes", "value_range", "stepwise"]
+    (
+        *("alias", "aliases", "decompose", "shape_only", "commutes", "mirror_type", "reshapes"),
+        *("value_range", "stepwise"),
+    )
 )
 """What an op says of its kernel, and would be wrong of another one."""
 
@@ -42,6 +45,8 @@ class Op:
     linear      where it is linear: "joint" in all inputs together, "each" in one at a time while
                 the others stay, or the places of the inputs in which it is jointly linear while
                 the others stay; (): nowhere that is known
+    alias       the kernel does nothing but look at how its first input lies in memory: each output
+                is that, or a view of it; where this depends on the types, `aliases` is written
     shape_only  inputs, by place, of which it reads the shape and nothing else
     bodies      the programs that run inside it, where it is control flow
     commutes    x op y is y op x, bit for bit, of what is not complex
@@ -77,6 +82,7 @@ class Op:
     linear_zero: ClassVar[bool] = True
     jumps: ClassVar[tuple[int, ...]] = ()
     linear: ClassVar[str | tuple[int, ...]] = ()
+    alias: ClassVar[bool] = False
     shape_only: ClassVar[tuple[int, ...]] = ()
     bodies: ClassVar[tuple[Any, ...]] = ()
     commutes: ClassVar[bool] = False
@@ -212,6 +218,18 @@ class Op:
     def vjp(self, *args: Any, **_: Any) -> Gradients:
         """vjp(node, *dys): one gradient per input: a tensor, ZERO or NO_GRAD."""
         raise DTypeError(f"{self.type} has no gradient")
+
+    def aliases(self, inputs: Types, outputs: Types) -> bool:
+        """Whether the outputs alias the first input, for these types."""
+        return self.alias
+
+    def decompose(self, make: Any) -> Any:
+        """The output made of other ops that compute it call by call; None: it is not taken apart.
+
+        make(op, *tensors) is op of these, make.inputs what there is to read, all of known lengths.
+        Element-wise parts and reductions can share loops with what stands around them.
+        """
+        return None
 
     def flops(self, inputs: Types, outputs: Types) -> float | None:
         """The floating point operations for types of known lengths; None: that is not known.

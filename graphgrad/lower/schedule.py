@@ -16,10 +16,10 @@ from ..ir.depth import check_room
 from ..ir.node import Node, Tensor
 from ..ir.program import Program
 from ..ir.types import Array, TensorType
+from .alias import Action, AliasAnalysis, Kind, is_view, nbytes
 from .binding import Binding, Body, Kernel
 from .fused import Fused, nodes_within
 from .memory import Buffer, Memory, pack
-from .survey import Action, Kind, Survey, is_view, nbytes
 
 SMALL = 1 << 16  # bytes
 SHOWN = 12  # groups, and nodes of a group, that are listed
@@ -149,7 +149,7 @@ def _group(node: Node) -> str:
 def schedule(program: Program, binding: Binding) -> Plan:
     """The plan of a program, in its own order of nodes."""
     check_room()  # branches in branches: a survey asks for their kernels, which are scheduled
-    survey = Survey(program, binding)
+    survey = AliasAnalysis(program, binding)
     memory = Memory(survey, binding)
     arena = pack(b for b in memory.all() if not b.fresh and b.host is None)
     slots = _Slots(survey, memory)
@@ -181,7 +181,7 @@ def schedule(program: Program, binding: Binding) -> Plan:
 class _Slots:
     """Gives every value its slot, action by action."""
 
-    def __init__(self, survey: Survey, memory: Memory) -> None:
+    def __init__(self, survey: AliasAnalysis, memory: Memory) -> None:
         self._survey = survey
         self._memory = memory
         self._given = frozenset(survey.program.inputs)
@@ -343,7 +343,7 @@ def _takes_more(action: Action, binding: Binding) -> bool:
 
 
 def _peak(
-    survey: Survey, memory: Memory, results: Sequence[Result], binding: Binding
+    survey: AliasAnalysis, memory: Memory, results: Sequence[Result], binding: Binding
 ) -> tuple[int, bool]:
     """Bytes outside of arenas at the worst moment, and whether that is all."""
     changes = [0] * (memory.end + 2)

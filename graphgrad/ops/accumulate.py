@@ -18,6 +18,9 @@ from .base import (
     np,
     tensor_type,
 )
+from .making import Making
+
+TERMS = 256  # of one AddN
 
 
 class AddN(Op):
@@ -43,6 +46,16 @@ class AddN(Op):
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         return (dy,) * len(node.inputs)
 
+    def decompose(self, make: Making) -> Tensor | None:
+        """Sums of a few at a time, where there are very many terms."""
+        terms = make.inputs
+        if len(terms) <= TERMS:
+            return None
+        total = terms[0]
+        for i in range(1, len(terms), TERMS - 1):
+            total = make(self, total, *terms[i : i + TERMS - 1])
+        return total
+
     def flops(self, inputs: Types, outputs: Types) -> float | None:
         """One for each element of every term but the first."""
         return (len(inputs) - 1) * elements(outputs[0])
@@ -64,6 +77,7 @@ class EnsureLike(Op):
     linear = (0,)
     shape_only = (1,)
     relevance = "moved"
+    alias = True
 
     def infer(self, x: TensorType, like: TensorType) -> Types:
         if not compatible(x.shape, like.shape):

@@ -31,7 +31,7 @@ from .base import (
     result_dtype,
     wants,
 )
-from .exponential import LOG
+from .exponential import LOG, SQRT
 from .families import (
     FloatUnary,
     Kinds,
@@ -60,6 +60,7 @@ from .logic import (
     logical_or,
     where,
 )
+from .making import Making
 
 __all__ = [
     "abs",
@@ -263,6 +264,26 @@ class Power(Kinds, Binary):
             _of_base(x, y, dz) if wants(x) else NO_GRAD,
             dz * (z * apply(LOG, where(equal(x, 0), 1, x))) if wants(y) else NO_GRAD,
         )
+
+    def decompose(self, make: Making) -> Tensor | None:
+        """Where the power is known, and small."""
+        x, y = make.inputs
+        known = known_number(y)
+        if known is None or y.shape:
+            return None
+        if known == 2:
+            return make(SQUARE, x)
+        if known == 3:
+            return make(MULTIPLY, make(SQUARE, x), x)
+        if known == 4:
+            return make(SQUARE, make(SQUARE, x))
+        if x.dtype.kind != "f":
+            return None
+        if known == -1:
+            return make(RECIPROCAL, x)
+        if known == -2:
+            return make(SQUARE, make(RECIPROCAL, x))
+        return make(SQRT, x) if known == 0.5 and x.dtype.itemsize > 2 else None  # as NumPy has it
 
     @classmethod
     def samples(cls, rng: np.random.Generator) -> Samples:
@@ -517,6 +538,7 @@ class Real(Kinds, Unary):
 
     kinds = "c"
     differentiable = False
+    alias = True
 
     def result(self, dtype: DType) -> DType:
         return _real_dtype(dtype)
@@ -534,6 +556,7 @@ class Imag(Real):
     """The imaginary part of a complex number. No gradient."""
 
     view = True
+    alias = True
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.imag(x)

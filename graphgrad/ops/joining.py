@@ -117,6 +117,7 @@ class ConcatPart(Op):
     view = True
     linear = (0,)
     relevance = "moved"
+    alias = True
 
     def infer(self, joined: TensorType, *xs: TensorType) -> Types:
         return (xs[self.index],)
@@ -213,6 +214,7 @@ class Unstack(Op):
     view = True
     linear = "joint"
     relevance = "moved"
+    alias = True
 
     def infer(self, x: TensorType) -> Types:
         if self.axis >= len(x.shape) or x.shape[self.axis] not in (self.count, None):
@@ -266,6 +268,7 @@ class Split(Op):
     onnx = "Split"
     linear = "joint"
     relevance = "moved"
+    alias = True
 
     def infer(self, x: TensorType) -> Types:
         if self.axis >= len(x.shape):

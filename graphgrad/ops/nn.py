@@ -6,12 +6,14 @@ import math
 import operator
 
 from ..ir.errors import ShapeError
-from ..ir.types import compatible, elements
-from .arithmetic import multiply, negative
+from ..ir.types import compatible, elements, lengths
+from .arithmetic import DIVIDE, MULTIPLY, NEGATIVE, SUBTRACT, multiply, negative
 from .base import (
     NO_GRAD,
     ZERO,
     Any,
+    Cast,
+    Constant,
     DType,
     DTypeError,
     Gradients,
@@ -32,12 +34,13 @@ from .base import (
     tensor_type,
     wants,
 )
-from .exponential import Sigmoid, exp, sqrt
+from .exponential import EXP, LOG, Sigmoid, exp, sqrt
 from .families import Kinds, RealBinary, RealUnary, floating_unary
-from .logic import greater, where
+from .logic import EQUAL, WHERE, greater, where
+from .making import Making
 from .random import bernoulli
-from .reductions import ReduceSum, mean, normal_axes, reduced, sum
-from .shaping import Squeeze, expand_dims
+from .reductions import ReduceAny, ReduceMax, ReduceSum, mean, normal_axes, reduced, sum
+from .shaping import ExpandDims, Squeeze, expand_dims
 from .special import expit, ndtr
 from .trigonometry import tanh
 from .windows import avg_pool, conv, conv_transpose, max_pool
@@ -231,6 +234,10 @@ class Softmax(Op):
         (y,) = node.outputs
         return (y * (dy - apply(ReduceSum((self.axis,), True), dy * y)),)
 
+    def decompose(self, make: Making) -> Tensor | None:
+        _, e, total = exponentials(make, make.inputs[0], self.axis)
+        return make(DIVIDE, e, total)
+
     def flops(self, inputs: Types, outputs: Types) -> float | None:
         """Five for each element."""
         return 5 * elements(outputs[0])
@@ -256,11 +263,27 @@ class LogSoftmax(Softmax):
         (y,) = node.outputs
         return (dy - exp(y) * apply(ReduceSum((self.axis,), True), dy),)
 
+    def decompose(self, make: Making) -> Tensor | None:
+        return decomposed_log_softmax(make, self.axis)
+
 
 def _log_softmax(xp: Any, x: Any, axis: int) -> Any:
     shifted = x - xp.max(x, axis=axis, keepdims=True, initial=-np.inf)
     total = xp.sum(xp.exp(shifted), axis=axis, keepdims=True)
     return shifted - (xp.log(total) if x.shape[axis] else total)
+
+
+def exponentials(make: Making, x: Tensor, axis: int) -> tuple[Tensor, Tensor, Tensor]:
+    """x less its largest along an axis; e to that; the sum of these."""
+    shifted = make(SUBTRACT, x, make(ReduceMax((axis,), True), x))
+    e = make(EXP, shifted)
+    return shifted, e, make(ReduceSum((axis,), True), e)
+
+
+def decomposed_log_softmax(make: Making, axis: int) -> Tensor:
+    """log(softmax(x)) of the first input."""
+    shifted, _, total = exponentials(make, make.inputs[0], axis)
+    return make(SUBTRACT, shifted, make(LOG, total))
 
 
 def softmax(x: TensorLike, axis: int = -1) -> Tensor:
@@ -298,6 +321,9 @@ class OneHot(Op):
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         return (NO_GRAD,)
 
+    def decompose(self, make: Making) -> Tensor | None:
+        return make(Cast(self.dtype), _hits(make, make.inputs[0], self.length, self.axis))
+
     @classmethod
     def samples(cls, rng: np.random.Generator) -> Samples:
         yield cls(3, 1, as_dtype("float64")), [np.array([0, 2])]
@@ -321,6 +347,11 @@ class OneHotLike(Op):
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         return NO_GRAD, ZERO
 
+    def decompose(self, make: Making) -> Tensor | None:
+        labels, like = make.inputs
+        hits = _hits(make, labels, lengths(like.type)[self.axis], self.axis)
+        return make(Cast(like.dtype), hits)
+
     @classmethod
     def samples(cls, rng: np.random.Generator) -> Samples:
         yield cls(1), [np.array([0, 2]), rng.normal(size=(2, 3))]
@@ -329,6 +360,15 @@ class OneHotLike(Op):
 def _one_hot(xp: Any, labels: Any, length: int, axis: int, dtype: DType) -> Any:
     places = xp.reshape(xp.arange(length), (length,) + (1,) * (labels.ndim - axis))
     return xp.astype(xp.expand_dims(labels, axis=axis) == places, dtype)
+
+
+def _hits(make: Making, labels: Tensor, length: int, axis: int) -> Tensor:
+    """Where along a new axis the place is that a label names."""
+    after = len(labels.shape) - axis
+    if length - 1 > np.iinfo(labels.dtype).max:  # places that labels of this dtype cannot name
+        labels = make(Cast(as_dtype("int64")), labels)
+    places = np.arange(length, dtype=labels.dtype).reshape((length,) + (1,) * after)
+    return make(EQUAL, make(ExpandDims((axis,)), labels), make(Constant(places)))
 
 
 def _check_labels(labels: TensorType) -> None:
@@ -373,6 +413,14 @@ class SparseSoftmaxCrossEntropyWithLogits(Op):
         error = apply(Softmax(self.axis), x) - apply(OneHotLike(self.axis), labels, x)
         return expand_dims(dy, self.axis) * error, NO_GRAD
 
+    def decompose(self, make: Making) -> Tensor | None:
+        x, labels = make.inputs
+        hits = _hits(make, labels, lengths(x.type)[self.axis], self.axis)
+        logs = make(WHERE, hits, decomposed_log_softmax(make, self.axis), make.zero(x))
+        loss = make(NEGATIVE, make(ReduceSum((self.axis,), False), logs))
+        known = make(ReduceAny((self.axis,), False), hits)
+        return make(WHERE, known, loss, make.number(np.nan, x.dtype))
+
     def flops(self, inputs: Types, outputs: Types) -> float | None:
         """Six for each element of x."""
         return 6 * elements(inputs[0])
@@ -411,6 +459,12 @@ class SoftmaxCrossEntropyWithLogits(Op):
             dy * (apply(Softmax(self.axis), x) * total - p) if wants(x) else NO_GRAD,
             negative(dy * apply(LogSoftmax(self.axis), x)) if wants(p) else NO_GRAD,
         )
+
+    def decompose(self, make: Making) -> Tensor | None:
+        _, p = make.inputs
+        zero = make.zero(p)
+        logs = make(WHERE, make(EQUAL, p, zero), zero, decomposed_log_softmax(make, self.axis))
+        return make(NEGATIVE, make(ReduceSum((self.axis,), False), make(MULTIPLY, p, logs)))
 
     def flops(self, inputs: Types, outputs: Types) -> float | None:
         """Six for each element of x."""

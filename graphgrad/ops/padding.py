@@ -35,6 +35,7 @@ class Flip(Op):
     view = True
     linear = "joint"
     relevance = "moved"
+    alias = True
 
     def infer(self, x: TensorType) -> Types:
         if any(a >= len(x.shape) for a in self.axes):

@@ -6,9 +6,11 @@ import builtins
 
 from ..ir.errors import ShapeError
 from ..ir.types import Dim, elements, size_of
+from .arithmetic import ADD, DIVIDE, SUBTRACT
 from .base import (
     ZERO,
     Any,
+    Cast,
     DType,
     DTypeError,
     Gradients,
@@ -31,9 +33,18 @@ from .base import (
     tensor_type,
 )
 from .cumulative import CumProd
-from .exponential import sqrt
-from .logic import isnan, not_equal, where
-from .shaping import broadcast_like, expand_dims, normal_axis, permute_dims, reshape, reshape_like
+from .exponential import EXP, LOG, sqrt
+from .logic import EQUAL, LOGICAL_OR, NOT_EQUAL, WHERE, IsFinite, isnan, not_equal, where
+from .making import Making
+from .shaping import (
+    Squeeze,
+    broadcast_like,
+    expand_dims,
+    normal_axis,
+    permute_dims,
+    reshape,
+    reshape_like,
+)
 
 __all__ = [
     "all",
@@ -296,6 +307,13 @@ class TieShares(Op):
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         return (ZERO,)
 
+    def decompose(self, make: Making) -> Tensor | None:
+        (x,) = make.inputs
+        extremum = make((ReduceMax if self.largest else ReduceMin)(self.axes, True), x)
+        best = make(LOGICAL_OR, make(EQUAL, x, extremum), make(NOT_EQUAL, x, x))
+        counted = make(Cast(x.dtype), best)
+        return make(DIVIDE, counted, make(ReduceSum(self.axes, True), counted))
+
     def flops(self, inputs: Types, outputs: Types) -> float | None:
         """Two for each element of x."""
         return 2 * elements(inputs[0])
@@ -417,6 +435,7 @@ class Flat(Op):
     linear = "joint"
     reshapes = True
     relevance = "moved"
+    alias = True
 
     def infer(self, x: TensorType) -> Types:
         return (tensor_type((*x.shape[: self.axis], size_of(x.shape[self.axis :])), x.dtype),)
@@ -465,6 +484,14 @@ class ReduceLogSumExp(Reduction):
         (x,) = node.inputs
         return (self.spread(dy, x) * apply(ExpShares(self.axes), x),)
 
+    def decompose(self, make: Making) -> Tensor | None:
+        (x,) = make.inputs
+        if not self.axes:
+            return make(ADD, x, make.zero(x))  # 0.0 for -0.0
+        shift, _, total = _decomposed_exponentials(make, self.axes)
+        y = make(ADD, make(LOG, total), shift)
+        return y if self.keepdims else make(Squeeze(self.axes), y)
+
     def flops(self, inputs: Types, outputs: Types) -> float | None:
         """Four for each element of x."""
         return 4 * elements(inputs[0])
@@ -489,6 +516,13 @@ class ExpShares(Op):
         (s,) = node.outputs
         return (s * (ds - apply(ReduceSum(self.axes, True), ds * s)),)
 
+    def decompose(self, make: Making) -> Tensor | None:
+        if not self.axes:
+            return None
+        _, e, total = _decomposed_exponentials(make, self.axes)
+        empty = make(EQUAL, total, make.zero(total))
+        return make(DIVIDE, e, make(WHERE, empty, make.number(1, e.dtype), total))
+
     def flops(self, inputs: Types, outputs: Types) -> float | None:
         """Five for each element."""
         return 5 * elements(outputs[0])
@@ -506,6 +540,15 @@ def _exponentials(xp: Any, x: Any, axes: Axes) -> tuple[Any, Any, Any]:
     shift = xp.where(xp.isfinite(shift), shift, xp.zeros_like(shift))
     e = xp.exp(x - shift)
     return shift, e, xp.sum(e, axis=axes, keepdims=True, dtype=x.dtype)
+
+
+def _decomposed_exponentials(make: Making, axes: Axes) -> tuple[Tensor, Tensor, Tensor]:
+    """The same of the first input, of other ops."""
+    (x,) = make.inputs
+    largest = make(ReduceMax(axes, True), x)
+    shift = make(WHERE, make(IsFinite(), largest), largest, make.zero(x))
+    e = make(EXP, make(SUBTRACT, x, shift))
+    return shift, e, make(ReduceSum(axes, True), e)
 
 
 def logsumexp(x: TensorLike, axis: Any = None, keepdims: bool = False) -> Tensor:

@@ -72,6 +72,7 @@ class Reshape(Op):
     linear = "joint"
     reshapes = True
     relevance = "moved"
+    alias = True
 
     def infer(self, x: TensorType) -> Types:
         dims: list[Dim] = [x.shape[d[1]] if isinstance(d, tuple) else d for d in self.shape]
@@ -156,6 +157,7 @@ class ReshapeLike(Op):
     linear = (0,)
     shape_only = (1,)
     relevance = "moved"
+    alias = True
 
     def infer(self, x: TensorType, like: TensorType) -> Types:
         if x.static and like.static and size_of(x.shape) != size_of(like.shape):
@@ -192,6 +194,7 @@ class ExpandDims(Op):
     linear = "joint"
     reshapes = True
     relevance = "moved"
+    alias = True
 
     def infer(self, x: TensorType) -> Types:
         shape = list(x.shape)
@@ -224,6 +227,7 @@ class Squeeze(Op):
     linear = "joint"
     reshapes = True
     relevance = "moved"
+    alias = True
 
     def infer(self, x: TensorType) -> Types:
         for axis in self.axes:
@@ -263,6 +267,7 @@ class BroadcastTo(Op):
     onnx = "Expand"
     linear = "joint"
     relevance = "moved"
+    alias = True
 
     def infer(self, x: TensorType) -> Types:
         if not compatible(broadcast([x.shape, self.shape]), self.shape):
@@ -299,6 +304,7 @@ class BroadcastLike(Op):
     linear = (0,)
     shape_only = (1,)
     relevance = "moved"
+    alias = True
 
     def infer(self, x: TensorType, like: TensorType) -> Types:
         if not compatible(broadcast([x.shape, like.shape]), like.shape):
@@ -350,6 +356,10 @@ class SumTo(Op):
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         return broadcast_like(dy, node.inputs[0]), ZERO
 
+    def aliases(self, inputs: Types, outputs: Types) -> bool:
+        """Where nothing is summed."""
+        return size_of(inputs[0].shape) == size_of(outputs[0].shape) is not None
+
     def flops(self, inputs: Types, outputs: Types) -> float | None:
         """One for each element that is summed over; none where the shape stays."""
         return summed(inputs[0], outputs[0])
@@ -379,6 +389,10 @@ class SumToShape(Op):
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         return (broadcast_like(dy, node.inputs[0]),)
+
+    def aliases(self, inputs: Types, outputs: Types) -> bool:
+        """Where nothing is summed."""
+        return size_of(inputs[0].shape) == size_of(outputs[0].shape) is not None
 
     def flops(self, inputs: Types, outputs: Types) -> float | None:
         """One for each element that is summed over; none where the shape stays."""
@@ -457,6 +471,7 @@ class Transpose(Op):
     onnx = "Transpose"
     linear = "joint"
     relevance = "moved"
+    alias = True
 
     def infer(self, x: TensorType) -> Types:
         if sorted(self.axes) != list(range(len(x.shape))):

@@ -39,6 +39,7 @@ class Slice(Op):
     onnx = "Slice"
     linear = "joint"
     relevance = "moved"
+    alias = True
 
     def infer(self, x: TensorType) -> Types:
         return (tensor_type(sliced(x, self.key), x.dtype),)

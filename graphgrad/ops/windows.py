@@ -6,25 +6,29 @@ on (N, H, W, C): a convolution is one matrix product with the patches under the 
 
 from __future__ import annotations
 
-import functools
 import operator
 from collections.abc import Iterator
+from functools import reduce
 from itertools import accumulate
 from math import prod
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 from ..ir.errors import ShapeError
 from ..ir.types import Dim, elements, lengths
+from .arithmetic import ADD, DIVIDE, MAXIMUM
 from .base import (
     NO_GRAD,
     ZERO,
     Any,
+    Cast,
+    Constant,
     DType,
     DTypeError,
     Gradients,
     Node,
     Op,
     Samples,
+    Sequence,
     Shape,
     Tensor,
     TensorLike,
@@ -37,13 +41,20 @@ from .base import (
     tensor_type,
     wants,
 )
-from .shaping import Squeeze, expand_dims
+from .logic import EQUAL, LOGICAL_OR, NOT_EQUAL, WHERE
+from .making import Making
+from .shaping import BroadcastTo, Reshape, Squeeze, Transpose, expand_dims
+from .slicing import FULL, Slice
 
 __all__ = ["avg_pool", "conv", "conv_transpose", "max_pool"]
 
 Pair = tuple[int, int]
 Padding = str | tuple[Pair, Pair]
 ONE: Pair = (1, 1)
+LAST, FIRST = (0, 2, 3, 1), (0, 3, 1, 2)
+"""The axes of an image with its channels first, in the order with them last; and back."""
+PLACES = 16
+"""Those in a window, at most, for which pooling is taken apart."""
 
 
 # --- geometry ----------------------------------------------------------------------------------
@@ -197,10 +208,14 @@ class Convolution(Windowed, abstract=True):
     """Family: convolution and its two adjoints, each of which has the other two as its adjoints.
 
     The kernels are products of stacks of matrices, one for each group.
+
+    images: the inputs that are images, by place. makes_image: whether the output is one.
     """
 
     dilation: Pair = ONE
     groups: int = 1
+    images: ClassVar[tuple[int, ...]] = (0,)
+    makes_image: ClassVar[bool] = True
 
     def attributes(self) -> tuple[Pair, Padding, str, Pair, int]:
         """What the three have in common."""
@@ -221,6 +236,16 @@ class Convolution(Windowed, abstract=True):
         size = _lengths(w.shape[:2])
         op = Conv2DBackpropFilter(*self.attributes(), size)
         return apply(op, x, dz) if size else apply(op, x, dz, w)
+
+    def decompose(self, make: Making) -> Tensor | None:
+        """The same with channels last: loops next to it can turn images as they go."""
+        if self.data_format != "NCHW" or len(make.inputs) > 2:
+            return None
+        inputs = [
+            make(Transpose(LAST), t) if i in self.images else t for i, t in enumerate(make.inputs)
+        ]
+        made = make(self.replace(data_format="NHWC"), *inputs)
+        return make(Transpose(FIRST), made) if self.makes_image else made
 
     def patches(self, xp: Any, x: Any, window: Window) -> Any:
         """(groups, places in the output, places in the window * channels of the group)"""
@@ -337,6 +362,7 @@ class Conv2DBackpropInput(Convolution):
     size: Pair | None = None
     linear = "each"
     shape_only = (2,)
+    images = (1,)
 
     def infer(self, w: TensorType, dz: TensorType, like: TensorType | None = None) -> Types:
         self.check(w, dz)
@@ -386,6 +412,8 @@ class Conv2DBackpropFilter(Convolution):
     size: Pair | None = None
     linear = "each"
     shape_only = (2,)
+    images = (0, 1)
+    makes_image = False
 
     def infer(self, x: TensorType, dz: TensorType, like: TensorType | None = None) -> Types:
         self.check(x, dz)
@@ -444,6 +472,55 @@ class Pool(Windowed, abstract=True):
         """What an op and its adjoints have in common, but for ties."""
         return self.strides, self.padding, self.data_format, self.window
 
+    # Taken apart, pooling is element-wise nodes over views of the image, one for each place in the
+    # window. Only where the windows meet no border, and gradients only where they lie side by side:
+    # then an image is (N, H / k, k, W / m, m, C), and the places are axes of their own.
+
+    def places(self, make: Making, x: Tensor) -> list[Tensor] | None:
+        """What stands at each place of every window; None where that is not worth it."""
+        if not self.is_plain(x):
+            return None
+        before = (FULL,) * self._first()
+        return [
+            make(Slice((*before, *[(c.start, c.stop, c.step) for c in cuts[1:]])), x)
+            for cuts in self.over(x).cuts()
+        ]
+
+    def is_plain(self, x: Tensor) -> bool:
+        """Whether the windows are small, and meet no border."""
+        few = self.window[0] * self.window[1] <= PLACES
+        return few and not any(e.low or e.high for e in self.over(x).axes)
+
+    def side_by_side(self, x: Tensor) -> bool:
+        """Whether the windows cover the image, each pixel once."""
+        lengths = self.spatial(x.shape)
+        return self.strides == self.window and all(
+            d % k == 0 for d, k in zip(lengths, self.window, strict=True)
+        )
+
+    def apart(self, x: Tensor) -> tuple[int, ...]:
+        """The shape of an image with the places of the windows as axes."""
+        (h, w), (k, m) = self.spatial(x.shape), self.window
+        return self._around(x, (h // k, k, w // m, m))
+
+    def once(self, y: Tensor) -> tuple[int, ...]:
+        """The shape of what comes out that broadcasts to `apart`."""
+        h, w = self.spatial(y.shape)
+        return self._around(y, (h, 1, w, 1))
+
+    def whole(self, make: Making, t: Tensor, like: Tensor) -> Tensor:
+        """What is apart as an image."""
+        return make(Reshape(lengths(like.type)), t)
+
+    def _around(self, t: Tensor, axes: tuple[int, ...]) -> tuple[int, ...]:
+        """The shape of an image with these in the place of height and width."""
+        shape, first = lengths(t.type), self._first()
+        return (*shape[:first], *axes, *shape[first + 2 :])
+
+    def _first(self) -> int:
+        """The first of the two axes that the window moves over."""
+        return 2 if self.data_format == "NCHW" else 1
+
     @classmethod
     def geometries(
         cls, rng: np.random.Generator
@@ -490,11 +567,16 @@ class MaxPool(Largest):
     def kernel(self, xp: Any, x: Any) -> Any:
         window = self.over(x)
         padded = window.pad(xp, self.last(xp, x), lowest(x.dtype))
-        return self.back(xp, functools.reduce(xp.maximum, [padded[c] for c in window.cuts()]))
+        return self.back(xp, reduce(xp.maximum, [padded[c] for c in window.cuts()]))
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         (x,), (y,) = node.inputs, node.outputs
         return (apply(MaxPoolGrad(*self.attributes(), self.ties), dy, x, y),)
+
+    def decompose(self, make: Making) -> Tensor | None:
+        """The maximum of the places."""
+        places = self.places(make, make.inputs[0])
+        return None if places is None else reduce(lambda a, b: make(MAXIMUM, a, b), places)
 
     def flops(self, inputs: Types, outputs: Types) -> float | None:
         """One for each element under each window."""
@@ -548,11 +630,35 @@ class MaxPoolGrad(Largest):
         """t, divided by how many places share it."""
         if self.ties == "first":
             return t
-        return t / functools.reduce(xp.add, [xp.astype(h, t.dtype) for h in hits])
+        return t / reduce(xp.add, [xp.astype(h, t.dtype) for h in hits])
 
     def vjp(self, node: Node, ddx: Tensor) -> Gradients:
         _, x, y = node.inputs
         return apply(MaxPoolGradGrad(*self.attributes(), self.ties), ddx, x, y), ZERO, ZERO
+
+    def decompose(self, make: Making) -> Tensor | None:
+        """dy to the first place that is the largest, or in shares to all that are."""
+        dy, x, y = make.inputs
+        places = self.places(make, x)
+        if places is None or not self.side_by_side(x):
+            return None
+        hits = [_is_largest(make, p, y) for p in places]
+        if self.ties == "share":
+            counted = [make(Cast(dy.dtype), hit) for hit in hits]
+            dy = make(DIVIDE, dy, reduce(lambda a, b: make(ADD, a, b), counted))
+            apart, once = make(Reshape(self.apart(x)), x), make(Reshape(self.once(y)), y)
+            here = _is_largest(make, apart, once)
+        else:
+            numbers = np.dtype(f"i{dy.dtype.itemsize}")
+            first = make(Reshape(self.once(y)), _first_of(make, hits, numbers))
+            here = make(EQUAL, first, make(Constant(self.numbered(numbers))))
+        shared = make(WHERE, here, make(Reshape(self.once(y)), dy), make.zero(dy))
+        return self.whole(make, shared, x)
+
+    def numbered(self, dtype: DType) -> Any:
+        """The numbers of the places, in the shape of a window that is apart."""
+        (k, m), channels = self.window, () if self.data_format == "NCHW" else (1,)
+        return np.arange(k * m, dtype=dtype).reshape(k, 1, m, *channels)
 
     def flops(self, inputs: Types, outputs: Types) -> float | None:
         """One for each element under each window."""
@@ -576,7 +682,7 @@ class MaxPoolGradGrad(MaxPoolGrad):
         window, hits = self.hits(xp, x, y)
         padded = window.pad(xp, self.last(xp, dx))
         parts = [xp.where(h, padded[cut], 0) for h, cut in zip(hits, window.cuts(), strict=True)]
-        return self.back(xp, self.shared(xp, functools.reduce(xp.add, parts), hits))
+        return self.back(xp, self.shared(xp, reduce(xp.add, parts), hits))
 
     def vjp(self, node: Node, ddy: Tensor) -> Gradients:
         _, x, y = node.inputs
@@ -598,6 +704,19 @@ def lowest(dtype: DType) -> Any:
     return -np.inf if dtype.kind == "f" else np.iinfo(dtype).min
 
 
+def _is_largest(make: Making, x: Tensor, y: Tensor) -> Tensor:
+    """Where x is y, or NaN."""
+    return make(LOGICAL_OR, make(EQUAL, x, y), make(NOT_EQUAL, x, x))
+
+
+def _first_of(make: Making, hits: Sequence[Tensor], dtype: DType) -> Tensor:
+    """The number of the first place that is one; the last, if none before it is."""
+    found = make.number(len(hits) - 1, dtype)
+    for i in range(len(hits) - 2, -1, -1):
+        found = make(WHERE, hits[i], make.number(i, dtype), found)
+    return found
+
+
 class AvgPool(Pool):
     """y = the mean of every window, borders left out; dx = dy in equal shares."""
 
@@ -612,7 +731,7 @@ class AvgPool(Pool):
     def kernel(self, xp: Any, x: Any) -> Any:
         window = self.over(x)
         padded = window.pad(xp, self.last(xp, x))
-        total = functools.reduce(xp.add, [padded[cut] for cut in window.cuts()])
+        total = reduce(xp.add, [padded[cut] for cut in window.cuts()])
         return self.back(xp, total / xp.asarray(window.counts(), dtype=x.dtype))
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
@@ -620,6 +739,14 @@ class AvgPool(Pool):
         size = _lengths(self.spatial(x.shape))
         op = AvgPoolGrad(*self.attributes(), size)
         return (apply(op, dy) if size else apply(op, dy, x),)
+
+    def decompose(self, make: Making) -> Tensor | None:
+        """The sum of the places, divided by how many there are."""
+        places = self.places(make, make.inputs[0])
+        if places is None:
+            return None
+        total = reduce(lambda a, b: make(ADD, a, b), places)
+        return make(DIVIDE, total, make.number(len(places), total.dtype))
 
     def flops(self, inputs: Types, outputs: Types) -> float | None:
         """One for each element under each window."""
@@ -657,6 +784,15 @@ class AvgPoolGrad(Pool):
 
     def vjp(self, node: Node, ddx: Tensor) -> Gradients:
         return apply(AvgPool(*self.attributes()), ddx), *(ZERO for _ in node.inputs[1:])
+
+    def decompose(self, make: Making) -> Tensor | None:
+        """dy, divided by how many places there are, to each of these."""
+        dy, made = make.inputs[0], make.node.outputs[0]
+        if not self.is_plain(made) or not self.side_by_side(made):
+            return None
+        count = make.number(self.window[0] * self.window[1], dy.dtype)
+        each = make(BroadcastTo(self.apart(made)), make(Reshape(self.once(dy)), dy))
+        return self.whole(make, make(DIVIDE, each, count), made)
 
     def flops(self, inputs: Types, outputs: Types) -> float | None:
         """One for each element under each window."""
