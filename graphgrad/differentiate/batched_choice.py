@@ -18,8 +18,7 @@ from ..ops.logic import Where
 from ..ops.sources import stop_gradient
 from ..regions.boundary import boundary_of
 from ..regions.index import marked_regions
-from .batch import aligned, repeated
-from .batched import batched_outputs
+from .batch import aligned, batched_outputs, repeated
 
 if TYPE_CHECKING:
     from .batcher import Batcher

@@ -27,6 +27,7 @@ from ..ir.tree import flatten, paths, unflatten
 from ..ir.types import TensorType, compatible
 from ..ops.accumulate import EnsureLike
 from ..ops.base import NO_GRAD, ZERO, Full, ZerosLike, as_tensor, is_zero
+from ..ops.batching import Batch, Outputs
 from ..ops.control import around
 from ..ops.sources import RuleInput, RuleOutput, StopGradient, UndefinedGradient, ZeroGradient
 from ..regions.boundary import take_in_pins
@@ -261,6 +262,10 @@ class Unread(Op):
 
     def vjp(self, node: Node, *dys: Tensor) -> Gradients:
         return [ZERO] * len(node.inputs)
+
+    def batch(self, batch: Batch) -> Outputs:
+        """Zeros of every example."""
+        return batch.build(self, *batch.every())
 
     @classmethod
     def samples(cls, rng: np.random.Generator) -> Samples:

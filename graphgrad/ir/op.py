@@ -49,6 +49,8 @@ class Op:
                 is that, or a view of it; where this depends on the types, `aliases` is written
     shape_only  inputs, by place, of which it reads the shape and nothing else
     bodies      the programs that run inside it, where it is control flow
+    axis_attrs  the names of its attributes that count axes of the inputs from the front
+    stacks      it is for matrices or vectors in the last axes; the axes before are those of a stack
     commutes    x op y is y op x, bit for bit, of what is not complex
     mirror_type the type of the op z for which x op y is y z x
     reshapes    the elements of x in row-major order, under another shape
@@ -85,6 +87,8 @@ class Op:
     alias: ClassVar[bool] = False
     shape_only: ClassVar[tuple[int, ...]] = ()
     bodies: ClassVar[tuple[Any, ...]] = ()
+    axis_attrs: ClassVar[tuple[str, ...]] = ()
+    stacks: ClassVar[bool] = False
     commutes: ClassVar[bool] = False
     mirror_type: ClassVar[str | None] = None
     reshapes: ClassVar[bool] = False
@@ -219,6 +223,24 @@ class Op:
         """vjp(node, *dys): one gradient per input: a tensor, ZERO or NO_GRAD."""
         raise DTypeError(f"{self.type} has no gradient")
 
+    def batch(self, batch: Any) -> Any:
+        """The outputs for a batch (a `Batch` of ops/batching.py), all with the batch axis first.
+
+        As few nodes as can be; None: there is no such form for these inputs, and the op is run for
+        one example after the other, which a PerformanceWarning says.
+        """
+        if self.axis_attrs:
+            attrs = self.attrs
+            moved = self.replace(**{n: _behind(attrs[n]) for n in self.axis_attrs})
+            return batch.build(moved, *batch.every())
+        if self.stacks:
+            return batch.build(self, *batch.every())
+        if not self.elementwise:
+            return None
+        if self.broadcasts:
+            return batch.build(self, *batch.aligned())
+        return batch.build(self, *batch.every()) if batch.alike else None
+
     def aliases(self, inputs: Types, outputs: Types) -> bool:
         """Whether the outputs alias the first input, for these types."""
         return self.alias
@@ -249,6 +271,11 @@ class Op:
     def samples(cls, rng: np.random.Generator) -> Samples:
         """Ops of this type with arrays to apply them to; the laws are tested on these."""
         return iter(())
+
+
+def _behind(axes: Any) -> Any:
+    """Axes behind one more in front."""
+    return tuple(a + 1 for a in axes) if isinstance(axes, tuple) else axes + 1
 
 
 def _has_kernel(base: type) -> bool:

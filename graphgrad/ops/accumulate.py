@@ -18,6 +18,7 @@ from .base import (
     np,
     tensor_type,
 )
+from .batching import Batch, Outputs
 from .making import Making
 
 TERMS = 256  # of one AddN
@@ -99,6 +100,9 @@ class EnsureLike(Op):
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         return dy, ZERO
+
+    def batch(self, batch: Batch) -> Outputs | None:
+        return batch.build(self, *batch.every()) if batch.alike else None
 
     @classmethod
     def samples(cls, rng: np.random.Generator) -> Samples:

@@ -330,6 +330,9 @@ class ZerosLike(Op):
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         return (ZERO,)
 
+    def batch(self, batch: Any) -> Any:
+        return batch.build(self, *batch.inputs)
+
     @classmethod
     def samples(cls, rng: np.random.Generator) -> Samples:
         yield cls(), [rng.normal(size=(2, 3))]

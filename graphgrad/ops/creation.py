@@ -186,6 +186,7 @@ class Tril(Op):
     linear = "joint"
     relevance = "moved"
     flop_free = True
+    stacks = True
 
     def infer(self, x: TensorType) -> Types:
         if len(x.shape) < 2:
@@ -233,6 +234,7 @@ class Diag(Op):
     linear = "joint"
     relevance = "moved"
     flop_free = True
+    stacks = True
 
     def infer(self, x: TensorType) -> Types:
         if not x.shape:

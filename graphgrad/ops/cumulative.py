@@ -38,6 +38,7 @@ class Cumulative(Op, abstract=True):
     axis: int
     reverse: bool = False
     exclusive: bool = False
+    axis_attrs = ("axis",)
 
     def infer(self, x: TensorType) -> Types:
         if self.axis >= len(x.shape):
@@ -113,6 +114,7 @@ class Shift(Op):
     linear = "joint"
     relevance = "moved"
     flop_free = True
+    axis_attrs = ("axis",)
 
     def infer(self, x: TensorType) -> Types:
         return (x,)
@@ -144,6 +146,7 @@ class Recurrence(Op):
     reverse: bool = False
     view = True
     linear = (0,)
+    axis_attrs = ("axis",)
 
     def infer(self, b: TensorType, c: TensorType) -> Types:
         if b is not c:

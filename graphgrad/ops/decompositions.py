@@ -61,6 +61,8 @@ class Inverted(Op):
     dx from y alone: dx[k] = sum of dy * y**2 over row k less that over column k.
     """
 
+    stacks = True
+
     def infer(self, x: TensorType) -> Types:
         return (tensor_type((*x.shape, x.shape[-1]), x.dtype),)
 
@@ -90,6 +92,8 @@ class Eigh(Op):
     the diagonal [Giles 2008, sec. 2.3.3]. Of equal eigenvalues only gradients that do not depend
     on the choice of their eigenvectors are right.
     """
+
+    stacks = True
 
     def infer(self, x: TensorType) -> Types:
         check_square("eigh", x)
@@ -125,6 +129,7 @@ class Svd(Op):
     """
 
     full: bool = False
+    stacks = True
 
     def infer(self, x: TensorType) -> Types:
         stack, m, n = _matrices("svd", x)
@@ -189,6 +194,8 @@ def _check_defined(node: Node, m: Dim, n: Dim, du: Tensor, dvh: Tensor) -> None:
 class SingularValues(Op):
     """The singular values of x, falling; dx = u @ diag(dy) @ vh, equal ones included."""
 
+    stacks = True
+
     def infer(self, x: TensorType) -> Types:
         stack, m, n = _matrices("svdvals", x)
         return (tensor_type((*stack, _shorter(m, n)), x.dtype),)
@@ -217,6 +224,8 @@ class Qr(Op):
     of m = r @ dr.T - dq.T @ q, made symmetric [Walter and Lehmann 2018, "Algorithmic
     differentiation of linear algebra functions", sec. 4.2].
     """
+
+    stacks = True
 
     def infer(self, x: TensorType) -> Types:
         stack, m, n = _matrices("qr", x)
@@ -254,6 +263,8 @@ class PseudoInverse(Op):
     dx = -y.T @ dy @ y.T + (1 - x @ y) @ dy.T @ y @ y.T + y.T @ y @ dy.T @ (1 - y @ x), as long as
     the rank does not change [Golub and Pereyra 1973, eq. 4.12].
     """
+
+    stacks = True
 
     def infer(self, x: TensorType) -> Types:
         stack, m, n = _matrices("pinv", x)

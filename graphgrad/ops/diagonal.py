@@ -37,6 +37,7 @@ class Diagonal(Op):
     linear = "joint"
     relevance = "moved"
     flop_free = True
+    axis_attrs = ("axis1", "axis2")
 
     def infer(self, x: TensorType) -> Types:
         n, m = x.shape[self.axis1], x.shape[self.axis2]
@@ -72,6 +73,7 @@ class DiagonalGrad(Op):
     shape_only = (1,)
     relevance = "moved"
     flop_free = True
+    axis_attrs = ("axis1", "axis2")
 
     def infer(self, dy: TensorType, like: TensorType) -> Types:
         return (tensor_type(like.shape, dy.dtype),)

@@ -25,6 +25,7 @@ from .base import (
     tensor_type,
     wants,
 )
+from .batching import Batch, Outputs
 from .diagonal import diagonal
 from .shaping import Squeeze, broadcast_like, expand_dims, permute_dims
 
@@ -82,6 +83,15 @@ class Einsum(Op):
         dx = contract(",".join([out, *others]) + "->" + kept, dz, *tensors)
         lost = tuple([axis for axis, letter in enumerate(term) if letter not in found])
         return broadcast_like(expand_dims(dx, lost), x) if lost else dx
+
+    def batch(self, batch: Batch) -> Outputs | None:
+        """The batch axis as one more letter, if one is left."""
+        terms, out = einsum_terms(self.equation)
+        letter = next((c for c in string.ascii_letters if c not in self.equation), None)
+        if letter is None:
+            return None
+        left = [letter * flag + term for term, flag in zip(terms, batch.flags, strict=True)]
+        return (contract(f"{','.join(left)}->{letter}{out}", *batch.inputs),)
 
     def flops(self, inputs: Types, outputs: Types) -> float | None:
         """One for each factor of each product; none where elements only move."""

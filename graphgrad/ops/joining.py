@@ -42,6 +42,7 @@ class Concat(Op):
     linear = "joint"
     relevance = "moved"
     flop_free = True
+    axis_attrs = ("axis",)
 
     def infer(self, *types: TensorType) -> Types:
         first = types[0]
@@ -118,6 +119,7 @@ class ConcatPart(Op):
     linear = (0,)
     relevance = "moved"
     alias = True
+    axis_attrs = ("axis",)
 
     def infer(self, joined: TensorType, *xs: TensorType) -> Types:
         return (xs[self.index],)
@@ -179,6 +181,7 @@ class Stack(Op):
     linear = "joint"
     relevance = "moved"
     flop_free = True
+    axis_attrs = ("axis",)
 
     def infer(self, *types: TensorType) -> Types:
         dims = list(types[0].shape)
@@ -215,6 +218,7 @@ class Unstack(Op):
     linear = "joint"
     relevance = "moved"
     alias = True
+    axis_attrs = ("axis",)
 
     def infer(self, x: TensorType) -> Types:
         if self.axis >= len(x.shape) or x.shape[self.axis] not in (self.count, None):
@@ -269,6 +273,7 @@ class Split(Op):
     linear = "joint"
     relevance = "moved"
     alias = True
+    axis_attrs = ("axis",)
 
     def infer(self, x: TensorType) -> Types:
         if self.axis >= len(x.shape):

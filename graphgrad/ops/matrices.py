@@ -29,6 +29,7 @@ from .base import (
     tensor_type,
     wants,
 )
+from .batching import Batch, Outputs
 from .diagonal import DiagonalGrad, diagonal
 from .products import MATMUL, matmul, may_equal, squeezed
 from .reductions import sum
@@ -69,6 +70,8 @@ def positive(rng: np.random.Generator, *shape: int) -> Any:
 
 class Inverse(Op):
     """y = x**-1, dx = -y.T @ dy @ y.T [Giles 2008, sec. 2.2.3]. Of a singular matrix: an error."""
+
+    stacks = True
 
     def infer(self, x: TensorType) -> Types:
         check_square("inv", x)
@@ -120,6 +123,11 @@ class Solve(Op):
         dx = apply(MATMUL[False, True], *((z, dy) if self.transpose else (dy, z)))
         return -dx, dy
 
+    def batch(self, batch: Batch) -> Outputs | None:
+        """Matrices alone are a stack; vectors would be taken for one."""
+        ranks = [len(t.shape) for t in batch.types]
+        return batch.build(self, *batch.aligned()) if min(ranks) >= 2 else None
+
     def flops(self, inputs: Types, outputs: Types) -> float | None:
         """2/3 n**3 for the factors, 2 n for each element of y."""
         return dense(inputs[0], 0, 2 / 3) + 2 * lengths(inputs[0])[-1] * elements(inputs[1])
@@ -134,6 +142,8 @@ class Solve(Op):
 
 class Det(Op):
     """y = det(x), dx = dy * the cofactors of x, singular ones too [Giles 2008, sec. 2.2.4]."""
+
+    stacks = True
 
     def infer(self, x: TensorType) -> Types:
         check_square("det", x)
@@ -162,6 +172,8 @@ class Cofactors(Op):
     x = u @ diag(s) @ vh: y = det(u @ vh) * u @ diag(the products of all other s) @ vh [Giles 2008,
     sec. 2.2.4; Golub and Van Loan 2013, sec. 2.4].
     """
+
+    stacks = True
 
     def infer(self, x: TensorType) -> Types:
         check_square("cofactors", x)
@@ -194,6 +206,7 @@ class CofactorsGrad(Op):
     """
 
     linear = (1,)
+    stacks = True
 
     def infer(self, x: TensorType, dy: TensorType) -> Types:
         return (x,)
@@ -271,6 +284,8 @@ def _scaled(dy: Tensor, x: Tensor) -> Tensor:
 class SLogDet(Op):
     """sign and log |det(x)|; of the second dx = dy * x.T**-1, of the sign nothing."""
 
+    stacks = True
+
     def infer(self, x: TensorType) -> Types:
         check_square("slogdet", x)
         check_real("slogdet", x)
@@ -299,6 +314,8 @@ class Cholesky(Op):
     dx is symmetric: y.T**-1 @ p @ y**-1 with p the lower half of y.T @ dy, made symmetric
     [Murray 2016, "Differentiation of the Cholesky decomposition", sec. 3.1].
     """
+
+    stacks = True
 
     def infer(self, x: TensorType) -> Types:
         check_square("cholesky", x)
@@ -333,6 +350,7 @@ class Mirrored(Op):
 
     lower: bool = True
     linear = "joint"
+    stacks = True
 
     def infer(self, x: TensorType) -> Types:
         check_square("mirrored", x)
@@ -369,6 +387,7 @@ class LowerHalf(Op):
     """The lower triangle of x with its diagonal halved; its own adjoint."""
 
     linear = "joint"
+    stacks = True
 
     def infer(self, x: TensorType) -> Types:
         return (x,)

@@ -220,6 +220,7 @@ class Softmax(Op):
     value_range = (0.0, 1.0)
     guards = True
     relevance = "taylor"
+    axis_attrs = ("axis",)
 
     def infer(self, x: TensorType) -> Types:
         if x.dtype.kind != "f" or not 0 <= self.axis < len(x.shape):
@@ -309,6 +310,7 @@ class OneHot(Op):
     dtype: DType
     differentiable = False
     flop_free = True
+    axis_attrs = ("axis",)
 
     def infer(self, labels: TensorType) -> Types:
         _check_labels(labels)
@@ -336,6 +338,7 @@ class OneHotLike(Op):
     axis: int
     shape_only = (1,)
     flop_free = True
+    axis_attrs = ("axis",)
 
     def infer(self, labels: TensorType, like: TensorType) -> Types:
         _check_labels(labels)
@@ -394,6 +397,7 @@ class SparseSoftmaxCrossEntropyWithLogits(Op):
     """
 
     axis: int
+    axis_attrs = ("axis",)
 
     def infer(self, x: TensorType, labels: TensorType) -> Types:
         _check_labels(labels)
@@ -441,6 +445,7 @@ class SoftmaxCrossEntropyWithLogits(Op):
 
     axis: int
     linear = (1,)
+    axis_attrs = ("axis",)
 
     def infer(self, x: TensorType, p: TensorType) -> Types:
         if x.dtype.kind != "f" or p.dtype is not x.dtype or not compatible(x.shape, p.shape):

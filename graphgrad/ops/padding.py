@@ -20,6 +20,7 @@ from .base import (
     np,
     tensor_type,
 )
+from .batching import Batch, Outputs
 from .indexing import take
 from .joining import Concat
 from .shaping import distinct_axes, expand_dims, flatten, normal_axis, reshape_like, summed
@@ -36,6 +37,7 @@ class Flip(Op):
     linear = "joint"
     relevance = "moved"
     alias = True
+    axis_attrs = ("axes",)
 
     def infer(self, x: TensorType) -> Types:
         if any(a >= len(x.shape) for a in self.axes):
@@ -70,6 +72,7 @@ class Roll(Op):
     linear = "joint"
     relevance = "moved"
     flop_free = True
+    axis_attrs = ("axes",)
 
     def infer(self, x: TensorType) -> Types:
         if any(a >= len(x.shape) for a in self.axes):
@@ -133,6 +136,9 @@ class Pad(Op):
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         inner = tuple((a or None, -b or None, None) for a, b in self.widths)
         return (apply(Slice(inner), dy),)
+
+    def batch(self, batch: Batch) -> Outputs:
+        return batch.build(self.replace(widths=((0, 0), *self.widths)), *batch.inputs)
 
     @classmethod
     def samples(cls, rng: np.random.Generator) -> Samples:
@@ -215,6 +221,9 @@ class Tile(Op):
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         return (apply(Untile(self.repeats), dy),)
 
+    def batch(self, batch: Batch) -> Outputs:
+        return batch.build(self.replace(repeats=(1, *self.repeats)), *batch.inputs)
+
     @classmethod
     def samples(cls, rng: np.random.Generator) -> Samples:
         yield cls((3,)), [rng.normal(size=(2,))]
@@ -243,6 +252,9 @@ class Untile(Op):
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         return (apply(Tile(self.repeats), dy),)
+
+    def batch(self, batch: Batch) -> Outputs:
+        return batch.build(self.replace(repeats=(1, *self.repeats)), *batch.inputs)
 
     def flops(self, inputs: Types, outputs: Types) -> float | None:
         """One for each element that is summed over; none where the shape stays."""
@@ -279,6 +291,7 @@ class Repeat(Op):
     linear = "joint"
     relevance = "moved"
     flop_free = True
+    axis_attrs = ("axis",)
 
     def infer(self, x: TensorType) -> Types:
         dims = list(x.shape)
@@ -305,6 +318,7 @@ class Unrepeat(Op):
     count: int
     axis: int
     linear = "joint"
+    axis_attrs = ("axis",)
 
     def infer(self, x: TensorType) -> Types:
         dims = list(x.shape)

@@ -28,6 +28,7 @@ from .base import (
     tensor_type,
     wants,
 )
+from .batching import Batch, Outputs
 from .einsum import contract, einsum
 from .reductions import sum
 from .shaping import Squeeze, expand_dims, reshape
@@ -114,6 +115,11 @@ class MatMul(Op):
         of_x = "km" if self.transpose_a else "mk"
         of_y = "nk" if self.transpose_b else "kn"
         return of_x, of_y, string.ascii_uppercase[:stack]
+
+    def batch(self, batch: Batch) -> Outputs | None:
+        """Matrices alone are a stack; vectors would be taken for one."""
+        ranks = [len(t.shape) for t in batch.types]
+        return batch.build(self, *batch.aligned()) if min(ranks) >= 2 else None
 
     def flops(self, inputs: Types, outputs: Types) -> float | None:
         """Two for each product of elements."""

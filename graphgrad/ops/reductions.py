@@ -32,6 +32,7 @@ from .base import (
     scalar,
     tensor_type,
 )
+from .batching import Batch, Outputs
 from .cumulative import CumProd
 from .exponential import EXP, LOG, sqrt
 from .logic import EQUAL, LOGICAL_OR, NOT_EQUAL, WHERE, IsFinite, isnan, not_equal, where
@@ -92,6 +93,7 @@ class Reduction(Op, abstract=True):
 
     axes: Axes
     keepdims: bool = False
+    axis_attrs = ("axes",)
 
     def infer(self, x: TensorType) -> Types:
         if self.axes and self.axes[-1] >= len(x.shape):
@@ -168,6 +170,11 @@ class SizeOf(Op):
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         return (ZERO,)
+
+    def batch(self, batch: Batch) -> Outputs:
+        (x,) = batch.inputs
+        axes = tuple([a + 1 for a in self.axes])
+        return (batch.repeated(apply(self.replace(axes=axes), x)),)
 
     @classmethod
     def samples(cls, rng: np.random.Generator) -> Samples:
@@ -295,6 +302,7 @@ class TieShares(Op):
 
     axes: Axes
     largest: bool
+    axis_attrs = ("axes",)
 
     def infer(self, x: TensorType) -> Types:
         return (x,)
@@ -343,6 +351,7 @@ class ArgMax(Op):
     keepdims: bool = False
     differentiable = False
     onnx = "ArgMax"
+    axis_attrs = ("axis",)
 
     def infer(self, x: TensorType) -> Types:
         if self.axis >= len(x.shape) or x.shape[self.axis] == 0:
@@ -436,6 +445,7 @@ class Flat(Op):
     reshapes = True
     relevance = "moved"
     alias = True
+    axis_attrs = ("axis",)
 
     def infer(self, x: TensorType) -> Types:
         return (tensor_type((*x.shape[: self.axis], size_of(x.shape[self.axis :])), x.dtype),)
@@ -504,6 +514,7 @@ class ExpShares(Op):
     """
 
     axes: Axes
+    axis_attrs = ("axes",)
 
     def infer(self, x: TensorType) -> Types:
         return (x,)

@@ -9,6 +9,7 @@ from ..ir.types import Dim, as_shape, broadcast, compatible, elements, size_of
 from .base import (
     ZERO,
     Any,
+    Full,
     Gradients,
     Node,
     Op,
@@ -23,6 +24,7 @@ from .base import (
     np,
     tensor_type,
 )
+from .batching import Batch, Outputs
 
 __all__ = [
     "broadcast_arrays",
@@ -99,6 +101,12 @@ class Reshape(Op):
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         return (reshape_like(dy, node.inputs[0]),)
 
+    def batch(self, batch: Batch) -> Outputs:
+        (one,) = self.infer(*batch.types)
+        dims = [("axis", d[1] + 1) if isinstance(d, tuple) else d for d in self.shape]
+        shape = (("axis", 0), *(one.shape if one.static else dims))
+        return batch.build(Reshape(shape), *batch.inputs)
+
     @classmethod
     def samples(cls, rng: np.random.Generator) -> Samples:
         yield cls((3, 2)), [rng.normal(size=(2, 3))]
@@ -172,6 +180,9 @@ class ReshapeLike(Op):
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         return reshape_like(dy, node.inputs[0]), ZERO
 
+    def batch(self, batch: Batch) -> Outputs:
+        return batch.build(self, *batch.every())
+
     @classmethod
     def samples(cls, rng: np.random.Generator) -> Samples:
         yield cls(), [rng.normal(size=(2, 3)), rng.normal(size=(6,))]
@@ -195,6 +206,7 @@ class ExpandDims(Op):
     reshapes = True
     relevance = "moved"
     alias = True
+    axis_attrs = ("axes",)
 
     def infer(self, x: TensorType) -> Types:
         shape = list(x.shape)
@@ -228,6 +240,7 @@ class Squeeze(Op):
     reshapes = True
     relevance = "moved"
     alias = True
+    axis_attrs = ("axes",)
 
     def infer(self, x: TensorType) -> Types:
         for axis in self.axes:
@@ -280,6 +293,15 @@ class BroadcastTo(Op):
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         return (sum_to(dy, like=node.inputs[0]),)
 
+    def batch(self, batch: Batch) -> Outputs:
+        (x,) = batch.inputs
+        extra = len(self.shape) - (x.ndim - 1)
+        row = apply(ExpandDims(tuple(range(1, 1 + extra))), x) if extra else x
+        if isinstance(x.shape[0], int):
+            return batch.build(BroadcastTo((x.shape[0], *self.shape)), row)
+        like = batch.repeated(apply(Full(self.shape, 0, x.dtype)))
+        return batch.build(BroadcastLike(), row, like)
+
     @classmethod
     def samples(cls, rng: np.random.Generator) -> Samples:
         yield cls((2, 3)), [rng.normal(size=(3,))]
@@ -316,6 +338,12 @@ class BroadcastLike(Op):
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         return sum_to(dy, like=node.inputs[0]), ZERO
+
+    def batch(self, batch: Batch) -> Outputs:
+        x, like = batch.inputs
+        target = like if batch.flags[1] else batch.repeated(like)
+        row, _ = batch.of((x, target), (batch.flags[0], True)).aligned()
+        return batch.build(self, row, target)
 
     @classmethod
     def samples(cls, rng: np.random.Generator) -> Samples:
@@ -356,6 +384,13 @@ class SumTo(Op):
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         return broadcast_like(dy, node.inputs[0]), ZERO
 
+    def batch(self, batch: Batch) -> Outputs:
+        x, like = batch.every()
+        extra = tuple(range(1, 1 + x.ndim - like.ndim))
+        if not extra:
+            return batch.build(self, x, like)
+        return batch.build(Squeeze(extra), apply(self, x, apply(ExpandDims(extra), like)))
+
     def aliases(self, inputs: Types, outputs: Types) -> bool:
         """Where nothing is summed."""
         return size_of(inputs[0].shape) == size_of(outputs[0].shape) is not None
@@ -389,6 +424,14 @@ class SumToShape(Op):
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         return (broadcast_like(dy, node.inputs[0]),)
+
+    def batch(self, batch: Batch) -> Outputs:
+        (x,) = batch.inputs
+        extra = x.ndim - 1 - len(self.shape)
+        ones = [extra + i for i, d in enumerate(self.shape) if d == 1]
+        axes = tuple([a + 1 for a in (*range(extra), *ones)])
+        total = batch.summed(x, axes) if axes else x
+        return batch.build(Reshape((("axis", 0), *self.shape)), total)
 
     def aliases(self, inputs: Types, outputs: Types) -> bool:
         """Where nothing is summed."""
@@ -484,6 +527,9 @@ class Transpose(Op):
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         back = tuple(sorted(range(len(self.axes)), key=self.axes.__getitem__))
         return (apply(Transpose(back), dy),)
+
+    def batch(self, batch: Batch) -> Outputs:
+        return batch.build(Transpose((0, *[a + 1 for a in self.axes])), *batch.inputs)
 
     @classmethod
     def samples(cls, rng: np.random.Generator) -> Samples:

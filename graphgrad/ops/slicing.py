@@ -10,6 +10,7 @@ from ..ir.types import Dim, compatible
 from .base import (
     ZERO,
     Any,
+    Full,
     Gradients,
     Node,
     Op,
@@ -22,6 +23,7 @@ from .base import (
     np,
     tensor_type,
 )
+from .batching import Batch, Outputs
 
 Key = tuple[Any, ...]
 """What is read of each axis: an int, a slice as (start, stop, step), or None for a new axis.
@@ -49,6 +51,9 @@ class Slice(Op):
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         return (unslice(dy, self.key, node.inputs[0]),)
+
+    def batch(self, batch: Batch) -> Outputs:
+        return batch.build(self.replace(key=(FULL, *self.key)), *batch.every())
 
     @classmethod
     def samples(cls, rng: np.random.Generator) -> Samples:
@@ -83,6 +88,13 @@ class Unslice(Op):
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         return (apply(Slice(self.key), dy),)
 
+    def batch(self, batch: Batch) -> Outputs:
+        (x,), key = batch.inputs, (FULL, *self.key)
+        if isinstance(x.shape[0], int):
+            return batch.build(Unslice(key, (x.shape[0], *self.shape)), x)
+        like = batch.repeated(apply(Full(self.shape, 0, x.dtype)))
+        return batch.build(UnsliceLike(key), x, like)
+
     @classmethod
     def samples(cls, rng: np.random.Generator) -> Samples:
         yield cls((0,), (2, 3)), [rng.normal(size=(3,))]
@@ -108,6 +120,9 @@ class UnsliceLike(Op):
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         return apply(Slice(self.key), dy), ZERO
+
+    def batch(self, batch: Batch) -> Outputs:
+        return batch.build(self.replace(key=(FULL, *self.key)), *batch.every())
 
     @classmethod
     def samples(cls, rng: np.random.Generator) -> Samples:

@@ -47,6 +47,7 @@ class GatherElements(Op):
     linear = (0,)
     relevance = "moved"
     flop_free = True
+    axis_attrs = ("axis",)
 
     def infer(self, x: TensorType, indices: TensorType) -> Types:
         return (tensor_type(_along(x, indices, self.axis), x.dtype),)
@@ -74,6 +75,7 @@ class ScatterElements(Op):
 
     axis: int
     linear = (0, 2)
+    axis_attrs = ("axis",)
 
     def infer(self, x: TensorType, indices: TensorType, updates: TensorType) -> Types:
         check_updates(x, _along(x, indices, self.axis), updates)
@@ -154,6 +156,7 @@ class Sort(Op):
     axis: int
     descending: bool = False
     relevance = "moved"
+    axis_attrs = ("axis",)
 
     def infer(self, x: TensorType) -> Types:
         _check_ordered(x, self.axis)
@@ -186,6 +189,7 @@ class ArgSort(Op):
     axis: int
     descending: bool = False
     differentiable = False
+    axis_attrs = ("axis",)
 
     def infer(self, x: TensorType) -> Types:
         _check_ordered(x, self.axis)
@@ -215,6 +219,7 @@ class TopK(Op):
     largest: bool = True
     onnx = "TopK"
     relevance = "moved"
+    axis_attrs = ("axis",)
 
     def infer(self, x: TensorType) -> Types:
         _check_ordered(x, self.axis)

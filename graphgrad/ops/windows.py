@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from functools import reduce
 from itertools import accumulate
 from math import prod
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple, Self
 
 from ..ir.errors import ShapeError
 from ..ir.types import Dim, elements, lengths
@@ -41,6 +41,8 @@ from .base import (
     tensor_type,
     wants,
 )
+from .batching import Batch, Outputs
+from .folding import folded, unfolded
 from .logic import EQUAL, LOGICAL_OR, NOT_EQUAL, WHERE
 from .making import Making
 from .shaping import BroadcastTo, Reshape, Squeeze, Transpose, expand_dims
@@ -53,6 +55,8 @@ Padding = str | tuple[Pair, Pair]
 ONE: Pair = (1, 1)
 LAST, FIRST = (0, 2, 3, 1), (0, 3, 1, 2)
 """The axes of an image with its channels first, in the order with them last; and back."""
+IN, OUT = 2, 3
+"""The axes of a filter (height, width, in / groups, out)."""
 PLACES = 16
 """Those in a window, at most, for which pooling is taken apart."""
 
@@ -192,6 +196,12 @@ class Windowed(Op, abstract=True):
                 out.append(n if s == 1 and (p == "SAME" or (p == "VALID" and k == 1)) else None)
         return tuple(out)
 
+    def countable(self, batch: Batch) -> bool:
+        """Whether the number of examples is known, or can be told from what an image holds."""
+        rows = [t.shape for t, flag in zip(batch.inputs, batch.flags, strict=True) if flag]
+        unknown = any(not isinstance(shape[0], int) for shape in rows)
+        return not unknown or not any(0 in t.shape for t in batch.types)
+
     def check(self, *types: TensorType) -> None:
         """ShapeError or DTypeError unless all have four axes and one dtype."""
         for t in types:
@@ -236,6 +246,10 @@ class Convolution(Windowed, abstract=True):
         size = _lengths(w.shape[:2])
         op = Conv2DBackpropFilter(*self.attributes(), size)
         return apply(op, x, dz) if size else apply(op, x, dz, w)
+
+    def grouped(self, count: int) -> Self:
+        """The same with each group once for every example."""
+        return self.replace(groups=self.groups * count)
 
     def decompose(self, make: Making) -> Tensor | None:
         """The same with channels last: loops next to it can turn images as they go."""
@@ -324,6 +338,26 @@ class Conv2D(Convolution):
             self.grad_filter(x, dz, w) if wants(w) else NO_GRAD,
         )
 
+    def batch(self, batch: Batch) -> Outputs | None:
+        """Examples as more images; where filters differ, as more channels, or as groups of them."""
+        (x, w), at, groups = batch.inputs, self.channels, self.groups
+        if not self.countable(batch):
+            return None
+        if not batch.flags[1]:
+            count, length = x.shape[:2]
+            if not _one_known(count, length):
+                return None
+            return (unfolded(apply(self, folded(x, 0), w), 0, count, length),)
+        out = w.shape[1 + OUT]
+        if not batch.flags[0]:
+            z = apply(self, x, folded(w, OUT, groups))
+            return (unfolded(z, at, w.shape[0], out, groups),)
+        number = _count(x, w)
+        if number is None:
+            return None
+        z = apply(self.grouped(number), folded(x, at), folded(w, OUT))
+        return (unfolded(z, at, number, out),)
+
     def flops(self, inputs: Types, outputs: Types) -> float | None:
         """Two for each tap of each element of the output."""
         return 2 * elements(outputs[0]) * taps(inputs[1])
@@ -345,6 +379,16 @@ def geometries() -> Iterator[tuple[Conv2D, Any, Any]]:
     yield Conv2D(ONE, "VALID", "NHWC"), image, (1, 1, 2, 3)
     yield Conv2D(ONE, "SAME", "NHWC", ONE, 2), image, (2, 2, 1, 4)
     yield Conv2D(ONE, "VALID", "NHWC"), (0, 3, 3, 2), (2, 2, 2, 1)
+
+
+def _one_known(*lengths: Dim) -> bool:
+    """Whether one of two lengths is known, so that an axis can be cut into these."""
+    return any(isinstance(d, int) for d in lengths)
+
+
+def _count(*tensors: Tensor) -> int | None:
+    """The number of examples, which has to be known to be a number of groups."""
+    return next((t.shape[0] for t in tensors if isinstance(t.shape[0], int) and t.shape[0]), None)
 
 
 def _lengths(shape: Any) -> Pair | None:
@@ -391,6 +435,31 @@ class Conv2DBackpropInput(Convolution):
             self.forward(dx, w) if wants(dz) else NO_GRAD,
             *(ZERO for _ in like),
         )
+
+    def batch(self, batch: Batch) -> Outputs | None:
+        (w, dz, *like), at, groups = batch.inputs, self.channels, self.groups
+        if not self.countable(batch):
+            return None
+        if not batch.flags[0]:
+            if not batch.flags[1]:
+                return None
+            count, length = dz.shape[:2]
+            if not _one_known(count, length):
+                return None
+            pairs = zip(like, batch.flags[2:], strict=True)
+            like = [folded(t, 0) if flag else t for t, flag in pairs]
+            return (unfolded(apply(self, w, folded(dz, 0), *like), 0, count, length),)
+        per_group = w.shape[1 + IN]
+        if like or not isinstance(per_group, int):
+            return None
+        if not batch.flags[1]:
+            dx = apply(self, folded(w, IN), dz)
+            return (unfolded(dx, at, w.shape[0], per_group * groups, groups),)
+        number = _count(w, dz)
+        if number is None:
+            return None
+        dx = apply(self.grouped(number), folded(w, OUT), folded(dz, at))
+        return (unfolded(dx, at, number, per_group * groups),)
 
     def flops(self, inputs: Types, outputs: Types) -> float | None:
         """Those of the convolution."""
@@ -439,6 +508,26 @@ class Conv2DBackpropFilter(Convolution):
             *(ZERO for _ in like),
         )
 
+    def batch(self, batch: Batch) -> Outputs | None:
+        (x, dz, *like), at, groups = batch.inputs, self.channels, self.groups
+        if like or not any(batch.flags[:2]) or not self.countable(batch):
+            return None
+        if not batch.flags[1]:
+            c = x.shape[1 + at]
+            if not isinstance(c, int):
+                return None
+            dw = apply(self, folded(x, at, groups), dz)
+            return (unfolded(dw, IN, x.shape[0], c // groups),)
+        out = dz.shape[1 + at]
+        if not batch.flags[0]:
+            dw = apply(self, x, folded(dz, at, groups))
+            return (unfolded(dw, OUT, dz.shape[0], out, groups),)
+        number = _count(x, dz)
+        if number is None:
+            return None
+        dw = apply(self.grouped(number), folded(x, at), folded(dz, at))
+        return (unfolded(dw, OUT, number, out),)
+
     def flops(self, inputs: Types, outputs: Types) -> float | None:
         """Those of the convolution."""
         return 2 * elements(inputs[1]) * taps(outputs[0])
@@ -457,6 +546,15 @@ class Pool(Windowed, abstract=True):
     """Family: one number out of every window, channel by channel."""
 
     window: Pair
+
+    def batch(self, batch: Batch) -> Outputs | None:
+        """The batch axis as part of that of the images, if one of their lengths is known."""
+        images = batch.every()
+        count, length = images[0].shape[:2]
+        if not self.countable(batch) or not _one_known(count, length):
+            return None
+        made = apply(self, *[folded(t, 0) for t in images])
+        return (unfolded(made, 0, count, length),)
 
     def pooled(self, x: TensorType) -> TensorType:
         """The type of what comes out."""
