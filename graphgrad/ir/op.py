@@ -10,6 +10,7 @@ from weakref import WeakValueDictionary
 import numpy as np
 
 from .errors import DTypeError
+from .onnx import Onnx
 from .types import Array, TensorType, elements
 
 Types = tuple[TensorType, ...]
@@ -20,7 +21,7 @@ OP_TYPES: dict[str, type[Op]] = {}
 OF_KERNEL = frozenset(
     (
         *("alias", "aliases", "decompose", "shape_only", "commutes", "mirror_type", "reshapes"),
-        *("value_range", "stepwise"),
+        *("value_range", "stepwise", "onnx"),
     )
 )
 """What an op says of its kernel, and would be wrong of another one."""
@@ -63,7 +64,7 @@ class Op:
                 of an input or constants; "passed" on by what is zero at zero, or an established
                 activation; by the first order of a "taylor" series; else as linear maps do
     flop_free   takes no floating point operations: makes, moves or converts data
-    onnx        the name of the same op in ONNX, where there is one
+    onnx        its form in ONNX, where there is one: the name, and attributes to and from there
     sharding    kept free: how its outputs may be divided among devices, given that of its inputs
     domain      where samples are drawn
     broadcasts  the driver sums gradients over the axes that were broadcast
@@ -99,7 +100,7 @@ class Op:
     relevance: ClassVar[str | None] = None
     flop_free: ClassVar[bool] = False
     sharding: ClassVar[Any] = None
-    onnx: ClassVar[str | None] = None
+    onnx: ClassVar[Onnx | None] = None
     domain: ClassVar[tuple[float, float]] = (-2.0, 2.0)
 
     _made: ClassVar[dict[Any, Op]] = {}

@@ -10,6 +10,7 @@ from .base import (
     DTypeError,
     Gradients,
     Node,
+    Onnx,
     Op,
     Samples,
     Tensor,
@@ -28,7 +29,7 @@ class AddN(Op):
     """y = x0 + x1 + ... of equal types, added from left to right; every dx = dy."""
 
     elementwise = True
-    onnx = "Sum"
+    onnx = Onnx("Sum")
     linear = "joint"
 
     def infer(self, *types: TensorType) -> Types:

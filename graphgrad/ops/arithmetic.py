@@ -14,6 +14,7 @@ from .base import (
     DTypeError,
     Gradients,
     Node,
+    Onnx,
     Samples,
     Tensor,
     TensorLike,
@@ -114,7 +115,7 @@ __all__ = [
 class Add(Binary):
     """z = x + y, dx = dz, dy = dz."""
 
-    onnx = "Add"
+    onnx = Onnx("Add")
     linear = "joint"
     commutes = True
 
@@ -128,7 +129,7 @@ class Add(Binary):
 class Subtract(Binary):
     """z = x - y, dx = dz, dy = -dz."""
 
-    onnx = "Sub"
+    onnx = Onnx("Sub")
     linear = "joint"
 
     def check(self, dtype: DType) -> None:
@@ -145,7 +146,7 @@ class Subtract(Binary):
 class Multiply(Binary):
     """z = x * y, dx = dz * y, dy = dz * x."""
 
-    onnx = "Mul"
+    onnx = Onnx("Mul")
     linear = "each"
     commutes = True
 
@@ -163,7 +164,7 @@ class Multiply(Binary):
 class Divide(Binary):
     """z = x / y, dx = dz / y, dy = -dz * z / y."""
 
-    onnx = "Div"
+    onnx = Onnx("Div")
     domain = (0.5, 2.0)
     linear = (0,)
     singular = 1
@@ -187,7 +188,7 @@ class Divide(Binary):
 class Negative(Unary):
     """y = -x, dx = -dy."""
 
-    onnx = "Neg"
+    onnx = Onnx("Neg")
     linear = "joint"
     relevance = "passed"
 
@@ -223,7 +224,7 @@ class FloorDivide(NumberBinary):
 class Remainder(FloorDivide):
     """z = x - floor(x / y) * y, with the sign of y; dx = dz, dy = -dz * floor(x / y)."""
 
-    onnx = "Mod"
+    onnx = Onnx("Mod")
 
     def kernel(self, xp: Any, x: Any, y: Any) -> Any:
         return xp.remainder(x, y)
@@ -250,7 +251,7 @@ class Power(Kinds, Binary):
     0**0 is 1: there dx and dy are 0. At x = 0, dy is 0 for every y >= 0. For x < 0, dy is NaN.
     """
 
-    onnx = "Pow"
+    onnx = Onnx("Pow")
     domain = (0.5, 2.0)
     singular = 0
 
@@ -307,7 +308,7 @@ def _of_base(x: Tensor, y: Tensor, dz: Tensor) -> Any:
 class Abs(Unary):
     """y = |x|, dx = dy * sign(x): 0 at 0. The modulus of a complex number is floating."""
 
-    onnx = "Abs"
+    onnx = Onnx("Abs")
     value_range = (0.0, np.inf)
     relevance = "passed"
 
@@ -325,7 +326,7 @@ class Abs(Unary):
 class Sign(Kinds, Unary):
     """y = -1, 0 or 1 as x is: a step, the gradient is zero. x / |x| of a complex number."""
 
-    onnx = "Sign"
+    onnx = Onnx("Sign")
     stepwise = True
     relevance = "passed"
 
@@ -348,7 +349,7 @@ class Rounding(RealUnary, abstract=True):
 class Round(Rounding):
     """y = the integer nearest to x, the even one where two are; the gradient is zero."""
 
-    onnx = "Round"
+    onnx = Onnx("Round")
     stepwise = True
 
     def kernel(self, xp: Any, x: Any) -> Any:
@@ -358,7 +359,7 @@ class Round(Rounding):
 class Floor(Rounding):
     """y = the greatest integer <= x; the gradient is zero."""
 
-    onnx = "Floor"
+    onnx = Onnx("Floor")
     stepwise = True
 
     def kernel(self, xp: Any, x: Any) -> Any:
@@ -368,7 +369,7 @@ class Floor(Rounding):
 class Ceil(Rounding):
     """y = the least integer >= x; the gradient is zero."""
 
-    onnx = "Ceil"
+    onnx = Onnx("Ceil")
     stepwise = True
 
     def kernel(self, xp: Any, x: Any) -> Any:
@@ -401,7 +402,7 @@ class Square(Kinds, Unary):
 class Reciprocal(FloatUnary):
     """y = 1 / x, dx = -dy * y**2."""
 
-    onnx = "Reciprocal"
+    onnx = Onnx("Reciprocal")
     domain = (0.5, 2.0)
     singular = 0
 
@@ -417,7 +418,7 @@ class Maximum(Kinds, Binary):
     """z = the greater of x and y, NaN if one is; dz goes to it, half of dz to each at a tie."""
 
     kinds = "biuf"
-    onnx = "Max"
+    onnx = Onnx("Max")
     guards = True
     relevance = "moved"
 
@@ -432,7 +433,7 @@ class Minimum(Kinds, Binary):
     """z = the less of x and y, NaN if one is; dz goes to it, half of dz to each at a tie."""
 
     kinds = "biuf"
-    onnx = "Min"
+    onnx = Onnx("Min")
     guards = True
     relevance = "moved"
 

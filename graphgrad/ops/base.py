@@ -13,6 +13,7 @@ from ..ir.context import CONTEXT
 from ..ir.errors import DTypeError, GraphGradError
 from ..ir.graph import current
 from ..ir.node import Node, Tensor
+from ..ir.onnx import Onnx
 from ..ir.op import Gradients, Op, Samples, Types
 from ..ir.types import (
     Array,
@@ -45,6 +46,7 @@ __all__ = [
     "GraphGradError",
     "Marker",
     "Node",
+    "Onnx",
     "Op",
     "Samples",
     "Sequence",

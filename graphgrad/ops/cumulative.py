@@ -10,6 +10,7 @@ from .base import (
     Any,
     Gradients,
     Node,
+    Onnx,
     Op,
     Samples,
     Tensor,
@@ -69,7 +70,7 @@ class Cumulative(Op, abstract=True):
 class CumSum(Cumulative):
     """y[k] = x[0] + ... + x[k] along an axis; dx is the same sum of dy from the other end."""
 
-    onnx = "CumSum"
+    onnx = Onnx("CumSum")
     linear = "joint"
 
     def kernel(self, xp: Any, x: Any) -> Any:

@@ -14,6 +14,7 @@ from .base import (
     DTypeError,
     Gradients,
     Node,
+    Onnx,
     Op,
     Samples,
     Tensor,
@@ -44,7 +45,7 @@ class Einsum(Op):
     equation: str
     broadcasts = True
     view = True
-    onnx = "Einsum"
+    onnx = Onnx("Einsum", equation="equation")
     linear = "each"
 
     def infer(self, *types: TensorType) -> Types:

@@ -9,6 +9,7 @@ from .base import (
     Any,
     Gradients,
     Node,
+    Onnx,
     Tensor,
     TensorLike,
     apply,
@@ -40,7 +41,7 @@ LN10 = math.log(10.0)
 class Exp(FloatUnary):
     """y = e**x, dx = dy * y."""
 
-    onnx = "Exp"
+    onnx = Onnx("Exp")
     value_range = (0.0, np.inf)
     guards = True
 
@@ -81,7 +82,7 @@ class Expm1(FloatUnary):
 class Log(FloatUnary):
     """y = ln x, dx = dy / x."""
 
-    onnx = "Log"
+    onnx = Onnx("Log")
     domain = (0.5, 3.0)
     singular = 0
 
@@ -139,7 +140,7 @@ class Log10(FloatUnary):
 class Sqrt(FloatUnary):
     """y = x**(1/2), dx = dy * 0.5 / y: infinite at 0."""
 
-    onnx = "Sqrt"
+    onnx = Onnx("Sqrt")
     domain = (0.5, 3.0)
     singular = 0
     relevance = "passed"
@@ -170,7 +171,7 @@ class Cbrt(RealUnary):
 class Sigmoid(RealUnary):
     """y = 1 / (1 + exp(-x)) without overflow, dx = dy * y * (1 - y)."""
 
-    onnx = "Sigmoid"
+    onnx = Onnx("Sigmoid")
     value_range = (0.0, 1.0)
     guards = True
     relevance = "passed"

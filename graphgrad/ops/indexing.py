@@ -12,6 +12,7 @@ from .base import (
     Full,
     Gradients,
     Node,
+    Onnx,
     Op,
     Samples,
     Shape,
@@ -86,7 +87,7 @@ class Gather(Op):
     """
 
     axis: int
-    onnx = "Gather"
+    onnx = Onnx("Gather", axis="axis")
     linear = (0,)
     relevance = "moved"
     flop_free = True

@@ -12,6 +12,7 @@ from .base import (
     Any,
     Gradients,
     Node,
+    Onnx,
     Op,
     Samples,
     Sequence,
@@ -38,7 +39,7 @@ class Concat(Op):
     """The inputs one after the other along an axis; every dx is its part of dy."""
 
     axis: int
-    onnx = "Concat"
+    onnx = Onnx("Concat", axis="axis")
     linear = "joint"
     relevance = "moved"
     flop_free = True
@@ -269,7 +270,7 @@ class Split(Op):
     axis: int
     at: Any
     view = True
-    onnx = "Split"
+    onnx = Onnx("Split")
     linear = "joint"
     relevance = "moved"
     alias = True

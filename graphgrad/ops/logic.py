@@ -11,6 +11,7 @@ from .base import (
     DTypeError,
     Gradients,
     Node,
+    Onnx,
     Op,
     Samples,
     Tensor,
@@ -60,7 +61,7 @@ __all__ = [
 class Equal(Comparison):
     """x == y."""
 
-    onnx = "Equal"
+    onnx = Onnx("Equal")
     commutes = True
 
     def kernel(self, xp: Any, x: Any, y: Any) -> Any:
@@ -79,7 +80,7 @@ class NotEqual(Comparison):
 class Less(Ordering):
     """x < y."""
 
-    onnx = "Less"
+    onnx = Onnx("Less")
     mirror_type = "Greater"
 
     def kernel(self, xp: Any, x: Any, y: Any) -> Any:
@@ -89,7 +90,7 @@ class Less(Ordering):
 class LessEqual(Ordering):
     """x <= y."""
 
-    onnx = "LessOrEqual"
+    onnx = Onnx("LessOrEqual")
     mirror_type = "GreaterEqual"
 
     def kernel(self, xp: Any, x: Any, y: Any) -> Any:
@@ -99,7 +100,7 @@ class LessEqual(Ordering):
 class Greater(Ordering):
     """x > y."""
 
-    onnx = "Greater"
+    onnx = Onnx("Greater")
     mirror_type = "Less"
 
     def kernel(self, xp: Any, x: Any, y: Any) -> Any:
@@ -109,7 +110,7 @@ class Greater(Ordering):
 class GreaterEqual(Ordering):
     """x >= y."""
 
-    onnx = "GreaterOrEqual"
+    onnx = Onnx("GreaterOrEqual")
     mirror_type = "LessEqual"
 
     def kernel(self, xp: Any, x: Any, y: Any) -> Any:
@@ -171,7 +172,7 @@ class Logical(Comparison, Kinds, abstract=True):
 class LogicalAnd(Logical):
     """x and y."""
 
-    onnx = "And"
+    onnx = Onnx("And")
     commutes = True
 
     def kernel(self, xp: Any, x: Any, y: Any) -> Any:
@@ -181,7 +182,7 @@ class LogicalAnd(Logical):
 class LogicalOr(Logical):
     """x or y."""
 
-    onnx = "Or"
+    onnx = Onnx("Or")
     commutes = True
 
     def kernel(self, xp: Any, x: Any, y: Any) -> Any:
@@ -191,7 +192,7 @@ class LogicalOr(Logical):
 class LogicalXor(Logical):
     """Either x or y."""
 
-    onnx = "Xor"
+    onnx = Onnx("Xor")
     commutes = True
 
     def kernel(self, xp: Any, x: Any, y: Any) -> Any:
@@ -202,7 +203,7 @@ class LogicalNot(Predicate):
     """Not x."""
 
     kinds = "b"
-    onnx = "Not"
+    onnx = Onnx("Not")
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.logical_not(x)
@@ -264,7 +265,7 @@ class Bitwise(Kinds, Binary, abstract=True):
 class BitwiseAnd(Bitwise):
     """The bits set in x and in y."""
 
-    onnx = "BitwiseAnd"
+    onnx = Onnx("BitwiseAnd")
     commutes = True
 
     def kernel(self, xp: Any, x: Any, y: Any) -> Any:
@@ -274,7 +275,7 @@ class BitwiseAnd(Bitwise):
 class BitwiseOr(Bitwise):
     """The bits set in x or in y."""
 
-    onnx = "BitwiseOr"
+    onnx = Onnx("BitwiseOr")
     commutes = True
 
     def kernel(self, xp: Any, x: Any, y: Any) -> Any:
@@ -284,7 +285,7 @@ class BitwiseOr(Bitwise):
 class BitwiseXor(Bitwise):
     """The bits in which x and y differ."""
 
-    onnx = "BitwiseXor"
+    onnx = Onnx("BitwiseXor")
     commutes = True
 
     def kernel(self, xp: Any, x: Any, y: Any) -> Any:
@@ -310,7 +311,7 @@ class BitwiseNot(Kinds, Unary):
 
     kinds = "iu"
     differentiable = False
-    onnx = "BitwiseNot"
+    onnx = Onnx("BitwiseNot")
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.invert(x)
@@ -363,7 +364,7 @@ def _bitwise(op: Op, of_bools: Op, x: TensorLike, y: TensorLike) -> Tensor:
 class IsNan(Predicate):
     """Whether x is not a number."""
 
-    onnx = "IsNaN"
+    onnx = Onnx("IsNaN")
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.isnan(x)
@@ -372,7 +373,7 @@ class IsNan(Predicate):
 class IsInf(Predicate):
     """Whether x is infinite, of either sign."""
 
-    onnx = "IsInf"
+    onnx = Onnx("IsInf")
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.isinf(x)
@@ -426,7 +427,7 @@ class Where(Op):
 
     elementwise = True
     broadcasts = True
-    onnx = "Where"
+    onnx = Onnx("Where")
     linear = (1, 2)
     relevance = "moved"
 

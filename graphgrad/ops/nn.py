@@ -18,6 +18,7 @@ from .base import (
     DTypeError,
     Gradients,
     Node,
+    Onnx,
     Op,
     Samples,
     Tensor,
@@ -75,7 +76,7 @@ class Relu(Kinds, Unary):
     """y = max(x, 0), dx = dy where x > 0, else 0: the derivative at 0 is 0. relu(-0.0) is 0.0."""
 
     kinds = "iuf"
-    onnx = "Relu"
+    onnx = Onnx("Relu")
     relevance = "passed"
 
     def kernel(self, xp: Any, x: Any) -> Any:
@@ -105,7 +106,7 @@ class LeakyRelu(RealUnary):
     """y = x where x > 0, else alpha * x; dx = dy or alpha * dy (at 0: alpha * dy)."""
 
     alpha: float = 0.01
-    onnx = "LeakyRelu"
+    onnx = Onnx("LeakyRelu", alpha="alpha")
     relevance = "passed"
 
     def kernel(self, xp: Any, x: Any) -> Any:
@@ -120,7 +121,7 @@ class Elu(RealUnary):
     """y = x where x > 0, else alpha * (exp(x) - 1); dx = dy or dy * (y + alpha)."""
 
     alpha: float = 1.0
-    onnx = "Elu"
+    onnx = Onnx("Elu", alpha="alpha")
     relevance = "passed"
 
     def kernel(self, xp: Any, x: Any) -> Any:
@@ -134,7 +135,7 @@ class Elu(RealUnary):
 class Softplus(RealUnary):
     """y = log(1 + exp(x)) without overflow, dx = dy * sigmoid(x)."""
 
-    onnx = "Softplus"
+    onnx = Onnx("Softplus")
     value_range = (0.0, np.inf)
     guards = True
     relevance = "passed"
@@ -216,7 +217,7 @@ class Softmax(Op):
     """y = exp(x) / sum of exp(x) along an axis, without overflow; dx = y * (dy - sum of dy * y)."""
 
     axis: int
-    onnx = "Softmax"
+    onnx = Onnx("Softmax", axis="axis")
     value_range = (0.0, 1.0)
     guards = True
     relevance = "taylor"
@@ -254,7 +255,7 @@ class Softmax(Op):
 class LogSoftmax(Softmax):
     """y = log(softmax(x)) along an axis, without overflow; dx = dy - exp(y) * sum of dy."""
 
-    onnx = "LogSoftmax"
+    onnx = Onnx("LogSoftmax", axis="axis")
     guards = False
 
     def kernel(self, xp: Any, x: Any) -> Any:

@@ -9,6 +9,7 @@ from .base import (
     Any,
     Gradients,
     Node,
+    Onnx,
     Op,
     Samples,
     Tensor,
@@ -110,7 +111,7 @@ class Pad(Op):
 
     widths: tuple[tuple[int, int], ...]
     value: Any = 0
-    onnx = "Pad"
+    onnx = Onnx("Pad")
     relevance = "moved"
     flop_free = True
 
@@ -203,7 +204,7 @@ class Tile(Op):
     """x repeated as a whole along each of its axes; dx = dy summed over the copies."""
 
     repeats: tuple[int, ...]
-    onnx = "Tile"
+    onnx = Onnx("Tile")
     linear = "joint"
     relevance = "moved"
     flop_free = True

@@ -15,6 +15,7 @@ from .base import (
     DTypeError,
     Gradients,
     Node,
+    Onnx,
     Op,
     Samples,
     Sequence,
@@ -63,7 +64,7 @@ class MatMul(Op):
     transpose_a: bool = False
     transpose_b: bool = False
     broadcasts = True
-    onnx = "MatMul"
+    onnx = Onnx("MatMul")
     linear = "each"
 
     def infer(self, x: TensorType, y: TensorType) -> Types:

@@ -15,6 +15,7 @@ from .base import (
     DTypeError,
     Gradients,
     Node,
+    Onnx,
     Op,
     Samples,
     Shape,
@@ -126,7 +127,7 @@ class Reduction(Op, abstract=True):
 class ReduceSum(Reduction):
     """y = sum of x over axes, dx = dy broadcast."""
 
-    onnx = "ReduceSum"
+    onnx = Onnx("ReduceSum")
     linear = "joint"
 
     def kernel(self, xp: Any, x: Any) -> Any:
@@ -195,7 +196,7 @@ def size_over(x: Tensor, axes: Axes, dtype: DType) -> Tensor:
 class ReduceMean(Reduction):
     """y = mean of x over axes, dx = dy / count, broadcast. float16 is added up as float32."""
 
-    onnx = "ReduceMean"
+    onnx = Onnx("ReduceMean")
     linear = "joint"
 
     def check(self, x: TensorType) -> None:
@@ -267,7 +268,7 @@ class ReduceMax(Reduction):
     0.0 and -0.0 are equal: the last is the largest, or in long rows any, as of NumPy.
     """
 
-    onnx = "ReduceMax"
+    onnx = Onnx("ReduceMax")
     relevance = "moved"
 
     def check(self, x: TensorType) -> None:
@@ -288,7 +289,7 @@ class ReduceMax(Reduction):
 class ReduceMin(ReduceMax):
     """y = smallest of x over axes (NaN if there is one); dx = dy in equal shares to ties."""
 
-    onnx = "ReduceMin"
+    onnx = Onnx("ReduceMin")
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.min(x, axis=self.axes, keepdims=self.keepdims)
@@ -350,7 +351,7 @@ class ArgMax(Op):
     axis: int
     keepdims: bool = False
     differentiable = False
-    onnx = "ArgMax"
+    onnx = Onnx("ArgMax")
     axis_attrs = ("axis",)
 
     def infer(self, x: TensorType) -> Types:
@@ -377,7 +378,7 @@ class ArgMax(Op):
 class ArgMin(ArgMax):
     """The place (int64) of the first smallest element of x along an axis. No gradient."""
 
-    onnx = "ArgMin"
+    onnx = Onnx("ArgMin")
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.asarray(xp.argmin(x, axis=self.axis, keepdims=self.keepdims), dtype=INT64)
@@ -406,7 +407,7 @@ def _argextremum(op: type[ArgMax], x: Tensor, axis: int | None, keepdims: bool) 
 class ReduceProd(Reduction):
     """y = product of x over axes; dx = dy * the product of all others, right with zeros in x."""
 
-    onnx = "ReduceProd"
+    onnx = Onnx("ReduceProd")
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.prod(x, axis=self.axes, keepdims=self.keepdims, dtype=x.dtype)
@@ -478,7 +479,7 @@ class ReduceLogSumExp(Reduction):
     -inf over no elements, or where all of them are -inf; the gradient there is 0.
     """
 
-    onnx = "ReduceLogSumExp"
+    onnx = Onnx("ReduceLogSumExp")
     relevance = "taylor"
 
     def check(self, x: TensorType) -> None:

@@ -12,6 +12,7 @@ from .base import (
     Full,
     Gradients,
     Node,
+    Onnx,
     Op,
     Samples,
     Shape,
@@ -70,7 +71,7 @@ class Reshape(Op):
 
     shape: tuple[Any, ...]
     view = True
-    onnx = "Reshape"
+    onnx = Onnx("Reshape")
     linear = "joint"
     reshapes = True
     relevance = "moved"
@@ -235,7 +236,7 @@ class Squeeze(Op):
 
     axes: tuple[int, ...]
     view = True
-    onnx = "Squeeze"
+    onnx = Onnx("Squeeze")
     linear = "joint"
     reshapes = True
     relevance = "moved"
@@ -277,7 +278,7 @@ class BroadcastTo(Op):
 
     shape: tuple[int, ...]
     view = True
-    onnx = "Expand"
+    onnx = Onnx("Expand")
     linear = "joint"
     relevance = "moved"
     alias = True
@@ -511,7 +512,7 @@ class Transpose(Op):
 
     axes: tuple[int, ...]
     view = True
-    onnx = "Transpose"
+    onnx = Onnx("Transpose", perm="axes")
     linear = "joint"
     relevance = "moved"
     alias = True

@@ -13,6 +13,7 @@ from .base import (
     Full,
     Gradients,
     Node,
+    Onnx,
     Op,
     Samples,
     Shape,
@@ -38,7 +39,7 @@ class Slice(Op):
 
     key: Key
     view = True
-    onnx = "Slice"
+    onnx = Onnx("Slice")
     linear = "joint"
     relevance = "moved"
     alias = True

@@ -13,6 +13,7 @@ from .base import (
     DTypeError,
     Gradients,
     Node,
+    Onnx,
     Op,
     Samples,
     Shape,
@@ -43,7 +44,7 @@ class GatherElements(Op):
     """
 
     axis: int
-    onnx = "GatherElements"
+    onnx = Onnx("GatherElements", axis="axis")
     linear = (0,)
     relevance = "moved"
     flop_free = True
@@ -217,7 +218,7 @@ class TopK(Op):
     k: int
     axis: int
     largest: bool = True
-    onnx = "TopK"
+    onnx = Onnx("TopK")
     relevance = "moved"
     axis_attrs = ("axis",)
 

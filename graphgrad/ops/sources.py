@@ -14,6 +14,7 @@ from .base import (
     DType,
     Gradients,
     Node,
+    Onnx,
     Op,
     Samples,
     Shape,
@@ -140,7 +141,7 @@ class Identity(Op):
     """y = x, dx = dy."""
 
     view = True
-    onnx = "Identity"
+    onnx = Onnx("Identity")
     linear = "joint"
     relevance: ClassVar[str | None] = "moved"
 

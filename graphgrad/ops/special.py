@@ -17,6 +17,7 @@ from .base import (
     Gradients,
     GraphGradError,
     Node,
+    Onnx,
     Samples,
     Tensor,
     TensorLike,
@@ -57,7 +58,7 @@ def _elementwise(fn: Callable[[float], float], x: Any) -> Any:
 class Erf(RealUnary):
     """y = 2/sqrt(pi) * integral of exp(-t**2) from 0 to x, dx = dy * 2/sqrt(pi) * exp(-x**2)."""
 
-    onnx = "Erf"
+    onnx = Onnx("Erf")
     scipy = "erf"
     value_range = (-1.0, 1.0)
     relevance = "passed"

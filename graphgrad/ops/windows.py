@@ -26,6 +26,7 @@ from .base import (
     DTypeError,
     Gradients,
     Node,
+    Onnx,
     Op,
     Samples,
     Sequence,
@@ -310,7 +311,7 @@ class Conv2D(Convolution):
     adjoints are Conv2DBackpropInput and Conv2DBackpropFilter, and theirs are the other two.
     """
 
-    onnx = "Conv"
+    onnx = Onnx("Conv")
     linear = "each"
 
     def infer(self, x: TensorType, w: TensorType) -> Types:
@@ -656,7 +657,7 @@ class MaxPool(Largest):
     dx = dy to the largest element of the window; see Largest for several.
     """
 
-    onnx = "MaxPool"
+    onnx = Onnx("MaxPool")
     relevance = "moved"
 
     def infer(self, x: TensorType) -> Types:
@@ -818,7 +819,7 @@ def _first_of(make: Making, hits: Sequence[Tensor], dtype: DType) -> Tensor:
 class AvgPool(Pool):
     """y = the mean of every window, borders left out; dx = dy in equal shares."""
 
-    onnx = "AveragePool"
+    onnx = Onnx("AveragePool")
     linear = "joint"
 
     def infer(self, x: TensorType) -> Types:
