@@ -181,7 +181,7 @@ def _restored_op(flat: Any, regions: list[Region], bodies: list[Any]) -> Op:
         Program(_tensors(inputs, bodies[at].nodes), _tensors(outputs, bodies[at].nodes))
         for at, inputs, outputs in parts
     ]
-    op: Op = cls(**rest)
+    op: Op = cls(**dict.fromkeys(cls.fields) | rest)  # older files do not name what holds bodies
     return op.replace_bodies(programs)
 
 

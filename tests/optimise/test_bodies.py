@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import graphgrad as gg
+from graphgrad.ir.flat import _restored_op
 from graphgrad.ir.verify import verify_program
 from graphgrad.ops.control import Cond
 from graphgrad.optimise.bodies import choosing, optimise_bodies
@@ -171,3 +172,20 @@ def test_fast_math_reaches_bodies(fast_math):
     p = program(lambda c, x, y: gg.cond(c, lambda: x * 0.0, lambda: y), **X)
     after, _ = optimise(p, fast_math=fast_math)
     assert ("Multiply" in types(conds(after)[0].op.programs[0])) is not fast_math
+
+
+def test_an_op_takes_other_bodies_and_stays_what_it_is():
+    p = program(lambda c, x, y: gg.cond(c, lambda: x + y, lambda: x), **X)
+    (node,) = conds(p)
+    then, other = node.op.bodies
+    turned = node.op.replace_bodies([other, then])
+    assert turned.bodies == (other, then)
+    assert turned.reads == node.op.reads
+    assert node.op.bodies == (then, other)
+
+
+def test_a_file_that_does_not_name_what_holds_the_bodies_is_read():
+    p = program(lambda c, x, y: gg.cond(c, lambda: x + y, lambda: x), **X)
+    (node,) = conds(p)
+    found = _restored_op(("bodies", type(node.op), [], {"reads": node.op.reads}), [], [])
+    assert (found.bodies, found.reads) == ((), node.op.reads)
