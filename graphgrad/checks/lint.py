@@ -31,9 +31,6 @@ from .report import Finding
 
 __all__ = ["lint"]
 
-STEPS = ("Sign", "Round", "Floor", "Ceil", "Trunc", "FloorDivide")
-"""Op types whose gradient is zero wherever it is defined."""
-
 
 def lint(graph: Graph) -> list[Finding]:
     """What in the graph looks like a mistake about gradients, each with its line and what to do.
@@ -333,7 +330,7 @@ def zero_gradients(graph: Graph) -> Iterator[Finding]:
             continue
         if node.origin is not None or node.region is not None or node.stamp is not None:
             continue
-        if node.type in STEPS and any(t in live for t in node.inputs[:1]):
+        if node.op.stepwise and any(t in live for t in node.inputs[:1]):
             yield _zero(node, node)
         elif _returns_to_floats(node):
             made_by = _from_floats(node, live)

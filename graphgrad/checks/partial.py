@@ -8,31 +8,6 @@ from ..ir.graph import Graph
 from ..ir.node import Node, Tensor
 from ..ops.base import Constant
 
-PARTIAL = {
-    "Log": 0,
-    "Log1p": 0,
-    "Log2": 0,
-    "Log10": 0,
-    "Sqrt": 0,
-    "Cbrt": 0,
-    "Reciprocal": 0,
-    "Divide": 1,
-    "Power": 0,
-    "Asin": 0,
-    "Acos": 0,
-    "Acosh": 0,
-    "Atanh": 0,
-    "GammaLn": 0,
-    "Digamma": 0,
-    "EuclideanNorm": 0,
-    "XLogY": 1,
-    "XDivY": 1,
-}
-"""Op types without a finite value or slope somewhere, and the argument that this is about."""
-
-SAFE = ("Exp", "Maximum", "Minimum", "Clip", "Softplus", "Cosh", "Sigmoid", "Softmax")
-"""Op types that an argument is made safe with."""
-
 
 def unsafe_wheres(graph: Graph) -> Iterator[tuple[Node, int, Node]]:
     """(where node, branch 1 or 2, the partial op in it) for each branch that looks unsafe."""
@@ -70,7 +45,7 @@ def _partial_in(branch: Tensor, condition: Tensor, tested: set[Tensor]) -> Node 
         seen.add(node)
         if node.type == "Where" and _same(node.inputs[0], condition):
             continue
-        at = PARTIAL.get(node.type)
+        at = node.op.singular
         tame = node.type == "Power" and _whole(node.inputs[1])
         if at is not None and not tame and _fed_by(node.inputs[at], condition, tested):
             return node
@@ -85,7 +60,7 @@ def _fed_by(argument: Tensor, condition: Tensor, tested: set[Tensor]) -> bool:
     while stack:
         t = stack.pop()
         node = t.node
-        if t in seen or node.type in SAFE or isinstance(node.op, Constant):
+        if t in seen or node.op.guards or isinstance(node.op, Constant):
             continue
         seen.add(t)
         if node.type == "Where" and _same(node.inputs[0], condition):

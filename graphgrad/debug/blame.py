@@ -14,7 +14,6 @@ from ..ir.state import State
 from ..ir.tree import flatten
 from ..ir.types import Array
 from ..ir.words import visible
-from ..ops.control import Cond
 from .blockers import Blocker, blockers
 from .running import Given, Question, Ran
 from .words import derivation, described, who
@@ -174,7 +173,7 @@ class _Trial:
 
 def _is_choice(nodes: list[Node], inner: set[Node]) -> bool:
     """Whether a step is only a choice, in which a suspect was found."""
-    return all(type(n.op) is Cond and n in inner for n in nodes)
+    return all(n.op.bodies and n in inner for n in nodes)
 
 
 def _unreached(found: Suspect) -> Suspect:

@@ -14,7 +14,6 @@ from ..ir.errors import GraphGradError
 from ..ir.graph import Graph, GraphScope
 from ..ir.node import Node, Region, RuleCall, Tensor, enclosing
 from ..ops.base import NO_GRAD, is_zero
-from ..ops.control import Cond
 from ..ops.sources import Placeholder
 
 Step = Node | Region
@@ -133,7 +132,7 @@ def passes(node: Node, read: Tensor) -> bool:
     placeholders, so that nothing is added to the graph."""
     if not any(t.type.differentiable for t in node.outputs):
         return False
-    if not read.type.differentiable or not node.op.pure or type(node.op) is Cond:
+    if not read.type.differentiable or not node.op.pure or node.op.bodies:
         return True  # it is what makes `read` that stops it; asking the others would do something
     try:
         with GraphScope(Graph("asked")):

@@ -146,7 +146,7 @@ def _branch(
 ) -> Generator[Ran, None, tuple[Array, ...]]:
     """Run the branch that a choice takes; the value of the generator is what the branch gives."""
     place = 0 if bool(inputs[0]) else 1
-    program: Program = node.attrs["programs"][place]
+    program: Program = node.op.bodies[place]
     taken = [1 + i for i in node.attrs["reads"][place]]
     body = Body(node, ("then", "else")[place], program, tuple([node.inputs[i] for i in taken]))
     held = dict(zip(program.inputs, [inputs[i] for i in taken], strict=True))

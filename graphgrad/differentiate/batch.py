@@ -1,28 +1,82 @@
-"""Tensors with a batch axis in front, and such as all examples share: what ops need of both.
-
-inputs  tensors as they are in the batch
-flags   which of them have the batch axis; the others are shared by all examples
-"""
+"""Tensors with a batch axis in front, and such as all examples share: what ops need of both."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
-from ..ir.build import apply
+from ..ir.build import apply, build
 from ..ir.node import Tensor
-from ..ir.types import Dim
+from ..ir.op import Op
+from ..ir.types import TensorType, tensor_type
 from ..ops.arithmetic import multiply
 from ..ops.base import Full, OnesLike, cast
 from ..ops.cumulative import CumSum
-from ..ops.reductions import sum
-from ..ops.shaping import BroadcastTo, ExpandDims, Reshape, expand_dims, moveaxis
+from ..ops.per_example import PerExample
+from ..ops.reductions import ReduceSum, sum
+from ..ops.shaping import BroadcastTo, ExpandDims, expand_dims
 from ..ops.sources import stop_gradient
 
 Inputs = tuple[Tensor, ...]
 Flags = tuple[bool, ...]
-Batched = Callable[[Any, Inputs, Flags], "Inputs | None"]
-"""The outputs of an op for a batch; None where it has no such form for these inputs."""
+
+
+def batched_outputs(op: Op, inputs: Inputs, flags: Flags) -> Inputs:
+    """The outputs of an op for a batch: a node or few where the op has a batched form."""
+    found: Inputs | None = op.batch(Batch(inputs, flags))
+    return build(PerExample(op, flags), inputs).outputs if found is None else found
+
+
+class Batch:
+    """The inputs of an op for a batch of examples, as `ops.batching.Batch` says.
+
+    like  a tensor whose first axis counts the examples
+    """
+
+    def __init__(self, inputs: Inputs, flags: Flags, like: Tensor | None = None) -> None:
+        self.inputs = inputs
+        self.flags = flags
+        self.like = inputs[flags.index(True)] if like is None else like
+
+    @property
+    def types(self) -> tuple[TensorType, ...]:
+        """The types of one example of the inputs."""
+        pairs = zip(self.inputs, self.flags, strict=True)
+        return tuple([tensor_type(t.shape[flag:], t.dtype) for t, flag in pairs])
+
+    @property
+    def alike(self) -> bool:
+        """Whether these have one shape."""
+        return len({t.shape for t in self.types}) == 1
+
+    def of(self, inputs: Inputs, flags: Flags) -> Batch:
+        """The same examples of other inputs."""
+        return Batch(inputs, flags, self.like)
+
+    def every(self, *places: int) -> Inputs:
+        """The inputs at these places (all of them if none is named), shared ones repeated."""
+        return tuple([t if flag else self.repeated(t) for t, flag in self._at(places)])
+
+    def aligned(self, *places: int) -> Inputs:
+        """These with one rank behind the batch axis, so that they broadcast as one example's do."""
+        return aligned(*zip(*self._at(places), strict=True))
+
+    def repeated(self, t: Tensor) -> Tensor:
+        """A shared tensor once for every example."""
+        return repeated(t, self.like)
+
+    def numbers(self) -> Tensor:
+        """0, 1, 2, ...: the number of every example, as int64."""
+        return apply(CumSum(0, False, True), cast(_ones(self.like), "int64"))
+
+    def summed(self, t: Tensor, axes: tuple[int, ...]) -> Tensor:
+        """t summed over axes, which stay with length 1."""
+        return apply(ReduceSum(axes, True), t)
+
+    def build(self, op: Op, *inputs: Tensor) -> Inputs:
+        """The outputs of op(*inputs)."""
+        return build(op, inputs).outputs
+
+    def _at(self, places: tuple[int, ...]) -> list[tuple[Tensor, bool]]:
+        pairs = list(zip(self.inputs, self.flags, strict=True))
+        return [pairs[i] for i in places] if places else pairs
 
 
 def aligned(inputs: tuple[Tensor, ...], flags: tuple[bool, ...]) -> tuple[Tensor, ...]:
@@ -33,12 +87,6 @@ def aligned(inputs: tuple[Tensor, ...], flags: tuple[bool, ...]) -> tuple[Tensor
         apply(ExpandDims(tuple(range(1, 1 + most - rank))), t) if flag and rank < most else t
         for t, flag, rank in zip(inputs, flags, ranks, strict=True)
     )
-
-
-def every_batched(inputs: tuple[Tensor, ...], flags: tuple[bool, ...]) -> tuple[Tensor, ...]:
-    """All inputs with the batch axis; shared ones are repeated."""
-    like = inputs[flags.index(True)]
-    return tuple(t if flag else repeated(t, like) for t, flag in zip(inputs, flags, strict=True))
 
 
 def repeated(t: Tensor, like: Tensor) -> Tensor:
@@ -66,44 +114,3 @@ def _ones(like: Tensor) -> Tensor:
     if like.ndim > 1:
         like = sum(like[:, :0], axis=tuple(range(1, like.ndim)))
     return apply(OnesLike(), like)
-
-
-def places(like: Tensor) -> Tensor:
-    """0, 1, 2, ...: the number of every example of `like`, as int64."""
-    return apply(CumSum(0, False, True), cast(_ones(like), "int64"))
-
-
-def merged(x: Tensor, axis: int) -> Tensor:
-    """x with an axis and the next one as one."""
-    a, b = x.shape[axis : axis + 2]
-    length = a * b if isinstance(a, int) and isinstance(b, int) else -1
-    kept = _lengths(x)
-    return apply(Reshape((*kept[:axis], length, *kept[axis + 2 :])), x)
-
-
-def parted(x: Tensor, axis: int, *lengths: Dim) -> Tensor:
-    """x with an axis cut into several, of which one may have an unknown length."""
-    parts = [d if isinstance(d, int) else -1 for d in lengths]
-    kept = _lengths(x)
-    return apply(Reshape((*kept[:axis], *parts, *kept[axis + 1 :])), x)
-
-
-def _lengths(x: Tensor) -> list[Any]:
-    return [d if isinstance(d, int) else ("axis", i) for i, d in enumerate(x.shape)]
-
-
-def folded(x: Tensor, axis: int, groups: int = 1) -> Tensor:
-    """x with its batch axis as part of an axis of the example, in each group of that."""
-    if groups == 1:
-        return merged(moveaxis(x, 0, axis), axis)
-    length = x.shape[axis + 1]
-    x = parted(x, axis + 1, groups, length // groups if isinstance(length, int) else None)
-    return merged(merged(moveaxis(x, 0, axis + 1), axis + 1), axis)
-
-
-def unfolded(y: Tensor, axis: int, count: Dim, length: Dim, groups: int = 1) -> Tensor:
-    """What was folded, with its batch axis in front: `count` examples whose axis has a length."""
-    if groups == 1:
-        return moveaxis(parted(y, axis, count, length), axis, 0)
-    y = parted(y, axis, groups, count, length // groups if isinstance(length, int) else None)
-    return merged(moveaxis(y, axis + 1, 0), axis + 1)

@@ -18,8 +18,7 @@ from ..ops.logic import Where
 from ..ops.sources import stop_gradient
 from ..regions.boundary import boundary_of
 from ..regions.index import marked_regions
-from .batch import aligned, repeated
-from .batched import batched_outputs
+from .batch import aligned, batched_outputs, repeated
 
 if TYPE_CHECKING:
     from .batcher import Batcher
@@ -194,10 +193,10 @@ def _chosen(batcher: Batcher, node: Node, pred: Tensor, then: Tensor, other: Ten
 
 def _check_pure(node: Node, op: Cond) -> None:
     """GraphError where somebody would notice that a body is run for who does not choose it."""
-    programs = list(op.programs)
+    programs = list(op.bodies)
     for program in programs:
         for inner in program.nodes:
-            programs += inner.op.attrs.get("programs", ())
+            programs += inner.op.bodies
             if not inner.op.pure:
                 raise GraphError(
                     f"under vmap, the examples choose differently in {node.name} ({node.where}), "

@@ -25,8 +25,7 @@ from ..regions.boundary import take_in_pins
 from ..regions.index import bodies_of
 from ..regions.rules import is_own
 from .additive import at_home, copied_steps, note_twin
-from .batch import repeated
-from .batched import batched_outputs
+from .batch import batched_outputs, repeated
 from .batched_choice import batched_choice
 from .importing import Importer
 from .levels import Step

@@ -27,7 +27,8 @@ from ..ir.tree import flatten, paths, unflatten
 from ..ir.types import TensorType, compatible
 from ..ops.accumulate import EnsureLike
 from ..ops.base import NO_GRAD, ZERO, Full, ZerosLike, as_tensor, is_zero
-from ..ops.control import Cond, around
+from ..ops.batching import Batch, Outputs
+from ..ops.control import around
 from ..ops.sources import RuleInput, RuleOutput, StopGradient, UndefinedGradient, ZeroGradient
 from ..regions.boundary import take_in_pins
 from ..regions.rules import BuiltinRule, Rule, as_rule
@@ -245,6 +246,7 @@ class Unread(Op):
 
     count: int
     given: int
+    flop_free = True
 
     @property
     def linear(self) -> tuple[int, ...]:  # type: ignore[override]
@@ -260,6 +262,10 @@ class Unread(Op):
 
     def vjp(self, node: Node, *dys: Tensor) -> Gradients:
         return [ZERO] * len(node.inputs)
+
+    def batch(self, batch: Batch) -> Outputs:
+        """Zeros of every example."""
+        return batch.build(self, *batch.every())
 
     @classmethod
     def samples(cls, rng: np.random.Generator) -> Samples:
@@ -394,8 +400,7 @@ def _built(gs: Sequence[Tensor], us: Sequence[Tensor]) -> list[Node]:
     while stack:
         node = stack.pop()
         before = [t.node for t in node.inputs]
-        if isinstance(node.op, Cond):
-            before += [t.node for program in node.op.programs for t in program.outputs]
+        before += [t.node for program in node.op.bodies for t in program.outputs]
         for n in before:
             if n not in seen and n.index >= lowest.get(n.graph, 0):
                 seen.add(n)

@@ -12,37 +12,12 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from ..ir.graph import Graph
 from ..ir.node import Node, Tensor
-from ..ir.op import Op
 from ..ir.residual import Residual
 from ..ops.base import Constant, Full, OnesLike, ZerosLike, ZeroTensor
 from ..ops.control import Cond
-from ..ops.per_example import PerExample
 from ..ops.sequencing import After
 
 CONSTANT, ZERO, LINEAR = "constant", "zero", "linear"
-
-SHAPE_ONLY: dict[str, tuple[int, ...]] = {
-    "BroadcastLike": (1,),
-    "ReshapeLike": (1,),
-    "SumTo": (1,),
-    "EnsureLike": (1,),
-    "UnsliceLike": (1,),
-    "DiagonalGrad": (1,),
-    "OneHotLike": (1,),
-    "AvgPoolGrad": (1,),
-    "Conv2DBackpropInput": (2,),
-    "Conv2DBackpropFilter": (2,),
-    "ZerosLike": (0,),
-    "OnesLike": (0,),
-    "SizeOf": (0,),
-}
-
-
-def shape_only(op: Op) -> tuple[int, ...]:
-    """Inputs, by place, that an op reads for their shape alone."""
-    while isinstance(op, PerExample):
-        op = op.op
-    return SHAPE_ONLY.get(op.type, ())
 
 
 class NonLinear(Exception):
@@ -106,7 +81,7 @@ class Analysis:
         if all(t in self.found or t in self.known for t in node.outputs):
             return [CONSTANT] * count
         kinds = [self.of(t) for t in node.inputs]
-        for place in shape_only(node.op):
+        for place in node.op.shape_only:
             if place < len(kinds):
                 kinds[place] = CONSTANT
         if isinstance(node.op, After):  # the others say when, not what

@@ -16,7 +16,7 @@ from ..ir.graph import Graph
 from ..ir.node import Node, Region, Tensor
 from ..ir.residual import Residual
 from ..ops.base import Marker
-from ..ops.control import BodyGraph, Cond
+from ..ops.control import BodyGraph
 from ..regions.boundary import boundary_of
 from ..regions.index import bodies_of, index_of, marked_regions
 from ..regions.rules import BuiltinRule, as_rule
@@ -58,7 +58,7 @@ def is_marked_inside(op: Any) -> bool:
 
 
 def _sites_inside(op: Any) -> Iterator[Step]:
-    for program in getattr(op, "programs", ()):
+    for program in op.bodies:
         yield from _sites_in(program.outputs[0].graph)
 
 
@@ -87,7 +87,7 @@ class Sharing:
     def for_each(self) -> set[Tensor]:
         """The outputs of such sites that would be the same for all."""
         found: set[Tensor] = set()
-        choices = [n for n in self.source.nodes if isinstance(n.op, Cond)]
+        choices = [n for n in self.source.nodes if n.op.bodies]
         steps = dict.fromkeys([*_sites(self.source), *choices])
         self._spread()
         while more := {t for step in steps for t in self._more(step)}:

@@ -250,12 +250,7 @@ class Transplant(Plain):
         op = node.op
         if isinstance(op, Residual):
             return residual_op(self._made_region(op.region))
-        programs = op.attrs.get("programs")
-        if programs is None:
-            return op
-        moved = tuple(self._program(p) for p in programs)
-        new: Op = type(op)(**{**op.attrs, "programs": moved})
-        return new
+        return op.replace_bodies([self._program(p) for p in op.bodies]) if op.bodies else op
 
     def _program(self, program: Program) -> Program:
         """The program of a body, in a copy of the body."""
@@ -359,8 +354,7 @@ def _pair(graph: Graph, new: Graph, copies: dict[Graph, ByIndex]) -> None:
         if old in copies:
             copies[old].made(made)
         for node, twin in zip(old.nodes, made.nodes, strict=True):
-            programs = node.op.attrs.get("programs", ())
-            for program, moved in zip(programs, twin.op.attrs.get("programs", ()), strict=True):
+            for program, moved in zip(node.op.bodies, twin.op.bodies, strict=True):
                 body: Any = program.outputs[0].graph
                 if body in copies and copies[body].outer is None:
                     copies[body].outer = copies.get(old)

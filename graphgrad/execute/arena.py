@@ -10,9 +10,9 @@ from weakref import getweakrefcount
 import numpy as np
 
 from ..ir.types import Array, TensorType
+from ..lower.alias import nbytes
 from ..lower.memory import ALIGNMENT
 from ..lower.plan import Plan
-from ..lower.survey import nbytes
 
 LARGE = 1 << 17  # bytes; from here on new memory costs more than it takes to find old one again
 

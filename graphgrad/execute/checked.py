@@ -10,8 +10,8 @@ import numpy as np
 from ..ir.errors import ExecutionError
 from ..ir.node import Node
 from ..ir.types import Array
+from ..lower.alias import is_view
 from ..lower.plan import Plan, Step
-from ..lower.survey import is_view
 from .arena import fixed_arrays, part_of
 from .backend import Compiled
 from .results import Lengths, add_note, check_lengths, check_promise, shown, taken

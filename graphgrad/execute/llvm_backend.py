@@ -7,12 +7,11 @@ from collections.abc import Iterator
 
 from ..ir.node import Node
 from ..ir.program import Program
+from ..lower.alias import is_static, is_view
 from ..lower.decompose import decompose
 from ..lower.fused import fuse_loops
 from ..lower.loop_ir import Fused, Group, group_of_fused, group_of_one
 from ..lower.plan import Plan
-from ..lower.survey import is_static, is_view
-from ..ops.control import Cond
 from ..ops.shaping import Transpose
 from ..ops.windows import Convolution
 from .backend import Kernel, Pairs
@@ -86,7 +85,7 @@ def _run_by(plan: Plan) -> Iterator[Node]:
     """The nodes that kernels run, those of branches too; not what waits for its lengths."""
     for step in plan.steps:
         node = step.node
-        if not is_view(node) and type(node.op) is not Cond and is_static(node):
+        if not is_view(node) and not node.op.bodies and is_static(node):
             yield node
     for _, body in plan.bodies:
         for inner in body.plans:

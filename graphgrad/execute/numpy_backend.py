@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..ir.node import Node
 from ..ir.program import Program
-from ..lower.survey import nbytes
+from ..lower.alias import nbytes
 from .backend import Kernel, Kernels, Pairs
 from .blocked import BLOCK, fuse_large
 from .numpy_kernels import KERNELS, element_overwrites, element_writer

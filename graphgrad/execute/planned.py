@@ -13,12 +13,12 @@ from ..ir.node import Node
 from ..ir.op import Op
 from ..ir.program import Program
 from ..ir.types import Array, tensor_type
+from ..lower.alias import is_strange, is_view
 from ..lower.binding import Binding
 from ..lower.order import ordered
 from ..lower.plan import Body, Plan
 from ..lower.schedule import schedule
 from ..lower.specialise import specialise
-from ..lower.survey import is_strange, is_view
 from ..ops.control import Cond
 from .backend import Compiled, Kernel, Kernels, Pairs
 from .checked import checked_loop

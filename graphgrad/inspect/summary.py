@@ -176,9 +176,7 @@ def _count(node: Node, lengths: Mapping[Any, int]) -> tuple[Count, bool]:
     if kind == "op" and not node.op.view:
         written = sum(n * t.dtype.itemsize for n, t in zip(sizes, node.outputs, strict=True))
     parameters = sum(sizes) if kind == "variable" else 0
-    exact = flops is not None and not (
-        missing and (written or parameters or costs_something(node.op))
-    )
+    exact = flops is not None and not (missing and (written or parameters or costs_something(node)))
     return Count(1, parameters, flops or 0, written, exact), flops is not None
 
 

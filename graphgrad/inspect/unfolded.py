@@ -36,7 +36,7 @@ def unfold(nodes: Sequence[Node]) -> Unfolded:
         node = stack.pop()
         if node in found:
             continue
-        programs = node.attrs.get("programs", ())
+        programs = node.op.bodies
         if not programs or node in reads:
             found[node] = None
             continue

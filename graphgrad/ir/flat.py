@@ -160,8 +160,7 @@ def _flat_op(node: Node, bodies: dict[Any, int]) -> Any:
     op = node.op
     if isinstance(op, Residual):
         return "residual", op.region.index
-    programs = op.attrs.get("programs")
-    if programs is None:
+    if not op.bodies:
         return op
     parts = [
         (
@@ -169,21 +168,21 @@ def _flat_op(node: Node, bodies: dict[Any, int]) -> Any:
             _refs(p.inputs),
             _refs(p.outputs),
         )
-        for p in programs
+        for p in op.bodies
     ]
-    return "bodies", type(op), parts, {k: v for k, v in op.attrs.items() if k != "programs"}
+    return "bodies", type(op), parts, op.replace_bodies([None] * len(parts)).attrs
 
 
 def _restored_op(flat: Any, regions: list[Region], bodies: list[Any]) -> Op:
     if flat[0] == "residual":
         return residual_op(regions[flat[1]])
     _, cls, parts, rest = flat
-    programs = tuple(
+    programs = [
         Program(_tensors(inputs, bodies[at].nodes), _tensors(outputs, bodies[at].nodes))
         for at, inputs, outputs in parts
-    )
-    op: Op = cls(programs=programs, **rest)
-    return op
+    ]
+    op: Op = cls(**dict.fromkeys(cls.fields) | rest)  # older files do not name what holds bodies
+    return op.replace_bodies(programs)
 
 
 def _flat_body(body: Any, carry: Carry) -> Flat:

@@ -4,19 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from inspect import get_annotations
-from typing import Any, ClassVar, dataclass_transform
+from typing import Any, ClassVar, Self, dataclass_transform
 from weakref import WeakValueDictionary
 
 import numpy as np
 
 from .errors import DTypeError
-from .types import Array, TensorType
+from .onnx import Onnx
+from .types import Array, TensorType, elements
 
 Types = tuple[TensorType, ...]
 Gradients = Sequence[Any]
 Samples = Iterator[tuple["Op", list[Array]]]
 
 OP_TYPES: dict[str, type[Op]] = {}
+OF_KERNEL = frozenset(
+    (
+        *("alias", "aliases", "decompose", "shape_only", "commutes", "mirror_type", "reshapes"),
+        *("value_range", "stepwise", "onnx"),
+    )
+)
+"""What an op says of its kernel, and would be wrong of another one."""
 
 
 @dataclass_transform(frozen_default=True, eq_default=False)
@@ -38,9 +46,31 @@ class Op:
     linear      where it is linear: "joint" in all inputs together, "each" in one at a time while
                 the others stay, or the places of the inputs in which it is jointly linear while
                 the others stay; (): nowhere that is known
-    onnx        the name of the same op in ONNX, where there is one
+    alias       the kernel does nothing but look at how its first input lies in memory: each output
+                is that, or a view of it; where this depends on the types, `aliases` is written
+    shape_only  inputs, by place, of which it reads the shape and nothing else
+    bodies      the programs that run inside it, where it is control flow
+    axis_attrs  the names of its attributes that count axes of the inputs from the front
+    stacks      it is for matrices or vectors in the last axes; the axes before are those of a stack
+    commutes    x op y is y op x, bit for bit, of what is not complex
+    mirror_type the type of the op z for which x op y is y z x
+    reshapes    the elements of x in row-major order, under another shape
+    value_range no element of a real output is outside of them, and none is -0.0 if the least is 0;
+                NaN may be
+    stepwise    its gradient is zero wherever it is defined
+    singular    the input, by place, at some values of which it has no finite value or slope
+    guards      arguments are made safe with it: it keeps them away from such values
+    relevance   how its inputs share relevance: "moved" with the elements, which all are elements
+                of an input or constants; "passed" on by what is zero at zero, or an established
+                activation; by the first order of a "taylor" series; else as linear maps do
+    flop_free   takes no floating point operations: makes, moves or converts data
+    onnx        its form in ONNX, where there is one: the name, and attributes to and from there
+    sharding    kept free: how its outputs may be divided among devices, given that of its inputs
     domain      where samples are drawn
     broadcasts  the driver sums gradients over the axes that were broadcast
+
+    What is said of a kernel (OF_KERNEL) is said of that kernel: a subclass that writes another one
+    says it again.
     """
 
     type: ClassVar[str] = "Op"
@@ -55,7 +85,22 @@ class Op:
     linear_zero: ClassVar[bool] = True
     jumps: ClassVar[tuple[int, ...]] = ()
     linear: ClassVar[str | tuple[int, ...]] = ()
-    onnx: ClassVar[str | None] = None
+    alias: ClassVar[bool] = False
+    shape_only: ClassVar[tuple[int, ...]] = ()
+    bodies: ClassVar[tuple[Any, ...]] = ()
+    axis_attrs: ClassVar[tuple[str, ...]] = ()
+    stacks: ClassVar[bool] = False
+    commutes: ClassVar[bool] = False
+    mirror_type: ClassVar[str | None] = None
+    reshapes: ClassVar[bool] = False
+    value_range: ClassVar[tuple[float, float]] = (-np.inf, np.inf)
+    stepwise: ClassVar[bool] = False
+    singular: ClassVar[int | None] = None
+    guards: ClassVar[bool] = False
+    relevance: ClassVar[str | None] = None
+    flop_free: ClassVar[bool] = False
+    sharding: ClassVar[Any] = None
+    onnx: ClassVar[Onnx | None] = None
     domain: ClassVar[tuple[float, float]] = (-2.0, 2.0)
 
     _made: ClassVar[dict[Any, Op]] = {}
@@ -71,6 +116,11 @@ class Op:
         cls._defaults = {**cls._defaults, **{n: cls.__dict__[n] for n in own if n in cls.__dict__}}
         cls._made, cls._mortal = {}, WeakValueDictionary()
         cls._interned = interned
+        if hidden := [n for n in own if callable(getattr(Op, n, None))]:
+            raise TypeError(f"{cls.__name__} has attributes named as methods of every op: {hidden}")
+        if "kernel" in cls.__dict__ and any(_has_kernel(base) for base in cls.__bases__):
+            for name in OF_KERNEL.difference(cls.__dict__):
+                setattr(cls, name, getattr(Op, name))
         if not abstract:
             cls.type = cls.__dict__.get("type", cls.__name__)
             if cls.type in OP_TYPES and OP_TYPES[cls.type].__module__ != cls.__module__:
@@ -141,6 +191,11 @@ class Op:
         """The attributes by name."""
         return {n: self.__dict__[n] for n in self.fields}
 
+    def replace(self, **attrs: Any) -> Self:
+        """The op with other values for some attributes."""
+        made: Any = type(self)(**{**self.attrs, **attrs})
+        return made  # type: ignore[no-any-return]
+
     def __repr__(self) -> str:
         return f"{self.type}({', '.join(f'{k}={v!r}' for k, v in self.attrs.items())})"
 
@@ -169,10 +224,63 @@ class Op:
         """vjp(node, *dys): one gradient per input: a tensor, ZERO or NO_GRAD."""
         raise DTypeError(f"{self.type} has no gradient")
 
+    def batch(self, batch: Any) -> Any:
+        """The outputs for a batch (a `Batch` of ops/batching.py), all with the batch axis first.
+
+        As few nodes as can be; None: there is no such form for these inputs, and the op is run for
+        one example after the other, which a PerformanceWarning says.
+        """
+        if self.axis_attrs:
+            attrs = self.attrs
+            moved = self.replace(**{n: _behind(attrs[n]) for n in self.axis_attrs})
+            return batch.build(moved, *batch.every())
+        if self.stacks:
+            return batch.build(self, *batch.every())
+        if not self.elementwise:
+            return None
+        if self.broadcasts:
+            return batch.build(self, *batch.aligned())
+        return batch.build(self, *batch.every()) if batch.alike else None
+
+    def aliases(self, inputs: Types, outputs: Types) -> bool:
+        """Whether the outputs alias the first input, for these types."""
+        return self.alias
+
+    def decompose(self, make: Any) -> Any:
+        """The output made of other ops that compute it call by call; None: it is not taken apart.
+
+        make(op, *tensors) is op of these, make.inputs what there is to read, all of known lengths.
+        Element-wise parts and reductions can share loops with what stands around them.
+        """
+        return None
+
+    def flops(self, inputs: Types, outputs: Types) -> float | None:
+        """The floating point operations for types of known lengths; None: that is not known.
+
+        A multiplication and the addition that goes with it are two; an element-wise op is one for
+        each element that it makes.
+        """
+        if self.flop_free or self.view:
+            return 0
+        return elements(outputs[0]) if self.elementwise else None
+
+    def replace_bodies(self, bodies: Sequence[Any]) -> Op:
+        """The op with other bodies, which may be anything: files put what stands for them there."""
+        raise NotImplementedError(f"{self.type}.replace_bodies")
+
     @classmethod
     def samples(cls, rng: np.random.Generator) -> Samples:
         """Ops of this type with arrays to apply them to; the laws are tested on these."""
         return iter(())
+
+
+def _behind(axes: Any) -> Any:
+    """Axes behind one more in front."""
+    return tuple(a + 1 for a in axes) if isinstance(axes, tuple) else axes + 1
+
+
+def _has_kernel(base: type) -> bool:
+    return getattr(base, "kernel", Op.kernel) is not Op.kernel
 
 
 _SIGNED = float | complex | np.inexact

@@ -36,6 +36,9 @@ class Residual(Op, interned=False):
     def vjp(self, node: Node, *dys: Tensor) -> Gradients:
         return dys
 
+    def batch(self, batch: Any) -> Any:
+        return batch.build(self, *batch.inputs)
+
 
 def residual_op(region: Region) -> Op:
     """The one Residual op of a region."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -180,6 +181,17 @@ def size_of(shape: Iterable[Dim]) -> int | None:
             return None
         n *= d
     return n
+
+
+def lengths(t: TensorType) -> tuple[int, ...]:
+    """The shape of a type whose lengths are all known."""
+    assert t.static
+    return t.shape  # type: ignore[return-value]
+
+
+def elements(t: TensorType) -> int:
+    """The number of elements of a type whose lengths are all known."""
+    return prod(lengths(t))
 
 
 def _show(shape: Shape) -> str:

@@ -30,7 +30,7 @@ class Binding(Protocol):
     def kernel(self, node: Node) -> Kernel:
         """k(*inputs): the output, or a tuple of them, as arrays in new memory.
 
-        Where `survey.is_view(node)`, they may be views of the first input, or that itself.
+        Where `alias.is_view(node)`, they may be views of the first input, or that itself.
         """
         ...
 

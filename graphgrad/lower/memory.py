@@ -13,8 +13,8 @@ from heapq import heappop, heappush
 from operator import attrgetter
 
 from ..ir.node import Tensor
+from .alias import Action, AliasAnalysis, Kind, nbytes
 from .binding import Binding
-from .survey import Action, Kind, Survey, nbytes
 
 ALIGNMENT = 64  # bytes: a cache line, and the widest vector
 LODGED = 1 << 18  # bytes from which on a buffer is worth a new array in every run
@@ -55,11 +55,11 @@ class Memory:
     over     written value -> the value that it is written over
     """
 
-    def __init__(self, survey: Survey, binding: Binding) -> None:
-        self._survey = survey
+    def __init__(self, aliases: AliasAnalysis, binding: Binding) -> None:
+        self._aliases = aliases
         self._binding = binding
-        self._given = frozenset(survey.program.inputs)
-        self.end = len(survey.actions)
+        self._given = frozenset(aliases.program.inputs)
+        self.end = len(aliases.actions)
         self.last: dict[Tensor, int] = {}
         self.read: set[Tensor] = set()
         self.last_in: dict[Tensor, int] = {}
@@ -68,7 +68,7 @@ class Memory:
         self.buffers: dict[Tensor, Buffer] = {}
         self.unread: dict[tuple[int, int], Buffer] = {}
         self.over: dict[Tensor, Tensor] = {}
-        for at, action in enumerate(survey.actions):
+        for at, action in enumerate(aliases.actions):
             if action.kind is Kind.WRITE:
                 self._place(at, action)
         lodge(self.all(), self.end)
@@ -80,13 +80,13 @@ class Memory:
 
     def _note_reads(self) -> None:
         last, last_in = self.last, self.last_in
-        root, same = self._survey.root, self._survey.same
-        for at, action in enumerate(self._survey.actions):
+        root, same = self._aliases.root, self._aliases.same
+        for at, action in enumerate(self._aliases.actions):
             for value in action.inputs:
                 last[value] = at
                 last_in[root.get(value, value)] = at
         self.read = set(last_in)
-        for t in self._survey.program.outputs:
+        for t in self._aliases.program.outputs:
             value = same.get(t, t)
             last[value] = last_in[root.get(value, value)] = self.end
 
@@ -96,12 +96,12 @@ class Memory:
         So is an output that is a part of its root, since it would keep all of it, or that shows
         elements of it more than once.
         """
-        survey = self._survey
+        aliases = self._aliases
         found: dict[Tensor, int] = {}
-        for place, t in enumerate(survey.program.outputs):
-            value = survey.same.get(t, t)
-            root = survey.root.get(value, value)
-            if root in self._given or root in survey.constants or root in found:
+        for place, t in enumerate(aliases.program.outputs):
+            value = aliases.same.get(t, t)
+            root = aliases.root.get(value, value)
+            if root in self._given or root in aliases.constants or root in found:
                 continue
             if value is root or self._shows_all(value, root):
                 found[root] = place
@@ -109,13 +109,13 @@ class Memory:
 
     def _shows_all(self, view: Tensor, root: Tensor) -> bool:
         """Whether a view shows every element of its root once."""
-        layout = self._survey.layout(view)  # that of a broadcast is read-only
+        layout = self._aliases.layout(view)  # that of a broadcast is read-only
         once = layout is None or layout.flags.writeable
         return once and nbytes(view.type) == nbytes(root.type) is not None
 
     def _place(self, at: int, action: Action) -> None:
         """A buffer for each output of a node: one that is read here for the last time, or new."""
-        kept, node = self._survey.kept, action.node
+        kept, node = self._aliases.kept, action.node
         place, over = self._over(at, action)
         for i, y in enumerate(node.outputs):
             if y in self._given:
@@ -126,7 +126,7 @@ class Memory:
             if over is None or i != place:
                 self.buffers[y] = Buffer(nbytes(y.type) or 0, at, last, fresh)
                 continue
-            buffer = self.buffers[self._survey.root.get(over, over)]
+            buffer = self.buffers[self._aliases.root.get(over, over)]
             buffer.last, buffer.fresh = last, buffer.fresh or fresh
             self.buffers[y], self.over[y] = buffer, over
 
@@ -135,7 +135,7 @@ class Memory:
         dying = {i for i, value in enumerate(action.inputs) if self._dies(at, value)}
         if not dying:
             return 0, None
-        node, root = action.node, self._survey.root
+        node, root = action.node, self._aliases.root
         roots = [root.get(value, value) for value in action.inputs]
         looks: dict[Tensor, list[int]] = {}
         for i, here in enumerate(roots):
@@ -153,13 +153,13 @@ class Memory:
 
     def _dies(self, at: int, value: Tensor) -> bool:
         """Whether a value is all of a buffer that nothing reads after this place."""
-        root = self._survey.root.get(value, value)
+        root = self._aliases.root.get(value, value)
         buffer = self.buffers.get(root)
-        if buffer is None or buffer.last != at or root in self._survey.kept:
+        if buffer is None or buffer.last != at or root in self._aliases.kept:
             return False
         if value is root:
             return True
-        layout = self._survey.layout(value)
+        layout = self._aliases.layout(value)
         if layout is None or layout.nbytes != buffer.size:
             return False
         return bool(layout.flags.c_contiguous and layout.flags.writeable)  # not a broadcast

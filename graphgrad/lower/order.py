@@ -8,7 +8,7 @@ from heapq import heapify, heappop, heappush
 from ..ir.node import Node, Tensor
 from ..ir.program import Program
 from ..ops.sources import Assign
-from .survey import is_view, nbytes
+from .alias import is_view, nbytes
 
 ENOUGH = 64 << 20  # bytes; where all values together are less, their order does not matter
 

@@ -10,28 +10,28 @@ from ..ir.depth import check_room
 from ..ir.node import Node, Tensor
 from ..ir.program import Program
 from ..ir.types import Array, TensorType
+from .alias import Action, AliasAnalysis, Kind, is_view, nbytes
 from .binding import Binding
 from .memory import Buffer, Memory, pack
 from .plan import Kernel, Place, Plan, Result, Step
-from .survey import Action, Kind, Survey, is_view, nbytes
 
 SMALL = 1 << 16  # bytes
 
 
 def schedule(program: Program, binding: Binding) -> Plan:
     """The plan of a program, in its own order of nodes."""
-    check_room()  # branches in branches: a survey asks for their kernels, which are scheduled
-    survey = Survey(program, binding)
-    memory = Memory(survey, binding)
+    check_room()  # branches in branches: their kernels are asked for, and so scheduled, in here
+    aliases = AliasAnalysis(program, binding)
+    memory = Memory(aliases, binding)
     arena = pack(b for b in memory.all() if not b.fresh and b.host is None)
-    slots = _Slots(survey, memory)
-    steps = [step for at, a in enumerate(survey.actions) if (step := slots.step(at, a))]
+    slots = _Slots(aliases, memory)
+    steps = [step for at, a in enumerate(aliases.actions) if (step := slots.step(at, a))]
     results = slots.results()
-    nodes = [a.node for a in survey.actions]
+    nodes = [a.node for a in aliases.actions]
     first = {n.op: n for n in reversed(nodes)}  # nodes of one op run the same programs
     bodies = [(n.name, body) for n in reversed(first.values()) for body in binding.bodies(n)]
     kept = sum(plan.kept for _, body in bodies for plan in body.plans)
-    peak, exact = _peak(survey, memory, results, binding)
+    peak, exact = _peak(aliases, memory, results, binding)
     return Plan(
         program,
         tuple(steps),
@@ -46,7 +46,7 @@ def schedule(program: Program, binding: Binding) -> Plan:
         exact,
         sum(not step.writes and is_view(step.node) for step in steps),
         len(memory.over),
-        tuple(sorted({a.node.type for a in survey.actions if _takes_more(a, binding)})),
+        tuple(sorted({a.node.type for a in aliases.actions if _takes_more(a, binding)})),
         tuple(bodies),
     )
 
@@ -54,11 +54,11 @@ def schedule(program: Program, binding: Binding) -> Plan:
 class _Slots:
     """Gives every value its slot, action by action."""
 
-    def __init__(self, survey: Survey, memory: Memory) -> None:
-        self._survey = survey
+    def __init__(self, aliases: AliasAnalysis, memory: Memory) -> None:
+        self._aliases = aliases
         self._memory = memory
-        self._given = frozenset(survey.program.inputs)
-        self._slot: dict[Tensor, int] = {t: i for i, t in enumerate(survey.program.inputs)}
+        self._given = frozenset(aliases.program.inputs)
+        self._slot: dict[Tensor, int] = {t: i for i, t in enumerate(aliases.program.inputs)}
         self._arity = self.changing = len(self._slot)
         self._free: list[int] = []
         self._dead: dict[int, list[int]] = {}
@@ -97,11 +97,11 @@ class _Slots:
 
     def results(self) -> tuple[Result, ...]:
         """Where the outputs are, and which have to be copied."""
-        survey, memory = self._survey, self._memory
+        aliases, memory = self._aliases, self._memory
         found = []
-        for place, t in enumerate(survey.program.outputs):
-            value = survey.same.get(t, t)
-            root = survey.root.get(value, value)
+        for place, t in enumerate(aliases.program.outputs):
+            value = aliases.same.get(t, t)
+            root = aliases.root.get(value, value)
             copied = memory.handed.get(root) != place
             made = root not in memory.buffers and root not in self._given
             found.append(Result(self._of(value), copied, made))
@@ -123,7 +123,7 @@ class _Slots:
         slot = self._slot.get(t)
         if slot is None:  # a constant, when it is first read
             slot = self._slot[t] = self._fix()
-            self.constants[t] = slot, self._survey.constants[t]
+            self.constants[t] = slot, self._aliases.constants[t]
         return slot
 
     def _fix(self) -> int:
@@ -216,7 +216,7 @@ def _takes_more(action: Action, binding: Binding) -> bool:
 
 
 def _peak(
-    survey: Survey, memory: Memory, results: Sequence[Result], binding: Binding
+    aliases: AliasAnalysis, memory: Memory, results: Sequence[Result], binding: Binding
 ) -> tuple[int, bool]:
     """Bytes outside of arenas at the worst moment, and whether that is all."""
     changes = [0] * (memory.end + 2)
@@ -225,7 +225,7 @@ def _peak(
         if buffer.fresh:
             changes[buffer.since] += buffer.size
             changes[buffer.last + 1] -= buffer.size
-    for at, action in enumerate(survey.actions):
+    for at, action in enumerate(aliases.actions):
         if action.kind is not Kind.CALL:
             continue
         made = 0
@@ -241,7 +241,7 @@ def _peak(
         more = max(0, max(inside, default=0) - made)
         changes[at] += more
         changes[at + 1] -= more
-    for t, result in zip(survey.program.outputs, results, strict=True):
+    for t, result in zip(aliases.program.outputs, results, strict=True):
         if result.copied:
             size = nbytes(t.type)
             exact = exact and size is not None

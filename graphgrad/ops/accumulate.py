@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from ..ir.errors import ExecutionError, ShapeError
-from ..ir.types import compatible
+from ..ir.types import compatible, elements
 from .base import (
     ZERO,
     Any,
     DTypeError,
     Gradients,
     Node,
+    Onnx,
     Op,
     Samples,
     Tensor,
@@ -18,13 +19,17 @@ from .base import (
     np,
     tensor_type,
 )
+from .batching import Batch, Outputs
+from .making import Making
+
+TERMS = 256  # of one AddN
 
 
 class AddN(Op):
     """y = x0 + x1 + ... of equal types, added from left to right; every dx = dy."""
 
     elementwise = True
-    onnx = "Sum"
+    onnx = Onnx("Sum")
     linear = "joint"
 
     def infer(self, *types: TensorType) -> Types:
@@ -43,6 +48,20 @@ class AddN(Op):
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         return (dy,) * len(node.inputs)
 
+    def decompose(self, make: Making) -> Tensor | None:
+        """Sums of a few at a time, where there are very many terms."""
+        terms = make.inputs
+        if len(terms) <= TERMS:
+            return None
+        total = terms[0]
+        for i in range(1, len(terms), TERMS - 1):
+            total = make(self, total, *terms[i : i + TERMS - 1])
+        return total
+
+    def flops(self, inputs: Types, outputs: Types) -> float | None:
+        """One for each element of every term but the first."""
+        return (len(inputs) - 1) * elements(outputs[0])
+
     @classmethod
     def samples(cls, rng: np.random.Generator) -> Samples:
         yield cls(), [rng.normal(size=(2, 3)) for _ in range(2)]
@@ -58,6 +77,9 @@ class EnsureLike(Op):
     message: str
     view = True
     linear = (0,)
+    shape_only = (1,)
+    relevance = "moved"
+    alias = True
 
     def infer(self, x: TensorType, like: TensorType) -> Types:
         if not compatible(x.shape, like.shape):
@@ -79,6 +101,9 @@ class EnsureLike(Op):
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         return dy, ZERO
+
+    def batch(self, batch: Batch) -> Outputs | None:
+        return batch.build(self, *batch.every()) if batch.alike else None
 
     @classmethod
     def samples(cls, rng: np.random.Generator) -> Samples:

@@ -14,6 +14,7 @@ from .base import (
     DTypeError,
     Gradients,
     Node,
+    Onnx,
     Samples,
     Tensor,
     TensorLike,
@@ -31,7 +32,7 @@ from .base import (
     result_dtype,
     wants,
 )
-from .exponential import LOG
+from .exponential import LOG, SQRT
 from .families import (
     FloatUnary,
     Kinds,
@@ -60,6 +61,7 @@ from .logic import (
     logical_or,
     where,
 )
+from .making import Making
 
 __all__ = [
     "abs",
@@ -113,8 +115,9 @@ __all__ = [
 class Add(Binary):
     """z = x + y, dx = dz, dy = dz."""
 
-    onnx = "Add"
+    onnx = Onnx("Add")
     linear = "joint"
+    commutes = True
 
     def kernel(self, xp: Any, x: Any, y: Any) -> Any:
         return xp.add(x, y)
@@ -126,7 +129,7 @@ class Add(Binary):
 class Subtract(Binary):
     """z = x - y, dx = dz, dy = -dz."""
 
-    onnx = "Sub"
+    onnx = Onnx("Sub")
     linear = "joint"
 
     def check(self, dtype: DType) -> None:
@@ -143,8 +146,9 @@ class Subtract(Binary):
 class Multiply(Binary):
     """z = x * y, dx = dz * y, dy = dz * x."""
 
-    onnx = "Mul"
+    onnx = Onnx("Mul")
     linear = "each"
+    commutes = True
 
     def kernel(self, xp: Any, x: Any, y: Any) -> Any:
         return xp.multiply(x, y)
@@ -160,9 +164,10 @@ class Multiply(Binary):
 class Divide(Binary):
     """z = x / y, dx = dz / y, dy = -dz * z / y."""
 
-    onnx = "Div"
+    onnx = Onnx("Div")
     domain = (0.5, 2.0)
     linear = (0,)
+    singular = 1
 
     def check(self, dtype: DType) -> None:
         if dtype.kind not in "fc":
@@ -183,8 +188,9 @@ class Divide(Binary):
 class Negative(Unary):
     """y = -x, dx = -dy."""
 
-    onnx = "Neg"
+    onnx = Onnx("Neg")
     linear = "joint"
+    relevance = "passed"
 
     def check(self, dtype: DType) -> None:
         if dtype.kind == "b":
@@ -201,6 +207,7 @@ class FloorDivide(NumberBinary):
     """z = floor(x / y): a step, the gradient is zero."""
 
     domain = (0.5, 2.0)
+    stepwise = True
 
     def kernel(self, xp: Any, x: Any, y: Any) -> Any:
         return xp.floor_divide(x, y)
@@ -217,7 +224,7 @@ class FloorDivide(NumberBinary):
 class Remainder(FloorDivide):
     """z = x - floor(x / y) * y, with the sign of y; dx = dz, dy = -dz * floor(x / y)."""
 
-    onnx = "Mod"
+    onnx = Onnx("Mod")
 
     def kernel(self, xp: Any, x: Any, y: Any) -> Any:
         return xp.remainder(x, y)
@@ -244,8 +251,9 @@ class Power(Kinds, Binary):
     0**0 is 1: there dx and dy are 0. At x = 0, dy is 0 for every y >= 0. For x < 0, dy is NaN.
     """
 
-    onnx = "Pow"
+    onnx = Onnx("Pow")
     domain = (0.5, 2.0)
+    singular = 0
 
     def kernel(self, xp: Any, x: Any, y: Any) -> Any:
         return xp.power(x, y)
@@ -257,6 +265,26 @@ class Power(Kinds, Binary):
             _of_base(x, y, dz) if wants(x) else NO_GRAD,
             dz * (z * apply(LOG, where(equal(x, 0), 1, x))) if wants(y) else NO_GRAD,
         )
+
+    def decompose(self, make: Making) -> Tensor | None:
+        """Where the power is known, and small."""
+        x, y = make.inputs
+        known = known_number(y)
+        if known is None or y.shape:
+            return None
+        if known == 2:
+            return make(SQUARE, x)
+        if known == 3:
+            return make(MULTIPLY, make(SQUARE, x), x)
+        if known == 4:
+            return make(SQUARE, make(SQUARE, x))
+        if x.dtype.kind != "f":
+            return None
+        if known == -1:
+            return make(RECIPROCAL, x)
+        if known == -2:
+            return make(SQUARE, make(RECIPROCAL, x))
+        return make(SQRT, x) if known == 0.5 and x.dtype.itemsize > 2 else None  # as NumPy has it
 
     @classmethod
     def samples(cls, rng: np.random.Generator) -> Samples:
@@ -280,7 +308,9 @@ def _of_base(x: Tensor, y: Tensor, dz: Tensor) -> Any:
 class Abs(Unary):
     """y = |x|, dx = dy * sign(x): 0 at 0. The modulus of a complex number is floating."""
 
-    onnx = "Abs"
+    onnx = Onnx("Abs")
+    value_range = (0.0, np.inf)
+    relevance = "passed"
 
     def result(self, dtype: DType) -> DType:
         return _real_dtype(dtype)
@@ -296,7 +326,9 @@ class Abs(Unary):
 class Sign(Kinds, Unary):
     """y = -1, 0 or 1 as x is: a step, the gradient is zero. x / |x| of a complex number."""
 
-    onnx = "Sign"
+    onnx = Onnx("Sign")
+    stepwise = True
+    relevance = "passed"
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.sign(x)
@@ -308,6 +340,8 @@ class Sign(Kinds, Unary):
 class Rounding(RealUnary, abstract=True):
     """Family: a floating integer near x; a step, the gradient is zero."""
 
+    relevance = "passed"
+
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         return (ZERO,)
 
@@ -315,7 +349,8 @@ class Rounding(RealUnary, abstract=True):
 class Round(Rounding):
     """y = the integer nearest to x, the even one where two are; the gradient is zero."""
 
-    onnx = "Round"
+    onnx = Onnx("Round")
+    stepwise = True
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.rint(x)
@@ -324,7 +359,8 @@ class Round(Rounding):
 class Floor(Rounding):
     """y = the greatest integer <= x; the gradient is zero."""
 
-    onnx = "Floor"
+    onnx = Onnx("Floor")
+    stepwise = True
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.floor(x)
@@ -333,7 +369,8 @@ class Floor(Rounding):
 class Ceil(Rounding):
     """y = the least integer >= x; the gradient is zero."""
 
-    onnx = "Ceil"
+    onnx = Onnx("Ceil")
+    stepwise = True
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.ceil(x)
@@ -342,12 +379,17 @@ class Ceil(Rounding):
 class Trunc(Rounding):
     """y = x without its fraction; the gradient is zero."""
 
+    stepwise = True
+
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.trunc(x)
 
 
 class Square(Kinds, Unary):
     """y = x * x, dx = dy * 2x."""
+
+    value_range = (0.0, np.inf)
+    relevance = "passed"
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.square(x)
@@ -360,8 +402,9 @@ class Square(Kinds, Unary):
 class Reciprocal(FloatUnary):
     """y = 1 / x, dx = -dy * y**2."""
 
-    onnx = "Reciprocal"
+    onnx = Onnx("Reciprocal")
     domain = (0.5, 2.0)
+    singular = 0
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.reciprocal(x)
@@ -375,7 +418,9 @@ class Maximum(Kinds, Binary):
     """z = the greater of x and y, NaN if one is; dz goes to it, half of dz to each at a tie."""
 
     kinds = "biuf"
-    onnx = "Max"
+    onnx = Onnx("Max")
+    guards = True
+    relevance = "moved"
 
     def kernel(self, xp: Any, x: Any, y: Any) -> Any:
         return xp.maximum(x, y)
@@ -388,7 +433,9 @@ class Minimum(Kinds, Binary):
     """z = the less of x and y, NaN if one is; dz goes to it, half of dz to each at a tie."""
 
     kinds = "biuf"
-    onnx = "Min"
+    onnx = Onnx("Min")
+    guards = True
+    relevance = "moved"
 
     def kernel(self, xp: Any, x: Any, y: Any) -> Any:
         return xp.minimum(x, y)
@@ -413,6 +460,8 @@ class Clip(Kinds):
     """
 
     kinds = "iuf"
+    guards = True
+    relevance = "passed"
 
     def kernel(self, xp: Any, x: Any, low: Any, high: Any) -> Any:
         return xp.minimum(xp.maximum(x, low), high)
@@ -471,6 +520,7 @@ class Hypot(RealBinary):
     """z = sqrt(x**2 + y**2) without overflow; dx = dz * x / z, dy = dz * y / z, 0 at the origin."""
 
     domain = (0.5, 2.0)
+    value_range = (0.0, np.inf)
 
     def kernel(self, xp: Any, x: Any, y: Any) -> Any:
         return xp.hypot(x, y)
@@ -489,6 +539,7 @@ class Real(Kinds, Unary):
 
     kinds = "c"
     differentiable = False
+    alias = True
 
     def result(self, dtype: DType) -> DType:
         return _real_dtype(dtype)
@@ -506,6 +557,7 @@ class Imag(Real):
     """The imaginary part of a complex number. No gradient."""
 
     view = True
+    alias = True
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.imag(x)

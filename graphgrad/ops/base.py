@@ -13,6 +13,7 @@ from ..ir.context import CONTEXT
 from ..ir.errors import DTypeError, GraphGradError
 from ..ir.graph import current
 from ..ir.node import Node, Tensor
+from ..ir.onnx import Onnx
 from ..ir.op import Gradients, Op, Samples, Types
 from ..ir.types import (
     Array,
@@ -45,6 +46,7 @@ __all__ = [
     "GraphGradError",
     "Marker",
     "Node",
+    "Onnx",
     "Op",
     "Samples",
     "Sequence",
@@ -109,6 +111,7 @@ class Constant(Op, interned=False):
 
     value: Array
     differentiable = False
+    flop_free = True
 
     def infer(self) -> Types:
         return (type_of_array(self.value),)
@@ -157,6 +160,8 @@ class Cast(Op):
     dtype: DType
     elementwise = True
     linear = "joint"
+    relevance = "moved"
+    flop_free = True
 
     def infer(self, x: TensorType) -> Types:
         if x.dtype.kind == "c" and self.dtype.kind != "c":
@@ -297,6 +302,7 @@ class Full(Op):
     value: Any
     dtype: DType
     differentiable = False
+    flop_free = True
 
     def infer(self) -> Types:
         return (tensor_type(self.shape, self.dtype),)
@@ -314,6 +320,9 @@ class Full(Op):
 class ZerosLike(Op):
     """Zeros of the shape and dtype of x. The gradient is zero."""
 
+    shape_only = (0,)
+    flop_free = True
+
     def infer(self, x: TensorType) -> Types:
         return (x,)
 
@@ -323,6 +332,9 @@ class ZerosLike(Op):
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         return (ZERO,)
 
+    def batch(self, batch: Any) -> Any:
+        return batch.build(self, *batch.inputs)
+
     @classmethod
     def samples(cls, rng: np.random.Generator) -> Samples:
         yield cls(), [rng.normal(size=(2, 3))]
@@ -330,6 +342,8 @@ class ZerosLike(Op):
 
 class OnesLike(ZerosLike):
     """Ones of the shape and dtype of x. The gradient is zero."""
+
+    shape_only = (0,)
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.ones_like(x)

@@ -119,6 +119,16 @@ class Cond(Op, interned=False):
     reads: tuple[tuple[int, ...], tuple[int, ...]]
     sparse = True
     linear_zero = False
+    relevance = "moved"
+
+    @property
+    def bodies(self) -> tuple[Program, Program]:  # type: ignore[override]
+        """What runs if the bool is true, and what runs else."""
+        return self.programs
+
+    def replace_bodies(self, bodies: Sequence[Any]) -> Op:
+        """The choice, with the same reads, between others."""
+        return self.replace(programs=tuple(bodies))
 
     def infer(self, pred: TensorType, *types: TensorType) -> Types:
         then, other = self.programs

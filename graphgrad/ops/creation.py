@@ -158,6 +158,7 @@ class Eye(Op):
     k: int
     dtype: DType
     differentiable = False
+    flop_free = True
 
     def infer(self) -> Types:
         return (tensor_type((self.rows, self.columns), self.dtype),)
@@ -183,6 +184,9 @@ class Tril(Op):
 
     k: int = 0
     linear = "joint"
+    relevance = "moved"
+    flop_free = True
+    stacks = True
 
     def infer(self, x: TensorType) -> Types:
         if len(x.shape) < 2:
@@ -228,6 +232,9 @@ class Diag(Op):
 
     k: int = 0
     linear = "joint"
+    relevance = "moved"
+    flop_free = True
+    stacks = True
 
     def infer(self, x: TensorType) -> Types:
         if not x.shape:

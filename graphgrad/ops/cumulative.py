@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from ..ir.errors import ShapeError
+from ..ir.types import elements
 from .arithmetic import multiply
 from .base import (
     NO_GRAD,
     Any,
     Gradients,
     Node,
+    Onnx,
     Op,
     Samples,
     Tensor,
@@ -37,6 +39,7 @@ class Cumulative(Op, abstract=True):
     axis: int
     reverse: bool = False
     exclusive: bool = False
+    axis_attrs = ("axis",)
 
     def infer(self, x: TensorType) -> Types:
         if self.axis >= len(x.shape):
@@ -51,6 +54,10 @@ class Cumulative(Op, abstract=True):
         y = accumulate(x, axis=self.axis, dtype=x.dtype)
         return xp.flip(y, axis=self.axis) if self.reverse else y
 
+    def flops(self, inputs: Types, outputs: Types) -> float | None:
+        """One for each element of x."""
+        return elements(inputs[0])
+
     @classmethod
     def samples(cls, rng: np.random.Generator) -> Samples:
         yield cls(0), [rng.uniform(*cls.domain, size=(4,))]
@@ -63,7 +70,7 @@ class Cumulative(Op, abstract=True):
 class CumSum(Cumulative):
     """y[k] = x[0] + ... + x[k] along an axis; dx is the same sum of dy from the other end."""
 
-    onnx = "CumSum"
+    onnx = Onnx("CumSum")
     linear = "joint"
 
     def kernel(self, xp: Any, x: Any) -> Any:
@@ -106,6 +113,9 @@ class Shift(Op):
     axis: int
     by: int
     linear = "joint"
+    relevance = "moved"
+    flop_free = True
+    axis_attrs = ("axis",)
 
     def infer(self, x: TensorType) -> Types:
         return (x,)
@@ -137,6 +147,7 @@ class Recurrence(Op):
     reverse: bool = False
     view = True
     linear = (0,)
+    axis_attrs = ("axis",)
 
     def infer(self, b: TensorType, c: TensorType) -> Types:
         if b is not c:
@@ -167,6 +178,10 @@ class Recurrence(Op):
         if not wants(c):
             return db, NO_GRAD
         return db, multiply(db, apply(Shift(self.axis, -step), y))
+
+    def flops(self, inputs: Types, outputs: Types) -> float | None:
+        """Two for each element of x."""
+        return 2 * elements(inputs[0])
 
     @classmethod
     def samples(cls, rng: np.random.Generator) -> Samples:

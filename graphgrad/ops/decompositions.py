@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..ir.errors import GradientError, ShapeError
-from ..ir.types import Dim
+from ..ir.types import Dim, elements
 from .base import (
     Any,
     Gradients,
@@ -24,7 +24,7 @@ from .base import (
     tensor_type,
 )
 from .logic import greater
-from .matrices import LowerHalf, Solve, check_real, check_square, mirrored, positive
+from .matrices import LowerHalf, Solve, check_real, check_square, dense, mirrored, positive
 from .products import MATMUL
 from .reductions import max, sum
 from .shaping import expand_dims, matrix_transpose
@@ -61,6 +61,8 @@ class Inverted(Op):
     dx from y alone: dx[k] = sum of dy * y**2 over row k less that over column k.
     """
 
+    stacks = True
+
     def infer(self, x: TensorType) -> Types:
         return (tensor_type((*x.shape, x.shape[-1]), x.dtype),)
 
@@ -72,6 +74,10 @@ class Inverted(Op):
         (y,) = node.outputs
         flow = dy * y * y
         return (sum(flow, -1) - sum(flow, -2),)
+
+    def flops(self, inputs: Types, outputs: Types) -> float | None:
+        """Two for each element."""
+        return 2 * elements(outputs[0])
 
     @classmethod
     def samples(cls, rng: np.random.Generator) -> Samples:
@@ -87,6 +93,8 @@ class Eigh(Op):
     on the choice of their eigenvectors are right.
     """
 
+    stacks = True
+
     def infer(self, x: TensorType) -> Types:
         check_square("eigh", x)
         check_real("eigh", x)
@@ -100,6 +108,10 @@ class Eigh(Op):
         inner = apply(Inverted(), w) * _times(v, dv, a=True)
         dx = _times(v * expand_dims(dw, -2) + _times(v, inner), v, b=True)
         return ((dx + matrix_transpose(dx)) * 0.5,)
+
+    def flops(self, inputs: Types, outputs: Types) -> float | None:
+        """9 n**3."""
+        return dense(inputs[0], 0, 9)
 
     @classmethod
     def samples(cls, rng: np.random.Generator) -> Samples:
@@ -117,6 +129,7 @@ class Svd(Op):
     """
 
     full: bool = False
+    stacks = True
 
     def infer(self, x: TensorType) -> Types:
         stack, m, n = _matrices("svd", x)
@@ -150,6 +163,10 @@ class Svd(Op):
         beside_v = (dvh - _times(matrix_transpose(of_v), vh)) / expand_dims(s, -1)
         return (_times(core + beside_u, vh) + _times(u, beside_v),)
 
+    def flops(self, inputs: Types, outputs: Types) -> float | None:
+        """6 m n**2 + 20 n**3."""
+        return dense(inputs[0], 6, 20)
+
     @classmethod
     def samples(cls, rng: np.random.Generator) -> Samples:
         for shape in [(2, 2), (3, 2), (2, 3), (2, 3, 3)]:
@@ -177,6 +194,8 @@ def _check_defined(node: Node, m: Dim, n: Dim, du: Tensor, dvh: Tensor) -> None:
 class SingularValues(Op):
     """The singular values of x, falling; dx = u @ diag(dy) @ vh, equal ones included."""
 
+    stacks = True
+
     def infer(self, x: TensorType) -> Types:
         stack, m, n = _matrices("svdvals", x)
         return (tensor_type((*stack, _shorter(m, n)), x.dtype),)
@@ -187,6 +206,10 @@ class SingularValues(Op):
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         u, _, vh = build(Svd(False), node.inputs).outputs
         return (_times(u * expand_dims(dy, -2), vh),)
+
+    def flops(self, inputs: Types, outputs: Types) -> float | None:
+        """4 m n**2 - 4/3 n**3."""
+        return dense(inputs[0], 4, -4 / 3)
 
     @classmethod
     def samples(cls, rng: np.random.Generator) -> Samples:
@@ -201,6 +224,8 @@ class Qr(Op):
     of m = r @ dr.T - dq.T @ q, made symmetric [Walter and Lehmann 2018, "Algorithmic
     differentiation of linear algebra functions", sec. 4.2].
     """
+
+    stacks = True
 
     def infer(self, x: TensorType) -> Types:
         stack, m, n = _matrices("qr", x)
@@ -222,6 +247,10 @@ class Qr(Op):
         total = dq + _times(q, half + matrix_transpose(half))
         return (matrix_transpose(apply(Solve(False), r, matrix_transpose(total))),)
 
+    def flops(self, inputs: Types, outputs: Types) -> float | None:
+        """4 m n**2 - 4/3 n**3."""
+        return dense(inputs[0], 4, -4 / 3)
+
     @classmethod
     def samples(cls, rng: np.random.Generator) -> Samples:
         for shape in [(2, 2), (3, 2), (2, 3, 3)]:
@@ -234,6 +263,8 @@ class PseudoInverse(Op):
     dx = -y.T @ dy @ y.T + (1 - x @ y) @ dy.T @ y @ y.T + y.T @ y @ dy.T @ (1 - y @ x), as long as
     the rank does not change [Golub and Pereyra 1973, eq. 4.12].
     """
+
+    stacks = True
 
     def infer(self, x: TensorType) -> Types:
         stack, m, n = _matrices("pinv", x)
@@ -250,6 +281,10 @@ class PseudoInverse(Op):
         first = first - _times(x, _times(y, first))
         second = second - _times(_times(second, y), x)
         return (first + second - middle,)
+
+    def flops(self, inputs: Types, outputs: Types) -> float | None:
+        """8 m n**2 + 20 n**3."""
+        return dense(inputs[0], 8, 20)
 
     @classmethod
     def samples(cls, rng: np.random.Generator) -> Samples:

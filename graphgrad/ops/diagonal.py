@@ -35,6 +35,9 @@ class Diagonal(Op):
     axis1: int
     axis2: int
     linear = "joint"
+    relevance = "moved"
+    flop_free = True
+    axis_attrs = ("axis1", "axis2")
 
     def infer(self, x: TensorType) -> Types:
         n, m = x.shape[self.axis1], x.shape[self.axis2]
@@ -67,6 +70,10 @@ class DiagonalGrad(Op):
     axis1: int
     axis2: int
     linear = (0,)
+    shape_only = (1,)
+    relevance = "moved"
+    flop_free = True
+    axis_attrs = ("axis1", "axis2")
 
     def infer(self, dy: TensorType, like: TensorType) -> Types:
         return (tensor_type(like.shape, dy.dtype),)

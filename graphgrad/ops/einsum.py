@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import string
+from math import prod
 from typing import NamedTuple
 
 from ..ir.errors import ShapeError
-from ..ir.types import Dim, broadcast_dims
+from ..ir.types import Dim, broadcast_dims, elements, lengths
 from .accumulate import EnsureLike
 from .base import (
     NO_GRAD,
@@ -14,6 +15,7 @@ from .base import (
     DTypeError,
     Gradients,
     Node,
+    Onnx,
     Op,
     Samples,
     Tensor,
@@ -25,6 +27,7 @@ from .base import (
     tensor_type,
     wants,
 )
+from .batching import Batch, Outputs
 from .diagonal import diagonal
 from .shaping import Squeeze, broadcast_like, expand_dims, permute_dims
 
@@ -43,7 +46,7 @@ class Einsum(Op):
     equation: str
     broadcasts = True
     view = True
-    onnx = "Einsum"
+    onnx = Onnx("Einsum", equation="equation")
     linear = "each"
 
     def infer(self, *types: TensorType) -> Types:
@@ -82,6 +85,25 @@ class Einsum(Op):
         dx = contract(",".join([out, *others]) + "->" + kept, dz, *tensors)
         lost = tuple([axis for axis, letter in enumerate(term) if letter not in found])
         return broadcast_like(expand_dims(dx, lost), x) if lost else dx
+
+    def batch(self, batch: Batch) -> Outputs | None:
+        """The batch axis as one more letter, if one is left."""
+        terms, out = einsum_terms(self.equation)
+        letter = next((c for c in string.ascii_letters if c not in self.equation), None)
+        if letter is None:
+            return None
+        left = [letter * flag + term for term, flag in zip(terms, batch.flags, strict=True)]
+        return (contract(f"{','.join(left)}->{letter}{out}", *batch.inputs),)
+
+    def flops(self, inputs: Types, outputs: Types) -> float | None:
+        """One for each factor of each product; none where elements only move."""
+        terms, _ = einsum_terms(self.equation)
+        known: dict[str, int] = {}
+        for term, t in zip(terms, inputs, strict=True):
+            for letter, d in zip(term, lengths(t), strict=True):
+                known[letter] = max(known.get(letter, 1), d)
+        moves = len(terms) == 1 and elements(inputs[0]) == elements(outputs[0])
+        return 0 if moves else len(terms) * prod(known.values())
 
     @classmethod
     def samples(cls, rng: np.random.Generator) -> Samples:

@@ -9,9 +9,11 @@ from .base import (
     Any,
     Gradients,
     Node,
+    Onnx,
     Tensor,
     TensorLike,
     apply,
+    np,
     promoted,
     wants,
 )
@@ -39,7 +41,9 @@ LN10 = math.log(10.0)
 class Exp(FloatUnary):
     """y = e**x, dx = dy * y."""
 
-    onnx = "Exp"
+    onnx = Onnx("Exp")
+    value_range = (0.0, np.inf)
+    guards = True
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.exp(x)
@@ -52,6 +56,8 @@ class Exp(FloatUnary):
 class Exp2(FloatUnary):
     """y = 2**x, dx = dy * y * ln 2."""
 
+    value_range = (0.0, np.inf)
+
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.exp2(x)
 
@@ -62,6 +68,8 @@ class Exp2(FloatUnary):
 
 class Expm1(FloatUnary):
     """y = e**x - 1, accurate near 0; dx = dy * (y + 1)."""
+
+    relevance = "passed"
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.expm1(x)
@@ -74,8 +82,9 @@ class Expm1(FloatUnary):
 class Log(FloatUnary):
     """y = ln x, dx = dy / x."""
 
-    onnx = "Log"
+    onnx = Onnx("Log")
     domain = (0.5, 3.0)
+    singular = 0
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.log(x)
@@ -89,6 +98,8 @@ class Log1p(FloatUnary):
     """y = ln(1 + x), accurate near 0; dx = dy / (1 + x)."""
 
     domain = (-0.5, 3.0)
+    singular = 0
+    relevance = "passed"
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.log1p(x)
@@ -102,6 +113,7 @@ class Log2(FloatUnary):
     """y = log2 x, dx = dy / (x ln 2)."""
 
     domain = (0.5, 3.0)
+    singular = 0
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.log2(x)
@@ -115,6 +127,7 @@ class Log10(FloatUnary):
     """y = log10 x, dx = dy / (x ln 10)."""
 
     domain = (0.5, 3.0)
+    singular = 0
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.log10(x)
@@ -127,8 +140,10 @@ class Log10(FloatUnary):
 class Sqrt(FloatUnary):
     """y = x**(1/2), dx = dy * 0.5 / y: infinite at 0."""
 
-    onnx = "Sqrt"
+    onnx = Onnx("Sqrt")
     domain = (0.5, 3.0)
+    singular = 0
+    relevance = "passed"
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.sqrt(x)
@@ -142,6 +157,8 @@ class Cbrt(RealUnary):
     """y = x**(1/3), of negative numbers too; dx = dy / (3 y**2): infinite at 0."""
 
     domain = (0.5, 3.0)
+    singular = 0
+    relevance = "passed"
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.cbrt(x)
@@ -154,7 +171,10 @@ class Cbrt(RealUnary):
 class Sigmoid(RealUnary):
     """y = 1 / (1 + exp(-x)) without overflow, dx = dy * y * (1 - y)."""
 
-    onnx = "Sigmoid"
+    onnx = Onnx("Sigmoid")
+    value_range = (0.0, 1.0)
+    guards = True
+    relevance = "passed"
 
     def kernel(self, xp: Any, x: Any) -> Any:
         e = xp.exp(-xp.abs(x))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..ir.errors import ShapeError
-from ..ir.types import Dim, broadcast, check_unmasked, compatible
+from ..ir.types import Dim, broadcast, check_unmasked, compatible, elements
 from .base import (
     NO_GRAD,
     Any,
@@ -12,6 +12,7 @@ from .base import (
     Full,
     Gradients,
     Node,
+    Onnx,
     Op,
     Samples,
     Shape,
@@ -28,7 +29,8 @@ from .base import (
     tensor_type,
     wants,
 )
-from .shaping import broadcast_to, flatten, normal_axis
+from .batching import Batch, Outputs
+from .shaping import broadcast_to, expand_dims, flatten, moveaxis, normal_axis
 from .slicing import (
     FULL,
     Key,
@@ -85,8 +87,10 @@ class Gather(Op):
     """
 
     axis: int
-    onnx = "Gather"
+    onnx = Onnx("Gather", axis="axis")
     linear = (0,)
+    relevance = "moved"
+    flop_free = True
 
     def infer(self, x: TensorType, indices: TensorType) -> Types:
         check_integers(indices)
@@ -100,6 +104,13 @@ class Gather(Op):
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         x, indices = node.inputs
         return apply(ScatterAdd(self.axis), zeros_of(x), indices, dy), NO_GRAD
+
+    def batch(self, batch: Batch) -> Outputs:
+        if not batch.flags[1]:
+            return batch.build(Gather(self.axis + 1), *batch.inputs)
+        if not batch.flags[0]:
+            return (moveaxis(apply(self, *batch.inputs), self.axis, 0),)
+        return GetItem((*(FULL,) * self.axis, AT)).batch(batch)
 
     @classmethod
     def samples(cls, rng: np.random.Generator) -> Samples:
@@ -136,6 +147,19 @@ class ScatterAdd(Op):
         indices, updates = node.inputs[1:]
         back = apply(Gather(self.axis), dy, indices) if wants(updates) else NO_GRAD
         return dy, NO_GRAD, back
+
+    def batch(self, batch: Batch) -> Outputs:
+        x, indices, updates = batch.inputs
+        if batch.flags[1]:
+            flags = (batch.flags[0], batch.flags[2], True)
+            op = AddAt((*(FULL,) * self.axis, AT))
+            return op.batch(batch.of((x, updates, indices), flags))
+        x, updates = batch.every(0, 2)
+        return batch.build(ScatterAdd(self.axis + 1), x, indices, updates)
+
+    def flops(self, inputs: Types, outputs: Types) -> float | None:
+        """One for each element that is added."""
+        return elements(inputs[2])
 
     @classmethod
     def samples(cls, rng: np.random.Generator) -> Samples:
@@ -185,6 +209,7 @@ class GetItem(Op):
     key: Key
     view = True
     linear = (0,)
+    relevance = "moved"
 
     def infer(self, x: TensorType, *indices: TensorType) -> Types:
         check_integers(*indices)
@@ -197,6 +222,11 @@ class GetItem(Op):
         x, *indices = node.inputs
         dx = apply(AddAt(self.key), zeros_of(x), dy, *indices)
         return dx, *(NO_GRAD for _ in indices)
+
+    def batch(self, batch: Batch) -> Outputs:
+        x = batch.inputs[0]
+        key, found, here, there = _keyed(self.key, batch, 1, batch.flags[0])
+        return (moveaxis(apply(GetItem(key), x, *found), here, there),)
 
     @classmethod
     def samples(cls, rng: np.random.Generator) -> Samples:
@@ -231,12 +261,44 @@ class AddAt(Op):
         back = apply(_reader(self.key), dy, *indices) if wants(updates) else NO_GRAD
         return dy, back, *(NO_GRAD for _ in indices)
 
+    def batch(self, batch: Batch) -> Outputs:
+        x, updates = batch.every(0, 1)
+        key, found, here, there = _keyed(self.key, batch, 2, True)
+        return batch.build(AddAt(key), x, moveaxis(updates, there, here), *found)
+
+    def flops(self, inputs: Types, outputs: Types) -> float | None:
+        """One for each element that is added."""
+        return elements(inputs[1])
+
     @classmethod
     def samples(cls, rng: np.random.Generator) -> Samples:
         x, i = rng.normal(size=(2, 3, 4)), np.array([1, 0, 1])
         yield cls((AT, AT)), [x, rng.normal(size=(3, 4)), i, i]
         yield cls((AT, FULL, AT)), [x, rng.normal(size=(3, 3)), i, i]
         yield cls((0, (1, None, None))), [x, rng.normal(size=(2, 4))]
+
+
+def _keyed(
+    key: Key, batch: Batch, start: int, of_batch: bool
+) -> tuple[Key, Outputs, tuple[int, ...], tuple[int, ...]]:
+    """The key for a batch with its indices, and which axes of what it picks to move where.
+
+    start: the place of the first index input. of_batch: whether x has the batch axis. NumPy puts
+    the axes of the indices where they stand in the key if they stand together, else in front.
+    """
+    arrays = [i for i, item in enumerate(key) if item == AT or type(item) is int]
+    together = AT not in key or arrays[-1] - arrays[0] == len(arrays) - 1
+    at = arrays[0] if together and arrays else 0
+    rank = max((len(t.shape) for t in batch.types[start:]), default=0)
+    if not any(batch.flags[start:]):
+        axes = () if together else (rank,), () if together else (0,)
+        return (FULL, *key), batch.inputs[start:], *axes
+    found = batch.aligned(*range(start, len(batch.inputs)))
+    if not of_batch:
+        return key, found, (at,), (0,)
+    rows = expand_dims(batch.numbers(), tuple(range(1, 1 + rank)))
+    moved = tuple(range(1, 1 + rank))
+    return (AT, *key), (rows, *found), moved, tuple([i + at for i in moved])
 
 
 def _reader(key: Key) -> Op:

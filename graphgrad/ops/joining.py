@@ -12,6 +12,7 @@ from .base import (
     Any,
     Gradients,
     Node,
+    Onnx,
     Op,
     Samples,
     Sequence,
@@ -38,8 +39,11 @@ class Concat(Op):
     """The inputs one after the other along an axis; every dx is its part of dy."""
 
     axis: int
-    onnx = "Concat"
+    onnx = Onnx("Concat", axis="axis")
     linear = "joint"
+    relevance = "moved"
+    flop_free = True
+    axis_attrs = ("axis",)
 
     def infer(self, *types: TensorType) -> Types:
         first = types[0]
@@ -114,6 +118,9 @@ class ConcatPart(Op):
     index: int
     view = True
     linear = (0,)
+    relevance = "moved"
+    alias = True
+    axis_attrs = ("axis",)
 
     def infer(self, joined: TensorType, *xs: TensorType) -> Types:
         return (xs[self.index],)
@@ -173,6 +180,9 @@ class Stack(Op):
 
     axis: int
     linear = "joint"
+    relevance = "moved"
+    flop_free = True
+    axis_attrs = ("axis",)
 
     def infer(self, *types: TensorType) -> Types:
         dims = list(types[0].shape)
@@ -207,6 +217,9 @@ class Unstack(Op):
     count: int
     view = True
     linear = "joint"
+    relevance = "moved"
+    alias = True
+    axis_attrs = ("axis",)
 
     def infer(self, x: TensorType) -> Types:
         if self.axis >= len(x.shape) or x.shape[self.axis] not in (self.count, None):
@@ -257,8 +270,11 @@ class Split(Op):
     axis: int
     at: Any
     view = True
-    onnx = "Split"
+    onnx = Onnx("Split")
     linear = "joint"
+    relevance = "moved"
+    alias = True
+    axis_attrs = ("axis",)
 
     def infer(self, x: TensorType) -> Types:
         if self.axis >= len(x.shape):

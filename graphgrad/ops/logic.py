@@ -11,6 +11,7 @@ from .base import (
     DTypeError,
     Gradients,
     Node,
+    Onnx,
     Op,
     Samples,
     Tensor,
@@ -60,7 +61,8 @@ __all__ = [
 class Equal(Comparison):
     """x == y."""
 
-    onnx = "Equal"
+    onnx = Onnx("Equal")
+    commutes = True
 
     def kernel(self, xp: Any, x: Any, y: Any) -> Any:
         return xp.equal(x, y)
@@ -69,6 +71,8 @@ class Equal(Comparison):
 class NotEqual(Comparison):
     """x != y."""
 
+    commutes = True
+
     def kernel(self, xp: Any, x: Any, y: Any) -> Any:
         return xp.not_equal(x, y)
 
@@ -76,7 +80,8 @@ class NotEqual(Comparison):
 class Less(Ordering):
     """x < y."""
 
-    onnx = "Less"
+    onnx = Onnx("Less")
+    mirror_type = "Greater"
 
     def kernel(self, xp: Any, x: Any, y: Any) -> Any:
         return xp.less(x, y)
@@ -85,7 +90,8 @@ class Less(Ordering):
 class LessEqual(Ordering):
     """x <= y."""
 
-    onnx = "LessOrEqual"
+    onnx = Onnx("LessOrEqual")
+    mirror_type = "GreaterEqual"
 
     def kernel(self, xp: Any, x: Any, y: Any) -> Any:
         return xp.less_equal(x, y)
@@ -94,7 +100,8 @@ class LessEqual(Ordering):
 class Greater(Ordering):
     """x > y."""
 
-    onnx = "Greater"
+    onnx = Onnx("Greater")
+    mirror_type = "Less"
 
     def kernel(self, xp: Any, x: Any, y: Any) -> Any:
         return xp.greater(x, y)
@@ -103,7 +110,8 @@ class Greater(Ordering):
 class GreaterEqual(Ordering):
     """x >= y."""
 
-    onnx = "GreaterOrEqual"
+    onnx = Onnx("GreaterOrEqual")
+    mirror_type = "LessEqual"
 
     def kernel(self, xp: Any, x: Any, y: Any) -> Any:
         return xp.greater_equal(x, y)
@@ -242,7 +250,8 @@ class Logical(Comparison, Kinds, abstract=True):
 class LogicalAnd(Logical):
     """x and y."""
 
-    onnx = "And"
+    onnx = Onnx("And")
+    commutes = True
 
     def kernel(self, xp: Any, x: Any, y: Any) -> Any:
         return xp.logical_and(x, y)
@@ -251,7 +260,8 @@ class LogicalAnd(Logical):
 class LogicalOr(Logical):
     """x or y."""
 
-    onnx = "Or"
+    onnx = Onnx("Or")
+    commutes = True
 
     def kernel(self, xp: Any, x: Any, y: Any) -> Any:
         return xp.logical_or(x, y)
@@ -260,7 +270,8 @@ class LogicalOr(Logical):
 class LogicalXor(Logical):
     """Either x or y."""
 
-    onnx = "Xor"
+    onnx = Onnx("Xor")
+    commutes = True
 
     def kernel(self, xp: Any, x: Any, y: Any) -> Any:
         return xp.logical_xor(x, y)
@@ -270,7 +281,7 @@ class LogicalNot(Predicate):
     """Not x."""
 
     kinds = "b"
-    onnx = "Not"
+    onnx = Onnx("Not")
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.logical_not(x)
@@ -383,7 +394,8 @@ class Bitwise(Kinds, Binary, abstract=True):
 class BitwiseAnd(Bitwise):
     """The bits set in x and in y."""
 
-    onnx = "BitwiseAnd"
+    onnx = Onnx("BitwiseAnd")
+    commutes = True
 
     def kernel(self, xp: Any, x: Any, y: Any) -> Any:
         return xp.bitwise_and(x, y)
@@ -392,7 +404,8 @@ class BitwiseAnd(Bitwise):
 class BitwiseOr(Bitwise):
     """The bits set in x or in y."""
 
-    onnx = "BitwiseOr"
+    onnx = Onnx("BitwiseOr")
+    commutes = True
 
     def kernel(self, xp: Any, x: Any, y: Any) -> Any:
         return xp.bitwise_or(x, y)
@@ -401,7 +414,8 @@ class BitwiseOr(Bitwise):
 class BitwiseXor(Bitwise):
     """The bits in which x and y differ."""
 
-    onnx = "BitwiseXor"
+    onnx = Onnx("BitwiseXor")
+    commutes = True
 
     def kernel(self, xp: Any, x: Any, y: Any) -> Any:
         return xp.bitwise_xor(x, y)
@@ -426,7 +440,7 @@ class BitwiseNot(Kinds, Unary):
 
     kinds = "iu"
     differentiable = False
-    onnx = "BitwiseNot"
+    onnx = Onnx("BitwiseNot")
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.invert(x)
@@ -558,7 +572,7 @@ def _bitwise(op: Op, of_bools: Op, x: TensorLike, y: TensorLike) -> Tensor:
 class IsNan(Predicate):
     """Whether x is not a number."""
 
-    onnx = "IsNaN"
+    onnx = Onnx("IsNaN")
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.isnan(x)
@@ -567,7 +581,7 @@ class IsNan(Predicate):
 class IsInf(Predicate):
     """Whether x is infinite, of either sign."""
 
-    onnx = "IsInf"
+    onnx = Onnx("IsInf")
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.isinf(x)
@@ -669,8 +683,9 @@ class Where(Op):
 
     elementwise = True
     broadcasts = True
-    onnx = "Where"
+    onnx = Onnx("Where")
     linear = (1, 2)
+    relevance = "moved"
 
     def infer(self, condition: TensorType, x: TensorType, y: TensorType) -> Types:
         if condition.dtype.kind != "b":

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from functools import reduce
+from math import prod
 
 from ..ir.errors import ShapeError
-from ..ir.types import broadcast
+from ..ir.types import broadcast, elements, lengths
 from .arithmetic import multiply
 from .base import (
     NO_GRAD,
@@ -28,6 +29,7 @@ from .base import (
     tensor_type,
     wants,
 )
+from .batching import Batch, Outputs
 from .diagonal import DiagonalGrad, diagonal
 from .products import MATMUL, matmul, may_equal, squeezed
 from .reductions import sum
@@ -51,6 +53,15 @@ def check_real(what: str, x: TensorType) -> None:
         raise DTypeError(f"{what} takes real matrices, got {x!r}")
 
 
+def dense(x: TensorType, large: float, square: float) -> float:
+    """large * m * n**2 + square * n**3 operations for each matrix (m, n) of a stack, m >= n
+    [Golub and Van Loan 2013, "Matrix computations", sec. 5.4, 8.6].
+    """
+    *stack, m, n = lengths(x)
+    m, n = max(m, n), min(m, n)
+    return prod(stack) * (large * m * n**2 + square * n**3)
+
+
 def positive(rng: np.random.Generator, *shape: int) -> Any:
     """Well conditioned, symmetric and positive definite."""
     x = rng.normal(size=shape)
@@ -59,6 +70,8 @@ def positive(rng: np.random.Generator, *shape: int) -> Any:
 
 class Inverse(Op):
     """y = x**-1, dx = -y.T @ dy @ y.T [Giles 2008, sec. 2.2.3]. Of a singular matrix: an error."""
+
+    stacks = True
 
     def infer(self, x: TensorType) -> Types:
         check_square("inv", x)
@@ -71,6 +84,10 @@ class Inverse(Op):
         (y,) = node.outputs
         left = apply(MATMUL[True, False], y, dy)
         return (-apply(MATMUL[False, True], left, y),)
+
+    def flops(self, inputs: Types, outputs: Types) -> float | None:
+        """2 n**3."""
+        return dense(inputs[0], 0, 2)
 
     @classmethod
     def samples(cls, rng: np.random.Generator) -> Samples:
@@ -106,6 +123,15 @@ class Solve(Op):
         dx = apply(MATMUL[False, True], *((z, dy) if self.transpose else (dy, z)))
         return -dx, dy
 
+    def batch(self, batch: Batch) -> Outputs | None:
+        """Matrices alone are a stack; vectors would be taken for one."""
+        ranks = [len(t.shape) for t in batch.types]
+        return batch.build(self, *batch.aligned()) if min(ranks) >= 2 else None
+
+    def flops(self, inputs: Types, outputs: Types) -> float | None:
+        """2/3 n**3 for the factors, 2 n for each element of y."""
+        return dense(inputs[0], 0, 2 / 3) + 2 * lengths(inputs[0])[-1] * elements(inputs[1])
+
     @classmethod
     def samples(cls, rng: np.random.Generator) -> Samples:
         for transpose in (False, True):
@@ -117,6 +143,8 @@ class Solve(Op):
 class Det(Op):
     """y = det(x), dx = dy * the cofactors of x, singular ones too [Giles 2008, sec. 2.2.4]."""
 
+    stacks = True
+
     def infer(self, x: TensorType) -> Types:
         check_square("det", x)
         return (tensor_type(x.shape[:-2], x.dtype),)
@@ -126,6 +154,10 @@ class Det(Op):
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         return (expand_dims(dy, (-2, -1)) * apply(Cofactors(), *node.inputs),)
+
+    def flops(self, inputs: Types, outputs: Types) -> float | None:
+        """2/3 n**3."""
+        return dense(inputs[0], 0, 2 / 3)
 
     @classmethod
     def samples(cls, rng: np.random.Generator) -> Samples:
@@ -141,6 +173,8 @@ class Cofactors(Op):
     sec. 2.2.4; Golub and Van Loan 2013, sec. 2.4].
     """
 
+    stacks = True
+
     def infer(self, x: TensorType) -> Types:
         check_square("cofactors", x)
         check_real("cofactors", x)
@@ -152,6 +186,10 @@ class Cofactors(Op):
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         return (apply(CofactorsGrad(), *node.inputs, dy),)
+
+    def flops(self, inputs: Types, outputs: Types) -> float | None:
+        """24 n**3, most of them for the factors."""
+        return dense(inputs[0], 0, 24)
 
     @classmethod
     def samples(cls, rng: np.random.Generator) -> Samples:
@@ -168,6 +206,7 @@ class CofactorsGrad(Op):
     """
 
     linear = (1,)
+    stacks = True
 
     def infer(self, x: TensorType, dy: TensorType) -> Types:
         return (x,)
@@ -187,6 +226,10 @@ class CofactorsGrad(Op):
             _third(x, dy, ddx) if wants(x) else NO_GRAD,
             apply(CofactorsGrad(), x, ddx) if wants(dy) else NO_GRAD,
         )
+
+    def flops(self, inputs: Types, outputs: Types) -> float | None:
+        """30 n**3, most of them for the factors."""
+        return dense(inputs[0], 0, 30)
 
     @classmethod
     def samples(cls, rng: np.random.Generator) -> Samples:
@@ -241,6 +284,8 @@ def _scaled(dy: Tensor, x: Tensor) -> Tensor:
 class SLogDet(Op):
     """sign and log |det(x)|; of the second dx = dy * x.T**-1, of the sign nothing."""
 
+    stacks = True
+
     def infer(self, x: TensorType) -> Types:
         check_square("slogdet", x)
         check_real("slogdet", x)
@@ -252,6 +297,10 @@ class SLogDet(Op):
 
     def vjp(self, node: Node, dsign: Tensor, dlog: Tensor) -> Gradients:
         return (_scaled(dlog, node.inputs[0]),)
+
+    def flops(self, inputs: Types, outputs: Types) -> float | None:
+        """2/3 n**3."""
+        return dense(inputs[0], 0, 2 / 3)
 
     @classmethod
     def samples(cls, rng: np.random.Generator) -> Samples:
@@ -265,6 +314,8 @@ class Cholesky(Op):
     dx is symmetric: y.T**-1 @ p @ y**-1 with p the lower half of y.T @ dy, made symmetric
     [Murray 2016, "Differentiation of the Cholesky decomposition", sec. 3.1].
     """
+
+    stacks = True
 
     def infer(self, x: TensorType) -> Types:
         check_square("cholesky", x)
@@ -281,6 +332,10 @@ class Cholesky(Op):
         dx = matrix_transpose(apply(Solve(True), y, matrix_transpose(left)))
         return ((dx + matrix_transpose(dx)) * 0.5,)
 
+    def flops(self, inputs: Types, outputs: Types) -> float | None:
+        """n**3 / 3."""
+        return dense(inputs[0], 0, 1 / 3)
+
     @classmethod
     def samples(cls, rng: np.random.Generator) -> Samples:
         for shape in [(2, 2), (2, 3, 3)]:
@@ -295,6 +350,7 @@ class Mirrored(Op):
 
     lower: bool = True
     linear = "joint"
+    stacks = True
 
     def infer(self, x: TensorType) -> Types:
         check_square("mirrored", x)
@@ -308,6 +364,10 @@ class Mirrored(Op):
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         both = apply(LowerHalf(), dy + matrix_transpose(dy))
         return (both if self.lower else matrix_transpose(both),)
+
+    def flops(self, inputs: Types, outputs: Types) -> float | None:
+        """One for each element."""
+        return elements(outputs[0])
 
     @classmethod
     def samples(cls, rng: np.random.Generator) -> Samples:
@@ -327,6 +387,7 @@ class LowerHalf(Op):
     """The lower triangle of x with its diagonal halved; its own adjoint."""
 
     linear = "joint"
+    stacks = True
 
     def infer(self, x: TensorType) -> Types:
         return (x,)
@@ -337,6 +398,10 @@ class LowerHalf(Op):
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         return (apply(LowerHalf(), dy),)
+
+    def flops(self, inputs: Types, outputs: Types) -> float | None:
+        """One for each element."""
+        return elements(outputs[0])
 
     @classmethod
     def samples(cls, rng: np.random.Generator) -> Samples:

@@ -6,16 +6,19 @@ import math
 import operator
 
 from ..ir.errors import ShapeError
-from ..ir.types import compatible
-from .arithmetic import multiply, negative
+from ..ir.types import compatible, elements, lengths
+from .arithmetic import DIVIDE, MULTIPLY, NEGATIVE, SUBTRACT, multiply, negative
 from .base import (
     NO_GRAD,
     ZERO,
     Any,
+    Cast,
+    Constant,
     DType,
     DTypeError,
     Gradients,
     Node,
+    Onnx,
     Op,
     Samples,
     Tensor,
@@ -32,12 +35,13 @@ from .base import (
     tensor_type,
     wants,
 )
-from .exponential import Sigmoid, exp, sqrt
+from .exponential import EXP, LOG, Sigmoid, exp, sqrt
 from .families import Kinds, RealBinary, RealUnary, floating_unary
-from .logic import greater, where
+from .logic import EQUAL, WHERE, greater, where
+from .making import Making
 from .random import bernoulli
-from .reductions import ReduceSum, mean, normal_axes, reduced, sum
-from .shaping import Squeeze, expand_dims
+from .reductions import ReduceAny, ReduceMax, ReduceSum, mean, normal_axes, reduced, sum
+from .shaping import ExpandDims, Squeeze, expand_dims
 from .special import expit, ndtr
 from .trigonometry import tanh
 from .windows import avg_pool, conv, conv_transpose, max_pool
@@ -72,7 +76,8 @@ class Relu(Kinds, Unary):
     """y = max(x, 0), dx = dy where x > 0, else 0: the derivative at 0 is 0. relu(-0.0) is 0.0."""
 
     kinds = "iuf"
-    onnx = "Relu"
+    onnx = Onnx("Relu")
+    relevance = "passed"
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.maximum(x, 0)
@@ -101,7 +106,8 @@ class LeakyRelu(RealUnary):
     """y = x where x > 0, else alpha * x; dx = dy or alpha * dy (at 0: alpha * dy)."""
 
     alpha: float = 0.01
-    onnx = "LeakyRelu"
+    onnx = Onnx("LeakyRelu", alpha="alpha")
+    relevance = "passed"
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.where(x > 0, x, self.alpha * x)
@@ -115,7 +121,8 @@ class Elu(RealUnary):
     """y = x where x > 0, else alpha * (exp(x) - 1); dx = dy or dy * (y + alpha)."""
 
     alpha: float = 1.0
-    onnx = "Elu"
+    onnx = Onnx("Elu", alpha="alpha")
+    relevance = "passed"
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.where(x > 0, x, self.alpha * xp.expm1(xp.minimum(x, 0)))
@@ -128,7 +135,10 @@ class Elu(RealUnary):
 class Softplus(RealUnary):
     """y = log(1 + exp(x)) without overflow, dx = dy * sigmoid(x)."""
 
-    onnx = "Softplus"
+    onnx = Onnx("Softplus")
+    value_range = (0.0, np.inf)
+    guards = True
+    relevance = "passed"
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.log1p(xp.exp(-xp.abs(x))) + xp.maximum(x, 0)
@@ -139,6 +149,8 @@ class Softplus(RealUnary):
 
 class Silu(RealUnary):
     """y = x * sigmoid(x), dx = dy * (s + y * (1 - s)) with s = sigmoid(x)."""
+
+    relevance = "passed"
 
     def kernel(self, xp: Any, x: Any) -> Any:
         e = xp.exp(-xp.abs(x))
@@ -319,7 +331,11 @@ class Softmax(Op):
     """y = exp(x) / sum of exp(x) along an axis, without overflow; dx = y * (dy - sum of dy * y)."""
 
     axis: int
-    onnx = "Softmax"
+    onnx = Onnx("Softmax", axis="axis")
+    value_range = (0.0, 1.0)
+    guards = True
+    relevance = "taylor"
+    axis_attrs = ("axis",)
 
     def infer(self, x: TensorType) -> Types:
         if x.dtype.kind != "f" or not 0 <= self.axis < len(x.shape):
@@ -334,6 +350,14 @@ class Softmax(Op):
         (y,) = node.outputs
         return (y * (dy - apply(ReduceSum((self.axis,), True), dy * y)),)
 
+    def decompose(self, make: Making) -> Tensor | None:
+        _, e, total = exponentials(make, make.inputs[0], self.axis)
+        return make(DIVIDE, e, total)
+
+    def flops(self, inputs: Types, outputs: Types) -> float | None:
+        """Five for each element."""
+        return 5 * elements(outputs[0])
+
     @classmethod
     def samples(cls, rng: np.random.Generator) -> Samples:
         for axis, shape in [(0, (3,)), (1, (2, 3)), (0, (2, 3)), (1, (2, 3, 2)), (0, (2, 0))]:
@@ -345,7 +369,8 @@ class Softmax(Op):
 class LogSoftmax(Softmax):
     """y = log(softmax(x)) along an axis, without overflow; dx = dy - exp(y) * sum of dy."""
 
-    onnx = "LogSoftmax"
+    onnx = Onnx("LogSoftmax", axis="axis")
+    guards = False
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return _log_softmax(xp, x, self.axis)
@@ -354,11 +379,27 @@ class LogSoftmax(Softmax):
         (y,) = node.outputs
         return (dy - exp(y) * apply(ReduceSum((self.axis,), True), dy),)
 
+    def decompose(self, make: Making) -> Tensor | None:
+        return decomposed_log_softmax(make, self.axis)
+
 
 def _log_softmax(xp: Any, x: Any, axis: int) -> Any:
     shifted = x - xp.max(x, axis=axis, keepdims=True, initial=-np.inf)
     total = xp.sum(xp.exp(shifted), axis=axis, keepdims=True)
     return shifted - (xp.log(total) if x.shape[axis] else total)
+
+
+def exponentials(make: Making, x: Tensor, axis: int) -> tuple[Tensor, Tensor, Tensor]:
+    """x less its largest along an axis; e to that; the sum of these."""
+    shifted = make(SUBTRACT, x, make(ReduceMax((axis,), True), x))
+    e = make(EXP, shifted)
+    return shifted, e, make(ReduceSum((axis,), True), e)
+
+
+def decomposed_log_softmax(make: Making, axis: int) -> Tensor:
+    """log(softmax(x)) of the first input."""
+    shifted, _, total = exponentials(make, make.inputs[0], axis)
+    return make(SUBTRACT, shifted, make(LOG, total))
 
 
 def softmax(x: TensorLike, axis: int = -1) -> Tensor:
@@ -417,6 +458,8 @@ class OneHot(Op):
     axis: int
     dtype: DType
     differentiable = False
+    flop_free = True
+    axis_attrs = ("axis",)
 
     def infer(self, labels: TensorType) -> Types:
         _check_labels(labels)
@@ -429,6 +472,9 @@ class OneHot(Op):
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         return (NO_GRAD,)
 
+    def decompose(self, make: Making) -> Tensor | None:
+        return make(Cast(self.dtype), _hits(make, make.inputs[0], self.length, self.axis))
+
     @classmethod
     def samples(cls, rng: np.random.Generator) -> Samples:
         yield cls(3, 1, as_dtype("float64")), [np.array([0, 2])]
@@ -439,6 +485,9 @@ class OneHotLike(Op):
     """OneHot of the length and dtype of the second input's axis."""
 
     axis: int
+    shape_only = (1,)
+    flop_free = True
+    axis_attrs = ("axis",)
 
     def infer(self, labels: TensorType, like: TensorType) -> Types:
         _check_labels(labels)
@@ -450,6 +499,11 @@ class OneHotLike(Op):
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         return NO_GRAD, ZERO
 
+    def decompose(self, make: Making) -> Tensor | None:
+        labels, like = make.inputs
+        hits = _hits(make, labels, lengths(like.type)[self.axis], self.axis)
+        return make(Cast(like.dtype), hits)
+
     @classmethod
     def samples(cls, rng: np.random.Generator) -> Samples:
         yield cls(1), [np.array([0, 2]), rng.normal(size=(2, 3))]
@@ -458,6 +512,15 @@ class OneHotLike(Op):
 def _one_hot(xp: Any, labels: Any, length: int, axis: int, dtype: DType) -> Any:
     places = xp.reshape(xp.arange(length), (length,) + (1,) * (labels.ndim - axis))
     return xp.astype(xp.expand_dims(labels, axis=axis) == places, dtype)
+
+
+def _hits(make: Making, labels: Tensor, length: int, axis: int) -> Tensor:
+    """Where along a new axis the place is that a label names."""
+    after = len(labels.shape) - axis
+    if length - 1 > np.iinfo(labels.dtype).max:  # places that labels of this dtype cannot name
+        labels = make(Cast(as_dtype("int64")), labels)
+    places = np.arange(length, dtype=labels.dtype).reshape((length,) + (1,) * after)
+    return make(EQUAL, make(ExpandDims((axis,)), labels), make(Constant(places)))
 
 
 def _check_labels(labels: TensorType) -> None:
@@ -497,6 +560,7 @@ class SparseSoftmaxCrossEntropyWithLogits(Op):
     """
 
     axis: int
+    axis_attrs = ("axis",)
 
     def infer(self, x: TensorType, labels: TensorType) -> Types:
         _check_labels(labels)
@@ -516,6 +580,18 @@ class SparseSoftmaxCrossEntropyWithLogits(Op):
         error = apply(Softmax(self.axis), x) - apply(OneHotLike(self.axis), labels, x)
         return expand_dims(dy, self.axis) * error, NO_GRAD
 
+    def decompose(self, make: Making) -> Tensor | None:
+        x, labels = make.inputs
+        hits = _hits(make, labels, lengths(x.type)[self.axis], self.axis)
+        logs = make(WHERE, hits, decomposed_log_softmax(make, self.axis), make.zero(x))
+        loss = make(NEGATIVE, make(ReduceSum((self.axis,), False), logs))
+        known = make(ReduceAny((self.axis,), False), hits)
+        return make(WHERE, known, loss, make.number(np.nan, x.dtype))
+
+    def flops(self, inputs: Types, outputs: Types) -> float | None:
+        """Six for each element of x."""
+        return 6 * elements(inputs[0])
+
     @classmethod
     def samples(cls, rng: np.random.Generator) -> Samples:
         yield cls(1), [rng.normal(size=(2, 3)), np.array([2, 0])]
@@ -532,6 +608,7 @@ class SoftmaxCrossEntropyWithLogits(Op):
 
     axis: int
     linear = (1,)
+    axis_attrs = ("axis",)
 
     def infer(self, x: TensorType, p: TensorType) -> Types:
         if x.dtype.kind != "f" or p.dtype is not x.dtype or not compatible(x.shape, p.shape):
@@ -550,6 +627,16 @@ class SoftmaxCrossEntropyWithLogits(Op):
             dy * (apply(Softmax(self.axis), x) * total - p) if wants(x) else NO_GRAD,
             negative(dy * apply(LogSoftmax(self.axis), x)) if wants(p) else NO_GRAD,
         )
+
+    def decompose(self, make: Making) -> Tensor | None:
+        _, p = make.inputs
+        zero = make.zero(p)
+        logs = make(WHERE, make(EQUAL, p, zero), zero, decomposed_log_softmax(make, self.axis))
+        return make(NEGATIVE, make(ReduceSum((self.axis,), False), make(MULTIPLY, p, logs)))
+
+    def flops(self, inputs: Types, outputs: Types) -> float | None:
+        """Six for each element of x."""
+        return 6 * elements(inputs[0])
 
     @classmethod
     def samples(cls, rng: np.random.Generator) -> Samples:

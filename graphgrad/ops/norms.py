@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..ir.errors import ShapeError
+from ..ir.types import elements
 from . import reductions
 from .base import (
     Any,
@@ -10,6 +11,7 @@ from .base import (
     Node,
     Tensor,
     TensorLike,
+    Types,
     apply,
     cast,
     np,
@@ -30,12 +32,19 @@ class EuclideanNorm(Reduction):
     At x = 0, where the norm has a kink, dx is 0: the subgradient of least norm.
     """
 
+    singular = 0
+    relevance = "taylor"
+
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.sqrt(xp.sum(x * x, axis=self.axes, keepdims=self.keepdims, dtype=x.dtype))
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         (x,), (y,) = node.inputs, node.outputs
         return (self.spread(dy, x) * xdivy(x, self.spread(y, x)),)
+
+    def flops(self, inputs: Types, outputs: Types) -> float | None:
+        """Two for each element of x."""
+        return 2 * elements(inputs[0])
 
 
 def norm(x: TensorLike, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Tensor:

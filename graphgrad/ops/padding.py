@@ -9,6 +9,7 @@ from .base import (
     Any,
     Gradients,
     Node,
+    Onnx,
     Op,
     Samples,
     Tensor,
@@ -20,9 +21,10 @@ from .base import (
     np,
     tensor_type,
 )
+from .batching import Batch, Outputs
 from .indexing import take
 from .joining import Concat
-from .shaping import distinct_axes, expand_dims, flatten, normal_axis, reshape_like
+from .shaping import distinct_axes, expand_dims, flatten, normal_axis, reshape_like, summed
 from .slicing import FULL, Slice, placed
 
 __all__ = ["flip", "pad", "repeat", "roll", "tile"]
@@ -34,6 +36,9 @@ class Flip(Op):
     axes: tuple[int, ...]
     view = True
     linear = "joint"
+    relevance = "moved"
+    alias = True
+    axis_attrs = ("axes",)
 
     def infer(self, x: TensorType) -> Types:
         if any(a >= len(x.shape) for a in self.axes):
@@ -66,6 +71,9 @@ class Roll(Op):
     shifts: tuple[int, ...]
     axes: tuple[int, ...]
     linear = "joint"
+    relevance = "moved"
+    flop_free = True
+    axis_attrs = ("axes",)
 
     def infer(self, x: TensorType) -> Types:
         if any(a >= len(x.shape) for a in self.axes):
@@ -103,7 +111,9 @@ class Pad(Op):
 
     widths: tuple[tuple[int, int], ...]
     value: Any = 0
-    onnx = "Pad"
+    onnx = Onnx("Pad")
+    relevance = "moved"
+    flop_free = True
 
     @property
     def linear(self) -> str | tuple[int, ...]:  # type: ignore[override]
@@ -127,6 +137,9 @@ class Pad(Op):
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         inner = tuple((a or None, -b or None, None) for a, b in self.widths)
         return (apply(Slice(inner), dy),)
+
+    def batch(self, batch: Batch) -> Outputs:
+        return batch.build(self.replace(widths=((0, 0), *self.widths)), *batch.inputs)
 
     @classmethod
     def samples(cls, rng: np.random.Generator) -> Samples:
@@ -191,8 +204,10 @@ class Tile(Op):
     """x repeated as a whole along each of its axes; dx = dy summed over the copies."""
 
     repeats: tuple[int, ...]
-    onnx = "Tile"
+    onnx = Onnx("Tile")
     linear = "joint"
+    relevance = "moved"
+    flop_free = True
 
     def infer(self, x: TensorType) -> Types:
         if len(self.repeats) != len(x.shape):
@@ -206,6 +221,9 @@ class Tile(Op):
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         return (apply(Untile(self.repeats), dy),)
+
+    def batch(self, batch: Batch) -> Outputs:
+        return batch.build(self.replace(repeats=(1, *self.repeats)), *batch.inputs)
 
     @classmethod
     def samples(cls, rng: np.random.Generator) -> Samples:
@@ -236,6 +254,13 @@ class Untile(Op):
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         return (apply(Tile(self.repeats), dy),)
 
+    def batch(self, batch: Batch) -> Outputs:
+        return batch.build(self.replace(repeats=(1, *self.repeats)), *batch.inputs)
+
+    def flops(self, inputs: Types, outputs: Types) -> float | None:
+        """One for each element that is summed over; none where the shape stays."""
+        return summed(inputs[0], outputs[0])
+
     @classmethod
     def samples(cls, rng: np.random.Generator) -> Samples:
         yield cls((3,)), [rng.normal(size=(6,))]
@@ -265,6 +290,9 @@ class Repeat(Op):
     count: int
     axis: int
     linear = "joint"
+    relevance = "moved"
+    flop_free = True
+    axis_attrs = ("axis",)
 
     def infer(self, x: TensorType) -> Types:
         dims = list(x.shape)
@@ -291,6 +319,7 @@ class Unrepeat(Op):
     count: int
     axis: int
     linear = "joint"
+    axis_attrs = ("axis",)
 
     def infer(self, x: TensorType) -> Types:
         dims = list(x.shape)
@@ -307,6 +336,10 @@ class Unrepeat(Op):
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         return (apply(Repeat(self.count, self.axis), dy),)
+
+    def flops(self, inputs: Types, outputs: Types) -> float | None:
+        """One for each element that is summed over; none where the shape stays."""
+        return summed(inputs[0], outputs[0])
 
     @classmethod
     def samples(cls, rng: np.random.Generator) -> Samples:

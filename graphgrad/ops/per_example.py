@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..ir.errors import ShapeError
-from ..ir.types import Dim, merge_dims
+from ..ir.types import Dim, lengths, merge_dims
 from .base import Any, Op, TensorType, Types, tensor_type
 
 
@@ -22,13 +22,18 @@ class PerExample(Op):
         """Where the op is linear."""
         return self.op.linear
 
+    @property
+    def shape_only(self) -> tuple[int, ...]:  # type: ignore[override]
+        """What the op reads for its shape alone."""
+        return self.op.shape_only
+
     def infer(self, *types: TensorType) -> Types:
         count: Dim = None
         single = []
         for t, batched in zip(types, self.batched, strict=True):
             if batched:
                 count = merge_dims(count, t.shape[0])
-                t = tensor_type(t.shape[1:], t.dtype)
+                t = _without_first(t)
             single.append(t)
         return tuple(tensor_type((count, *t.shape), t.dtype) for t in self.op.infer(*single))
 
@@ -47,8 +52,19 @@ class PerExample(Op):
         columns = tuple(xp.stack(column) for column in zip(*rows, strict=True))
         return columns[0] if len(columns) == 1 else columns
 
+    def flops(self, inputs: Types, outputs: Types) -> float | None:
+        """Those of the op, as often as it runs."""
+        pairs = zip(inputs, self.batched, strict=True)
+        single = tuple([_without_first(t) if batched else t for t, batched in pairs])
+        one = self.op.flops(single, tuple(map(_without_first, outputs)))
+        return None if one is None else lengths(outputs[0])[0] * one
+
     def _empty(self, xp: Any, arrays: tuple[Any, ...]) -> Any:
         """The outputs for no example at all."""
         types = self.infer(*(tensor_type(tuple(a.shape), a.dtype) for a in arrays))
         made = tuple(xp.zeros(t.shape, t.dtype) for t in types)
         return made[0] if len(made) == 1 else made
+
+
+def _without_first(t: TensorType) -> TensorType:
+    return tensor_type(t.shape[1:], t.dtype)

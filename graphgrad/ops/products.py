@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 import string
+from math import prod
 
 from ..ir.errors import ShapeError
-from ..ir.types import Dim, broadcast, merge_dims
+from ..ir.types import Dim, broadcast, lengths, merge_dims
 from .arithmetic import conj, multiply
 from .base import (
     NO_GRAD,
@@ -14,6 +15,7 @@ from .base import (
     DTypeError,
     Gradients,
     Node,
+    Onnx,
     Op,
     Samples,
     Sequence,
@@ -27,6 +29,7 @@ from .base import (
     tensor_type,
     wants,
 )
+from .batching import Batch, Outputs
 from .einsum import contract, einsum
 from .reductions import sum
 from .shaping import Squeeze, expand_dims, reshape
@@ -61,7 +64,7 @@ class MatMul(Op):
     transpose_a: bool = False
     transpose_b: bool = False
     broadcasts = True
-    onnx = "MatMul"
+    onnx = Onnx("MatMul")
     linear = "each"
 
     def infer(self, x: TensorType, y: TensorType) -> Types:
@@ -113,6 +116,18 @@ class MatMul(Op):
         of_x = "km" if self.transpose_a else "mk"
         of_y = "nk" if self.transpose_b else "kn"
         return of_x, of_y, string.ascii_uppercase[:stack]
+
+    def batch(self, batch: Batch) -> Outputs | None:
+        """Matrices alone are a stack; vectors would be taken for one."""
+        ranks = [len(t.shape) for t in batch.types]
+        return batch.build(self, *batch.aligned()) if min(ranks) >= 2 else None
+
+    def flops(self, inputs: Types, outputs: Types) -> float | None:
+        """Two for each product of elements."""
+        x, y = map(lengths, inputs)
+        m, k = x[:-3:-1] if self.transpose_a else x[-2:]
+        n = y[-2] if self.transpose_b else y[-1]
+        return 2 * max(prod(x[:-2]), prod(y[:-2])) * m * n * k
 
     @classmethod
     def samples(cls, rng: np.random.Generator) -> Samples:

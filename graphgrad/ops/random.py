@@ -20,6 +20,7 @@ from .base import (
     DTypeError,
     Gradients,
     Node,
+    Onnx,
     Op,
     Samples,
     Tensor,
@@ -50,6 +51,7 @@ class Draw(Op, abstract=True):
     dtype: DType
     differentiable = False
     draw = ""
+    flop_free = True
 
     def infer(self, seed: TensorType, like: TensorType | None = None) -> Types:
         if seed.dtype.kind not in "iu" or seed.shape != ():
@@ -83,7 +85,7 @@ class RandomUniform(Draw):
     """Numbers in [0, 1), all equally likely. No gradient."""
 
     draw = "uniform"
-    onnx = "RandomUniform"
+    onnx = Onnx("RandomUniform")
 
     def numbers(self, rng: np.random.Generator, shape: tuple[int, ...]) -> Any:
         if self.dtype.itemsize < 4:  # of fewer bits, so that rounding never makes a 1
@@ -95,7 +97,7 @@ class RandomNormal(Draw):
     """Numbers of mean 0 and variance 1, normally distributed. No gradient."""
 
     draw = "normal"
-    onnx = "RandomNormal"
+    onnx = Onnx("RandomNormal")
 
     def numbers(self, rng: np.random.Generator, shape: tuple[int, ...]) -> Any:
         single = self.dtype.itemsize < 8

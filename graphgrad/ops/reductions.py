@@ -5,14 +5,17 @@ from __future__ import annotations
 import builtins
 
 from ..ir.errors import ShapeError
-from ..ir.types import Dim, size_of
+from ..ir.types import Dim, elements, size_of
+from .arithmetic import ADD, DIVIDE, SUBTRACT
 from .base import (
     ZERO,
     Any,
+    Cast,
     DType,
     DTypeError,
     Gradients,
     Node,
+    Onnx,
     Op,
     Samples,
     Shape,
@@ -30,10 +33,20 @@ from .base import (
     scalar,
     tensor_type,
 )
+from .batching import Batch, Outputs
 from .cumulative import CumProd
-from .exponential import sqrt
-from .logic import isnan, not_equal, where
-from .shaping import broadcast_like, expand_dims, normal_axis, permute_dims, reshape, reshape_like
+from .exponential import EXP, LOG, sqrt
+from .logic import EQUAL, LOGICAL_OR, NOT_EQUAL, WHERE, IsFinite, isnan, not_equal, where
+from .making import Making
+from .shaping import (
+    Squeeze,
+    broadcast_like,
+    expand_dims,
+    normal_axis,
+    permute_dims,
+    reshape,
+    reshape_like,
+)
 
 __all__ = [
     "all",
@@ -81,6 +94,7 @@ class Reduction(Op, abstract=True):
 
     axes: Axes
     keepdims: bool = False
+    axis_attrs = ("axes",)
 
     def infer(self, x: TensorType) -> Types:
         if self.axes and self.axes[-1] >= len(x.shape):
@@ -94,6 +108,10 @@ class Reduction(Op, abstract=True):
 
     def check(self, x: TensorType) -> None:
         """ShapeError or DTypeError where the op does not take such an x."""
+
+    def flops(self, inputs: Types, outputs: Types) -> float | None:
+        """One for each element of x."""
+        return elements(inputs[0])
 
     @classmethod
     def samples(cls, rng: np.random.Generator) -> Samples:
@@ -109,7 +127,7 @@ class Reduction(Op, abstract=True):
 class ReduceSum(Reduction):
     """y = sum of x over axes, dx = dy broadcast."""
 
-    onnx = "ReduceSum"
+    onnx = Onnx("ReduceSum")
     linear = "joint"
 
     def kernel(self, xp: Any, x: Any) -> Any:
@@ -157,6 +175,8 @@ class SizeOf(Op):
 
     axes: Axes
     dtype: DType
+    shape_only = (0,)
+    flop_free = True
 
     def infer(self, x: TensorType) -> Types:
         if self.axes and self.axes[-1] >= len(x.shape):
@@ -168,6 +188,11 @@ class SizeOf(Op):
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         return (ZERO,)
+
+    def batch(self, batch: Batch) -> Outputs:
+        (x,) = batch.inputs
+        axes = tuple([a + 1 for a in self.axes])
+        return (batch.repeated(apply(self.replace(axes=axes), x)),)
 
     @classmethod
     def samples(cls, rng: np.random.Generator) -> Samples:
@@ -188,7 +213,7 @@ def size_over(x: Tensor, axes: Axes, dtype: DType) -> Tensor:
 class ReduceMean(Reduction):
     """y = mean of x over axes, dx = dy / count, broadcast. float16 is added up as float32."""
 
-    onnx = "ReduceMean"
+    onnx = Onnx("ReduceMean")
     linear = "joint"
 
     def check(self, x: TensorType) -> None:
@@ -312,7 +337,8 @@ class ReduceMax(Reduction):
     0.0 and -0.0 are equal: the last is the largest, or in long rows any, as of NumPy.
     """
 
-    onnx = "ReduceMax"
+    onnx = Onnx("ReduceMax")
+    relevance = "moved"
 
     def check(self, x: TensorType) -> None:
         if x.dtype.kind == "c":
@@ -332,7 +358,7 @@ class ReduceMax(Reduction):
 class ReduceMin(ReduceMax):
     """y = smallest of x over axes (NaN if there is one); dx = dy in equal shares to ties."""
 
-    onnx = "ReduceMin"
+    onnx = Onnx("ReduceMin")
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.min(x, axis=self.axes, keepdims=self.keepdims)
@@ -346,6 +372,7 @@ class TieShares(Op):
 
     axes: Axes
     largest: bool
+    axis_attrs = ("axes",)
 
     def infer(self, x: TensorType) -> Types:
         return (x,)
@@ -357,6 +384,17 @@ class TieShares(Op):
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         return (ZERO,)
+
+    def decompose(self, make: Making) -> Tensor | None:
+        (x,) = make.inputs
+        extremum = make((ReduceMax if self.largest else ReduceMin)(self.axes, True), x)
+        best = make(LOGICAL_OR, make(EQUAL, x, extremum), make(NOT_EQUAL, x, x))
+        counted = make(Cast(x.dtype), best)
+        return make(DIVIDE, counted, make(ReduceSum(self.axes, True), counted))
+
+    def flops(self, inputs: Types, outputs: Types) -> float | None:
+        """Two for each element of x."""
+        return 2 * elements(inputs[0])
 
     @classmethod
     def samples(cls, rng: np.random.Generator) -> Samples:
@@ -417,7 +455,8 @@ class ArgMax(Op):
     axis: int
     keepdims: bool = False
     differentiable = False
-    onnx = "ArgMax"
+    onnx = Onnx("ArgMax")
+    axis_attrs = ("axis",)
 
     def infer(self, x: TensorType) -> Types:
         if self.axis >= len(x.shape) or x.shape[self.axis] == 0:
@@ -429,6 +468,10 @@ class ArgMax(Op):
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.asarray(xp.argmax(x, axis=self.axis, keepdims=self.keepdims), dtype=INT64)
 
+    def flops(self, inputs: Types, outputs: Types) -> float | None:
+        """One for each element of x."""
+        return elements(inputs[0])
+
     @classmethod
     def samples(cls, rng: np.random.Generator) -> Samples:
         yield cls(0), [rng.normal(size=(3,))]
@@ -439,7 +482,7 @@ class ArgMax(Op):
 class ArgMin(ArgMax):
     """The place (int64) of the first smallest element of x along an axis. No gradient."""
 
-    onnx = "ArgMin"
+    onnx = Onnx("ArgMin")
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.asarray(xp.argmin(x, axis=self.axis, keepdims=self.keepdims), dtype=INT64)
@@ -502,7 +545,7 @@ def _argextremum(op: type[ArgMax], x: Tensor, axis: int | None, keepdims: bool) 
 class ReduceProd(Reduction):
     """y = product of x over axes; dx = dy * the product of all others, right with zeros in x."""
 
-    onnx = "ReduceProd"
+    onnx = Onnx("ReduceProd")
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.prod(x, axis=self.axes, keepdims=self.keepdims, dtype=x.dtype)
@@ -538,6 +581,10 @@ class Flat(Op):
     axis: int
     view = True
     linear = "joint"
+    reshapes = True
+    relevance = "moved"
+    alias = True
+    axis_attrs = ("axis",)
 
     def infer(self, x: TensorType) -> Types:
         return (tensor_type((*x.shape[: self.axis], size_of(x.shape[self.axis :])), x.dtype),)
@@ -588,7 +635,8 @@ class ReduceLogSumExp(Reduction):
     -inf over no elements, or where all of them are -inf; the gradient there is 0.
     """
 
-    onnx = "ReduceLogSumExp"
+    onnx = Onnx("ReduceLogSumExp")
+    relevance = "taylor"
 
     def check(self, x: TensorType) -> None:
         if x.dtype.kind != "f":
@@ -603,6 +651,18 @@ class ReduceLogSumExp(Reduction):
         (x,) = node.inputs
         return (self.spread(dy, x) * apply(ExpShares(self.axes), x),)
 
+    def decompose(self, make: Making) -> Tensor | None:
+        (x,) = make.inputs
+        if not self.axes:
+            return make(ADD, x, make.zero(x))  # 0.0 for -0.0
+        shift, _, total = _decomposed_exponentials(make, self.axes)
+        y = make(ADD, make(LOG, total), shift)
+        return y if self.keepdims else make(Squeeze(self.axes), y)
+
+    def flops(self, inputs: Types, outputs: Types) -> float | None:
+        """Four for each element of x."""
+        return 4 * elements(inputs[0])
+
 
 class ExpShares(Op):
     """s = exp(x) / the sum of exp(x) over axes, without overflow; 0 where all of x are -inf.
@@ -611,6 +671,7 @@ class ExpShares(Op):
     """
 
     axes: Axes
+    axis_attrs = ("axes",)
 
     def infer(self, x: TensorType) -> Types:
         return (x,)
@@ -622,6 +683,17 @@ class ExpShares(Op):
     def vjp(self, node: Node, ds: Tensor) -> Gradients:
         (s,) = node.outputs
         return (s * (ds - apply(ReduceSum(self.axes, True), ds * s)),)
+
+    def decompose(self, make: Making) -> Tensor | None:
+        if not self.axes:
+            return None
+        _, e, total = _decomposed_exponentials(make, self.axes)
+        empty = make(EQUAL, total, make.zero(total))
+        return make(DIVIDE, e, make(WHERE, empty, make.number(1, e.dtype), total))
+
+    def flops(self, inputs: Types, outputs: Types) -> float | None:
+        """Five for each element."""
+        return 5 * elements(outputs[0])
 
     @classmethod
     def samples(cls, rng: np.random.Generator) -> Samples:
@@ -636,6 +708,15 @@ def _exponentials(xp: Any, x: Any, axes: Axes) -> tuple[Any, Any, Any]:
     shift = xp.where(xp.isfinite(shift), shift, xp.zeros_like(shift))
     e = xp.exp(x - shift)
     return shift, e, xp.sum(e, axis=axes, keepdims=True, dtype=x.dtype)
+
+
+def _decomposed_exponentials(make: Making, axes: Axes) -> tuple[Tensor, Tensor, Tensor]:
+    """The same of the first input, of other ops."""
+    (x,) = make.inputs
+    largest = make(ReduceMax(axes, True), x)
+    shift = make(WHERE, make(IsFinite(), largest), largest, make.zero(x))
+    e = make(EXP, make(SUBTRACT, x, shift))
+    return shift, e, make(ReduceSum(axes, True), e)
 
 
 def logsumexp(x: TensorLike, axis: Any = None, keepdims: bool = False) -> Tensor:

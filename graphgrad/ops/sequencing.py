@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .base import NO_GRAD, Any, Gradients, Node, Op, Samples, Tensor, TensorType, Types, np
+from .batching import Batch, Outputs
 
 
 class After(Op):
@@ -14,6 +15,7 @@ class After(Op):
 
     view = True
     linear = (0,)
+    relevance = "moved"
 
     def infer(self, x: TensorType, *others: TensorType) -> Types:
         return (x,)
@@ -23,6 +25,10 @@ class After(Op):
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         return dy, *(NO_GRAD,) * (len(node.inputs) - 1)
+
+    def batch(self, batch: Batch) -> Outputs:
+        """x of every example, once the others are there."""
+        return batch.build(self, *batch.every(0), *batch.inputs[1:])
 
     @classmethod
     def samples(cls, rng: np.random.Generator) -> Samples:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import operator
 
 from ..ir.errors import ShapeError
-from ..ir.types import Dim, as_shape, broadcast, compatible, size_of
+from ..ir.types import Dim, as_shape, broadcast, compatible, elements, size_of
 from .base import (
     ZERO,
     Any,
+    Full,
     Gradients,
     Node,
+    Onnx,
     Op,
     Samples,
     Shape,
@@ -23,6 +25,7 @@ from .base import (
     np,
     tensor_type,
 )
+from .batching import Batch, Outputs
 
 __all__ = [
     "broadcast_arrays",
@@ -68,8 +71,11 @@ class Reshape(Op):
 
     shape: tuple[Any, ...]
     view = True
-    onnx = "Reshape"
+    onnx = Onnx("Reshape")
     linear = "joint"
+    reshapes = True
+    relevance = "moved"
+    alias = True
 
     def infer(self, x: TensorType) -> Types:
         dims: list[Dim] = [x.shape[d[1]] if isinstance(d, tuple) else d for d in self.shape]
@@ -95,6 +101,12 @@ class Reshape(Op):
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         return (reshape_like(dy, node.inputs[0]),)
+
+    def batch(self, batch: Batch) -> Outputs:
+        (one,) = self.infer(*batch.types)
+        dims = [("axis", d[1] + 1) if isinstance(d, tuple) else d for d in self.shape]
+        shape = (("axis", 0), *(one.shape if one.static else dims))
+        return batch.build(Reshape(shape), *batch.inputs)
 
     @classmethod
     def samples(cls, rng: np.random.Generator) -> Samples:
@@ -152,6 +164,9 @@ class ReshapeLike(Op):
 
     view = True
     linear = (0,)
+    shape_only = (1,)
+    relevance = "moved"
+    alias = True
 
     def infer(self, x: TensorType, like: TensorType) -> Types:
         if x.static and like.static and size_of(x.shape) != size_of(like.shape):
@@ -165,6 +180,9 @@ class ReshapeLike(Op):
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         return reshape_like(dy, node.inputs[0]), ZERO
+
+    def batch(self, batch: Batch) -> Outputs:
+        return batch.build(self, *batch.every())
 
     @classmethod
     def samples(cls, rng: np.random.Generator) -> Samples:
@@ -186,6 +204,10 @@ class ExpandDims(Op):
     axes: tuple[int, ...]
     view = True
     linear = "joint"
+    reshapes = True
+    relevance = "moved"
+    alias = True
+    axis_attrs = ("axes",)
 
     def infer(self, x: TensorType) -> Types:
         shape = list(x.shape)
@@ -214,8 +236,12 @@ class Squeeze(Op):
 
     axes: tuple[int, ...]
     view = True
-    onnx = "Squeeze"
+    onnx = Onnx("Squeeze")
     linear = "joint"
+    reshapes = True
+    relevance = "moved"
+    alias = True
+    axis_attrs = ("axes",)
 
     def infer(self, x: TensorType) -> Types:
         for axis in self.axes:
@@ -252,8 +278,10 @@ class BroadcastTo(Op):
 
     shape: tuple[int, ...]
     view = True
-    onnx = "Expand"
+    onnx = Onnx("Expand")
     linear = "joint"
+    relevance = "moved"
+    alias = True
 
     def infer(self, x: TensorType) -> Types:
         if not compatible(broadcast([x.shape, self.shape]), self.shape):
@@ -265,6 +293,15 @@ class BroadcastTo(Op):
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         return (sum_to(dy, like=node.inputs[0]),)
+
+    def batch(self, batch: Batch) -> Outputs:
+        (x,) = batch.inputs
+        extra = len(self.shape) - (x.ndim - 1)
+        row = apply(ExpandDims(tuple(range(1, 1 + extra))), x) if extra else x
+        if isinstance(x.shape[0], int):
+            return batch.build(BroadcastTo((x.shape[0], *self.shape)), row)
+        like = batch.repeated(apply(Full(self.shape, 0, x.dtype)))
+        return batch.build(BroadcastLike(), row, like)
 
     @classmethod
     def samples(cls, rng: np.random.Generator) -> Samples:
@@ -288,6 +325,9 @@ class BroadcastLike(Op):
 
     view = True
     linear = (0,)
+    shape_only = (1,)
+    relevance = "moved"
+    alias = True
 
     def infer(self, x: TensorType, like: TensorType) -> Types:
         if not compatible(broadcast([x.shape, like.shape]), like.shape):
@@ -299,6 +339,12 @@ class BroadcastLike(Op):
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         return sum_to(dy, like=node.inputs[0]), ZERO
+
+    def batch(self, batch: Batch) -> Outputs:
+        x, like = batch.inputs
+        target = like if batch.flags[1] else batch.repeated(like)
+        row, _ = batch.of((x, target), (batch.flags[0], True)).aligned()
+        return batch.build(self, row, target)
 
     @classmethod
     def samples(cls, rng: np.random.Generator) -> Samples:
@@ -324,6 +370,7 @@ class SumTo(Op):
 
     view = True
     linear = (0,)
+    shape_only = (1,)
 
     def infer(self, x: TensorType, like: TensorType) -> Types:
         if len(like.shape) > len(x.shape) or not compatible(
@@ -337,6 +384,21 @@ class SumTo(Op):
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         return broadcast_like(dy, node.inputs[0]), ZERO
+
+    def batch(self, batch: Batch) -> Outputs:
+        x, like = batch.every()
+        extra = tuple(range(1, 1 + x.ndim - like.ndim))
+        if not extra:
+            return batch.build(self, x, like)
+        return batch.build(Squeeze(extra), apply(self, x, apply(ExpandDims(extra), like)))
+
+    def aliases(self, inputs: Types, outputs: Types) -> bool:
+        """Where nothing is summed."""
+        return size_of(inputs[0].shape) == size_of(outputs[0].shape) is not None
+
+    def flops(self, inputs: Types, outputs: Types) -> float | None:
+        """One for each element that is summed over; none where the shape stays."""
+        return summed(inputs[0], outputs[0])
 
     @classmethod
     def samples(cls, rng: np.random.Generator) -> Samples:
@@ -364,10 +426,31 @@ class SumToShape(Op):
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         return (broadcast_like(dy, node.inputs[0]),)
 
+    def batch(self, batch: Batch) -> Outputs:
+        (x,) = batch.inputs
+        extra = x.ndim - 1 - len(self.shape)
+        ones = [extra + i for i, d in enumerate(self.shape) if d == 1]
+        axes = tuple([a + 1 for a in (*range(extra), *ones)])
+        total = batch.summed(x, axes) if axes else x
+        return batch.build(Reshape((("axis", 0), *self.shape)), total)
+
+    def aliases(self, inputs: Types, outputs: Types) -> bool:
+        """Where nothing is summed."""
+        return size_of(inputs[0].shape) == size_of(outputs[0].shape) is not None
+
+    def flops(self, inputs: Types, outputs: Types) -> float | None:
+        """One for each element that is summed over; none where the shape stays."""
+        return summed(inputs[0], outputs[0])
+
     @classmethod
     def samples(cls, rng: np.random.Generator) -> Samples:
         for small in [(3,), (2, 1), (), (2, 3), (1, 3)]:
             yield cls(small), [rng.normal(size=(2, 3))]
+
+
+def summed(x: TensorType, y: TensorType) -> int:
+    """The additions that take x to y: none where nothing is summed."""
+    return 0 if elements(x) == elements(y) else elements(x)
 
 
 def _summed(xp: Any, x: Any, shape: tuple[int, ...]) -> Any:
@@ -429,8 +512,10 @@ class Transpose(Op):
 
     axes: tuple[int, ...]
     view = True
-    onnx = "Transpose"
+    onnx = Onnx("Transpose", perm="axes")
     linear = "joint"
+    relevance = "moved"
+    alias = True
 
     def infer(self, x: TensorType) -> Types:
         if sorted(self.axes) != list(range(len(x.shape))):
@@ -443,6 +528,9 @@ class Transpose(Op):
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         back = tuple(sorted(range(len(self.axes)), key=self.axes.__getitem__))
         return (apply(Transpose(back), dy),)
+
+    def batch(self, batch: Batch) -> Outputs:
+        return batch.build(Transpose((0, *[a + 1 for a in self.axes])), *batch.inputs)
 
     @classmethod
     def samples(cls, rng: np.random.Generator) -> Samples:

@@ -10,8 +10,10 @@ from ..ir.types import Dim, compatible
 from .base import (
     ZERO,
     Any,
+    Full,
     Gradients,
     Node,
+    Onnx,
     Op,
     Samples,
     Shape,
@@ -22,6 +24,7 @@ from .base import (
     np,
     tensor_type,
 )
+from .batching import Batch, Outputs
 
 Key = tuple[Any, ...]
 """What is read of each axis: an int, a slice as (start, stop, step), or None for a new axis.
@@ -36,8 +39,10 @@ class Slice(Op):
 
     key: Key
     view = True
-    onnx = "Slice"
+    onnx = Onnx("Slice")
     linear = "joint"
+    relevance = "moved"
+    alias = True
 
     def infer(self, x: TensorType) -> Types:
         return (tensor_type(sliced(x, self.key), x.dtype),)
@@ -47,6 +52,9 @@ class Slice(Op):
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         return (unslice(dy, self.key, node.inputs[0]),)
+
+    def batch(self, batch: Batch) -> Outputs:
+        return batch.build(self.replace(key=(FULL, *self.key)), *batch.every())
 
     @classmethod
     def samples(cls, rng: np.random.Generator) -> Samples:
@@ -69,6 +77,8 @@ class Unslice(Op):
     key: Key
     shape: tuple[int, ...]
     linear = "joint"
+    relevance = "moved"
+    flop_free = True
 
     def infer(self, x: TensorType) -> Types:
         return (_unsliced(x, tensor_type(self.shape, x.dtype), self.key),)
@@ -78,6 +88,13 @@ class Unslice(Op):
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         return (apply(Slice(self.key), dy),)
+
+    def batch(self, batch: Batch) -> Outputs:
+        (x,), key = batch.inputs, (FULL, *self.key)
+        if isinstance(x.shape[0], int):
+            return batch.build(Unslice(key, (x.shape[0], *self.shape)), x)
+        like = batch.repeated(apply(Full(self.shape, 0, x.dtype)))
+        return batch.build(UnsliceLike(key), x, like)
 
     @classmethod
     def samples(cls, rng: np.random.Generator) -> Samples:
@@ -92,6 +109,9 @@ class UnsliceLike(Op):
 
     key: Key
     linear = (0,)
+    shape_only = (1,)
+    relevance = "moved"
+    flop_free = True
 
     def infer(self, x: TensorType, like: TensorType) -> Types:
         return (_unsliced(x, tensor_type(like.shape, x.dtype), self.key),)
@@ -101,6 +121,9 @@ class UnsliceLike(Op):
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         return apply(Slice(self.key), dy), ZERO
+
+    def batch(self, batch: Batch) -> Outputs:
+        return batch.build(self.replace(key=(FULL, *self.key)), *batch.every())
 
     @classmethod
     def samples(cls, rng: np.random.Generator) -> Samples:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import operator
+from math import log2
 
 from ..ir.errors import ShapeError
-from ..ir.types import Dim, broadcast, compatible, merge_dims
+from ..ir.types import Dim, broadcast, compatible, elements, lengths, merge_dims
 from .base import (
     NO_GRAD,
     Any,
     DTypeError,
     Gradients,
     Node,
+    Onnx,
     Op,
     Samples,
     Shape,
@@ -42,8 +44,11 @@ class GatherElements(Op):
     """
 
     axis: int
-    onnx = "GatherElements"
+    onnx = Onnx("GatherElements", axis="axis")
     linear = (0,)
+    relevance = "moved"
+    flop_free = True
+    axis_attrs = ("axis",)
 
     def infer(self, x: TensorType, indices: TensorType) -> Types:
         return (tensor_type(_along(x, indices, self.axis), x.dtype),)
@@ -71,6 +76,7 @@ class ScatterElements(Op):
 
     axis: int
     linear = (0, 2)
+    axis_attrs = ("axis",)
 
     def infer(self, x: TensorType, indices: TensorType, updates: TensorType) -> Types:
         check_updates(x, _along(x, indices, self.axis), updates)
@@ -87,6 +93,10 @@ class ScatterElements(Op):
         indices, updates = node.inputs[1:]
         back = apply(GatherElements(self.axis), dy, indices) if wants(updates) else NO_GRAD
         return dy, NO_GRAD, back
+
+    def flops(self, inputs: Types, outputs: Types) -> float | None:
+        """One for each element that is added."""
+        return elements(inputs[2])
 
     @classmethod
     def samples(cls, rng: np.random.Generator) -> Samples:
@@ -146,6 +156,8 @@ class Sort(Op):
 
     axis: int
     descending: bool = False
+    relevance = "moved"
+    axis_attrs = ("axis",)
 
     def infer(self, x: TensorType) -> Types:
         _check_ordered(x, self.axis)
@@ -159,6 +171,10 @@ class Sort(Op):
         (x,) = node.inputs
         order = apply(ArgSort(self.axis, self.descending), x)
         return (apply(ScatterElements(self.axis), zeros_of(x), order, dy),)
+
+    def flops(self, inputs: Types, outputs: Types) -> float | None:
+        """About log2(n) comparisons for each element."""
+        return comparisons(inputs[0], self.axis)
 
     @classmethod
     def samples(cls, rng: np.random.Generator) -> Samples:
@@ -174,6 +190,7 @@ class ArgSort(Op):
     axis: int
     descending: bool = False
     differentiable = False
+    axis_attrs = ("axis",)
 
     def infer(self, x: TensorType) -> Types:
         _check_ordered(x, self.axis)
@@ -181,6 +198,10 @@ class ArgSort(Op):
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.astype(_order(xp, x, self.axis, self.descending), INT64)
+
+    def flops(self, inputs: Types, outputs: Types) -> float | None:
+        """About log2(n) comparisons for each element."""
+        return comparisons(inputs[0], self.axis)
 
     @classmethod
     def samples(cls, rng: np.random.Generator) -> Samples:
@@ -197,7 +218,9 @@ class TopK(Op):
     k: int
     axis: int
     largest: bool = True
-    onnx = "TopK"
+    onnx = Onnx("TopK")
+    relevance = "moved"
+    axis_attrs = ("axis",)
 
     def infer(self, x: TensorType) -> Types:
         _check_ordered(x, self.axis)
@@ -216,10 +239,20 @@ class TopK(Op):
         (x,), places = node.inputs, node.outputs[1]
         return (apply(ScatterElements(self.axis), zeros_of(x), places, dy),)
 
+    def flops(self, inputs: Types, outputs: Types) -> float | None:
+        """About log2(n) comparisons for each element."""
+        return comparisons(inputs[0], self.axis)
+
     @classmethod
     def samples(cls, rng: np.random.Generator) -> Samples:
         yield cls(2, 0), [rng.normal(size=(5,))]
         yield cls(1, 1, False), [rng.normal(size=(2, 4)).astype("float32")]
+
+
+def comparisons(x: TensorType, axis: int) -> int:
+    """What it takes to sort along an axis: about log2(n) for each element."""
+    n = lengths(x)[axis]
+    return elements(x) * max(1, round(log2(n))) if n else 0
 
 
 def _check_ordered(x: TensorType, axis: int) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from ..ir.errors import GradientError, StateError
 from ..ir.types import as_shape, check_unmasked
 from .base import (
@@ -12,6 +14,7 @@ from .base import (
     DType,
     Gradients,
     Node,
+    Onnx,
     Op,
     Samples,
     Shape,
@@ -46,6 +49,7 @@ class Placeholder(Op):
     dtype: DType
     source = True
     pure = False
+    flop_free = True
 
     def infer(self) -> Types:
         return (tensor_type(self.shape, self.dtype),)
@@ -66,6 +70,7 @@ class Variable(Op, interned=False):
     initial: Array
     source = True
     pure = False
+    flop_free = True
 
     def infer(self) -> Types:
         return (tensor_type(self.initial.shape, self.initial.dtype),)
@@ -136,8 +141,9 @@ class Identity(Op):
     """y = x, dx = dy."""
 
     view = True
-    onnx = "Identity"
+    onnx = Onnx("Identity")
     linear = "joint"
+    relevance: ClassVar[str | None] = "moved"
 
     def infer(self, x: TensorType) -> Types:
         return (x,)
@@ -147,6 +153,9 @@ class Identity(Op):
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         return (dy,)
+
+    def batch(self, batch: Any) -> Any:
+        return batch.build(self, *batch.inputs)
 
     @classmethod
     def samples(cls, rng: np.random.Generator) -> Samples:
@@ -163,6 +172,7 @@ class StopGradient(Identity):
     """y = x; x is disconnected: nothing flows, the gradient is None."""
 
     linear_zero = False
+    relevance: ClassVar[str | None] = None
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         return (NO_GRAD,)
@@ -175,6 +185,8 @@ def stop_gradient(x: TensorLike) -> Tensor:
 
 class ZeroGradient(Identity):
     """y = x; the gradient of x through here is zero, not None."""
+
+    relevance: ClassVar[str | None] = None
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         return (ZERO,)
@@ -189,6 +201,7 @@ class UndefinedGradient(Identity):
     """y = x; asking for the gradient through here is an error."""
 
     linear_zero = False
+    relevance: ClassVar[str | None] = None
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         raise GradientError(
@@ -221,6 +234,7 @@ class RuleOutput(UndefinedGradient):
     """
 
     message: str
+    relevance = "moved"
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         raise GradientError(self.message)

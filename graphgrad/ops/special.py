@@ -17,6 +17,7 @@ from .base import (
     Gradients,
     GraphGradError,
     Node,
+    Onnx,
     Samples,
     Tensor,
     TensorLike,
@@ -57,8 +58,10 @@ def _elementwise(fn: Callable[[float], float], x: Any) -> Any:
 class Erf(RealUnary):
     """y = 2/sqrt(pi) * integral of exp(-t**2) from 0 to x, dx = dy * 2/sqrt(pi) * exp(-x**2)."""
 
-    onnx = "Erf"
+    onnx = Onnx("Erf")
     scipy = "erf"
+    value_range = (-1.0, 1.0)
+    relevance = "passed"
 
     def kernel(self, xp: Any, x: Any) -> Any:
         y = _elementwise(math.erf, x) if _scipy is None else _scipy.erf(x)
@@ -73,6 +76,7 @@ class Erfc(RealUnary):
     """y = 1 - erf(x), exact where that would cancel; dx = -dy * 2/sqrt(pi) * exp(-x**2)."""
 
     scipy = "erfc"
+    value_range = (0.0, 2.0)
 
     def kernel(self, xp: Any, x: Any) -> Any:
         y = _elementwise(math.erfc, x) if _scipy is None else _scipy.erfc(x)
@@ -89,6 +93,7 @@ class XLogY(RealBinary):
     domain = (0.5, 2.0)
     scipy = "xlogy"
     linear = (0,)
+    singular = 1
 
     def kernel(self, xp: Any, x: Any, y: Any) -> Any:
         none = (x == 0) & (y == y)
@@ -107,6 +112,7 @@ class XDivY(RealBinary):
 
     domain = (0.5, 2.0)
     linear = (0,)
+    singular = 1
 
     def kernel(self, xp: Any, x: Any, y: Any) -> Any:
         none = (x == 0) & (y == y)
@@ -132,6 +138,7 @@ class GammaLn(RealUnary):
 
     domain = (0.5, 3.0)
     scipy = "gammaln"
+    singular = 0
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return _need_scipy("gammaln").gammaln(x).astype(x.dtype)

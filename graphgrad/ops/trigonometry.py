@@ -3,7 +3,20 @@
 from __future__ import annotations
 
 from .arithmetic import hypot
-from .base import NO_GRAD, Any, Gradients, Node, Samples, Tensor, TensorLike, apply, like, np, wants
+from .base import (
+    NO_GRAD,
+    Any,
+    Gradients,
+    Node,
+    Onnx,
+    Samples,
+    Tensor,
+    TensorLike,
+    apply,
+    like,
+    np,
+    wants,
+)
 from .exponential import sqrt
 from .families import FloatUnary, RealBinary, floating_binary, floating_unary
 
@@ -34,7 +47,8 @@ __all__ = [
 class Sin(FloatUnary):
     """y = sin x, dx = dy * cos x."""
 
-    onnx = "Sin"
+    onnx = Onnx("Sin")
+    relevance = "passed"
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.sin(x)
@@ -46,7 +60,7 @@ class Sin(FloatUnary):
 class Cos(FloatUnary):
     """y = cos x, dx = -dy * sin x."""
 
-    onnx = "Cos"
+    onnx = Onnx("Cos")
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.cos(x)
@@ -58,8 +72,9 @@ class Cos(FloatUnary):
 class Tan(FloatUnary):
     """y = tan x, dx = dy * (1 + y**2)."""
 
-    onnx = "Tan"
+    onnx = Onnx("Tan")
     domain = (-1.2, 1.2)
+    relevance = "passed"
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.tan(x)
@@ -72,8 +87,10 @@ class Tan(FloatUnary):
 class Asin(FloatUnary):
     """y = arcsin x, dx = dy / sqrt((1 - x) (1 + x)): infinite at -1 and 1."""
 
-    onnx = "Asin"
+    onnx = Onnx("Asin")
     domain = (-0.9, 0.9)
+    singular = 0
+    relevance = "passed"
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.arcsin(x)
@@ -86,8 +103,9 @@ class Asin(FloatUnary):
 class Acos(FloatUnary):
     """y = arccos x, dx = -dy / sqrt((1 - x) (1 + x)): infinite at -1 and 1."""
 
-    onnx = "Acos"
+    onnx = Onnx("Acos")
     domain = (-0.9, 0.9)
+    singular = 0
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.arccos(x)
@@ -100,7 +118,8 @@ class Acos(FloatUnary):
 class Atan(FloatUnary):
     """y = arctan x, dx = dy / (1 + x**2)."""
 
-    onnx = "Atan"
+    onnx = Onnx("Atan")
+    relevance = "passed"
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.arctan(x)
@@ -138,7 +157,8 @@ class Atan2(RealBinary):
 class Sinh(FloatUnary):
     """y = sinh x, dx = dy * cosh x."""
 
-    onnx = "Sinh"
+    onnx = Onnx("Sinh")
+    relevance = "passed"
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.sinh(x)
@@ -150,7 +170,9 @@ class Sinh(FloatUnary):
 class Cosh(FloatUnary):
     """y = cosh x, dx = dy * sinh x."""
 
-    onnx = "Cosh"
+    onnx = Onnx("Cosh")
+    value_range = (1.0, np.inf)
+    guards = True
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.cosh(x)
@@ -162,7 +184,9 @@ class Cosh(FloatUnary):
 class Tanh(FloatUnary):
     """y = tanh x, dx = dy * (1 - y**2): the output is reused, x is not kept."""
 
-    onnx = "Tanh"
+    onnx = Onnx("Tanh")
+    value_range = (-1.0, 1.0)
+    relevance = "passed"
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.tanh(x)
@@ -175,7 +199,8 @@ class Tanh(FloatUnary):
 class Asinh(FloatUnary):
     """y = arsinh x, dx = dy / sqrt(1 + x**2)."""
 
-    onnx = "Asinh"
+    onnx = Onnx("Asinh")
+    relevance = "passed"
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.arcsinh(x)
@@ -188,8 +213,9 @@ class Asinh(FloatUnary):
 class Acosh(FloatUnary):
     """y = arcosh x, dx = dy / (sqrt(x - 1) sqrt(x + 1)): infinite at 1."""
 
-    onnx = "Acosh"
+    onnx = Onnx("Acosh")
     domain = (1.5, 3.0)
+    singular = 0
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.arccosh(x)
@@ -202,8 +228,10 @@ class Acosh(FloatUnary):
 class Atanh(FloatUnary):
     """y = artanh x, dx = dy / ((1 - x) (1 + x)): infinite at -1 and 1."""
 
-    onnx = "Atanh"
+    onnx = Onnx("Atanh")
     domain = (-0.9, 0.9)
+    singular = 0
+    relevance = "passed"
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.arctanh(x)

@@ -6,24 +6,30 @@ on (N, H, W, C): a convolution is one matrix product with the patches under the 
 
 from __future__ import annotations
 
-import functools
 import operator
 from collections.abc import Iterator
+from functools import reduce
 from itertools import accumulate
-from typing import NamedTuple
+from math import prod
+from typing import ClassVar, NamedTuple, Self
 
 from ..ir.errors import ShapeError
-from ..ir.types import Dim
+from ..ir.types import Dim, elements, lengths
+from .arithmetic import ADD, DIVIDE, MAXIMUM
 from .base import (
     NO_GRAD,
     ZERO,
     Any,
+    Cast,
+    Constant,
     DType,
     DTypeError,
     Gradients,
     Node,
+    Onnx,
     Op,
     Samples,
+    Sequence,
     Shape,
     Tensor,
     TensorLike,
@@ -36,13 +42,24 @@ from .base import (
     tensor_type,
     wants,
 )
-from .shaping import Squeeze, expand_dims
+from .batching import Batch, Outputs
+from .folding import folded, unfolded
+from .logic import EQUAL, LOGICAL_OR, NOT_EQUAL, WHERE
+from .making import Making
+from .shaping import BroadcastTo, Reshape, Squeeze, Transpose, expand_dims
+from .slicing import FULL, Slice
 
 __all__ = ["avg_pool", "conv", "conv_transpose", "max_pool"]
 
 Pair = tuple[int, int]
 Padding = str | tuple[Pair, Pair]
 ONE: Pair = (1, 1)
+LAST, FIRST = (0, 2, 3, 1), (0, 3, 1, 2)
+"""The axes of an image with its channels first, in the order with them last; and back."""
+IN, OUT = 2, 3
+"""The axes of a filter (height, width, in / groups, out)."""
+PLACES = 16
+"""Those in a window, at most, for which pooling is taken apart."""
 
 
 # --- geometry ----------------------------------------------------------------------------------
@@ -180,6 +197,12 @@ class Windowed(Op, abstract=True):
                 out.append(n if s == 1 and (p == "SAME" or (p == "VALID" and k == 1)) else None)
         return tuple(out)
 
+    def countable(self, batch: Batch) -> bool:
+        """Whether the number of examples is known, or can be told from what an image holds."""
+        rows = [t.shape for t, flag in zip(batch.inputs, batch.flags, strict=True) if flag]
+        unknown = any(not isinstance(shape[0], int) for shape in rows)
+        return not unknown or not any(0 in t.shape for t in batch.types)
+
     def check(self, *types: TensorType) -> None:
         """ShapeError or DTypeError unless all have four axes and one dtype."""
         for t in types:
@@ -196,10 +219,14 @@ class Convolution(Windowed, abstract=True):
     """Family: convolution and its two adjoints, each of which has the other two as its adjoints.
 
     The kernels are products of stacks of matrices, one for each group.
+
+    images: the inputs that are images, by place. makes_image: whether the output is one.
     """
 
     dilation: Pair = ONE
     groups: int = 1
+    images: ClassVar[tuple[int, ...]] = (0,)
+    makes_image: ClassVar[bool] = True
 
     def attributes(self) -> tuple[Pair, Padding, str, Pair, int]:
         """What the three have in common."""
@@ -220,6 +247,20 @@ class Convolution(Windowed, abstract=True):
         size = _lengths(w.shape[:2])
         op = Conv2DBackpropFilter(*self.attributes(), size)
         return apply(op, x, dz) if size else apply(op, x, dz, w)
+
+    def grouped(self, count: int) -> Self:
+        """The same with each group once for every example."""
+        return self.replace(groups=self.groups * count)
+
+    def decompose(self, make: Making) -> Tensor | None:
+        """The same with channels last: loops next to it can turn images as they go."""
+        if self.data_format != "NCHW" or len(make.inputs) > 2:
+            return None
+        inputs = [
+            make(Transpose(LAST), t) if i in self.images else t for i, t in enumerate(make.inputs)
+        ]
+        made = make(self.replace(data_format="NHWC"), *inputs)
+        return make(Transpose(FIRST), made) if self.makes_image else made
 
     def patches(self, xp: Any, x: Any, window: Window) -> Any:
         """(groups, places in the output, places in the window * channels of the group)"""
@@ -257,6 +298,11 @@ class Convolution(Windowed, abstract=True):
         raise NotImplementedError
 
 
+def taps(filters: TensorType) -> int:
+    """Multiplications for one element of what a convolution makes: (height, width, in, out)."""
+    return prod(lengths(filters)[:3])
+
+
 class Conv2D(Convolution):
     """z[n, i, j, o] = sum over k, l, c of x[n, i*s + k*d - p, j*s + l*d - p, c] * w[k, l, c, o].
 
@@ -265,7 +311,7 @@ class Conv2D(Convolution):
     adjoints are Conv2DBackpropInput and Conv2DBackpropFilter, and theirs are the other two.
     """
 
-    onnx = "Conv"
+    onnx = Onnx("Conv")
     linear = "each"
 
     def infer(self, x: TensorType, w: TensorType) -> Types:
@@ -293,6 +339,30 @@ class Conv2D(Convolution):
             self.grad_filter(x, dz, w) if wants(w) else NO_GRAD,
         )
 
+    def batch(self, batch: Batch) -> Outputs | None:
+        """Examples as more images; where filters differ, as more channels, or as groups of them."""
+        (x, w), at, groups = batch.inputs, self.channels, self.groups
+        if not self.countable(batch):
+            return None
+        if not batch.flags[1]:
+            count, length = x.shape[:2]
+            if not _one_known(count, length):
+                return None
+            return (unfolded(apply(self, folded(x, 0), w), 0, count, length),)
+        out = w.shape[1 + OUT]
+        if not batch.flags[0]:
+            z = apply(self, x, folded(w, OUT, groups))
+            return (unfolded(z, at, w.shape[0], out, groups),)
+        number = _count(x, w)
+        if number is None:
+            return None
+        z = apply(self.grouped(number), folded(x, at), folded(w, OUT))
+        return (unfolded(z, at, number, out),)
+
+    def flops(self, inputs: Types, outputs: Types) -> float | None:
+        """Two for each tap of each element of the output."""
+        return 2 * elements(outputs[0]) * taps(inputs[1])
+
     @classmethod
     def sample_of(cls, op: Convolution, rng: np.random.Generator, x: Any, w: Any) -> Samples:
         yield op, [x, w]
@@ -312,6 +382,16 @@ def geometries() -> Iterator[tuple[Conv2D, Any, Any]]:
     yield Conv2D(ONE, "VALID", "NHWC"), (0, 3, 3, 2), (2, 2, 2, 1)
 
 
+def _one_known(*lengths: Dim) -> bool:
+    """Whether one of two lengths is known, so that an axis can be cut into these."""
+    return any(isinstance(d, int) for d in lengths)
+
+
+def _count(*tensors: Tensor) -> int | None:
+    """The number of examples, which has to be known to be a number of groups."""
+    return next((t.shape[0] for t in tensors if isinstance(t.shape[0], int) and t.shape[0]), None)
+
+
 def _lengths(shape: Any) -> Pair | None:
     """Two lengths, where both are known."""
     h, w = shape
@@ -326,6 +406,8 @@ class Conv2DBackpropInput(Convolution):
 
     size: Pair | None = None
     linear = "each"
+    shape_only = (2,)
+    images = (1,)
 
     def infer(self, w: TensorType, dz: TensorType, like: TensorType | None = None) -> Types:
         self.check(w, dz)
@@ -355,6 +437,35 @@ class Conv2DBackpropInput(Convolution):
             *(ZERO for _ in like),
         )
 
+    def batch(self, batch: Batch) -> Outputs | None:
+        (w, dz, *like), at, groups = batch.inputs, self.channels, self.groups
+        if not self.countable(batch):
+            return None
+        if not batch.flags[0]:
+            if not batch.flags[1]:
+                return None
+            count, length = dz.shape[:2]
+            if not _one_known(count, length):
+                return None
+            pairs = zip(like, batch.flags[2:], strict=True)
+            like = [folded(t, 0) if flag else t for t, flag in pairs]
+            return (unfolded(apply(self, w, folded(dz, 0), *like), 0, count, length),)
+        per_group = w.shape[1 + IN]
+        if like or not isinstance(per_group, int):
+            return None
+        if not batch.flags[1]:
+            dx = apply(self, folded(w, IN), dz)
+            return (unfolded(dx, at, w.shape[0], per_group * groups, groups),)
+        number = _count(w, dz)
+        if number is None:
+            return None
+        dx = apply(self.grouped(number), folded(w, OUT), folded(dz, at))
+        return (unfolded(dx, at, number, per_group * groups),)
+
+    def flops(self, inputs: Types, outputs: Types) -> float | None:
+        """Those of the convolution."""
+        return 2 * elements(inputs[1]) * taps(inputs[0])
+
     @classmethod
     def sample_of(cls, op: Convolution, rng: np.random.Generator, x: Any, w: Any) -> Samples:
         dz = rng.normal(size=op.kernel(np, x, w).shape).astype(x.dtype)
@@ -370,6 +481,9 @@ class Conv2DBackpropFilter(Convolution):
 
     size: Pair | None = None
     linear = "each"
+    shape_only = (2,)
+    images = (0, 1)
+    makes_image = False
 
     def infer(self, x: TensorType, dz: TensorType, like: TensorType | None = None) -> Types:
         self.check(x, dz)
@@ -395,6 +509,30 @@ class Conv2DBackpropFilter(Convolution):
             *(ZERO for _ in like),
         )
 
+    def batch(self, batch: Batch) -> Outputs | None:
+        (x, dz, *like), at, groups = batch.inputs, self.channels, self.groups
+        if like or not any(batch.flags[:2]) or not self.countable(batch):
+            return None
+        if not batch.flags[1]:
+            c = x.shape[1 + at]
+            if not isinstance(c, int):
+                return None
+            dw = apply(self, folded(x, at, groups), dz)
+            return (unfolded(dw, IN, x.shape[0], c // groups),)
+        out = dz.shape[1 + at]
+        if not batch.flags[0]:
+            dw = apply(self, x, folded(dz, at, groups))
+            return (unfolded(dw, OUT, dz.shape[0], out, groups),)
+        number = _count(x, dz)
+        if number is None:
+            return None
+        dw = apply(self.grouped(number), folded(x, at), folded(dz, at))
+        return (unfolded(dw, OUT, number, out),)
+
+    def flops(self, inputs: Types, outputs: Types) -> float | None:
+        """Those of the convolution."""
+        return 2 * elements(inputs[1]) * taps(outputs[0])
+
     @classmethod
     def sample_of(cls, op: Convolution, rng: np.random.Generator, x: Any, w: Any) -> Samples:
         dz = rng.normal(size=op.kernel(np, x, w).shape).astype(x.dtype)
@@ -410,6 +548,15 @@ class Pool(Windowed, abstract=True):
 
     window: Pair
 
+    def batch(self, batch: Batch) -> Outputs | None:
+        """The batch axis as part of that of the images, if one of their lengths is known."""
+        images = batch.every()
+        count, length = images[0].shape[:2]
+        if not self.countable(batch) or not _one_known(count, length):
+            return None
+        made = apply(self, *[folded(t, 0) for t in images])
+        return (unfolded(made, 0, count, length),)
+
     def pooled(self, x: TensorType) -> TensorType:
         """The type of what comes out."""
         self.check(x)
@@ -423,6 +570,55 @@ class Pool(Windowed, abstract=True):
     def attributes(self) -> tuple[Pair, Padding, str, Pair]:
         """What an op and its adjoints have in common, but for ties."""
         return self.strides, self.padding, self.data_format, self.window
+
+    # Taken apart, pooling is element-wise nodes over views of the image, one for each place in the
+    # window. Only where the windows meet no border, and gradients only where they lie side by side:
+    # then an image is (N, H / k, k, W / m, m, C), and the places are axes of their own.
+
+    def places(self, make: Making, x: Tensor) -> list[Tensor] | None:
+        """What stands at each place of every window; None where that is not worth it."""
+        if not self.is_plain(x):
+            return None
+        before = (FULL,) * self._first()
+        return [
+            make(Slice((*before, *[(c.start, c.stop, c.step) for c in cuts[1:]])), x)
+            for cuts in self.over(x).cuts()
+        ]
+
+    def is_plain(self, x: Tensor) -> bool:
+        """Whether the windows are small, and meet no border."""
+        few = self.window[0] * self.window[1] <= PLACES
+        return few and not any(e.low or e.high for e in self.over(x).axes)
+
+    def side_by_side(self, x: Tensor) -> bool:
+        """Whether the windows cover the image, each pixel once."""
+        lengths = self.spatial(x.shape)
+        return self.strides == self.window and all(
+            d % k == 0 for d, k in zip(lengths, self.window, strict=True)
+        )
+
+    def apart(self, x: Tensor) -> tuple[int, ...]:
+        """The shape of an image with the places of the windows as axes."""
+        (h, w), (k, m) = self.spatial(x.shape), self.window
+        return self._around(x, (h // k, k, w // m, m))
+
+    def once(self, y: Tensor) -> tuple[int, ...]:
+        """The shape of what comes out that broadcasts to `apart`."""
+        h, w = self.spatial(y.shape)
+        return self._around(y, (h, 1, w, 1))
+
+    def whole(self, make: Making, t: Tensor, like: Tensor) -> Tensor:
+        """What is apart as an image."""
+        return make(Reshape(lengths(like.type)), t)
+
+    def _around(self, t: Tensor, axes: tuple[int, ...]) -> tuple[int, ...]:
+        """The shape of an image with these in the place of height and width."""
+        shape, first = lengths(t.type), self._first()
+        return (*shape[:first], *axes, *shape[first + 2 :])
+
+    def _first(self) -> int:
+        """The first of the two axes that the window moves over."""
+        return 2 if self.data_format == "NCHW" else 1
 
     @classmethod
     def geometries(
@@ -461,7 +657,8 @@ class MaxPool(Largest):
     dx = dy to the largest element of the window; see Largest for several.
     """
 
-    onnx = "MaxPool"
+    onnx = Onnx("MaxPool")
+    relevance = "moved"
 
     def infer(self, x: TensorType) -> Types:
         return (self.pooled(x),)
@@ -469,11 +666,20 @@ class MaxPool(Largest):
     def kernel(self, xp: Any, x: Any) -> Any:
         window = self.over(x)
         padded = window.pad(xp, self.last(xp, x), lowest(x.dtype))
-        return self.back(xp, functools.reduce(xp.maximum, [padded[c] for c in window.cuts()]))
+        return self.back(xp, reduce(xp.maximum, [padded[c] for c in window.cuts()]))
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         (x,), (y,) = node.inputs, node.outputs
         return (apply(MaxPoolGrad(*self.attributes(), self.ties), dy, x, y),)
+
+    def decompose(self, make: Making) -> Tensor | None:
+        """The maximum of the places."""
+        places = self.places(make, make.inputs[0])
+        return None if places is None else reduce(lambda a, b: make(MAXIMUM, a, b), places)
+
+    def flops(self, inputs: Types, outputs: Types) -> float | None:
+        """One for each element under each window."""
+        return prod(self.window) * elements(outputs[0])
 
     @classmethod
     def samples(cls, rng: np.random.Generator) -> Samples:
@@ -523,11 +729,39 @@ class MaxPoolGrad(Largest):
         """t, divided by how many places share it."""
         if self.ties == "first":
             return t
-        return t / functools.reduce(xp.add, [xp.astype(h, t.dtype) for h in hits])
+        return t / reduce(xp.add, [xp.astype(h, t.dtype) for h in hits])
 
     def vjp(self, node: Node, ddx: Tensor) -> Gradients:
         _, x, y = node.inputs
         return apply(MaxPoolGradGrad(*self.attributes(), self.ties), ddx, x, y), ZERO, ZERO
+
+    def decompose(self, make: Making) -> Tensor | None:
+        """dy to the first place that is the largest, or in shares to all that are."""
+        dy, x, y = make.inputs
+        places = self.places(make, x)
+        if places is None or not self.side_by_side(x):
+            return None
+        hits = [_is_largest(make, p, y) for p in places]
+        if self.ties == "share":
+            counted = [make(Cast(dy.dtype), hit) for hit in hits]
+            dy = make(DIVIDE, dy, reduce(lambda a, b: make(ADD, a, b), counted))
+            apart, once = make(Reshape(self.apart(x)), x), make(Reshape(self.once(y)), y)
+            here = _is_largest(make, apart, once)
+        else:
+            numbers = np.dtype(f"i{dy.dtype.itemsize}")
+            first = make(Reshape(self.once(y)), _first_of(make, hits, numbers))
+            here = make(EQUAL, first, make(Constant(self.numbered(numbers))))
+        shared = make(WHERE, here, make(Reshape(self.once(y)), dy), make.zero(dy))
+        return self.whole(make, shared, x)
+
+    def numbered(self, dtype: DType) -> Any:
+        """The numbers of the places, in the shape of a window that is apart."""
+        (k, m), channels = self.window, () if self.data_format == "NCHW" else (1,)
+        return np.arange(k * m, dtype=dtype).reshape(k, 1, m, *channels)
+
+    def flops(self, inputs: Types, outputs: Types) -> float | None:
+        """One for each element under each window."""
+        return prod(self.window) * elements(inputs[0])
 
     @classmethod
     def samples(cls, rng: np.random.Generator) -> Samples:
@@ -547,11 +781,15 @@ class MaxPoolGradGrad(MaxPoolGrad):
         window, hits = self.hits(xp, x, y)
         padded = window.pad(xp, self.last(xp, dx))
         parts = [xp.where(h, padded[cut], 0) for h, cut in zip(hits, window.cuts(), strict=True)]
-        return self.back(xp, self.shared(xp, functools.reduce(xp.add, parts), hits))
+        return self.back(xp, self.shared(xp, reduce(xp.add, parts), hits))
 
     def vjp(self, node: Node, ddy: Tensor) -> Gradients:
         _, x, y = node.inputs
         return apply(MaxPoolGrad(*self.attributes(), self.ties), ddy, x, y), ZERO, ZERO
+
+    def flops(self, inputs: Types, outputs: Types) -> float | None:
+        """One for each element under each window."""
+        return prod(self.window) * elements(outputs[0])
 
     @classmethod
     def samples(cls, rng: np.random.Generator) -> Samples:
@@ -565,10 +803,23 @@ def lowest(dtype: DType) -> Any:
     return -np.inf if dtype.kind == "f" else np.iinfo(dtype).min
 
 
+def _is_largest(make: Making, x: Tensor, y: Tensor) -> Tensor:
+    """Where x is y, or NaN."""
+    return make(LOGICAL_OR, make(EQUAL, x, y), make(NOT_EQUAL, x, x))
+
+
+def _first_of(make: Making, hits: Sequence[Tensor], dtype: DType) -> Tensor:
+    """The number of the first place that is one; the last, if none before it is."""
+    found = make.number(len(hits) - 1, dtype)
+    for i in range(len(hits) - 2, -1, -1):
+        found = make(WHERE, hits[i], make.number(i, dtype), found)
+    return found
+
+
 class AvgPool(Pool):
     """y = the mean of every window, borders left out; dx = dy in equal shares."""
 
-    onnx = "AveragePool"
+    onnx = Onnx("AveragePool")
     linear = "joint"
 
     def infer(self, x: TensorType) -> Types:
@@ -579,7 +830,7 @@ class AvgPool(Pool):
     def kernel(self, xp: Any, x: Any) -> Any:
         window = self.over(x)
         padded = window.pad(xp, self.last(xp, x))
-        total = functools.reduce(xp.add, [padded[cut] for cut in window.cuts()])
+        total = reduce(xp.add, [padded[cut] for cut in window.cuts()])
         return self.back(xp, total / xp.asarray(window.counts(), dtype=x.dtype))
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
@@ -587,6 +838,18 @@ class AvgPool(Pool):
         size = _lengths(self.spatial(x.shape))
         op = AvgPoolGrad(*self.attributes(), size)
         return (apply(op, dy) if size else apply(op, dy, x),)
+
+    def decompose(self, make: Making) -> Tensor | None:
+        """The sum of the places, divided by how many there are."""
+        places = self.places(make, make.inputs[0])
+        if places is None:
+            return None
+        total = reduce(lambda a, b: make(ADD, a, b), places)
+        return make(DIVIDE, total, make.number(len(places), total.dtype))
+
+    def flops(self, inputs: Types, outputs: Types) -> float | None:
+        """One for each element under each window."""
+        return prod(self.window) * elements(outputs[0])
 
     @classmethod
     def samples(cls, rng: np.random.Generator) -> Samples:
@@ -602,6 +865,7 @@ class AvgPoolGrad(Pool):
 
     size: Pair | None
     linear = (0,)
+    shape_only = (1,)
 
     def infer(self, dy: TensorType, like: TensorType | None = None) -> Types:
         self.check(dy)
@@ -619,6 +883,19 @@ class AvgPoolGrad(Pool):
 
     def vjp(self, node: Node, ddx: Tensor) -> Gradients:
         return apply(AvgPool(*self.attributes()), ddx), *(ZERO for _ in node.inputs[1:])
+
+    def decompose(self, make: Making) -> Tensor | None:
+        """dy, divided by how many places there are, to each of these."""
+        dy, made = make.inputs[0], make.node.outputs[0]
+        if not self.is_plain(made) or not self.side_by_side(made):
+            return None
+        count = make.number(self.window[0] * self.window[1], dy.dtype)
+        each = make(BroadcastTo(self.apart(made)), make(Reshape(self.once(dy)), dy))
+        return self.whole(make, make(DIVIDE, each, count), made)
+
+    def flops(self, inputs: Types, outputs: Types) -> float | None:
+        """One for each element under each window."""
+        return prod(self.window) * elements(inputs[0])
 
     @classmethod
     def samples(cls, rng: np.random.Generator) -> Samples:

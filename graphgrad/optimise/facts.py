@@ -21,9 +21,6 @@ KNOWN: tuple[type[Op], ...] = (Constant, *BROADCASTS)
 """Op classes behind which there may be a uniform value, once the nodes before are settled."""
 
 _DEPTH = 8  # how far constants are looked for behind broadcasts
-_AT_LEAST_ZERO = frozenset(
-    ("Exp", "Exp2", "Abs", "Square", "Sigmoid", "Softmax", "Softplus", "Cosh", "Hypot")
-)
 
 
 # --- numbers -----------------------------------------------------------------------------------
@@ -91,7 +88,7 @@ def at_least_zero(t: Tensor) -> bool:
     """Whether no element of t is negative or -0.0; NaN may be."""
     for _ in range(_DEPTH):
         op = t.node.op
-        if op.type in _AT_LEAST_ZERO and t.dtype.kind == "f":
+        if op.value_range[0] >= 0 and t.dtype.kind == "f":
             return True
         if type(op) is Constant:
             return t.dtype.kind in REAL and not np.signbit(op.value.astype(np.float64)).any()

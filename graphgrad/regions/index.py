@@ -54,7 +54,7 @@ class Index:
                 append_once(self.types.setdefault(node.op.type, []), node)
             if node.stamp is not None:
                 self.stamped[node] = None
-            for program in getattr(node.op, "programs", ()):
+            for program in node.op.bodies:
                 for t in program.outputs:
                     if t.graph is not None:
                         self.runs.setdefault(t.graph, node)

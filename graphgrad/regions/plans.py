@@ -224,7 +224,7 @@ def _returned(graph: Graph) -> list[Tensor]:
     """What the control flow that runs a body takes out of it: that is a read, too."""
     outer: Graph | None = getattr(graph, "outer", None)
     node = None if outer is None else index_of(outer).runs.get(graph)
-    programs = () if node is None else node.op.attrs["programs"]
+    programs = () if node is None else node.op.bodies
     return [t for program in programs for t in program.outputs if t.graph is graph]
 
 

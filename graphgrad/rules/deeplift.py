@@ -110,7 +110,7 @@ def _by_differences(book: Ledger, twins: dict[Node, Node], by_gradient: bool) ->
         if not at or all(dy is None or is_zero(dy) for dy in dys):
             return [ZERO] * len(site.inputs)
         picked = any(book.varies(x) for x in site.inputs if not x.type.differentiable)
-        if not picked and (is_linear(op, at) or op.type == "Cond"):
+        if not picked and (is_linear(op, at) or op.bodies):
             return site.default(*dys)
         twin = twins.get(site.node)
         (dy,) = dys if len(dys) == 1 else (None,)

@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
-from ..differentiate.linearity import shape_only
 from ..differentiate.site import NodeSite, Site
 from ..differentiate.trace import TraceGraph
 from ..ir.errors import GradientError, counted
@@ -62,7 +61,7 @@ class Ledger:
 
     def places(self, site: Site) -> list[int]:
         """The inputs of a site that carry, by place."""
-        skipped = shape_only(site.op) if isinstance(site, NodeSite) else ()
+        skipped = site.op.shape_only if isinstance(site, NodeSite) else ()
         return [i for i, x in enumerate(site.inputs) if i not in skipped and self.carries(x)]
 
     def _made_from(
@@ -86,7 +85,7 @@ class Ledger:
         node = None if isinstance(t, ZeroTensor) else t.node
         if node is None or node.op.type in STOPS:
             return []
-        skipped = shape_only(node.op)
+        skipped = node.op.shape_only
         found = [s for i, s in enumerate(self._read(t)) if i not in skipped]
         return [s for s in found if s.type.differentiable]
 

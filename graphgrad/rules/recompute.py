@@ -177,7 +177,7 @@ class _Again(Transplant):
         pairs = list(found.items())
         for pair in pairs:
             for steps in zip(*(graph.nodes for graph in pair), strict=False):
-                for programs in zip(*(n.op.attrs.get("programs", ()) for n in steps), strict=True):
+                for programs in zip(*(n.op.bodies for n in steps), strict=True):
                     body, copy = (program.outputs[0].graph for program in programs)
                     if body not in found:
                         found[body] = copy

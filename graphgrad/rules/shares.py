@@ -17,6 +17,7 @@ from ..differentiate.gradients import gradients
 from ..differentiate.site import NodeSite, Site
 from ..ir.node import Node, Tensor
 from ..ir.op import Op
+from ..ir.residual import Residual
 from ..ops.arithmetic import copysign
 from ..ops.base import NO_GRAD, ZERO, Constant, Full, apply, is_zero
 from ..ops.logic import where
@@ -28,26 +29,6 @@ from .sites import number
 
 Entries = list[Any]
 
-_SAME = ("Identity", "Cast", "EnsureLike", "After", "RuleInput", "RuleOutput", "Cond")
-_SHAPED = ("Reshape", "ReshapeLike", "ExpandDims", "Squeeze", "Flat", "Transpose", "Flip", "Roll")
-_REPEATED = ("BroadcastTo", "BroadcastLike", "Tile", "Repeat")
-_CUT = ("Slice", "GetItem", "Gather", "GatherElements", "ConcatPart", "Unstack", "Split")
-_PUT = ("Concat", "Stack", "Pad", "Shift", "Unslice", "UnsliceLike", "Diag", "DiagonalGrad")
-_CHOSEN = ("Where", "Tril", "Triu", "Maximum", "Minimum", "ReduceMax", "ReduceMin", "MaxPool")
-_PICKED = ("Sort", "TopK", "Diagonal")
-MOVES = frozenset((*_SAME, *_SHAPED, *_REPEATED, *_CUT, *_PUT, *_CHOSEN, *_PICKED))
-"""Each element of an output is an element of an input, or a constant."""
-
-_ACTIVATIONS = ("Relu", "LeakyRelu", "Elu", "Softplus", "Silu", "Tanh", "Sigmoid", "Erf", "Clip")
-_ODD = ("Negative", "Sin", "Tan", "Asin", "Atan", "Sinh", "Asinh", "Atanh", "Cbrt", "Sign")
-_ROUNDED = ("Round", "Floor", "Ceil", "Trunc")
-_OTHER = ("Abs", "Square", "Sqrt", "Expm1", "Log1p")
-PASSES = frozenset((*_ACTIVATIONS, *_ODD, *_ROUNDED, *_OTHER))
-"""Element by element, zero at zero or established as an activation."""
-
-TAYLOR = frozenset(("Softmax", "LogSoftmax", "ReduceLogSumExp", "EuclideanNorm"))
-"""By the first order at the input; the rest is kept, as a bias is."""
-
 
 def usual(book: Ledger, site: NodeSite, dys: Sequence[Tensor | None], epsilon: float) -> Any:
     """The relevance of a node's inputs by the rules for its op; None where there are none."""
@@ -56,16 +37,16 @@ def usual(book: Ledger, site: NodeSite, dys: Sequence[Tensor | None], epsilon: f
     at, op = book.places(site), bare(site.op)
     if not at:
         return [NO_GRAD] * len(site.inputs)
-    if op.type in MOVES:
+    if op.relevance == "moved":
         return moved(book, site, dys, at)
     (dy,) = dys if len(dys) == 1 else (None,)
     if dy is None:
         return None
-    if (op.type in PASSES and at == [0]) or _passes(op.type, site, at):
+    if (op.relevance == "passed" and at == [0]) or _passes(op.type, site, at):
         return _only(site, at[0], sum_to(dy, like=site.inputs[at[0]]))
     if site.op.type == "Softmax":
         return softmax(book, site, dy)
-    if op.type in TAYLOR:
+    if op.relevance == "taylor":
         return taylor(book, site, dy, at, epsilon)
     if op.linear == "each":
         return product(book, site, dy, at, epsilon)
@@ -107,7 +88,7 @@ def _only(site: Site, place: int, dx: Any) -> Entries:
 # --- the ways ---------------------------------------------------------------------------------
 
 
-def moved(book: Ledger, site: Site, dys: Sequence[Tensor | None], at: list[int]) -> Entries:
+def moved(book: Ledger, site: NodeSite, dys: Sequence[Tensor | None], at: list[int]) -> Entries:
     """Relevance goes where the elements come from, ties share; constants keep what is theirs.
 
     So the largest of a pooling window takes all, and an embedding's rows get what is theirs
@@ -115,7 +96,7 @@ def moved(book: Ledger, site: Site, dys: Sequence[Tensor | None], at: list[int])
     """
     slopes = site.default(*dys)
     found = [slopes[i] if i in at else NO_GRAD for i in range(len(site.inputs))]
-    if site.type != "Cond":  # whose branches note what they keep
+    if not site.op.bodies:  # whose branches note what they keep
         book.keep_rest(dys, found)
     return found
 
@@ -213,10 +194,6 @@ def stabilised(book: Ledger, z: Tensor, dy: Tensor, epsilon: float) -> Tensor:
 
 # --- factors that are no signals --------------------------------------------------------------
 
-GATES = ("Sigmoid", "Softmax", "Erfc")
-SHIFTED = ("Tanh", "Erf")
-SCALES = ("Multiply", "Divide", "Negative", "Identity", "Residual")
-
 
 def is_held(book: Ledger, t: Tensor) -> bool:
     """Whether a factor is a gate or attention weight (0 to 1), or one over a denominator.
@@ -232,15 +209,33 @@ def is_held(book: Ledger, t: Tensor) -> bool:
         at = [i for i, x in enumerate(node.inputs) if book.carries(x)]
         if path[-1] in book.held:
             found = book.held[path[-1]]
-        elif node.op.type in GATES or (shifted and node.op.type in SHIFTED) or _inverse(node, at):
+        elif _is_gate(node.op, shifted) or _inverse(node, at):
             found = True
-        elif len(at) != 1 or node.op.type not in (*MOVES, *SCALES, "Add", "Subtract"):
+        elif len(at) != 1 or not _is_affine(node.op, at):
             found = False
         else:
-            shifted = shifted or node.op.type in ("Add", "Subtract")
+            shifted = shifted or _shifts(node.op)
             t = node.inputs[at[0]]
     book.held.update(dict.fromkeys(path, found))
     return found
+
+
+def _is_gate(op: Op, shifted: bool) -> bool:
+    """Whether what an op makes is bounded: by zero from below, or where it is shifted at all."""
+    least, most = op.value_range
+    return most < np.inf and (least >= 0 or (shifted and least > -np.inf))
+
+
+def _is_affine(op: Op, at: Sequence[int]) -> bool:
+    """Whether an op moves, scales or shifts each element of the one input that carries."""
+    if op.relevance == "moved" or isinstance(op, Residual):
+        return True
+    return op.elementwise and is_linear(op, at)
+
+
+def _shifts(op: Op) -> bool:
+    """Whether it adds others to the input that carries."""
+    return op.broadcasts and op.linear == "joint" and op.relevance is None
 
 
 def _inverse(node: Node, at: list[int]) -> bool:

@@ -19,7 +19,7 @@ from graphgrad.ir.errors import ExecutionError, ShapeError
 from graphgrad.ir.op import Op
 from graphgrad.ir.program import Program
 from graphgrad.lower import memory, schedule
-from graphgrad.lower.survey import is_view
+from graphgrad.lower.alias import is_view
 from graphgrad.ops.base import apply
 
 UNARY = [gg.exp, gg.tanh, gg.sin, gg.negative, gg.abs, lambda x: x * 2.0, lambda x: x * x]

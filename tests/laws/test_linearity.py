@@ -5,7 +5,7 @@ import pytest
 
 import graphgrad as gg
 from graphgrad.differentiate.forward import jvp
-from graphgrad.differentiate.linearity import SHAPE_ONLY, NonLinear, check_linear
+from graphgrad.differentiate.linearity import NonLinear, check_linear
 from graphgrad.ops.base import apply
 from graphgrad.ops.sequencing import After
 
@@ -21,7 +21,7 @@ def vary(op, arrays):
     if op.linear == "joint":
         return [floating] if floating else []
     if op.linear == "each":
-        return [[i] for i in floating if i not in SHAPE_ONLY.get(op.type, ())]
+        return [[i] for i in floating if i not in op.shape_only]
     return [[i for i in op.linear if i in floating]]
 
 

@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 import graphgrad as gg
+from graphgrad.ir.flat import _restored_op
 from graphgrad.ir.verify import verify_program
 from graphgrad.ops.control import Cond
-from graphgrad.optimise.passes.bodies import choosing, optimise_bodies, programs_of
+from graphgrad.optimise.passes.bodies import choosing, optimise_bodies
 from graphgrad.optimise.pipeline import optimise
 from graphgrad.optimise.rewrite import settle
 
@@ -157,11 +158,11 @@ def test_gradients_through_bodies_agree():
             np.testing.assert_array_equal(a, b)
 
 
-def test_programs_of_an_op():
+def test_the_bodies_of_an_op():
     p = program(lambda c, x, y: gg.cond(c, lambda: x, lambda: y), **X)
     (node,) = conds(p)
-    assert programs_of(node.op) == list(node.op.programs)
-    assert programs_of(gg.exp(gg.constant(1.0)).node.op) == []
+    assert node.op.bodies == node.op.programs
+    assert gg.exp(gg.constant(1.0)).node.op.bodies == ()
     assert optimise_bodies(p, lambda body: body) is p
     assert isinstance(node.op, Cond)
 
@@ -171,3 +172,20 @@ def test_fast_math_reaches_bodies(fast_math):
     p = program(lambda c, x, y: gg.cond(c, lambda: x * 0.0, lambda: y), **X)
     after, _ = optimise(p, fast_math=fast_math)
     assert ("Multiply" in types(conds(after)[0].op.programs[0])) is not fast_math
+
+
+def test_an_op_takes_other_bodies_and_stays_what_it_is():
+    p = program(lambda c, x, y: gg.cond(c, lambda: x + y, lambda: x), **X)
+    (node,) = conds(p)
+    then, other = node.op.bodies
+    turned = node.op.replace_bodies([other, then])
+    assert turned.bodies == (other, then)
+    assert turned.reads == node.op.reads
+    assert node.op.bodies == (then, other)
+
+
+def test_a_file_that_does_not_name_what_holds_the_bodies_is_read():
+    p = program(lambda c, x, y: gg.cond(c, lambda: x + y, lambda: x), **X)
+    (node,) = conds(p)
+    found = _restored_op(("bodies", type(node.op), [], {"reads": node.op.reads}), [], [])
+    assert (found.bodies, found.reads) == ((), node.op.reads)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any
 
 from ...ir.node import Node, Tensor
 from ...ir.op import Op
@@ -15,7 +14,7 @@ from ..rule import Step
 
 
 def optimise_bodies(program: Program, optimised: Pass) -> Program:
-    """The program with every program that is an attribute of one of its ops optimised.
+    """The program with every body of its ops optimised.
 
     Bodies within bodies come first. What neither body of a Cond reads any more is not computed. A
     body of unknown lengths waits until they are known: what does not fit in it is an error only
@@ -26,24 +25,15 @@ def optimise_bodies(program: Program, optimised: Pass) -> Program:
     for op in reversed(found):
         bodies = {
             p: optimised(_with_ops(p, done)) if _settled(p) else _with_ops(p, done)
-            for p in programs_of(op)
+            for p in op.bodies
         }
         if any(new is not old for old, new in bodies.items()):
-            done[op] = type(op)(*[_replaced(v, bodies) for v in op.attrs.values()])
+            done[op] = op.replace_bodies([bodies[p] for p in op.bodies])
     return _with_ops(program, done)
 
 
 def _settled(program: Program) -> bool:
     return all(t.type.static for t in program.inputs)
-
-
-def programs_of(op: Op) -> list[Program]:
-    """The programs among the attributes of an op."""
-    found: list[Program] = []
-    for value in op.attrs.values():
-        items = value if isinstance(value, tuple) else (value,)
-        found += [v for v in items if isinstance(v, Program)]
-    return found
 
 
 def _ops_with_bodies(program: Program) -> list[Op]:
@@ -52,16 +42,10 @@ def _ops_with_bodies(program: Program) -> list[Op]:
     stack = [program]
     while stack:
         for op in dict.fromkeys([node.op for node in stack.pop().nodes]):
-            if op not in found and (bodies := programs_of(op)):
+            if op.bodies and op not in found:
                 found[op] = None
-                stack += bodies
+                stack += op.bodies
     return list(found)
-
-
-def _replaced(value: Any, bodies: dict[Program, Program]) -> Any:
-    if isinstance(value, tuple):
-        return tuple([_replaced(v, bodies) for v in value])
-    return bodies.get(value, value) if isinstance(value, Program) else value
 
 
 def _with_ops(program: Program, done: dict[Op, Op]) -> Program:
@@ -99,7 +83,7 @@ def choosing(fired: Counter[str]) -> Step:
 
 def _inlined(node: Node, op: Cond, branch: int) -> tuple[Tensor, ...] | None:
     """The outputs of a body computed from what the Cond reads; None if their types are others."""
-    body = op.programs[branch]
+    body = op.bodies[branch]
     if any(a.type is not b.type for a, b in zip(body.outputs, node.outputs, strict=True)):
         return None
     if any(inner.controls for inner in body.nodes):
@@ -115,7 +99,7 @@ def _read(node: Node, op: Cond) -> tuple[Tensor, ...] | None:
     """The Cond without inputs that no body reads; None where each is read."""
     bodies: list[Program] = []
     reads: list[list[int]] = []
-    for body, taken in zip(op.programs, op.reads, strict=True):
+    for body, taken in zip(op.bodies, op.reads, strict=True):
         read = {t for n in body.nodes for t in n.inputs} | set(body.outputs)
         kept = [(t, i) for t, i in zip(body.inputs, taken, strict=True) if t in read]
         bodies.append(Program([t for t, _ in kept], body.outputs, body.nodes))

@@ -15,13 +15,6 @@ from ..rule import Step
 
 SHORT = 64  # bytes of a constant that are compared as they are, not by their hash
 
-_COMMUTE = frozenset(
-    ["Add", "Multiply", "Equal", "NotEqual"]
-    + [kind + what for kind in ("Logical", "Bitwise") for what in ("And", "Or", "Xor")]
-)
-_MIRRORED = {"Greater": "Less", "GreaterEqual": "LessEqual"}
-_RESHAPES = frozenset(("Reshape", "ExpandDims", "Squeeze", "Flat"))
-
 
 def eliminate_common_subexpressions(program: Program) -> Program:
     """Keep the first of every set of nodes that compute the same of the same tensors.
@@ -60,14 +53,11 @@ def _key_maker(op_class: type[Op]) -> Any:
     """What makes of a node of this class a key that equal nodes have in common."""
     if op_class is Constant:
         return lambda node: constant_key(node.op)
-    if op_class.type in _COMMUTE:
+    if op_class.commutes:
         return _in_any_order
-    if op_class.type in _MIRRORED:
-        mirror = _MIRRORED[op_class.type]
-        return lambda node: (mirror, id(node.inputs[1]), id(node.inputs[0]))
-    if op_class.type in _MIRRORED.values():
-        return lambda node: (node.op.type, *map(id, node.inputs))
-    return _by_type if op_class.type in _RESHAPES else _in_order
+    if op_class.mirror_type is not None:
+        return _mirrored
+    return _by_type if op_class.reshapes else _in_order
 
 
 def _in_order(node: Node) -> Any:
@@ -77,6 +67,13 @@ def _in_order(node: Node) -> Any:
 def _in_any_order(node: Node) -> Any:
     x, y = map(id, node.inputs)
     return (node.op, x, y) if x < y or node.inputs[0].dtype.kind == "c" else (node.op, y, x)
+
+
+def _mirrored(node: Node) -> Any:
+    x, y = map(id, node.inputs)
+    mirror = node.op.mirror_type
+    assert mirror is not None
+    return (node.op.type, x, y) if node.op.type > mirror else (mirror, y, x)
 
 
 def _by_type(node: Node) -> Any:

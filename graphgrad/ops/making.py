@@ -8,7 +8,7 @@ from ..ir.node import Node, Tensor
 from ..ir.op import Op
 from ..ir.program import derive
 from ..ir.types import as_dtype
-from ..ops.base import Full
+from .base import Full
 
 
 class Making:

@@ -1,4 +1,4 @@
-"""What the nodes of a program do to memory: write, call, look at what is there, or nothing.
+"""Alias analysis: what nodes do to memory. They write, call, look at what is there, or nothing.
 
 A value has memory of its own, or it is a view of its *root*. A view of memory whose layout is
 settled before a run can be made before any run. What cannot be known is not trusted: an op that is
@@ -14,39 +14,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..ir.node import Node, Tensor
-from ..ir.op import Op
+from ..ir.op import Op, Types
 from ..ir.program import Program
 from ..ir.types import Array, TensorType, size_of
-from ..ops.accumulate import EnsureLike
-from ..ops.arithmetic import Imag, Real
 from ..ops.base import Constant, Full
-from ..ops.joining import ConcatPart, Split, Unstack
-from ..ops.padding import Flip
 from ..ops.python_function import PyFunction
-from ..ops.reductions import Flat
-from ..ops.shaping import (
-    BroadcastLike,
-    BroadcastTo,
-    ExpandDims,
-    Reshape,
-    ReshapeLike,
-    Squeeze,
-    SumTo,
-    SumToShape,
-    Transpose,
-)
-from ..ops.slicing import Slice
-from .binding import Binding, Kernel
-
-_VIEWS = frozenset(
-    [
-        *(BroadcastLike, BroadcastTo, ConcatPart, EnsureLike, ExpandDims, Flat, Flip, Imag, Real),
-        *(Reshape, ReshapeLike, Slice, Split, Squeeze, Transpose, Unstack),
-    ]
-)
-"""Ops whose kernels look at how their inputs lie in memory, never at an element."""
-_VIEWS_OF_ALL = frozenset([SumTo, SumToShape])
-"""The same, where nothing is summed."""
+from .binding import Binding
+from .plan import Kernel
 
 
 class Kind(Enum):
@@ -67,7 +41,7 @@ class Action(NamedTuple):
     inputs: tuple[Tensor, ...]
 
 
-class Survey:
+class AliasAnalysis:
     """What each node of a program does.
 
     actions    in the order of the program; a node that passes values on has none
@@ -192,16 +166,17 @@ def is_strange(op: Op) -> bool:
     for each in pending:
         if type(each) is PyFunction or not type(each).__module__.startswith("graphgrad."):
             return True
-        pending += [n.op for p in getattr(each, "programs", ()) for n in p.nodes]
+        pending += [n.op for p in each.bodies for n in p.nodes]
     return False
 
 
 def is_view(node: Node) -> bool:
     """Whether the kernel does nothing but look at its first input in another way."""
-    op_type = type(node.op)
-    if op_type in _VIEWS_OF_ALL:
-        return nbytes(node.inputs[0].type) == nbytes(node.outputs[0].type) is not None
-    return op_type in _VIEWS
+    return node.op.aliases(_types(node.inputs), _types(node.outputs))
+
+
+def _types(tensors: tuple[Tensor, ...]) -> Types:
+    return tuple([t.type for t in tensors])
 
 
 def _shaped(type: TensorType) -> Array:

@@ -7,7 +7,7 @@ import graphgrad as gg
 from graphgrad.execute.numpy_backend import NumpyBackend
 from graphgrad.ir.op import Op
 from graphgrad.ir.program import Program
-from graphgrad.lower.survey import Kind, Survey, is_strange, is_view
+from graphgrad.lower.alias import AliasAnalysis, Kind, is_strange, is_view
 from graphgrad.ops.base import apply
 from graphgrad.ops.sources import assign
 
@@ -22,12 +22,12 @@ class Mine(Op):
         return x + 1
 
 
-def surveyed(inputs, outputs):
-    return Survey(Program(inputs, outputs), NumpyBackend().bind())
+def analysed(inputs, outputs):
+    return AliasAnalysis(Program(inputs, outputs), NumpyBackend().bind())
 
 
-def kinds(survey):
-    return [(a.node.type, a.kind) for a in survey.actions]
+def kinds(aliases):
+    return [(a.node.type, a.kind) for a in aliases.actions]
 
 
 def test_what_passes_a_value_on_is_no_action():
@@ -36,10 +36,10 @@ def test_what_passes_a_value_on_is_no_action():
         a = gg.exp(x)
         y = gg.stop_gradient(gg.identity(a))
         z = assign(v, y)
-        survey = surveyed([x, v], [y, z])
-    assert kinds(survey) == [("Exp", Kind.WRITE)]
-    assert survey.same[y] is a
-    assert survey.same[z] is a
+        aliases = analysed([x, v], [y, z])
+    assert kinds(aliases) == [("Exp", Kind.WRITE)]
+    assert aliases.same[y] is a
+    assert aliases.same[z] is a
 
 
 @pytest.mark.parametrize(
@@ -57,23 +57,23 @@ def test_views_of_what_is_written_are_settled_before_a_run(look, kind):
         x = gg.placeholder((2, 3))
         a = gg.exp(x)
         y = look(a)
-        survey = surveyed([x], [y])
-    found = [k for name, k in kinds(survey) if name == y.node.type]
+        aliases = analysed([x], [y])
+    found = [k for name, k in kinds(aliases) if name == y.node.type]
     if kind is None:
         assert found[-1] in (Kind.WRITE, Kind.CALL)
-        assert y not in survey.root
+        assert y not in aliases.root
     else:
         assert found == [kind]
-        assert survey.root[y] is a
-        assert survey.layout(y).shape == y.shape
+        assert aliases.root[y] is a
+        assert aliases.layout(y).shape == y.shape
 
 
 def test_views_of_arguments_are_looked_at_in_every_run():
     with gg.Graph():
         x = gg.placeholder((2, 3))
-        survey = surveyed([x], [x.T])
-    assert kinds(survey) == [("Transpose", Kind.LOOK)]
-    assert survey.layout(x) is None
+        aliases = analysed([x], [x.T])
+    assert kinds(aliases) == [("Transpose", Kind.LOOK)]
+    assert aliases.layout(x) is None
 
 
 def test_views_of_constants_are_constants():
@@ -81,9 +81,9 @@ def test_views_of_constants_are_constants():
         x = gg.placeholder((3, 2))
         c = gg.constant(np.arange(6.0).reshape(2, 3))
         y = c.T
-        survey = surveyed([x], [x * y])
-    assert kinds(survey) == [("Multiply", Kind.WRITE)]
-    assert np.shares_memory(survey.constants[y], survey.constants[c])
+        aliases = analysed([x], [x * y])
+    assert kinds(aliases) == [("Multiply", Kind.WRITE)]
+    assert np.shares_memory(aliases.constants[y], aliases.constants[c])
 
 
 def test_code_that_is_not_of_the_library_may_keep_what_it_reads():
@@ -92,8 +92,8 @@ def test_code_that_is_not_of_the_library_may_keep_what_it_reads():
         a, b, c = gg.exp(x), gg.sin(x), gg.tanh(x)
         y = apply(Mine(), a)
         z = gg.py_function(np.negative, [b[1:]], [((2,), "float64")])
-        survey = surveyed([x], [y, z, gg.sum(c)])
-    assert survey.kept == {a, b}
+        aliases = analysed([x], [y, z, gg.sum(c)])
+    assert aliases.kept == {a, b}
     assert is_strange(y.node.op)
     assert is_strange(z.node.op)
     assert not is_strange(c.node.op)
@@ -109,5 +109,5 @@ def test_what_sums_is_no_view_of_what_it_sums():
 def test_nodes_of_unknown_lengths_are_called():
     with gg.Graph():
         x = gg.placeholder((None, 3))
-        survey = surveyed([x], [gg.exp(x), x.T])
-    assert sorted(k.value for _, k in kinds(survey)) == ["call", "look"]
+        aliases = analysed([x], [gg.exp(x), x.T])
+    assert sorted(k.value for _, k in kinds(aliases)) == ["call", "look"]
