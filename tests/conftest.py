@@ -15,7 +15,7 @@ os.environ.setdefault("GRAPHGRAD_BACKEND", "numpy")
 for package in os.environ.get("GRAPHGRAD_NEEDS", "").split():
     import_module(package)
 
-_compile = import_module("graphgrad.compile")
+_compile = import_module("graphgrad.compiled")
 
 
 def pytest_collection_modifyitems(items):

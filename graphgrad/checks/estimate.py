@@ -10,7 +10,7 @@ import numpy as np
 from ..ir.node import Tensor
 from ..ir.program import needed
 from ..ops.random import Draw
-from .target import Values, flat
+from .target import Evaluator, flat
 
 if TYPE_CHECKING:
     from .gradient import _Check
@@ -72,8 +72,8 @@ class _Drawn:
         self._present = [d is not None for d in check.dxs]
         self._xs = [self.place[x] for x in target.xs]
         fed = [*target.inputs, *check.dys, *seeds]
-        self._forward = Values(fed, target.ys, check.held, check.rng)
-        self._backward = Values(fed, dxs, check.held, check.rng)
+        self._forward = Evaluator(fed, target.ys, check.held, check.rng)
+        self._backward = Evaluator(fed, dxs, check.held, check.rng)
 
     def _fed(self, point: Sequence[Any], draw: int) -> list[Any]:
         given = [draw if i in self._places else a for i, a in enumerate(point)]

@@ -21,8 +21,8 @@ from .report import Finding, Report
 from .second import check_second_order
 from .target import (
     DOMAINS,
-    Target,
-    Values,
+    Checked,
+    Evaluator,
     as_arrays,
     built,
     draw,
@@ -84,7 +84,7 @@ def check_gradient(
     if isinstance(target, Region | Node):
         if args:
             raise GradientError("give the arrays of a region or node as values=[...]")
-        return _Check(Target(target, rule), values, **options).run()
+        return _Check(Checked(target, rule), values, **options).run()
     if not callable(target) or isinstance(target, Rule):
         raise GradientError(
             "check_gradient takes a region, a node, a function with example arrays, or "
@@ -122,7 +122,7 @@ def _with_variants(
 class _Check:
     """One target under check; what is found goes to the report."""
 
-    def __init__(self, target: Target, values: Any, seed: int, order: int, expect: Any) -> None:
+    def __init__(self, target: Checked, values: Any, seed: int, order: int, expect: Any) -> None:
         self.target = target
         self.rng = np.random.default_rng(seed)
         self.order = order
@@ -176,7 +176,7 @@ class _Check:
             report.note("no floating input or output: no gradient is ever asked of this rule")
             return report
         self.held.update((t, draw(t.type, self.rng, DOMAINS[0], POINTS)) for t in target.fixed)
-        self.forward = Values(target.inputs, target.outputs, self.held, self.rng)
+        self.forward = Evaluator(target.inputs, target.outputs, self.held, self.rng)
         self.points = self._points()
         if not self.points:
             return report
@@ -213,7 +213,7 @@ class _Check:
     ) -> Callable[[Sequence[Any], Sequence[Any]], list[Array]]:
         """f(point, dys) -> an array for each floating input, zeros for None."""
         fed = [*self.target.inputs, *dys]
-        run = Values(fed, [d for d in dxs if d is not None], self.held, self.rng)
+        run = Evaluator(fed, [d for d in dxs if d is not None], self.held, self.rng)
         places = [i for i, t in enumerate(self.target.inputs) if t.type.differentiable]
 
         def backward(point: Sequence[Any], seeds: Sequence[Any]) -> list[Array]:
@@ -328,7 +328,7 @@ class _Check:
     def _forward_unchanged(self) -> None:
         """The outputs computed beside the gradients are those computed without, bit for bit."""
         dxs = [d for d in self.dxs if d is not None]
-        both = Values(
+        both = Evaluator(
             [*self.target.inputs, *self.dys], [*self.target.outputs, *dxs], self.held, self.rng
         )
         after = both([*self.points[0], *self.seeds(0)])

@@ -17,7 +17,7 @@ from ..ir.program import needed
 from ..ir.types import Array
 from ..regions.rules import as_rule
 from .differences import along_direction, partials, slope
-from .target import Target, Values, flat, stopped
+from .target import Checked, Evaluator, flat, stopped
 
 if TYPE_CHECKING:
     from .gradient import _Check
@@ -53,7 +53,7 @@ def check_second_order(check: _Check) -> None:
     check.report.checked.append("second order")
 
 
-def _rules_inside(target: Target, emitted: Sequence[Tensor]) -> str:
+def _rules_inside(target: Checked, emitted: Sequence[Tensor]) -> str:
     """Why differences cannot speak for the derivative: other rules are used on the way."""
     for node in needed(target.inputs, emitted):
         if node is target.site:
@@ -93,11 +93,11 @@ class _Emitted:
         fixed = set(self.constant)
         self.moving = [t for t in residuals if t not in fixed]
         self.loose = [t for t in loose if t not in fixed]
-        self.run = Values(
+        self.run = Evaluator(
             [*given, *self.loose, *self.moving, *self.constant], emitted, check.held, check.rng
         )
-        self.stopped = Values(given, self.constant, check.held, check.rng)
-        self.inside = Values(
+        self.stopped = Evaluator(given, self.constant, check.held, check.rng)
+        self.inside = Evaluator(
             [*given, *self.constant], [*self.loose, *self.moving], check.held, check.rng
         )
         self.outer = [y for y in self.loose if y.type.differentiable]
@@ -119,7 +119,7 @@ class _Emitted:
         return phi, [*given, *self.inside([*given, *constant])[:k]]
 
 
-def _inside(node: Node, target: Target) -> bool:
+def _inside(node: Node, target: Checked) -> bool:
     if isinstance(target.site, Node):
         return node is target.site
     return target.site.contains(node.region)
@@ -145,7 +145,7 @@ def _compare(
     if not np.isfinite(phi(start)).all():
         return
     again = _rule_again(check, emitted, phi, start, point)
-    run = Values(
+    run = Evaluator(
         [*target.inputs, *check.dys, *ddxs],
         [d for d in found if d is not None],
         check.held,

@@ -16,7 +16,7 @@ import graphgrad as gg
 from graphgrad.inspect.profile import NO_RULE
 
 from . import binary, guidance, model, pictures
-from .binary import OVERRIDE, OWN, Comparison
+from .binary import OVERRIDE, OWN, Outcome
 from .checks import Check
 from .digits import Digits
 from .guidance import Guidance
@@ -32,7 +32,7 @@ class Results(NamedTuple):
     quick: bool
     settings: Settings
     digits: Digits
-    comparison: Comparison
+    comparison: Outcome
     guidance: Guidance
     seconds: float
 

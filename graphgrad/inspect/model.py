@@ -19,7 +19,7 @@ from ..ir.position import Position, show, source_line
 from ..ir.types import TensorType, size_of
 from ..regions.boundary import boundary_of
 from ..regions.rules import BuiltinRule, Rule, as_rule
-from .boxes import Body, Box, Bypass, Owner, Part, Scope
+from .boxes import BodyMark, Box, Bypass, NameScope, Owner, Part
 from .matching import Matches
 from .view import View, behind
 from .wording import (
@@ -288,7 +288,7 @@ def _box(box: Box, place: Mapping[Box, int], tables: _Tables) -> list[Any]:
         what = tables.call(owner)
     elif isinstance(owner, Part):
         what = [owner.first, owner.last]
-    elif isinstance(owner, Scope | Body | Bypass):
+    elif isinstance(owner, NameScope | BodyMark | Bypass):
         what = visible(box.title)
     return [around, box.kind, what]
 

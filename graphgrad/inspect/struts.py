@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING
 from .boxes import Box
 
 if TYPE_CHECKING:
-    from .picture import Item, Link
+    from .picture import Link, PictureItem
 
-Strut = tuple["Item", "Item"]
+Strut = tuple["PictureItem", "PictureItem"]
 
 
-def struts_of(items: Sequence[Item], links: Sequence[Link]) -> list[Strut]:
+def struts_of(items: Sequence[PictureItem], links: Sequence[Link]) -> list[Strut]:
     """Pairs of items of which the first is to stand above the second; its level says so too."""
     return _Struts(items, links).found()
 
@@ -32,11 +32,11 @@ class _Struts:
     alone     box of column 1 -> what is in it that nothing of the column is joined to; by level
     """
 
-    def __init__(self, items: Sequence[Item], links: Sequence[Link]) -> None:
-        self.comes_in: dict[Box, list[Item]] = {}
-        self.alone: dict[Box, list[Item]] = {}
-        reading: set[Item] = set()
-        read: set[Item] = set()
+    def __init__(self, items: Sequence[PictureItem], links: Sequence[Link]) -> None:
+        self.comes_in: dict[Box, list[PictureItem]] = {}
+        self.alone: dict[Box, list[PictureItem]] = {}
+        reading: set[PictureItem] = set()
+        read: set[PictureItem] = set()
         for link in links:
             source, target = link.source, link.target
             if source.inside.column == target.inside.column < 2:
@@ -55,7 +55,7 @@ class _Struts:
     def found(self) -> list[Strut]:
         return [strut for item in self.free for strut in self._of(item)]
 
-    def _of(self, item: Item) -> Iterator[Strut]:
+    def _of(self, item: PictureItem) -> Iterator[Strut]:
         """To the nearest of what comes into the innermost box that anything comes into.
 
         In column 1 also to what stands alone in the box that this comes from.
@@ -92,5 +92,5 @@ def _entered(source: Box, target: Box) -> Iterator[Box]:
             source = source.parent
 
 
-def _level(item: Item) -> int:
+def _level(item: PictureItem) -> int:
     return item.level

@@ -19,6 +19,8 @@ from .base import (
     tensor_type,
 )
 
+__all__ = ["AddN", "EnsureLike"]
+
 
 class AddN(Op):
     """y = x0 + x1 + ... of equal types, added from left to right; every dx = dy."""

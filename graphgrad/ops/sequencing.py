@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from .base import NO_GRAD, Any, Gradients, Node, Op, Samples, Tensor, TensorType, Types, np
 
+__all__ = ["After"]
+
 
 class After(Op):
     """y = x, once the other inputs are there; dx = dy, nothing for the others.

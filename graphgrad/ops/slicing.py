@@ -23,6 +23,21 @@ from .base import (
     tensor_type,
 )
 
+__all__ = [
+    "FULL",
+    "Key",
+    "Slice",
+    "Unslice",
+    "UnsliceLike",
+    "check_index",
+    "normal_int",
+    "normal_slice",
+    "placed",
+    "sliced",
+    "trimmed",
+    "unslice",
+]
+
 Key = tuple[Any, ...]
 """What is read of each axis: an int, a slice as (start, stop, step), or None for a new axis.
 
