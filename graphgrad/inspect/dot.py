@@ -34,9 +34,10 @@ from .colours import (
 )
 from .edges import Edge
 from .escape import for_dot, for_markup, quoted
+from .items import Link, PictureItem
 from .labels import Labels
 from .overlay import Values, number_text
-from .picture import Link, Picture, PictureItem, site_in
+from .picture import Picture, site_in
 from .view import View, view_of
 from .wording import kind_of
 
@@ -95,10 +96,10 @@ def to_dot(
     return dot_of(view)
 
 
-def dot_of(view: View, struts: bool = True) -> str:
-    """The DOT text of a view, with or without the struts that keep boxes below each other."""
+def dot_of(view: View, ordered: bool = True) -> str:
+    """The DOT text of a view; ordered: with the edges that keep boxes below each other."""
     with collector_paused():
-        return "".join(_DotWriter(Picture(view)).text(struts))
+        return "".join(_DotWriter(Picture(view)).text(ordered))
 
 
 def write_dot(path: str | os.PathLike[str], shown: Any, **options: Any) -> None:
@@ -123,7 +124,7 @@ class _DotWriter:
         tensors = [(k.edge.kind, k.tensors()) for k in own]
         return {found[0] for kind, found in tensors if len(found) == 1 and kind != "residual"}
 
-    def text(self, struts: bool) -> Iterator[str]:
+    def text(self, ordered: bool) -> Iterator[str]:
         """The lines."""
         yield HEAD
         yield self._title()
@@ -131,7 +132,7 @@ class _DotWriter:
         yield from self._anchors()
         for row in self.picture.pairs():
             yield f"{{rank=same; {' -> '.join(i.id for i in row)} [style=invis];}}\n"
-        for above, below in self.picture.struts() if struts else ():
+        for above, below in self.picture.ordering() if ordered else ():
             yield f"{above.id} -> {below.id} [style=invis];\n"
         for link in self.picture.links:
             yield self._link(link)

@@ -27,7 +27,7 @@ _SCRIPTS = (
     "model",
     "scene",
     "visible",
-    "struts",
+    "ordering",
     "layout",
     "labels",
     "picture",

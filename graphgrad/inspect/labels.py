@@ -7,9 +7,10 @@ from collections.abc import Sequence
 
 from ..ir.node import Node, RuleCall
 from .colours import DIFF
+from .items import PictureItem
 from .overlay import number_text
-from .picture import PictureItem
-from .view import View, behind
+from .scene import behind
+from .view import View
 from .wording import Lines, about, kind_of, local_name, short_attrs, stamp_name, value_of
 
 COMMON = 3

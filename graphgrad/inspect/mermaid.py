@@ -9,8 +9,9 @@ from ..ir.node import Region, RuleCall
 from .boxes import Box
 from .colours import BYPASSED, COLUMNS, DIFF, FAILED, KINDS, REGIONS, SCOPE, STAMPED, Tint
 from .escape import for_mermaid, for_page, shortened, visible
+from .items import Link, PictureItem
 from .labels import Labels
-from .picture import Link, Picture, PictureItem, site_in
+from .picture import Picture, site_in
 from .view import view_of
 from .wording import kind_of
 

@@ -21,7 +21,8 @@ from ..regions.boundary import boundary_of
 from ..regions.rules import BuiltinRule, Rule, as_rule
 from .boxes import BodyMark, Box, Bypass, NameScope, Owner, Part
 from .matching import Matches
-from .view import View, behind
+from .scene import behind
+from .view import View
 from .wording import (
     call_title,
     kind_of,

@@ -15,8 +15,9 @@ from .columns import column_mark
 from .escape import shortened, visible
 from .labels import Labels
 from .overlay import number_text
+from .scene import behind
 from .tree import tree_of
-from .view import View, behind, view_of
+from .view import View, view_of
 from .wording import (
     call_title,
     kind_of,

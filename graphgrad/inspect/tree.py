@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ..ir.node import Node
-from .view import View, behind
+from .scene import behind
+from .view import View
 from .wording import kind_of
 
 

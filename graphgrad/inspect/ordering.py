@@ -1,4 +1,4 @@
-"""Struts: lines that are not drawn, and keep boxes from overlapping in height.
+"""Ordering edges: lines that are not drawn, and keep boxes from overlapping in height.
 
 Boxes that do not overlap in height can stand below each other. What reads nothing of its column is
 held by nothing on one side: it goes to the inner side of what comes into its box, which is below it
@@ -10,22 +10,19 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 from .boxes import Box
+from .items import Link, PictureItem
 
-if TYPE_CHECKING:
-    from .picture import Link, PictureItem
-
-Strut = tuple["PictureItem", "PictureItem"]
+Ordered = tuple[PictureItem, PictureItem]
 
 
-def struts_of(items: Sequence[PictureItem], links: Sequence[Link]) -> list[Strut]:
+def ordering_edges(items: Sequence[PictureItem], links: Sequence[Link]) -> list[Ordered]:
     """Pairs of items of which the first is to stand above the second; its level says so too."""
-    return _Struts(items, links).found()
+    return _Ordering(items, links).found()
 
 
-class _Struts:
+class _Ordering:
     """What is known of the items of a picture.
 
     comes_in  box -> what is read in it of what is outside, in the same column; by level
@@ -52,10 +49,10 @@ class _Struts:
         for found in (*self.comes_in.values(), *self.alone.values()):
             found.sort(key=_level)
 
-    def found(self) -> list[Strut]:
-        return [strut for item in self.free for strut in self._of(item)]
+    def found(self) -> list[Ordered]:
+        return [pair for item in self.free for pair in self._of(item)]
 
-    def _of(self, item: PictureItem) -> Iterator[Strut]:
+    def _of(self, item: PictureItem) -> Iterator[Ordered]:
         """To the nearest of what comes into the innermost box that anything comes into.
 
         In column 1 also to what stands alone in the box that this comes from.
