@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -63,13 +65,10 @@ def check_gradient(
             raise GradientError("give the arrays of a region or node as values=[...]")
         return _checked(Checked(target, rule), values, order, seed, expect)
     arrays = _examples(target, args, values)
-    report = _checked(built(target, arrays, rule), arrays, order, seed, expect)
-    for cut in _cut(arrays) if variants else ():
-        try:
-            smaller = built(target, cut, rule)
-        except ShapeError:
-            continue
-        report.findings += _checked(smaller, cut, order, seed, expect).findings
+    check = partial(_checked, order=order, seed=seed, expect=expect)
+    report = check(built(target, arrays, rule), arrays)
+    for cut, smaller in _variants(target, arrays, rule) if variants else ():
+        report.findings += check(smaller, cut).findings
         report.checked.append(f"shapes {', '.join(str(c.shape) for c in cut)}")
     return report
 
@@ -100,9 +99,13 @@ def _examples(function: Any, args: tuple[Any, ...], values: Any) -> list[Array]:
     return arrays
 
 
-def _cut(arrays: Sequence[Array]) -> Iterator[list[Array]]:
-    """The arrays with one axis of one of them cut to length 1."""
+def _variants(
+    function: Any, arrays: Sequence[Array], rule: Any
+) -> Iterator[tuple[list[Array], Checked]]:
+    """One axis of one argument cut to length 1, wherever that can be built."""
     for i, a in enumerate(arrays):
         for axis in range(a.ndim):
             if a.shape[axis] >= 2:
-                yield [*arrays[:i], np.take(a, [0], axis), *arrays[i + 1 :]]
+                cut = [*arrays[:i], np.take(a, [0], axis), *arrays[i + 1 :]]
+                with suppress(ShapeError):
+                    yield cut, built(function, cut, rule)
