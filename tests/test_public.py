@@ -235,3 +235,34 @@ def test_an_op_from_outside_is_differentiated_at_both_orders(user):
         x = gg.placeholder((3,))
         y = user.softsign(x, 2.0)
     gg.check_gradient(y.node, order=2)
+
+
+# --- where names come from ------------------------------------------------------------------------
+
+DOCUMENTS = [
+    path
+    for pattern in ("*.md", "docs/*.md", "examples/**/*.py", "tests/typed/*.py")
+    for path in sorted(ROOT.parent.glob(pattern))
+]
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda p: p.name)
+def test_documents_and_examples_import_what_is_public(path):
+    named = re.findall(r"(?:from|import) (graphgrad(?:\.\w+)*)", path.read_text())
+    assert [name for name in named if name not in MODULES] == []
+
+
+HELPERS = {"base", "families", "own", "slicing"}
+
+
+def test_no_function_of_an_op_is_forgotten():
+    reached = {id(getattr(m, n)) for m in modules() for n in dir(m)}
+    forgotten = [
+        f"{path.stem}.{name}"
+        for path in sorted((ROOT / "ops").glob("*.py"))
+        if path.stem not in HELPERS | {"__init__"}
+        for module in [importlib.import_module(f"graphgrad.ops.{path.stem}")]
+        for name in module.__all__
+        if inspect.isfunction(getattr(module, name)) and id(getattr(module, name)) not in reached
+    ]
+    assert forgotten == []
