@@ -7,11 +7,10 @@ Python function on arrays.
 import numpy as np
 
 import graphgrad as gg
-from graphgrad.ir.types import tensor_type
-from graphgrad.ops.base import apply, as_tensor
+from graphgrad.extend import Op, apply, as_tensor, tensor_type
 
 
-class Swish(gg.Op):
+class Swish(Op):
     """y = x * s(beta * x) with the logistic s; dx = dy * (s + beta * y * (1 - s))."""
 
     beta: float = 1.0

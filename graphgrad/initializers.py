@@ -30,6 +30,11 @@ __all__ = [
     "zeros",
 ]
 
+
+def __dir__() -> list[str]:
+    return __all__
+
+
 Lengths = int | Sequence[int]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .checks.explain import Explanation
-from .compile import CompiledFunction
+from .compiled import CompiledFunction
 from .inspect.notebook import show_as_graph, show_as_text
 
 show_as_graph(CompiledFunction)

@@ -33,6 +33,7 @@ __all__ = [
     "AdamW",
     "Optimizer",
     "RMSProp",
+    "UpdateCall",
     "clip_by_global_norm",
     "cosine_decay",
     "exponential_decay",
@@ -40,6 +41,11 @@ __all__ = [
     "polynomial_decay",
     "warmup",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__
+
 
 Schedule = Callable[[Tensor], Tensor]
 Rate = float | Tensor | Schedule
@@ -70,17 +76,17 @@ class Optimizer:
         assert graph is not None
         with GraphScope(graph):
             step = variable(0, "int64", name="optimizer/step")
-            call = Call(self, step)
+            call = UpdateCall(self, step)
             for p, g in pairs:
                 call.updates[p] = self.update(call, p, cast(as_tensor(g), p.dtype))
         return call.updates
 
-    def update(self, call: Call, p: Tensor, g: Tensor) -> Tensor:
+    def update(self, call: UpdateCall, p: Tensor, g: Tensor) -> Tensor:
         """The next value of p. call: the rate, the step, and slots that are remembered."""
         raise NotImplementedError
 
 
-class Call:
+class UpdateCall:
     """One call of `updates`.
 
     step     updates made before
@@ -121,7 +127,7 @@ class SGD(Optimizer):
         self.momentum = momentum
         self.nesterov = nesterov
 
-    def update(self, call: Call, p: Tensor, g: Tensor) -> Tensor:
+    def update(self, call: UpdateCall, p: Tensor, g: Tensor) -> Tensor:
         """The next value of p."""
         if not self.momentum:
             return p - call.rate(p) * g
@@ -150,7 +156,7 @@ class Adam(Optimizer):
         self.epsilon = epsilon
         self.weight_decay = weight_decay
 
-    def update(self, call: Call, p: Tensor, g: Tensor) -> Tensor:
+    def update(self, call: UpdateCall, p: Tensor, g: Tensor) -> Tensor:
         """The next value of p."""
         m = call.slot(p, "adam_m", lambda m: self.beta1 * m + (1 - self.beta1) * g)
         v = call.slot(p, "adam_v", lambda v: self.beta2 * v + (1 - self.beta2) * square(g))
@@ -186,7 +192,7 @@ class RMSProp(Optimizer):
         self.decay = decay
         self.epsilon = epsilon
 
-    def update(self, call: Call, p: Tensor, g: Tensor) -> Tensor:
+    def update(self, call: UpdateCall, p: Tensor, g: Tensor) -> Tensor:
         """The next value of p."""
         v = call.slot(p, "rms", lambda v: self.decay * v + (1 - self.decay) * square(g))
         return p - call.rate(p) * g / (sqrt(v) + self.epsilon)
@@ -199,7 +205,7 @@ class AdaGrad(Optimizer):
         super().__init__(learning_rate)
         self.epsilon = epsilon
 
-    def update(self, call: Call, p: Tensor, g: Tensor) -> Tensor:
+    def update(self, call: UpdateCall, p: Tensor, g: Tensor) -> Tensor:
         """The next value of p."""
         v = call.slot(p, "adagrad", lambda v: v + square(g))
         return p - call.rate(p) * g / (sqrt(v) + self.epsilon)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NoReturn
 
-from .compile import CompiledFunction, compile, feeds_of
+from .compiled import CompiledFunction, compile, feeds_of
 from .execute.backend import Backend, load_backend
 from .ir.errors import GraphError
 from .ir.graph import Graph, GraphScope, default_graph

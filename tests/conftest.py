@@ -10,12 +10,13 @@ from importlib.util import find_spec
 
 import pytest
 
+import graphgrad as gg
+from graphgrad import compiled
+
 os.environ.setdefault("GRAPHGRAD_BACKEND", "numpy")
 
 for package in os.environ.get("GRAPHGRAD_NEEDS", "").split():
     import_module(package)
-
-_compile = import_module("graphgrad.compile")
 
 
 def pytest_collection_modifyitems(items):
@@ -33,7 +34,20 @@ def pytest_collection_modifyitems(items):
 @pytest.fixture(autouse=True, scope="session")
 def _verified():
     """Every program that a test compiles is verified after every pass."""
-    passes = _compile._passes
-    _compile._passes = lambda optimize, verify, fast_math: passes(optimize, True, fast_math)
+    passes = compiled._passes
+    compiled._passes = lambda optimize, verify, fast_math: passes(optimize, True, fast_math)
     yield
-    _compile._passes = passes
+    compiled._passes = passes
+
+
+@pytest.fixture
+def own_names():
+    """Rules and op types that a test registers are gone after it."""
+    before = set(gg.registered_gradients())
+    op_types = gg.ir.op.OP_TYPES
+    types_before = dict(op_types)
+    yield
+    for name in set(gg.registered_gradients()) - before:
+        gg.unregister_gradient(name)
+    for name in set(op_types) - set(types_before):
+        del op_types[name]

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import graphgrad.ops.methods  # noqa: F401  (operators)
-from graphgrad.compile import compile, evaluate
+from graphgrad.compiled import compile, evaluate
 from graphgrad.execute.numpy_backend import NumpyBackend
 from graphgrad.ir.errors import DTypeError, GraphError, ShapeError, StateError, SymbolicError
 from graphgrad.ir.graph import Graph

@@ -29,9 +29,9 @@ NOT_DONE = {
     "graphgrad.checks.gradient",
     "graphgrad.checks.lint",
     "graphgrad.checks.report",
-    "graphgrad.compile",
-    "graphgrad.debug.blame",
-    "graphgrad.debug.compare",
+    "graphgrad.compiled",
+    "graphgrad.debug.suspects",
+    "graphgrad.debug.comparison",
     "graphgrad.debug.finite",
     "graphgrad.debug.printing",
     "graphgrad.debug.running",
@@ -42,7 +42,7 @@ NOT_DONE = {
     "graphgrad.differentiate.importing",
     "graphgrad.differentiate.site",
     "graphgrad.differentiate.vmap",
-    "graphgrad.function",
+    "graphgrad.functions",
     "graphgrad.initializers",
     "graphgrad.inspect.diff",
     "graphgrad.inspect.dot",
@@ -50,6 +50,7 @@ NOT_DONE = {
     "graphgrad.inspect.mermaid",
     "graphgrad.inspect.overlay",
     "graphgrad.inspect.passes",
+    "graphgrad.inspect.profile",
     "graphgrad.inspect.summary",
     "graphgrad.inspect.svg",
     "graphgrad.inspect.tensorboard",
@@ -75,16 +76,17 @@ NOT_DONE = {
     "graphgrad.regions.contracts",
     "graphgrad.regions.rules",
     "graphgrad.regions.scopes",
-    "graphgrad.regions.select",
+    "graphgrad.regions.select.api",
+    "graphgrad.regions.select.targets",
     "graphgrad.rules.alignment",
-    "graphgrad.rules.black_box",
+    "graphgrad.rules.estimators",
     "graphgrad.rules.clipping",
-    "graphgrad.rules.deeplift",
+    "graphgrad.rules.reference",
     "graphgrad.rules.implicit",
-    "graphgrad.rules.library",
+    "graphgrad.rules.entries",
     "graphgrad.rules.quantisation",
     "graphgrad.rules.recompute",
-    "graphgrad.rules.relevance",
+    "graphgrad.rules.propagation",
     "graphgrad.rules.saliency",
     "graphgrad.rules.scaling",
     "graphgrad.rules.stable",
@@ -102,7 +104,7 @@ def public():
     """The public functions and classes, by the module that defines them; no exceptions."""
     found = defaultdict(dict)
     for module in PUBLIC:
-        for name in getattr(module, "__all__", None) or vars(module):
+        for name in dir(module):
             o = getattr(module, name)
             error = inspect.isclass(o) and issubclass(o, Exception)
             if name[0] != "_" and not error and (inspect.isclass(o) or inspect.isroutine(o)):

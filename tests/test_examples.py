@@ -6,23 +6,8 @@ from pathlib import Path
 
 import pytest
 
-import graphgrad as gg
-
 EXAMPLES = Path(__file__).parents[1] / "examples"
 PROGRAMS = sorted(EXAMPLES.glob("*.py"))
-
-
-@pytest.fixture
-def own_names():
-    """Rules and op types that an example registers are gone after it."""
-    before = set(gg.registered_gradients())
-    op_types = gg.ir.op.OP_TYPES
-    types_before = dict(op_types)
-    yield
-    for name in set(gg.registered_gradients()) - before:
-        gg.unregister_gradient(name)
-    for name in set(op_types) - set(types_before):
-        del op_types[name]
 
 
 @pytest.mark.parametrize("path", PROGRAMS, ids=lambda p: p.stem)

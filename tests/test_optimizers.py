@@ -5,7 +5,7 @@ import pytest
 
 import graphgrad.ops.methods  # noqa: F401  (operators)
 from graphgrad import initializers
-from graphgrad.compile import compile, evaluate
+from graphgrad.compiled import compile, evaluate
 from graphgrad.ir.errors import GradientError, ShapeError, StateError
 from graphgrad.ir.graph import Graph
 from graphgrad.ops.base import constant

@@ -28,7 +28,7 @@ from ..regions.boundary import boundary_of
 from ..regions.index import marked_regions
 from ..regions.rules import BuiltinRule, as_rule
 from .bodies import all_graphs, bodies
-from .target import Target
+from .target import Checked
 
 __all__ = ["Explanation", "PathOf", "SiteUse", "explain"]
 
@@ -362,7 +362,7 @@ class _Question:
         rule = self._rule(step)
         if rule is None and many > ASKED:
             return [True] * len(xs)
-        target = Target(step, self.chosen.get(step))
+        target = Checked(step, self.chosen.get(step))
         return target.ask([y for y in ys if y.type.differentiable], xs, [None] * len(ys))
 
     def _end(self, step: Step, t: Tensor, used: Sequence[Tensor]) -> str:

@@ -8,7 +8,7 @@ rule is applied once more, to the differences with respect to them.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -17,43 +17,41 @@ from ..ir.program import needed
 from ..ir.types import Array
 from ..regions.rules import as_rule
 from .differences import along_direction, partials, slope
-from .target import Target, Values, flat, stopped
-
-if TYPE_CHECKING:
-    from .gradient import _Check
+from .target import Checked, Evaluator, flat, stopped
+from .trial import Trial
 
 FULL = 24
 DIRECTIONS = 3
 
 
-def check_second_order(check: _Check) -> None:
+def check_second_order(trial: Trial) -> None:
     """A finding where the second derivative is not that of the emitted gradient."""
-    pairs = [(x, d) for x, d in zip(check.target.xs, check.dxs, strict=True) if d is not None]
-    site = check.target.site
+    pairs = [(x, d) for x, d in zip(trial.target.xs, trial.dxs, strict=True) if d is not None]
+    site = trial.target.site
     if isinstance(site, Region) and site.order == "error":
-        check.report.note("second order is not checked: the region says order='error'")
+        trial.report.note("second order is not checked: the region says order='error'")
         return
     if not pairs:
-        check.report.note("second order is not checked: the rule returned no gradient at all")
+        trial.report.note("second order is not checked: the rule returned no gradient at all")
         return
     emitted = [d for _, d in pairs]
-    reason = _rules_inside(check.target, emitted)
+    reason = _rules_inside(trial.target, emitted)
     if reason:
-        check.report.note(f"second order is not checked: {reason}")
+        trial.report.note(f"second order is not checked: {reason}")
         return
-    target = check.target
-    wanted = [*target.xs, *check.dys]
+    target = trial.target
+    wanted = [*target.xs, *trial.dys]
     ddxs = target.gradients_of(emitted)
     try:
         found = target.ask(emitted, wanted, ddxs)
     except Exception as error:
-        check.report.note(f"second order is not checked: {type(error).__name__}: {error}")
+        trial.report.note(f"second order is not checked: {type(error).__name__}: {error}")
         return
-    _compare(check, _Emitted(check, emitted), wanted, found, ddxs)
-    check.report.checked.append("second order")
+    _compare(trial, _Emitted(trial, emitted), wanted, found, ddxs)
+    trial.report.checked.append("second order")
 
 
-def _rules_inside(target: Target, emitted: Sequence[Tensor]) -> str:
+def _rules_inside(target: Checked, emitted: Sequence[Tensor]) -> str:
     """Why differences cannot speak for the derivative: other rules are used on the way."""
     for node in needed(target.inputs, emitted):
         if node is target.site:
@@ -76,29 +74,29 @@ class _Emitted:
     outer  the outputs that it reads as outputs
     """
 
-    def __init__(self, check: _Check, emitted: Sequence[Tensor]) -> None:
-        target = self.target = check.target
-        self.check = check
-        given = [*target.inputs, *check.dys]
+    def __init__(self, trial: Trial, emitted: Sequence[Tensor]) -> None:
+        target = self.target = trial.target
+        self.trial = trial
+        given = [*target.inputs, *trial.dys]
         residuals = [n.outputs[0] for n in needed(given, emitted) if target.holds(n.outputs[0])]
         fed = [*given, *residuals]
         reads = {t for n in needed(fed, emitted) if not _inside(n, target) for t in n.inputs}
         reads |= set(emitted)
         loose = [y for y in target.outputs if y in reads]
         held_in_rule: list[Tensor] = []
-        if check.kind in ("surrogate", "policy", "attribution"):
+        if trial.kind in ("surrogate", "policy", "attribution"):
             held_in_rule = stopped(needed([*fed, *loose], emitted))
         inside = stopped(needed(given, [*loose, *residuals]))
         self.constant = list(dict.fromkeys([*inside, *held_in_rule]))
         fixed = set(self.constant)
         self.moving = [t for t in residuals if t not in fixed]
         self.loose = [t for t in loose if t not in fixed]
-        self.run = Values(
-            [*given, *self.loose, *self.moving, *self.constant], emitted, check.held, check.rng
+        self.run = Evaluator(
+            [*given, *self.loose, *self.moving, *self.constant], emitted, trial.held, trial.rng
         )
-        self.stopped = Values(given, self.constant, check.held, check.rng)
-        self.inside = Values(
-            [*given, *self.constant], [*self.loose, *self.moving], check.held, check.rng
+        self.stopped = Evaluator(given, self.constant, trial.held, trial.rng)
+        self.inside = Evaluator(
+            [*given, *self.constant], [*self.loose, *self.moving], trial.held, trial.rng
         )
         self.outer = [y for y in self.loose if y.type.differentiable]
 
@@ -119,87 +117,87 @@ class _Emitted:
         return phi, [*given, *self.inside([*given, *constant])[:k]]
 
 
-def _inside(node: Node, target: Target) -> bool:
+def _inside(node: Node, target: Checked) -> bool:
     if isinstance(target.site, Node):
         return node is target.site
     return target.site.contains(node.region)
 
 
 def _compare(
-    check: _Check,
+    trial: Trial,
     emitted: _Emitted,
     wanted: Sequence[Tensor],
     found: Sequence[Tensor | None],
     ddxs: Sequence[Tensor],
 ) -> None:
-    target = check.target
-    index = 0 if check.given is None else -1  # given values may be at a kink
-    point, dys = check.points[index], check.seeds(index)
-    present = [i for i, d in enumerate(check.dxs) if d is not None]
-    gradients = check.backward(point, dys)
+    target = trial.target
+    index = 0 if trial.given is None else -1  # given values may be at a kink
+    point, dys = trial.points[index], trial.seeds(index)
+    present = [i for i, d in enumerate(trial.dxs) if d is not None]
+    gradients = trial.backward(point, dys)
     seeds = [
-        np.asarray(check.rng.normal(size=gradients[i].shape)).astype(t.dtype)
+        np.asarray(trial.rng.normal(size=gradients[i].shape)).astype(t.dtype)
         for i, t in zip(present, ddxs, strict=True)
     ]
     phi, start = emitted.at(point, dys, seeds)
     if not np.isfinite(phi(start)).all():
         return
-    again = _rule_again(check, emitted, phi, start, point)
-    run = Values(
-        [*target.inputs, *check.dys, *ddxs],
+    again = _rule_again(trial, emitted, phi, start, point)
+    run = Evaluator(
+        [*target.inputs, *trial.dys, *ddxs],
         [d for d in found if d is not None],
-        check.held,
-        check.rng,
+        trial.held,
+        trial.rng,
     )
     values = iter(run([*point, *dys, *seeds]))
-    places = {t: i for i, t in enumerate((*target.inputs, *check.dys))}
+    places = {t: i for i, t in enumerate((*target.inputs, *trial.dys))}
     for t, d in zip(wanted, found, strict=True):
         i = places[t]
         got = np.zeros_like(start[i]) if d is None else next(values)
         more = again.get(t, np.zeros_like(start[i]))
-        _entry(check, t, phi, start, i, more, got)
+        _entry(trial, t, phi, start, i, more, got)
 
 
 def _rule_again(
-    check: _Check, emitted: _Emitted, phi: Any, start: list[Array], point: list[Array]
+    trial: Trial, emitted: _Emitted, phi: Any, start: list[Array], point: list[Array]
 ) -> dict[Tensor, Array]:
     """What the rule gives for the differences with respect to the outputs it read."""
     if not emitted.outer:
         return {}
-    target = check.target
-    first = len(target.inputs) + len(check.dys)
+    target = trial.target
+    first = len(target.inputs) + len(trial.dys)
     seeds, dys = [], []
     places = {y: first + i for i, y in enumerate(emitted.loose)}
-    given = dict(zip(target.ys, check.dys, strict=True))
+    given = dict(zip(target.ys, trial.dys, strict=True))
     for y in emitted.outer:
         i = places[y]
         dys.append(given[y])
-        slopes, _ = partials(phi, start, i, check.precision)
+        slopes, _ = partials(phi, start, i, trial.precision)
         seeds.append(np.nan_to_num(slopes).reshape(start[i].shape).astype(start[i].dtype))
-    dxs = check.asked(emitted.outer, dys, "when its own gradient is differentiated")
+    dxs = trial.asked(emitted.outer, dys, "when its own gradient is differentiated")
     if dxs is None:
         return {}
-    return dict(zip(target.xs, check.function(dxs, dys)(point, seeds), strict=True))
+    return dict(zip(target.xs, trial.function(dxs, dys)(point, seeds), strict=True))
 
 
 def _entry(
-    check: _Check, t: Tensor, phi: Any, start: list[Array], i: int, more: Array, got: Array
+    trial: Trial, t: Tensor, phi: Any, start: list[Array], i: int, more: Array, got: Array
 ) -> None:
     """One second derivative: every entry where they are few, else along directions."""
-    what = f"input {t.name}" if t in set(check.target.xs) else "the gradient of an output"
+    what = f"input {t.name}" if t in set(trial.target.xs) else "the gradient of an output"
     message = f"the derivative of the emitted gradient with respect to {what} is not that of its"
-    rtol = 100 * check.precision.rtol
-    blur = 100 * check.precision.rtol * float(np.max(np.abs(more), initial=0.0)) * 0.01
+    rtol = 100 * trial.precision.rtol
+    blur = 100 * trial.precision.rtol * float(np.max(np.abs(more), initial=0.0)) * 0.01
     if start[i].size <= FULL:
-        expected, noise = partials(phi, start, i, check.precision)
+        expected, noise = partials(phi, start, i, trial.precision)
         expected, noise = expected.reshape(got.shape), noise.reshape(got.shape)
-        check.compare("second order", f"{message} values", expected + more, got, noise + blur,
+        trial.compare("second order", f"{message} values", expected + more, got, noise + blur,
                       rtol=rtol)  # fmt: skip
         return
     for _ in range(DIRECTIONS):
-        v = np.asarray(check.rng.uniform(-1, 1, start[i].shape))
+        v = np.asarray(trial.rng.uniform(-1, 1, start[i].shape))
         along = along_direction(phi, start, [v if j == i else None for j in range(len(start))])
-        expected, noise = slope(along, check.precision)
+        expected, noise = slope(along, trial.precision)
         dots = np.array([flat([got]) @ flat([v])])
         expected = expected + flat([more]) @ flat([v])
-        check.compare("second order", f"{message} values", expected, dots, noise + blur, rtol=rtol)
+        trial.compare("second order", f"{message} values", expected, dots, noise + blur, rtol=rtol)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..compile import compile
+from ..compiled import compile
 from ..differentiate.gradients import gradients
 from ..ir.context import CONTEXT
 from ..ir.errors import GradientError
@@ -29,7 +29,7 @@ from ..regions.scopes import override_gradient
 EXACT = Contract("exact")
 
 
-class Target:
+class Checked:
     """A node or a region with the rule that is checked.
 
     inputs   what the site reads, each tensor once; xs: the floating ones among them
@@ -125,7 +125,7 @@ def _rule_of(site: Node | Region, rule: Any) -> tuple[Rule, Any]:
 # --- functions of arrays ----------------------------------------------------------------------
 
 
-class Values:
+class Evaluator:
     """Tensors as a function of fed tensors; whatever else they need is held at one value."""
 
     def __init__(
@@ -185,7 +185,7 @@ def near(value: Array, rng: np.random.Generator) -> Array:
     return np.asarray(moved).astype(value.dtype)
 
 
-def given_values(target: Target, values: Any) -> list[Array] | None:
+def given_values(target: Checked, values: Any) -> list[Array] | None:
     """The user's values in the order of the inputs: a sequence, or {tensor or name: array}."""
     if values is None:
         return None
@@ -205,7 +205,7 @@ def given_values(target: Target, values: Any) -> list[Array] | None:
 # --- functions as targets ---------------------------------------------------------------------
 
 
-def built(function: Callable[..., Any], arrays: Sequence[Array], rule: Any) -> Target:
+def built(function: Callable[..., Any], arrays: Sequence[Array], rule: Any) -> Checked:
     """The one site that a function builds from arrays like these, in a graph of its own.
 
     rule: not None puts the whole function into a region with that rule.
@@ -214,10 +214,10 @@ def built(function: Callable[..., Any], arrays: Sequence[Array], rule: Any) -> T
         tensors = [placeholder(a.shape, a.dtype) for a in arrays]
         if rule is None:
             function(*tensors)
-            return Target(_only_site(graph, function))
+            return Checked(_only_site(graph, function))
         with override_gradient(rule, inputs=tensors) as region:
             region.declare(outputs=_results(function(*tensors), region))
-        return Target(region)
+        return Checked(region)
 
 
 def _results(returned: Any, region: Region) -> list[Tensor]:

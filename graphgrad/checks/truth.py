@@ -15,7 +15,7 @@ from ..ir.types import Array
 from ..ops.base import as_tensor
 from ..ops.sources import placeholder
 from ..regions.contracts import Contract
-from .target import Target, Values, flat, stopped
+from .target import Checked, Evaluator, flat, stopped
 
 
 class Truth:
@@ -23,7 +23,7 @@ class Truth:
 
     def __init__(
         self,
-        target: Target,
+        target: Checked,
         contract: Contract | None,
         held: dict[Tensor, Array],
         rng: np.random.Generator,
@@ -41,8 +41,8 @@ class Truth:
         if self.of is not None:
             return self._surrogate(point)
         target = self.target
-        cuts = Values(target.inputs, self._cuts, self.held, self.rng)(point)
-        run = Values([*target.inputs, *self._cuts], target.outputs, self.held, self.rng)
+        cuts = Evaluator(target.inputs, self._cuts, self.held, self.rng)(point)
+        run = Evaluator([*target.inputs, *self._cuts], target.outputs, self.held, self.rng)
         return lambda arrays: flat(self._pick(run([*arrays, *cuts])))
 
     def _surrogate(self, point: Sequence[Array]) -> Callable[[list[Array]], Array]:
@@ -50,7 +50,7 @@ class Truth:
         with Graph("surrogate"):
             xs = [placeholder(p.shape, p.dtype) for p in point]
             ys = [as_tensor(t) for t in flatten(self.of(*xs))]
-            run = Values(xs, ys, {}, self.rng)
+            run = Evaluator(xs, ys, {}, self.rng)
         if len(ys) != len(self.target.outputs):
             raise GradientError(
                 f"f returns {len(ys)} tensors, the site has {len(self.target.outputs)} outputs"

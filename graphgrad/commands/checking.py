@@ -8,7 +8,7 @@ from ..checks.explain import explain
 from ..checks.gradient import check_gradient
 from ..checks.lint import lint
 from ..ir.node import Node, Region, Tensor
-from .target import Target, add_target, load
+from .target import TargetGraph, add_target, load
 
 CHECK = "check every rule in the graph against what it declares to be"
 LINT = "say what in the graph looks like a mistake about gradients"
@@ -35,7 +35,7 @@ def check(options: Namespace) -> int:
     return 1 if wrong else 0
 
 
-def _sites(target: Target) -> list[Region | Node]:
+def _sites(target: TargetGraph) -> list[Region | Node]:
     """Regions and stamped nodes of the user's, which have rules."""
     graph = target.graph
     regions: list[Region | Node] = [r for r in graph.regions if r.rule is not None]

@@ -12,7 +12,7 @@ import numpy as np
 from ..ir.errors import GraphError
 from ..ir.node import Tensor
 from ..ir.program import needed
-from .target import Target, TargetError
+from .target import TargetError, TargetGraph
 
 
 def feed_arguments(parser: ArgumentParser) -> None:
@@ -33,7 +33,7 @@ def feed_arguments(parser: ArgumentParser) -> None:
     )
 
 
-def feeds_for(target: Target, options: Namespace) -> dict[Tensor, Any]:
+def feeds_for(target: TargetGraph, options: Namespace) -> dict[Tensor, Any]:
     """What is fed; TargetError where the outputs need more."""
     feeds = dict(_feed(target, text) for text in options.feed)
     if options.random is not None:
@@ -48,7 +48,7 @@ def feeds_for(target: Target, options: Namespace) -> dict[Tensor, Any]:
     return feeds
 
 
-def _feed(target: Target, text: str) -> tuple[Tensor, Any]:
+def _feed(target: TargetGraph, text: str) -> tuple[Tensor, Any]:
     name, equals, value = text.partition("=")
     if not equals:
         raise TargetError(f"--feed takes NAME=VALUE, got {text!r}")
@@ -66,14 +66,14 @@ def _feed(target: Target, text: str) -> tuple[Tensor, Any]:
         ) from error
 
 
-def _tensor(target: Target, name: str) -> Tensor:
+def _tensor(target: TargetGraph, name: str) -> Tensor:
     try:
         return target.graph.tensor(name)
     except GraphError:
         return target.graph.tensor(f"{name}:0")
 
 
-def _random(target: Target, fed: dict[Tensor, Any], seed: int) -> dict[Tensor, Any]:
+def _random(target: TargetGraph, fed: dict[Tensor, Any], seed: int) -> dict[Tensor, Any]:
     rng = np.random.default_rng(seed)
     lengths: dict[str, int] = {}
     found: dict[Tensor, Any] = {}

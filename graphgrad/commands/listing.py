@@ -17,7 +17,7 @@ from ..ir.errors import did_you_mean
 from ..ir.op import op_types
 from ..ir.words import visible
 from ..regions.rules import registered_gradients
-from ..rules.library import library
+from ..rules.entries import library
 
 OPS = "list the op types"
 RULES = "list the rules of the library, and those that are registered"

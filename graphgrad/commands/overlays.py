@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from ..compile import compile
+from ..compiled import compile
 from ..debug.running import values
 from ..inspect.overlay import Overlay
 from ..ir.errors import did_you_mean
 from .feeding import feeds_for
-from .target import Target, TargetError
+from .target import TargetError, TargetGraph
 
 MEASURES: dict[str, Callable[[Any], float]] = {
     "largest": lambda a: float(np.max(np.abs(a))) if a.size else 0.0,
@@ -34,7 +34,7 @@ OVERLAY = (
 )
 
 
-def overlay_of(kind: str, target: Target, options: Namespace) -> Overlay:
+def overlay_of(kind: str, target: TargetGraph, options: Namespace) -> Overlay:
     """The overlay that was asked for; TargetError for another word or a file that is none."""
     if kind.endswith(".json"):
         return _from_file(kind)

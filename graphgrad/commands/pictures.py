@@ -7,7 +7,7 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import Any
 
-from ..compile import compile
+from ..compiled import compile
 from ..inspect.diff import graph_diff
 from ..inspect.dot import to_dot
 from ..inspect.html import write_html
@@ -16,7 +16,7 @@ from ..inspect.svg import FORMATS, write_picture
 from ..ir.program import needed
 from .feeding import feed_arguments
 from .overlays import OVERLAY, overlay_of
-from .target import Target, add_target, load
+from .target import TargetGraph, add_target, load
 
 DOT = "write the graph as DOT, or draw it as SVG, PNG or PDF"
 HTML = "write the graph as one offline page"
@@ -119,7 +119,7 @@ def html(options: Namespace) -> int:
     return 0
 
 
-def _shown(target: Target, options: Namespace) -> Any:
+def _shown(target: TargetGraph, options: Namespace) -> Any:
     """The tensors that the function returned with what they are computed from, or the graph."""
     return target.graph if options.whole or target.is_graph else target.outputs
 
@@ -130,7 +130,7 @@ def _collapse(asked: list[str] | None) -> Any:
     return asked[0] if len(asked) == 1 and asked[0] in ("auto", "none", "all") else asked
 
 
-def _inputs(target: Target) -> list[Any]:
+def _inputs(target: TargetGraph) -> list[Any]:
     """The placeholders that the outputs need."""
     return [n.outputs[0] for n in needed((), target.outputs) if n.type == "Placeholder"]
 

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..compile import CompiledFunction
+from ..compiled import CompiledFunction
 from ..ir.errors import GraphError, GraphGradError, did_you_mean
 from ..ir.graph import Graph, GraphScope
 from ..ir.node import Tensor
@@ -31,7 +31,7 @@ class UserCodeError(Exception):
     """The user's module or function raised; what it raised is the cause."""
 
 
-class Target(NamedTuple):
+class TargetGraph(NamedTuple):
     """A graph, and the tensors in question.
 
     graph     the graph
@@ -52,7 +52,7 @@ def add_target(parser: ArgumentParser, name: str = "target") -> None:
     parser.add_argument(name, metavar=name.upper(), help=HELP)
 
 
-def load(name: str) -> Target:
+def load(name: str) -> TargetGraph:
     """The graph that a name leads to; TargetError where it leads to none.
 
     The function runs with a new graph open, so a function that only builds tensors does.
@@ -119,9 +119,9 @@ def _is_answer(found: Any) -> bool:
     return isinstance(found, Graph | Tensor | CompiledFunction)
 
 
-def _target(made: Any, name: str) -> Target:
+def _target(made: Any, name: str) -> TargetGraph:
     if isinstance(made, Graph):
-        return Target(made, ends_of(made), name, is_graph=True)
+        return TargetGraph(made, ends_of(made), name, is_graph=True)
     if isinstance(made, CompiledFunction):
         outputs = [t for t in flatten(made.outputs) if t is not None]
         raise_for = "a compiled function"
@@ -139,7 +139,7 @@ def _target(made: Any, name: str) -> Target:
         raise GraphError(f"{name} made {raise_for} of {len(graphs)} graphs, one is wanted")
     (graph,) = graphs
     assert graph is not None  # what users hold is in a graph
-    return Target(graph, outputs, name)
+    return TargetGraph(graph, outputs, name)
 
 
 def ends_of(graph: Graph) -> list[Tensor]:

@@ -6,7 +6,7 @@ from argparse import ArgumentParser, Namespace
 
 import numpy as np
 
-from ..compile import compile
+from ..compiled import compile
 from ..debug.finite import NotFiniteError, nan_guard
 from ..ir.words import visible
 from .feeding import feed_arguments, feeds_for

@@ -1,25 +1,23 @@
 """Looking at values: `gg.debug.values`, `nan_guard`, `blame`, `compare`, `print`."""
 
-from .blame import Blame as Blame
-from .blame import Suspect as Suspect
-from .blame import blame as blame
-from .compare import Difference as Difference
-from .compare import compare as compare
-from .finite import NotFiniteError as NotFiniteError
-from .finite import nan_guard as nan_guard
-from .printing import print_tensor as print
-from .running import Values as Values
-from .running import values as values
+from .comparison import Divergence, compare
+from .finite import NotFiniteError, nan_guard
+from .printing import print as print
+from .running import Values, values
+from .suspects import Blame, Suspect, blame
 
 __all__ = [
     "Blame",
-    "Difference",
+    "Divergence",
     "NotFiniteError",
     "Suspect",
     "Values",
     "blame",
     "compare",
     "nan_guard",
-    "print",
     "values",
 ]
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "print"]

@@ -12,7 +12,7 @@ from ..ir.state import State
 from ..ir.tree import flatten, unflatten
 from ..ir.types import Array
 from ..ir.words import visible
-from .running import Given, Question, Ran
+from .running import Evaluation, Given, Ran
 from .words import described, regions_of, who
 
 __all__ = ["NotFiniteError", "nan_guard"]
@@ -48,7 +48,7 @@ def nan_guard(
     looking, not for speed. The error says node, types, region, rule, the user's line, and what went
     in.
     """
-    question = Question(outputs, feeds, state)
+    question = Evaluation(outputs, feeds, state)
     bad = _bad(inf)
     for t, array in question.given.items():
         if bad(array):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import sys
 from typing import Any, TextIO
 
@@ -12,8 +13,10 @@ from ..ir.words import visible
 from ..ops.base import TensorLike, as_tensor
 from ..ops.python_function import py_function
 
+__all__ = ["print"]
 
-def print_tensor(
+
+def print(
     t: TensorLike, label: str | None = None, *, summarize: int = 6, file: TextIO | None = None
 ) -> Tensor:
     """t, which is printed each time this node runs.
@@ -28,7 +31,7 @@ def print_tensor(
 
     def show(array: Any) -> Any:
         text = np.array2string(array, threshold=2 * summarize, edgeitems=summarize)
-        print(f"{start}: {array.dtype}{list(array.shape)} {text}", file=file or sys.stdout)
+        builtins.print(f"{start}: {array.dtype}{list(array.shape)} {text}", file=file or sys.stdout)
         return array
 
     def through(node: Node, dy: Tensor) -> Tensor:

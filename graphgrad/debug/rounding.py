@@ -14,7 +14,7 @@ import numpy as np
 
 from ..ir.node import Tensor
 from ..ir.types import Array
-from .running import KERNELS, Question, Ran
+from .running import KERNELS, Evaluation, Ran
 
 SLACK = 16.0
 """Last bits, of inputs and results, in which two honest computations may differ."""
@@ -37,7 +37,7 @@ def allowed(ran: Ran) -> list[Array]:
     return [factor * (_last_bits(y) + m) for y, m in zip(ran.outputs, moved, strict=True)]
 
 
-def noise(question: Question) -> dict[Tensor, Array]:
+def noise(question: Evaluation) -> dict[Tensor, Array]:
     """How far all values may be from what they are, where every node rounds as it likes.
 
     Runs the graph again and again, each result moved by its last bits [Parker 1997, "Monte Carlo
@@ -107,7 +107,7 @@ def _moves(ran: Ran) -> Iterator[Sequence[Array]]:
         yield made if len(ran.node.outputs) > 1 else (made,)
 
 
-def _run(question: Question, rng: np.random.Generator | None) -> dict[Tensor, Array]:
+def _run(question: Evaluation, rng: np.random.Generator | None) -> dict[Tensor, Array]:
     """All values; where rng is given, of a run whose numbers are all moved at random."""
     held = {t: _jittered(t, a, (), 1.0, rng) for t, a in question.given.items()}
     with np.errstate(all="ignore"):

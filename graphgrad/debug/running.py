@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..compile import CompiledFunction, compile, feeds_of
+from ..compiled import CompiledFunction, compile, feeds_of
 from ..execute.backend import Kernels
 from ..execute.feeds import Feeds
 from ..execute.results import add_note, check_promise
-from ..function import Function
+from ..functions import Function
 from ..ir.errors import GraphError
 from ..ir.node import Node, Tensor
 from ..ir.program import Program
@@ -26,7 +26,7 @@ KERNELS = Kernels(np)
 Given = Mapping[Any, Any] | Sequence[Any] | None
 
 
-class Body(NamedTuple):
+class Branch(NamedTuple):
     """The branch of a choice that runs.
 
     node     the choice
@@ -50,7 +50,7 @@ class Ran(NamedTuple):
     node: Node
     inputs: tuple[Array, ...]
     outputs: tuple[Array, ...]
-    within: tuple[Body, ...] = ()
+    within: tuple[Branch, ...] = ()
 
     def outside(self, t: Tensor) -> Tensor:
         """What t stands for around the branches, where it is an input of one; else t."""
@@ -60,7 +60,7 @@ class Ran(NamedTuple):
         return t
 
 
-class Question:
+class Evaluation:
     """Outputs, and what is fed: checked as `compile` checks them, nothing optimised.
 
     asked    the outputs, in the structure they were asked in
@@ -119,7 +119,9 @@ def _by_key(feeds: Given) -> Mapping[Any, Any]:
     return feeds or {}
 
 
-def _steps(program: Program, held: dict[Tensor, Array], within: tuple[Body, ...]) -> Iterator[Ran]:
+def _steps(
+    program: Program, held: dict[Tensor, Array], within: tuple[Branch, ...]
+) -> Iterator[Ran]:
     for node in program.nodes:
         inputs = tuple([held[t] for t in node.inputs])
         if type(node.op) is Cond:
@@ -142,13 +144,13 @@ def _made(node: Node, inputs: tuple[Array, ...]) -> tuple[Array, ...]:
 
 
 def _branch(
-    node: Node, inputs: tuple[Array, ...], within: tuple[Body, ...]
+    node: Node, inputs: tuple[Array, ...], within: tuple[Branch, ...]
 ) -> Generator[Ran, None, tuple[Array, ...]]:
     """Run the branch that a choice takes; the value of the generator is what the branch gives."""
     place = 0 if bool(inputs[0]) else 1
     program: Program = node.op.bodies[place]
     taken = [1 + i for i in node.attrs["reads"][place]]
-    body = Body(node, ("then", "else")[place], program, tuple([node.inputs[i] for i in taken]))
+    body = Branch(node, ("then", "else")[place], program, tuple([node.inputs[i] for i in taken]))
     held = dict(zip(program.inputs, [inputs[i] for i in taken], strict=True))
     yield from _steps(program, held, (*within, body))
     return tuple([held[t] for t in program.outputs])
@@ -164,7 +166,7 @@ class Values(dict[str, Array]):
         super().__init__()
         self.by_tensor: dict[Tensor, Array] = {}
 
-    def note(self, t: Tensor, array: Array, within: tuple[Body, ...] = ()) -> None:
+    def _note(self, t: Tensor, array: Array, within: tuple[Branch, ...] = ()) -> None:
         """Keep a copy, unless there is one."""
         path = "".join([f"{body.node.name}/{body.word}/" for body in within])
         if path + t.name not in self:
@@ -182,11 +184,11 @@ def values(outputs: Any, feeds: Given = None, *, state: State | None = None) -> 
     Nothing is optimised away. `gg.Overlay.of_values(found.by_tensor)` makes an overlay of them.
     Raises what running raises, with a note on the node.
     """
-    question = Question(outputs, feeds, state)
+    question = Evaluation(outputs, feeds, state)
     found = Values()
     for t, array in question.given.items():
-        found.note(t, array)
+        found._note(t, array)
     for ran in question.run():
         for t, array in zip(ran.node.outputs, ran.outputs, strict=True):
-            found.note(t, array, ran.within)
+            found._note(t, array, ran.within)
     return found

@@ -36,7 +36,7 @@ class Slope(NamedTuple):
     override: float
 
 
-class Comparison(NamedTuple):
+class Outcome(NamedTuple):
     """What came of it.
 
     curves    by gradient, one for each start
@@ -74,7 +74,7 @@ class Comparison(NamedTuple):
         return self.accuracy(OVERRIDE) - self.accuracy(OWN)
 
 
-def compare(digits: Digits, settings: Settings, seed: int, ticker: Ticker) -> Comparison:
+def compare(digits: Digits, settings: Settings, seed: int, ticker: Ticker) -> Outcome:
     """Build one forward graph and two backward graphs, and train with each from the same starts."""
     with gg.Graph("binary network"):
         net = binary_net(settings.hidden)
@@ -100,12 +100,12 @@ def compare(digits: Digits, settings: Settings, seed: int, ticker: Ticker) -> Co
             tick = partial(ticker.tick, name)
             state = initial_state(net, at)
             curves[name].append(train(net, updates[name], state, digits, settings, at, tick))
-    return Comparison(
+    return Outcome(
         curves, norms, slopes, sizes, shown, lengths, splice, path, blame, profile, steps
     )
 
 
-def checks(found: Comparison) -> list[Check]:
+def checks(found: Outcome) -> list[Check]:
     """What has to hold."""
     won = f"{100 * found.gain:+.1f} points (at least {100 * MARGIN:+.0f})"
     free = [s for s in found.slopes if s.weight.startswith("W3")]

@@ -21,7 +21,7 @@ class Ticker(Protocol):
 
 def progress(console: Console, tasks: Tasks) -> AbstractContextManager[Ticker]:
     """A ticker for a with-block."""
-    return Bars(console, tasks) if console.is_terminal else Lines(console, tasks)
+    return Bars(console, tasks) if console.is_terminal else ProgressLines(console, tasks)
 
 
 class Bars:
@@ -53,7 +53,7 @@ class Bars:
         self._shown.stop()
 
 
-class Lines:
+class ProgressLines:
     """A line for every quarter of a task."""
 
     def __init__(self, console: Console, tasks: Tasks) -> None:
@@ -70,7 +70,7 @@ class Lines:
             text = f"{title:<18} {100 * done // total:>3}%  {note}"
             self._console.print(text, markup=False, highlight=False)
 
-    def __enter__(self) -> Lines:
+    def __enter__(self) -> ProgressLines:
         return self
 
     def __exit__(self, *exc: Any) -> None:

@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 
 import graphgrad as gg
 from graphgrad.inspect.profile import NO_RULE
 
 from . import binary, guidance, model, pictures
-from .binary import OVERRIDE, OWN, Comparison
+from .binary import OVERRIDE, OWN, Outcome
 from .checks import Check
 from .digits import Digits
 from .guidance import Guidance
@@ -32,7 +32,7 @@ class Results(NamedTuple):
     quick: bool
     settings: Settings
     digits: Digits
-    comparison: Comparison
+    comparison: Outcome
     guidance: Guidance
     seconds: float
 
@@ -152,16 +152,8 @@ def costs(results: Results) -> list[dict[str, Any]]:
 
 
 def _page(results: Results) -> str:
-    environment = Environment(
-        loader=FileSystemLoader(TEMPLATES),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters["parts"] = _parts
-    comparison, guided = results.comparison, results.guidance
-    return environment.get_template("report.html").render(
+    comparison = results.comparison
+    return _template("report.html").render(
         version=gg.__version__,
         seed=results.seed,
         quick=results.quick,
@@ -175,19 +167,14 @@ def _page(results: Results) -> str:
         norms=comparison.norms,
         slopes=comparison.slopes,
         checks=results.checks,
-        guided_accuracy=guided.accuracy,
+        guided_accuracy=results.guidance.accuracy,
         code={
             "mark": inspect.getsource(model.binary_activation),
             "rule": inspect.getsource(model.ste),
             "saliency": inspect.getsource(model.saliency),
         },
         listing=listing(results),
-        pictures={
-            "accuracy": pictures.curves(comparison.curves, "test", "test accuracy"),
-            "loss": pictures.curves(comparison.curves, "loss", "training loss"),
-            "grid": pictures.grid(guided.pixels, guided.maps, upright=False),
-            "upright": pictures.grid(guided.pixels, guided.maps, upright=True),
-        },
+        pictures=_pictures(results),
         path=comparison.path,
         blame=comparison.blame,
         changes=gg.graph_diff(comparison.shown[OWN], comparison.shown[OVERRIDE]),
@@ -195,6 +182,28 @@ def _page(results: Results) -> str:
         profile=comparison.profile,
         files=FILES,
     )
+
+
+def _template(name: str) -> Template:
+    environment = Environment(
+        loader=FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["parts"] = _parts
+    return environment.get_template(name)
+
+
+def _pictures(results: Results) -> dict[str, dict[str, str]]:
+    curves, guided = results.comparison.curves, results.guidance
+    return {
+        "accuracy": pictures.curves(curves, "test", "test accuracy"),
+        "loss": pictures.curves(curves, "loss", "training loss"),
+        "grid": pictures.grid(guided.pixels, guided.maps, upright=False),
+        "upright": pictures.grid(guided.pixels, guided.maps, upright=True),
+    }
 
 
 def _parts(line: str) -> list[str]:

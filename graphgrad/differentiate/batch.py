@@ -20,11 +20,11 @@ Flags = tuple[bool, ...]
 
 def batched_outputs(op: Op, inputs: Inputs, flags: Flags) -> Inputs:
     """The outputs of an op for a batch: a node or few where the op has a batched form."""
-    found: Inputs | None = op.batch(Batch(inputs, flags))
+    found: Inputs | None = op.batch(Batched(inputs, flags))
     return build(PerExample(op, flags), inputs).outputs if found is None else found
 
 
-class Batch:
+class Batched:
     """The inputs of an op for a batch of examples, as `ops.batching.Batch` says.
 
     like  a tensor whose first axis counts the examples
@@ -46,9 +46,9 @@ class Batch:
         """Whether these have one shape."""
         return len({t.shape for t in self.types}) == 1
 
-    def of(self, inputs: Inputs, flags: Flags) -> Batch:
+    def of(self, inputs: Inputs, flags: Flags) -> Batched:
         """The same examples of other inputs."""
-        return Batch(inputs, flags, self.like)
+        return Batched(inputs, flags, self.like)
 
     def every(self, *places: int) -> Inputs:
         """The inputs at these places (all of them if none is named), shared ones repeated."""

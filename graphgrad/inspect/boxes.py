@@ -15,7 +15,7 @@ from .columns import column_title
 from .wording import call_title, local_name, region_title, shortened, site_name, site_of
 
 
-class Scope:
+class NameScope:
     """A name scope as it stands in one place: its path, such as "encoder/attention"."""
 
     __slots__ = ("path",)
@@ -44,7 +44,7 @@ class Bypass:
         self.why_not = why_not
 
 
-class Body:
+class BodyMark:
     """One of the bodies of a node of control flow: number 0 is taken where the condition holds."""
 
     __slots__ = ("number", "site")
@@ -61,8 +61,8 @@ class Body:
 
 Owner = Region | RuleCall
 """What the graph itself says is around a node."""
-Mark = Owner | Bypass | Body
-Around = Mark | Scope | Part
+Mark = Owner | Bypass | BodyMark
+Around = Mark | NameScope | Part
 
 
 class Box:
@@ -135,12 +135,12 @@ def _named(owner: Around | None, column: int) -> tuple[str, str]:
         return "region", region_title(owner)
     if isinstance(owner, RuleCall):
         return "rule", call_title(owner)
-    if isinstance(owner, Scope):
+    if isinstance(owner, NameScope):
         return "scope", owner.path.rpartition("/")[2]
     if isinstance(owner, Part):
         of = "gradients of nodes" if column == 1 else "nodes"
         return "part", f"{of} {owner.first} to {owner.last}"
-    if isinstance(owner, Body):
+    if isinstance(owner, BodyMark):
         return "body", f"{owner.word} of {shortened(local_name(owner.site), 40)}"
     why = f": {owner.why_not}" if owner.why_not else ""
     return "bypass", f"default gradient of {shortened(site_name(owner.call), 40)}, bypassed{why}"
@@ -284,7 +284,7 @@ class Tree:
     def _scopes(self, box: Box, scope: tuple[str, ...], start: int, end: int) -> Box:
         for k in range(start, end):
             known = self._inner.get((box, scope[k]))
-            box = known or self.inside(box, scope[k], Scope("/".join(scope[: k + 1])))
+            box = known or self.inside(box, scope[k], NameScope("/".join(scope[: k + 1])))
         return box
 
     def inside(self, box: Box, key: object, owner: Around) -> Box:
@@ -354,7 +354,7 @@ def mirrored(columns: Sequence[Box]) -> dict[Box, Box]:
 
 def _twin_key(box: Box) -> object:
     owner = box.owner
-    if isinstance(owner, Body):
+    if isinstance(owner, BodyMark):
         origin = owner.site.origin
         return owner.site if origin is None else site_of(origin), owner.number
-    return owner.path if isinstance(owner, Scope) else owner
+    return owner.path if isinstance(owner, NameScope) else owner

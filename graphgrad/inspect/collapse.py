@@ -8,7 +8,7 @@ from typing import Any
 
 from ..ir.errors import GraphError, did_you_mean
 from ..ir.node import Region, RuleCall
-from .boxes import Box, Scope
+from .boxes import Box, NameScope
 from .wording import site_name
 
 VISIBLE_LIMIT = 2000
@@ -67,7 +67,7 @@ def _deep_ones(boxes: Sequence[Box], columns: Sequence[Box]) -> set[Box]:
 
 def _names(box: Box) -> list[str]:
     owner = box.owner
-    if isinstance(owner, Scope):
+    if isinstance(owner, NameScope):
         return [owner.path]
     if isinstance(owner, Region):
         return [owner.name, f"#{owner.index}"]

@@ -61,7 +61,7 @@ class Difference:
         self._after = new
 
     @property
-    def subject(self) -> Subject:
+    def _subject(self) -> Subject:
         """What is shown of it: what is after, with what was removed."""
         status = dict.fromkeys(self.added, "added") | dict.fromkeys(self.removed, "removed")
         status |= {b: "changed" for _, b in self.changed}

@@ -34,9 +34,10 @@ from .colours import (
 )
 from .edges import Edge
 from .escape import for_dot, for_markup, quoted
+from .items import Link, PictureItem
 from .labels import Labels
 from .overlay import Values, number_text
-from .picture import Item, Link, Picture, site_in
+from .picture import Picture, site_in
 from .view import View, view_of
 from .wording import kind_of
 
@@ -95,10 +96,10 @@ def to_dot(
     return dot_of(view)
 
 
-def dot_of(view: View, struts: bool = True) -> str:
-    """The DOT text of a view, with or without the struts that keep boxes below each other."""
+def dot_of(view: View, ordered: bool = True) -> str:
+    """The DOT text of a view; ordered: with the edges that keep boxes below each other."""
     with collector_paused():
-        return "".join(_Writer(Picture(view)).text(struts))
+        return "".join(_DotWriter(Picture(view)).text(ordered))
 
 
 def write_dot(path: str | os.PathLike[str], shown: Any, **options: Any) -> None:
@@ -106,7 +107,7 @@ def write_dot(path: str | os.PathLike[str], shown: Any, **options: Any) -> None:
     Path(path).write_text(to_dot(shown, **options), encoding="ascii", newline="\n")
 
 
-class _Writer:
+class _DotWriter:
     """One picture: the view, and what has been looked up for it."""
 
     def __init__(self, picture: Picture) -> None:
@@ -123,7 +124,7 @@ class _Writer:
         tensors = [(k.edge.kind, k.tensors()) for k in own]
         return {found[0] for kind, found in tensors if len(found) == 1 and kind != "residual"}
 
-    def text(self, struts: bool) -> Iterator[str]:
+    def text(self, ordered: bool) -> Iterator[str]:
         """The lines."""
         yield HEAD
         yield self._title()
@@ -131,7 +132,7 @@ class _Writer:
         yield from self._anchors()
         for row in self.picture.pairs():
             yield f"{{rank=same; {' -> '.join(i.id for i in row)} [style=invis];}}\n"
-        for above, below in self.picture.struts() if struts else ():
+        for above, below in self.picture.ordering() if ordered else ():
             yield f"{above.id} -> {below.id} [style=invis];\n"
         for link in self.picture.links:
             yield self._link(link)
@@ -247,7 +248,7 @@ class _Writer:
         """Invisible nodes above and below that keep the columns in order from left to right."""
         if len(self.view.columns) < 2:
             return
-        members: dict[int, list[Item]] = {}
+        members: dict[int, list[PictureItem]] = {}
         for item in self.picture.items:
             members.setdefault(item.inside.column, []).append(item)
         tops: list[str] = []
@@ -271,7 +272,7 @@ class _Writer:
 
     # --- nodes -----------------------------------------------------------------------------------
 
-    def _item(self, item: Item) -> str:
+    def _item(self, item: PictureItem) -> str:
         rows = self.labels.rows(item)
         tooltip = "\\n".join([for_dot(row, 200) for row in self.labels.tooltip(item)])
         struck = item.node in self.view.bypassed
@@ -279,7 +280,7 @@ class _Writer:
         style = BYPASSED_STYLE if struck else self._item_style(item)
         return f'{item.id} [label={label}, tooltip="{tooltip}"{style}];\n'
 
-    def _item_style(self, item: Item) -> str:
+    def _item_style(self, item: PictureItem) -> str:
         """Attributes in order; what is written later counts."""
         node = item.node
         style = self._box_item_style(item) if node is None else self._kind_style(node)
@@ -314,7 +315,7 @@ class _Writer:
             return f', color="{STAMPED.line}", penwidth=2, style="rounded,filled,dashed"'
         return ""
 
-    def _box_item_style(self, item: Item) -> str:
+    def _box_item_style(self, item: PictureItem) -> str:
         box = item.box
         assert box is not None
         tint = self._box_tint(box)

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from ..ir.node import Node, Region, RuleCall, Tensor
 from ..regions.boundary import boundary_of
 from .boxes import Owner
+from .scene import Scene
 from .wording import kind_of
-
-if TYPE_CHECKING:
-    from .view import View
 
 
 class Edge:
@@ -43,42 +39,42 @@ class Edge:
         return f"<{self.kind} edge {self.source.name} -> {self.target.name} {self.tag}>"
 
 
-def edges_of(view: View) -> list[Edge]:
+def edges_of(scene: Scene) -> list[Edge]:
     """Every edge, in order of the readers."""
     found: list[Edge] = []
-    column, before = view.column, view.before
-    for node in view.nodes:
+    column, before = scene.column, scene.before
+    for node in scene.nodes:
         old = before.get(node) if before else None
-        for t, residual in view.reads(node):
+        for t, residual in scene.reads(node):
             if t.node in column:
-                found.append(_edge(t, node, residual, view))
+                found.append(_edge(t, node, residual, scene))
         found += [Edge(None, c, node, "control") for c in node.controls if c in column]
         if old is not None and old is not node:
-            _compare(found, node, old, view)
-    for edge in found if view.status else ():
-        ends = view.status.get(edge.source, ""), view.status.get(edge.target, "")
+            _compare(found, node, old, scene)
+    for edge in found if scene.status else ():
+        ends = scene.status.get(edge.source, ""), scene.status.get(edge.target, "")
         edge.status = next((s for s in ends if s in ("added", "removed")), edge.status)
     return found
 
 
-def _compare(found: list[Edge], node: Node, old: Node, view: View) -> None:
+def _compare(found: list[Edge], node: Node, old: Node, scene: Scene) -> None:
     """What a node reads now and did not before, and the other way round."""
-    was = dict(view.reads(old))
-    now = {t for t, _ in view.reads(node)}
+    was = dict(scene.reads(old))
+    now = {t for t, _ in scene.reads(node)}
     for edge in reversed(found):
         if edge.target is not node:
             break
         if edge.tensor is not None and edge.tensor not in was:
             edge.status = "added"
     for t, residual in was.items():
-        if t not in now and t.node in view.column:
-            edge = _edge(t, node, residual, view)
+        if t not in now and t.node in scene.column:
+            edge = _edge(t, node, residual, scene)
             edge.status = "removed"
             found.append(edge)
 
 
-def _edge(t: Tensor, node: Node, residual: bool, view: View) -> Edge:
-    here, there = view.column[node], view.column[t.node]
+def _edge(t: Tensor, node: Node, residual: bool, scene: Scene) -> Edge:
+    here, there = scene.column[node], scene.column[t.node]
     edge = Edge(t, t.node, node, "data")
     if here % 2 == 1 and kind_of(t.node) == "constant" and t.node.origin is not None:
         there = here
@@ -86,12 +82,12 @@ def _edge(t: Tensor, node: Node, residual: bool, view: View) -> Edge:
         edge.kind = edge.tag = "residual"
     elif here != there and here % 2 == 1:
         edge.kind = edge.tag = "saved"
-        _note_entry(edge, view.path[t.node], view.path[node])
+        _note_entry(edge, scene.path[t.node], scene.path[node])
     else:
         if here != there:
             edge.kind = "gradient"
-        if view.path[node] is not view.path[t.node] and node not in view.bypassed:
-            _note_crossing(edge, view.path[t.node], view.path[node])
+        if scene.path[node] is not scene.path[t.node] and node not in scene.bypassed:
+            _note_crossing(edge, scene.path[t.node], scene.path[node])
     return edge
 
 

@@ -27,7 +27,7 @@ _SCRIPTS = (
     "model",
     "scene",
     "visible",
-    "struts",
+    "ordering",
     "layout",
     "labels",
     "picture",
@@ -83,31 +83,39 @@ def to_html(
         raise ValueError("diff and passes are two ways to use the slider: give one of them")
     view = view_of(shown, title, failed=failed)
     title = view.title or _graph_name(view)
-    views = [("as built", view)]
-    if diff is not None:
-        views = [("before", view_of(diff)), ("after", view)]
     programs = [(str(name), program) for name, program in passes or ()]
-    for name, program in programs:
-        if not isinstance(program, Program):
-            raise TypeError(f"passes are pairs of a name and a program, got {program!r}")
-        views.append((name, view_of(program)))
-    bypassed, why_not = with_bypassed(shown, view, failed)
+    views = _frames(view, diff, programs)
     each = [v for _, v in views]
-    model = model_of(
-        title,
-        [*views, ("default gradients", bypassed)] if bypassed else views,
-        {name: keyed(name, numbers, each) for name, numbers in (overlays or {}).items()},
-        compare=diff is not None,
-    )
-    for entry, numbers in zip(model["overlays"], (overlays or {}).values(), strict=True):
-        if isinstance(numbers, Overlay) and numbers.combine == "sum":
-            entry["combine"] = "sum"
+    bypassed, why_not = with_bypassed(shown, view, failed)
+    if bypassed:
+        views.append(("default gradients", bypassed))
+    keyed_by = {name: keyed(name, numbers, each) for name, numbers in (overlays or {}).items()}
+    model = model_of(title, views, keyed_by, compare=diff is not None)
+    _note_sums(model, overlays or {})
     frames = model["frames"]
-    place = each.index(view)
-    model["bypass"] = bypass_of(frames.pop(), bypassed, place) if bypassed else None
+    model["bypass"] = bypass_of(frames.pop(), bypassed, each.index(view)) if bypassed else None
     model["why_no_bypass"] = why_not
     model["made"] = made_by_passes(each, frames, programs, made_by or {})
     return _page(title, model)
+
+
+def _frames(
+    view: View, diff: Any, programs: Sequence[tuple[str, Program]]
+) -> list[tuple[str, View]]:
+    """What the slider goes over, with its names."""
+    if diff is not None:
+        return [("before", view_of(diff)), ("after", view)]
+    for _, program in programs:
+        if not isinstance(program, Program):
+            raise TypeError(f"passes are pairs of a name and a program, got {program!r}")
+    return [("as built", view), *((name, view_of(program)) for name, program in programs)]
+
+
+def _note_sums(model: dict[str, Any], overlays: Mapping[str, Numbers]) -> None:
+    """Say which overlays are added up where a box is collapsed."""
+    for entry, numbers in zip(model["overlays"], overlays.values(), strict=True):
+        if isinstance(numbers, Overlay) and numbers.combine == "sum":
+            entry["combine"] = "sum"
 
 
 def write_html(path: str | os.PathLike[str], shown: Any, **options: Any) -> None:

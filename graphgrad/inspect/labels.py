@@ -7,9 +7,10 @@ from collections.abc import Sequence
 
 from ..ir.node import Node, RuleCall
 from .colours import DIFF
+from .items import PictureItem
 from .overlay import number_text
-from .picture import Item
-from .view import View, behind
+from .scene import behind
+from .view import View
 from .wording import Lines, about, kind_of, local_name, short_attrs, stamp_name, value_of
 
 COMMON = 3
@@ -27,7 +28,7 @@ class Labels:
         self._derived = view.derived()
         self._stands_for = view.stands_for()
 
-    def rows(self, item: Item) -> list[str]:
+    def rows(self, item: PictureItem) -> list[str]:
         """The rows on an item, the first of them its name; a mark before it says what changed."""
         if item.node is None:
             return self._box_rows(item)
@@ -39,26 +40,26 @@ class Labels:
         rows += [] if value is None else [number_text(value)]
         return [*rows, "FAILED"] if node in self.view.failed else rows
 
-    def value(self, item: Item) -> float | None:
+    def value(self, item: PictureItem) -> float | None:
         """The overlay's number for an item."""
         overlay = self.view.overlay
         if overlay is None:
             return None
         return overlay.of(self.nodes(item))
 
-    def nodes(self, item: Item) -> Sequence[Node]:
+    def nodes(self, item: PictureItem) -> Sequence[Node]:
         """The nodes that an item stands for."""
         if item.node is not None:
             return (item.node,)
         assert item.box is not None
         return item.box.members()
 
-    def status(self, item: Item) -> str:
+    def status(self, item: PictureItem) -> str:
         """What a comparison says of an item: of a box, that of its nodes if they agree."""
         found = {self.view.status.get(n, "") for n in self.nodes(item)}
         return found.pop() if len(found) == 1 else "changed"
 
-    def tooltip(self, item: Item) -> list[str]:
+    def tooltip(self, item: PictureItem) -> list[str]:
         """Everything about an item."""
         if item.node is None:
             return self._box_rows(item, common=20)
@@ -98,7 +99,7 @@ class Labels:
             rows.append(", ".join(self.results[node]))
         return rows
 
-    def _box_rows(self, item: Item, common: int = COMMON) -> list[str]:
+    def _box_rows(self, item: PictureItem, common: int = COMMON) -> list[str]:
         box = item.box
         assert box is not None
         counts = Counter(n.type for n in box.members())

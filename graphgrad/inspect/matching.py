@@ -12,7 +12,8 @@ from typing import Any
 
 from ..ir.node import Node, Region, Tensor
 from ..ir.position import full
-from .view import View, behind
+from .scene import behind
+from .view import View
 
 __all__: list[str] = []
 

@@ -9,8 +9,9 @@ from ..ir.node import Region, RuleCall
 from .boxes import Box
 from .colours import BYPASSED, COLUMNS, DIFF, FAILED, KINDS, REGIONS, SCOPE, STAMPED, Tint
 from .escape import for_mermaid, for_page, shortened, visible
+from .items import Link, PictureItem
 from .labels import Labels
-from .picture import Item, Link, Picture, site_in
+from .picture import Picture, site_in
 from .view import view_of
 from .wording import kind_of
 
@@ -44,7 +45,7 @@ def to_mermaid(shown: Any, **options: Any) -> str:
     below what they are gradients of. Many places render at most 500 edges, so collapse what is
     larger.
     """
-    return "".join(_Writer(Picture(view_of(shown, **options))).text())
+    return "".join(_MermaidWriter(Picture(view_of(shown, **options))).text())
 
 
 def _yaml(title: str) -> str:
@@ -52,7 +53,7 @@ def _yaml(title: str) -> str:
     return for_page(visible(shortened(title, 120))).replace("%", "\\u0025")
 
 
-class _Writer:
+class _MermaidWriter:
     def __init__(self, picture: Picture) -> None:
         self.picture = picture
         self.view = picture.view
@@ -97,7 +98,7 @@ class _Writer:
         fill = "none" if box.kind in ("region", "scope") else tint.ground
         return f"style {box.id} fill:{fill},stroke:{tint.line},color:{tint.line}{dashes}\n"
 
-    def _item(self, item: Item) -> str:
+    def _item(self, item: PictureItem) -> str:
         kind = "box" if item.node is None else kind_of(item.node)
         before, after = _SHAPES[kind]
         rows = [for_mermaid(row) for row in self.labels.rows(item)]
@@ -107,7 +108,7 @@ class _Writer:
         self.used[name] = None
         return f'{item.id}{before}"{"<br/>".join(rows)}"{after}:::{name}'
 
-    def _class(self, item: Item, kind: str) -> str:
+    def _class(self, item: PictureItem, kind: str) -> str:
         if any(n in self.view.failed for n in self.labels.nodes(item)):
             return "failed"
         if item.node in self.view.bypassed:

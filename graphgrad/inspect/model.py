@@ -19,9 +19,10 @@ from ..ir.position import Position, show, source_line
 from ..ir.types import TensorType, size_of
 from ..regions.boundary import boundary_of
 from ..regions.rules import BuiltinRule, Rule, as_rule
-from .boxes import Body, Box, Bypass, Owner, Part, Scope
+from .boxes import BodyMark, Box, Bypass, NameScope, Owner, Part
 from .matching import Matches
-from .view import View, behind
+from .scene import behind
+from .view import View
 from .wording import (
     call_title,
     kind_of,
@@ -288,7 +289,7 @@ def _box(box: Box, place: Mapping[Box, int], tables: _Tables) -> list[Any]:
         what = tables.call(owner)
     elif isinstance(owner, Part):
         what = [owner.first, owner.last]
-    elif isinstance(owner, Scope | Body | Bypass):
+    elif isinstance(owner, NameScope | BodyMark | Bypass):
         what = visible(box.title)
     return [around, box.kind, what]
 

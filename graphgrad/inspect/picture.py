@@ -6,84 +6,18 @@ node that reads it: they share constants, and edges to one far away say nothing.
 
 from __future__ import annotations
 
-from ..ir.node import Node, Region, RuleCall, Tensor
-from .boxes import Body, Box, Bypass, Mark
+from ..ir.node import Node, Region, RuleCall
+from .boxes import BodyMark, Box, Bypass, Mark
 from .edges import Edge
-from .struts import struts_of
+from .items import Link, PictureItem
+from .ordering import ordering_edges
 from .view import View
-from .wording import kind_of, short_type
+from .wording import kind_of
 
-__all__ = ["Item", "Link", "Picture"]
+__all__ = ["Picture"]
 
 COPY_LIMIT = 300
-"""Items up to which copies of constants have struts too: with more, layout takes a third longer."""
-
-
-class Item:
-    """What is drawn as one: a node, a copy of a constant, or a collapsed box.
-
-    id      unique in the picture: `n12`, `n12_1` for a copy, `b3` for a box
-    node    the node; None for a box
-    box     the collapsed box; None for a node
-    inside  the open box it is drawn in
-    level   how far down it stands among the items of its column
-    """
-
-    __slots__ = ("box", "id", "inside", "level", "node")
-
-    def __init__(self, id: str, node: Node | None, box: Box | None, inside: Box) -> None:
-        self.id = id
-        self.node = node
-        self.box = box
-        self.inside = inside
-        self.level = 0
-
-    def __repr__(self) -> str:
-        return f"<item {self.id}>"
-
-
-class Link:
-    """The edges of one kind from one item to another; between nodes that is one edge.
-
-    edge   the first of them, for everything that is not a number
-    edges  all of them
-    """
-
-    __slots__ = ("edges", "source", "target")
-
-    def __init__(self, source: Item, target: Item, edge: Edge) -> None:
-        self.source = source
-        self.target = target
-        self.edges = [edge]
-
-    @property
-    def edge(self) -> Edge:
-        """The first edge."""
-        return self.edges[0]
-
-    def tensors(self) -> list[Tensor]:
-        """The tensors that are read, each once."""
-        return list(dict.fromkeys(e.tensor for e in self.edges if e.tensor is not None))
-
-    def words(self) -> str:
-        """`in 0 f32[64,N]`, `3 x f32[64,N]`, `7 tensors`, `control`.
-
-        That a value is saved or a residual is shown by the stroke.
-        """
-        tensors = self.tensors()
-        if not tensors:
-            return "control"
-        types = dict.fromkeys(t.type for t in tensors)
-        text = short_type(next(iter(types)))
-        if len(types) > 1:
-            text = f"{len(tensors)} tensors"
-        elif len(tensors) > 1:
-            text = f"{len(tensors)} x {text}"
-        elif len(tensors[0].node.outputs) > 1:
-            text = f":{tensors[0].index} {text}"
-        tags = dict.fromkeys(e.tag for e in self.edges)
-        tag = next(iter(tags)) if len(tags) == 1 and self.edge.owner is not None else ""
-        return f"{tag} {text}" if tag else text
+"""Items up to which copies of constants have ordering edges too, which cost layout a third more."""
 
 
 class Picture:
@@ -98,11 +32,11 @@ class Picture:
     def __init__(self, view: View) -> None:
         self.view = view
         self._closed: dict[Box, Box | None] = {}
-        self.inside: dict[Box, list[Item]] = {}
-        self._of_box: dict[Box, Item] = {}
-        self._of_node: dict[Node, Item] = {}
+        self.inside: dict[Box, list[PictureItem]] = {}
+        self._of_box: dict[Box, PictureItem] = {}
+        self._of_node: dict[Node, PictureItem] = {}
         self._count: dict[Node, int] = {}
-        self._reader: dict[Item, Item] = {}
+        self._reader: dict[PictureItem, PictureItem] = {}
         self._open_boxes()
         shared = self._shared_constants()
         self._add_nodes(shared)
@@ -127,7 +61,7 @@ class Picture:
                     around = box
                     parent = box.parent
                     assert parent is not None
-                    item = self._of_box[box] = Item(box.id, None, box, parent)
+                    item = self._of_box[box] = PictureItem(box.id, None, box, parent)
                     self.inside[parent].append(item)
                 self._closed[box] = around
                 if around is None:
@@ -159,7 +93,7 @@ class Picture:
             if closed is not None:
                 self._of_node[node] = self._of_box[closed]
             else:
-                item = self._of_node[node] = Item(view.id[node], node, None, view.box[node])
+                item = self._of_node[node] = PictureItem(view.id[node], node, None, view.box[node])
                 self.inside[item.inside].append(item)
 
     def _add_unread(self, shared: set[Node]) -> None:
@@ -169,10 +103,10 @@ class Picture:
             if node in shared and node not in self._count and self._closed[box] is None:
                 self._copy(node, box, None)
 
-    def _copy(self, node: Node, box: Box, reader: Item | None) -> Item:
+    def _copy(self, node: Node, box: Box, reader: PictureItem | None) -> PictureItem:
         known = self._count[node] = self._count.get(node, -1) + 1
         name = self.view.id[node] + (f"_{known}" if known else "")
-        item = Item(name, node, None, box)
+        item = PictureItem(name, node, None, box)
         self.inside[box].append(item)
         if reader is not None:
             self._reader[item] = reader
@@ -202,7 +136,7 @@ class Picture:
                 link.edges.append(edge)
         return found
 
-    def _source(self, edge: Edge, target: Item) -> Item | None:
+    def _source(self, edge: Edge, target: PictureItem) -> PictureItem | None:
         """Where an edge begins; None for a constant inside the collapsed box that reads it."""
         node = edge.source
         found = self._of_node.get(node)
@@ -237,9 +171,9 @@ class Picture:
         for item, reader in self._reader.items():
             item.level = reader.level - (item.inside.column % 2 == 0)
 
-    def pairs(self) -> list[list[Item]]:
+    def pairs(self) -> list[list[PictureItem]]:
         """Items that stand side by side, from left to right."""
-        found: dict[Item, list[Item]] = {}
+        found: dict[PictureItem, list[PictureItem]] = {}
         for node, beside in self.view.pairs.items():
             left = self._of_node.get(node)
             for other in beside:
@@ -254,15 +188,15 @@ class Picture:
                 found.setdefault(left_item, [left_item]).append(right_item)
         return list(found.values())
 
-    def struts(self) -> list[tuple[Item, Item]]:
+    def ordering(self) -> list[tuple[PictureItem, PictureItem]]:
         """Items of which the first is to stand above the second although nothing joins them."""
         many = len(self.items) > COPY_LIMIT
         held = [i for i in self.items if i not in self._reader] if many else self.items
-        return struts_of(held, self.links)
+        return ordering_edges(held, self.links)
 
 
 def site_in(owner: Mark | None) -> Region | Node | None:
     """The region, or the stamped node, that an owner of a box or an edge is about."""
     if isinstance(owner, Bypass):
         owner = owner.call
-    return owner.site if isinstance(owner, RuleCall | Body) else owner
+    return owner.site if isinstance(owner, RuleCall | BodyMark) else owner

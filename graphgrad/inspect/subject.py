@@ -56,7 +56,7 @@ def subject_of(shown: Any) -> Subject:
         return Subject(region_title(shown), _around_region(shown))
     if isinstance(shown, Node):
         return Subject(shown.name, _around_node(shown))
-    subject = getattr(shown, "subject", None)
+    subject = getattr(shown, "_subject", None)
     if isinstance(subject, Subject):
         return subject
     program = getattr(shown, "program", shown)

@@ -90,7 +90,7 @@ def write_picture(
 
 
 def _laid_out(view: View, command: list[str], timeout: float) -> bytes:
-    """What Graphviz makes of a view: where it cannot, without struts, and then with straight edges.
+    """What Graphviz makes of a view: where it cannot, without the order, then with straight edges.
 
     Of attempts that all leave something to be desired the last one counts.
     """
@@ -116,7 +116,7 @@ def _laid_out(view: View, command: list[str], timeout: float) -> bytes:
 def _attempts(view: View) -> Iterator[str]:
     """DOT texts that ask for less and less."""
     yield dot_of(view)
-    loose = dot_of(view, struts=False)
+    loose = dot_of(view, ordered=False)
     yield loose
     yield loose.replace("graph [", "graph [splines=line, ", 1)
 

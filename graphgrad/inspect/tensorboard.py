@@ -16,7 +16,8 @@ from ..ir.node import Node
 from ..ir.types import TensorType
 from .boxes import Box
 from .escape import shortened, visible
-from .view import View, behind, view_of
+from .scene import behind
+from .view import View, view_of
 from .wording import Lines, about, local_name, site_name
 
 __all__ = ["TensorBoardError", "write_tensorboard"]

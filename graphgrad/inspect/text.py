@@ -9,14 +9,15 @@ from typing import Any, TextIO
 from ..ir.errors import counted
 from ..ir.node import Node, Region, RuleCall, Tensor
 from ..regions.boundary import boundary_of
-from .boxes import Body, Bypass, Mark
+from .boxes import BodyMark, Bypass, Mark
 from .colours import DIFF
 from .columns import column_mark
 from .escape import shortened, visible
 from .labels import Labels
 from .overlay import number_text
+from .scene import behind
 from .tree import tree_of
-from .view import View, behind, view_of
+from .view import View, view_of
 from .wording import (
     call_title,
     kind_of,
@@ -59,11 +60,11 @@ def graph_text(shown: Any, *, style: str = "tree", **options: Any) -> str:
 def _text(shown: Any, style: str, options: dict[str, Any]) -> Iterator[str]:
     if style not in ("tree", "list"):
         raise ValueError(f'style is "tree" or "list", got {style!r}')
-    writer = _Writer(view_of(shown, **{"collapse": "none"} | options))
+    writer = _TextWriter(view_of(shown, **{"collapse": "none"} | options))
     yield from writer.tree() if style == "tree" else writer.listing()
 
 
-class _Writer:
+class _TextWriter:
     def __init__(self, view: View) -> None:
         self.view = view
         self.labels = Labels(view)
@@ -90,7 +91,7 @@ class _Writer:
                 found = region_title(mark) + _signature(mark)
             elif isinstance(mark, RuleCall):
                 found = call_title(mark)
-            elif isinstance(mark, Body):
+            elif isinstance(mark, BodyMark):
                 found = f"{mark.word} of {short_name(mark.site)}"
             else:
                 found = f"default gradient of {self._site_mark(mark.call)}, bypassed"
@@ -207,7 +208,7 @@ class _Writer:
         `then n4` for a body of n4."""
         if isinstance(mark, Region):
             return f"#{mark.index}" if mark.group is None else shortened(mark.name, 20)
-        if isinstance(mark, Body):
+        if isinstance(mark, BodyMark):
             return f"{mark.word} {self.view.id.get(mark.site, mark.site.name)}"
         call = mark.call if isinstance(mark, Bypass) else mark
         site = call.site

@@ -5,27 +5,28 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ..ir.node import Node
-from .view import View, behind
+from .scene import behind
+from .view import View
 from .wording import kind_of
 
 
-class Row(NamedTuple):
+class TreeRow(NamedTuple):
     """A node of the tree, and how far it is indented."""
 
     node: Node
     depth: int
 
 
-def tree_of(view: View) -> list[Row]:
+def tree_of(view: View) -> list[TreeRow]:
     """The rows, results first, each followed by what it reads.
 
     What nothing is computed from (inputs, variables, constants) has no row. Where a node reads one
     thing that has no row yet, that follows at the same depth; where it reads more, they are
     indented. So a chain is no staircase, however long it is.
     """
-    rows: list[Row] = []
+    rows: list[TreeRow] = []
     seen: set[Node] = set()
-    stack = [Row(n, 0) for n in reversed(_roots(view))]
+    stack = [TreeRow(n, 0) for n in reversed(_roots(view))]
     while stack:
         row = stack.pop()
         if row.node in seen:
@@ -35,7 +36,7 @@ def tree_of(view: View) -> list[Row]:
         below = [t.node for t, _ in view.reads(row.node) if t.node in view.column]
         below = [n for n in dict.fromkeys(below) if n not in seen and _has_row(n)]
         depth = row.depth + (len(below) > 1)
-        stack += [Row(n, depth) for n in reversed(below)]
+        stack += [TreeRow(n, depth) for n in reversed(below)]
     return rows
 
 

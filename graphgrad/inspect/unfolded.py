@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from ..ir.node import Node, Tensor
-from .boxes import Body
+from .boxes import BodyMark
 
 __all__: list[str] = []
 
@@ -22,14 +22,14 @@ class Unfolded(NamedTuple):
     """
 
     nodes: list[Node]
-    bodies: dict[Node, Body]
+    bodies: dict[Node, BodyMark]
     reads: dict[Node, list[Tensor]]
 
 
 def unfold(nodes: Sequence[Node]) -> Unfolded:
     """The nodes, and in bodies of bodies all there are."""
     found: dict[Node, None] = {}
-    bodies: dict[Node, Body] = {}
+    bodies: dict[Node, BodyMark] = {}
     reads: dict[Node, list[Tensor]] = {}
     stack = list(reversed(nodes))
     while stack:
@@ -44,7 +44,7 @@ def unfold(nodes: Sequence[Node]) -> Unfolded:
         reads[node] = [*node.inputs[:1], *(t for p in programs for t in p.outputs)]
         numbered = list(enumerate(zip(programs, node.attrs["reads"], strict=True)))
         for number, (program, taken) in reversed(numbered):
-            body = Body(node, number)
+            body = BodyMark(node, number)
             inside = [*(t.node for t in program.inputs), *program.nodes]
             for n in inside:
                 bodies.setdefault(n, body)

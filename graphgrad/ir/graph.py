@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
@@ -120,7 +121,7 @@ class Graph:
         _check_name(pattern)
         return [n for n in self.nodes if fnmatchcase(n.name, pattern)]
 
-    def as_default(self) -> GraphScope:
+    def as_default(self) -> AbstractContextManager[Graph]:
         """A with-block in which new nodes go to this graph."""
         return GraphScope(self)
 
@@ -192,8 +193,22 @@ class Graph:
 
         def copy(self) -> Graph: ...
         def subgraph(self, xs: Any, ys: Any) -> Graph: ...
-        def mark(self, selection: Any, rule: Any, **options: Any) -> list[Any]: ...
-        def unmark(self, selection: Any, **options: Any) -> Any: ...
+        def mark(
+            self,
+            selection: Any,
+            rule: Any,
+            inputs: Any = None,
+            outputs: Any = None,
+            *,
+            escape: str = "error",
+            order: str = "again",
+            late: bool = False,
+            replace: bool = False,
+            allow_inside: bool = False,
+            allow_empty: bool = False,
+            **attrs: Any,
+        ) -> list[Node | Region]: ...
+        def unmark(self, selection: Any) -> list[Node | Region]: ...
         def gradient_override_map(
             self, op_type_map: dict[str, Any], *, allow_empty: bool = False
         ) -> Any: ...

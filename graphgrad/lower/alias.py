@@ -23,7 +23,7 @@ from .binding import Binding
 from .plan import Kernel
 
 
-class Kind(Enum):
+class Effect(Enum):
     """How a node is run."""
 
     WRITE = "write"  # kernel(*inputs, *outputs)
@@ -36,7 +36,7 @@ class Action(NamedTuple):
     """A node, how it is run, what is called, and the values that this reads."""
 
     node: Node
-    kind: Kind
+    kind: Effect
     kernel: Kernel
     inputs: tuple[Tensor, ...]
 
@@ -87,11 +87,11 @@ class AliasAnalysis:
         writer = self._binding.writer(node) if static else None
         if writer is not None:
             self.written.update(node.outputs)
-            self.actions.append(Action(node, Kind.WRITE, writer, inputs))
+            self.actions.append(Action(node, Effect.WRITE, writer, inputs))
             return
         if strange:
             self.kept.update([self.root.get(t, t) for t in inputs])
-        self.actions.append(Action(node, Kind.CALL, self._binding.kernel(node), inputs))
+        self.actions.append(Action(node, Effect.CALL, self._binding.kernel(node), inputs))
 
     def _makes_nothing(self, node: Node, inputs: tuple[Tensor, ...], static: bool) -> bool:
         """Whether the node passes on what it reads, or views of it; then that is noted."""
@@ -101,7 +101,7 @@ class AliasAnalysis:
             return bool(places)
         kernel = self._binding.kernel(node)
         if not static:
-            self._note_views(node, Kind.LOOK, kernel, inputs)
+            self._note_views(node, Effect.LOOK, kernel, inputs)
             return True
         base = inputs[0]
         known = self.layout(base)
@@ -113,7 +113,7 @@ class AliasAnalysis:
             self._note_same(node, [base] * len(parts))
             return True
         if known is None:
-            self._note_views(node, Kind.LOOK, kernel, inputs)
+            self._note_views(node, Effect.LOOK, kernel, inputs)
             return True
         if not all(np.may_share_memory(part, known) for part in parts):
             return False  # it has to copy
@@ -122,7 +122,7 @@ class AliasAnalysis:
         if base in self.constants:
             self.constants.update(pairs)
         else:
-            self._note_views(node, Kind.FIXED, _with_others(kernel, others), (base,))
+            self._note_views(node, Effect.FIXED, _with_others(kernel, others), (base,))
         return True
 
     def _contiguous(self, t: Tensor) -> Array:
@@ -138,7 +138,7 @@ class AliasAnalysis:
         self.same.update([(t, v) for t, v in pairs if t not in self._given])
 
     def _note_views(
-        self, node: Node, kind: Kind, kernel: Kernel, inputs: tuple[Tensor, ...]
+        self, node: Node, kind: Effect, kernel: Kernel, inputs: tuple[Tensor, ...]
     ) -> None:
         root = self.root.get(inputs[0], inputs[0])
         self.root.update([(t, root) for t in node.outputs if t not in self._given])

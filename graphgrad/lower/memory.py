@@ -13,7 +13,7 @@ from heapq import heappop, heappush
 from operator import attrgetter
 
 from ..ir.node import Tensor
-from .alias import Action, AliasAnalysis, Kind, nbytes
+from .alias import Action, AliasAnalysis, Effect, nbytes
 from .binding import Binding
 
 ALIGNMENT = 64  # bytes: a cache line, and the widest vector
@@ -69,7 +69,7 @@ class Memory:
         self.unread: dict[tuple[int, int], Buffer] = {}
         self.over: dict[Tensor, Tensor] = {}
         for at, action in enumerate(aliases.actions):
-            if action.kind is Kind.WRITE:
+            if action.kind is Effect.WRITE:
                 self._place(at, action)
         lodge(self.all(), self.end)
 

@@ -10,7 +10,7 @@ from ..ir.depth import check_room
 from ..ir.node import Node, Tensor
 from ..ir.program import Program
 from ..ir.types import Array, TensorType
-from .alias import Action, AliasAnalysis, Kind, is_view, nbytes
+from .alias import Action, AliasAnalysis, Effect, is_view, nbytes
 from .binding import Binding
 from .memory import Buffer, Memory, pack
 from .plan import Kernel, Place, Plan, Result, Step
@@ -75,12 +75,12 @@ class _Slots:
         """The step of an action; None for a view that is made with the arena."""
         node, kernel, kind = action.node, action.kernel, action.kind
         inputs = tuple([self._of(t) for t in action.inputs])
-        if kind is Kind.FIXED and inputs[0] < 0:
+        if kind is Effect.FIXED and inputs[0] < 0:
             self._fixed_view(node, kernel, inputs)
             return None
         fresh: list[tuple[int, TensorType]] = []
         lodged: list[tuple[int, int, TensorType]] = []
-        writes = kind is Kind.WRITE and not self._is_returned(action)
+        writes = kind is Effect.WRITE and not self._is_returned(action)
         if writes:
             outputs = self._written(at, node, fresh, lodged)
             gone = self._release(self._read_last(at, action, outputs))
@@ -210,9 +210,9 @@ class _Slots:
 
 def _takes_more(action: Action, binding: Binding) -> bool:
     """Whether what runs for a node may need memory beyond that of its results."""
-    if action.kind is Kind.CALL:
+    if action.kind is Effect.CALL:
         return not binding.bodies(action.node)
-    return action.kind is Kind.WRITE and not binding.lean(action.node)
+    return action.kind is Effect.WRITE and not binding.lean(action.node)
 
 
 def _peak(
@@ -226,7 +226,7 @@ def _peak(
             changes[buffer.since] += buffer.size
             changes[buffer.last + 1] -= buffer.size
     for at, action in enumerate(aliases.actions):
-        if action.kind is not Kind.CALL:
+        if action.kind is not Effect.CALL:
             continue
         made = 0
         for t in action.node.outputs:

@@ -24,6 +24,8 @@ from .making import Making
 
 TERMS = 256  # of one AddN
 
+__all__ = ["AddN", "EnsureLike"]
+
 
 class AddN(Op):
     """y = x0 + x1 + ... of equal types, added from left to right; every dx = dy."""

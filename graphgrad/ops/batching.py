@@ -6,6 +6,8 @@ from typing import Protocol
 
 from .base import Op, Tensor, TensorType
 
+__all__ = ["Batch", "Outputs"]
+
 Outputs = tuple[Tensor, ...]
 
 

@@ -23,6 +23,21 @@ from .base import (
     promoted,
 )
 
+__all__ = [
+    "FloatUnary",
+    "Kinds",
+    "NumberBinary",
+    "Ordering",
+    "Predicate",
+    "RealBinary",
+    "RealUnary",
+    "binary",
+    "floating_binary",
+    "floating_unary",
+    "known_number",
+    "numbers",
+]
+
 _KINDS = {"b": "bool", "iu": "integer", "f": "floating", "c": "complex"}
 
 

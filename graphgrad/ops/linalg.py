@@ -1,4 +1,4 @@
-"""Linear algebra under the names of np.linalg and the array API: this module is gg.linalg.
+"""Linear algebra under the names of np.linalg and the array API: what gg.linalg offers.
 
 diagonal and trace take the last two axes here, unlike NumPy's functions outside np.linalg.
 """

@@ -50,6 +50,8 @@ from .reductions import all, any, argmax, argmin, max, mean, min, prod, std, sum
 from .shaping import flatten, matrix_transpose, reshape, squeeze, swapaxes, transpose
 from .sorting import argsort
 
+__all__: list[str] = []
+
 _BINARY: dict[str, Callable[[Any, Any], Any]] = {
     "add": add,
     "sub": subtract,

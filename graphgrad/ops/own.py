@@ -22,6 +22,8 @@ from .base import (
 )
 from .shaping import sum_to
 
+__all__ = ["Applied", "Own", "OwnStep"]
+
 
 class Own(Op):
     """ys = the first `count` inputs, which are op(the other inputs); the gradient is op's own."""

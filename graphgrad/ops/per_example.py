@@ -6,6 +6,8 @@ from ..ir.errors import ShapeError
 from ..ir.types import Dim, lengths, merge_dims
 from .base import Any, Op, TensorType, Types, tensor_type
 
+__all__ = ["PerExample"]
+
 
 class PerExample(Op):
     """ys[i] = op(xs[i]) along the first axis of the inputs that are batched; the others are shared.

@@ -5,6 +5,8 @@ from __future__ import annotations
 from .base import NO_GRAD, Any, Gradients, Node, Op, Samples, Tensor, TensorType, Types, np
 from .batching import Batch, Outputs
 
+__all__ = ["After"]
+
 
 class After(Op):
     """y = x, once the other inputs are there; dx = dy, nothing for the others.

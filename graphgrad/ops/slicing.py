@@ -26,6 +26,21 @@ from .base import (
 )
 from .batching import Batch, Outputs
 
+__all__ = [
+    "FULL",
+    "Key",
+    "Slice",
+    "Unslice",
+    "UnsliceLike",
+    "check_index",
+    "normal_int",
+    "normal_slice",
+    "placed",
+    "sliced",
+    "trimmed",
+    "unslice",
+]
+
 Key = tuple[Any, ...]
 """What is read of each axis: an int, a slice as (start, stop, step), or None for a new axis.
 

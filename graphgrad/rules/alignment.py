@@ -10,7 +10,7 @@ from ..ir.node import Tensor
 from ..ops import random
 from ..ops.base import DEFAULT, TensorLike
 from ..regions.rules import Rule
-from .library import entry, rule
+from .entries import entry, rule
 from .sites import layer, number
 
 FAMILY = "alignment"

@@ -10,7 +10,7 @@ from ..ops.arithmetic import clip, maximum, nan_to_num
 from ..ops.exponential import sqrt
 from ..ops.shaping import normal_axis
 from ..regions.rules import Rule
-from .library import entry, rule
+from .entries import entry, rule
 from .sites import changed, total
 
 FAMILY = "clipping"

@@ -26,7 +26,7 @@ from ..ops.creation import zeros_like
 from ..ops.python_function import py_function
 from ..ops.sources import Placeholder, identity
 from ..regions.scopes import override_gradient
-from .library import entry, rule
+from .entries import entry, rule
 
 FAMILY = "implicit"
 Equation = Callable[[Tensor], Tensor]

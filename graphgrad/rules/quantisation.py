@@ -14,7 +14,7 @@ from ..ops.logic import logical_and, where
 from ..ops.shaping import sum_to
 from ..regions.contracts import surrogate_of
 from ..regions.scopes import override_gradient
-from .library import entry, rule
+from .entries import entry, rule
 
 FAMILY = "quantisation"
 

@@ -29,7 +29,7 @@ from ..regions.index import has_gradient
 from ..regions.rules import own_rule
 from ..regions.scopes import override_gradient
 from ..regions.select import select
-from .library import entry
+from .entries import entry
 
 FAMILY = "recompute"
 MOST = 40

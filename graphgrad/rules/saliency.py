@@ -10,7 +10,7 @@ from ..ops.arithmetic import maximum
 from ..ops.logic import logical_and, where
 from ..ops.reductions import any as some
 from ..regions.rules import Rule
-from .library import entry, rule
+from .entries import entry, rule
 from .sites import alike, only
 
 FAMILY = "saliency"

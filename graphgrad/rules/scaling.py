@@ -9,7 +9,7 @@ from ..ir.node import Tensor
 from ..ops.base import DEFAULT, NO_GRAD, TensorLike
 from ..regions.contracts import Contract
 from ..regions.rules import Rule
-from .library import entry, rule
+from .entries import entry, rule
 from .sites import changed, number
 
 FAMILY = "scaling"

@@ -14,7 +14,7 @@ from ..ops.reductions import normal_axes
 from ..ops.shaping import expand_dims
 from ..ops.sources import identity
 from ..regions.rules import Rule
-from .library import entry, rule
+from .entries import entry, rule
 from .sites import alike, number, only, single
 
 FAMILY = "stable"

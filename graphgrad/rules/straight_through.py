@@ -10,7 +10,7 @@ from ..ops.arithmetic import absolute, clip
 from ..ops.logic import where
 from ..regions.contracts import surrogate_of
 from ..regions.rules import Rule
-from .library import entry, rule
+from .entries import entry, rule
 from .sites import alike, only
 
 FAMILY = "straight-through"

@@ -13,7 +13,7 @@ from ..ops.arithmetic import absolute, clip, maximum
 from ..ops.trigonometry import arctan
 from ..regions.contracts import surrogate_of
 from ..regions.rules import Rule
-from .library import entry, rule
+from .entries import entry, rule
 from .sites import alike, only
 
 FAMILY = "surrogates"

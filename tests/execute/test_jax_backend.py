@@ -5,7 +5,7 @@ import pytest
 
 import graphgrad as gg
 from graphgrad import rules
-from graphgrad.compile import compile
+from graphgrad.compiled import compile
 from graphgrad.execute.backend import load_backend, one_call_per_node
 from graphgrad.ir.graph import Graph
 from graphgrad.ir.op import OP_TYPES

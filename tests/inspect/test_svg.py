@@ -87,7 +87,7 @@ def test_an_edge_that_cannot_be_routed_is_drawn_straight(monkeypatch):
     assert "splines=line" in gg.to_svg(marked()[0])
 
 
-def test_struts_that_graphviz_cannot_meet_are_left_out(monkeypatch):
+def test_ordering_edges_that_graphviz_cannot_meet_are_left_out(monkeypatch):
     shown = network()
     whole = gg.to_dot(shown)
     echo(monkeypatch, "Error: trouble in init_rank", f"len(text) == {len(whole)}")

@@ -40,7 +40,7 @@ def test_regions_and_rules_in_bodies_have_their_boxes():
     inside = [n for n in view.nodes if region in view.path[n]]
     assert [n.type for n in inside] == ["Exp"]
     kinds = [mark.__class__.__name__ for mark in view.marks[inside[0]]]
-    assert kinds == ["Region", "Body"]
+    assert kinds == ["Region", "BodyMark"]
 
 
 def test_the_bodies_of_a_gradient_stand_beside_those_of_what_it_is_of():

@@ -7,7 +7,7 @@ import graphgrad as gg
 from graphgrad.execute.numpy_backend import NumpyBackend
 from graphgrad.ir.op import Op
 from graphgrad.ir.program import Program
-from graphgrad.lower.alias import AliasAnalysis, Kind, is_strange, is_view
+from graphgrad.lower.alias import AliasAnalysis, Effect, is_strange, is_view
 from graphgrad.ops.base import apply
 from graphgrad.ops.sources import assign
 
@@ -37,7 +37,7 @@ def test_what_passes_a_value_on_is_no_action():
         y = gg.stop_gradient(gg.identity(a))
         z = assign(v, y)
         aliases = analysed([x, v], [y, z])
-    assert kinds(aliases) == [("Exp", Kind.WRITE)]
+    assert kinds(aliases) == [("Exp", Effect.WRITE)]
     assert aliases.same[y] is a
     assert aliases.same[z] is a
 
@@ -45,10 +45,10 @@ def test_what_passes_a_value_on_is_no_action():
 @pytest.mark.parametrize(
     ("look", "kind"),
     [
-        (lambda a: a.T, Kind.FIXED),
-        (lambda a: gg.reshape(a, (6,)), Kind.FIXED),
-        (lambda a: a[1:], Kind.FIXED),
-        (lambda a: gg.broadcast_to(a, (4, 2, 3)), Kind.FIXED),
+        (lambda a: a.T, Effect.FIXED),
+        (lambda a: gg.reshape(a, (6,)), Effect.FIXED),
+        (lambda a: a[1:], Effect.FIXED),
+        (lambda a: gg.broadcast_to(a, (4, 2, 3)), Effect.FIXED),
         (lambda a: gg.reshape(a.T, (6,)), None),  # it has to copy
     ],
 )
@@ -60,7 +60,7 @@ def test_views_of_what_is_written_are_settled_before_a_run(look, kind):
         aliases = analysed([x], [y])
     found = [k for name, k in kinds(aliases) if name == y.node.type]
     if kind is None:
-        assert found[-1] in (Kind.WRITE, Kind.CALL)
+        assert found[-1] in (Effect.WRITE, Effect.CALL)
         assert y not in aliases.root
     else:
         assert found == [kind]
@@ -72,7 +72,7 @@ def test_views_of_arguments_are_looked_at_in_every_run():
     with gg.Graph():
         x = gg.placeholder((2, 3))
         aliases = analysed([x], [x.T])
-    assert kinds(aliases) == [("Transpose", Kind.LOOK)]
+    assert kinds(aliases) == [("Transpose", Effect.LOOK)]
     assert aliases.layout(x) is None
 
 
@@ -82,7 +82,7 @@ def test_views_of_constants_are_constants():
         c = gg.constant(np.arange(6.0).reshape(2, 3))
         y = c.T
         aliases = analysed([x], [x * y])
-    assert kinds(aliases) == [("Multiply", Kind.WRITE)]
+    assert kinds(aliases) == [("Multiply", Effect.WRITE)]
     assert np.shares_memory(aliases.constants[y], aliases.constants[c])
 
 

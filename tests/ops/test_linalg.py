@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from graphgrad.compile import compile, evaluate
+from graphgrad.compiled import compile, evaluate
 from graphgrad.differentiate.gradients import gradients
 from graphgrad.ir.errors import DTypeError, GradientError, ShapeError
 from graphgrad.ir.graph import Graph

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import scipy.special
 
-from graphgrad.compile import compile, evaluate
+from graphgrad.compiled import compile, evaluate
 from graphgrad.differentiate.gradients import gradients
 from graphgrad.ir.errors import DTypeError, ShapeError
 from graphgrad.ir.graph import Graph

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from graphgrad.compile import evaluate
+from graphgrad.compiled import evaluate
 from graphgrad.differentiate.gradients import gradients
 from graphgrad.ir.errors import DTypeError, ExecutionError, GradientError
 from graphgrad.ir.graph import Graph

@@ -12,7 +12,7 @@ from .nest import Nest, Pass
 from .reductions import CHAIN, Accumulator
 from .turning import turn
 from .values import Value
-from .vectorise import Lanes, Row, Vector
+from .vectorise import Lanes, RowPass, Vector
 from .vectors import (
     Values,
     bytes_of,
@@ -110,7 +110,7 @@ class Inner(Loops):
         return Accumulator(self.body, self.how(i), lanes, self.exact and long, main < length)
 
 
-class _Row(Row):
+class _Row(RowPass):
     """Writes what is done for a row, by its number."""
 
     def __init__(self, loops: Inner, index: list[str], row: str) -> None:

@@ -16,7 +16,7 @@ from .reductions import CHAIN, Accumulator, lanes_of
 from .turning import columns
 from .types import stored
 from .values import Value
-from .vectorise import Lanes, Row, Vector
+from .vectorise import Lanes, RowPass, Vector
 from .vectors import (
     bytes_of,
     computed,
@@ -55,7 +55,7 @@ class Outer(Loops):
         _Rows(self, index, lanes, valid).write()
 
 
-class _Rows(Row):
+class _Rows(RowPass):
     """Writes what is done for one vector of rows.
 
     index   the places along the outer axes, of the first row

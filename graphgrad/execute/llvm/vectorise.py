@@ -16,7 +16,7 @@ from .values import Value
 from .vectors import ORDERED, Values, element, load, store
 
 
-class Row(ABC):
+class RowPass(ABC):
     """Writes what is done for a row, or for a vector of rows.
 
     index   the places along the outer axes

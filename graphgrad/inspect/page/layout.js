@@ -26,7 +26,7 @@ function dotOf(visible) {
   }
   rows.push(...anchors(visible));
   for (const row of sideBySide(visible)) rows.push(`{rank=same;${row.map((i) => `n${i.id}`).join(";")}}`);
-  for (const [above, below] of struts(visible)) rows.push(`n${above.id}->n${below.id}[style=invis]`);
+  for (const [above, below] of ordering(visible)) rows.push(`n${above.id}->n${below.id}[style=invis]`);
   links.forEach((link, i) => {
     if (link.across) return;
     const [a, b] = link.mirrored ? [link.b, link.a] : [link.a, link.b];

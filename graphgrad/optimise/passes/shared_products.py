@@ -22,7 +22,7 @@ from ..rewrite import Now, Plan
 from .matrices import FEW, MANY_ROWS, in_a_row, in_parts, is_plain, summed_axis
 
 
-class Batch:
+class SharedBatch:
     """Products that share the operand on one side.
 
     side     the place of the operands that differ
@@ -63,7 +63,7 @@ class Batch:
 # --- which -------------------------------------------------------------------------------------
 
 
-def products_to_batch(program: Program, without: Set[Node]) -> list[Batch]:
+def products_to_batch(program: Program, without: Set[Node]) -> list[SharedBatch]:
     """Products of which each batch can be one, all at the same time, where it is worth it.
 
     x1 @ w, x2 @ w, ... -> the rows of [x1; x2; ...] @ w; w @ x1, ... -> columns likewise. Not those
@@ -74,10 +74,10 @@ def products_to_batch(program: Program, without: Set[Node]) -> list[Batch]:
         return []
     groups = _apart(program, groups)
     groups = _without_circles(program, groups)
-    return [Batch(b.side, part) for b in groups for part in in_parts(b.members, b.held)]
+    return [SharedBatch(b.side, part) for b in groups for part in in_parts(b.members, b.held)]
 
 
-def _sharing(program: Program, without: Set[Node]) -> list[Batch]:
+def _sharing(program: Program, without: Set[Node]) -> list[SharedBatch]:
     """Products by the operand that they share, each in the larger of its two groups."""
     groups: dict[tuple[int, int, object], list[Node]] = {}
     for node in program.nodes:
@@ -90,22 +90,22 @@ def _sharing(program: Program, without: Set[Node]) -> list[Batch]:
             if node not in best or len(nodes) > len(groups[best[node]]):
                 best[node] = key
     return [
-        Batch(key[0], mine)
+        SharedBatch(key[0], mine)
         for key, nodes in groups.items()
         if len(nodes) >= FEW and len(mine := [n for n in nodes if best[n] is key]) >= FEW
     ]
 
 
-def _small(batch: Batch) -> Batch:
+def _small(batch: SharedBatch) -> SharedBatch:
     """The members that are faster together."""
     pieces = [n.inputs[batch.side] for n in batch.members]
     axis = 1 - summed_axis(batch.members[0], batch.side)
     most = 2 * MANY_ROWS if in_a_row(pieces, axis) else MANY_ROWS
     kept = [n for n, x in zip(batch.members, pieces, strict=True) if ints(x.shape)[axis] <= most]
-    return Batch(batch.side, kept)
+    return SharedBatch(batch.side, kept)
 
 
-def _needs(program: Program, batches: Sequence[Batch]) -> dict[Node, int]:
+def _needs(program: Program, batches: Sequence[SharedBatch]) -> dict[Node, int]:
     """For every member, the batches of which its operands need a product, as bits."""
     bit_of = {n: 1 << i for i, batch in enumerate(batches) for n in batch.members}
     given = set(program.inputs)
@@ -125,17 +125,17 @@ def _needs(program: Program, batches: Sequence[Batch]) -> dict[Node, int]:
     return found
 
 
-def _apart(program: Program, batches: Sequence[Batch]) -> list[Batch]:
+def _apart(program: Program, batches: Sequence[SharedBatch]) -> list[SharedBatch]:
     """The batches without the members that need another member."""
     needs = _needs(program, batches)
     free = [
-        Batch(b.side, [n for n in b.members if not needs[n] >> i & 1])
+        SharedBatch(b.side, [n for n in b.members if not needs[n] >> i & 1])
         for i, b in enumerate(batches)
     ]
     return [b for b in free if len(b.members) >= FEW]
 
 
-def _without_circles(program: Program, batches: list[Batch]) -> list[Batch]:
+def _without_circles(program: Program, batches: list[SharedBatch]) -> list[SharedBatch]:
     """The largest of every set of batches of which each would need the others to be first."""
     needs = _needs(program, batches)
     first: dict[int, list[int]] = {}
@@ -154,7 +154,7 @@ def _without_circles(program: Program, batches: list[Batch]) -> list[Batch]:
     return batches
 
 
-def ready_together(program: Program, batches: Sequence[Batch]) -> Program:
+def ready_together(program: Program, batches: Sequence[SharedBatch]) -> Program:
     """The program in an order in which every operand of a batch comes before its first member."""
     given = set(program.inputs)
     before: dict[Node, list[Node]] = {}

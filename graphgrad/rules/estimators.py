@@ -18,7 +18,7 @@ from ..ops.python_function import py_function
 from ..regions.contracts import Contract
 from ..regions.rules import Rule
 from ..regions.scopes import override_gradient
-from .library import entry, rule
+from .entries import entry, rule
 from .sites import total
 
 FAMILY = "black box"

@@ -23,8 +23,8 @@ from ..ops.shaping import broadcast_like
 from ..ops.sources import identity
 from ..regions.contracts import Contract
 from ..regions.rules import Rule
+from .entries import entry, rule
 from .ledger import Ledger, asking, ledger
-from .library import entry, rule
 from .shares import bare, is_linear, product, slopes_of, stabilised, taylor, usual
 from .shares import linear as in_proportion
 from .sites import BILINEAR, Layer, alike, layer, number, only, total

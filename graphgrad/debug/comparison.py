@@ -7,22 +7,22 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..compile import compile
+from ..compiled import compile
 from ..ir.node import Node, Tensor
 from ..ir.state import State
 from ..ir.types import Array
 from ..ir.words import visible
 from .rounding import allowed, distance, noise
-from .running import KERNELS, Given, Question, Ran
+from .running import KERNELS, Evaluation, Given, Ran
 from .words import described, who
 
-__all__ = ["Difference", "compare"]
+__all__ = ["Divergence", "compare"]
 
 Held = dict[Tensor, Array]
 """What tensors were in one execution."""
 
 
-class Difference(NamedTuple):
+class Divergence(NamedTuple):
     """The first tensor, in the order of running, that two executions disagree on.
 
     tensor          which
@@ -66,7 +66,7 @@ def compare(
     optimize: Sequence[bool] = (False, True),
     tolerance: float | None = None,
     state: State | None = None,
-) -> Difference | None:
+) -> Divergence | None:
     """The first tensor on the way to outputs on which two executions differ, or None.
 
     outputs: a tensor or any nesting of them, what gg.compile or gg.function made. feeds: {tensor
@@ -82,7 +82,7 @@ def compare(
     NaN, inf equals inf of the same sign. Numbers drawn at random are not compared: backends draw
     different ones.
     """
-    question = Question(outputs, feeds, state)
+    question = Evaluation(outputs, feeds, state)
     if backends is None:
         backends = ("numpy", "auto" if question.backend is None else question.backend)
     for what, pair in (("backends", backends), ("optimize", optimize)):
@@ -97,7 +97,7 @@ class _Runs:
     """Two executions of one question."""
 
     def __init__(
-        self, question: Question, backends: Sequence[Any], optimize: Sequence[bool]
+        self, question: Evaluation, backends: Sequence[Any], optimize: Sequence[bool]
     ) -> None:
         self.question = question
         self.ways = list(zip(backends, optimize, strict=True))
@@ -113,7 +113,7 @@ class _Runs:
         ]
         return [dict(zip(tensors, arrays, strict=True)) for arrays in made]
 
-    def first(self, judge: _Direct | _Rounding) -> Difference | None:
+    def first(self, judge: _Direct | _Rounding) -> Divergence | None:
         """What they differ in first: with all values kept, else with one output alone."""
         given = set(self.question.given)
         nodes = self.question.program.nodes
@@ -138,7 +138,7 @@ class _Runs:
         judge: _Direct | _Rounding,
         tensors: list[Tensor],
         kept: list[Held],
-    ) -> Difference | None:
+    ) -> Divergence | None:
         if not tensors:
             return None
         return next(judge.alone(tensors, self.of(tensors), kept), None)
@@ -151,7 +151,7 @@ class _Direct:
         self.tolerance = tolerance
         self.words = f"{tolerance:g} (1 + |first|), as asked"
 
-    def node(self, node: Node, first: Held, second: Held) -> Difference | None:
+    def node(self, node: Node, first: Held, second: Held) -> Divergence | None:
         """Where the results of a node differ."""
         for t in node.outputs:
             if t in first and not _is_drawn(node):
@@ -162,14 +162,14 @@ class _Direct:
 
     def alone(
         self, tensors: Sequence[Tensor], made: list[Held], kept: list[Held]
-    ) -> Iterator[Difference]:
+    ) -> Iterator[Divergence]:
         """Where tensors differ that were the only outputs."""
         for t in tensors:
             found = self._found(t, made[0][t], made[1][t], alone=True)
             if found is not None:
                 yield found
 
-    def _found(self, t: Tensor, a: Array, b: Array, *, alone: bool) -> Difference | None:
+    def _found(self, t: Tensor, a: Array, b: Array, *, alone: bool) -> Divergence | None:
         exact = a.dtype.kind not in "fc"
         with np.errstate(all="ignore"):
             room = np.zeros(a.shape) if exact else self.tolerance * (1.0 + np.abs(a))
@@ -186,12 +186,12 @@ class _Rounding:
     words = "what rounding can do to this node"
     words_alone = "what rounding can do on the way to it"
 
-    def __init__(self, question: Question) -> None:
+    def __init__(self, question: Evaluation) -> None:
         self.question = question
         self.given = set(question.given)
         self.noises: Held = {}
 
-    def node(self, node: Node, first: Held, second: Held) -> Difference | None:
+    def node(self, node: Node, first: Held, second: Held) -> Divergence | None:
         """Where the results of a node differ, and one of them is not what its inputs give."""
         if _is_drawn(node) or _equal(node, first, second):
             return None
@@ -215,7 +215,7 @@ class _Rounding:
 
     def alone(
         self, tensors: Sequence[Tensor], made: list[Held], kept: list[Held]
-    ) -> Iterator[Difference]:
+    ) -> Iterator[Divergence]:
         """Where tensors that were the only outputs are not what they are where all were kept."""
         for t in tensors:
             for values, known in zip(made, kept, strict=True):
@@ -255,10 +255,10 @@ def _ran(node: Node, values: Held) -> Ran:
 
 def _beyond(
     t: Tensor, a: Array, b: Array, room: Array, tolerance: str, *, alone: bool = False
-) -> Difference | None:
+) -> Divergence | None:
     """The place where a and b differ by the largest multiple of what is allowed."""
     if a.shape != b.shape:
-        return Difference(t, a, b, np.inf, 0.0, tolerance, (), alone)
+        return Divergence(t, a, b, np.inf, 0.0, tolerance, (), alone)
     off = distance(a, b)
     if not (off > room).any():
         return None
@@ -266,4 +266,4 @@ def _beyond(
         share = np.where(off > room, off / room, 0.0)
     share[np.isnan(share)] = np.inf
     at = tuple(map(int, np.unravel_index(np.argmax(share), share.shape)))
-    return Difference(t, a, b, float(off[at]), float(room[at]), tolerance, at, alone)
+    return Divergence(t, a, b, float(off[at]), float(room[at]), tolerance, at, alone)

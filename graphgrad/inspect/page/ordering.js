@@ -1,9 +1,9 @@
-// Struts: items of which the first is to stand above the second although nothing joins them. They
+// Ordering edges: items of which the first is to stand above the second although nothing joins them. They
 // keep boxes from overlapping in height, so that these can stand below each other. What reads
 // nothing of its column goes to the inner side of what comes into its box: below it in the user's
 // part, above it in the mirrored one, and above what stands alone in the box that this comes from. A
 // line from column to column would pull these past each other.
-function struts(visible) {
+function ordering(visible) {
   if (visible.items.length > 2 * MANY) return []; // Graphviz would look three times as long
   const found = wished(visible);
   return isTangled(visible, found) ? [] : found;
@@ -56,7 +56,7 @@ function entered(from, to, boxes) {
   return found;
 }
 
-// Whether lines, struts and pairs side by side cannot all be met: Graphviz would draw anything then.
+// Whether lines, ordering edges and pairs side by side cannot all be met: Graphviz would draw anything then.
 function isTangled({ items, links, pairs }, wanted) {
   const side = new Map();
   const row = (item) => {

@@ -20,8 +20,8 @@ from ..ops.shaping import broadcast_like, sum_to
 from ..ops.sources import identity, stop_gradient
 from ..regions.contracts import Contract
 from ..regions.rules import Rule
+from .entries import entry, rule
 from .ledger import Ledger, asking
-from .library import entry, rule
 from .shares import bare, is_linear
 from .sites import alike, number, only
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import update_wrapper
 from types import MethodType
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
-from .compile import CompiledFunction, compile
+from .compiled import CompiledFunction, compile
 from .ir.build import note_match
 from .ir.errors import DTypeError
 from .ir.graph import Graph, current
@@ -24,6 +24,10 @@ from .regions.scopes import OnBehalf, gradient_override_map, maps_in_force
 __all__ = ["Function", "function"]
 
 
+@overload
+def function(fn: None = None, **options: Any) -> Callable[[Callable[..., Any]], Function]: ...
+@overload
+def function(fn: Callable[..., Any], *examples: Any, **options: Any) -> Function: ...
 def function(fn: Callable[..., Any] | None = None, *examples: Any, **options: Any) -> Any:
     """A function of arrays, compiled from a function of tensors.
 
@@ -101,14 +105,14 @@ class Function:
         return f"<function {getattr(self.fn, '__name__', self.fn)}, {len(self.compiled)} graphs>"
 
 
-class _Itself:
+class _RuleKey:
     """A rule as a key: equal to itself only, a bound method to one of the same object."""
 
     def __init__(self, rule: Any) -> None:
         self.rule = rule
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, _Itself):
+        if not isinstance(other, _RuleKey):
             return NotImplemented
         same = isinstance(self.rule, MethodType) and isinstance(other.rule, MethodType)
         return bool(self.rule == other.rule) if same else self.rule is other.rule
@@ -119,8 +123,10 @@ class _Itself:
 
 def _rules_of(maps: Sequence[gradient_override_map]) -> Any:
     """The entries of maps and the temporary rules in force, as a key."""
-    entries = [(t, r if isinstance(r, str) else _Itself(r)) for m in maps for t, r in m.map.items()]
-    return tuple(entries), frozenset((n, _Itself(r.fn)) for n, r in temporary_rules().items())
+    entries = [
+        (t, r if isinstance(r, str) else _RuleKey(r)) for m in maps for t, r in m.map.items()
+    ]
+    return tuple(entries), frozenset((n, _RuleKey(r.fn)) for n, r in temporary_rules().items())
 
 
 def _signature(args: tuple[Any, ...]) -> tuple[Any, list[Any]]:

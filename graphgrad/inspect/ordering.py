@@ -1,4 +1,4 @@
-"""Struts: lines that are not drawn, and keep boxes from overlapping in height.
+"""Ordering edges: lines that are not drawn, and keep boxes from overlapping in height.
 
 Boxes that do not overlap in height can stand below each other. What reads nothing of its column is
 held by nothing on one side: it goes to the inner side of what comes into its box, which is below it
@@ -10,33 +10,30 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 from .boxes import Box
+from .items import Link, PictureItem
 
-if TYPE_CHECKING:
-    from .picture import Item, Link
-
-Strut = tuple["Item", "Item"]
+Ordered = tuple[PictureItem, PictureItem]
 
 
-def struts_of(items: Sequence[Item], links: Sequence[Link]) -> list[Strut]:
+def ordering_edges(items: Sequence[PictureItem], links: Sequence[Link]) -> list[Ordered]:
     """Pairs of items of which the first is to stand above the second; its level says so too."""
-    return _Struts(items, links).found()
+    return _Ordering(items, links).found()
 
 
-class _Struts:
+class _Ordering:
     """What is known of the items of a picture.
 
     comes_in  box -> what is read in it of what is outside, in the same column; by level
     alone     box of column 1 -> what is in it that nothing of the column is joined to; by level
     """
 
-    def __init__(self, items: Sequence[Item], links: Sequence[Link]) -> None:
-        self.comes_in: dict[Box, list[Item]] = {}
-        self.alone: dict[Box, list[Item]] = {}
-        reading: set[Item] = set()
-        read: set[Item] = set()
+    def __init__(self, items: Sequence[PictureItem], links: Sequence[Link]) -> None:
+        self.comes_in: dict[Box, list[PictureItem]] = {}
+        self.alone: dict[Box, list[PictureItem]] = {}
+        reading: set[PictureItem] = set()
+        read: set[PictureItem] = set()
         for link in links:
             source, target = link.source, link.target
             if source.inside.column == target.inside.column < 2:
@@ -52,10 +49,10 @@ class _Struts:
         for found in (*self.comes_in.values(), *self.alone.values()):
             found.sort(key=_level)
 
-    def found(self) -> list[Strut]:
-        return [strut for item in self.free for strut in self._of(item)]
+    def found(self) -> list[Ordered]:
+        return [pair for item in self.free for pair in self._of(item)]
 
-    def _of(self, item: Item) -> Iterator[Strut]:
+    def _of(self, item: PictureItem) -> Iterator[Ordered]:
         """To the nearest of what comes into the innermost box that anything comes into.
 
         In column 1 also to what stands alone in the box that this comes from.
@@ -92,5 +89,5 @@ def _entered(source: Box, target: Box) -> Iterator[Box]:
             source = source.parent
 
 
-def _level(item: Item) -> int:
+def _level(item: PictureItem) -> int:
     return item.level

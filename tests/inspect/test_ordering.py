@@ -71,9 +71,9 @@ def test_no_rank_is_contradicted(name):
     assert contradiction(gg.to_dot(PICTURES[name])) is None
 
 
-def test_a_strut_stays_in_its_column_and_goes_down():
+def test_an_ordering_edge_stays_in_its_column_and_goes_down():
     for shown in (network(3), nested(), PICTURES["cnn added"], PICTURES["cnn removed"]):
-        found = Picture(view_of(shown)).struts()
+        found = Picture(view_of(shown)).ordering()
         assert found
         for above, below in found:
             assert above.inside.column == below.inside.column
@@ -82,15 +82,15 @@ def test_a_strut_stays_in_its_column_and_goes_down():
 
 def test_what_reads_nothing_stands_below_what_comes_into_its_box():
     """The weight of the second layer goes below the sign, which leaves the first one."""
-    found = Picture(view_of(network(2))).struts()
+    found = Picture(view_of(network(2))).ordering()
     assert ("Sign", "Variable") in {(a.node.type, b.node.type) for a, b in found}
     assert ("MatMul", "Variable") not in {(a.node.type, b.node.type) for a, b in found}
     assert {a.inside.column for a, _ in found} == {0, 1}
 
 
-def test_removed_boxes_have_struts_too():
+def test_removed_boxes_have_ordering_edges_too():
     marked, plain = guided_cnn()
-    found = Picture(view_of(gg.graph_diff(marked, plain))).struts()
+    found = Picture(view_of(gg.graph_diff(marked, plain))).ordering()
     status = view_of(gg.graph_diff(marked, plain)).status
     removed = {node.name for node, word in status.items() if word == "removed"}
     assert any({a.node.name, b.node.name} & removed for a, b in found)
@@ -105,8 +105,8 @@ def signs(layers):
         return [h, gg.gradients(h, x)]
 
 
-def test_copies_of_constants_have_struts_where_there_are_few():
+def test_copies_of_constants_have_ordering_edges_where_there_are_few():
     for layers in (3, 90):
         picture = Picture(view_of(signs(layers)))
-        held = {item.node.type for strut in picture.struts() for item in strut}
+        held = {item.node.type for pair in picture.ordering() for item in pair}
         assert ("Constant" in held) is (len(picture.items) <= COPY_LIMIT)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..compile import CompiledFunction
+from ..compiled import CompiledFunction
 from ..ir.errors import GradientError
 from ..ir.node import Node, Region, RuleCall, Tensor
 from ..ir.state import State
@@ -15,7 +15,7 @@ from ..ir.tree import flatten
 from ..ir.types import Array
 from ..ir.words import visible
 from .blockers import Blocker, blockers
-from .running import Given, Question, Ran
+from .running import Evaluation, Given, Ran
 from .words import derivation, described, who
 
 __all__ = ["Blame", "Suspect", "blame"]
@@ -75,7 +75,7 @@ def blame(gradients: Any, feeds: Given = None, *, state: State | None = None) ->
     GradientError where nothing was derived, or all gradients are None.
     """
     _check(gradients)
-    question = Question(gradients, feeds, state)
+    question = Evaluation(gradients, feeds, state)
     if not any(n.origin is not None for n in question.program.nodes):
         raise GradientError("blame() takes gradients: none of these tensors was derived")
     return Blame(tuple(_Trial(question).suspects()))
@@ -100,7 +100,7 @@ class _Trial:
     left   the derived tensors that another step reads, or that are asked for
     """
 
-    def __init__(self, question: Question) -> None:
+    def __init__(self, question: Evaluation) -> None:
         self.held: dict[Tensor, Array] = dict(question.given)
         self.stand: dict[Tensor, Tensor] = {}
         self.within: dict[Node, set[Node]] = {}

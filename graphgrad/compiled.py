@@ -31,6 +31,8 @@ from .optimise.pipeline import Change, Watch, optimise
 
 __all__ = ["CompiledFunction", "compile", "evaluate"]
 
+Passes = Callable[..., tuple[Program, list[Change]]]
+
 REFINED = 16  # sets of lengths whose optimisation `explain` tells
 
 
@@ -74,9 +76,7 @@ def compile(
         return _compile(inputs, outputs, chosen, updates or {}, state, passes, watch)
 
 
-def _passes(
-    optimize: bool, verify: bool, fast_math: bool
-) -> Callable[..., tuple[Program, list[Change]]]:
+def _passes(optimize: bool, verify: bool, fast_math: bool) -> Passes:
     """What is done to a program before it runs."""
     if not optimize:
         return lambda program, watch=None: (program, [])
@@ -89,7 +89,7 @@ def _compile(
     backend: Backend,
     updates: Mapping[Tensor, Any],
     state: State | None,
-    passes: Callable[..., tuple[Program, list[Change]]],
+    passes: Passes,
     watch: Watch | None,
 ) -> CompiledFunction:
     given = _inputs(inputs)
@@ -99,23 +99,11 @@ def _compile(
     graph = _one_graph([*given, *wanted, *updates])
     writes = _updates(graph, updates)
 
-    nodes = needed(given, [*wanted, *writes.values()])
-    _check_placeholders(nodes, wanted)
-    _add_assigns(nodes, writes)
-    variables = [n for n in nodes if type(n.op) is Variable]
-
-    start = Program([*given, *(v.outputs[0] for v in variables)], [*wanted, *writes.values()])
+    start, variables = _as_built(given, wanted, writes)
     program, log = passes(start, watch=watch)
     program, written = _without_dead_updates(program, list(writes), variables)
     run = backend.compile(program)
-    refined: deque[tuple[Program, list[Change]]] = deque(maxlen=REFINED)
-    if hasattr(run, "refine"):
-
-        def refine(specialised: Program) -> Program:
-            refined.append(passes(specialised, watch=watch))
-            return refined[-1][0]
-
-        run.refine = refine
+    refined = _let_refine(run, passes, watch)
     where = state if state is not None else graph.state if graph is not None else State()
 
     def fit_together(types: list[TensorType]) -> None:
@@ -127,6 +115,36 @@ def _compile(
     return CompiledFunction(
         feeds, outputs, leaves, run, where, variables, written, program, log, refined, backend
     )
+
+
+def _as_built(
+    given: list[Tensor], wanted: list[Tensor], writes: dict[Node, Tensor]
+) -> tuple[Program, list[Node]]:
+    """The program from what is given, and the variables it reads, to what is wanted and written.
+
+    Assigns among the nodes needed are added to writes.
+    """
+    nodes = needed(given, [*wanted, *writes.values()])
+    _check_placeholders(nodes, wanted)
+    _add_assigns(nodes, writes)
+    variables = [n for n in nodes if type(n.op) is Variable]
+    inputs = [*given, *(v.outputs[0] for v in variables)]
+    return Program(inputs, [*wanted, *writes.values()]), variables
+
+
+def _let_refine(
+    run: Any, passes: Passes, watch: Watch | None
+) -> deque[tuple[Program, list[Change]]]:
+    """Optimise again for lengths that become known; what that did, of the latest ones."""
+    refined: deque[tuple[Program, list[Change]]] = deque(maxlen=REFINED)
+
+    def refine(specialised: Program) -> Program:
+        refined.append(passes(specialised, watch=watch))
+        return refined[-1][0]
+
+    if hasattr(run, "refine"):
+        run.refine = refine
+    return refined
 
 
 class CompiledFunction:

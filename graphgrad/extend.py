@@ -1,0 +1,154 @@
+"""What ops, rewrites and backends outside graphgrad are written with.
+
+    ops       a subclass of `Op` or of a family (`Elementwise`, `Unary`, `Binary`, ...), put into a
+              graph by `apply` on tensors (`as_tensor`, `promoted`, `binary`, ...)
+    rewrites  `@rule(Exp)` makes a function of a node a rewrite; `rewrite(*rules)` is the pass,
+              `Program -> Program`, that applies them; `instead` and `beside` make nodes for them
+    backends  a class with `name`, `kernels` and `compile(program)` (see `Backend`), under the entry
+              point group "graphgrad.backends"; `Kernels` has every op's own kernel
+    checks    `verify_graph`, `verify_program`
+
+A gradient rule needs nothing of this: it is a function of a `gg.Site` and tensors.
+"""
+
+from .execute.backend import (
+    Backend,
+    Compiled,
+    Kernel,
+    Kernels,
+    backends,
+    load_backend,
+    one_call_per_node,
+)
+from .ir.onnx import Onnx
+from .ir.op import Gradients, Op, Samples, Types, op_types
+from .ir.program import Program, Visit, derive
+from .ir.types import (
+    Array,
+    Dim,
+    DType,
+    Shape,
+    TensorType,
+    as_dtype,
+    as_shape,
+    broadcast,
+    compatible,
+    elements,
+    inexact,
+    result_dtype,
+    tensor_type,
+    type_of_array,
+)
+from .ir.verify import verify_graph, verify_program
+from .lower.plan import Plan
+from .ops.base import (
+    DEFAULT,
+    NO_GRAD,
+    ZERO,
+    Binary,
+    Comparison,
+    Elementwise,
+    Marker,
+    TensorLike,
+    Unary,
+    apply,
+    as_tensor,
+    is_zero,
+    like,
+    promoted,
+    wants,
+)
+from .ops.batching import Batch
+from .ops.families import (
+    FloatUnary,
+    NumberBinary,
+    RealBinary,
+    RealUnary,
+    binary,
+    floating_binary,
+    floating_unary,
+)
+from .ops.making import Making
+from .ops.shaping import normal_axis
+from .optimise.build import beside, instead
+from .optimise.pipeline import Change, run_passes
+from .optimise.rewrite import Pass, rewrite
+from .optimise.rule import EXACT, FAST, ROUNDING, NodeOf, rule
+from .optimise.rule import Rule as RewriteRule
+
+__all__ = [
+    "DEFAULT",
+    "EXACT",
+    "FAST",
+    "NO_GRAD",
+    "ROUNDING",
+    "ZERO",
+    "Array",
+    "Backend",
+    "Batch",
+    "Binary",
+    "Change",
+    "Comparison",
+    "Compiled",
+    "DType",
+    "Dim",
+    "Elementwise",
+    "FloatUnary",
+    "Gradients",
+    "Kernel",
+    "Kernels",
+    "Making",
+    "Marker",
+    "NodeOf",
+    "NumberBinary",
+    "Onnx",
+    "Op",
+    "Pass",
+    "Plan",
+    "Program",
+    "RealBinary",
+    "RealUnary",
+    "RewriteRule",
+    "Samples",
+    "Shape",
+    "TensorLike",
+    "TensorType",
+    "Types",
+    "Unary",
+    "Visit",
+    "apply",
+    "as_dtype",
+    "as_shape",
+    "as_tensor",
+    "backends",
+    "beside",
+    "binary",
+    "broadcast",
+    "compatible",
+    "derive",
+    "elements",
+    "floating_binary",
+    "floating_unary",
+    "inexact",
+    "instead",
+    "is_zero",
+    "like",
+    "load_backend",
+    "normal_axis",
+    "one_call_per_node",
+    "op_types",
+    "promoted",
+    "result_dtype",
+    "rewrite",
+    "rule",
+    "run_passes",
+    "tensor_type",
+    "type_of_array",
+    "verify_graph",
+    "verify_program",
+    "wants",
+]
+
+
+def __dir__() -> list[str]:
+    return __all__

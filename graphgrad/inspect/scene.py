@@ -1,0 +1,225 @@
+"""The nodes that a picture shows, and what is known of each before anything is laid out.
+
+One pass over what was asked for; the layout (`view.py`) reads it and changes nothing of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, TypedDict
+
+from ..ir.errors import did_you_mean
+from ..ir.node import Node, Region, RuleCall, Tensor
+from ..ir.op import OP_TYPES
+from ..ir.residual import Residual
+from .boxes import Bypass, Mark, Owner, paths_of, scopes_of
+from .bypassed import Bypassed, bypassed_of
+from .collapse import Collapse
+from .columns import columns_of
+from .failed import failure_of
+from .overlay import Values
+from .subject import subject_of
+from .unfolded import unfold
+from .wording import kind_of, local_name, site_of
+
+__all__ = ["Options", "Scene", "behind"]
+
+
+class Options(TypedDict, total=False):
+    """What may be asked of every picture.
+
+    title        default: the graph's name, if it was given one
+    saved_edges  whether to draw what gradients read of the forward part: True, False, or "auto":
+                 up to 300 nodes
+    collapse     boxes that are shown as one node: "auto" (above 2,000 nodes, as many as it takes),
+                 "none", "all" (the outermost ones), or a list of regions and of names, which may be
+                 patterns, of scopes ("encoder/*"), rules ("ste") and regions ("#0")
+    scopes       whether name scopes are boxes (default: True)
+    hide         nodes and op types that are left out
+    overlay      {tensor or node: number} or an Overlay: shown as colours
+    failed       what failed, ringed: a node, a tensor, a name, an exception, or a list of these
+    bypassed     whether to show, struck through, the default gradients that rules were used instead
+                 of (default: False)
+    made_by      {node: name of the pass that made it}, such as the `made_by` of a PassRecord
+    bodies       whether the bodies of control flow are shown, each in a box (default: True)
+    """
+
+    title: str | None
+    saved_edges: bool | str
+    collapse: Collapse
+    scopes: bool
+    hide: Iterable[Any]
+    overlay: Values
+    failed: Any
+    bypassed: bool
+    made_by: dict[Node, str] | None
+    bodies: bool
+
+
+class Scene:
+    """What is shown.
+
+    title      of the picture
+    nodes      in an order in which they can run
+    results    the tensors asked for, in order; empty where a whole graph is shown
+    column     node -> its column
+    path       node -> the regions and rule calls around it, innermost first
+    bodies     node of a body of control flow -> the body
+    marks      as path, with bodies, and with the default gradient of a rule, as around their nodes
+    scope      node -> the parts of the name scope it belongs to
+    failed     nodes to ring; reason: the first line of the error
+    bypassed   node of a default gradient that a rule was used instead of -> what stands for that
+    status     in a comparison: node -> "added", "removed", "changed" or ""
+    hidden     how many nodes were left out because they were asked to be
+    made_by    node -> the pass that made it
+    twins, before   as in Subject; twins also says what a node of a copy stands for
+    """
+
+    def __init__(self, shown: Any, options: Options) -> None:
+        subject = subject_of(shown)
+        title = options.get("title")
+        self.title = subject.title if title is None else title
+        self.results, self.status = subject.results, subject.status
+        self.twins, self.before = subject.twins, subject.before
+        self.made_by = options.get("made_by") or {}
+        unfolded = unfold(subject.nodes if options.get("bodies", True) else ())
+        nodes, self.bodies = unfolded.nodes or subject.nodes, unfolded.bodies
+        self._reads: dict[Node, list[tuple[Tensor, bool]]] = {}
+        self._in_place = unfolded.reads
+        failure = failure_of(options.get("failed"), nodes)
+        self.failed, self.reason = failure.nodes, failure.reason
+        found = [n for n in (*nodes, *failure.built) if type(n.op) is not Residual]
+        self.nodes = _without(found, options.get("hide", ()))
+        self.hidden = len(found) - len(self.nodes)
+        self.column = columns_of(self.nodes, self.reads)
+        self._own_path = paths_of(self.nodes, subject.marks)
+        self.path = {n: self._path(n) for n in self.nodes} if self.bodies else self._own_path
+        self.scope = scopes_of(self.nodes, self.path)
+        self.bypassed: dict[Node, Bypass] = {}
+        if options.get("bypassed", False):
+            self._add_bypassed(bypassed_of(self.nodes))
+        self.marks = self._marks()
+
+    def reads(self, node: Node) -> list[tuple[Tensor, bool]]:
+        """The tensors a node reads, each once, and whether only as a residual."""
+        known = self._reads.get(node)
+        if known is None:
+            twins = self.twins
+            found: dict[Tensor, bool] = {}
+            for read in self.inputs(node):
+                t, residual = behind(read)
+                if twins and t.node in twins:
+                    t = twins[t.node].outputs[t.index]
+                found[t] = found.get(t, True) and residual
+            known = self._reads[node] = list(found.items())
+        return known
+
+    def inputs(self, node: Node) -> Sequence[Tensor]:
+        """What a node reads, in order: its inputs, or what is shown in their place.
+
+        A body's placeholder reads the tensor that it stands for, and a choice what its bodies make.
+        """
+        return self._in_place.get(node, node.inputs)
+
+    def stands_for(self) -> dict[Node, str]:
+        """`= x` for the placeholders of bodies."""
+        return {
+            n: f"= {local_name(self.inputs(n)[0].node)}"
+            for n in self.bodies
+            if not n.inputs and n in self._in_place
+        }
+
+    def site(self, node: Node) -> Node | Region | None:
+        """What a node was derived from; None for what the user built."""
+        origin = node.origin
+        if origin is None and node in self.bypassed:
+            origin = self.bypassed[node].call
+        if origin is None:
+            return None
+        site = site_of(origin)
+        return self.twins.get(site, site) if isinstance(site, Node) else site
+
+    @property
+    def regions(self) -> list[Region]:
+        """The regions that have a box, in order of opening."""
+        owners = {owner for path in self.path.values() for owner in path}
+        return sorted((o for o in owners if isinstance(o, Region)), key=lambda r: r.index)
+
+    @property
+    def calls(self) -> list[RuleCall]:
+        """The rule calls that built something, in order."""
+        found = {m: None for n in self.nodes for m in self.path[n] if isinstance(m, RuleCall)}
+        return list(found)
+
+    def derived(self) -> dict[Node | Region, list[Node]]:
+        """Provenance backwards: node or region -> the nodes shown that are derived from it."""
+        found: dict[Node | Region, list[Node]] = {}
+        for node in self.nodes:
+            site = self.site(node)
+            if site is not None and node not in self.bypassed:
+                found.setdefault(site, []).append(node)
+        return found
+
+    def _marks(self) -> dict[Node, tuple[Mark, ...]]:
+        """The paths, with a default gradient as something around its nodes."""
+        marks: dict[Node, tuple[Mark, ...]] = dict(self.path)
+        marks.update((n, self._around(n)) for n in self.nodes if n in self.bodies)
+        marks.update((n, (owner, *self.path[n])) for n, owner in self.bypassed.items())
+        return marks
+
+    def _path(self, node: Node) -> tuple[Owner, ...]:
+        """The regions and rule calls around a node, and around the bodies that it is in."""
+        around = self._around(node)
+        return tuple([mark for mark in around if isinstance(mark, Region | RuleCall)])
+
+    def _around(self, node: Node) -> tuple[Mark, ...]:
+        """The same, and the bodies."""
+        found: list[Mark] = list(self._own_path.get(node, ()))
+        while (body := self.bodies.get(node)) is not None:
+            node = body.site
+            found += [body, *self._own_path.get(node, ())]
+        return tuple(found)
+
+    def _add_bypassed(self, defaults: Sequence[Bypassed]) -> None:
+        """Put the nodes of default gradients into boxes beside those of the rules."""
+        first = {n.origin: n for n in reversed(self.nodes) if isinstance(n.origin, RuleCall)}
+        self.twins = dict(self.twins)
+        for twins in {id(one.twins): one.twins for one in defaults}.values():
+            self.twins.update(twins)
+        for one in defaults:
+            like = first[one.owner.call]
+            around = self.path[like][self.path[like].index(one.owner.call) + 1 :]
+            for node in _of_use(one.nodes):
+                if type(node.op) is not Residual:
+                    self.nodes.append(node)
+                    self.bypassed[node] = one.owner
+                    self.column[node] = self.column[like]
+                    self.path[node] = around
+                    self.scope[node] = self.scope[like]
+
+
+def behind(t: Tensor) -> tuple[Tensor, bool]:
+    """The tensor that a Residual stands for, and True; any other tensor, and False."""
+    residual = False
+    while type(t.node.op) is Residual:
+        t, residual = t.node.inputs[0], True
+    return t, residual
+
+
+def _without(nodes: list[Node], what: Iterable[Any]) -> list[Node]:
+    """The nodes but for those, and those of op types, that are to be hidden."""
+    hidden = list(what) if not isinstance(what, str | Node) else [what]
+    for item in hidden:
+        if isinstance(item, str) and item not in OP_TYPES:
+            hint = did_you_mean(item, OP_TYPES)
+            raise ValueError(f"hide= takes nodes and op types, got {item!r}. {hint}".rstrip())
+        if not isinstance(item, str | Node):
+            raise TypeError(f"hide= takes nodes and op types, got {item!r}")
+    left_out = set(hidden)
+    return [n for n in nodes if not {n, n.type} & left_out] if left_out else nodes
+
+
+def _of_use(default: Sequence[Node]) -> Sequence[Node]:
+    """A default gradient without a dy that it does not read, unless that is all there is."""
+    read = {t.node for node in default for t in node.inputs}
+    return [n for n in default if kind_of(n) != "input" or n in read] or default

@@ -1,0 +1,10 @@
+"""Functions of neural networks: `gg.nn.relu`, `gg.nn.conv`, `gg.nn.cross_entropy`, ..."""
+
+from .ops import nn as _functions
+from .ops.nn import *  # noqa: F403
+
+__all__ = _functions.__all__
+
+
+def __dir__() -> list[str]:
+    return __all__

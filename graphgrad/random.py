@@ -1,0 +1,10 @@
+"""Random numbers from explicit seeds: `gg.random.normal`, `gg.random.permutation`, ..."""
+
+from .ops import random as _functions
+from .ops.random import *  # noqa: F403
+
+__all__ = _functions.__all__
+
+
+def __dir__() -> list[str]:
+    return __all__
