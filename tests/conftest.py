@@ -4,6 +4,7 @@ Set GRAPHGRAD_BACKEND to run them on another backend; the laws run on every back
 that need a package which is not installed are left out, but for those named in GRAPHGRAD_NEEDS.
 """
 
+import gc
 import os
 from importlib import import_module
 from importlib.util import find_spec
@@ -28,6 +29,12 @@ def pytest_collection_modifyitems(items):
             isinstance(v, str) and v == "jax" for v in given.params.values()
         ):
             item.add_marker(pytest.mark.skip(reason="jax is not installed"))
+
+
+def pytest_collection_finish():
+    """What was collected stays to the end: the garbage collector need not look at it again."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True, scope="session")
