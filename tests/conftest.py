@@ -12,6 +12,8 @@ from importlib.util import find_spec
 import pytest
 
 os.environ.setdefault("GRAPHGRAD_BACKEND", "numpy")
+for threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(threads, "1")  # of a library, for tests that run side by side
 
 for package in os.environ.get("GRAPHGRAD_NEEDS", "").split():
     import_module(package)
