@@ -14,9 +14,7 @@ from .matrix import COLUMNS, OVERRIDES
 from .transforms import BESIDE, SEEDS, X, by_marks, first, known, spelled, world
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-CELLS = [
-    (f"{row.name}, {column.title}", row, column) for row in OVERRIDES for column in COLUMNS
-]
+CELLS = [(f"{row.name}, {column.title}", row, column) for row in OVERRIDES for column in COLUMNS]
 
 
 @pytest.mark.filterwarnings("ignore:PyFunction has no batched form:graphgrad.PerformanceWarning")
