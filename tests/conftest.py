@@ -4,6 +4,7 @@ Set GRAPHGRAD_BACKEND to run them on another backend; the laws run on every back
 that need a package which is not installed are left out, but for those named in GRAPHGRAD_NEEDS.
 """
 
+import gc
 import os
 from importlib import import_module
 from importlib.util import find_spec
@@ -14,6 +15,8 @@ import graphgrad as gg
 from graphgrad import compiled
 
 os.environ.setdefault("GRAPHGRAD_BACKEND", "numpy")
+for threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(threads, "1")  # of a library, for tests that run side by side
 
 for package in os.environ.get("GRAPHGRAD_NEEDS", "").split():
     import_module(package)
@@ -29,6 +32,12 @@ def pytest_collection_modifyitems(items):
             isinstance(v, str) and v == "jax" for v in given.params.values()
         ):
             item.add_marker(pytest.mark.skip(reason="jax is not installed"))
+
+
+def pytest_collection_finish():
+    """What was collected stays to the end: the garbage collector need not look at it again."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True, scope="session")

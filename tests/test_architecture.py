@@ -1,6 +1,7 @@
 """The shape of the house: imports point down, none is hidden, there is no cycle."""
 
 import ast
+from functools import cache
 from pathlib import Path
 
 import networkx as nx
@@ -73,10 +74,12 @@ def part(path):
     return relative.parts[0].removesuffix(".py")
 
 
+@cache
 def imports(path):
     """(what is imported, whether inside a function, whether only for types) of a file."""
     tree = ast.parse(path.read_text())
     parents = {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
+    found = []
     package = ["graphgrad", *path.relative_to(ROOT).parent.parts]
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -95,9 +98,11 @@ def imports(path):
                 isinstance(around, ast.If) and "TYPE_CHECKING" in ast.unparse(around.test)
             )
         for name in names:
-            yield name, hidden, typing
+            found.append((name, hidden, typing))
+    return found
 
 
+@cache
 def module_of(name):
     """The file that an import of graphgrad's own leads to."""
     parts = name.split(".")[1:]

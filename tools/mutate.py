@@ -326,6 +326,7 @@ def install(mutant: Mutant) -> None:
     fresh = {(c.co_qualname, c.co_firstlineno): c for c in _codes(mutant.code())}
     path = os.path.abspath(mutant.path)
     changed = 0
+    gc.unfreeze()  # or what was there before the tests is not among these
     for f in gc.get_objects():
         if type(f) is FunctionType and f.__code__.co_filename == path:
             new = fresh.get((f.__code__.co_qualname, f.__code__.co_firstlineno))
@@ -373,15 +374,17 @@ class Watch:
         calls = self._mine.get(code)
         if calls is None:
             calls = 0 if code.co_filename.startswith(self.folders) else -1
-        if calls < 0 or calls > 50:  # what it does it has shown
+        if calls < 0 or calls > 200:  # what it does it has shown
             self._mine[code] = calls
             return None
         self._mine[code] = calls + 1
-        self.lines.add((code.co_filename, frame.f_lineno))
-        return self._line
+        return self._line(frame, event, arg)
 
     def _line(self, frame: Any, event: str, arg: Any) -> Any:
-        self.lines.add((frame.f_code.co_filename, frame.f_lineno))
+        at = (frame.f_code.co_filename, frame.f_lineno)
+        if at not in self.lines:  # there may be more to come
+            self.lines.add(at)
+            self._mine[frame.f_code] = 0
         return self._line
 
 

@@ -26,7 +26,7 @@ mostly of orders 1 and 2, are compared with those of a plain graph that spells o
 means and in which nothing is marked. **H**: honoured, equal to that. **E**: a loud error that names
 the rule or site and the line, because the combination means nothing.
 
-This page shows what the tests demand; a cell that is not so fails as a test of its own.
+This page shows what the tests demand; a cell that is not so fails the test of its row, by name.
 `python tools/survival.py` runs every cell and prints what it finds; `--write` writes this page.
 """
 REASONS = """

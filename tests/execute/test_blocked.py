@@ -16,6 +16,7 @@ from graphgrad.ir.program import Program
 from graphgrad.lower.loop_ir import Fused
 from graphgrad.optimise.pipeline import optimise
 
+from ..each import each
 from ..laws.cases import CASES, placed
 from ..lower.fusing import fuse
 
@@ -86,8 +87,8 @@ def close(found, wanted):
 # --- values ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("name", "op", "arrays"), CASES, ids=[c[0] for c in CASES])
-def test_every_elementwise_op_as_a_group(name, op, arrays):
+@each(CASES)
+def test_every_elementwise_op_as_a_group(op, arrays):
     xs, node = placed(op, arrays)
     if not fusible(node):
         pytest.skip("not element by element, or a view")

@@ -14,6 +14,7 @@ from graphgrad.ops.logic import Where
 from graphgrad.ops.nn import Relu, ReluGrad
 from graphgrad.ops.shaping import Reshape
 
+from ..each import each
 from ..laws.cases import CASES, placed
 
 F4, F8, BOOL = np.dtype("float32"), np.dtype("float64"), np.dtype(bool)
@@ -82,8 +83,8 @@ def test_kernels_that_stay_whole(kernel):
     assert calls_of(SaysElementwise(), (F4,), F4) is None
 
 
-@pytest.mark.parametrize(("name", "op", "arrays"), CASES, ids=[c[0] for c in CASES])
-def test_every_elementwise_kernel_is_taken_apart(name, op, arrays):
+@each(CASES)
+def test_every_elementwise_kernel_is_taken_apart(op, arrays):
     _, node = placed(op, arrays)
     if not op.elementwise or op.view or op.type == "PolyGamma":
         pytest.skip("not element by element, a view, or no ufunc")

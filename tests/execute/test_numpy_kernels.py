@@ -9,6 +9,7 @@ import graphgrad as gg
 from graphgrad.execute.numpy_kernels import KERNELS, element_writer
 from graphgrad.ir.build import build
 
+from ..each import each
 from ..laws.cases import CASES, placed
 
 LAYOUTS = {
@@ -40,8 +41,8 @@ def check(node, arrays, threads=1):
 
 @pytest.mark.parametrize("threads", [1, 3])
 @pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize(("name", "node", "arrays"), WRITTEN, ids=[w[0] for w in WRITTEN])
-def test_writers_agree_with_the_general_kernels(name, node, arrays, layout, threads):
+@each(WRITTEN)
+def test_writers_agree_with_the_general_kernels(node, arrays, layout, threads):
     check(node, [LAYOUTS[layout](a) for a in arrays], threads)
 
 

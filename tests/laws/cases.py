@@ -25,4 +25,3 @@ def placed(op, arrays):
 
 
 CASES = cases()
-IDS = [c[0] for c in CASES]

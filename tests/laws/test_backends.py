@@ -8,7 +8,8 @@ import pytest
 import graphgrad as gg
 from graphgrad.execute.numpy_backend import NumpyBackend
 
-from .cases import CASES, IDS, placed
+from ..each import each
+from .cases import CASES, placed
 from .test_types import close
 
 HAS_JAX = importlib.util.find_spec("jax") is not None
@@ -18,8 +19,8 @@ SUMS = ("ReduceSum", "ReduceMean", "SumToShape", "SumTo", "AddN")
 PRODUCTS = ("MatMul", "Einsum", "Conv2D", "Conv2DBackpropInput", "Conv2DBackpropFilter")
 
 
-@pytest.mark.parametrize(("_name", "op", "arrays"), CASES, ids=IDS)
-def test_the_checking_backend_finds_nothing(_name, op, arrays):
+@each(CASES)
+def test_the_checking_backend_finds_nothing(op, arrays):
     """Promise, declared views, and no writing to inputs, checked after every step."""
     xs, node = placed(op, arrays)
     expected = gg.compile(xs, list(node.outputs), backend="numpy")(*arrays)
@@ -29,8 +30,8 @@ def test_the_checking_backend_finds_nothing(_name, op, arrays):
 
 
 @pytest.mark.skipif(not HAS_LLVM, reason="llvmlite is not installed")
-@pytest.mark.parametrize(("_name", "op", "arrays"), CASES, ids=IDS)
-def test_llvm_agrees_with_numpy(_name, op, arrays):
+@each(CASES)
+def test_llvm_agrees_with_numpy(op, arrays):
     """The same types, NaN, infinities and signs of zeros; floats within some units in the last
     place, sums and products within the rounding of their terms, and sums as exact as NumPy's.
     """
@@ -63,8 +64,8 @@ def _size(op, arrays, want):
 
 @pytest.mark.skipif(not HAS_JAX, reason="JAX is not installed")
 @pytest.mark.filterwarnings("ignore::DeprecationWarning:jax")
-@pytest.mark.parametrize(("_name", "op", "arrays"), CASES, ids=IDS)
-def test_jax_agrees_with_numpy(_name, op, arrays):
+@each(CASES)
+def test_jax_agrees_with_numpy(op, arrays):
     xs, node = placed(op, arrays)
     expected = gg.compile(xs, list(node.outputs), backend="numpy")(*arrays)
     found = gg.compile(xs, list(node.outputs), backend="jax")(*arrays)

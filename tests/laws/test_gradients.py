@@ -5,6 +5,7 @@ import pytest
 
 import graphgrad as gg
 
+from ..each import each
 from .cases import CASES, placed
 
 EPS = 1e-6
@@ -22,12 +23,11 @@ def smooth(cases):
 
 
 SMOOTH = smooth(CASES)
-SMOOTH_IDS = [c[0] for c in SMOOTH]
 
 
 @pytest.mark.parametrize("order", [1, 2])
-@pytest.mark.parametrize(("_name", "op", "arrays"), SMOOTH, ids=SMOOTH_IDS)
-def test_vjp_matches_central_differences(_name, op, arrays, order):
+@each(SMOOTH)
+def test_vjp_matches_central_differences(op, arrays, order):
     """<dy, J v> from two evaluations equals <vjp(dy), v> for random dy and v."""
     xs, node = placed(op, arrays)
     rng = np.random.default_rng(1)
@@ -61,8 +61,8 @@ def test_vjp_matches_central_differences(_name, op, arrays, order):
     np.testing.assert_allclose(by_rule, by_difference, rtol=2e-5, atol=2e-6)
 
 
-@pytest.mark.parametrize(("_name", "op", "arrays"), SMOOTH, ids=SMOOTH_IDS)
-def test_gradients_with_unknown_lengths_are_the_same(_name, op, arrays):
+@each(SMOOTH)
+def test_gradients_with_unknown_lengths_are_the_same(op, arrays):
     results = []
     for known in (True, False):
         with gg.Graph():

@@ -9,8 +9,9 @@ from graphgrad.differentiate.linearity import NonLinear, check_linear
 from graphgrad.ops.base import apply
 from graphgrad.ops.sequencing import After
 
+from ..each import each
 from .cases import CASES, placed
-from .test_gradients import SMOOTH, SMOOTH_IDS
+from .test_gradients import SMOOTH
 
 PASS_BY_VALUE = {"StopGradient", "ZeroGradient"}  # linear in value, without passing a gradient
 
@@ -32,7 +33,6 @@ LINEAR = [
     for places in vary(op, arrays)
     if places
 ]
-LINEAR_IDS = [c[0] for c in LINEAR]
 
 
 def test_ops_that_are_linear_by_name_say_so():
@@ -61,8 +61,8 @@ def test_padding_with_a_number_that_is_not_zero_is_not_linear():
     assert types["Pad"](((1, 1),), 2.0).linear == ()
 
 
-@pytest.mark.parametrize(("_name", "op", "arrays", "places"), LINEAR, ids=LINEAR_IDS)
-def test_an_op_is_linear_where_it_says_so(_name, op, arrays, places):
+@each(LINEAR)
+def test_an_op_is_linear_where_it_says_so(op, arrays, places):
     """f(a x + b y) = a f(x) + b f(y)."""
     rng = np.random.default_rng(2)
     arrays = [a.astype("float64") if a.dtype == np.float32 else a for a in arrays]
@@ -82,8 +82,8 @@ def test_an_op_is_linear_where_it_says_so(_name, op, arrays, places):
         np.testing.assert_allclose(got, a * fx + b * fy, rtol=tolerance, atol=tolerance)
 
 
-@pytest.mark.parametrize(("_name", "op", "arrays", "places"), LINEAR, ids=LINEAR_IDS)
-def test_the_gradient_of_a_linear_op_is_its_adjoint(_name, op, arrays, places):
+@each(LINEAR)
+def test_the_gradient_of_a_linear_op_is_its_adjoint(op, arrays, places):
     """<dy, f(x)> = <vjp(dy), x>, which forward mode relies on."""
     if op.type in PASS_BY_VALUE:
         pytest.skip("transposed by value")
@@ -103,8 +103,8 @@ def test_the_gradient_of_a_linear_op_is_its_adjoint(_name, op, arrays, places):
 
 
 @pytest.mark.parametrize("known", [True, False], ids=["known lengths", "unknown lengths"])
-@pytest.mark.parametrize(("_name", "op", "arrays"), SMOOTH, ids=SMOOTH_IDS)
-def test_the_gradient_of_every_op_is_linear_by_its_structure(_name, op, arrays, known):
+@each(SMOOTH)
+def test_the_gradient_of_every_op_is_linear_by_its_structure(op, arrays, known):
     with gg.Graph():
         shapes = [a.shape if known else (None,) * a.ndim for a in arrays]
         xs = [gg.placeholder(s, a.dtype) for s, a in zip(shapes, arrays, strict=True)]
@@ -119,8 +119,8 @@ def test_the_gradient_of_every_op_is_linear_by_its_structure(_name, op, arrays, 
 
 
 @pytest.mark.parametrize("known", [True, False], ids=["known lengths", "unknown lengths"])
-@pytest.mark.parametrize(("_name", "op", "arrays"), SMOOTH, ids=SMOOTH_IDS)
-def test_forward_and_reverse_mode_agree(_name, op, arrays, known):
+@each(SMOOTH)
+def test_forward_and_reverse_mode_agree(op, arrays, known):
     """<dy, jvp(v)> = <vjp(dy), v>."""
     rng = np.random.default_rng(4)
     with gg.Graph():

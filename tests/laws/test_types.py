@@ -6,7 +6,8 @@ import pytest
 import graphgrad as gg
 from graphgrad.ir.op import OP_TYPES
 
-from .cases import CASES, IDS, placed
+from ..each import each
+from .cases import CASES, placed
 
 WITHOUT_SAMPLES = {
     "Placeholder",
@@ -26,13 +27,13 @@ WITHOUT_SAMPLES = {
 
 
 def test_every_op_has_samples():
-    sampled = {name.rpartition("-")[0] for name in IDS}
+    sampled = {name.rpartition("-")[0] for name, _, _ in CASES}
     ours = {n for n, c in OP_TYPES.items() if c.__module__.startswith("graphgrad.")}
     assert ours - sampled == WITHOUT_SAMPLES
 
 
-@pytest.mark.parametrize(("_name", "op", "arrays"), CASES, ids=IDS)
-def test_the_executed_type_is_the_promised_type(_name, op, arrays):
+@each(CASES)
+def test_the_executed_type_is_the_promised_type(op, arrays):
     xs, node = placed(op, arrays)
     before = [a.copy() for a in arrays]
     for optimize in (True, False):
@@ -45,8 +46,8 @@ def test_the_executed_type_is_the_promised_type(_name, op, arrays):
         np.testing.assert_array_equal(a, b)
 
 
-@pytest.mark.parametrize(("_name", "op", "arrays"), CASES, ids=IDS)
-def test_layouts_do_not_matter(_name, op, arrays):
+@each(CASES)
+def test_layouts_do_not_matter(op, arrays):
     """The same values with other strides: Fortran order, a reversed view, a read-only array."""
     xs, node = placed(op, arrays)
     f = gg.compile(xs, list(node.outputs))
@@ -77,8 +78,8 @@ def _read_only(a):
     return a
 
 
-@pytest.mark.parametrize(("_name", "op", "arrays"), CASES, ids=IDS)
-def test_unknown_lengths_give_the_same_values(_name, op, arrays):
+@each(CASES)
+def test_unknown_lengths_give_the_same_values(op, arrays):
     """Inferred with unknown lengths, the op promises what is compatible and computes the same."""
     expected = gg.compile(*_as_lists(placed(op, arrays)))(*arrays)
     with gg.Graph():

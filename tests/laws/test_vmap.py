@@ -8,6 +8,7 @@ import pytest
 import graphgrad as gg
 from graphgrad.ir.build import build
 
+from ..each import each
 from .cases import CASES
 from .test_types import close
 
@@ -42,10 +43,8 @@ LOOPED = {"Conv2DBackpropFilter", "Conv2DBackpropInput"}  # where a tensor gives
 pytestmark = pytest.mark.filterwarnings("ignore::graphgrad.PerformanceWarning")
 
 
-@pytest.mark.parametrize(
-    ("_name", "op", "arrays"), WITH_INPUTS, ids=[name for name, _, _ in WITH_INPUTS]
-)
-def test_vmap_of_an_op_is_a_few_nodes_and_no_loop(_name, op, arrays):
+@each(WITH_INPUTS)
+def test_vmap_of_an_op_is_a_few_nodes_and_no_loop(op, arrays):
     for flags in patterns(len(arrays)):
         with gg.Graph() as g:
             shapes = [(3, *a.shape) if f else a.shape for a, f in zip(arrays, flags, strict=True)]
@@ -58,10 +57,8 @@ def test_vmap_of_an_op_is_a_few_nodes_and_no_loop(_name, op, arrays):
         assert len(g.nodes) - start <= 16
 
 
-@pytest.mark.parametrize(
-    ("_name", "op", "arrays"), WITH_INPUTS, ids=[name for name, _, _ in WITH_INPUTS]
-)
-def test_vmap_over_as_many_examples_as_there_are_when_run(_name, op, arrays):
+@each(WITH_INPUTS)
+def test_vmap_over_as_many_examples_as_there_are_when_run(op, arrays):
     """None at all too."""
     for flags in patterns(len(arrays)):
         shapes = [(None, *a.shape) if f else a.shape for a, f in zip(arrays, flags, strict=True)]
@@ -81,10 +78,8 @@ def test_vmap_over_as_many_examples_as_there_are_when_run(_name, op, arrays):
                 close(found, np.broadcast_to(one, found.shape))
 
 
-@pytest.mark.parametrize(
-    ("_name", "op", "arrays"), WITH_INPUTS, ids=[name for name, _, _ in WITH_INPUTS]
-)
-def test_vmap_is_a_loop_over_examples(_name, op, arrays):
+@each(WITH_INPUTS)
+def test_vmap_is_a_loop_over_examples(op, arrays):
     for flags in patterns(len(arrays)):
         batch = [b if f else a for a, b, f in zip(arrays, examples(arrays, 3), flags, strict=True)]
         with gg.Graph():
@@ -111,10 +106,8 @@ def test_vmap_is_a_loop_over_examples(_name, op, arrays):
             close(a, b)
 
 
-@pytest.mark.parametrize(
-    ("_name", "op", "arrays"), WITH_INPUTS, ids=[name for name, _, _ in WITH_INPUTS]
-)
-def test_forward_and_reverse_mode_agree_under_vmap(_name, op, arrays):
+@each(WITH_INPUTS)
+def test_forward_and_reverse_mode_agree_under_vmap(op, arrays):
     """<dy, jvp(v)> = <vjp(dy), v>, for a batch."""
     rng = np.random.default_rng(5)
     batch = examples(arrays, 3)

@@ -14,6 +14,7 @@ PAPERS = sorted((Path(__file__).resolve().parents[2] / "examples" / "papers").gl
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("path", PAPERS, ids=lambda p: p.stem)
 def test_published_behaviour(path):
     command = [sys.executable, "-W", "error", str(path)]

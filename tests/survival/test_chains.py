@@ -11,14 +11,12 @@ LOST = {569}
 outcome = functools.cache(lambda seed: check(case(seed)))
 
 
-@pytest.mark.parametrize("seed", sorted(set(range(300)) - LOST))
-def test_a_chain_of_transforms_means_the_loop_over_plain_arrays(seed):
-    assert outcome(seed).what != "wrong", outcome(seed).why
-
-
-def test_most_chains_are_honoured():
-    found = [outcome(seed).what for seed in range(300)]
-    assert found.count("honoured") > 230
+@pytest.mark.parametrize("start", range(0, 300, 20))
+def test_a_chain_of_transforms_means_the_loop_over_plain_arrays(start):
+    """And most chains are honoured."""
+    found = {seed: outcome(seed) for seed in range(start, start + 20)}
+    assert {seed: o.why for seed, o in found.items() if o.what == "wrong"} == {}
+    assert [o.what for o in found.values()].count("honoured") > 12
 
 
 @pytest.mark.slow

@@ -8,20 +8,17 @@ import pytest
 
 import graphgrad as gg
 
+from ..each import each
 from . import matrix, overrides
 from .matrix import COLUMNS, OVERRIDES
 from .transforms import BESIDE, SEEDS, X, by_marks, first, known, spelled, world
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-CELLS = [
-    pytest.param(row, column, id=f"{row.name}-{column.title.replace(' ', '_')}")
-    for column in COLUMNS
-    for row in OVERRIDES
-]
+CELLS = [(f"{row.name}, {column.title}", row, column) for row in OVERRIDES for column in COLUMNS]
 
 
 @pytest.mark.filterwarnings("ignore:PyFunction has no batched form:graphgrad.PerformanceWarning")
-@pytest.mark.parametrize(("row", "column"), CELLS)
+@each(CELLS, lambda name: name.partition(",")[0])
 def test_S27_an_override_survives(row, column):
     if column.needs:
         pytest.importorskip(column.needs)

@@ -1,0 +1,51 @@
+"""Laws: one test a group of cases, which tries all of them and names each that is wrong."""
+
+from collections import defaultdict
+from functools import wraps
+from inspect import Parameter, Signature, signature
+
+import pytest
+
+
+def each(cases, group=lambda name: name.partition("-")[0]):
+    """Have a test called for each (name, *arguments), in one run of it for each group of names.
+
+    The arguments are its first parameters. What fails is raised after the last case of the group,
+    with a note that names the case; several failures as an ExceptionGroup. A run is skipped
+    where every case is.
+    """
+    groups = defaultdict(list)
+    for name, *arguments in cases:
+        groups[group(name)].append((name, arguments))
+
+    def decorate(test):
+        @wraps(test)
+        def run(cases, **fixtures):
+            judge(cases, lambda *arguments: test(*arguments, **fixtures))
+
+        _, arguments = next(iter(groups.values()))[0]
+        fixtures = list(signature(test).parameters.values())[len(arguments) :]
+        of_group = Parameter("cases", Parameter.POSITIONAL_OR_KEYWORD)
+        run.__signature__ = Signature([of_group, *fixtures])
+        return pytest.mark.parametrize("cases", groups.values(), ids=groups)(run)
+
+    return decorate
+
+
+def judge(cases, test):
+    """Call a test for each (name, arguments), all of them; raise what fails."""
+    wrong, skipped = [], []
+    for name, arguments in cases:
+        try:
+            test(*arguments)
+        except pytest.skip.Exception as reason:
+            skipped.append(reason)
+        except (Exception, pytest.fail.Exception) as error:
+            error.add_note(f"case {name}")
+            wrong.append(error)
+    if len(wrong) > 1:
+        raise BaseExceptionGroup(f"{len(wrong)} of {len(cases)} cases", wrong)
+    if wrong:
+        raise wrong[0]
+    if cases and len(skipped) == len(cases):
+        raise skipped[0]

@@ -1,0 +1,70 @@
+"""What runs many cases in one test: none is left out, and each that is wrong is named."""
+
+import inspect
+
+import pytest
+
+from .each import each, judge
+
+
+def cases(*numbers):
+    return [(f"n-{n}", [n]) for n in numbers]
+
+
+def odd(n):
+    assert n % 2, f"{n} is even"
+
+
+def test_all_cases_are_tried_and_each_that_is_wrong_is_named():
+    tried = []
+
+    def test(n):
+        tried.append(n)
+        odd(n)
+
+    with pytest.raises(ExceptionGroup, match="2 of 4 cases") as seen:
+        judge(cases(1, 2, 3, 4), test)
+    assert tried == [1, 2, 3, 4]
+    assert [e.__notes__ for e in seen.value.exceptions] == [["case n-2"], ["case n-4"]]
+
+
+def test_a_single_failure_is_raised_as_it_is():
+    with pytest.raises(AssertionError, match="2 is even") as seen:
+        judge(cases(1, 2, 3), odd)
+    assert seen.value.__notes__ == ["case n-2"]
+
+
+def test_pytest_fail_is_a_failure_and_an_interrupt_is_none():
+    with pytest.raises(BaseExceptionGroup, match="2 of 2 cases"):
+        judge(cases(1, 2), lambda n: pytest.fail(f"{n}"))
+    with pytest.raises(KeyboardInterrupt):
+        judge(cases(1, 2), lambda n: exec("raise KeyboardInterrupt"))
+
+
+def test_what_is_skipped_hides_no_failure_and_all_skipped_is_a_skip():
+    def test(n):
+        if n < 3:
+            pytest.skip(f"{n} is small")
+        odd(n)
+
+    judge(cases(1, 2, 3), test)
+    with pytest.raises(AssertionError):
+        judge(cases(1, 4, 2), test)
+    with pytest.raises(pytest.skip.Exception, match="1 is small"):
+        judge(cases(1, 2), test)
+
+
+def test_cases_are_run_by_the_group_of_their_name_with_fixtures_beside_them():
+    seen = []
+
+    @each([("Add-0", 1, 2), ("Sub-0", 3, 4), ("Add-1", 5, 6)])
+    def law(a, b, known):
+        seen.append((a, b, known))
+
+    (mark,) = law.pytestmark
+    name, groups = mark.args
+    assert list(inspect.signature(law).parameters) == [name, "known"]
+    assert list(mark.kwargs["ids"]) == ["Add", "Sub"]
+    for group in groups:
+        law(group, known=True)
+    assert seen == [(1, 2, True), (5, 6, True), (3, 4, True)]
