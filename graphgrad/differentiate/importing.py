@@ -27,12 +27,25 @@ __all__ = ["import_graph"]
 
 
 def import_graph(other: Graph, inputs: Mapping[Tensor, Any] | None = None) -> dict[Tensor, Tensor]:
-    """Build the nodes of another graph in the current one; what stands for which tensor of it.
-
-    inputs  {tensor of other: tensor or value here}: used instead; types must agree
+    """Build the nodes of another graph in the current one.
 
     Marks come along and win over op-type maps that are open here; those stamp what is unmarked. The
     nodes become members of the region that is open here. Variables come with their present values.
+
+    Parameters:
+        other: the graph to import; it stays as it is.
+        inputs: {tensor of other: tensor or value here}, which is used instead.
+
+    Returns: a dict: what stands here for each tensor of other.
+
+    Raises: GraphError if other is the current graph, or for an input that is not in other or
+    differs from it in dtype or shape.
+
+    >>> with gg.Graph() as library:
+    ...     x = gg.placeholder(("N",))
+    ...     y = gg.sum(x * x)
+    >>> gg.evaluate(gg.import_graph(library, {x: [1.0, 2.0]})[y])
+    array(5.)
     """
     context = current()
     if other is context.graph:

@@ -27,6 +27,13 @@ def is_zero(dy: Any) -> bool:
     """Whether dy is a structural zero: known to be zero without looking at a value.
 
     For rules. A rule in a branch of cond() that was told so is not called in parts.
+
+    Parameters: dy: what a rule was given as the gradient of an output.
+
+    Returns: a Python bool.
+
+    >>> gg.is_zero(gg.constant(0.0))
+    False
     """
     if isinstance(dy, ZeroTensor):
         dy.asked = True
