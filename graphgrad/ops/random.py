@@ -199,7 +199,7 @@ def uniform(
     Gradient: with u = (y - low) / (high - low): dlow = dy * (1 - u), dhigh = dy * u, summed to
     theirs.
 
-    Source: [Salmon et al. 2011, "Parallel random numbers: as easy as 1, 2, 3"] for the generator.
+    Source: [Salmon et al. 2011, "Parallel random numbers: as easy as 1, 2, 3"] for NumPy's kernels.
 
     >>> u = gg.evaluate(gg.random.uniform((1000,), 2.0, 3.0, seed=1))
     >>> bool(2.0 <= u.min() < 2.1), bool(2.9 < u.max() < 3.0)
@@ -236,7 +236,7 @@ def normal(
     Gradient: with z = (y - mean) / std: dmean = dy, dstd = dy * z, summed to theirs
     [Kingma and Welling 2014, "Auto-encoding variational Bayes"].
 
-    Source: [Salmon et al. 2011, "Parallel random numbers: as easy as 1, 2, 3"] for the generator.
+    Source: [Salmon et al. 2011, "Parallel random numbers: as easy as 1, 2, 3"] for NumPy's kernels.
 
     >>> z = gg.evaluate(gg.random.normal((10_000,), 5.0, seed=1))
     >>> bool(abs(z.mean() - 5.0) < 0.1), bool(abs(z.std() - 1.0) < 0.1)
