@@ -41,6 +41,10 @@ class Op:
     onnx        the name of the same op in ONNX, where there is one
     domain      where samples are drawn
     broadcasts  the driver sums gradients over the axes that were broadcast
+
+    >>> op = gg.sum([1.0, 2.0]).node.op
+    >>> op, op is gg.op_types()["ReduceSum"]((0,), False)
+    (ReduceSum(axes=(0,), keepdims=False), True)
     """
 
     type: ClassVar[str] = "Op"
@@ -203,5 +207,11 @@ def _remake(cls: type[Op], values: tuple[Any, ...]) -> Op:
 
 
 def op_types() -> dict[str, type[Op]]:
-    """Every op type by name."""
+    """Every op type by name.
+
+    Returns: a dict, a copy.
+
+    >>> gg.op_types()["Exp"].__doc__
+    'y = e**x, dx = dy * y.'
+    """
     return dict(OP_TYPES)

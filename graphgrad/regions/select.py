@@ -140,6 +140,12 @@ class Selection(Selector):
     a & b   what a selects, of which b selects every node (of a group: those nodes)
     a | b   both
     ~a      the nodes that a does not select, each a site of its own
+
+    >>> x = gg.constant([1.0, -1.0])
+    >>> y = gg.exp(gg.nn.relu(x))
+    >>> stop_both = {gg.select.op("Relu") | gg.select.op("Exp"): gg.rules.scale(0.0)}
+    >>> gg.evaluate(gg.gradients(y, x, overrides=stop_both))
+    array([0., 0.])
     """
 
     _parts: tuple[Selection, ...] = ()
