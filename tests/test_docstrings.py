@@ -25,6 +25,8 @@ import graphgrad as gg
 HEADINGS = ("Parameters", "Returns", "Raises", "Gradient", "Source")
 PUBLIC = (gg, gg.nn, gg.linalg, gg.special, gg.random)
 PUBLIC += (gg.debug, gg.initializers, gg.optimizers, gg.rules)
+ALSO = (type(gg.select), gg.Graph.copy, gg.Graph.mark, gg.Graph.subgraph, gg.Graph.unmark)
+"""What has no name in these modules."""
 
 NEEDS = {"graphgrad.inspect.tensorboard": "tensorboardX", "graphgrad.ops.special": "scipy"}
 """The package without which examples of a module cannot run."""
@@ -39,6 +41,8 @@ def public():
             error = inspect.isclass(o) and issubclass(o, Exception)
             if name[0] != "_" and not error and (inspect.isclass(o) or inspect.isroutine(o)):
                 found[o.__module__][o.__name__] = o
+    for o in ALSO:
+        found[o.__module__][o.__name__] = o
     return found
 
 

@@ -105,12 +105,23 @@ class Importer(Transplant):
 
 
 def subgraph(graph: Graph, xs: Any, ys: Any) -> Graph:
-    """A graph of its own of what computes ys from xs; xs become placeholders of their names.
+    """`graph.subgraph(xs, ys)`: a graph of its own of what computes ys from xs.
 
-    xs, ys  tensors, or any nesting of them
+    xs become placeholders of their names. Regions come along whole, with the tensors that their
+    rules close over; so do the placeholders and variables that are needed beyond xs.
 
-    Regions come along whole, with the tensors that their rules close over; so do the placeholders
-    and variables that are needed beyond xs. GraphError where xs would cut a region.
+    Parameters:
+        graph: that of `graph.subgraph`.
+        xs, ys: tensors of it, or any nesting of list, tuple and dict of them.
+
+    Returns: a Graph.
+
+    Raises: GraphError where xs would cut a region.
+
+    >>> x = gg.placeholder((), name="x")
+    >>> h = gg.exp(x)
+    >>> [node.type for node in x.graph.subgraph(h, gg.sin(h)).nodes]
+    ['Placeholder', 'Sin']
     """
     new = Graph(graph.name)
     nodes = _with_whole_regions(graph, flatten(xs), flatten(ys))

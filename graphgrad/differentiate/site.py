@@ -95,9 +95,20 @@ class Site:
     def default(self, *dys: Any) -> tuple[Any, ...]:
         """The gradient this site would have without this one rule.
 
-        dys: one per output, each a tensor, a number, or None for nothing. Returns one partial per
-        input: a tensor (a structural zero where nothing flows), NO_GRAD for integers and bools.
         Nothing of the forward part is copied or computed again.
+
+        Parameters: *dys: one per output, each a tensor, a number, or None for nothing.
+
+        Returns: a tuple of one partial per input: a tensor (a structural zero where nothing flows),
+        NO_GRAD for integers and bools.
+
+        Raises: GradientError after the rule has returned, for another number of dys, and for one
+        that differs from its output in shape or dtype.
+
+        >>> x = gg.constant(2.0)
+        >>> half = gg.override(lambda site, dy: [dx / 2 for dx in site.default(dy)])
+        >>> gg.evaluate(gg.gradients(half(gg.square)(x), x))
+        array(2.)
         """
         context = CONTEXT.get()
         if self._target not in context.running:
