@@ -101,7 +101,8 @@ def grad_pass_through(f: Callable[..., Any]) -> Callable[..., Any]:
 
     Raises: GradientError, when it is differentiated, where a gradient does not fit its argument.
 
-    Gradient: dx = dy for each argument [Bengio et al. 2013, "Estimating or propagating gradients"].
+    Gradient: dx = dy for each argument [Bengio, Leonard, Courville 2013, "Estimating or propagating
+    gradients through stochastic neurons"].
 
     >>> x = gg.constant([0.4, 1.6])
     >>> gg.evaluate(gg.gradients(gg.grad_pass_through(gg.round)(x), x))

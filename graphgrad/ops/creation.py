@@ -193,7 +193,7 @@ def zeros_like(x: TensorLike, /, *, dtype: Any = None) -> Tensor:
 
     Raises: DTypeError for what is no array of numbers.
 
-    Gradient: dx = 0.
+    Gradient: none to x, of which only the shape is read.
 
     Source: the array API standard, zeros_like.
 
@@ -214,7 +214,7 @@ def ones_like(x: TensorLike, /, *, dtype: Any = None) -> Tensor:
 
     Raises: DTypeError for what is no array of numbers.
 
-    Gradient: dx = 0.
+    Gradient: none to x, of which only the shape is read.
 
     Source: the array API standard, ones_like.
 

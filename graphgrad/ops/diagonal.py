@@ -130,7 +130,7 @@ def trace(x: TensorLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Ten
 
     Raises: ShapeError if x has no such axes, or they are the same.
 
-    Gradient: dx = dy on the diagonal, zeros elsewhere [Giles 2008, sec. 2.3].
+    Gradient: dx = dy on the diagonal, zeros elsewhere.
 
     Source: numpy.trace.
 

@@ -198,7 +198,7 @@ def reshape_like(x: Tensor, like: Tensor) -> Tensor:
 
     Raises: ShapeError where the numbers of elements differ.
 
-    Gradient: dx = dy in the shape of x; zero to like.
+    Gradient: dx = dy in the shape of x; none to like, or zero where lengths of it are unknown.
 
     >>> gg.reshape_like(gg.ones(6), gg.zeros((2, 3))).type
     float64[2, 3]
@@ -380,7 +380,8 @@ def broadcast_like(x: TensorLike, like: Tensor) -> Tensor:
 
     Raises: ShapeError where x does not broadcast to the shape of like.
 
-    Gradient: dx = dy summed over the axes of repetition; zero to like.
+    Gradient: dx = dy summed over the axes of repetition; none to like, or zero where lengths of it
+    are unknown.
 
     >>> x = gg.placeholder(("N", 2))
     >>> gg.broadcast_like([1.0, 2.0], x).type
@@ -470,7 +471,7 @@ def sum_to(dy: TensorLike, *, like: Tensor) -> Tensor:
 
     Raises: ShapeError where like does not broadcast to the shape of dy.
 
-    Gradient: broadcasts back; zero to like.
+    Gradient: broadcasts back; none to like, or zero where lengths of it are unknown.
 
     >>> b = gg.constant([0.0, 0.0])
     >>> gg.evaluate(gg.sum_to([[1.0, 2.0], [3.0, 4.0]], like=b))
