@@ -50,25 +50,38 @@ def compile(
 ) -> CompiledFunction:
     """A function of arrays that computes outputs from inputs.
 
-    inputs: a tensor, or a list or tuple of tensors. Any tensor may be given, not only
-        placeholders; what computes it does not run then.
-    outputs: a tensor, or any nesting of lists, tuples and dicts of tensors. None stays None.
-    backend: "auto" (LLVM where it is installed, else NumPy), "numpy", "llvm", "jax", the name of
-        an installed one, or a Backend object.
-    updates: {variable: new value}. These, and what `assign` writes among the nodes needed, are
-        written together after a run has succeeded. Every read in the run sees the values before.
-        Runs that write one state come one after the other, so threads lose no update; runs that
-        only read wait for nobody, and see the values of one moment.
-    state: where variables live; the graph's own by default.
-    optimize: False runs every node as it was built.
-    verify, watch: check every pass; called as watch(pass name, program) after each. A program of
-        unknown lengths is optimised again when a call brings new ones.
-    options: of the backend: `num_threads`; `fast_math=True` for the algebra of real numbers, where
-        NaN, infinities, signs of zero and last bits may change, for "numpy" and "llvm".
+    Updates, and what `assign` writes among the nodes needed, are written together after a run has
+    succeeded. Every read in the run sees the values before. Runs that write one state come one
+    after the other, so threads lose no update; runs that only read wait for nobody, and see the
+    values of one moment. A program of unknown lengths is optimised again when a call brings new
+    ones.
 
-    Raises GraphError for an input given twice, a placeholder that is needed and not given, or
-    tensors of two graphs, and StateError for two updates of one variable. A run raises StateError
-    where it would write a state that its thread is writing: in a py_function or signal handler.
+    Parameters:
+        inputs: a tensor, or a list or tuple of tensors. Any tensor may be given, not only
+            placeholders; what computes it does not run then.
+        outputs: a tensor, or any nesting of lists, tuples and dicts of tensors. None stays None.
+        backend: "auto" (LLVM where it is installed, else NumPy), "numpy", "llvm", "jax", the name
+            of an installed one, or a Backend object.
+        updates: {variable: new value}.
+        state: where variables live; the graph's own by default.
+        optimize: False runs every node as it was built.
+        verify: check the program after every pass.
+        watch: called as watch(pass name, program) after each pass.
+        **options: of the backend: `num_threads`; `fast_math=True` for the algebra of real numbers,
+            where NaN, infinities, signs of zero and last bits may change, for "numpy" and "llvm".
+
+    Returns: a CompiledFunction.
+
+    Raises: GraphError for an input given twice, a placeholder that is needed and not given, or
+    tensors of two graphs; StateError for two updates of one variable; UnknownBackendError;
+    DTypeError for outputs that are no tensors; TypeError for an unknown option. A run raises
+    StateError where it would write a state that its thread is writing: in a py_function or signal
+    handler.
+
+    >>> x = gg.placeholder(("N",))
+    >>> f = gg.compile(x, [gg.sum(x), gg.max(x)])
+    >>> f([1.0, 2.0, 3.0])
+    [array(6.), array(3.)]
     """
     with collector_paused(), Bounded():
         chosen = load_backend(backend, **options)
@@ -155,6 +168,11 @@ class CompiledFunction:
     program  what runs, after optimisation; with unknown lengths, it is optimised once more for
              those of a call
     log      what each pass did
+
+    >>> x = gg.placeholder((), name="x")
+    >>> f = gg.compile(x, {"square": x * x})
+    >>> f(3.0), f(x=4.0)
+    ({'square': array(9.)}, {'square': array(16.)})
     """
 
     def __init__(
@@ -208,7 +226,10 @@ class CompiledFunction:
         return self._packed(results)
 
     def release(self) -> None:
-        """Give back the memory that is kept for the next run: the arena, and old large results."""
+        """Give back the memory that is kept for the next run: the arena, and old large results.
+
+        Returns: nothing.
+        """
         release = getattr(self._compiled, "release", None)
         if release is not None:
             release()
@@ -216,7 +237,15 @@ class CompiledFunction:
     def profile(self, *args: Any, repeat: int = 10, **kwargs: Any) -> Profile:
         """Where a call's time goes: by op, direction and override, and as a trace file.
 
-        Takes the arguments of a call. Runs it `repeat` times, and writes no variable.
+        It writes no variable.
+
+        Parameters:
+            *args, **kwargs: those of a call.
+            repeat: how often to run.
+
+        Returns: a Profile.
+
+        Raises: what a call raises.
         """
         arrays = (*self._feeds(args, kwargs), *self._state.read(self._variables))
         known = getattr(self._compiled, "program_for", None)
@@ -224,7 +253,15 @@ class CompiledFunction:
         return Profile(timed_runs(self.backend, program, arrays, repeat), program)
 
     def explain(self) -> str:
-        """What the passes did, what runs as one, where values are, and how much memory it takes."""
+        """What the passes did, what runs as one, where values are, and how much memory it takes.
+
+        Returns: text, of several lines.
+
+        >>> x = gg.placeholder((2,))
+        >>> f = gg.compile(x, gg.exp(x), backend="numpy")
+        >>> f.explain().startswith("backend numpy")
+        True
+        """
         describe = getattr(self.backend, "describe", None)
         rows = [f"backend {describe() if describe else self.backend.name}"]
         rows += [_shown(change) for change in self.log] or ["not optimised"]
@@ -260,7 +297,21 @@ class CompiledFunction:
 
 
 def evaluate(tensors: Any, feeds: Mapping[Any, Any] | None = None) -> Any:
-    """The values of tensors (any nesting), once. feeds: {tensor or name: array}."""
+    """The values of tensors, once; every node as it was built.
+
+    Parameters:
+        tensors: a tensor, or any nesting of list, tuple and dict of tensors.
+        feeds: {tensor or name: array}; any tensor can be fed.
+
+    Returns: NumPy arrays in the structure of tensors; None stays None.
+
+    Raises: GraphError for a placeholder that is needed and not fed, or tensors of two graphs;
+    ShapeError and DTypeError for an array that does not fit; DTypeError for what is no tensor.
+
+    >>> x = gg.placeholder((2,), name="x")
+    >>> gg.evaluate({"y": 2 * x}, {"x": [1.0, 2.0]})
+    {'y': array([2., 4.])}
+    """
     leaves = _outputs(tensors)
     graph = _one_graph([t for t in leaves if t is not None])
     given = feeds_of(graph, feeds or {})

@@ -29,21 +29,28 @@ def function(fn: None = None, **options: Any) -> Callable[[Callable[..., Any]], 
 @overload
 def function(fn: Callable[..., Any], *examples: Any, **options: Any) -> Function: ...
 def function(fn: Callable[..., Any] | None = None, *examples: Any, **options: Any) -> Any:
-    """A function of arrays, compiled from a function of tensors.
+    """A function of arrays, compiled from a function of tensors; also a decorator.
 
-    function(fn, *examples)  builds the graph now, on placeholders of the examples' shapes and
-                             dtypes (arrays, numbers, or any nesting of list, tuple and dict)
-    @function                builds on the first call for each new set of shapes and dtypes, and
-                             keeps what it built
+    With examples the graph is built now, on placeholders of their shapes and dtypes. Without, it is
+    built on the first call for each new set of shapes and dtypes, and kept. It is built on behalf
+    of the caller: the op-type maps and temporary rules in force at the call count in it, and it is
+    built anew for others. Regions and name scopes end at its door. fn runs once for each graph:
+    what it does besides building nodes (printing, reading a clock) happens only then.
 
-    The graph is built on behalf of the caller: the op-type maps and temporary rules in force at the
-    call count in it, and it is built anew for others. Regions and name scopes end at its door.
+    Parameters:
+        fn: a function of tensors, or of any nesting of them, that returns such; None to decorate.
+        *examples: arrays, numbers, or any nesting of list, tuple and dict of them.
+        **options: those of gg.compile: backend=, optimize=, ...
 
-    options are those of gg.compile: backend=, optimize=, ... What fn returns, any nesting of
-    tensors, comes back as arrays. fn runs once for each graph: what it does besides building nodes
-    (printing, reading a clock) happens only then. With `gg.value_and_grad`:
+    Returns: a function of arrays in the places of fn's tensors; what fn returns comes back as
+    arrays.
 
-        step = gg.function(gg.value_and_grad(loss), weights, batch)
+    Raises: TypeError if fn is no function; when it is called, DTypeError for an argument that is no
+    array of numbers.
+
+    >>> step = gg.function(gg.value_and_grad(lambda w: gg.sum(w * w)))
+    >>> step(np.array([1.0, 2.0]))
+    (array(5.), array([2., 4.]))
     """
     if fn is None:
         return lambda given: function(given, **options)
@@ -59,6 +66,10 @@ class Function:
     """What `function` returns: call it with arrays in the structure of the examples.
 
     compiled  the compiled functions by what they were built for
+
+    >>> double = gg.function(lambda x: 2 * x)
+    >>> double(np.array([1.0, 2.0])), len(double.compiled)
+    (array([2., 4.]), 1)
     """
 
     def __init__(self, fn: Callable[..., Any], options: dict[str, Any]) -> None:

@@ -55,8 +55,17 @@ Updates = dict[Tensor, Tensor]
 class Optimizer:
     """What optimisers share. A subclass writes `update`.
 
-    learning_rate: a number, a scalar tensor, or a schedule: a function of the step, which is an
-    int64 tensor that counts the updates made before this one.
+    Parameters:
+        learning_rate: a number, a scalar tensor, or a schedule: a function of the step, which is an
+            int64 tensor that counts the updates made before this one.
+
+    >>> class Sign(gg.optimizers.Optimizer):
+    ...     def update(self, call, p, g):
+    ...         return p - call.rate(p) * gg.sign(g)
+    >>> w = gg.variable([1.0, 2.0])
+    >>> updates = Sign(0.5).updates([w], gg.gradients([gg.sum(w * w)], [w]))
+    >>> gg.evaluate(updates[w])
+    array([0.5, 1.5])
     """
 
     def __init__(self, learning_rate: Rate) -> None:
@@ -65,9 +74,17 @@ class Optimizer:
     def updates(
         self, params: Sequence[Tensor], grads: Sequence[Any], *, skip_none: bool = False
     ) -> Updates:
-        """{variable: its next value}, for the `updates` of compile. Each call remembers anew.
+        """The next values, for the `updates` of compile. Each call remembers anew.
 
-        GradientError names a variable whose gradient is None, unless skip_none leaves it as it is.
+        Parameters:
+            params: variables.
+            grads: for each its gradient, of its shape, which is cast to its dtype.
+            skip_none: whether a variable whose gradient is None is left as it is.
+
+        Returns: {variable: its next value}, those that the optimiser remembers among them.
+
+        Raises: GradientError for a gradient that is None, which names the variable, or not one for
+        each; StateError for what is no variable; ShapeError for a gradient of another shape.
         """
         pairs = _pairs(list(params), list(grads), skip_none)
         if not pairs:
@@ -92,6 +109,14 @@ class UpdateCall:
     step     updates made before
     count    this update's number as float64, from 1
     updates  what is written; `slot` adds to it
+
+    >>> class Fading(gg.optimizers.Optimizer):
+    ...     def update(self, call, p, g):
+    ...         return p - call.rate(p) * g / call.count
+    >>> w = gg.variable(3.0)
+    >>> step = gg.compile([], w, updates=Fading(1.0).updates([w], [gg.constant(1.0)]))
+    >>> step(), step(), step()
+    (array(3.), array(2.), array(1.5))
     """
 
     def __init__(self, optimizer: Optimizer, step: Tensor) -> None:
@@ -115,9 +140,22 @@ class UpdateCall:
 
 
 class SGD(Optimizer):
-    """p - rate * g; with momentum p - rate * v where v = momentum * v + g.
+    """Gradient descent: p - rate * g; with momentum p - rate * v where v = momentum * v + g.
 
-    nesterov: p - rate * (momentum * v + g) [Sutskever et al. 2013].
+    nesterov: p - rate * (momentum * v + g).
+
+    Parameters:
+        learning_rate: as for Optimizer.
+        momentum: how much of v stays.
+        nesterov: whether to look ahead.
+
+    Source: [Sutskever et al. 2013, "On the importance of initialization and momentum in deep
+    learning"].
+
+    >>> w = gg.variable(1.0)
+    >>> updates = gg.optimizers.SGD(0.1).updates([w], gg.gradients([w * w], [w]))
+    >>> gg.evaluate(updates[w])
+    array(0.8)
     """
 
     def __init__(
@@ -136,10 +174,24 @@ class SGD(Optimizer):
 
 
 class Adam(Optimizer):
-    """Adam with bias correction [Kingma and Ba 2015].
+    """Adam with bias correction: p - rate * m' / (sqrt(v') + epsilon).
 
-    weight_decay: decoupled, added to the step as rate * weight_decay * p
-    [Loshchilov and Hutter 2019].
+    m = beta1 * m + (1 - beta1) * g, m' = m / (1 - beta1**t); v = beta2 * v + (1 - beta2) * g**2, v'
+    = v / (1 - beta2**t); t counts updates, from 1.
+
+    Parameters:
+        learning_rate: as for Optimizer.
+        beta1, beta2: how much of m and of v stays.
+        epsilon: against division by zero.
+        weight_decay: decoupled, added to the step as rate * weight_decay * p.
+
+    Source: [Kingma and Ba 2015, "Adam: a method for stochastic optimization"]; the decay:
+    [Loshchilov and Hutter 2019, "Decoupled weight decay regularization"].
+
+    >>> w = gg.variable(1.0)
+    >>> updates = gg.optimizers.Adam(0.1).updates([w], gg.gradients([w * w], [w]))
+    >>> round(float(gg.evaluate(updates[w])), 6)
+    0.9
     """
 
     def __init__(
@@ -169,7 +221,18 @@ class Adam(Optimizer):
 
 
 class AdamW(Adam):
-    """Adam with decoupled weight decay, 0.01 by default [Loshchilov and Hutter 2019]."""
+    """Adam with decoupled weight decay, 0.01 by default.
+
+    Parameters:
+        learning_rate, beta1, beta2, epsilon, weight_decay: as for Adam.
+
+    Source: [Loshchilov and Hutter 2019, "Decoupled weight decay regularization"].
+
+    >>> w = gg.variable(1.0)
+    >>> updates = gg.optimizers.AdamW(0.1).updates([w], gg.gradients([w * w], [w]))
+    >>> round(float(gg.evaluate(updates[w])), 6)
+    0.899
+    """
 
     def __init__(
         self,
@@ -183,7 +246,20 @@ class AdamW(Adam):
 
 
 class RMSProp(Optimizer):
-    """p - rate * g / (sqrt(v) + epsilon) where v = decay * v + (1 - decay) * g**2 [Hinton 2012]."""
+    """p - rate * g / (sqrt(v) + epsilon) where v = decay * v + (1 - decay) * g**2.
+
+    Parameters:
+        learning_rate: as for Optimizer.
+        decay: how much of v stays.
+        epsilon: against division by zero.
+
+    Source: [Hinton 2012, "Neural networks for machine learning", lecture 6e].
+
+    >>> w = gg.variable(1.0)
+    >>> updates = gg.optimizers.RMSProp(0.1, decay=0.75).updates([w], gg.gradients([w * w], [w]))
+    >>> round(float(gg.evaluate(updates[w])), 6)
+    0.8
+    """
 
     def __init__(
         self, learning_rate: Rate = 1e-3, decay: float = 0.9, epsilon: float = 1e-8
@@ -199,7 +275,20 @@ class RMSProp(Optimizer):
 
 
 class AdaGrad(Optimizer):
-    """p - rate * g / (sqrt(v) + epsilon) where v = v + g**2 [Duchi et al. 2011]."""
+    """p - rate * g / (sqrt(v) + epsilon) where v = v + g**2.
+
+    Parameters:
+        learning_rate: as for Optimizer.
+        epsilon: against division by zero.
+
+    Source: [Duchi et al. 2011, "Adaptive subgradient methods for online learning and stochastic
+    optimization"].
+
+    >>> w = gg.variable(1.0)
+    >>> updates = gg.optimizers.AdaGrad(0.1).updates([w], gg.gradients([w * w], [w]))
+    >>> round(float(gg.evaluate(updates[w])), 6)
+    0.9
+    """
 
     def __init__(self, learning_rate: Rate = 0.01, epsilon: float = 1e-8) -> None:
         super().__init__(learning_rate)
@@ -214,9 +303,24 @@ class AdaGrad(Optimizer):
 def clip_by_global_norm(
     grads: Sequence[Tensor | None], norm: float | Tensor
 ) -> tuple[list[Tensor | None], Tensor]:
-    """Gradients scaled so that all of them together have at most this norm, and the norm they had.
+    """Gradients scaled so that all of them together have at most this norm.
 
-    None stays None. With a norm that is infinite or NaN the gradients become NaN.
+    With a norm that is infinite or NaN the gradients become NaN.
+
+    Parameters:
+        grads: floating tensors; None stays None.
+        norm: a number, or a 0-d tensor.
+
+    Returns: (the gradients times min(1, norm / had), had): had is the Euclidean norm they had.
+
+    Raises: GradientError where all are None, or there are none.
+
+    Source: [Pascanu, Mikolov, Bengio 2013, "On the difficulty of training recurrent neural
+    networks"].
+
+    >>> grads = [gg.constant([3.0]), None, gg.constant(4.0)]
+    >>> gg.evaluate(gg.optimizers.clip_by_global_norm(grads, 1.0))
+    ([array([0.6]), None, array(0.8)], array(5.))
     """
     present = [g for g in grads if g is not None]
     if not present:
@@ -235,7 +339,19 @@ def clip_by_global_norm(
 
 
 def exponential_decay(start: float, steps: int, rate: float, staircase: bool = False) -> Schedule:
-    """start * rate ** (step / steps); staircase: in whole powers only."""
+    """start * rate ** (step / steps).
+
+    Parameters:
+        start: the value at step 0.
+        steps: in how many steps it is multiplied by the rate once.
+        rate: the factor.
+        staircase: in whole powers only.
+
+    Returns: a function of the step, for the learning rate of an optimiser.
+
+    >>> gg.evaluate(gg.optimizers.exponential_decay(1.0, 10, 0.5)(gg.constant(20)))
+    array(0.25)
+    """
 
     def schedule(step: Tensor) -> Tensor:
         along = cast(step, "float64") / steps
@@ -245,7 +361,20 @@ def exponential_decay(start: float, steps: int, rate: float, staircase: bool = F
 
 
 def cosine_decay(start: float, steps: int, end: float = 0.0) -> Schedule:
-    """From start to end along half a cosine, then end [Loshchilov and Hutter 2017]."""
+    """From start to end along half a cosine, then end.
+
+    Parameters:
+        start: the value at step 0.
+        steps: how many steps it takes.
+        end: the value from there on.
+
+    Returns: a function of the step, for the learning rate of an optimiser.
+
+    Source: [Loshchilov and Hutter 2017, "SGDR: stochastic gradient descent with warm restarts"].
+
+    >>> round(float(gg.evaluate(gg.optimizers.cosine_decay(1.0, 10)(gg.constant(5)))), 6)
+    0.5
+    """
 
     def schedule(step: Tensor) -> Tensor:
         return end + (start - end) * 0.5 * (1 + cos(pi * _part(step, steps)))
@@ -254,7 +383,19 @@ def cosine_decay(start: float, steps: int, end: float = 0.0) -> Schedule:
 
 
 def polynomial_decay(start: float, steps: int, end: float = 0.0, degree: float = 1.0) -> Schedule:
-    """From start to end as (1 - step / steps) ** degree, then end."""
+    """From start to end as (1 - step / steps) ** degree, then end.
+
+    Parameters:
+        start: the value at step 0.
+        steps: how many steps it takes.
+        end: the value from there on.
+        degree: 1 for a straight line.
+
+    Returns: a function of the step, for the learning rate of an optimiser.
+
+    >>> gg.evaluate(gg.optimizers.polynomial_decay(1.0, 10)(gg.constant(5)))
+    array(0.5)
+    """
 
     def schedule(step: Tensor) -> Tensor:
         return end + (start - end) * power(1 - _part(step, steps), degree)
@@ -263,7 +404,19 @@ def polynomial_decay(start: float, steps: int, end: float = 0.0, degree: float =
 
 
 def piecewise_constant(boundaries: Sequence[int], values: Sequence[float]) -> Schedule:
-    """values[i] before boundaries[i], and the last value after them all."""
+    """values[i] before boundaries[i], and the last value after them all.
+
+    Parameters:
+        boundaries: steps, increasing.
+        values: one more than boundaries.
+
+    Returns: a function of the step, for the learning rate of an optimiser.
+
+    Raises: ValueError for another number of values, or boundaries that are not in order.
+
+    >>> gg.evaluate(gg.optimizers.piecewise_constant([10], [0.1, 0.01])(gg.constant(10)))
+    array(0.01)
+    """
     if len(values) != len(boundaries) + 1 or sorted(boundaries) != list(boundaries):
         raise ValueError(
             f"one value more than boundaries, which increase: got {boundaries}, {values}"
@@ -279,7 +432,19 @@ def piecewise_constant(boundaries: Sequence[int], values: Sequence[float]) -> Sc
 
 
 def warmup(steps: int, then: float | Schedule) -> Schedule:
-    """Linearly from 0 over these steps, times what `then` gives."""
+    """Linearly up over these steps, times what `then` gives.
+
+    Parameters:
+        steps: how many steps it takes to the whole.
+        then: a number, or a schedule.
+
+    Returns: a function of the step, for the learning rate of an optimiser.
+
+    Source: [Goyal et al. 2017, "Accurate, large minibatch SGD"].
+
+    >>> gg.evaluate(gg.optimizers.warmup(4, 0.1)(gg.constant(0)))
+    array(0.025)
+    """
 
     def schedule(step: Tensor) -> Tensor:
         after = then(step) if callable(then) else then

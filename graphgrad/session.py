@@ -19,11 +19,20 @@ __all__ = ["Session"]
 class Session:
     """Runs parts of a graph, with values of its variables that belong to the session.
 
-    graph: the current default graph if none is given. backend: as for `compile`.
-    fresh: start from the initial values of variables; else from the values that the graph's own
-    state has now, as training with `compile(updates=)` left them. Neither sees later changes of
-    the other.
     `with session:` makes its graph current, and closes the session at the end.
+
+    Parameters:
+        graph: the current default graph if none is given.
+        backend: as for `compile`.
+        fresh: start from the initial values of variables; else from the values that the graph's own
+            state has now, as training with `compile(updates=)` left them. Neither sees later
+            changes of the other.
+
+    >>> v = gg.variable(1.0)
+    >>> add = gg.assign(v, v + 1.0)
+    >>> session = gg.Session()
+    >>> session.run(add), session.run(v)
+    (array(2.), array(2.))
     """
 
     def __init__(
@@ -37,12 +46,18 @@ class Session:
         self._scopes: list[GraphScope] = []
 
     def run(self, fetches: Any, feed_dict: Mapping[Any, Any] | None = None) -> Any:
-        """The values of fetches, in their structure.
+        """The values of fetches. Assigns among what they need are written after the run.
 
-        fetches: tensors, names such as "x:0", and nodes, in any nesting of lists, tuples and dicts.
-            A node is run and fetched as None. Assigns among what is needed are written when the
-            run has succeeded.
-        feed_dict: {tensor or name: array}; any tensor can be fed.
+        Parameters:
+            fetches: tensors, names such as "x:0", and nodes, in any nesting of lists, tuples and
+                dicts. A node is run and fetched as None.
+            feed_dict: {tensor or name: array}; any tensor can be fed.
+
+        Returns: NumPy arrays in the structure of fetches.
+
+        Raises: RuntimeError after close(); GraphError for what is not in the session's graph, or a
+        placeholder that is needed and not fed; ShapeError and DTypeError for an array that does not
+        fit.
         """
         if self._closed:
             raise RuntimeError("the session is closed")

@@ -49,6 +49,11 @@ class SiteUse:
     defined   `grads.py:3`: where the rule was defined
     contract  what the rule declares itself to be, in words; "" for nothing
     inside    the marks inside, which count only if the rule asks for site.default
+
+    >>> x = gg.constant(2.0, name="x")
+    >>> (site,) = gg.explain(gg.override("Identity")(gg.floor)(x), x)[x].sites
+    >>> site.rule
+    'Identity'
     """
 
     site: Node | Region
@@ -79,6 +84,10 @@ class PathOf:
     sites   the sites with rules on its paths, from x to ys
     found   whether it has a gradient
     reason  why not; "" where it has
+
+    >>> x = gg.constant(2, name="x")
+    >>> gg.explain(gg.sin(x), x)[x].found
+    False
     """
 
     x: Tensor
@@ -112,7 +121,12 @@ class PathOf:
 
 @dataclass(frozen=True, eq=False)
 class Explanation:
-    """The answer of explain(): a PathOf for each x, in order. Printed, it says all of it."""
+    """The answer of explain(): a PathOf for each x, in order. Printed, it says all of it.
+
+    >>> x = gg.constant(2.0, name="x")
+    >>> gg.explain(gg.override("Identity")(gg.floor)(x), x)
+    <explanation: x:0 through 'Identity'>
+    """
 
     paths: tuple[PathOf, ...] = field(default_factory=tuple)
 
@@ -136,8 +150,17 @@ class Explanation:
 def explain(ys: Any, xs: Any, stop_gradients: Any = None, overrides: Any = None) -> Explanation:
     """For each x: the sites on its paths to ys, the rule each uses, and why a result is None.
 
-    ys, xs, stop_gradients, overrides: as in gradients(ys, xs, ...). Tensors of integers are no
-    error here: that is the reason then. What gradients() raises for the question is raised.
+    Parameters:
+        ys, xs, stop_gradients, overrides: as for gradients(). Tensors of integers are no error
+            here: that is the reason then.
+
+    Returns: an Explanation.
+
+    Raises: what gradients() raises for the question.
+
+    >>> x = gg.constant(2.0, name="x")
+    >>> gg.explain(gg.stop_gradient(x), x)[x].found
+    False
     """
     y_list, x_list = _tensors(ys, "ys"), _tensors(xs, "xs")
     stops = frozenset(_tensors(stop_gradients, "stop_gradients"))

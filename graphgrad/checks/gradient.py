@@ -35,26 +35,33 @@ def check_gradient(
 ) -> Report:
     """Check one gradient rule by itself, against what it declares itself to be.
 
-    target    a region; a node (with or without a stamp); or a function with example arrays as
-              args, which opens one region (custom_gradient, gg.override) or is put into one with
-              rule=. check_gradient(rule, function, *arrays) says the same.
-    rule      checked in place of the rule that is marked
-    values    for a region or node: an array for each input, in order, or {tensor or name: array};
-              random ones are found otherwise
-    seed      of everything random
-    order     2 also checks the derivative of what the rule built; 1 does not
-    expect    what to hold it to, in place of the contract that the rule declares
-    variants  for a function: also with lengths of 1, one axis at a time, where it takes them
+    Compared are: the rule with finite differences of the site alone (the truth; for surrogate_of(f)
+    those of f, for scaled(s) s times them, for "stop" zero, for "estimator" the mean over seeds);
+    every pattern of missing and zero output gradients; linearity; a second run and a second call;
+    the forward values with and without it; and the derivative of what it built with differences of
+    the values of that. A rule without a contract is held to the truth. "attribution" and "policy"
+    are held to no derivative. The nodes this builds count as derived.
 
-    Compared are: the rule with finite differences of the site alone (the truth; for
-    surrogate_of(f) those of f, for scaled(s) s times them, for "stop" zero, for "estimator" the
-    mean over seeds); every pattern of missing and zero output gradients; linearity; a second run
-    and a second call; the forward values with and without it; and the derivative of what it built
-    with differences of the values of that. A rule without a contract is held to the truth.
-    "attribution" and "policy" are held to no derivative. The nodes this builds count as derived.
+    Parameters:
+        target: a region; a node (with or without a stamp); or a function, which opens one region
+            (custom_gradient, gg.override) or is put into one with rule=. check_gradient(rule,
+            function, *arrays) says the same.
+        *args: example arrays for a function, at least one of them floating.
+        rule: checked in place of the rule that is marked.
+        values: for a region or node: an array for each input, in order, or {tensor or name: array};
+            random ones are found otherwise.
+        seed: of everything random.
+        order: 2 also checks the derivative of what the rule built; 1 does not.
+        expect: what to hold it to, in place of the contract that the rule declares.
+        variants: for a function: also with lengths of 1, one axis at a time, where it takes them.
 
-    Returns a Report, which is true where nothing was found. Raises GradientError for a target
-    that is none, and where a function marks no site or several.
+    Returns: a Report, which is true where nothing was found.
+
+    Raises: GradientError for a target that is none, and where a function marks no site or several;
+    ValueError for another order.
+
+    >>> gg.check_gradient(lambda site, dy: 2 * dy, gg.square, np.array([1.0, 3.0])).findings[0].kind
+    'truth'
     """
     if order not in (1, 2):
         raise ValueError(f"check_gradient checks order 1 or 2, got {order!r}")

@@ -47,6 +47,15 @@ def lint(graph: Graph) -> list[Finding]:
 
     Bodies of control flow are searched too. Regions that are still open are passed over. No node is
     built; boundaries are settled, as by any inspection.
+
+    Parameters: graph: a Graph.
+
+    Returns: a list of Finding, maybe empty.
+
+    >>> x = gg.placeholder((2,))
+    >>> y = gg.exp(gg.floor(x))
+    >>> [found.kind for found in gg.lint(x.graph)]
+    ['zero gradient']
     """
     found: list[Finding] = []
     for each in all_graphs(graph):

@@ -20,6 +20,11 @@ class Finding:
     line        `model.py:31`: the user's line it is about
     suggestion  what to do
     expected, got, at   the values that differ most, and their position, where there are values
+
+    >>> x = gg.placeholder((2,))
+    >>> y = gg.exp(gg.floor(x))
+    >>> gg.lint(x.graph)[0].kind
+    'zero gradient'
     """
 
     kind: str
@@ -50,6 +55,10 @@ class Report:
     findings  what is wrong; none: the rule is what it says
     notes     what was not checked, and why
     checked   the names of the checks that were made
+
+    >>> report = gg.check_gradient(lambda site, dy: 2 * dy, lambda x: 2 * x, np.array([1.0, 3.0]))
+    >>> report.ok, report.findings
+    (True, [])
     """
 
     site: str

@@ -33,6 +33,11 @@ class Divergence(NamedTuple):
     at              where that is
     alone           True where it shows only when the tensor is the only output: keeping the values
                     on the way alive hides it, as other nodes are fused then
+
+    >>> x = gg.constant([1.0, 2.0])
+    >>> found = gg.debug.compare(gg.exp(x), tolerance=-1.0)  # nothing is near enough
+    >>> found.tensor is x, found.worst
+    (True, 0.0)
     """
 
     tensor: Tensor
@@ -69,18 +74,30 @@ def compare(
 ) -> Divergence | None:
     """The first tensor on the way to outputs on which two executions differ, or None.
 
-    outputs: a tensor or any nesting of them, what gg.compile or gg.function made. feeds: {tensor
-    or name: array}; of a compiled function its arguments in a tuple too, of a gg.function only
-    those. backends, optimize: one entry for each of the two executions; the backends are NumPy and
-    "auto", or the compiled function's own, by default.
-
     A node is judged by what it makes of what it read in the same execution, so that rounding does
     not add up on the way: where the two differ, each is compared with the op's own kernel on the
-    same inputs. tolerance: None allows what rounding can do: 16 sqrt(terms) times what the last bit
-    of each input moves, and the last bit of the result; terms is how many numbers are added up.
-    A number instead allows that difference, relative to 1 + |first|, between the two. NaN equals
-    NaN, inf equals inf of the same sign. Numbers drawn at random are not compared: backends draw
-    different ones.
+    same inputs. NaN equals NaN, inf equals inf of the same sign. Numbers drawn at random are not
+    compared: backends draw different ones.
+
+    Parameters:
+        outputs: a tensor or any nesting of them, what gg.compile or gg.function made.
+        feeds: {tensor or name: array}; of a compiled function its arguments in a tuple too, of a
+            gg.function only those.
+        backends: one for each of the two executions; NumPy and "auto", or the compiled function's
+            own, by default.
+        optimize: one entry for each of the two executions.
+        tolerance: None allows what rounding can do: 16 sqrt(terms) times what the last bit of each
+            input moves, and the last bit of the result; terms is how many numbers are added up. A
+            number instead allows that difference, relative to 1 + |first|, between the two.
+        state: where variables live; the graph's own by default.
+
+    Returns: a Difference, or None.
+
+    Raises: ValueError where there are not two backends or not two of optimize; what running raises.
+
+    >>> x = gg.placeholder((2,))
+    >>> print(gg.debug.compare(gg.tanh(x), {x: [1.0, 2.0]}))
+    None
     """
     question = Evaluation(outputs, feeds, state)
     if backends is None:

@@ -39,14 +39,26 @@ def nan_guard(
     inf: bool = True,
     state: State | None = None,
 ) -> Any:
-    """The values of outputs, or a NotFiniteError that names the first node to make a NaN or inf.
+    """The values of outputs, or an error that names the first node to make a NaN or inf.
 
-    outputs: a tensor or any nesting of them, gradients too; what gg.compile or gg.function made.
-    feeds: {tensor or name: array}; of a compiled function its arguments in a tuple too, of a
-    gg.function only those. inf: False lets infinities pass (where masks are made of them) and stops
-    at NaN alone. Nodes run one by one as they were built, those in the branch of a `cond` too: for
-    looking, not for speed. The error says node, types, region, rule, the user's line, and what went
-    in.
+    Nodes run one by one as they were built, those in the branch of a `cond` too: for looking, not
+    for speed.
+
+    Parameters:
+        outputs: a tensor or any nesting of them, gradients too; what gg.compile or gg.function
+            made.
+        feeds: {tensor or name: array}; of a compiled function its arguments in a tuple too, of a
+            gg.function only those.
+        inf: False lets infinities pass (where masks are made of them) and stops at NaN alone.
+        state: where variables live; the graph's own by default.
+
+    Returns: arrays in the structure of outputs.
+
+    Raises: NotFiniteError with node, types, region, rule, the user's line, and what went in; what
+    running raises.
+
+    >>> gg.debug.nan_guard(gg.sqrt([1.0, 4.0]))
+    array([1., 2.])
     """
     question = Evaluation(outputs, feeds, state)
     bad = _bad(inf)

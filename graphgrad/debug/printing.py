@@ -21,10 +21,24 @@ def print(
 ) -> Tensor:
     """t, which is printed each time this node runs.
 
-    label: what stands before the value; the tensor's name and line by default. summarize: how many
-    entries are shown at either end of an axis. file: where to; sys.stdout by default. Use the
-    result in place of t: what nobody reads does not run. Gradients pass through unchanged, and are
-    not printed.
+    Use the result in place of t: what nobody reads does not run.
+
+    Parameters:
+        t: any shape and dtype.
+        label: what stands before the value; the tensor's name and line by default.
+        summarize: how many entries are shown at either end of an axis.
+        file: where to; sys.stdout by default.
+
+    Returns: t, by another node.
+
+    Raises: DTypeError for what is no array of numbers.
+
+    Gradient: dx = dy, which is not printed.
+
+    >>> x = gg.debug.print([1.0, 2.0], "x")
+    >>> gg.evaluate(gg.sum(x))
+    x: float64[2] [1. 2.]
+    array(3.)
     """
     t = as_tensor(t)
     start = visible(label if label is not None else f"{t.name} ({t.where})")

@@ -160,6 +160,11 @@ class Values(dict[str, Array]):
     """Arrays by the names of their tensors, in the order of running.
 
     by_tensor  the same arrays by tensor: those of a branch that ran twice stand there once
+
+    >>> x = gg.placeholder((), name="x")
+    >>> y = x * x
+    >>> gg.debug.values(y, {x: 2.0}).by_tensor[y]
+    array(4.)
     """
 
     def __init__(self) -> None:
@@ -177,12 +182,23 @@ class Values(dict[str, Array]):
 def values(outputs: Any, feeds: Given = None, *, state: State | None = None) -> Values:
     """Every value on the way to outputs, by the name of its tensor, in the order of running.
 
-    outputs: a tensor or any nesting of them, what gg.compile or gg.function made. feeds: {tensor
-    or name: array}; of a compiled function its arguments in a tuple too, of a gg.function only
-    those. state: where variables live; the graph's own by default. What is fed and the variables
-    read stand first. A value in the branch of a `cond` that ran is called `Cond_4/then/Log_1:0`.
-    Nothing is optimised away. `gg.Overlay.of_values(found.by_tensor)` makes an overlay of them.
-    Raises what running raises, with a note on the node.
+    What is fed and the variables read stand first. A value in the branch of a `cond` that ran is
+    called `Cond_4/then/Log_1:0`. Nothing is optimised away. `gg.Overlay.of_values(found.by_tensor)`
+    makes an overlay of them.
+
+    Parameters:
+        outputs: a tensor or any nesting of them, what gg.compile or gg.function made.
+        feeds: {tensor or name: array}; of a compiled function its arguments in a tuple too, of a
+            gg.function only those.
+        state: where variables live; the graph's own by default.
+
+    Returns: a Values.
+
+    Raises: what running raises, with a note on the node.
+
+    >>> x = gg.placeholder((), name="x")
+    >>> gg.debug.values(gg.exp(x * 0.0), {x: 2.0})["x:0"]
+    array(2.)
     """
     question = Evaluation(outputs, feeds, state)
     found = Values()

@@ -34,6 +34,12 @@ class Suspect(NamedTuple):
     rule      the name of the rule; None where it is the op's own gradient
     where     the user's line of the site
     message   all of it in words
+
+    >>> x = gg.constant(2.0)
+    >>> y = gg.override(gg.rules.scale(0.0))(gg.exp)(x)
+    >>> found = gg.debug.blame(gg.gradients(y, x)).first
+    >>> found.kind, found.rule
+    ('killed', 'scale(factor=0)')
     """
 
     kind: str
@@ -47,6 +53,10 @@ class Blame(NamedTuple):
     """What `blame` found, in the order in which the backward pass ran; empty where nothing is odd.
 
     suspects  every step that poisoned or killed what reached it unharmed
+
+    >>> x = gg.constant([2.0, 1.0])
+    >>> print(gg.debug.blame(gg.gradients(gg.sqrt(x), x)))
+    no step poisons or kills a gradient
     """
 
     suspects: tuple[Suspect, ...]
@@ -67,12 +77,25 @@ class Blame(NamedTuple):
 def blame(gradients: Any, feeds: Given = None, *, state: State | None = None) -> Blame:
     """Which regions and nodes poison or kill the gradients, by running the backward pass.
 
-    gradients: what `gg.gradients` returned, or any nesting of such tensors; what gg.compile or
-    gg.function made of them. feeds: {tensor or name: array}; of a compiled function its arguments
-    in a tuple too, of a gg.function only those. A step is judged by what goes in and out of it: the
-    derived values that it reads and those of its own that others read, in branches of `cond` too.
-    For a gradient that nothing reaches, the step that gets a gradient and passes none on is named.
-    GradientError where nothing was derived, or all gradients are None.
+    A step is judged by what goes in and out of it: the derived values that it reads and those of
+    its own that others read, in branches of `cond` too. For a gradient that nothing reaches, the
+    step that gets a gradient and passes none on is named.
+
+    Parameters:
+        gradients: what `gg.gradients` returned, or any nesting of such tensors; what gg.compile or
+            gg.function made of them.
+        feeds: {tensor or name: array}; of a compiled function its arguments in a tuple too, of a
+            gg.function only those.
+        state: where variables live; the graph's own by default.
+
+    Returns: a Blame, which is true where something was found.
+
+    Raises: GradientError where nothing was derived, or all gradients are None; what running raises.
+
+    >>> x = gg.constant([0.0, 1.0])
+    >>> found = gg.debug.blame(gg.gradients(gg.sqrt(x), x))
+    >>> found.first.kind, found.first.site.type
+    ('poisoned', 'Sqrt')
     """
     _check(gradients)
     question = Evaluation(gradients, feeds, state)

@@ -35,8 +35,21 @@ def vjp(
 ) -> Any:
     """Reverse mode: grad_ys times the Jacobian of ys with respect to xs.
 
-    gradients() by its other name, with grad_ys (in the structure of ys) not left out. Its
-    counterpart in forward mode is jvp().
+    gradients() by its other name, with grad_ys not left out. Its counterpart in forward mode is
+    jvp().
+
+    Parameters:
+        ys, xs: floating tensors, or any nesting of list, tuple and dict of them.
+        grad_ys: gradients of ys, in the structure of ys, of their shapes and dtypes.
+        stop_gradients, unconnected, overrides: as for gradients().
+
+    Returns: the structure of xs, with a tensor of x's shape and dtype, or None, for each x.
+
+    Raises: what gradients() raises.
+
+    >>> x = gg.constant([1.0, 2.0])
+    >>> gg.evaluate(gg.vjp(x * x, x, np.array([1.0, 10.0])))
+    array([ 2., 40.])
     """
     return gradients(ys, xs, grad_ys, stop_gradients, unconnected, overrides)
 
@@ -44,12 +57,23 @@ def vjp(
 def jacobian(y: Tensor, xs: Any, unconnected: str = "none", overrides: Overrides = None) -> Any:
     """The derivative of every element of y with respect to every element of each x.
 
-    y    a floating tensor of known shape
-    xs   floating tensors, or any nesting of list, tuple and dict of them
+    Each element of y is a question of its own to gradients(), which calls the rules on the way.
 
-    Returns the structure of xs, of tensors of shape y.shape + x.shape; None (or zeros, for
-    unconnected="zero") where nothing flows. Each element of y is a question of its own to
-    gradients(), which calls the rules on the way. ShapeError where a length of y is unknown.
+    Parameters:
+        y: a floating tensor of known shape.
+        xs: floating tensors, or any nesting of list, tuple and dict of them.
+        unconnected, overrides: as for gradients().
+
+    Returns: the structure of xs, of tensors of shape y.shape + x.shape and the dtype of x; None (or
+    zeros, for unconnected="zero") where nothing flows.
+
+    Raises: GradientError if y is no tensor; ShapeError where a length of y is unknown; what
+    gradients() raises.
+
+    >>> x = gg.constant([1.0, 2.0])
+    >>> gg.evaluate(gg.jacobian(gg.cumsum(x * x), x))
+    array([[2., 0.],
+           [2., 4.]])
     """
     if not isinstance(y, Tensor):
         raise GradientError(f"jacobian() takes one tensor y, got {y!r}")
@@ -103,10 +127,23 @@ def _empty(y: Tensor, x: Tensor) -> Tensor:
 def hessian(y: Tensor, xs: Any, unconnected: str = "none", overrides: Overrides = None) -> Any:
     """The second derivatives of a 0-d y: the Jacobians of its gradients.
 
-    For one tensor x: a tensor of shape x.shape + x.shape. For a nesting xs: that structure, in each
-    place the structure again: result[i][j] is the derivative by xs[j] of the gradient by xs[i], of
-    shape xs[i].shape + xs[j].shape. None (or zeros) where nothing flows. With overrides it need not
-    be symmetric. ShapeError where y has axes or a length of an x is unknown.
+    With overrides it need not be symmetric.
+
+    Parameters:
+        y: a 0-d floating tensor.
+        xs: floating tensors of known shapes, or any nesting of list, tuple and dict of them.
+        unconnected, overrides: as for gradients().
+
+    Returns: for one tensor x, a tensor of shape x.shape + x.shape. For a nesting xs, that
+    structure, in each place the structure again: result[i][j] is the derivative by xs[j] of the
+    gradient by xs[i], of shape xs[i].shape + xs[j].shape. None (or zeros) where nothing flows.
+
+    Raises: ShapeError where y has axes or a length of an x is unknown; what gradients() raises.
+
+    >>> x = gg.constant([1.0, 2.0])
+    >>> gg.evaluate(gg.hessian(x[0] * x[1] ** 2, x))
+    array([[0., 4.],
+           [4., 2.]])
     """
     _check_scalar(y, "hessian")
     leaves = flatten(xs)
@@ -121,8 +158,24 @@ def hessian(y: Tensor, xs: Any, unconnected: str = "none", overrides: Overrides 
 def hvp(y: Tensor, xs: Any, vs: Any, unconnected: str = "none", overrides: Overrides = None) -> Any:
     """The Hessian of a 0-d y times vs, without building it: the gradient of sum(grad * vs).
 
-    vs has the structure of xs, with their shapes and dtypes. Returns the structure of xs. With
-    overrides, where the matrix of hessian() need not be symmetric, vs stands on its left.
+    With overrides, where the matrix of hessian() need not be symmetric, vs stands on its left.
+
+    Parameters:
+        y: a 0-d floating tensor.
+        xs: floating tensors, or any nesting of list, tuple and dict of them.
+        vs: tensors or arrays in the structure of xs, of their shapes and dtypes.
+        unconnected, overrides: as for gradients().
+
+    Returns: the structure of xs, with a tensor of x's shape and dtype, or None, for each x.
+
+    Raises: ShapeError where y has axes; GradientError where vs are not one for each x, or differ
+    from it in shape or dtype; what gradients() raises.
+
+    Source: [Pearlmutter 1994, "Fast exact multiplication by the Hessian"].
+
+    >>> x = gg.constant([1.0, 2.0])
+    >>> gg.evaluate(gg.hvp(x[0] * x[1] ** 2, x, np.array([1.0, 0.0])))
+    array([0., 4.])
     """
     _check_scalar(y, "hvp")
     leaves, given = flatten(xs), flatten(vs)
@@ -150,10 +203,21 @@ def _check_scalar(y: Any, what: str) -> None:
 def value_and_grad(y: Any, xs: Any = 0, overrides: Overrides = None) -> Any:
     """A value with its gradient, of a tensor or of a function.
 
-    value_and_grad(y, xs)  (y, gradients of y with respect to xs), for a 0-d tensor y
-    value_and_grad(fn)     a function of fn's arguments that returns (fn(...), the gradients with
-                           respect to argument xs): its number, or a tuple of numbers for a tuple
-                           of gradients. An argument is a tensor or any nesting of them.
+    Parameters:
+        y: a 0-d floating tensor, or a function that returns one. Arguments of the function are
+            tensors or any nesting of them.
+        xs: for a tensor y, the tensors as for gradients(); for a function, the number of the
+            argument, or a tuple of numbers for a tuple of gradients.
+        overrides: as for gradients().
+
+    Returns: for a tensor, (y, gradients of y with respect to xs). For a function fn, a function of
+    fn's arguments that returns (fn(...), the gradients).
+
+    Raises: ShapeError where y has axes; GradientError if y is neither tensor nor function; what
+    gradients() raises.
+
+    >>> gg.evaluate(gg.value_and_grad(lambda w, x: gg.sum(w * x))(gg.constant([1.0, 2.0]), 3.0))
+    (array(9.), array([3., 3.]))
     """
     if isinstance(y, Tensor):
         _check_scalar(y, "value_and_grad")

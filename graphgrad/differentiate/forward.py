@@ -55,17 +55,29 @@ def jvp(
 ) -> Any:
     """Forward mode: how ys move when xs move along tangents, as new nodes of the graph.
 
-    ys, xs       floating tensors, or any nesting of list, tuple and dict of them
-    tangents     directions of xs, in the structure of xs, of their shapes and dtypes; None (for all
-                 or for one): ones
-    unconnected  what a y gets to which nothing flows: "zero", or "none" (None)
-    stop_gradients, overrides   as for gradients()
+    Marks count as they do for gradients(): a site's tangent is that of its rule's own `jvp=`; else,
+    where the rule is linear in its dys (by its structure or declared linear=True), the transpose of
+    the rule. What the rule does by value is transposed: stop_gradient and marks inside a rule do
+    not count.
 
-    Returns the structure of ys. Marks count as they do for gradients(): a site's tangent is that of
-    its rule's own `jvp=`; else, where the rule is linear in its dys (by its structure or declared
-    linear=True), the transpose of the rule. A GradientError names a rule that is neither, its site,
-    and the node that is not linear. What the rule does by value is transposed: stop_gradient and
-    marks inside a rule do not count.
+    Parameters:
+        ys, xs: floating tensors, or any nesting of list, tuple and dict of them.
+        tangents: directions of xs, in the structure of xs, of their shapes and dtypes; None (for
+            all or for one): ones.
+        stop_gradients, overrides: as for gradients().
+        unconnected: what a y gets to which nothing flows: "zero" (zeros), or "none" (None).
+
+    Returns: the structure of ys, with a tensor of y's shape and dtype, or None, for each y.
+
+    Raises: GradientError that names a rule that has no jvp and is not linear, its site, and the
+    node that is not linear, or tangents that do not fit; DTypeError for tensors that are not
+    floating; ValueError for another unconnected.
+
+    Source: [Townsend 2017, "A new trick for calculating Jacobian vector products"].
+
+    >>> x = gg.constant([1.0, 2.0])
+    >>> gg.evaluate(gg.jvp(x * x, x, np.array([1.0, 10.0])))
+    array([ 2., 40.])
     """
     y_list, x_list = _tensors(ys, "ys"), _tensors(xs, "xs")
     if unconnected not in ("none", "zero"):

@@ -40,20 +40,32 @@ def gradients(
 ) -> Any:
     """Sum over ys of the gradients with respect to xs, as new nodes of the graph.
 
-    ys, xs          floating tensors, or any nesting of list, tuple and dict of them
-    grad_ys         gradients of ys, in the structure of ys, of their shapes and dtypes; None (for
-                    all or for one): ones
-    stop_gradients  tensors through which nothing flows
-    unconnected     what an x gets to which nothing flows: "none" (None) or "zero"
-    overrides       rules for this call only: {op type, node, region or selection: rule, or None for
-                    the own gradient}; "none" switches all marks off. A selection that makes one
-                    region of its nodes does so for this call, marked or not.
+    It is the total derivative, where a marked region or node has the gradient of its rule. Nodes go
+    to the graph of ys, into the region that is open there.
 
-    Returns the structure of xs, with a tensor of x's shape and dtype, or None, for each x: the
-    total derivative, where a marked region or node has the gradient of its rule. Nodes go to the
-    graph of ys, into the region that is open there. Raises DTypeError for integer or bool tensors,
-    GradientError for tensors hidden inside a region and for rules that break their contract,
-    RegionError where regions need each other in a circle.
+    Parameters:
+        ys, xs: floating tensors, or any nesting of list, tuple and dict of them.
+        grad_ys: gradients of ys, in the structure of ys, of their shapes and dtypes; None (for all
+            or for one): ones.
+        stop_gradients: tensors through which nothing flows, in any nesting.
+        unconnected: what an x gets to which nothing flows: "none" (None) or "zero" (zeros).
+        overrides: rules for this call only: {op type, node, region or selection: rule, or None for
+            the own gradient}; "none" switches all marks off. A selection that makes one region of
+            its nodes does so for this call, marked or not.
+
+    Returns: the structure of xs, with a tensor of x's shape and dtype, or None, for each x.
+
+    Raises: DTypeError for tensors that are not floating; GradientError for tensors hidden inside a
+    region, grad_ys that do not fit, and for rules that break their contract; RegionError where
+    regions need each other in a circle; ValueError for another unconnected.
+
+    Source: reverse accumulation [Griewank and Walther 2008, "Evaluating Derivatives", chapter 3].
+
+    >>> x = gg.constant([1.0, 2.0])
+    >>> gg.evaluate(gg.gradients(gg.sum(x**3), x))
+    array([ 3., 12.])
+    >>> gg.evaluate(gg.gradients(gg.sum(x**3), x, overrides={"ReduceSum": lambda site, dy: 0.0}))
+    array([0., 0.])
     """
     y_list, x_list = _tensors(ys, "ys"), _tensors(xs, "xs")
     if unconnected not in ("none", "zero"):

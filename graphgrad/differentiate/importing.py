@@ -27,12 +27,25 @@ __all__ = ["import_graph"]
 
 
 def import_graph(other: Graph, inputs: Mapping[Tensor, Any] | None = None) -> dict[Tensor, Tensor]:
-    """Build the nodes of another graph in the current one; what stands for which tensor of it.
-
-    inputs  {tensor of other: tensor or value here}: used instead; types must agree
+    """Build the nodes of another graph in the current one.
 
     Marks come along and win over op-type maps that are open here; those stamp what is unmarked. The
     nodes become members of the region that is open here. Variables come with their present values.
+
+    Parameters:
+        other: the graph to import; it stays as it is.
+        inputs: {tensor of other: tensor or value here}, which is used instead.
+
+    Returns: a dict: what stands here for each tensor of other.
+
+    Raises: GraphError if other is the current graph, or for an input that is not in other or
+    differs from it in dtype or shape.
+
+    >>> with gg.Graph() as library:
+    ...     x = gg.placeholder(("N",))
+    ...     y = gg.sum(x * x)
+    >>> gg.evaluate(gg.import_graph(library, {x: [1.0, 2.0]})[y])
+    array(5.)
     """
     context = current()
     if other is context.graph:
@@ -92,12 +105,23 @@ class Importer(Transplant):
 
 
 def subgraph(graph: Graph, xs: Any, ys: Any) -> Graph:
-    """A graph of its own of what computes ys from xs; xs become placeholders of their names.
+    """`graph.subgraph(xs, ys)`: a graph of its own of what computes ys from xs.
 
-    xs, ys  tensors, or any nesting of them
+    xs become placeholders of their names. Regions come along whole, with the tensors that their
+    rules close over; so do the placeholders and variables that are needed beyond xs.
 
-    Regions come along whole, with the tensors that their rules close over; so do the placeholders
-    and variables that are needed beyond xs. GraphError where xs would cut a region.
+    Parameters:
+        graph: that of `graph.subgraph`.
+        xs, ys: tensors of it, or any nesting of list, tuple and dict of them.
+
+    Returns: a Graph.
+
+    Raises: GraphError where xs would cut a region.
+
+    >>> x = gg.placeholder((), name="x")
+    >>> h = gg.exp(x)
+    >>> [node.type for node in x.graph.subgraph(h, gg.sin(h)).nodes]
+    ['Placeholder', 'Sin']
     """
     new = Graph(graph.name)
     nodes = _with_whole_regions(graph, flatten(xs), flatten(ys))

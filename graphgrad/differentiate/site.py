@@ -27,6 +27,13 @@ def is_zero(dy: Any) -> bool:
     """Whether dy is a structural zero: known to be zero without looking at a value.
 
     For rules. A rule in a branch of cond() that was told so is not called in parts.
+
+    Parameters: dy: what a rule was given as the gradient of an output.
+
+    Returns: a Python bool.
+
+    >>> gg.is_zero(gg.constant(0.0))
+    False
     """
     if isinstance(dy, ZeroTensor):
         dy.asked = True
@@ -41,6 +48,15 @@ class Site:
     name, type       of the node; for a region its rule's name and "Region"
     attrs            the op's attributes, or what was given to override_gradient
     nodes            the nodes inside
+
+    >>> def shown(site, dy):
+    ...     print(site.type, [x.name for x in site.inputs])
+    ...     return site.default(dy)
+    >>> x = gg.placeholder((), name="x")
+    >>> with gg.override_gradient(shown):
+    ...     y = gg.sin(x)
+    >>> dx = gg.gradients(y, x)
+    Region ['x:0']
     """
 
     def __init__(self, target: Node | Region, reference: Any, sweep: Sweep) -> None:
@@ -88,9 +104,20 @@ class Site:
     def default(self, *dys: Any) -> tuple[Any, ...]:
         """The gradient this site would have without this one rule.
 
-        dys: one per output, each a tensor, a number, or None for nothing. Returns one partial per
-        input: a tensor (a structural zero where nothing flows), NO_GRAD for integers and bools.
         Nothing of the forward part is copied or computed again.
+
+        Parameters: *dys: one per output, each a tensor, a number, or None for nothing.
+
+        Returns: a tuple of one partial per input: a tensor (a structural zero where nothing flows),
+        NO_GRAD for integers and bools.
+
+        Raises: GradientError after the rule has returned, for another number of dys, and for one
+        that differs from its output in shape or dtype.
+
+        >>> x = gg.constant(2.0)
+        >>> half = gg.override(lambda site, dy: [dx / 2 for dx in site.default(dy)])
+        >>> gg.evaluate(gg.gradients(half(gg.square)(x), x))
+        array(2.)
         """
         context = CONTEXT.get()
         if self._target not in context.running:

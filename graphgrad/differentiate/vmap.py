@@ -35,17 +35,31 @@ __all__ = ["vmap"]
 def vmap(fn: Callable[..., Any], in_axes: Any = 0, out_axes: int = 0) -> Callable[..., Any]:
     """fn of one example as a function of a batch of them.
 
-    fn        takes tensors (or nestings of them) of one example and returns tensors; it may call
-              gradients() and read tensors of the graph around, which all examples share
-    in_axes   the batch axis of the arguments: an int for all, or one int or None (shared) for each
-    out_axes  where the batch axis stands in the results
-
     It is the loop over the examples, values and derivatives alike. Regions, stamps and their rules
     are batched with the rest: a rule works per example. So does that of a site which reads only
     what the examples share, unless it is known to be linear in its dys (declared linear=True, a
     built-in one, or by what it builds): then it is called once, for their sum. Gradients of shared
     tensors are summed over the examples. An op without a batched form is run in a loop, with one
     PerformanceWarning for its type.
+
+    Parameters:
+        fn: takes tensors (or nestings of them) of one example and returns tensors; it may call
+            gradients() and read tensors of the graph around, which all examples share.
+        in_axes: the batch axis of the arguments: an int for all, or one int or None (shared) for
+            each.
+        out_axes: where the batch axis stands in the results.
+
+    Returns: a function of the same arguments with a batch axis each, whose results have one, too.
+
+    Raises: ShapeError, when it is called, where an argument has no such axis, batches differ in
+    length, or in_axes are all None or not one for each argument.
+
+    Source: [Bradbury et al. 2018, JAX, jax.vmap].
+
+    >>> rows = gg.constant([[1.0, 2.0], [3.0, 4.0]])
+    >>> gg.evaluate(gg.vmap(lambda x: gg.gradients(gg.prod(x), x))(rows))
+    array([[2., 1.],
+           [4., 3.]])
     """
 
     def mapped(*args: Any) -> Any:

@@ -24,9 +24,22 @@ __all__ = ["Difference", "graph_diff"]
 def graph_diff(before: Any, after: Any, *, title: str | None = None) -> Difference:
     """What was added, removed and changed from `before` to `after`.
 
-    Both are what can be shown: graphs, programs, tensors (any nesting of them). Tensors of one
-    graph, such as [loss, *plain] and [loss, *overridden], compare two gradients of one forward
-    part; programs compare what a pass did. Show the result with to_dot, to_svg or print.
+    Tensors of one graph, such as [loss, *plain] and [loss, *overridden], compare two gradients of
+    one forward part; programs compare what a pass did. Show the result with to_dot, to_svg or
+    print.
+
+    Parameters:
+        before, after: what can be shown: graphs, programs, tensors (any nesting of them).
+        title: what stands above it; None: their titles.
+
+    Returns: a Difference.
+
+    Raises: TypeError for what cannot be shown; GraphError for tensors of different graphs.
+
+    >>> x = gg.constant(2.0)
+    >>> y = gg.exp(x)
+    >>> [node.type for node in gg.graph_diff(x, y).added]
+    ['Exp']
     """
     return Difference(subject_of(before), subject_of(after), title)
 
@@ -38,6 +51,12 @@ class Difference:
     removed  nodes that are only before
     changed  (before, after) of nodes whose op, attributes, types, region, rule or reads changed
     same     (before, after) of the others; the same object where one graph is compared
+
+    >>> x = gg.constant(2.0)
+    >>> y = gg.exp(x)
+    >>> found = gg.graph_diff(x, y)
+    >>> len(found.added), len(found.same)
+    (1, 1)
     """
 
     def __init__(self, before: Subject, after: Subject, title: str | None = None) -> None:

@@ -59,27 +59,38 @@ def to_dot(
 ) -> str:
     """The DOT text of a graph, or of tensors (any nesting, such as [loss, *grads]) and ancestors.
 
-    Compiled functions, programs, single nodes and regions with what is around them, and what
-    `graph_diff` returns can be shown too. Marked regions are dashed boxes, spliced rules filled
-    ones of the same colour; what crosses them is thick. Every edge carries its type, such as
-    f32[64,N].
+    Marked regions are dashed boxes, spliced rules filled ones of the same colour; what crosses them
+    is thick. Every edge carries its type, such as f32[64,N]. The boundaries of the regions shown
+    are settled by this.
 
-    title        default: the graph's name, if it was given one
-    saved_edges  whether to draw (dotted) what gradients read of the forward part: True, False, or
-                 "auto": up to 300 nodes
-    collapse     boxes that are drawn as one node: "auto" (above 2,000 nodes, as many as it takes),
-                 "none", "all" (the outermost ones), or a list of regions and of names, which may be
-                 patterns, of scopes ("encoder/*"), rules ("ste") and regions ("#0")
-    scopes       whether name scopes are boxes
-    hide         nodes and op types that are left out
-    overlay      {tensor or node: number}, or an Overlay: shown as colours, with a legend
-    failed       what failed, ringed: a node, a tensor, a name, an exception, or a list of these
-    bypassed     whether to show, struck through, the default gradients that rules were used instead
-                 of
-    made_by      {node: the pass that made it}, of a PassRecord
+    Parameters:
+        shown: a graph, tensors, a compiled function, a program, a single node or region with what
+            is around it, or what `graph_diff` returns.
+        title: default: the graph's name, if it was given one.
+        saved_edges: whether to draw (dotted) what gradients read of the forward part: True, False,
+            or "auto": up to 300 nodes.
+        collapse: boxes that are drawn as one node: "auto" (above 2,000 nodes, as many as it takes),
+            "none", "all" (the outermost ones), or a list of regions and of names, which may be
+            patterns, of scopes ("encoder/*"), rules ("ste") and regions ("#0").
+        scopes: whether name scopes are boxes.
+        hide: nodes and op types that are left out.
+        overlay: {tensor or node: number}, or an Overlay: shown as colours, with a legend.
+        failed: what failed, ringed: a node, a tensor, a name, an exception, or a list of these.
+        bypassed: whether to show, struck through, the default gradients that rules were used
+            instead of.
+        made_by: {node: the pass that made it}, of a PassRecord.
 
-    The boundaries of the regions shown are settled by this. TypeError for what cannot be shown,
-    GraphError for tensors of different graphs.
+    Returns: text for Graphviz, in ASCII.
+
+    Raises: TypeError for what cannot be shown, or an unknown option; ValueError for another
+    collapse or saved_edges; GraphError for tensors of different graphs.
+
+    Source: the DOT language of Graphviz [Gansner et al. 1993, "A technique for drawing directed
+    graphs"].
+
+    >>> x = gg.placeholder((2,), name="x")
+    >>> gg.to_dot(gg.exp(x)).startswith("digraph")
+    True
     """
     view = view_of(
         shown,
@@ -103,7 +114,20 @@ def dot_of(view: View, ordered: bool = True) -> str:
 
 
 def write_dot(path: str | os.PathLike[str], shown: Any, **options: Any) -> None:
-    """Write to_dot(shown, **options) to a file."""
+    """Write to_dot(shown, **options) to a file.
+
+    Parameters:
+        path: the file, which is replaced.
+        shown: as for to_dot.
+        **options: those of to_dot.
+
+    Returns: nothing.
+
+    Raises: what to_dot raises; OSError where the file cannot be written.
+
+    >>> import os
+    >>> gg.write_dot(os.devnull, gg.constant(1.0))
+    """
     Path(path).write_text(to_dot(shown, **options), encoding="ascii", newline="\n")
 
 

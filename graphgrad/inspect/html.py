@@ -62,22 +62,29 @@ def to_html(
     """A page that shows a graph, a program, or tensors (any nesting) with their ancestors.
 
     It is one file without network: pan, zoom, search, collapse boxes, and see everything about a
-    node, among it which gradient nodes belong to which forward node.
+    node, among it which gradient nodes belong to which forward node. Names and source lines are
+    shown with unprintable characters spelled out. The boundaries of the regions shown are settled
+    by this.
 
-    title     default: the graph's name, if it was given one
-    diff      what to compare with, shown as to_html shows it: the page marks what was added,
-              removed and changed since. Nodes are matched by identity, name and provenance
-    overlays  {name: Overlay, or {tensor, node or name of one: number}}, such as values, times,
-              bytes or gradient norms: colours to choose from. What is not shown is left out
-    passes    [(name, program)], as `watch` of `compile` is called: a slider over them
-    failed    what failed, ringed: a node, a tensor, a name, an exception, or a list of these
-    made_by   {node: name of the pass that made it}, such as the `made_by` of a PassRecord; with
-              passes, what they say
+    Parameters:
+        shown: as for to_dot.
+        title: default: the graph's name, if it was given one.
+        diff: what to compare with, shown as to_html shows it: the page marks what was added,
+            removed and changed since. Nodes are matched by identity, name and provenance.
+        overlays: {name: Overlay, or {tensor, node or name of one: number}}, such as values, times,
+            bytes or gradient norms: colours to choose from. What is not shown is left out.
+        passes: [(name, program)], as `watch` of `compile` is called: a slider over them.
+        failed: what failed, ringed: a node, a tensor, a name, an exception, or a list of these.
+        made_by: {node: name of the pass that made it}, such as the `made_by` of a PassRecord; with
+            passes, what they say.
 
-    Names and source lines are shown with unprintable characters spelled out. The boundaries of the
-    regions shown are settled by this. TypeError for what cannot be shown or is no number,
-    GraphError for tensors of different graphs, ValueError for diff and passes together, or an
-    overlay of which no node is shown.
+    Returns: the page's text.
+
+    Raises: TypeError for what cannot be shown or is no number; GraphError for tensors of different
+    graphs; ValueError for diff and passes together, or an overlay of which no node is shown.
+
+    >>> gg.to_html(gg.constant(1.0)).startswith("<!DOCTYPE html>")
+    True
     """
     if diff is not None and passes is not None:
         raise ValueError("diff and passes are two ways to use the slider: give one of them")
@@ -119,7 +126,20 @@ def _note_sums(model: dict[str, Any], overlays: Mapping[str, Numbers]) -> None:
 
 
 def write_html(path: str | os.PathLike[str], shown: Any, **options: Any) -> None:
-    """Write to_html(shown, **options) to a file."""
+    """Write to_html(shown, **options) to a file.
+
+    Parameters:
+        path: the file, which is replaced.
+        shown: as for to_dot.
+        **options: those of to_html.
+
+    Returns: nothing.
+
+    Raises: what to_html raises; OSError where the file cannot be written.
+
+    >>> import os
+    >>> gg.write_html(os.devnull, gg.constant(1.0))
+    """
     Path(path).write_text(to_html(shown, **options), encoding="utf-8", newline="\n")
 
 

@@ -39,11 +39,22 @@ _CLASSES = {
 
 
 def to_mermaid(shown: Any, **options: Any) -> str:
-    """A Mermaid flow chart of what can be shown; options as of to_dot.
+    """A Mermaid flow chart of what can be shown.
 
     Columns, scopes, regions and spliced rules are subgraphs. Mermaid cannot mirror: gradients stand
     below what they are gradients of. Many places render at most 500 edges, so collapse what is
     larger.
+
+    Parameters:
+        shown: as for to_dot.
+        **options: those of to_dot.
+
+    Returns: the chart's text.
+
+    Raises: what to_dot raises.
+
+    >>> gg.to_mermaid(gg.constant(1.0)).splitlines()[0]
+    'flowchart TB'
     """
     return "".join(_MermaidWriter(Picture(view_of(shown, **options))).text())
 

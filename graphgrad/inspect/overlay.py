@@ -35,15 +35,22 @@ _SPAN = 1000.0
 class Overlay:
     """Numbers for nodes, and the colours that stand for them.
 
-    values   {tensor, node or name of one: number}; of several tensors of one node the number of
-             the largest magnitude counts, a NaN before all
-    title    what the numbers are, for the legend
-    combine  "max" or "sum": what a collapsed box shows of what is in it
-    log      whether colours follow the logarithm; None: where no number is below zero, and those
-             above it span more than three orders of magnitude. Zero has a colour of its own then
+    Parameters:
+        values: {tensor, node or name of one: number}; of several tensors of one node the number of
+            the largest magnitude counts, a NaN before all. Names are those of what is shown; a name
+            that nothing shown has is left out.
+        title: what the numbers are, for the legend.
+        combine: "max" or "sum": what a collapsed box shows of what is in it.
+        log: whether colours follow the logarithm; None: where no number is below zero, and those
+            above it span more than three orders of magnitude. Zero has a colour of its own then.
 
-    Names are those of what is shown; a name that nothing shown has is left out. TypeError for keys
-    that are no tensors, nodes or names, and for values that are no real numbers.
+    Raises: TypeError for keys that are no tensors, nodes or names, and for values that are no real
+    numbers; ValueError for another combine, or log=True with numbers below zero.
+
+    >>> x = gg.constant([3.0, 4.0])
+    >>> overlay = gg.Overlay.of_values(gg.debug.values(x).by_tensor)
+    >>> overlay.values[x.node]
+    5.0
     """
 
     def __init__(

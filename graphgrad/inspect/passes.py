@@ -12,13 +12,15 @@ __all__ = ["PassRecord"]
 class PassRecord:
     """What the passes of one compile() did: give it as `watch`.
 
-        passes = gg.PassRecord()
-        f = gg.compile(x, y, watch=passes)
-        gg.to_dot(f, made_by=passes.made_by)
-        print(passes.diff("simplify"))
-
     made_by   {node: the pass that made it}; nodes of the graph are not there
     programs  (pass, program after it), in order
+
+    >>> passes = gg.PassRecord()
+    >>> x = gg.placeholder((2,))
+    >>> f = gg.compile(x, x + x, watch=passes)
+    >>> text = gg.to_dot(f, made_by=passes.made_by)
+    >>> "simplify" in [name for name, _ in passes.programs]
+    True
     """
 
     def __init__(self) -> None:

@@ -65,24 +65,86 @@ def _rendered(shown: Any, format: str, timeout: float, options: dict[str, Any]) 
 
 
 def to_svg(shown: Any, *, timeout: float = 60.0, **options: Any) -> str:
-    """The picture as SVG text; see render."""
+    """The picture of to_dot(shown, **options), laid out by Graphviz, as SVG text.
+
+    Uses the extra `graphgrad[viz]`, or else a `dot` program on the PATH. Where layout takes longer
+    than timeout seconds it is given up, and tried once more with all boxes collapsed; the title
+    then says so.
+
+    Parameters:
+        shown: as for to_dot.
+        timeout: seconds.
+        **options: those of to_dot.
+
+    Returns: the text.
+
+    Raises: RenderError where Graphviz is not there, layout fails, or takes too long; what to_dot
+    raises.
+
+    >>> "<svg" in gg.to_svg(gg.constant(1.0))
+    True
+    """
     return render(shown, "svg", timeout=timeout, **options).decode("utf-8")
 
 
 def to_png(shown: Any, *, timeout: float = 60.0, **options: Any) -> bytes:
-    """The picture as a PNG file's bytes; see render."""
+    """The picture of to_dot(shown, **options), laid out as by to_svg, as a PNG file's bytes.
+
+    Parameters:
+        shown: as for to_dot.
+        timeout: seconds.
+        **options: those of to_dot.
+
+    Returns: the bytes.
+
+    Raises: what to_svg raises.
+
+    >>> gg.to_png(gg.constant(1.0))[1:4]
+    b'PNG'
+    """
     return render(shown, "png", timeout=timeout, **options)
 
 
 def to_pdf(shown: Any, *, timeout: float = 60.0, **options: Any) -> bytes:
-    """The picture as a PDF file's bytes; see render."""
+    """The picture of to_dot(shown, **options), laid out as by to_svg, as a PDF file's bytes.
+
+    Parameters:
+        shown: as for to_dot.
+        timeout: seconds.
+        **options: those of to_dot.
+
+    Returns: the bytes.
+
+    Raises: what to_svg raises.
+
+    >>> gg.to_pdf(gg.constant(1.0))[:4]
+    b'%PDF'
+    """
     return render(shown, "pdf", timeout=timeout, **options)
 
 
 def write_picture(
     path: str | os.PathLike[str], shown: Any, *, timeout: float = 60.0, **options: Any
 ) -> None:
-    """Write the picture to a file, as its suffix says: .svg, .png or .pdf; see render."""
+    """Write the picture of to_dot(shown, **options), laid out as by to_svg, to a file.
+
+    Parameters:
+        path: the file, which is replaced; its suffix says what is written: .svg, .png or .pdf.
+        shown: as for to_dot.
+        timeout: seconds.
+        **options: those of to_dot.
+
+    Returns: nothing.
+
+    Raises: ValueError for another suffix; what to_svg raises; OSError where the file cannot be
+    written.
+
+    >>> import os, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     gg.write_picture(os.path.join(folder, "graph.svg"), gg.constant(1.0))
+    ...     os.listdir(folder)
+    ['graph.svg']
+    """
     suffix = Path(path).suffix.lower().removeprefix(".")
     if suffix not in FORMATS:
         raise ValueError(f"the file's suffix is one of {FORMATS}, got {os.fspath(path)!r}")

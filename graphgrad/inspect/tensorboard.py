@@ -48,12 +48,25 @@ class TensorBoardError(GraphGradError, ImportError):
 
 
 def write_tensorboard(folder: str | os.PathLike[str], shown: Any, **options: Any) -> Path:
-    """Write what can be shown as an event file into a folder, and return its path.
+    """Write what can be shown as an event file into a folder.
 
     `tensorboard --logdir FOLDER` then shows it on its graph page: forward and backward part,
     scopes, regions and spliced rules as boxes to open, and of each node its types, attributes, the
-    user's line, and what it is derived from. options: hide, bypassed, made_by, as of to_dot.
-    TensorBoardError without the extra `graphgrad[tensorboard]`.
+    user's line, and what it is derived from.
+
+    Parameters:
+        folder: is made if it is not there.
+        shown: as for to_dot.
+        **options: hide, bypassed, made_by, as of to_dot.
+
+    Returns: the file's path.
+
+    Raises: TensorBoardError without the extra `graphgrad[tensorboard]`; what to_dot raises.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     gg.write_tensorboard(folder, gg.constant(1.0)).name.startswith("events.out.tfevents")
+    True
     """
     graph = _GraphDef(view_of(shown, bodies=False, **{"collapse": "none"} | options)).made()
     events, records = _module("proto.event_pb2"), _module("record_writer")

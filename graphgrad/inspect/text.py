@@ -37,7 +37,22 @@ _WIDTH = 76
 def print_graph(
     shown: Any, file: TextIO | None = None, *, style: str = "tree", **options: Any
 ) -> None:
-    """Print graph_text(shown, ...), to standard output unless a file is given."""
+    """Print graph_text(shown, ...).
+
+    Parameters:
+        shown: as for to_dot.
+        file: standard output unless one is given.
+        style: "tree" or "list", as for graph_text.
+        **options: those of graph_text.
+
+    Returns: nothing.
+
+    Raises: what graph_text raises.
+
+    >>> gg.print_graph(gg.constant(2.0, name="c"))
+    graph: 1 node, 0 regions, 0 spliced
+    ...
+    """
     out = sys.stdout if file is None else file
     out.writelines(_text(shown, style, options))
 
@@ -45,14 +60,25 @@ def print_graph(
 def graph_text(shown: Any, *, style: str = "tree", **options: Any) -> str:
     """A graph, or tensors (any nesting of them) with their ancestors, as rows of text.
 
-    style    "tree": from the results to what they read; a node read more than once is printed once,
-             and named by its id elsewhere. "list": in order of building, regions and spliced rules
-             indented under their titles
-    options  as of to_dot: title, hide, overlay, failed, bypassed
-
     A row is `id name: type = Op(what it reads)` and the user's line, or what it is the gradient of.
     Before it: F or B for the forward or backward part, #0 for the inside of region 0, *#0 for what
     the rule of region 0 built. `~x` is the inside of a region, read by what was derived from it.
+
+    Parameters:
+        shown: as for to_dot.
+        style: "tree": from the results to what they read; a node read more than once is printed
+            once, and named by its id elsewhere. "list": in order of building, regions and spliced
+            rules indented under their titles.
+        **options: as of to_dot: title, hide, overlay, failed, bypassed.
+
+    Returns: the text.
+
+    Raises: ValueError for another style; what to_dot raises.
+
+    >>> x = gg.placeholder((2,), name="x")
+    >>> print(gg.graph_text(gg.exp(x)))
+    graph: 2 nodes, 0 regions, 0 spliced
+    F n1 Exp_1: f64[2] = Exp(x) ...
     """
     return "".join(_text(shown, style, options))
 

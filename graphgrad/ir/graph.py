@@ -48,6 +48,8 @@ class Graph:
 
     `with g:` (or `with g.as_default():`) sends new nodes there.
 
+    Parameters: name: what it is called; None: "graph".
+
     nodes    every node, in creation order
     regions  every marked region, in the order they were opened
     state    the values of its variables
@@ -58,6 +60,14 @@ class Graph:
     index    what selections and marks find again without a look at every node (regions.index)
     twins    node or region of which there are several copies -> what they have in common
     again    node or region that was built once more (rules.recompute) -> what it was built from
+
+    Raises: GraphError for a name that is no string.
+
+    >>> g = gg.Graph("model")
+    >>> with g:
+    ...     y = 2 * gg.placeholder((), name="x")
+    >>> g, [n.type for n in g.nodes]
+    (<graph 'model': 3 nodes>, ['Placeholder', 'Constant', 'Multiply'])
     """
 
     def __init__(self, name: str | None = None) -> None:
@@ -92,7 +102,18 @@ class Graph:
         return full
 
     def node(self, name: str) -> Node:
-        """The node of that name; GraphError with the nearest name where there is none."""
+        """The node of that name.
+
+        Parameters: name: a name given by the user, or op type and creation index, after its scopes.
+
+        Returns: a Node.
+
+        Raises: GraphError with the nearest name where there is none.
+
+        >>> x = gg.placeholder((2,), name="x")
+        >>> x.graph.node("x") is x.node
+        True
+        """
         _check_name(name)
         found = self._named.get(name)
         if found is not None:
@@ -106,7 +127,18 @@ class Graph:
         raise GraphError(f"no node is named {name!r} in {self!r}. {hint}".rstrip())
 
     def tensor(self, name: str) -> Tensor:
-        """The tensor `node:output`; without `:output` the only output of the node."""
+        """The tensor `node:output`; without `:output` the only output of the node.
+
+        Parameters: name: as for `node`, with a colon and the output's number.
+
+        Returns: a Tensor.
+
+        Raises: GraphError where there is none, or several without a number.
+
+        >>> x = gg.placeholder((2,), name="x")
+        >>> x.graph.tensor("x:0") is x
+        True
+        """
         _check_name(name)
         base, colon, index = name.rpartition(":")
         node = self.node(base if colon else name)
@@ -117,12 +149,33 @@ class Graph:
         raise GraphError(f"no tensor is named {name!r} in {self!r}. {node.name!r} makes {names}")
 
     def find(self, pattern: str) -> list[Node]:
-        """The nodes whose name matches a shell pattern such as `*/relu*`, in creation order."""
+        """The nodes whose name matches a shell pattern, in creation order.
+
+        Parameters: pattern: such as `*/relu*`.
+
+        Returns: a list of nodes, maybe empty.
+
+        Raises: GraphError for a pattern that is no string.
+
+        >>> with gg.name_scope("enc"):
+        ...     x = gg.placeholder((2,), name="x")
+        >>> [n.name for n in x.graph.find("enc/*")]
+        ['enc/x']
+        """
         _check_name(pattern)
         return [n for n in self.nodes if fnmatchcase(n.name, pattern)]
 
     def as_default(self) -> AbstractContextManager[Graph]:
-        """A with-block in which new nodes go to this graph."""
+        """A with-block in which new nodes go to this graph.
+
+        Returns: a context manager that gives the graph.
+
+        >>> g = gg.Graph()
+        >>> with g.as_default():
+        ...     x = gg.constant(1.0)
+        >>> x.graph is g
+        True
+        """
         return GraphScope(self)
 
     def __enter__(self) -> Graph:
@@ -166,7 +219,16 @@ class Graph:
         )
 
     def to_networkx(self) -> networkx.MultiDiGraph[Node]:
-        """A view for algorithms: an edge for each read, with the tensor under "tensor"."""
+        """A view for algorithms: an edge for each read.
+
+        Returns: a networkx.MultiDiGraph of nodes, with their type and name; an edge has the tensor
+        under "tensor" and its place among the reader's inputs under "input".
+
+        >>> x = gg.constant(3.0)
+        >>> y = x * x
+        >>> x.graph.to_networkx().number_of_edges()
+        2
+        """
         nx: Any = lazy_module("networkx")
         out: networkx.MultiDiGraph[Node] = nx.MultiDiGraph(name=self.name)
         out.add_nodes_from((n, {"type": n.type, "name": n.name}) for n in self.nodes)
@@ -248,7 +310,17 @@ def current() -> Context:
 
 
 def reset_default_graph() -> None:
-    """Replace the default graph by an empty one. ScopeError inside a scope of any kind."""
+    """Replace the default graph by an empty one.
+
+    Returns: nothing.
+
+    Raises: ScopeError inside a scope of any kind.
+
+    >>> x = gg.constant(1.0)
+    >>> gg.reset_default_graph()
+    >>> len(gg.default_graph())
+    0
+    """
     here = current()
     scoped = here.region is not None or here.maps or here.scope
     if not here.implicit or scoped:
@@ -312,6 +384,14 @@ class name_scope(Scope):
     """`with gg.name_scope("encoder"):` nodes built in the block are named `encoder/...`.
 
     Nested scopes join with a slash; a scope opened twice is the same scope.
+
+    Parameters: name: one or several names with slashes between them.
+
+    Raises: ValueError for an empty name.
+
+    >>> with gg.name_scope("encoder"):
+    ...     gg.constant(1.0, name="c").name
+    'encoder/c:0'
     """
 
     def __init__(self, name: str) -> None:
@@ -337,5 +417,12 @@ class name_scope(Scope):
 
 
 def default_graph() -> Graph:
-    """The graph that new nodes go to."""
+    """The graph that new nodes go to.
+
+    Returns: the graph of the innermost `with`; outside of all, that of this thread or task.
+
+    >>> with gg.Graph() as g:
+    ...     gg.default_graph() is g
+    True
+    """
     return current().graph

@@ -32,6 +32,11 @@ class Node:
     stamp     the rule that an op-type map put on it
     scope     name scope it was built in
     position  the user's line; None for derived nodes (their origin has one)
+
+    >>> x = gg.placeholder((2,), name="x")
+    >>> node = gg.sum(x).node
+    >>> node.type, node.attrs, [t.name for t in node.inputs]
+    ('ReduceSum', {'axes': (0,), 'keepdims': False}, ['x:0'])
     """
 
     __slots__ = (
@@ -118,7 +123,12 @@ class Node:
 
 
 class Tensor:
-    """A symbolic value: one output of a node. Compared with `is`; `==` builds a node."""
+    """A symbolic value: one output of a node. Compared with `is`; `==` builds a node.
+
+    >>> x = gg.placeholder(("N", 2), "float32", name="x")
+    >>> x.name, x.shape, x.dtype, (x @ x.T).shape
+    ('x:0', ('N', 2), dtype('float32'), ('N', 'N'))
+    """
 
     __slots__ = ("index", "node", "type")
     node: Node
@@ -309,6 +319,12 @@ class Region:
     settled   inputs and outputs, once they are fixed; copied and saved with the region
     boundary  what is known of what enters and leaves (regions.boundary)
     group     nodes that are a region only in the calls that name them (regions.named); else None
+
+    >>> x = gg.constant(2.0)
+    >>> with gg.override_gradient("Identity") as region:
+    ...     y = gg.floor(x)
+    >>> region.name, y.node.region is region
+    ('Identity', True)
     """
 
     __slots__ = (
@@ -417,7 +433,21 @@ class Region:
         return place < len(around) and around[place] is self
 
     def declare(self, *, inputs: Any = None, outputs: Any = None) -> None:
-        """Pin the inputs or outputs, in this order; RegionError after the block."""
+        """Pin the inputs or outputs, in this order.
+
+        Parameters: inputs, outputs: tensors, or any nesting of them; None: as before, or inferred.
+
+        Returns: nothing.
+
+        Raises: RegionError after the block, or once the boundary is settled.
+
+        >>> x = gg.constant(2.0)
+        >>> with gg.override_gradient(lambda site, dy: 10 * dy) as region:
+        ...     y = x * x
+        ...     region.declare(inputs=[x], outputs=[y])
+        >>> gg.evaluate(gg.gradients(y, x))
+        array(10.)
+        """
         if not self.open or self.settled is not None:
             raise RegionError(
                 f"the boundary of {self!r} is declared inside its block, before anybody asks for it"

@@ -71,6 +71,10 @@ class Op:
 
     What is said of a kernel (OF_KERNEL) is said of that kernel: a subclass that writes another one
     says it again.
+
+    >>> op = gg.sum([1.0, 2.0]).node.op
+    >>> op, op is gg.op_types()["ReduceSum"]((0,), False)
+    (ReduceSum(axes=(0,), keepdims=False), True)
     """
 
     type: ClassVar[str] = "Op"
@@ -311,5 +315,11 @@ def _remake(cls: type[Op], values: tuple[Any, ...]) -> Op:
 
 
 def op_types() -> dict[str, type[Op]]:
-    """Every op type by name."""
+    """Every op type by name.
+
+    Returns: a dict, a copy.
+
+    >>> gg.op_types()["Exp"].__doc__
+    'y = e**x, dx = dy * y.'
+    """
     return dict(OP_TYPES)

@@ -19,6 +19,10 @@ class Program:
     nodes    what computes them, inputs first, and nothing else
 
     A program is never differentiated: differentiation works on graphs, before.
+
+    >>> x = gg.placeholder((2,))
+    >>> [node.type for node in gg.Program([x], [gg.sum(x * x)]).nodes]
+    ['Multiply', 'ReduceSum']
     """
 
     __slots__ = ("inputs", "nodes", "outputs")

@@ -20,11 +20,17 @@ _lock = lock_of_module()  # of all states: it is held for a copy
 class State:
     """Variable -> value. A variable that was never written has its initial value.
 
-    Arrays inside are never handed out writable and never written in place, so a run that has read
-    a value keeps it whatever other threads do. Who writes has its turn from reading to writing:
+    Arrays inside are never handed out writable and never written in place, so a run that has read a
+    value keeps it whatever other threads do. Who writes has its turn from reading to writing:
     others that write wait for it, and who reads sees all of what was written or nothing.
 
     turn  that of writing: to write in it what the state is writing already is a StateError
+
+    >>> v = gg.variable([1.0, 2.0])
+    >>> state = gg.State()
+    >>> state[v] = [3.0, 4.0]
+    >>> gg.compile([], v, state=state)(), gg.evaluate(v)
+    (array([3., 4.]), array([1., 2.]))
     """
 
     def __init__(self) -> None:
@@ -32,12 +38,24 @@ class State:
         self.turn = Turn(_refused)
 
     def read(self, variables: Iterable[Node]) -> list[Array]:
-        """Values of many variables, all from one moment."""
+        """Values of many variables, all from one moment.
+
+        Parameters: variables: nodes of variables.
+
+        Returns: a list of arrays, which are not to be written.
+        """
         with _lock:
             return [self._values[v] if v in self._values else _initial(v) for v in variables]
 
     def commit(self, values: Mapping[Node, Array]) -> None:
-        """Write many variables together, whoever has the turn. The arrays become the state's."""
+        """Write many variables together, whoever has the turn. The arrays become the state's.
+
+        Parameters: values: {node of a variable: array of its shape and dtype}.
+
+        Returns: nothing.
+
+        Raises: StateError for what is no variable.
+        """
         for variable in values:
             if getattr(variable, "type", None) != "Variable":
                 raise StateError(f"{variable!r} is not the node of a variable; it has no value")
@@ -60,12 +78,20 @@ class State:
         self.turn.take(self.commit, {node: new.astype(variable.dtype)})
 
     def values(self) -> dict[Node, Array]:
-        """What was written, by variable."""
+        """What was written, by variable.
+
+        Returns: {node: array}, a copy.
+        """
         with _lock:
             return dict(self._values)
 
     def reset(self) -> None:
-        """Back to the initial values."""
+        """Back to the initial values.
+
+        Returns: nothing.
+
+        Raises: StateError in a thread that is writing this state.
+        """
         self.turn.take(self._clear)
 
     def _clear(self) -> None:
@@ -73,7 +99,10 @@ class State:
             self._values.clear()
 
     def copy(self) -> State:
-        """A state of its own with the same values."""
+        """A state of its own with the same values.
+
+        Returns: a State.
+        """
         new = State()
         with _lock:
             new._values = dict(self._values)

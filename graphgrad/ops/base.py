@@ -127,8 +127,19 @@ class Constant(Op, interned=False):
 def constant(value: Any, dtype: Any = None, name: str | None = None) -> Tensor:
     """A fixed array: a copy of value, so later changes of it do not matter.
 
-    Python numbers become bool, int64, float64 or complex128 unless dtype is given. DTypeError for
-    what is no array of numbers.
+    Parameters:
+        value: a number, an array, nested lists of numbers.
+        dtype: what to cast it to; None: its own, where Python numbers become bool, int64, float64
+            or complex128.
+        name: the node's name.
+
+    Returns: a tensor of value's shape.
+
+    Raises: DTypeError for what is no array of numbers, or no dtype; OverflowError for a Python
+    integer that does not fit.
+
+    >>> gg.constant([1, 2], "float32").type
+    float32[2]
     """
     if isinstance(value, Tensor):
         raise DTypeError(f"constant() takes a value, got {value!r}; use gg.cast to change a dtype")
@@ -184,7 +195,23 @@ class Cast(Op):
 
 
 def cast(x: TensorLike, dtype: Any) -> Tensor:
-    """x as dtype; x itself where it already is. Floats become ints by truncation."""
+    """x as another dtype; x itself where it already is that. Floats become integers by truncation.
+
+    Parameters:
+        x: any shape and dtype.
+        dtype: what numpy.dtype takes, for bools and numbers.
+
+    Returns: same shape as x, of that dtype.
+
+    Raises: DTypeError for another dtype, or if the imaginary part of x would be dropped.
+
+    Gradient: dx = dy cast back, where x is floating; none through integers and bools.
+
+    Source: the array API standard, astype.
+
+    >>> gg.evaluate(gg.cast([1.7, -1.7], "int64"))
+    array([ 1, -1])
+    """
     x, dtype = as_tensor(x), as_dtype(dtype)
     return x if x.dtype is dtype else apply(Cast(dtype), x)
 

@@ -165,13 +165,26 @@ def interpret(program: Program, xp: Any, arrays: Sequence[Any]) -> tuple[Any, ..
 def cond(pred: Any, then: Callable[[], Any], otherwise: Callable[[], Any]) -> Any:
     """then() or otherwise(), whichever pred says; only that one is computed.
 
-    pred            a 0-d bool tensor; a Python bool decides at once
-    then, otherwise functions without arguments that build and return tensors, in the same
-                    structure and of the same dtypes. They may read tensors of the graph around;
-                    op-type maps and regions reach into them.
+    Op-type maps and regions around it reach into the branches.
 
-    Differentiable; gradients choose the same branch. ShapeError for a pred with axes (use
-    gg.where to choose element by element), DTypeError for other dtypes.
+    Parameters:
+        pred: a 0-d bool tensor; a Python bool decides at once.
+        then, otherwise: functions without arguments that build and return tensors, in the same
+            structure and of the same dtypes. They may read tensors of the graph around.
+
+    Returns: their structure of tensors; lengths in which the two differ are unknown.
+
+    Raises: ShapeError for a pred with axes (use gg.where to choose element by element), and where
+    structures or ranks differ; DTypeError for a pred that is no bool, and where dtypes differ;
+    StateError for a placeholder, variable or assign() in a branch; TypeError for what is no
+    function.
+
+    Gradient: that of the branch that is taken.
+
+    >>> x = gg.constant(-2.0)
+    >>> y = gg.cond(x > 0, lambda: x * x, lambda: -x)
+    >>> gg.evaluate([y, gg.gradients(y, x)])
+    [array(2.), array(-1.)]
     """
     if isinstance(pred, bool):
         return then() if pred else otherwise()

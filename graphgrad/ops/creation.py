@@ -55,14 +55,47 @@ __all__ = [
 
 
 def asarray(x: TensorLike, /, *, dtype: Any = None, copy: bool | None = None) -> Tensor:
-    """x as a tensor: itself, or a constant; cast if a dtype is given. `copy` changes nothing."""
+    """x as a tensor: itself, or a constant; cast if a dtype is given.
+
+    Parameters:
+        x: a tensor, a number, an array, nested lists of numbers.
+        dtype: what to cast it to; None: its own.
+        copy: taken for the standard's sake; it changes nothing, for tensors never change.
+
+    Returns: a tensor of the shape of x.
+
+    Raises: DTypeError for what is no array of numbers, a list of tensors included (see gg.stack).
+
+    Gradient: dx = dy, cast back.
+
+    Source: the array API standard, asarray.
+
+    >>> gg.asarray([1, 2], dtype="float64").type
+    float64[2]
+    """
     return as_tensor(x, dtype)
 
 
 def full(shape: Any, fill_value: Any, *, dtype: Any = None) -> Tensor:
-    """A tensor of one number; the dtype is that of the number unless given.
+    """A tensor of one number.
 
-    shape: known lengths; for others use full_like. fill_value may be a 0-d tensor.
+    Parameters:
+        shape: an int or a tuple of known lengths; for others use full_like.
+        fill_value: a number, or a 0-d tensor.
+        dtype: that of the number unless given.
+
+    Returns: a tensor of this shape.
+
+    Raises: ShapeError for lengths that are not known, or a fill_value with axes; DTypeError for
+    what is no number.
+
+    Gradient: of a 0-d tensor, dx = sum of dy; none else.
+
+    Source: the array API standard, full.
+
+    >>> gg.evaluate(gg.full((2, 2), 7))
+    array([[7, 7],
+           [7, 7]])
     """
     lengths = _known(shape)
     if isinstance(fill_value, Tensor):
@@ -83,12 +116,40 @@ def _known(shape: Any) -> tuple[int, ...]:
 
 
 def zeros(shape: Any, *, dtype: Any = "float64") -> Tensor:
-    """Zeros. shape: known lengths."""
+    """A tensor of zeros.
+
+    Parameters:
+        shape: an int or a tuple of known lengths; for others use zeros_like.
+        dtype: any.
+
+    Returns: a tensor of this shape and dtype.
+
+    Raises: ShapeError for lengths that are not known.
+
+    Source: the array API standard, zeros.
+
+    >>> gg.evaluate(gg.zeros(2))
+    array([0., 0.])
+    """
     return full(shape, 0.0, dtype=dtype)
 
 
 def ones(shape: Any, *, dtype: Any = "float64") -> Tensor:
-    """Ones. shape: known lengths."""
+    """A tensor of ones.
+
+    Parameters:
+        shape: an int or a tuple of known lengths; for others use ones_like.
+        dtype: any.
+
+    Returns: a tensor of this shape and dtype.
+
+    Raises: ShapeError for lengths that are not known.
+
+    Source: the array API standard, ones.
+
+    >>> gg.evaluate(gg.ones(2))
+    array([1., 1.])
+    """
     return full(shape, 1.0, dtype=dtype)
 
 
@@ -96,9 +157,23 @@ empty = zeros
 
 
 def full_like(x: TensorLike, /, fill_value: Any, *, dtype: Any = None) -> Tensor:
-    """A tensor of one number in the shape of x, and in its dtype unless another is given.
+    """A tensor of one number in the shape of x.
 
-    x is read for its shape only: nothing flows to it.
+    Parameters:
+        x: any shape, known or not; read for its shape only.
+        fill_value: a number, or a 0-d tensor.
+        dtype: that of x unless given.
+
+    Returns: same shape as x.
+
+    Raises: ShapeError for a fill_value with axes; DTypeError for what is no number.
+
+    Gradient: none to x; to a 0-d tensor, the sum of dy.
+
+    Source: the array API standard, full_like.
+
+    >>> gg.evaluate(gg.full_like([1.0, 2.0], 7))
+    array([7., 7.])
     """
     x = as_tensor(x)
     found = x.dtype if dtype is None else as_dtype(dtype)
@@ -108,12 +183,44 @@ def full_like(x: TensorLike, /, fill_value: Any, *, dtype: Any = None) -> Tensor
 
 
 def zeros_like(x: TensorLike, /, *, dtype: Any = None) -> Tensor:
-    """Zeros in the shape of x, and in its dtype unless another is given. Nothing flows to x."""
+    """Zeros in the shape of x, and in its dtype unless another is given.
+
+    Parameters:
+        x: any shape, known or not; read for its shape only.
+        dtype: that of x unless given.
+
+    Returns: same shape as x.
+
+    Raises: DTypeError for what is no array of numbers.
+
+    Gradient: none to x, of which only the shape is read.
+
+    Source: the array API standard, zeros_like.
+
+    >>> gg.evaluate(gg.zeros_like([1, 2]))
+    array([0, 0])
+    """
     return _of_shape(ZerosLike(), 0, as_tensor(x), dtype)
 
 
 def ones_like(x: TensorLike, /, *, dtype: Any = None) -> Tensor:
-    """Ones in the shape of x, and in its dtype unless another is given. Nothing flows to x."""
+    """Ones in the shape of x, and in its dtype unless another is given.
+
+    Parameters:
+        x: any shape, known or not; read for its shape only.
+        dtype: that of x unless given.
+
+    Returns: same shape as x.
+
+    Raises: DTypeError for what is no array of numbers.
+
+    Gradient: none to x, of which only the shape is read.
+
+    Source: the array API standard, ones_like.
+
+    >>> gg.evaluate(gg.ones_like([1, 2]))
+    array([1, 1])
+    """
     return _of_shape(OnesLike(), 1, as_tensor(x), dtype)
 
 
@@ -128,7 +235,23 @@ def _of_shape(op: Op, value: int, x: Tensor, dtype: Any) -> Tensor:
 
 
 def arange(start: Any, /, stop: Any = None, step: Any = 1, *, dtype: Any = None) -> Tensor:
-    """Evenly spaced numbers from start (0 if only stop is given) up to stop, without stop."""
+    """Evenly spaced numbers from start up to stop, without stop.
+
+    Parameters:
+        start: the first number; the stop, if that is not given.
+        stop: where they end; None: at start, beginning with 0.
+        step: from each to the next.
+        dtype: of the numbers unless given.
+
+    Returns: a constant (N,), N = ceil((stop - start) / step).
+
+    Raises: ZeroDivisionError for a step of 0; TypeError for what are no numbers.
+
+    Source: the array API standard, arange.
+
+    >>> gg.evaluate(gg.arange(1, 7, 2))
+    array([1, 3, 5])
+    """
     if stop is None:
         start, stop = 0, start
     return constant(np.arange(start, stop, step, dtype=dtype))
@@ -137,9 +260,25 @@ def arange(start: Any, /, stop: Any = None, step: Any = 1, *, dtype: Any = None)
 def linspace(
     start: Any, stop: Any, /, num: int, *, dtype: Any = None, endpoint: bool = True
 ) -> Tensor:
-    """num evenly spaced numbers from start to stop, with stop unless endpoint is False.
+    """Evenly spaced numbers from start to stop.
 
-    start and stop are numbers, or 0-d tensors, to which gradients flow.
+    Parameters:
+        start, stop: numbers, or 0-d tensors; integers become float64.
+        num: how many.
+        dtype: what to cast them to; None: floating.
+        endpoint: whether the last one is stop; else the next one would be.
+
+    Returns: a tensor (num,).
+
+    Raises: ValueError if num < 0; ShapeError for tensors that do not broadcast.
+
+    Gradient: with the weights w = i / (num - 1): dstart = sum of dy * (1 - w), dstop = sum of dy *
+    w.
+
+    Source: the array API standard, linspace.
+
+    >>> gg.evaluate(gg.linspace(0, 1, 5))
+    array([0.  , 0.25, 0.5 , 0.75, 1.  ])
     """
     count = operator.index(num)
     if not isinstance(start, Tensor) and not isinstance(stop, Tensor):
@@ -174,7 +313,24 @@ class Eye(Op):
 
 
 def eye(n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: Any = "float64") -> Tensor:
-    """Ones on a diagonal, k above the main one (below for k < 0), zeros elsewhere."""
+    """Ones on a diagonal, zeros elsewhere.
+
+    Parameters:
+        n_rows: how many rows.
+        n_cols: how many columns; None: as many.
+        k: how far the diagonal is above the main one (below for k < 0).
+        dtype: any.
+
+    Returns: a tensor (n_rows, n_cols).
+
+    Raises: ShapeError for a negative length; TypeError if k is no int.
+
+    Source: the array API standard, eye.
+
+    >>> gg.evaluate(gg.eye(2, 3, k=1))
+    array([[0., 1., 0.],
+           [0., 0., 1.]])
+    """
     rows, columns = _known((n_rows, n_rows if n_cols is None else n_cols))
     return apply(Eye(rows, columns, operator.index(k), as_dtype(dtype)))
 
@@ -215,12 +371,46 @@ class Triu(Tril):
 
 
 def tril(x: TensorLike, /, *, k: int = 0) -> Tensor:
-    """The lower triangles of matrices (..., M, N), up to k above the diagonal; zeros elsewhere."""
+    """The lower triangles of matrices; zeros elsewhere.
+
+    Parameters:
+        x: (..., M, N), any dtype.
+        k: the last diagonal that stays, counted upwards from the main one.
+
+    Returns: same shape and dtype as x.
+
+    Raises: ShapeError if x has fewer than two axes; TypeError if k is no int.
+
+    Gradient: dx = tril(dy, k).
+
+    Source: the array API standard, tril.
+
+    >>> gg.evaluate(gg.tril(np.ones((2, 2))))
+    array([[1., 0.],
+           [1., 1.]])
+    """
     return apply(Tril(operator.index(k)), as_tensor(x))
 
 
 def triu(x: TensorLike, /, *, k: int = 0) -> Tensor:
-    """The upper triangles of matrices (..., M, N), from k above the diagonal; zeros elsewhere."""
+    """The upper triangles of matrices; zeros elsewhere.
+
+    Parameters:
+        x: (..., M, N), any dtype.
+        k: the first diagonal that stays, counted upwards from the main one.
+
+    Returns: same shape and dtype as x.
+
+    Raises: ShapeError if x has fewer than two axes; TypeError if k is no int.
+
+    Gradient: dx = triu(dy, k).
+
+    Source: the array API standard, triu.
+
+    >>> gg.evaluate(gg.triu(np.ones((2, 2)), k=1))
+    array([[0., 1.],
+           [0., 0.]])
+    """
     return apply(Triu(operator.index(k)), as_tensor(x))
 
 
@@ -260,7 +450,24 @@ class Diag(Op):
 
 
 def diag(x: TensorLike, k: int = 0) -> Tensor:
-    """The diagonal of a matrix, k above the main one; or the matrix with that diagonal."""
+    """The diagonal of a matrix; or the matrix with that diagonal.
+
+    Parameters:
+        x: a matrix (M, N), or a vector (N,); any dtype.
+        k: how far the diagonal is above the main one (below for k < 0).
+
+    Returns: a vector of a matrix; of a vector a square matrix with N + abs(k) rows. Dtype of x.
+
+    Raises: ShapeError for other ranks; TypeError if k is no int.
+
+    Gradient: dx = diag(dy, k) of a vector; of a matrix, dy on that diagonal.
+
+    Source: numpy.diag.
+
+    >>> gg.evaluate(gg.diag([1, 2]))
+    array([[1, 0],
+           [0, 2]])
+    """
     x, k = as_tensor(x), operator.index(k)
     if x.ndim == 1:
         return apply(Diag(k), x)
@@ -272,7 +479,21 @@ def diag(x: TensorLike, k: int = 0) -> Tensor:
 def meshgrid(*xs: TensorLike, indexing: str = "xy") -> list[Tensor]:
     """Grids of coordinates of vectors: in each, one of the vectors varies along its own axis.
 
-    indexing: "ij" gives it the axis of its place, "xy" exchanges the first two axes.
+    Parameters:
+        *xs: vectors (N1,), (N2,), ... of known lengths, or 0-d; any dtypes.
+        indexing: "ij" gives each the axis of its place, "xy" exchanges the first two axes.
+
+    Returns: a list of tensors (N1, N2, ...), or (N2, N1, ...) for "xy", each of its vector's dtype.
+
+    Raises: ShapeError for what is no vector, unknown lengths, or another indexing.
+
+    Gradient: dx = dy summed over the other axes.
+
+    Source: the array API standard, meshgrid.
+
+    >>> gg.evaluate(gg.meshgrid([1, 2], [3, 4, 5], indexing="ij"))[0]
+    array([[1, 1, 1],
+           [2, 2, 2]])
     """
     vectors = [as_tensor(x) for x in xs]
     if indexing not in ("xy", "ij") or any(v.ndim > 1 for v in vectors):

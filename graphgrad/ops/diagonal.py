@@ -99,7 +99,24 @@ class DiagonalGrad(Op):
 
 
 def diagonal(x: TensorLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
-    """The elements (i, i + offset) of two axes, as the last axis of the result (np.diagonal)."""
+    """The elements (i, i + offset) of two axes, as the last axis of the result.
+
+    Parameters:
+        x: at least two axes, any dtype.
+        offset: how far the diagonal is above the main one (below for offset < 0).
+        axis1, axis2: the axes of i and of i + offset.
+
+    Returns: x without the two axes and with one for the diagonal, last; dtype of x.
+
+    Raises: ShapeError if x has no such axes, or they are the same.
+
+    Gradient: dx = dy on the diagonal, zeros elsewhere.
+
+    Source: numpy.diagonal.
+
+    >>> gg.evaluate(gg.diagonal([[1, 2], [3, 4]]))
+    array([1, 4])
+    """
     x = as_tensor(x)
     first, second = (normal_axes(a, x.ndim)[0] for a in (axis1, axis2))
     if first == second:
@@ -108,5 +125,23 @@ def diagonal(x: TensorLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> 
 
 
 def trace(x: TensorLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
-    """The sum of the diagonal (np.trace); small ints are summed as int64."""
+    """The sum of the diagonal.
+
+    Parameters:
+        x: at least two axes, any dtype.
+        offset: how far the diagonal is above the main one (below for offset < 0).
+        axis1, axis2: the axes of rows and of columns.
+
+    Returns: x without the two axes; its dtype, but int64 for bools and small integers, uint64 for
+    small unsigned ones.
+
+    Raises: ShapeError if x has no such axes, or they are the same.
+
+    Gradient: dx = dy on the diagonal, zeros elsewhere.
+
+    Source: numpy.trace.
+
+    >>> gg.evaluate(gg.trace([[1, 2], [3, 4]]))
+    array(5)
+    """
     return sum(diagonal(x, offset, axis1, axis2), -1)

@@ -345,10 +345,26 @@ def _check_ints(x: TensorType, key: Key) -> None:
 
 
 def getitem(x: TensorLike, key: Any, /) -> Tensor:
-    """x[key], as NumPy indexes: integers, slices, None, ..., integer tensors and arrays.
+    """x[key], as NumPy indexes.
 
     Masks (bool arrays) have to be NumPy arrays, since the shape of the result depends on them; with
     a mask that is computed use gg.where.
+
+    Parameters:
+        x: any shape and dtype.
+        key: an integer, slice, None, ..., integer tensor or array, mask, or several in a tuple.
+
+    Returns: what NumPy's x[key] has for shape; dtype of x.
+
+    Raises: ShapeError for too many indices, or one that is out of bounds; DTypeError for what is no
+    index, or a computed mask. A run raises IndexError for a computed index that is out of bounds.
+
+    Gradient: dx = dy added up at the key, zeros elsewhere.
+
+    Source: NumPy's page "Indexing on ndarrays".
+
+    >>> gg.evaluate(gg.getitem([[1, 2], [3, 4]], (slice(None), 1)))
+    array([2, 4])
     """
     x = as_tensor(x)
     if type(key) is int:
@@ -449,9 +465,24 @@ def _add_part(x: Tensor, axis: int, part: Any, key: list[Any], indices: list[Ten
 
 
 def add_at(x: TensorLike, key: Any, updates: TensorLike) -> Tensor:
-    """x with updates added at x[key]: what NumPy writes np.add.at(x, key, updates).
+    """x with updates added at x[key]; what the key names twice is added twice.
 
-    key: as in x[key]; what it names twice is added twice. updates: broadcast to x[key].
+    Parameters:
+        x: any shape and dtype.
+        key: as in x[key].
+        updates: cast to the dtype of x, and broadcast to x[key].
+
+    Returns: same shape and dtype as x.
+
+    Raises: ShapeError for a key that does not fit x, or updates that do not broadcast; DTypeError
+    for what is no index.
+
+    Gradient: dx = dy, dupdates = dy[key].
+
+    Source: numpy.add.at.
+
+    >>> gg.evaluate(gg.add_at([1.0, 2.0, 3.0], slice(1, None), 10.0))
+    array([ 1., 12., 13.])
     """
     x = as_tensor(x)
     full, indices = _normal_key(x, key if type(key) is tuple else (key,))
@@ -475,8 +506,22 @@ def _fitted(updates: TensorLike, x: Tensor, shape: Shape) -> Tensor:
 def scatter_add(x: TensorLike, indices: TensorLike, updates: TensorLike, axis: int = 0) -> Tensor:
     """x with updates added at indices along an axis; an index named twice is added twice.
 
-    x: (..., N, ...)    indices: integers of any shape, -N to N - 1    updates: broadcast to the
-    shape of x with that of indices in place of the axis.
+    Parameters:
+        x: any shape and dtype.
+        indices: integers from -N to N - 1, of any shape.
+        updates: cast to the dtype of x, and broadcast to its shape with that of indices in place of
+            the axis.
+        axis: an axis of length N.
+
+    Returns: same shape and dtype as x.
+
+    Raises: ShapeError if x has no such axis, or updates do not broadcast; DTypeError for indices
+    that are no integers. A run raises IndexError for an index that is out of bounds.
+
+    Gradient: dx = dy, dupdates = take(dy, indices, axis).
+
+    >>> gg.evaluate(gg.scatter_add([1.0, 2.0, 3.0], [0, 0, 2], 10.0))
+    array([21.,  2., 13.])
     """
     x, indices = as_tensor(x), as_tensor(indices)
     axis = normal_axis(axis, x.ndim)
@@ -485,9 +530,25 @@ def scatter_add(x: TensorLike, indices: TensorLike, updates: TensorLike, axis: i
 
 
 def take(x: TensorLike, indices: TensorLike, axis: int | None = None) -> Tensor:
-    """x at the indices along an axis, or of the flattened x for None.
+    """x at indices along an axis.
 
-    indices: integers of any shape, which takes the place of the axis.
+    Parameters:
+        x: any shape and dtype.
+        indices: integers from -N to N - 1, of any shape, which takes the place of the axis.
+        axis: an axis of length N; None: x is flattened first.
+
+    Returns: x so, of its dtype.
+
+    Raises: ShapeError if x has no such axis, or for an index that is known to be out of bounds;
+    DTypeError for indices that are no integers. A run raises IndexError for a computed index that
+    is out of bounds.
+
+    Gradient: dx = dy added up at the indices, zeros elsewhere.
+
+    Source: numpy.take; the array API standard, take.
+
+    >>> gg.evaluate(gg.take([10, 20, 30], [2, 0, 2]))
+    array([30, 10, 30])
     """
     x, indices = as_tensor(x), as_tensor(indices)
     if axis is None:

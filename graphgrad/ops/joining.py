@@ -149,10 +149,22 @@ def _zeros_of(x: Tensor) -> Tensor:
 
 
 def concat(xs: Any, axis: int | None = 0) -> Tensor:
-    """The tensors one after the other along an axis; flattened first for None.
+    """The tensors one after the other along an axis.
 
-    xs: a sequence of tensors of one rank; dtypes are promoted. ShapeError where lengths differ
-    beside the axis.
+    Parameters:
+        xs: a sequence of tensors of one rank, at least 1; dtypes are promoted.
+        axis: where lengths may differ; None: they are flattened first.
+
+    Returns: a tensor whose length along the axis is the sum of theirs.
+
+    Raises: ShapeError for no tensors, or ranks or lengths beside the axis that differ.
+
+    Gradient: dxs = dy cut at the same places.
+
+    Source: the array API standard, concat.
+
+    >>> gg.evaluate(gg.concat([[1, 2], [3.5]]))
+    array([1. , 2. , 3.5])
     """
     tensors = _joined(xs, "concat")
     if axis is None:
@@ -246,13 +258,46 @@ def _outputs(parts: Sequence[Any]) -> Any:
 
 
 def stack(xs: Any, axis: int = 0) -> Tensor:
-    """The tensors, all of one shape, side by side on a new axis; dtypes are promoted."""
+    """The tensors side by side on a new axis.
+
+    Parameters:
+        xs: a sequence of tensors of one shape; dtypes are promoted.
+        axis: the place of the new axis in the result.
+
+    Returns: a tensor with one axis more, as long as xs.
+
+    Raises: ShapeError for no tensors, shapes that differ, or an axis that does not fit.
+
+    Gradient: dxs = unstack(dy, axis).
+
+    Source: the array API standard, stack.
+
+    >>> gg.evaluate(gg.stack([[1, 2], [3, 4]], axis=1))
+    array([[1, 3],
+           [2, 4]])
+    """
     tensors = _joined(xs, "stack")
     return apply(Stack(normal_axis(axis, tensors[0].ndim + 1)), *tensors)
 
 
 def unstack(x: TensorLike, axis: int = 0) -> tuple[Tensor, ...]:
-    """x[0], x[1], ... along an axis of known length, as one node."""
+    """x[0], x[1], ... along an axis, as one node.
+
+    Parameters:
+        x: at least one axis, any dtype.
+        axis: an axis of known length.
+
+    Returns: a tuple of tensors without the axis, of the dtype of x.
+
+    Raises: ShapeError if x has no such axis, or its length is not known.
+
+    Gradient: dx = stack(dys, axis).
+
+    Source: the array API standard, unstack.
+
+    >>> gg.evaluate(gg.unstack([[1, 2], [3, 4]]))
+    (array([1, 2]), array([3, 4]))
+    """
     x = as_tensor(x)
     axis = normal_axis(axis, x.ndim)
     count = x.shape[axis]
@@ -312,10 +357,25 @@ class Split(Op):
 
 
 def split(x: TensorLike, indices_or_sections: Any, axis: int = 0) -> tuple[Tensor, ...]:
-    """x cut along an axis: into that many equal parts, or at these places (as np.split).
+    """x cut along an axis.
 
-    ShapeError where the parts would not be equal. Where the length is unknown the places have to be
-    in order and not negative.
+    Parameters:
+        x: at least one axis, any dtype.
+        indices_or_sections: an int, the number of equal parts; or the places of the cuts, in order,
+            and not negative where the length is unknown.
+        axis: the axis.
+
+    Returns: a tuple of tensors, of the dtype of x.
+
+    Raises: ShapeError if x has no such axis, where the parts would not be equal, or for places that
+    are not in order.
+
+    Gradient: dx = concat(dys, axis).
+
+    Source: numpy.split.
+
+    >>> gg.evaluate(gg.split([1, 2, 3, 4], [1, 3]))
+    (array([1]), array([2, 3]), array([4]))
     """
     x = as_tensor(x)
     axis = normal_axis(axis, x.ndim)

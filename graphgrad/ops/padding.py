@@ -59,7 +59,23 @@ class Flip(Op):
 
 
 def flip(x: TensorLike, axis: Any = None) -> Tensor:
-    """x with the elements along these axes in reverse order; along all axes for None."""
+    """x with the elements along axes in reverse order.
+
+    Parameters:
+        x: any shape and dtype.
+        axis: one, or several in a tuple; None: all.
+
+    Returns: same shape and dtype as x.
+
+    Raises: ShapeError if x has no such axis, or one is named twice.
+
+    Gradient: dx = flip(dy, axis).
+
+    Source: the array API standard, flip.
+
+    >>> gg.evaluate(gg.flip([1, 2, 3]))
+    array([3, 2, 1])
+    """
     x = as_tensor(x)
     axes = tuple(range(x.ndim)) if axis is None else tuple(sorted(distinct_axes(axis, x.ndim)))
     return apply(Flip(axes), x) if axes else x
@@ -94,7 +110,25 @@ class Roll(Op):
 
 
 def roll(x: TensorLike, shift: Any, axis: Any = None) -> Tensor:
-    """x moved by `shift` places along axes; the flattened x for None, in the shape of x."""
+    """x moved along axes, what leaves at one end coming in at the other.
+
+    Parameters:
+        x: any shape and dtype.
+        shift: by how many places, or a tuple: one for each axis.
+        axis: one, or several in a tuple; None: x is flattened, and in its shape again.
+
+    Returns: same shape and dtype as x.
+
+    Raises: ShapeError if x has no such axis, or there is not one shift for each; TypeError for a
+    shift that is no int.
+
+    Gradient: dx = roll(dy, -shift, axis).
+
+    Source: the array API standard, roll.
+
+    >>> gg.evaluate(gg.roll([1, 2, 3], 1))
+    array([3, 1, 2])
+    """
     x = as_tensor(x)
     if axis is None:
         return reshape_like(roll(flatten(x), shift, 0), x)
@@ -152,10 +186,27 @@ class Pad(Op):
 def pad(
     x: TensorLike, pad_width: Any, mode: str = "constant", *, constant_values: Any = 0
 ) -> Tensor:
-    """x with borders, as np.pad.
+    """x with borders.
 
-    pad_width: a number, (before, after), or one such pair for each axis. mode: "constant", or
-    "edge", "reflect", "symmetric", "wrap", for which padded lengths have to be known.
+    Parameters:
+        x: any shape and dtype.
+        pad_width: a number, (before, after), or one such pair for each axis.
+        mode: "constant"; or "edge" (the outermost element), "reflect" (mirrored at it), "symmetric"
+            (mirrored beside it), "wrap" (from the other end), for which an axis has to be as long
+            as its borders. Of an unknown length that is not checked.
+        constant_values: the number around x for "constant".
+
+    Returns: x with the longer axes, of its dtype.
+
+    Raises: ShapeError for a negative width, another mode, or a border that the mode cannot fill;
+    ValueError for widths that do not fit the axes.
+
+    Gradient: dx = dy without the borders, whose gradients are added where they were taken from.
+
+    Source: numpy.pad.
+
+    >>> gg.evaluate(gg.pad([1, 2, 3], (1, 2), "reflect"))
+    array([2, 1, 2, 3, 2, 1])
     """
     x = as_tensor(x)
     pairs = np.broadcast_to(np.asarray(pad_width), (x.ndim, 2)).tolist()
@@ -269,7 +320,23 @@ class Untile(Op):
 
 
 def tile(x: TensorLike, repetitions: Any, /) -> Tensor:
-    """x repeated as a whole along axes, as np.tile: the last numbers belong to the last axes."""
+    """x repeated as a whole along axes.
+
+    Parameters:
+        x: any shape and dtype.
+        repetitions: a number, or a tuple, of which the last numbers belong to the last axes.
+
+    Returns: x with the longer axes, more of them if there are more numbers; its dtype.
+
+    Raises: ShapeError for a negative number; TypeError for what are no integers.
+
+    Gradient: dx = dy added up over the copies.
+
+    Source: the array API standard, tile.
+
+    >>> gg.evaluate(gg.tile([1, 2], 2))
+    array([1, 2, 1, 2])
+    """
     x = as_tensor(x)
     given = repetitions if isinstance(repetitions, tuple | list) else (repetitions,)
     reps = [operator.index(r) for r in given]
@@ -348,9 +415,24 @@ class Unrepeat(Op):
 
 
 def repeat(x: TensorLike, repeats: Any, axis: int | None = None) -> Tensor:
-    """Each element of x repeated along an axis; of the flattened x for None.
+    """Each element of x repeated along an axis.
 
-    repeats: a number, or one number for each place along the axis, whose length is then known.
+    Parameters:
+        x: any shape and dtype.
+        repeats: a number, or one number for each place along the axis, whose length is then known.
+        axis: the axis; None: x is flattened first.
+
+    Returns: x with the longer axis, of its dtype.
+
+    Raises: ShapeError if x has no such axis, or for repeats that are negative, no integers, or not
+    one for each place.
+
+    Gradient: dx = dy added up over the copies.
+
+    Source: the array API standard, repeat.
+
+    >>> gg.evaluate(gg.repeat([1, 2, 3], [2, 0, 1]))
+    array([1, 1, 3])
     """
     x = as_tensor(x)
     if axis is None:

@@ -104,14 +104,26 @@ def py_function(
 ) -> Any:
     """Call a Python function on NumPy arrays when the graph runs.
 
-    f: takes one read-only array for each input; returns one array, or a tuple of them.
-    out_types: a (shape, dtype) for each output; None and names are lengths not yet known. What f
-    returns is checked against them: ExecutionError where it differs.
-    vjp: vjp(node, *dys) builds the gradients of the inputs from tensors, one for each; node.inputs
-    and node.outputs are there to be used. Without it, a GradientError where a gradient is needed.
+    The function may have effects: it is never merged with another call or run twice in a run.
 
-    Returns a tensor for one output, else a tuple. The function may have effects: it is never
-    merged with another call or run twice in a run.
+    Parameters:
+        f: takes one read-only array for each input; returns one array, or a tuple of them.
+        inputs: tensors, or what becomes constants; any shapes and dtypes.
+        out_types: a (shape, dtype) for each output; None and names are lengths not yet known.
+        vjp: vjp(node, *dys) builds the gradients of the inputs from tensors, one for each;
+            node.inputs and node.outputs are there to be used.
+        name: the node's name.
+
+    Returns: a tensor for one output, else a tuple.
+
+    Raises: ShapeError for no out_types; DTypeError for what is no (shape, dtype). A run raises
+    ExecutionError where f returns something else than out_types promise.
+
+    Gradient: that of vjp; without one, a GradientError where a gradient is needed.
+
+    >>> y = gg.py_function(np.sin, [[0.0, 1.0]], [((2,), "float64")])
+    >>> gg.evaluate(y).round(3)
+    array([0.   , 0.841])
     """
     tensors = tuple([as_tensor(x) for x in inputs])
     types = tuple([_promised(t) for t in out_types])

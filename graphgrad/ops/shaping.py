@@ -132,8 +132,24 @@ def _left_over(old: Shape, dims: list[Dim], at: int) -> Dim:
 def reshape(x: TensorLike, shape: Any) -> Tensor:
     """x in another shape, elements in row-major order.
 
-    shape: ints, at most one -1 (what is left over), and lengths taken from x.shape: a named length
-    of x stands for itself; a None stands for what is left over where there is no -1.
+    Parameters:
+        x: any shape and dtype.
+        shape: an int, or ints, at most one -1 (what is left over), and lengths taken from x.shape:
+            a named length of x stands for itself; a None stands for what is left over where there
+            is no -1.
+
+    Returns: x in this shape, of its dtype.
+
+    Raises: ShapeError where the numbers of elements differ, more than one length is left over, or x
+    has no length of that name.
+
+    Gradient: dx = dy in the shape of x.
+
+    Source: the array API standard, reshape.
+
+    >>> x = gg.placeholder(("N", 2, 3))
+    >>> gg.reshape(x, ("N", 6)).type
+    float64[N, 6]
     """
     x = as_tensor(x)
     given = list(shape) if isinstance(shape, tuple | list) else [shape]
@@ -190,7 +206,21 @@ class ReshapeLike(Op):
 
 
 def reshape_like(x: Tensor, like: Tensor) -> Tensor:
-    """x under the shape of like."""
+    """x under the shape of another tensor, which may be known only when run.
+
+    Parameters:
+        x: a tensor of any shape and dtype.
+        like: a tensor of as many elements; read for its shape only.
+
+    Returns: same shape as like, dtype of x.
+
+    Raises: ShapeError where the numbers of elements differ.
+
+    Gradient: dx = dy in the shape of x; none to like, or zero where lengths of it are unknown.
+
+    >>> gg.reshape_like(gg.ones(6), gg.zeros((2, 3))).type
+    float64[2, 3]
+    """
     if x.shape == like.shape and None not in x.shape:
         return x
     if like.type.static:
@@ -263,7 +293,23 @@ class Squeeze(Op):
 
 
 def expand_dims(x: TensorLike, axis: Any) -> Tensor:
-    """Axes of length 1 put in, at these places of the result (negative: from its end)."""
+    """Axes of length 1 put in.
+
+    Parameters:
+        x: any shape and dtype.
+        axis: their place in the result (negative: from its end), or several in a tuple.
+
+    Returns: x with these axes; its dtype.
+
+    Raises: ShapeError for a place that is not there or named twice.
+
+    Gradient: dx = dy without the axes.
+
+    Source: the array API standard, expand_dims.
+
+    >>> gg.expand_dims(gg.ones((2, 3)), (0, -1)).type
+    float64[1, 2, 3, 1]
+    """
     x = as_tensor(x)
     given = axis if isinstance(axis, tuple | list) else (axis,)
     ndim = x.ndim + len(given)
@@ -312,7 +358,24 @@ class BroadcastTo(Op):
 
 
 def broadcast_to(x: TensorLike, shape: Any) -> Tensor:
-    """x repeated to this shape, by NumPy's rules. Use broadcast_like for a shape not yet known."""
+    """x repeated to a shape, by NumPy's rules.
+
+    Parameters:
+        x: any shape and dtype.
+        shape: known lengths; for a shape not yet known use broadcast_like.
+
+    Returns: x in this shape, of its dtype.
+
+    Raises: ShapeError where x does not broadcast to it, or lengths are not known.
+
+    Gradient: dx = dy summed over the axes of repetition.
+
+    Source: the array API standard, broadcast_to.
+
+    >>> gg.evaluate(gg.broadcast_to([1, 2], (2, 2)))
+    array([[1, 2],
+           [1, 2]])
+    """
     x = as_tensor(x)
     lengths = tuple([d for d in as_shape(shape) if isinstance(d, int)])
     if len(lengths) != len(as_shape(shape)):
@@ -353,7 +416,23 @@ class BroadcastLike(Op):
 
 
 def broadcast_like(x: TensorLike, like: Tensor) -> Tensor:
-    """x repeated to the shape of like, by NumPy's rules."""
+    """x repeated to the shape of another tensor, by NumPy's rules.
+
+    Parameters:
+        x: any shape and dtype.
+        like: a tensor; read for its shape only, which may be known only when run.
+
+    Returns: same shape as like, dtype of x.
+
+    Raises: ShapeError where x does not broadcast to the shape of like.
+
+    Gradient: dx = dy summed over the axes of repetition; none to like, or zero where lengths of it
+    are unknown.
+
+    >>> x = gg.placeholder(("N", 2))
+    >>> gg.broadcast_like([1.0, 2.0], x).type
+    float64[N, 2]
+    """
     x = as_tensor(x)
     if like.type.static:
         return broadcast_to(x, like.shape)
@@ -463,9 +542,23 @@ def _summed(xp: Any, x: Any, shape: tuple[int, ...]) -> Any:
 
 
 def sum_to(dy: TensorLike, *, like: Tensor) -> Tensor:
-    """dy summed over the axes along which `like` was broadcast, so that it has like's shape.
+    """dy summed over the axes along which another tensor was broadcast, so that it has its shape.
 
-    dy: any shape that like broadcasts to. Returns dy itself where the shapes are already equal.
+    What a rule needs for an input that was broadcast: the adjoint of broadcast_like.
+
+    Parameters:
+        dy: any shape to which that of like broadcasts; any dtype.
+        like: a tensor; read for its shape only.
+
+    Returns: same shape as like, dtype of dy; dy itself where the shapes are already equal.
+
+    Raises: ShapeError where like does not broadcast to the shape of dy.
+
+    Gradient: broadcasts back; none to like, or zero where lengths of it are unknown.
+
+    >>> b = gg.constant([0.0, 0.0])
+    >>> gg.evaluate(gg.sum_to([[1.0, 2.0], [3.0, 4.0]], like=b))
+    array([4., 6.])
     """
     dy = as_tensor(dy)
     if dy.shape == like.shape and None not in like.shape:
@@ -477,7 +570,21 @@ def sum_to(dy: TensorLike, *, like: Tensor) -> Tensor:
 
 
 def broadcast_arrays(*xs: TensorLike) -> tuple[Tensor, ...]:
-    """The tensors repeated to their common shape, which has to be known."""
+    """The tensors repeated to their common shape.
+
+    Parameters: *xs: any dtypes, shapes that broadcast to one of known lengths.
+
+    Returns: a tuple of tensors of that shape, each of its dtype.
+
+    Raises: ShapeError where the shapes do not broadcast, or lengths are not known.
+
+    Gradient: dx = dy summed over the axes of repetition.
+
+    Source: the array API standard, broadcast_arrays.
+
+    >>> [t.shape for t in gg.broadcast_arrays(gg.ones((2, 1)), gg.ones(3))]
+    [(2, 3), (2, 3)]
+    """
     tensors = [as_tensor(x) for x in xs]
     if not tensors:
         return ()
@@ -486,7 +593,23 @@ def broadcast_arrays(*xs: TensorLike) -> tuple[Tensor, ...]:
 
 
 def squeeze(x: TensorLike, axis: Any = None) -> Tensor:
-    """Axes of length 1 taken out; all that are known to have length 1 for None."""
+    """Axes of length 1 taken out.
+
+    Parameters:
+        x: any shape and dtype.
+        axis: one, or several in a tuple; None: all that are known to have length 1.
+
+    Returns: x without these axes; its dtype.
+
+    Raises: ShapeError if x has no such axis, or its length is not 1.
+
+    Gradient: dx = dy with the axes put back.
+
+    Source: the array API standard, squeeze.
+
+    >>> gg.squeeze(gg.ones((1, 2, 1)), 0).type
+    float64[2, 1]
+    """
     x = as_tensor(x)
     if axis is None:
         axes = tuple(i for i, d in enumerate(x.shape) if d == 1)
@@ -496,7 +619,21 @@ def squeeze(x: TensorLike, axis: Any = None) -> Tensor:
 
 
 def flatten(x: TensorLike) -> Tensor:
-    """The elements of x on one axis, in row-major order."""
+    """The elements of x on one axis, in row-major order.
+
+    Parameters: x: any shape and dtype.
+
+    Returns: x as a vector of its dtype.
+
+    Raises: DTypeError for what is no array of numbers.
+
+    Gradient: dx = dy in the shape of x.
+
+    Source: numpy.ravel.
+
+    >>> gg.evaluate(gg.flatten([[1, 2], [3, 4]]))
+    array([1, 2, 3, 4])
+    """
     x = as_tensor(x)
     return x if x.ndim == 1 else apply(Reshape((-1,) if x.ndim else (1,)), x)
 
@@ -541,20 +678,67 @@ class Transpose(Op):
 
 
 def permute_dims(x: TensorLike, axes: Any) -> Tensor:
-    """x with its axes in this order: axis i of the result is axis axes[i] of x."""
+    """x with its axes in another order: axis i of the result is axis axes[i] of x.
+
+    Parameters:
+        x: any shape and dtype.
+        axes: every axis of x, once.
+
+    Returns: x so, of its dtype.
+
+    Raises: ShapeError where axes are not an order of the axes of x.
+
+    Gradient: dx = dy with its axes in the old order.
+
+    Source: the array API standard, permute_dims.
+
+    >>> gg.permute_dims(gg.ones((2, 3, 4)), (2, 0, 1)).shape
+    (4, 2, 3)
+    """
     x = as_tensor(x)
     order = distinct_axes(tuple(axes), x.ndim)
     return x if order == tuple(range(x.ndim)) else apply(Transpose(order), x)
 
 
 def transpose(x: TensorLike, axes: Any = None) -> Tensor:
-    """x with its axes in this order, reversed for None."""
+    """x with its axes in another order, reversed unless one is given.
+
+    Parameters:
+        x: any shape and dtype.
+        axes: every axis of x, once: axis i of the result is axis axes[i] of x. None: reversed.
+
+    Returns: x so, of its dtype.
+
+    Raises: ShapeError where axes are not an order of the axes of x.
+
+    Gradient: dx = dy with its axes in the old order.
+
+    Source: numpy.transpose.
+
+    >>> gg.evaluate(gg.transpose([[1, 2], [3, 4]]))
+    array([[1, 3],
+           [2, 4]])
+    """
     x = as_tensor(x)
     return permute_dims(x, range(x.ndim)[::-1] if axes is None else axes)
 
 
 def matrix_transpose(x: TensorLike, /) -> Tensor:
-    """x with its last two axes exchanged: (..., M, N) -> (..., N, M)."""
+    """x with its last two axes exchanged.
+
+    Parameters: x: (..., M, N), any dtype.
+
+    Returns: (..., N, M), of the dtype of x.
+
+    Raises: ShapeError if x has fewer than two axes.
+
+    Gradient: dx = matrix_transpose(dy).
+
+    Source: the array API standard, matrix_transpose.
+
+    >>> gg.matrix_transpose(gg.ones((2, 3, 4))).shape
+    (2, 4, 3)
+    """
     x = as_tensor(x)
     if x.ndim < 2:
         raise ShapeError(f"matrix_transpose takes matrices, got {x.type!r}")
@@ -562,7 +746,23 @@ def matrix_transpose(x: TensorLike, /) -> Tensor:
 
 
 def swapaxes(x: TensorLike, axis1: int, axis2: int) -> Tensor:
-    """x with two axes exchanged."""
+    """x with two axes exchanged.
+
+    Parameters:
+        x: any shape and dtype.
+        axis1, axis2: the axes.
+
+    Returns: x so, of its dtype.
+
+    Raises: ShapeError if x has no such axis.
+
+    Gradient: dx = swapaxes(dy, axis1, axis2).
+
+    Source: numpy.swapaxes.
+
+    >>> gg.swapaxes(gg.ones((2, 3, 4)), 0, 2).shape
+    (4, 3, 2)
+    """
     x = as_tensor(x)
     i, j = normal_axis(axis1, x.ndim), normal_axis(axis2, x.ndim)
     order = list(range(x.ndim))
@@ -571,7 +771,24 @@ def swapaxes(x: TensorLike, axis1: int, axis2: int) -> Tensor:
 
 
 def moveaxis(x: TensorLike, source: Any, destination: Any, /) -> Tensor:
-    """x with the axes `source` moved to the places `destination`; the others keep their order."""
+    """x with axes moved to other places; the others keep their order.
+
+    Parameters:
+        x: any shape and dtype.
+        source: an axis, or several in a tuple.
+        destination: their places in the result, one for each.
+
+    Returns: x so, of its dtype.
+
+    Raises: ShapeError for axes or places that are not there, named twice, or not one for each.
+
+    Gradient: dx = dy with the axes moved back.
+
+    Source: the array API standard, moveaxis.
+
+    >>> gg.moveaxis(gg.ones((2, 3, 4)), 0, -1).shape
+    (3, 4, 2)
+    """
     x = as_tensor(x)
     old, new = distinct_axes(source, x.ndim), distinct_axes(destination, x.ndim)
     if len(old) != len(new):

@@ -123,9 +123,27 @@ def _along(x: TensorType, indices: TensorType, axis: int) -> Shape:
 
 
 def take_along_axis(x: TensorLike, indices: TensorLike, /, *, axis: int = -1) -> Tensor:
-    """y[.., i, ..] = x[.., indices[.., i, ..], ..] along the axis.
+    """Elements picked along an axis, place by place: y[.., i, ..] = x[.., indices[.., i, ..], ..].
 
-    x and indices have one rank; lengths of 1 beside the axis are broadcast.
+    Parameters:
+        x: at least one axis, any dtype.
+        indices: integers from -N to N - 1, of the rank of x; lengths of 1 beside the axis are
+            broadcast, in x too.
+        axis: an axis of x of length N.
+
+    Returns: same shape as indices, but for what was broadcast; dtype of x.
+
+    Raises: ShapeError where the ranks differ, lengths beside the axis do not broadcast, or there is
+    no such axis; DTypeError for indices that are no integers. A run raises IndexError for an index
+    that is out of bounds.
+
+    Gradient: dx = dy added up at the indices, zeros elsewhere.
+
+    Source: the array API standard, take_along_axis.
+
+    >>> gg.evaluate(gg.take_along_axis([[1, 2], [3, 4]], [[1], [0]]))
+    array([[2],
+           [3]])
     """
     x, indices = as_tensor(x), as_tensor(indices)
     if x.ndim != indices.ndim:
@@ -273,7 +291,25 @@ def _order(xp: Any, x: Any, axis: int, descending: bool) -> Any:
 def sort(
     x: TensorLike, axis: int | None = -1, *, descending: bool = False, stable: bool = True
 ) -> Tensor:
-    """x in order along an axis (flattened first for None); NaN counts as the largest."""
+    """x in order along an axis; NaN counts as the largest.
+
+    Parameters:
+        x: at least one axis; integer, bool or floating.
+        axis: the axis; None: x is flattened first.
+        descending: whether the largest comes first.
+        stable: taken for the standard's sake; equal elements always keep their order.
+
+    Returns: same shape and dtype as x.
+
+    Raises: ShapeError if x has no such axis; DTypeError if x is complex.
+
+    Gradient: dx = dy, each element at the place it came from.
+
+    Source: the array API standard, sort.
+
+    >>> gg.evaluate(gg.sort([3, 1, 2], descending=True))
+    array([3, 2, 1])
+    """
     x = as_tensor(x)
     if axis is None:
         return sort(flatten(x), 0, descending=descending)
@@ -283,7 +319,25 @@ def sort(
 def argsort(
     x: TensorLike, axis: int | None = -1, *, descending: bool = False, stable: bool = True
 ) -> Tensor:
-    """The places (int64) of the elements in order along an axis; always stable."""
+    """The places of the elements in order along an axis; NaN counts as the largest.
+
+    Parameters:
+        x: at least one axis; integer, bool or floating.
+        axis: the axis; None: x is flattened first.
+        descending: whether the largest comes first.
+        stable: taken for the standard's sake; equal elements always keep their order.
+
+    Returns: same shape as x, int64.
+
+    Raises: ShapeError if x has no such axis; DTypeError if x is complex.
+
+    Gradient: none, the result is integer.
+
+    Source: the array API standard, argsort.
+
+    >>> gg.evaluate(gg.argsort([3, 1, 2]))
+    array([1, 2, 0])
+    """
     x = as_tensor(x)
     if axis is None:
         return argsort(flatten(x), 0, descending=descending)
@@ -291,7 +345,26 @@ def argsort(
 
 
 def topk(x: TensorLike, k: int, axis: int = -1, *, largest: bool = True) -> tuple[Tensor, Tensor]:
-    """The k largest (or smallest) elements along an axis, in order, and their places (int64)."""
+    """The k largest (or smallest) elements along an axis, in order, and their places.
+
+    Parameters:
+        x: at least one axis; integer, bool or floating.
+        k: how many, at most the length of the axis.
+        axis: the axis.
+        largest: whether the largest are taken.
+
+    Returns: (values, places): x with length k along the axis, in its dtype and as int64.
+
+    Raises: ShapeError if x has no such axis, or for a k that does not fit; DTypeError if x is
+    complex.
+
+    Gradient: dx = the gradient of values, each element at the place it came from.
+
+    Source: torch.topk.
+
+    >>> gg.evaluate(gg.topk([3.0, 1.0, 2.0], 2))
+    (array([3., 2.]), array([0, 2]))
+    """
     x = as_tensor(x)
     k = operator.index(k)
     if k < 0:

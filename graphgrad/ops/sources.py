@@ -58,8 +58,19 @@ class Placeholder(Op):
 def placeholder(shape: Any, dtype: Any = "float64", name: str | None = None) -> Tensor:
     """A value given at run time.
 
-    shape: a tuple of int, None (unknown length) or str (a named length: equal wherever the name
-    stands, and checked when run).
+    Parameters:
+        shape: an int, or a tuple of int, None (unknown length) or str (a named length: equal
+            wherever the name stands, and checked when run).
+        dtype: what arrays given for it have, or are cast to by NumPy's same-kind casting.
+        name: the node's name, by which it can be fed.
+
+    Returns: a tensor of this type.
+
+    Raises: ShapeError for what is no shape; DTypeError for what is no dtype of numbers.
+
+    >>> x = gg.placeholder(("N", 2), "float32", name="x")
+    >>> gg.evaluate(gg.sum(x, axis=1), {x: np.ones((3, 2), "float32")})
+    array([2., 2., 2.], dtype=float32)
     """
     return build(Placeholder(as_shape(shape), as_dtype(dtype)), (), name).outputs[0]
 
@@ -84,6 +95,20 @@ def variable(initial: Any, dtype: Any = None, name: str | None = None) -> Tensor
 
     Its value is in `graph.state`, or in the State or Session that a run uses; write it with
     `state[v] = value`, `gg.assign`, or the `updates` of `gg.compile`.
+
+    Parameters:
+        initial: a number, an array, nested lists of numbers.
+        dtype: what to cast it to; None: its own.
+        name: the node's name.
+
+    Returns: a tensor of initial's shape: the value when a run begins.
+
+    Raises: StateError if initial is a tensor; DTypeError for what is no array of numbers.
+
+    >>> v = gg.variable(1.0)
+    >>> v.graph.state[v] = 2.0
+    >>> gg.evaluate(v)
+    array(2.)
     """
     if isinstance(initial, Tensor):
         raise StateError("the initial value of a variable is an array, not a tensor")
@@ -118,8 +143,22 @@ class Assign(Op):
 def assign(variable: Tensor, value: Any, name: str | None = None) -> Tensor:
     """Write value to the variable when the run that fetches this tensor has succeeded.
 
-    value: same shape, cast to the variable's dtype where NumPy calls that a same-kind cast. Every
-    read within the run sees the value from before it.
+    Every read within the run sees the value from before it.
+
+    Parameters:
+        variable: what gg.variable returned.
+        value: same shape, cast to the variable's dtype where NumPy calls that a same-kind cast.
+        name: the node's name.
+
+    Returns: the new value, of the variable's shape and dtype.
+
+    Raises: StateError if the first is no variable, or value does not fit it.
+
+    >>> v = gg.variable(1.0)
+    >>> gg.evaluate([gg.assign(v, v + 1.0), v])
+    [array(2.), array(1.)]
+    >>> gg.evaluate(v)
+    array(2.)
     """
     if not isinstance(variable, Tensor) or variable.node.type != "Variable":
         raise StateError(f"assign() writes a variable, got {variable!r}")
@@ -164,7 +203,21 @@ class Identity(Op):
 
 
 def identity(x: TensorLike, name: str | None = None) -> Tensor:
-    """y = x as a node of its own, which an override can be put on."""
+    """y = x as a node of its own, which an override can be put on.
+
+    Parameters:
+        x: any shape and dtype.
+        name: the node's name.
+
+    Returns: same shape and dtype as x.
+
+    Raises: DTypeError for what is no array of numbers.
+
+    Gradient: dx = dy.
+
+    >>> gg.evaluate(gg.identity([1.0, 2.0]))
+    array([1., 2.])
+    """
     return build(Identity(), (as_tensor(x),), name).outputs[0]
 
 
@@ -179,7 +232,20 @@ class StopGradient(Identity):
 
 
 def stop_gradient(x: TensorLike) -> Tensor:
-    """y = x, and no gradient flows back: where nothing else leads to x, its gradient is None."""
+    """y = x, and no gradient flows back: where nothing else leads to x, its gradient is None.
+
+    Parameters: x: any shape and dtype.
+
+    Returns: same shape and dtype as x.
+
+    Raises: DTypeError for what is no array of numbers.
+
+    Gradient: none.
+
+    >>> x = gg.constant(3.0)
+    >>> gg.evaluate(gg.gradients(x * gg.stop_gradient(x), x))
+    array(3.)
+    """
     return apply(StopGradient(), as_tensor(x))
 
 
@@ -193,7 +259,20 @@ class ZeroGradient(Identity):
 
 
 def zero_gradient(x: TensorLike) -> Tensor:
-    """y = x, with a gradient of zero."""
+    """y = x, with a gradient of zero; unlike stop_gradient, x stays connected.
+
+    Parameters: x: any shape and dtype.
+
+    Returns: same shape and dtype as x.
+
+    Raises: DTypeError for what is no array of numbers.
+
+    Gradient: dx = 0.
+
+    >>> x = gg.constant(3.0)
+    >>> gg.evaluate(gg.gradients(gg.zero_gradient(x), x))
+    array(0.)
+    """
     return apply(ZeroGradient(), as_tensor(x))
 
 
@@ -241,5 +320,18 @@ class RuleOutput(UndefinedGradient):
 
 
 def undefined_gradient(x: TensorLike) -> Tensor:
-    """y = x; a GradientError with this line if a gradient is ever needed through it."""
+    """y = x; an error if a gradient is ever needed through it.
+
+    Parameters: x: any shape and dtype.
+
+    Returns: same shape and dtype as x.
+
+    Raises: GradientError, with the line of this call, where a gradient has to flow through it;
+    DTypeError for what is no array of numbers.
+
+    Gradient: undefined.
+
+    >>> gg.evaluate(gg.undefined_gradient([1.0, 2.0]))
+    array([1., 2.])
+    """
     return apply(UndefinedGradient(), as_tensor(x))

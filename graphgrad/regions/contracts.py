@@ -21,11 +21,17 @@ KINDS: Final = {
 
 
 class Contract:
-    """A declaration about a rule.
+    """A declaration about a rule, which check_gradient tests.
 
-    kind    one of "exact", "surrogate", "scaled", "stop", "estimator", "attribution", "policy"
-    of      for a surrogate the function (of the site's inputs, giving its outputs) whose
-            derivative the rule is; for a scaled rule the factor
+    Parameters:
+        kind: one of "exact", "surrogate", "scaled", "stop", "estimator", "attribution", "policy".
+        of: for a surrogate the function (of the site's inputs, giving its outputs) whose derivative
+            the rule is; for a scaled rule the factor.
+
+    Raises: ValueError for another kind.
+
+    >>> gg.surrogate_of(gg.tanh).meaning
+    'the true derivative of another function'
     """
 
     __slots__ = ("kind", "of")
@@ -49,12 +55,34 @@ class Contract:
 
 
 def surrogate_of(f: Callable[..., Any]) -> Contract:
-    """The contract of a rule that is the derivative of f (of the inputs, giving the outputs)."""
+    """The contract of a rule that is the derivative of f instead.
+
+    Parameters: f: a function of the site's inputs that returns what stands for its outputs.
+
+    Returns: a Contract.
+
+    >>> @gg.register_gradient("smooth sign", contract=gg.surrogate_of(gg.tanh))
+    ... def smooth_sign(site, dy):
+    ...     return dy * (1.0 - gg.tanh(site.inputs[0]) ** 2)
+    >>> x = gg.constant([0.3])
+    >>> with gg.override_gradient("smooth sign") as region:
+    ...     y = gg.sign(x)
+    >>> gg.check_gradient(region).ok
+    True
+    """
     return Contract("surrogate", f)
 
 
 def scaled(factor: float) -> Contract:
-    """The contract of a rule that is the true derivative times a factor."""
+    """The contract of a rule that is the true derivative times a factor.
+
+    Parameters: factor: a number.
+
+    Returns: a Contract.
+
+    >>> gg.scaled(-1.0)
+    scaled of -1.0
+    """
     return Contract("scaled", factor)
 
 

@@ -60,16 +60,7 @@ def mark(
     allow_empty: bool = False,
     **attrs: Any,
 ) -> list[Site]:
-    """`graph.mark("Relu", rule)`: put a rule on what a selection selects; returns the sites.
-
-    selection     an op type, a node, a region, or what gg.select makes
-    rule          a registered name, an op type, a callable fn(site, *dys), or a rule object
-    inputs, outputs  tensors that are the boundary of the region, in this order; None: inferred
-    escape, order, late, attrs  as for override_gradient
-    replace       put the rule in place of one that is marked there already; for a selection of
-                  regions this is needed
-    allow_inside  everything selected may lie inside a region that is there
-    allow_empty   a selection of nothing, or of nothing that a gradient can reach, is no error
+    """`graph.mark("Relu", rule)`: put a rule on what a selection selects.
 
     A node site gets a stamp: the rule answers for the node, as under gradient_override_map. With
     inputs, outputs, escape, order or attrs, which a stamp cannot hold, it becomes a region of one
@@ -82,12 +73,36 @@ def mark(
     derivative it has; to differentiate that again through what is now hidden inside, ask
     gradients() anew, or say escape="default".
 
-    Raises RegionError for a selection that selects nothing, two targets that share a node, partial
+    A region that is there is one step and its rule speaks for all of it; whether that rule asks for
+    its default is known only when it runs. So a selection of which every match lies inside regions
+    is an error that names one, unless allow_inside says that the rule does ask.
+
+    Parameters:
+        graph: that of `graph.mark`.
+        selection: an op type, a node, a region, or what gg.select makes.
+        rule: a registered name, an op type, a callable fn(site, *dys), or a rule object.
+        inputs, outputs: tensors that are the boundary of the region, in this order; None: inferred.
+        escape, order, late, attrs: as for override_gradient.
+        replace: put the rule in place of one that is marked there already; for a selection of
+            regions this is needed.
+        allow_inside: everything selected may lie inside a region that is there.
+        allow_empty: a selection of nothing, or of nothing that a gradient can reach, is no error.
+
+    Returns: the sites, a list of nodes and regions.
+
+    Raises: RegionError for a selection that selects nothing, two targets that share a node, partial
     overlap with a region, a node or region that is marked already, ops without inputs, and where
-    all that is selected reads or makes only integers and booleans. A region
-    that is there is one step and its rule speaks for all of it; whether that rule asks for its
-    default is known only when it runs. So a selection of which every match lies inside regions is
-    an error that names one, unless allow_inside says that the rule does ask.
+    all that is selected reads or makes only integers and booleans; UnknownGradientError for an
+    unknown name.
+
+    Gradient: that of the rule.
+
+    >>> x = gg.constant([1.0, -1.0])
+    >>> y = gg.nn.relu(x)
+    >>> [site.type for site in x.graph.mark("Relu", "Identity")]
+    ['Relu']
+    >>> gg.evaluate(gg.gradients(y, x))
+    array([1., 1.])
     """
     _one_of("escape", escape, ESCAPES)
     _one_of("order", order, ORDERS)
@@ -117,12 +132,26 @@ def mark(
 
 
 def unmark(graph: Graph, selection: Any) -> list[Site]:
-    """`graph.unmark("Relu")`: take off the marks of what a selection selects; returns the sites.
+    """`graph.unmark("Relu")`: take off the marks of what a selection selects.
 
     A node loses its stamp, or the region that is of this node alone. Of a region, or a group that
     is all of one, the members go to the region around. Settled boundaries of other regions stay.
     Derivatives that were taken stay too; a region they refer to remains in `graph.regions`, empty.
-    Raises RegionError where nothing selected is marked, and for a group that is no marked region.
+
+    Parameters:
+        graph: that of `graph.unmark`.
+        selection: as for mark.
+
+    Returns: the sites, a list of nodes and regions.
+
+    Raises: RegionError where nothing selected is marked, for a group that is no marked region, and
+    for a region that is still open.
+
+    >>> x = gg.constant([1.0, -1.0])
+    >>> y = gg.override("Identity")(gg.nn.relu)(x)
+    >>> sites = x.graph.unmark(gg.select.rule("Identity"))
+    >>> gg.evaluate(gg.gradients(y, x))
+    array([1., 0.])
     """
     found: dict[Site, None] = {}
     targets = targets_of(selection, graph)

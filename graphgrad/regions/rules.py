@@ -37,12 +37,21 @@ Fn = TypeVar("Fn", bound=Callable[..., Any])
 class Rule:
     """A gradient rule: fn(site, *dys) -> one gradient per input of the site.
 
-    name      what it is called in messages and pictures
-    fn        the function; it builds graph
-    position  where it was defined
-    contract  what it declares itself to be; None: nothing
-    linear    whether it is linear in dys; None: find out from what it builds
-    jvp       jvp(site, *dxs) -> one tangent per output, for forward mode; None: transpose fn
+    Parameters:
+        fn: the function; it builds graph. It returns a tensor, a number, an array, NO_GRAD, None or
+            DEFAULT for each input, as one value for one input, else in a list, tuple or mapping.
+        name: what it is called in messages and pictures; None: the function's name.
+        contract: what it declares itself to be; None: nothing.
+        linear: whether it is linear in dys; None: find out from what it builds.
+        jvp: jvp(site, *dxs) -> one tangent per output, for forward mode; None: transpose fn.
+        position: where it was defined; None: where fn was.
+
+    Raises: ValueError for another contract.
+
+    >>> half = gg.Rule(lambda site, dy: dy / 2, "half", contract=gg.scaled(0.5))
+    >>> x = gg.constant(1.0)
+    >>> gg.evaluate(gg.gradients(gg.override(half)(lambda x: 3 * x)(x), x))
+    array(0.5)
     """
 
     __slots__ = ("contract", "fn", "jvp", "linear", "name", "position")
@@ -117,16 +126,27 @@ def register_gradient(
     linear: bool | None = None,
     jvp: Callable[..., Any] | None = None,
 ) -> Callable[[Fn], Fn]:
-    """Decorator: register fn(site, *dys) under a name. Returns the function unchanged.
+    """Decorator: register fn(site, *dys) under a name.
 
-    A name that is taken is a DuplicateGradientError that shows both lines, unless it is the same
-    function again (same module and qualified name, as when a notebook cell runs twice) or
-    replace=True.
+    Parameters:
+        name: what scopes, marks and overrides call it by.
+        replace: whether a name that is taken is given to fn.
+        contract: what the rule declares itself to be: "exact", "stop", "estimator", "attribution",
+            "policy", gg.surrogate_of(f), gg.scaled(s); check_gradient then tests that.
+        linear: declare whether it is linear in dys, which forward mode needs to know.
+        jvp: jvp(site, *dxs) -> tangents of the outputs: the rule's own forward mode.
 
-    contract  what the rule declares itself to be: "exact", "stop", "estimator", "attribution",
-              "policy", gg.surrogate_of(f), gg.scaled(s); check_gradient then tests that
-    linear    declare whether it is linear in dys, which forward mode needs to know
-    jvp       jvp(site, *dxs) -> tangents of the outputs: the rule's own forward mode
+    Returns: a decorator that returns the function unchanged.
+
+    Raises: DuplicateGradientError, which shows both lines, for a name that is taken, unless it is
+    the same function again (same module and qualified name, as when a notebook cell runs twice) or
+    replace=True; TypeError if name is no string or fn no function.
+
+    >>> @gg.register_gradient("double")
+    ... def double(site, dy):
+    ...     return 2 * dy
+    >>> gg.get_gradient("double") is double
+    True
     """
     if not isinstance(name, str) or not name:
         raise TypeError(
@@ -186,17 +206,48 @@ def _identity(fn: Any) -> tuple[Any, ...]:
 
 
 def is_registered(name: str) -> bool:
-    """Whether a rule has this name here; op types, also rule names, do not count."""
+    """Whether a rule has this name here; op types, also rule names, do not count.
+
+    Parameters: name: any string.
+
+    Returns: a bool.
+
+    >>> gg.is_registered("Relu")
+    False
+    """
     return name in _rules or name in temporary_rules()
 
 
 def get_gradient(name: str) -> Callable[..., Any]:
-    """The function registered under a name; UnknownGradientError with the nearest name."""
+    """The function registered under a name.
+
+    Parameters: name: a registered or temporary name, or an op type.
+
+    Returns: the function fn(site, *dys).
+
+    Raises: UnknownGradientError with the nearest name.
+
+    >>> f = gg.register_gradient("halved")(lambda site, dy: dy / 2)
+    >>> gg.get_gradient("halved") is f
+    True
+    """
     return find_rule(name).fn
 
 
 def unregister_gradient(name: str) -> None:
-    """Forget a registered name; UnknownGradientError where there is none."""
+    """Forget a registered name.
+
+    Parameters: name: a registered name; a temporary one ends with its block.
+
+    Returns: nothing.
+
+    Raises: UnknownGradientError where there is none.
+
+    >>> _ = gg.register_gradient("passing")(lambda site, dy: dy)
+    >>> gg.unregister_gradient("passing")
+    >>> gg.is_registered("passing")
+    False
+    """
     with _lock:
         if name not in _rules:
             raise unknown(name, lambda: "named in unregister_gradient()")
@@ -204,7 +255,15 @@ def unregister_gradient(name: str) -> None:
 
 
 def registered_gradients() -> dict[str, Callable[..., Any]]:
-    """The functions that have a name here, temporary ones included, by name, as a copy."""
+    """The functions that have a name here, temporary ones included, by name.
+
+    Returns: a dict, a copy.
+
+    >>> before = set(gg.registered_gradients())
+    >>> with gg.temporary_gradient("minus", lambda site, dy: -dy):
+    ...     set(gg.registered_gradients()) - before
+    {'minus'}
+    """
     with _lock:
         return {name: rule.fn for name, rule in {**_rules, **temporary_rules()}.items()}
 
@@ -240,8 +299,22 @@ class temporary_gradient:
 
     It acts in this context, from the `with` to its end, and is no entry of the registry: threads
     and tasks do not see each other's. One that is started in the block with a copy of its context
-    sees it until the block ends; to use the name there afterwards is a ScopeError, as is to leave
-    in the wrong order or in another context. It may be entered again, inside itself too.
+    sees it until the block ends. It may be entered again, inside itself too.
+
+    Parameters:
+        name: any string that is no op type; a registered rule of that name is hidden.
+        fn: a rule, fn(site, *dys).
+
+    Raises: DuplicateGradientError for an op type; TypeError if fn is no function; ScopeError for
+    its use in a context that outlived the block, and for leaving it in the wrong order or in
+    another context.
+
+    >>> x = gg.constant(2.0)
+    >>> with gg.temporary_gradient("minus", lambda site, dy: -dy):
+    ...     y = gg.override("minus")(gg.exp)(x)
+    ...     dx = gg.gradients(y, x)
+    >>> gg.evaluate(dx)
+    array(-1.)
     """
 
     def __init__(self, name: str, fn: Callable[..., Any]) -> None:

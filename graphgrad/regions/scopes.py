@@ -36,20 +36,31 @@ class override_gradient(Scope):
     """`with override_gradient("name"):` the nodes built in the block become one region.
 
     The region's gradient is the rule's. Also a decorator: each call of the function is a region.
+    `as region` gives the region, on which `declare(outputs=[y])` pins the outputs.
 
-    rule        a registered name, an op type, a callable fn(site, *dys), or a rule object
-    inputs      tensors that are its inputs, in this order; None: what the block reads, in order
-    escape      an undeclared tensor that crosses the boundary while a gradient has to flow
-                through it: "error", or "default" (outputs then get the inside's own derivative)
-    order       at second order, reads of site.outputs: "again" (the rule answers again),
-                "through" (the inside does), "error" (differentiating the rule is an error)
-    late        do not check the name now, only when a gradient needs it
-    allow_empty a block that marks nothing, or of which the rule can never be called, is no error
-    attrs       anything else is there for the rule as site.attrs
+    Parameters:
+        rule: a registered name, an op type, a callable fn(site, *dys), or a rule object.
+        inputs: tensors that are its inputs, in this order; None: what the block reads, in order.
+        escape: an undeclared tensor that crosses the boundary while a gradient has to flow through
+            it: "error", or "default" (outputs then get the inside's own derivative).
+        order: at second order, reads of site.outputs: "again" (the rule answers again), "through"
+            (the inside does), "error" (differentiating the rule is an error).
+        late: do not check the name now, only when a gradient needs it.
+        allow_empty: a block that marks nothing, or of which the rule can never be called, is no
+            error.
+        **attrs: anything else is there for the rule as site.attrs.
 
-    Raises UnknownGradientError at the `with`; RegionError at the end of a block that marked
-    nothing, or reads or makes only integers and booleans. `as region` gives the region, on
-    which `declare(outputs=[y])` pins the outputs.
+    Raises: UnknownGradientError at the `with`; GradientError for what is no rule; ValueError for
+    another escape or order; RegionError at the end of a block that marked nothing, or reads or
+    makes only integers and booleans.
+
+    Gradient: that of the rule.
+
+    >>> x = gg.constant([0.3, -2.0])
+    >>> with gg.override_gradient(lambda site, dy: 10 * dy):
+    ...     y = gg.tanh(x)
+    >>> gg.evaluate(gg.gradients(y, x))
+    array([10., 10.])
     """
 
     def __init__(
@@ -135,7 +146,23 @@ class override_gradient(Scope):
 
 
 def override(rule: Any, **options: Any) -> override_gradient:
-    """Decorator form of override_gradient: every call of the function is a region."""
+    """Decorator form of override_gradient: every call of the function is a region.
+
+    Parameters:
+        rule: as for override_gradient.
+        **options: those of override_gradient.
+
+    Returns: a decorator.
+
+    Raises: what override_gradient raises; a region's errors when the function is called.
+
+    Gradient: that of the rule.
+
+    >>> step = gg.override("Identity")(lambda x: gg.where(x > 0, 1.0, 0.0))
+    >>> x = gg.constant([1.0, -1.0])
+    >>> gg.evaluate(gg.gradients(step(x), x))
+    array([1., 1.])
+    """
     return override_gradient(rule, **options)
 
 
@@ -255,11 +282,29 @@ class gradient_override_map(Scope):
     """`with gradient_override_map({"Relu": "GuidedRelu"}):` stamps each node of that type.
 
     Nodes are stamped as they are built, in bodies of control flow too. An inner map wins over an
-    outer one for the same type; None restores the op's own gradient. Everything is checked before
-    anything changes: an unknown op type is a RegionError, an unknown name an
-    UnknownGradientError, both here; at the end of the block, a map of which no entry matched a
-    node, and an entry that matched only nodes that read or make nothing but integers and booleans,
-    is a RegionError, unless allow_empty.
+    outer one for the same type. Everything is checked before anything changes. Also a decorator:
+    the map is in force during every call of the function.
+
+    Parameters:
+        op_type_map: {op type: rule}, a rule as for override_gradient; None restores the op's own
+            gradient.
+        late: do not check names now, only when a gradient needs them.
+        allow_empty: a map that stamps nothing on which a rule could act is no error.
+
+    Raises: RegionError for an unknown op type or one without inputs, UnknownGradientError for an
+    unknown name, TypeError for what is no such mapping; at the end of the block, RegionError for a
+    map of which no entry matched a node, and an entry that matched only nodes that read or make
+    nothing but integers and booleans.
+
+    Gradient: that of the rules, node by node.
+
+    Source: tf.Graph.gradient_override_map.
+
+    >>> x = gg.constant([1.0, -1.0])
+    >>> with gg.gradient_override_map({"Sign": "Identity"}):
+    ...     y = gg.sign(x)
+    >>> gg.evaluate(gg.gradients(y, x))
+    array([1., 1.])
     """
 
     def __init__(

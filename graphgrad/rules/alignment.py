@@ -20,10 +20,26 @@ FAMILY = "alignment"
 def feedback(weights: TensorLike | None = None, seed: int = 0, std: float | None = None) -> Rule:
     """For a dense layer: errors go back through fixed weights, drawn at random if none are given.
 
-    dx = dy @ weights, of shape (outputs, inputs); the layer's own weights and bias get their
-    gradient. Drawn weights have the standard deviation std, 1 / sqrt(outputs) by default
-    [Lillicrap et al. 2016, "Random synaptic feedback weights support error backpropagation for
-    deep learning"].
+    dx = dy @ weights; the layer's own weights and bias get their gradient
+    [Lillicrap et al. 2016, "Random synaptic feedback weights support error backpropagation for deep
+    learning"].
+
+    Parameters:
+        weights: a matrix (outputs, inputs); None: normally distributed ones.
+        seed: of what is drawn.
+        std: the standard deviation of what is drawn, 1 / sqrt(outputs) by default.
+
+    Returns: a rule for x @ w, where x is (..., inputs) and w (inputs, outputs), with or without a
+    bias.
+
+    Raises: GradientError at a site that is no layer; ShapeError where weights are to be drawn for
+    what is no matrix of known lengths.
+
+    >>> x, w = gg.constant([[1.0, 2.0]]), gg.constant([[1.0], [1.0]])
+    >>> rule = gg.rules.feedback(np.array([[5.0, 6.0]]))
+    >>> gg.evaluate(gg.gradients(x @ w, [x, w], overrides={"MatMul": rule}))
+    [array([[5., 6.]]), array([[1.],
+           [2.]])]
     """
 
     def feedback(site: Site, dy: Tensor) -> Any:

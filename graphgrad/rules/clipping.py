@@ -22,6 +22,14 @@ def clip_value(limit: float) -> Rule:
 
     dx = clip(the gradient without the rule, -limit, limit)
     [Mikolov 2012, "Statistical language models based on neural networks"].
+
+    Parameters: limit: a positive number.
+
+    Returns: a rule for any site.
+
+    >>> x = gg.constant([1.0, 10.0])
+    >>> gg.evaluate(gg.gradients(gg.square(x), x, overrides={"Square": gg.rules.clip_value(5.0)}))
+    array([2., 5.])
     """
 
     def clip_value(site: Site, *dys: Tensor) -> Any:
@@ -34,8 +42,21 @@ def clip_value(limit: float) -> Rule:
 def clip_norm(limit: float, axis: int | None = None) -> Rule:
     """A gradient whose norm is over the limit is shrunk to it; with an axis, per example.
 
-    dx = d * min(1, limit / norm(d)), d the gradient without the rule; axis: the examples' axis
+    dx = d * min(1, limit / norm(d)), d the gradient without the rule
     [Pascanu, Mikolov, Bengio 2013, "On the difficulty of training recurrent neural networks"].
+
+    Parameters:
+        limit: the largest norm, of each input's gradient by itself.
+        axis: the examples' axis; None: one norm for all.
+
+    Returns: a rule for any site.
+
+    Raises: ShapeError at a site of which an input has no such axis.
+
+    >>> x = gg.constant([3.0, 4.0])
+    >>> dx = gg.gradients(gg.square(x) / 2, x, overrides={"Square": gg.rules.clip_norm(1.0)})
+    >>> gg.evaluate(dx)
+    array([0.6, 0.8])
     """
 
     def shrunk(dx: Tensor) -> Tensor:
@@ -54,8 +75,18 @@ def clip_norm(limit: float, axis: int | None = None) -> Rule:
 def nan_guard(nan: float = 0.0, limit: float | None = None) -> Rule:
     """NaN in the gradient becomes a number; infinities become plus or minus the limit.
 
-    dx = nan_to_num(the gradient without the rule); limit: None for the dtype's largest number
+    dx = nan_to_num(the gradient without the rule)
     [folklore].
+
+    Parameters:
+        nan: what a NaN becomes.
+        limit: what an infinity becomes; None: the dtype's largest number.
+
+    Returns: a rule for any site.
+
+    >>> x = gg.constant([0.0, 4.0])
+    >>> gg.evaluate(gg.gradients(gg.sqrt(x), x, overrides={"Sqrt": gg.rules.nan_guard(limit=1.0)}))
+    array([1.  , 0.25])
     """
     below = None if limit is None else -limit
 

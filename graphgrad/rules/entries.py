@@ -25,6 +25,9 @@ class Entry:
     contract  what the rule declares itself to be
     linear    whether the rule is linear in the gradients that arrive
     builds    whether `make` builds tensors instead of returning a rule
+
+    >>> gg.rules.library()["guided"].formula
+    'dx = dy where x > 0 and dy > 0, else 0'
     """
 
     def __init__(self, make: Callable[..., Any], family: str, contract: str, linear: bool) -> None:
@@ -69,7 +72,13 @@ def entry(family: str, contract: str, *, linear: bool = True) -> Callable[[Fn], 
 
 
 def library() -> dict[str, Entry]:
-    """Everything in the library by name."""
+    """Everything in the library by name.
+
+    Returns: a dict of Entry objects.
+
+    >>> gg.rules.library()["ste"].contract
+    'surrogate'
+    """
     return dict(_entries)
 
 

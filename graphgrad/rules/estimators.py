@@ -29,9 +29,22 @@ def spsa(f: Callable[..., Any], step: float = 1e-3, samples: int = 1, seed: Any 
     """A gradient from values of f alone, at points in random directions from the inputs.
 
     dx = mean over samples of s * <dy, f(xs + step * s) - f(xs - step * s)> / (2 * step), each
-    element of s is -1 or 1; seed: an int, or an integer tensor that changes from step to step
+    element of s is -1 or 1
     [Spall 1992, "Multivariate stochastic approximation using a simultaneous perturbation gradient
     approximation"].
+
+    Parameters:
+        f: a function of the site's inputs that builds what stands for its outputs.
+        step: how far from the inputs.
+        samples: how many directions.
+        seed: an int, or an integer tensor that changes from step to step.
+
+    Returns: a rule for any site.
+
+    >>> x = gg.constant(3.0)
+    >>> dx = gg.gradients(gg.sign(x), x, overrides={"Sign": gg.rules.spsa(gg.square)})
+    >>> round(float(gg.evaluate(dx)), 6)
+    6.0
     """
 
     def spsa(site: Site, *dys: Tensor) -> Any:
@@ -92,10 +105,26 @@ def black_box(
 ) -> Any:
     """A Python function of arrays, with an adjoint of arrays or, without one, the rule `spsa`.
 
-    dxs = adjoint(*arrays, *dys), one array for each floating input, in a list or tuple (one alone
-    may do without); options: those of `spsa`. f and out_types are as for py_function
+    dxs = adjoint(*arrays, *dys), or what `spsa` gives
     [Spall 1992, "Multivariate stochastic approximation using a simultaneous perturbation gradient
     approximation"].
+
+    Parameters:
+        f, inputs, out_types: as for gg.py_function.
+        adjoint: returns one array for each floating input, in a list or tuple (one alone may do
+            without), of its shape and dtype.
+        **options: those of `spsa`.
+
+    Returns: a tensor for one output, else a tuple.
+
+    Raises: what gg.py_function raises; RegionError if no input or no output is floating. A run
+    raises ExecutionError where f or the adjoint returns something else than promised.
+
+    >>> x = gg.constant(3.0)
+    >>> square = lambda x: np.asarray(x * x)
+    >>> y = gg.rules.black_box(square, [x], [((), "float64")], lambda x, dy: 2 * x * dy)
+    >>> gg.evaluate([y, gg.gradients(y, x)])
+    [array(9.), array(6.)]
     """
     tensors = [as_tensor(x) for x in inputs]
 

@@ -36,11 +36,27 @@ Equation = Callable[[Tensor], Tensor]
 def fixed_point(
     f: Equation, start: TensorLike, tolerance: float = 1e-12, limit: int = 10_000
 ) -> Tensor:
-    """z with z = f(z), by iteration from a start. f builds graph and may read tensors around it.
+    """z with z = f(z), by iteration from a start.
 
     With u = dy + (df/dz)' u, itself a fixed point, a tensor p that f reads gets dp = (df/dp)' u;
     the start gets nothing
     [Bai, Kolter, Koltun 2019, "Deep equilibrium models"].
+
+    Parameters:
+        f: a function of z that builds graph, of z's shape and dtype; it may read tensors around it.
+        start: where to begin; floating.
+        tolerance: how small a step ends it, relative to 1 + the largest magnitude in z.
+        limit: how many iterations at most.
+
+    Returns: a tensor of the shape and dtype of start.
+
+    Raises: ShapeError if f(z) is not like z; RegionError if z is not floating. A run raises
+    ExecutionError where it does not converge.
+
+    >>> a = gg.constant(0.5)
+    >>> z = gg.rules.fixed_point(lambda z: a * z + 1.0, 0.0)
+    >>> [round(float(v), 6) for v in gg.evaluate([z, gg.gradients(z, a)])]
+    [2.0, 4.0]
     """
     solver = Iteration(f"fixed_point() at {show(caller())}", tolerance, limit)
 
@@ -54,12 +70,29 @@ def fixed_point(
 
 @entry(FAMILY, "exact")
 def root(f: Equation, start: TensorLike, tolerance: float = 1e-12, limit: int = 100) -> Tensor:
-    """z with f(z) = 0, by Newton's method from a start; f(z) has the shape of z.
+    """z with f(z) = 0, by Newton's method from a start.
 
-    With (df/dz)' u = -dy, a tensor p that f reads gets dp = (df/dp)' u; the start gets nothing.
-    The Jacobian is dense: for z of up to some thousand elements
+    With (df/dz)' u = -dy, a tensor p that f reads gets dp = (df/dp)' u; the start gets nothing
     [Krantz and Parks 2002, "The implicit function theorem"; Gould et al. 2016, "On differentiating
     parameterized argmin and argmax problems"].
+
+    The Jacobian is dense: for z of up to some thousand elements.
+
+    Parameters:
+        f: a function of z that builds graph, of z's shape and dtype; it may read tensors around it.
+        start: where to begin; floating.
+        tolerance: how small a step ends it, relative to 1 + the largest magnitude in z.
+        limit: how many iterations at most.
+
+    Returns: a tensor of the shape and dtype of start.
+
+    Raises: ShapeError if f(z) is not like z; RegionError if z is not floating. A run raises
+    ExecutionError where it does not converge, and numpy.linalg.LinAlgError for a singular Jacobian.
+
+    >>> a = gg.constant(4.0)
+    >>> z = gg.rules.root(lambda z: z * z - a, 1.0)
+    >>> [round(float(v), 6) for v in gg.evaluate([z, gg.gradients(z, a)])]
+    [2.0, 0.25]
     """
     solver = Newton(f"root() at {show(caller())}", tolerance, limit)
     z0 = as_tensor(start)
@@ -79,10 +112,24 @@ def root(f: Equation, start: TensorLike, tolerance: float = 1e-12, limit: int = 
 def linear_solve(matvec: Equation, b: TensorLike) -> Tensor:
     """x with matvec(x) = b, where matvec is linear in x, of the shape of b.
 
-    With matvec' u = dy: db = u, and a tensor p that matvec reads gets dp = -(d matvec(x)/dp)' u.
-    The matrix is dense: for x of up to some thousand elements
+    With matvec' u = dy: db = u, and a tensor p that matvec reads gets dp = -(d matvec(x)/dp)' u
     [Giles 2008, "An extended collection of matrix derivative results for forward and reverse mode
     automatic differentiation"].
+
+    The matrix is dense: for x of up to some thousand elements.
+
+    Parameters:
+        matvec: a linear function that builds graph; it may read tensors around it.
+        b: floating, any shape.
+
+    Returns: a tensor of the shape and dtype of b.
+
+    Raises: ShapeError if matvec(x) is not like x; RegionError if b is not floating. A run raises
+    numpy.linalg.LinAlgError for a singular matrix.
+
+    >>> a = gg.constant([[2.0, 0.0], [0.0, 4.0]])
+    >>> gg.evaluate(gg.rules.linear_solve(lambda x: a @ x, [2.0, 8.0]))
+    array([1., 2.])
     """
     solver = Dense(f"linear_solve() at {show(caller())}")
 

@@ -63,8 +63,19 @@ def lrp_epsilon(epsilon: float = 1e-6) -> Rule:
     R_j = sum_k x_j w_jk R_k / (z_k + epsilon * sign(z_k)), for a layer (its first input is x, or
     the one that carries relevance) and for any other linear op (all its inputs share); of an op
     that is not linear, w is its derivative
-    [Bach et al. 2015, "On pixel-wise explanations for non-linear classifier decisions by
-    layer-wise relevance propagation"].
+    [Bach et al. 2015, "On pixel-wise explanations for non-linear classifier decisions by layer-wise
+    relevance propagation"].
+
+    Parameters: epsilon: what is added to the sum's magnitude.
+
+    Returns: a rule for `relevance`.
+
+    Raises: GradientError at a region with a product that is no layer.
+
+    >>> x, w = gg.constant([[3.0, 1.0]]), gg.constant([[2.0], [4.0]])
+    >>> r = gg.rules.relevance(x @ w, x, {"MatMul": gg.rules.lrp_epsilon(1e-9)})
+    >>> gg.evaluate(r).round(6)
+    array([[6., 4.]])
     """
 
     def lrp_epsilon(site: Site, dy: Tensor) -> Any:
@@ -94,6 +105,19 @@ def lrp_gamma(gamma: float = 0.25, epsilon: float = 1e-9) -> Rule:
 
     R_j = sum_k x_j v_jk R_k / z'_k, v = w + gamma * max(w, 0), z' the layer's output with v
     [Montavon et al. 2019, "Layer-wise relevance propagation: an overview"].
+
+    Parameters:
+        gamma: how much more.
+        epsilon: what is added to the sum's magnitude.
+
+    Returns: a rule for `relevance`, of layers.
+
+    Raises: GradientError at a site that is no layer.
+
+    >>> x, w = gg.constant([[3.0, 1.0]]), gg.constant([[2.0], [-4.0]])
+    >>> r = gg.rules.relevance(x @ w, x, {"MatMul": gg.rules.lrp_gamma(1.0)})
+    >>> gg.evaluate(r).round(6)
+    array([[ 3., -1.]])
     """
 
     def raised(w: Tensor) -> Tensor:
@@ -120,6 +144,19 @@ def lrp_zbox(low: TensorLike = 0.0, high: TensorLike = 1.0, epsilon: float = 1e-
     R_j = sum_k p_jk R_k / (sum_j p_jk), p_jk = x_j w_jk - low * max(w_jk, 0) - high * min(w_jk, 0)
     [Montavon et al. 2017, "Explaining nonlinear classification decisions with deep Taylor
     decomposition"; 2019, "Layer-wise relevance propagation: an overview"].
+
+    Parameters:
+        low, high: the ends of the box; they broadcast to x.
+        epsilon: what is added to the sum's magnitude.
+
+    Returns: a rule for `relevance`, of layers.
+
+    Raises: GradientError at a site that is no layer.
+
+    >>> x, w = gg.constant([[0.5, 0.5]]), gg.constant([[2.0], [-2.0]])
+    >>> r = gg.rules.relevance(x @ w + 1.0, x, {"MatMul": gg.rules.lrp_zbox(0.0, 1.0)})
+    >>> gg.evaluate(r).round(6)
+    array([[0., 0.]])
     """
 
     def lrp_zbox(site: Site, dy: Tensor) -> Any:
@@ -144,8 +181,17 @@ def lrp_pass() -> Rule:
     """Relevance passes an activation unchanged.
 
     R_in = R_out
-    [Bach et al. 2015, "On pixel-wise explanations for non-linear classifier decisions by
-    layer-wise relevance propagation"].
+    [Bach et al. 2015, "On pixel-wise explanations for non-linear classifier decisions by layer-wise
+    relevance propagation"].
+
+    Returns: a rule for `relevance`, of a site of one floating input and an output of its shape.
+
+    Raises: GradientError at another site.
+
+    >>> x = gg.constant([3.0, 1.0])
+    >>> y = gg.square(x)
+    >>> gg.evaluate(gg.rules.relevance(y, x, {"Square": gg.rules.lrp_pass()}))
+    array([9., 1.])
     """
 
     def lrp_pass(site: Site, dy: Tensor) -> Any:
@@ -162,10 +208,22 @@ def lrp_product(gated: bool = True, epsilon: float = 1e-6) -> Rule:
     R_x = R_y = R / 2 for z = x * y, for a product of matrices x * (the gradient of z at R / 2 z);
     R_x = R, R_y = 0 where y is a gate (sigmoid, 1 + tanh), an attention weight (softmax) or one
     over a denominator; gated=False: equal parts whatever they are
-    [Arras et al. 2017, "Explaining recurrent neural network predictions in sentiment analysis";
-    Ali et al. 2022, "XAI for transformers: better explanations through conservative propagation";
-    equal parts: Achtibat et al. 2024, "AttnLRP: attention-aware layer-wise relevance propagation
-    for transformers"].
+    [Arras et al. 2017, "Explaining recurrent neural network predictions in sentiment analysis"; Ali
+    et al. 2022, "XAI for transformers: better explanations through conservative propagation"; equal
+    parts: Achtibat et al. 2024, "AttnLRP: attention-aware layer-wise relevance propagation for
+    transformers"].
+
+    Parameters:
+        gated: whether gates get nothing.
+        epsilon: what is added to a denominator's magnitude.
+
+    Returns: a rule for `relevance`, of nodes that are products.
+
+    Raises: GradientError at a site that is no product.
+
+    >>> x, y = gg.constant(3.0), gg.constant(2.0)
+    >>> [round(float(r), 6) for r in gg.evaluate(gg.rules.relevance(x * y, [x, y]))]
+    [3.0, 3.0]
     """
 
     def lrp_product(site: Site, dy: Tensor) -> Any:
@@ -197,17 +255,28 @@ def relevance(
     epsilon; what moves elements or picks them moves their relevance; activations pass it on;
     products as by `lrp_product`, denominators and so the norms' get none; softmax by its Taylor
     expansion
-    [Bach et al. 2015, "On pixel-wise explanations for non-linear classifier decisions by
-    layer-wise relevance propagation"; Ali et al. 2022, "XAI for transformers: better explanations
-    through conservative propagation"; Achtibat et al. 2024, "AttnLRP: attention-aware layer-wise
-    relevance propagation for transformers"].
+    [Bach et al. 2015, "On pixel-wise explanations for non-linear classifier decisions by layer-wise
+    relevance propagation"; Ali et al. 2022, "XAI for transformers: better explanations through
+    conservative propagation"; Achtibat et al. 2024, "AttnLRP: attention-aware layer-wise relevance
+    propagation for transformers"].
 
-    x        a tensor, or any nesting of list, tuple and dict of them, as the result is
-    rules    {op type, node, region or selection: rule, or None for its derivative}, which go over
-             all others; None switches a region's mark off. Marked regions and nodes keep theirs.
-    unknown  what relevance does at an op without a rule: "error", a GradientError that names all
-             of them, or "gradient": it is multiplied by the derivative, and not conserved
-    epsilon  of the rules that share in proportion
+    Parameters:
+        score: a floating tensor.
+        x: a floating tensor, or any nesting of list, tuple and dict of them.
+        rules: {op type, node, region or selection: rule, or None for its derivative}, which go over
+            all others; None switches a region's mark off. Marked regions and nodes keep theirs.
+        unknown: what relevance does at an op without a rule: "error", or "gradient": it is
+            multiplied by the derivative, and not conserved.
+        epsilon: of the rules that share in proportion.
+
+    Returns: the structure of x, of tensors of their shapes and dtypes.
+
+    Raises: GradientError that names all ops without a rule; ValueError for another unknown.
+
+    >>> x = gg.constant([3.0, 1.0])
+    >>> r = gg.rules.relevance(gg.nn.relu(gg.sum(x * np.array([2.0, -1.0]))), x)
+    >>> gg.evaluate(r).round(3)
+    array([ 6., -1.])
     """
     return _asked(score, x, rules, unknown, epsilon, Ledger(_tensors(x)))
 
@@ -219,6 +288,11 @@ class Conservation(NamedTuple):
     biases      what constants keep, such as biases, means and the borders of padding; a scalar
     stabiliser  what the stabilisers of the rules keep; a scalar
     rest        what is left: zero, unless rules of one's own or derivatives make or lose some
+
+    >>> x = gg.constant([3.0, 1.0])
+    >>> found = gg.rules.conservation(gg.sum(x) + 2.0, x)
+    >>> round(float(gg.evaluate(found.biases)), 3)
+    2.0
     """
 
     relevance: Any
@@ -237,12 +311,21 @@ def conservation(
 ) -> Conservation:
     """`relevance`, with what did not reach x: the shares of biases and of stabilisers.
 
-    sum of score = sum of R(x) + biases + stabiliser + rest, where rest is zero if all the rules
-    are those of the library
-    [Bach et al. 2015, "On pixel-wise explanations for non-linear classifier decisions by
-    layer-wise relevance propagation"].
+    sum of score = sum of R(x) + biases + stabiliser + rest, where rest is zero if all the rules are
+    those of the library
+    [Bach et al. 2015, "On pixel-wise explanations for non-linear classifier decisions by layer-wise
+    relevance propagation"].
 
-    Arguments as for `relevance`. GradientError where something is kept in a branch of cond().
+    Parameters: score, x, rules, unknown, epsilon: as for `relevance`.
+
+    Returns: a Conservation.
+
+    Raises: what `relevance` raises; GradientError where something is kept in a branch of cond().
+
+    >>> x = gg.constant([3.0, 1.0])
+    >>> found = gg.rules.conservation(gg.sum(x) + 2.0, x)
+    >>> round(float(gg.evaluate(gg.sum(found.relevance) + found.biases + found.stabiliser)), 6)
+    6.0
     """
     book = Ledger(_tensors(x), counts=True)
     found = _asked(score, x, rules, unknown, epsilon, book)

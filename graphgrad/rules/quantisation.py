@@ -31,6 +31,18 @@ def fake_quantise(x: TensorLike, low: TensorLike, high: TensorLike, bits: int = 
     dx = dy where low <= x <= high, else 0; dlow = sum of dy where x < low, dhigh where x > high
     [Jacob et al. 2018, "Quantization and training of neural networks for efficient
     integer-arithmetic-only inference"].
+
+    Parameters:
+        x: any shape, floating.
+        low, high: the ends of the range, cast to the dtype of x; they broadcast to x.
+        bits: how many bits a value has.
+
+    Returns: a tensor of the shape and dtype of x.
+
+    Raises: ShapeError if the shapes do not broadcast; RegionError if x is not floating.
+
+    >>> gg.evaluate(gg.rules.fake_quantise(gg.constant([-1.0, 0.4, 2.6, 9.0]), 0.0, 3.0, bits=2))
+    array([0., 0., 3., 3.])
     """
     levels = 2**bits - 1
     inputs = _floating(x, low, high)
@@ -56,11 +68,25 @@ def _of_range(site: Site, dy: Tensor) -> Any:
 
 @entry(FAMILY, "policy")
 def lsq(x: TensorLike, step: TensorLike, bits: int = 8, signed: bool = True) -> Tensor:
-    """x in multiples of a learned step (one, or one per channel by broadcasting).
+    """x in multiples of a learned step.
 
-    v = x / step, inside where -n <= v <= p: dx = dy inside, else 0;
-    dstep = g * sum of dy * (round(v) - v inside, else -n or p), g = 1 / sqrt(count * p)
+    v = x / step, inside where -n <= v <= p: dx = dy inside, else 0; dstep = g * sum of dy *
+    (round(v) - v inside, else -n or p), g = 1 / sqrt(count * p)
     [Esser et al. 2020, "Learned step size quantization"].
+
+    Parameters:
+        x: any shape, floating.
+        step: positive; one, or one per channel by broadcasting to x; cast to its dtype.
+        bits: how many bits a value has: n = 2**(bits - 1), p = n - 1; unsigned n = 0, p = 2**bits -
+            1.
+        signed: whether there are multiples below zero.
+
+    Returns: a tensor of the shape and dtype of x.
+
+    Raises: ShapeError if the shapes do not broadcast; RegionError if x is not floating.
+
+    >>> gg.evaluate(gg.rules.lsq(gg.constant([-9.0, 0.3, 0.8]), 0.5, bits=3))
+    array([-2. ,  0.5,  1. ])
     """
     n, p = (2 ** (bits - 1), 2 ** (bits - 1) - 1) if signed else (0, 2**bits - 1)
     inputs = _floating(x, step)
@@ -85,6 +111,18 @@ def pact(x: TensorLike, alpha: TensorLike, bits: int = 4) -> Tensor:
 
     dx = dy where 0 <= x < alpha, else 0; dalpha = sum of dy where x >= alpha
     [Choi et al. 2018, "PACT: parameterized clipping activation for quantized neural networks"].
+
+    Parameters:
+        x: any shape, floating.
+        alpha: the upper bound, positive, cast to the dtype of x; it broadcasts to x.
+        bits: how many bits a value has.
+
+    Returns: a tensor of the shape and dtype of x.
+
+    Raises: ShapeError if the shapes do not broadcast; RegionError if x is not floating.
+
+    >>> gg.evaluate(gg.rules.pact(gg.constant([-1.0, 1.4, 9.0]), 3.0, bits=2))
+    array([0., 1., 3.])
     """
     levels = 2**bits - 1
     inputs = _floating(x, alpha)

@@ -40,12 +40,21 @@ def checkpoint(fn: Callable[..., Any]) -> Callable[..., Any]:
     """fn, of which only what it reads is kept: its inside is computed again going backward.
 
     dxs = the gradient of the inside, which is built once more on what it reads
-    [Griewank and Walther 2000, "Algorithm 799: revolve"; Chen et al. 2016, "Training deep nets
-    with sublinear memory cost"].
+    [Griewank and Walther 2000, "Algorithm 799: revolve"; Chen et al. 2016, "Training deep nets with
+    sublinear memory cost"].
 
-    fn is called once, with any arguments; what it returns is a tensor or any nesting of them. The
-    marks of the inside count as they are at differentiation. Random numbers have explicit seeds, so
-    they are the same ones again; a py_function runs again, an assign() does not.
+    fn is called once. The marks of the inside count as they are at differentiation. Random numbers
+    have explicit seeds, so they are the same ones again; a py_function runs again, an assign() does
+    not.
+
+    Parameters: fn: a function of any arguments, that returns a tensor or any nesting of them.
+
+    Returns: fn as a function of the same arguments.
+
+    >>> x = gg.constant(2.0)
+    >>> y = gg.rules.checkpoint(lambda x: gg.exp(gg.log(x) * 3))(x)
+    >>> round(float(gg.evaluate(gg.gradients(y, x))), 6)
+    12.0
     """
 
     @wraps(fn)
@@ -245,13 +254,25 @@ def checkpoint_chain(
     """fns one after the other, of which only some values between them are kept.
 
     dx = the gradient of the chain, from values that are computed again
-    [Griewank and Walther 2000, "Algorithm 799: revolve"; Chen et al. 2016, "Training deep nets
-    with sublinear memory cost"].
+    [Griewank and Walther 2000, "Algorithm 799: revolve"; Chen et al. 2016, "Training deep nets with
+    sublinear memory cost"].
 
-    segments: the ends of so many are kept, and the inside of one at a time; sqrt(n) by default.
-        Every function but those of the last segment runs once more.
-    snapshots: so many values are kept at most, x among them. Functions run `forward_steps(n,
-        snapshots)` times beside once each, which is the least possible.
+    Parameters:
+        fns: functions of one tensor, or nesting of them, that return what the next one takes.
+        x: what the first one takes.
+        segments: the ends of so many are kept, and the inside of one at a time; sqrt(n) by default.
+            Every function but those of the last segment runs once more.
+        snapshots: so many values are kept at most, x among them. Functions run `forward_steps(n,
+            snapshots)` times beside once each, which is the least possible.
+
+    Returns: what the last one returns.
+
+    Raises: GradientError for segments and snapshots together, or too few snapshots.
+
+    >>> x = gg.constant(2.0)
+    >>> y = gg.rules.checkpoint_chain([gg.square] * 3, x, snapshots=2)
+    >>> gg.evaluate([y, gg.gradients(y, x)])
+    [array(256.), array(1024.)]
     """
     if segments is not None and snapshots is not None:
         raise GradientError("checkpoint_chain() takes segments or snapshots, not both")

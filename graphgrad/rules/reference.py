@@ -34,8 +34,20 @@ def rescale(reference_x: TensorLike, reference_y: TensorLike, near: float = NEAR
     """For an activation: the slope from its reference instead of the derivative.
 
     dx = dy * (y - reference_y) / (x - reference_x); the derivative where these are near
-    [Shrikumar, Greenside, Kundaje 2017, "Learning important features through propagating
-    activation differences"].
+    [Shrikumar, Greenside, Kundaje 2017, "Learning important features through propagating activation
+    differences"].
+
+    Parameters:
+        reference_x, reference_y: input and output for the reference; broadcast to x.
+        near: how close to its reference x counts as there.
+
+    Returns: a rule for a site of one floating input and an output of its shape.
+
+    Raises: GradientError at another site.
+
+    >>> x = gg.constant([2.0, -2.0])
+    >>> gg.evaluate(gg.gradients(gg.square(x), x, overrides={"Square": gg.rules.rescale(0.0, 0.0)}))
+    array([ 2., -2.])
     """
 
     def rescale(site: Site, dy: Tensor) -> Any:
@@ -62,15 +74,27 @@ def deeplift(
     (x - reference) * m, m the gradient of f with `rescale` on every activation; on two inputs that
     both change, the mean over the two orders in which they may do so (their Shapley values). The
     contributions add up to the difference
-    [Shrikumar, Greenside, Kundaje 2017, "Learning important features through propagating
-    activation differences"; two inputs: Lundberg and Lee 2017, "A unified approach to interpreting
-    model predictions"].
-
-    unknown  what happens at an op that is neither linear, a softmax nor element by element:
-             "error", a GradientError that names all of them, or "gradient": its derivative, and
-             the sum is off
+    [Shrikumar, Greenside, Kundaje 2017, "Learning important features through propagating activation
+    differences"; two inputs: Lundberg and Lee 2017, "A unified approach to interpreting model
+    predictions"].
 
     Marked regions and nodes keep their rules.
+
+    Parameters:
+        f: a function of a tensor that builds the same nodes each time it is called.
+        x: a floating tensor.
+        reference: broadcasts to x, and is cast to its dtype.
+        unknown: what happens at an op that is neither linear, a softmax nor element by element:
+            "error", or "gradient": its derivative, and the sum is off.
+
+    Returns: a tensor of the shape and dtype of x.
+
+    Raises: ValueError for another unknown; GradientError that names all unknown ops, or where f
+    builds other nodes the second time.
+
+    >>> x = gg.constant([3.0, -1.0])
+    >>> gg.evaluate(gg.rules.deeplift(lambda x: gg.nn.relu(gg.sum(x)), x, [0.0, 0.0]))
+    array([ 3., -1.])
     """
     if unknown not in ("error", "gradient"):
         raise ValueError(f"unknown is 'error' or 'gradient', got {unknown!r}")

@@ -22,6 +22,15 @@ def guided() -> Rule:
 
     dx = dy where x > 0 and dy > 0, else 0
     [Springenberg et al. 2015, "Striving for simplicity: the all convolutional net"].
+
+    Returns: a rule for a site of one floating input and an output of its shape.
+
+    Raises: GradientError at another site.
+
+    >>> x = gg.constant([1.0, -1.0, 1.0])
+    >>> dy = np.array([3.0, 3.0, -3.0])
+    >>> gg.evaluate(gg.gradients(gg.nn.relu(x), x, dy, overrides={"Relu": gg.rules.guided()}))
+    array([3., 0., 0.])
     """
 
     def guided(site: Site, dy: Tensor) -> Any:
@@ -37,6 +46,15 @@ def deconvnet() -> Rule:
 
     dx = max(dy, 0)
     [Zeiler and Fergus 2014, "Visualizing and understanding convolutional networks"].
+
+    Returns: a rule for a site of one floating input and an output of its shape.
+
+    Raises: GradientError at another site.
+
+    >>> x = gg.constant([1.0, -1.0, 1.0])
+    >>> dy = np.array([3.0, 3.0, -3.0])
+    >>> gg.evaluate(gg.gradients(gg.nn.relu(x), x, dy, overrides={"Relu": gg.rules.deconvnet()}))
+    array([3., 3., 0.])
     """
 
     def deconvnet(site: Site, dy: Tensor) -> Any:
@@ -50,9 +68,19 @@ def deconvnet() -> Rule:
 def redirected() -> Rule:
     """Where a ReLU lets nothing back for an example, what would wake a unit up passes.
 
-    dx = dy where x > 0, if that is not all zero for the example (axis 0), else dy except where
-    x < 0 and dy > 0
+    dx = dy where x > 0, if that is not all zero for the example (axis 0), else dy except where x <
+    0 and dy > 0
     [the Lucid library, Olah, Mordvintsev, Schubert 2017, "Feature visualization"; for descent].
+
+    Returns: a rule for a site of one floating input (examples, ...) and an output of its shape.
+
+    Raises: GradientError at another site.
+
+    >>> x = gg.constant([[1.0, -1.0], [-1.0, -1.0]])
+    >>> dy = np.array([[3.0, 3.0], [-3.0, 3.0]])
+    >>> gg.evaluate(gg.gradients(gg.nn.relu(x), x, dy, overrides={"Relu": gg.rules.redirected()}))
+    array([[ 3.,  0.],
+           [-3.,  0.]])
     """
 
     def redirected(site: Site, dy: Tensor) -> Any:

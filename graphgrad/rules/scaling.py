@@ -22,6 +22,15 @@ def scale(factor: TensorLike) -> Rule:
     dx = factor * (the gradient without the rule)
     [folklore; as a layer in Ganin and Lempitsky 2015, "Unsupervised domain adaptation by
     backpropagation"].
+
+    Parameters: factor: a number, or a tensor that broadcasts to the gradients.
+
+    Returns: a rule for any site.
+
+    >>> x = gg.constant([1.0, 2.0])
+    >>> y = gg.override(gg.rules.scale(0.5))(gg.square)(x)
+    >>> gg.evaluate(gg.gradients(y, x))
+    array([1., 2.])
     """
 
     def scale(site: Site, *dys: Tensor) -> Any:
@@ -36,6 +45,15 @@ def reverse(scale: TensorLike = 1.0) -> Rule:
 
     dx = -scale * (the gradient without the rule)
     [Ganin et al. 2016, "Domain-adversarial training of neural networks"].
+
+    Parameters: scale: a number, or a tensor that broadcasts to the gradients.
+
+    Returns: a rule for any site.
+
+    >>> x = gg.constant([1.0, 2.0])
+    >>> y = gg.override(gg.rules.reverse())(gg.square)(x)
+    >>> gg.evaluate(gg.gradients(y, x))
+    array([-2., -4.])
     """
 
     def reverse(site: Site, *dys: Tensor) -> Any:
@@ -51,6 +69,14 @@ def stop(*inputs: int) -> Rule:
 
     dx = nothing where listed, else the gradient without the rule
     [the stop-gradient of autodiff systems, for some of the inputs].
+
+    Parameters: *inputs: places among the site's inputs, from 0.
+
+    Returns: a rule for any site.
+
+    >>> x = gg.constant(3.0)
+    >>> gg.evaluate(gg.gradients(x * x, x, overrides={"Multiply": gg.rules.stop(0)}))
+    array(3.)
     """
 
     def stop(site: Site, *dys: Tensor) -> Any:

@@ -26,6 +26,15 @@ def log1pexp() -> Rule:
 
     dx = dy / (1 + exp(-x))
     [Maechler 2012, "Accurately computing log(1 - exp(-|a|))"].
+
+    Returns: a rule for a site of one floating input and an output of its shape.
+
+    Raises: GradientError at another site.
+
+    >>> x = gg.constant([0.0, 100.0])
+    >>> y = gg.override(gg.rules.log1pexp())(lambda x: gg.log(1 + gg.exp(x)))(x)
+    >>> gg.evaluate(gg.gradients(y, x))
+    array([0.5, 1. ])
     """
 
     def log1pexp(site: Site, dy: Tensor) -> Any:
@@ -41,6 +50,17 @@ def logsumexp(axis: int = -1) -> Rule:
 
     dx = dy * softmax(x, axis)
     [Blanchard, Higham, Higham 2021, "Accurately computing the log-sum-exp and softmax functions"].
+
+    Parameters: axis: that of the sum.
+
+    Returns: a rule for a site of one floating input and one output.
+
+    Raises: GradientError at another site; ShapeError if its input has no such axis.
+
+    >>> x = gg.constant([0.0, 0.0])
+    >>> y = gg.override(gg.rules.logsumexp())(lambda x: gg.log(gg.sum(gg.exp(x))))(x)
+    >>> gg.evaluate(gg.gradients(y, x))
+    array([0.5, 0.5])
     """
 
     def logsumexp(site: Site, dy: Tensor) -> Any:
@@ -56,6 +76,17 @@ def norm(axis: Any = None) -> Rule:
 
     dx = dy * x / y where y > 0, else 0 (the smallest of the subgradients)
     [Boyd and Vandenberghe 2022, "Subgradients", lecture notes].
+
+    Parameters: axis: that of the sum, or several in a tuple; None: all.
+
+    Returns: a rule for a site of one floating input and one output.
+
+    Raises: GradientError at another site; ShapeError if its input has no such axis.
+
+    >>> x = gg.constant([0.0, 0.0])
+    >>> y = gg.override(gg.rules.norm())(lambda x: gg.sqrt(gg.sum(x * x)))(x)
+    >>> gg.evaluate(gg.gradients(y, x))
+    array([0., 0.])
     """
 
     def norm(site: Site, dy: Tensor) -> Any:
@@ -78,9 +109,25 @@ def masked(
 ) -> Rule:
     """For y = where(mask(x), f(x), other): no NaN from elements that were not taken.
 
-    dx = dy * f'(x) where mask(x), else 0; f is only ever differentiated where the mask holds,
-    or at `safe`
+    dx = dy * f'(x) where mask(x), else 0; f is only ever differentiated where the mask holds, or at
+    `safe`
     [the "double where" of autodiff folklore].
+
+    Parameters:
+        f: a function of x that builds graph, element by element.
+        mask: a function of x that gives a bool tensor of its shape.
+        safe: a number at which f has a finite derivative.
+
+    Returns: a rule for a site of one floating input and an output of its shape.
+
+    Raises: GradientError at another site.
+
+    >>> x = gg.constant([0.0, 4.0])
+    >>> positive = lambda x: x > 0
+    >>> root = lambda x: gg.where(positive(x), gg.sqrt(x), 0.0)
+    >>> y = gg.override(gg.rules.masked(gg.sqrt, positive))(root)(x)
+    >>> gg.evaluate(gg.gradients(y, x))
+    array([0.  , 0.25])
     """
 
     def masked(site: Site, dy: Tensor) -> Any:

@@ -23,6 +23,18 @@ def ste(window: float | None = None) -> Rule:
     dx = dy where |x| <= window, else 0; without a window dx = dy
     [Bengio, Leonard, Courville 2013, "Estimating or propagating gradients through stochastic
     neurons"; Hubara et al. 2016, "Binarized neural networks"].
+
+    Parameters: window: half its width; None: no window.
+
+    Returns: a rule for a site of one floating input and an output of its shape.
+
+    Raises: GradientError at another site.
+
+    >>> x = gg.constant([0.3, -2.0])
+    >>> with gg.override_gradient(gg.rules.ste(window=1.0)):
+    ...     y = gg.sign(x)
+    >>> gg.evaluate(gg.gradients(y, x))
+    array([1., 0.])
     """
 
     def ste(site: Site, dy: Tensor) -> Any:

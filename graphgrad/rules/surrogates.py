@@ -25,6 +25,16 @@ def surrogate(f: Callable[..., Tensor]) -> Rule:
 
     dxs = the gradient of f at xs
     [Neftci, Mostafa, Zenke 2019, "Surrogate gradient learning in spiking neural networks"].
+
+    Parameters: f: builds graph; its results have the shapes and dtypes of the site's outputs.
+
+    Returns: a rule for any site.
+
+    Raises: GradientError at a site whose outputs are not like what f returns.
+
+    >>> x = gg.constant(1.0)
+    >>> gg.evaluate(gg.gradients(gg.sign(x), x, overrides={"Sign": gg.rules.surrogate(gg.square)}))
+    array(2.)
     """
 
     def surrogate(site: Site, *dys: Tensor) -> Any:
@@ -47,6 +57,17 @@ def fast_sigmoid(slope: float = 10.0) -> Rule:
     dx = dy / (1 + slope * |x|)**2, the derivative of x / (1 + slope * |x|)
     [Zenke and Ganguli 2018, "SuperSpike: supervised learning in multilayer spiking neural
     networks"].
+
+    Parameters: slope: how steep it is.
+
+    Returns: a rule for a site of one floating input and an output of its shape.
+
+    Raises: GradientError at another site.
+
+    >>> x = gg.constant([0.0, 0.1])
+    >>> y = gg.override(gg.rules.fast_sigmoid())(lambda x: gg.where(x > 0, 1.0, 0.0))(x)
+    >>> gg.evaluate(gg.gradients(y, x))
+    array([1.  , 0.25])
     """
 
     def fast_sigmoid(site: Site, dy: Tensor) -> Any:
@@ -64,10 +85,21 @@ def fast_sigmoid(slope: float = 10.0) -> Rule:
 def atan(alpha: float = 2.0) -> Rule:
     """For spikes: the derivative of an arc tangent that rises from 0 to 1.
 
-    dx = dy * (alpha / 2) / (1 + (pi * alpha * x / 2)**2), the derivative of
-    arctan(pi * alpha * x / 2) / pi + 1/2
+    dx = dy * (alpha / 2) / (1 + (pi * alpha * x / 2)**2), the derivative of arctan(pi * alpha * x /
+    2) / pi + 1/2
     [Fang et al. 2021, "Incorporating learnable membrane time constant to enhance learning of
     spiking neural networks"].
+
+    Parameters: alpha: how steep it is.
+
+    Returns: a rule for a site of one floating input and an output of its shape.
+
+    Raises: GradientError at another site.
+
+    >>> x = gg.constant([0.0, 1.0])
+    >>> y = gg.override(gg.rules.atan())(lambda x: gg.where(x > 0, 1.0, 0.0))(x)
+    >>> gg.evaluate(gg.gradients(y, x)).round(3)
+    array([1.   , 0.092])
     """
 
     def atan(site: Site, dy: Tensor) -> Any:
@@ -85,11 +117,24 @@ def atan(alpha: float = 2.0) -> Rule:
 def triangle(width: float = 1.0, height: float = 1.0) -> Rule:
     """For spikes: a triangle around the threshold.
 
-    dx = dy * height * max(0, 1 - |x| / width), the derivative of
-    height * (c - c * |c| / (2 * width)), c = clip(x, -width, width)
-    [Esser et al. 2016, "Convolutional networks for fast, energy-efficient neuromorphic
-    computing"; Bellec et al. 2018, "Long short-term memory and learning-to-learn in networks of
-    spiking neurons"].
+    dx = dy * height * max(0, 1 - |x| / width), the derivative of height * (c - c * |c| / (2 *
+    width)), c = clip(x, -width, width)
+    [Esser et al. 2016, "Convolutional networks for fast, energy-efficient neuromorphic computing";
+    Bellec et al. 2018, "Long short-term memory and learning-to-learn in networks of spiking
+    neurons"].
+
+    Parameters:
+        width: half the width of the triangle, in x.
+        height: the gradient at 0.
+
+    Returns: a rule for a site of one floating input and an output of its shape.
+
+    Raises: GradientError at another site.
+
+    >>> x = gg.constant([0.0, 0.5, 2.0])
+    >>> y = gg.override(gg.rules.triangle())(lambda x: gg.where(x > 0, 1.0, 0.0))(x)
+    >>> gg.evaluate(gg.gradients(y, x))
+    array([1. , 0.5, 0. ])
     """
 
     def triangle(site: Site, dy: Tensor) -> Any:

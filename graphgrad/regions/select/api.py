@@ -25,17 +25,45 @@ class Selector:
     Matching looks at the nodes that the user built and that have inputs, bodies of control flow
     included: sources and constants have no gradient to override, and derived nodes are seen after
     `.backward()` only.
+
+    >>> x = gg.constant([1.0, -1.0])
+    >>> with gg.name_scope("enc"):
+    ...     y = gg.exp(gg.nn.relu(x))
+    >>> [node.type for node in gg.select.name("enc/*").op("Relu").find(x.graph)]
+    ['Relu']
     """
 
     def op(self, *types: str) -> Selection:
-        """The nodes of these op types, each a site of its own."""
+        """The nodes of these op types, each a site of its own.
+
+        Parameters: *types: such as "Relu".
+
+        Returns: a Selection.
+
+        Raises: RegionError for an unknown op type, or one without inputs.
+
+        >>> x = gg.constant(1.0)
+        >>> y = gg.exp(gg.sin(x))
+        >>> [node.type for node in gg.select.op("Sin", "Cos").find(x.graph)]
+        ['Sin']
+        """
         types = tuple(dict.fromkeys(types))
         for op_type in types:
             check_op_type(op_type)
         return self._chosen(OfType(types))
 
     def name(self, *patterns: str) -> Selection:
-        """The nodes whose name matches a shell pattern such as "enc/*", each a site of its own."""
+        """The nodes whose name matches a shell pattern, each a site of its own.
+
+        Parameters: *patterns: such as "enc/*".
+
+        Returns: a Selection.
+
+        >>> with gg.name_scope("enc"):
+        ...     y = gg.exp(gg.constant(1.0))
+        >>> [node.name for node in gg.select.name("enc/*").find(y.graph)]
+        ['enc/Exp_1']
+        """
 
         def matches(node: Node) -> bool:
             return any(fnmatchcase(node.name, p) for p in patterns)
@@ -43,23 +71,69 @@ class Selector:
         return self._chosen(Matching("name", patterns, matches, names_near(patterns), fixed=True))
 
     def where(self, predicate: Callable[[Node], Any]) -> Selection:
-        """The nodes for which predicate(node) is true, each a site of its own."""
+        """The nodes for which predicate(node) is true, each a site of its own.
+
+        Parameters: predicate: a function of a Node.
+
+        Returns: a Selection.
+
+        >>> y = gg.sum(gg.exp(gg.constant([1.0, 2.0])))
+        >>> [n.type for n in gg.select.where(lambda n: n.outputs[0].ndim == 0).find(y.graph)]
+        ['ReduceSum']
+        """
         return self._chosen(Matching("where", (predicate,), lambda n: bool(predicate(n)), no_hint))
 
     def nodes(self, *nodes: Any) -> Selection:
-        """These very nodes (or the producers of these tensors), as one region."""
+        """These very nodes, as one region.
+
+        Parameters: *nodes: nodes, or tensors, which stand for their producers.
+
+        Returns: a Selection.
+
+        Raises: RegionError for something else.
+
+        >>> x = gg.variable(2.0)
+        >>> h = x * x
+        >>> y = gg.exp(h)
+        >>> (region,) = x.graph.mark(gg.select.nodes(h, y), lambda site, dy: 7 * dy)
+        >>> gg.evaluate(gg.gradients(y, x))
+        array(7.)
+        """
         return self._chosen(Listed(tuple(_node_of(n) for n in flatten(list(nodes)))))
 
     def between(self, xs: Any, ys: Any) -> Selection:
         """The nodes on paths from xs to ys, as one region.
 
-        xs, ys: tensors, or any nesting of list, tuple and dict of them. The producers of ys are
-        in it, those of xs are not. Constants that only it reads join it when it is marked.
+        The producers of ys are in it, those of xs are not. Constants that only it reads join it
+        when it is marked.
+
+        Parameters: xs, ys: tensors, or any nesting of list, tuple and dict of them.
+
+        Returns: a Selection.
+
+        Raises: RegionError for what are no tensors.
+
+        >>> x = gg.variable(2.0)
+        >>> y = gg.exp(x * x)
+        >>> chosen = gg.select.between(x, y)
+        >>> gg.evaluate(gg.gradients(y, x, overrides={chosen: gg.rules.scale(0.0)}))
+        array(0.)
         """
         return self._chosen(Between(_tensors(xs, "xs"), _tensors(ys, "ys")))
 
     def scope(self, name: str) -> Selection:
-        """The nodes named under a name scope such as "model/enc", as one region."""
+        """The nodes named under a name scope, as one region.
+
+        Parameters: name: such as "model/enc".
+
+        Returns: a Selection.
+
+        >>> x = gg.variable(2.0)
+        >>> with gg.name_scope("enc"):
+        ...     y = gg.exp(x * x)
+        >>> gg.evaluate(gg.gradients(y, x, overrides={gg.select.scope("enc"): gg.rules.scale(0.0)}))
+        array(0.)
+        """
         prefix = name.strip("/") + "/"
         found = Matching(
             "scope", (name,), lambda n: n.name.startswith(prefix), scopes_near(name), fixed=True
@@ -77,15 +151,32 @@ class Selector:
         None                   any tensor; its producer is no part of the match
         "?x"                   any tensor, the same one wherever the form says "?x"
 
-        So ("Log", ("Add", "Constant", "Exp")) is log(c + exp(any)). The order of inputs counts;
-        say `pattern(a) | pattern(b)` for both. Matches that share a node are all found, and are
-        an error where they are marked: two rules cannot speak for one node.
+        So ("Log", ("Add", "Constant", "Exp")) is log(c + exp(any)). The order of inputs counts; say
+        `pattern(a) | pattern(b)` for both. Matches that share a node are all found, and are an
+        error where they are marked: two rules cannot speak for one node.
+
+        >>> x = gg.variable(2.0)
+        >>> y = gg.log(1.0 + gg.exp(x))
+        >>> form = ("Log", ("Add", "Constant", ("Exp", "?x")))
+        >>> (region,) = x.graph.mark(gg.select.pattern(form), gg.rules.log1pexp())
+        >>> region.name
+        'log1pexp()'
         """
         check_form(form)
         return self._chosen(Pattern(form))
 
     def rule(self, rule: Any) -> Selection:
-        """The regions, and the nodes of op-type maps, that are marked with a rule or its name."""
+        """The regions, and the nodes of op-type maps, that are marked with a rule or its name.
+
+        Parameters: rule: a name, a callable or a rule object.
+
+        Returns: a Selection.
+
+        >>> x = gg.constant(0.3)
+        >>> y = gg.override("Identity")(gg.tanh)(x)
+        >>> gg.select.rule("Identity").find(x.graph)[0] is y.node.region
+        True
+        """
         return self._chosen(Ruled(rule))
 
     def backward(self) -> Selection:
@@ -102,13 +193,26 @@ class Selection(Selector):
     a & b   what a selects, of which b selects every node (of a group: those nodes)
     a | b   both
     ~a      the nodes that a does not select, each a site of its own
+
+    >>> x = gg.constant([1.0, -1.0])
+    >>> y = gg.exp(gg.nn.relu(x))
+    >>> stop_both = {gg.select.op("Relu") | gg.select.op("Exp"): gg.rules.scale(0.0)}
+    >>> gg.evaluate(gg.gradients(y, x, overrides=stop_both))
+    array([0., 0.])
     """
 
     def __init__(self, kind: Kind) -> None:
         self.kind = kind
 
     def each(self) -> Selection:
-        """Every node a site of its own; a region that was selected as such stays one."""
+        """Every node a site of its own; a region that was selected as such stays one.
+
+        >>> x = gg.constant(2.0)
+        >>> with gg.name_scope("enc"):
+        ...     y = gg.exp(gg.sin(x))
+        >>> [node.type for node in gg.select.scope("enc").each().find(x.graph)]
+        ['Sin', 'Exp']
+        """
         return Selection(Regrouped(self.kind, together=False))
 
     def together(self) -> Selection:
@@ -137,7 +241,13 @@ class Selection(Selector):
     def find(self, graph: Graph, *, lenient: bool = False) -> list[Target]:
         """What it selects in a graph and the bodies of its control flow, maybe nothing.
 
-        GraphError for what it names that is not there, unless lenient.
+        Parameters:
+            graph: where to look.
+            lenient: whether what it names may be somewhere else.
+
+        Returns: a list of nodes, regions and groups of nodes.
+
+        Raises: GraphError for what it names that is not there, unless lenient.
         """
         for what in () if lenient else self._named():
             if not is_in(what, graph):

@@ -13,7 +13,14 @@ from ..index import bodies_of, has_gradient, index_of
 
 
 class Group:
-    """Nodes that are meant as one region, in order of creation, and what says so."""
+    """Nodes that are meant as one region, in order of creation, and what says so.
+
+    >>> x = gg.placeholder(())
+    >>> y = gg.cos(gg.sin(x))
+    >>> (group,) = gg.select.between(x, y).together().find(x.graph)
+    >>> type(group) is gg.Group, [node.type for node in group.nodes]
+    (True, ['Sin', 'Cos'])
+    """
 
     __slots__ = ("nodes", "of")
 
