@@ -42,3 +42,57 @@ def test_results_are_those_of_undisturbed_work_whenever_the_other_comes(backend,
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_results_are_those_of_undisturbed_work_wherever_the_other_comes(backend):
     passes(backend, "line", "13", "0")
+
+
+OPENED = """
+import gc, sys
+import numpy as np
+import graphgrad as gg
+
+going = True
+
+class Garbage:
+    def __init__(self):
+        self.me = self
+
+    def __del__(self):
+        if going:
+            work()
+            Garbage()
+
+def scope():
+    with gg.Graph(), gg.name_scope("a"):
+        gg.constant(1.0)
+
+def name():
+    with gg.temporary_gradient("of a block", lambda site, dy: dy):
+        pass
+
+with gg.Graph():
+    x = gg.placeholder((2,))
+    f = gg.compile(x, gg.exp(x), backend="numpy")
+
+def run():
+    f(np.ones(2))
+
+def rows():
+    with gg.Graph():
+        x = gg.placeholder((2,))
+        gg.vmap(gg.sin)(x)
+
+work = globals()[sys.argv[1]]
+work()
+gc.set_threshold(3)
+Garbage()
+for _ in range(500):
+    work()
+going = False
+"""
+
+
+@pytest.mark.parametrize("work", ["scope", "name", "run", "rows"])
+def test_what_is_opened_while_the_collector_interrupts_an_opening_is_whole(work):
+    """Python before 3.12 collects in the midst of ContextVar.set, too."""
+    command = [sys.executable, "-c", OPENED, work]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=240)
+    assert (done.returncode, done.stderr) == (0, "")

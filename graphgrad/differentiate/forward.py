@@ -10,14 +10,14 @@ place stands a marked region from dys to dxs whose own rule, its transpose, is t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
 
 from ..ir.build import apply, build, read_here
-from ..ir.context import CONTEXT, Within
+from ..ir.context import CONTEXT, Setting, Within
 from ..ir.errors import DTypeError, GradientError
 from ..ir.graph import Graph, current, entering
 from ..ir.node import Node, Region, Tensor, enclosing
@@ -305,15 +305,9 @@ def _own(rule: Rule, site: Site, real: Sequence[bool]) -> Callable[..., list[Any
 # --- who is asked -----------------------------------------------------------------------------
 
 
-@contextmanager
-def _asking(question: Question | None) -> Iterator[None]:
+def _asking(question: Question | None) -> Setting:
     """Rules called in this block are asked by that jvp; by none while a rule itself runs."""
-    before = ASKED.get()
-    try:
-        ASKED.set(question)
-        yield
-    finally:
-        ASKED.set(before)
+    return Setting(ASKED, question)
 
 
 class Watched(Site):

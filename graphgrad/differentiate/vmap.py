@@ -6,13 +6,12 @@ dy does so per example, never over the batch.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..ir.build import adopted, apply, build, graph_elsewhere, read_here
 from ..ir.collector import collector_paused
-from ..ir.context import CONTEXT
+from ..ir.context import CONTEXT, Within
 from ..ir.errors import ShapeError
 from ..ir.graph import current
 from ..ir.node import Node, Region, Tensor
@@ -95,16 +94,11 @@ def vmap(fn: Callable[..., Any], in_axes: Any = 0, out_axes: int = 0) -> Callabl
     return mapped
 
 
-@contextmanager
-def _unstamped() -> Iterator[None]:
+def _unstamped() -> Within:
     """What op-type maps stamp in this block is stamped already."""
     context = current().copy()
     context.stamps = None
-    token = CONTEXT.set(context)
-    try:
-        yield
-    finally:
-        CONTEXT.reset(token)
+    return Within(context)
 
 
 def _check_axes(leaves: Sequence[Tensor], axes: Sequence[int | None]) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..ir.collector import undisturbed
 from ..ir.locks import OwnLock
 from ..ir.node import Node
 from ..ir.op import Op
@@ -154,14 +155,18 @@ class PlannedProgram:
             before = None if quiet else SETTING.get()
             try:
                 if not quiet:
-                    SETTING.set(IGNORE)
+                    undisturbed(SETTING.set, IGNORE)
                 return run(*arrays)
             except Exception as error:
                 note(error, run)
                 raise
             finally:
                 if not quiet:
-                    SETTING.set(before)
+                    try:
+                        undisturbed(SETTING.set, before)
+                    except BaseException:
+                        SETTING.set(before)
+                        raise
                 if several or not idle:
                     idle.append(run)
 

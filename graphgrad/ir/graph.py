@@ -6,6 +6,7 @@ from contextlib import AbstractContextManager
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
+from .collector import undisturbed
 from .context import CONTEXT, Context, Scope, stamps_on
 from .errors import GraphError, ScopeError, counted, did_you_mean
 from .lazy import lazy_module
@@ -305,7 +306,7 @@ def current() -> Context:
         return CONTEXT.get()
     except LookupError:
         context = Context(Graph(), implicit=True)
-        CONTEXT.set(context)
+        undisturbed(CONTEXT.set, context)
         return context
 
 
@@ -325,7 +326,7 @@ def reset_default_graph() -> None:
     scoped = here.region is not None or here.maps or here.scope
     if not here.implicit or scoped:
         raise ScopeError("reset_default_graph() inside an open scope; leave the scope first")
-    CONTEXT.set(Context(Graph(), implicit=True))
+    undisturbed(CONTEXT.set, Context(Graph(), implicit=True))
 
 
 def entering(graph: Graph, implicit: bool = False) -> Context:

@@ -8,6 +8,7 @@ from contextvars import ContextVar, Token
 from types import MappingProxyType
 from typing import Any, TypeVar
 
+from ..ir.collector import undisturbed
 from ..ir.errors import (
     DuplicateGradientError,
     GradientError,
@@ -328,7 +329,12 @@ class temporary_gradient:
 
     def __enter__(self) -> None:
         names = {**_temporary.get(), self.rule.name: _Temporary(self.rule, self.position)}
-        self._entered.append((names, _temporary.set(names)))
+        before = _temporary.get()
+        try:
+            self._entered.append((names, undisturbed(_temporary.set, names)))
+        except BaseException:  # an interrupt: it was not entered
+            _temporary.set(before)
+            raise
 
     def __exit__(self, *exc: object) -> None:
         try:
@@ -355,7 +361,7 @@ class temporary_gradient:
 
 def _was_reset(token: Token[_Names]) -> bool:
     try:
-        _temporary.reset(token)
+        undisturbed(_temporary.reset, token)
     except ValueError:  # of another context
         return False
     return True

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
 from contextvars import ContextVar
 from typing import Any
 
 from ..differentiate.site import NodeSite, Site
 from ..differentiate.trace import TraceGraph
+from ..ir.context import Setting
 from ..ir.errors import GradientError, counted
 from ..ir.graph import current
 from ..ir.node import Node, Tensor
@@ -190,11 +190,6 @@ def ledger() -> Ledger:
     return _Silent()
 
 
-@contextmanager
-def asking(book: Ledger) -> Iterator[None]:
+def asking(book: Ledger) -> Setting:
     """The ledger counts in this block."""
-    token = LEDGER.set(book)
-    try:
-        yield
-    finally:
-        LEDGER.reset(token)
+    return Setting(LEDGER, book)

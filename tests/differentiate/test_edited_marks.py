@@ -350,3 +350,20 @@ def test_S04_an_edit_of_what_the_home_builds_once_more_is_an_error_that_names_th
         g.mark(gg.select.rule("edited/inner"), seven, replace=True)
         with pytest.raises(gg.RegionError, match=r"edited/scaled"):
             gg.gradients(y, [w, x])
+
+
+def test_a_rule_under_vmap_asks_anew_for_each_question():
+    """What flows inside may be to other inputs than at the first question."""
+
+    def both(x, w):
+        with gg.override_gradient(lambda site, dy: [2.0 * dx for dx in site.default(dy)]):
+            return gg.sin(x) * gg.exp(w)
+
+    with gg.Graph() as graph:
+        x, w = gg.placeholder((2,)), gg.placeholder((2,))
+        y = gg.vmap(both)(x, w)
+        before = gg.gradients(y, [x, w])
+        graph.mark("Sin", lambda site, dy: gg.NO_GRAD, allow_inside=True)
+        after = gg.gradients(y, [x, w], unconnected="zero")
+        found = gg.evaluate([*before, *after], {x: [0.0, 0.0], w: [0.0, 0.0]})
+    assert [a.tolist() for a in found] == [[2, 2], [0, 0], [0, 0], [0, 0]]

@@ -10,8 +10,9 @@ import graphgrad as gg
 from graphgrad import rules
 from graphgrad.differentiate import batcher
 from graphgrad.ir.verify import verify_graph
+from graphgrad.regions.boundary import boundary_of, known, scan
 
-from .helpers import calls_of
+from .helpers import calls_of, default
 
 X = np.array([[0.4, -0.7, 1.1], [-0.2, 0.9, 0.5], [1.0, 2.0, -3.5]])
 W = 1.3
@@ -790,3 +791,25 @@ def test_S15_parts_of_a_shared_site_in_a_branch_are_known_in_a_batch_too():
             d = gg.gradients(y, [x, w])
             with pytest.raises(gg.GradientError, match="called for each part and not once"):
                 gg.gradients(d, [x, w])
+
+
+def test_declared_inputs_of_what_vmap_makes_are_known_where_the_graph_was_scanned_meanwhile(
+    monkeypatch,
+):
+    """As another thread that differentiates the same graph does it."""
+    batched_outputs = batcher.batched_outputs
+
+    def scanned(*args):
+        found = batched_outputs(*args)
+        scan(found[0].graph)
+        return found
+
+    monkeypatch.setattr(batcher, "batched_outputs", scanned)
+    with gg.Graph() as graph:
+        x, b = gg.placeholder((2, 3)), gg.placeholder((2,))
+        with gg.override_gradient(default), gg.gradient_override_map({"Add": default}):
+            y = gg.vmap(lambda row, number: row + number)(x, b)
+    around, stamped = graph.regions
+    assert boundary_of(stamped).outputs == (y,)
+    assert list(known(around).inner) == [stamped]
+    assert all(stamped in graph.pinned[t.node] for t in stamped.pinned_inputs)

@@ -121,3 +121,12 @@ def test_roots_of_float16_stay_powers():
         x = gg.placeholder((3,), "float16")
         program = Program([x], [gg.power(x, 0.5)])
     assert decompose(program) is program
+
+
+@pytest.mark.parametrize("exponent", [-1, -2, 0.5])
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+def test_powers_of_complex_numbers_stay_where_parts_would_be_other_numbers(exponent, dtype):
+    with gg.Graph():
+        x = gg.placeholder((3,), dtype)
+        program = Program([x], [gg.power(x, exponent)])
+    assert decompose(program) is program

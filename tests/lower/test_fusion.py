@@ -183,3 +183,18 @@ def test_what_waits_for_another_node_is_not_computed_before_it():
         late.node.controls = (s.node,)
         groups = _fused([x], [gg.sum(gg.tanh(a) * late), s @ s])
     assert not any({"Exp", "Multiply"} <= set(g) for g in groups)
+
+
+def test_a_chain_is_one_loop_beside_rows_too():
+    """Rows elsewhere do not make a row of what has one number an element."""
+    with gg.Graph():
+        x, y = gg.placeholder((4, 5)), gg.placeholder((7,))
+        groups = _fused([x, y], [x / gg.sum(x, 1, True), gg.sqrt(gg.exp(y))])
+    assert sorted(groups) == [["Exp", "Sqrt"], ["ReduceSum", "Divide"]]
+
+
+def test_readers_of_other_pieces_of_one_tensor_are_loops_of_their_own():
+    with gg.Graph():
+        x = gg.placeholder((2, 3))
+        groups = _fused([x], [gg.sqrt(gg.exp(x[:1])), gg.cos(gg.sin(x[1:]))])
+    assert sorted(groups) == [["Exp", "Sqrt"], ["Sin", "Cos"]]

@@ -740,3 +740,14 @@ def test_an_interrupted_question_leaves_boundaries_that_answer_the_next_one():
         for region in case[0].regions:
             members = boundary_of(region).members
             assert len(members) == len(set(members)), place
+
+
+def test_what_derivatives_alone_read_is_an_output_as_what_nothing_reads():
+    x, spy = placeholder(()), Spy(scaled(3.0))
+    with gg.override_gradient(spy):
+        y, z = exp(x), sin(x)
+    loss = z * 1.0
+    plain = gg.gradients(y, x, overrides="none")  # it reads y, the derivative of exp
+    dx = gg.gradients(loss, x)
+    assert spy.sites[0].outputs == (y, z)
+    assert values([plain, dx], {x: 0.0}) == [1, 3]

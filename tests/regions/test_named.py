@@ -155,3 +155,26 @@ def test_S05_a_block_that_is_open_is_no_group_yet():
         y = b * 1.0
     found = values([inside, gg.gradients(y, x), gg.gradients(y, x, overrides="none")], {x: POINT})
     assert found == pytest.approx([2 * found[2], 3 * found[2], found[2]])
+
+
+def test_nodes_without_a_gradient_do_not_make_another_group(chain):
+    x, _, b, _, d = chain
+    two = gg.constant(2.0)
+    with pytest.raises(gg.RegionError, match="two entries of overrides= are for one group"):
+        gg.gradients(d, x, overrides={select.nodes(b): seven, select.nodes(b, two): seven})
+
+
+def test_what_read_through_the_inner_of_two_groups_does_so_elsewhere(graph, chain):
+    """What its rule reads of its inside is differentiated by the inside, up to its inputs."""
+    x, a, b, c, d = chain
+    groups = {select.nodes(a, b, c): scaled(2.0), select.nodes(b, c): scaled(3.0)}
+    gg.gradients(gg.gradients(d, x, overrides=groups), x, overrides=groups)
+    with gg.Graph() as other:
+        gg.import_graph(graph)
+    inside = {
+        frozenset(t.node.type for t in n.op.region.group.tensors)
+        for g in (graph, other)
+        for n in g.nodes
+        if n.type == "Residual"
+    }
+    assert inside == {frozenset({"Exp", "Tanh"})}
