@@ -341,17 +341,16 @@ def _mark_since(region: Region, start: int, first_region: int, spare: set[Node])
     graph, around = region.graph, region.parent
     scan(graph)
     opened = [inner for inner in graph.regions[first_region:] if inner is not region]
-    items: list[Node | Region] = []
+    members: list[Node] = []
     for node in graph.nodes[start:]:
         shared = isinstance(node.op, Residual | Constant) or node.op.source
         if node.region is around and node not in spare and not shared:
             node.region = region
-            items.append(node)
-    for inner in opened:
-        if inner.parent is around:
-            inner.parent = region
-            items.append(inner)
+            members.append(node)
+    children = [inner for inner in opened if inner.parent is around]
+    for inner in children:
+        inner.parent = region
     within = [inner for inner in opened if region.contains(inner)]
     fresh = graph.nodes[start:]
     inside = [node for node in fresh if region.contains(node.region)]
-    insert(region, items, inside, Survey(region, fresh, within))
+    insert(members, children, inside, Survey(region, fresh, within))

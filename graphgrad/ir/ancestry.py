@@ -15,13 +15,15 @@ class Ancestry:
     outer  the next one around
     depth  how many items stand there or around
     jump   one further away
+    top    the item around all of them
     """
 
-    __slots__ = ("depth", "item", "jump", "outer")
+    __slots__ = ("depth", "item", "jump", "outer", "top")
     item: Any
     outer: Ancestry
     depth: int
     jump: Ancestry
+    top: Any
 
     def __init__(self, item: Any, outer: Ancestry) -> None:
         self.item = item
@@ -30,6 +32,7 @@ class Ancestry:
         far = outer.jump
         even = outer.depth - far.depth == far.depth - far.jump.depth
         self.jump = far.jump if even else outer
+        self.top = outer.top if outer.depth else item
 
     def up_to(self, depth: int) -> Ancestry:
         """The one around that has this depth; itself where that is not above it."""
@@ -44,6 +47,8 @@ class Ancestry:
 
     def common(self, other: Ancestry) -> Ancestry:
         """The innermost that is around both, or is one of them."""
+        if self.top is not other.top:
+            return OUTSIDE
         a, b = self.up_to(other.depth), other.up_to(self.depth)
         while a.item is not b.item:
             higher = a.jump.item is not b.jump.item
@@ -62,7 +67,7 @@ class Ancestry:
 
 def _outermost() -> Ancestry:
     found = Ancestry.__new__(Ancestry)
-    found.item, found.depth, found.outer, found.jump = None, 0, found, found
+    found.item, found.top, found.depth, found.outer, found.jump = None, None, 0, found, found
     return found
 
 

@@ -412,7 +412,9 @@ class Region:
         """Whether region is this one or lies inside it."""
         if region is self:
             return True
-        return region is not None and ancestry_of(region).lies_in(ancestry_of(self))
+        if region is None or region._parent is None:
+            return False
+        return ancestry_of(region).lies_in(ancestry_of(self))
 
     def declare(self, *, inputs: Any = None, outputs: Any = None) -> None:
         """Pin the inputs or outputs, in this order; RegionError after the block."""
@@ -470,6 +472,8 @@ class Members:
 def ancestry_of(region: Region | None) -> Ancestry:
     """Where a region stands in the tree of the marks."""
     nesting = Region._nesting
+    if region is not None and (known := region._ancestry) is not None and known[0] is nesting:
+        return known[1]
     inner = []
     while region is not None:
         known = region._ancestry

@@ -51,11 +51,19 @@ class RegionTree:
         whole = self.ancestry(region)
         return whole.depth > 0 and self.ancestry(inside).lies_in(whole)
 
-    def between(self, view: Region | None, inside: Region | None) -> Iterator[Region]:
-        """The regions around `inside` that are not around `view`, or it, outermost first."""
-        here = self.ancestry(inside)
-        for depth in range(here.common(self.ancestry(view)).depth + 1, here.depth + 1):
-            yield here.up_to(depth).item
+    def between(self, view: Region | None, inside: Region | None) -> Iterable[Region]:
+        """`inside` and the regions around it that are not around `view`, or it, outermost first."""
+        here, start = self.ancestry(inside), 0
+        if view is not None:
+            there = self.ancestry(view)
+            if here.top is there.top:
+                start = here.common(there).depth
+        return (here.item,) if here.depth == start + 1 else _inwards(here, start)
+
+
+def _inwards(here: Ancestry, start: int) -> Iterator[Region]:
+    for depth in range(start + 1, here.depth + 1):
+        yield here.up_to(depth).item
 
 
 MARKED = RegionTree()

@@ -12,6 +12,7 @@ of them: it is used in `graph.used_in[t]` and all around that, and leaves all th
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
+from operator import attrgetter
 
 from ..ir.ancestry import OUTSIDE
 from ..ir.graph import Graph
@@ -20,7 +21,7 @@ from ..ir.node import Node, Region, Tensor, ancestry_of
 from ..ir.region_tree import MARKED, RegionTree
 from ..ir.residual import viewpoint
 
-Item = Node | Region
+_index = attrgetter("index")
 Use = tuple[float, Region | None, int]
 """Where a tensor is read: when; by which region that declares it, or a node (None); as which input.
 
@@ -34,7 +35,7 @@ LOCK = lock_of_module()
 class Boundary:
     """What is known of one region.
 
-    items    nodes and regions that lie directly inside
+    nodes    those that lie directly inside; children: the regions that do
     first    the first node inside, inner regions' nodes included; None: there is none
     reads    tensors built outside and read inside, with their first use
     inputs, outputs  the settled boundary: pinned, or inferred when first asked for
@@ -46,12 +47,13 @@ class Boundary:
         "_exits",
         "_last",
         "_reach",
+        "children",
         "declaring",
         "first",
         "input_set",
         "inputs",
-        "items",
         "latest",
+        "nodes",
         "output_set",
         "outputs",
         "reads",
@@ -62,7 +64,8 @@ class Boundary:
 
     def __init__(self, region: Region) -> None:
         self.region = region
-        self.items: dict[Item, None] = {}
+        self.nodes: dict[Node, None] = {}
+        self.children: dict[Region, None] = {}
         self.first: Node | None = None
         self.reads: dict[Tensor, Use] = {}
         self.settled = False
@@ -80,7 +83,9 @@ class Boundary:
     @property
     def members(self) -> list[Node]:
         """The nodes inside, inner regions' nodes included, in order of creation."""
-        return sorted([n for each in self._within() for n in each._nodes()], key=_index)
+        if not self.children:
+            return sorted(self.nodes, key=_index)
+        return sorted([n for each in self._within() for n in each.nodes], key=_index)
 
     @property
     def last(self) -> Node | None:
@@ -88,13 +93,13 @@ class Boundary:
         if self._last is None and self.first is not None:
             with LOCK:
                 for each in reversed(self._within("_last")):
-                    each._last = max(map(_last_of, each.items), key=_index)
+                    each._last = max((*each.nodes, *map(_last_of, each.children)), key=_index)
         return self._last
 
     @property
     def position(self) -> float:
         """Where the region stands among the nodes as a step: after its last member and input."""
-        last = self.last
+        last = self._last or self.last
         return max(-1 if last is None else last.index, self.latest) + 0.5
 
     @property
@@ -133,7 +138,9 @@ class Boundary:
         """Whether something inside reads a tensor that is built inside."""
         region = self.region
         found = region.graph.used_in.get(t)
-        return found is region or (found is not None and _depth(found) > _depth(region))
+        if found is None or found is region:
+            return found is region
+        return _depth(found) > _depth(region)
 
     def _leaves(self, t: Tensor) -> bool:
         """Whether something outside reads a tensor that is built inside."""
@@ -144,13 +151,27 @@ class Boundary:
         """The members of which something leaves, or nothing is used inside."""
         if self._exits is None:
             for each in reversed(self._within("_exits")):
-                each._exits = [n for item in each.items for n in _exits_of(item) if each._lets(n)]
+                nodes: Iterable[Node] = each.nodes
+                if each.children:
+                    nodes = [*nodes, *(n for r in each.children for n in known(r)._exit_nodes())]
+                each._exits = each._sifted(nodes)
         assert self._exits is not None
         return self._exits
 
-    def _lets(self, node: Node) -> bool:
-        made = node.outputs
-        return any(map(self._leaves, made)) or not any(map(self._uses, made))
+    def _sifted(self, nodes: Iterable[Node]) -> list[Node]:
+        """Those of nodes inside of which something leaves, or nothing is used inside."""
+        left_to = self.region.graph.left_to
+        found = []
+        for node in nodes:
+            made = node.outputs
+            for t in made:
+                if t in left_to and self._leaves(t):
+                    found.append(node)
+                    break
+            else:
+                if not any(map(self._uses, made)):
+                    found.append(node)
+        return found
 
     def _within(self, unknown: str = "") -> list[Boundary]:
         """This one and those of the regions inside, outer ones first.
@@ -159,12 +180,10 @@ class Boundary:
         """
         found = [self]
         for each in found:
-            inner = [known(r) for r in each.items if isinstance(r, Region)]
-            found += [b for b in inner if getattr(b, unknown) is None] if unknown else inner
+            if each.children:
+                inner = map(known, each.children)
+                found += [b for b in inner if not unknown or getattr(b, unknown) is None]
         return found
-
-    def _nodes(self) -> list[Node]:
-        return [n for n in self.items if isinstance(n, Node)]
 
     def reach(self, x: Tensor) -> int:
         """The outputs that x reaches inside, as bits: whatever lies on the way counts."""
@@ -180,9 +199,8 @@ class Boundary:
         mask: dict[Tensor, int] = {}
         for bit, t in enumerate(self.outputs):
             mask[t] = mask.get(t, 0) | 1 << bit
-        inner = self.declaring or {
-            b.region for b in self._within()[1:] if b.region.pinned_inputs is not None
-        }
+        within = [b.region for b in self._within()[1:]] if self.children else ()
+        inner = self.declaring or {r for r in within if r.pinned_inputs is not None}
         below: dict[Region | None, int] = {}
         for node in reversed(self.members):
             bits = 0
@@ -222,18 +240,10 @@ def inferred_outputs(
     return tuple(found)
 
 
-def _index(node: Node) -> int:
-    return node.index
-
-
-def _last_of(item: Item) -> Node:
-    last = item if isinstance(item, Node) else known(item).last
+def _last_of(region: Region) -> Node:
+    last = known(region).last
     assert last is not None
     return last
-
-
-def _exits_of(item: Item) -> Sequence[Node]:
-    return (item,) if isinstance(item, Node) else known(item)._exit_nodes()
 
 
 def _depth(region: Region | None) -> int:
@@ -361,19 +371,26 @@ def _note_left(t: Tensor, to: Region | None) -> None:
 
 
 def _take_in_member(node: Node, region: Region) -> None:
+    own = known(region)
+    if own.first is not None and own.first is not node:
+        if own._exits is not None or own._last is not None:
+            _forget("_exits", region)
+            _forget("_last", region)
+        own.nodes[node] = None
+        return
     begun: list[Boundary] = []
     at: Region | None = region
     while at is not None and ((found := known(at)).first is None or found.first is node):
         begun.append(found)
         at = at.parent
     for what in ("_exits", "_last"):
-        _forget(what, at if begun else region)
+        _forget(what, at)
     for each in reversed(begun):
         each.first = node
         if each.region.parent is not None:
-            known(each.region.parent).items[each.region] = None
+            known(each.region.parent).children[each.region] = None
         take_in_pins(each.region)
-    known(region).items[node] = None
+    own.nodes[node] = None
 
 
 def _forget(what: str, region: Region | None) -> None:
@@ -445,33 +462,42 @@ class Survey:
         elif not sees:
             self.left.add(t)
 
-    def boundary(self, items: Iterable[Item], inside: Iterable[Node]) -> Boundary:
-        """The boundary that follows; inside: all nodes in it."""
+    def boundary(
+        self, nodes: Iterable[Node], children: Iterable[Region], inside: Iterable[Node]
+    ) -> Boundary:
+        """The boundary of a region in which these lie directly; inside: all nodes in it."""
         found = Boundary(self.region)
-        found.items = dict.fromkeys([i for i in items if isinstance(i, Node) or known(i).first])
+        found.nodes = dict.fromkeys(nodes)
+        found.children = dict.fromkeys([r for r in children if known(r).first is not None])
         found.first = min(inside, key=_index, default=None)
         found.reads = self.reads
         return found
 
 
 def insert(
-    region: Region, items: Collection[Item], inside: Collection[Node], found: Survey
+    nodes: Collection[Node],
+    children: Collection[Region],
+    inside: Collection[Node],
+    found: Survey,
 ) -> None:
-    """Take in a region that was put around nodes and regions, its items.
+    """Take in a region that was put around nodes and regions, as a survey of it has found it.
 
     inside  all nodes in it
     """
-    boundary = region.boundary = found.boundary(items, inside)
+    region = found.region
+    boundary = region.boundary = found.boundary(nodes, children, inside)
     parent = region.parent
     for node in inside:
         for t in node.outputs:
             _come_between(t, region, found)
     if parent is not None:
-        around = known(parent).items
+        around = known(parent)
         if boundary.first is not None:
-            around[region] = None
-        for item in items:
-            around.pop(item, None)
+            around.children[region] = None
+        for node in nodes:
+            around.nodes.pop(node, None)
+        for child in children:
+            around.children.pop(child, None)
     _forget("_exits", parent)
     _forget("_last", parent)
     take_in_pins(region)
@@ -526,16 +552,16 @@ def _beyond(gone: set[Region]) -> dict[Region | None, Region | None]:
 
 def _give_up(region: Region, around: Region | None, gone: set[Region]) -> None:
     """Have what lies directly in a region lie in the innermost around it that stays."""
-    items = known(region).items
+    old = known(region)
     if around is not None:
         for what in ("_exits", "_last"):
             _forget(what, around)
-        kept = known(around).items
-        kept.update(dict.fromkeys(i for i in items if i not in gone))
-        kept.pop(region, None)
-    for item in items:
-        if isinstance(item, Node):
-            item.region = around
+        new = known(around)
+        new.nodes.update(old.nodes)
+        new.children.update(dict.fromkeys(r for r in old.children if r not in gone))
+        new.children.pop(region, None)
+    for node in old.nodes:
+        node.region = around
 
 
 def _inside_any(regions: Iterable[Region]) -> list[Node]:
@@ -544,12 +570,11 @@ def _inside_any(regions: Iterable[Region]) -> list[Node]:
     stack = list(found)
     nodes: list[Node] = []
     while stack:
-        for item in known(stack.pop()).items:
-            if isinstance(item, Node):
-                nodes.append(item)
-            elif item not in found:
-                found[item] = None
-                stack.append(item)
+        boundary = known(stack.pop())
+        nodes += boundary.nodes
+        fresh = [r for r in boundary.children if r not in found]
+        found.update(dict.fromkeys(fresh))
+        stack += fresh
     return nodes
 
 

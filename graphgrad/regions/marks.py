@@ -332,7 +332,7 @@ def _take_in(fresh: Sequence[NewRegion]) -> None:
     for plan in fresh:
         region, inside = plan.region, plan.inside
         found = survey(region, inside, regions_beyond(region, inside))
-        insert(region, [*plan.members, *plan.children], inside, found)
+        insert(plan.members, plan.children, inside, found)
     for plan in fresh:
         if leave_constants_out(plan.region):
             boundary_of(plan.region)

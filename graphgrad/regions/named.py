@@ -243,7 +243,7 @@ def _settle(region: Region, known: NamedGroup, plan: _Plan) -> None:
     region.boundary = None
     try:
         found = survey(region, plan.inside, declaring, alone)
-        boundary = region.boundary = found.boundary(plan.inside, plan.inside)
+        boundary = region.boundary = found.boundary(plan.inside, (), plan.inside)
         boundary.declaring = frozenset(declaring)
         leave_constants_out(region, alone)
         if region.settled is None:
