@@ -7,6 +7,7 @@ from contextlib import ExitStack
 import pytest
 
 import graphgrad as gg
+from graphgrad.regions.boundary import boundary_of
 
 from .differentiate.helpers import calls_of
 
@@ -92,6 +93,18 @@ def slices(n):
         return g, x, sum(gg.sin(x[i] * float(i + 1)) for i in range(n))
 
 
+def nested_custom_gradients(n):
+    with gg.Graph() as g:
+        x = gg.placeholder(())
+
+        def nest(t, k):
+            y = gg.sin(t)
+            inner = gg.custom_gradient(lambda u: (nest(u, k - 1), lambda dy: dy * 2.0))
+            return inner(y) if k else y
+
+        return g, x, nest(x, n)
+
+
 ALL = [
     nested_regions,
     regions_in_a_row,
@@ -120,10 +133,37 @@ ACTS = {
 
 
 @pytest.mark.parametrize("act", ACTS)
-@pytest.mark.parametrize("build", [b for b in ALL if b is not nested_regions])
+@pytest.mark.parametrize("build", ALL)
 def test_twice_as_much_takes_twice_the_calls(act, build):
     act = ACTS[act]
     small, medium, large = build(5), build(60), build(120)
     act(*small)
     once = calls_of(lambda: act(*medium))
     assert calls_of(lambda: act(*large)) < 2.4 * once
+
+
+@pytest.mark.parametrize("build", [nested_regions, nested_custom_gradients])
+def test_the_first_gradient_of_twice_as_many_nested_regions_takes_twice_the_calls(build):
+    def cost(n):
+        g, x, y = build(n)
+        return calls_of(lambda: (gg.gradients(y, x), [boundary_of(r) for r in g.regions]))
+
+    cost(5)
+    assert cost(200) < 2.2 * cost(100)
+
+
+def test_marks_inside_twice_as_many_nested_regions_take_twice_the_calls():
+    def cost(n):
+        g, x, y = nested_regions(n)
+        nodes = g.nodes[1:]
+        gg.gradients(y, x)
+
+        def work():
+            for node in nodes:
+                g.mark(gg.select.nodes([node]), half, allow_inside=True, note=1)
+            gg.gradients(y, x)
+
+        return calls_of(work)
+
+    cost(5)
+    assert cost(120) < 2.4 * cost(60)

@@ -18,8 +18,8 @@ from ..differentiate.levels import Key, Step, key_of
 from ..differentiate.steps import plan, reads
 from ..ir.errors import GradientError, GraphGradError
 from ..ir.graph import Graph, current
-from ..ir.groups import Groups, around, chain_of
 from ..ir.node import Node, Region, Tensor
+from ..ir.region_tree import RegionTree
 from ..ir.residual import vantage
 from ..ir.tree import flatten
 from ..ir.words import shortened, visible
@@ -198,7 +198,7 @@ class _Question:
         overrides: Any,
     ) -> None:
         self.chosen = resolved({} if overrides is None else overrides, graph, inherited=False)
-        self.off, self.groups = self.chosen.off, self.chosen.groups
+        self.off, self.tree = self.chosen.off, self.chosen.tree
         self.inner: dict[Graph, dict[Region | None, list[Region]]] = {}
         self.stops = stops
         self.ys = [y for y in ys if y.type.differentiable]
@@ -206,7 +206,7 @@ class _Question:
         self.keys = [self._key(y, vantage(y, context)) for y in self.ys]
         lowest = min((x.node.index for x in xs), default=0)
         regional = bool(graph.regions)
-        self.steps = plan(self.keys, lowest, frozenset(), self.off, regional, self.groups)
+        self.steps = plan(self.keys, lowest, frozenset(), self.off, regional, self.tree)
         self.used = {key for step in self.steps for key in self._reads(step)} | set(self.keys)
         floating = [x for x in xs if x.type.differentiable]
         found = gradients(
@@ -225,14 +225,14 @@ class _Question:
     # --- along the steps ---------------------------------------------------------------------
 
     def _key(self, t: Tensor, view: Region | None) -> Key:
-        return key_of(t, view, self.off, self.groups)
+        return key_of(t, view, self.off, self.tree)
 
     def _reads(self, step: Step) -> list[Key]:
-        return reads(step, self.off, self.groups)
+        return reads(step, self.off, self.tree)
 
     def _forward(self, x: Tensor) -> tuple[set[Key], list[Step], list[str]]:
         """The keys that x reaches, the steps it passes, and where the flow ended."""
-        chain = chain_of(around(x.node, self.groups), self.groups)
+        chain = self.tree.chain(self.tree.around(x.node))
         live: set[Key] = {x, *((x, region) for region in chain)}
         passed: list[Step] = []
         blocks: list[str] = []
@@ -320,9 +320,9 @@ class _Question:
         """The inner regions and stamped nodes of a region."""
         inner = self.inner.get(region.graph)
         if inner is None:
-            inner = self.inner[region.graph] = _inner(region.graph, self.groups)
+            inner = self.inner[region.graph] = _inner(region.graph, self.tree)
         found: list[Region] = []
-        stack = list(chain_of(region, self.groups)[-1:])
+        stack = list(self.tree.chain(region)[-1:])
         while stack:
             inside = inner.get(stack.pop(), [])
             stack += inside
@@ -339,11 +339,11 @@ class _Question:
         """The sites in the bodies of a node of control flow."""
         found: list[SiteUse] = []
         for graph in [g for body in bodies(node) for g in all_graphs(body)]:
-            named = self.groups.regions if self.groups is not None else []
-            sites: list[Step] = [*marked_regions(graph), *(r for r in named if r.graph is graph)]
+            named = [r for r in self.tree.regions if r.graph is graph]
+            sites: list[Step] = [*marked_regions(graph), *named]
             sites += [n for n in graph.nodes if n.stamp is not None]
             for site in sites:
-                if site.origin is None and around(site, self.groups) is None:
+                if site.origin is None and self.tree.around(site) is None:
                     found += self._use(site)
         return found
 
@@ -410,10 +410,10 @@ def _inputs(step: Step) -> Sequence[Tensor]:
     return (*boundary.inputs, *boundary.undeclared)
 
 
-def _inner(graph: Graph, groups: Groups | None) -> dict[Region | None, list[Region]]:
+def _inner(graph: Graph, tree: RegionTree) -> dict[Region | None, list[Region]]:
     """Region -> those directly inside; marked ones, and groups that the call names."""
     found: dict[Region | None, list[Region]] = {}
-    named = () if groups is None else [r for r in groups.regions if r.graph is graph]
+    named = [r for r in tree.regions if r.graph is graph]
     for region in (*marked_regions(graph), *named):
-        found.setdefault(around(region, groups), []).append(region)
+        found.setdefault(tree.around(region), []).append(region)
     return found

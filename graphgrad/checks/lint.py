@@ -16,7 +16,7 @@ from ..ir.op import OP_TYPES
 from ..ir.position import is_library
 from ..ops.base import Constant
 from ..ops.sources import StopGradient, ZeroGradient
-from ..regions.boundary import boundary_of, known
+from ..regions.boundary import boundary_of
 from ..regions.index import marked_regions
 from ..regions.rules import (
     BuiltinRule,
@@ -67,7 +67,7 @@ def lint(graph: Graph) -> list[Finding]:
 def _closed(graph: Graph) -> list[Region]:
     """The user's regions that are complete and hold a node."""
     regions = [r for r in marked_regions(graph) if r.origin is None and not r.open]
-    return [r for r in regions if boundary_of(r).members]
+    return [r for r in regions if boundary_of(r).first is not None]
 
 
 def _stamped(graph: Graph) -> list[Node]:
@@ -314,7 +314,7 @@ def undeclared_crossings(graph: Graph) -> Iterator[Finding]:
             )
         if region.escape == "default":
             continue
-        leaving = known(region).left - boundary.output_set
+        leaving = set(boundary.left) - boundary.output_set
         for t in sorted(_floating(leaving), key=lambda t: (t.node.index, t.index)):
             yield Finding(
                 "undeclared",

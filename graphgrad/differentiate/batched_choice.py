@@ -138,9 +138,9 @@ def _built(inner: Batcher, program: Program) -> list[Tensor]:
 def _end(program: Program, body: Graph) -> int:
     """Where in a body to stop: what comes later belongs to derivatives that were built later."""
     end = 1 + max(t.node.index for t in program.outputs)
-    spans = [boundary_of(region).members for region in marked_regions(body)]
+    spans = [(b.first, b.last) for b in map(boundary_of, marked_regions(body))]
     while True:
-        last = max((m[-1].index for m in spans if m and m[0].index < end), default=-1)
+        last = max((b.index for a, b in spans if a and b and a.index < end), default=-1)
         if last < end:
             return end
         end = last + 1

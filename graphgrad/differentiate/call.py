@@ -13,7 +13,6 @@ from ..ir.build import adopted, apply
 from ..ir.context import CONTEXT, Context, bodies_around
 from ..ir.depth import check_room
 from ..ir.errors import GradientError, GraphGradError, counted
-from ..ir.groups import around as innermost
 from ..ir.node import Node, Region, RuleCall, Tensor, enclosing
 from ..ir.op import OP_TYPES, Op
 from ..ir.residual import Residual, derived_from
@@ -306,7 +305,7 @@ def _as_gradient(rule: Rule, site: Site, x: Tensor, entry: Any, i: int) -> Tenso
 def seen_outside(dx: Tensor) -> Tensor:
     """dx as it is read from here, where it was built in a region that is not open."""
     context = CONTEXT.get()
-    inside = innermost(dx.node, context.groups)
+    inside = context.tree.around(dx.node)
     if inside is None or inside.contains(context.region):
         return dx
     return apply(Identity(), dx)

@@ -14,9 +14,9 @@ from typing import Any
 from ..ir.context import Context
 from ..ir.errors import GradientError, GraphError, RegionError
 from ..ir.graph import Graph, current
-from ..ir.groups import Groups, around, chain_of
 from ..ir.node import Node, Region, RuleCall
 from ..ir.position import caller, show
+from ..ir.region_tree import MARKED, RegionTree
 from ..ir.residual import Residual
 from ..ops.control import around as graphs_around
 from ..ops.sources import StopGradient
@@ -70,7 +70,7 @@ class Choice:
     types      op type -> the rule chosen for the user's nodes of that type; None: their own
     others     the rule of nodes that have no other; None: their own derivative
     running    the rules within which the call was made
-    groups     the tree of regions with the groups that it names; None: it names none
+    tree       the tree of regions, with the groups that it names
     """
 
     def __init__(self, overrides: Any, graph: Graph) -> None:
@@ -81,7 +81,7 @@ class Choice:
         self.types: dict[str, Any] = {}
         self.others: Any = None
         self.running: Sequence[Step] = ()
-        self.groups: Groups | None = None
+        self.tree: RegionTree = MARKED
         self._entries: list[_Entry] = []
         self._elsewhere: dict[Graph, Choice] = {}
 
@@ -139,20 +139,28 @@ class Choice:
         """
         asked, opened = ({*steps, *map(built_from, steps)} for steps in (asked, opened))
         types = set(map(_type_of, asked))
-        innermost = {around(step, self.groups) for step in asked}
-        reached = {*asked, *opened}
-        reached.update(r for region in innermost for r in chain_of(region, self.groups))
+        innermost = {self.tree.around(step) for step in asked}
+        reached = {*asked, *opened, *self._all_around(innermost)}
         closed = {s for s in asked if isinstance(s, Region) and s not in opened}
-        closed.difference_update(r for region in innermost for r in chain_of(region, self.groups))
+        closed -= self._all_around(innermost)
         for entry in self._entries:
             if types.isdisjoint(entry.types) and reached.isdisjoint(entry.steps):
                 for step, region in self._inside(entry, closed):
                     raise _in_vain(step, region)
 
+    def _all_around(self, regions: Iterable[Region | None]) -> set[Region]:
+        """These regions and all around them."""
+        found: set[Region] = set()
+        for region in regions:
+            while region is not None and region not in found:
+                found.add(region)
+                region = self.tree.around(region)
+        return found
+
     def _inside(self, entry: _Entry, regions: Collection[Region]) -> Iterator[tuple[Step, Region]]:
         """What an entry is for inside some regions, with those."""
         for step in entry.steps:
-            for region in chain_of(around(step, self.groups), self.groups):
+            for region in self.tree.chain(self.tree.around(step)):
                 if region in regions:
                     yield step, region
         for region in regions if entry.types else ():
@@ -313,7 +321,7 @@ class _Work:
         groups = [group for group, _, _ in self.named]
         chosen = {group.key for group in groups}
         groups += [g for g in map(group_of, running) if g.key not in chosen]
-        self.choice.groups, regions = put_in_place(groups, caller())
+        self.choice.tree, regions = put_in_place(groups, caller())
         for region, (_, rule, entry) in zip(regions, self.named, strict=False):
             entry.steps.append(region)
             self.choice.rules[region] = rule

@@ -19,7 +19,7 @@ from ..ir.words import shortened
 from ..ops.base import DEFAULT, Constant, as_tensor
 from ..ops.control import BodyGraph
 from ..ops.sources import Identity
-from ..regions.boundary import rescan, take_in_pins, why_idle
+from ..regions.boundary import Survey, insert, scan, take_in_pins, why_idle
 from ..regions.rules import Rule
 from ..regions.scopes import override_gradient, reads_outside
 from .site import Site
@@ -373,13 +373,18 @@ def _mark_since(region: Region, start: int, first_region: int, spare: set[Node])
     shared.
     """
     graph, around = region.graph, region.parent
+    scan(graph)
+    opened = [inner for inner in graph.regions[first_region:] if inner is not region]
+    members: list[Node] = []
     for node in graph.nodes[start:]:
         shared = isinstance(node.op, Residual | Constant) or node.op.source
         if node.region is around and node not in spare and not shared:
             node.region = region
-    for inner in graph.regions[first_region:]:
-        if inner is not region and inner.parent is around:
-            inner.parent = region
-    rescan(region, start)
-    for inner in graph.regions[first_region:]:
-        take_in_pins(inner)
+            members.append(node)
+    children = [inner for inner in opened if inner.parent is around]
+    for inner in children:
+        inner.parent = region
+    within = [inner for inner in opened if region.contains(inner)]
+    fresh = graph.nodes[start:]
+    inside = [node for node in fresh if region.contains(node.region)]
+    insert(members, children, inside, Survey(region, fresh, within))

@@ -15,6 +15,7 @@ from ..ir.depth import check_room
 from ..ir.errors import DTypeError, GradientError, GraphError
 from ..ir.graph import Graph, current, entering
 from ..ir.node import Tensor
+from ..ir.region_tree import MARKED
 from ..ir.residual import vantage
 from ..ir.tree import flatten, paths, unflatten
 from ..ir.types import check_unmasked, compatible
@@ -150,7 +151,7 @@ def _depending(
         off = _off(context, ts)
         choice = NOTHING if context.choice is None else context.choice
         sweep = Sweep(context, off, frozenset(stops), choice)
-        keys = [key_of(t, vantage(t, context), off, context.groups) for t in ts]
+        keys = [key_of(t, vantage(t, context), off, context.tree) for t in ts]
         if sources:
             sweep.reach(keys, sources, [t for t in sources if t.type.complex])
         return [t for t, key in zip(ts, keys, strict=True) if key in sweep.live]
@@ -195,9 +196,9 @@ def _question(choice: Choice | None, anew: bool) -> Context:
     context = current().copy()
     if context.called is None:
         context.called = {}
-    context.choice, context.groups = choice, None
+    context.choice = choice
     context.overrides = None if choice is None else choice.overrides
-    context.groups = None if choice is None else choice.groups
+    context.tree = MARKED if choice is None else choice.tree
     if anew:
         context.asked, context.opened = set(), set()
     return context
@@ -302,7 +303,7 @@ def _seed(y: Tensor, dy: Any, context: Context) -> Tensor:
 
 def _visible(t: Tensor, what: str, context: Context, off: Off) -> Key:
     """The key of a tensor as the caller sees it; GradientError where a region hides it."""
-    found = level(t, vantage(t, context), off, context.groups)
+    found = level(t, vantage(t, context), off, context.tree)
     if isinstance(found, Hidden):
         raise found.error(f"a gradient is wanted {what}")
     return t if found is None else (t, found)
@@ -317,7 +318,7 @@ def _off(context: Context, tensors: Sequence[Tensor]) -> Off:
     running = frozenset(context.running)
     off: Off = running if choice is None else choice.off | running
     for t in tensors:
-        while isinstance(found := level(t, vantage(t, context), off, context.groups), Hidden):
+        while isinstance(found := level(t, vantage(t, context), off, context.tree), Hidden):
             region = found.region
             rule = region.rule if choice is None else choice.get(region, region.rule)
             if not as_rule(rule).exact:

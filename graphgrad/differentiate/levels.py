@@ -7,8 +7,8 @@ from collections.abc import Set as AbstractSet
 from typing import Any, Protocol
 
 from ..ir.errors import GradientError
-from ..ir.groups import Groups
-from ..ir.node import Node, Region, Tensor, enclosing, shared
+from ..ir.node import Node, Region, Tensor
+from ..ir.region_tree import MARKED, RegionTree
 from ..regions.boundary import boundary_of
 
 Key = Tensor | tuple[Tensor, Region]
@@ -69,21 +69,16 @@ class Hidden:
 
 
 def level(
-    t: Tensor, view: Region | None, off: Off, groups: Groups | None = None
+    t: Tensor, view: Region | None, off: Off, tree: RegionTree = MARKED
 ) -> Region | Hidden | None:
     """What answers for t when it is read from inside `view`: a region, None (its producer), Hidden.
 
-    off: regions that count as unmarked in this question; groups: those that it names.
+    off: regions that count as unmarked in this question; tree: those there are in it.
     """
-    inside = t.node.region if groups is None else groups.around(t.node)
+    inside = tree.around(t.node)
     if inside is None or inside is view:
         return None
-    around = enclosing(inside) if groups is None else groups.chain(inside)
-    if view is not None:
-        seen = enclosing(view) if groups is None else groups.chain(view)
-        if seen and seen[0] is around[0]:
-            around = around[shared(around, seen) :]
-    for region in around:
+    for region in tree.between(view, inside):
         if region in off:
             continue
         if t in boundary_of(region).output_set:
@@ -94,9 +89,9 @@ def level(
     return None
 
 
-def key_of(t: Tensor, view: Region | None, off: Off, groups: Groups | None = None) -> Key:
+def key_of(t: Tensor, view: Region | None, off: Off, tree: RegionTree = MARKED) -> Key:
     """Where the gradient of a read accumulates; a hidden read counts as its producer's."""
-    found = level(t, view, off, groups)
+    found = level(t, view, off, tree)
     return (t, found) if isinstance(found, Region) else t
 
 

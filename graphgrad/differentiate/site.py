@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from ..ir.context import CONTEXT, Context
 from ..ir.errors import GradientError
-from ..ir.groups import around
 from ..ir.node import Node, Region, Tensor
 from ..ir.op import Op
 from ..ir.types import compatible
@@ -172,7 +171,7 @@ class NodeSite(Site):
         super().__init__(target, reference, sweep)
         self.node = target
         self.inputs, self.outputs = target.inputs, target.outputs
-        self.view = around(target, sweep.groups)
+        self.view = sweep.tree.around(target)
         self.marked = target.stamp
 
     @property
@@ -225,7 +224,7 @@ class RegionSite(Site):
     def _own_default(self, dys: list[Tensor | None], context: Context) -> Sequence[Tensor | None]:
         off = self._sweep.off | frozenset(context.running)
         seeds = [
-            (key_of(y, self.region, off, self._sweep.groups), dy)
+            (key_of(y, self.region, off, self._sweep.tree), dy)
             for y, dy in zip(self.outputs, dys, strict=True)
             if dy is not None
         ]

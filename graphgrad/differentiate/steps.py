@@ -9,24 +9,25 @@ from operator import itemgetter
 
 from ..ir.errors import RegionError
 from ..ir.graph import Graph
-from ..ir.groups import Groups
 from ..ir.node import Node, Region, Tensor
+from ..ir.region_tree import MARKED, NamedTree, RegionTree
 from ..ir.residual import viewpoint
 from ..regions.boundary import boundary_of
 from ..regions.index import index_of
 from .levels import Key, Off, Step, key_of
 
 
-def reads(step: Step, off: Off, groups: Groups | None = None) -> list[Key]:
+def reads(step: Step, off: Off, tree: RegionTree = MARKED) -> list[Key]:
     """The keys that a step reads."""
     if not isinstance(step, Node):
         boundary = boundary_of(step)
         inputs = (*boundary.inputs, *boundary.undeclared)
-        return [key_of(t, step, off, groups) for t in inputs]
-    view = viewpoint(step, groups)
-    if groups is None:
-        return [t if t.node.region is None else key_of(t, view, off) for t in step.inputs]
-    return [key_of(t, view, off, groups) for t in step.inputs]
+        return [key_of(t, step, off, tree) for t in inputs]
+    view, moved = viewpoint(step, tree), tree.moved
+    return [
+        t if t.node.region is None and t.node not in moved else key_of(t, view, off, tree)
+        for t in step.inputs
+    ]
 
 
 def step_of(key: Key) -> Step:
@@ -39,14 +40,14 @@ def position(step: Step) -> float:
     return step.index if isinstance(step, Node) else boundary_of(step).position
 
 
-def lowest_of(xs: Iterable[Tensor], graph: Graph, groups: Groups | None = None) -> int:
+def lowest_of(xs: Iterable[Tensor], graph: Graph, tree: RegionTree = MARKED) -> int:
     """No step that stands before this can lead to an x.
 
     What reads an early member of a region that was marked afterwards may depend on a late one.
     """
     lowest = min(x.node.index for x in xs)
-    if graph.scattered or groups is not None:
-        spans = _spans(graph, groups)
+    if graph.scattered or tree.regions:
+        spans = _spans(graph, tree)
         place = bisect_left(spans, lowest, key=itemgetter(1))
         if place < len(spans):
             lowest = min(lowest, spans[place][0])
@@ -56,7 +57,7 @@ def lowest_of(xs: Iterable[Tensor], graph: Graph, groups: Groups | None = None) 
 Spans = list[tuple[int, float]]
 
 
-def _spans(graph: Graph, groups: Groups | None) -> Spans:
+def _spans(graph: Graph, tree: RegionTree) -> Spans:
     """Where the regions lie whose readers may stand among their members, in order, none in another.
 
     Worked out once for the marked ones, and once for a call that names groups.
@@ -65,18 +66,18 @@ def _spans(graph: Graph, groups: Groups | None) -> Spans:
     if index.spans is None or index.spans[0] != graph.scattered:
         index.spans = list(graph.scattered), _merged(graph.scattered)
     marked: Spans = index.spans[1]
-    if groups is None:
+    if not isinstance(tree, NamedTree):
         return marked
-    if graph not in groups.spans:
-        named = [region for region in groups.regions if region.graph is graph]
-        groups.spans[graph] = _merged([*graph.scattered, *named])
-    found: Spans = groups.spans[graph]
+    if graph not in tree.spans:
+        named = [region for region in tree.regions if region.graph is graph]
+        tree.spans[graph] = _merged([*graph.scattered, *named])
+    found: Spans = tree.spans[graph]
     return found
 
 
 def _merged(regions: Iterable[Region]) -> Spans:
     """From the first member to the position of each, those that overlap as one."""
-    spans = [(b.members[0].index, b.position) for b in map(boundary_of, regions) if b.members]
+    spans = [(b.first.index, b.position) for b in map(boundary_of, regions) if b.first]
     found: Spans = []
     for first, last in sorted(spans):
         if found and first <= found[-1][1]:
@@ -92,7 +93,7 @@ def plan(
     stop: frozenset[Tensor],
     off: Off,
     regional: bool,
-    groups: Groups | None = None,
+    tree: RegionTree = MARKED,
 ) -> list[Step]:
     """The steps that keys depend on, inputs first.
 
@@ -115,7 +116,7 @@ def plan(
         if here < lowest:
             continue
         order.append(step)
-        for key in reads(step, off, groups):
+        for key in reads(step, off, tree):
             if stop and (key if isinstance(key, Tensor) else key[0]) in stop:
                 continue
             before = step_of(key)
@@ -124,7 +125,7 @@ def plan(
             if before not in seen:
                 stack.append(before)
     order.sort(key=position)
-    return _sorted(order, off, groups) if disorder else order
+    return _sorted(order, off, tree) if disorder else order
 
 
 def _plan_nodes(stack: list[Node], lowest: float, stop: frozenset[Tensor]) -> list[Step]:
@@ -150,13 +151,13 @@ def _index(step: Step) -> int:
     return step.index
 
 
-def _sorted(steps: list[Step], off: Off, groups: Groups | None) -> list[Step]:
+def _sorted(steps: list[Step], off: Off, tree: RegionTree) -> list[Step]:
     """Topological order of steps, earliest first among those that are ready."""
     among = set(steps)
     after: dict[Step, list[Step]] = {s: [] for s in steps}
     waits: dict[Step, int] = {}
     for step in steps:
-        before = {b for b in map(step_of, reads(step, off, groups)) if b in among}
+        before = {b for b in map(step_of, reads(step, off, tree)) if b in among}
         waits[step] = len(before)
         for b in before:
             after[b].append(step)
@@ -172,16 +173,16 @@ def _sorted(steps: list[Step], off: Off, groups: Groups | None) -> list[Step]:
             if not waits[later]:
                 heappush(ready, place[later])
     if len(order) < len(steps):
-        raise _circle([s for s in steps if waits[s]], off, groups)
+        raise _circle([s for s in steps if waits[s]], off, tree)
     return order
 
 
-def _circle(stuck: list[Step], off: Off, groups: Groups | None) -> RegionError:
+def _circle(stuck: list[Step], off: Off, tree: RegionTree) -> RegionError:
     """The error for steps that need each other, with the shortest way round through a region."""
     among = set(stuck)
     path: list[Step] = []
     for start in (s for s in stuck if isinstance(s, Region)):
-        path = _way_back(start, among, off, groups)
+        path = _way_back(start, among, off, tree)
         if path:
             break
     region = path[0]
@@ -201,14 +202,14 @@ def _circle(stuck: list[Step], off: Off, groups: Groups | None) -> RegionError:
     )
 
 
-def _way_back(start: Step, among: set[Step], off: Off, groups: Groups | None) -> list[Step]:
+def _way_back(start: Step, among: set[Step], off: Off, tree: RegionTree) -> list[Step]:
     """start, what it reads, ..., start; [] where it is in no circle. Breadth first."""
     came: dict[Step, Step] = {}
     frontier = [start]
     while frontier:
         following: list[Step] = []
         for step in frontier:
-            for before in map(step_of, reads(step, off, groups)):
+            for before in map(step_of, reads(step, off, tree)):
                 if before is start:
                     path = [start, step]
                     while path[-1] is not start:

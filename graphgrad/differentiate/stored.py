@@ -66,7 +66,7 @@ class Asked:
     def is_as_stored(self, step: Step, regions: Sequence[Region]) -> bool:
         """Whether it lies where it lay and has the mark that it had."""
         if isinstance(step, Region):
-            now, around, there = step.rule, step.parent, bool(known(step).members)
+            now, around, there = step.rule, step.parent, known(step).first is not None
         else:
             now, around, there = step.stamp, step.region, True
         then = None if self.around is None else regions[self.around]
@@ -240,7 +240,7 @@ def stored_rules(graph: Graph, chain: Chain | None = None, depth: int = 0) -> di
     found: dict[Step, Any] = {}
     fresh: list[tuple[StoredTrace, Trace]] = []
     for step, mark in _marks(graph):
-        if isinstance(step, Region) and not step.open and not boundary_of(step).members:
+        if isinstance(step, Region) and not step.open and boundary_of(step).first is None:
             found[step] = rule_name(mark)  # unmarked: it is there for what was derived from it
             continue
         if isinstance(mark, str) and (mark in OP_TYPES or not is_registered(mark)):

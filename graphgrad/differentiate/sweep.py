@@ -14,8 +14,8 @@ from typing import Any
 from ..ir.build import apply
 from ..ir.context import Context
 from ..ir.errors import GradientError, RegionError
-from ..ir.groups import Groups
-from ..ir.node import Node, Region, RuleCall, Tensor, enclosing
+from ..ir.node import Node, Region, RuleCall, Tensor
+from ..ir.region_tree import MARKED, RegionTree
 from ..ir.residual import viewpoint
 from ..ops.accumulate import AddN
 from ..ops.arithmetic import ADD
@@ -51,7 +51,7 @@ class Sweep:
     off        regions and nodes whose mark does not count here
     stop       tensors through which nothing flows
     overrides  the rules that the call chose
-    groups     the groups of nodes that it names, in the tree of regions
+    tree       the tree of regions, with the groups of nodes that it names
     grads      key -> its gradient so far: a tensor, or a list of what is to be added up
     live       keys whose gradient somebody wants
     complex    whether complex numbers are among them
@@ -63,12 +63,12 @@ class Sweep:
         "complex",
         "context",
         "grads",
-        "groups",
         "live",
         "off",
         "overrides",
         "regional",
         "stop",
+        "tree",
     )
 
     def __init__(
@@ -82,7 +82,7 @@ class Sweep:
         self.off = off
         self.stop = stop
         self.overrides = overrides
-        self.groups = overrides.groups if isinstance(overrides, Choice) else None
+        self.tree = overrides.tree if isinstance(overrides, Choice) else MARKED
         self.chooses = bool(overrides)
         self.grads: dict[Key, Any] = {}
         self.live: set[Key] = set()
@@ -103,13 +103,13 @@ class Sweep:
         if not xs and not through:
             return []
         steps = self.reach([key for key, _ in seeds], xs, through)
-        groups = self.groups
+        tree = self.tree
         for key, dy in seeds:
             self._add(key, dy)
         outer = self.context.origin, self.context.live, self.context.called
         if self.context.called is None:
             self.context.called = {}
-        self.context.live = self.live if groups is None else _Wanted(self.live, groups)
+        self.context.live = _Wanted(self.live, tree) if tree.regions else self.live
         try:
             for step in reversed(steps):
                 if isinstance(step, Node):
@@ -130,11 +130,11 @@ class Sweep:
         sources = (*xs, *through)
         graph = sources[0].node.graph
         assert graph is not None
-        groups = self.groups
-        self.regional = groups is not None or is_marked(graph)
+        tree = self.tree
+        self.regional = bool(tree.regions) or is_marked(graph)
         self.again = bool(graph.again)
-        lowest = lowest_of(sources, graph, groups)
-        steps = plan(keys, lowest, self.stop, self.off, self.regional, groups)
+        lowest = lowest_of(sources, graph, tree)
+        steps = plan(keys, lowest, self.stop, self.off, self.regional, tree)
         for x in xs:
             if not x.type.complex:
                 self.live.update(self._keys(x))
@@ -146,12 +146,12 @@ class Sweep:
     def _live(self, steps: list[Step]) -> list[Step]:
         """The steps through which an x reaches a y, in order; notes their outputs as live."""
         live, stop, regional = self.live, self.stop, self.regional
-        marked = self.groups is None
+        moved = self.tree.moved
         found: list[Step] = []
         for step in steps:
             if isinstance(step, Node):
                 for t in step.inputs:
-                    if not regional or (marked and t.node.region is None):
+                    if not regional or (t.node.region is None and t.node not in moved):
                         if t in live:
                             break
                     elif self._key(t, step) in live:
@@ -174,22 +174,19 @@ class Sweep:
         return found
 
     def _key(self, t: Tensor, reader: Node) -> Key:
-        return key_of(t, viewpoint(reader, self.groups), self.off, self.groups)
+        return key_of(t, viewpoint(reader, self.tree), self.off, self.tree)
 
     def _keys(self, t: Tensor) -> list[Key]:
         """All keys of a tensor: it, and it as each region around shows it."""
-        groups = self.groups
-        if groups is not None:
-            return [t, *((t, region) for region in groups.chain(groups.around(t.node)))]
-        inside = t.node.region
-        return [t] if inside is None else [t, *((t, region) for region in enclosing(inside))]
+        tree = self.tree
+        return [t, *((t, region) for region in tree.chain(tree.around(t.node)))]
 
     def _region_is_live(self, region: Region) -> bool:
         """Whether an input is live; then all outputs are: the rule says what depends on what."""
         boundary = boundary_of(region)
         reads = (*boundary.inputs, *boundary.undeclared)
-        live, off, groups = self.live, self.off, self.groups
-        if not any(key_of(t, region, off, groups) in live for t in reads):
+        live, off, tree = self.live, self.off, self.tree
+        if not any(key_of(t, region, off, tree) in live for t in reads):
             return False
         outputs = [t for t in boundary.outputs if t.type.flows]
         if not outputs and not region.allow_empty:
@@ -272,16 +269,16 @@ class Sweep:
             raise GradientError(
                 f"the gradient of {node.op!r} has {len(dxs)} entries for {len(inputs)} inputs"
             )
-        regional, live, groups = self.regional, self.live, self.groups
+        regional, live, tree = self.regional, self.live, self.tree
         for x, dx in zip(inputs, dxs, strict=True):
             if dx is NO_GRAD:
                 continue
-            if not regional or (groups is None and x.node.region is None):
+            if not regional or (x.node.region is None and x.node not in tree.moved):
                 if x in live:
                     self._add(x, fitted(dx, x, node.op))
             else:
-                view = viewpoint(node, groups)
-                if key_of(x, view, self.off, groups) in live:
+                view = viewpoint(node, tree)
+                if key_of(x, view, self.off, tree) in live:
                     self._deliver(x, fitted(dx, x, node.op), view, node)
 
     def _rule(self, step: Step, mark: Any) -> Any:
@@ -292,10 +289,10 @@ class Sweep:
 
     def _deliver(self, x: Tensor, dx: Tensor, view: Region | None, reader: Step) -> None:
         """Add to the gradient of x as it is read, by a step, from inside `view`."""
-        if not self.regional or (self.groups is None and x.node.region is None):
+        if not self.regional:
             self._add(x, dx)
             return
-        found = level(x, view, self.off, self.groups)
+        found = level(x, view, self.off, self.tree)
         if isinstance(found, Hidden):
             raise found.error("a gradient has to flow through", reader)
         self._add(x if found is None else (x, found), dx)
@@ -336,7 +333,7 @@ class Sweep:
         """GradientError where a gradient has to flow on to a complex number."""
         if all(dy is None or isinstance(dy, ZeroTensor) for dy in dys):
             return
-        view = step if isinstance(step, Region) else viewpoint(step, self.groups)
+        view = step if isinstance(step, Region) else viewpoint(step, self.tree)
         for x in inputs:
             if x.type.complex and self.is_live(x, view):
                 raise GradientError(
@@ -361,7 +358,7 @@ class Sweep:
 
     def is_live(self, x: Tensor, view: Region | None) -> bool:
         """Whether somebody wants the gradient of x as it is read from inside `view`."""
-        return key_of(x, view, self.off, self.groups) in self.live
+        return key_of(x, view, self.off, self.tree) in self.live
 
     def inner(self, context: Context, off: Off, stop: frozenset[Tensor]) -> Sweep:
         """A sweep of the same call over the inside of a region."""
@@ -371,12 +368,12 @@ class Sweep:
 class _Wanted:
     """The tensors that a gradient may be wanted for, where there are groups: all inside them."""
 
-    def __init__(self, live: set[Key], groups: Groups) -> None:
+    def __init__(self, live: set[Key], tree: RegionTree) -> None:
         self.live = live
-        self.groups = groups
+        self.tree = tree
 
     def __contains__(self, t: Tensor) -> bool:
-        return t in self.live or self.groups.around(t.node) is not None
+        return t in self.live or self.tree.around(t.node) is not None
 
 
 def added(terms: Sequence[Tensor]) -> Tensor:

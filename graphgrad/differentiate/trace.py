@@ -85,7 +85,7 @@ class TraceGraph(BodyGraph):
             here = current()
             at_home = Context(self.outer)
             at_home.origin, at_home.running, at_home.scope = here.origin, here.running, "gradients/"
-            at_home.groups = here.groups
+            at_home.tree = here.tree
             tensor = residual_of(tensor, at_home)
         return super().adopt(tensor)
 
@@ -139,7 +139,7 @@ class Trace:
             context.scope, context.origin = "", None
             context.running, context.live, context.asked = (), None, self.asked
             chosen = inherited_choice(home)
-            context.choice, context.groups = chosen, chosen.groups
+            context.choice, context.tree = chosen, chosen.tree
             self.chosen = chosen.off | set(chosen)
             sweep = Sweep(context, chosen.off, frozenset(), chosen)
             site = _site(target, reference, sweep, boundary, away=defaults is not None)
@@ -291,7 +291,7 @@ class Travelled:
         if isinstance(step, Region):
             assert isinstance(there, Region)
             same = (step.order, step.escape) == (there.order, there.escape)
-            empty = bool(known(step).members) and not known(there).members
+            empty = known(step).first is not None and known(there).first is None
             return same and not empty and is_carried(step.rule, there.rule)
         assert isinstance(there, Node)
         around, mark = there.region, there.stamp

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from .collector import pause, undisturbed
 from .errors import ScopeError
+from .region_tree import MARKED, RegionTree
 
 if TYPE_CHECKING:
     from .graph import Graph
-    from .groups import Groups
     from .node import Node, Region, RuleCall
 
 
@@ -35,7 +35,7 @@ class Context:
     running  the sites whose rule is running: they count as unmarked meanwhile
     overrides what the running gradients() call was given as overrides
     choice   what that says on its graph (differentiate.choices)
-    groups   the groups of nodes that it names; None: none
+    tree     the tree of regions, with the groups of nodes that it names
     asked    the steps that were asked for their gradient in that call; None: nobody wants to know
     opened   the sites whose rule asked for their default in that call
     live     tensors that a gradient is wanted for; None: all of them
@@ -50,7 +50,6 @@ class Context:
         "choice",
         "ended",
         "graph",
-        "groups",
         "implicit",
         "inner",
         "left",
@@ -63,6 +62,7 @@ class Context:
         "running",
         "scope",
         "stamps",
+        "tree",
     )
 
     def __init__(self, graph: Graph, implicit: bool = False) -> None:
@@ -79,7 +79,7 @@ class Context:
         self.running: tuple[Node | Region, ...] = ()
         self.overrides: Any = None
         self.choice: Any = None
-        self.groups: Groups | None = None
+        self.tree: RegionTree = MARKED
         self.asked: set[Node | Region] | None = None
         self.opened: set[Node | Region] | None = None
         self.live: Any = None
@@ -93,7 +93,7 @@ class Context:
         new.maps, new.stamps, new.scope = self.maps, self.stamps, self.scope
         new.left, new.inner, new.ended = self.left, self.inner, self.ended
         new.origin, new.running, new.around = self.origin, self.running, self.around
-        new.overrides, new.choice, new.groups = self.overrides, self.choice, self.groups
+        new.overrides, new.choice, new.tree = self.overrides, self.choice, self.tree
         new.asked, new.opened = self.asked, self.opened
         new.live, new.called = self.live, self.called
         return new

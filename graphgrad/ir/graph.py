@@ -57,6 +57,7 @@ class Graph:
     maps     the op-type maps that were in force while nodes were built
     scattered  regions that were marked afterwards: their readers may stand among their members
     scanned  how many nodes the boundaries of the regions have taken in (regions.boundary)
+    used_in, left_to  tensor -> where it is read (regions.boundary)
     pinned   nodes that make what regions declare as inputs, with those regions
     index    what selections and marks find again without a look at every node (regions.index)
     twins    node or region of which there are several copies -> what they have in common
@@ -81,6 +82,8 @@ class Graph:
         self.scattered: list[Region] = []
         self.state = State()
         self.scanned = 0
+        self.used_in: dict[Tensor, Region] = {}
+        self.left_to: dict[Tensor, Region | None] = {}
         self.pinned: dict[Node, dict[Region, None]] = {}
         self.index: Any = None
         self.residuals: dict[Any, Tensor] = {}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from .ancestry import OUTSIDE, Ancestry
 from .errors import GraphError, RegionError, SymbolicError
 from .op import Op
 from .position import Position, show
@@ -12,7 +13,7 @@ from .types import Array, DType, Shape, TensorType, size_of
 from .words import shortened, visible
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     from .graph import Graph
 
@@ -328,7 +329,7 @@ class Region:
     """
 
     __slots__ = (
-        "_around",
+        "_ancestry",
         "_parent",
         "allow_empty",
         "attrs",
@@ -351,7 +352,7 @@ class Region:
     )
 
     _nesting: object = object()
-    """Another one whenever a region gets another parent: chains that were kept are stale then."""
+    """Another one whenever a region gets another parent: what was known of the tree is stale."""
 
     def __init__(
         self,
@@ -371,7 +372,7 @@ class Region:
         self.graph = graph
         self.rule = rule
         self._parent = parent
-        self._around: tuple[object, tuple[Region, ...]] | None = None
+        self._ancestry: tuple[object, Ancestry] | None = None
         self.origin = origin
         self.position = position
         self.attrs = attrs or {}
@@ -429,8 +430,7 @@ class Region:
             return True
         if region is None or region._parent is None:
             return False
-        around, place = enclosing(region), len(enclosing(self)) - 1
-        return place < len(around) and around[place] is self
+        return ancestry_of(region).lies_in(ancestry_of(self))
 
     def declare(self, *, inputs: Any = None, outputs: Any = None) -> None:
         """Pin the inputs or outputs, in this order.
@@ -499,51 +499,36 @@ class Members:
         self.tensors = tensors
 
 
-def enclosing(region: Region | None) -> tuple[Region, ...]:
-    """The region and those around it, outermost first."""
-    if region is None:
-        return ()
-    known = region._around
-    if known is not None and known[0] is Region._nesting:
-        return known[1]
+def ancestry_of(region: Region | None) -> Ancestry:
+    """Where a region stands in the tree of the marks."""
     nesting = Region._nesting
-    inner = [region]
-    at = region._parent
-    found: tuple[Region, ...] = ()
-    while at is not None:
-        known = at._around
+    if region is not None and (known := region._ancestry) is not None and known[0] is nesting:
+        return known[1]
+    inner = []
+    while region is not None:
+        known = region._ancestry
         if known is not None and known[0] is nesting:
             found = known[1]
             break
-        inner.append(at)
-        at = at._parent
+        inner.append(region)
+        region = region._parent
+    else:
+        found = OUTSIDE
     for each in reversed(inner):
-        found = (*found, each)
-        each._around = nesting, found
+        found = Ancestry(each, found)
+        each._ancestry = nesting, found
     return found
 
 
-def shared(a: Sequence[Region], b: Sequence[Region]) -> int:
-    """How many regions two chains, outermost first, have in common."""
-    low, high = 0, min(len(a), len(b))
-    if high and a[high - 1] is b[high - 1]:
-        return high
-    while low < high:
-        middle = (low + high) // 2
-        if a[middle] is b[middle]:
-            low = middle + 1
-        else:
-            high = middle
-    return low
+def enclosing(region: Region | None) -> tuple[Region, ...]:
+    """The region and those around it, outermost first."""
+    return ancestry_of(region).chain()
 
 
 def common_region(a: Region | None, b: Region | None) -> Region | None:
     """The innermost region that contains both."""
-    if a is None or b is None:
-        return None
-    around = enclosing(a)
-    count = shared(around, enclosing(b))
-    return around[count - 1] if count else None
+    found: Region | None = ancestry_of(a).common(ancestry_of(b)).item
+    return found
 
 
 def _node_of(graph: Graph, index: int) -> Node:

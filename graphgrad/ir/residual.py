@@ -12,9 +12,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .groups import Groups, holds, is_same
-from .node import Node, Region, RuleCall, Tensor, common_region, enclosing
+from .node import Node, Region, RuleCall, Tensor, common_region
 from .op import Gradients, Op, Types
+from .region_tree import MARKED, RegionTree, is_same
 from .types import TensorType
 
 if TYPE_CHECKING:
@@ -47,23 +47,19 @@ def residual_op(region: Region) -> Op:
     return region.residual_op
 
 
-def viewpoint(node: Node, groups: Groups | None = None) -> Region | None:
+def viewpoint(node: Node, tree: RegionTree = MARKED) -> Region | None:
     """The region that a node's reads are made from."""
     op = node.op
-    if type(op) is Residual:
-        return op.region
-    return node.region if groups is None else groups.around(node)
+    return op.region if type(op) is Residual else tree.around(node)
 
 
 def settle(context: Context, inputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
     """The inputs of a derived node, with a Residual for each read that is one."""
-    if context.groups is None:
-        for t in inputs:
-            if t.node.region is not None:
-                break
-        else:
-            return inputs
-    return tuple([residual_of(t, context) for t in inputs])
+    moved = context.tree.moved
+    for t in inputs:
+        if t.node.region is not None or t.node in moved:
+            return tuple([residual_of(t, context) for t in inputs])
+    return inputs
 
 
 def residual_of(t: Tensor, context: Context) -> Tensor:
@@ -74,22 +70,19 @@ def residual_of(t: Tensor, context: Context) -> Tensor:
 
 def vantage(t: Tensor, context: Context) -> Region | None:
     """The region from inside which t is seen now: the open one, or one that is derived from."""
-    groups = context.groups
-    inside = t.node.region if groups is None else groups.around(t.node)
-    at = context.region
+    tree, at = context.tree, context.region
+    inside = tree.around(t.node)
     if inside is None or inside is at:
         return at
-    for region in enclosing(inside) if groups is None else groups.chain(inside):
-        if region.contains(context.region):
-            continue
-        if not derived_from(region, context.origin, t, groups):
+    for region in tree.between(at, inside):
+        if not derived_from(region, context.origin, t, tree):
             break
         at = region
     return at
 
 
 def derived_from(
-    region: Region, origin: Node | RuleCall | None, t: Tensor, groups: Groups | None = None
+    region: Region, origin: Node | RuleCall | None, t: Tensor, tree: RegionTree = MARKED
 ) -> bool:
     """Whether a node of this origin was derived from the region and reads t as a residual."""
     while origin is not None:
@@ -99,10 +92,7 @@ def derived_from(
                 return t not in origin.outer
         else:
             site = origin
-        if groups is not None:
-            if holds(region, groups.around(site), groups):
-                return True
-        elif region.contains(site.region if isinstance(site, Node) else site.parent):
+        if tree.holds(region, tree.around(site)):
             return True
         origin = site.origin
     return False

@@ -3,20 +3,30 @@
 Kept up as nodes are born: each call takes in the nodes built since the last one. What leaves is
 fixed the first time anybody asks, so that a rule's argument count never depends on what is built
 later.
+
+A region keeps what lies directly in it. Of a tensor the graph keeps two regions around it, for all
+of them: it is used in `graph.used_in[t]` and all around that, and leaves all that lie in
+`graph.left_to[t]`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
+from operator import attrgetter
 
+from ..ir.ancestry import OUTSIDE
 from ..ir.graph import Graph
-from ..ir.groups import Groups, around, holds
 from ..ir.locks import lock_of_module
-from ..ir.node import Node, Region, Tensor, enclosing, shared
+from ..ir.node import Node, Region, Tensor, ancestry_of
+from ..ir.region_tree import MARKED, RegionTree
 from ..ir.residual import viewpoint
 
-Place = tuple[int, int]
-"""Where a tensor is read: by which node, as which of its inputs."""
+_index = attrgetter("index")
+Use = tuple[float, Region | None, int]
+"""Where a tensor is read: when; by which region that declares it, or a node (None); as which input.
+
+A region reads its declared inputs just before its first member does, an outer one first.
+"""
 
 LOCK = lock_of_module()
 """Held while what is known of graphs is brought up to date: threads may differentiate one graph."""
@@ -25,39 +35,39 @@ LOCK = lock_of_module()
 class Boundary:
     """What is known of one region.
 
-    members  nodes inside, inner regions' nodes included, in order of creation
-    reads    tensors built outside and read inside, with the place of their first use by a node
-    left     tensors built inside that something outside reads
-    used     tensors built inside that something inside reads
-    inner    regions inside whose inputs are declared: they read these, used or not
+    nodes    those that lie directly inside; children: the regions that do
+    first    the first node inside, inner regions' nodes included; None: there is none
+    reads    tensors built outside and read inside, with their first use
     inputs, outputs  the settled boundary: pinned, or inferred when first asked for
     undeclared       tensors read inside that are not among the pinned inputs
+    declaring        of a group: the regions inside whose inputs are declared
     """
 
     __slots__ = (
+        "_exits",
+        "_last",
         "_reach",
-        "inner",
+        "children",
+        "declaring",
+        "first",
         "input_set",
         "inputs",
         "latest",
-        "left",
-        "members",
+        "nodes",
         "output_set",
         "outputs",
         "reads",
         "region",
         "settled",
         "undeclared",
-        "used",
     )
 
     def __init__(self, region: Region) -> None:
         self.region = region
-        self.members: list[Node] = []
-        self.reads: dict[Tensor, Place] = {}
-        self.left: set[Tensor] = set()
-        self.used: set[Tensor] = set()
-        self.inner: dict[Region, None] = {}
+        self.nodes: dict[Node, None] = {}
+        self.children: dict[Region, None] = {}
+        self.first: Node | None = None
+        self.reads: dict[Tensor, Use] = {}
         self.settled = False
         self.latest = -1
         self.inputs: tuple[Tensor, ...] = ()
@@ -65,13 +75,38 @@ class Boundary:
         self.input_set: frozenset[Tensor] = frozenset()
         self.output_set: frozenset[Tensor] = frozenset()
         self.undeclared: tuple[Tensor, ...] = ()
+        self.declaring: frozenset[Region] = frozenset()
+        self._last: Node | None = None
+        self._exits: list[Node] | None = None
         self._reach: dict[Tensor, int] | None = None
+
+    @property
+    def members(self) -> list[Node]:
+        """The nodes inside, inner regions' nodes included, in order of creation."""
+        if not self.children:
+            return sorted(self.nodes, key=_index)
+        return sorted([n for each in self._within() for n in each.nodes], key=_index)
+
+    @property
+    def last(self) -> Node | None:
+        """The last of the members."""
+        if self._last is None and self.first is not None:
+            with LOCK:
+                for each in reversed(self._within("_last")):
+                    each._last = max((*each.nodes, *map(_last_of, each.children)), key=_index)
+        return self._last
 
     @property
     def position(self) -> float:
         """Where the region stands among the nodes as a step: after its last member and input."""
-        last = self.members[-1].index if self.members else -1
-        return max(last, self.latest) + 0.5
+        last = self._last or self.last
+        return max(-1 if last is None else last.index, self.latest) + 0.5
+
+    @property
+    def left(self) -> list[Tensor]:
+        """The tensors built inside that something outside reads."""
+        with LOCK:
+            return [t for node in self._exit_nodes() for t in node.outputs if self._leaves(t)]
 
     def settle(self) -> None:
         """Fix inputs and outputs for good."""
@@ -79,8 +114,10 @@ class Boundary:
         if region.settled is None:
             inputs, outputs = region.pinned_inputs, region.pinned_outputs
             region.settled = (
-                self._inferred_inputs() if inputs is None else inputs,
-                self._inferred_outputs() if outputs is None else outputs,
+                self.inferred_inputs() if inputs is None else inputs,
+                inferred_outputs(self._exit_nodes(), self._leaves, self._uses)
+                if outputs is None
+                else outputs,
             )
         self.inputs, self.outputs = region.settled
         self.input_set, self.output_set = frozenset(self.inputs), frozenset(self.outputs)
@@ -88,30 +125,65 @@ class Boundary:
         self.undeclared = tuple(t for t in self.reads if t not in self.input_set)
         self.settled = True
 
-    def _inferred_inputs(self) -> tuple[Tensor, ...]:
-        """What is read, in order of first use.
+    def unsettle(self) -> None:
+        """Have what follows from it worked out again; settled inputs and outputs stay."""
+        self.settled = False
+        self._reach = None
 
-        A region inside reads its declared inputs before its first member does, an outer one first.
-        """
-        places: dict[Tensor, tuple[float, int, int]]
-        places = {t: (index, 0, i) for t, (index, i) in self.reads.items()}
-        for region in self.inner:
-            for i, t in enumerate(region.pinned_inputs or ()):
-                if t in places:
-                    start = known(region).members[0].index - 0.5
-                    places[t] = min(places[t], (start, len(enclosing(region)), i))
-        return tuple(sorted(places, key=places.__getitem__))
+    def inferred_inputs(self) -> tuple[Tensor, ...]:
+        """What is read, in order of first use."""
+        return tuple(sorted(self.reads, key=lambda t: _when(self.reads[t])))
 
-    def _inferred_outputs(self) -> tuple[Tensor, ...]:
-        left, used = self.left, self.used
-        found: list[Tensor] = []
-        for node in self.members:
+    def _uses(self, t: Tensor) -> bool:
+        """Whether something inside reads a tensor that is built inside."""
+        region = self.region
+        found = region.graph.used_in.get(t)
+        if found is None or found is region:
+            return found is region
+        return _depth(found) > _depth(region)
+
+    def _leaves(self, t: Tensor) -> bool:
+        """Whether something outside reads a tensor that is built inside."""
+        left_to = self.region.graph.left_to
+        return t in left_to and _depth(left_to[t]) < _depth(self.region)
+
+    def _exit_nodes(self) -> list[Node]:
+        """The members of which something leaves, or nothing is used inside."""
+        if self._exits is None:
+            for each in reversed(self._within("_exits")):
+                nodes: Iterable[Node] = each.nodes
+                if each.children:
+                    nodes = [*nodes, *(n for r in each.children for n in known(r)._exit_nodes())]
+                each._exits = each._sifted(nodes)
+        assert self._exits is not None
+        return self._exits
+
+    def _sifted(self, nodes: Iterable[Node]) -> list[Node]:
+        """Those of nodes inside of which something leaves, or nothing is used inside."""
+        left_to = self.region.graph.left_to
+        found = []
+        for node in nodes:
             made = node.outputs
-            if not left.isdisjoint(made):
-                found += [t for t in made if t in left]
-            elif used.isdisjoint(made):
-                found += made
-        return tuple(found)
+            for t in made:
+                if t in left_to and self._leaves(t):
+                    found.append(node)
+                    break
+            else:
+                if not any(map(self._uses, made)):
+                    found.append(node)
+        return found
+
+    def _within(self, unknown: str = "") -> list[Boundary]:
+        """This one and those of the regions inside, outer ones first.
+
+        unknown  only those of which this is to be worked out. Who knows it knows it of all inside.
+        """
+        found = [self]
+        for each in found:
+            if each.children:
+                inner = map(known, each.children)
+                found += [b for b in inner if not unknown or getattr(b, unknown) is None]
+        return found
 
     def reach(self, x: Tensor) -> int:
         """The outputs that x reaches inside, as bits: whatever lies on the way counts."""
@@ -127,17 +199,19 @@ class Boundary:
         mask: dict[Tensor, int] = {}
         for bit, t in enumerate(self.outputs):
             mask[t] = mask.get(t, 0) | 1 << bit
+        within = [b.region for b in self._within()[1:]] if self.children else ()
+        inner = self.declaring or {r for r in within if r.pinned_inputs is not None}
         below: dict[Region | None, int] = {}
         for node in reversed(self.members):
             bits = 0
             for t in node.outputs:
                 bits |= mask.get(t, 0)
             _lead(mask, node.inputs, bits)
-            if self.inner:
+            if inner:
                 region = node.region
                 below[region] = below.get(region, 0) | bits
-                while region is not None and known(region).members[0] is node:  # all of it was seen
-                    if region in self.inner:
+                while region is not None and known(region).first is node:  # all of it was seen
+                    if region in inner:
                         _lead(mask, region.pinned_inputs or (), below[region])
                     around = region.parent
                     below[around] = below.get(around, 0) | below[region]
@@ -152,6 +226,35 @@ def _lead(mask: dict[Tensor, int], tensors: Iterable[Tensor], bits: int) -> None
             mask[t] = mask.get(t, 0) | bits
 
 
+def inferred_outputs(
+    nodes: Iterable[Node], leaves: Callable[[Tensor], bool], uses: Callable[[Tensor], bool]
+) -> tuple[Tensor, ...]:
+    """What leaves a region, or nothing in it uses, in order of building; unread siblings do not."""
+    found: list[Tensor] = []
+    for node in sorted(nodes, key=_index):
+        left = [t for t in node.outputs if leaves(t)]
+        if left:
+            found += left
+        elif not any(map(uses, node.outputs)):
+            found += node.outputs
+    return tuple(found)
+
+
+def _last_of(region: Region) -> Node:
+    last = known(region).last
+    assert last is not None
+    return last
+
+
+def _depth(region: Region | None) -> int:
+    return ancestry_of(region).depth
+
+
+def _when(use: Use) -> tuple[float, int, int]:
+    start, by, place = use
+    return start, _depth(by), place
+
+
 def boundary_of(region: Region) -> Boundary:
     """The settled boundary of a region."""
     scan(region.graph)
@@ -164,6 +267,14 @@ def boundary_of(region: Region) -> Boundary:
     return found
 
 
+def known(region: Region) -> Boundary:
+    """What is known so far of the boundary of a region."""
+    found = region.boundary
+    if found is None:
+        found = region.boundary = Boundary(region)
+    return found  # type: ignore[no-any-return]
+
+
 def why_idle(inputs: Iterable[Tensor], outputs: Iterable[Tensor]) -> str:
     """Why a rule from these to those can never be called; "" where it can, or there are none."""
     for verb, tensors in (("makes", list(outputs)), ("reads", list(inputs))):
@@ -174,6 +285,9 @@ def why_idle(inputs: Iterable[Tensor], outputs: Iterable[Tensor]) -> str:
                 f"never be called:{rows}"
             )
     return ""
+
+
+# --- taking in ----------------------------------------------------------------------------------
 
 
 def scan(graph: Graph) -> None:
@@ -189,109 +303,324 @@ def scan(graph: Graph) -> None:
         graph.scanned = end
 
 
-def rescan(region: Region, start: int) -> None:
-    """Take nodes from `start` on into a region that was marked after they had been scanned."""
-    for node in region.graph.nodes[start : region.graph.scanned]:
-        take_in(node, region)
-
-
 def _take_in(node: Node) -> None:
     """Note what a node means for the regions around it and around what it reads.
 
     What an exception interrupts is done again by the next scan, so twice is as good as once.
     """
     region = node.region
-    here = enclosing(region)
     for i, t in enumerate(node.inputs):
-        there = t.node.region
-        if there is region:
-            for each in here:
-                (each.boundary or known(each)).used.add(t)
-        else:
-            _take_in_read(t, here, enclosing(viewpoint(node)), (node.index, i))
-    for each in here:
-        members = (each.boundary or known(each)).members
-        if not members or members[-1] is not node:
-            members.append(node)
-        if members[0] is node:
-            take_in_pins(each)
+        if t.node.region is not region:
+            _take_in_read(t, region, viewpoint(node), (node.index, None, i))
+        elif region is not None:
+            _note_used(t, region)
+    if region is not None:
+        _take_in_member(node, region)
 
 
-def _take_in_read(t: Tensor, here: Sequence[Region], seen: Sequence[Region], place: Place) -> None:
-    """Note a read of t by what lies in the regions `here` and sees from inside those of `seen`."""
-    there = enclosing(t.node.region)
-    common = 0
-    if there:
-        common, visible = shared(there, here), shared(there, seen)
-        for each in there[:common]:
-            known(each).used.add(t)
-        for each in there[max(common, visible) :]:
-            known(each).left.add(t)
-    for each in here[common:]:
-        reads = (each.boundary or known(each)).reads
-        reads[t] = min(place, reads.get(t, place))
+def _take_in_read(t: Tensor, here: Region | None, view: Region | None, use: Use) -> None:
+    """Note a read of t by what lies in the region `here` and sees from inside `view`."""
+    common = OUTSIDE
+    if t.node.region is not None:
+        inside = ancestry_of(t.node.region)
+        common = inside.common(ancestry_of(here))
+        if common.depth:
+            _note_used(t, common.item)
+        if common.depth < inside.depth:
+            seen = common if view is here else inside.common(ancestry_of(view))
+            to = seen if seen.depth > common.depth else common
+            if to.depth < inside.depth:
+                _note_left(t, to.item)
+    _note_reads(t, here, common.item, use)
+
+
+def _note_reads(t: Tensor, here: Region | None, common: Region | None, use: Use) -> None:
+    """Note that `here` reads t, and those around in `common`: where one knows, all around it do.
+
+    The outermost first: an interrupt never leaves one that knows in one that does not.
+    """
+    fresh = []
+    while here is not common:
+        assert here is not None
+        reads = known(here).reads
+        if t in reads and _when(reads[t]) <= _when(use):
+            break
+        fresh.append(reads)
+        here = here.parent
+    for reads in reversed(fresh):
+        reads[t] = use
+
+
+def _note_used(t: Tensor, region: Region) -> None:
+    """Note that something in a region around t reads it."""
+    used_in = region.graph.used_in
+    before = used_in.get(t)
+    if before is region or (before is not None and _depth(before) > _depth(region)):
+        return
+    _forget("_exits", region)
+    used_in[t] = region
+
+
+def _note_left(t: Tensor, to: Region | None) -> None:
+    """Note that something reads t from outside the regions around it that lie in `to`."""
+    graph = t.node.graph
+    assert graph is not None
+    if t not in graph.left_to or _depth(to) < _depth(graph.left_to[t]):
+        _forget("_exits", t.node.region)
+        graph.left_to[t] = to
+
+
+def _take_in_member(node: Node, region: Region) -> None:
+    own = known(region)
+    if own.first is not None and own.first is not node:
+        if own._exits is not None or own._last is not None:
+            _forget("_exits", region)
+            _forget("_last", region)
+        own.nodes[node] = None
+        return
+    begun: list[Boundary] = []
+    at: Region | None = region
+    while at is not None and ((found := known(at)).first is None or found.first is node):
+        begun.append(found)
+        at = at.parent
+    for what in ("_exits", "_last"):
+        _forget(what, at)
+    for each in reversed(begun):
+        each.first = node
+        if each.region.parent is not None:
+            known(each.region.parent).children[each.region] = None
+        take_in_pins(each.region)
+    own.nodes[node] = None
+
+
+def _forget(what: str, region: Region | None) -> None:
+    """Have something worked out again for a region, and for those around that know it.
+
+    Who knows it knows it of all inside. The outermost first: an interrupt leaves that true.
+    """
+    stale = []
+    while region is not None and getattr(found := known(region), what) is not None:
+        stale.append(found)
+        region = region.parent
+    for each in reversed(stale):
+        setattr(each, what, None)
 
 
 def take_in_pins(region: Region) -> None:
     """Note that a region reads its declared inputs, whether or not a node inside does."""
-    members = known(region).members
-    if region.pinned_inputs is None or not members:
+    first = known(region).first
+    if region.pinned_inputs is None or first is None:
         return
-    here = enclosing(region.parent)
-    for t in region.pinned_inputs:
+    for i, t in enumerate(region.pinned_inputs):
         region.graph.pinned.setdefault(t.node, {})[region] = None
-        _take_in_read(t, here, here, (members[0].index, 0))
-    for each in here:
-        known(each).inner[region] = None
+        _take_in_read(t, region.parent, region.parent, (first.index - 0.5, region, i))
 
 
-# --- one region alone, which was marked or named after its members had been scanned -------------
+# --- a region that was marked or named after its members had been taken in ------------------------
 
 
-def take_in(node: Node, region: Region, groups: Groups | None = None) -> None:
-    """Note what a node means for one region."""
-    inside = holds(region, around(node, groups), groups)
-    sees = inside or holds(region, viewpoint(node, groups), groups)
-    for i, t in enumerate(node.inputs):
-        _take_in_read_for(region, t, inside, sees, (node.index, i), groups)
-    if inside:
-        members = known(region).members
-        append_once(members, node)
-        if members[0] is node:
-            take_in_pins(region)
+class Survey:
+    """What a region reads, uses and lets out, by a look at nodes: those inside, and their readers.
+
+    reads  tensors built outside and read inside, with their first use
+    used, left  tensors built inside that something inside, or outside, reads
+    """
+
+    def __init__(
+        self,
+        region: Region,
+        nodes: Iterable[Node],
+        inner: Iterable[Region],
+        tree: RegionTree = MARKED,
+    ) -> None:
+        self.region = region
+        self.tree = tree
+        self.reads: dict[Tensor, Use] = {}
+        self.used: set[Tensor] = set()
+        self.left: set[Tensor] = set()
+        for node in nodes:
+            inside = self.holds(node)
+            sees = inside or tree.holds(region, viewpoint(node, tree))
+            for i, t in enumerate(node.inputs):
+                self._read(t, inside, sees, (node.index, None, i))
+        for each in inner:
+            first = known(each).first
+            if first is not None:
+                for i, t in enumerate(each.pinned_inputs or ()):
+                    self._read(t, True, True, (first.index - 0.5, each, i))
+
+    def holds(self, node: Node) -> bool:
+        """Whether a node lies in the region."""
+        return self.tree.holds(self.region, self.tree.around(node))
+
+    def _read(self, t: Tensor, inside: bool, sees: bool, use: Use) -> None:
+        if not self.holds(t.node):
+            if inside:
+                self.reads[t] = min(use, self.reads.get(t, use), key=_when)
+        elif inside:
+            self.used.add(t)
+        elif not sees:
+            self.left.add(t)
+
+    def boundary(
+        self, nodes: Iterable[Node], children: Iterable[Region], inside: Iterable[Node]
+    ) -> Boundary:
+        """The boundary of a region in which these lie directly; inside: all nodes in it."""
+        found = Boundary(self.region)
+        found.nodes = dict.fromkeys(nodes)
+        found.children = dict.fromkeys([r for r in children if known(r).first is not None])
+        found.first = min(inside, key=_index, default=None)
+        found.reads = self.reads
+        return found
 
 
-def take_in_pins_for(region: Region, inner: Region, groups: Groups | None = None) -> None:
-    """Note that an inner region reads its declared inputs."""
-    members = known(inner).members
-    if inner.pinned_inputs is not None and members:
-        for t in inner.pinned_inputs:
-            _take_in_read_for(region, t, True, True, (members[0].index, 0), groups)
-        known(region).inner[inner] = None
-
-
-def _take_in_read_for(
-    region: Region, t: Tensor, inside: bool, sees: bool, place: Place, groups: Groups | None
+def insert(
+    nodes: Collection[Node],
+    children: Collection[Region],
+    inside: Collection[Node],
+    found: Survey,
 ) -> None:
-    boundary = known(region)
-    if not holds(region, around(t.node, groups), groups):
-        if inside:
-            boundary.reads[t] = min(place, boundary.reads.get(t, place))
-    elif inside:
-        boundary.used.add(t)
-    elif not sees:
-        boundary.left.add(t)
+    """Take in a region that was put around nodes and regions, as a survey of it has found it.
+
+    inside  all nodes in it
+    """
+    region = found.region
+    boundary = region.boundary = found.boundary(nodes, children, inside)
+    parent = region.parent
+    for node in inside:
+        for t in node.outputs:
+            _come_between(t, region, found)
+    if parent is not None:
+        around = known(parent)
+        if boundary.first is not None:
+            around.children[region] = None
+        for node in nodes:
+            around.nodes.pop(node, None)
+        for child in children:
+            around.children.pop(child, None)
+    _forget("_exits", parent)
+    _forget("_last", parent)
+    take_in_pins(region)
+    if region.pinned_inputs is not None:
+        while parent is not None:
+            known(parent).unsettle()
+            parent = parent.parent
+
+
+def _come_between(t: Tensor, region: Region, found: Survey) -> None:
+    """Note what a tensor is to a region that came between two around it."""
+    used_in, left_to = region.graph.used_in, region.graph.left_to
+    if t in found.used:
+        before = used_in.get(t)
+        if before is None or not region.contains(before):
+            used_in[t] = region
+    if t in found.left:
+        left_to.setdefault(t, region.parent)
+    elif t in left_to and not region.contains(left_to[t]):
+        left_to[t] = region
+
+
+# --- regions that are taken away ------------------------------------------------------------------
+
+
+def remove(graph: Graph, gone: set[Region]) -> None:
+    """Give what lies in regions to those around them. Settled boundaries of others stay."""
+    beyond = _beyond(gone)
+    for node in _inside_any(gone):
+        _come_apart(node, beyond)
+    for region in gone:
+        _give_up(region, beyond[region], gone)
+    for inner in graph.regions:
+        if inner.parent in beyond:
+            inner.parent = beyond[inner.parent]
+    for region in gone:
+        region.boundary = region.settled = region.pinned_outputs = None
+
+
+def _beyond(gone: set[Region]) -> dict[Region | None, Region | None]:
+    """Region that goes -> the innermost around it that stays."""
+    found: dict[Region | None, Region | None] = {}
+    for region in gone:
+        inner: list[Region] = []
+        at: Region | None = region
+        while at in gone and at not in found:
+            inner.append(at)
+            at = at.parent
+        found.update(dict.fromkeys(inner, found.get(at, at)))
+    return found
+
+
+def _give_up(region: Region, around: Region | None, gone: set[Region]) -> None:
+    """Have what lies directly in a region lie in the innermost around it that stays."""
+    old = known(region)
+    if around is not None:
+        for what in ("_exits", "_last"):
+            _forget(what, around)
+        new = known(around)
+        new.nodes.update(old.nodes)
+        new.children.update(dict.fromkeys(r for r in old.children if r not in gone))
+        new.children.pop(region, None)
+    for node in old.nodes:
+        node.region = around
+
+
+def _inside_any(regions: Iterable[Region]) -> list[Node]:
+    """The nodes that lie in any of these, each once."""
+    found = dict.fromkeys(regions)
+    stack = list(found)
+    nodes: list[Node] = []
+    while stack:
+        boundary = known(stack.pop())
+        nodes += boundary.nodes
+        fresh = [r for r in boundary.children if r not in found]
+        found.update(dict.fromkeys(fresh))
+        stack += fresh
+    return nodes
+
+
+def _come_apart(node: Node, beyond: dict[Region | None, Region | None]) -> None:
+    """Note what what a node makes is to the regions that stay."""
+    graph = node.graph
+    assert graph is not None
+    for t in node.outputs:
+        if graph.left_to.get(t) in beyond:
+            graph.left_to[t] = beyond[graph.left_to[t]]
+        if graph.used_in.get(t) in beyond:
+            _use_in(t, beyond[graph.used_in[t]])
+
+
+def _use_in(t: Tensor, region: Region | None) -> None:
+    """Note where something reads t: in no region where that is None."""
+    graph = t.node.graph
+    assert graph is not None
+    if region is None:
+        graph.used_in.pop(t, None)
+    else:
+        graph.used_in[t] = region
+
+
+def drop_reads(t: Tensor, region: Region | None, uses: Sequence[tuple[Region | None, Use]]) -> None:
+    """Note anew who reads t, which a region inside of these declared.
+
+    uses: all there are, with the region in which each is.
+    """
+    inside = ancestry_of(t.node.region)
+    common = [inside.common(ancestry_of(here)) for here, _ in uses]
+    _forget("_exits", t.node.region)
+    _use_in(t, max(common, key=lambda each: each.depth, default=OUTSIDE).item)
+    while region is not None:
+        boundary = known(region)
+        if region.settled is None and t in boundary.reads:
+            here = [use for at, use in uses if region.contains(at)]
+            if here:
+                boundary.reads[t] = min(here, key=_when)
+            else:
+                del boundary.reads[t]
+        boundary.unsettle()
+        region = region.parent
 
 
 def append_once(nodes: list[Node], node: Node) -> None:
     """Append a node that may have been appended just before an exception interrupted."""
     if not nodes or nodes[-1] is not node:
         nodes.append(node)
-
-
-def known(region: Region) -> Boundary:
-    """What is known so far of the boundary of a region."""
-    found = region.boundary
-    if found is None:
-        found = region.boundary = Boundary(region)
-    return found  # type: ignore[no-any-return]

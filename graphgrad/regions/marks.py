@@ -12,20 +12,20 @@ from typing import Any, TypeVar
 
 from ..ir.errors import RegionError
 from ..ir.graph import Graph
-from ..ir.node import Node, Region, RuleCall, Tensor, enclosing
+from ..ir.node import Node, Region, RuleCall, Tensor
 from ..ir.position import Position, caller, show
 from ..ir.residual import Residual
-from .boundary import Boundary, known, why_idle
+from .boundary import Use, boundary_of, drop_reads, insert, known, remove, why_idle
 from .index import bodies_of, index_of
 from .plans import (
     NewRegion,
     check_has_gradient,
-    fill,
     leave_constants_out,
     parent_and_children,
     plan_region,
     region_of,
     regions_beyond,
+    survey,
 )
 from .rules import check_reference
 from .scopes import ESCAPES, ORDERS, _one_of
@@ -359,18 +359,12 @@ def _place(plan: NewRegion) -> Region:
 def _take_in(fresh: Sequence[NewRegion]) -> None:
     """The boundaries of regions that were marked after their nodes had been scanned."""
     for plan in fresh:
-        plan.region.boundary = None
-        fill(plan.region, plan.inside, regions_beyond(plan.region, plan.inside))
+        region, inside = plan.region, plan.inside
+        found = survey(region, inside, regions_beyond(region, inside))
+        insert(plan.members, plan.children, inside, found)
     for plan in fresh:
-        for around in enclosing(plan.parent):
-            _unsettle(known(around))
-        leave_constants_out(plan.region)
-
-
-def _unsettle(boundary: Boundary) -> None:
-    """Have what follows from the boundary worked out again; settled inputs and outputs stay."""
-    boundary.settled = False
-    boundary._reach = None
+        if leave_constants_out(plan.region):
+            boundary_of(plan.region)
 
 
 # --- taking marks off ---------------------------------------------------------------------------
@@ -412,38 +406,28 @@ def _take_off(sites: Iterable[Site]) -> None:
 
 def _dissolve(graph: Graph, gone: set[Region]) -> None:
     """Give the members of regions to the regions around them."""
+    remove(graph, gone)
     for region in gone:
-        for node in known(region).members:
-            node.region = _left(node.region, gone)
-    for inner in graph.regions:
-        inner.parent = _left(inner.parent, gone)
-    for region in gone:
-        pinned = region.pinned_inputs
-        for around in enclosing(region.parent):
-            boundary = known(around)
-            boundary.inner.pop(region, None)
-            if pinned is not None and around.settled is None:
-                _drop_reads(boundary, pinned)
-            _unsettle(boundary)
-        region.boundary = region.settled = region.pinned_inputs = region.pinned_outputs = None
+        pinned = region.pinned_inputs or ()
+        region.pinned_inputs = None
+        for t in dict.fromkeys(pinned):
+            drop_reads(t, region.parent, _uses_of(t))
     _forget(graph, gone)
 
 
-def _left(region: Region | None, gone: set[Region]) -> Region | None:
-    """The innermost region around that stays."""
-    while region in gone:
-        region = region.parent
-    return region
-
-
-def _drop_reads(boundary: Boundary, pinned: Sequence[Tensor]) -> None:
-    """Forget what only the declared inputs of a region that is gone read."""
-    read = {t for n in boundary.members for t in n.inputs}
-    read.update(t for inner in boundary.inner for t in inner.pinned_inputs or ())
-    for t in pinned:
-        if t not in read:
-            boundary.reads.pop(t, None)
-            boundary.used.discard(t)
+def _uses_of(t: Tensor) -> list[tuple[Region | None, Use]]:
+    """Where t is read, by nodes and by regions that declare it, with the region around each."""
+    graph = t.node.graph
+    assert graph is not None
+    found: list[tuple[Region | None, Use]] = []
+    for node in index_of(graph).readers_of([t.node]):
+        found += [(node.region, (node.index, None, i)) for i, x in enumerate(node.inputs) if x is t]
+    for region in graph.pinned.get(t.node, ()):
+        first = known(region).first
+        if first is not None:
+            pinned = enumerate(region.pinned_inputs or ())
+            found += [(region.parent, (first.index - 0.5, region, i)) for i, x in pinned if x is t]
+    return found
 
 
 def _forget(graph: Graph, gone: set[Region]) -> None:

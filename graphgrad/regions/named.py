@@ -2,7 +2,7 @@
 
 What stands for a group is kept with its graph and found again: its boundary is settled by the first
 call that names it and stays, as that of any region. Whether it counts is no state of it: each call
-puts the groups that it names into a tree of regions of its own (ir.groups).
+puts the groups that it names into a tree of regions of its own (ir.region_tree).
 """
 
 from __future__ import annotations
@@ -11,18 +11,18 @@ from collections.abc import Callable, Sequence
 
 from ..ir.errors import GraphError, RegionError
 from ..ir.graph import Graph
-from ..ir.groups import Groups
 from ..ir.node import Members, Node, Region, Tensor, enclosing
 from ..ir.position import Position
-from .boundary import LOCK, Boundary, boundary_of
+from ..ir.region_tree import NamedTree
+from .boundary import LOCK, Boundary, boundary_of, inferred_outputs
 from .index import Index, has_gradient, index_of
 from .plans import (
     check_members,
-    fill,
     leave_constants_out,
     parent_and_children,
     plan_region,
     regions_beyond,
+    survey,
 )
 from .select import Group, as_selection
 
@@ -78,7 +78,7 @@ class _Plan:
         return outer.region if outer is not None and outer.parent is self.parent else self.parent
 
 
-def put_in_place(groups: Sequence[Group], at: Position | None) -> tuple[Groups, list[Region]]:
+def put_in_place(groups: Sequence[Group], at: Position | None) -> tuple[NamedTree, list[Region]]:
     """The tree of regions with these groups in it, and what stands for each.
 
     at  the user's line, for those that were not named before. RegionError for a group that overlaps
@@ -87,9 +87,9 @@ def put_in_place(groups: Sequence[Group], at: Position | None) -> tuple[Groups, 
     return _placed([_Plan(group) for group in groups], at)
 
 
-def _placed(plans: Sequence[_Plan], at: Position | None) -> tuple[Groups, list[Region]]:
+def _placed(plans: Sequence[_Plan], at: Position | None) -> tuple[NamedTree, list[Region]]:
     nested = _nested(plans)
-    found = Groups()
+    found = NamedTree()
     with LOCK:
         for plan in nested:
             plan.region = _region_for(plan, at)
@@ -233,17 +233,23 @@ def _settle(region: Region, known: NamedGroup, plan: _Plan) -> None:
     declaring = {r for r in inner if r.pinned_inputs is not None}
     for other in known.regions:
         region.settled = other.settled
-        if other.boundary is not None and other.boundary.members:
+        if other.boundary is not None and other.boundary.first is not None:
             region.boundary = other.boundary
     boundary: Boundary | None = region.boundary
-    if boundary is not None and boundary.members and declaring == set(boundary.inner):
+    if boundary is not None and boundary.first is not None and declaring == boundary.declaring:
         return
-    alone = Groups()
+    alone = NamedTree()
     alone.put(region, [*(n for n in plan.inside if n.region is plan.parent), *plan.children])
     region.boundary = None
     try:
-        fill(region, plan.inside, declaring, alone)
+        found = survey(region, plan.inside, declaring, alone)
+        boundary = region.boundary = found.boundary(plan.inside, (), plan.inside)
+        boundary.declaring = frozenset(declaring)
         leave_constants_out(region, alone)
+        if region.settled is None:
+            leaves, uses = found.left.__contains__, found.used.__contains__
+            outputs = inferred_outputs(plan.inside, leaves, uses)
+            region.settled = boundary.inferred_inputs(), outputs
         boundary_of(region)
     except BaseException:
         region.boundary = None  # not a part of it for the whole

@@ -10,11 +10,11 @@ from typing import Any
 
 from ..ir.errors import GraphError, RegionError
 from ..ir.graph import Graph
-from ..ir.groups import Groups, around, holds
 from ..ir.node import Node, Region, Tensor, common_region, enclosing
+from ..ir.region_tree import MARKED, RegionTree
 from ..ir.residual import Residual, derived_from
 from ..ir.tree import flatten
-from .boundary import boundary_of, known, scan, take_in, take_in_pins_for, why_idle
+from .boundary import Survey, known, scan, why_idle
 from .index import has_gradient, index_of
 from .select import Group, members_of
 
@@ -202,22 +202,20 @@ def _is_constant(node: Node) -> bool:
 # --- boundaries ---------------------------------------------------------------------------------
 
 
-def fill(
-    region: Region, inside: set[Node], inner: Iterable[Region], groups: Groups | None = None
-) -> None:
-    """Take in the members of a region that was marked, or named, after they had been scanned.
+def survey(
+    region: Region, inside: set[Node], inner: Iterable[Region], tree: RegionTree = MARKED
+) -> Survey:
+    """What a region reads, uses and lets out that was marked, or named, after it had been built.
 
     inner: regions in it. Reads of its inside by derivatives that are there already are residuals of
     them, not outputs.
     """
     readers = index_of(region.graph).readers_of(inside)
-    for node in sorted(inside.union(readers), key=lambda n: n.index):
-        if node in inside or not _is_derived(region, node, groups):
-            take_in(node, region, groups)
-    for each in inner:
-        take_in_pins_for(region, each, groups)
-    returned = [t for t in _returned(region.graph) if holds(region, around(t.node, groups), groups)]
-    known(region).left.update(returned)
+    nodes = sorted(inside.union(readers), key=lambda n: n.index)
+    counting = [n for n in nodes if n in inside or not _is_derived(region, n, tree)]
+    found = Survey(region, counting, inner, tree)
+    found.left.update([t for t in _returned(region.graph) if found.holds(t.node)])
+    return found
 
 
 def _returned(graph: Graph) -> list[Tensor]:
@@ -238,24 +236,21 @@ def regions_beyond(outer: Region | None, nodes: Iterable[Node]) -> list[Region]:
     return list(found)
 
 
-def leave_constants_out(region: Region, groups: Groups | None = None) -> None:
-    """Constants are no inputs of it. Where a later scan would see more than this, settle now."""
+def leave_constants_out(region: Region, tree: RegionTree = MARKED) -> bool:
+    """Constants are no inputs of it. Whether a later scan would see more than this."""
     boundary = known(region)
     pinned = set(region.pinned_inputs or ())
     shared = [t for t in boundary.reads if _is_constant(t.node) and t not in pinned]
     for t in shared:
         del boundary.reads[t]
     readers = index_of(region.graph).readers_of(boundary.members)
-    if shared or any(
-        not holds(region, around(n, groups), groups) and _is_derived(region, n, groups)
-        for n in readers
-    ):
-        boundary_of(region)
+    return bool(shared) or any(
+        not tree.holds(region, tree.around(n)) and _is_derived(region, n, tree) for n in readers
+    )
 
 
-def _is_derived(region: Region, node: Node, groups: Groups | None) -> bool:
+def _is_derived(region: Region, node: Node, tree: RegionTree) -> bool:
     return node.origin is not None and any(
-        holds(region, around(t.node, groups), groups)
-        and derived_from(region, node.origin, t, groups)
+        tree.holds(region, tree.around(t.node)) and derived_from(region, node.origin, t, tree)
         for t in node.inputs
     )

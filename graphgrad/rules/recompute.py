@@ -17,8 +17,8 @@ from ..ir.build import read_here
 from ..ir.context import Scope
 from ..ir.errors import GradientError, GraphError
 from ..ir.graph import Graph, current
-from ..ir.groups import Groups
 from ..ir.node import Node, Region, RuleCall, Tensor
+from ..ir.region_tree import RegionTree
 from ..ir.residual import Residual
 from ..ir.tree import flatten, unflatten
 from ..ops.base import NO_GRAD, Constant, apply, is_zero
@@ -217,7 +217,7 @@ class _Choosing(Scope):
 
     def __enter__(self) -> None:
         context = current().copy()
-        named = {} if context.groups is None else self._named(context.groups, context.choice)
+        named = self._named(context.tree, context.choice)
         if named:
             context.overrides = {**context.overrides, **named}
             context.choice = resolved(context.overrides, context.graph, inherited=True)
@@ -233,11 +233,12 @@ class _Choosing(Scope):
         if context.opened is not None:
             context.opened.add(self.again.home)
 
-    def _named(self, groups: Groups, choice: Choice) -> dict[Any, Any]:
+    def _named(self, tree: RegionTree, choice: Choice | None) -> dict[Any, Any]:
         found: dict[Any, Any] = {}
         twins = self.again.twins()
-        for region in groups.regions:
+        for region in tree.regions:
             assert region.group is not None
+            assert choice is not None
             nodes = [t.node for t in region.group.tensors if has_gradient(t.node)]
             if nodes and all(n in twins for n in nodes) and region not in choice.off:
                 found[select.nodes(*(twins[n] for n in nodes))] = choice.get(region)

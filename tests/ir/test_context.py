@@ -9,6 +9,7 @@ import graphgrad as gg
 from graphgrad.ir.context import CONTEXT, Context, Scope, Within
 from graphgrad.ir.errors import ScopeError
 from graphgrad.ir.graph import current
+from graphgrad.ir.region_tree import MARKED
 
 from ..interrupting import interrupted, places
 
@@ -49,7 +50,8 @@ def test_a_copy_has_every_field_and_is_another(base):
 
 def test_a_record_begins_with_nothing_open(base):
     unset = [n for n in Context.__slots__ if not getattr(Context(gg.Graph()), n)]
-    assert unset == [n for n in Context.__slots__ if n != "graph"]
+    assert unset == [n for n in Context.__slots__ if n not in ("graph", "tree")]
+    assert Context(gg.Graph()).tree is MARKED
     assert Context(gg.Graph(), implicit=True).implicit is True
 
 

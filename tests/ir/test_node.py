@@ -10,7 +10,7 @@ import pytest
 import graphgrad as gg
 from graphgrad.ir.errors import GraphError, RegionError, SymbolicError
 from graphgrad.ir.graph import Graph
-from graphgrad.ir.node import Region, RuleCall, common_region, enclosing, shared
+from graphgrad.ir.node import Region, RuleCall, common_region, enclosing
 
 HOSTILE = ["two\nlines", "turned \u202e round", "<b>&amp;</b>", "half \ud800", "x" * 10_000, "a:0"]
 
@@ -220,7 +220,6 @@ def test_chains_of_random_trees_while_parents_change():
             assert a.contains(b) == (a in other)
             common = [r for r in chain if r in other]
             assert common_region(a, b) is (common[-1] if common else None)
-            assert shared(chain, other) == len(common)
     assert enclosing(None) == ()
     assert common_region(None, regions[0]) is common_region(regions[0], None) is None
     assert not regions[0].contains(None)

@@ -7,11 +7,11 @@ import random
 import pytest
 
 import graphgrad as gg
-from graphgrad.ir.node import Region, common_region, enclosing, shared
+from graphgrad.ir.node import Region, common_region, enclosing
 from graphgrad.ops.exponential import exp
 from graphgrad.ops.sources import placeholder
 from graphgrad.ops.trigonometry import sin
-from graphgrad.regions.boundary import boundary_of
+from graphgrad.regions.boundary import boundary_of, scan
 from graphgrad.regions.select import select
 
 from ..differentiate.helpers import calls_of, default, value
@@ -61,7 +61,6 @@ def test_what_is_kept_of_the_tree_is_what_a_walk_finds(graph):
             for b in (*regions, None):
                 common = [r for r in walked(a) if r in walked(b)]
                 assert common_region(a, b) is (common[-1] if common else None)
-                assert shared(enclosing(a), enclosing(b)) == len(common)
                 assert a is None or a.contains(b) is (a in walked(b))
 
     check()
@@ -83,7 +82,9 @@ def test_the_boundaries_of_a_nest(graph):
             boundary = boundary_of(region)
             assert (boundary.inputs, boundary.outputs) == ((before,), (y,))
             assert boundary.reach(before) == 1
-            before = boundary.members[0].outputs[0]
+            assert boundary.first is boundary.members[0]
+            assert boundary.last is boundary.members[-1] is y.node
+            before = boundary.first.outputs[0]
         assert gg.evaluate(gg.gradients(z, y), {x: 0.3}) == gg.evaluate(z, {x: 0.3})
 
 
@@ -95,6 +96,72 @@ def test_S28_a_declared_input_of_an_inner_region_that_begins_with_its_outer_one(
         y = exp(h)
     (dw,) = gg.gradients(y, [w])
     assert value(dw, {x: 0.3, w: 0.0}) == 3
+
+
+def slowly(region):
+    """Inputs, in order of first use, and outputs, in order of building, by a look at all nodes."""
+    nodes = region.graph.nodes
+    inside = [n for n in nodes if region in walked(n.region)]
+    inputs = dict.fromkeys(t for n in inside for t in n.inputs if t.node not in inside)
+    left = {t for n in nodes if n not in inside for t in n.inputs}
+    used = {t for n in inside for t in n.inputs}
+    outputs = []
+    for node in inside:
+        found = [t for t in node.outputs if t in left]
+        outputs += found or ([] if used.intersection(node.outputs) else node.outputs)
+    return tuple(inputs), tuple(outputs), inside
+
+
+def random_nest(rng, known, depth):
+    """Nodes and regions, in the block that is open."""
+    for _ in range(rng.randrange(1, 4)):
+        if depth and rng.random() < 0.6:
+            with gg.override_gradient(twice):
+                known.append(exp(rng.choice(known)))
+                random_nest(rng, known, depth - 1)
+        elif rng.random() < 0.3:
+            known += gg.split(gg.stack([rng.choice(known), rng.choice(known)]), 2)
+            known[-2:] = [t[0] for t in known[-2:]]
+        else:
+            known.append(rng.choice(known[-4:]) * rng.choice(known))
+        if rng.random() < 0.2:
+            scan(known[0].graph)
+
+
+def changed(rng, graph, known):
+    """Whether a mark was put on, or taken off."""
+    regions = graph.regions
+    try:
+        if regions and rng.random() < 0.4:
+            graph.unmark(rng.choice(regions))
+        else:
+            start = rng.randrange(1, len(graph.nodes))
+            chosen = graph.nodes[start : start + rng.randrange(1, 9)]
+            graph.mark(select.nodes(chosen), twice, allow_inside=True)
+    except gg.RegionError:  # overlaps with a region
+        return False
+    return True
+
+
+def test_S09_random_nests_with_marks_put_on_and_taken_off():
+    rng = random.Random(3)
+    changes = 0
+    for _ in range(60):
+        with gg.Graph() as graph:
+            known = [placeholder(()), placeholder(())]
+            random_nest(rng, known, 4)
+            for _ in range(6):
+                changes += changed(rng, graph, known)
+                with graph:
+                    known.append(sin(rng.choice(known)))
+            for region in rng.sample(graph.regions, len(graph.regions)):
+                boundary = boundary_of(region)
+                inputs, outputs, inside = slowly(region)
+                assert boundary.members == inside
+                assert (boundary.first, boundary.last) == (inside[0], inside[-1])
+                assert boundary.inputs == inputs
+                assert boundary.outputs == outputs
+    assert changes > 100
 
 
 # --- costs ---------------------------------------------------------------------------------------
@@ -111,7 +178,7 @@ def test_S37_a_nest_of_a_thousand_regions():
 
 
 @pytest.mark.parametrize("pinned", [False, True])
-def test_S37_building_and_differentiating_a_nest_costs_its_nodes_times_its_depth(pinned):
+def test_S37_asking_a_nest_with_all_marks_off_costs_at_most_its_nodes_times_its_depth(pinned):
     def cost(depth):
         def work():
             with gg.Graph():

@@ -5,8 +5,8 @@ import random
 import pytest
 
 import graphgrad as gg
-from graphgrad.ir.groups import Groups, around, chain_of, holds, is_same
 from graphgrad.ir.node import Members, Region
+from graphgrad.ir.region_tree import MARKED, NamedTree, is_same
 
 
 def region_in(graph, parent=None, group=None):
@@ -28,70 +28,61 @@ def tree():
 
 def test_without_groups_the_tree_is_that_of_the_marks(tree):
     _, (a, b, c), (x, _, z) = tree
-    assert (around(x, None), around(b, None), around(a, None), around(z, None)) == (
-        b,
-        a,
-        None,
-        None,
-    )
-    assert chain_of(b, None) == (a, b)
-    assert chain_of(None, None) == ()
-    assert [holds(a, r, None) for r in (a, b, c, None)] == [True, True, False, False]
+    assert [MARKED.around(i) for i in (x, b, a, z)] == [b, a, None, None]
+    assert MARKED.chain(b) == (a, b)
+    assert MARKED.chain(None) == ()
+    assert [MARKED.holds(a, r) for r in (a, b, c, None)] == [True, True, False, False]
+    assert [list(MARKED.between(v, b)) for v in (None, a, b, c)] == [[a, b], [b], [], [a, b]]
+    assert (MARKED.regions, MARKED.moved) == ((), {})
 
 
 def test_a_group_lies_around_what_was_put_in_it_for_who_has_it(tree):
     g, (a, b, c), (x, y, z) = tree
-    groups = Groups()
+    named = NamedTree()
     group = region_in(g, None, Members("some", ()))
-    groups.put(group, [a, z])
-    assert groups.regions == [group]
-    assert [groups.around(i) for i in (x, b, a, z, group, y, c)] == [
-        b,
-        a,
-        group,
-        group,
-        None,
-        c,
-        None,
-    ]
-    assert groups.chain(b) == chain_of(b, groups) == (group, a, b)
-    assert groups.chain(None) == ()
+    assert named.chain(b) == (a, b)  # what was found before is found anew
+    named.put(group, [a, z])
+    assert named.regions == [group]
+    around = [named.around(i) for i in (x, b, a, z, group, y, c)]
+    assert around == [b, a, group, group, None, c, None]
+    assert named.chain(b) == (group, a, b)
+    assert named.chain(None) == ()
+    assert list(named.between(group, b)) == [a, b]
     for region, inside in [(group, a), (group, b), (group, group), (a, b)]:
-        assert holds(region, inside, groups)
+        assert named.holds(region, inside)
     for region, inside in [(a, group), (group, c), (group, None), (c, b), (b, a)]:
-        assert not holds(region, inside, groups)
-    assert around(a, None) is None  # nobody else sees it
-    assert chain_of(b, Groups()) == (a, b)
+        assert not named.holds(region, inside)
+    assert MARKED.around(a) is None  # nobody else sees it
+    assert NamedTree().chain(b) == (a, b)
 
 
 def test_an_inner_group_is_put_in_after_the_outer_one(tree):
     g, (a, b, _), (*_, z) = tree
-    groups = Groups()
+    named = NamedTree()
     outer = region_in(g, None, Members("outer", ()))
     inner = region_in(g, outer, Members("inner", ()))
-    groups.put(outer, [a, z])
-    groups.put(inner, [a])
-    assert groups.chain(b) == (outer, inner, a, b)
-    assert [groups.around(i) for i in (a, z, inner, outer)] == [inner, outer, outer, None]
-    assert holds(outer, inner, groups)
-    assert not holds(inner, outer, groups)
+    named.put(outer, [a, z])
+    named.put(inner, [a])
+    assert named.chain(b) == (outer, inner, a, b)
+    assert [named.around(i) for i in (a, z, inner, outer)] == [inner, outer, outer, None]
+    assert named.holds(outer, inner)
+    assert not named.holds(inner, outer)
 
 
 def test_a_group_that_another_call_named_counts_as_far_as_this_one_names_it(tree):
     g, (a, b, _), _ = tree
     members = Members("some", ())
     theirs, ours = region_in(g, a, members), region_in(g, None, members)
-    groups = Groups()
-    assert groups.chain(theirs) == (a,)  # we do not name it: what it lay in is left
-    theirs.parent, groups = None, Groups()
-    assert groups.chain(theirs) == ()
-    assert not holds(theirs, b, groups)
-    groups = Groups()
-    groups.put(ours, [a])
-    assert groups.chain(theirs) == (ours,)
-    assert groups.around(theirs) is None
-    assert holds(theirs, b, groups)
-    assert holds(ours, theirs, groups)
+    assert NamedTree().chain(theirs) == (a,)  # we do not name it: what it lay in is left
+    theirs.parent, named = None, NamedTree()
+    assert named.chain(theirs) == ()
+    assert not named.holds(theirs, b)
+    named = NamedTree()
+    named.put(ours, [a])
+    assert named.chain(theirs) == (ours,)
+    assert named.around(theirs) is None
+    assert named.holds(theirs, b)
+    assert named.holds(ours, theirs)
     assert is_same(theirs, ours)
     assert is_same(ours, ours)
     assert not is_same(a, b)
@@ -119,7 +110,7 @@ def test_random_trees():
         regions = []
         for _ in range(12):
             regions.append(region_in(g, random_.choice([None, *regions])))
-        groups, put = Groups(), []
+        groups, put = NamedTree(), []
         for number in range(4):  # a group around some that have one parent
             parent = random_.choice([None, *regions])
             inside = [groups.around(r) for r in regions]
@@ -131,4 +122,4 @@ def test_random_trees():
         for r in [*regions, *groups.regions]:
             assert list(groups.chain(r)) == [*slowly(r, groups, put), r]
             for s in [*regions, *groups.regions]:
-                assert holds(r, s, groups) == (r in groups.chain(s))
+                assert groups.holds(r, s) == (r in groups.chain(s))
