@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from typing import Any, Final, TypeAlias
 
@@ -71,6 +72,7 @@ __all__ = [
     "tensor_type",
     "type_of_array",
     "wants",
+    "whole",
 ]
 
 
@@ -241,6 +243,13 @@ def _as(o: Any, dtype: DType) -> Tensor:
 def like(x: TensorLike, t: Tensor) -> Tensor:
     """A number or array as a constant of t's dtype; a tensor as it is, cast if need be."""
     return _as(_held(x), t.dtype)
+
+
+def whole(what: str, n: Any) -> int:
+    """n as an int; TypeError, which says what it is, for floats, bools and all that is no int."""
+    if isinstance(n, bool) or not hasattr(n, "__index__"):
+        raise TypeError(f"{what} is an int, got {n!r}")
+    return operator.index(n)
 
 
 def wants(x: Tensor) -> bool:

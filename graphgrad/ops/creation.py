@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import operator
-
 from ..ir.errors import ShapeError
 from ..ir.types import as_shape, check_unmasked
 from .base import (
@@ -28,6 +26,7 @@ from .base import (
     np,
     promoted,
     tensor_type,
+    whole,
 )
 from .diagonal import diagonal
 from .shaping import broadcast_arrays, broadcast_like, broadcast_to, expand_dims
@@ -141,7 +140,7 @@ def linspace(
 
     start and stop are numbers, or 0-d tensors, to which gradients flow.
     """
-    count = operator.index(num)
+    count = whole("num", num)
     if not isinstance(start, Tensor) and not isinstance(stop, Tensor):
         return constant(np.linspace(start, stop, count, endpoint=endpoint, dtype=dtype))
     first, last = promoted(start, stop, floating=True)
@@ -175,7 +174,7 @@ class Eye(Op):
 def eye(n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: Any = "float64") -> Tensor:
     """Ones on a diagonal, k above the main one (below for k < 0), zeros elsewhere."""
     rows, columns = _known((n_rows, n_rows if n_cols is None else n_cols))
-    return apply(Eye(rows, columns, operator.index(k), as_dtype(dtype)))
+    return apply(Eye(rows, columns, whole("k", k), as_dtype(dtype)))
 
 
 class Tril(Op):
@@ -212,12 +211,12 @@ class Triu(Tril):
 
 def tril(x: TensorLike, /, *, k: int = 0) -> Tensor:
     """The lower triangles of matrices (..., M, N), up to k above the diagonal; zeros elsewhere."""
-    return apply(Tril(operator.index(k)), as_tensor(x))
+    return apply(Tril(whole("k", k)), as_tensor(x))
 
 
 def triu(x: TensorLike, /, *, k: int = 0) -> Tensor:
     """The upper triangles of matrices (..., M, N), from k above the diagonal; zeros elsewhere."""
-    return apply(Triu(operator.index(k)), as_tensor(x))
+    return apply(Triu(whole("k", k)), as_tensor(x))
 
 
 class Diag(Op):
@@ -254,7 +253,7 @@ class Diag(Op):
 
 def diag(x: TensorLike, k: int = 0) -> Tensor:
     """The diagonal of a matrix, k above the main one; or the matrix with that diagonal."""
-    x, k = as_tensor(x), operator.index(k)
+    x, k = as_tensor(x), whole("k", k)
     if x.ndim == 1:
         return apply(Diag(k), x)
     if x.ndim != 2:

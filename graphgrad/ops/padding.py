@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import operator
-
 from ..ir.errors import ShapeError
 from .base import (
     Any,
@@ -19,6 +17,7 @@ from .base import (
     as_tensor,
     np,
     tensor_type,
+    whole,
 )
 from .indexing import take
 from .joining import Concat
@@ -95,7 +94,7 @@ def roll(x: TensorLike, shift: Any, axis: Any = None) -> Tensor:
     if len(shifts) != len(axes):
         raise ShapeError(f"roll by {shift} along {axis}: one shift for each axis")
     places = tuple(normal_axis(a, x.ndim) for a in axes)
-    return apply(Roll(tuple(operator.index(s) for s in shifts), places), x)
+    return apply(Roll(tuple(whole("a shift", s) for s in shifts), places), x)
 
 
 class Pad(Op):
@@ -146,7 +145,7 @@ def pad(
     """
     x = as_tensor(x)
     pairs = np.broadcast_to(np.asarray(pad_width), (x.ndim, 2)).tolist()
-    widths = tuple((operator.index(a), operator.index(b)) for a, b in pairs)
+    widths = tuple((whole("a width", a), whole("a width", b)) for a, b in pairs)
     if any(a < 0 or b < 0 for a, b in widths):
         raise ShapeError(f"pad by {pad_width}: a width is never negative; use a slice to crop")
     if not any(a or b for a, b in widths):
@@ -247,7 +246,7 @@ def tile(x: TensorLike, repetitions: Any, /) -> Tensor:
     """x repeated as a whole along axes, as np.tile: the last numbers belong to the last axes."""
     x = as_tensor(x)
     given = repetitions if isinstance(repetitions, tuple | list) else (repetitions,)
-    reps = [operator.index(r) for r in given]
+    reps = [whole("a number of copies", r) for r in given]
     if any(r < 0 for r in reps):
         raise ShapeError(f"tile by {repetitions}: a number of copies is never negative")
     missing = len(reps) - x.ndim

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import operator
-
 from ..ir.errors import ShapeError
 from ..ir.types import Dim, as_shape, broadcast, compatible, size_of
 from .base import (
@@ -13,6 +11,7 @@ from .base import (
     Node,
     Op,
     Samples,
+    Sequence,
     Shape,
     Tensor,
     TensorLike,
@@ -22,6 +21,7 @@ from .base import (
     as_tensor,
     np,
     tensor_type,
+    whole,
 )
 
 __all__ = [
@@ -44,17 +44,23 @@ __all__ = [
 
 
 def normal_axis(axis: Any, ndim: int) -> int:
-    """An axis as a non-negative int; ShapeError where it does not fit."""
-    i = operator.index(axis)
+    """An axis as a non-negative int; ShapeError where it does not fit, TypeError for no int."""
+    i = whole("an axis", axis)
     if not -ndim <= i < ndim:
         raise ShapeError(f"axis {axis} does not fit {ndim} axes")
     return i + ndim if i < 0 else i
 
 
+def _listed(axis: Any) -> Sequence[Any]:
+    """One axis, or several in a sequence or an array, as a sequence."""
+    if isinstance(axis, np.ndarray):
+        axis = axis.tolist()
+    return axis if isinstance(axis, tuple | list | range) else (axis,)
+
+
 def distinct_axes(axis: Any, ndim: int) -> tuple[int, ...]:
     """Axes in the order given, as non-negative ints; ShapeError for one named twice."""
-    given = axis if isinstance(axis, tuple | list) else (axis,)
-    axes = tuple(normal_axis(a, ndim) for a in given)
+    axes = tuple(normal_axis(a, ndim) for a in _listed(axis))
     if len(set(axes)) != len(axes):
         raise ShapeError(f"axes {axis} name one axis twice")
     return axes
@@ -239,11 +245,7 @@ class Squeeze(Op):
 def expand_dims(x: TensorLike, axis: Any) -> Tensor:
     """Axes of length 1 put in, at these places of the result (negative: from its end)."""
     x = as_tensor(x)
-    given = axis if isinstance(axis, tuple | list) else (axis,)
-    ndim = x.ndim + len(given)
-    axes = tuple(sorted(int(a) + ndim if int(a) < 0 else int(a) for a in given))
-    if len(set(axes)) != len(axes) or any(not 0 <= a < ndim for a in axes):
-        raise ShapeError(f"expand_dims at {axis} of {x.type!r}")
+    axes = tuple(sorted(distinct_axes(axis, x.ndim + len(_listed(axis)))))
     return apply(ExpandDims(axes), x) if axes else x
 
 
@@ -455,7 +457,7 @@ class Transpose(Op):
 def permute_dims(x: TensorLike, axes: Any) -> Tensor:
     """x with its axes in this order: axis i of the result is axis axes[i] of x."""
     x = as_tensor(x)
-    order = distinct_axes(tuple(axes), x.ndim)
+    order = distinct_axes(axes, x.ndim)
     return x if order == tuple(range(x.ndim)) else apply(Transpose(order), x)
 
 

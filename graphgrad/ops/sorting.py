@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import operator
-
 from ..ir.errors import ShapeError
 from ..ir.types import Dim, broadcast, compatible, merge_dims
 from .base import (
@@ -26,6 +24,7 @@ from .base import (
     np,
     tensor_type,
     wants,
+    whole,
 )
 from .indexing import added_at, check_integers, check_updates, zeros_of
 from .shaping import broadcast_to, flatten, normal_axis
@@ -260,7 +259,7 @@ def argsort(
 def topk(x: TensorLike, k: int, axis: int = -1, *, largest: bool = True) -> tuple[Tensor, Tensor]:
     """The k largest (or smallest) elements along an axis, in order, and their places (int64)."""
     x = as_tensor(x)
-    k = operator.index(k)
+    k = whole("k", k)
     if k < 0:
         raise ShapeError(f"topk of {x.type!r}: k is {k}")
     values, places = build(TopK(k, normal_axis(axis, x.ndim), bool(largest)), (x,)).outputs
