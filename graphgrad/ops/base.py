@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import reprlib
 from collections.abc import Sequence
 from typing import Any, Final, TypeAlias
 
@@ -57,6 +58,7 @@ __all__ = [
     "Unary",
     "ZeroTensor",
     "apply",
+    "array_of",
     "as_dtype",
     "as_tensor",
     "broadcast",
@@ -123,20 +125,30 @@ class Constant(Op, interned=False):
         return f"Constant({self.value.tolist() if small else type_of_array(self.value)})"
 
 
+def array_of(value: Any, dtype: DType | None = None) -> Array:
+    """np.asarray of the value; DTypeError where it is no array, or does not fit the dtype."""
+    try:
+        return np.asarray(value, dtype)
+    except (TypeError, ValueError, OverflowError) as error:
+        if isinstance(error, GraphGradError):
+            raise
+        no = "is no array of numbers" if dtype is None else f"does not fit {dtype}"
+        raise DTypeError(f"{reprlib.repr(value)} {no}: {error}") from None
+
+
 def constant(value: Any, dtype: Any = None, name: str | None = None) -> Tensor:
     """A fixed array: a copy of value, so later changes of it do not matter.
 
     Python numbers become bool, int64, float64 or complex128 unless dtype is given. DTypeError for
-    what is no array of numbers.
+    what is no array of numbers, and for a number that does not fit dtype.
     """
     if isinstance(value, Tensor):
         raise DTypeError(f"constant() takes a value, got {value!r}; use gg.cast to change a dtype")
     check_unmasked(value)
-    if dtype is not None and type(value) in (bool, int, float, complex):
-        array = np.array(value, dtype=as_dtype(dtype))  # OverflowError, not a wrapped number
-    else:
-        array = np.array(value)
-        array = array.astype(as_dtype(array.dtype if dtype is None else dtype))
+    wanted = None if dtype is None else as_dtype(dtype)
+    array = array_of(value, wanted)  # an error, not a wrapped number
+    if wanted is None or type(value) not in (bool, int, float, complex):
+        array = array.astype(as_dtype(array.dtype))
     array.flags.writeable = False
     return build(Constant(array), (), name).outputs[0]
 
@@ -224,7 +236,7 @@ def _held(o: Any) -> Any:
     if isinstance(o, list | tuple) and any(isinstance(item, Tensor) for item in o):
         raise DTypeError("a list of tensors is not a tensor; use gg.stack or gg.concat")
     check_unmasked(o)
-    array = np.asarray(o)
+    array = array_of(o)
     as_dtype(array.dtype)
     return array
 
@@ -234,10 +246,7 @@ def _as(o: Any, dtype: DType) -> Tensor:
         return o if o.type.dtype is dtype else apply(Cast(dtype), o)
     if isinstance(o, np.ndarray):
         return constant(o, dtype)
-    try:
-        return scalar(o, dtype)
-    except OverflowError:
-        raise DTypeError(f"the number {o} does not fit {dtype}") from None
+    return scalar(o, dtype)
 
 
 def like(x: TensorLike, t: Tensor) -> Tensor:

@@ -7,6 +7,7 @@ from ..ir.types import as_shape, check_unmasked
 from .base import (
     Any,
     DType,
+    DTypeError,
     Full,
     Gradients,
     Node,
@@ -19,6 +20,7 @@ from .base import (
     Types,
     ZerosLike,
     apply,
+    array_of,
     as_dtype,
     as_tensor,
     cast,
@@ -67,11 +69,13 @@ def full(shape: Any, fill_value: Any, *, dtype: Any = None) -> Tensor:
     if isinstance(fill_value, Tensor):
         return broadcast_to(as_tensor(fill_value, dtype), lengths)
     check_unmasked(fill_value)
-    value = np.asarray(fill_value)
+    value = array_of(fill_value)
     if value.ndim:
         raise ShapeError(f"full takes one number, got an array of shape {list(value.shape)}")
     found = as_dtype(value.dtype if dtype is None else dtype)
-    return apply(Full(lengths, value.astype(found).item(), found))
+    if value.dtype.kind == "c" and found.kind != "c":
+        raise DTypeError(f"the complex number {fill_value} does not fit {found}")
+    return apply(Full(lengths, array_of(fill_value, found).item(), found))
 
 
 def _known(shape: Any) -> tuple[int, ...]:
@@ -130,6 +134,8 @@ def arange(start: Any, /, stop: Any = None, step: Any = 1, *, dtype: Any = None)
     """Evenly spaced numbers from start (0 if only stop is given) up to stop, without stop."""
     if stop is None:
         start, stop = 0, start
+    if stop is None:
+        raise DTypeError("arange takes a number to stop at, got None")
     return constant(np.arange(start, stop, step, dtype=dtype))
 
 

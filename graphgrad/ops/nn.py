@@ -598,6 +598,8 @@ def cross_entropy(
     if labels.ndim == logits.ndim:
         losses = apply(SoftmaxCrossEntropyWithLogits(at), logits, cast(labels, logits.dtype))
     else:
+        if logits.shape[at] == 0:
+            raise ShapeError(f"cross_entropy takes at least one class, got {logits.type!r}")
         losses = apply(SparseSoftmaxCrossEntropyWithLogits(at), logits, labels)
     if reduction not in ("none", "mean", "sum"):
         raise ValueError(f"reduction is 'none', 'mean' or 'sum', got {reduction!r}")

@@ -31,6 +31,7 @@ from .base import (
     as_tensor,
     np,
     tensor_type,
+    whole,
 )
 from .logic import less
 
@@ -206,6 +207,8 @@ def normal(
 
     shape: ints, or a tensor of the shape wanted. seed: an int or a scalar integer tensor.
     """
+    if isinstance(std, float | int) and not std >= 0:
+        raise ValueError(f"a standard deviation is at least 0, got {std}")
     z = _drawn(RandomNormal, shape, _floating(dtype), seed)
     if isinstance(mean, Tensor) or isinstance(std, Tensor) or (mean, std) != (0.0, 1.0):
         return as_tensor(mean, z.dtype) + z * as_tensor(std, z.dtype)
@@ -217,6 +220,8 @@ def bernoulli(shape: Any, p: TensorLike = 0.5, *, seed: TensorLike) -> Tensor:
 
     shape: ints, or a tensor of the shape wanted. seed: an int or a scalar integer tensor.
     """
+    if isinstance(p, float | int) and not 0 <= p <= 1:
+        raise ValueError(f"a probability is at least 0 and at most 1, got {p}")
     dtype = "float32" if isinstance(p, float | int) and p >= 2**-12 else "float64"
     u = _drawn(RandomUniform, shape, dtype, seed)
     return less(u, as_tensor(p, u.dtype))
@@ -227,11 +232,11 @@ def integers(low: int, high: int, shape: Any, *, seed: TensorLike, dtype: Any = 
 
     shape: ints, or a tensor of the shape wanted. seed: an int or a scalar integer tensor.
     """
-    dtype = as_dtype(dtype)
+    dtype, low, high = as_dtype(dtype), whole("low", low), whole("high", high)
     bounds = np.iinfo(dtype) if dtype.kind in "iu" else None
     if bounds is None or not bounds.min <= low < high <= bounds.max + 1:
         raise DTypeError(f"no integers in [{low}, {high}) as {dtype}")
-    return _drawn(RandomIntegers, shape, dtype, seed, int(low), int(high))
+    return _drawn(RandomIntegers, shape, dtype, seed, low, high)
 
 
 def permutation(n: int | Tensor, *, seed: TensorLike) -> Tensor:

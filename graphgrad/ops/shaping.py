@@ -51,16 +51,16 @@ def normal_axis(axis: Any, ndim: int) -> int:
     return i + ndim if i < 0 else i
 
 
-def _listed(axis: Any) -> Sequence[Any]:
-    """One axis, or several in a sequence or an array, as a sequence."""
-    if isinstance(axis, np.ndarray):
-        axis = axis.tolist()
-    return axis if isinstance(axis, tuple | list | range) else (axis,)
+def listed(given: Any) -> Sequence[Any]:
+    """One number, or several in a sequence or an array, as a sequence."""
+    if isinstance(given, np.ndarray):
+        given = given.tolist()
+    return given if isinstance(given, tuple | list | range) else (given,)
 
 
 def distinct_axes(axis: Any, ndim: int) -> tuple[int, ...]:
     """Axes in the order given, as non-negative ints; ShapeError for one named twice."""
-    axes = tuple(normal_axis(a, ndim) for a in _listed(axis))
+    axes = tuple(normal_axis(a, ndim) for a in listed(axis))
     if len(set(axes)) != len(axes):
         raise ShapeError(f"axes {axis} name one axis twice")
     return axes
@@ -130,7 +130,7 @@ def reshape(x: TensorLike, shape: Any) -> Tensor:
     of x stands for itself; a None stands for what is left over where there is no -1.
     """
     x = as_tensor(x)
-    given = list(shape) if isinstance(shape, tuple | list) else [shape]
+    given = list(listed(shape))
     if None in given and -1 not in given:
         given[given.index(None)] = -1
     if None in given or given.count(-1) > 1:
@@ -177,8 +177,9 @@ class ReshapeLike(Op):
         yield cls(), [rng.normal(size=(2, 3)), rng.normal(size=(6,))]
 
 
-def reshape_like(x: Tensor, like: Tensor) -> Tensor:
+def reshape_like(x: TensorLike, like: TensorLike) -> Tensor:
     """x under the shape of like."""
+    x, like = as_tensor(x), as_tensor(like)
     if x.shape == like.shape and None not in x.shape:
         return x
     if like.type.static:
@@ -245,7 +246,7 @@ class Squeeze(Op):
 def expand_dims(x: TensorLike, axis: Any) -> Tensor:
     """Axes of length 1 put in, at these places of the result (negative: from its end)."""
     x = as_tensor(x)
-    axes = tuple(sorted(distinct_axes(axis, x.ndim + len(_listed(axis)))))
+    axes = tuple(sorted(distinct_axes(axis, x.ndim + len(listed(axis)))))
     return apply(ExpandDims(axes), x) if axes else x
 
 
@@ -308,9 +309,9 @@ class BroadcastLike(Op):
         yield cls(), [rng.normal(size=(2, 1)), rng.normal(size=(2, 3))]
 
 
-def broadcast_like(x: TensorLike, like: Tensor) -> Tensor:
+def broadcast_like(x: TensorLike, like: TensorLike) -> Tensor:
     """x repeated to the shape of like, by NumPy's rules."""
-    x = as_tensor(x)
+    x, like = as_tensor(x), as_tensor(like)
     if like.type.static:
         return broadcast_to(x, like.shape)
     if x.shape == like.shape and None not in x.shape:
@@ -381,12 +382,12 @@ def _summed(xp: Any, x: Any, shape: tuple[int, ...]) -> Any:
     return xp.reshape(y, shape)
 
 
-def sum_to(dy: TensorLike, *, like: Tensor) -> Tensor:
+def sum_to(dy: TensorLike, *, like: TensorLike) -> Tensor:
     """dy summed over the axes along which `like` was broadcast, so that it has like's shape.
 
     dy: any shape that like broadcasts to. Returns dy itself where the shapes are already equal.
     """
-    dy = as_tensor(dy)
+    dy, like = as_tensor(dy), as_tensor(like)
     if dy.shape == like.shape and None not in like.shape:
         return dy
     lengths = tuple([d for d in like.shape if isinstance(d, int)])

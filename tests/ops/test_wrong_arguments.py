@@ -319,3 +319,122 @@ def test_norm_takes_one_axis_or_two(axis):
 def test_a_tensor_for_an_int_says_that_it_has_no_value_yet():
     with pytest.raises(GraphGradError, match="index"):
         gg.sum(X, gg.placeholder((), "int64"))
+
+
+# --- what is no array ---------------------------------------------------------------------------
+
+RAGGED = [1.0, [2.0]]
+
+
+@pytest.mark.parametrize(
+    "fn",
+    [
+        gg.constant,
+        gg.sum,
+        gg.exp,
+        gg.nn.relu,
+        gg.linalg.inv,
+        gg.special.erf,
+        lambda x: gg.add(X, x),
+    ],
+)
+@pytest.mark.parametrize("value", [RAGGED, [[1.0, 2.0], [3.0]]])
+def test_lists_of_different_lengths_are_no_array_of_numbers(fn, value):
+    with pytest.raises(DTypeError, match="no array of numbers"):
+        fn(value)
+
+
+def test_a_tensor_inside_lists_still_says_what_to_do():
+    with pytest.raises(GraphGradError, match=r"gg\.stack"):
+        gg.constant([[gg.placeholder(())]])
+
+
+@pytest.mark.parametrize(
+    ("value", "dtype"),
+    [
+        (-1, "uint8"),
+        (256, "uint8"),
+        (2**70, "int64"),
+        (1j, "float64"),
+        (NAN, "int64"),
+        ("a", "int8"),
+    ],
+)
+def test_a_number_that_does_not_fit_its_dtype_is_refused_and_not_wrapped(value, dtype):
+    for make in (
+        lambda: gg.full((2,), value, dtype=dtype),
+        lambda: gg.full_like(np.zeros(2, dtype), value),
+        lambda: gg.constant(value, dtype),
+        lambda: gg.constant([value], dtype),
+        lambda: gg.pad(np.zeros(2, dtype), 1, constant_values=value),
+    ):
+        with pytest.raises(DTypeError):
+            make()
+
+
+def test_full_still_truncates_as_numpy():
+    assert gg.evaluate(gg.full((2,), 1.5, dtype="int64")).tolist() == [1, 1]
+    assert gg.evaluate(gg.full_like([1, 2], True)).tolist() == [1, 1]
+
+
+@pytest.mark.parametrize(
+    "fn", [gg.broadcast_like, gg.reshape_like, lambda x, y: gg.sum_to(x, like=y)]
+)
+def test_what_lends_its_shape_may_be_an_array(fn):
+    assert gg.evaluate(fn(np.ones((1, 2)), np.zeros((1, 2)))).tolist() == [[1.0, 1.0]]
+    with pytest.raises(DTypeError):
+        fn(X, "x")
+
+
+@pytest.mark.parametrize("width", [[1, 2, 3], [[1, 2], [3, 4], [5, 6]], [], RAGGED, [[[1]]]])
+def test_pad_takes_a_width_or_pairs(width):
+    with pytest.raises((ShapeError, DTypeError)):
+        gg.pad(X, width)
+    with pytest.raises(ShapeError, match="one number"):
+        gg.pad(X, 1, constant_values=[1.0, 2.0])
+
+
+@pytest.mark.parametrize("width", [1, [2], (1, 2), ((1, 2),), ((1,), (2,)), ((1, 2), (0, 1))])
+def test_pad_takes_the_widths_that_numpy_takes(width):
+    np.testing.assert_array_equal(gg.evaluate(gg.pad(X, width)), np.pad(X, width))
+
+
+def test_arrays_of_counts_are_taken_as_by_numpy():
+    for given, wanted in [
+        (gg.reshape(X, np.array([3, -1])), X.reshape(np.array([3, -1]))),
+        (gg.tile(X, np.array([2, 1])), np.tile(X, np.array([2, 1]))),
+        (gg.roll(X, 1, np.array([0, 1])), np.roll(X, 1, np.array([0, 1]))),
+    ]:
+        np.testing.assert_array_equal(gg.evaluate(given), wanted)
+
+
+def test_a_product_of_nothing_and_a_range_to_nowhere_are_refused():
+    with pytest.raises(ShapeError, match="at least one operand"):
+        gg.einsum("ij")
+    with pytest.raises(DTypeError, match="arange"):
+        gg.arange(None)
+    with pytest.raises(ShapeError, match="at least one class"):
+        gg.nn.cross_entropy(np.zeros((2, 0)), [0, 1])
+
+
+# --- random numbers -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: gg.random.bernoulli((2,), 1.5, seed=1),
+        lambda: gg.random.bernoulli((2,), -0.5, seed=1),
+        lambda: gg.random.bernoulli((2,), NAN, seed=1),
+        lambda: gg.random.normal((2,), 0.0, -1.0, seed=1),
+    ],
+)
+def test_there_is_no_such_distribution(make):
+    with pytest.raises(ValueError, match="at least 0"):
+        make()
+
+
+@pytest.mark.parametrize(("low", "high"), [(0.5, 3), (0, 2.5), (True, 3), ("a", 3)])
+def test_bounds_of_random_integers_are_ints(low, high):
+    with pytest.raises(TypeError, match="is an int"):
+        gg.random.integers(low, high, (2,), seed=1)
