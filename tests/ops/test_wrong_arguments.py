@@ -180,6 +180,14 @@ def test_multi_dot_takes_two_matrices_or_more(arrays):
         gg.linalg.multi_dot(arrays)
 
 
+@pytest.mark.parametrize(("x", "y"), [(X, [1.0]), ([1.0], 2.0), (1.0, 2.0)])
+def test_linalgs_outer_takes_vectors_and_the_other_flattens(x, y):
+    with pytest.raises(ShapeError, match="two vectors"):
+        gg.linalg.outer(x, y)
+    np.testing.assert_array_equal(gg.evaluate(gg.outer(x, y)), np.outer(x, y))
+    np.testing.assert_array_equal(gg.evaluate(gg.linalg.outer([1, 2], [3, 4])), [[3, 4], [6, 8]])
+
+
 # --- windows -----------------------------------------------------------------------------------
 
 
