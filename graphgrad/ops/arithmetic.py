@@ -1392,14 +1392,15 @@ def nan_to_num(
     """x with NaN and infinities replaced, element by element.
 
     Parameters:
-        x: any shape; floating; of other dtypes x itself.
+        x: any shape; floating, or complex (part by part); of other dtypes x itself.
         copy: as in NumPy; it means nothing, tensors never change.
         nan: in place of NaN.
         posinf, neginf: in place of the infinities; None for the greatest and least finite number.
 
     Returns: shape and dtype of x.
 
-    Raises: DTypeError for what is no array of numbers.
+    Raises: DTypeError for what is no array of numbers; ValueError for replacements in a complex x
+        that are not finite.
 
     Gradient: dx = dy where the number stayed, else 0.
 
@@ -1409,12 +1410,28 @@ def nan_to_num(
     array([ 1.,  0., -9.])
     """
     x = as_tensor(x)
+    if x.type.complex:
+        return _complex_nan_to_num(x, nan, posinf, neginf)
     if x.dtype.kind != "f":
         return x
     high = float(np.finfo(x.dtype).max) if posinf is None else posinf
     low = float(np.finfo(x.dtype).min) if neginf is None else neginf
     bounded = where(isinf(x), where(greater(x, 0), like(high, x), like(low, x)), x)
     return where(isnan(x), like(nan, x), bounded)
+
+
+def _complex_nan_to_num(
+    x: Tensor, nan: float, posinf: float | None, neginf: float | None
+) -> Tensor:
+    """nan_to_num of both parts; 1j * infinity would be NaN again."""
+    if not all(v is None or math.isfinite(v) for v in (nan, posinf, neginf)):
+        raise ValueError(
+            "nan_to_num of complex numbers puts finite numbers in, "
+            f"got nan={nan}, posinf={posinf}, neginf={neginf}"
+        )
+    parts = [nan_to_num(part(x), True, nan, posinf, neginf) for part in (real, imag)]
+    first, second = (cast(part, x.dtype) for part in parts)
+    return where(isfinite(x), x, first + second * 1j)
 
 
 absolute = abs

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import operator
+import reprlib
 from collections.abc import Sequence
 from typing import Any, Final, TypeAlias
 
@@ -58,6 +60,7 @@ __all__ = [
     "Unary",
     "ZeroTensor",
     "apply",
+    "array_of",
     "as_dtype",
     "as_tensor",
     "broadcast",
@@ -73,6 +76,7 @@ __all__ = [
     "tensor_type",
     "type_of_array",
     "wants",
+    "whole",
 ]
 
 
@@ -124,6 +128,17 @@ class Constant(Op, interned=False):
         return f"Constant({self.value.tolist() if small else type_of_array(self.value)})"
 
 
+def array_of(value: Any, dtype: DType | None = None) -> Array:
+    """np.asarray of the value; DTypeError where it is no array, or does not fit the dtype."""
+    try:
+        return np.asarray(value, dtype)
+    except (TypeError, ValueError, OverflowError) as error:
+        if isinstance(error, GraphGradError):
+            raise
+        no = "is no array of numbers" if dtype is None else f"does not fit {dtype}"
+        raise DTypeError(f"{reprlib.repr(value)} {no}: {error}") from None
+
+
 def constant(value: Any, dtype: Any = None, name: str | None = None) -> Tensor:
     """A fixed array: a copy of value, so later changes of it do not matter.
 
@@ -135,8 +150,8 @@ def constant(value: Any, dtype: Any = None, name: str | None = None) -> Tensor:
 
     Returns: a tensor of value's shape.
 
-    Raises: DTypeError for what is no array of numbers, or no dtype; OverflowError for a Python
-    integer that does not fit.
+    Raises: DTypeError for what is no array of numbers, or no dtype, and for a number that does
+    not fit it.
 
     >>> gg.constant([1, 2], "float32").type
     float32[2]
@@ -144,11 +159,10 @@ def constant(value: Any, dtype: Any = None, name: str | None = None) -> Tensor:
     if isinstance(value, Tensor):
         raise DTypeError(f"constant() takes a value, got {value!r}; use gg.cast to change a dtype")
     check_unmasked(value)
-    if dtype is not None and type(value) in (bool, int, float, complex):
-        array = np.array(value, dtype=as_dtype(dtype))  # OverflowError, not a wrapped number
-    else:
-        array = np.array(value)
-        array = array.astype(as_dtype(array.dtype if dtype is None else dtype))
+    wanted = None if dtype is None else as_dtype(dtype)
+    array = array_of(value, wanted)  # an error, not a wrapped number
+    if wanted is None or type(value) not in (bool, int, float, complex):
+        array = array.astype(as_dtype(array.dtype))
     array.flags.writeable = False
     return build(Constant(array), (), name).outputs[0]
 
@@ -254,7 +268,7 @@ def _held(o: Any) -> Any:
     if isinstance(o, list | tuple) and any(isinstance(item, Tensor) for item in o):
         raise DTypeError("a list of tensors is not a tensor; use gg.stack or gg.concat")
     check_unmasked(o)
-    array = np.asarray(o)
+    array = array_of(o)
     as_dtype(array.dtype)
     return array
 
@@ -264,15 +278,19 @@ def _as(o: Any, dtype: DType) -> Tensor:
         return o if o.type.dtype is dtype else apply(Cast(dtype), o)
     if isinstance(o, np.ndarray):
         return constant(o, dtype)
-    try:
-        return scalar(o, dtype)
-    except OverflowError:
-        raise DTypeError(f"the number {o} does not fit {dtype}") from None
+    return scalar(o, dtype)
 
 
 def like(x: TensorLike, t: Tensor) -> Tensor:
     """A number or array as a constant of t's dtype; a tensor as it is, cast if need be."""
     return _as(_held(x), t.dtype)
+
+
+def whole(what: str, n: Any) -> int:
+    """n as an int; TypeError, which says what it is, for floats, bools and all that is no int."""
+    if isinstance(n, bool) or not hasattr(n, "__index__"):
+        raise TypeError(f"{what} is an int, got {n!r}")
+    return operator.index(n)
 
 
 def wants(x: Tensor) -> bool:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import operator
-
 from ..ir.errors import ShapeError
 from ..ir.types import as_shape, check_unmasked
 from .base import (
     Any,
     DType,
+    DTypeError,
     Full,
     Gradients,
     Node,
@@ -21,6 +20,7 @@ from .base import (
     Types,
     ZerosLike,
     apply,
+    array_of,
     as_dtype,
     as_tensor,
     cast,
@@ -28,6 +28,7 @@ from .base import (
     np,
     promoted,
     tensor_type,
+    whole,
 )
 from .diagonal import diagonal
 from .shaping import broadcast_arrays, broadcast_like, broadcast_to, expand_dims
@@ -101,11 +102,13 @@ def full(shape: Any, fill_value: Any, *, dtype: Any = None) -> Tensor:
     if isinstance(fill_value, Tensor):
         return broadcast_to(as_tensor(fill_value, dtype), lengths)
     check_unmasked(fill_value)
-    value = np.asarray(fill_value)
+    value = array_of(fill_value)
     if value.ndim:
         raise ShapeError(f"full takes one number, got an array of shape {list(value.shape)}")
     found = as_dtype(value.dtype if dtype is None else dtype)
-    return apply(Full(lengths, value.astype(found).item(), found))
+    if value.dtype.kind == "c" and found.kind != "c":
+        raise DTypeError(f"the complex number {fill_value} does not fit {found}")
+    return apply(Full(lengths, array_of(fill_value, found).item(), found))
 
 
 def _known(shape: Any) -> tuple[int, ...]:
@@ -254,6 +257,8 @@ def arange(start: Any, /, stop: Any = None, step: Any = 1, *, dtype: Any = None)
     """
     if stop is None:
         start, stop = 0, start
+    if stop is None:
+        raise DTypeError("arange takes a number to stop at, got None")
     return constant(np.arange(start, stop, step, dtype=dtype))
 
 
@@ -280,7 +285,7 @@ def linspace(
     >>> gg.evaluate(gg.linspace(0, 1, 5))
     array([0.  , 0.25, 0.5 , 0.75, 1.  ])
     """
-    count = operator.index(num)
+    count = whole("num", num)
     if not isinstance(start, Tensor) and not isinstance(stop, Tensor):
         return constant(np.linspace(start, stop, count, endpoint=endpoint, dtype=dtype))
     first, last = promoted(start, stop, floating=True)
@@ -332,7 +337,7 @@ def eye(n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: Any = "
            [0., 0., 1.]])
     """
     rows, columns = _known((n_rows, n_rows if n_cols is None else n_cols))
-    return apply(Eye(rows, columns, operator.index(k), as_dtype(dtype)))
+    return apply(Eye(rows, columns, whole("k", k), as_dtype(dtype)))
 
 
 class Tril(Op):
@@ -389,7 +394,7 @@ def tril(x: TensorLike, /, *, k: int = 0) -> Tensor:
     array([[1., 0.],
            [1., 1.]])
     """
-    return apply(Tril(operator.index(k)), as_tensor(x))
+    return apply(Tril(whole("k", k)), as_tensor(x))
 
 
 def triu(x: TensorLike, /, *, k: int = 0) -> Tensor:
@@ -411,7 +416,7 @@ def triu(x: TensorLike, /, *, k: int = 0) -> Tensor:
     array([[0., 1.],
            [0., 0.]])
     """
-    return apply(Triu(operator.index(k)), as_tensor(x))
+    return apply(Triu(whole("k", k)), as_tensor(x))
 
 
 class Diag(Op):
@@ -468,7 +473,7 @@ def diag(x: TensorLike, k: int = 0) -> Tensor:
     array([[1, 0],
            [0, 2]])
     """
-    x, k = as_tensor(x), operator.index(k)
+    x, k = as_tensor(x), whole("k", k)
     if x.ndim == 1:
         return apply(Diag(k), x)
     if x.ndim != 2:

@@ -89,7 +89,7 @@ class Eigh(Op):
     """Eigenvalues w (rising) and eigenvectors v (columns) of (x + x.T) / 2 = v @ diag(w) @ v.T.
 
     dx = v @ (diag(dw) + f * (v.T @ dv)) @ v.T made symmetric, f[i, j] = 1 / (w[j] - w[i]) beside
-    the diagonal [Giles 2008, sec. 2.3.3]. Of equal eigenvalues only gradients that do not depend
+    the diagonal [Giles 2008, sec. 3.1]. Of equal eigenvalues only gradients that do not depend
     on the choice of their eigenvectors are right.
     """
 

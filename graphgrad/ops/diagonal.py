@@ -19,8 +19,10 @@ from .base import (
     as_tensor,
     np,
     tensor_type,
+    whole,
 )
-from .reductions import normal_axes, sum
+from .reductions import sum
+from .shaping import normal_axis
 
 __all__ = ["diagonal", "trace"]
 
@@ -118,10 +120,10 @@ def diagonal(x: TensorLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> 
     array([1, 4])
     """
     x = as_tensor(x)
-    first, second = (normal_axes(a, x.ndim)[0] for a in (axis1, axis2))
+    first, second = (normal_axis(a, x.ndim) for a in (axis1, axis2))
     if first == second:
         raise ShapeError(f"diagonal of {x.type!r} takes two axes, got {axis1} twice")
-    return apply(Diagonal(int(offset), first, second), x)
+    return apply(Diagonal(whole("an offset", offset), first, second), x)
 
 
 def trace(x: TensorLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:

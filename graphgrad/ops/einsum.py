@@ -204,6 +204,8 @@ def einsum(subscripts: Any, /, *operands: Any) -> Tensor:
     """
     if not isinstance(subscripts, str):
         subscripts, operands = _from_lists((subscripts, *operands))
+    if not operands:
+        raise ShapeError(f"einsum {subscripts!r} takes at least one operand")
     xs = list(promoted(*operands))
     terms, out = _parsed(subscripts, xs)
     for i, x in enumerate(xs):

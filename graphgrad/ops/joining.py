@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import operator
-
 from ..ir.errors import ShapeError
 from ..ir.types import Dim, merge_dims
 from .base import (
@@ -28,8 +26,9 @@ from .base import (
     promoted,
     tensor_type,
     wants,
+    whole,
 )
-from .shaping import broadcast_like, flatten, normal_axis
+from .shaping import broadcast_like, flatten, listed, normal_axis
 from .slicing import FULL, Slice
 
 __all__ = ["concat", "concatenate", "split", "stack", "unstack"]
@@ -385,7 +384,7 @@ def split(x: TensorLike, indices_or_sections: Any, axis: int = 0) -> tuple[Tenso
         if parts < 1:
             raise ShapeError(f"split of {x.type!r} into {parts} parts")
         return build(Split(axis, parts), (x,)).outputs
-    at = [operator.index(i) for i in indices_or_sections]
+    at = [whole("a place to split at", i) for i in listed(indices_or_sections)]
     if isinstance(total, int):
         at = [slice(i).indices(total)[1] for i in at]
     if any(b < a for a, b in zip([0, *at], at)):

@@ -1,17 +1,20 @@
 """Linear algebra under the names of np.linalg and the array API: what gg.linalg offers.
 
-diagonal and trace take the last two axes here, unlike NumPy's functions outside np.linalg.
+diagonal and trace take the last two axes here, unlike NumPy's functions outside np.linalg, and
+outer takes vectors.
 """
 
 from __future__ import annotations
 
+from ..ir.errors import ShapeError
 from . import diagonal as _diagonal
-from .base import Tensor, TensorLike
+from . import products as _products
+from .base import Tensor, TensorLike, promoted
 from .decompositions import eigh, eigvalsh, matrix_rank, pinv, qr, svd, svdvals
 from .einsum import einsum
 from .matrices import cholesky, det, inv, matrix_power, slogdet, solve
 from .norms import matrix_norm, norm, vector_norm
-from .products import dot, inner, matmul, multi_dot, outer, tensordot, vecdot
+from .products import dot, inner, matmul, multi_dot, tensordot, vecdot
 from .shaping import matrix_transpose
 
 __all__ = [
@@ -87,3 +90,26 @@ def trace(x: TensorLike, /, offset: int = 0, axis1: int = -2, axis2: int = -1) -
     array(5)
     """
     return _diagonal.trace(x, offset, axis1, axis2)
+
+
+def outer(x1: TensorLike, x2: TensorLike, /) -> Tensor:
+    """Outer product of two vectors: z[i, j] = x1[i] * x2[j].
+
+    Parameters: x1, x2: (M,) and (N,); dtypes promoted as NumPy 2 does.
+
+    Returns: z, (M, N).
+
+    Raises: ShapeError for what is no vector.
+
+    Gradient: dx1 = dz @ x2, dx2 = x1 @ dz.
+
+    Source: the array API standard, linalg.outer; gg.outer flattens what is no vector, as NumPy.
+
+    >>> gg.evaluate(gg.linalg.outer([1, 2], [3, 4]))
+    array([[3, 4],
+           [6, 8]])
+    """
+    x, y = promoted(x1, x2)
+    if x.ndim != 1 or y.ndim != 1:
+        raise ShapeError(f"linalg.outer takes two vectors, got {x.type!r} and {y.type!r}")
+    return _products.outer(x, y)

@@ -28,6 +28,7 @@ from .base import (
     promoted,
     tensor_type,
     wants,
+    whole,
 )
 from .batching import Batch, Outputs
 from .diagonal import DiagonalGrad, diagonal
@@ -524,7 +525,7 @@ def matrix_power(x: TensorLike, n: int, /) -> Tensor:
 
     Returns: shape and dtype of x.
 
-    Raises: ShapeError if the matrices are not square.
+    Raises: ShapeError if the matrices are not square; TypeError if n is no int.
 
     Gradient: that of the matrix products it is made of.
 
@@ -537,6 +538,7 @@ def matrix_power(x: TensorLike, n: int, /) -> Tensor:
     x = as_tensor(x)
     if x.ndim < 2 or not may_equal(x.shape[-1], x.shape[-2]):
         raise ShapeError(f"matrix_power takes (stacks of) square matrices, got {x.type!r}")
+    n = whole("the power of a matrix", n)
     if n < 0:
         return matrix_power(inv(x), -n)
     if n == 0:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import operator
 
 from ..ir.errors import ShapeError
 from ..ir.types import compatible, elements, lengths
@@ -34,6 +33,7 @@ from .base import (
     promoted,
     tensor_type,
     wants,
+    whole,
 )
 from .exponential import EXP, LOG, Sigmoid, exp, sqrt
 from .families import Kinds, RealBinary, RealUnary, floating_unary
@@ -41,7 +41,7 @@ from .logic import EQUAL, WHERE, greater, where
 from .making import Making
 from .random import bernoulli
 from .reductions import ReduceAny, ReduceMax, ReduceSum, mean, normal_axes, reduced, sum
-from .shaping import ExpandDims, Squeeze, expand_dims
+from .shaping import ExpandDims, Squeeze, expand_dims, normal_axis
 from .special import expit, ndtr
 from .trigonometry import tanh
 from .windows import avg_pool, conv, conv_transpose, max_pool
@@ -265,18 +265,18 @@ def softplus(x: TensorLike) -> Tensor:
 def log_sigmoid(x: TensorLike) -> Tensor:
     """y = log(sigmoid(x)) = -softplus(-x), element by element, without overflow or log of zero.
 
-    Parameters: x: any shape; floating, ints become float64.
+    Parameters: x: any shape; floating, ints and bools become float64.
 
     Returns: y, of the shape and dtype of x.
 
-    Raises: DTypeError if x is bool or complex.
+    Raises: DTypeError if x is complex.
 
     Gradient: dx = dy * sigmoid(-x).
 
     >>> gg.evaluate(gg.nn.log_sigmoid([0.0, -99.0])).round(4)
     array([ -0.6931, -99.    ])
     """
-    return negative(softplus(negative(as_tensor(x))))
+    return negative(softplus(negative(*promoted(x, floating=True))))
 
 
 def silu(x: TensorLike) -> Tensor:
@@ -308,7 +308,7 @@ def gelu(x: TensorLike, approximate: bool = False) -> Tensor:
 
     Returns: y, of the shape and dtype of x.
 
-    Raises: DTypeError if x is complex, unless approximate.
+    Raises: DTypeError if x is complex.
 
     Gradient: dx = dy * (ndtr(x) + x exp(-x**2 / 2) / sqrt(2 pi)), or that of the formula above.
 
@@ -318,10 +318,16 @@ def gelu(x: TensorLike, approximate: bool = False) -> Tensor:
     array([0.    , 0.8413])
     """
     (x,) = promoted(x, floating=True)
+    _check_real("gelu", x)
     if approximate:
         inner = math.sqrt(2 / math.pi) * (x + 0.044715 * (x * x * x))
         return 0.5 * x * (1.0 + tanh(inner))
     return x * ndtr(x)
+
+
+def _check_real(what: str, x: Tensor) -> None:
+    if x.type.complex:
+        raise DTypeError(f"{what} takes a real tensor, got {x.type!r}")
 
 
 # --- softmax -----------------------------------------------------------------------------------
@@ -422,7 +428,7 @@ def softmax(x: TensorLike, axis: int = -1) -> Tensor:
     array([0. , 0. , 0.5, 0.5])
     """
     (x,) = promoted(x, floating=True)
-    return apply(Softmax(normal_axes(axis, x.ndim)[0]), x)
+    return apply(Softmax(normal_axis(axis, x.ndim)), x)
 
 
 def log_softmax(x: TensorLike, axis: int = -1) -> Tensor:
@@ -445,7 +451,7 @@ def log_softmax(x: TensorLike, axis: int = -1) -> Tensor:
     array([-0.6931, -0.6931])
     """
     (x,) = promoted(x, floating=True)
-    return apply(LogSoftmax(normal_axes(axis, x.ndim)[0]), x)
+    return apply(LogSoftmax(normal_axis(axis, x.ndim)), x)
 
 
 # --- classes -----------------------------------------------------------------------------------
@@ -533,13 +539,14 @@ def one_hot(indices: TensorLike, depth: int, dtype: Any = "float64", axis: int =
 
     Parameters:
         indices: integers of any shape; the row of an index outside of 0 to depth - 1 is all 0.
-        depth: the length of the new axis.
+        depth: the length of the new axis, an int >= 0.
         dtype: that of the result.
         axis: where the new axis stands in the result.
 
     Returns: shape of indices with the new axis.
 
-    Raises: DTypeError for indices that are no integers; ShapeError if there is no such place.
+    Raises: DTypeError for indices that are no integers; ShapeError if there is no such place, or
+        depth < 0.
 
     Gradient: none, indices are integers.
 
@@ -548,8 +555,11 @@ def one_hot(indices: TensorLike, depth: int, dtype: Any = "float64", axis: int =
            [0., 0., 1.]])
     """
     x = as_tensor(indices)
-    place = normal_axes(axis, x.ndim + 1)[0]
-    return apply(OneHot(operator.index(depth), place, as_dtype(dtype)), x)
+    place = normal_axis(axis, x.ndim + 1)
+    length = whole("depth", depth)
+    if length < 0:
+        raise ShapeError(f"one_hot takes a depth >= 0, got {length}")
+    return apply(OneHot(length, place, as_dtype(dtype)), x)
 
 
 class SparseSoftmaxCrossEntropyWithLogits(Op):
@@ -659,8 +669,8 @@ def cross_entropy(
 
     Returns: shape of logits without the axis, or 0-d; dtype of logits.
 
-    Raises: ShapeError if the labels do not fit, or there is no such axis; DTypeError for class
-        numbers that are no integers; ValueError for another reduction.
+    Raises: ShapeError if the labels do not fit, or there is no such axis; DTypeError for complex
+        logits and for class numbers that are no integers; ValueError for another reduction.
 
     Gradient: dx = dy * (softmax(x) - one_hot(label)), or dy * (softmax(x) * sum(p) - p); dp = -dy *
         log_softmax(x) [Bishop 2006, "Pattern recognition and machine learning", sec. 4.3.4].
@@ -669,11 +679,14 @@ def cross_entropy(
     array([ 0.6931, 99.    ])
     """
     (logits,) = promoted(logits, floating=True)
+    _check_real("cross_entropy", logits)
     labels = as_tensor(labels)
-    at = normal_axes(axis, logits.ndim)[0]
+    at = normal_axis(axis, logits.ndim)
     if labels.ndim == logits.ndim:
         losses = apply(SoftmaxCrossEntropyWithLogits(at), logits, cast(labels, logits.dtype))
     else:
+        if logits.shape[at] == 0:
+            raise ShapeError(f"cross_entropy takes at least one class, got {logits.type!r}")
         losses = apply(SparseSoftmaxCrossEntropyWithLogits(at), logits, labels)
     if reduction not in ("none", "mean", "sum"):
         raise ValueError(f"reduction is 'none', 'mean' or 'sum', got {reduction!r}")
@@ -730,7 +743,8 @@ def layer_norm(
 
     Returns: shape of x.
 
-    Raises: ShapeError if x has no such axis, or scale or offset do not broadcast.
+    Raises: ShapeError if x has no such axis, or scale or offset do not broadcast; DTypeError if x
+        is complex.
 
     Gradient: that of the formula, through mean and variance.
 
@@ -741,6 +755,7 @@ def layer_norm(
            [ 0.,  0.]])
     """
     (x,) = promoted(x, floating=True)
+    _check_real("layer_norm", x)
     axes = normal_axes(axis, x.ndim)
     return _scaled(_normalised(x, axes, epsilon)[0], scale, offset)
 
@@ -765,7 +780,8 @@ def batch_norm(
     Returns: y = (x - mean) / sqrt(variance + epsilon) * scale + offset, of the shape of x; mean and
         variance, each of the length of the axis.
 
-    Raises: ShapeError if x has no such axis, or scale or offset do not fit it.
+    Raises: ShapeError if x has no such axis, or scale or offset do not fit it; DTypeError if x is
+        complex.
 
     Gradient: that of the formula, through mean and variance.
 
@@ -777,7 +793,8 @@ def batch_norm(
     (array([2., 5.]), array([1., 0.]))
     """
     (x,) = promoted(x, floating=True)
-    channel = normal_axes(axis, x.ndim)[0]
+    _check_real("batch_norm", x)
+    channel = normal_axis(axis, x.ndim)
     axes = tuple([a for a in range(x.ndim) if a != channel])
     y, average, variance = _normalised(x, axes, epsilon)
     after = tuple(range(1, x.ndim - channel))

@@ -18,9 +18,8 @@ from .base import (
     promoted,
 )
 from .decompositions import svdvals
-from .products import axis_list
-from .reductions import Axes, Reduction, normal_axes, sum
-from .shaping import Squeeze, expand_dims, moveaxis
+from .reductions import Axes, Reduction, sum
+from .shaping import Squeeze, distinct_axes, expand_dims, moveaxis
 from .special import xdivy
 
 __all__ = ["matrix_norm", "norm", "vector_norm"]
@@ -60,7 +59,7 @@ def norm(x: TensorLike, ord: Any = None, axis: Any = None, keepdims: bool = Fals
     Returns: x without the axes, or with length 1 there; floating.
 
     Raises: ShapeError if x has no such axis, or there is no such norm of these axes; DTypeError for
-        orders 2, -2 and "nuc" of complex matrices; ValueError for an order that is no number.
+        orders 2, -2 and "nuc" of complex matrices.
 
     Gradient: dx = dy * x / y of the root of the sum of squares, 0 at x = 0: the subgradient of
         least norm; of others that of the sum, largest element or singular values they are made of.
@@ -72,6 +71,8 @@ def norm(x: TensorLike, ord: Any = None, axis: Any = None, keepdims: bool = Fals
     """
     (x,) = promoted(x, floating=True)
     axes = _given_axes(axis, x.ndim)
+    if axis is not None and len(axes) not in (1, 2):
+        raise ShapeError(f"norm takes one axis or two, got {axis} of {x.type!r}")
     if len(axes) != 2 or ord not in _OF_SINGULAR_VALUES:
         x = _moduli(x)
     if ord is None or (ord == "fro" and len(axes) == 2) or (ord == 2 and len(axes) == 1):
@@ -90,12 +91,12 @@ def _moduli(x: Tensor) -> Tensor:
 
 def _given_axes(axis: Any, ndim: int) -> Axes:
     """Axes in the order given, non-negative."""
-    if axis is None:
-        return tuple(range(ndim))
-    return tuple([normal_axes(a, ndim)[0] for a in axis_list(axis)])
+    return tuple(range(ndim)) if axis is None else distinct_axes(axis, ndim)
 
 
 def _vector_norm(x: Tensor, ord: Any, axes: Axes, keepdims: bool) -> Tensor:
+    if not isinstance(ord, int | float | np.integer | np.floating):
+        raise ShapeError(f"there is no norm of vectors of order {ord!r}, got {x.type!r}")
     size = abs(x)
     if ord == np.inf:
         return reductions.max(size, axes, keepdims)
@@ -137,7 +138,7 @@ def vector_norm(
 
     Returns: x without the axes, or with length 1 there; floating.
 
-    Raises: ShapeError if x has no such axis; ValueError for an order that is no number.
+    Raises: ShapeError if x has no such axis, or for an order that is no number.
 
     Gradient: dx = dy * x / y for ord=2, 0 at x = 0: the subgradient of least norm.
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import operator
-
 from ..ir.errors import ShapeError
 from .base import (
     Any,
@@ -17,14 +15,24 @@ from .base import (
     TensorType,
     Types,
     apply,
+    array_of,
     as_tensor,
     np,
     tensor_type,
+    whole,
 )
 from .batching import Batch, Outputs
 from .indexing import take
 from .joining import Concat
-from .shaping import distinct_axes, expand_dims, flatten, normal_axis, reshape_like, summed
+from .shaping import (
+    distinct_axes,
+    expand_dims,
+    flatten,
+    listed,
+    normal_axis,
+    reshape_like,
+    summed,
+)
 from .slicing import FULL, Slice, placed
 
 __all__ = ["flip", "pad", "repeat", "roll", "tile"]
@@ -132,12 +140,12 @@ def roll(x: TensorLike, shift: Any, axis: Any = None) -> Tensor:
     x = as_tensor(x)
     if axis is None:
         return reshape_like(roll(flatten(x), shift, 0), x)
-    axes = axis if isinstance(axis, tuple | list) else (axis,)
+    axes = listed(axis)
     shifts = shift if isinstance(shift, tuple | list) else (shift,) * len(axes)
     if len(shifts) != len(axes):
         raise ShapeError(f"roll by {shift} along {axis}: one shift for each axis")
     places = tuple(normal_axis(a, x.ndim) for a in axes)
-    return apply(Roll(tuple(operator.index(s) for s in shifts), places), x)
+    return apply(Roll(tuple(whole("a shift", s) for s in shifts), places), x)
 
 
 class Pad(Op):
@@ -209,15 +217,20 @@ def pad(
     array([2, 1, 2, 3, 2, 1])
     """
     x = as_tensor(x)
-    pairs = np.broadcast_to(np.asarray(pad_width), (x.ndim, 2)).tolist()
-    widths = tuple((operator.index(a), operator.index(b)) for a, b in pairs)
+    given = array_of(pad_width)
+    if given.shape not in ((), (1,), (2,), (1, 1), (1, 2), (x.ndim, 1), (x.ndim, 2)):
+        raise ShapeError(f"pad of {x.type!r}: a width, or a pair for each axis, got {pad_width!r}")
+    pairs = np.broadcast_to(given, (x.ndim, 2)).tolist()
+    widths = tuple((whole("a width", a), whole("a width", b)) for a, b in pairs)
     if any(a < 0 or b < 0 for a, b in widths):
         raise ShapeError(f"pad by {pad_width}: a width is never negative; use a slice to crop")
     if not any(a or b for a, b in widths):
         return x
     if mode == "constant":
-        value = np.asarray(constant_values, dtype=x.dtype).item()
-        return apply(Pad(widths, value), x)
+        value = array_of(constant_values, x.dtype)
+        if value.size != 1:
+            raise ShapeError(f"pad puts one number around x, got {constant_values!r}")
+        return apply(Pad(widths, value.item()), x)
     if mode not in ("edge", "reflect", "symmetric", "wrap"):
         raise ShapeError(f"pad has no mode {mode!r}; see its docstring")
     for axis, (a, b) in enumerate(widths):
@@ -338,8 +351,7 @@ def tile(x: TensorLike, repetitions: Any, /) -> Tensor:
     array([1, 2, 1, 2])
     """
     x = as_tensor(x)
-    given = repetitions if isinstance(repetitions, tuple | list) else (repetitions,)
-    reps = [operator.index(r) for r in given]
+    reps = [whole("a number of copies", r) for r in listed(repetitions)]
     if any(r < 0 for r in reps):
         raise ShapeError(f"tile by {repetitions}: a number of copies is never negative")
     missing = len(reps) - x.ndim

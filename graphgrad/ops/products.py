@@ -8,6 +8,7 @@ from math import prod
 
 from ..ir.errors import ShapeError
 from ..ir.types import Dim, broadcast, lengths, merge_dims
+from .accumulate import EnsureLike
 from .arithmetic import conj, multiply
 from .base import (
     NO_GRAD,
@@ -28,11 +29,11 @@ from .base import (
     promoted,
     tensor_type,
     wants,
+    whole,
 )
 from .batching import Batch, Outputs
 from .einsum import contract, einsum
-from .reductions import sum
-from .shaping import Squeeze, expand_dims, reshape
+from .shaping import Squeeze, distinct_axes, expand_dims, moveaxis, normal_axis, reshape
 
 __all__ = [
     "dot",
@@ -171,7 +172,7 @@ def matmul(x1: TensorLike, x2: TensorLike, /) -> Tensor:
     if x.ndim == 0 or y.ndim == 0:
         raise ShapeError(f"matmul takes no 0-d operand, got {x.type!r} and {y.type!r}; use *")
     if x.ndim == 1 and y.ndim == 1:
-        return einsum("i,i->", x, y)
+        return einsum("i,i->", _as_long("matmul", x, y), y)
     if x.ndim == 1:
         return squeezed(apply(_PLAIN, expand_dims(x, 0), y), -2)
     return squeezed(apply(_PLAIN, x, expand_dims(y, 1)), -1)
@@ -199,7 +200,8 @@ def tensordot(x1: TensorLike, x2: TensorLike, /, axes: Any = 2) -> Tensor:
 
     Returns: z, with the other axes of x1, then those of x2.
 
-    Raises: ShapeError if the axes of a pair differ in length, or their numbers differ.
+    Raises: ShapeError for axes that are not there or named twice, if the axes of a pair differ in
+        length, or their numbers differ.
 
     Gradient: dx1 = the sum of dz * x2 over the other axes of x2, dx2 likewise.
 
@@ -209,13 +211,14 @@ def tensordot(x1: TensorLike, x2: TensorLike, /, axes: Any = 2) -> Tensor:
     array(5)
     """
     x, y = promoted(x1, x2)
-    if isinstance(axes, int | np.integer):
-        n = int(axes)
-        left, right = list(range(x.ndim - n, x.ndim)), list(range(n))
+    if isinstance(axes, tuple | list | np.ndarray) and len(axes) == 2:
+        left, right = distinct_axes(axes[0], x.ndim), distinct_axes(axes[1], y.ndim)
     else:
-        left, right = (axis_list(a) for a in axes)
-    left, right = [a % x.ndim for a in left], [a % y.ndim for a in right]
-    if len(left) != len(right) or len(left) > min(x.ndim, y.ndim):
+        n = whole("tensordot: axes, unless a pair of sequences,", axes)
+        if not 0 <= n <= min(x.ndim, y.ndim):
+            raise ShapeError(f"tensordot over {n} axes of {x.type!r} and {y.type!r}")
+        left, right = tuple(range(x.ndim - n, x.ndim)), tuple(range(n))
+    if len(left) != len(right):
         raise ShapeError(f"tensordot over axes {axes} of {x.type!r} and {y.type!r}")
     for a, b in zip(left, right, strict=True):
         _same_length("tensordot", x, a, y, b)
@@ -227,11 +230,6 @@ def tensordot(x1: TensorLike, x2: TensorLike, /, axes: Any = 2) -> Tensor:
     return contract(f"{''.join(of_x)},{''.join(of_y)}->{''.join(out)}", x, y)
 
 
-def axis_list(axes: Any) -> list[int]:
-    """Axes in the order given."""
-    return [int(a) for a in axes] if isinstance(axes, tuple | list) else [int(axes)]
-
-
 def _same_length(what: str, x: Tensor, a: int, y: Tensor, b: int) -> None:
     try:
         merge_dims(x.shape[a], y.shape[b])
@@ -239,6 +237,15 @@ def _same_length(what: str, x: Tensor, a: int, y: Tensor, b: int) -> None:
         raise ShapeError(
             f"{what}: axis {a} of {x.type!r} and axis {b} of {y.type!r} differ in length"
         ) from None
+
+
+def _as_long(what: str, x: Tensor, y: Tensor) -> Tensor:
+    """The vector x, as long as y: ShapeError if not, or ExecutionError when that is known."""
+    _same_length(what, x, 0, y, 0)
+    if x is y or (x.shape[0] is not None and x.shape[0] == y.shape[0]):
+        return x
+    message = f"{what}: {x.name} (built at {x.where}) with {y.name} (built at {y.where})"
+    return apply(EnsureLike(message), x, y)
 
 
 def outer(x1: TensorLike, x2: TensorLike, /) -> Tensor:
@@ -321,7 +328,7 @@ def vecdot(x1: TensorLike, x2: TensorLike, /, *, axis: int = -1) -> Tensor:
 
     Returns: z, of the broadcast shape without the axis.
 
-    Raises: ShapeError for 0-d operands, and if the lengths along the axis differ.
+    Raises: ShapeError for 0-d operands, and if there is no such axis or its lengths differ.
 
     Gradient: dx1 = dz * x2, dx2 = dz * x1.
 
@@ -334,11 +341,9 @@ def vecdot(x1: TensorLike, x2: TensorLike, /, *, axis: int = -1) -> Tensor:
     x = conj(x)
     if x.ndim == 0 or y.ndim == 0:
         raise ShapeError(f"vecdot takes vectors, got {x.type!r} and {y.type!r}")
-    left, right = (int(a) for a in (axis % x.ndim, axis % y.ndim))
-    _same_length("vecdot", x, left, y, right)
-    if left == x.ndim - 1 and right == y.ndim - 1:
-        return einsum("...i,...i->...", x, y)
-    return sum(multiply(x, y), axis)
+    x, y = (moveaxis(t, normal_axis(axis, t.ndim), -1) for t in (x, y))
+    _same_length("vecdot", x, -1, y, -1)
+    return einsum("...i,...i->...", x, y)
 
 
 def vdot(x1: TensorLike, x2: TensorLike, /) -> Tensor:
@@ -424,7 +429,7 @@ def multi_dot(arrays: Sequence[TensorLike]) -> Tensor:
 
     Returns: what matmul gives from left to right.
 
-    Raises: ShapeError if inner lengths differ.
+    Raises: ShapeError for fewer than two, other ranks, and inner lengths that differ.
 
     Gradient: that of the matrix products it is made of.
 
@@ -433,7 +438,12 @@ def multi_dot(arrays: Sequence[TensorLike]) -> Tensor:
     >>> gg.evaluate(gg.linalg.multi_dot([[[1, 2], [3, 4]], [[0, 1], [1, 0]], [1, 1]]))
     array([3, 7])
     """
+    if len(arrays) < 2:
+        raise ShapeError(f"multi_dot takes at least two matrices, got {len(arrays)}")
     tensors = promoted(*arrays)
+    for i, t in enumerate(tensors):
+        if t.ndim != 2 and not (t.ndim == 1 and i in (0, len(tensors) - 1)):
+            raise ShapeError(f"multi_dot takes matrices, or vectors at the ends, got {t.type!r}")
     ends = tensors[0].shape[:1] if tensors[0].ndim == 2 else (1,)
     lengths = (*ends, *(t.shape[0] for t in tensors[1:]), tensors[-1].shape[-1])
     if tensors[-1].ndim == 1:

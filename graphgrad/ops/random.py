@@ -32,6 +32,7 @@ from .base import (
     as_tensor,
     np,
     tensor_type,
+    whole,
 )
 from .logic import less
 
@@ -244,6 +245,8 @@ def normal(
     >>> bool(abs(z.mean() - 5.0) < 0.1), bool(abs(z.std() - 1.0) < 0.1)
     (True, True)
     """
+    if isinstance(std, float | int) and not std >= 0:
+        raise ValueError(f"a standard deviation is at least 0, got {std}")
     z = _drawn(RandomNormal, shape, _floating(dtype), seed)
     if isinstance(mean, Tensor) or isinstance(std, Tensor) or (mean, std) != (0.0, 1.0):
         return as_tensor(mean, z.dtype) + z * as_tensor(std, z.dtype)
@@ -268,6 +271,8 @@ def bernoulli(shape: Any, p: TensorLike = 0.5, *, seed: TensorLike) -> Tensor:
     >>> gg.evaluate(gg.random.bernoulli((3,), [0.0, 1.0, 1.0], seed=1))
     array([False,  True,  True])
     """
+    if isinstance(p, float | int) and not 0 <= p <= 1:
+        raise ValueError(f"a probability is at least 0 and at most 1, got {p}")
     dtype = "float32" if isinstance(p, float | int) and p >= 2**-12 else "float64"
     u = _drawn(RandomUniform, shape, dtype, seed)
     return less(u, as_tensor(p, u.dtype))
@@ -292,11 +297,11 @@ def integers(low: int, high: int, shape: Any, *, seed: TensorLike, dtype: Any = 
     >>> sorted(set(gg.evaluate(gg.random.integers(0, 3, (100,), seed=1)).tolist()))
     [0, 1, 2]
     """
-    dtype = as_dtype(dtype)
+    dtype, low, high = as_dtype(dtype), whole("low", low), whole("high", high)
     bounds = np.iinfo(dtype) if dtype.kind in "iu" else None
     if bounds is None or not bounds.min <= low < high <= bounds.max + 1:
         raise DTypeError(f"no integers in [{low}, {high}) as {dtype}")
-    return _drawn(RandomIntegers, shape, dtype, seed, int(low), int(high))
+    return _drawn(RandomIntegers, shape, dtype, seed, low, high)
 
 
 def permutation(n: int | Tensor, *, seed: TensorLike) -> Tensor:

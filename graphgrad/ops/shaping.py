@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import operator
-
 from ..ir.errors import ShapeError
 from ..ir.types import Dim, as_shape, broadcast, compatible, elements, size_of
 from .base import (
@@ -15,6 +13,7 @@ from .base import (
     Onnx,
     Op,
     Samples,
+    Sequence,
     Shape,
     Tensor,
     TensorLike,
@@ -24,6 +23,7 @@ from .base import (
     as_tensor,
     np,
     tensor_type,
+    whole,
 )
 from .batching import Batch, Outputs
 
@@ -47,17 +47,23 @@ __all__ = [
 
 
 def normal_axis(axis: Any, ndim: int) -> int:
-    """An axis as a non-negative int; ShapeError where it does not fit."""
-    i = operator.index(axis)
+    """An axis as a non-negative int; ShapeError where it does not fit, TypeError for no int."""
+    i = whole("an axis", axis)
     if not -ndim <= i < ndim:
         raise ShapeError(f"axis {axis} does not fit {ndim} axes")
     return i + ndim if i < 0 else i
 
 
+def listed(given: Any) -> Sequence[Any]:
+    """One number, or several in a sequence or an array, as a sequence."""
+    if isinstance(given, np.ndarray):
+        given = given.tolist()
+    return given if isinstance(given, tuple | list | range) else (given,)
+
+
 def distinct_axes(axis: Any, ndim: int) -> tuple[int, ...]:
     """Axes in the order given, as non-negative ints; ShapeError for one named twice."""
-    given = axis if isinstance(axis, tuple | list) else (axis,)
-    axes = tuple(normal_axis(a, ndim) for a in given)
+    axes = tuple(normal_axis(a, ndim) for a in listed(axis))
     if len(set(axes)) != len(axes):
         raise ShapeError(f"axes {axis} name one axis twice")
     return axes
@@ -152,7 +158,7 @@ def reshape(x: TensorLike, shape: Any) -> Tensor:
     float64[N, 6]
     """
     x = as_tensor(x)
-    given = list(shape) if isinstance(shape, tuple | list) else [shape]
+    given = list(listed(shape))
     if None in given and -1 not in given:
         given[given.index(None)] = -1
     if None in given or given.count(-1) > 1:
@@ -205,7 +211,7 @@ class ReshapeLike(Op):
         yield cls(), [rng.normal(size=(2, 3)), rng.normal(size=(6,))]
 
 
-def reshape_like(x: Tensor, like: Tensor) -> Tensor:
+def reshape_like(x: TensorLike, like: TensorLike) -> Tensor:
     """x under the shape of another tensor, which may be known only when run.
 
     Parameters:
@@ -221,6 +227,7 @@ def reshape_like(x: Tensor, like: Tensor) -> Tensor:
     >>> gg.reshape_like(gg.ones(6), gg.zeros((2, 3))).type
     float64[2, 3]
     """
+    x, like = as_tensor(x), as_tensor(like)
     if x.shape == like.shape and None not in x.shape:
         return x
     if like.type.static:
@@ -311,11 +318,7 @@ def expand_dims(x: TensorLike, axis: Any) -> Tensor:
     float64[1, 2, 3, 1]
     """
     x = as_tensor(x)
-    given = axis if isinstance(axis, tuple | list) else (axis,)
-    ndim = x.ndim + len(given)
-    axes = tuple(sorted(int(a) + ndim if int(a) < 0 else int(a) for a in given))
-    if len(set(axes)) != len(axes) or any(not 0 <= a < ndim for a in axes):
-        raise ShapeError(f"expand_dims at {axis} of {x.type!r}")
+    axes = tuple(sorted(distinct_axes(axis, x.ndim + len(listed(axis)))))
     return apply(ExpandDims(axes), x) if axes else x
 
 
@@ -415,7 +418,7 @@ class BroadcastLike(Op):
         yield cls(), [rng.normal(size=(2, 1)), rng.normal(size=(2, 3))]
 
 
-def broadcast_like(x: TensorLike, like: Tensor) -> Tensor:
+def broadcast_like(x: TensorLike, like: TensorLike) -> Tensor:
     """x repeated to the shape of another tensor, by NumPy's rules.
 
     Parameters:
@@ -433,7 +436,7 @@ def broadcast_like(x: TensorLike, like: Tensor) -> Tensor:
     >>> gg.broadcast_like([1.0, 2.0], x).type
     float64[N, 2]
     """
-    x = as_tensor(x)
+    x, like = as_tensor(x), as_tensor(like)
     if like.type.static:
         return broadcast_to(x, like.shape)
     if x.shape == like.shape and None not in x.shape:
@@ -541,7 +544,7 @@ def _summed(xp: Any, x: Any, shape: tuple[int, ...]) -> Any:
     return xp.reshape(y, shape)
 
 
-def sum_to(dy: TensorLike, *, like: Tensor) -> Tensor:
+def sum_to(dy: TensorLike, *, like: TensorLike) -> Tensor:
     """dy summed over the axes along which another tensor was broadcast, so that it has its shape.
 
     What a rule needs for an input that was broadcast: the adjoint of broadcast_like.
@@ -560,7 +563,7 @@ def sum_to(dy: TensorLike, *, like: Tensor) -> Tensor:
     >>> gg.evaluate(gg.sum_to([[1.0, 2.0], [3.0, 4.0]], like=b))
     array([4., 6.])
     """
-    dy = as_tensor(dy)
+    dy, like = as_tensor(dy), as_tensor(like)
     if dy.shape == like.shape and None not in like.shape:
         return dy
     lengths = tuple([d for d in like.shape if isinstance(d, int)])
@@ -696,7 +699,7 @@ def permute_dims(x: TensorLike, axes: Any) -> Tensor:
     (4, 2, 3)
     """
     x = as_tensor(x)
-    order = distinct_axes(tuple(axes), x.ndim)
+    order = distinct_axes(axes, x.ndim)
     return x if order == tuple(range(x.ndim)) else apply(Transpose(order), x)
 
 

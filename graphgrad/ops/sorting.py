@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from math import log2
 
 from ..ir.errors import ShapeError
@@ -28,6 +27,7 @@ from .base import (
     np,
     tensor_type,
     wants,
+    whole,
 )
 from .indexing import added_at, check_integers, check_updates, zeros_of
 from .shaping import broadcast_to, flatten, normal_axis
@@ -366,7 +366,7 @@ def topk(x: TensorLike, k: int, axis: int = -1, *, largest: bool = True) -> tupl
     (array([3., 2.]), array([0, 2]))
     """
     x = as_tensor(x)
-    k = operator.index(k)
+    k = whole("k", k)
     if k < 0:
         raise ShapeError(f"topk of {x.type!r}: k is {k}")
     values, places = build(TopK(k, normal_axis(axis, x.ndim), bool(largest)), (x,)).outputs

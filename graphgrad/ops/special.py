@@ -25,6 +25,7 @@ from .base import (
     np,
     promoted,
     wants,
+    whole,
 )
 from .exponential import Sigmoid, exp, log, log1p
 from .families import RealBinary, RealUnary, floating_binary, floating_unary
@@ -362,7 +363,8 @@ def polygamma(n: int, x: TensorLike, /) -> Tensor:
 
     Returns: y, of the shape and dtype of x.
 
-    Raises: DTypeError if x is complex; GraphGradError without SciPy (the extra `scipy`).
+    Raises: DTypeError if x is complex; TypeError if n is no int, ValueError if n < 0;
+        GraphGradError without SciPy (the extra `scipy`).
 
     Gradient: dx = dy * polygamma(n + 1, x).
 
@@ -372,4 +374,7 @@ def polygamma(n: int, x: TensorLike, /) -> Tensor:
     array([1.6449, 0.6449])
     """
     _need_scipy("polygamma")
-    return floating_unary(PolyGamma(int(n)), x) if n else digamma(x)
+    n = whole("the order of polygamma", n)
+    if n < 0:
+        raise ValueError(f"polygamma takes an order n >= 0, got {n}")
+    return floating_unary(PolyGamma(n), x) if n else digamma(x)

@@ -41,6 +41,7 @@ from .base import (
     promoted,
     tensor_type,
     wants,
+    whole,
 )
 from .batching import Batch, Outputs
 from .folding import folded, unfolded
@@ -661,6 +662,8 @@ class MaxPool(Largest):
     relevance = "moved"
 
     def infer(self, x: TensorType) -> Types:
+        if x.dtype.kind not in "iuf":
+            raise DTypeError(f"MaxPool takes an integer or floating image, got {x!r}")
         return (self.pooled(x),)
 
     def kernel(self, xp: Any, x: Any) -> Any:
@@ -947,16 +950,18 @@ def conv(
     array([2., 3., 3., 2.])
     """
     x, w = promoted(x, filters, floating=True)
-    rank = _rank(x)
+    rank, parts = _rank(x), whole("groups", groups)
     if w.ndim != x.ndim:
         raise ShapeError(f"conv of {x.type!r} takes filters of {x.ndim} axes, got {w.type!r}")
+    if parts < 1 or (isinstance(w.shape[-1], int) and w.shape[-1] % parts):
+        raise ShapeError(f"conv in {parts} groups makes as many outputs in each, got {w.type!r}")
     data_format = _format(data_format)
     op = Conv2D(
         _pair("strides", strides, rank),
         _padding(padding, rank),
         data_format,
         _pair("dilation", dilation, rank),
-        int(groups),
+        parts,
     )
     if rank == 2:
         return apply(op, x, w)
@@ -1005,6 +1010,12 @@ def conv_transpose(
         _pair("dilation", dilation, 2),
     )
     op.check(x.type, w.type)
+    c, into = x.shape[op.channels], w.shape[3]
+    if isinstance(c, int) and isinstance(into, int) and c != into:
+        raise ShapeError(
+            f"conv_transpose of {c} channels takes filters of shape (height, width, out, {c}), "
+            f"got {x.type!r} and {w.type!r}"
+        )
     small, window = _lengths(op.spatial(x.shape)), _lengths(w.shape[:2])
     if small is None or window is None:
         raise ShapeError(f"conv_transpose takes known lengths, got {x.type!r} and {w.type!r}")
@@ -1047,8 +1058,8 @@ def max_pool(
 
     Returns: an image of the channels and dtype of x.
 
-    Raises: ShapeError if x has no spatial axes, or for another choice than these; ValueError for
-        other ties.
+    Raises: ShapeError if x has no spatial axes, or for another choice than these; DTypeError if x
+        is bool or complex; ValueError for other ties.
 
     Gradient: dx = dy to the largest element of each window, added up where windows overlap.
 
@@ -1119,7 +1130,8 @@ def _format(data_format: str) -> str:
 
 def _pair(what: str, given: Any, rank: int) -> Pair:
     values = tuple(given) if isinstance(given, tuple | list) else (given,) * rank
-    if len(values) != rank or any(not isinstance(v, int | np.integer) or v < 1 for v in values):
+    ints = all(isinstance(v, int | np.integer) and not isinstance(v, bool) for v in values)
+    if len(values) != rank or not ints or any(v < 1 for v in values):
         raise ShapeError(f"{what}: {rank} positive ints, or one for all, got {given!r}")
     return (1, int(values[0])) if rank == 1 else (int(values[0]), int(values[1]))
 
@@ -1129,7 +1141,10 @@ def _padding(given: Any, rank: int) -> Padding:
         if given.upper() not in ("SAME", "VALID"):
             raise ShapeError(f"padding is 'SAME', 'VALID' or pairs of ints, got {given!r}")
         return given.upper()
-    pairs = tuple((int(low), int(high)) for low, high in given)
+    try:
+        pairs = tuple((whole("padding", low), whole("padding", high)) for low, high in given)
+    except (TypeError, ValueError):
+        pairs = ()
     if len(pairs) != rank or any(v < 0 for pair in pairs for v in pair):
         raise ShapeError(f"padding: a pair of ints >= 0 for each of {rank} axes, got {given!r}")
     return ((0, 0), pairs[0]) if rank == 1 else (pairs[0], pairs[1])

@@ -171,7 +171,7 @@ def test_einsum_refuses_what_does_not_fit(subscripts):
 
 PRODUCTS = [
     (linalg.outer, np.outer, (2,), (3,)),
-    (linalg.outer, np.outer, (2, 2), (3,)),
+    (products.outer, np.outer, (2, 2), (3,)),
     (linalg.inner, np.inner, (3,), (3,)),
     (linalg.inner, np.inner, (2, 3), (4, 3)),
     (linalg.inner, np.inner, (), (3,)),
