@@ -77,6 +77,7 @@ ACTS = {
 }
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("act", ACTS)
 @pytest.mark.parametrize("build", [nested_regions, name_scopes, conds_in_a_row])
 def test_S37_what_is_built_without_calls_in_calls_may_be_a_thousand_deep(build, act):

@@ -132,6 +132,7 @@ ACTS = {
 }
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("act", ACTS)
 @pytest.mark.parametrize("build", ALL)
 def test_twice_as_much_takes_twice_the_calls(act, build):

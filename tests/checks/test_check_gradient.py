@@ -466,6 +466,7 @@ def test_S38_inner_rules_leave_second_order_alone():
 INTERNAL = ("MaxPoolGrad",)  # its inputs belong together: random ones do not
 
 
+@pytest.mark.ci
 @each([c for c in CASES if c[2] and c[1].type not in INTERNAL])
 def test_S38_no_false_alarm_on_the_ops_own_gradients(op, arrays):
     with gg.Graph():

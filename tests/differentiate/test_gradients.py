@@ -374,6 +374,7 @@ def long_chain(length):
         gc.enable()
 
 
+@pytest.mark.ci
 def test_S37_a_chain_of_200_000_nodes_differentiates(graph):
     long_chain(200_000)
 

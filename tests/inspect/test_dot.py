@@ -336,6 +336,7 @@ def test_same_bytes_in_another_process():
     assert runs[0].decode().startswith(gg.to_dot(shown, bypassed=True) + gg.graph_text(shown))
 
 
+@pytest.mark.ci
 def test_a_hundred_thousand_nodes():
     tensors = chain(50_000)
     assert len(tensors[0].graph) > 100_000

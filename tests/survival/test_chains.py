@@ -6,12 +6,13 @@ import pytest
 
 from .chains import case, check
 
-# Known: the rule of a region that was unmarked is traced to store the graph, with nothing to read.
-LOST = {569}
 outcome = functools.cache(lambda seed: check(case(seed)))
 
 
-@pytest.mark.parametrize("start", range(0, 300, 20))
+@pytest.mark.parametrize(
+    "start",
+    [*range(0, 100, 20), *(pytest.param(s, marks=pytest.mark.ci) for s in range(100, 300, 20))],
+)
 def test_a_chain_of_transforms_means_the_loop_over_plain_arrays(start):
     """And most chains are honoured."""
     found = {seed: outcome(seed) for seed in range(start, start + 20)}
@@ -22,5 +23,5 @@ def test_a_chain_of_transforms_means_the_loop_over_plain_arrays(start):
 @pytest.mark.slow
 @pytest.mark.parametrize("start", range(300, 1300, 100))
 def test_more_chains_of_transforms(start):
-    seeds = set(range(start, start + 100)) - LOST
+    seeds = range(start, start + 100)
     assert {s: outcome(s).why for s in seeds if outcome(s).what == "wrong"} == {}
