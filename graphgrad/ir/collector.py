@@ -7,6 +7,9 @@ import sys
 from collections.abc import Callable
 from typing import TypeVar
 
+IN_THE_MIDST = sys.version_info < (3, 12)
+"""Whether the collector may come while a built-in function runs that makes objects."""
+
 T = TypeVar("T")
 R = TypeVar("R")
 
@@ -32,7 +35,7 @@ class collector_paused:
 
 def pause() -> bool:
     """Whether the collector was on and might come in the midst of a call; then it is off now."""
-    collecting = sys.version_info < (3, 12) and gc.isenabled()
+    collecting = IN_THE_MIDST and gc.isenabled()
     if collecting:
         try:
             gc.disable()
