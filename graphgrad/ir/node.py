@@ -501,17 +501,20 @@ class Members:
 
 def ancestry_of(region: Region | None) -> Ancestry:
     """Where a region stands in the tree of the marks."""
-    nesting = Region._nesting
-    if region is not None and (known := region._ancestry) is not None and known[0] is nesting:
+    if region is None:
+        return OUTSIDE
+    nesting, known = Region._nesting, region._ancestry
+    if known is not None and known[0] is nesting:
         return known[1]
+    at: Region | None = region
     inner = []
-    while region is not None:
-        known = region._ancestry
+    while at is not None:
+        known = at._ancestry
         if known is not None and known[0] is nesting:
             found = known[1]
             break
-        inner.append(region)
-        region = region._parent
+        inner.append(at)
+        at = at._parent
     else:
         found = OUTSIDE
     for each in reversed(inner):
@@ -527,6 +530,10 @@ def enclosing(region: Region | None) -> tuple[Region, ...]:
 
 def common_region(a: Region | None, b: Region | None) -> Region | None:
     """The innermost region that contains both."""
+    if a is None or b is None or a is b:
+        return a and b
+    if a._parent is None and b._parent is None:
+        return None
     found: Region | None = ancestry_of(a).common(ancestry_of(b)).item
     return found
 

@@ -50,7 +50,7 @@ def residual_op(region: Region) -> Op:
 def viewpoint(node: Node, tree: RegionTree = MARKED) -> Region | None:
     """The region that a node's reads are made from."""
     op = node.op
-    return op.region if type(op) is Residual else tree.around(node)
+    return op.region if type(op) is Residual else tree.moved.get(node, node.region)
 
 
 def settle(context: Context, inputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
@@ -71,7 +71,7 @@ def residual_of(t: Tensor, context: Context) -> Tensor:
 def vantage(t: Tensor, context: Context) -> Region | None:
     """The region from inside which t is seen now: the open one, or one that is derived from."""
     tree, at = context.tree, context.region
-    inside = tree.around(t.node)
+    inside = tree.moved.get(t.node, t.node.region)
     if inside is None or inside is at:
         return at
     for region in tree.between(at, inside):

@@ -12,12 +12,13 @@ of them: it is used in `graph.used_in[t]` and all around that, and leaves all th
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
+from itertools import islice
 from operator import attrgetter
 
 from ..ir.ancestry import OUTSIDE
 from ..ir.graph import Graph
 from ..ir.locks import lock_of_module
-from ..ir.node import Node, Region, Tensor, ancestry_of
+from ..ir.node import Node, Region, Tensor, ancestry_of, common_region
 from ..ir.region_tree import MARKED, RegionTree
 from ..ir.residual import viewpoint
 
@@ -35,7 +36,7 @@ LOCK = lock_of_module()
 class Boundary:
     """What is known of one region.
 
-    nodes    those that lie directly inside; children: the regions that do
+    nodes    those that lie directly inside, in order of creation; children: the regions that do
     first    the first node inside, inner regions' nodes included; None: there is none
     reads    tensors built outside and read inside, with their first use
     inputs, outputs  the settled boundary: pinned, or inferred when first asked for
@@ -84,7 +85,7 @@ class Boundary:
     def members(self) -> list[Node]:
         """The nodes inside, inner regions' nodes included, in order of creation."""
         if not self.children:
-            return sorted(self.nodes, key=_index)
+            return list(self.nodes)
         return sorted([n for each in self._within() for n in each.nodes], key=_index)
 
     @property
@@ -93,14 +94,15 @@ class Boundary:
         if self._last is None and self.first is not None:
             with LOCK:
                 for each in reversed(self._within("_last")):
-                    each._last = max((*each.nodes, *map(_last_of, each.children)), key=_index)
+                    ends = [*islice(reversed(each.nodes), 1), *map(_last_of, each.children)]
+                    each._last = max(ends, key=_index)
         return self._last
 
     @property
     def position(self) -> float:
         """Where the region stands among the nodes as a step: after its last member and input."""
-        last = self._last or self.last
-        return max(-1 if last is None else last.index, self.latest) + 0.5
+        last, latest = self._last or self.last, self.latest
+        return (last.index if last is not None and last.index > latest else latest) + 0.5
 
     @property
     def left(self) -> list[Tensor]:
@@ -121,8 +123,10 @@ class Boundary:
             )
         self.inputs, self.outputs = region.settled
         self.input_set, self.output_set = frozenset(self.inputs), frozenset(self.outputs)
-        self.latest = max((t.node.index for t in self.inputs), default=-1)
-        self.undeclared = tuple(t for t in self.reads if t not in self.input_set)
+        self.latest = max([t.node.index for t in self.inputs], default=-1)
+        self.undeclared = tuple([t for t in self.reads if t not in self.input_set])
+        if not self.children:
+            self._last = next(reversed(self.nodes), None)
         self.settled = True
 
     def unsettle(self) -> None:
@@ -132,6 +136,8 @@ class Boundary:
 
     def inferred_inputs(self) -> tuple[Tensor, ...]:
         """What is read, in order of first use."""
+        if len(self.reads) < 2:
+            return tuple(self.reads)
         return tuple(sorted(self.reads, key=lambda t: _when(self.reads[t])))
 
     def _uses(self, t: Tensor) -> bool:
@@ -145,31 +151,37 @@ class Boundary:
     def _leaves(self, t: Tensor) -> bool:
         """Whether something outside reads a tensor that is built inside."""
         left_to = self.region.graph.left_to
-        return t in left_to and _depth(left_to[t]) < _depth(self.region)
+        if t not in left_to:
+            return False
+        to = left_to[t]
+        return to is None or _depth(to) < _depth(self.region)
 
     def _exit_nodes(self) -> list[Node]:
-        """The members of which something leaves, or nothing is used inside."""
+        """The members of which something leaves, or nothing is used inside, in order of creation."""
         if self._exits is None:
             for each in reversed(self._within("_exits")):
                 nodes: Iterable[Node] = each.nodes
                 if each.children:
-                    nodes = [*nodes, *(n for r in each.children for n in known(r)._exit_nodes())]
+                    inner = [n for r in each.children for n in known(r)._exit_nodes()]
+                    nodes = sorted([*nodes, *inner], key=_index)
                 each._exits = each._sifted(nodes)
         assert self._exits is not None
         return self._exits
 
     def _sifted(self, nodes: Iterable[Node]) -> list[Node]:
         """Those of nodes inside of which something leaves, or nothing is used inside."""
-        left_to = self.region.graph.left_to
+        region = self.region
+        left_to, used_in = region.graph.left_to, region.graph.used_in
         found = []
         for node in nodes:
-            made = node.outputs
-            for t in made:
+            used = False
+            for t in node.outputs:
                 if t in left_to and self._leaves(t):
                     found.append(node)
                     break
+                used = used or used_in.get(t) is region or self._uses(t)
             else:
-                if not any(map(self._uses, made)):
+                if not used:
                     found.append(node)
         return found
 
@@ -179,6 +191,8 @@ class Boundary:
         unknown  only those of which this is to be worked out. Who knows it knows it of all inside.
         """
         found = [self]
+        if not self.children:
+            return found
         for each in found:
             if each.children:
                 inner = map(known, each.children)
@@ -199,39 +213,37 @@ class Boundary:
         mask: dict[Tensor, int] = {}
         for bit, t in enumerate(self.outputs):
             mask[t] = mask.get(t, 0) | 1 << bit
-        within = [b.region for b in self._within()[1:]] if self.children else ()
-        inner = self.declaring or {r for r in within if r.pinned_inputs is not None}
+        inner: Collection[Region] = self.declaring
+        if self.children and not inner:
+            within = [b.region for b in self._within()[1:]]
+            inner = {r for r in within if r.pinned_inputs is not None}
         below: dict[Region | None, int] = {}
         for node in reversed(self.members):
             bits = 0
             for t in node.outputs:
                 bits |= mask.get(t, 0)
-            _lead(mask, node.inputs, bits)
+            if bits:
+                for t in node.inputs:
+                    mask[t] = mask.get(t, 0) | bits
             if inner:
                 region = node.region
                 below[region] = below.get(region, 0) | bits
                 while region is not None and known(region).first is node:  # all of it was seen
                     if region in inner:
-                        _lead(mask, region.pinned_inputs or (), below[region])
+                        for t in region.pinned_inputs or ():
+                            mask[t] = mask.get(t, 0) | below[region]
                     around = region.parent
                     below[around] = below.get(around, 0) | below[region]
                     region = around
         return mask
 
 
-def _lead(mask: dict[Tensor, int], tensors: Iterable[Tensor], bits: int) -> None:
-    """Note that each of these leads to the outputs in bits."""
-    if bits:
-        for t in tensors:
-            mask[t] = mask.get(t, 0) | bits
-
-
 def inferred_outputs(
     nodes: Iterable[Node], leaves: Callable[[Tensor], bool], uses: Callable[[Tensor], bool]
 ) -> tuple[Tensor, ...]:
-    """What leaves a region, or nothing in it uses, in order of building; unread siblings do not."""
+    """What of these leaves a region, or nothing in it uses; unread siblings do not."""
     found: list[Tensor] = []
-    for node in sorted(nodes, key=_index):
+    for node in nodes:
         left = [t for t in node.outputs if leaves(t)]
         if left:
             found += left
@@ -247,7 +259,7 @@ def _last_of(region: Region) -> Node:
 
 
 def _depth(region: Region | None) -> int:
-    return ancestry_of(region).depth
+    return 0 if region is None else ancestry_of(region).depth
 
 
 def _when(use: Use) -> tuple[float, int, int]:
@@ -257,7 +269,9 @@ def _when(use: Use) -> tuple[float, int, int]:
 
 def boundary_of(region: Region) -> Boundary:
     """The settled boundary of a region."""
-    scan(region.graph)
+    graph = region.graph
+    if graph.scanned != len(graph.nodes):
+        scan(graph)
     found: Boundary | None = region.boundary
     if found is None or not found.settled:
         with LOCK:
@@ -298,40 +312,46 @@ def scan(graph: Graph) -> None:
         end = len(graph.nodes)
         if graph.regions:
             for node in graph.nodes[graph.scanned : end]:
-                _take_in(node)
+                _take_in(node, graph)
                 graph.scanned += 1
         graph.scanned = end
 
 
-def _take_in(node: Node) -> None:
+def _take_in(node: Node, graph: Graph) -> None:
     """Note what a node means for the regions around it and around what it reads.
 
     What an exception interrupts is done again by the next scan, so twice is as good as once.
     """
     region = node.region
+    used_in = graph.used_in
     for i, t in enumerate(node.inputs):
         if t.node.region is not region:
             _take_in_read(t, region, viewpoint(node), (node.index, None, i))
-        elif region is not None:
+        elif region is not None and used_in.get(t) is not region:
             _note_used(t, region)
     if region is not None:
-        _take_in_member(node, region)
+        own = region.boundary or known(region)
+        if own.first is None or own.first is node:
+            _begin(node, region)
+        elif own._exits is not None or own._last is not None:
+            _forget("_exits", region)
+            _forget("_last", region)
+        own.nodes[node] = None
 
 
 def _take_in_read(t: Tensor, here: Region | None, view: Region | None, use: Use) -> None:
     """Note a read of t by what lies in the region `here` and sees from inside `view`."""
-    common = OUTSIDE
-    if t.node.region is not None:
-        inside = ancestry_of(t.node.region)
-        common = inside.common(ancestry_of(here))
-        if common.depth:
-            _note_used(t, common.item)
-        if common.depth < inside.depth:
-            seen = common if view is here else inside.common(ancestry_of(view))
-            to = seen if seen.depth > common.depth else common
-            if to.depth < inside.depth:
-                _note_left(t, to.item)
-    _note_reads(t, here, common.item, use)
+    inside = t.node.region
+    common = common_region(inside, here)
+    if common is not None:
+        _note_used(t, common)
+    if common is not inside:
+        seen = common if view is here else common_region(inside, view)
+        to = seen if _depth(seen) > _depth(common) else common
+        if to is not inside:
+            _note_left(t, to)
+    if here is not common:
+        _note_reads(t, here, common, use)
 
 
 def _note_reads(t: Tensor, here: Region | None, common: Region | None, use: Use) -> None:
@@ -355,42 +375,37 @@ def _note_used(t: Tensor, region: Region) -> None:
     """Note that something in a region around t reads it."""
     used_in = region.graph.used_in
     before = used_in.get(t)
-    if before is region or (before is not None and _depth(before) > _depth(region)):
-        return
-    _forget("_exits", region)
-    used_in[t] = region
+    if before is None or _depth(before) < _depth(region):
+        _forget("_exits", region)
+        used_in[t] = region
 
 
 def _note_left(t: Tensor, to: Region | None) -> None:
     """Note that something reads t from outside the regions around it that lie in `to`."""
-    graph = t.node.graph
+    graph, inside = t.node.graph, t.node.region
     assert graph is not None
-    if t not in graph.left_to or _depth(to) < _depth(graph.left_to[t]):
-        _forget("_exits", t.node.region)
-        graph.left_to[t] = to
-
-
-def _take_in_member(node: Node, region: Region) -> None:
-    own = known(region)
-    if own.first is not None and own.first is not node:
-        if own._exits is not None or own._last is not None:
-            _forget("_exits", region)
-            _forget("_last", region)
-        own.nodes[node] = None
+    left_to = graph.left_to
+    if t in left_to and (left_to[t] is None or _depth(left_to[t]) <= _depth(to)):
         return
+    _forget("_exits", inside)
+    left_to[t] = to
+
+
+def _begin(node: Node, region: Region) -> None:
+    """Note the first node of a region, and of those around that have none."""
     begun: list[Boundary] = []
     at: Region | None = region
     while at is not None and ((found := known(at)).first is None or found.first is node):
         begun.append(found)
         at = at.parent
-    for what in ("_exits", "_last"):
-        _forget(what, at)
+    if at is not None:
+        _forget("_exits", at)
+        _forget("_last", at)
     for each in reversed(begun):
         each.first = node
         if each.region.parent is not None:
             known(each.region.parent).children[each.region] = None
         take_in_pins(each.region)
-    own.nodes[node] = None
 
 
 def _forget(what: str, region: Region | None) -> None:
@@ -398,9 +413,9 @@ def _forget(what: str, region: Region | None) -> None:
 
     Who knows it knows it of all inside. The outermost first: an interrupt leaves that true.
     """
-    stale = []
-    while region is not None and getattr(found := known(region), what) is not None:
-        stale.append(found)
+    stale: list[Boundary] = []
+    while region is not None and getattr(region.boundary, what, None) is not None:
+        stale.append(region.boundary)
         region = region.parent
     for each in reversed(stale):
         setattr(each, what, None)
@@ -408,8 +423,7 @@ def _forget(what: str, region: Region | None) -> None:
 
 def take_in_pins(region: Region) -> None:
     """Note that a region reads its declared inputs, whether or not a node inside does."""
-    first = known(region).first
-    if region.pinned_inputs is None or first is None:
+    if region.pinned_inputs is None or (first := known(region).first) is None:
         return
     for i, t in enumerate(region.pinned_inputs):
         region.graph.pinned.setdefault(t.node, {})[region] = None
@@ -467,7 +481,7 @@ class Survey:
     ) -> Boundary:
         """The boundary of a region in which these lie directly; inside: all nodes in it."""
         found = Boundary(self.region)
-        found.nodes = dict.fromkeys(nodes)
+        found.nodes = dict.fromkeys(sorted(nodes, key=_index))
         found.children = dict.fromkeys([r for r in children if known(r).first is not None])
         found.first = min(inside, key=_index, default=None)
         found.reads = self.reads
@@ -530,6 +544,10 @@ def remove(graph: Graph, gone: set[Region]) -> None:
         _come_apart(node, beyond)
     for region in gone:
         _give_up(region, beyond[region], gone)
+    for around in set(beyond.values()):
+        if around is not None:
+            nodes = known(around).nodes
+            known(around).nodes = dict.fromkeys(sorted(nodes, key=_index))
     for inner in graph.regions:
         if inner.parent in beyond:
             inner.parent = beyond[inner.parent]

@@ -248,7 +248,7 @@ def _settle(region: Region, known: NamedGroup, plan: _Plan) -> None:
         leave_constants_out(region, alone)
         if region.settled is None:
             leaves, uses = found.left.__contains__, found.used.__contains__
-            outputs = inferred_outputs(plan.inside, leaves, uses)
+            outputs = inferred_outputs(boundary.nodes, leaves, uses)
             region.settled = boundary.inferred_inputs(), outputs
         boundary_of(region)
     except BaseException:
