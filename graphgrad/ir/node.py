@@ -525,7 +525,16 @@ def ancestry_of(region: Region | None) -> Ancestry:
 
 def enclosing(region: Region | None) -> tuple[Region, ...]:
     """The region and those around it, outermost first."""
-    return ancestry_of(region).chain()
+    if region is None:
+        return ()
+    return (region,) if region._parent is None else ancestry_of(region).chain()
+
+
+def depth_of(region: Region | None) -> int:
+    """How many regions stand there or around."""
+    if region is None:
+        return 0
+    return 1 if region._parent is None else ancestry_of(region).depth
 
 
 def common_region(a: Region | None, b: Region | None) -> Region | None:

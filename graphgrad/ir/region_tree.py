@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from .ancestry import OUTSIDE, Ancestry
-from .node import Members, Node, Region, ancestry_of
+from .node import Members, Node, Region, ancestry_of, enclosing
 
 if TYPE_CHECKING:
     from .graph import Graph
@@ -40,7 +40,7 @@ class RegionTree:
 
     def chain(self, region: Region | None) -> tuple[Region, ...]:
         """A region and those around it, outermost first."""
-        return self.ancestry(region).chain()
+        return enclosing(region)
 
     def holds(self, region: Region, inside: Region | None) -> bool:
         """Whether `inside` is the region or lies in it."""
@@ -99,6 +99,10 @@ class NamedTree(RegionTree):
         if item.group is None:
             return self.moved.get(item, item.parent)
         return self._here.get(item.group, item).parent
+
+    def chain(self, region: Region | None) -> tuple[Region, ...]:
+        """A region and those around it, outermost first."""
+        return self.ancestry(region).chain()
 
     def between(self, view: Region | None, inside: Region) -> Iterable[Region]:
         """`inside` and the regions around it that are not around `view`, or it, outermost first."""

@@ -92,7 +92,8 @@ def derived_from(
                 return t not in origin.outer
         else:
             site = origin
-        if tree.holds(region, tree.around(site)):
+        inside = tree.around(site)
+        if inside is region or tree.holds(region, inside):
             return True
         origin = site.origin
     return False

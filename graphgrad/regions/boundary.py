@@ -18,7 +18,7 @@ from operator import attrgetter
 from ..ir.ancestry import OUTSIDE
 from ..ir.graph import Graph
 from ..ir.locks import lock_of_module
-from ..ir.node import Node, Region, Tensor, ancestry_of, common_region
+from ..ir.node import Node, Region, Tensor, ancestry_of, common_region, depth_of
 from ..ir.region_tree import MARKED, RegionTree
 from ..ir.residual import viewpoint
 
@@ -146,7 +146,7 @@ class Boundary:
         found = region.graph.used_in.get(t)
         if found is None or found is region:
             return found is region
-        return _depth(found) > _depth(region)
+        return depth_of(found) > depth_of(region)
 
     def _leaves(self, t: Tensor) -> bool:
         """Whether something outside reads a tensor that is built inside."""
@@ -154,10 +154,10 @@ class Boundary:
         if t not in left_to:
             return False
         to = left_to[t]
-        return to is None or _depth(to) < _depth(self.region)
+        return to is None or depth_of(to) < depth_of(self.region)
 
     def _exit_nodes(self) -> list[Node]:
-        """The members of which something leaves, or nothing is used inside, in order of creation."""
+        """The members of which something leaves, or nothing is used inside, in order."""
         if self._exits is None:
             for each in reversed(self._within("_exits")):
                 nodes: Iterable[Node] = each.nodes
@@ -258,13 +258,9 @@ def _last_of(region: Region) -> Node:
     return last
 
 
-def _depth(region: Region | None) -> int:
-    return 0 if region is None else ancestry_of(region).depth
-
-
 def _when(use: Use) -> tuple[float, int, int]:
     start, by, place = use
-    return start, _depth(by), place
+    return start, depth_of(by), place
 
 
 def boundary_of(region: Region) -> Boundary:
@@ -347,7 +343,7 @@ def _take_in_read(t: Tensor, here: Region | None, view: Region | None, use: Use)
         _note_used(t, common)
     if common is not inside:
         seen = common if view is here else common_region(inside, view)
-        to = seen if _depth(seen) > _depth(common) else common
+        to = seen if depth_of(seen) > depth_of(common) else common
         if to is not inside:
             _note_left(t, to)
     if here is not common:
@@ -375,7 +371,7 @@ def _note_used(t: Tensor, region: Region) -> None:
     """Note that something in a region around t reads it."""
     used_in = region.graph.used_in
     before = used_in.get(t)
-    if before is None or _depth(before) < _depth(region):
+    if before is None or depth_of(before) < depth_of(region):
         _forget("_exits", region)
         used_in[t] = region
 
@@ -385,7 +381,7 @@ def _note_left(t: Tensor, to: Region | None) -> None:
     graph, inside = t.node.graph, t.node.region
     assert graph is not None
     left_to = graph.left_to
-    if t in left_to and (left_to[t] is None or _depth(left_to[t]) <= _depth(to)):
+    if t in left_to and (left_to[t] is None or depth_of(left_to[t]) <= depth_of(to)):
         return
     _forget("_exits", inside)
     left_to[t] = to

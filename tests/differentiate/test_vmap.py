@@ -811,5 +811,5 @@ def test_declared_inputs_of_what_vmap_makes_are_known_where_the_graph_was_scanne
             y = gg.vmap(lambda row, number: row + number)(x, b)
     around, stamped = graph.regions
     assert boundary_of(stamped).outputs == (y,)
-    assert list(known(around).inner) == [stamped]
+    assert list(known(around).children) == [stamped]
     assert all(stamped in graph.pinned[t.node] for t in stamped.pinned_inputs)
