@@ -11,15 +11,13 @@ of them: it is used in `graph.used_in[t]` and all around that, and leaves all th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable
 from itertools import islice
 from operator import attrgetter
 
-from ..ir.ancestry import OUTSIDE
 from ..ir.graph import Graph
 from ..ir.locks import lock_of_module
-from ..ir.node import Node, Region, Tensor, ancestry_of, common_region, depth_of
-from ..ir.region_tree import MARKED, RegionTree
+from ..ir.node import Node, Region, Tensor, common_region, depth_of
 from ..ir.residual import viewpoint
 
 _index = attrgetter("index")
@@ -138,7 +136,7 @@ class Boundary:
         """What is read, in order of first use."""
         if len(self.reads) < 2:
             return tuple(self.reads)
-        return tuple(sorted(self.reads, key=lambda t: _when(self.reads[t])))
+        return tuple(sorted(self.reads, key=lambda t: when_used(self.reads[t])))
 
     def _uses(self, t: Tensor) -> bool:
         """Whether something inside reads a tensor that is built inside."""
@@ -258,7 +256,8 @@ def _last_of(region: Region) -> Node:
     return last
 
 
-def _when(use: Use) -> tuple[float, int, int]:
+def when_used(use: Use) -> tuple[float, int, int]:
+    """What orders uses: the earlier, the outer, the input before."""
     start, by, place = use
     return start, depth_of(by), place
 
@@ -330,8 +329,8 @@ def _take_in(node: Node, graph: Graph) -> None:
         if own.first is None or own.first is node:
             _begin(node, region)
         elif own._exits is not None or own._last is not None:
-            _forget("_exits", region)
-            _forget("_last", region)
+            forget("_exits", region)
+            forget("_last", region)
         own.nodes[node] = None
 
 
@@ -359,7 +358,7 @@ def _note_reads(t: Tensor, here: Region | None, common: Region | None, use: Use)
     while here is not common:
         assert here is not None
         reads = known(here).reads
-        if t in reads and _when(reads[t]) <= _when(use):
+        if t in reads and when_used(reads[t]) <= when_used(use):
             break
         fresh.append(reads)
         here = here.parent
@@ -372,7 +371,7 @@ def _note_used(t: Tensor, region: Region) -> None:
     used_in = region.graph.used_in
     before = used_in.get(t)
     if before is None or depth_of(before) < depth_of(region):
-        _forget("_exits", region)
+        forget("_exits", region)
         used_in[t] = region
 
 
@@ -383,7 +382,7 @@ def _note_left(t: Tensor, to: Region | None) -> None:
     left_to = graph.left_to
     if t in left_to and (left_to[t] is None or depth_of(left_to[t]) <= depth_of(to)):
         return
-    _forget("_exits", inside)
+    forget("_exits", inside)
     left_to[t] = to
 
 
@@ -395,8 +394,8 @@ def _begin(node: Node, region: Region) -> None:
         begun.append(found)
         at = at.parent
     if at is not None:
-        _forget("_exits", at)
-        _forget("_last", at)
+        forget("_exits", at)
+        forget("_last", at)
     for each in reversed(begun):
         each.first = node
         if each.region.parent is not None:
@@ -404,7 +403,7 @@ def _begin(node: Node, region: Region) -> None:
         take_in_pins(each.region)
 
 
-def _forget(what: str, region: Region | None) -> None:
+def forget(what: str, region: Region | None) -> None:
     """Have something worked out again for a region, and for those around that know it.
 
     Who knows it knows it of all inside. The outermost first: an interrupt leaves that true.
@@ -424,217 +423,3 @@ def take_in_pins(region: Region) -> None:
     for i, t in enumerate(region.pinned_inputs):
         region.graph.pinned.setdefault(t.node, {})[region] = None
         _take_in_read(t, region.parent, region.parent, (first.index - 0.5, region, i))
-
-
-# --- a region that was marked or named after its members had been taken in ------------------------
-
-
-class Survey:
-    """What a region reads, uses and lets out, by a look at nodes: those inside, and their readers.
-
-    reads  tensors built outside and read inside, with their first use
-    used, left  tensors built inside that something inside, or outside, reads
-    """
-
-    def __init__(
-        self,
-        region: Region,
-        nodes: Iterable[Node],
-        inner: Iterable[Region],
-        tree: RegionTree = MARKED,
-    ) -> None:
-        self.region = region
-        self.tree = tree
-        self.reads: dict[Tensor, Use] = {}
-        self.used: set[Tensor] = set()
-        self.left: set[Tensor] = set()
-        for node in nodes:
-            inside = self.holds(node)
-            sees = inside or tree.holds(region, viewpoint(node, tree))
-            for i, t in enumerate(node.inputs):
-                self._read(t, inside, sees, (node.index, None, i))
-        for each in inner:
-            first = known(each).first
-            if first is not None:
-                for i, t in enumerate(each.pinned_inputs or ()):
-                    self._read(t, True, True, (first.index - 0.5, each, i))
-
-    def holds(self, node: Node) -> bool:
-        """Whether a node lies in the region."""
-        return self.tree.holds(self.region, self.tree.around(node))
-
-    def _read(self, t: Tensor, inside: bool, sees: bool, use: Use) -> None:
-        if not self.holds(t.node):
-            if inside:
-                self.reads[t] = min(use, self.reads.get(t, use), key=_when)
-        elif inside:
-            self.used.add(t)
-        elif not sees:
-            self.left.add(t)
-
-    def boundary(
-        self, nodes: Iterable[Node], children: Iterable[Region], inside: Iterable[Node]
-    ) -> Boundary:
-        """The boundary of a region in which these lie directly; inside: all nodes in it."""
-        found = Boundary(self.region)
-        found.nodes = dict.fromkeys(sorted(nodes, key=_index))
-        found.children = dict.fromkeys([r for r in children if known(r).first is not None])
-        found.first = min(inside, key=_index, default=None)
-        found.reads = self.reads
-        return found
-
-
-def insert(
-    nodes: Collection[Node],
-    children: Collection[Region],
-    inside: Collection[Node],
-    found: Survey,
-) -> None:
-    """Take in a region that was put around nodes and regions, as a survey of it has found it.
-
-    inside  all nodes in it
-    """
-    region = found.region
-    boundary = region.boundary = found.boundary(nodes, children, inside)
-    parent = region.parent
-    for node in inside:
-        for t in node.outputs:
-            _come_between(t, region, found)
-    if parent is not None:
-        around = known(parent)
-        if boundary.first is not None:
-            around.children[region] = None
-        for node in nodes:
-            around.nodes.pop(node, None)
-        for child in children:
-            around.children.pop(child, None)
-    _forget("_exits", parent)
-    _forget("_last", parent)
-    take_in_pins(region)
-    if region.pinned_inputs is not None:
-        while parent is not None:
-            known(parent).unsettle()
-            parent = parent.parent
-
-
-def _come_between(t: Tensor, region: Region, found: Survey) -> None:
-    """Note what a tensor is to a region that came between two around it."""
-    used_in, left_to = region.graph.used_in, region.graph.left_to
-    if t in found.used:
-        before = used_in.get(t)
-        if before is None or not region.contains(before):
-            used_in[t] = region
-    if t in found.left:
-        left_to.setdefault(t, region.parent)
-    elif t in left_to and not region.contains(left_to[t]):
-        left_to[t] = region
-
-
-# --- regions that are taken away ------------------------------------------------------------------
-
-
-def remove(graph: Graph, gone: set[Region]) -> None:
-    """Give what lies in regions to those around them. Settled boundaries of others stay."""
-    beyond = _beyond(gone)
-    for node in _inside_any(gone):
-        _come_apart(node, beyond)
-    for region in gone:
-        _give_up(region, beyond[region], gone)
-    for around in set(beyond.values()):
-        if around is not None:
-            nodes = known(around).nodes
-            known(around).nodes = dict.fromkeys(sorted(nodes, key=_index))
-    for inner in graph.regions:
-        if inner.parent in beyond:
-            inner.parent = beyond[inner.parent]
-    for region in gone:
-        region.boundary = region.settled = region.pinned_outputs = None
-
-
-def _beyond(gone: set[Region]) -> dict[Region | None, Region | None]:
-    """Region that goes -> the innermost around it that stays."""
-    found: dict[Region | None, Region | None] = {}
-    for region in gone:
-        inner: list[Region] = []
-        at: Region | None = region
-        while at in gone and at not in found:
-            inner.append(at)
-            at = at.parent
-        found.update(dict.fromkeys(inner, found.get(at, at)))
-    return found
-
-
-def _give_up(region: Region, around: Region | None, gone: set[Region]) -> None:
-    """Have what lies directly in a region lie in the innermost around it that stays."""
-    old = known(region)
-    if around is not None:
-        for what in ("_exits", "_last"):
-            _forget(what, around)
-        new = known(around)
-        new.nodes.update(old.nodes)
-        new.children.update(dict.fromkeys(r for r in old.children if r not in gone))
-        new.children.pop(region, None)
-    for node in old.nodes:
-        node.region = around
-
-
-def _inside_any(regions: Iterable[Region]) -> list[Node]:
-    """The nodes that lie in any of these, each once."""
-    found = dict.fromkeys(regions)
-    stack = list(found)
-    nodes: list[Node] = []
-    while stack:
-        boundary = known(stack.pop())
-        nodes += boundary.nodes
-        fresh = [r for r in boundary.children if r not in found]
-        found.update(dict.fromkeys(fresh))
-        stack += fresh
-    return nodes
-
-
-def _come_apart(node: Node, beyond: dict[Region | None, Region | None]) -> None:
-    """Note what what a node makes is to the regions that stay."""
-    graph = node.graph
-    assert graph is not None
-    for t in node.outputs:
-        if graph.left_to.get(t) in beyond:
-            graph.left_to[t] = beyond[graph.left_to[t]]
-        if graph.used_in.get(t) in beyond:
-            _use_in(t, beyond[graph.used_in[t]])
-
-
-def _use_in(t: Tensor, region: Region | None) -> None:
-    """Note where something reads t: in no region where that is None."""
-    graph = t.node.graph
-    assert graph is not None
-    if region is None:
-        graph.used_in.pop(t, None)
-    else:
-        graph.used_in[t] = region
-
-
-def drop_reads(t: Tensor, region: Region | None, uses: Sequence[tuple[Region | None, Use]]) -> None:
-    """Note anew who reads t, which a region inside of these declared.
-
-    uses: all there are, with the region in which each is.
-    """
-    inside = ancestry_of(t.node.region)
-    common = [inside.common(ancestry_of(here)) for here, _ in uses]
-    _forget("_exits", t.node.region)
-    _use_in(t, max(common, key=lambda each: each.depth, default=OUTSIDE).item)
-    while region is not None:
-        boundary = known(region)
-        if region.settled is None and t in boundary.reads:
-            here = [use for at, use in uses if region.contains(at)]
-            if here:
-                boundary.reads[t] = min(here, key=_when)
-            else:
-                del boundary.reads[t]
-        boundary.unsettle()
-        region = region.parent
-
-
-def append_once(nodes: list[Node], node: Node) -> None:
-    """Append a node that may have been appended just before an exception interrupted."""
-    if not nodes or nodes[-1] is not node:
-        nodes.append(node)

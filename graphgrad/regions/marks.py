@@ -15,7 +15,8 @@ from ..ir.graph import Graph
 from ..ir.node import Node, Region, RuleCall, Tensor
 from ..ir.position import Position, caller, show
 from ..ir.residual import Residual
-from .boundary import Use, boundary_of, drop_reads, insert, known, remove, why_idle
+from .boundary import Use, boundary_of, known, why_idle
+from .edits import drop_reads, insert, remove
 from .index import bodies_of, index_of
 from .plans import (
     NewRegion,
