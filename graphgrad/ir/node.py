@@ -13,7 +13,7 @@ from .types import Array, DType, Shape, TensorType, size_of
 from .words import shortened, visible
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from .graph import Graph
 
@@ -303,6 +303,28 @@ class Tensor:
         def all(self, axis: Any = None, keepdims: bool = False) -> Tensor: ...
 
 
+def new_node(
+    graph: Graph | None,
+    op: Op,
+    inputs: tuple[Tensor, ...],
+    types: Sequence[TensorType],
+    index: int,
+    region: Region | None = None,
+    origin: Node | RuleCall | None = None,
+    scope: str = "",
+    position: Position | None = None,
+) -> Node:
+    """A node that is in no list yet. `build.build` and `program.derive`, which make most of them,
+    write the same out.
+    """
+    node = Node.__new__(Node)
+    node.graph, node.op, node.inputs, node.index = graph, op, inputs, index
+    node.region, node.origin, node.scope, node.position = region, origin, scope, position
+    node.controls, node.stamp, node._name = (), None, None
+    node.outputs = tuple([Tensor(node, i, t) for i, t in enumerate(types)])
+    return node
+
+
 STAMP = "stamped "
 """With an op type, the kind of a region that stands for one stamped node in a batch."""
 
@@ -359,15 +381,19 @@ class Region:
         graph: Graph,
         rule: Any,
         *,
-        parent: Region | None,
-        origin: Node | RuleCall | None,
-        position: Position | None,
+        parent: Region | None = None,
+        origin: Node | RuleCall | None = None,
+        position: Position | None = None,
         attrs: dict[str, Any] | None = None,
         escape: str = "error",
         order: str = "again",
         late: bool = False,
         allow_empty: bool = False,
         kind: str = "scope",
+        open: bool = True,
+        pinned_inputs: tuple[Tensor, ...] | None = None,
+        pinned_outputs: tuple[Tensor, ...] | None = None,
+        group: Members | None = None,
     ) -> None:
         self.graph = graph
         self.rule = rule
@@ -381,14 +407,26 @@ class Region:
         self.late = late
         self.allow_empty = allow_empty
         self.kind = kind
-        self.open: Any = True  # or only while a generator runs: ir.generators
-        self.pinned_inputs: tuple[Tensor, ...] | None = None
-        self.pinned_outputs: tuple[Tensor, ...] | None = None
+        self.open: Any = open  # or only while a generator runs: ir.generators
+        self.pinned_inputs = pinned_inputs
+        self.pinned_outputs = pinned_outputs
         self.settled: tuple[tuple[Tensor, ...], tuple[Tensor, ...]] | None = None
         self.boundary: Any = None
-        self.group: Members | None = None
+        self.group = group
         self.residual_op: Op | None = None
         self.index = len(graph.regions)
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """What a copy is given as well: all that is not of one graph."""
+        return {
+            "attrs": dict(self.attrs),
+            "escape": self.escape,
+            "order": self.order,
+            "late": self.late,
+            "allow_empty": self.allow_empty,
+            "kind": self.kind,
+        }
 
     @property
     def parent(self) -> Region | None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .node import Node, Region, RuleCall, Tensor, common_region
+from .node import Node, Region, RuleCall, Tensor, common_region, new_node
 from .op import Gradients, Op, Types
 from .region_tree import MARKED, RegionTree, is_same
 from .types import TensorType
@@ -107,11 +107,9 @@ def read_from(at: Region, t: Tensor, context: Context) -> Tensor:
     key = (t, at, outside)
     found = graph.residuals.get(key)
     if found is None:
-        node = Node.__new__(Node)
-        node.graph, node.op, node.inputs, node.controls = graph, residual_op(at), (t,), ()
-        node.index, node.region, node.origin = len(graph.nodes), outside, context.origin
-        node.stamp, node.scope, node.position, node._name = None, context.scope, None, None
-        node.outputs = (Tensor(node, 0, t.type),)
+        op, index = residual_op(at), len(graph.nodes)
+        types = (t.type,)
+        node = new_node(graph, op, (t,), types, index, outside, context.origin, context.scope)
         graph.nodes.append(node)
         if graph.nodes[node.index] is not node:  # another thread was quicker
             node.index = graph.nodes.index(node, node.index)
