@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from .graph import Graph
 
 
+_new = object.__new__
+
+
 class Node:
     """One application of an op. Its fields never change, but for the marks `region` and `stamp`.
 
@@ -317,11 +320,14 @@ def new_node(
     """A node that is in no list yet. `build.build` and `program.derive`, which make most of them,
     write the same out.
     """
-    node = Node.__new__(Node)
+    node = _new(Node)
     node.graph, node.op, node.inputs, node.index = graph, op, inputs, index
     node.region, node.origin, node.scope, node.position = region, origin, scope, position
     node.controls, node.stamp, node._name = (), None, None
-    node.outputs = tuple([Tensor(node, i, t) for i, t in enumerate(types)])
+    if len(types) == 1:
+        node.outputs = (Tensor(node, 0, types[0]),)
+    else:
+        node.outputs = tuple([Tensor(node, i, t) for i, t in enumerate(types)])
     return node
 
 

@@ -107,11 +107,11 @@ def read_from(at: Region, t: Tensor, context: Context) -> Tensor:
     key = (t, at, outside)
     found = graph.residuals.get(key)
     if found is None:
-        op, index = residual_op(at), len(graph.nodes)
-        types = (t.type,)
-        node = new_node(graph, op, (t,), types, index, outside, context.origin, context.scope)
-        graph.nodes.append(node)
-        if graph.nodes[node.index] is not node:  # another thread was quicker
-            node.index = graph.nodes.index(node, node.index)
+        op, nodes, origin = residual_op(at), graph.nodes, context.origin
+        index = len(nodes)
+        node = new_node(graph, op, (t,), (t.type,), index, outside, origin, context.scope)
+        nodes.append(node)
+        if nodes[index] is not node:  # another thread was quicker
+            node.index = nodes.index(node, index)
         found = graph.residuals[key] = node.outputs[0]
     return found

@@ -340,9 +340,9 @@ def _take_in_read(t: Tensor, here: Region | None, view: Region | None, use: Use)
     common = common_region(inside, here)
     if common is not None:
         _note_used(t, common)
-    if common is not inside:
+    if common is not inside and view is not inside:
         seen = common if view is here else common_region(inside, view)
-        to = seen if depth_of(seen) > depth_of(common) else common
+        to = seen if seen is not common and depth_of(seen) > depth_of(common) else common
         if to is not inside:
             _note_left(t, to)
     if here is not common:
