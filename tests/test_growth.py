@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import pickle
 from contextlib import ExitStack
 
 import pytest
 
 import graphgrad as gg
+from graphgrad.checks.lint import shadowed_rules
 from graphgrad.regions.boundary import boundary_of
 
 from .differentiate.helpers import calls_of
@@ -151,6 +153,33 @@ def test_the_first_gradient_of_twice_as_many_nested_regions_takes_twice_the_call
 
     cost(5)
     assert cost(200) < 2.2 * cost(100)
+
+
+SHOWN = {
+    "dot": gg.to_dot,
+    "html": gg.to_html,
+    "text": gg.graph_text,
+    "pickle": pickle.dumps,
+    "unpickle": lambda g: pickle.loads(pickle.dumps(g)),
+}
+
+
+@pytest.mark.parametrize("act", SHOWN)
+@pytest.mark.parametrize("build", [nested_regions, regions_in_a_row, custom_gradients])
+def test_what_is_shown_or_stored_of_twice_as_many_regions_takes_twice_the_calls(act, build):
+    act, (small, *_), (medium, *_), (large, *_) = SHOWN[act], build(5), build(200), build(400)
+    act(small)
+    once = calls_of(lambda: act(medium))
+    assert calls_of(lambda: act(large)) < 2.2 * once
+
+
+def test_the_shadowed_rules_among_twice_as_many_regions_take_twice_the_calls():
+    def cost(n):
+        graph, *_ = nested_regions(n)
+        return calls_of(lambda: list(shadowed_rules(graph)))
+
+    cost(5)
+    assert cost(400) < 2.2 * cost(200)
 
 
 def test_marks_inside_twice_as_many_nested_regions_take_twice_the_calls():

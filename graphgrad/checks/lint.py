@@ -11,7 +11,7 @@ from typing import Any
 
 from ..ir.errors import did_you_mean
 from ..ir.graph import Graph
-from ..ir.node import Node, Region, Tensor, enclosing
+from ..ir.node import Node, Region, Tensor
 from ..ir.op import OP_TYPES
 from ..ir.position import is_library
 from ..ops.base import Constant
@@ -205,12 +205,13 @@ def inputs_without_path(graph: Graph) -> Iterator[Finding]:
 def shadowed_rules(graph: Graph) -> Iterator[Finding]:
     """Marks inside a region whose rule does not look as if it asked for its default."""
     shadowed: list[tuple[Region, str, str]] = []
+    known: Answers = {}
     for region in _closed(graph):
-        around = _answering(region.parent)
+        around = _answering(region.parent, known)
         if around is not None:
             shadowed.append((around, f"the region {region.name!r}", region.where))
     for node in _stamped(graph):
-        around = _answering(node.region)
+        around = _answering(node.region, known)
         if around is not None:
             shadowed.append(
                 (around, f"the rule {_name_of(node.stamp)!r} on {node.name}", node.where)
@@ -225,12 +226,21 @@ def shadowed_rules(graph: Graph) -> Iterator[Finding]:
         )
 
 
-def _answering(region: Region | None) -> Region | None:
+Answers = dict[Region | None, Region | None]
+
+
+def _answering(region: Region | None, known: Answers) -> Region | None:
     """The outermost region around whose rule does not ask for its default; None: all do."""
-    for around in enclosing(region):
-        if not _asks_for_default(around.rule):
-            return around
-    return None
+    inner: list[Region] = []
+    while region is not None and region not in known:
+        inner.append(region)
+        region = region.parent
+    found = known.get(region)
+    for each in reversed(inner):
+        if found is None and not _asks_for_default(each.rule):
+            found = each
+        known[each] = found
+    return found
 
 
 def _asks_for_default(reference: Any) -> bool:

@@ -19,7 +19,8 @@ from ..ir.words import shortened
 from ..ops.base import DEFAULT, Constant, as_tensor
 from ..ops.control import BodyGraph
 from ..ops.sources import Identity
-from ..regions.boundary import Survey, insert, scan, take_in_pins, why_idle
+from ..regions.boundary import scan, take_in_pins, why_idle
+from ..regions.edits import Survey, insert
 from ..regions.rules import Rule
 from ..regions.scopes import override_gradient, reads_outside
 from .site import Site

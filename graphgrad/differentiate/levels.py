@@ -75,7 +75,7 @@ def level(
 
     off: regions that count as unmarked in this question; tree: those there are in it.
     """
-    inside = tree.around(t.node)
+    inside = tree.moved.get(t.node, t.node.region)
     if inside is None or inside is view:
         return None
     for region in tree.between(view, inside):

@@ -23,11 +23,11 @@ def reads(step: Step, off: Off, tree: RegionTree = MARKED) -> list[Key]:
         boundary = boundary_of(step)
         inputs = (*boundary.inputs, *boundary.undeclared)
         return [key_of(t, step, off, tree) for t in inputs]
-    view, moved = viewpoint(step, tree), tree.moved
-    return [
-        t if t.node.region is None and t.node not in moved else key_of(t, view, off, tree)
-        for t in step.inputs
-    ]
+    for t in step.inputs:
+        if t.node.region is not None or t.node in tree.moved:
+            view = viewpoint(step, tree)
+            return [key_of(t, view, off, tree) for t in step.inputs]
+    return list(step.inputs)
 
 
 def step_of(key: Key) -> Step:

@@ -134,12 +134,7 @@ class Transplant(Plain):
             parent=self._around(region.parent),
             origin=self._region_origin(region) or context.origin,
             position=region.position,
-            attrs=dict(region.attrs),
-            escape=region.escape,
-            order=region.order,
-            late=region.late,
-            allow_empty=region.allow_empty,
-            kind=region.kind,
+            **region.options,
         )
         new.rule = self._rule(region.rule, region)
         graph.regions.append(new)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from ..ir.ancestry import OUTSIDE, Ancestry
 from ..ir.node import Node, Region, RuleCall
 from .columns import column_title
 from .wording import call_title, local_name, region_title, shortened, site_name, site_of
@@ -148,64 +149,110 @@ def _named(owner: Around | None, column: int) -> tuple[str, str]:
 
 # --- regions and rule calls -------------------------------------------------------------------
 
+Path = Ancestry
+"""What is around a node. Where the same is around, that is one object."""
 
-def paths_of(nodes: Iterable[Node], twins: Mapping[Owner, Owner]) -> dict[Node, tuple[Owner, ...]]:
-    """The regions and rule calls around each node, innermost first; twins stand for others."""
-    known: dict[object, tuple[Owner, ...]] = {}
-    found: dict[Node, tuple[Owner, ...]] = {}
-    for node in nodes:
+
+class Paths:
+    """The paths of one picture.
+
+    twins  what stands for others
+    """
+
+    def __init__(self, twins: Mapping[Owner, Owner]) -> None:
+        self._twins = twins
+        self._inner: dict[tuple[Path, Mark], Path] = {}
+        self._moved: dict[tuple[Path, Path], Path] = {}
+        self._known: dict[object, Path] = {None: OUTSIDE}
+
+    def of(self, node: Node) -> Path:
+        """The regions and rule calls around a node.
+
+        A region that a rule opened stands inside the call of that rule.
+        """
+        known = self._known
         origin = node.origin if isinstance(node.origin, RuleCall) else None
-        key = (node.region, origin)
-        path = known.get(key)
-        if path is None:
-            path = _path(node.region, origin)
-            if twins:
-                path = tuple([twins.get(owner, owner) for owner in path])
-            known[key] = path
-        found[node] = path
-    return found
+        at: tuple[Region | None, Node | RuleCall | None] | None = node.region, origin
+        inner: list[tuple[object, Owner | None]] = []
+        while at not in known:
+            assert at is not None
+            inner.append((at, owner := _innermost(*at)))
+            at = _around(owner, *at)
+        found = known[at]
+        for each, owner in reversed(inner):
+            if owner is not None:
+                found = self.put(self._twins.get(owner, owner), found)
+            known[each] = found
+        return found
+
+    def put(self, mark: Mark, path: Path) -> Path:
+        """A path with something in it, around what is within."""
+        found = self._inner.get((path, mark))
+        if found is None:
+            found = self._inner[path, mark] = Path(mark, path)
+        return found
+
+    def within(self, path: Path, around: Path) -> Path:
+        """A path as it is inside another one."""
+        moved = self._moved
+        inner: list[Path] = []
+        while path.depth and (path, around) not in moved:
+            inner.append(path)
+            path = path.outer
+        found = moved.get((path, around), around)
+        for each in reversed(inner):
+            found = moved[each, around] = self.put(each.item, found)
+        return found
 
 
-def _path(region: Region | None, origin: Node | RuleCall | None) -> tuple[Owner, ...]:
-    """A region that a rule opened stands inside the call of that rule."""
-    found: list[Owner] = []
-    while True:
-        while region is not None and region.origin is origin:
-            found.append(region)
-            region = region.parent
-        if isinstance(origin, RuleCall):
-            found.append(origin)
-        if region is None:
-            return tuple(found)
-        origin = region.origin
+def _innermost(region: Region | None, origin: Node | RuleCall | None) -> Owner | None:
+    """What is next around what has this region and origin, if the graph says so of these."""
+    if region is not None and region.origin is origin:
+        return region
+    return origin if isinstance(origin, RuleCall) else None
+
+
+def _around(
+    owner: Owner | None, region: Region | None, origin: Node | RuleCall | None
+) -> tuple[Region | None, Node | RuleCall | None] | None:
+    """Region and origin of what is around that."""
+    if region is None:
+        return None
+    return (region.parent, origin) if owner is region else (region, region.origin)
+
+
+def unseen(paths: Iterable[Path]) -> Iterator[list[Mark]]:
+    """Of each path what none before it has, innermost first."""
+    seen = {OUTSIDE}
+    for path in paths:
+        found: list[Mark] = []
+        while path not in seen:
+            seen.add(path)
+            found.append(path.item)
+            path = path.outer
+        yield found
 
 
 # --- scopes -----------------------------------------------------------------------------------
 
 
-def scopes_of(
-    nodes: Sequence[Node], path: Mapping[Node, tuple[Owner, ...]]
-) -> dict[Node, tuple[str, ...]]:
+def scopes_of(nodes: Sequence[Node], path: Mapping[Node, Path]) -> dict[Node, tuple[str, ...]]:
     """The parts of the scope each node belongs to: its own, or that of what it comes from."""
     split: dict[str, tuple[str, ...]] = {}
     own: dict[Node, tuple[str, ...]] = {}
-    shared: dict[Region, tuple[str, ...]] = {}
     for node in nodes:
         scope = node.scope
         if scope not in split:
             split[scope] = tuple(part for part in scope.split("/") if part)
         own[node] = split[scope]
-        if node.origin is None:
-            for owner in path[node]:
-                if isinstance(owner, Region):
-                    shared[owner] = _common(shared.get(owner, own[node]), own[node])
+    shared = _shared((path[n], own[n]) for n in nodes if n.origin is None)
     return {n: own[n] if n.origin is None else _inherited(n, own, shared, split) for n in nodes}
 
 
 def _inherited(
     node: Node,
     own: Mapping[Node, tuple[str, ...]],
-    shared: Mapping[Region, tuple[str, ...]],
+    shared: Mapping[Mark, tuple[str, ...]],
     split: dict[str, tuple[str, ...]],
 ) -> tuple[str, ...]:
     site: Node | Region | None = node
@@ -220,6 +267,24 @@ def _inherited(
     if site.scope not in split:
         split[site.scope] = tuple(part for part in site.scope.split("/") if part)
     return split[site.scope]
+
+
+def _shared(scopes: Iterable[tuple[Path, tuple[str, ...]]]) -> dict[Mark, tuple[str, ...]]:
+    """The outermost scopes that all which is in a mark shares, inner marks included."""
+    found: dict[Path, tuple[str, ...]] = {OUTSIDE: ()}
+    for path, scope in scopes:
+        found[path] = _common(found.get(path, scope), scope)
+    paths = list(found)
+    for path in paths:
+        if path.outer not in found:
+            found[path.outer] = found[path]
+            paths.append(path.outer)
+    shared: dict[Mark, tuple[str, ...]] = {}
+    for path in sorted(found, key=len, reverse=True):
+        scope = found[path]
+        found[path.outer] = _common(found[path.outer], scope)
+        shared[path.item] = _common(shared.get(path.item, scope), scope)
+    return shared
 
 
 def _common(a: tuple[str, ...], b: tuple[str, ...]) -> tuple[str, ...]:
@@ -247,14 +312,16 @@ class Tree:
         self,
         nodes: Sequence[Node],
         column: Mapping[Node, int],
-        marks: Mapping[Node, tuple[Mark, ...]],
+        marks: Mapping[Node, Path],
         scopes: Mapping[Node, tuple[str, ...]],
     ) -> None:
         self._column: dict[int, Box] = {}
         self._inner: dict[tuple[Box, object], Box] = {}
-        self._home = _homes(nodes, marks, scopes)
+        self._marked: dict[tuple[int, Path], Box] = {}
+        shared = _shared((marks[n], scopes[n]) for n in nodes)
+        self._home = {mark: len(scope) for mark, scope in shared.items()}
         self.box: dict[Node, Box] = {}
-        known: dict[tuple[int, tuple[Mark, ...], tuple[str, ...]], Box] = {}
+        known: dict[tuple[int, Path, tuple[str, ...]], Box] = {}
         for node in nodes:
             key = (column[node], marks[node], scopes[node])
             box = known.get(key)
@@ -268,17 +335,21 @@ class Tree:
         """The columns, from left to right."""
         return [self._column[c] for c in sorted(self._column)]
 
-    def _place(self, column: int, marks: tuple[Mark, ...], scope: tuple[str, ...]) -> Box:
+    def _place(self, column: int, marks: Path, scope: tuple[str, ...]) -> Box:
         """From the outside: the scopes down to where each mark is at home, the mark, the rest."""
-        box = self._column.get(column)
-        if box is None:
-            box = self._column[column] = Box(None, column, None)
-        depth = 0
-        for mark in reversed(marks):
-            home = self._home[mark]
-            box = self._scopes(box, scope, depth, home)
+        if column not in self._column:
+            self._column[column] = self._marked[column, OUTSIDE] = Box(None, column, None)
+        inner: list[Path] = []
+        at = marks
+        while (column, at) not in self._marked:
+            inner.append(at)
+            at = at.outer
+        box, depth = self._marked[column, at], self._home[at.item]
+        for each in reversed(inner):
+            home = self._home[each.item]
+            box = self.inside(self._scopes(box, scope, depth, home), each.item, each.item)
+            self._marked[column, each] = box
             depth = home
-            box = self.inside(box, mark, mark)
         return self._scopes(box, scope, depth, len(scope))
 
     def _scopes(self, box: Box, scope: tuple[str, ...], start: int, end: int) -> Box:
@@ -313,24 +384,6 @@ class Tree:
         for box in reversed(boxes):
             if box.parent is not None:
                 box.parent.size += box.size
-
-
-def _homes(
-    nodes: Iterable[Node],
-    marks: Mapping[Node, tuple[Mark, ...]],
-    scopes: Mapping[Node, tuple[str, ...]],
-) -> dict[Mark, int]:
-    """How many of the outermost scopes all nodes in a region or rule call share."""
-    alike: dict[tuple[Mark, ...], tuple[str, ...]] = {}
-    for node in nodes:
-        chain, scope = marks[node], scopes[node]
-        if chain:
-            alike[chain] = _common(alike.get(chain, scope), scope)
-    home: dict[Mark, tuple[str, ...]] = {}
-    for chain, scope in alike.items():
-        for mark in chain:
-            home[mark] = _common(home.get(mark, scope), scope)
-    return {mark: len(scope) for mark, scope in home.items()}
 
 
 def mirrored(columns: Sequence[Box]) -> dict[Box, Box]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from ..ir.ancestry import OUTSIDE
 from ..ir.node import Node, Region, RuleCall, Tensor
 from ..regions.boundary import boundary_of
-from .boxes import Owner
+from .boxes import Owner, Path
 from .scene import Scene
 from .wording import kind_of
 
@@ -91,16 +92,17 @@ def _edge(t: Tensor, node: Node, residual: bool, scene: Scene) -> Edge:
     return edge
 
 
-def _note_crossing(edge: Edge, left: tuple[Owner, ...], entered: tuple[Owner, ...]) -> None:
+def _note_crossing(edge: Edge, left: Path, entered: Path) -> None:
     """Words for the outermost box that the edge leaves, and the outermost it enters."""
     t = edge.tensor
     assert t is not None
-    within, before = frozenset(entered), frozenset(left)
-    out = next((o for o in reversed(left) if o not in within), None)
-    into = next((o for o in reversed(entered) if o not in before), None)
+    shared = left.common(entered).depth
+    out, into = (
+        path.up_to(shared + 1) if len(path) > shared else OUTSIDE for path in (left, entered)
+    )
     constant = kind_of(t.node) == "constant"
     tags = []
-    for owner, leaving in ((out, True), (into, False)):
+    for owner, leaving in ((out.item, True), (into.item, False)):
         if owner is None or (constant and isinstance(owner, RuleCall)):
             continue
         if isinstance(owner, RuleCall):
@@ -115,14 +117,15 @@ def _note_crossing(edge: Edge, left: tuple[Owner, ...], entered: tuple[Owner, ..
     edge.tag = ", ".join(tags)
 
 
-def _note_entry(edge: Edge, left: tuple[Owner, ...], entered: tuple[Owner, ...]) -> None:
+def _note_entry(edge: Edge, left: Path, entered: Path) -> None:
     """What is saved can enter a region too: one that a rule opened."""
     assert edge.tensor is not None
-    before = frozenset(left)
-    new = [o for o in reversed(entered) if isinstance(o, Region) and o not in before]
-    if new:
-        edge.owner = new[0]
-        edge.tag = _input_tag(edge.tensor, new[0])[1]
+    for depth in range(left.common(entered).depth + 1, len(entered) + 1):
+        owner = entered.up_to(depth).item
+        if isinstance(owner, Region):
+            edge.owner = owner
+            edge.tag = _input_tag(edge.tensor, owner)[1]
+            break
 
 
 def _output_tag(t: Tensor, region: Region) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from ..ir.errors import GraphError
-from ..ir.node import Node, Tensor
+from ..ir.node import Node, Tensor, new_node
 from ..ir.op import Op
 from ..ir.position import Position, is_library
 
@@ -92,9 +92,5 @@ def _raised_at(error: BaseException) -> Position | None:
 
 def _unbuilt(op: Op, inputs: tuple[Tensor, ...], place: int, position: Position | None) -> Node:
     """The node that could not be built: it stands in no graph and makes nothing."""
-    node = Node.__new__(Node)
-    node.graph, node.op, node.inputs, node.controls, node.outputs = None, op, inputs, (), ()
-    node.index, node.region, node.origin, node.stamp = place, None, None, None
-    node.scope = inputs[0].node.scope if inputs else ""
-    node.position, node._name = position, None
-    return node
+    scope = inputs[0].node.scope if inputs else ""
+    return new_node(None, op, inputs, (), place, scope=scope, position=position)

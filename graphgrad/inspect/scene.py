@@ -12,7 +12,7 @@ from ..ir.errors import did_you_mean
 from ..ir.node import Node, Region, RuleCall, Tensor
 from ..ir.op import OP_TYPES
 from ..ir.residual import Residual
-from .boxes import Bypass, Mark, Owner, paths_of, scopes_of
+from .boxes import BodyMark, Bypass, Path, Paths, scopes_of, unseen
 from .bypassed import Bypassed, bypassed_of
 from .collapse import Collapse
 from .columns import columns_of
@@ -92,8 +92,8 @@ class Scene:
         self.nodes = _without(found, options.get("hide", ()))
         self.hidden = len(found) - len(self.nodes)
         self.column = columns_of(self.nodes, self.reads)
-        self._own_path = paths_of(self.nodes, subject.marks)
-        self.path = {n: self._path(n) for n in self.nodes} if self.bodies else self._own_path
+        self._paths = Paths(subject.marks)
+        self.path = {n: self._around(n) for n in self.nodes}
         self.scope = scopes_of(self.nodes, self.path)
         self.bypassed: dict[Node, Bypass] = {}
         if options.get("bypassed", False):
@@ -142,14 +142,14 @@ class Scene:
     @property
     def regions(self) -> list[Region]:
         """The regions that have a box, in order of opening."""
-        owners = {owner for path in self.path.values() for owner in path}
+        owners = {owner for new in unseen(self.path.values()) for owner in new}
         return sorted((o for o in owners if isinstance(o, Region)), key=lambda r: r.index)
 
     @property
     def calls(self) -> list[RuleCall]:
         """The rule calls that built something, in order."""
-        found = {m: None for n in self.nodes for m in self.path[n] if isinstance(m, RuleCall)}
-        return list(found)
+        new = unseen(self.path[n] for n in self.nodes)
+        return list(dict.fromkeys(m for found in new for m in found if isinstance(m, RuleCall)))
 
     def derived(self) -> dict[Node | Region, list[Node]]:
         """Provenance backwards: node or region -> the nodes shown that are derived from it."""
@@ -160,25 +160,24 @@ class Scene:
                 found.setdefault(site, []).append(node)
         return found
 
-    def _marks(self) -> dict[Node, tuple[Mark, ...]]:
+    def _marks(self) -> dict[Node, Path]:
         """The paths, with a default gradient as something around its nodes."""
-        marks: dict[Node, tuple[Mark, ...]] = dict(self.path)
-        marks.update((n, self._around(n)) for n in self.nodes if n in self.bodies)
-        marks.update((n, (owner, *self.path[n])) for n, owner in self.bypassed.items())
+        marks = dict(self.path)
+        marks.update((n, self._around(n, True)) for n in self.nodes if n in self.bodies)
+        marks.update((n, self._paths.put(by, self.path[n])) for n, by in self.bypassed.items())
         return marks
 
-    def _path(self, node: Node) -> tuple[Owner, ...]:
-        """The regions and rule calls around a node, and around the bodies that it is in."""
-        around = self._around(node)
-        return tuple([mark for mark in around if isinstance(mark, Region | RuleCall)])
-
-    def _around(self, node: Node) -> tuple[Mark, ...]:
-        """The same, and the bodies."""
-        found: list[Mark] = list(self._own_path.get(node, ()))
+    def _around(self, node: Node, bodies: bool = False) -> Path:
+        """The regions and rule calls around a node, and what runs it; if asked for, the bodies."""
+        paths = self._paths
+        inner: list[tuple[Path, BodyMark]] = []
         while (body := self.bodies.get(node)) is not None:
+            inner.append((paths.of(node), body))
             node = body.site
-            found += [body, *self._own_path.get(node, ())]
-        return tuple(found)
+        found = paths.of(node)
+        for path, body in reversed(inner):
+            found = paths.within(path, paths.put(body, found) if bodies else found)
+        return found
 
     def _add_bypassed(self, defaults: Sequence[Bypassed]) -> None:
         """Put the nodes of default gradients into boxes beside those of the rules."""
@@ -188,7 +187,10 @@ class Scene:
             self.twins.update(twins)
         for one in defaults:
             like = first[one.owner.call]
-            around = self.path[like][self.path[like].index(one.owner.call) + 1 :]
+            around = self.path[like]
+            while around.item is not one.owner.call:
+                around = around.outer
+            around = around.outer
             for node in _of_use(one.nodes):
                 if type(node.op) is not Residual:
                     self.nodes.append(node)

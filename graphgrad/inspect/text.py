@@ -6,10 +6,11 @@ import sys
 from collections.abc import Iterator
 from typing import Any, TextIO
 
+from ..ir.ancestry import OUTSIDE
 from ..ir.errors import counted
 from ..ir.node import Node, Region, RuleCall, Tensor
 from ..regions.boundary import boundary_of
-from .boxes import BodyMark, Bypass, Mark
+from .boxes import BodyMark, Bypass, Mark, Path, unseen
 from .colours import DIFF
 from .columns import column_mark
 from .escape import shortened, visible
@@ -166,13 +167,13 @@ class _TextWriter:
         yield from self._results()
 
     def _listed(self, nodes: list[Node]) -> Iterator[str]:
-        here: tuple[Mark, ...] = ()
+        here: Path = OUTSIDE
         seen: set[Mark] = set()
         for node in nodes:
             marks = self.view.marks[node]
             if marks is not here:
-                for depth in range(_common(here, marks), len(marks)):
-                    mark = marks[len(marks) - 1 - depth]
+                for depth in range(len(here.common(marks)), len(marks)):
+                    mark = marks.up_to(depth + 1).item
                     again = " (continued)" if mark in seen else ""
                     seen.add(mark)
                     yield f"  {_indent(depth)}{self._title(mark)}{again}\n"
@@ -203,7 +204,8 @@ class _TextWriter:
         yield "marks\n"
         for column in self.view.columns:
             yield f"  {column_mark(column.column)}: {column.title}\n"
-        for mark in dict.fromkeys(m for n in self.view.nodes for m in reversed(self.view.marks[n])):
+        new = unseen(self.view.marks[n] for n in self.view.nodes)
+        for mark in dict.fromkeys(m for found in new for m in reversed(found)):
             yield f"  {visible(self._site_mark(mark))}: {self._title(mark)}\n"
         yield from self._results()
 
@@ -226,7 +228,7 @@ class _TextWriter:
 
     def _margin(self, node: Node) -> str:
         marks = self.view.marks[node]
-        inner = f" {self._site_mark(marks[0])}" if marks else ""
+        inner = f" {self._site_mark(marks.item)}" if marks else ""
         return visible(column_mark(self.view.column[node]) + inner)
 
     def _site_mark(self, mark: Mark) -> str:
@@ -248,16 +250,6 @@ def _signature(region: Region) -> str:
     boundary = boundary_of(region)
     into, out = (", ".join(map(_name, ts)) for ts in (boundary.inputs, boundary.outputs))
     return f": ({shortened(into, 60)}) -> ({shortened(out, 60)})"
-
-
-def _common(a: tuple[Mark, ...], b: tuple[Mark, ...]) -> int:
-    """How many of the outermost marks two places share."""
-    count = 0
-    for x, y in zip(reversed(a), reversed(b), strict=False):
-        if x is not y:
-            break
-        count += 1
-    return count
 
 
 def _indent(depth: int) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 from ..ir.collector import collector_paused
 from ..ir.errors import did_you_mean
 from ..ir.node import Node
-from .boxes import Owner, Tree, mirrored
+from .boxes import Path, Tree, mirrored
 from .collapse import collapsed_boxes, is_large
 from .edges import Edge, edges_of
 from .mirror import heights_of, pairs_of
@@ -23,7 +23,7 @@ from .wording import kind_of
 __all__ = ["View", "view_of"]
 
 SAVED_LIMIT = 300
-Place = tuple[int, tuple[Owner, ...]]
+Place = tuple[int, Path]
 
 
 class View(Scene):

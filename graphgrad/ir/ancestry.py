@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 
@@ -55,14 +56,19 @@ class Ancestry:
             a, b = (a.jump, b.jump) if higher else (a.outer, b.outer)
         return a
 
-    def chain(self) -> tuple[Any, ...]:
-        """What stands there and around, outermost first."""
-        found = []
+    def __iter__(self) -> Iterator[Any]:
+        """What stands there and around, innermost first."""
         at = self
         while at.depth:
-            found.append(at.item)
+            yield at.item
             at = at.outer
-        return tuple(reversed(found))
+
+    def __len__(self) -> int:
+        return self.depth
+
+    def chain(self) -> tuple[Any, ...]:
+        """What stands there and around, outermost first."""
+        return tuple(reversed([*self]))
 
 
 def _outermost() -> Ancestry:

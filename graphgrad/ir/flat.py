@@ -14,7 +14,7 @@ from typing import Any
 from .depth import check_room
 from .errors import GraphError
 from .graph import Graph
-from .node import Members, Node, Region, RuleCall, Tensor
+from .node import Members, Node, Region, RuleCall, Tensor, new_node
 from .op import Op
 from .position import full, is_library
 from .program import Program
@@ -76,19 +76,18 @@ def restore_graph(graph: Graph, flat: Flat) -> Graph:
     for index, (op, inputs, types) in enumerate(
         zip(flat["ops"], flat["inputs"], flat["types"], strict=True)
     ):
-        node = Node.__new__(Node)
-        node.graph, node.index = graph, index
-        node.op = op if isinstance(op, Op) else _restored_op(op, regions, bodies)
-        node.inputs = tuple([nodes[i].outputs[k] for i, k in inputs])
-        node.controls = tuple([nodes[i] for i in flat["controls"].get(index, ())])
-        node.region = regions[flat["region"][index]] if index in flat["region"] else None
-        node.origin = None
+        op = op if isinstance(op, Op) else _restored_op(op, regions, bodies)
+        read = tuple([nodes[i].outputs[k] for i, k in inputs])
+        node = new_node(graph, op, read, types, index)
+        if index in flat["controls"]:
+            node.controls = tuple([nodes[i] for i in flat["controls"][index]])
+        if index in flat["region"]:
+            node.region = regions[flat["region"][index]]
         if index in origins:
             kind, at = origins[index]
             node.origin = nodes[at] if kind == "node" else calls[at]
         node.stamp, node.scope = flat["stamp"].get(index), flat["scope"].get(index, "")
         node.position, node._name = flat["position"].get(index), named.get(index)
-        node.outputs = tuple([Tensor(node, k, t) for k, t in enumerate(types)])
         nodes.append(node)
     _restore_calls(calls, flat["calls"], nodes, regions)
     for region, data in zip(regions, flat["regions"], strict=True):
@@ -216,8 +215,6 @@ def _bare_region(graph: Graph, index: int, flat: dict[str, Any]) -> Region:
     region = Region(
         graph,
         flat["rule"],
-        parent=None,
-        origin=None,
         position=flat["position"],
         attrs=dict(flat["attrs"]),
         escape=escape,
@@ -225,8 +222,8 @@ def _bare_region(graph: Graph, index: int, flat: dict[str, Any]) -> Region:
         late=late,
         allow_empty=allow_empty,
         kind=flat["kind"],
+        open=False,
     )
-    region.open = False
     region.index = index
     return region
 

@@ -13,9 +13,12 @@ from .types import Array, DType, Shape, TensorType, size_of
 from .words import shortened, visible
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from .graph import Graph
+
+
+_new = object.__new__
 
 
 class Node:
@@ -303,6 +306,31 @@ class Tensor:
         def all(self, axis: Any = None, keepdims: bool = False) -> Tensor: ...
 
 
+def new_node(
+    graph: Graph | None,
+    op: Op,
+    inputs: tuple[Tensor, ...],
+    types: Sequence[TensorType],
+    index: int,
+    region: Region | None = None,
+    origin: Node | RuleCall | None = None,
+    scope: str = "",
+    position: Position | None = None,
+) -> Node:
+    """A node that is in no list yet. `build.build` and `program.derive`, which make most of them,
+    write the same out.
+    """
+    node = _new(Node)
+    node.graph, node.op, node.inputs, node.index = graph, op, inputs, index
+    node.region, node.origin, node.scope, node.position = region, origin, scope, position
+    node.controls, node.stamp, node._name = (), None, None
+    if len(types) == 1:
+        node.outputs = (Tensor(node, 0, types[0]),)
+    else:
+        node.outputs = tuple([Tensor(node, i, t) for i, t in enumerate(types)])
+    return node
+
+
 STAMP = "stamped "
 """With an op type, the kind of a region that stands for one stamped node in a batch."""
 
@@ -359,15 +387,19 @@ class Region:
         graph: Graph,
         rule: Any,
         *,
-        parent: Region | None,
-        origin: Node | RuleCall | None,
-        position: Position | None,
+        parent: Region | None = None,
+        origin: Node | RuleCall | None = None,
+        position: Position | None = None,
         attrs: dict[str, Any] | None = None,
         escape: str = "error",
         order: str = "again",
         late: bool = False,
         allow_empty: bool = False,
         kind: str = "scope",
+        open: bool = True,
+        pinned_inputs: tuple[Tensor, ...] | None = None,
+        pinned_outputs: tuple[Tensor, ...] | None = None,
+        group: Members | None = None,
     ) -> None:
         self.graph = graph
         self.rule = rule
@@ -381,14 +413,26 @@ class Region:
         self.late = late
         self.allow_empty = allow_empty
         self.kind = kind
-        self.open: Any = True  # or only while a generator runs: ir.generators
-        self.pinned_inputs: tuple[Tensor, ...] | None = None
-        self.pinned_outputs: tuple[Tensor, ...] | None = None
+        self.open: Any = open  # or only while a generator runs: ir.generators
+        self.pinned_inputs = pinned_inputs
+        self.pinned_outputs = pinned_outputs
         self.settled: tuple[tuple[Tensor, ...], tuple[Tensor, ...]] | None = None
         self.boundary: Any = None
-        self.group: Members | None = None
+        self.group = group
         self.residual_op: Op | None = None
         self.index = len(graph.regions)
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """What a copy is given as well: all that is not of one graph."""
+        return {
+            "attrs": dict(self.attrs),
+            "escape": self.escape,
+            "order": self.order,
+            "late": self.late,
+            "allow_empty": self.allow_empty,
+            "kind": self.kind,
+        }
 
     @property
     def parent(self) -> Region | None:
@@ -501,17 +545,20 @@ class Members:
 
 def ancestry_of(region: Region | None) -> Ancestry:
     """Where a region stands in the tree of the marks."""
-    nesting = Region._nesting
-    if region is not None and (known := region._ancestry) is not None and known[0] is nesting:
+    if region is None:
+        return OUTSIDE
+    nesting, known = Region._nesting, region._ancestry
+    if known is not None and known[0] is nesting:
         return known[1]
+    at: Region | None = region
     inner = []
-    while region is not None:
-        known = region._ancestry
+    while at is not None:
+        known = at._ancestry
         if known is not None and known[0] is nesting:
             found = known[1]
             break
-        inner.append(region)
-        region = region._parent
+        inner.append(at)
+        at = at._parent
     else:
         found = OUTSIDE
     for each in reversed(inner):
@@ -522,11 +569,24 @@ def ancestry_of(region: Region | None) -> Ancestry:
 
 def enclosing(region: Region | None) -> tuple[Region, ...]:
     """The region and those around it, outermost first."""
-    return ancestry_of(region).chain()
+    if region is None:
+        return ()
+    return (region,) if region._parent is None else ancestry_of(region).chain()
+
+
+def depth_of(region: Region | None) -> int:
+    """How many regions stand there or around."""
+    if region is None:
+        return 0
+    return 1 if region._parent is None else ancestry_of(region).depth
 
 
 def common_region(a: Region | None, b: Region | None) -> Region | None:
     """The innermost region that contains both."""
+    if a is None or b is None or a is b:
+        return a and b
+    if a._parent is None and b._parent is None:
+        return None
     found: Region | None = ancestry_of(a).common(ancestry_of(b)).item
     return found
 

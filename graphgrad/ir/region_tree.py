@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from .ancestry import OUTSIDE, Ancestry
-from .node import Members, Node, Region, ancestry_of
+from .node import Members, Node, Region, ancestry_of, enclosing
 
 if TYPE_CHECKING:
     from .graph import Graph
@@ -40,7 +40,7 @@ class RegionTree:
 
     def chain(self, region: Region | None) -> tuple[Region, ...]:
         """A region and those around it, outermost first."""
-        return self.ancestry(region).chain()
+        return enclosing(region)
 
     def holds(self, region: Region, inside: Region | None) -> bool:
         """Whether `inside` is the region or lies in it."""
@@ -51,19 +51,17 @@ class RegionTree:
         whole = self.ancestry(region)
         return whole.depth > 0 and self.ancestry(inside).lies_in(whole)
 
-    def between(self, view: Region | None, inside: Region | None) -> Iterable[Region]:
+    def between(self, view: Region | None, inside: Region) -> Iterable[Region]:
         """`inside` and the regions around it that are not around `view`, or it, outermost first."""
-        here, start = self.ancestry(inside), 0
-        if view is not None:
-            there = self.ancestry(view)
-            if here.top is there.top:
-                start = here.common(there).depth
-        return (here.item,) if here.depth == start + 1 else _inwards(here, start)
+        if inside.parent is None and (view is None or view.parent is None):
+            return () if inside is view else (inside,)
+        return _between(ancestry_of(view), ancestry_of(inside))
 
 
-def _inwards(here: Ancestry, start: int) -> Iterator[Region]:
-    for depth in range(start + 1, here.depth + 1):
-        yield here.up_to(depth).item
+def _between(there: Ancestry, inside: Ancestry) -> Iterator[Region]:
+    start = inside.common(there).depth
+    for depth in range(start + 1, inside.depth + 1):
+        yield inside.up_to(depth).item
 
 
 MARKED = RegionTree()
@@ -101,6 +99,14 @@ class NamedTree(RegionTree):
         if item.group is None:
             return self.moved.get(item, item.parent)
         return self._here.get(item.group, item).parent
+
+    def chain(self, region: Region | None) -> tuple[Region, ...]:
+        """A region and those around it, outermost first."""
+        return self.ancestry(region).chain()
+
+    def between(self, view: Region | None, inside: Region) -> Iterable[Region]:
+        """`inside` and the regions around it that are not around `view`, or it, outermost first."""
+        return _between(self.ancestry(view), self.ancestry(inside))
 
     def ancestry(self, region: Region | None) -> Ancestry:
         """Where a region stands in it.

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .node import Node, Region, RuleCall, Tensor, common_region
+from .node import Node, Region, RuleCall, Tensor, common_region, new_node
 from .op import Gradients, Op, Types
 from .region_tree import MARKED, RegionTree, is_same
 from .types import TensorType
@@ -50,7 +50,7 @@ def residual_op(region: Region) -> Op:
 def viewpoint(node: Node, tree: RegionTree = MARKED) -> Region | None:
     """The region that a node's reads are made from."""
     op = node.op
-    return op.region if type(op) is Residual else tree.around(node)
+    return op.region if type(op) is Residual else tree.moved.get(node, node.region)
 
 
 def settle(context: Context, inputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
@@ -71,7 +71,7 @@ def residual_of(t: Tensor, context: Context) -> Tensor:
 def vantage(t: Tensor, context: Context) -> Region | None:
     """The region from inside which t is seen now: the open one, or one that is derived from."""
     tree, at = context.tree, context.region
-    inside = tree.around(t.node)
+    inside = tree.moved.get(t.node, t.node.region)
     if inside is None or inside is at:
         return at
     for region in tree.between(at, inside):
@@ -92,7 +92,8 @@ def derived_from(
                 return t not in origin.outer
         else:
             site = origin
-        if tree.holds(region, tree.around(site)):
+        inside = tree.around(site)
+        if inside is region or tree.holds(region, inside):
             return True
         origin = site.origin
     return False
@@ -106,13 +107,11 @@ def read_from(at: Region, t: Tensor, context: Context) -> Tensor:
     key = (t, at, outside)
     found = graph.residuals.get(key)
     if found is None:
-        node = Node.__new__(Node)
-        node.graph, node.op, node.inputs, node.controls = graph, residual_op(at), (t,), ()
-        node.index, node.region, node.origin = len(graph.nodes), outside, context.origin
-        node.stamp, node.scope, node.position, node._name = None, context.scope, None, None
-        node.outputs = (Tensor(node, 0, t.type),)
-        graph.nodes.append(node)
-        if graph.nodes[node.index] is not node:  # another thread was quicker
-            node.index = graph.nodes.index(node, node.index)
+        op, nodes, origin = residual_op(at), graph.nodes, context.origin
+        index = len(nodes)
+        node = new_node(graph, op, (t,), (t.type,), index, outside, origin, context.scope)
+        nodes.append(node)
+        if nodes[index] is not node:  # another thread was quicker
+            node.index = nodes.index(node, index)
         found = graph.residuals[key] = node.outputs[0]
     return found

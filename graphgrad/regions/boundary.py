@@ -11,14 +11,13 @@ of them: it is used in `graph.used_in[t]` and all around that, and leaves all th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable
+from itertools import islice
 from operator import attrgetter
 
-from ..ir.ancestry import OUTSIDE
 from ..ir.graph import Graph
 from ..ir.locks import lock_of_module
-from ..ir.node import Node, Region, Tensor, ancestry_of
-from ..ir.region_tree import MARKED, RegionTree
+from ..ir.node import Node, Region, Tensor, common_region, depth_of
 from ..ir.residual import viewpoint
 
 _index = attrgetter("index")
@@ -35,7 +34,7 @@ LOCK = lock_of_module()
 class Boundary:
     """What is known of one region.
 
-    nodes    those that lie directly inside; children: the regions that do
+    nodes    those that lie directly inside, in order of creation; children: the regions that do
     first    the first node inside, inner regions' nodes included; None: there is none
     reads    tensors built outside and read inside, with their first use
     inputs, outputs  the settled boundary: pinned, or inferred when first asked for
@@ -84,7 +83,7 @@ class Boundary:
     def members(self) -> list[Node]:
         """The nodes inside, inner regions' nodes included, in order of creation."""
         if not self.children:
-            return sorted(self.nodes, key=_index)
+            return list(self.nodes)
         return sorted([n for each in self._within() for n in each.nodes], key=_index)
 
     @property
@@ -93,14 +92,15 @@ class Boundary:
         if self._last is None and self.first is not None:
             with LOCK:
                 for each in reversed(self._within("_last")):
-                    each._last = max((*each.nodes, *map(_last_of, each.children)), key=_index)
+                    ends = [*islice(reversed(each.nodes), 1), *map(_last_of, each.children)]
+                    each._last = max(ends, key=_index)
         return self._last
 
     @property
     def position(self) -> float:
         """Where the region stands among the nodes as a step: after its last member and input."""
-        last = self._last or self.last
-        return max(-1 if last is None else last.index, self.latest) + 0.5
+        last, latest = self._last or self.last, self.latest
+        return (last.index if last is not None and last.index > latest else latest) + 0.5
 
     @property
     def left(self) -> list[Tensor]:
@@ -121,8 +121,10 @@ class Boundary:
             )
         self.inputs, self.outputs = region.settled
         self.input_set, self.output_set = frozenset(self.inputs), frozenset(self.outputs)
-        self.latest = max((t.node.index for t in self.inputs), default=-1)
-        self.undeclared = tuple(t for t in self.reads if t not in self.input_set)
+        self.latest = max([t.node.index for t in self.inputs], default=-1)
+        self.undeclared = tuple([t for t in self.reads if t not in self.input_set])
+        if not self.children:
+            self._last = next(reversed(self.nodes), None)
         self.settled = True
 
     def unsettle(self) -> None:
@@ -132,7 +134,9 @@ class Boundary:
 
     def inferred_inputs(self) -> tuple[Tensor, ...]:
         """What is read, in order of first use."""
-        return tuple(sorted(self.reads, key=lambda t: _when(self.reads[t])))
+        if len(self.reads) < 2:
+            return tuple(self.reads)
+        return tuple(sorted(self.reads, key=lambda t: when_used(self.reads[t])))
 
     def _uses(self, t: Tensor) -> bool:
         """Whether something inside reads a tensor that is built inside."""
@@ -140,36 +144,42 @@ class Boundary:
         found = region.graph.used_in.get(t)
         if found is None or found is region:
             return found is region
-        return _depth(found) > _depth(region)
+        return depth_of(found) > depth_of(region)
 
     def _leaves(self, t: Tensor) -> bool:
         """Whether something outside reads a tensor that is built inside."""
         left_to = self.region.graph.left_to
-        return t in left_to and _depth(left_to[t]) < _depth(self.region)
+        if t not in left_to:
+            return False
+        to = left_to[t]
+        return to is None or depth_of(to) < depth_of(self.region)
 
     def _exit_nodes(self) -> list[Node]:
-        """The members of which something leaves, or nothing is used inside."""
+        """The members of which something leaves, or nothing is used inside, in order."""
         if self._exits is None:
             for each in reversed(self._within("_exits")):
                 nodes: Iterable[Node] = each.nodes
                 if each.children:
-                    nodes = [*nodes, *(n for r in each.children for n in known(r)._exit_nodes())]
+                    inner = [n for r in each.children for n in known(r)._exit_nodes()]
+                    nodes = sorted([*nodes, *inner], key=_index)
                 each._exits = each._sifted(nodes)
         assert self._exits is not None
         return self._exits
 
     def _sifted(self, nodes: Iterable[Node]) -> list[Node]:
         """Those of nodes inside of which something leaves, or nothing is used inside."""
-        left_to = self.region.graph.left_to
+        region = self.region
+        left_to, used_in = region.graph.left_to, region.graph.used_in
         found = []
         for node in nodes:
-            made = node.outputs
-            for t in made:
+            used = False
+            for t in node.outputs:
                 if t in left_to and self._leaves(t):
                     found.append(node)
                     break
+                used = used or used_in.get(t) is region or self._uses(t)
             else:
-                if not any(map(self._uses, made)):
+                if not used:
                     found.append(node)
         return found
 
@@ -179,6 +189,8 @@ class Boundary:
         unknown  only those of which this is to be worked out. Who knows it knows it of all inside.
         """
         found = [self]
+        if not self.children:
+            return found
         for each in found:
             if each.children:
                 inner = map(known, each.children)
@@ -199,39 +211,37 @@ class Boundary:
         mask: dict[Tensor, int] = {}
         for bit, t in enumerate(self.outputs):
             mask[t] = mask.get(t, 0) | 1 << bit
-        within = [b.region for b in self._within()[1:]] if self.children else ()
-        inner = self.declaring or {r for r in within if r.pinned_inputs is not None}
+        inner: Collection[Region] = self.declaring
+        if self.children and not inner:
+            within = [b.region for b in self._within()[1:]]
+            inner = {r for r in within if r.pinned_inputs is not None}
         below: dict[Region | None, int] = {}
         for node in reversed(self.members):
             bits = 0
             for t in node.outputs:
                 bits |= mask.get(t, 0)
-            _lead(mask, node.inputs, bits)
+            if bits:
+                for t in node.inputs:
+                    mask[t] = mask.get(t, 0) | bits
             if inner:
                 region = node.region
                 below[region] = below.get(region, 0) | bits
                 while region is not None and known(region).first is node:  # all of it was seen
                     if region in inner:
-                        _lead(mask, region.pinned_inputs or (), below[region])
+                        for t in region.pinned_inputs or ():
+                            mask[t] = mask.get(t, 0) | below[region]
                     around = region.parent
                     below[around] = below.get(around, 0) | below[region]
                     region = around
         return mask
 
 
-def _lead(mask: dict[Tensor, int], tensors: Iterable[Tensor], bits: int) -> None:
-    """Note that each of these leads to the outputs in bits."""
-    if bits:
-        for t in tensors:
-            mask[t] = mask.get(t, 0) | bits
-
-
 def inferred_outputs(
     nodes: Iterable[Node], leaves: Callable[[Tensor], bool], uses: Callable[[Tensor], bool]
 ) -> tuple[Tensor, ...]:
-    """What leaves a region, or nothing in it uses, in order of building; unread siblings do not."""
+    """What of these leaves a region, or nothing in it uses; unread siblings do not."""
     found: list[Tensor] = []
-    for node in sorted(nodes, key=_index):
+    for node in nodes:
         left = [t for t in node.outputs if leaves(t)]
         if left:
             found += left
@@ -246,18 +256,17 @@ def _last_of(region: Region) -> Node:
     return last
 
 
-def _depth(region: Region | None) -> int:
-    return ancestry_of(region).depth
-
-
-def _when(use: Use) -> tuple[float, int, int]:
+def when_used(use: Use) -> tuple[float, int, int]:
+    """What orders uses: the earlier, the outer, the input before."""
     start, by, place = use
-    return start, _depth(by), place
+    return start, depth_of(by), place
 
 
 def boundary_of(region: Region) -> Boundary:
     """The settled boundary of a region."""
-    scan(region.graph)
+    graph = region.graph
+    if graph.scanned != len(graph.nodes):
+        scan(graph)
     found: Boundary | None = region.boundary
     if found is None or not found.settled:
         with LOCK:
@@ -298,40 +307,46 @@ def scan(graph: Graph) -> None:
         end = len(graph.nodes)
         if graph.regions:
             for node in graph.nodes[graph.scanned : end]:
-                _take_in(node)
+                _take_in(node, graph)
                 graph.scanned += 1
         graph.scanned = end
 
 
-def _take_in(node: Node) -> None:
+def _take_in(node: Node, graph: Graph) -> None:
     """Note what a node means for the regions around it and around what it reads.
 
     What an exception interrupts is done again by the next scan, so twice is as good as once.
     """
     region = node.region
+    used_in = graph.used_in
     for i, t in enumerate(node.inputs):
         if t.node.region is not region:
             _take_in_read(t, region, viewpoint(node), (node.index, None, i))
-        elif region is not None:
+        elif region is not None and used_in.get(t) is not region:
             _note_used(t, region)
     if region is not None:
-        _take_in_member(node, region)
+        own = region.boundary or known(region)
+        if own.first is None or own.first is node:
+            _begin(node, region)
+        elif own._exits is not None or own._last is not None:
+            forget("_exits", region)
+            forget("_last", region)
+        own.nodes[node] = None
 
 
 def _take_in_read(t: Tensor, here: Region | None, view: Region | None, use: Use) -> None:
     """Note a read of t by what lies in the region `here` and sees from inside `view`."""
-    common = OUTSIDE
-    if t.node.region is not None:
-        inside = ancestry_of(t.node.region)
-        common = inside.common(ancestry_of(here))
-        if common.depth:
-            _note_used(t, common.item)
-        if common.depth < inside.depth:
-            seen = common if view is here else inside.common(ancestry_of(view))
-            to = seen if seen.depth > common.depth else common
-            if to.depth < inside.depth:
-                _note_left(t, to.item)
-    _note_reads(t, here, common.item, use)
+    inside = t.node.region
+    common = common_region(inside, here)
+    if common is not None:
+        _note_used(t, common)
+    if common is not inside and view is not inside:
+        seen = common if view is here else common_region(inside, view)
+        to = seen if seen is not common and depth_of(seen) > depth_of(common) else common
+        if to is not inside:
+            _note_left(t, to)
+    if here is not common:
+        _note_reads(t, here, common, use)
 
 
 def _note_reads(t: Tensor, here: Region | None, common: Region | None, use: Use) -> None:
@@ -343,7 +358,7 @@ def _note_reads(t: Tensor, here: Region | None, common: Region | None, use: Use)
     while here is not common:
         assert here is not None
         reads = known(here).reads
-        if t in reads and _when(reads[t]) <= _when(use):
+        if t in reads and when_used(reads[t]) <= when_used(use):
             break
         fresh.append(reads)
         here = here.parent
@@ -355,52 +370,47 @@ def _note_used(t: Tensor, region: Region) -> None:
     """Note that something in a region around t reads it."""
     used_in = region.graph.used_in
     before = used_in.get(t)
-    if before is region or (before is not None and _depth(before) > _depth(region)):
-        return
-    _forget("_exits", region)
-    used_in[t] = region
+    if before is None or depth_of(before) < depth_of(region):
+        forget("_exits", region)
+        used_in[t] = region
 
 
 def _note_left(t: Tensor, to: Region | None) -> None:
     """Note that something reads t from outside the regions around it that lie in `to`."""
-    graph = t.node.graph
+    graph, inside = t.node.graph, t.node.region
     assert graph is not None
-    if t not in graph.left_to or _depth(to) < _depth(graph.left_to[t]):
-        _forget("_exits", t.node.region)
-        graph.left_to[t] = to
-
-
-def _take_in_member(node: Node, region: Region) -> None:
-    own = known(region)
-    if own.first is not None and own.first is not node:
-        if own._exits is not None or own._last is not None:
-            _forget("_exits", region)
-            _forget("_last", region)
-        own.nodes[node] = None
+    left_to = graph.left_to
+    if t in left_to and (left_to[t] is None or depth_of(left_to[t]) <= depth_of(to)):
         return
+    forget("_exits", inside)
+    left_to[t] = to
+
+
+def _begin(node: Node, region: Region) -> None:
+    """Note the first node of a region, and of those around that have none."""
     begun: list[Boundary] = []
     at: Region | None = region
     while at is not None and ((found := known(at)).first is None or found.first is node):
         begun.append(found)
         at = at.parent
-    for what in ("_exits", "_last"):
-        _forget(what, at)
+    if at is not None:
+        forget("_exits", at)
+        forget("_last", at)
     for each in reversed(begun):
         each.first = node
         if each.region.parent is not None:
             known(each.region.parent).children[each.region] = None
         take_in_pins(each.region)
-    own.nodes[node] = None
 
 
-def _forget(what: str, region: Region | None) -> None:
+def forget(what: str, region: Region | None) -> None:
     """Have something worked out again for a region, and for those around that know it.
 
     Who knows it knows it of all inside. The outermost first: an interrupt leaves that true.
     """
-    stale = []
-    while region is not None and getattr(found := known(region), what) is not None:
-        stale.append(found)
+    stale: list[Boundary] = []
+    while region is not None and getattr(region.boundary, what, None) is not None:
+        stale.append(region.boundary)
         region = region.parent
     for each in reversed(stale):
         setattr(each, what, None)
@@ -408,219 +418,8 @@ def _forget(what: str, region: Region | None) -> None:
 
 def take_in_pins(region: Region) -> None:
     """Note that a region reads its declared inputs, whether or not a node inside does."""
-    first = known(region).first
-    if region.pinned_inputs is None or first is None:
+    if region.pinned_inputs is None or (first := known(region).first) is None:
         return
     for i, t in enumerate(region.pinned_inputs):
         region.graph.pinned.setdefault(t.node, {})[region] = None
         _take_in_read(t, region.parent, region.parent, (first.index - 0.5, region, i))
-
-
-# --- a region that was marked or named after its members had been taken in ------------------------
-
-
-class Survey:
-    """What a region reads, uses and lets out, by a look at nodes: those inside, and their readers.
-
-    reads  tensors built outside and read inside, with their first use
-    used, left  tensors built inside that something inside, or outside, reads
-    """
-
-    def __init__(
-        self,
-        region: Region,
-        nodes: Iterable[Node],
-        inner: Iterable[Region],
-        tree: RegionTree = MARKED,
-    ) -> None:
-        self.region = region
-        self.tree = tree
-        self.reads: dict[Tensor, Use] = {}
-        self.used: set[Tensor] = set()
-        self.left: set[Tensor] = set()
-        for node in nodes:
-            inside = self.holds(node)
-            sees = inside or tree.holds(region, viewpoint(node, tree))
-            for i, t in enumerate(node.inputs):
-                self._read(t, inside, sees, (node.index, None, i))
-        for each in inner:
-            first = known(each).first
-            if first is not None:
-                for i, t in enumerate(each.pinned_inputs or ()):
-                    self._read(t, True, True, (first.index - 0.5, each, i))
-
-    def holds(self, node: Node) -> bool:
-        """Whether a node lies in the region."""
-        return self.tree.holds(self.region, self.tree.around(node))
-
-    def _read(self, t: Tensor, inside: bool, sees: bool, use: Use) -> None:
-        if not self.holds(t.node):
-            if inside:
-                self.reads[t] = min(use, self.reads.get(t, use), key=_when)
-        elif inside:
-            self.used.add(t)
-        elif not sees:
-            self.left.add(t)
-
-    def boundary(
-        self, nodes: Iterable[Node], children: Iterable[Region], inside: Iterable[Node]
-    ) -> Boundary:
-        """The boundary of a region in which these lie directly; inside: all nodes in it."""
-        found = Boundary(self.region)
-        found.nodes = dict.fromkeys(nodes)
-        found.children = dict.fromkeys([r for r in children if known(r).first is not None])
-        found.first = min(inside, key=_index, default=None)
-        found.reads = self.reads
-        return found
-
-
-def insert(
-    nodes: Collection[Node],
-    children: Collection[Region],
-    inside: Collection[Node],
-    found: Survey,
-) -> None:
-    """Take in a region that was put around nodes and regions, as a survey of it has found it.
-
-    inside  all nodes in it
-    """
-    region = found.region
-    boundary = region.boundary = found.boundary(nodes, children, inside)
-    parent = region.parent
-    for node in inside:
-        for t in node.outputs:
-            _come_between(t, region, found)
-    if parent is not None:
-        around = known(parent)
-        if boundary.first is not None:
-            around.children[region] = None
-        for node in nodes:
-            around.nodes.pop(node, None)
-        for child in children:
-            around.children.pop(child, None)
-    _forget("_exits", parent)
-    _forget("_last", parent)
-    take_in_pins(region)
-    if region.pinned_inputs is not None:
-        while parent is not None:
-            known(parent).unsettle()
-            parent = parent.parent
-
-
-def _come_between(t: Tensor, region: Region, found: Survey) -> None:
-    """Note what a tensor is to a region that came between two around it."""
-    used_in, left_to = region.graph.used_in, region.graph.left_to
-    if t in found.used:
-        before = used_in.get(t)
-        if before is None or not region.contains(before):
-            used_in[t] = region
-    if t in found.left:
-        left_to.setdefault(t, region.parent)
-    elif t in left_to and not region.contains(left_to[t]):
-        left_to[t] = region
-
-
-# --- regions that are taken away ------------------------------------------------------------------
-
-
-def remove(graph: Graph, gone: set[Region]) -> None:
-    """Give what lies in regions to those around them. Settled boundaries of others stay."""
-    beyond = _beyond(gone)
-    for node in _inside_any(gone):
-        _come_apart(node, beyond)
-    for region in gone:
-        _give_up(region, beyond[region], gone)
-    for inner in graph.regions:
-        if inner.parent in beyond:
-            inner.parent = beyond[inner.parent]
-    for region in gone:
-        region.boundary = region.settled = region.pinned_outputs = None
-
-
-def _beyond(gone: set[Region]) -> dict[Region | None, Region | None]:
-    """Region that goes -> the innermost around it that stays."""
-    found: dict[Region | None, Region | None] = {}
-    for region in gone:
-        inner: list[Region] = []
-        at: Region | None = region
-        while at in gone and at not in found:
-            inner.append(at)
-            at = at.parent
-        found.update(dict.fromkeys(inner, found.get(at, at)))
-    return found
-
-
-def _give_up(region: Region, around: Region | None, gone: set[Region]) -> None:
-    """Have what lies directly in a region lie in the innermost around it that stays."""
-    old = known(region)
-    if around is not None:
-        for what in ("_exits", "_last"):
-            _forget(what, around)
-        new = known(around)
-        new.nodes.update(old.nodes)
-        new.children.update(dict.fromkeys(r for r in old.children if r not in gone))
-        new.children.pop(region, None)
-    for node in old.nodes:
-        node.region = around
-
-
-def _inside_any(regions: Iterable[Region]) -> list[Node]:
-    """The nodes that lie in any of these, each once."""
-    found = dict.fromkeys(regions)
-    stack = list(found)
-    nodes: list[Node] = []
-    while stack:
-        boundary = known(stack.pop())
-        nodes += boundary.nodes
-        fresh = [r for r in boundary.children if r not in found]
-        found.update(dict.fromkeys(fresh))
-        stack += fresh
-    return nodes
-
-
-def _come_apart(node: Node, beyond: dict[Region | None, Region | None]) -> None:
-    """Note what what a node makes is to the regions that stay."""
-    graph = node.graph
-    assert graph is not None
-    for t in node.outputs:
-        if graph.left_to.get(t) in beyond:
-            graph.left_to[t] = beyond[graph.left_to[t]]
-        if graph.used_in.get(t) in beyond:
-            _use_in(t, beyond[graph.used_in[t]])
-
-
-def _use_in(t: Tensor, region: Region | None) -> None:
-    """Note where something reads t: in no region where that is None."""
-    graph = t.node.graph
-    assert graph is not None
-    if region is None:
-        graph.used_in.pop(t, None)
-    else:
-        graph.used_in[t] = region
-
-
-def drop_reads(t: Tensor, region: Region | None, uses: Sequence[tuple[Region | None, Use]]) -> None:
-    """Note anew who reads t, which a region inside of these declared.
-
-    uses: all there are, with the region in which each is.
-    """
-    inside = ancestry_of(t.node.region)
-    common = [inside.common(ancestry_of(here)) for here, _ in uses]
-    _forget("_exits", t.node.region)
-    _use_in(t, max(common, key=lambda each: each.depth, default=OUTSIDE).item)
-    while region is not None:
-        boundary = known(region)
-        if region.settled is None and t in boundary.reads:
-            here = [use for at, use in uses if region.contains(at)]
-            if here:
-                boundary.reads[t] = min(here, key=_when)
-            else:
-                del boundary.reads[t]
-        boundary.unsettle()
-        region = region.parent
-
-
-def append_once(nodes: list[Node], node: Node) -> None:
-    """Append a node that may have been appended just before an exception interrupted."""
-    if not nodes or nodes[-1] is not node:
-        nodes.append(node)

@@ -12,7 +12,7 @@ from typing import Any
 from ..ir.graph import Graph
 from ..ir.node import Node, Region
 from ..ir.residual import Residual
-from .boundary import LOCK, append_once
+from .boundary import LOCK
 
 
 class Index:
@@ -126,3 +126,9 @@ def is_marked(graph: Graph) -> bool:
 def marked_regions(graph: Graph) -> list[Region]:
     """The regions that count in every call: not the groups that calls have named."""
     return [r for r in graph.regions if r.group is None]
+
+
+def append_once(nodes: list[Node], node: Node) -> None:
+    """Append a node that may have been appended just before an exception interrupted."""
+    if not nodes or nodes[-1] is not node:
+        nodes.append(node)

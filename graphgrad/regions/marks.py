@@ -15,7 +15,8 @@ from ..ir.graph import Graph
 from ..ir.node import Node, Region, RuleCall, Tensor
 from ..ir.position import Position, caller, show
 from ..ir.residual import Residual
-from .boundary import Use, boundary_of, drop_reads, insert, known, remove, why_idle
+from .boundary import Use, boundary_of, known, why_idle
+from .edits import drop_reads, insert, remove
 from .index import bodies_of, index_of
 from .plans import (
     NewRegion,
@@ -335,10 +336,17 @@ def _apply(plan: Plan, rule: Any, at: Position | None, options: dict[str, Any]) 
 def _region_for(plan: NewRegion, rule: Any, at: Position | None, options: dict[str, Any]) -> Region:
     """What a group will become, of which its graph does not know yet."""
     graph, last = plan.group.graph, plan.group.nodes[-1]
-    region = Region(graph, rule, parent=plan.parent, origin=last.origin, position=at, **options)
-    region.open = False
-    region.pinned_inputs, region.pinned_outputs = plan.inputs, plan.outputs
-    return region
+    return Region(
+        graph,
+        rule,
+        parent=plan.parent,
+        origin=last.origin,
+        position=at,
+        open=False,
+        pinned_inputs=plan.inputs,
+        pinned_outputs=plan.outputs,
+        **options,
+    )
 
 
 def _place(plan: NewRegion) -> Region:

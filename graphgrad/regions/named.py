@@ -119,9 +119,9 @@ def stand_in(
         plans = [_Plan(_carried(r, tensor), _boundary_elsewhere(r, tensor)) for r in around]
         return _placed(plans, region.position)[1][-1]
     except (GraphError, RegionError):  # a graph cut out of another, a batch
-        bare = Region(graph, None, parent=parent, origin=None, position=region.position)
-        bare.open = False
-        bare.group = Members(region.group.label, ())
+        none = Members(region.group.label, ())
+        at = region.position
+        bare = Region(graph, None, parent=parent, position=at, open=False, group=none)
         graph.regions.append(bare)
         return bare
 
@@ -208,10 +208,15 @@ def _region_for(plan: _Plan, at: Position | None) -> Region:
         if region.parent is plan.around:
             break
     else:
-        origin = plan.group.nodes[-1].origin
-        region = Region(plan.group.graph, None, parent=plan.around, origin=origin, position=at)
-        region.open = False
-        region.group = known.members
+        region = Region(
+            plan.group.graph,
+            None,
+            parent=plan.around,
+            origin=plan.group.nodes[-1].origin,
+            position=at,
+            open=False,
+            group=known.members,
+        )
         region.settled = plan.settled
     _settle(region, known, plan)
     if region not in known.regions:
@@ -248,7 +253,7 @@ def _settle(region: Region, known: NamedGroup, plan: _Plan) -> None:
         leave_constants_out(region, alone)
         if region.settled is None:
             leaves, uses = found.left.__contains__, found.used.__contains__
-            outputs = inferred_outputs(plan.inside, leaves, uses)
+            outputs = inferred_outputs(boundary.nodes, leaves, uses)
             region.settled = boundary.inferred_inputs(), outputs
         boundary_of(region)
     except BaseException:

@@ -14,7 +14,8 @@ from ..ir.node import Node, Region, Tensor, common_region, enclosing
 from ..ir.region_tree import MARKED, RegionTree
 from ..ir.residual import Residual, derived_from
 from ..ir.tree import flatten
-from .boundary import Survey, known, scan, why_idle
+from .boundary import known, scan, why_idle
+from .edits import Survey
 from .index import has_gradient, index_of
 from .select import Group, members_of
 

@@ -27,7 +27,7 @@ def test_every_node_of_a_body_is_shown_once_and_before_the_choice():
     place = {n: i for i, n in enumerate(view.nodes)}
     for node, body in view.bodies.items():
         assert place[node] < place[body.site]
-        assert view.marks[node][-1].site.type == "Cond"
+        assert view.marks[node].top.site.type == "Cond"
     assert {n.type for n in view.bodies} >= {"Exp", "Sin", "Cond", "Cos"}
     assert {n.column for n in view.columns} == {0, 1}
 

@@ -131,7 +131,7 @@ def test_what_a_node_was_derived_from_and_what_is_derived_from_it():
     g, loss, grads = marked()
     view = view_of([loss, *grads])
     derived = view.derived()
-    rule = [n for n in view.nodes if view.path[n] and view.path[n][0] in view.calls]
+    rule = [n for n in view.nodes if view.path[n] and view.path[n].item in view.calls]
     assert set(derived[g.regions[0]]) < set(rule)
     for site, found in derived.items():
         assert all(view.site(n) is site for n in found)
