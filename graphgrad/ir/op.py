@@ -50,6 +50,7 @@ class Op:
                 is that, or a view of it; where this depends on the types, `aliases` is written
     shape_only  inputs, by place, of which it reads the shape and nothing else
     bodies      the programs that run inside it, where it is control flow
+    runs        the ops whose kernels its own calls
     axis_attrs  the names of its attributes that count axes of the inputs from the front
     stacks      it is for matrices or vectors in the last axes; the axes before are those of a stack
     commutes    x op y is y op x, bit for bit, of what is not complex
@@ -92,6 +93,7 @@ class Op:
     alias: ClassVar[bool] = False
     shape_only: ClassVar[tuple[int, ...]] = ()
     bodies: ClassVar[tuple[Any, ...]] = ()
+    runs: ClassVar[tuple[Op, ...]] = ()
     axis_attrs: ClassVar[tuple[str, ...]] = ()
     stacks: ClassVar[bool] = False
     commutes: ClassVar[bool] = False

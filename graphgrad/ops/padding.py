@@ -25,7 +25,8 @@ from .batching import Batch, Outputs
 from .indexing import take
 from .joining import Concat
 from .shaping import distinct_axes, expand_dims, flatten, normal_axis, reshape_like, summed
-from .slicing import FULL, Slice, placed
+from .slicing import FULL, Slice
+from .updates import with_at
 
 __all__ = ["flip", "pad", "repeat", "roll", "tile"]
 
@@ -166,7 +167,7 @@ class Pad(Op):
     def kernel(self, xp: Any, x: Any) -> Any:
         pairs = list(zip(x.shape, self.widths))
         whole = xp.full(tuple(d + a + b for d, (a, b) in pairs), self.value, dtype=x.dtype)
-        return placed(xp, whole, tuple(slice(a, a + d) for d, (a, _) in pairs) or (...,), x)
+        return with_at(whole, tuple(slice(a, a + d) for d, (a, _) in pairs) or (...,), x)
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         inner = tuple((a or None, -b or None, None) for a, b in self.widths)

@@ -25,6 +25,7 @@ from .base import (
     tensor_type,
 )
 from .batching import Batch, Outputs
+from .updates import with_at
 
 __all__ = [
     "FULL",
@@ -35,7 +36,6 @@ __all__ = [
     "check_index",
     "normal_int",
     "normal_slice",
-    "placed",
     "sliced",
     "trimmed",
     "unslice",
@@ -99,7 +99,7 @@ class Unslice(Op):
         return (_unsliced(x, tensor_type(self.shape, x.dtype), self.key),)
 
     def kernel(self, xp: Any, x: Any) -> Any:
-        return placed(xp, xp.zeros(self.shape, dtype=x.dtype), _indices(self.key), x)
+        return with_at(xp.zeros(self.shape, dtype=x.dtype), _indices(self.key), x)
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         return (apply(Slice(self.key), dy),)
@@ -132,7 +132,7 @@ class UnsliceLike(Op):
         return (_unsliced(x, tensor_type(like.shape, x.dtype), self.key),)
 
     def kernel(self, xp: Any, x: Any, like: Any) -> Any:
-        return placed(xp, xp.zeros(like.shape, dtype=x.dtype), _indices(self.key), x)
+        return with_at(xp.zeros(like.shape, dtype=x.dtype), _indices(self.key), x)
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         return apply(Slice(self.key), dy), ZERO
@@ -151,14 +151,6 @@ def unslice(dy: Tensor, key: Key, like: Tensor) -> Tensor:
     if like.type.static:
         return apply(Unslice(key, like.shape), dy)  # type: ignore[arg-type]
     return apply(UnsliceLike(key), dy, like)
-
-
-def placed(xp: Any, zeros: Any, indices: Any, x: Any) -> Any:
-    """zeros, which nobody else has seen, with x at the indices."""
-    if hasattr(zeros, "at"):  # jax
-        return zeros.at[indices].set(x)
-    zeros[indices] = x
-    return zeros
 
 
 @cache

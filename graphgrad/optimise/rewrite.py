@@ -11,6 +11,7 @@ from ..ir.op import Op
 from ..ir.program import Program, Visit, with_inputs
 from ..ops.sources import Placeholder
 from .build import beside
+from .facts import forget
 from .rule import Rule, Step, applying
 
 Pass: TypeAlias = Callable[[Program], Program]
@@ -103,7 +104,10 @@ class _Settling:
 def settle(program: Program, *steps: Step) -> Program:
     """The program with the steps applied to every node, inputs first, until none changes it."""
     closed = standing_alone(program)
-    after = closed.rebuild(_Settling(steps, closed.inputs).visit)
+    try:
+        after = closed.rebuild(_Settling(steps, closed.inputs).visit)
+    finally:
+        forget()
     return program if after is closed else after
 
 
@@ -126,7 +130,10 @@ def replace(program: Program, plans: Mapping[Node, Plan], *steps: Step) -> Progr
         now.update(zip(was.outputs, node.outputs if found is None else found, strict=True))
         return found
 
-    return program.rebuild(visit)
+    try:
+        return program.rebuild(visit)
+    finally:
+        forget()
 
 
 def rewrite(*rules: Rule, fired: Counter[str] | None = None) -> Pass:

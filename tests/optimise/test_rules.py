@@ -817,6 +817,11 @@ CASES = {
             lambda x, y: gg.concat([x, y])[1:5],
         ),
         Case(
+            lambda x, y: gg.concat([x, y, x, y, x])[2:5:2],
+            lambda x, y: gg.concat([x, x])[2:5:2],
+            {"x": (3,), "y": (0,)},
+        ),
+        Case(
             lambda x, y: gg.concat([x, y], 1)[0, 3:],
             lambda x, y: node(Slice((0, (1, 3, None))), y),
             {"x": (2, 2), "y": (2, 3)},
