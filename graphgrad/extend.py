@@ -23,6 +23,7 @@ from .execute.backend import (
 from .ir.onnx import Onnx
 from .ir.op import Gradients, Op, Samples, Types, op_types
 from .ir.program import Program, Visit, derive
+from .ir.strided import Strided
 from .ir.types import (
     Array,
     Dim,
@@ -111,6 +112,7 @@ __all__ = [
     "RewriteRule",
     "Samples",
     "Shape",
+    "Strided",
     "TensorLike",
     "TensorType",
     "Types",

@@ -14,19 +14,17 @@ import numpy as np
 
 from ..ir.op import Op
 from ..ir.types import DType, TensorType, broadcast
-from ..lower.loop_ir import Group, Member, Number, reduced_axes
-from ..ops.reductions import ReduceMax, ReduceMean, ReduceMin, ReduceSum
-from ..ops.shaping import BroadcastTo, SumToShape
+from ..lower.loop_ir import Group, Member, Number
+from ..ops.shaping import BroadcastTo
 from .calls import Call, Operand, calls_of
 
 SPREAD = "spread"
 Shape = tuple[int, ...]
-REDUCTIONS: dict[type[Op], np.ufunc] = {
-    ReduceSum: np.add,
-    ReduceMean: np.add,
-    SumToShape: np.add,
-    ReduceMax: np.maximum,
-    ReduceMin: np.minimum,
+REDUCTIONS: dict[str | None, np.ufunc] = {
+    "sum": np.add,
+    "mean": np.add,
+    "max": np.maximum,
+    "min": np.minimum,
 }
 SLOW_WITH_ONE_NUMBER = frozenset({np.maximum, np.minimum, np.fmax, np.fmin})
 WORTH_SPREADING = 512  # elements
@@ -103,7 +101,7 @@ class _Lowering:
                 self.found.append(member.op.array())
             elif isinstance(member.op, BroadcastTo):
                 self.found.append(self._read(member.reads[0]))
-            elif type(member.op) in REDUCTIONS:
+            elif member.op.reduction in REDUCTIONS:
                 self._reduce(member.op, member)
             elif not self._inline(member.op, member):
                 return None
@@ -174,12 +172,12 @@ class _Lowering:
         operand = self._read(member.reads[0])
         if not isinstance(operand, int) or self.values[operand].shape != self.loop:
             operand = self._step(SPREAD, (operand,), Value(self._dtype(operand), self.loop))
-        axes = reduced_axes(op, self.loop)
+        axes = op.reduced_axes(self.loop)
         size = math.prod([self.loop[a] for a in axes])
-        divisor = size if isinstance(op, ReduceMean) else None
+        divisor = size if op.reduction == "mean" else None
         number = len(self.found)
         for k in [k for k, o in enumerate(self.group.outputs) if o == number]:
-            ufunc, dtype = REDUCTIONS[type(op)], member.type.dtype
+            ufunc, dtype = REDUCTIONS[op.reduction], member.type.dtype
             fn = Reduction(k, _known(member.type), ufunc, axes, dtype, divisor)
             self.steps.append(Step(fn, (operand,), None))
         self.found.append(None)

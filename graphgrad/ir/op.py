@@ -11,7 +11,8 @@ import numpy as np
 
 from .errors import DTypeError
 from .onnx import Onnx
-from .types import Array, TensorType, elements
+from .strided import Lengths, Strided
+from .types import Array, Shape, TensorType, elements
 
 Types = tuple[TensorType, ...]
 Gradients = Sequence[Any]
@@ -20,8 +21,8 @@ Samples = Iterator[tuple["Op", list[Array]]]
 OP_TYPES: dict[str, type[Op]] = {}
 OF_KERNEL = frozenset(
     (
-        *("alias", "aliases", "decompose", "shape_only", "commutes", "mirror_type", "reshapes"),
-        *("value_range", "stepwise", "onnx"),
+        *("alias", "aliases", "strided", "reduction", "decompose", "shape_only", "commutes"),
+        *("mirror_type", "reshapes", "value_range", "stepwise", "onnx"),
     )
 )
 """What an op says of its kernel, and would be wrong of another one."""
@@ -56,6 +57,8 @@ class Op:
     commutes    x op y is y op x, bit for bit, of what is not complex
     mirror_type the type of the op z for which x op y is y z x
     reshapes    the elements of x in row-major order, under another shape
+    reduction   what it reduces its input with, over `reduced_axes`: "sum" or "mean" (of floats and
+                integers), "prod", "max", "min", "any" or "all"
     value_range no element of a real output is outside of them, and none is -0.0 if the least is 0;
                 NaN may be
     stepwise    its gradient is zero wherever it is defined
@@ -99,6 +102,7 @@ class Op:
     commutes: ClassVar[bool] = False
     mirror_type: ClassVar[str | None] = None
     reshapes: ClassVar[bool] = False
+    reduction: ClassVar[str | None] = None
     value_range: ClassVar[tuple[float, float]] = (-np.inf, np.inf)
     stepwise: ClassVar[bool] = False
     singular: ClassVar[int | None] = None
@@ -251,6 +255,17 @@ class Op:
     def aliases(self, inputs: Types, outputs: Types) -> bool:
         """Whether the outputs alias the first input, for these types."""
         return self.alias
+
+    def strided(self, x: Strided, shape: Lengths) -> Strided | None:
+        """Where the elements of its output, of this shape, lie in the memory of the first input.
+
+        x: where those of the input do. None: it is no view of it, or not of such a one.
+        """
+        return x.reshaped(shape) if self.reshapes else None
+
+    def reduced_axes(self, shape: Shape) -> tuple[int, ...]:
+        """The axes over which a reduction of a value of this shape goes."""
+        raise NotImplementedError(f"{self.type}.reduced_axes")
 
     def decompose(self, make: Any) -> Any:
         """The output made of other ops that compute it call by call; None: it is not taken apart.

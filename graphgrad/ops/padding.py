@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 
 from ..ir.errors import ShapeError
+from ..ir.strided import Lengths, Strided
 from .base import (
     Any,
     Gradients,
@@ -48,6 +49,11 @@ class Flip(Op):
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.flip(x, axis=self.axes)
+
+    def strided(self, x: Strided, shape: Lengths) -> Strided:
+        last = sum((x.shape[a] - 1) * x.strides[a] for a in self.axes)
+        strides = [-step if a in self.axes else step for a, step in enumerate(x.strides)]
+        return Strided(shape, tuple(strides), x.offset + last)
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         return (apply(self, dy),)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 
 from ..ir.errors import ShapeError
+from ..ir.strided import Lengths, Strided
 from ..ir.types import Dim, as_shape, broadcast, compatible, elements, size_of
 from .base import (
     ZERO,
@@ -337,6 +338,12 @@ class BroadcastTo(Op):
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.broadcast_to(x, self.shape)
 
+    def strided(self, x: Strided, shape: Lengths) -> Strided:
+        extra = len(shape) - len(x.shape)
+        lengths = zip(x.shape, shape[extra:], x.strides, strict=True)
+        kept = [step if before == after else 0 for before, after, step in lengths]
+        return Strided(shape, (0,) * extra + tuple(kept), x.offset)
+
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         return (sum_to(dy, like=node.inputs[0]),)
 
@@ -491,6 +498,7 @@ class SumToShape(Op):
     shape: tuple[int, ...]
     view = True
     linear = "joint"
+    reduction = "sum"
 
     def infer(self, x: TensorType) -> Types:
         if len(self.shape) > len(x.shape) or not compatible(
@@ -512,6 +520,12 @@ class SumToShape(Op):
         axes = tuple([a + 1 for a in (*range(extra), *ones)])
         total = batch.summed(x, axes) if axes else x
         return batch.build(Reshape((("axis", 0), *self.shape)), total)
+
+    def reduced_axes(self, shape: Shape) -> tuple[int, ...]:
+        """Those that the smaller shape has not, or with another length."""
+        extra = len(shape) - len(self.shape)
+        inner = [a for a in range(extra, len(shape)) if self.shape[a - extra] != shape[a]]
+        return (*range(extra), *inner)
 
     def aliases(self, inputs: Types, outputs: Types) -> bool:
         """Where nothing is summed."""
@@ -661,6 +675,9 @@ class Transpose(Op):
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.transpose(x, self.axes)
+
+    def strided(self, x: Strided, shape: Lengths) -> Strided:
+        return Strided(shape, tuple([x.strides[a] for a in self.axes]), x.offset)
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         back = tuple(sorted(range(len(self.axes)), key=self.axes.__getitem__))

@@ -6,6 +6,7 @@ import operator
 from functools import cache
 
 from ..ir.errors import ShapeError
+from ..ir.strided import Lengths, Strided
 from ..ir.types import Dim, compatible
 from .base import (
     ZERO,
@@ -64,6 +65,22 @@ class Slice(Op):
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return x[_indices(self.key)]
+
+    def strided(self, x: Strided, shape: Lengths) -> Strided:
+        strides, offset, axis = [], x.offset, 0
+        for item in self.key:
+            if item is None:
+                strides.append(0)
+                continue
+            length, step = x.shape[axis], x.strides[axis]
+            axis += 1
+            if isinstance(item, tuple):
+                taken = range(length)[slice(*item)]
+                offset += taken.start * step if taken else 0
+                strides.append(taken.step * step)
+            else:
+                offset += item % length * step
+        return Strided(shape, (*strides, *x.strides[axis:]), offset)
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         return (unslice(dy, self.key, node.inputs[0]),)

@@ -2,9 +2,11 @@
 
 import numpy as np
 import pytest
+from numpy.lib.stride_tricks import as_strided
 
 import graphgrad as gg
 from graphgrad.ir.program import Program
+from graphgrad.ir.strided import contiguous
 from graphgrad.lower.alias import is_view
 from graphgrad.lower.decompose import decompose
 from graphgrad.ops.control import interpret
@@ -52,6 +54,30 @@ def test_elements_stay_in_order_where_it_reshapes(op, arrays):
     if op.reshapes:
         (y,) = run(op, arrays)
         np.testing.assert_array_equal(y.ravel(), arrays[0].ravel())
+
+
+REDUCED = {"sum": np.sum, "mean": np.mean, "prod": np.prod, "max": np.max, "min": np.min}
+REDUCED |= {"any": np.any, "all": np.all}
+
+
+@each(CASES)
+def test_it_reduces_with_what_it_says_over_the_axes_it_says(op, arrays):
+    if op.reduction is None:
+        return
+    (x,) = arrays
+    (y,) = run(op, arrays)
+    wanted = REDUCED[op.reduction](x, axis=op.reduced_axes(x.shape))
+    np.testing.assert_allclose(y, np.reshape(wanted, y.shape), rtol=1e-6)
+
+
+@each(CASES)
+def test_its_elements_lie_where_it_says(op, arrays):
+    view = op.strided(contiguous(arrays[0].shape), run(op, arrays)[0].shape) if arrays else None
+    if view is not None:
+        (y,) = run(op, arrays)
+        bytes_ = [s * y.itemsize for s in view.strides]
+        flat = np.ascontiguousarray(arrays[0]).reshape(-1)[view.offset :]
+        np.testing.assert_array_equal(y, as_strided(flat, view.shape, bytes_) if y.size else y)
 
 
 @each(CASES)
