@@ -74,8 +74,7 @@ from .ops.shaping import normal_axis
 from .optimise.build import beside, instead
 from .optimise.pipeline import Change, run_passes
 from .optimise.rewrite import Pass, rewrite
-from .optimise.rule import EXACT, FAST, ROUNDING, NodeOf, rule
-from .optimise.rule import Rule as RewriteRule
+from .optimise.rule import EXACT, FAST, ROUNDING, NodeOf, RewriteRule, rule
 
 __all__ = [
     "DEFAULT",

@@ -21,17 +21,17 @@ from ..ir.types import TensorType, size_of
 from ..lower.fused import fuse_loops
 from ..lower.loop_ir import (
     Fused,
-    Group,
     Loop,
+    LoopGroup,
     group_of_fused,
     group_of_one,
     is_number,
 )
 from ..ops.shaping import BroadcastTo
 from .blocks import Shape, blocks_of
-from .body import Body, Writer, output_names
+from .body import ArrayFunction, Writer, output_names
 from .calls import calls_of, writing
-from .elements import REDUCTIONS, Elements, Reduction, elements_of
+from .elements import REDUCTIONS, Elements, ReductionStep, elements_of
 from .in_blocks import InBlocks
 from .reduce import Reduce, means, reducer
 
@@ -157,13 +157,13 @@ def _equal_places(node: Node) -> tuple[int, ...]:
     return () if len(first) == len(places) else places
 
 
-def _of_group(group: Group) -> Written | None:
+def _of_group(group: LoopGroup) -> Written | None:
     known = all(lasting(member.op) for member in group.members)
     return (_written if known else _written.__wrapped__)(group)
 
 
 @lru_cache(maxsize=KEPT)
-def _written(group: Group) -> Written | None:
+def _written(group: LoopGroup) -> Written | None:
     elements = elements_of(group)
     if elements is None:
         return None
@@ -193,19 +193,19 @@ def _alone(elements: Elements) -> Callable[..., Any] | None:
     return writing(step.fn) if same and isinstance(step.fn, np.ufunc) else None
 
 
-def _whole(elements: Elements) -> Body:
+def _whole(elements: Elements) -> ArrayFunction:
     """A small group as one function of all inputs and outputs."""
     names = {v: f"a{v}" for v in range(elements.arity)}
     reduces = {
         s.fn.output: _whole_reduction(s.fn, elements.loop)
         for s in elements.steps
-        if isinstance(s.fn, Reduction)
+        if isinstance(s.fn, ReductionStep)
     }
     writer = Writer(elements, elements.steps, names, reduces, elements.values.__getitem__, True)
     return writer.write([*names.values(), *output_names(elements)])
 
 
-def _whole_reduction(fn: Reduction, loop: Shape) -> Reduce:
+def _whole_reduction(fn: ReductionStep, loop: Shape) -> Reduce:
     kept = tuple([d for a, d in enumerate(loop) if a not in fn.axes])
     reduce = reducer(fn.ufunc, fn.axes, loop, fn.dtype)
     if fn.divisor is not None:

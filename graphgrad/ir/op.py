@@ -22,7 +22,8 @@ OP_TYPES: dict[str, type[Op]] = {}
 OF_KERNEL = frozenset(
     (
         *("alias", "aliases", "strided", "reduction", "decompose", "shape_only", "commutes"),
-        *("mirror_type", "reshapes", "value_range", "stepwise", "onnx"),
+        *("mirror_type", "negated_type", "idempotent", "involution", "rounds", "reshapes"),
+        *("value_range", "stepwise", "onnx"),
     )
 )
 """What an op says of its kernel, and would be wrong of another one."""
@@ -59,6 +60,10 @@ class Op:
     reshapes    the elements of x in row-major order, under another shape
     reduction   what it reduces its input with, over `reduced_axes`: "sum" or "mean" (of floats and
                 integers), "prod", "max", "min", "any" or "all"
+    negated_type the type of the op z for which not (x op y) is x z y, where nothing is NaN
+    idempotent  of its own output it makes the same, bit for bit, of real numbers
+    involution  of its own output it makes its input
+    rounds      it makes whole numbers, and of whole numbers themselves
     value_range no element of a real output is outside of them, and none is -0.0 if the least is 0;
                 NaN may be
     stepwise    its gradient is zero wherever it is defined
@@ -101,6 +106,10 @@ class Op:
     stacks: ClassVar[bool] = False
     commutes: ClassVar[bool] = False
     mirror_type: ClassVar[str | None] = None
+    negated_type: ClassVar[str | None] = None
+    idempotent: ClassVar[bool] = False
+    involution: ClassVar[bool] = False
+    rounds: ClassVar[bool] = False
     reshapes: ClassVar[bool] = False
     reduction: ClassVar[str | None] = None
     value_range: ClassVar[tuple[float, float]] = (-np.inf, np.inf)

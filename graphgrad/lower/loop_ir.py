@@ -2,7 +2,7 @@
 
 Fusion asks of every node how it would run as a loop (`Loop`), puts nodes together that can share
 one (`Fusion`), and makes a `Fused` node of each. A backend reads that, or a node alone, as a
-`Group`: ops that read values by number, over an iteration space.
+`LoopGroup`: ops that read values by number, over an iteration space.
 """
 
 from __future__ import annotations
@@ -130,7 +130,7 @@ class Member(NamedTuple):
     type: TensorType
 
 
-class Group(NamedTuple):
+class LoopGroup(NamedTuple):
     """What a loop computes, without names and places: equal groups are equal values.
 
     outputs: values by number.
@@ -142,20 +142,20 @@ class Group(NamedTuple):
     outputs: tuple[int, ...]
 
 
-def group_of_fused(op: Fused) -> Group:
+def group_of_fused(op: Fused) -> LoopGroup:
     """The group that was fused."""
     program = op.program
     return _group(op.space, program.inputs, program.nodes, program.outputs)
 
 
-def group_of_one(node: Node, shape: Lengths) -> Group:
+def group_of_one(node: Node, shape: Lengths) -> LoopGroup:
     """A node as a group of its own, over this shape."""
     return _group(Space(shape), node.inputs, (node,), node.outputs)
 
 
 def _group(
     space: Space, inputs: Sequence[Tensor], nodes: Sequence[Node], outputs: Sequence[Tensor]
-) -> Group:
+) -> LoopGroup:
     number: dict[Tensor, int] = {}
     for i, t in enumerate(inputs):  # one that a node reads twice stands there twice
         number.setdefault(t, i)
@@ -167,7 +167,7 @@ def _group(
         members.append(Member(op, reads, y.type))
         number[y] = at
     types = tuple([t.type for t in inputs])
-    return Group(space, types, tuple(members), tuple([number[t] for t in outputs]))
+    return LoopGroup(space, types, tuple(members), tuple([number[t] for t in outputs]))
 
 
 def is_number(op: Op) -> bool:

@@ -77,6 +77,7 @@ class Relu(Kinds, Unary):
 
     kinds = "iuf"
     onnx = Onnx("Relu")
+    idempotent = True
     relevance = "passed"
 
     def kernel(self, xp: Any, x: Any) -> Any:

@@ -36,6 +36,7 @@ class Flip(Op):
     """x with the elements along the axes in reverse order; dx = dy reversed."""
 
     axes: tuple[int, ...]
+    involution = True
     view = True
     linear = "joint"
     relevance = "moved"

@@ -12,7 +12,7 @@ from ..ir.program import Program, Visit, with_inputs
 from ..ops.sources import Placeholder
 from .build import beside
 from .facts import forget
-from .rule import Rule, Step, applying
+from .rule import RewriteRule, Step, applying
 
 Pass: TypeAlias = Callable[[Program], Program]
 Now: TypeAlias = Mapping[Tensor, Tensor]
@@ -136,7 +136,7 @@ def replace(program: Program, plans: Mapping[Node, Plan], *steps: Step) -> Progr
         forget()
 
 
-def rewrite(*rules: Rule, fired: Counter[str] | None = None) -> Pass:
+def rewrite(*rules: RewriteRule, fired: Counter[str] | None = None) -> Pass:
     """The pass that applies rules to every node, inputs first, until none fires on it.
 
     fired: counts how often each rule did. RuntimeError where rules undo each other for ever.

@@ -50,6 +50,31 @@ def test_its_operands_may_change_places_where_it_says_so(op, arrays):
 
 
 @each(CASES)
+def test_its_negation_is_the_op_that_it_says(op, arrays):
+    if op.negated_type is None:
+        return
+    other = gg.op_types()[op.negated_type]()
+    assert other.negated_type == op.type
+    for a, b in zip(run(op, arrays), run(other, arrays), strict=True):
+        np.testing.assert_array_equal(~a, b)
+
+
+@each(CASES)
+def test_what_it_makes_of_its_own_output(op, arrays):
+    if not (op.idempotent or op.involution):
+        return
+    wide = op.elementwise and arrays[0].dtype.kind == "f"
+    for x in [*arrays, *([np.array(WIDE)] if wide else ())]:
+        if x.dtype.kind == "c" and op.idempotent:
+            continue
+        (once,) = run(op, [x])
+        (twice,) = run(op, [once])
+        wanted = once if op.idempotent else x
+        assert (twice.dtype, twice.tobytes()) == (wanted.dtype, wanted.tobytes())
+        assert not op.rounds or np.array_equal(once, np.trunc(once), equal_nan=True)
+
+
+@each(CASES)
 def test_elements_stay_in_order_where_it_reshapes(op, arrays):
     if op.reshapes:
         (y,) = run(op, arrays)

@@ -15,7 +15,7 @@ import numpy as np
 from ...ir.op import Op
 from ...ir.strided import Strided, contiguous
 from ...ir.types import DType, TensorType, broadcast
-from ...lower.loop_ir import Group, Member, Number, axes_through, viewed
+from ...lower.loop_ir import LoopGroup, Member, Number, axes_through, viewed
 from ...ops.sorting import GatherElements
 from ...ops.special import Erf, Erfc
 from ..calls import Call, calls_of
@@ -99,13 +99,13 @@ def name_of(call: Call) -> str:
     return call.fn if isinstance(call.fn, str) else call.fn.__name__
 
 
-def lower(group: Group) -> Lowered:
+def lower(group: LoopGroup) -> Lowered:
     """The items of a group whose members can all run in one loop."""
-    return _Lowering(group).run()
+    return _LoopLowering(group).run()
 
 
-class _Lowering:
-    def __init__(self, group: Group) -> None:
+class _LoopLowering:
+    def __init__(self, group: LoopGroup) -> None:
         self.group = group
         self.items: list[Item] = []
         self.shape = group.space.shape

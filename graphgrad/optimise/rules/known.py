@@ -13,7 +13,7 @@ from ...ops.shaping import BroadcastLike, BroadcastTo, Reshape, ReshapeLike, Sum
 from ...ops.slicing import FULL, Slice, Unslice, UnsliceLike
 from ..build import instead, number_of
 from ..facts import elements, ints
-from ..rule import NodeOf, Rule, rule
+from ..rule import NodeOf, RewriteRule, rule
 
 _TO_SHAPE: dict[type[Op], type[Op]] = {
     BroadcastLike: BroadcastTo,
@@ -78,7 +78,7 @@ def ensured_shape(node: Node) -> Tensor | None:
     return x if like.type.static and x.shape == like.shape else None
 
 
-KNOWN_SHAPES: tuple[Rule, ...] = (
+KNOWN_SHAPES: tuple[RewriteRule, ...] = (
     like_a_known_shape,
     known_size,
     reshape_to_known_lengths,

@@ -16,7 +16,7 @@ from ..build import beside, instead, reshaped
 from ..cuts import cut_of
 from ..facts import aligned, elements, ends_of_parts, ints
 from ..keys import Place, composed, key_of, one_spelling, places
-from ..rule import NodeOf, Rule, rule
+from ..rule import NodeOf, RewriteRule, rule
 
 
 @rule(Slice)
@@ -141,7 +141,7 @@ def gather_in_a_row(node: NodeOf[Gather]) -> Tensor | None:
     return reshaped(node, beside(node, Slice(key_of(found, x.shape)), x), y.shape)
 
 
-SLICES: tuple[Rule, ...] = (
+SLICES: tuple[RewriteRule, ...] = (
     slice_in_one_spelling,
     slice_of_ones,
     slice_of_slice,
