@@ -21,8 +21,16 @@ Samples = Iterator[tuple["Op", list[Array]]]
 OP_TYPES: dict[str, type[Op]] = {}
 OF_KERNEL = frozenset(
     (
-        *("alias", "aliases", "strided", "reduction", "decompose", "shape_only", "commutes"),
-        *("mirror_type", "negated_type", "idempotent", "involution", "rounds", "reshapes"),
+        *("alias", "aliases", "strided", "static", "reduction", "decompose", "shape_only"),
+        *(
+            "commutes",
+            "mirror_type",
+            "negated_type",
+            "idempotent",
+            "involution",
+            "rounds",
+            "reshapes",
+        ),
         *("value_range", "stepwise", "onnx"),
     )
 )
@@ -275,6 +283,13 @@ class Op:
     def reduced_axes(self, shape: Shape) -> tuple[int, ...]:
         """The axes over which a reduction of a value of this shape goes."""
         raise NotImplementedError(f"{self.type}.reduced_axes")
+
+    def static(self, inputs: Types) -> Op | None:
+        """The op of its first input alone that does the same, where these types are static.
+
+        None: it takes no shape from another input.
+        """
+        return None
 
     def decompose(self, make: Any) -> Any:
         """The output made of other ops that compute it call by call; None: it is not taken apart.

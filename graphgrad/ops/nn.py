@@ -497,6 +497,9 @@ class OneHotLike(Op):
     def kernel(self, xp: Any, labels: Any, like: Any) -> Any:
         return _one_hot(xp, labels, like.shape[self.axis], self.axis, like.dtype)
 
+    def static(self, inputs: Types) -> Op:
+        return OneHot(lengths(inputs[1])[self.axis], self.axis, inputs[1].dtype)
+
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         return NO_GRAD, ZERO
 

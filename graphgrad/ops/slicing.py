@@ -7,7 +7,7 @@ from functools import cache
 
 from ..ir.errors import ShapeError
 from ..ir.strided import Lengths, Strided
-from ..ir.types import Dim, compatible
+from ..ir.types import Dim, compatible, lengths
 from .base import (
     ZERO,
     Any,
@@ -150,6 +150,9 @@ class UnsliceLike(Op):
 
     def kernel(self, xp: Any, x: Any, like: Any) -> Any:
         return with_at(xp.zeros(like.shape, dtype=x.dtype), _indices(self.key), x)
+
+    def static(self, inputs: Types) -> Op:
+        return Unslice(self.key, lengths(inputs[1]))
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         return apply(Slice(self.key), dy), ZERO

@@ -106,6 +106,15 @@ def test_its_elements_lie_where_it_says(op, arrays):
 
 
 @each(CASES)
+def test_it_does_the_same_where_it_knows_the_shape(op, arrays):
+    _, node = placed(op, arrays)
+    alone = op.static(tuple([t.type for t in node.inputs]))
+    if alone is not None:
+        assert [t.type for t in placed(alone, arrays[:1])[1].outputs] == [node.outputs[0].type]
+        np.testing.assert_array_equal(run(alone, arrays[:1])[0], run(op, arrays)[0])
+
+
+@each(CASES)
 def test_an_alias_is_a_view(op, arrays):
     _, node = placed(op, arrays)
     if is_view(node):
