@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 
@@ -76,11 +75,8 @@ class _Numbers:
         self._free += slots
 
 
-class _Made(NamedTuple):
-    """The arrays that are made right before a step: new ones, and parts of these."""
-
-    fresh: list[tuple[int, TensorType]]
-    lodged: list[tuple[int, int, TensorType]]
+_Made = tuple[list[tuple[int, TensorType]], list[tuple[int, int, TensorType]]]
+"""The arrays that are made right before a step: fresh ones, and what lodges in such."""
 
 
 class _Slots:
@@ -131,14 +127,15 @@ class _Slots:
     # --- steps -------------------------------------------------------------------------------
 
     def _write(self, at: int, action: Action, inputs: tuple[int, ...]) -> Step:
-        node, made = action.node, _Made([], [])
+        node = action.node
+        made: _Made = ([], [])
         outputs = tuple([self._target(at, i, y, made) for i, y in enumerate(node.outputs)])
         self._name(node, outputs)
         gone = [s for s in self._read_last(at, action) if s not in outputs]
         self.numbers.release(gone)
         dead = tuple(self._dead.pop(at, ()))
         over = tuple([s for t, s in zip(node.outputs, outputs) if t in self._memory.over])
-        arrays = tuple(made.fresh), tuple(made.lodged)
+        arrays = tuple(made[0]), tuple(made[1])
         return Step(node, action.kernel, True, inputs, outputs, *arrays, tuple(gone), dead, over)
 
     def _call(self, at: int, action: Action, inputs: tuple[int, ...]) -> Step:
@@ -183,8 +180,9 @@ class _Slots:
         return slot
 
     def _name(self, node: Node, slots: Sequence[int]) -> None:
-        pairs = zip(node.outputs, slots, strict=True)
-        self._slot.update([(t, slot) for t, slot in pairs if t not in self._given])
+        for t, slot in zip(node.outputs, slots, strict=True):
+            if t not in self._given:
+                self._slot[t] = slot
 
     def _target(self, at: int, place: int, y: Tensor, made: _Made) -> int:
         """The slot that a writer writes an output to: in the arena, over an input, or new."""
@@ -200,7 +198,7 @@ class _Slots:
         if buffer.host is None:
             return self._array(buffer, made)
         slot = self.numbers.take()
-        made.lodged.append((slot, self._array(buffer.host, made), y.type))
+        made[1].append((slot, self._array(buffer.host, made), y.type))
         return slot
 
     def _array(self, buffer: Buffer, made: _Made) -> int:
@@ -208,7 +206,7 @@ class _Slots:
         slot = self._arrays.get(buffer)
         if slot is None:
             slot = self._arrays[buffer] = self.numbers.take()
-            made.fresh.append((slot, self._types[buffer]))
+            made[0].append((slot, self._types[buffer]))
         return slot
 
     def _placed(self, offset: int, type: TensorType) -> int:
@@ -226,8 +224,12 @@ class _Slots:
     def _read_last(self, at: int, action: Action) -> list[int]:
         """Slots that nobody reads after this action."""
         last, arity = self._memory.last, self._arity
-        slots = [self._slot[t] for t in action.inputs if last[t] == at]
-        return list(dict.fromkeys([slot for slot in slots if slot >= arity]))
+        found: list[int] = []
+        for t in action.inputs:
+            slot = self._slot[t]
+            if slot >= arity and last[t] == at and slot not in found:
+                found.append(slot)
+        return found
 
 
 def _takes_more(action: Action, binding: Binding) -> bool:
