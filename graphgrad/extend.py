@@ -23,6 +23,7 @@ from .execute.backend import (
 from .ir.onnx import Onnx
 from .ir.op import Gradients, Op, Samples, Types, op_types
 from .ir.program import Program, Visit, derive
+from .ir.strided import Strided
 from .ir.types import (
     Array,
     Dim,
@@ -73,8 +74,7 @@ from .ops.shaping import normal_axis
 from .optimise.build import beside, instead
 from .optimise.pipeline import Change, run_passes
 from .optimise.rewrite import Pass, rewrite
-from .optimise.rule import EXACT, FAST, ROUNDING, NodeOf, rule
-from .optimise.rule import Rule as RewriteRule
+from .optimise.rule import EXACT, FAST, ROUNDING, NodeOf, RewriteRule, rule
 
 __all__ = [
     "DEFAULT",
@@ -111,6 +111,7 @@ __all__ = [
     "RewriteRule",
     "Samples",
     "Shape",
+    "Strided",
     "TensorLike",
     "TensorType",
     "Types",

@@ -49,19 +49,6 @@ KNOWN_CIRCLES = (
     "differentiate/batched_choice.py differentiate/batcher.py",
 )
 """Files that know each other's types. The list only gets shorter."""
-KNOWN_TWICE = {
-    "Blocks",
-    "Body",
-    "Group",
-    "Reduction",
-    "Region",
-    "Rule",
-    "Step",
-    "Value",
-    "View",
-    "_Lowering",
-}
-"""Names of several classes. The list only gets shorter."""
 
 
 def files():
@@ -163,16 +150,14 @@ def test_no_cycles_through_imports_for_types_but_for_those_known():
     assert known - found == set(), "dissolved: take it off the list"
 
 
-def test_no_two_classes_have_one_name_but_for_those_known():
+def test_no_two_classes_have_one_name():
     where = {}
     for path in files():
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.ClassDef):
                 where.setdefault(node.name, []).append(path.relative_to(ROOT).as_posix())
     found = {name: paths for name, paths in where.items() if len(paths) > 1}
-    new = {name: paths for name, paths in found.items() if name not in KNOWN_TWICE}
-    assert new == {}, "a name for each: what it is of belongs into it"
-    assert KNOWN_TWICE - set(found) == set(), "not twice any more: take it off the list"
+    assert found == {}, "a name for each: what it is of belongs into it"
 
 
 def test_optional_packages_stay_in_the_one_module_named_after_them():

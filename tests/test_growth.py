@@ -95,6 +95,13 @@ def slices(n):
         return g, x, sum(gg.sin(x[i] * float(i + 1)) for i in range(n))
 
 
+def elements_of_a_concat(n):
+    with gg.Graph() as g:
+        x = gg.placeholder(())
+        joined = gg.concat([gg.reshape(gg.sin(x * float(i)), (1,)) for i in range(n)])
+        return g, x, sum(joined[i] * float(i + 1) for i in range(n))
+
+
 def nested_custom_gradients(n):
     with gg.Graph() as g:
         x = gg.placeholder(())
@@ -117,6 +124,7 @@ ALL = [
     marked_afterwards,
     name_scopes,
     slices,
+    elements_of_a_concat,
 ]
 
 

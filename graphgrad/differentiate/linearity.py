@@ -12,7 +12,6 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from ..ir.graph import Graph
 from ..ir.node import Node, Tensor
-from ..ir.residual import Residual
 from ..ops.base import Constant, Full, OnesLike, ZerosLike, ZeroTensor
 from ..ops.control import Cond
 from ..ops.sequencing import After
@@ -94,7 +93,7 @@ class Analysis:
 
     def _kind(self, node: Node, t: Tensor, kinds: list[str]) -> str:
         """What one output is, where some input is linear or zero."""
-        linear = "joint" if isinstance(node.op, Residual) else node.op.linear
+        linear = node.op.linear
         if linear and LINEAR in kinds and not t.type.differentiable:
             raise NonLinear(node, f"makes {t.type!r} of it")
         if linear == "joint":

@@ -21,18 +21,17 @@ from ..ir.types import TensorType, size_of
 from ..lower.fused import fuse_loops
 from ..lower.loop_ir import (
     Fused,
-    Group,
     Loop,
+    LoopGroup,
     group_of_fused,
     group_of_one,
     is_number,
-    reduced_axes,
 )
 from ..ops.shaping import BroadcastTo
 from .blocks import Shape, blocks_of
-from .body import Body, Writer, output_names
+from .body import ArrayFunction, Writer, output_names
 from .calls import calls_of, writing
-from .elements import REDUCTIONS, Elements, Reduction, elements_of
+from .elements import REDUCTIONS, Elements, ReductionStep, elements_of
 from .in_blocks import InBlocks
 from .reduce import Reduce, means, reducer
 
@@ -71,7 +70,7 @@ def _loop_of(node: Node) -> Loop | None:
 
 def _looped_over(node: Node) -> Tensor:
     """What has the shape that a node runs over: what it reduces, or makes."""
-    return node.inputs[0] if type(node.op) in REDUCTIONS else node.outputs[0]
+    return node.inputs[0] if node.op.reduction in REDUCTIONS else node.outputs[0]
 
 
 @lru_cache(maxsize=4096)
@@ -101,10 +100,10 @@ def fusible(node: Node) -> bool:
 
 def reducible(node: Node) -> bool:
     """Whether a node reduces its input, and little of every block is left to add up."""
-    if type(node.op) not in REDUCTIONS or not node.inputs[0].type.static:
+    if node.op.reduction not in REDUCTIONS or not node.inputs[0].type.static:
         return False
     x = node.inputs[0].type
-    axes = reduced_axes(node.op, x.shape)
+    axes = node.op.reduced_axes(x.shape)
     if not axes or (x.dtype.kind == "f" and x.dtype.itemsize < 4):
         return False  # NumPy adds float16 up in more digits than a partial sum would have
     blocks = blocks_of(x.shape, BLOCK // x.dtype.itemsize)
@@ -131,7 +130,7 @@ def written(node: Node) -> Written | None:
     """
     if isinstance(node.op, Fused):
         return _of_group(group_of_fused(node.op))
-    if not node.op.elementwise and type(node.op) not in REDUCTIONS:
+    if not node.op.elementwise and node.op.reduction not in REDUCTIONS:
         return None
     key = node.op, tuple([t.type for t in node.inputs]), _equal_places(node)
     try:
@@ -158,13 +157,13 @@ def _equal_places(node: Node) -> tuple[int, ...]:
     return () if len(first) == len(places) else places
 
 
-def _of_group(group: Group) -> Written | None:
+def _of_group(group: LoopGroup) -> Written | None:
     known = all(lasting(member.op) for member in group.members)
     return (_written if known else _written.__wrapped__)(group)
 
 
 @lru_cache(maxsize=KEPT)
-def _written(group: Group) -> Written | None:
+def _written(group: LoopGroup) -> Written | None:
     elements = elements_of(group)
     if elements is None:
         return None
@@ -194,19 +193,19 @@ def _alone(elements: Elements) -> Callable[..., Any] | None:
     return writing(step.fn) if same and isinstance(step.fn, np.ufunc) else None
 
 
-def _whole(elements: Elements) -> Body:
+def _whole(elements: Elements) -> ArrayFunction:
     """A small group as one function of all inputs and outputs."""
     names = {v: f"a{v}" for v in range(elements.arity)}
     reduces = {
         s.fn.output: _whole_reduction(s.fn, elements.loop)
         for s in elements.steps
-        if isinstance(s.fn, Reduction)
+        if isinstance(s.fn, ReductionStep)
     }
     writer = Writer(elements, elements.steps, names, reduces, elements.values.__getitem__, True)
     return writer.write([*names.values(), *output_names(elements)])
 
 
-def _whole_reduction(fn: Reduction, loop: Shape) -> Reduce:
+def _whole_reduction(fn: ReductionStep, loop: Shape) -> Reduce:
     kept = tuple([d for a, d in enumerate(loop) if a not in fn.axes])
     reduce = reducer(fn.ufunc, fn.axes, loop, fn.dtype)
     if fn.divisor is not None:

@@ -19,7 +19,7 @@ import numpy as np
 
 from ..ir.types import DType
 from .calls import CHOOSE, Operand, writing
-from .elements import Elements, Reduction, Step
+from .elements import Elements, ReductionStep, UfuncStep
 from .scratch import Place
 
 MANY = 2048  # elements; below this a choice is NumPy's `where`, which makes an array
@@ -74,7 +74,7 @@ class Line(NamedTuple):
     new: bool = False
 
 
-class Body(NamedTuple):
+class ArrayFunction(NamedTuple):
     """A function of arrays, by position: the parameters it was written for, then scratch.
 
     overwrites: (output, input) places that may be one buffer.
@@ -97,7 +97,7 @@ class Writer:
     def __init__(
         self,
         elements: Elements,
-        steps: Sequence[Step],
+        steps: Sequence[UfuncStep],
         names: Mapping[int, str],
         reduces: Mapping[int, Callable[..., object]],
         place: Callable[[int], Place],
@@ -119,10 +119,10 @@ class Writer:
             for v, k in self.home.items():
                 insort(self.idle.setdefault(place(v), []), (self.filled[k], k))
 
-    def write(self, parameters: Sequence[str]) -> Body:
+    def write(self, parameters: Sequence[str]) -> ArrayFunction:
         """The body with these parameters, of what `names` calls them and "o0", "o1", ..."""
         for i, step in enumerate(self.steps):
-            if isinstance(step.fn, Reduction):
+            if isinstance(step.fn, ReductionStep):
                 at = step.fn.output
                 self._line(self.reduces[at], step.operands, f"o{at}")
             else:
@@ -130,7 +130,7 @@ class Writer:
             self._release(i, step)
         names = [*parameters, *[f"s{n}" for n in range(0 if self.own else len(self.scratch))]]
         run = _compiled(self.lines, names, self.space)
-        return Body(run, () if self.own else tuple(self.scratch), self._overwrites())
+        return ArrayFunction(run, () if self.own else tuple(self.scratch), self._overwrites())
 
     def _line(self, fn: Any, operands: Sequence[Operand], target: str, new: bool = False) -> None:
         self.lines.append(Line(fn, tuple([self._name(o) for o in operands]), target, new))
@@ -144,7 +144,7 @@ class Writer:
 
     # --- places ------------------------------------------------------------------------------
 
-    def _make(self, i: int, step: Step) -> None:
+    def _make(self, i: int, step: UfuncStep) -> None:
         """The line of a step that makes a value."""
         v = step.makes
         assert v is not None
@@ -179,7 +179,7 @@ class Writer:
         self._empty(name, place, new)
         return name, place
 
-    def _target(self, i: int, v: int, place: Place, step: Step) -> tuple[str, bool]:
+    def _target(self, i: int, v: int, place: Place, step: UfuncStep) -> tuple[str, bool]:
         """Where a value goes, and whether that is yet to be made."""
         if v in self.home:
             k = self.home[v]
@@ -216,7 +216,7 @@ class Writer:
         """Whether the place of a value may be used again after its last reader."""
         return v not in self.home and self.names[v][0] in "so"
 
-    def _release(self, i: int, step: Step) -> None:
+    def _release(self, i: int, step: UfuncStep) -> None:
         """Give back the places of what is read for the last time."""
         kept = None if step.makes is None else self.names[step.makes]
         for o in {o for o in step.operands if isinstance(o, int)}:
@@ -247,7 +247,7 @@ def output_names(elements: Elements) -> list[str]:
     return [f"o{k}" for k in range(len(elements.outputs))]
 
 
-def overwritable(step: Step) -> tuple[int, ...]:
+def overwritable(step: UfuncStep) -> tuple[int, ...]:
     """Operands over which a step may write its result, if they are of the same type."""
     if isinstance(step.fn, np.ufunc):
         return tuple([o for o in step.operands if isinstance(o, int)])

@@ -14,32 +14,30 @@ import numpy as np
 
 from ..ir.op import Op
 from ..ir.types import DType, TensorType, broadcast
-from ..lower.loop_ir import Group, Member, Number, reduced_axes
-from ..ops.reductions import ReduceMax, ReduceMean, ReduceMin, ReduceSum
-from ..ops.shaping import BroadcastTo, SumToShape
+from ..lower.loop_ir import LoopGroup, Member, Number
+from ..ops.shaping import BroadcastTo
 from .calls import Call, Operand, calls_of
 
 SPREAD = "spread"
 Shape = tuple[int, ...]
-REDUCTIONS: dict[type[Op], np.ufunc] = {
-    ReduceSum: np.add,
-    ReduceMean: np.add,
-    SumToShape: np.add,
-    ReduceMax: np.maximum,
-    ReduceMin: np.minimum,
+REDUCTIONS: dict[str | None, np.ufunc] = {
+    "sum": np.add,
+    "mean": np.add,
+    "max": np.maximum,
+    "min": np.minimum,
 }
 SLOW_WITH_ONE_NUMBER = frozenset({np.maximum, np.minimum, np.fmax, np.fmin})
 WORTH_SPREADING = 512  # elements
 
 
-class Value(NamedTuple):
+class ValueType(NamedTuple):
     """What is known of a value."""
 
     dtype: DType
     shape: Shape
 
 
-class Reduction(NamedTuple):
+class ReductionStep(NamedTuple):
     """An output of a group that reduces a value over axes of the group's shape.
 
     output, shape: its place and its shape, which may have axes of length 1 where x is reduced, as
@@ -54,10 +52,10 @@ class Reduction(NamedTuple):
     divisor: int | None
 
 
-class Step(NamedTuple):
-    """One call: fn (a ufunc, CHOOSE, CAST, SPREAD, or a Reduction) of operands makes a value.
+class UfuncStep(NamedTuple):
+    """One call: fn (a ufunc, CHOOSE, CAST, SPREAD, or a ReductionStep) of operands makes a value.
 
-    makes: a value by number; None for a Reduction, which writes an output.
+    makes: a value by number; None for a ReductionStep, which writes an output.
     """
 
     fn: Any
@@ -71,28 +69,28 @@ class Elements(NamedTuple):
     loop     the shape that they run over
     arity    the number of inputs, which are the first values
     outputs  for each output the value that it is, no two the same and each made by a step, or None
-             where a Reduction writes it
+             where a ReductionStep writes it
     """
 
     loop: Shape
     arity: int
-    values: tuple[Value, ...]
-    steps: tuple[Step, ...]
+    values: tuple[ValueType, ...]
+    steps: tuple[UfuncStep, ...]
     outputs: tuple[int | None, ...]
 
 
-def elements_of(group: Group) -> Elements | None:
+def elements_of(group: LoopGroup) -> Elements | None:
     """The steps of a group of static types, None where a kernel is no sequence of calls."""
-    return _Lowering(group).run()
+    return _UfuncLowering(group).run()
 
 
-class _Lowering:
-    def __init__(self, group: Group) -> None:
+class _UfuncLowering:
+    def __init__(self, group: LoopGroup) -> None:
         self.group = group
         self.types = [*group.inputs, *[m.type for m in group.members]]
         self.loop = group.space.shape
-        self.values = [Value(t.dtype, _known(t)) for t in group.inputs]
-        self.steps: list[Step] = []
+        self.values = [ValueType(t.dtype, _known(t)) for t in group.inputs]
+        self.steps: list[UfuncStep] = []
         self.made: dict[Any, int] = {}
         self.found: list[Operand | None] = list(range(len(self.values)))  # inputs, then members
 
@@ -103,7 +101,7 @@ class _Lowering:
                 self.found.append(member.op.array())
             elif isinstance(member.op, BroadcastTo):
                 self.found.append(self._read(member.reads[0]))
-            elif type(member.op) in REDUCTIONS:
+            elif member.op.reduction in REDUCTIONS:
                 self._reduce(member.op, member)
             elif not self._inline(member.op, member):
                 return None
@@ -136,16 +134,16 @@ class _Lowering:
         shape: Any = broadcast([self._shape(o) for o in found])
         if call.fn in SLOW_WITH_ONE_NUMBER and math.prod(shape) >= WORTH_SPREADING:
             found = tuple([self._spread(o, shape) for o in found])
-        return self._step(call.fn, found, Value(call.dtype, shape))
+        return self._step(call.fn, found, ValueType(call.dtype, shape))
 
     def _spread(self, operand: Operand, shape: Shape) -> Operand:
         """An operand that stays the same along the last axis, as an array of the whole shape."""
         last = (1, *self._shape(operand))[-1]
         if last == shape[-1]:
             return operand
-        return self._step(SPREAD, (operand,), Value(self._dtype(operand), shape))
+        return self._step(SPREAD, (operand,), ValueType(self._dtype(operand), shape))
 
-    def _step(self, fn: Any, operands: tuple[Operand, ...], value: Value) -> int:
+    def _step(self, fn: Any, operands: tuple[Operand, ...], value: ValueType) -> int:
         """The value that a step makes; a step that was there before is not made again."""
         keys = [o if isinstance(o, int) else (o.dtype, o.tobytes()) for o in operands]
         key = (fn, value, *keys)
@@ -153,8 +151,8 @@ class _Lowering:
             self.made[key] = self._append(fn, operands, value)
         return self.made[key]
 
-    def _append(self, fn: Any, operands: tuple[Operand, ...], value: Value) -> int:
-        self.steps.append(Step(fn, operands, len(self.values)))
+    def _append(self, fn: Any, operands: tuple[Operand, ...], value: ValueType) -> int:
+        self.steps.append(UfuncStep(fn, operands, len(self.values)))
         self.values.append(value)
         return len(self.values) - 1
 
@@ -167,21 +165,21 @@ class _Lowering:
             and operand not in taken
         ):
             return operand
-        return self._append(SPREAD, (operand,), Value(self._dtype(operand), self.loop))
+        return self._append(SPREAD, (operand,), ValueType(self._dtype(operand), self.loop))
 
     def _reduce(self, op: Op, member: Member) -> None:
         """One step for each output that the reduction is."""
         operand = self._read(member.reads[0])
         if not isinstance(operand, int) or self.values[operand].shape != self.loop:
-            operand = self._step(SPREAD, (operand,), Value(self._dtype(operand), self.loop))
-        axes = reduced_axes(op, self.loop)
+            operand = self._step(SPREAD, (operand,), ValueType(self._dtype(operand), self.loop))
+        axes = op.reduced_axes(self.loop)
         size = math.prod([self.loop[a] for a in axes])
-        divisor = size if isinstance(op, ReduceMean) else None
+        divisor = size if op.reduction == "mean" else None
         number = len(self.found)
         for k in [k for k, o in enumerate(self.group.outputs) if o == number]:
-            ufunc, dtype = REDUCTIONS[type(op)], member.type.dtype
-            fn = Reduction(k, _known(member.type), ufunc, axes, dtype, divisor)
-            self.steps.append(Step(fn, (operand,), None))
+            ufunc, dtype = REDUCTIONS[op.reduction], member.type.dtype
+            fn = ReductionStep(k, _known(member.type), ufunc, axes, dtype, divisor)
+            self.steps.append(UfuncStep(fn, (operand,), None))
         self.found.append(None)
 
     def _dtype(self, operand: Operand) -> DType:

@@ -15,7 +15,7 @@ import numpy as np
 from .blocks import Block, Blocks, Shape
 from .body import Writer, fill, output_names, where
 from .calls import CHOOSE
-from .elements import SPREAD, Elements, Reduction, Step, Value
+from .elements import SPREAD, Elements, ReductionStep, UfuncStep, ValueType
 from .reduce import means, reducer
 from .scratch import Place, scratch
 from .threads import parallel
@@ -30,7 +30,7 @@ class InBlocks:
         self.arity, self.blocks = elements.arity, blocks
         self.per_task = max(1, min(8, blocks.number // 32))
         self.once = once = _Once(elements, blocks)
-        self.totals = [_Total(s.fn, blocks) for s in once.others if isinstance(s.fn, Reduction)]
+        self.totals = [_Total(s.fn, blocks) for s in once.others if isinstance(s.fn, ReductionStep)]
         made = {s.makes for s in once.others}
         read = dict.fromkeys(o for s in once.others for o in s.operands if isinstance(o, int))
         given = [v for v in read if v not in made]
@@ -94,8 +94,8 @@ class _Once:
     def __init__(self, elements: Elements, blocks: Blocks) -> None:
         self.blocks = blocks
         self.values = list(elements.values)
-        self.steps: list[Step] = []
-        self.others: list[Step] = []
+        self.steps: list[UfuncStep] = []
+        self.others: list[UfuncStep] = []
         self._made: set[int] = set()
         self._repeated: dict[int, int] = {}
         for step in elements.steps:
@@ -131,7 +131,7 @@ class _Once:
             for x in map(found.__getitem__, wanted)
         ]
 
-    def _same(self, step: Step) -> bool:
+    def _same(self, step: UfuncStep) -> bool:
         """Whether a step makes the same in every block; what is spread out fills a block then."""
         if step.fn is SPREAD:
             return all(not isinstance(o, int) or self.is_whole(o) for o in step.operands)
@@ -141,17 +141,17 @@ class _Once:
     def _once_shape(self, fn: Any, shape: Shape) -> Shape:
         return self.blocks.of(shape) if fn is SPREAD else shape
 
-    def _add(self, step: Step) -> None:
+    def _add(self, step: UfuncStep) -> None:
         assert step.makes is not None
         self.steps.append(step)
         self._made.add(step.makes)
 
-    def _with_long_rows(self, step: Step) -> Step:
+    def _with_long_rows(self, step: UfuncStep) -> UfuncStep:
         """The step, on repeated rows where its operands have short ones."""
         if not isinstance(step.fn, np.ufunc) or self.blocks.number < 4:
             return step
         operands = tuple([self._repeat(o) if isinstance(o, int) else o for o in step.operands])
-        return Step(step.fn, operands, step.makes)
+        return UfuncStep(step.fn, operands, step.makes)
 
     def _repeat(self, v: int) -> int:
         """Rows that fill a block, in place of a few that would be read again for each line of it.
@@ -170,15 +170,15 @@ class _Once:
             return v
         if v not in self._repeated:
             self._repeated[v] = len(self.values)
-            self.values.append(Value(dtype, loop))
-            self._add(Step(SPREAD, (v,), self._repeated[v]))
+            self.values.append(ValueType(dtype, loop))
+            self._add(UfuncStep(SPREAD, (v,), self._repeated[v]))
         return self._repeated[v]
 
 
 class _Total:
     """A reduction: its results in every block, and these together."""
 
-    def __init__(self, fn: Reduction, blocks: Blocks) -> None:
+    def __init__(self, fn: ReductionStep, blocks: Blocks) -> None:
         self.fn = fn
         self._kept = tuple([d for a, d in enumerate(blocks.shape) if a not in fn.axes])
         self._parts = blocks.results(fn.axes)

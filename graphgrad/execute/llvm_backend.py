@@ -10,7 +10,7 @@ from ..ir.program import Program
 from ..lower.alias import is_static, is_view
 from ..lower.decompose import decompose
 from ..lower.fused import fuse_loops
-from ..lower.loop_ir import Fused, Group, group_of_fused, group_of_one
+from ..lower.loop_ir import Fused, LoopGroup, group_of_fused, group_of_one
 from ..lower.plan import Plan
 from ..ops.shaping import Transpose
 from ..ops.windows import Convolution
@@ -69,7 +69,7 @@ class LlvmBackend(NumpyBackend):
         """What writes the result of a node with static types, where that is compiled alone."""
         return product_writer(node, self.threads) or scatter_writer(node, self.threads)
 
-    def group(self, node: Node) -> Group | None:
+    def group(self, node: Node) -> LoopGroup | None:
         """What a node computes, where that is compiled."""
         if isinstance(node.op, Fused):
             return group_of_fused(node.op)
@@ -98,8 +98,8 @@ class LlvmBinding(NumpyBinding):
     def __init__(self, backend: LlvmBackend) -> None:
         super().__init__(backend)
         self._llvm = backend
-        self._groups: dict[Node, Group | None] = {}
-        self._runs: dict[Group, Kernel] = {}
+        self._groups: dict[Node, LoopGroup | None] = {}
+        self._runs: dict[LoopGroup, Kernel] = {}
 
     def writer(self, node: Node) -> Kernel | None:
         """Compiled code, or NumPy's writer."""
@@ -128,7 +128,7 @@ class LlvmBinding(NumpyBinding):
         """Compiled code never sets off NumPy's warnings."""
         return self._group(node) is not None or super().quiet(node)
 
-    def _group(self, node: Node) -> Group | None:
+    def _group(self, node: Node) -> LoopGroup | None:
         if node not in self._groups:
             self._groups[node] = self._llvm.group(node)
         return self._groups[node]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..ir.node import Node
+from ..ir.op import Op
 from ..ir.program import Program
 from ..lower.alias import nbytes
 from .backend import Kernel, Kernels, Pairs
@@ -28,14 +29,18 @@ class NumpyBackend(PlannedBackend):
 
 
 class NumpyBinding(KernelBinding):
-    """What is element by element is written by ufuncs."""
+    """What is element by element, or reduces, is written by ufuncs."""
 
     def writer(self, node: Node) -> Kernel | None:
         """Calls of ufuncs, or what is registered for the op."""
-        if node.op.elementwise:
+        if _by_ufuncs(node.op):
             return element_writer(node, self._backend.threads)
         return super().writer(node)
 
     def overwrites(self, node: Node) -> Pairs:
         """As the writer allows."""
-        return element_overwrites(node) if node.op.elementwise else super().overwrites(node)
+        return element_overwrites(node) if _by_ufuncs(node.op) else super().overwrites(node)
+
+
+def _by_ufuncs(op: Op) -> bool:
+    return op.elementwise or op.reduction is not None

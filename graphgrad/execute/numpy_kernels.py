@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from ..ir.node import Node
-from ..ir.op import Op
 from ..lower.loop_ir import Fused
 from ..ops.base import Cast, Full
 from ..ops.reductions import ReduceSum
@@ -16,7 +15,6 @@ from ..ops.shaping import ExpandDims, Reshape, Squeeze, Transpose
 from . import numpy_moves, numpy_products, numpy_softmax, numpy_windows
 from .backend import Kernel, Kernels, Pairs
 from .blocked import written
-from .elements import REDUCTIONS
 
 KERNELS = Kernels(np)
 _add_reduce: Any = np.add.reduce
@@ -78,10 +76,7 @@ def element_overwrites(node: Node) -> Pairs:
     return () if found is None else found.overwrites
 
 
-_ELEMENTS: list[type[Op]] = [Fused, *REDUCTIONS]
-for _op_type in _ELEMENTS:
-    KERNELS.writes(_op_type, element_overwrites)(element_writer)
-
+KERNELS.writes(Fused, element_overwrites)(element_writer)
 for _module in (numpy_moves, numpy_products, numpy_windows):
     for _op_type, _make in _module.WRITERS.items():
         KERNELS.writes(_op_type)(_make)

@@ -17,7 +17,7 @@ from ..ir.types import Array, tensor_type
 from ..lower.alias import is_strange, is_view
 from ..lower.binding import Binding
 from ..lower.order import ordered
-from ..lower.plan import Body, Plan
+from ..lower.plan import BodyPlans, Plan
 from ..lower.schedule import schedule
 from ..lower.specialise import specialise
 from ..ops.control import Cond
@@ -284,12 +284,12 @@ class KernelBinding:
         """Yes."""
         return True
 
-    def bodies(self, node: Node) -> tuple[Body, ...]:
+    def bodies(self, node: Node) -> tuple[BodyPlans, ...]:
         """The branches of a Cond."""
         found = self._bodies.get(node.op, [])
         plans = [tuple(branch.plans) for branch in found]
         settled = [isinstance(branch, PlannedProgram) for branch in found]
-        return tuple(map(Body, ("then", "else"), plans, settled))
+        return tuple(map(BodyPlans, ("then", "else"), plans, settled))
 
     def release(self) -> None:
         """Give back the memory that waits for the next run of a branch."""

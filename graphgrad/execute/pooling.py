@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ..ir.types import DType
 from ..ops.windows import Window, lowest
 from .body import keep
 from .scratch import Place, scratch
@@ -45,17 +46,7 @@ def max_pool_gradient(
     padded = _Padded(window, x, lowest(x.dtype))
     cuts = list(window.cuts())
     apart = all(s >= k for s, k in zip(window.strides, window.size, strict=True))
-    small = (padded.images, *y.shape[1:])
-    integer = np.dtype(f"i{dx.itemsize}")
-    places: list[Place] = [
-        padded.scratch,
-        (np.dtype(bool), (len(cuts), *small)),
-        (np.dtype(bool if first else np.int8 if len(cuts) < 128 else np.int32), small),
-        (dx.dtype, (0,) if first else small),
-        (integer, small),
-        (dx.dtype, small),
-        (dx.dtype, padded.shape if padded.differs else (0,)),
-    ]
+    places = _for_gradient(padded, len(cuts), y.shape, dx.dtype, first)
     inside = (slice(None), *[slice(e.low, e.low + e.length) for e in window.axes])
 
     def task(i: int) -> None:
@@ -72,11 +63,7 @@ def max_pool_gradient(
             _keep_first(hits, count)
             share = dy[images]
         else:
-            count[...] = 0
-            for hit in hits:
-                np.add(count, hit.view(np.int8), count)
-            share[...] = count
-            np.divide(dy[images], share, share)
+            _divide(dy[images], hits, count, share)
         total = total if padded.differs else dx[images]
         total[...] = 0
         for hit, cut in zip(hits, cuts, strict=True):
@@ -89,6 +76,31 @@ def max_pool_gradient(
             dx[images] = total[inside]
 
     parallel(task, padded.number, threads)
+
+
+def _for_gradient(
+    padded: _Padded, cuts: int, shape: tuple[int, ...], dtype: DType, first: bool
+) -> list[Place]:
+    """Scratch of a block: lines, hits, how many hits, shares, a mask, a part of dx, padded dx."""
+    small = (padded.images, *shape[1:])
+    return [
+        padded.scratch,
+        (np.dtype(bool), (cuts, *small)),
+        (np.dtype(bool if first else np.int8 if cuts < 128 else np.int32), small),
+        (dtype, (0,) if first else small),
+        (np.dtype(f"i{dtype.itemsize}"), small),
+        (dtype, small),
+        (dtype, padded.shape if padded.differs else (0,)),
+    ]
+
+
+def _divide(dy: Any, hits: Any, count: Any, share: Any) -> None:
+    """share = dy / the number of hits, which count is for."""
+    count[...] = 0
+    for hit in hits:
+        np.add(count, hit.view(np.int8), count)
+    share[...] = count
+    np.divide(dy, share, share)
 
 
 def _find(window: Window, lines: Any, y: Any, hits: Any) -> None:

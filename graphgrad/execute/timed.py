@@ -13,7 +13,7 @@ from ..ir.node import Node
 from ..ir.program import Program
 from ..ir.types import Array
 from ..lower.binding import Binding, Pairs
-from ..lower.plan import Body, Kernel
+from ..lower.plan import BodyPlans, Kernel
 from .backend import Backend
 
 
@@ -140,7 +140,7 @@ class TimedBinding:
         """As it is."""
         return self._binding.lean(node)
 
-    def bodies(self, node: Node) -> tuple[Body, ...]:
+    def bodies(self, node: Node) -> tuple[BodyPlans, ...]:
         """As they are."""
         return self._binding.bodies(node)
 

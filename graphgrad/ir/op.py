@@ -11,7 +11,8 @@ import numpy as np
 
 from .errors import DTypeError
 from .onnx import Onnx
-from .types import Array, TensorType, elements
+from .strided import Lengths, Strided
+from .types import Array, Shape, TensorType, elements
 
 Types = tuple[TensorType, ...]
 Gradients = Sequence[Any]
@@ -20,7 +21,16 @@ Samples = Iterator[tuple["Op", list[Array]]]
 OP_TYPES: dict[str, type[Op]] = {}
 OF_KERNEL = frozenset(
     (
-        *("alias", "aliases", "decompose", "shape_only", "commutes", "mirror_type", "reshapes"),
+        *("alias", "aliases", "strided", "static", "reduction", "decompose", "shape_only"),
+        *(
+            "commutes",
+            "mirror_type",
+            "negated_type",
+            "idempotent",
+            "involution",
+            "rounds",
+            "reshapes",
+        ),
         *("value_range", "stepwise", "onnx"),
     )
 )
@@ -50,11 +60,18 @@ class Op:
                 is that, or a view of it; where this depends on the types, `aliases` is written
     shape_only  inputs, by place, of which it reads the shape and nothing else
     bodies      the programs that run inside it, where it is control flow
+    runs        the ops whose kernels its own calls
     axis_attrs  the names of its attributes that count axes of the inputs from the front
     stacks      it is for matrices or vectors in the last axes; the axes before are those of a stack
     commutes    x op y is y op x, bit for bit, of what is not complex
     mirror_type the type of the op z for which x op y is y z x
     reshapes    the elements of x in row-major order, under another shape
+    reduction   what it reduces its input with, over `reduced_axes`: "sum" or "mean" (of floats and
+                integers), "prod", "max", "min", "any" or "all"
+    negated_type the type of the op z for which not (x op y) is x z y, where nothing is NaN
+    idempotent  of its own output it makes the same, bit for bit, of real numbers
+    involution  of its own output it makes its input
+    rounds      it makes whole numbers, and of whole numbers themselves
     value_range no element of a real output is outside of them, and none is -0.0 if the least is 0;
                 NaN may be
     stepwise    its gradient is zero wherever it is defined
@@ -92,11 +109,17 @@ class Op:
     alias: ClassVar[bool] = False
     shape_only: ClassVar[tuple[int, ...]] = ()
     bodies: ClassVar[tuple[Any, ...]] = ()
+    runs: ClassVar[tuple[Op, ...]] = ()
     axis_attrs: ClassVar[tuple[str, ...]] = ()
     stacks: ClassVar[bool] = False
     commutes: ClassVar[bool] = False
     mirror_type: ClassVar[str | None] = None
+    negated_type: ClassVar[str | None] = None
+    idempotent: ClassVar[bool] = False
+    involution: ClassVar[bool] = False
+    rounds: ClassVar[bool] = False
     reshapes: ClassVar[bool] = False
+    reduction: ClassVar[str | None] = None
     value_range: ClassVar[tuple[float, float]] = (-np.inf, np.inf)
     stepwise: ClassVar[bool] = False
     singular: ClassVar[int | None] = None
@@ -249,6 +272,24 @@ class Op:
     def aliases(self, inputs: Types, outputs: Types) -> bool:
         """Whether the outputs alias the first input, for these types."""
         return self.alias
+
+    def strided(self, x: Strided, shape: Lengths) -> Strided | None:
+        """Where the elements of its output, of this shape, lie in the memory of the first input.
+
+        x: where those of the input do. None: it is no view of it, or not of such a one.
+        """
+        return x.reshaped(shape) if self.reshapes else None
+
+    def reduced_axes(self, shape: Shape) -> tuple[int, ...]:
+        """The axes over which a reduction of a value of this shape goes."""
+        raise NotImplementedError(f"{self.type}.reduced_axes")
+
+    def static(self, inputs: Types) -> Op | None:
+        """The op of its first input alone that does the same, where these types are static.
+
+        None: it takes no shape from another input.
+        """
+        return None
 
     def decompose(self, make: Any) -> Any:
         """The output made of other ops that compute it call by call; None: it is not taken apart.

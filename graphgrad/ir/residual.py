@@ -26,6 +26,7 @@ class Residual(Op, interned=False):
 
     region: Region
     view = True
+    linear = "joint"
 
     def infer(self, x: TensorType) -> Types:
         return (x,)

@@ -158,7 +158,7 @@ def is_static(node: Node) -> bool:
 
 
 def is_strange(op: Op) -> bool:
-    """Whether an op, or a body of it, runs code that is not of this library.
+    """Whether an op, one that it runs, or a body of it, is not of this library.
 
     Such code may keep what it is given.
     """
@@ -166,6 +166,7 @@ def is_strange(op: Op) -> bool:
     for each in pending:
         if type(each) is PyFunction or not type(each).__module__.startswith("graphgrad."):
             return True
+        pending += each.runs
         pending += [n.op for p in each.bodies for n in p.nodes]
     return False
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from ..ir.node import Node
-from .plan import Body, Kernel
+from .plan import BodyPlans, Kernel
 
 __all__ = ["Binding", "Kernel", "Pairs"]
 
@@ -47,7 +47,7 @@ class Binding(Protocol):
         """Whether the node's writer takes next to no memory."""
         ...
 
-    def bodies(self, node: Node) -> tuple[Body, ...]:
+    def bodies(self, node: Node) -> tuple[BodyPlans, ...]:
         """The programs that the node's kernel runs, one of them at a time."""
         ...
 

@@ -21,8 +21,8 @@ from typing import Any, NamedTuple
 
 from ..ir.node import Node, Tensor
 from ..ir.program import Program
-from .loop_ir import Fusion, Loop, LoopOf, Space
-from .views import Lengths, View, keeps_order, memory_of, row_major, viewed
+from ..ir.strided import Lengths, Strided, contiguous, row_major
+from .loop_ir import Fusion, Loop, LoopOf, Space, axes_through, viewed
 
 REDUCED = 32  # operands that a reduction counts for
 
@@ -75,7 +75,7 @@ class Source(NamedTuple):
 
     base: Tensor
     maker: Node | None
-    view: View | None
+    view: Strided | None
     ordered: bool
 
 
@@ -93,12 +93,13 @@ class _Sources(dict[Tensor, Source]):
         while base not in self.given and base.node in self.free and base.node.inputs:
             chain.append(base.node)
             base = base.node.inputs[0]
-        view = memory_of(_known(base)) if base.type.static else None
+        view = contiguous(_known(base)) if base.type.static else None
         ordered = True
         for node in reversed(chain):
             (made,) = node.outputs
             if view is not None:
-                ordered = ordered and keeps_order(node.op, view.shape, _known(made))
+                through = axes_through(node.op, view.shape, _known(made))
+                ordered = ordered and through is not None
                 view = viewed(node.op, made.type, view)
         maker = None if base in self.given else base.node
         found = self[t] = Source(base, maker, view, ordered)

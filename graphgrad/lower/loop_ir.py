@@ -2,7 +2,7 @@
 
 Fusion asks of every node how it would run as a loop (`Loop`), puts nodes together that can share
 one (`Fusion`), and makes a `Fused` node of each. A backend reads that, or a node alone, as a
-`Group`: ops that read values by number, over an iteration space.
+`LoopGroup`: ops that read values by number, over an iteration space.
 """
 
 from __future__ import annotations
@@ -15,11 +15,10 @@ import numpy as np
 from ..ir.node import Node, Tensor
 from ..ir.op import Op, Types
 from ..ir.program import Program
-from ..ir.types import Array, DType, TensorType
+from ..ir.strided import Lengths, Strided, row_major
+from ..ir.types import Array, DType, TensorType, lengths
 from ..ops.base import Constant, Full
 from ..ops.control import interpret
-from ..ops.shaping import SumToShape
-from .views import Lengths, row_major
 
 
 class Loop(NamedTuple):
@@ -131,7 +130,7 @@ class Member(NamedTuple):
     type: TensorType
 
 
-class Group(NamedTuple):
+class LoopGroup(NamedTuple):
     """What a loop computes, without names and places: equal groups are equal values.
 
     outputs: values by number.
@@ -143,20 +142,20 @@ class Group(NamedTuple):
     outputs: tuple[int, ...]
 
 
-def group_of_fused(op: Fused) -> Group:
+def group_of_fused(op: Fused) -> LoopGroup:
     """The group that was fused."""
     program = op.program
     return _group(op.space, program.inputs, program.nodes, program.outputs)
 
 
-def group_of_one(node: Node, shape: Lengths) -> Group:
+def group_of_one(node: Node, shape: Lengths) -> LoopGroup:
     """A node as a group of its own, over this shape."""
     return _group(Space(shape), node.inputs, (node,), node.outputs)
 
 
 def _group(
     space: Space, inputs: Sequence[Tensor], nodes: Sequence[Node], outputs: Sequence[Tensor]
-) -> Group:
+) -> LoopGroup:
     number: dict[Tensor, int] = {}
     for i, t in enumerate(inputs):  # one that a node reads twice stands there twice
         number.setdefault(t, i)
@@ -168,7 +167,7 @@ def _group(
         members.append(Member(op, reads, y.type))
         number[y] = at
     types = tuple([t.type for t in inputs])
-    return Group(space, types, tuple(members), tuple([number[t] for t in outputs]))
+    return LoopGroup(space, types, tuple(members), tuple([number[t] for t in outputs]))
 
 
 def is_number(op: Op) -> bool:
@@ -183,10 +182,23 @@ def number_of(node: Node) -> Number:
     return Number(dtype, np.asarray(op.value, dtype).tobytes())
 
 
-def reduced_axes(op: Any, shape: Sequence[Any]) -> tuple[int, ...]:
-    """The axes over which a reduction of a value of this shape goes."""
-    if type(op) is not SumToShape:
-        return tuple(op.axes)
-    extra = len(shape) - len(op.shape)
-    inner = [a for a in range(extra, len(shape)) if op.shape[a - extra] != shape[a]]
-    return (*range(extra), *inner)
+def viewed(op: Op, made: TensorType, view: Strided) -> Strided | None:
+    """An op's view, of type `made`, of a view; None where it makes none, or would copy."""
+    return op.strided(view, lengths(made)) if made.static else None
+
+
+def axes_through(op: Op, before: Lengths, after: Lengths) -> tuple[int | None, ...] | None:
+    """For each axis of a view of x, that of x; None for those of length 1 and repeated ones.
+
+    None unless it has all of x in order: then a loop can look through it while it computes x.
+    """
+    numbered = Strided(before, tuple(range(1, len(before) + 1)), 0)
+    view = op.strided(numbered, after)
+    if view is None or view.offset:
+        return None
+    kept = [(d, s) for d, s in zip(after, view.strides, strict=True) if d != 1 and s]
+    if kept != [(d, i) for i, d in enumerate(before, 1) if d != 1]:
+        return None
+    return tuple(
+        [s - 1 if d != 1 and s else None for d, s in zip(after, view.strides, strict=True)]
+    )

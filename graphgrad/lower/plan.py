@@ -19,7 +19,7 @@ Kernel = Callable[..., Any]
 SHOWN = 12  # groups, and nodes of a group, that are listed
 
 
-class Body(NamedTuple):
+class BodyPlans(NamedTuple):
     """A program that a kernel runs: what it is called, and its plans, as far as there are any.
 
     known: whether these are all.
@@ -111,7 +111,7 @@ class Plan(NamedTuple):
     looks: int
     over: int
     inside: tuple[str, ...]
-    bodies: tuple[tuple[str, Body], ...]
+    bodies: tuple[tuple[str, BodyPlans], ...]
 
     def explain(self) -> list[str]:
         """Lines about steps, memory and the groups that run as one."""

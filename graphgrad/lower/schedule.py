@@ -40,8 +40,8 @@ def schedule(program: Program, binding: Binding) -> Plan:
         arena,
         tuple(slots.places.values()),
         tuple(slots.views.values()),
-        slots.changing,
-        slots.fixed,
+        slots.numbers.changing,
+        slots.numbers.fixed,
         arena + kept + peak,
         exact,
         sum(not step.writes and is_view(step.node) for step in steps),
@@ -51,49 +51,66 @@ def schedule(program: Program, binding: Binding) -> Plan:
     )
 
 
+class _Numbers:
+    """Slots: those from 0 on are given out, and again when they are free; those below 0 stay."""
+
+    def __init__(self, given: int) -> None:
+        self.changing, self.fixed = given, 0
+        self._free: list[int] = []
+
+    def take(self) -> int:
+        """One that is free."""
+        if self._free:
+            return self._free.pop()
+        self.changing += 1
+        return self.changing - 1
+
+    def fix(self) -> int:
+        """One for good."""
+        self.fixed += 1
+        return -self.fixed
+
+    def release(self, slots: Sequence[int]) -> None:
+        """These are free."""
+        self._free += slots
+
+
+_Made = tuple[list[tuple[int, TensorType]], list[tuple[int, int, TensorType]]]
+"""The arrays that are made right before a step: fresh ones, and what lodges in such."""
+
+
 class _Slots:
-    """Gives every value its slot, action by action."""
+    """Gives every value its slot, action by action.
+
+    A writer's outputs get theirs while its inputs are there, those of a call when what it read
+    for the last time is gone.
+    """
 
     def __init__(self, aliases: AliasAnalysis, memory: Memory) -> None:
         self._aliases = aliases
         self._memory = memory
         self._given = frozenset(aliases.program.inputs)
         self._slot: dict[Tensor, int] = {t: i for i, t in enumerate(aliases.program.inputs)}
-        self._arity = self.changing = len(self._slot)
-        self._free: list[int] = []
+        self._arity = len(self._slot)
+        self.numbers = _Numbers(self._arity)
         self._dead: dict[int, list[int]] = {}
         self._arrays: dict[Buffer, int] = {}  # fresh buffer -> its slot
         self._types: dict[Buffer, TensorType] = {}
         for y, buffer in memory.buffers.items():
             self._types.setdefault(buffer, y.type)
-        self.fixed = 0
         self.constants: dict[Tensor, tuple[int, Array]] = {}
         self.places: dict[tuple[int, TensorType], Place] = {}
         self.views: dict[object, Step] = {}
 
     def step(self, at: int, action: Action) -> Step | None:
         """The step of an action; None for a view that is made with the arena."""
-        node, kernel, kind = action.node, action.kernel, action.kind
         inputs = tuple([self._of(t) for t in action.inputs])
-        if kind is Effect.FIXED and inputs[0] < 0:
-            self._fixed_view(node, kernel, inputs)
+        if action.kind is Effect.FIXED and inputs[0] < 0:
+            self._fixed_view(action.node, action.kernel, inputs)
             return None
-        fresh: list[tuple[int, TensorType]] = []
-        lodged: list[tuple[int, int, TensorType]] = []
-        writes = kind is Effect.WRITE and not self._is_returned(action)
-        if writes:
-            outputs = self._written(at, node, fresh, lodged)
-            gone = self._release(self._read_last(at, action, outputs))
-        else:
-            gone = self._release(self._read_last(at, action, ()))
-            outputs = tuple([self._take() for _ in node.outputs])
-            self._name(node, outputs)
-            unread = [s for t, s in zip(node.outputs, outputs) if self._is_unread(t)]
-            gone = [*(s for s in gone if s not in outputs), *self._release(unread)]
-        dead = tuple(self._dead.pop(at, ()))
-        over = [s for t, s in zip(node.outputs, outputs, strict=True) if t in self._memory.over]
-        made = tuple(fresh), tuple(lodged)
-        return Step(node, kernel, writes, inputs, outputs, *made, tuple(gone), dead, tuple(over))
+        if action.kind is Effect.WRITE and not self._is_returned(action):
+            return self._write(at, action, inputs)
+        return self._call(at, action, inputs)
 
     def results(self) -> tuple[Result, ...]:
         """Where the outputs are, and which have to be copied."""
@@ -107,6 +124,40 @@ class _Slots:
             found.append(Result(self._of(value), copied, made))
         return tuple(found)
 
+    # --- steps -------------------------------------------------------------------------------
+
+    def _write(self, at: int, action: Action, inputs: tuple[int, ...]) -> Step:
+        node = action.node
+        made: _Made = ([], [])
+        outputs = tuple([self._target(at, i, y, made) for i, y in enumerate(node.outputs)])
+        self._name(node, outputs)
+        gone = [s for s in self._read_last(at, action) if s not in outputs]
+        self.numbers.release(gone)
+        dead = tuple(self._dead.pop(at, ()))
+        over = tuple([s for t, s in zip(node.outputs, outputs) if t in self._memory.over])
+        arrays = tuple(made[0]), tuple(made[1])
+        return Step(node, action.kernel, True, inputs, outputs, *arrays, tuple(gone), dead, over)
+
+    def _call(self, at: int, action: Action, inputs: tuple[int, ...]) -> Step:
+        node, numbers = action.node, self.numbers
+        gone = self._read_last(at, action)
+        numbers.release(gone)
+        outputs = tuple([numbers.take() for _ in node.outputs])
+        self._name(node, outputs)
+        unread = [s for t, s in zip(node.outputs, outputs) if self._is_unread(t)]
+        numbers.release(unread)
+        frees = (*(s for s in gone if s not in outputs), *unread)
+        dead = tuple(self._dead.pop(at, ()))
+        return Step(node, action.kernel, False, inputs, outputs, frees=frees, dead=dead)
+
+    def _fixed_view(self, node: Node, kernel: Kernel, inputs: tuple[int, ...]) -> None:
+        key = (node.op, inputs)
+        found = self.views.get(key)
+        if found is None:
+            outputs = tuple([self.numbers.fix() for _ in node.outputs])
+            found = self.views[key] = Step(node, kernel, False, inputs, outputs)
+        self._name(node, found.outputs)
+
     def _is_returned(self, action: Action) -> bool:
         """Whether it costs less to let a ufunc make its result: a small one, for the caller."""
         y = action.node.outputs[0]
@@ -119,93 +170,66 @@ class _Slots:
             and (nbytes(y.type) or 0) < SMALL
         )
 
+    # --- slots -------------------------------------------------------------------------------
+
     def _of(self, t: Tensor) -> int:
         slot = self._slot.get(t)
         if slot is None:  # a constant, when it is first read
-            slot = self._slot[t] = self._fix()
+            slot = self._slot[t] = self.numbers.fix()
             self.constants[t] = slot, self._aliases.constants[t]
         return slot
 
-    def _fix(self) -> int:
-        self.fixed += 1
-        return -self.fixed
+    def _name(self, node: Node, slots: Sequence[int]) -> None:
+        for t, slot in zip(node.outputs, slots, strict=True):
+            if t not in self._given:
+                self._slot[t] = slot
 
-    def _take(self) -> int:
-        if self._free:
-            return self._free.pop()
-        self.changing += 1
-        return self.changing - 1
-
-    def _written(
-        self,
-        at: int,
-        node: Node,
-        fresh: list[tuple[int, TensorType]],
-        lodged: list[tuple[int, int, TensorType]],
-    ) -> tuple[int, ...]:
-        """Slots of what a writer writes. fresh, lodged: the arrays that are made right before."""
+    def _target(self, at: int, place: int, y: Tensor, made: _Made) -> int:
+        """The slot that a writer writes an output to: in the arena, over an input, or new."""
         memory = self._memory
-        outputs = []
-        for place, y in enumerate(node.outputs):
-            buffer = memory.unread.get((at, place)) or memory.buffers[y]
-            if not buffer.fresh and buffer.host is None:
-                slot = self._placed(buffer.offset, y.type)
-                if buffer.first == at:
-                    self._dead.setdefault(buffer.last, []).append(slot)
-            elif y in memory.over:
-                slot = self._slot[memory.over[y]]
-            elif buffer.host is None:
-                slot = self._made(buffer, fresh)
-            else:
-                slot = self._take()
-                lodged.append((slot, self._made(buffer.host, fresh), y.type))
-            outputs.append(slot)
-            if y not in self._given:
-                self._slot[y] = slot
-        return tuple(outputs)
+        buffer = memory.unread.get((at, place)) or memory.buffers[y]
+        if not buffer.fresh and buffer.host is None:
+            slot = self._placed(buffer.offset, y.type)
+            if buffer.first == at:
+                self._dead.setdefault(buffer.last, []).append(slot)
+            return slot
+        if y in memory.over:
+            return self._slot[memory.over[y]]
+        if buffer.host is None:
+            return self._array(buffer, made)
+        slot = self.numbers.take()
+        made[1].append((slot, self._array(buffer.host, made), y.type))
+        return slot
 
-    def _made(self, buffer: Buffer, fresh: list[tuple[int, TensorType]]) -> int:
+    def _array(self, buffer: Buffer, made: _Made) -> int:
         """The slot of a fresh array, which is made now if it has not been for a lodger."""
         slot = self._arrays.get(buffer)
         if slot is None:
-            slot = self._arrays[buffer] = self._take()
-            fresh.append((slot, self._types[buffer]))
+            slot = self._arrays[buffer] = self.numbers.take()
+            made[0].append((slot, self._types[buffer]))
         return slot
 
     def _placed(self, offset: int, type: TensorType) -> int:
         found = self.places.get((offset, type))
         if found is None:
-            found = self.places[offset, type] = Place(self._fix(), offset, type)
+            place = Place(self.numbers.fix(), offset, type)
+            found = self.places[offset, type] = place
         return found.slot
 
-    def _fixed_view(self, node: Node, kernel: Kernel, inputs: tuple[int, ...]) -> None:
-        key = (node.op, inputs)
-        found = self.views.get(key)
-        if found is None:
-            outputs = tuple([self._fix() for _ in node.outputs])
-            found = self.views[key] = Step(node, kernel, False, inputs, outputs)
-        self._name(node, found.outputs)
-
-    def _name(self, node: Node, slots: Sequence[int]) -> None:
-        pairs = zip(node.outputs, slots, strict=True)
-        self._slot.update([(t, slot) for t, slot in pairs if t not in self._given])
+    # --- liveness ----------------------------------------------------------------------------
 
     def _is_unread(self, t: Tensor) -> bool:
         return t in self._given or t not in self._memory.last
 
-    def _read_last(self, at: int, action: Action, outputs: Sequence[int]) -> list[int]:
-        """Slots that nobody reads after this action, but for those that it writes."""
+    def _read_last(self, at: int, action: Action) -> list[int]:
+        """Slots that nobody reads after this action."""
         last, arity = self._memory.last, self._arity
         found: list[int] = []
-        for value in action.inputs:
-            slot = self._slot[value]
-            if slot >= arity and last[value] == at and slot not in outputs and slot not in found:
+        for t in action.inputs:
+            slot = self._slot[t]
+            if slot >= arity and last[t] == at and slot not in found:
                 found.append(slot)
         return found
-
-    def _release(self, slots: list[int]) -> list[int]:
-        self._free += slots
-        return slots
 
 
 def _takes_more(action: Action, binding: Binding) -> bool:

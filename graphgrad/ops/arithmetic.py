@@ -309,6 +309,7 @@ class Abs(Unary):
     """y = |x|, dx = dy * sign(x): 0 at 0. The modulus of a complex number is floating."""
 
     onnx = Onnx("Abs")
+    idempotent = True
     value_range = (0.0, np.inf)
     relevance = "passed"
 
@@ -327,6 +328,7 @@ class Sign(Kinds, Unary):
     """y = -1, 0 or 1 as x is: a step, the gradient is zero. x / |x| of a complex number."""
 
     onnx = Onnx("Sign")
+    idempotent = True
     stepwise = True
     relevance = "passed"
 
@@ -340,6 +342,7 @@ class Sign(Kinds, Unary):
 class Rounding(RealUnary, abstract=True):
     """Family: a floating integer near x; a step, the gradient is zero."""
 
+    idempotent = rounds = True
     relevance = "passed"
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
@@ -565,6 +568,8 @@ class Imag(Real):
 
 class Conj(Real):
     """The complex conjugate. No gradient."""
+
+    involution = True
 
     def result(self, dtype: DType) -> DType:
         return dtype

@@ -32,8 +32,8 @@ from .base import (
 )
 from .diagonal import diagonal
 from .shaping import broadcast_arrays, broadcast_like, broadcast_to, expand_dims
-from .slicing import placed
 from .sources import stop_gradient
+from .updates import with_at
 
 __all__ = [
     "arange",
@@ -442,7 +442,7 @@ class Diag(Op):
         n = x.shape[-1]
         zeros = xp.zeros((*x.shape[:-1], n + abs(self.k), n + abs(self.k)), dtype=x.dtype)
         rows = xp.arange(n) + max(-self.k, 0)
-        return placed(xp, zeros, (..., rows, rows + self.k), x)
+        return with_at(zeros, (..., rows, rows + self.k), x)
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         return (diagonal(dy, self.k, -2, -1),)

@@ -41,6 +41,7 @@ from .slicing import (
     sliced,
     trimmed,
 )
+from .updates import plus_along, plus_at
 
 __all__ = [
     "add_at",
@@ -58,16 +59,6 @@ def zeros_of(x: Tensor) -> Tensor:
     if x.type.static:
         return apply(Full(x.shape, 0, x.dtype))  # type: ignore[arg-type]
     return apply(ZerosLike(), x)
-
-
-def added_at(xp: Any, x: Any, indices: Any, updates: Any) -> Any:
-    """A copy of x with updates added at the indices; what is named twice is added twice."""
-    x = xp.asarray(x)
-    if hasattr(x, "at"):  # jax
-        return x.at[indices].add(updates)
-    y = x.copy()
-    np.add.at(y, indices, updates)
-    return y
 
 
 def check_integers(*indices: TensorType) -> None:
@@ -138,10 +129,7 @@ class ScatterAdd(Op):
         return (x,)
 
     def kernel(self, xp: Any, x: Any, indices: Any, updates: Any) -> Any:
-        x = xp.asarray(x)
-        if hasattr(x, "at"):  # jax
-            return x.at[(slice(None),) * self.axis + (indices,)].add(updates)
-        return _scatter_add(x, np.asarray(indices), np.asarray(updates), self.axis)
+        return plus_along(xp.asarray(x), self.axis, indices, updates)
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         indices, updates = node.inputs[1:]
@@ -179,20 +167,6 @@ def check_updates(x: TensorType, expected: Shape, updates: TensorType) -> None:
     if updates.dtype is not x.dtype or not compatible(expected, updates.shape):
         wanted = tensor_type(expected, x.dtype)
         raise ShapeError(f"adding {updates!r} into {x!r} at these indices needs {wanted!r}")
-
-
-def _scatter_add(x: Any, indices: Any, updates: Any, axis: int) -> Any:
-    """By flat positions: np.add.at is several times faster on one axis than on rows."""
-    y = x.copy(order="C")
-    length = x.shape[axis]
-    if indices.size and not (-length <= indices.min() and indices.max() < length):
-        raise IndexError(f"scatter_add: an index is out of bounds for length {length}")
-    before = np.arange(int(np.prod(x.shape[:axis], dtype=int)))
-    after = np.arange(int(np.prod(x.shape[axis + 1 :], dtype=int)))
-    rows = before[:, None] * length + np.ravel(indices).astype(np.int64) % max(length, 1)
-    flat = rows[:, :, None] * after.size + after
-    np.add.at(y.reshape(-1), flat.ravel(), updates.ravel())
-    return y
 
 
 # --- any mixture of slices and arrays of indices ---------------------------------------------
@@ -254,7 +228,7 @@ class AddAt(Op):
         return (x,)
 
     def kernel(self, xp: Any, x: Any, updates: Any, *indices: Any) -> Any:
-        return added_at(xp, x, _filled(self.key, indices), updates)
+        return plus_at(xp.asarray(x), _filled(self.key, indices), updates)
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         _, updates, *indices = node.inputs

@@ -62,6 +62,7 @@ class Equal(Comparison):
     """x == y."""
 
     onnx = Onnx("Equal")
+    negated_type = "NotEqual"
     commutes = True
 
     def kernel(self, xp: Any, x: Any, y: Any) -> Any:
@@ -72,6 +73,7 @@ class NotEqual(Comparison):
     """x != y."""
 
     commutes = True
+    negated_type = "Equal"
 
     def kernel(self, xp: Any, x: Any, y: Any) -> Any:
         return xp.not_equal(x, y)
@@ -82,6 +84,7 @@ class Less(Ordering):
 
     onnx = Onnx("Less")
     mirror_type = "Greater"
+    negated_type = "GreaterEqual"
 
     def kernel(self, xp: Any, x: Any, y: Any) -> Any:
         return xp.less(x, y)
@@ -92,6 +95,7 @@ class LessEqual(Ordering):
 
     onnx = Onnx("LessOrEqual")
     mirror_type = "GreaterEqual"
+    negated_type = "Greater"
 
     def kernel(self, xp: Any, x: Any, y: Any) -> Any:
         return xp.less_equal(x, y)
@@ -102,6 +106,7 @@ class Greater(Ordering):
 
     onnx = Onnx("Greater")
     mirror_type = "Less"
+    negated_type = "LessEqual"
 
     def kernel(self, xp: Any, x: Any, y: Any) -> Any:
         return xp.greater(x, y)
@@ -112,6 +117,7 @@ class GreaterEqual(Ordering):
 
     onnx = Onnx("GreaterOrEqual")
     mirror_type = "LessEqual"
+    negated_type = "Less"
 
     def kernel(self, xp: Any, x: Any, y: Any) -> Any:
         return xp.greater_equal(x, y)
@@ -282,6 +288,7 @@ class LogicalNot(Predicate):
 
     kinds = "b"
     onnx = Onnx("Not")
+    involution = True
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.logical_not(x)
@@ -441,6 +448,7 @@ class BitwiseNot(Kinds, Unary):
     kinds = "iu"
     differentiable = False
     onnx = Onnx("BitwiseNot")
+    involution = True
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.invert(x)

@@ -77,6 +77,7 @@ class Relu(Kinds, Unary):
 
     kinds = "iuf"
     onnx = Onnx("Relu")
+    idempotent = True
     relevance = "passed"
 
     def kernel(self, xp: Any, x: Any) -> Any:
@@ -501,6 +502,9 @@ class OneHotLike(Op):
 
     def kernel(self, xp: Any, labels: Any, like: Any) -> Any:
         return _one_hot(xp, labels, like.shape[self.axis], self.axis, like.dtype)
+
+    def static(self, inputs: Types) -> Op:
+        return OneHot(lengths(inputs[1])[self.axis], self.axis, inputs[1].dtype)
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         return NO_GRAD, ZERO

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..ir.errors import ShapeError
+from ..ir.strided import Lengths, Strided
 from .base import (
     Any,
     Gradients,
@@ -33,7 +34,8 @@ from .shaping import (
     reshape_like,
     summed,
 )
-from .slicing import FULL, Slice, placed
+from .slicing import FULL, Slice
+from .updates import with_at
 
 __all__ = ["flip", "pad", "repeat", "roll", "tile"]
 
@@ -42,6 +44,7 @@ class Flip(Op):
     """x with the elements along the axes in reverse order; dx = dy reversed."""
 
     axes: tuple[int, ...]
+    involution = True
     view = True
     linear = "joint"
     relevance = "moved"
@@ -55,6 +58,11 @@ class Flip(Op):
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.flip(x, axis=self.axes)
+
+    def strided(self, x: Strided, shape: Lengths) -> Strided:
+        last = sum((x.shape[a] - 1) * x.strides[a] for a in self.axes)
+        strides = [-step if a in self.axes else step for a, step in enumerate(x.strides)]
+        return Strided(shape, tuple(strides), x.offset + last)
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         return (apply(self, dy),)
@@ -174,7 +182,7 @@ class Pad(Op):
     def kernel(self, xp: Any, x: Any) -> Any:
         pairs = list(zip(x.shape, self.widths))
         whole = xp.full(tuple(d + a + b for d, (a, b) in pairs), self.value, dtype=x.dtype)
-        return placed(xp, whole, tuple(slice(a, a + d) for d, (a, _) in pairs) or (...,), x)
+        return with_at(whole, tuple(slice(a, a + d) for d, (a, _) in pairs) or (...,), x)
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         inner = tuple((a or None, -b or None, None) for a, b in self.widths)

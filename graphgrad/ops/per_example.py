@@ -25,6 +25,11 @@ class PerExample(Op):
         return self.op.linear
 
     @property
+    def runs(self) -> tuple[Op, ...]:  # type: ignore[override]
+        """The op."""
+        return (self.op,)
+
+    @property
     def shape_only(self) -> tuple[int, ...]:  # type: ignore[override]
         """What the op reads for its shape alone."""
         return self.op.shape_only

@@ -109,6 +109,10 @@ class Reduction(Op, abstract=True):
     def check(self, x: TensorType) -> None:
         """ShapeError or DTypeError where the op does not take such an x."""
 
+    def reduced_axes(self, shape: Shape) -> Axes:
+        """Its axes."""
+        return self.axes
+
     def flops(self, inputs: Types, outputs: Types) -> float | None:
         """One for each element of x."""
         return elements(inputs[0])
@@ -128,6 +132,7 @@ class ReduceSum(Reduction):
     """y = sum of x over axes, dx = dy broadcast."""
 
     onnx = Onnx("ReduceSum")
+    reduction = "sum"
     linear = "joint"
 
     def kernel(self, xp: Any, x: Any) -> Any:
@@ -214,6 +219,7 @@ class ReduceMean(Reduction):
     """y = mean of x over axes, dx = dy / count, broadcast. float16 is added up as float32."""
 
     onnx = Onnx("ReduceMean")
+    reduction = "mean"
     linear = "joint"
 
     def check(self, x: TensorType) -> None:
@@ -338,6 +344,7 @@ class ReduceMax(Reduction):
     """
 
     onnx = Onnx("ReduceMax")
+    reduction = "max"
     relevance = "moved"
 
     def check(self, x: TensorType) -> None:
@@ -359,6 +366,7 @@ class ReduceMin(ReduceMax):
     """y = smallest of x over axes (NaN if there is one); dx = dy in equal shares to ties."""
 
     onnx = Onnx("ReduceMin")
+    reduction = "min"
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.min(x, axis=self.axes, keepdims=self.keepdims)
@@ -546,6 +554,7 @@ class ReduceProd(Reduction):
     """y = product of x over axes; dx = dy * the product of all others, right with zeros in x."""
 
     onnx = Onnx("ReduceProd")
+    reduction = "prod"
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.prod(x, axis=self.axes, keepdims=self.keepdims, dtype=x.dtype)
@@ -749,6 +758,7 @@ class ReduceAny(Reduction):
     """Whether any element over axes is true (not 0). No gradient."""
 
     differentiable = False
+    reduction = "any"
 
     def result(self, dtype: DType) -> DType:
         return as_dtype(np.bool_)
@@ -759,6 +769,8 @@ class ReduceAny(Reduction):
 
 class ReduceAll(ReduceAny):
     """Whether all elements over axes are true (not 0). No gradient."""
+
+    reduction = "all"
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.all(x, axis=self.axes, keepdims=self.keepdims)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from ..ir.errors import ShapeError
-from ..ir.types import Dim, as_shape, broadcast, compatible, elements, size_of
+from ..ir.strided import Lengths, Strided
+from ..ir.types import Dim, as_shape, broadcast, compatible, elements, lengths, size_of
 from .base import (
     ZERO,
     Any,
@@ -200,6 +201,9 @@ class ReshapeLike(Op):
     def kernel(self, xp: Any, x: Any, like: Any) -> Any:
         return xp.reshape(x, like.shape)
 
+    def static(self, inputs: Types) -> Op:
+        return Reshape(lengths(inputs[1]))
+
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         return reshape_like(dy, node.inputs[0]), ZERO
 
@@ -340,6 +344,12 @@ class BroadcastTo(Op):
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.broadcast_to(x, self.shape)
 
+    def strided(self, x: Strided, shape: Lengths) -> Strided:
+        extra = len(shape) - len(x.shape)
+        lengths = zip(x.shape, shape[extra:], x.strides, strict=True)
+        kept = [step if before == after else 0 for before, after, step in lengths]
+        return Strided(shape, (0,) * extra + tuple(kept), x.offset)
+
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         return (sum_to(dy, like=node.inputs[0]),)
 
@@ -403,6 +413,9 @@ class BroadcastLike(Op):
     def kernel(self, xp: Any, x: Any, like: Any) -> Any:
         return xp.broadcast_to(x, like.shape)
 
+    def static(self, inputs: Types) -> Op:
+        return BroadcastTo(lengths(inputs[1]))
+
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         return sum_to(dy, like=node.inputs[0]), ZERO
 
@@ -444,13 +457,26 @@ def broadcast_like(x: TensorLike, like: TensorLike) -> Tensor:
     return apply(BroadcastLike(), x, like)
 
 
-class SumTo(Op):
+class Summing(Op, abstract=True):
+    """Family: x summed to a shape, over the axes along which that would be broadcast to x."""
+
+    view = True
+
+    def aliases(self, inputs: Types, outputs: Types) -> bool:
+        """Where nothing is summed."""
+        return size_of(inputs[0].shape) == size_of(outputs[0].shape) is not None
+
+    def flops(self, inputs: Types, outputs: Types) -> float | None:
+        """One for each element that is summed over; none where the shape stays."""
+        return summed(inputs[0], outputs[0])
+
+
+class SumTo(Summing):
     """x summed over the axes along which the second input would be broadcast to x.
 
     The adjoint of broadcasting: dx = dy broadcast.
     """
 
-    view = True
     linear = (0,)
     shape_only = (1,)
 
@@ -464,6 +490,9 @@ class SumTo(Op):
     def kernel(self, xp: Any, x: Any, like: Any) -> Any:
         return _summed(xp, x, like.shape)
 
+    def static(self, inputs: Types) -> Op:
+        return SumToShape(lengths(inputs[1]))
+
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         return broadcast_like(dy, node.inputs[0]), ZERO
 
@@ -474,26 +503,18 @@ class SumTo(Op):
             return batch.build(self, x, like)
         return batch.build(Squeeze(extra), apply(self, x, apply(ExpandDims(extra), like)))
 
-    def aliases(self, inputs: Types, outputs: Types) -> bool:
-        """Where nothing is summed."""
-        return size_of(inputs[0].shape) == size_of(outputs[0].shape) is not None
-
-    def flops(self, inputs: Types, outputs: Types) -> float | None:
-        """One for each element that is summed over; none where the shape stays."""
-        return summed(inputs[0], outputs[0])
-
     @classmethod
     def samples(cls, rng: np.random.Generator) -> Samples:
         for small in [(3,), (2, 1), (), (2, 3), (1, 3)]:
             yield cls(), [rng.normal(size=(2, 3)), rng.normal(size=small)]
 
 
-class SumToShape(Op):
+class SumToShape(Summing):
     """x summed to a known shape, over the axes along which that shape would be broadcast to x."""
 
     shape: tuple[int, ...]
-    view = True
     linear = "joint"
+    reduction = "sum"
 
     def infer(self, x: TensorType) -> Types:
         if len(self.shape) > len(x.shape) or not compatible(
@@ -516,13 +537,11 @@ class SumToShape(Op):
         total = batch.summed(x, axes) if axes else x
         return batch.build(Reshape((("axis", 0), *self.shape)), total)
 
-    def aliases(self, inputs: Types, outputs: Types) -> bool:
-        """Where nothing is summed."""
-        return size_of(inputs[0].shape) == size_of(outputs[0].shape) is not None
-
-    def flops(self, inputs: Types, outputs: Types) -> float | None:
-        """One for each element that is summed over; none where the shape stays."""
-        return summed(inputs[0], outputs[0])
+    def reduced_axes(self, shape: Shape) -> tuple[int, ...]:
+        """Those that the smaller shape has not, or with another length."""
+        extra = len(shape) - len(self.shape)
+        inner = [a for a in range(extra, len(shape)) if self.shape[a - extra] != shape[a]]
+        return (*range(extra), *inner)
 
     @classmethod
     def samples(cls, rng: np.random.Generator) -> Samples:
@@ -664,6 +683,9 @@ class Transpose(Op):
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.transpose(x, self.axes)
+
+    def strided(self, x: Strided, shape: Lengths) -> Strided:
+        return Strided(shape, tuple([x.strides[a] for a in self.axes]), x.offset)
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         back = tuple(sorted(range(len(self.axes)), key=self.axes.__getitem__))

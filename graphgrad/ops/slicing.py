@@ -6,7 +6,8 @@ import operator
 from functools import cache
 
 from ..ir.errors import ShapeError
-from ..ir.types import Dim, compatible
+from ..ir.strided import Lengths, Strided
+from ..ir.types import Dim, compatible, lengths
 from .base import (
     ZERO,
     Any,
@@ -25,6 +26,7 @@ from .base import (
     tensor_type,
 )
 from .batching import Batch, Outputs
+from .updates import with_at
 
 __all__ = [
     "FULL",
@@ -35,7 +37,6 @@ __all__ = [
     "check_index",
     "normal_int",
     "normal_slice",
-    "placed",
     "sliced",
     "trimmed",
     "unslice",
@@ -64,6 +65,22 @@ class Slice(Op):
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return x[_indices(self.key)]
+
+    def strided(self, x: Strided, shape: Lengths) -> Strided:
+        strides, offset, axis = [], x.offset, 0
+        for item in self.key:
+            if item is None:
+                strides.append(0)
+                continue
+            length, step = x.shape[axis], x.strides[axis]
+            axis += 1
+            if isinstance(item, tuple):
+                taken = range(length)[slice(*item)]
+                offset += taken.start * step if taken else 0
+                strides.append(taken.step * step)
+            else:
+                offset += item % length * step
+        return Strided(shape, (*strides, *x.strides[axis:]), offset)
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         return (unslice(dy, self.key, node.inputs[0]),)
@@ -99,7 +116,7 @@ class Unslice(Op):
         return (_unsliced(x, tensor_type(self.shape, x.dtype), self.key),)
 
     def kernel(self, xp: Any, x: Any) -> Any:
-        return placed(xp, xp.zeros(self.shape, dtype=x.dtype), _indices(self.key), x)
+        return with_at(xp.zeros(self.shape, dtype=x.dtype), _indices(self.key), x)
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         return (apply(Slice(self.key), dy),)
@@ -132,7 +149,10 @@ class UnsliceLike(Op):
         return (_unsliced(x, tensor_type(like.shape, x.dtype), self.key),)
 
     def kernel(self, xp: Any, x: Any, like: Any) -> Any:
-        return placed(xp, xp.zeros(like.shape, dtype=x.dtype), _indices(self.key), x)
+        return with_at(xp.zeros(like.shape, dtype=x.dtype), _indices(self.key), x)
+
+    def static(self, inputs: Types) -> Op:
+        return Unslice(self.key, lengths(inputs[1]))
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         return apply(Slice(self.key), dy), ZERO
@@ -151,14 +171,6 @@ def unslice(dy: Tensor, key: Key, like: Tensor) -> Tensor:
     if like.type.static:
         return apply(Unslice(key, like.shape), dy)  # type: ignore[arg-type]
     return apply(UnsliceLike(key), dy, like)
-
-
-def placed(xp: Any, zeros: Any, indices: Any, x: Any) -> Any:
-    """zeros, which nobody else has seen, with x at the indices."""
-    if hasattr(zeros, "at"):  # jax
-        return zeros.at[indices].set(x)
-    zeros[indices] = x
-    return zeros
 
 
 @cache

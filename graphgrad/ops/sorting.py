@@ -29,8 +29,9 @@ from .base import (
     wants,
     whole,
 )
-from .indexing import added_at, check_integers, check_updates, zeros_of
+from .indexing import check_integers, check_updates, zeros_of
 from .shaping import broadcast_to, flatten, normal_axis
+from .updates import plus_at
 
 __all__ = ["argsort", "sort", "take_along_axis", "topk"]
 
@@ -87,7 +88,7 @@ class ScatterElements(Op):
             indices if i == self.axis else xp.reshape(xp.arange(n), _only(i, x.ndim))
             for i, n in enumerate(indices.shape)
         ]
-        return added_at(xp, x, tuple(columns), updates)
+        return plus_at(xp.asarray(x), tuple(columns), updates)
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         indices, updates = node.inputs[1:]

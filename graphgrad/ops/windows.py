@@ -49,6 +49,7 @@ from .logic import EQUAL, LOGICAL_OR, NOT_EQUAL, WHERE
 from .making import Making
 from .shaping import BroadcastTo, Reshape, Squeeze, Transpose, expand_dims
 from .slicing import FULL, Slice
+from .updates import plus
 
 __all__ = ["avg_pool", "conv", "conv_transpose", "max_pool"]
 
@@ -115,7 +116,7 @@ class Window(NamedTuple):
         h, w = (e.length + e.low + e.high for e in self.axes)
         total = xp.zeros((n, h, w, c), dtype)
         for cut, piece in zip(self.cuts(), pieces, strict=True):
-            total = _added(total, cut, piece)
+            total = plus(total, cut, piece)
         inside = [slice(e.low, e.low + e.length) for e in self.axes]
         return total[(slice(None), *inside)]
 
@@ -137,14 +138,6 @@ class Window(NamedTuple):
         places = np.arange(e.out)[:, None] * self.strides[axis] - e.low
         places = places + np.arange(self.size[axis])[None, :] * self.dilation[axis]
         return (places >= 0) & (places < e.length)
-
-
-def _added(total: Any, cut: tuple[slice, ...], piece: Any) -> Any:
-    """total with piece added at a cut; NumPy's total is the caller's own, JAX's never changes."""
-    if hasattr(total, "at"):
-        return total.at[cut].add(piece)
-    total[cut] += piece
-    return total
 
 
 class Windowed(Op, abstract=True):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import lru_cache
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,9 @@ from ..ir.node import Node, Tensor
 from ..ir.op import Op
 from ..ir.types import Dim, Shape, TensorType
 from ..ops.base import Constant, Full
+from ..ops.joining import Concat
 from ..ops.shaping import BroadcastLike, BroadcastTo, ExpandDims, Reshape
+from .rule import NodeOf
 
 REAL = "iuf"
 WHOLE = "biu"
@@ -130,6 +133,26 @@ def elements(shape: Shape) -> int:
     for d in ints(shape):
         n *= d
     return n
+
+
+_ENDS: dict[Node, list[int] | None] = {}
+
+
+def ends_of_parts(node: NodeOf[Concat]) -> list[int] | None:
+    """Where the parts of what is joined end along its axis; None where a length is unknown.
+
+    Counted once a walk, however many read of it: see `forget`.
+    """
+    if node not in _ENDS:
+        known = all(t.type.static for t in node.inputs)
+        lengths = [ints(t.shape)[node.op.axis] for t in node.inputs] if known else ()
+        _ENDS[node] = [*accumulate(lengths)] if known else None
+    return _ENDS[node]
+
+
+def forget() -> None:
+    """A walk is over: nothing is kept of its nodes."""
+    _ENDS.clear()
 
 
 def nbytes(type: TensorType) -> int:

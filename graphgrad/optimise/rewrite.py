@@ -11,7 +11,8 @@ from ..ir.op import Op
 from ..ir.program import Program, Visit, with_inputs
 from ..ops.sources import Placeholder
 from .build import beside
-from .rule import Rule, Step, applying
+from .facts import forget
+from .rule import RewriteRule, Step, applying
 
 Pass: TypeAlias = Callable[[Program], Program]
 Now: TypeAlias = Mapping[Tensor, Tensor]
@@ -103,7 +104,10 @@ class _Settling:
 def settle(program: Program, *steps: Step) -> Program:
     """The program with the steps applied to every node, inputs first, until none changes it."""
     closed = standing_alone(program)
-    after = closed.rebuild(_Settling(steps, closed.inputs).visit)
+    try:
+        after = closed.rebuild(_Settling(steps, closed.inputs).visit)
+    finally:
+        forget()
     return program if after is closed else after
 
 
@@ -126,10 +130,13 @@ def replace(program: Program, plans: Mapping[Node, Plan], *steps: Step) -> Progr
         now.update(zip(was.outputs, node.outputs if found is None else found, strict=True))
         return found
 
-    return program.rebuild(visit)
+    try:
+        return program.rebuild(visit)
+    finally:
+        forget()
 
 
-def rewrite(*rules: Rule, fired: Counter[str] | None = None) -> Pass:
+def rewrite(*rules: RewriteRule, fired: Counter[str] | None = None) -> Pass:
     """The pass that applies rules to every node, inputs first, until none fires on it.
 
     fired: counts how often each rule did. RuntimeError where rules undo each other for ever.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable
 from functools import lru_cache
-from typing import Generic, TypeAlias, TypeVar, overload
+from typing import Any, Generic, TypeAlias, TypeVar, overload
 
 from ..ir.node import Node, Tensor
 from ..ir.op import Op
@@ -24,6 +24,7 @@ fast      whatever is equal for real numbers; only with fast_math=True
 Some_co = TypeVar("Some_co", bound=Op, covariant=True)
 O = TypeVar("O", bound=Op)  # noqa: E741
 I = TypeVar("I", bound=Op)  # noqa: E741
+Fits: TypeAlias = Callable[[type[Op]], bool]
 Classes: TypeAlias = "type[O] | tuple[type[O], ...]"
 Made: TypeAlias = "Tensor | tuple[Tensor, ...] | None"
 Step: TypeAlias = Callable[[type[Op]], "Visit | None"]
@@ -37,12 +38,12 @@ class NodeOf(Node, Generic[Some_co]):
     op: Some_co
 
 
-class Rule:
+class RewriteRule:
     """A rewrite of nodes of some op classes; its docstring is the algebra.
 
     ops    the op classes; a class that inherits from one of them is another op
     fits   or which op classes
-    over   op classes of which one has to be behind an input, if any are named
+    over   which op classes one has to be of that is behind an input; None: that does not matter
     inner  whether it takes the node that is behind that input, too
     level  EXACT, ROUNDING or FAST
 
@@ -55,8 +56,8 @@ class Rule:
         self,
         apply: Callable[..., Made],
         ops: tuple[type[Op], ...],
-        fits: Callable[[type[Op]], bool] | None,
-        over: tuple[type[Op], ...],
+        fits: Fits | None,
+        over: Fits | None,
         inner: bool,
         level: str,
     ) -> None:
@@ -80,42 +81,60 @@ class Rule:
 @overload
 def rule(
     *ops: type[O], of: Classes[I], level: str = EXACT
-) -> Callable[[Callable[[NodeOf[O], NodeOf[I]], Made]], Rule]: ...
+) -> Callable[[Callable[[NodeOf[O], NodeOf[I]], Made]], RewriteRule]: ...
 
 
 @overload
 def rule(
     *ops: type[O], over: Classes[Op] = (), level: str = EXACT
-) -> Callable[[Callable[[NodeOf[O]], Made]], Rule]: ...
+) -> Callable[[Callable[[NodeOf[O]], Made]], RewriteRule]: ...
 
 
 @overload
 def rule(
-    *, fits: Callable[[type[Op]], bool], over: Classes[Op] = (), level: str = EXACT
-) -> Callable[[Callable[[Node], Made]], Rule]: ...
+    *, fits: Fits, over: Classes[Op] = (), level: str = EXACT
+) -> Callable[[Callable[[Node], Made]], RewriteRule]: ...
+
+
+@overload
+def rule(
+    *, fits: Fits, of: Classes[Op] | Fits, level: str = EXACT
+) -> Callable[[Callable[[NodeOf[Any], NodeOf[Any]], Made]], RewriteRule]: ...
+
+
+@overload
+def rule(
+    *ops: type[O], of: Fits, level: str = EXACT
+) -> Callable[[Callable[[NodeOf[O], Node], Made]], RewriteRule]: ...
 
 
 def rule(
     *ops: type[Op],
-    fits: Callable[[type[Op]], bool] | None = None,
-    of: Classes[Op] = (),
+    fits: Fits | None = None,
+    of: Classes[Op] | Fits = (),
     over: Classes[Op] = (),
     level: str = EXACT,
-) -> Callable[[Callable[..., Made]], Rule]:
+) -> Callable[[Callable[..., Made]], RewriteRule]:
     """Make a rewrite a rule for nodes of these op classes, or of the op classes that fit.
 
-    over: op classes of which one has to be behind an input. of: the same for nodes of one input;
-    the rewrite takes the node behind it as its second argument.
+    over: op classes of which one has to be behind an input. of: the same for nodes of one input,
+    or which op classes fit; the rewrite takes the node behind it as its second argument.
     """
-    behind = of or over
-    classes = behind if isinstance(behind, tuple) else (behind,)
-    return lambda apply: Rule(apply, ops, fits, classes, bool(of), level)
+    behind = _fitting(of or over)
+    return lambda apply: RewriteRule(apply, ops, fits, behind, bool(of), level)
+
+
+def _fitting(classes: Classes[Op] | Fits) -> Fits | None:
+    """Whether an op class is one of these; None where none is named."""
+    if isinstance(classes, type):
+        classes = (classes,)
+    return (classes.__contains__ if classes else None) if isinstance(classes, tuple) else classes
 
 
 # --- which rules concern a node -----------------------------------------------------------------
 
 
-def applying(rules: Iterable[Rule], fired: Counter[str]) -> Step:
+def applying(rules: Iterable[RewriteRule], fired: Counter[str]) -> Step:
     """The step that applies rules, counting in `fired` how often each did."""
     everything = tuple(rules)
     named, asking = _by_class(everything)
@@ -123,18 +142,13 @@ def applying(rules: Iterable[Rule], fired: Counter[str]) -> Step:
     def step(op_class: type[Op]) -> Visit | None:
         fitting = [i for i in asking if everything[i].concerns(op_class)]
         mine = [everything[i] for i in sorted({*named.get(op_class, ()), *fitting})]
-        always = [r for r in mine if not r.over]
-        over: dict[type[Op], list[Rule]] = {}
-        for each in mine:
-            for behind in each.over:
-                over.setdefault(behind, []).append(each)
-        return _choosing(always, over, fired) if mine else None
+        return _choosing(mine, fired) if mine else None
 
     return step
 
 
 @lru_cache(maxsize=8)
-def _by_class(rules: tuple[Rule, ...]) -> tuple[dict[type[Op], list[int]], list[int]]:
+def _by_class(rules: tuple[RewriteRule, ...]) -> tuple[dict[type[Op], list[int]], list[int]]:
     """The places of rules by the op classes that they name, and of those that ask the class."""
     named: dict[type[Op], list[int]] = {}
     for i, each in enumerate(rules):
@@ -143,10 +157,25 @@ def _by_class(rules: tuple[Rule, ...]) -> tuple[dict[type[Op], list[int]], list[
     return named, [i for i, each in enumerate(rules) if each.fits is not None]
 
 
-def _choosing(always: list[Rule], over: dict[type[Op], list[Rule]], fired: Counter[str]) -> Visit:
-    """The visit that applies the first rule that fires."""
+class _Over(dict[type[Op], list[RewriteRule]]):
+    """The rules that want an op class behind an input, by that class."""
 
-    def tried(rules: list[Rule], node: Node, inner: Node | None) -> tuple[Tensor, ...] | None:
+    def __init__(self, rules: list[RewriteRule]) -> None:
+        super().__init__()
+        self.rules = [r for r in rules if r.over is not None]
+
+    def __missing__(self, op_class: type[Op]) -> list[RewriteRule]:
+        found = self[op_class] = [r for r in self.rules if r.over and r.over(op_class)]
+        return found
+
+
+def _choosing(rules: list[RewriteRule], fired: Counter[str]) -> Visit:
+    """The visit that applies the first rule that fires."""
+    always, over = [r for r in rules if r.over is None], _Over(rules)
+
+    def tried(
+        rules: list[RewriteRule], node: Node, inner: Node | None
+    ) -> tuple[Tensor, ...] | None:
         for each in rules:
             found = each.apply(node, inner) if each.inner else each.apply(node)
             if found is not None:
@@ -163,9 +192,9 @@ def _choosing(always: list[Rule], over: dict[type[Op], list[Rule]], fired: Count
         if len(inputs) > 2:
             inputs = tuple({type(t.node.op): t for t in inputs}.values())
         for t in inputs:
-            rules = over.get(type(t.node.op))
-            if rules is not None:
-                found = tried(rules, node, t.node)
+            behind = over[type(t.node.op)]
+            if behind:
+                found = tried(behind, node, t.node)
                 if found is not None:
                     return found
         return tried(always, node, None) if always else None

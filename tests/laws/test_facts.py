@@ -2,9 +2,11 @@
 
 import numpy as np
 import pytest
+from numpy.lib.stride_tricks import as_strided
 
 import graphgrad as gg
 from graphgrad.ir.program import Program
+from graphgrad.ir.strided import contiguous
 from graphgrad.lower.alias import is_view
 from graphgrad.lower.decompose import decompose
 from graphgrad.ops.control import interpret
@@ -48,10 +50,68 @@ def test_its_operands_may_change_places_where_it_says_so(op, arrays):
 
 
 @each(CASES)
+def test_its_negation_is_the_op_that_it_says(op, arrays):
+    if op.negated_type is None:
+        return
+    other = gg.op_types()[op.negated_type]()
+    assert other.negated_type == op.type
+    for a, b in zip(run(op, arrays), run(other, arrays), strict=True):
+        np.testing.assert_array_equal(~a, b)
+
+
+@each(CASES)
+def test_what_it_makes_of_its_own_output(op, arrays):
+    if not (op.idempotent or op.involution):
+        return
+    wide = op.elementwise and arrays[0].dtype.kind == "f"
+    for x in [*arrays, *([np.array(WIDE)] if wide else ())]:
+        if x.dtype.kind == "c" and op.idempotent:
+            continue
+        (once,) = run(op, [x])
+        (twice,) = run(op, [once])
+        wanted = once if op.idempotent else x
+        assert (twice.dtype, twice.tobytes()) == (wanted.dtype, wanted.tobytes())
+        assert not op.rounds or np.array_equal(once, np.trunc(once), equal_nan=True)
+
+
+@each(CASES)
 def test_elements_stay_in_order_where_it_reshapes(op, arrays):
     if op.reshapes:
         (y,) = run(op, arrays)
         np.testing.assert_array_equal(y.ravel(), arrays[0].ravel())
+
+
+REDUCED = {"sum": np.sum, "mean": np.mean, "prod": np.prod, "max": np.max, "min": np.min}
+REDUCED |= {"any": np.any, "all": np.all}
+
+
+@each(CASES)
+def test_it_reduces_with_what_it_says_over_the_axes_it_says(op, arrays):
+    if op.reduction is None:
+        return
+    (x,) = arrays
+    (y,) = run(op, arrays)
+    wanted = REDUCED[op.reduction](x, axis=op.reduced_axes(x.shape))
+    np.testing.assert_allclose(y, np.reshape(wanted, y.shape), rtol=1e-6)
+
+
+@each(CASES)
+def test_its_elements_lie_where_it_says(op, arrays):
+    view = op.strided(contiguous(arrays[0].shape), run(op, arrays)[0].shape) if arrays else None
+    if view is not None:
+        (y,) = run(op, arrays)
+        bytes_ = [s * y.itemsize for s in view.strides]
+        flat = np.ascontiguousarray(arrays[0]).reshape(-1)[view.offset :]
+        np.testing.assert_array_equal(y, as_strided(flat, view.shape, bytes_) if y.size else y)
+
+
+@each(CASES)
+def test_it_does_the_same_where_it_knows_the_shape(op, arrays):
+    _, node = placed(op, arrays)
+    alone = op.static(tuple([t.type for t in node.inputs]))
+    if alone is not None:
+        assert [t.type for t in placed(alone, arrays[:1])[1].outputs] == [node.outputs[0].type]
+        np.testing.assert_array_equal(run(alone, arrays[:1])[0], run(op, arrays)[0])
 
 
 @each(CASES)

@@ -6,6 +6,7 @@ import pytest
 import graphgrad as gg
 from graphgrad.differentiate.forward import jvp
 from graphgrad.differentiate.linearity import NonLinear, check_linear
+from graphgrad.ir.residual import residual_op
 from graphgrad.ops.base import apply
 from graphgrad.ops.sequencing import After
 
@@ -53,6 +54,19 @@ def test_to_wait_for_it_is_not_to_depend_on_it():
     check_linear([later * dy, apply(After(), dy, x)], [dy])
     with pytest.raises(NonLinear, match="does not depend on it"):
         check_linear([later], [dy])
+
+
+def test_to_read_from_inside_a_region_is_linear():
+    with gg.Graph():
+        with gg.override_gradient(lambda site, dy: dy):
+            x = gg.placeholder((3,))
+            y = gg.sin(x * 2.0)
+        read = residual_op(y.node.region)
+        assert read.linear == "joint"
+        inside = apply(read, y.node.inputs[0])
+        check_linear([inside * 3.0], [y.node.inputs[0]])
+        with pytest.raises(NonLinear, match="multiplies it with itself"):
+            check_linear([inside * inside], [y.node.inputs[0]])
 
 
 def test_padding_with_a_number_that_is_not_zero_is_not_linear():

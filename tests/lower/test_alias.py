@@ -99,6 +99,18 @@ def test_code_that_is_not_of_the_library_may_keep_what_it_reads():
     assert not is_strange(c.node.op)
 
 
+@pytest.mark.filterwarnings("ignore::graphgrad.PerformanceWarning")
+def test_an_op_that_is_run_for_every_example_is_as_strange_as_it_is_alone():
+    with gg.Graph():
+        x = gg.placeholder((4, 3))
+        a, b = gg.exp(x), gg.sin(x)
+        y = gg.vmap(lambda row: apply(Mine(), row))(a)
+        aliases = analysed([x], [y, gg.sum(b)])
+    assert y.node.type == "PerExample"
+    assert is_strange(y.node.op)
+    assert aliases.kept == {a}
+
+
 def test_what_sums_is_no_view_of_what_it_sums():
     with gg.Graph():
         x = gg.placeholder((2, 3))

@@ -1,14 +1,32 @@
 """Programs for tests of passes: built from a function, written as text, run on hard values."""
 
+from collections import Counter
+
 import numpy as np
 
 import graphgrad as gg
 from graphgrad.ir.verify import verify_program
 from graphgrad.ops.control import interpret
+from graphgrad.optimise.passes.common import merging
+from graphgrad.optimise.passes.fold import Folding
+from graphgrad.optimise.passes.identities import identities
+from graphgrad.optimise.rewrite import settle
 
 LENGTHS = {None: 5, "N": 4}
 SPECIAL = [np.nan, np.inf, -np.inf, 0.0, -0.0, 1.5, -2.0, 1.0, -1.0, 0.25, -3.5]
 EXTREME = [5e-324, -5e-324, 1e-310, 1e308, -1e308, 2.0**-1022]
+
+
+def eliminate_common_subexpressions(p):
+    return settle(p, merging(Counter()))
+
+
+def fold_constants(p, **limits):
+    return settle(p, Folding(Counter(), **limits))
+
+
+def remove_residuals_and_identities(p):
+    return settle(p, identities(Counter()))
 
 
 def program(build, **inputs):

@@ -8,9 +8,8 @@ from graphgrad.ir.op import Op
 from graphgrad.ir.types import tensor_type
 from graphgrad.ops.base import apply as node
 from graphgrad.ops.shaping import ExpandDims, Reshape
-from graphgrad.optimise.passes.common import eliminate_common_subexpressions
 
-from .helpers import program, types, verified
+from .helpers import eliminate_common_subexpressions, program, types, verified
 
 
 class NoiseForTest(Op):

@@ -10,9 +10,8 @@ from graphgrad.ir.op import Op
 from graphgrad.ops.base import Constant, Full, as_dtype
 from graphgrad.ops.base import apply as node
 from graphgrad.ops.shaping import broadcast_to, reshape
-from graphgrad.optimise.passes.fold import fold_constants
 
-from .helpers import run, types, verified
+from .helpers import fold_constants, run, types, verified
 
 
 class FailsForTest(Op):

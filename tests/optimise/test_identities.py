@@ -2,9 +2,8 @@
 
 import graphgrad as gg
 from graphgrad.ops.sources import identity, stop_gradient, zero_gradient
-from graphgrad.optimise.passes.identities import remove_residuals_and_identities
 
-from .helpers import program, types, verified
+from .helpers import program, remove_residuals_and_identities, types, verified
 
 
 def test_identities_go():

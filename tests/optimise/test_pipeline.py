@@ -4,11 +4,10 @@ import numpy as np
 import pytest
 
 import graphgrad as gg
-from graphgrad.optimise.passes.fold import fold_constants
 from graphgrad.optimise.pipeline import OTHERS, optimise, run_passes
 from graphgrad.optimise.rules.catalogue import FASTER, RULES
 
-from .helpers import program, types
+from .helpers import fold_constants, program, types
 
 
 def test_the_pipeline_says_what_it_did():

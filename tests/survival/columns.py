@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from graphgrad.optimise.passes.common import eliminate_common_subexpressions
-from graphgrad.optimise.passes.fold import fold_constants
-from graphgrad.optimise.passes.identities import remove_residuals_and_identities
 from graphgrad.optimise.rewrite import rewrite
 from graphgrad.optimise.rules.catalogue import ALGEBRA
 
+from ..optimise.helpers import (
+    eliminate_common_subexpressions,
+    fold_constants,
+    remove_residuals_and_identities,
+)
 from . import batches as b
 from . import contexts as c
 from . import edited as e

@@ -20,14 +20,14 @@ LITTLE = 1 << 16  # elements
 LINE = 64  # bytes; what different threads write is in different lines
 
 
-class Region(NamedTuple):
+class PartialResult(NamedTuple):
     """Where a reduction is in a block's partial results: from which byte on, how many numbers."""
 
     offset: int
     size: int
 
 
-class Blocks(NamedTuple):
+class RowBlocks(NamedTuple):
     """Rows, and blocks of rows that any thread may run.
 
     lanes    of the main vectors
@@ -44,11 +44,11 @@ class Blocks(NamedTuple):
     piece: int
     number: int
     step: int
-    regions: dict[int, Region]
+    regions: dict[int, PartialResult]
     bytes: int
 
 
-def divide(nest: Nest, target: Target) -> Blocks:
+def divide(nest: Nest, target: Target) -> RowBlocks:
     """The work of a nest in blocks that take about as long each."""
     lanes = _lanes(nest, target)
     regions, size = _regions(nest)
@@ -61,13 +61,13 @@ def divide(nest: Nest, target: Target) -> Blocks:
         unit = CHAIN * lanes
         piece = -(-length // (count * unit)) * unit
         rows = -(-length // piece)
-        return Blocks(lanes, rows, piece, rows, 1, regions, size)
+        return RowBlocks(lanes, rows, piece, rows, 1, regions, size)
     rows = elements // nest.size(nest.row_axes)
     if nest.outer_lanes:
         length = nest.lengths[nest.rows - 1]
         rows = rows // length * -(-length // lanes)
     step = -(-rows // min(count, rows))
-    return Blocks(lanes, rows, 0, -(-rows // step), step, regions, size)
+    return RowBlocks(lanes, rows, 0, -(-rows // step), step, regions, size)
 
 
 def _cost(nest: Nest) -> int:
@@ -91,11 +91,11 @@ def _lanes(nest: Nest, target: Target) -> int:
     return min(lanes, LANES) if nest.outer_lanes else lanes
 
 
-def _regions(nest: Nest) -> tuple[dict[int, Region], int]:
+def _regions(nest: Nest) -> tuple[dict[int, PartialResult], int]:
     regions = {}
     end = 0
     for i in sorted(nest.ends):
         size = nest.size(nest.left[i])
-        regions[i] = Region(end, size)
+        regions[i] = PartialResult(end, size)
         end += -(-size * bytes_of(element(nest.items[i])) // LINE) * LINE
     return regions, end

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...ir.op import lasting
-from ...lower.loop_ir import Group
+from ...lower.loop_ir import LoopGroup
 from .arrays import DECLARATIONS as ARRAYS
 from .call import possible
 from .jit import COMPILING, Loaded, host, loaded
@@ -26,10 +26,10 @@ class Kernel(NamedTuple):
     loaded: Loaded
 
 
-_kernels: dict[tuple[Group, str], Kernel] = {}
+_kernels: dict[tuple[LoopGroup, str], Kernel] = {}
 
 
-def kernels_of(groups: Iterable[Group], flags: str = "") -> dict[Group, Kernel]:
+def kernels_of(groups: Iterable[LoopGroup], flags: str = "") -> dict[LoopGroup, Kernel]:
     """The kernels of groups; those that are not there are compiled together.
 
     flags: fast-math flags of LLVM.
@@ -47,13 +47,13 @@ def kernels_of(groups: Iterable[Group], flags: str = "") -> dict[Group, Kernel]:
     return found
 
 
-def _may_be_kept(group: Group) -> bool:
+def _may_be_kept(group: LoopGroup) -> bool:
     return all(lasting(member.op) for member in group.members)
 
 
-def _modules(groups: list[Group]) -> Iterator[list[Group]]:
+def _modules(groups: list[LoopGroup]) -> Iterator[list[LoopGroup]]:
     """The groups in their order, as many at a time as make a module."""
-    together: list[Group] = []
+    together: list[LoopGroup] = []
     nodes = 0
     for group in groups:
         together.append(group)
@@ -65,7 +65,7 @@ def _modules(groups: list[Group]) -> Iterator[list[Group]]:
         yield together
 
 
-def _compiled(groups: list[Group], flags: str) -> dict[Group, Kernel]:
+def _compiled(groups: list[LoopGroup], flags: str) -> dict[LoopGroup, Kernel]:
     target = host()
     module = Module(target, flags)
     shared = [write_kernel(group, module, f"k{i}") for i, group in enumerate(groups)]

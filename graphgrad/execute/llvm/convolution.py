@@ -16,10 +16,13 @@ contiguous but for what the adjoint writes: there only the channels of a pixel a
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from .arrays import ArrayArgument, Unlocked, built_in, number
 from .gemm import WIDE, Gemm
 from .text import Text, function
 
+Panels = Sequence[tuple[str, str]]
 TOGETHER = 64  # rows of images whose parts of a filter's gradient are summed one after the other
 
 
@@ -144,10 +147,8 @@ class Convolutions:
         t = Text()
         x, w, z, work = (ArrayArgument(t, i) for i in (0, 1, 2, 9))
         g = _Geometry(t, self.gemm, x, w, z)
-        gemm, start, stop = self.gemm, number(t, 5), number(t, 6)
-        examples = x.length(4)
-        size = t.mul(g.window_rows, t.mul(g.depth, g.filter_row))
-        lost = t.at(work.data, size)
+        start, stop, examples = number(t, 5), number(t, 6), x.length(4)
+        lost = t.at(work.data, t.mul(g.window_rows, t.mul(g.depth, g.filter_row)))
         few = t(f"icmp sle i64 {g.out_height}, {TOGETHER}")
         group = t.chosen(few, "i64", t.div(TOGETHER, g.out_height), 1)
         unlocked = Unlocked(t, "true")
@@ -155,34 +156,12 @@ class Convolutions:
 
         def part(n: str, q: str) -> None:
             k, p = t.div(q, g.panels), t(f"urem i64 {q}, {g.panels}")
-            sums, cols = g.filter_panel(work.data, k, p)
             begun = t(f"icmp ne i64 {t(f'urem i64 {n}, {group}')}, 0")
             after = t.add(n, 1)
             whole = t(f"icmp eq i64 {t(f'urem i64 {after}, {group}')}, 0")
             last = t(f"or i1 {whole}, {t(f'icmp eq i64 {after}, {examples}')}")
-
-            def row(h: str, top: str) -> None:
-                b, _ = g.output_panel(n, h, p)
-                given = (
-                    f"ptr {g.patches(h, k)}, i64 {gemm.size}, i64 {g.step}, ptr {b}, "
-                    f"i64 {g.out_pixel}, ptr {sums}, i64 {g.filter_row}, i64 {g.depth}, "
-                    f"i64 {g.out_width}"
-                )
-                gemm.stripes(t, given, cols, t(f"or i1 {begun}, {t(f'icmp sgt i64 {h}, {top}')}"))
-
-            def settle() -> None:
-                total, _ = g.filter_panel(w.data, k, p)
-                kept, _ = g.filter_panel(lost, k, p)
-                t.do(
-                    f"call void @settle(ptr {total}, ptr {sums}, ptr {kept}, i64 {g.filter_row}, "
-                    f"i64 {g.depth}, i64 {cols})"
-                )
-
-            def rows(top: str) -> None:
-                t.loop(top, t.least(t.add(top, TOGETHER), g.out_height), 1, lambda h: row(h, top))
-                t.when(last, settle)
-
-            t.loop(0, g.out_height, TOGETHER, rows)
+            panels = [g.filter_panel(data, k, p) for data in (work.data, w.data, lost)]
+            self._filter_part(g, n, k, p, panels, begun, last)
 
         def example(n: str) -> None:
             g.pad(x.data, n)
@@ -192,6 +171,38 @@ class Convolutions:
         g.free()
         unlocked.stop()
         return built_in("conv_filter", t, w.object)
+
+    def _filter_part(
+        self, g: _Geometry, n: str, k: str, p: str, panels: Panels, begun: str, last: str
+    ) -> None:
+        """What example n adds to panel p of row k of the window.
+
+        panels: (where it is, its columns) of sums, of dw and of what rounding takes away. begun:
+        there are sums of examples before; last: they go to dw now.
+        """
+        t, gemm = g.t, self.gemm
+        (sums, cols), (total, _), (lost, _) = panels
+
+        def row(h: str, top: str) -> None:
+            b, _ = g.output_panel(n, h, p)
+            given = (
+                f"ptr {g.patches(h, k)}, i64 {gemm.size}, i64 {g.step}, ptr {b}, "
+                f"i64 {g.out_pixel}, ptr {sums}, i64 {g.filter_row}, i64 {g.depth}, "
+                f"i64 {g.out_width}"
+            )
+            gemm.stripes(t, given, cols, t(f"or i1 {begun}, {t(f'icmp sgt i64 {h}, {top}')}"))
+
+        def settle() -> None:
+            t.do(
+                f"call void @settle(ptr {total}, ptr {sums}, ptr {lost}, i64 {g.filter_row}, "
+                f"i64 {g.depth}, i64 {cols})"
+            )
+
+        def rows(top: str) -> None:
+            t.loop(top, t.least(t.add(top, TOGETHER), g.out_height), 1, lambda h: row(h, top))
+            t.when(last, settle)
+
+        t.loop(0, g.out_height, TOGETHER, rows)
 
 
 class _Geometry:

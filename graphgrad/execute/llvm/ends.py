@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from functools import partial
 
-from .blocks import Blocks, Region
+from .blocks import PartialResult, RowBlocks
 from .lowered import Output
 from .module import Body, Module
 from .nest import Nest
-from .reductions import Reduction
+from .reductions import VectorReduction
 from .text import function
 from .values import Value, constant
 from .vectors import (
@@ -34,7 +34,7 @@ class Ends:
     """Writes the function."""
 
     def __init__(
-        self, module: Module, nest: Nest, blocks: Blocks, inputs: int, inline: bool
+        self, module: Module, nest: Nest, blocks: RowBlocks, inputs: int, inline: bool
     ) -> None:
         self.body = Body(module)
         self.nest, self.blocks, self.inputs, self.inline = nest, blocks, inputs, inline
@@ -44,7 +44,7 @@ class Ends:
         """The whole text."""
         t = self.body
         for i, region in self.blocks.regions.items():
-            how = Reduction(self.items[i].name, self.items[i].dtype)
+            how = VectorReduction(self.items[i].name, self.items[i].dtype)
             width = 1
             while width < self.blocks.number:
                 pair = partial(self._pair, how, region, width)
@@ -57,7 +57,7 @@ class Ends:
                 along(t, self.nest.size(output.axes), self.blocks.lanes, one)
         return function("void", name, TAKES, t, internal=False)
 
-    def _pair(self, how: Reduction, region: Region, width: int, block: str) -> None:
+    def _pair(self, how: VectorReduction, region: PartialResult, width: int, block: str) -> None:
         """One block's part of a reduction together with that of the block `width` further on."""
         t = self.body
         left = t.at(t.at("%scratch", t.mul(block, self.blocks.bytes)), region.offset)

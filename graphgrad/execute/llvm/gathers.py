@@ -9,8 +9,9 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from ...ir.node import Node
+from ...ir.strided import Strided, contiguous
 from ...ir.types import DType
-from ...lower.views import VIEWS, View, memory_of
+from ...lower.alias import is_view
 from ...ops.base import Constant, Full
 from ...ops.indexing import AT, AddAt, Gather, GetItem
 from ...ops.slicing import FULL, Key
@@ -29,7 +30,7 @@ class Range(NamedTuple):
     """
 
     place: int
-    view: View
+    view: Strided
     axis: int
     length: int
 
@@ -51,7 +52,7 @@ class Gathering(NamedTuple):
     kept: list[tuple[int, int]]
 
 
-def gathering(op: Any, view: View) -> Gathering:
+def gathering(op: Any, view: Strided) -> Gathering:
     """Which elements of a view an op gathers; indices apart."""
     found = Gathering(view.offset, [], [])
     axes = iter(zip(range(len(view.shape)), view.shape, view.strides, strict=True))
@@ -91,9 +92,9 @@ def in_range(node: Node) -> bool:
     """Whether all indices that are known before, one number each, are in range."""
     x, *indices = node.inputs
     shape: Any = x.shape
-    indexed = gathering(node.op, memory_of(shape)).indexed
+    indexed = gathering(node.op, contiguous(shape)).indexed
     for t, (_, length, _) in zip(indices, indexed, strict=True):
-        while type(t.node.op) in VIEWS:
+        while is_view(t.node):
             t = t.node.inputs[0]
         op = t.node.op
         if isinstance(op, Full | Constant) and not np.all(

@@ -14,7 +14,7 @@ deep product would be up to 20 times less exact.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from .arrays import ArrayArgument, Unlocked, built_in, number
 from .text import Text, function
@@ -191,35 +191,7 @@ class Gemm:
         rows = [t.at("%c", t.mul(i, "%rsc")) for i in range(height)]
         places = [(t.at(row, j * step), masks[j]) for row in rows for j in range(wide)]
         bases = [t.at("%a", t.mul(i, "%rsa")) for i in range(0, height, 3)]  # x86 adds 1 or 2 rows
-        t.do("br label %ready")
-        t.label("ready")
-        t.do("br label %deeper")
-        t.label("deeper")
-        t.do("%k = phi i64 [0, %ready], [%k.next, %deeper]")
-        t.do("%row = phi ptr [%b, %ready], [%row.next, %deeper]")
-        for g, base in enumerate(bases):
-            t.do(f"%a{g} = phi ptr [{base}, %ready], [%a{g}.next, %deeper]")
-        for n in range(len(places)):
-            start = "[zeroinitializer, %ready]"
-            t.do(f"%sum{n} = phi {self.vector} {start}, [%sum{n}.next, %deeper]")
-        b = [self.load(t, t.at("%row", j * step), masks[j]) for j in range(wide)]
-        for i in range(height):
-            where = t.at(f"%a{i // 3}", t.mul(i % 3, "%rsa"))
-            a = self._spread(t, self.scalar, t.load(self.scalar, where))
-            for j in range(wide):
-                n = i * wide + j
-                v = self.vector
-                t.do(
-                    f"%sum{n}.next = call {v} @llvm.fma.{self._kind}({v} {a}, {v} {b[j]}, "
-                    f"{v} %sum{n})"
-                )
-        t.do("%row.next = getelementptr i8, ptr %row, i64 %rsb")
-        for g in range(len(bases)):
-            t.do(f"%a{g}.next = getelementptr i8, ptr %a{g}, i64 %csa")
-        t.do("%k.next = add i64 %k, 1")
-        t.do("%k.more = icmp slt i64 %k.next, %depth")
-        t.do("br i1 %k.more, label %deeper, label %finish")
-        t.label("finish")
+        self._accumulate(t, height, bases, masks)
 
         def added(n: int) -> str:
             return t(f"fadd {self.vector} {self.load(t, *places[n])}, %sum{n}.next")
@@ -230,6 +202,40 @@ class Gemm:
 
         t.when("%more", lambda: finish(added), lambda: finish("%sum{}.next".format))
         return function("void", _name("tile", height, wide, masked), _TILE, t)
+
+    def _accumulate(
+        self, t: Text, height: int, bases: Sequence[str], masks: Sequence[str | None]
+    ) -> None:
+        """%sum{n}.next = what A B adds up to in each register n of a tile, row by row of B.
+
+        bases: where every third row of A is; masks: of the registers side by side.
+        """
+        v, step, wide = self.vector, self.lanes * self.size, len(masks)
+        t.do("br label %ready")
+        t.label("ready")
+        t.do("br label %deeper")
+        t.label("deeper")
+        t.do("%k = phi i64 [0, %ready], [%k.next, %deeper]")
+        t.do("%row = phi ptr [%b, %ready], [%row.next, %deeper]")
+        for g, base in enumerate(bases):
+            t.do(f"%a{g} = phi ptr [{base}, %ready], [%a{g}.next, %deeper]")
+        for n in range(height * wide):
+            t.do(f"%sum{n} = phi {v} [zeroinitializer, %ready], [%sum{n}.next, %deeper]")
+        b = [self.load(t, t.at("%row", j * step), mask) for j, mask in enumerate(masks)]
+        for i in range(height):
+            where = t.at(f"%a{i // 3}", t.mul(i % 3, "%rsa"))
+            a = self._spread(t, self.scalar, t.load(self.scalar, where))
+            for j in range(wide):
+                n = i * wide + j
+                added = f"{v} {a}, {v} {b[j]}, {v} %sum{n}"
+                t.do(f"%sum{n}.next = call {v} @llvm.fma.{self._kind}({added})")
+        t.do("%row.next = getelementptr i8, ptr %row, i64 %rsb")
+        for g in range(len(bases)):
+            t.do(f"%a{g}.next = getelementptr i8, ptr %a{g}, i64 %csa")
+        t.do("%k.next = add i64 %k, 1")
+        t.do("%k.more = icmp slt i64 %k.next, %depth")
+        t.do("br i1 %k.more, label %deeper, label %finish")
+        t.label("finish")
 
     def _stripe(self, wide: int, masked: bool) -> str:
         """C[:rows, :cols] = A B or += A B, at most a panel wide: the highest tiles first."""

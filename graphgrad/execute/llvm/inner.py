@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from .blocks import Blocks
+from .blocks import RowBlocks
 from .loops import Loops
 from .module import Module
 from .nest import Nest, Pass
@@ -34,7 +34,7 @@ class Inner(Loops):
     """Writes the function; see Loops."""
 
     def __init__(
-        self, module: Module, nest: Nest, blocks: Blocks, inputs: int, inline: bool
+        self, module: Module, nest: Nest, blocks: RowBlocks, inputs: int, inline: bool
     ) -> None:
         super().__init__(module, nest, blocks, inputs, inline)
         self._turned = self._turning()

@@ -12,7 +12,7 @@ from itertools import chain
 from typing import NamedTuple
 
 from ...ir.types import DType
-from ...lower.loop_ir import Group
+from ...lower.loop_ir import LoopGroup
 from .arrays import Unlocked, argument, built_in, number
 from .blocks import divide
 from .ends import Ends
@@ -77,7 +77,7 @@ class Shared(NamedTuple):
         return f"{self.name}.rows", f"{self.name}.end"
 
 
-def write_kernel(group: Group, module: Module, name: str) -> Shared:
+def write_kernel(group: LoopGroup, module: Module, name: str) -> Shared:
     """Add the functions of a group to a module."""
     lowered = lower(group)
     nest = Nest(lowered, group.space.row)

@@ -10,10 +10,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from functools import partial
 
-from .blocks import Blocks
+from .blocks import RowBlocks
 from .module import Body, Module
 from .nest import Nest
-from .reductions import Accumulator, Reduction
+from .reductions import Accumulator, VectorReduction
 from .text import function
 from .values import Value, constant
 from .vectors import Values, along, bytes_of, computed, element, from_start, load, place, store
@@ -30,7 +30,7 @@ class Loops(ABC):
     """
 
     def __init__(
-        self, module: Module, nest: Nest, blocks: Blocks, inputs: int, inline: bool
+        self, module: Module, nest: Nest, blocks: RowBlocks, inputs: int, inline: bool
     ) -> None:
         self.body = Body(module)
         self.nest, self.blocks, self.inputs, self.inline = nest, blocks, inputs, inline
@@ -135,9 +135,9 @@ class Loops(ABC):
 
     # --- reductions --------------------------------------------------------------------------
 
-    def how(self, i: int) -> Reduction:
+    def how(self, i: int) -> VectorReduction:
         """How the numbers of an item that reduces are put together."""
-        return Reduction(self.items[i].name, self.items[i].dtype)
+        return VectorReduction(self.items[i].name, self.items[i].dtype)
 
     @property
     def exact(self) -> bool:
@@ -164,7 +164,7 @@ class Loops(ABC):
             fill = partial(self._fill, how, self._region(i))
             along(t, size, self.blocks.lanes, fill)
 
-    def _fill(self, how: Reduction, base: str, at: str, lanes: int, valid: int) -> None:
+    def _fill(self, how: VectorReduction, base: str, at: str, lanes: int, valid: int) -> None:
         start = constant(self.body, how.element, lanes, how.start)
         store(start, valid, place(self.body, base, how.element, at))
 

@@ -13,38 +13,20 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...ir.op import Op
+from ...ir.strided import Strided, contiguous
 from ...ir.types import DType, TensorType, broadcast
-from ...lower.loop_ir import Group, Member, Number, reduced_axes
-from ...lower.views import VIEWS, View, memory_of, viewed
-from ...ops.reductions import (
-    ReduceAll,
-    ReduceAny,
-    ReduceMax,
-    ReduceMean,
-    ReduceMin,
-    ReduceProd,
-    ReduceSum,
-)
-from ...ops.shaping import BroadcastTo, ExpandDims, Reshape, Squeeze, SumToShape
+from ...lower.loop_ir import LoopGroup, Member, Number, axes_through, viewed
 from ...ops.sorting import GatherElements
 from ...ops.special import Erf, Erfc
 from ..calls import Call, calls_of
 from .gathers import GATHERS, Range, first_index, gathering
 
-REDUCTIONS: dict[type[Op], str] = {
-    ReduceSum: "sum",
-    ReduceMean: "sum",
-    SumToShape: "sum",
-    ReduceMax: "max",
-    ReduceMin: "min",
-    ReduceProd: "prod",
-    ReduceAny: "any",
-    ReduceAll: "all",
-}
+REDUCTIONS = frozenset({"sum", "prod", "max", "min", "any", "all"})
 _WHOLE: dict[type[Op], str] = {Erf: "erf", Erfc: "erfc"}
 """Ops that are one function here, whatever their kernels call."""
 
 _INT64: DType = np.dtype("int64")
+_BOOL: DType = np.dtype(bool)
 
 Dims = tuple[int | None, ...]
 """Along each axis of a value: the axis of the loop, or None where it stays the same."""
@@ -69,10 +51,7 @@ class Item(NamedTuple):
     @property
     def reduces(self) -> bool:
         """Whether it is a reduction."""
-        return self.name in _REDUCING
-
-
-_REDUCING = frozenset(REDUCTIONS.values())
+        return self.name in REDUCTIONS
 
 
 class Output(NamedTuple):
@@ -120,13 +99,13 @@ def name_of(call: Call) -> str:
     return call.fn if isinstance(call.fn, str) else call.fn.__name__
 
 
-def lower(group: Group) -> Lowered:
+def lower(group: LoopGroup) -> Lowered:
     """The items of a group whose members can all run in one loop."""
-    return _Lowering(group).run()
+    return _LoopLowering(group).run()
 
 
-class _Lowering:
-    def __init__(self, group: Group) -> None:
+class _LoopLowering:
+    def __init__(self, group: LoopGroup) -> None:
         self.group = group
         self.items: list[Item] = []
         self.shape = group.space.shape
@@ -135,8 +114,8 @@ class _Lowering:
         self.lengths = [*self.shape]
         self.ranges: list[Range] = []
         self.types = [*group.inputs, *(m.type for m in group.members)]
-        self.values: list[Ref | tuple[int, View]] = [
-            (place, memory_of(_known(t))) for place, t in enumerate(group.inputs)
+        self.values: list[Ref | tuple[int, Strided]] = [
+            (place, contiguous(_known(t))) for place, t in enumerate(group.inputs)
         ]
 
     def run(self) -> Lowered:
@@ -152,25 +131,24 @@ class _Lowering:
 
     # --- members -----------------------------------------------------------------------------
 
-    def _member(self, member: Member) -> Ref | tuple[int, View]:
+    def _member(self, member: Member) -> Ref | tuple[int, Strided]:
         op, type_ = member.op, member.type
         if isinstance(op, Number):
             number = self._item("number", (), op.dtype, op.array().item())
             return Ref(number, (None,) * len(type_.shape))
-        if type(op) in VIEWS:
-            value = self.values[member.reads[0]]
-            if isinstance(value, Ref):
-                return self._view(op, value, _known(type_))
-            view = viewed(op, type_, value[1])
-            assert view is not None
-            return value[0], view
         if type(op) in GATHERS:
             return self._gather(op, member)
-        reads = [self._read(r) for r in member.reads]
-        if type(op) in REDUCTIONS:
-            of = self.types[member.reads[0]]
-            return self._reduction(op, reads[0], _known(of), type_)
-        return self._elementwise(op, reads, type_)
+        if op.elementwise:
+            return self._elementwise(op, [self._read(r) for r in member.reads], type_)
+        first = member.reads[0]
+        value, of = self.values[first], _known(self.types[first])
+        if op.reduction is not None:
+            return self._reduction(op, op.reduction, self._read(first), of, type_)
+        if isinstance(value, Ref):
+            return self._view(op, value, of, _known(type_))
+        view = viewed(op, type_, value[1])
+        assert view is not None
+        return value[0], view
 
     def _read(self, number: int) -> Ref:
         """A value; of an input each reader has its own axes, since it may see others there."""
@@ -211,7 +189,7 @@ class _Lowering:
     def _gather(self, op: Any, member: Member) -> Ref:
         of, *at = member.reads
         value = self.values[of]
-        view = memory_of(_known(self.types[of])) if isinstance(value, Ref) else value[1]
+        view = contiguous(_known(self.types[of])) if isinstance(value, Ref) else value[1]
         refs = [self._read(i) for i in at]
         offset, gathers, kept = gathering(op, view)
         if type(op) is GatherElements:
@@ -244,18 +222,21 @@ class _Lowering:
         found: tuple[int, ...] = shape
         return found
 
-    def _reduction(self, op: Any, read: Ref, shape: tuple[int, ...], made: TensorType) -> Ref:
+    def _reduction(
+        self, op: Op, kind: str, read: Ref, shape: tuple[int, ...], made: TensorType
+    ) -> Ref:
         dims = self._together([read.dims], shape)
         item = read.item
-        axes = reduced_axes(op, shape)
+        axes = op.reduced_axes(shape)
         gone = tuple([a for i, a in enumerate(dims) if i in axes and a is not None])
         left = [a for i, a in enumerate(dims) if i not in axes and a is not None]
-        how = REDUCTIONS[type(op)]
+        how = "sum" if kind == "mean" else kind
         if gone:
-            item = self._item(how, (item,), self._accumulated(op, item), gone, tuple(left))
-        elif how == "sum" and made.dtype.kind == "f" and (axes or type(op) is not SumToShape):
+            dtype = _BOOL if kind in ("any", "all") else self.items[item].dtype
+            item = self._item(how, (item,), dtype, gone, tuple(left))
+        elif how == "sum" and made.dtype.kind == "f" and (axes or not op.view):
             item = self._plus_zero(item)
-        if type(op) is ReduceMean:
+        if kind == "mean":
             dtype = self.items[item].dtype
             count = math.prod([self.lengths[a] for a in gone])
             item = self._item("divide", (item, self._item("number", (), dtype, count)), dtype)
@@ -269,28 +250,17 @@ class _Lowering:
         dtype = self.items[item].dtype
         return self._item("add", (item, self._item("number", (), dtype, 0)), dtype)
 
-    def _accumulated(self, op: Any, item: int) -> DType:
-        bool_: DType = np.dtype(bool)
-        return bool_ if type(op) in (ReduceAny, ReduceAll) else self.items[item].dtype
-
-    def _view(self, op: Any, value: Ref, shape: tuple[int, ...]) -> Ref:
+    def _view(self, op: Op, value: Ref, of: tuple[int, ...], shape: tuple[int, ...]) -> Ref:
         """A view of what the loop computes: axes of length 1 come and go, or it is repeated."""
-        dims: list[int | None]
         if self.items[value.item].name == "number":
             return Ref(value.item, (None,) * len(shape))
-        if type(op) is BroadcastTo:
-            before: Dims = (None,) * (len(shape) - len(value.dims)) + value.dims
-            dims = [
-                self._axis(d) if a is None and d != 1 else a
-                for a, d in zip(before, shape, strict=True)
-            ]
-        else:
-            assert type(op) in (ExpandDims, Squeeze, Reshape), op
-            left = [a for a in value.dims if a is not None]
-            assert len(left) == sum(d != 1 for d in shape), op
-            left.reverse()
-            dims = [None if d == 1 else left.pop() for d in shape]
-        return Ref(value.item, tuple(dims))
+        through = axes_through(op, of, shape)
+        assert through is not None, op
+        axes = [None if a is None else value.dims[a] for a in through]
+        pairs = zip(axes, shape, strict=True)
+        return Ref(
+            value.item, tuple([self._axis(d) if a is None and d != 1 else a for a, d in pairs])
+        )
 
     # --- axes --------------------------------------------------------------------------------
 

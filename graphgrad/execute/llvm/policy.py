@@ -10,12 +10,12 @@ from typing import Any
 from ...ir.node import Node, Tensor
 from ...ir.op import Op, lasting
 from ...ir.program import Program
+from ...ir.strided import Strided, contiguous, row_major
 from ...ir.types import DType
-from ...lower.loop_ir import Loop, is_number, reduced_axes
-from ...lower.views import VIEWS, View, memory_of, row_major, viewed
+from ...lower.loop_ir import Loop, is_number, viewed
 from .expressions import supported
 from .gathers import GATHERS, in_range
-from .lowered import REDUCTIONS, calls, name_of
+from .lowered import calls, name_of
 from .tiling import is_last, leaves_little
 from .types import Target, element_of
 
@@ -30,7 +30,7 @@ def loops(target: Target) -> Callable[[Node], Loop | None]:
             return None
         if any(not t.type.static or 0 in t.shape for t in (*node.inputs, *node.outputs)):
             return None
-        if type(node.op) in REDUCTIONS:
+        if node.op.reduction is not None:
             return _reduction(node)
         if type(node.op) in GATHERS:
             return _gather(node)
@@ -68,7 +68,7 @@ def _reduction(node: Node) -> Loop | None:
     if element_of(x.dtype) is None:
         return None
     shape = tuple([d for d in x.shape if d != 1])
-    gone = reduced_axes(node.op, x.shape)
+    gone = node.op.reduced_axes(x.shape)
     places = [a for a, d in enumerate(x.shape) if d != 1]
     reduced = [i for i, a in enumerate(places) if a in gone]
     row = tuple(reduced)
@@ -90,7 +90,7 @@ def _gather(node: Node) -> Loop | None:
 
 def free_nodes(program: Program) -> set[Node]:
     """Constants of one number, and views that a loop can look through for nothing."""
-    views: dict[Tensor, View] = {}
+    views: dict[Tensor, Strided] = {}
     found: set[Node] = set()
     for node in program.nodes:
         if len(node.outputs) != 1 or node.controls:
@@ -99,16 +99,16 @@ def free_nodes(program: Program) -> set[Node]:
         if is_number(node.op):
             if element_of(y.dtype) is not None:
                 found.add(node)
-        elif type(node.op) in VIEWS and (t := node.inputs[0]).type.static:
+        elif node.op.view and (t := node.inputs[0]).type.static:
             shape: Any = t.shape
-            view = viewed(node.op, y.type, views.get(t) or memory_of(shape))
+            view = viewed(node.op, y.type, views.get(t) or contiguous(shape))
             if view is not None and _looked_through(view):
                 views[y] = view
                 found.add(node)
     return found
 
 
-def _looked_through(view: View) -> bool:
+def _looked_through(view: Strided) -> bool:
     """Whether loops read a view themselves. What lies in one piece, but is not all there is, is
     left as it is: so loops over other pieces are the same.
     """

@@ -19,7 +19,7 @@ from .values import Number, Value, constant
 CHAIN = 16
 
 
-class Reduction:
+class VectorReduction:
     """How numbers of a dtype are reduced. kind: sum, prod, max, min, any or all."""
 
     def __init__(self, kind: str, dtype: DType) -> None:
@@ -92,7 +92,7 @@ class Accumulator:
     """
 
     def __init__(
-        self, body: Body, how: Reduction, lanes: int, exact: bool, tail: bool = False
+        self, body: Body, how: VectorReduction, lanes: int, exact: bool, tail: bool = False
     ) -> None:
         self.body = body
         self.how = how

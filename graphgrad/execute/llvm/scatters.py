@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...ir.node import Node
-from ...lower.views import memory_of
+from ...ir.strided import contiguous
 from ...ops.indexing import AddAt, ScatterAdd
 from ...ops.sorting import ScatterElements
 from ..backend import Kernel
@@ -38,7 +38,7 @@ def scatter_writer(node: Node, threads: int) -> Kernel | None:
         return None
     first = first_index(op)
     shape: Any = out.shape
-    offset, indexed, kept = gathering(op, memory_of(shape))
+    offset, indexed, kept = gathering(op, contiguous(shape))
     before, after = _one_axis(kept[:first]), _one_axis(kept[first:])
     if before is None or after is None:
         return None

@@ -8,16 +8,15 @@ from typing import Any
 
 from ...ir.node import Node, Tensor
 from ...ir.op import Op
-from ...ir.program import Program, Visit
+from ...ir.program import Visit
 from ...ops.base import Constant
-from ..rewrite import settle
 from ..rule import Step
 
 SHORT = 64  # bytes of a constant that are compared as they are, not by their hash
 
 
-def eliminate_common_subexpressions(program: Program) -> Program:
-    """Keep the first of every set of nodes that compute the same of the same tensors.
+def merging(fired: Counter[str]) -> Step:
+    """The step that keeps the first of all nodes that compute the same of the same tensors.
 
     Ops are interned, so equal ops are one object. x + y and y + x are the same, x > y and y < x,
     and all ways to write one reshape; max(x, y) and max(y, x) may differ in the sign of a zero.
@@ -25,11 +24,6 @@ def eliminate_common_subexpressions(program: Program) -> Program:
     one. Impure nodes are never merged. Regions do not keep nodes apart: a program is past
     differentiation.
     """
-    return settle(program, merging(Counter()))
-
-
-def merging(fired: Counter[str]) -> Step:
-    """The step that puts the first of equal nodes in the place of the others."""
     first: dict[Any, Node] = {}
 
     def step(op_class: type[Op]) -> Visit | None:

@@ -9,30 +9,22 @@ import numpy as np
 
 from ...ir.node import Node, Tensor
 from ...ir.op import Op
-from ...ir.program import Program, Visit, derive
+from ...ir.program import Visit, derive
 from ...ir.types import Array, TensorType, size_of
 from ...ops.base import Constant, Full
-from ..rewrite import settle
 
 NODE_BYTES = 1 << 20
 TOTAL_BYTES = 16 << 20
 _PLAIN = (int, float, complex, str, bool, type(None), np.dtype, np.generic)
 
 
-def fold_constants(
-    program: Program, node_bytes: int = NODE_BYTES, total_bytes: int = TOTAL_BYTES
-) -> Program:
-    """Compute now what depends on constants alone.
+class Folding:
+    """The step that puts constants in the place of what depends on constants alone.
 
     At most node_bytes per value and total_bytes in all. A broadcast is never written out: it stays
     a node, through which folding sees. A kernel that fails is left to fail when run, and is never
     run here if its op has a body of its own (a loop might not end).
     """
-    return settle(program, Folding(Counter(), node_bytes, total_bytes))
-
-
-class Folding:
-    """The step that puts constants in the place of what depends on constants alone."""
 
     def __init__(
         self, fired: Counter[str], node_bytes: int = NODE_BYTES, total_bytes: int = TOTAL_BYTES

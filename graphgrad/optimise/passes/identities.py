@@ -6,24 +6,18 @@ from collections import Counter
 
 from ...ir.node import Node, Tensor
 from ...ir.op import Op
-from ...ir.program import Program, Visit
+from ...ir.program import Visit
 from ...ir.residual import Residual
 from ...ops.own import Own
 from ...ops.sources import Assign, Identity
-from ..rewrite import settle
 from ..rule import Step
 
 
-def remove_residuals_and_identities(program: Program) -> Program:
-    """Residual, Own, Identity, StopGradient and their kin are their input; an Assign is its value.
-
-    That an Assign writes is settled before: its value is an output of the program.
-    """
-    return settle(program, identities(Counter()))
-
-
 def identities(fired: Counter[str]) -> Step:
-    """The step that puts the input of an identity in its place."""
+    """The step that puts its input in the place of a Residual, Own, Identity, StopGradient or kin.
+
+    An Assign is its value: that it writes is settled before, its value is an output of the program.
+    """
 
     def visit(node: Node) -> tuple[Tensor, ...] | None:
         if node.controls:

@@ -23,8 +23,8 @@ from ...ops.shaping import (
 from ...ops.slicing import UnsliceLike
 from ..build import beside, filled, instead, reshaped
 from ..facts import BROADCASTS, aligned, elements, ints, settled_shape
-from ..rule import NodeOf, Rule, rule
-from .reshapes import RESHAPES
+from ..rule import NodeOf, RewriteRule, rule
+from .reshapes import is_reshape
 
 _FAR = 8  # steps that a rule goes back over element-wise nodes
 
@@ -56,7 +56,7 @@ def broadcast_of_broadcast(node: Node, inner: Node) -> Tensor | None:
     return instead(node, node.op, x) if x.type.static else None
 
 
-@rule(BroadcastTo, of=RESHAPES)
+@rule(BroadcastTo, of=is_reshape)
 def broadcast_of_leading_ones(node: Node, inner: Node) -> Tensor | None:
     """x with axes of length 1 put in front, broadcast -> x broadcast"""
     (x,), (start,) = node.inputs, inner.inputs
@@ -175,7 +175,7 @@ def _only_ones_move(old: Shape, new: Shape) -> list[int | None] | None:
     return [None if d == 1 else next(rest) for d in new]
 
 
-BROADCASTING: tuple[Rule, ...] = (
+BROADCASTING: tuple[RewriteRule, ...] = (
     full_is_broadcast,
     like_is_broadcast,
     to_own_shape,

@@ -8,7 +8,7 @@ from ...ir.node import Node, Tensor
 from ...ir.types import DType
 from ...ops.base import Cast
 from ..build import instead
-from ..rule import Rule, rule
+from ..rule import RewriteRule, rule
 
 
 @rule(Cast)
@@ -38,7 +38,7 @@ def _holds(small: DType, big: DType) -> bool:
     return bool(np.can_cast(small, big, "safe"))
 
 
-CASTS: tuple[Rule, ...] = (
+CASTS: tuple[RewriteRule, ...] = (
     cast_to_own_dtype,
     cast_of_cast,
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..rule import Rule
+from ..rule import RewriteRule
 from .broadcasts import BROADCASTING
 from .casts import CASTS
 from .comparisons import COMPARISONS
@@ -22,7 +22,7 @@ from .sums import SUMS
 from .twice import TWICE
 from .unslices import UNSLICES
 
-ALGEBRA: tuple[Rule, ...] = (*NEUTRAL, *SIGNS, *TWICE, *COMPARISONS, *POWERS, *CASTS)
+ALGEBRA: tuple[RewriteRule, ...] = (*NEUTRAL, *SIGNS, *TWICE, *COMPARISONS, *POWERS, *CASTS)
 """Algebra that keeps every value: NaN, infinities and the sign of zero included.
 
 What is missing here is missing on purpose: 0 * x is NaN for x = inf, x + 0.0 turns -0.0 into 0.0,
@@ -30,7 +30,7 @@ x - x is NaN for x = inf, max(x, y) and max(y, x) may differ in the sign of a ze
 products mix their parts.
 """
 
-RULES: tuple[Rule, ...] = (
+RULES: tuple[RewriteRule, ...] = (
     *KNOWN_SHAPES,
     *ALGEBRA,
     *RESHAPING,
@@ -44,7 +44,7 @@ RULES: tuple[Rule, ...] = (
 )
 """The rules of the default level: exact ones, and those that change no more than last bits."""
 
-FASTER: tuple[Rule, ...] = (*FAST_NUMBERS, *FAST_FORMS, *FAST_SUMS)
+FASTER: tuple[RewriteRule, ...] = (*FAST_NUMBERS, *FAST_FORMS, *FAST_SUMS)
 """Algebra of real numbers, for fast_math=True: NaN, infinities, signs of zero and last bits may
 change, and what overflowed may become a number.
 """

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...ir.node import Node, Tensor
-from ...ir.op import Op
+from ...ir.op import OP_TYPES, Op
 from ...ops.logic import (
     EQUAL,
     GREATER,
@@ -24,28 +24,22 @@ from ...ops.logic import (
 )
 from ..build import filled, instead
 from ..facts import KNOWN, WHOLE, adds_no_length, uniform_value
-from ..rule import Rule, rule
-
-_COMPARISONS = Equal, NotEqual, Less, LessEqual, Greater, GreaterEqual
-_TURNED: dict[Op, Op] = {
-    EQUAL: NOT_EQUAL,
-    NOT_EQUAL: EQUAL,
-    LESS: GREATER_EQUAL,
-    LESS_EQUAL: GREATER,
-    GREATER: LESS_EQUAL,
-    GREATER_EQUAL: LESS,
-}
+from ..rule import RewriteRule, rule
 
 
-@rule(LogicalNot, of=_COMPARISONS)
+def _compares(op: type[Op]) -> bool:
+    return op.negated_type is not None
+
+
+@rule(LogicalNot, of=_compares)
 def not_of_comparison(node: Node, inner: Node) -> Tensor | None:
     """not (x == y) -> x != y; not (x < y) -> x >= y for integers; and so on"""
     if inner.inputs[0].dtype.kind not in WHOLE and inner.op not in (EQUAL, NOT_EQUAL):
         return None  # a NaN is neither less nor greater
-    return instead(node, _TURNED[inner.op], *inner.inputs)
+    return instead(node, OP_TYPES[inner.op.negated_type or ""](), *inner.inputs)
 
 
-@rule(*_COMPARISONS)
+@rule(Equal, NotEqual, Less, LessEqual, Greater, GreaterEqual)
 def compared_with_itself(node: Node) -> Tensor | None:
     """x < x, x > x -> False; x == x, x <= x -> True and x != x -> False, for integers"""
     x, y = node.inputs
@@ -83,7 +77,7 @@ def where_of_not(node: Node) -> Tensor | None:
     return instead(node, WHERE, *c.node.inputs, y, x) if c.node.op is LOGICAL_NOT else None
 
 
-COMPARISONS: tuple[Rule, ...] = (
+COMPARISONS: tuple[RewriteRule, ...] = (
     not_of_comparison,
     compared_with_itself,
     where_of_the_same,

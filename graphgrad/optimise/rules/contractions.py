@@ -17,7 +17,7 @@ from ...ops.reductions import ReduceSum
 from ...ops.shaping import Reshape, Transpose
 from ..build import beside, instead
 from ..facts import elements, ints
-from ..rule import ROUNDING, NodeOf, Rule, rule
+from ..rule import ROUNDING, NodeOf, RewriteRule, rule
 
 Operand: TypeAlias = tuple[Tensor, str]
 """A tensor, and the letters of its axes."""
@@ -99,4 +99,4 @@ def _as_matmul(node: Node, x: Operand, y: Operand, letters: Contraction, out: st
     return _ordered(node, made, order, out)
 
 
-CONTRACTIONS: tuple[Rule, ...] = (einsum_of_one, einsum_of_two)
+CONTRACTIONS: tuple[RewriteRule, ...] = (einsum_of_one, einsum_of_two)

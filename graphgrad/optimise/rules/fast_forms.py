@@ -27,7 +27,7 @@ from ...ops.reductions import ReduceLogSumExp, ReduceSum
 from ...ops.shaping import ExpandDims
 from ..build import beside, instead
 from ..facts import first_number, is_number, with_number
-from ..rule import FAST, NodeOf, Rule, rule
+from ..rule import FAST, NodeOf, RewriteRule, rule
 
 
 @rule(Sqrt, of=Square, level=FAST)
@@ -168,7 +168,7 @@ def softmax_of_shifted(node: NodeOf[Softmax], inner: Node) -> Tensor | None:
     return None
 
 
-FAST_FORMS: tuple[Rule, ...] = (
+FAST_FORMS: tuple[RewriteRule, ...] = (
     root_of_square,
     log_of_exp,
     log_of_one_plus_exp,

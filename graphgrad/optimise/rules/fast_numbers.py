@@ -26,7 +26,7 @@ from ...ops.arithmetic import (
 from ...ops.exponential import SQRT
 from ..build import beside, filled, instead, number_of
 from ..facts import KNOWN, REAL, first_number, second_number, with_number
-from ..rule import FAST, Rule, rule
+from ..rule import FAST, RewriteRule, rule
 
 
 @rule(Multiply, over=KNOWN, level=FAST)
@@ -142,7 +142,7 @@ def power_as_products(node: Node) -> Tensor | None:
     return instead(node, RECIPROCAL, beside(node, SQUARE, x)) if value == -2 else None
 
 
-FAST_NUMBERS: tuple[Rule, ...] = (
+FAST_NUMBERS: tuple[RewriteRule, ...] = (
     times_zero,
     plus_any_zero,
     with_its_like,

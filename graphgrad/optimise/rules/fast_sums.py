@@ -12,7 +12,7 @@ from ...ops.reductions import ReduceMax, ReduceMean, ReduceMin, ReduceSum, Reduc
 from ...ops.shaping import BroadcastTo, Reshape
 from ..build import beside, instead, number_of, reshaped
 from ..facts import aligned, ints, with_number
-from ..rule import FAST, NodeOf, Rule, rule
+from ..rule import FAST, NodeOf, RewriteRule, rule
 from .sums import at_once
 
 
@@ -53,7 +53,7 @@ def extremum_of_extremum(node: NodeOf[Reduction], inner: NodeOf[Reduction]) -> T
     return at_once(node, inner)
 
 
-FAST_SUMS: tuple[Rule, ...] = (
+FAST_SUMS: tuple[RewriteRule, ...] = (
     number_out_of_sum,
     sum_of_negative,
     mean_of_broadcast,

@@ -11,7 +11,7 @@ from ...ops.slicing import Slice
 from ..build import instead, reshaped
 from ..cuts import Cut, cut_of, follows, joined, read
 from ..facts import ints
-from ..rule import NodeOf, Rule, rule
+from ..rule import NodeOf, RewriteRule, rule
 
 
 @rule(Concat)
@@ -91,7 +91,7 @@ def split_of_concat(node: NodeOf[Split], inner: NodeOf[Concat]) -> tuple[Tensor,
     return inner.inputs if same and all(t.type.static for t in inner.inputs) else None
 
 
-JOINS: tuple[Rule, ...] = (
+JOINS: tuple[RewriteRule, ...] = (
     concat_of_one,
     concat_of_concat,
     concat_of_cuts,

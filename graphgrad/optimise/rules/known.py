@@ -4,40 +4,28 @@ from __future__ import annotations
 
 from ...ir.node import Node, Tensor
 from ...ir.op import Op
-from ...ir.types import DType
 from ...ops.accumulate import EnsureLike
 from ...ops.joining import ConcatPart
-from ...ops.nn import OneHot, OneHotLike
 from ...ops.reductions import SizeOf
-from ...ops.shaping import BroadcastLike, BroadcastTo, Reshape, ReshapeLike, SumTo, SumToShape
-from ...ops.slicing import FULL, Slice, Unslice, UnsliceLike
+from ...ops.shaping import Reshape
+from ...ops.slicing import FULL, Slice
 from ..build import instead, number_of
 from ..facts import elements, ints
-from ..rule import NodeOf, Rule, rule
-
-_TO_SHAPE: dict[type[Op], type[Op]] = {
-    BroadcastLike: BroadcastTo,
-    ReshapeLike: Reshape,
-    SumTo: SumToShape,
-}
+from ..rule import NodeOf, RewriteRule, rule
 
 
-@rule(BroadcastLike, ReshapeLike, SumTo, UnsliceLike, OneHotLike)
+def _takes_a_shape(op: type[Op]) -> bool:
+    return op.static is not Op.static
+
+
+@rule(fits=_takes_a_shape)
 def like_a_known_shape(node: Node) -> Tensor | None:
     """x broadcast, reshaped, summed, put into zeros like y -> the same with the known shape of y"""
-    (x, like), (y,) = node.inputs, node.outputs
-    if not like.type.static:
+    x, *likes = node.inputs
+    if not all(like.type.static for like in likes):
         return None
-    return instead(node, _with_shape(node.op, ints(like.shape), y.dtype), x)
-
-
-def _with_shape(op: Op, shape: tuple[int, ...], dtype: DType) -> Op:
-    """What an op does that takes a shape from an input, with the shape."""
-    if type(op) is UnsliceLike:
-        return Unslice(op.key, shape)
-    if type(op) is OneHotLike:
-        return OneHot(shape[op.axis], op.axis, dtype)
-    return _TO_SHAPE[type(op)](shape)
+    op = node.op.static(tuple([t.type for t in node.inputs]))
+    return None if op is None else instead(node, op, x)
 
 
 @rule(SizeOf)
@@ -78,7 +66,7 @@ def ensured_shape(node: Node) -> Tensor | None:
     return x if like.type.static and x.shape == like.shape else None
 
 
-KNOWN_SHAPES: tuple[Rule, ...] = (
+KNOWN_SHAPES: tuple[RewriteRule, ...] = (
     like_a_known_shape,
     known_size,
     reshape_to_known_lengths,

@@ -38,7 +38,7 @@ from ..facts import (
     with_number,
     without,
 )
-from ..rule import Rule, rule
+from ..rule import RewriteRule, rule
 
 
 @rule(Multiply, over=KNOWN)
@@ -110,7 +110,7 @@ def integer_times_zero(node: Node) -> Tensor | None:
     return None
 
 
-NEUTRAL: tuple[Rule, ...] = (
+NEUTRAL: tuple[RewriteRule, ...] = (
     times_one,
     over_one,
     plus_zero,

@@ -8,7 +8,7 @@ from ...ir.node import Node, Tensor
 from ...ops.arithmetic import MULTIPLY, Divide, Power
 from ..build import filled, instead, number_of
 from ..facts import KNOWN, REAL, second_number
-from ..rule import Rule, rule
+from ..rule import RewriteRule, rule
 
 
 @rule(Power, over=KNOWN)
@@ -34,7 +34,7 @@ def over_power_of_two(node: Node) -> Tensor | None:
     return instead(node, MULTIPLY, x, number_of(node, factor, x.dtype))
 
 
-POWERS: tuple[Rule, ...] = (
+POWERS: tuple[RewriteRule, ...] = (
     power_zero,
     over_power_of_two,
 )

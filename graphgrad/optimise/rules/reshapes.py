@@ -9,14 +9,17 @@ from __future__ import annotations
 from itertools import pairwise
 
 from ...ir.node import Node, Tensor
+from ...ir.op import Op
 from ...ops.products import MatMul
-from ...ops.reductions import Flat
 from ...ops.shaping import ExpandDims, Reshape, Squeeze, Transpose
 from ..build import beside, instead
 from ..facts import ints, settled_shape
-from ..rule import NodeOf, Rule, rule
+from ..rule import NodeOf, RewriteRule, rule
 
-RESHAPES = Reshape, ExpandDims, Squeeze, Flat
+
+def is_reshape(op: type[Op]) -> bool:
+    """Whether nodes of an op class reshape what they read."""
+    return op.reshapes
 
 
 # --- transposes --------------------------------------------------------------------------------
@@ -70,7 +73,7 @@ def matmul_of_transpose(node: NodeOf[MatMul]) -> Tensor | None:
 # --- reshapes ----------------------------------------------------------------------------------
 
 
-@rule(*RESHAPES)
+@rule(fits=is_reshape)
 def reshape_to_the_same(node: Node) -> Tensor | None:
     """x reshaped to its own shape -> x"""
     (x,), (y,) = node.inputs, node.outputs
@@ -91,7 +94,7 @@ def expand_dims_of_squeeze(node: NodeOf[ExpandDims], inner: NodeOf[Squeeze]) -> 
     return x if inner.op.axes == node.op.axes and settled_shape(x) else None
 
 
-@rule(*RESHAPES, of=RESHAPES)
+@rule(fits=is_reshape, of=is_reshape)
 def reshape_of_reshape(node: Node, inner: Node) -> Tensor | None:
     """x reshaped twice -> once, or not at all"""
     (x,), (y,) = inner.inputs, node.outputs
@@ -100,7 +103,7 @@ def reshape_of_reshape(node: Node, inner: Node) -> Tensor | None:
     return instead(node, Reshape(ints(y.shape)), x)
 
 
-RESHAPING: tuple[Rule, ...] = (
+RESHAPING: tuple[RewriteRule, ...] = (
     transpose_to_the_same,
     transpose_of_ones,
     transpose_of_transpose,

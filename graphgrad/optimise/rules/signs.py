@@ -19,7 +19,7 @@ from ...ops.arithmetic import (
 )
 from ..build import beside, instead
 from ..facts import KNOWN, REAL, first_number, is_number, second_number, uniform_value, without
-from ..rule import Rule, rule
+from ..rule import RewriteRule, rule
 
 
 @rule(Multiply, Divide, over=KNOWN)
@@ -107,7 +107,7 @@ def double_negative(node: Node, inner: Node) -> Tensor | None:
     return inner.inputs[0]
 
 
-SIGNS: tuple[Rule, ...] = (
+SIGNS: tuple[RewriteRule, ...] = (
     times_minus_one,
     from_zero,
     plus_negative,

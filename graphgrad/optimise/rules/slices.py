@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import accumulate
+from bisect import bisect_left, bisect_right
 
 import numpy as np
 
@@ -14,9 +14,9 @@ from ...ops.shaping import BroadcastTo, Reshape
 from ...ops.slicing import Slice
 from ..build import beside, instead, reshaped
 from ..cuts import cut_of
-from ..facts import aligned, elements, ints
+from ..facts import aligned, elements, ends_of_parts, ints
 from ..keys import Place, composed, key_of, one_spelling, places
-from ..rule import NodeOf, Rule, rule
+from ..rule import NodeOf, RewriteRule, rule
 
 
 @rule(Slice)
@@ -87,25 +87,24 @@ def cuts_of_broadcast(node: Node) -> tuple[Tensor, ...] | None:
 def slice_of_concat(node: NodeOf[Slice], inner: NodeOf[Concat]) -> Tensor | None:
     """concat(x, y, z)[i] -> what is read of one of them, or of a part of them joined"""
     (t,), parts, axis = node.inputs, inner.inputs, inner.op.axis
-    if None in node.op.key or not all(p.type.static for p in parts):
+    ends = ends_of_parts(inner)
+    if None in node.op.key or ends is None:
         return None
     found = places(node.op.key, t.shape)
     read = found[axis]
     if read is None or (isinstance(read, range) and (read.step < 0 or not read)):
         return None
     first, last = (read, read) if isinstance(read, int) else (read[0], read[-1])
-    ends = list(accumulate(ints(tuple([p.shape[axis] for p in parts]))))
-    starts = [0, *ends[:-1]]
-    kept = [i for i, (a, b) in enumerate(zip(starts, ends)) if max(a, first) < min(b, last + 1)]
+    begin, end = bisect_right(ends, first), bisect_left(ends, last + 1) + 1
+    kept = [p for p in parts[begin:end] if p.shape[axis]]
     if len(kept) == len(parts):
         return None
-    before = starts[kept[0]]
+    before = ends[begin - 1] if begin else 0
     if isinstance(read, int):
         found[axis] = read - before
     else:
         found[axis] = range(read.start - before, read.stop - before, read.step)
-    few = [parts[i] for i in kept]
-    joined = few[0] if len(few) == 1 else beside(node, inner.op, *few)
+    joined = kept[0] if len(kept) == 1 else beside(node, inner.op, *kept)
     return instead(node, Slice(key_of(found, joined.shape)), joined)
 
 
@@ -142,7 +141,7 @@ def gather_in_a_row(node: NodeOf[Gather]) -> Tensor | None:
     return reshaped(node, beside(node, Slice(key_of(found, x.shape)), x), y.shape)
 
 
-SLICES: tuple[Rule, ...] = (
+SLICES: tuple[RewriteRule, ...] = (
     slice_in_one_spelling,
     slice_of_ones,
     slice_of_slice,

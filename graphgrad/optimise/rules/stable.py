@@ -11,7 +11,7 @@ from ...ops.arithmetic import ADD, NEGATIVE, RECIPROCAL, SQUARE, SUBTRACT, Add, 
 from ...ops.exponential import EXP, EXPM1, LOG1P, SQRT, Exp, Log
 from ..build import beside, instead, number_of
 from ..facts import KNOWN, at_least_zero, first_number, is_number, second_number, with_number
-from ..rule import ROUNDING, Rule, rule
+from ..rule import ROUNDING, RewriteRule, rule
 
 
 @rule(Log, of=Add, level=ROUNDING)
@@ -74,4 +74,9 @@ def _plus_zero(node: Node, t: Tensor) -> Tensor:
     return instead(node, ADD, t, number_of(node, 0, t.dtype))
 
 
-STABLE: tuple[Rule, ...] = (log_of_one_plus, log_of_one_minus, exp_minus_one, power_as_square)
+STABLE: tuple[RewriteRule, ...] = (
+    log_of_one_plus,
+    log_of_one_minus,
+    exp_minus_one,
+    power_as_square,
+)

@@ -5,28 +5,30 @@ from __future__ import annotations
 import numpy as np
 
 from ...ir.node import Node, Tensor
+from ...ir.op import Op
 from ...ir.types import DType
 from ...ops.accumulate import AddN
 from ...ops.arithmetic import ADD, MULTIPLY, Add
 from ...ops.indexing import AddAt, ScatterAdd
 from ...ops.joining import Concat
 from ...ops.reductions import (
-    ReduceAll,
-    ReduceAny,
-    ReduceMax,
-    ReduceMin,
-    ReduceProd,
     ReduceSum,
     Reduction,
 )
 from ...ops.shaping import BroadcastTo, Reshape, SumToShape
 from ..build import beside, instead, number_of, reshaped, total
 from ..facts import REAL, aligned, elements, ints, is_number, uniform_value
-from ..rule import ROUNDING, NodeOf, Rule, rule
+from ..rule import ROUNDING, NodeOf, RewriteRule, rule
 
-_ANY = ReduceAny, ReduceAll
-_ORDERED = ReduceMax, ReduceMin
-_NESTING = *_ANY, ReduceSum, ReduceProd, *_ORDERED
+_TRUTH = "any", "all"
+
+
+def _nests(op: type[Op]) -> bool:
+    return issubclass(op, Reduction) and op.reduction not in (None, "mean")
+
+
+def _picks(op: type[Op]) -> bool:
+    return issubclass(op, Reduction) and op.reduction in ("max", "min", *_TRUTH)
 
 
 # --- one spelling ------------------------------------------------------------------------------
@@ -74,7 +76,7 @@ def sum_of_broadcast(node: NodeOf[ReduceSum], inner: Node) -> Tensor | None:
     return _spread(node, times)
 
 
-@rule(*_ORDERED, *_ANY, of=BroadcastTo)
+@rule(fits=_picks, of=BroadcastTo)
 def extremum_of_broadcast(node: NodeOf[Reduction], inner: Node) -> Tensor | None:
     """the largest, least, any or all of n times the same x -> x"""
     found = _without_equal(node, inner)
@@ -123,11 +125,11 @@ def _holds_number(count: int, dtype: DType) -> bool:
 # --- of reductions -----------------------------------------------------------------------------
 
 
-@rule(*_NESTING, of=_NESTING)
+@rule(fits=_nests, of=_nests)
 def reduction_of_reduction(node: NodeOf[Reduction], inner: NodeOf[Reduction]) -> Tensor | None:
     """any of any, all of all; sum of sum, product, max, min likewise for integers -> one of both"""
     (x,) = inner.inputs
-    exact = type(node.op) in _ANY or x.dtype.kind in "iu"
+    exact = node.op.reduction in _TRUTH or x.dtype.kind in "iu"
     return at_once(node, inner) if exact else None
 
 
@@ -208,7 +210,7 @@ def sum_of_additions_at(node: Node) -> Tensor | None:
     return total(node, [*(t for t in node.inputs if t not in gone), whole])
 
 
-SUMS: tuple[Rule, ...] = (
+SUMS: tuple[RewriteRule, ...] = (
     sum_of_few,
     sum_to_shape_is_sum,
     sum_of_broadcast,

@@ -3,52 +3,46 @@
 from __future__ import annotations
 
 from ...ir.node import Node, Tensor
+from ...ir.op import Op
 from ...ops.arithmetic import (
     SQUARE,
-    Abs,
-    Ceil,
-    Conj,
-    Floor,
     Maximum,
     Minimum,
     Multiply,
-    Round,
-    Sign,
     Subtract,
-    Trunc,
 )
 from ...ops.logic import (
     BitwiseAnd,
-    BitwiseNot,
     BitwiseOr,
     BitwiseXor,
     LogicalAnd,
-    LogicalNot,
     LogicalOr,
     LogicalXor,
 )
-from ...ops.nn import Relu
-from ...ops.padding import Flip
 from ..build import filled, instead
 from ..facts import REAL, WHOLE
-from ..rule import Rule, rule
-
-_ONCE = Abs, Sign, Relu
-_TO_WHOLE = Floor, Ceil, Trunc, Round
-_INVERSES = LogicalNot, BitwiseNot, Flip, Conj
+from ..rule import RewriteRule, rule
 
 
-@rule(*_INVERSES, of=_INVERSES)
+def _is_involution(op: type[Op]) -> bool:
+    return op.involution
+
+
+def _is_idempotent(op: type[Op]) -> bool:
+    return op.idempotent
+
+
+@rule(fits=_is_involution, of=_is_involution)
 def there_and_back(node: Node, inner: Node) -> Tensor | None:
     """not not x -> x; ~~x -> x; x flipped twice -> x; x conjugated twice -> x"""
     return inner.inputs[0] if inner.op is node.op else None
 
 
-@rule(*_ONCE, *_TO_WHOLE, of=(*_ONCE, *_TO_WHOLE))
+@rule(fits=_is_idempotent, of=_is_idempotent)
 def once_is_enough(node: Node, inner: Node) -> Tensor | None:
     """||x|| -> |x|; sign, relu likewise; floor, ceil, trunc, round of one of these -> that one"""
     (x,) = node.inputs
-    whole = type(node.op) in _TO_WHOLE and type(inner.op) in _TO_WHOLE
+    whole = node.op.rounds and inner.op.rounds
     return x if whole or (inner.op is node.op and x.dtype.kind in REAL) else None
 
 
@@ -73,7 +67,7 @@ def integer_minus_itself(node: Node) -> Tensor | None:
     return filled(node, 0, x) if x is y and x.dtype.kind in WHOLE else None
 
 
-TWICE: tuple[Rule, ...] = (
+TWICE: tuple[RewriteRule, ...] = (
     there_and_back,
     once_is_enough,
     with_itself,

@@ -18,7 +18,7 @@ from ...ops.slicing import Slice, Unslice
 from ..build import beside, filled, instead, number_of, reshaped, total
 from ..facts import at_least_zero, elements, ints, is_number, uniform_value
 from ..keys import Place, along_one_axis, composed, key_of, places
-from ..rule import ROUNDING, NodeOf, Rule, rule
+from ..rule import ROUNDING, NodeOf, RewriteRule, rule
 
 
 @rule(Pad)
@@ -181,7 +181,7 @@ def _has_zero_added(t: Tensor) -> bool:
     return t.node.op is ADD and any(is_number(uniform_value(x), 0.0) for x in t.node.inputs)
 
 
-UNSLICES: tuple[Rule, ...] = (
+UNSLICES: tuple[RewriteRule, ...] = (
     pad_is_unslice,
     unslice_of_everything,
     unslice_of_unslice,
