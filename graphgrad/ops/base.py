@@ -135,22 +135,29 @@ def constant(value: Any, dtype: Any = None, name: str | None = None) -> Tensor:
 
     Returns: a tensor of value's shape.
 
-    Raises: DTypeError for what is no array of numbers, or no dtype; OverflowError for a Python
-    integer that does not fit.
+    Raises: DTypeError for what is no array of numbers, no dtype, or if an imaginary part would be
+    dropped; OverflowError for a Python integer that does not fit.
 
     >>> gg.constant([1, 2], "float32").type
     float32[2]
     """
     if isinstance(value, Tensor):
         raise DTypeError(f"constant() takes a value, got {value!r}; use gg.cast to change a dtype")
-    check_unmasked(value)
-    if dtype is not None and type(value) in (bool, int, float, complex):
-        array = np.array(value, dtype=as_dtype(dtype))  # OverflowError, not a wrapped number
-    else:
-        array = np.array(value)
-        array = array.astype(as_dtype(array.dtype if dtype is None else dtype))
+    array = as_array(value, dtype)
     array.flags.writeable = False
     return build(Constant(array), (), name).outputs[0]
+
+
+def as_array(value: Any, dtype: Any = None) -> np.ndarray[Any, Any]:
+    """A copy of a number, an array or nested lists, cast to a dtype if one is given."""
+    check_unmasked(value)
+    array = np.array(value)
+    found = as_dtype(array.dtype if dtype is None else dtype)
+    if array.dtype.kind == "c" and found.kind != "c":
+        raise DTypeError(f"{value!r} as {found} would drop the imaginary part; use its real part")
+    if type(value) in (bool, int, float, complex):
+        return np.array(value, dtype=found)  # OverflowError, not a wrapped number
+    return array.astype(found)
 
 
 def scalar(value: Any, dtype: DType) -> Tensor:

@@ -9,7 +9,8 @@ from graphgrad.lower.alias import is_view
 from graphgrad.lower.decompose import decompose
 from graphgrad.ops.control import interpret
 
-from .cases import CASES, IDS, placed
+from ..each import each
+from .cases import CASES, placed
 from .test_types import close
 
 WIDE = (0.0, -0.0, 1e-300, -0.5, 0.7, 1.0, -3.0, 40.0, -800.0, np.inf, -np.inf, np.nan)
@@ -22,8 +23,8 @@ def run(op, arrays):
     return found if isinstance(found, tuple) else (found,)
 
 
-@pytest.mark.parametrize(("_name", "op", "arrays"), CASES, ids=IDS)
-def test_what_it_makes_is_in_its_range(_name, op, arrays):
+@each(CASES)
+def test_what_it_makes_is_in_its_range(op, arrays):
     least, most = op.value_range
     if (least, most) == (-np.inf, np.inf):
         return
@@ -36,8 +37,8 @@ def test_what_it_makes_is_in_its_range(_name, op, arrays):
             assert least < 0 or y.dtype.kind != "f" or not np.signbit(y[~np.isnan(y)]).any()
 
 
-@pytest.mark.parametrize(("_name", "op", "arrays"), CASES, ids=IDS)
-def test_its_operands_may_change_places_where_it_says_so(_name, op, arrays):
+@each(CASES)
+def test_its_operands_may_change_places_where_it_says_so(op, arrays):
     if not op.commutes and op.mirror_type is None:
         return
     other = op if op.commutes else gg.op_types()[op.mirror_type]()
@@ -46,31 +47,31 @@ def test_its_operands_may_change_places_where_it_says_so(_name, op, arrays):
         assert (a.dtype, a.tobytes()) == (b.dtype, b.tobytes())
 
 
-@pytest.mark.parametrize(("_name", "op", "arrays"), CASES, ids=IDS)
-def test_elements_stay_in_order_where_it_reshapes(_name, op, arrays):
+@each(CASES)
+def test_elements_stay_in_order_where_it_reshapes(op, arrays):
     if op.reshapes:
         (y,) = run(op, arrays)
         np.testing.assert_array_equal(y.ravel(), arrays[0].ravel())
 
 
-@pytest.mark.parametrize(("_name", "op", "arrays"), CASES, ids=IDS)
-def test_an_alias_is_a_view(_name, op, arrays):
+@each(CASES)
+def test_an_alias_is_a_view(op, arrays):
     _, node = placed(op, arrays)
     if is_view(node):
         for y in run(op, arrays):
             assert y.size == 0 or y.ndim == 0 or np.shares_memory(y, arrays[0])
 
 
-@pytest.mark.parametrize(("_name", "op", "arrays"), CASES, ids=IDS)
-def test_its_parts_compute_what_it_does(_name, op, arrays):
+@each(CASES)
+def test_its_parts_compute_what_it_does(op, arrays):
     xs, node = placed(op, arrays)
     parts = decompose(Program(xs, list(node.outputs)))
     for got, want in zip(interpret(parts, np, arrays), run(op, arrays), strict=True):
         close(got, want)
 
 
-@pytest.mark.parametrize(("_name", "op", "arrays"), CASES, ids=IDS)
-def test_its_onnx_form_leads_back_to_it(_name, op, arrays):
+@each(CASES)
+def test_its_onnx_form_leads_back_to_it(op, arrays):
     if op.onnx is None:
         return
     if set(op.fields) <= set(op.onnx.attributes.values()):
