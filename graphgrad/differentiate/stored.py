@@ -212,6 +212,8 @@ class StoredRule:
         """The trace for what is zero here, built anew for this site."""
         zeros = frozenset(i for i, d in enumerate(given) if d is not None and is_zero(d))
         trace = self.traces.get(zeros)
+        if trace is None and self._never_asks():
+            trace = self.traces[frozenset()]
         if isinstance(trace, StoredTrace):
             return trace.build(site, given, self.regions)
         why = trace or "it was not stored for these to be zero"
@@ -219,6 +221,16 @@ class StoredRule:
         raise GradientError(
             f"the stored rule {self.name!r} of {site!r}, given {len(given)} gradients or tangents "
             f"of which these are zero: {places}.\n{why}"
+        )
+
+    def _never_asks(self) -> bool:
+        """Whether a zero is to the rule a tensor as any other.
+
+        If it ever asked, it did so first where all before was not zero: with one zero, it was told.
+        """
+        return all(
+            isinstance(trace, StoredTrace) and not trace.told and not any(map(any, trace.partials))
+            for trace in self.traces.values()
         )
 
 
