@@ -22,8 +22,8 @@ from .levels import Step
 from .linearity import NonLinear, check_linear
 from .site import Site
 
-Part = tuple[list[Tensor | None], list[Gradient], frozenset[int]]
-"""What came, what the rule gave, and the places of what it was told to be zero."""
+Part = tuple[list[Tensor | None], list[Gradient], Site]
+"""What came, what the rule gave, and the site, which knows what it was told to be zero."""
 
 
 def check_additive(
@@ -36,10 +36,10 @@ def check_additive(
     step = at_home(site._target)
     first = called.get(step)
     if first is None:
-        called[step] = dys, found, site.told
+        called[step] = dys, found, site
         return
     rule = as_rule(site.reference)
-    part = dys, found, site.told
+    part = dys, found, site
     why = _not_linear(rule, first, part)
     if why is not None:
         raise GradientError(
@@ -80,10 +80,20 @@ def copied_steps(old: Graph, new: Graph) -> Iterator[tuple[Step, Step]]:
 
 def _told_apart(one: Part, other: Part) -> str | None:
     """Why a rule may take two ways, where it was told that a part is zero and another is not."""
-    dys = other[0]
-    if any(dys[i] is not None and not is_zero(dys[i]) for i in one[2]):
+    dys, _, site = other
+    if any(dys[i] is not None and not is_zero(dys[i]) for i in one[2].told):
         return "it asks which of them are zero, which differs between the parts"
+    there = {at for at, dx in _partials(site) if is_zero(dx)}
+    if any(at not in there for at, dx in _partials(one[2]) if is_zero(dx) and dx.asked):
+        return "it asks which partials of its default are zero, which differs between the parts"
     return None
+
+
+def _partials(site: Site) -> Iterator[tuple[tuple[int, int], Any]]:
+    """What its default gave, by call and input."""
+    for call, partials in enumerate(site.partials):
+        for i, dx in enumerate(partials):
+            yield (call, i), dx
 
 
 def _not_linear(rule: Rule, *parts: Part) -> str | None:

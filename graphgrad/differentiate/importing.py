@@ -146,14 +146,22 @@ def _carry_twins(transplant: Transplant) -> None:
         new = _made_of(step, transplant)
         if new is not None:
             here.twins[new] = fresh.setdefault(twins, Twins(here))
-    for step, of in transplant.source.again.items():
-        new, first = _made_of(step, transplant), _made_of(of, transplant)
-        if new is not None and first is not None:
-            here.again[new] = first
+    for source in (transplant.source, *transplant.bodies):
+        for step, of in source.again.items():
+            new, first = _made_of(step, transplant), _made_of(of, transplant)
+            if new is not None and first is not None:
+                new.graph.again[new] = first  # type: ignore[union-attr]
+                _stamp_as(new, first)
     for copy in transplant.bodies.values():
         for body in bodies_of(copy.graph):
             for step, twins in body.twins.items():
                 body.twins[step] = fresh.setdefault(twins, Twins(body))
+
+
+def _stamp_as(new: Step, first: Step) -> None:
+    """Open maps act on what the user built, so on what was built once more of that."""
+    if isinstance(new, Node) and isinstance(first, Node) and new.stamp is None:
+        new.stamp = first.stamp
 
 
 def _takes_stamps(node: Node) -> bool:
@@ -163,7 +171,11 @@ def _takes_stamps(node: Node) -> bool:
 
 
 def _made_of(step: Step, transplant: Transplant) -> Step | None:
-    """What stands for a step of the source, if it is in the graph itself."""
+    """What stands for a step of the source, if it is in the graph itself, or of a body in it."""
+    body = transplant.bodies.get(step.graph)  # type: ignore[arg-type]
+    if body is not None:
+        made: Step = body.graph.nodes[step.index] if isinstance(step, Node) else body.region(step)
+        return made
     new: Any = transplant.regions.get(step) if isinstance(step, Region) else None
     if isinstance(step, Node) and step.outputs and step.outputs[0] in transplant.tensors:
         new = transplant.tensors[step.outputs[0]].node

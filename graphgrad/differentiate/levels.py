@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
-from typing import Any, Protocol
+from typing import Protocol
 
 from ..ir.errors import GradientError
 from ..ir.node import Node, Region, Tensor
@@ -26,16 +26,6 @@ class Off(Protocol):
 def built_from(step: Step) -> Step:
     """What a step was built from once more (rules.recompute): a choice is for that. Else itself."""
     return step if step.graph is None else step.graph.again.get(step, step)
-
-
-def present_stamp(node: Node) -> Any:
-    """The stamp of a node. One that was built once more follows when its original gains or loses
-    one; a rule that was put in place of another counts for what is built after that.
-    """
-    first = built_from(node)
-    if first is node or not isinstance(first, Node):
-        return node.stamp
-    return first.stamp if node.stamp is None or first.stamp is None else node.stamp
 
 
 class Hidden:

@@ -44,6 +44,7 @@ class Site:
 
     inputs, outputs  graph tensors, so that what a rule builds can be differentiated again
     told     the outputs, by place, whose gradient the rule asked about and is zero
+    partials  what `default` returned, of each call
     name, type       of the node; for a region its rule's name and "Region"
     attrs            the op's attributes, or what was given to override_gradient
     nodes            the nodes inside
@@ -63,6 +64,7 @@ class Site:
         self.reference = reference
         self._sweep = sweep
         self.told: frozenset[int] = frozenset()
+        self.partials: list[tuple[Any, ...]] = []
 
     inputs: tuple[Tensor, ...]
     outputs: tuple[Tensor, ...]
@@ -133,10 +135,12 @@ class Site:
             found: Sequence[Tensor | None] = self._marked_default(given)
         else:
             found = self._own_default(given, context)
-        return tuple(
+        partials = tuple(
             NO_GRAD if not x.type.differentiable else ZeroTensor(x) if dx is None else dx
             for x, dx in zip(self.inputs, found, strict=True)
         )
+        self.partials.append(partials)
+        return partials
 
     def _own_default(self, dys: list[Tensor | None], context: Context) -> Sequence[Tensor | None]:
         raise NotImplementedError

@@ -16,7 +16,7 @@ from ..ir.node import Node, Region, RuleCall, Tensor
 from ..ir.op import OP_TYPES
 from ..ir.position import full
 from ..ir.residual import Residual, read_from, residual_of
-from ..ops.base import is_zero
+from ..ops.base import ZeroTensor, is_zero
 from ..ops.control import BodyGraph, BodyScope
 from ..ops.sources import Placeholder
 from ..regions.boundary import boundary_of, known
@@ -84,8 +84,11 @@ class StoredTrace:
     extra     the tensors of the home, beyond the inputs, that entries speak for
     asked     what was differentiated inside while it was traced
     told      the places of what the rule was told to be zero
+    partials  of each call of its default, which were zero: whether the rule asked; None for others
     by_home   whether the home answers for site.default
     """
+
+    partials: Sequence[Sequence[bool | None]] = ()  # older files have none
 
     def __init__(self, trace: Trace, captures: Sequence[Any], rules: Mapping[Any, Any]) -> None:
         self.scratch = flatten_graph(trace.graph, lambda rule, owner: rules.get(owner, rule))
@@ -98,6 +101,10 @@ class StoredTrace:
         self.asked: list[Asked] = []
         self.by_home = trace.by_home
         self.told = told(trace.given)
+        self.partials = [
+            [dx.asked if isinstance(dx, ZeroTensor) else None for dx in partials]
+            for partials in trace.partials
+        ]
 
     @property
     def at_home_only(self) -> bool:
@@ -115,6 +122,7 @@ class StoredTrace:
             scratch = restore_graph(Graph(), self.scratch)
         for i in self.told:
             given[i].asked = True
+        site.partials[:0] = [tuple(map(_zero, p, site.inputs)) for p in self.partials]
         known = {_at(scratch, p): _entered(site, regions, what) for p, what in self.captures}
         for p, d in zip(self.given, given, strict=True):
             if p is not None:
@@ -151,6 +159,15 @@ class StoredTrace:
                     "another rule here than when the graph was stored: that needs the graph it "
                     "was defined in"
                 )
+
+
+def _zero(asked: bool | None, x: Tensor) -> ZeroTensor | None:
+    """A partial of x that was zero."""
+    if asked is None:
+        return None
+    found = ZeroTensor(x)
+    found.asked = asked
+    return found
 
 
 class StoredRule:
@@ -195,6 +212,8 @@ class StoredRule:
         """The trace for what is zero here, built anew for this site."""
         zeros = frozenset(i for i, d in enumerate(given) if d is not None and is_zero(d))
         trace = self.traces.get(zeros)
+        if trace is None and self._never_asks():
+            trace = self.traces[frozenset()]
         if isinstance(trace, StoredTrace):
             return trace.build(site, given, self.regions)
         why = trace or "it was not stored for these to be zero"
@@ -202,6 +221,16 @@ class StoredRule:
         raise GradientError(
             f"the stored rule {self.name!r} of {site!r}, given {len(given)} gradients or tangents "
             f"of which these are zero: {places}.\n{why}"
+        )
+
+    def _never_asks(self) -> bool:
+        """Whether a zero is to the rule a tensor as any other.
+
+        If it ever asked, it did so first where all before was not zero: with one zero, it was told.
+        """
+        return all(
+            isinstance(trace, StoredTrace) and not trace.told and not any(map(any, trace.partials))
+            for trace in self.traces.values()
         )
 
 

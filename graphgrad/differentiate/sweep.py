@@ -29,7 +29,7 @@ from .additive import check_additive, in_parts
 from .builtin import fitted, given
 from .call import Gradient, call_rule, refuse_rule_derivative
 from .choices import Choice
-from .levels import Hidden, Key, Off, Step, key_of, level, present_stamp
+from .levels import Hidden, Key, Off, Step, key_of, level
 from .site import NodeSite, RegionSite, Site
 from .steps import lowest_of, plan
 
@@ -58,7 +58,6 @@ class Sweep:
     """
 
     __slots__ = (
-        "again",
         "chooses",
         "complex",
         "context",
@@ -87,7 +86,6 @@ class Sweep:
         self.grads: dict[Key, Any] = {}
         self.live: set[Key] = set()
         self.regional = False
-        self.again = False
         self.complex = False
 
     def run(
@@ -132,7 +130,6 @@ class Sweep:
         assert graph is not None
         tree = self.tree
         self.regional = bool(tree.regions) or is_marked(graph)
-        self.again = bool(graph.again)
         lowest = lowest_of(sources, graph, tree)
         steps = plan(keys, lowest, self.stop, self.off, self.regional, tree)
         for x in xs:
@@ -252,7 +249,7 @@ class Sweep:
         if self.complex:
             self._refuse_complex(node, node.inputs, dys)
         step: Any = node
-        stamp = present_stamp(node) if self.again else node.stamp
+        stamp = node.stamp
         if stamp is not None or self.chooses:
             rule = self._rule(node, stamp)
             if rule is not None:

@@ -111,6 +111,7 @@ class Trace:
     entries   (tensor, what is returned for it), those of `gives` first: a tensor of the scratch
               graph, or anything else that a rule may return
     by_home   whether the home answers for site.default
+    partials  what the default gave in the scratch graph, of each call
     asked     the steps of the home whose gradient the rule asked for, or that it built once more
     chosen    the steps of the home for which the running gradients() call chooses a rule
     """
@@ -151,6 +152,7 @@ class Trace:
             self.given = [_given(t, i in zeros) for i, t in enumerate(takes)]
             if isinstance(site, Away) and defaults is not None:
                 site.scratch, site.defaults = self.graph, defaults(self)
+            self.partials = site.partials
             with running(rule, site):
                 self.entries = [(t, self._entry(d)) for t, d in self._answer(site)]
         self.asked.update(self.graph.again.values())  # built once more, with the marks of the home
@@ -258,6 +260,7 @@ class Travelled:
         transplant.run()
         for i in told(trace.given):
             delivery.given[i].asked = True
+        site.partials[:0] = trace.partials
         gives = site.outputs if self.forward else site.inputs
         beyond = [self.carrier.tensor(t) for t, _ in trace.entries[len(gives) :]]
         gives = (*gives, *beyond)

@@ -61,6 +61,12 @@ def flatten_graph(graph: Graph, carry: Carry = None) -> Flat:
     ]
     flat["calls"] = [_flat_call(c) for c in calls]
     flat["bodies"] = [_flat_body(b, carry) for b in bodies]
+    flat["again_in_bodies"] = [
+        (type(s) is Node, at, s.index, bodies[of.graph], of.index)
+        for body, at in bodies.items()
+        for s, of in body.again.items()
+        if of.graph in bodies and _both_in(body, s) and _both_in(of.graph, of)
+    ]
     return flat
 
 
@@ -102,6 +108,10 @@ def restore_graph(graph: Graph, flat: Flat) -> Graph:
     for is_node, i, j in flat["again"]:
         steps: Any = nodes if is_node else regions
         graph.again[steps[i]] = steps[j]
+    for is_node, at, i, of, j in flat.get("again_in_bodies", ()):  # older files have none
+        new, first = bodies[at], bodies[of]
+        steps = (new.nodes, first.nodes) if is_node else (new.regions, first.regions)
+        new.again[steps[0][i]] = steps[1][j]
     graph._named.update({name: nodes[i] for name, i in flat["named"].items()})
     graph.state.commit({nodes[i]: a.copy() for i, a in flat["state"].items()})
     return graph

@@ -150,21 +150,27 @@ def constant(value: Any, dtype: Any = None, name: str | None = None) -> Tensor:
 
     Returns: a tensor of value's shape.
 
-    Raises: DTypeError for what is no array of numbers, or no dtype, and for a number that does
-    not fit it.
+    Raises: DTypeError for what is no array of numbers, or no dtype, for a number that does not fit
+    it, and if an imaginary part would be dropped.
 
     >>> gg.constant([1, 2], "float32").type
     float32[2]
     """
     if isinstance(value, Tensor):
         raise DTypeError(f"constant() takes a value, got {value!r}; use gg.cast to change a dtype")
-    check_unmasked(value)
-    wanted = None if dtype is None else as_dtype(dtype)
-    array = array_of(value, wanted)  # an error, not a wrapped number
-    if wanted is None or type(value) not in (bool, int, float, complex):
-        array = array.astype(as_dtype(array.dtype))
+    array = as_array(value, dtype)
     array.flags.writeable = False
     return build(Constant(array), (), name).outputs[0]
+
+
+def as_array(value: Any, dtype: Any = None) -> Array:
+    """A copy of a number, an array or nested lists, cast to a dtype if one is given."""
+    check_unmasked(value)
+    array = array_of(value)
+    found = as_dtype(array.dtype if dtype is None else dtype)
+    if array.dtype.kind == "c" and found.kind != "c":
+        raise DTypeError(f"{value!r} as {found} would drop the imaginary part; use its real part")
+    return np.array(array_of(value, found))  # an error, not a wrapped number
 
 
 def scalar(value: Any, dtype: DType) -> Tensor:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..ir.errors import ShapeError
-from ..ir.types import as_shape, check_unmasked
+from ..ir.types import as_shape
 from .base import (
     Any,
     DType,
@@ -20,7 +20,7 @@ from .base import (
     Types,
     ZerosLike,
     apply,
-    array_of,
+    as_array,
     as_dtype,
     as_tensor,
     cast,
@@ -88,7 +88,8 @@ def full(shape: Any, fill_value: Any, *, dtype: Any = None) -> Tensor:
     Returns: a tensor of this shape.
 
     Raises: ShapeError for lengths that are not known, or a fill_value with axes; DTypeError for
-    what is no number.
+    what is no number, or if an imaginary part would be dropped; OverflowError for a Python integer
+    that does not fit.
 
     Gradient: of a 0-d tensor, dx = sum of dy; none else.
 
@@ -101,14 +102,10 @@ def full(shape: Any, fill_value: Any, *, dtype: Any = None) -> Tensor:
     lengths = _known(shape)
     if isinstance(fill_value, Tensor):
         return broadcast_to(as_tensor(fill_value, dtype), lengths)
-    check_unmasked(fill_value)
-    value = array_of(fill_value)
+    value = as_array(fill_value, dtype)
     if value.ndim:
         raise ShapeError(f"full takes one number, got an array of shape {list(value.shape)}")
-    found = as_dtype(value.dtype if dtype is None else dtype)
-    if value.dtype.kind == "c" and found.kind != "c":
-        raise DTypeError(f"the complex number {fill_value} does not fit {found}")
-    return apply(Full(lengths, array_of(fill_value, found).item(), found))
+    return apply(Full(lengths, value.item(), as_dtype(value.dtype)))
 
 
 def _known(shape: Any) -> tuple[int, ...]:
@@ -169,7 +166,7 @@ def full_like(x: TensorLike, /, fill_value: Any, *, dtype: Any = None) -> Tensor
 
     Returns: same shape as x.
 
-    Raises: ShapeError for a fill_value with axes; DTypeError for what is no number.
+    Raises: as full().
 
     Gradient: none to x; to a 0-d tensor, the sum of dy.
 

@@ -449,7 +449,7 @@ def add_at(x: TensorLike, key: Any, updates: TensorLike) -> Tensor:
     Returns: same shape and dtype as x.
 
     Raises: ShapeError for a key that does not fit x, or updates that do not broadcast; DTypeError
-    for what is no index.
+    for what is no index, and for updates of a kind that x cannot hold, as floats for integers.
 
     Gradient: dx = dy, dupdates = dy[key].
 
@@ -464,9 +464,21 @@ def add_at(x: TensorLike, key: Any, updates: TensorLike) -> Tensor:
     return apply(AddAt(full), x, _fitted(updates, x, shape), *indices)
 
 
+_KINDS = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}  # what holds what
+
+
 def _fitted(updates: TensorLike, x: Tensor, shape: Shape) -> Tensor:
-    """updates in the dtype of x, broadcast where the shape is known."""
+    """updates in the dtype of x, broadcast where the shape is known.
+
+    DTypeError where that is of a lesser kind: floats are not truncated.
+    """
     fitted = like(updates, x)
+    given = updates.dtype if isinstance(updates, Tensor) else np.asarray(updates).dtype
+    if _KINDS[given.kind] > _KINDS[x.dtype.kind]:
+        raise DTypeError(
+            f"updates of {given} are added into {x.name}: {x.type!r} (built at {x.where}), which "
+            "cannot hold them. Cast one of them first."
+        )
     if compatible(fitted.shape, shape):
         return fitted
     if any(not isinstance(d, int) for d in shape):
@@ -490,7 +502,8 @@ def scatter_add(x: TensorLike, indices: TensorLike, updates: TensorLike, axis: i
     Returns: same shape and dtype as x.
 
     Raises: ShapeError if x has no such axis, or updates do not broadcast; DTypeError for indices
-    that are no integers. A run raises IndexError for an index that is out of bounds.
+    that are no integers, and for updates of a kind that x cannot hold, as floats for integers. A
+    run raises IndexError for an index that is out of bounds.
 
     Gradient: dx = dy, dupdates = take(dy, indices, axis).
 

@@ -199,6 +199,40 @@ class Pad(Op):
         yield cls(()), [rng.normal(size=())]
 
 
+class EnsureLength(Op):
+    """y = x, checked when run to have so many places, or more, along an axis. dx = dy.
+
+    what  what needs them, for the error
+    """
+
+    axis: int
+    length: int
+    what: str
+    view = True
+    linear = "joint"
+    relevance = "moved"
+    alias = True
+    axis_attrs = ("axis",)
+
+    def infer(self, x: TensorType) -> Types:
+        length = x.shape[self.axis]
+        if isinstance(length, int) and length < self.length:
+            raise ShapeError(f"{self.what} of axis {self.axis} of {x!r}: too short")
+        return (x,)
+
+    def kernel(self, xp: Any, x: Any) -> Any:
+        self.infer(tensor_type(x.shape, x.dtype))
+        return x
+
+    def vjp(self, node: Node, dy: Tensor) -> Gradients:
+        return (dy,)
+
+    @classmethod
+    def samples(cls, rng: np.random.Generator) -> Samples:
+        yield cls(0, 3, "sample"), [rng.normal(size=(3, 2))]
+        yield cls(1, 1, "sample"), [rng.normal(size=(2, 4)).astype("float32")]
+
+
 def pad(
     x: TensorLike, pad_width: Any, mode: str = "constant", *, constant_values: Any = 0
 ) -> Tensor:
@@ -209,7 +243,7 @@ def pad(
         pad_width: a number, (before, after), or one such pair for each axis.
         mode: "constant"; or "edge" (the outermost element), "reflect" (mirrored at it), "symmetric"
             (mirrored beside it), "wrap" (from the other end), for which an axis has to be as long
-            as its borders. Of an unknown length that is not checked.
+            as its borders; of an unknown length that is checked when run.
         constant_values: the number around x for "constant".
 
     Returns: x with the longer axes, of its dtype.
@@ -248,10 +282,12 @@ def pad(
 
 def _bordered(x: Tensor, axis: int, a: int, b: int, mode: str) -> Tensor:
     """x with a places before and b after along the axis, made of its own elements."""
-    length = x.shape[axis]
     needed = 1 if mode == "edge" else max(a, b) + (mode == "reflect")
-    if isinstance(length, int) and length < needed:
-        raise ShapeError(f"{mode!r} padding by ({a}, {b}) of axis {axis} of {x.type!r}: too short")
+    ensured = EnsureLength(axis, needed, f"{mode!r} padding by ({a}, {b})")
+    if isinstance(x.shape[axis], int):
+        ensured.infer(x.type)
+    else:
+        x = apply(ensured, x)
     before, after = _border(x, axis, a, -1, mode), _border(x, axis, b, 1, mode)
     return apply(Concat(axis), *before, x, *after)
 

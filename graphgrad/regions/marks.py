@@ -7,7 +7,7 @@ what has begun to change is changed to the end: an interrupt finds all marks as 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from ..ir.errors import RegionError
@@ -28,6 +28,7 @@ from .plans import (
     regions_beyond,
     survey,
 )
+from .rebuilt import rebuilt_in, twins_of
 from .rules import check_reference
 from .scopes import ESCAPES, ORDERS, _one_of
 from .select import (
@@ -70,9 +71,9 @@ def mark(
 
     Matches in bodies of control flow are marked there: a loop's body at every iteration.
 
-    The mark counts for every later gradients() call. What was differentiated before keeps the
-    derivative it has; to differentiate that again through what is now hidden inside, ask
-    gradients() anew, or say escape="default".
+    The mark counts for every later gradients() call, also for what a checkpoint has recomputed of
+    the selection. What was differentiated before keeps the derivative it has; to differentiate that
+    again through what is now hidden inside, ask gradients() anew, or say escape="default".
 
     A region that is there is one step and its rule speaks for all of it; whether that rule asks for
     its default is known only when it runs. So a selection of which every match lies inside regions
@@ -126,10 +127,11 @@ def mark(
             plan.declare(inputs, outputs)
     if not allow_empty:
         _check_not_idle(plans, at)
-    for plan in plans:
+    again = _plans_again(graph, list(zip(targets, plans, strict=True)), inputs, outputs)
+    for plan in (*plans, *again):
         if isinstance(plan, NewRegion):
             plan.region = _region_for(plan, rule, at, options)
-    return _to_the_end(lambda: _put(plans, rule, at, options))
+    return _to_the_end(lambda: _put(plans, again, rule, at, options))
 
 
 def unmark(graph: Graph, selection: Any) -> list[Site]:
@@ -166,7 +168,9 @@ def unmark(graph: Graph, selection: Any) -> list[Site]:
     for site in found:
         if isinstance(site, Region) and site.open:
             raise RegionError(f"{site!r} is still open; leave its block before it is unmarked")
-    _to_the_end(lambda: _take_off(found))
+    rebuilt = rebuilt_in(graph)
+    gone = [*found, *(step for site in found for step in rebuilt.get(site, ()))]
+    _to_the_end(lambda: _take_off(gone))
     return list(found)
 
 
@@ -307,15 +311,45 @@ def _around(plan: Plan, runs: dict[Graph, Node | None]) -> Region | None:
     return around
 
 
+def _plans_again(
+    graph: Graph, planned: Sequence[tuple[Target, Plan]], inputs: Any, outputs: Any
+) -> dict[Plan, Plan]:
+    """The same for what was built once more of the targets, with what it is the same as."""
+    rebuilt = rebuilt_in(graph)
+    chosen = {n for target, _ in planned for n in nodes_of(target)}
+    found: dict[Plan, Plan] = {}
+    for target, first in planned:
+        for twin in twins_of(target, rebuilt):
+            if not chosen.isdisjoint(nodes_of(twin.target)):
+                continue  # selected itself
+            plan = _plan(twin.target, replace=True)
+            if isinstance(plan, NewRegion):
+                plan.declare(twin.inputs(inputs), twin.outputs(outputs))
+            found[plan] = first
+    return found
+
+
 # --- putting marks on ---------------------------------------------------------------------------
 
 
 def _put(
-    plans: Sequence[Plan], rule: Any, at: Position | None, options: dict[str, Any]
+    plans: Sequence[Plan],
+    again: Mapping[Plan, Plan],
+    rule: Any,
+    at: Position | None,
+    options: dict[str, Any],
 ) -> list[Site]:
-    sites = [_apply(plan, rule, at, options) for plan in plans]
-    _take_in([p for p in plans if isinstance(p, NewRegion)])
-    return sites
+    sites = {plan: _apply(plan, rule, at, options) for plan in (*plans, *again)}
+    _take_in([p for p in sites if isinstance(p, NewRegion)])
+    for plan, first in again.items():
+        _note_built_from(sites[plan], sites[first])
+    return [sites[plan] for plan in plans]
+
+
+def _note_built_from(site: Site, first: Site) -> None:
+    assert site.graph is not None
+    assert first.graph is not None
+    site.graph.again[site] = first.graph.again.get(first, first)
 
 
 def _apply(plan: Plan, rule: Any, at: Position | None, options: dict[str, Any]) -> Site:
@@ -452,6 +486,8 @@ def _forget(graph: Graph, gone: set[Region]) -> None:
     index_of(graph).forget_regions()
     graph.regions[:] = [r for r in graph.regions if r not in gone or r in referred]
     graph.scattered[:] = [r for r in graph.scattered if r in graph.regions]
+    for region in gone:
+        graph.again.pop(region, None)
     for index, region in enumerate(graph.regions):
         region.index = index
 

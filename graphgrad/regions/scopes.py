@@ -38,6 +38,9 @@ class override_gradient(Scope):
     The region's gradient is the rule's. Also a decorator: each call of the function is a region.
     `as region` gives the region, on which `declare(outputs=[y])` pins the outputs.
 
+    The block is this thread's and task's: another thread that enters the graph itself builds
+    outside of it, unless it runs in `contextvars.copy_context()` made in the block.
+
     Parameters:
         rule: a registered name, an op type, a callable fn(site, *dys), or a rule object.
         inputs: tensors that are its inputs, in this order; None: what the block reads, in order.

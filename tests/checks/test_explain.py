@@ -176,3 +176,14 @@ def test_long_names_are_shortened():
         y = gg.sin(x)
     assert max(map(len, str(gg.explain(y, x)).splitlines())) < 200
     assert len(repr(gg.explain(y, x))) < 200
+
+
+def test_S39_what_gradients_raises_for_complex_numbers_is_raised_with_the_same_words():
+    x = gg.placeholder((3,), name="x")
+    y = gg.sum(gg.abs(gg.cast(x, "complex128")))
+    words = []
+    for ask in (gg.gradients, explain):
+        with pytest.raises(gg.GradientError, match=r"through Abs_\d+ .* to Cast_\d+:0") as error:
+            ask(y, x)
+        words.append(str(error.value))
+    assert words[0] == words[1]

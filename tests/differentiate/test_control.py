@@ -1,6 +1,7 @@
 """Rules in the branches of a choice mean there what they mean anywhere."""
 
 import pickle
+from functools import partial
 
 import numpy as np
 import pytest
@@ -457,6 +458,46 @@ def test_S15_a_rule_in_a_branch_that_asks_what_is_zero_is_not_called_in_parts(ho
                     gg.gradients(loss, x)
                 return
             found.append(gg.evaluate(gg.gradients(loss, x), {x: np.full(3, 0.2)}))
+    np.testing.assert_allclose(*found, rtol=1e-12)
+
+
+@pytest.mark.parametrize("journey", ["home", "copy", "pickle", "vmap"])
+@pytest.mark.parametrize("how", ["asks", "asks in vain", "does not ask", "says linear"])
+def test_S15_a_rule_in_a_branch_that_asks_which_partials_are_zero_is_not_called_in_parts(
+    how, journey
+):
+    def rule(site, dp, dq):
+        p = site.outputs[0]
+        dx, dz, none = site.default(dp, dq)
+        asked = none if how == "asks in vain" else dz
+        if how != "does not ask" and gg.is_zero(asked):
+            return (7.0 if how == "asks" else 1.0) * dx * p, dz, none
+        return dx * p, dz, none
+
+    def block(x):
+        z, w = 2.0 * x, 3.0 * x
+        marked = gg.Rule(rule, "rule", linear=how == "says linear" or None)
+        with gg.override_gradient(marked, inputs=[x, z, w]):
+            p, q = gg.sin(x), gg.cos(z) + gg.stop_gradient(w)
+        return [p * 1.0, q * 1.0]
+
+    found = []
+    for within in (False, True):
+        f = partial(chosen_block, block) if within else block
+        with gg.Graph() as g:
+            x = gg.placeholder((1, 3))
+            ts = gg.vmap(f)(x) if journey == "vmap" else f(x)
+        if journey in ("copy", "pickle"):
+            new = g.copy() if journey == "copy" else pickle.loads(pickle.dumps(g))
+            x, *ts = (new.nodes[t.node.index].outputs[t.index] for t in (x, *ts))
+        with x.graph:
+            p, q = ts
+            loss = gg.sum(gg.gradients(gg.sum(p * p), x)) + gg.sum(q)
+            if within and how == "asks" and journey != "vmap":  # which has chosen both branches
+                with pytest.raises(gg.GradientError, match="it asks which partials of its default"):
+                    gg.gradients(loss, x)
+                return
+            found.append(gg.evaluate(gg.gradients(loss, x), {x: np.full((1, 3), 0.2)}))
     np.testing.assert_allclose(*found, rtol=1e-12)
 
 

@@ -124,6 +124,32 @@ def test_S16_of_many_outputs_one_or_all_but_one_may_be_zero():
             gg.gradients(ys[:2], x)
 
 
+@pytest.mark.parametrize("journey", ["pickle", "copy of a pickle", "pickle of a pickle"])
+@pytest.mark.parametrize("default", [False, True])
+def test_S16_any_of_many_outputs_may_be_zero_for_a_rule_that_does_not_ask(default, journey):
+    def rule(site, *dys):
+        if default:
+            return [2.0 * dx for dx in site.default(*dys)]
+        return sum(float(10**i) * dy * y for i, (dy, y) in enumerate(zip(dys, site.outputs)))
+
+    with gg.Graph() as g:
+        x = gg.placeholder((2,))
+        with gg.override_gradient(rule):
+            ys = [gg.sin(x), gg.cos(x), gg.exp(x), gg.tanh(x), x * 2.0]
+        ys = [gg.identity(y) for y in ys]
+    new = pickle.loads(pickle.dumps(g))
+    if journey != "pickle":
+        new = new.copy() if journey == "copy of a pickle" else _pickled(new, 1)
+    found = []
+    for ts in ([x, *ys], there(new, x, *ys)):
+        x, *ys = ts
+        with x.graph:
+            first = [gg.gradients(read, x) for read in (ys[:2], [ys[1], ys[4]], ys[2:4], ys)]
+            second = gg.gradients(gg.sum(first[0] * first[2]), x)
+            found.append(gg.evaluate([*first, second], {x: [0.3, -0.4]}))
+    np.testing.assert_array_equal(found[0], found[1])
+
+
 def test_S16_what_a_rule_raises_for_zeros_is_raised_when_they_come():
     def rule(site, da, db):
         if gg.is_zero(da):

@@ -377,3 +377,45 @@ def test_one_hot(axis, dtype):
 
     same(lambda t: gg.one_hot(t, 3, dtype, axis), expected, k)
     same(lambda t: gg.one_hot(t, 3), lambda t: np.eye(3)[t], np.array(1, "uint8"))
+
+
+@pytest.mark.parametrize(
+    ("dtype", "updates"),
+    [
+        ("int64", 1.5),
+        ("int64", [1.5, 2.5]),
+        ("int8", np.float32(2.0)),
+        ("bool", 1),
+        ("bool", [0.5, 1.0]),
+        ("float64", 1j),
+        ("float32", np.array([1j, 2.0])),
+        ("int64", 1j),
+    ],
+)
+@pytest.mark.parametrize("as_tensor", [False, True])
+def test_what_is_added_is_never_cut_to_the_kind_of_x(dtype, updates, as_tensor):
+    with gg.Graph():
+        x = gg.placeholder((3,), dtype, name="x")
+        given = gg.constant(updates) if as_tensor else updates
+        for add in (lambda: I.add_at(x, [0, 1], given), lambda: I.scatter_add(x, [0, 1], given)):
+            with pytest.raises(DTypeError):
+                add()
+
+
+@pytest.mark.parametrize(
+    ("dtype", "updates", "wanted"),
+    [
+        ("float32", [1, 2], [1, 2, 0]),
+        ("float32", np.array([1.5, 2.5]), [1.5, 2.5, 0]),
+        ("int8", np.array([1, 2]), [1, 2, 0]),
+        ("uint8", 3, [3, 3, 0]),
+        ("int64", True, [1, 1, 0]),
+        ("complex128", 1.5, [1.5, 1.5, 0]),
+    ],
+)
+def test_what_is_added_may_be_narrower_or_of_a_lesser_kind(dtype, updates, wanted):
+    x = gg.constant(np.zeros(3, dtype))
+    for y in (I.add_at(x, [0, 1], updates), I.scatter_add(x, [0, 1], updates)):
+        found = gg.evaluate(y)
+        assert found.dtype == dtype
+        np.testing.assert_array_equal(found, wanted)

@@ -204,6 +204,44 @@ def test_pad_that_does_not_fit():
                 P.pad(x, width, mode)
 
 
+SHORT = [("reflect", 3, 3), ("reflect", 2, 2), ("symmetric", 3, 2), ("wrap", (0, 4), 3)]
+
+
+@pytest.mark.parametrize(("mode", "width", "length"), [*SHORT, ("edge", 1, 0)])
+@pytest.mark.parametrize("backend", ["numpy", "llvm", "jax"])
+@pytest.mark.parametrize("optimize", [False, True])
+def test_pad_of_an_axis_that_is_too_short_when_run(mode, width, length, backend, optimize):
+    """The same error as where the length is known; and none where it is long enough."""
+    x = placeholder(("N",))
+    y = P.pad(x, width, mode) * 2.0
+    (dx,) = gg.gradients([gg.sum(y * y)], [x])
+    run = gg.compile(x, [y, dx], backend=backend, optimize=optimize)
+    for outputs in (run, gg.compile(x, dx, backend=backend, optimize=optimize)):
+        with pytest.raises(ShapeError, match=f"'{mode}' padding by .* of axis 0 .*: too short"):
+            outputs(np.arange(float(length)))
+    values = np.arange(length + 1.0)
+    np.testing.assert_allclose(run(values)[0], 2 * np.pad(values, width, mode))
+
+
+@pytest.mark.parametrize("how", ["branch", "vmap"])
+def test_pad_of_an_axis_that_is_too_short_inside(how):
+    x = placeholder((2, "N"))
+
+    def f(row):
+        return P.pad(row, ((0, 3),) if row.ndim == 1 else ((0, 0), (0, 3)), "reflect")
+
+    made = {
+        "branch": lambda: gg.cond(gg.sum(x) > 0, lambda: f(x), lambda: gg.concat([x, x], 1)),
+        "vmap": lambda: gg.vmap(f)(x),
+    }[how]()
+    run = gg.compile(x, made)
+    with pytest.raises(ShapeError, match="too short"):
+        run(np.ones((2, 3)))
+    assert run(np.ones((2, 4))).shape == (2, 7)
+    if how == "branch":
+        assert run(-np.ones((2, 3))).shape == (2, 6)
+
+
 @pytest.mark.parametrize("reps", [2, (2,), (1, 2), (2, 1, 3), (2, 1, 1, 1), 0, (0, 1, 2), 1])
 def test_tile(reps):
     same(lambda t: P.tile(t, reps), lambda t: np.tile(t, reps), X)

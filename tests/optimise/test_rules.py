@@ -15,7 +15,7 @@ from graphgrad.ops.einsum import Einsum
 from graphgrad.ops.exponential import EXPM1, LOG1P, SQRT
 from graphgrad.ops.indexing import AT, AddAt, Gather, ScatterAdd
 from graphgrad.ops.joining import Concat, ConcatPart
-from graphgrad.ops.padding import Flip, Pad
+from graphgrad.ops.padding import EnsureLength, Flip, Pad
 from graphgrad.ops.products import MatMul
 from graphgrad.ops.reductions import (
     ReduceAll,
@@ -198,6 +198,13 @@ CASES = {
             lambda x, y: node(EnsureLike("as said"), x, y),
             lambda x, y: x,
             twins=[(lambda x, y: node(EnsureLike("as said"), x, y), UNKNOWN)],
+        )
+    ],
+    "ensured_length": [
+        Case(
+            lambda x, y: node(EnsureLength(0, 2, "as said"), x),
+            lambda x, y: x,
+            twins=[(lambda x, y: node(EnsureLength(0, 2, "as said"), x), UNKNOWN)],
         )
     ],
     # --- neutral elements

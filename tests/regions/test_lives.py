@@ -15,6 +15,7 @@ import graphgrad as gg
 from graphgrad.ops.exponential import exp
 from graphgrad.ops.sources import placeholder
 from graphgrad.ops.trigonometry import cos, sin
+from graphgrad.regions.boundary import boundary_of
 
 from ..differentiate.helpers import default, value
 
@@ -351,6 +352,29 @@ def test_S23_what_a_rule_builds_by_way_of_another_graph_is_derived_all_the_same(
 
 
 # --- S31: who works for an open block without its context ----------------------------------------
+
+
+@pytest.mark.parametrize("copied", [False, True])
+@pytest.mark.parametrize("entered", [False, True])
+def test_S31_a_worker_that_enters_the_graph_itself_is_outside_of_the_blocks_of_others(
+    copied, entered, graph
+):
+    """Each has its own blocks on one graph: what another thread has open does not count."""
+    x = placeholder(())
+
+    def work():
+        with graph if entered else nullcontext():
+            return cos(x)
+
+    stamped = gg.gradient_override_map({"Cos": default}, allow_empty=True)
+    with ThreadPoolExecutor(1) as pool, gg.override_gradient(default) as region, stamped:
+        y = sin(x)
+        run = contextvars.copy_context().run if copied else lambda f: f()
+        z = pool.submit(run, work).result()
+    assert y.node.region is region
+    assert (z.graph, z.node.region) == (graph, region if copied else None)
+    assert (z.node.stamp is not None) is copied
+    assert boundary_of(region).outputs == ((y, z) if copied else (y,))
 
 
 @pytest.mark.parametrize("copied", [False, True])

@@ -274,14 +274,21 @@ def ten(site, dy):
 
 
 @pytest.mark.parametrize("how", ["import", "mark", "unmark"])
-def test_S04_marks_count_for_the_derivative_of_what_was_recomputed(how):
+@pytest.mark.parametrize("chosen", [False, True])
+def test_S04_marks_count_for_the_derivative_of_what_was_recomputed(how, chosen):
     found = []
+
+    def f(x):
+        if chosen and how == "import":
+            return gg.cond(x > 0, lambda: gg.sin(gg.tanh(x)), lambda: x)
+        return gg.sin(gg.tanh(x))
+
     for wrap in (lambda f: f, gg.rules.checkpoint):
         with gg.Graph() as home:
             a = gg.placeholder(())
             first = {"Tanh": lambda site, dy: 3.0 * dy} if how == "unmark" else None
             with gg.gradient_override_map(first or {"Sin": "Sin"}):
-                b = gg.gradients(wrap(lambda x: gg.sin(gg.tanh(x)))(a), a)
+                b = gg.gradients(wrap(f)(a), a)
         if how == "import":
             with gg.Graph() as g, gg.gradient_override_map({"Tanh": ten}, allow_empty=True):
                 a, b = _imported(home, a, b)

@@ -249,6 +249,110 @@ def test_S17_the_default_of_a_rule_inside_is_the_inside_as_it_stands(edit, wante
     assert value(gg.gradients(y, x), {x: 0.0}) == wanted
 
 
+LATER = {
+    "mark": lambda g, sin: g.mark(sin, seven, allow_inside=True, replace=True),
+    "unmark": lambda g, sin: g.unmark(sin),
+    "another rule": lambda g, sin: g.mark(sin.region, seven, replace=True),
+    "unmark the region": lambda g, sin: g.unmark(sin.region),
+    "group": lambda g, sin: g.mark(_of_two(sin), "test/twice", allow_inside=True),
+    "a group of which one is declared": lambda g, sin: g.mark(
+        _of_two(sin),
+        "test/twice",
+        inputs=[sin.inputs[0]],
+        outputs=[sin.consumers[0].outputs[0]],
+        allow_inside=True,
+    ),
+    "a group for a while": lambda g, sin: g.unmark(
+        g.mark(_of_two(sin), seven, allow_inside=True)[0]
+    ),
+    "boundary": lambda g, sin: g.mark(sin, seven, order="through", allow_inside=True, replace=True),
+}
+MARKED = {
+    "nothing": lambda x: gg.sin(x) * 2.0,
+    "a region": within(lambda s, dy: 3 * dy * s.outputs[0], lambda x: gg.sin(x) * 2.0),
+    "a stamp": mapped,
+    "a stamp in a region": within("test/twice", lambda x: mapped(x) * x),
+    "a closure": closing_over_the_inside,
+    "a gradient": of_gradient_of_a_region,
+    "cond": partial(chosen, inside=within(twice_default, lambda x: gg.sin(x) * 2.0)),
+}
+
+
+def _of_two(sin):
+    return gg.select.nodes(sin, sin.consumers[0])
+
+
+def edited_between(f, edit, journey, after):
+    """Derivatives of the first three orders, of which `after` are taken before an edit."""
+    with gg.Graph() as graph:
+        x = gg.placeholder((3,), name="x")
+        y = gg.sum(gg.square(f(x)))
+    there, at = moved(graph, journey)
+    x, y = at(x), at(y)
+    found = []
+    with there:
+        for order in range(3):
+            if order == after:
+                edit(there, first_sine(there))
+            y = gg.sum(gg.gradients(y, x, unconnected="zero") * W)
+            found.append(y)
+        return gg.compile(x, found, backend="numpy", verify=True)(X)
+
+
+def first_sine(graph):
+    bodies = [p.outputs[0].graph for n in graph.nodes for p in n.op.bodies if n.origin is None]
+    return next(n for g in (graph, *bodies) for n in g.nodes if n.type == "Sin" and not n.origin)
+
+
+@pytest.mark.parametrize("f", MARKED.values(), ids=MARKED)
+@pytest.mark.parametrize("edit", LATER.values(), ids=LATER)
+@pytest.mark.parametrize("after", [1, 2])
+@pytest.mark.parametrize("journey", ["home", "copy", "import"])
+def test_S04_marks_edited_between_orders_count_for_what_was_recomputed(f, edit, after, journey):
+    plain = within(lambda s, *dys: list(s.default(*dys)), f)
+    try:
+        expected = edited_between(plain, edit, journey, after)
+    except GraphGradError as error:
+        with pytest.raises(type(error)):
+            edited_between(rules.checkpoint(f), edit, journey, after)
+        return
+    for again in (rules.checkpoint(f), rules.checkpoint(rules.checkpoint(f))):
+        same(edited_between(again, edit, journey, after), expected)
+
+
+@pytest.mark.parametrize("journey", ["home", "vmap", "region", "cond"])
+@pytest.mark.parametrize("how", ["replace", "temporary"])
+def test_S30_a_name_means_another_rule_for_what_was_recomputed_too(journey, how):
+    f = within("test/renamed", gg.sin)
+    found = []
+    for g in (f, rules.checkpoint(f)):
+        x = gg.placeholder((3,))
+        with gg.temporary_gradient("test/renamed", lambda s, dy: 3 * dy * s.outputs[0]):
+            first = gg.gradients(gg.sum(gg.square(put(g, x, journey))), x)
+        if how == "replace":
+            gg.register_gradient("test/renamed", replace=True)(seven)
+            second = gg.gradients(gg.sum(first * W), x)
+            gg.unregister_gradient("test/renamed")
+        else:
+            with gg.temporary_gradient("test/renamed", seven):
+                second = gg.gradients(gg.sum(first * W), x)
+        found.append(value(second, {x: X}))
+    np.testing.assert_allclose(*found)
+
+
+def test_S04_a_group_that_was_recomputed_in_part_is_an_error_before_anything_changes():
+    x = gg.placeholder((3,), name="x")
+    y = rules.checkpoint(lambda x: gg.exp(gg.sin(x)))(x)
+    sin, exp = (n for n in x.graph.nodes if n.type in ("Sin", "Exp"))
+    gg.gradients(y, x)
+    again = next(n for n, of in x.graph.again.items() if of is exp)
+    del x.graph.again[again]
+    with pytest.raises(RegionError, match=r"recomputed in part.*Exp_\d+ 0 times.*Sin_\d+ 1 times"):
+        x.graph.mark(gg.select.nodes(sin, exp), seven, allow_inside=True)
+    assert sin.region is exp.region
+    assert sin.region.rule == rules.recompute.CHECKPOINT
+
+
 def test_S04_a_mark_by_type_counts_inside_and_outside():
     x = gg.placeholder((), name="x")
     y = rules.checkpoint(lambda h: gg.sin(h) * 1.0)(gg.sin(x))

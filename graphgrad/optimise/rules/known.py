@@ -6,6 +6,7 @@ from ...ir.node import Node, Tensor
 from ...ir.op import Op
 from ...ops.accumulate import EnsureLike
 from ...ops.joining import ConcatPart
+from ...ops.padding import EnsureLength
 from ...ops.reductions import SizeOf
 from ...ops.shaping import Reshape
 from ...ops.slicing import FULL, Slice
@@ -66,10 +67,18 @@ def ensured_shape(node: Node) -> Tensor | None:
     return x if like.type.static and x.shape == like.shape else None
 
 
+@rule(EnsureLength)
+def ensured_length(node: NodeOf[EnsureLength]) -> Tensor | None:
+    """x, checked when run to have so many places along an axis, whose length is known -> x"""
+    (x,) = node.inputs
+    return x if isinstance(x.shape[node.op.axis], int) else None
+
+
 KNOWN_SHAPES: tuple[RewriteRule, ...] = (
     like_a_known_shape,
     known_size,
     reshape_to_known_lengths,
     known_part,
     ensured_shape,
+    ensured_length,
 )
