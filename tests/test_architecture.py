@@ -44,7 +44,6 @@ MAY_IMPORT = {
 
 KNOWN_CIRCLES = (
     "ir/context.py ir/graph.py ir/node.py ir/region_tree.py ir/state.py",
-    "differentiate/additive.py differentiate/call.py differentiate/site.py differentiate/sweep.py",
     "differentiate/trace.py differentiate/transplant.py",
     "differentiate/batched_choice.py differentiate/batcher.py",
 )

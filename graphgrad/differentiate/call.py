@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
 from ..ir.build import adopted, apply
-from ..ir.context import CONTEXT, Context, bodies_around
+from ..ir.context import CONTEXT, bodies_around
 from ..ir.depth import check_room
 from ..ir.errors import GradientError, GraphGradError, counted
 from ..ir.node import Node, Region, RuleCall, Tensor, enclosing
@@ -25,9 +25,7 @@ from ..ops.sources import Identity, RuleInput, RuleOutput
 from ..regions.rules import BuiltinRule, Rule, as_rule
 from .builtin import builtin, filled
 from .levels import shown
-from .site import NodeSite, RegionSite, Site
-
-Gradient = tuple[Tensor, Tensor | None]
+from .site import Gradient, NodeSite, RegionSite, Site
 
 
 def call_rule(site: Site, reference: Any, dys: Sequence[Tensor | None]) -> list[Gradient]:
@@ -81,16 +79,23 @@ def _passed_on(dx: Tensor | None, dys: Sequence[Tensor | None]) -> Tensor | None
 
 @contextmanager
 def running(rule: Rule, site: Site) -> Iterator[None]:
-    """The site counts as unmarked, and what is built comes from this call of its rule."""
+    """The site counts as unmarked, and what is built comes from this call of its rule.
+
+    What the rule asks in turn is a question of its own: nothing is known to be wanted, and forward
+    mode judges what it calls by what it gives alone.
+    """
     context = CONTEXT.get()
-    before = context.origin, context.running, context.live, context.called
+    asking: Any = context.question
+    origin, before = context.origin, (asking.running, asking.live, asking.called, asking.judge)
+    judge = asking.judge if isinstance(rule, BuiltinRule) else None
     try:
         context.origin = RuleCall(site._target, rule.name, outer_reads(site._target, site.outputs))
-        context.running = (*before[1], site._target)
-        context.live = context.called = None
+        asking.running = (*before[0], site._target)
+        asking.live, asking.called, asking.judge = None, None, judge
         yield
     finally:
-        context.origin, context.running, context.live, context.called = before
+        context.origin = origin
+        asking.running, asking.live, asking.called, asking.judge = before
 
 
 def answer(rule: Rule, site: Site, dys: list[Tensor | None]) -> list[tuple[Tensor, Any]]:
@@ -305,7 +310,7 @@ def _as_gradient(rule: Rule, site: Site, x: Tensor, entry: Any, i: int) -> Tenso
 def seen_outside(dx: Tensor) -> Tensor:
     """dx as it is read from here, where it was built in a region that is not open."""
     context = CONTEXT.get()
-    inside = context.tree.around(dx.node)
+    inside = context.question.tree.around(dx.node)
     if inside is None or inside.contains(context.region):
         return dx
     return apply(Identity(), dx)
@@ -433,10 +438,10 @@ def _spoken_for(t: Tensor, region: Region) -> bool:
     )
 
 
-def refuse_rule_derivative(origin: RuleCall, context: Context) -> None:
-    """GradientError where a rule that says order="error" is differentiated."""
+def refuse_rule_derivative(origin: RuleCall, running: Collection[Node | Region]) -> None:
+    """GradientError where a rule that says order="error", and is not running, is differentiated."""
     region = origin.site
-    if isinstance(region, Region) and region.order == "error" and region not in context.running:
+    if isinstance(region, Region) and region.order == "error" and region not in running:
         raise GradientError(
             f"differentiating through the gradient rule {origin.rule!r} of region "
             f"{region.name!r} ({region.where}), which says order='error': its gradient is not to "

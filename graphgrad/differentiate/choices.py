@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any
 
-from ..ir.context import Context
+from ..ir.context import Unasked
 from ..ir.errors import GradientError, GraphError, RegionError
 from ..ir.graph import Graph, current
 from ..ir.node import Node, Region, RuleCall
@@ -107,7 +107,7 @@ class Choice:
         """Whether the rule for others is for a step, if it is not marked."""
         if not isinstance(step, Node) or isinstance(step.op, _DOORS):
             return False
-        rules = [site for site in current().running if site not in self.running]
+        rules = [site for site in current().question.running if site not in self.running]
         origin = step.origin
         while origin is not None:
             by = origin.site if isinstance(origin, RuleCall) else origin
@@ -210,29 +210,31 @@ class _Entry:
 # --- working it out -----------------------------------------------------------------------------
 
 
-def choice_of(overrides: Any, graph: Graph, context: Context) -> Choice | None:
+def choice_of(overrides: Any, graph: Graph, question: Unasked) -> Choice | None:
     """What is chosen in a call with these overrides; None: those of the call around it, if any.
 
-    What a call chooses does not reach a graph that one of its rules opens for itself.
-    Groups whose rule is running stay in the tree, switched off: what is derived reads them as their
-    inside, whatever the call within the rule chooses.
+    question: that of the call around. What it chooses does not reach a graph that one of its rules
+    opens for itself.
     """
-    inherited = overrides is None
-    if inherited:
-        overrides, known = context.overrides, context.choice
-        if overrides is None:
-            return None
-        if known is not None and known.overrides is overrides:
-            return known if known.graph in graphs_around(graph) else None
-    running = [s for s in context.running if isinstance(s, Region) and s.group is not None]
-    return resolved(overrides, graph, inherited, running)
+    if overrides is not None:
+        return resolved(overrides, graph, inherited=False, running=running_groups(question))
+    known: Choice | None = question.choice
+    return known if known is not None and known.graph in graphs_around(graph) else None
+
+
+def running_groups(question: Unasked) -> list[Region]:
+    """Groups whose rule is running.
+
+    They stay in the tree, switched off: what is derived reads them as their inside, whatever a call
+    within the rule chooses.
+    """
+    return [s for s in question.running if isinstance(s, Region) and s.group is not None]
 
 
 def inherited_choice(graph: Graph) -> Choice:
     """What is chosen on a graph by the running call; a choice of nothing where it chooses none."""
-    known: Choice | None = current().choice
-    found = choice_of(None, graph, current()) if known is None else known.on(graph)
-    return resolved({}, graph, inherited=True) if found is None else found
+    known: Choice | None = current().question.choice
+    return resolved({}, graph, inherited=True) if known is None else known.on(graph)
 
 
 def resolved(
@@ -280,7 +282,7 @@ class _Work:
             check_reference(rule, lambda: "named in overrides= of gradients()", late=False)
         choice = self.choice
         if key is OTHERS:
-            choice.others, choice.running = rule, current().running
+            choice.others, choice.running = rule, current().question.running
             return
         entry = _Entry(_types_of(key, choice.graph, self.lenient), [])
         choice._entries.append(entry)

@@ -10,14 +10,14 @@ place stands a marked region from dys to dxs whose own rule, its transpose, is t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
 from ..ir.build import apply, build, read_here
-from ..ir.context import CONTEXT, Setting, Within
+from ..ir.context import CONTEXT, Within
 from ..ir.errors import DTypeError, GradientError
 from ..ir.graph import Graph, current, entering
 from ..ir.node import Node, Region, Tensor, enclosing
@@ -32,12 +32,13 @@ from ..ops.control import around
 from ..ops.sources import RuleInput, RuleOutput, StopGradient, UndefinedGradient, ZeroGradient
 from ..regions.boundary import take_in_pins
 from ..regions.rules import BuiltinRule, Rule, as_rule
-from .call import Gradient, call_rule, own_jvp
-from .gradients import array_type, gradients
+from .call import call_rule, own_jvp
+from .choices import resolved, running_groups
+from .gradients import array_type, gradients, nested
 from .levels import Step
 from .linearity import NonLinear, check_linear
-from .site import NodeSite, RegionSite, Site
-from .sweep import ASKED
+from .question import Question, asking
+from .site import Gradient, NodeSite, RegionSite, Site
 
 __all__ = ["jvp"]
 
@@ -84,11 +85,11 @@ def jvp(
         raise ValueError(f"unconnected is 'none' or 'zero', got {unconnected!r}")
     given = [_as_typed(*pair) for pair in zip(x_list, _tangents(x_list, tangents), strict=True)]
     us = [_zeros(y) for y in y_list]
-    question = Question()
-    with _asking(question):
+    judge = Judge()
+    with _judging(judge):
         gs = gradients(y_list, x_list, us, stop_gradients, overrides=overrides)
     real = [(g, t) for g, t in zip(gs, given, strict=True) if g is not None and not is_zero(g)]
-    found = _transposed([g for g, _ in real], us, [t for _, t in real], question, overrides)
+    found = _transposed([g for g, _ in real], us, [t for _, t in real], judge, overrides)
     if unconnected == "zero":
         return unflatten(ys, [u if dy is None else dy for dy, u in zip(found, us, strict=True)])
     if any(g is not None and is_zero(g) for g in gs):
@@ -160,8 +161,8 @@ def _zero_or_none(dy: Tensor | None, y: Tensor, u: Tensor, xs: Sequence[Tensor])
 # --- judging the rules ------------------------------------------------------------------------
 
 
-class Question:
-    """What is asked of each rule that a jvp calls.
+class Judge:
+    """Says of each rule that a jvp calls whether it can be transposed.
 
     known   gradient -> the dys that it is declared to be linear in
     final   regions whose rule says order="error": transposing it is no derivative of it
@@ -174,15 +175,14 @@ class Question:
     def answer(self, site: Site, dys: list[Tensor | None]) -> list[Gradient]:
         """What the site's rule gives, once it is known that it can be transposed."""
         rule = as_rule(site.reference, lambda: f"named by {site!r}")
-        asking = watched(site, self)
+        judged = watched(site, self)
         if isinstance(rule, BuiltinRule):
-            return call_rule(asking, rule, dys)
+            return call_rule(judged, rule, dys)
         if rule.linear is False and rule.jvp is None:
             raise _refused(rule, site, "it is declared linear=False")
         if isinstance(site, RegionSite) and site.region.order == "error":
             self.final.append(site.region)
-        with _asking(None):
-            found = call_rule(asking, self._piece(rule, site) if rule.jvp else rule, dys)
+        found = call_rule(judged, self._piece(rule, site) if rule.jvp else rule, dys)
         self._judge(rule, site, [dy for dy in dys if dy is not None], found)
         return found
 
@@ -291,32 +291,34 @@ def _own(rule: Rule, site: Site, real: Sequence[bool]) -> Callable[..., list[Any
     def transpose(_: Site, *dxs: Any) -> list[Any]:
         supply = iter(dxs)
         given = [next(supply) if x.type.differentiable else None for x in site.inputs]
-        context = CONTEXT.get()
-        outer, context.running = context.running, (*context.running, site._target)
+        question: Any = CONTEXT.get().question
+        outer, question.running = question.running, (*question.running, site._target)
         try:
             entries = own_jvp(rule, site, given)
         finally:
-            context.running = outer
+            question.running = outer
         return [entry for entry, here in zip(entries, real, strict=True) if here]
 
     return transpose
 
 
-# --- who is asked -----------------------------------------------------------------------------
+# --- who judges -------------------------------------------------------------------------------
 
 
-def _asking(question: Question | None) -> Setting:
-    """Rules called in this block are asked by that jvp; by none while a rule itself runs."""
-    return Setting(ASKED, question)
+def _judging(judge: Judge) -> Within:
+    """Rules called in this block are judged; but none while a rule itself runs."""
+    question = Question(current().question)
+    question.judge = judge
+    return asking(question)
 
 
 class Watched(Site):
     """A site whose default belongs to the jvp again, although it is the rule that asks for it."""
 
-    question: Question
+    judge: Judge
 
     def default(self, *dys: Any) -> tuple[Any, ...]:
-        with asked_inside(self):
+        with judged_inside(self):
             return super().default(*dys)
 
 
@@ -328,15 +330,22 @@ class WatchedRegion(Watched, RegionSite):
     pass
 
 
-def asked_inside(site: Site) -> Any:
-    """Rules called in this block, by the rule of a site, are asked by the jvp that asks it."""
-    return _asking(site.question) if isinstance(site, Watched) else nullcontext()
+@contextmanager
+def judged_inside(site: Site) -> Iterator[None]:
+    """Rules called in this block, by the rule of a site, are judged as that rule is."""
+    question: Any = CONTEXT.get().question
+    outer = question.judge
+    try:
+        question.judge = site.judge if isinstance(site, Watched) else outer
+        yield
+    finally:
+        question.judge = outer
 
 
-def watched(site: Site, question: Question) -> Site:
+def watched(site: Site, judge: Judge) -> Site:
     kind: Any = WatchedNode if isinstance(site, NodeSite) else WatchedRegion
     found: Watched = kind(site._target, site.reference, site._sweep)
-    found.question = question
+    found.judge = judge
     return found
 
 
@@ -347,25 +356,28 @@ def _transposed(
     gs: Sequence[Tensor],
     us: Sequence[Tensor],
     tangents: Sequence[Any],
-    question: Question,
+    judge: Judge,
     overrides: Mapping[Any, Any] | str | None,
 ) -> list[Tensor | None]:
     """J t from g = J.T u; None where nothing flows."""
     if not gs:
         return [None] * len(us)
     try:
-        check_linear(gs, us, question.known)
+        check_linear(gs, us, judge.known)
     except NonLinear as error:
         raise GradientError(
             "forward mode is the transpose of reverse mode, whose gradients have to be linear in "
             f"what they start from, but {error}"
         ) from None
-    context = current().copy()
-    outer = context.overrides if overrides is None else overrides
-    by_value = _by_value(gs, us, question, context.region)
-    context.overrides = {**(outer if isinstance(outer, Mapping) else {}), **by_value}
-    context.running = (*context.running, *question.final)
-    with Within(context):
+    question = Question(current().question)
+    if overrides is None and question.choice is not None:
+        overrides = question.choice.overrides
+    by_value = _by_value(gs, us, judge, current().region)
+    chosen = {**(overrides if isinstance(overrides, Mapping) else {}), **by_value}
+    question.running = (*question.running, *judge.final)
+    graph = nested([*gs, *us])[-1]
+    with asking(question):
+        question.choose(resolved(chosen, graph, inherited=True, running=running_groups(question)))
         return gradients(list(gs), list(us), list(tangents))  # type: ignore[no-any-return]
 
 
@@ -379,7 +391,7 @@ AGAIN_AN_ERROR = Rule(_closed, "order='error'", linear=True)
 
 
 def _by_value(
-    gs: Sequence[Tensor], us: Sequence[Tensor], question: Question, at: Region | None
+    gs: Sequence[Tensor], us: Sequence[Tensor], judge: Judge, at: Region | None
 ) -> dict[Step, str | Rule | None]:
     """Overrides under which what the rules built is transposed as the map it is by value."""
     found: dict[Step, str | Rule | None] = {}

@@ -28,6 +28,7 @@ from .call import outer_reads, told
 from .deferred import Away, NotDeferred
 from .forward import Watched
 from .levels import Step
+from .question import Question
 from .site import NodeSite, RegionSite, Site
 from .trace import Trace, TraceGraph
 from .transplant import Transplant
@@ -133,7 +134,7 @@ class StoredTrace:
 
     def _check_marks(self, site: Site, home: Graph, regions: Sequence[Region]) -> None:
         """GradientError where what it differentiated is marked, or chosen, otherwise now."""
-        asked, sweep = CONTEXT.get().asked, site._sweep
+        asked = CONTEXT.get().question.asked
         for one in self.asked:
             step = one.step(home, regions)
             if asked is not None:
@@ -145,7 +146,7 @@ class StoredTrace:
                     "defined in"
                 )
             same = one.is_as_stored(step, regions)
-            if not same or step in sweep.off or step in sweep.overrides:
+            if not same or site._sweep.question.decides(step):
                 raise GradientError(
                     f"the rule of {site!r} differentiates {step.name} ({step.where}), which has "
                     "another rule here than when the graph was stored: that needs the graph it "
@@ -414,7 +415,9 @@ class _AtHome:
         target.marked = site.reference
         dys: list[Tensor | None] = [None] * len(site.outputs)
         with BodyScope(TraceGraph(home, f"default of {site.name}")):
-            CONTEXT.get().asked = set()
+            context = CONTEXT.get()
+            context.question = question = Question(context.question)
+            question.asked = set()
             for i in given:
                 y = site.outputs[i]
                 dys[i] = build(Placeholder(y.shape, y.dtype), ()).outputs[0]

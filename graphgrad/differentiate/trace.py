@@ -31,8 +31,9 @@ from ..regions.rules import BuiltinRule, Rule, as_rule
 from .call import answer, own_jvp, running, seen_outside, told
 from .choices import inherited_choice
 from .deferred import Away, AwayNode, AwayRegion, Defaults, NotDeferred
-from .forward import Question, Watched, watched
+from .forward import Judge, Watched, watched
 from .levels import Step
+from .question import Question
 from .site import NodeSite, RegionSite, Site
 from .sweep import Sweep
 
@@ -84,8 +85,8 @@ class TraceGraph(BodyGraph):
         if tensor.graph is self.outer:
             here = current()
             at_home = Context(self.outer)
-            at_home.origin, at_home.running, at_home.scope = here.origin, here.running, "gradients/"
-            at_home.tree = here.tree
+            at_home.origin, at_home.question = here.origin, here.question
+            at_home.scope = "gradients/"
             tensor = residual_of(tensor, at_home)
         return super().adopt(tensor)
 
@@ -137,14 +138,15 @@ class Trace:
             context = CONTEXT.get()
             context.without_maps()
             context.scope, context.origin = "", None
-            context.running, context.live, context.asked = (), None, self.asked
+            context.question = question = Question(context.question)
+            question.running, question.asked = (), self.asked
             chosen = inherited_choice(home)
-            context.choice, context.tree = chosen, chosen.tree
-            self.chosen = chosen.off | set(chosen)
-            sweep = Sweep(context, chosen.off, frozenset(), chosen)
+            question.choose(chosen)
+            question.off, self.chosen = chosen.off, chosen.off | set(chosen)
+            sweep = Sweep(question)
             site = _site(target, reference, sweep, boundary, away=defaults is not None)
             if judged:
-                site = watched(site, Question())
+                site = watched(site, Judge())
             takes, self.gives = site.outputs, site.inputs
             if forward:
                 takes, self.gives = self.gives, takes
@@ -369,11 +371,11 @@ def check_choices(site: Site, inside: Mapping[Step, bool]) -> None:
 
     inside  what the rule asks for inside -> whether the choice was seen at home
     """
-    asked = CONTEXT.get().asked
+    asked = CONTEXT.get().question.asked
     if asked is not None:
         asked.update(inside)
     for step, seen in inside.items():
-        if not seen and (step in site._sweep.off or step in site._sweep.overrides):
+        if not seen and site._sweep.question.decides(step):
             raise GradientError(
                 f"overrides= chooses for {step.name} ({step.where}), which lies inside {site!r}, "
                 "whose rule came here from another graph: its default is taken there, where the "

@@ -25,6 +25,7 @@ from ..ops.sources import Identity, Placeholder
 from .batch import counting
 from .batcher import Batcher
 from .builtin import builtin
+from .question import Question
 from .trace import TraceGraph
 from .transplant import Plain
 
@@ -144,7 +145,8 @@ def per_example_vjp(op: PerExample, node: Node, *dys: Tensor | None) -> Gradient
     assert graph is not None
     scratch = TraceGraph(graph, f"gradient of one {op.op.type}")
     with BodyScope(scratch):
-        CONTEXT.get().live = None
+        context = CONTEXT.get()
+        context.question = Question(context.question)  # of one example every gradient is wanted
         singles = [_single(t, 0 if flag else None) for t, flag in zip(node.inputs, op.batched)]
         inner = build(op.op, tuple(singles))
         seeds = [None if dy is None else _single(dy, 0) for dy in dys]

@@ -277,7 +277,7 @@ def like(x: TensorLike, t: Tensor) -> Tensor:
 
 def wants(x: Tensor) -> bool:
     """Whether the running gradient has a use for the gradient of x. True outside gradients."""
-    live = CONTEXT.get().live
+    live = CONTEXT.get().question.live
     return live is None or x in live or x.node.region is not None
 
 

@@ -176,3 +176,21 @@ def test_long_names_are_shortened():
         y = gg.sin(x)
     assert max(map(len, str(gg.explain(y, x)).splitlines())) < 200
     assert len(repr(gg.explain(y, x))) < 200
+
+
+def test_what_only_waits_for_x_does_not_depend_on_it():
+    x, c = gg.placeholder((), name="x"), gg.placeholder((), name="c")
+    y = gg.rules.checkpoint(gg.sin)(c)
+    gg.gradients(y, c, x * 2.0)  # what is computed again waits for the gradient of y
+    (after,) = (n for n in x.graph.nodes if n.type == "After")
+    path = explain(after.outputs[0], x)[x]
+    assert not path.found
+    assert "After" in path.reason
+    assert "only waits for it" in path.reason
+
+
+def test_the_way_leads_on_through_what_is_complex_to_where_it_ends():
+    x = gg.placeholder((), name="x")
+    w = gg.exp(1j * x)
+    y = gg.equal(w, w).astype("float64")
+    assert "makes bool" in explain(y, x)[x].reason
