@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from ..ir.build import adopted, build, read_here
 from ..ir.context import CONTEXT, Context, Within
@@ -37,8 +37,25 @@ from .question import Question
 from .site import NodeSite, RegionSite, Site
 from .sweep import Sweep
 
-if TYPE_CHECKING:
-    from .transplant import Transplant
+
+class Rebuilding(Protocol):
+    """A trace that is being built anew for a site.
+
+    site     the site whose rule it is a trace of
+    tensors  what stands for which tensor of the trace
+    """
+
+    site: Site
+    tensors: dict[Tensor, Tensor]
+
+    def run(self) -> None:
+        """Build what is not there yet."""
+
+    def entry(self, dx: Any) -> Any:
+        """An entry of the rule, as it is here."""
+
+    def default_for(self, given: Mapping[int, Tensor]) -> dict[int, Any]:
+        """The default of the site, asked for while the trace is not complete, by place."""
 
 
 class Carrier(Protocol):
@@ -50,7 +67,7 @@ class Carrier(Protocol):
     def region(self, region: Region) -> Region:
         """What stands for a region."""
 
-    def transplant(self, source: Graph, given: dict[Tensor, Tensor]) -> Transplant:
+    def transplant(self, source: Graph, given: dict[Tensor, Tensor]) -> Rebuilding:
         """What builds a trace anew here."""
 
     def captured(self, t: Tensor) -> Tensor:
@@ -305,7 +322,7 @@ class Travelled:
 class _Delivery:
     """One call of a rule that travelled: its trace, built anew as far as it is there."""
 
-    transplant: Transplant
+    transplant: Rebuilding
 
     def __init__(self, carrier: Carrier, site: Site, given: Sequence[Any]) -> None:
         self.carrier = carrier
