@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Any
 
-from ..differentiate.choices import choice_of
+from ..differentiate.choosing import choice_of
 from ..differentiate.gradients import gradients
 from ..differentiate.levels import Key, Step, key_of
 from ..differentiate.plan import SweepPlan
@@ -226,8 +226,6 @@ class _Explained:
         context = current()
         self.question = question = Question(context.question, self.ys, xs, stops=stops)
         question.choose(choice_of(overrides, graph, context.question))
-        if question.choice is not None:
-            question.off = question.choice.off
         self.off, self.tree = question.off, question.tree
         self.keys = [key_of(y, vantage(y, context), self.off, self.tree) for y in self.ys]
         lowest = min((x.node.index for x in xs), default=0)

@@ -31,8 +31,9 @@ from .importing import Importer
 from .levels import Step
 from .sharing import Sharing, is_marked_inside, why_for_each
 from .site import Site
-from .trace import Carrier, Trace, TraceGraph, carried
+from .trace import Trace, TraceGraph
 from .transplant import Transplant
+from .travelled import Carrier, carried
 
 
 class Batcher(Importer):

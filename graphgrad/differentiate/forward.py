@@ -10,40 +10,33 @@ place stands a marked region from dys to dxs whose own rule, its transpose, is t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from ..ir.build import apply, build, read_here
-from ..ir.context import CONTEXT, Within
+from ..ir.build import apply
+from ..ir.context import Within
 from ..ir.errors import DTypeError, GradientError
 from ..ir.graph import Graph, current, entering
 from ..ir.node import Node, Region, Tensor, enclosing
-from ..ir.op import Gradients, Op, Samples, Types
-from ..ir.position import of_function
 from ..ir.tree import flatten, paths, unflatten
-from ..ir.types import TensorType, compatible
+from ..ir.types import compatible
 from ..ops.accumulate import EnsureLike
-from ..ops.base import NO_GRAD, ZERO, Full, ZerosLike, as_tensor, is_zero
-from ..ops.batching import Batch, Outputs
+from ..ops.base import Full, ZerosLike, as_tensor, is_zero
 from ..ops.control import around
 from ..ops.sources import RuleInput, RuleOutput, StopGradient, UndefinedGradient, ZeroGradient
-from ..regions.boundary import take_in_pins
-from ..regions.rules import BuiltinRule, Rule, as_rule
-from .call import call_rule, own_jvp
-from .choices import resolved, running_groups
+from ..regions.rules import Rule
+from .choosing import resolved, running_groups
+from .forward_rule import PIECE
 from .gradients import array_type, gradients, nested
+from .judge import Judge, judging
 from .levels import Step
 from .linearity import NonLinear, check_linear
 from .question import Question, asking
-from .site import Gradient, NodeSite, RegionSite, Site
+from .site import Site
 
 __all__ = ["jvp"]
-
-PIECE = "jvp"
-"""The kind of a region that stands in place of a rule with its own jvp."""
 
 
 def jvp(
@@ -86,7 +79,7 @@ def jvp(
     given = [_as_typed(*pair) for pair in zip(x_list, _tangents(x_list, tangents), strict=True)]
     us = [_zeros(y) for y in y_list]
     judge = Judge()
-    with _judging(judge):
+    with judging(judge):
         gs = gradients(y_list, x_list, us, stop_gradients, overrides=overrides)
     real = [(g, t) for g, t in zip(gs, given, strict=True) if g is not None and not is_zero(g)]
     found = _transposed([g for g, _ in real], us, [t for _, t in real], judge, overrides)
@@ -156,197 +149,6 @@ def _zero_or_none(dy: Tensor | None, y: Tensor, u: Tensor, xs: Sequence[Tensor])
     if dy is not None or all(g is None for g in gradients(y, list(xs), u)):
         return dy
     return u
-
-
-# --- judging the rules ------------------------------------------------------------------------
-
-
-class Judge:
-    """Says of each rule that a jvp calls whether it can be transposed.
-
-    known   gradient -> the dys that it is declared to be linear in
-    final   regions whose rule says order="error": transposing it is no derivative of it
-    """
-
-    def __init__(self) -> None:
-        self.known: dict[Tensor, list[Tensor]] = {}
-        self.final: list[Region] = []
-
-    def answer(self, site: Site, dys: list[Tensor | None]) -> list[Gradient]:
-        """What the site's rule gives, once it is known that it can be transposed."""
-        rule = as_rule(site.reference, lambda: f"named by {site!r}")
-        judged = watched(site, self)
-        if isinstance(rule, BuiltinRule):
-            return call_rule(judged, rule, dys)
-        if rule.linear is False and rule.jvp is None:
-            raise _refused(rule, site, "it is declared linear=False")
-        if isinstance(site, RegionSite) and site.region.order == "error":
-            self.final.append(site.region)
-        found = call_rule(judged, self._piece(rule, site) if rule.jvp else rule, dys)
-        self._judge(rule, site, [dy for dy in dys if dy is not None], found)
-        return found
-
-    def _judge(
-        self, rule: Rule, site: Site, dys: Sequence[Tensor], found: Sequence[Gradient]
-    ) -> None:
-        """GradientError unless what the rule gave is linear in dys."""
-        dxs = [dx for _, dx in found if dx is not None and not is_zero(dx)]
-        if rule.linear or rule.jvp is not None:
-            varying = dict.fromkeys(dy for dy in dys if not is_zero(dy))
-            self.known.update((dx, list(varying)) for dx in dxs if dx not in varying)
-            return
-        try:
-            check_linear(dxs, dys, self.known)
-        except NonLinear as error:
-            raise _refused(rule, site, str(error)) from None
-
-    def _piece(self, rule: Rule, site: Site) -> Rule:
-        """In place of a rule with its own jvp: a region from dys to dxs with that as its rule."""
-
-        def piece(_: Site, *dys: Any) -> list[Any]:
-            real = [dy is not None and not is_zero(dy) for dy in dys]
-            pins = [dy for dy, here in zip(dys, real, strict=True) if here]
-            if not pins:
-                return [ZERO if x.type.differentiable else NO_GRAD for x in site.inputs]
-            at = of_function(rule.jvp) or rule.position
-            own = Rule(_own(rule, site, real), f"{rule.name}.jvp", position=at)
-            return _marked(own, pins, site.inputs)
-
-        return Rule(piece, rule.name, position=rule.position)
-
-
-def _refused(rule: Rule, site: Site, why: str) -> GradientError:
-    return GradientError(
-        f"forward mode through {site!r} needs the transpose of its gradient rule {rule.name!r} "
-        f"(defined at {rule.where}), which has to be linear in the gradients it is given: {why}.\n"
-        "Give the rule its own forward mode with jvp=, a function jvp(site, *dxs) -> tangents of "
-        "the outputs, or declare linear=True if it is linear all the same."
-    )
-
-
-def _marked(rule: Rule, dys: Sequence[Tensor], xs: Sequence[Tensor]) -> list[Any]:
-    """A region from dys to gradients of xs. Its values are never read, only its rule counts."""
-    context = CONTEXT.get()
-    xs = read_here(tuple(xs))
-    region = Region(
-        context.graph,
-        rule,
-        parent=context.region,
-        origin=context.origin,
-        position=None,
-        kind=PIECE,
-    )
-    outer = context.region
-    try:
-        context.graph.regions.append(region)
-        context.region = region
-        reals = [x for x in xs if x.type.differentiable]
-        made = build(Unread(len(reals), len(dys)), (*reals, *dys)).outputs
-    finally:
-        context.region, region.open = outer, False
-    region.pinned_inputs, region.pinned_outputs = tuple(dys), made
-    take_in_pins(region)
-    supply = iter(made)
-    return [next(supply) if x.type.differentiable else NO_GRAD for x in xs]
-
-
-class Unread(Op):
-    """Zeros like the first `count` inputs, made of `given` others: gradients that nobody reads.
-
-    The inside of such a region. Only its region's rule counts, and the lengths of what it makes.
-    """
-
-    count: int
-    given: int
-    flop_free = True
-
-    @property
-    def linear(self) -> tuple[int, ...]:  # type: ignore[override]
-        """In what is given; the others are read for their shapes."""
-        return tuple(range(self.count, self.count + self.given))
-
-    def infer(self, *types: TensorType) -> Types:
-        return types[: self.count]
-
-    def kernel(self, xp: Any, *arrays: Any) -> Any:
-        zeros = tuple([xp.zeros_like(a) for a in arrays[: self.count]])
-        return zeros[0] if self.count == 1 else zeros
-
-    def vjp(self, node: Node, *dys: Tensor) -> Gradients:
-        return [ZERO] * len(node.inputs)
-
-    def batch(self, batch: Batch) -> Outputs:
-        """Zeros of every example."""
-        return batch.build(self, *batch.every())
-
-    @classmethod
-    def samples(cls, rng: np.random.Generator) -> Samples:
-        yield cls(1, 1), [rng.normal(size=(2, 3)), rng.normal(size=(4,))]
-        yield cls(2, 1), [rng.normal(size=(2,)), rng.normal(size=()), rng.normal(size=(3,))]
-
-
-def _own(rule: Rule, site: Site, real: Sequence[bool]) -> Callable[..., list[Any]]:
-    """The rule of such a region: the user's jvp, from tangents of inputs to tangents of outputs."""
-
-    def transpose(_: Site, *dxs: Any) -> list[Any]:
-        supply = iter(dxs)
-        given = [next(supply) if x.type.differentiable else None for x in site.inputs]
-        question: Any = CONTEXT.get().question
-        outer, question.running = question.running, (*question.running, site._target)
-        try:
-            entries = own_jvp(rule, site, given)
-        finally:
-            question.running = outer
-        return [entry for entry, here in zip(entries, real, strict=True) if here]
-
-    return transpose
-
-
-# --- who judges -------------------------------------------------------------------------------
-
-
-def _judging(judge: Judge) -> Within:
-    """Rules called in this block are judged; but none while a rule itself runs."""
-    question = Question(current().question)
-    question.judge = judge
-    return asking(question)
-
-
-class Watched(Site):
-    """A site whose default belongs to the jvp again, although it is the rule that asks for it."""
-
-    judge: Judge
-
-    def default(self, *dys: Any) -> tuple[Any, ...]:
-        with judged_inside(self):
-            return super().default(*dys)
-
-
-class WatchedNode(Watched, NodeSite):
-    pass
-
-
-class WatchedRegion(Watched, RegionSite):
-    pass
-
-
-@contextmanager
-def judged_inside(site: Site) -> Iterator[None]:
-    """Rules called in this block, by the rule of a site, are judged as that rule is."""
-    question: Any = CONTEXT.get().question
-    outer = question.judge
-    try:
-        question.judge = site.judge if isinstance(site, Watched) else outer
-        yield
-    finally:
-        question.judge = outer
-
-
-def watched(site: Site, judge: Judge) -> Site:
-    kind: Any = WatchedNode if isinstance(site, NodeSite) else WatchedRegion
-    found: Watched = kind(site._target, site.reference, site._sweep)
-    found.judge = judge
-    return found
 
 
 # --- transposing ------------------------------------------------------------------------------

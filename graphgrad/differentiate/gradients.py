@@ -21,7 +21,7 @@ from ..ir.types import check_unmasked, compatible
 from ..ops.base import Full, OnesLike, ZeroTensor, constant
 from ..ops.control import BodyGraph, around
 from ..regions.rules import as_rule
-from .choices import choice_of
+from .choosing import choice_of
 from .levels import Hidden, Key, Off, key_of, level
 from .plan import SweepPlan
 from .question import Question, asking

@@ -20,8 +20,8 @@ from ..ops.sources import placeholder
 from ..regions.index import bodies_of
 from .levels import Step
 from .stored import StoredRule
-from .trace import Travelled
 from .transplant import Transplant
+from .travelled import Travelled
 
 __all__ = ["import_graph"]
 

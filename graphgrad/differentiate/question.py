@@ -13,6 +13,7 @@ from typing import Any
 from ..ir.context import Unasked, Within
 from ..ir.graph import current
 from ..ir.node import Tensor
+from ..ir.region_tree import MARKED
 from .choices import NONE, Choice
 from .levels import Off, Step
 
@@ -65,7 +66,8 @@ class Question(Unasked):
     def choose(self, choice: Choice | None) -> None:
         """Have these choices count instead of those around."""
         self.choice, self.chooses = choice, bool(choice)
-        self.tree = Unasked.tree if choice is None else choice.tree
+        self.tree = MARKED if choice is None else choice.tree
+        self.off = NONE if choice is None else choice.off
 
     def rule_of(self, step: Step, mark: Any) -> Any:
         """The reference of the rule that answers for a step; None: a node's own gradient."""

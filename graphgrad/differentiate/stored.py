@@ -26,7 +26,7 @@ from ..regions.rules import Rule, as_rule, is_registered
 from ..regions.select import rule_name
 from .call import outer_reads, told
 from .deferred import Away, NotDeferred
-from .forward import Watched
+from .judge import Watched
 from .levels import Step
 from .question import Question
 from .site import NodeSite, RegionSite, Site

@@ -22,7 +22,8 @@ from ..regions.boundary import boundary_of, take_in_pins
 from ..regions.named import stand_in
 from .deferred import Default, check_same
 from .site import Site
-from .trace import Carrier, Trace, TraceGraph, carried, enter
+from .trace import Trace, TraceGraph
+from .travelled import Carrier, carried, enter
 
 
 class Plain:

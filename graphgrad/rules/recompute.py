@@ -8,9 +8,9 @@ from itertools import pairwise
 from math import comb, isqrt
 from typing import Any
 
-from ..differentiate.choices import resolved
-from ..differentiate.forward import judged_inside
+from ..differentiate.choosing import resolved
 from ..differentiate.gradients import gradients
+from ..differentiate.judge import judged_inside
 from ..differentiate.levels import Step, built_from
 from ..differentiate.question import Question
 from ..differentiate.transplant import Transplant

@@ -75,7 +75,7 @@ def test_the_inside_that_a_default_is_taken_of_is_asked_about_under_the_choices_
 
 
 @pytest.mark.parametrize("where", ["rule", "default", "inner"])
-def test_S30_what_was_asked_is_forgotten_where_a_rule_fails(where):
+def test_what_was_asked_is_forgotten_where_a_rule_fails(where):
     def fails(site, dy):
         raise ValueError
 
@@ -97,7 +97,7 @@ def test_S30_what_was_asked_is_forgotten_where_a_rule_fails(where):
     assert asked() is UNASKED
 
 
-def test_S31_a_thread_started_by_a_rule_is_not_asked():
+def test_a_thread_started_by_a_rule_is_not_asked():
     seen = []
 
     def rule(site, dy):
