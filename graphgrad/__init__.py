@@ -16,7 +16,7 @@ from .checks.report import Finding, Report
 from .compiled import CompiledFunction, evaluate
 from .compiled import compile as compile
 from .differentiate import control as _control
-from .differentiate import stored as _stored
+from .differentiate import pickles as _pickles
 from .differentiate.custom import custom_gradient, grad_pass_through
 from .differentiate.derivatives import hessian, hvp, jacobian, value_and_grad, vjp
 from .differentiate.forward import jvp
