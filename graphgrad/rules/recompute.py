@@ -9,11 +9,11 @@ from math import comb, isqrt
 from typing import Any
 
 from ..differentiate.choosing import resolved
+from ..differentiate.forward.judge import judged_inside
 from ..differentiate.gradients import gradients
-from ..differentiate.judge import judged_inside
 from ..differentiate.levels import Step, built_from
 from ..differentiate.question import Question
-from ..differentiate.transplant import Transplant
+from ..differentiate.travel.transplant import Transplant
 from ..ir.build import read_here
 from ..ir.context import Scope, Unasked
 from ..ir.errors import GradientError, GraphError

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import graphgrad as gg
-from graphgrad.differentiate import pickles
+from graphgrad.differentiate.travel import pickles
 
 X = np.array([0.1, 0.2, 0.3])
 

@@ -6,18 +6,18 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from ..ir.context import CONTEXT, Within
-from ..ir.errors import GradientError
-from ..ir.graph import current
-from ..ir.node import Region, Tensor
-from ..ir.position import of_function
-from ..ops.base import NO_GRAD, ZERO, is_zero
-from ..regions.rules import BuiltinRule, Rule, as_rule
-from .call import call_rule
-from .forward_rule import jvp_as_rule, marked_piece
-from .linearity import NonLinear, check_linear
-from .question import Question, asking
-from .site import Gradient, NodeSite, RegionSite, Site
+from ...ir.context import CONTEXT, Within
+from ...ir.errors import GradientError
+from ...ir.graph import current
+from ...ir.node import Region, Tensor
+from ...ir.position import of_function
+from ...ops.base import NO_GRAD, ZERO, is_zero
+from ...regions.rules import BuiltinRule, Rule, as_rule
+from ..call import call_rule
+from ..linearity import NonLinear, check_linear
+from ..question import Question, asking
+from ..site import Gradient, NodeSite, RegionSite, Site
+from .jvp_rule import jvp_as_rule, marked_piece
 
 
 class Judge:

@@ -11,17 +11,17 @@ from typing import Any
 
 import numpy as np
 
-from ..ir.build import build, read_here
-from ..ir.context import CONTEXT
-from ..ir.node import Node, Region, Tensor
-from ..ir.op import Gradients, Op, Samples, Types
-from ..ir.types import TensorType
-from ..ops.base import NO_GRAD, ZERO
-from ..ops.batching import Batch, Outputs
-from ..regions.boundary import take_in_pins
-from ..regions.rules import Rule
-from .call import own_jvp
-from .site import Site
+from ...ir.build import build, read_here
+from ...ir.context import CONTEXT
+from ...ir.node import Node, Region, Tensor
+from ...ir.op import Gradients, Op, Samples, Types
+from ...ir.types import TensorType
+from ...ops.base import NO_GRAD, ZERO
+from ...ops.batching import Batch, Outputs
+from ...regions.boundary import take_in_pins
+from ...regions.rules import Rule
+from ..call import own_jvp
+from ..site import Site
 
 PIECE = "jvp"
 """The kind of a region that stands in place of a rule with its own jvp."""

@@ -15,26 +15,26 @@ from typing import Any
 
 import numpy as np
 
-from ..ir.build import apply
-from ..ir.context import Within
-from ..ir.errors import DTypeError, GradientError
-from ..ir.graph import Graph, current, entering
-from ..ir.node import Node, Region, Tensor, enclosing
-from ..ir.tree import flatten, paths, unflatten
-from ..ir.types import compatible
-from ..ops.accumulate import EnsureLike
-from ..ops.base import Full, ZerosLike, as_tensor, is_zero
-from ..ops.control import around
-from ..ops.sources import RuleInput, RuleOutput, StopGradient, UndefinedGradient, ZeroGradient
-from ..regions.rules import Rule
-from .choosing import resolved, running_groups
-from .forward_rule import PIECE
-from .gradients import array_type, gradients, nested
+from ...ir.build import apply
+from ...ir.context import Within
+from ...ir.errors import DTypeError, GradientError
+from ...ir.graph import Graph, current, entering
+from ...ir.node import Node, Region, Tensor, enclosing
+from ...ir.tree import flatten, paths, unflatten
+from ...ir.types import compatible
+from ...ops.accumulate import EnsureLike
+from ...ops.base import Full, ZerosLike, as_tensor, is_zero
+from ...ops.control import around
+from ...ops.sources import RuleInput, RuleOutput, StopGradient, UndefinedGradient, ZeroGradient
+from ...regions.rules import Rule
+from ..choosing import resolved, running_groups
+from ..gradients import array_type, gradients, nested
+from ..levels import Step
+from ..linearity import NonLinear, check_linear
+from ..question import Question, asking
+from ..site import Site
 from .judge import Judge, judging
-from .levels import Step
-from .linearity import NonLinear, check_linear
-from .question import Question, asking
-from .site import Site
+from .jvp_rule import PIECE
 
 __all__ = ["jvp"]
 

@@ -13,20 +13,20 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Protocol
 
-from ..ir.build import read_here
-from ..ir.context import CONTEXT, Within
-from ..ir.errors import GradientError, GraphError, RegionError
-from ..ir.graph import Graph
-from ..ir.node import Node, Region, Tensor
-from ..ir.residual import Residual, read_from
-from ..ops.base import is_zero
-from ..regions.boundary import Boundary, boundary_of, known
-from ..regions.rules import BuiltinRule, Rule, as_rule
-from .call import told
+from ...ir.build import read_here
+from ...ir.context import CONTEXT, Within
+from ...ir.errors import GradientError, GraphError, RegionError
+from ...ir.graph import Graph
+from ...ir.node import Node, Region, Tensor
+from ...ir.residual import Residual, read_from
+from ...ops.base import is_zero
+from ...regions.boundary import Boundary, boundary_of, known
+from ...regions.rules import BuiltinRule, Rule, as_rule
+from ..call import told
+from ..forward.judge import Watched
+from ..levels import Step
+from ..site import Site
 from .deferred import NotDeferred
-from .judge import Watched
-from .levels import Step
-from .site import Site
 from .trace import Trace
 
 

@@ -9,25 +9,25 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..ir.build import adopted, apply, build, graph_elsewhere, read_here
-from ..ir.collector import collector_paused
-from ..ir.context import CONTEXT, Within
-from ..ir.errors import ShapeError
-from ..ir.graph import current
-from ..ir.node import Node, Region, Tensor
-from ..ir.op import Gradients
-from ..ir.tree import flatten, unflatten
-from ..ops.base import NO_GRAD, ZERO, as_tensor, is_zero
-from ..ops.control import BodyScope, read_outside
-from ..ops.per_example import PerExample
-from ..ops.shaping import moveaxis
-from ..ops.sources import Identity, Placeholder
+from ...ir.build import adopted, apply, build, graph_elsewhere, read_here
+from ...ir.collector import collector_paused
+from ...ir.context import CONTEXT, Within
+from ...ir.errors import ShapeError
+from ...ir.graph import current
+from ...ir.node import Node, Region, Tensor
+from ...ir.op import Gradients
+from ...ir.tree import flatten, unflatten
+from ...ops.base import NO_GRAD, ZERO, as_tensor, is_zero
+from ...ops.control import BodyScope, read_outside
+from ...ops.per_example import PerExample
+from ...ops.shaping import moveaxis
+from ...ops.sources import Identity, Placeholder
+from ..builtin import builtin
+from ..question import Question
+from ..travel.trace import TraceGraph
+from ..travel.transplant import Plain
 from .batch import counting
 from .batcher import Batcher
-from .builtin import builtin
-from .question import Question
-from .trace import TraceGraph
-from .transplant import Plain
 
 __all__ = ["vmap"]
 

@@ -5,22 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..ir.build import read_here
-from ..ir.collector import collector_paused
-from ..ir.context import CONTEXT
-from ..ir.errors import GradientError
-from ..ir.flat import flatten_graph, restore_graph
-from ..ir.graph import Graph
-from ..ir.node import Node, Region, Tensor
-from ..ir.residual import read_from
-from ..ops.base import is_zero
-from ..regions.boundary import known
-from ..regions.rules import as_rule
-from .call import told
+from ...ir.build import read_here
+from ...ir.collector import collector_paused
+from ...ir.context import CONTEXT
+from ...ir.errors import GradientError
+from ...ir.flat import flatten_graph, restore_graph
+from ...ir.graph import Graph
+from ...ir.node import Node, Region, Tensor
+from ...ir.residual import read_from
+from ...ops.base import is_zero
+from ...regions.boundary import known
+from ...regions.rules import as_rule
+from ..call import told
+from ..forward.judge import Watched
+from ..levels import Step
+from ..site import Site
 from .deferred import Away, NotDeferred
-from .judge import Watched
-from .levels import Step
-from .site import Site
 from .trace import Trace
 from .transplant import Transplant
 

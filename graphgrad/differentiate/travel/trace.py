@@ -10,25 +10,25 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from typing import Any
 
-from ..ir.build import adopted, build
-from ..ir.context import CONTEXT, Context
-from ..ir.graph import Graph, current
-from ..ir.node import Node, Region, Tensor
-from ..ir.residual import residual_of
-from ..ops.base import ZERO, ZeroTensor, is_zero
-from ..ops.control import BodyGraph, BodyScope
-from ..ops.sources import Placeholder
-from ..regions.boundary import Boundary
-from ..regions.rules import as_rule
-from .call import answer, own_jvp, running
-from .choosing import inherited_choice
+from ...ir.build import adopted, build
+from ...ir.context import CONTEXT, Context
+from ...ir.graph import Graph, current
+from ...ir.node import Node, Region, Tensor
+from ...ir.residual import residual_of
+from ...ops.base import ZERO, ZeroTensor, is_zero
+from ...ops.control import BodyGraph, BodyScope
+from ...ops.sources import Placeholder
+from ...regions.boundary import Boundary
+from ...regions.rules import as_rule
+from ..call import answer, own_jvp, running
+from ..choosing import inherited_choice
+from ..forward.judge import Judge, watched
+from ..levels import Step
+from ..question import Question
+from ..returned import seen_outside
+from ..site import NodeSite, RegionSite, Site
+from ..sweep import Sweep
 from .deferred import Away, AwayNode, AwayRegion, Defaults, NotDeferred
-from .judge import Judge, watched
-from .levels import Step
-from .question import Question
-from .returned import seen_outside
-from .site import NodeSite, RegionSite, Site
-from .sweep import Sweep
 
 
 class TraceGraph(BodyGraph):

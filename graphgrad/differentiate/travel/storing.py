@@ -6,27 +6,27 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import Any
 
-from ..ir.build import build
-from ..ir.context import CONTEXT, Context
-from ..ir.errors import UnknownGradientError
-from ..ir.graph import Graph
-from ..ir.node import Node, Region, RuleCall, Tensor
-from ..ir.op import OP_TYPES
-from ..ir.position import full
-from ..ir.residual import Residual, residual_of
-from ..ops.base import is_zero
-from ..ops.control import BodyScope
-from ..ops.sources import Placeholder
-from ..regions.boundary import boundary_of
-from ..regions.contracts import Contract
-from ..regions.index import bodies_of, marked_regions
-from ..regions.rules import Rule, as_rule, is_registered
-from ..regions.select import rule_name
-from .call import outer_reads
+from ...ir.build import build
+from ...ir.context import CONTEXT, Context
+from ...ir.errors import UnknownGradientError
+from ...ir.graph import Graph
+from ...ir.node import Node, Region, RuleCall, Tensor
+from ...ir.op import OP_TYPES
+from ...ir.position import full
+from ...ir.residual import Residual, residual_of
+from ...ops.base import is_zero
+from ...ops.control import BodyScope
+from ...ops.sources import Placeholder
+from ...regions.boundary import boundary_of
+from ...regions.contracts import Contract
+from ...regions.index import bodies_of, marked_regions
+from ...regions.rules import Rule, as_rule, is_registered
+from ...regions.select import rule_name
+from ..call import outer_reads
+from ..levels import Step
+from ..question import Question
+from ..site import NodeSite, RegionSite, Site
 from .deferred import NotDeferred
-from .levels import Step
-from .question import Question
-from .site import NodeSite, RegionSite, Site
 from .stored import Asked, BeyondStored, StoredRule, StoredTrace, Zeros, reference_of
 from .trace import Trace, TraceGraph
 

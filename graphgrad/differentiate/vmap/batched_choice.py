@@ -6,19 +6,19 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
-from ..ir.build import apply
-from ..ir.context import CONTEXT
-from ..ir.errors import GraphError, ShapeError
-from ..ir.graph import Graph
-from ..ir.node import Node, Region, Tensor
-from ..ir.program import Program
-from ..ir.types import compatible
-from ..ops.accumulate import EnsureLike
-from ..ops.control import BodyGraph, BodyScope, Cond, choose
-from ..ops.logic import Where
-from ..ops.sources import stop_gradient
-from ..regions.boundary import boundary_of
-from ..regions.index import marked_regions
+from ...ir.build import apply
+from ...ir.context import CONTEXT
+from ...ir.errors import GraphError, ShapeError
+from ...ir.graph import Graph
+from ...ir.node import Node, Region, Tensor
+from ...ir.program import Program
+from ...ir.types import compatible
+from ...ops.accumulate import EnsureLike
+from ...ops.control import BodyGraph, BodyScope, Cond, choose
+from ...ops.logic import Where
+from ...ops.sources import stop_gradient
+from ...regions.boundary import boundary_of
+from ...regions.index import marked_regions
 from .batch import aligned, batched_outputs, repeated
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..ir.collector import collector_paused
-from ..ir.errors import GraphError, GraphFormatError
-from ..ir.flat import flatten_graph, restore_graph
-from ..ir.graph import Graph
-from ..ops.control import BodyGraph
-from ..regions.index import bodies_of
+from ...ir.collector import collector_paused
+from ...ir.errors import GraphError, GraphFormatError
+from ...ir.flat import flatten_graph, restore_graph
+from ...ir.graph import Graph
+from ...ops.control import BodyGraph
+from ...regions.index import bodies_of
 from .stored import StoredRule
 from .storing import marks_of, stored_rules
 

@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
-from ..ir.build import build
-from ..ir.context import CONTEXT
-from ..ir.errors import GradientError
-from ..ir.node import Tensor
-from ..ir.op import Gradients, Op, Types
-from .site import NodeSite, RegionSite, Site
+from ...ir.build import build
+from ...ir.context import CONTEXT
+from ...ir.errors import GradientError
+from ...ir.node import Tensor
+from ...ir.op import Gradients, Op, Types
+from ..site import NodeSite, RegionSite, Site
 
 
 class NotDeferred(Exception):
