@@ -16,14 +16,14 @@ from .checks.report import Finding, Report
 from .compiled import CompiledFunction, evaluate
 from .compiled import compile as compile
 from .differentiate import control as _control
-from .differentiate import stored as _stored
 from .differentiate.custom import custom_gradient, grad_pass_through
 from .differentiate.derivatives import hessian, hvp, jacobian, value_and_grad, vjp
-from .differentiate.forward import jvp
+from .differentiate.forward.jvp import jvp
 from .differentiate.gradients import gradients
-from .differentiate.importing import import_graph
 from .differentiate.site import Site, is_zero
-from .differentiate.vmap import vmap
+from .differentiate.travel import pickles as _pickles
+from .differentiate.travel.importing import import_graph
+from .differentiate.vmap.vmap import vmap
 from .execute.backend import MissingBackendError, UnknownBackendError
 from .functions import Function, function
 from .inspect.diff import Difference, graph_diff

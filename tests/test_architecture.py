@@ -42,12 +42,7 @@ MAY_IMPORT = {
     "extend": {"ir", "ops", "optimise", "lower", "execute"},
 }
 
-KNOWN_CIRCLES = (
-    "ir/context.py ir/graph.py ir/node.py ir/region_tree.py ir/state.py",
-    "differentiate/additive.py differentiate/call.py differentiate/site.py differentiate/sweep.py",
-    "differentiate/trace.py differentiate/transplant.py",
-    "differentiate/batched_choice.py differentiate/batcher.py",
-)
+KNOWN_CIRCLES = ("ir/context.py ir/graph.py ir/node.py ir/region_tree.py ir/state.py",)
 """Files that know each other's types. The list only gets shorter."""
 
 

@@ -12,10 +12,12 @@ from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Any
 
-from ..differentiate.choices import resolved
+from ..differentiate.choosing import choice_of
 from ..differentiate.gradients import gradients
 from ..differentiate.levels import Key, Step, key_of
-from ..differentiate.steps import plan, reads
+from ..differentiate.plan import SweepPlan
+from ..differentiate.question import Question
+from ..differentiate.steps import leading_to, reads
 from ..ir.errors import GradientError, GraphGradError
 from ..ir.graph import Graph, current
 from ..ir.node import Node, Region, Tensor
@@ -23,6 +25,7 @@ from ..ir.region_tree import RegionTree
 from ..ir.residual import vantage
 from ..ir.tree import flatten
 from ..ir.words import shortened, visible
+from ..ops.sequencing import After
 from ..ops.sources import StopGradient
 from ..regions.boundary import boundary_of
 from ..regions.index import marked_regions
@@ -32,7 +35,7 @@ from .target import Checked
 
 __all__ = ["Explanation", "PathOf", "SiteUse", "explain"]
 
-ASKED = 200
+ASKED_ALL = 200
 """On a longer path only the sites, not every op, are asked why nothing flows."""
 SHOWN = 4
 """How many paths, and rules of a path, a repr names."""
@@ -163,12 +166,12 @@ def explain(ys: Any, xs: Any, stop_gradients: Any = None, overrides: Any = None)
     False
     """
     y_list, x_list = _tensors(ys, "ys"), _tensors(xs, "xs")
-    stops = frozenset(_tensors(stop_gradients, "stop_gradients"))
+    stops = _tensors(stop_gradients, "stop_gradients")
     graph = y_list[0].graph if y_list else None
     if graph is None:
         return Explanation()
-    question = _Question(graph, y_list, x_list, stops, overrides)
-    return Explanation(tuple(map(question.path_of, x_list)))
+    found = _Explained(graph, y_list, x_list, stops, overrides)
+    return Explanation(tuple(map(found.path_of, x_list)))
 
 
 def _name(t: Tensor) -> str:
@@ -183,98 +186,92 @@ def _tensors(tree: Any, what: str) -> list[Tensor]:
     return leaves
 
 
-class _Question:
-    """One call of explain: the steps between, and what gradients() answers.
+class _Way(SweepPlan):
+    """The sweep's plan for one x, where regions are passed as far as their inside connects.
 
-    blocks  what ended a flow, in words, for the x that is being followed
+    steps  those that x reaches, among those in `order` that ys depend on
     """
 
-    def __init__(
-        self,
-        graph: Graph,
-        ys: list[Tensor],
-        xs: list[Tensor],
-        stops: frozenset[Tensor],
-        overrides: Any,
-    ) -> None:
-        self.chosen = resolved({} if overrides is None else overrides, graph, inherited=False)
-        self.off, self.tree = self.chosen.off, self.chosen.tree
-        self.inner: dict[Graph, dict[Region | None, list[Region]]] = {}
-        self.stops = stops
-        self.ys = [y for y in ys if y.type.differentiable]
-        context = current()
-        self.keys = [self._key(y, vantage(y, context)) for y in self.ys]
-        lowest = min((x.node.index for x in xs), default=0)
-        regional = bool(graph.regions)
-        self.steps = plan(self.keys, lowest, frozenset(), self.off, regional, self.tree)
-        self.used = {key for step in self.steps for key in self._reads(step)} | set(self.keys)
-        floating = [x for x in xs if x.type.differentiable]
-        found = gradients(
-            self.ys, floating, stop_gradients=list(stops) or None, overrides=overrides
-        )
-        self.answers = dict(zip(floating, found, strict=True))
+    __slots__ = ("order",)
 
-    def path_of(self, x: Tensor) -> PathOf:
-        """The sites between x and ys, and the reason where x has no gradient."""
-        live, passed, blocks = self._forward(x)
-        steps, _ = self._backward(live, passed)
-        sites = tuple(use for step in steps for use in self._use(step))
-        found = self.answers.get(x) is not None
-        return PathOf(x, sites, found, "" if found else self._why(x, live, steps, blocks))
+    def __init__(self, x: Tensor, every: Question, order: list[Step]) -> None:
+        self.order = order
+        complex = x.type.complex
+        question = Question(every, every.ys, () if complex else (x,), stops=every.stops)
+        question.off, question.through = every.off, (x,) if complex else ()
+        super().__init__(question, ())
 
-    # --- along the steps ---------------------------------------------------------------------
+    def _order(self, keys: Sequence[Key], lowest: float) -> list[Step]:
+        return self.order
 
-    def _key(self, t: Tensor, view: Region | None) -> Key:
-        return key_of(t, view, self.off, self.tree)
-
-    def _reads(self, step: Step) -> list[Key]:
-        return reads(step, self.off, self.tree)
-
-    def _forward(self, x: Tensor) -> tuple[set[Key], list[Step], list[str]]:
-        """The keys that x reaches, the steps it passes, and where the flow ended."""
-        chain = self.tree.chain(self.tree.around(x.node))
-        live: set[Key] = {x, *((x, region) for region in chain)}
-        passed: list[Step] = []
-        blocks: list[str] = []
-        for step in self.steps:
-            if not any(key in live for key in self._reads(step)):
-                continue
-            reached = self._reached(step, live)
-            if not reached:
-                blocks.append(self._block(step))
-                continue
-            passed.append(step)
-            if isinstance(step, Region) and not any((t, step) in self.used for t in reached):
-                blocks.append(
-                    f"disconnected inside region {step.name} ({step.where}): it leads to none of "
-                    "the outputs in use"
-                )
-            for t in reached:
-                if t in self.stops:
-                    blocks.append(f"stop_gradients holds {t.name} ({t.where})")
-                else:
-                    live.add(t if isinstance(step, Node) else (t, step))
-        return live, passed, blocks
-
-    def _reached(self, step: Step, live: set[Key]) -> list[Tensor]:
-        """The floating outputs of a step that a gradient can flow back from."""
-        if isinstance(step, Node):
-            if type(step.op) is StopGradient and self._rule(step) is None:
-                return []
-            return [t for t in step.outputs if t.type.differentiable]
-        outputs = boundary_of(step).outputs
-        bits = self._bits(step, live)
-        return [t for i, t in enumerate(outputs) if bits >> i & 1 and t.type.differentiable]
-
-    def _bits(self, region: Region, live: set[Key]) -> int:
-        """The outputs, as bits, that the live inputs of a region reach inside."""
+    def led_to(self, region: Region) -> list[Tensor]:
+        """The outputs that live inputs reach inside."""
         boundary = boundary_of(region)
         declared = boundary.input_set if region.pinned_inputs is not None else frozenset()
         bits = 0
         for t in (*boundary.inputs, *boundary.undeclared):
-            if self._key(t, region) in live:
+            if self.is_live(t, region):
                 bits |= -1 if t in declared else boundary.reach(t)
-        return bits
+        return [t for i, t in enumerate(boundary.outputs) if bits >> i & 1 and t.type.flows]
+
+
+class _Explained:
+    """One call of explain: the question, the steps between, and what gradients() answers."""
+
+    def __init__(
+        self, graph: Graph, ys: list[Tensor], xs: list[Tensor], stops: list[Tensor], overrides: Any
+    ) -> None:
+        self.inner: dict[Graph, dict[Region | None, list[Region]]] = {}
+        self.ys = [y for y in ys if y.type.differentiable]
+        context = current()
+        self.question = question = Question(context.question, self.ys, xs, stops=stops)
+        question.choose(choice_of(overrides, graph, context.question))
+        self.off, self.tree = question.off, question.tree
+        self.keys = [key_of(y, vantage(y, context), self.off, self.tree) for y in self.ys]
+        lowest = min((x.node.index for x in xs), default=0)
+        regional = bool(graph.regions)
+        self.order = leading_to(self.keys, lowest, frozenset(), self.off, regional, self.tree)
+        self.used = {key for step in self.order for key in self._reads(step)} | set(self.keys)
+        floating = [x for x in xs if x.type.differentiable]
+        found = gradients(self.ys, floating, stop_gradients=stops or None, overrides=overrides)
+        self.answers = dict(zip(floating, found, strict=True))
+
+    def path_of(self, x: Tensor) -> PathOf:
+        """The sites between x and ys, and the reason where x has no gradient."""
+        way = _Way(x, self.question, self.order)
+        steps = self._leading_on(way)
+        sites = tuple(use for step in steps for use in self._use(step))
+        found = self.answers.get(x) is not None
+        return PathOf(x, sites, found, "" if found else self._why(x, way, steps))
+
+    # --- along the steps ---------------------------------------------------------------------
+
+    def _reads(self, step: Step) -> list[Key]:
+        return reads(step, self.off, self.tree)
+
+    def _blocks(self, way: SweepPlan) -> list[str]:
+        """What ended the flow from x, in words."""
+        blocks: list[str] = []
+        for step in self.order:
+            if not any(key in way.live for key in self._reads(step)):
+                continue
+            outputs = self._flowing(step, way)
+            if not outputs:
+                blocks.append(self._block(step))
+            elif isinstance(step, Region) and not any((t, step) in self.used for t in outputs):
+                blocks.append(
+                    f"disconnected inside region {step.name} ({step.where}): it leads to none of "
+                    "the outputs in use"
+                )
+            stopped = [t for t in outputs if t in way.stop]
+            blocks += [f"stop_gradients holds {t.name} ({t.where})" for t in stopped]
+        return blocks
+
+    def _flowing(self, step: Step, way: SweepPlan) -> list[Tensor]:
+        """The outputs of a step that what it reads flows to."""
+        if isinstance(step, Region):
+            return way.led_to(step)
+        return [] if way.is_cut(step) else [t for t in step.outputs if t.type.flows]
 
     def _block(self, step: Step) -> str:
         at = f"{step.name} ({step.where})"
@@ -282,26 +279,25 @@ class _Question:
             return f"inside region {at} it leads to no floating output"
         if type(step.op) is StopGradient:
             return f"stop_gradient {at}"
+        if type(step.op) is After:
+            return f"{at} only waits for it: its value does not depend on it"
         types = ", ".join(t.dtype.name for t in step.outputs)
         return f"integer path: {at} makes {types}, through which nothing flows"
 
-    def _backward(self, live: set[Key], passed: list[Step]) -> tuple[list[Step], set[Key]]:
-        """The passed steps that lead to a y, in order, and the keys on the way."""
-        wanted = {key for key in self.keys if key in live}
+    def _leading_on(self, way: SweepPlan) -> list[Step]:
+        """The steps of the way that lead to a y, in order."""
+        wanted = {key for key in self.keys if key in way.live}
         found: list[Step] = []
-        for step in reversed(passed):
-            outputs = step.outputs if isinstance(step, Node) else boundary_of(step).outputs
-            keys: list[Key] = [t if isinstance(step, Node) else (t, step) for t in outputs]
-            if any(key in wanted for key in keys):
+        for step in reversed(way.steps):
+            if any(key in wanted for key in _shown(step)):
                 found.append(step)
-                wanted |= {key for key in self._reads(step) if key in live}
-        return found[::-1], wanted
+                wanted |= {key for key in self._reads(step) if key in way.live}
+        return found[::-1]
 
     # --- words ---------------------------------------------------------------------------------
 
     def _rule(self, step: Step) -> Any:
-        mark = step.rule if isinstance(step, Region) else step.stamp
-        return None if step in self.off else self.chosen.get(step, mark)
+        return self.question.rule_of(step, step.rule if isinstance(step, Region) else step.stamp)
 
     def _use(self, step: Step) -> list[SiteUse]:
         reference = self._rule(step)
@@ -347,17 +343,16 @@ class _Question:
                     found += self._use(site)
         return found
 
-    def _why(self, x: Tensor, live: set[Key], steps: list[Step], blocks: list[str]) -> str:
+    def _why(self, x: Tensor, way: SweepPlan, steps: list[Step]) -> str:
         """Why gradients() gives None for x."""
         if not x.type.differentiable:
             return f"it is {x.dtype.name}: only floating tensors have gradients; cast it first"
         if not self.ys:
             return "no y is floating"
-        if not steps and not any(key in live for key in self.keys):
-            if blocks:
-                return "; ".join(dict.fromkeys(blocks))
-            return "it is not connected: no y depends on it"
-        ends = self._ends(live, steps)
+        if not steps and not any(key in way.live for key in self.keys):
+            blocks = "; ".join(dict.fromkeys(self._blocks(way)))
+            return blocks or "it is not connected: no y depends on it"
+        ends = self._ends(way.live, steps)
         return "; ".join(ends) or "every rule on the way gave a gradient, but none arrived"
 
     def _ends(self, live: set[Key], steps: list[Step]) -> list[str]:
@@ -365,8 +360,7 @@ class _Question:
         flow: set[Key] = set(self.keys)
         ends: list[str] = []
         for step in reversed(steps):
-            outputs = step.outputs if isinstance(step, Node) else boundary_of(step).outputs
-            used = [t for t in outputs if (t if isinstance(step, Node) else (t, step)) in flow]
+            used = [k if isinstance(k, Tensor) else k[0] for k in _shown(step) if k in flow]
             if not used:
                 continue
             inputs, keys = _inputs(step), self._reads(step)
@@ -383,9 +377,10 @@ class _Question:
         self, step: Step, ys: Sequence[Tensor], xs: Sequence[Tensor], many: int
     ) -> Sequence[Any]:
         rule = self._rule(step)
-        if rule is None and many > ASKED:
+        if rule is None and many > ASKED_ALL:
             return [True] * len(xs)
-        target = Checked(step, self.chosen.get(step))
+        choice = self.question.choice
+        target = Checked(step, None if choice is None else choice.get(step))
         return target.ask([y for y in ys if y.type.differentiable], xs, [None] * len(ys))
 
     def _end(self, step: Step, t: Tensor, used: Sequence[Tensor]) -> str:
@@ -401,6 +396,13 @@ class _Question:
         if uses:
             return f"rule {uses[0].rule!r} ({uses[0].defined}) of {at} returned nothing for {what}"
         return f"the own gradient of {at} gives nothing for {what}"
+
+
+def _shown(step: Step) -> Sequence[Key]:
+    """The keys of what a step makes."""
+    return (
+        step.outputs if isinstance(step, Node) else [(t, step) for t in boundary_of(step).outputs]
+    )
 
 
 def _inputs(step: Step) -> Sequence[Tensor]:

@@ -17,10 +17,9 @@ from ..ir.node import Tensor
 from ..ops.base import is_zero
 from ..ops.control import BodyGraph
 from ..regions.rules import BuiltinRule, Rule, as_rule
-from .call import Gradient
 from .levels import Step
 from .linearity import NonLinear, check_linear
-from .site import Site
+from .site import Gradient, Site
 
 Part = tuple[list[Tensor | None], list[Gradient], Site]
 """What came, what the rule gave, and the site, which knows what it was told to be zero."""

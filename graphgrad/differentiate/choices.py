@@ -1,4 +1,4 @@
-"""What `overrides=` of a gradients() call says: worked out once on its graph, for the whole call.
+"""What `overrides=` of a gradients() call says, as it was worked out (`choosing`) on its graph.
 
 Calls that its rules make on the same graph, or in a body of it, use the same record. It holds
 whatever "for this call only" means: which marks are off, which rules were chosen, and the tree of
@@ -7,25 +7,18 @@ regions with the groups that were named.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any
 
-from ..ir.context import Context
-from ..ir.errors import GradientError, GraphError, RegionError
+from ..ir.errors import RegionError
 from ..ir.graph import Graph, current
 from ..ir.node import Node, Region, RuleCall
-from ..ir.position import caller, show
 from ..ir.region_tree import MARKED, RegionTree
 from ..ir.residual import Residual
-from ..ops.control import around as graphs_around
 from ..ops.sources import StopGradient
 from ..regions.index import bodies_of, index_of
-from ..regions.marks import sites_of
-from ..regions.named import group_of, put_in_place
-from ..regions.plans import check_has_gradient
-from ..regions.rules import check_reference
-from ..regions.select import Group, Selection, is_in, members_of, op_types, targets_of
+from ..regions.select import members_of
 from .levels import Off, Step, built_from
 
 NONE: frozenset[Step] = frozenset()
@@ -37,7 +30,7 @@ Apart from what the rules build that the call calls: they differentiate it as th
 """
 
 
-class _Everything:
+class Everything:
     """Every mark there is."""
 
     def __contains__(self, step: object) -> bool:
@@ -71,6 +64,8 @@ class Choice:
     others     the rule of nodes that have no other; None: their own derivative
     running    the rules within which the call was made
     tree       the tree of regions, with the groups that it names
+    entries    what each entry is for
+    elsewhere  graph that is not around this one -> the same overrides there
     """
 
     def __init__(self, overrides: Any, graph: Graph) -> None:
@@ -82,8 +77,8 @@ class Choice:
         self.others: Any = None
         self.running: Sequence[Step] = ()
         self.tree: RegionTree = MARKED
-        self._entries: list[_Entry] = []
-        self._elsewhere: dict[Graph, Choice] = {}
+        self.entries: list[ChosenFor] = []
+        self.elsewhere: dict[Graph, Choice] = {}
 
     def __bool__(self) -> bool:
         return bool(self.rules or self.types or self.others is not None)
@@ -94,20 +89,20 @@ class Choice:
         for each in (step, first):
             if each in self.rules:
                 return self.rules[each]
-            if _by_type(each, self.types):
+            if by_type(each, self.types):
                 return self.types[_type_of(each)]
         if self.others is not None and mark is None and self._is_other(first):
             return self.others
         return mark
 
     def __contains__(self, step: Step) -> bool:
-        return any(s in self.rules or _by_type(s, self.types) for s in (step, built_from(step)))
+        return any(s in self.rules or by_type(s, self.types) for s in (step, built_from(step)))
 
     def _is_other(self, step: object) -> bool:
         """Whether the rule for others is for a step, if it is not marked."""
         if not isinstance(step, Node) or isinstance(step.op, _DOORS):
             return False
-        rules = [site for site in current().running if site not in self.running]
+        rules = [site for site in current().question.running if site not in self.running]
         origin = step.origin
         while origin is not None:
             by = origin.site if isinstance(origin, RuleCall) else origin
@@ -122,15 +117,6 @@ class Choice:
             for op_type in self.types:
                 yield from index_of(graph).types.get(op_type, ())
 
-    def on(self, graph: Graph) -> Choice:
-        """The same overrides for a call within the call, maybe on another graph."""
-        if self.graph in graphs_around(graph):
-            return self
-        found = self._elsewhere.get(graph)
-        if found is None:
-            found = self._elsewhere[graph] = resolved(self.overrides, graph, inherited=True)
-        return found
-
     def check_reached(self, asked: Collection[Step], opened: Collection[Step]) -> None:
         """RegionError where what was chosen lies inside regions whose rules never asked for it.
 
@@ -143,7 +129,7 @@ class Choice:
         reached = {*asked, *opened, *self._all_around(innermost)}
         closed = {s for s in asked if isinstance(s, Region) and s not in opened}
         closed -= self._all_around(innermost)
-        for entry in self._entries:
+        for entry in self.entries:
             if types.isdisjoint(entry.types) and reached.isdisjoint(entry.steps):
                 for step, region in self._inside(entry, closed):
                     raise _in_vain(step, region)
@@ -157,7 +143,9 @@ class Choice:
                 region = self.tree.around(region)
         return found
 
-    def _inside(self, entry: _Entry, regions: Collection[Region]) -> Iterator[tuple[Step, Region]]:
+    def _inside(
+        self, entry: ChosenFor, regions: Collection[Region]
+    ) -> Iterator[tuple[Step, Region]]:
         """What an entry is for inside some regions, with those."""
         for step in entry.steps:
             for region in self.tree.chain(self.tree.around(step)):
@@ -165,7 +153,7 @@ class Choice:
                     yield step, region
         for region in regions if entry.types else ():
             for node in members_of(region):
-                if _by_type(node, entry.types):
+                if by_type(node, entry.types):
                     yield node, region
 
 
@@ -183,12 +171,12 @@ def _type_of(step: object) -> str:
     return "" if within is not None and within.stamped is not None else step.op.type
 
 
-def _by_type(step: object, types: Collection[str]) -> bool:
+def by_type(step: object, types: Collection[str]) -> bool:
     """Whether it is a node that the user built, of one of these types, or stands for one."""
     return _type_of(step) in types
 
 
-class _Off:
+class SomeOff:
     """Some steps, and what stands in a batch for stamped nodes of some types."""
 
     def __init__(self, steps: Collection[Step], types: Collection[str]) -> None:
@@ -199,7 +187,7 @@ class _Off:
         return step in self.steps or (isinstance(step, Region) and step.stamped in self.types)
 
 
-class _Entry:
+class ChosenFor:
     """One entry of overrides=: the op types or the steps that its key stands for."""
 
     def __init__(self, types: Sequence[str], steps: list[Step]) -> None:
@@ -207,176 +195,9 @@ class _Entry:
         self.steps = steps
 
 
-# --- working it out -----------------------------------------------------------------------------
-
-
-def choice_of(overrides: Any, graph: Graph, context: Context) -> Choice | None:
-    """What is chosen in a call with these overrides; None: those of the call around it, if any.
-
-    What a call chooses does not reach a graph that one of its rules opens for itself.
-    Groups whose rule is running stay in the tree, switched off: what is derived reads them as their
-    inside, whatever the call within the rule chooses.
-    """
-    inherited = overrides is None
-    if inherited:
-        overrides, known = context.overrides, context.choice
-        if overrides is None:
-            return None
-        if known is not None and known.overrides is overrides:
-            return known if known.graph in graphs_around(graph) else None
-    running = [s for s in context.running if isinstance(s, Region) and s.group is not None]
-    return resolved(overrides, graph, inherited, running)
-
-
-def inherited_choice(graph: Graph) -> Choice:
-    """What is chosen on a graph by the running call; a choice of nothing where it chooses none."""
-    known: Choice | None = current().choice
-    found = choice_of(None, graph, current()) if known is None else known.on(graph)
-    return resolved({}, graph, inherited=True) if found is None else found
-
-
-def resolved(
-    overrides: Any, graph: Graph, inherited: bool, running: Sequence[Region] = ()
-) -> Choice:
-    """What overrides say on a graph; every error is raised before anything changes.
-
-    inherited: by a call within the call, in whose graph there may be nothing of what is selected.
-    running: groups whose rule is running.
-    """
-    everything = isinstance(overrides, str) and overrides == "none"
-    if not everything and not isinstance(overrides, Mapping):
-        raise GradientError(f'overrides is a mapping of sites to rules, or "none": {overrides!r}')
-    choice = Choice(overrides, graph)
-    try:
-        work = _Work(choice, inherited)
-        for key, rule in () if everything else overrides.items():
-            work.take_in(key, rule)
-        work.finish(running)
-    except (RegionError, GraphError) as error:
-        error.add_note(f"named in overrides= of gradients() at {show(caller())}")
-        raise
-    if everything:
-        choice.off = Switched(NONE, _Everything())
-    return choice
-
-
-class _Work:
-    """The overrides of a call, while they are worked out.
-
-    off    what is switched off
-    named  groups, with their rule and entry
-    """
-
-    def __init__(self, choice: Choice, inherited: bool) -> None:
-        self.choice = choice
-        self.inherited = inherited
-        self.lenient = inherited or hasattr(choice.graph, "outer")
-        self.off: set[Step] = set()
-        self.named: list[tuple[Group, Any, _Entry]] = []
-
-    def take_in(self, key: Any, rule: Any) -> None:
-        """One entry."""
-        if rule is not None:
-            check_reference(rule, lambda: "named in overrides= of gradients()", late=False)
-        choice = self.choice
-        if key is OTHERS:
-            choice.others, choice.running = rule, current().running
-            return
-        entry = _Entry(_types_of(key, choice.graph, self.lenient), [])
-        choice._entries.append(entry)
-        for op_type in entry.types:
-            if op_type in choice.types and (twice := _any_of_type(op_type, choice.graph)):
-                raise _two_entries(twice)
-            choice.types[op_type] = rule
-        for target in () if entry.types else _targets(key, choice.graph, self.lenient):
-            if not isinstance(target, Group):
-                self._choose(target, rule, entry)
-            elif rule is not None:
-                self.named.append((target, rule, entry))
-            elif not self.inherited and not isinstance(key, Region):
-                raise _nothing_to_switch_off(target)
-
-    def _choose(self, step: Step, rule: Any, entry: _Entry) -> None:
-        if step in self.off or step in self.choice.rules:
-            raise _two_entries(step)
-        entry.steps.append(step)
-        if rule is None:
-            self.off.add(step)
-        else:
-            self.choice.rules[step] = rule
-
-    def finish(self, running: Sequence[Region]) -> None:
-        """Put the groups into the tree of regions, once all entries are known to be right."""
-        choice = self.choice
-        for step in (*self.off, *choice.rules):
-            if _by_type(step, choice.types):
-                raise _two_entries(step)
-        if self.named or running:
-            self._put_groups(running)
-        own = {op_type for op_type, rule in choice.types.items() if rule is None}
-        if self.off or own:
-            choice.off = Switched(NONE, _Off(frozenset(self.off), own))
-
-    def _put_groups(self, running: Sequence[Region]) -> None:
-        groups = [group for group, _, _ in self.named]
-        chosen = {group.key for group in groups}
-        groups += [g for g in map(group_of, running) if g.key not in chosen]
-        self.choice.tree, regions = put_in_place(groups, caller())
-        for region, (_, rule, entry) in zip(regions, self.named, strict=False):
-            entry.steps.append(region)
-            self.choice.rules[region] = rule
-        busy = {region.group for region in running}
-        self.off.update(region for region in regions if region.group in busy)
-
-
-def _types_of(key: Any, graph: Graph, lenient: bool) -> Sequence[str]:
-    """The op types that a key is for, if it is for such alone."""
-    if not isinstance(key, str | Node | Region | Selection):
-        raise GradientError(
-            "overrides= takes op types, nodes, regions and selections of gg.select as keys, got "
-            f"{key!r}"
-        )
-    types = op_types(key)
-    if types and not lenient and not any(_any_of_type(t, graph) for t in types):
-        targets_of(key, graph)  # an error that says what there is
-    return types
-
-
-def _any_of_type(op_type: str, graph: Graph) -> Any:
-    """A node of a type that the user built, in the graph or a body in it; None: there is none."""
-    for each in (graph, *bodies_of(graph)):
-        found = index_of(each).types.get(op_type)
-        if found:
-            return found[0]
-    return None
-
-
-def _targets(key: Any, graph: Graph, lenient: bool) -> Iterable[Node | Region | Group]:
-    """The sites of one entry that is not for op types; what stands for a group is that group."""
-    if isinstance(key, Node | Region) and is_in(key, graph):
-        if isinstance(key, Node):
-            check_has_gradient(key)
-        found: Sequence[Node | Region | Group] = (key,)
-    else:
-        found = sites_of(key, graph, lenient)
-    return [group_of(t) if isinstance(t, Region) and t.group is not None else t for t in found]
-
-
 def _in_vain(step: Step, region: Region) -> RegionError:
     return RegionError(
         f"overrides= chooses for {step.name} ({step.where}), which lies inside region "
         f"{region.name!r} ({region.where}), whose rule does not ask for its default: the choice "
         "has no effect.\nChoose for the region, or switch it off with overrides={region: None}."
-    )
-
-
-def _two_entries(step: Any) -> RegionError:
-    return RegionError(f"two entries of overrides= are for {step!r}")
-
-
-def _nothing_to_switch_off(group: Group) -> RegionError:
-    return RegionError(
-        f"overrides= has None for {group!r}, which is a group of {len(group.nodes)} nodes and not "
-        "marked as a region: there is no rule to switch off.\nSay `.each()` for the marks of its "
-        "nodes, or select regions with select.rule(...)."
     )

@@ -20,7 +20,7 @@ from ..ops.control import BodyGraph, BodyScope, Cond, choose
 from ..regions.index import bodies_of
 from .additive import copied_steps, note_twin
 from .gradients import gradients
-from .transplant import Plain, copy_into
+from .travel.transplant import Plain, copy_into
 
 
 def cond_vjp(op: Cond, node: Node, *dys: Tensor | None) -> Gradients:

@@ -11,18 +11,17 @@ from ..ir.build import apply, graph_elsewhere, read_here
 from ..ir.context import CONTEXT
 from ..ir.errors import DTypeError, GradientError, GraphGradError, RegionError, counted
 from ..ir.graph import GraphScope, current
-from ..ir.node import Node, Region, Tensor
+from ..ir.node import Region, Tensor
 from ..ir.position import Position, caller, file_of, is_library, of_function, show
-from ..ir.residual import Residual
 from ..ir.tree import flatten, unflatten
 from ..ir.words import shortened
-from ..ops.base import DEFAULT, Constant, as_tensor
+from ..ops.base import as_tensor
 from ..ops.control import BodyGraph
 from ..ops.sources import Identity
-from ..regions.boundary import scan, take_in_pins, why_idle
-from ..regions.edits import Survey, insert
+from ..regions.boundary import take_in_pins, why_idle
 from ..regions.rules import Rule
 from ..regions.scopes import override_gradient, reads_outside
+from .second import with_second
 from .site import Site
 
 __all__ = ["custom_gradient", "grad_pass_through"]
@@ -263,7 +262,9 @@ def _rule(
             returned, second = returned
         entries = _gradients_of(returned, variables)
         if second is not None:
-            entries = _with_second(site, dys, entries, second, arity, start, first_region)
+            defined = of_function(second)
+            rule2 = Rule(_rule(second, arity, ()), "second", position=defined)
+            entries = with_second(site, dys, entries, rule2, arity, start, first_region)
         return entries
 
     return rule
@@ -311,81 +312,3 @@ def _gradients_of(returned: Any, variables: Sequence[Tensor]) -> Any:
     if isinstance(dxs, Mapping):
         return {**dxs, **dict(zip(variables, dvars, strict=True))}
     return [*(dxs if isinstance(dxs, list | tuple) else [dxs]), *dvars]
-
-
-def _with_second(
-    site: Site,
-    dys: Sequence[Any],
-    entries: Any,
-    grad_fn2: Callable[..., Any],
-    arity: int,
-    start: int,
-    first_region: int,
-) -> Any:
-    """Mark what grad_fn built as a region from (xs, dys) to dxs, whose rule is grad_fn2 for xs."""
-    if isinstance(entries, Mapping):
-        listed = list(entries.values())
-    else:
-        listed = list(entries) if isinstance(entries, list | tuple) else [entries]
-    dxs = [dx for dx in listed if isinstance(dx, Tensor)]
-    if not dxs:
-        return entries
-    context = CONTEXT.get()
-    graph = context.graph
-    real_dys = [dy for dy in dys if dy is not None and dy.type.differentiable]
-    for dy in real_dys:
-        dy.node  # noqa: B018  a structural zero becomes a node before the region, not in it
-    region = Region(
-        graph, None, parent=context.region, origin=context.origin, position=None, kind="second"
-    )
-    inner = _rule(grad_fn2, arity, ())
-
-    def second_rule(second_site: Site, *ddxs: Any) -> Any:
-        found = inner(second_site, *ddxs)
-        if isinstance(found, Mapping):
-            raise GradientError(
-                f"the second rule of {site!r} (defined at {show(of_function(grad_fn2))}) returned "
-                "a mapping; it gives one gradient for each argument, in their order"
-            )
-        of_xs = list(found) if isinstance(found, list | tuple) else [found]
-        return [*of_xs, *[DEFAULT] * len(real_dys)]
-
-    region.rule = Rule(second_rule, f"{site.name}/second", position=of_function(grad_fn2))
-    xs = read_here(site.inputs[:arity])
-    outer = context.region
-    try:
-        graph.regions.append(region)
-        _mark_since(region, start, first_region, spare={dy.node for dy in real_dys})
-        context.region = region
-        outs = iter([apply(Identity(), dx) for dx in dxs])
-    finally:
-        context.region, region.open = outer, False
-    region.pinned_inputs = (*xs, *real_dys)
-    marked = [next(outs) if isinstance(dx, Tensor) else dx for dx in listed]
-    region.pinned_outputs = tuple(t for t in marked if isinstance(t, Tensor))
-    take_in_pins(region)
-    return dict(zip(entries, marked, strict=True)) if isinstance(entries, Mapping) else marked
-
-
-def _mark_since(region: Region, start: int, first_region: int, spare: set[Node]) -> None:
-    """Make members of the nodes and regions that were built in this rule call, at its level.
-
-    Residuals stay outside: they are the door to another region. So do constants, which may be
-    shared.
-    """
-    graph, around = region.graph, region.parent
-    scan(graph)
-    opened = [inner for inner in graph.regions[first_region:] if inner is not region]
-    members: list[Node] = []
-    for node in graph.nodes[start:]:
-        shared = isinstance(node.op, Residual | Constant) or node.op.source
-        if node.region is around and node not in spare and not shared:
-            node.region = region
-            members.append(node)
-    children = [inner for inner in opened if inner.parent is around]
-    for inner in children:
-        inner.parent = region
-    within = [inner for inner in opened if region.contains(inner)]
-    fresh = graph.nodes[start:]
-    inside = [node for node in fresh if region.contains(node.region)]
-    insert(members, children, inside, Survey(region, fresh, within))

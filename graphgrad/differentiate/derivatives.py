@@ -17,7 +17,7 @@ from ..ir.node import Tensor
 from ..ir.tree import flatten, tree_map, unflatten
 from ..ops.base import Full, ZeroTensor
 from ..ops.joining import Stack
-from .forward import deriving
+from .forward.jvp import deriving
 from .gradients import gradients
 
 __all__ = ["hessian", "hvp", "jacobian", "value_and_grad", "vjp"]

@@ -15,16 +15,17 @@ from ..ir.depth import check_room
 from ..ir.errors import DTypeError, GradientError, GraphError
 from ..ir.graph import Graph, current, entering
 from ..ir.node import Tensor
-from ..ir.region_tree import MARKED
 from ..ir.residual import vantage
 from ..ir.tree import flatten, paths, unflatten
 from ..ir.types import check_unmasked, compatible
 from ..ops.base import Full, OnesLike, ZeroTensor, constant
 from ..ops.control import BodyGraph, around
 from ..regions.rules import as_rule
-from .choices import Choice, choice_of
+from .choosing import choice_of
 from .levels import Hidden, Key, Off, key_of, level
-from .sweep import NOTHING, Sweep
+from .plan import SweepPlan
+from .question import Question, asking
+from .sweep import Sweep
 
 __all__ = [
     "gradients",
@@ -76,15 +77,20 @@ def gradients(
         return unflatten(xs, [None] * len(x_list))
     for what, tensors in (("ys", y_list), ("xs", x_list)):
         _check_differentiable(what, tensors)
-    graphs = _nested([*y_list, *x_list, *stops])
+    graphs = nested([*y_list, *x_list, *stops])
     seeds = _seeds(ys, y_list, grad_ys)
-    for graph in around(current().graph):
+    outer = current()
+    for graph in around(outer.graph):
         if isinstance(graph, BodyGraph):
             graph.before_gradients()
-    choice = choice_of(overrides, graphs[-1], current())
+    question = Question(outer.question, y_list, x_list, seeds, stops)
+    choice = choice_of(overrides, graphs[-1], outer.question)
+    question.choose(choice)
     anew = isinstance(overrides, Mapping)
-    with Within(_question(choice, anew)) as question:
-        found = _flow(y_list, seeds, x_list, stops, graphs)
+    if anew:  # what is chosen by this very call has to have an effect
+        question.asked, question.opened = set(), set()
+    with asking(question):
+        found = _flow(question, graphs)
         with Within(_ambient(graphs[0])) as context, collector_paused():
             pairs = zip(found, x_list, strict=True)
             answer = unflatten(xs, [_answer(dx, x, unconnected, context) for dx, x in pairs])
@@ -93,52 +99,53 @@ def gradients(
     return answer
 
 
-def _flow(
-    ys: list[Tensor],
-    seeds: list[Any],
-    xs: list[Tensor],
-    stops: list[Tensor],
-    graphs: Sequence[Graph],
-) -> list[Tensor | None]:
-    """The gradients of ys, some of which may be in a body of control flow and some around it.
+def _flow(question: Question, graphs: Sequence[Graph]) -> list[Tensor | None]:
+    """The answer, where some of ys and xs may be in a body of control flow and some around it.
 
     graphs: those of the tensors, the innermost first. What flows to a body's captures flows on to
     what they stand for.
     """
     check_room()
-    body = graphs[0]
-    if len(graphs) == 1:
-        return _flow_within(body, ys, seeds, xs, stops, [])
+    body, *beyond = graphs
+    if not beyond:
+        return _flow_within(body, question)
     assert isinstance(body, BodyGraph)
-    within = [(y, dy) for y, dy in zip(ys, seeds, strict=True) if y.graph is body]
-    beyond = [(y, dy) for y, dy in zip(ys, seeds, strict=True) if y.graph is not body]
+    inner, outer = _parted(question, body)
     captured = {o: p for o, p in body.captures.items() if p.type.differentiable}
-    asked = [x for x in xs if x.graph is body]
     found: dict[Tensor, Tensor | None] = {}
-    if within:
-        wanted = [*asked, *captured.values()]
-        halts = [t for t in stops if t.graph is body]
-        through = _entering(body, xs, stops)
-        flowed = _flow_within(body, *_columns(within), wanted, halts, through)
-        found = dict(zip(wanted, flowed, strict=True))
-        beyond += [(o, found[p]) for o, p in captured.items() if found[p] is not None]
-    rest = [x for x in xs if x.graph is not body]
-    if beyond and rest:
-        halts = [t for t in stops if t.graph is not body]
-        graphs = _nested([*(y for y, _ in beyond), *rest, *halts])
-        flowed = _flow(*_columns(beyond), rest, halts, graphs)
-        found.update(zip(rest, flowed, strict=True))
-    return [found.get(x) for x in xs]
+    if inner.ys:
+        inner.xs = [*inner.xs, *captured.values()]
+        inner.through = _entering(body, question.xs, question.stops)
+        found = dict(zip(inner.xs, _flow_within(body, inner), strict=True))
+        flows = {o: found[p] for o, p in captured.items() if found[p] is not None}
+        outer.ys, outer.seeds = [*outer.ys, *flows], [*outer.seeds, *flows.values()]
+    if outer.ys and outer.xs:
+        graphs = nested([*outer.ys, *outer.xs, *outer.stops])
+        found.update(zip(outer.xs, _flow(outer, graphs), strict=True))
+    return [found.get(x) for x in question.xs]
 
 
-def _entering(body: BodyGraph, xs: list[Tensor], stops: list[Tensor]) -> list[Tensor]:
+def _parted(question: Question, body: Graph) -> tuple[Question, Question]:
+    """What a question asks in a body, and what it asks in the graphs around."""
+    parts = []
+    for inside in (True, False):
+        pairs = zip(question.ys, question.seeds, strict=True)
+        within = [(y, dy) for y, dy in pairs if (y.graph is body) is inside]
+        xs = [x for x in question.xs if (x.graph is body) is inside]
+        stops = [t for t in question.stops if (t.graph is body) is inside]
+        ys, seeds = [y for y, _ in within], [dy for _, dy in within]
+        parts.append(Question(question, ys, xs, seeds, stops))
+    return parts[0], parts[1]
+
+
+def _entering(body: BodyGraph, xs: Sequence[Tensor], stops: Sequence[Tensor]) -> list[Tensor]:
     """The complex captures of a body that depend on xs, which lie around it."""
     taken = {o: p for o, p in body.captures.items() if p.type.complex}
     return [taken[o] for o in _depending(body.outer, list(taken), xs, stops)]
 
 
 def _depending(
-    graph: Graph, ts: list[Tensor], xs: list[Tensor], stops: list[Tensor]
+    graph: Graph, ts: list[Tensor], xs: Sequence[Tensor], stops: Sequence[Tensor]
 ) -> list[Tensor]:
     """Those of ts, tensors of the graph, that depend on xs, which lie in it or around it."""
     if not ts:
@@ -148,60 +155,29 @@ def _depending(
         outer = _depending(graph.outer, list(graph.captures), xs, stops)
         sources += [graph.captures[o] for o in outer]
     with Within(_ambient(graph)) as context:
-        off = _off(context, ts)
-        choice = NOTHING if context.choice is None else context.choice
-        sweep = Sweep(context, off, frozenset(stops), choice)
-        keys = [key_of(t, vantage(t, context), off, context.tree) for t in ts]
-        if sources:
-            sweep.reach(keys, sources, [t for t in sources if t.type.complex])
-        return [t for t, key in zip(ts, keys, strict=True) if key in sweep.live]
+        complexes = [t for t in sources if t.type.complex]
+        question = Question(context.question, ts, sources, stops=stops, through=complexes)
+        question.off = _off(question, ts, context)
+        views = [vantage(t, context) for t in ts]
+        keys = [key_of(*pair, question.off, question.tree) for pair in zip(ts, views, strict=True)]
+        live = SweepPlan(question, keys).live
+        return [t for t, key in zip(ts, keys, strict=True) if key in live]
 
 
-def _columns(pairs: list[tuple[Tensor, Any]]) -> tuple[list[Tensor], list[Any]]:
-    return [y for y, _ in pairs], [dy for _, dy in pairs]
-
-
-def _flow_within(
-    graph: Graph,
-    ys: list[Tensor],
-    seeds: list[Any],
-    xs: list[Tensor],
-    stops: list[Tensor],
-    through: list[Tensor],
-) -> list[Tensor | None]:
-    """The gradients of ys with respect to xs, all of one graph; maybe structural zeros.
-
-    through: complex tensors that depend on what is asked about in graphs around.
-    """
+def _flow_within(graph: Graph, question: Question) -> list[Tensor | None]:
+    """The answer, where all of ys and xs are of one graph; maybe structural zeros."""
     with Within(_ambient(graph)) as context, collector_paused():
-        off = _off(context, [*ys, *xs, *stops])
+        ys, xs, stops = question.ys, question.xs, question.stops
+        question.off = off = _off(question, [*ys, *xs, *stops], context)
         keys = [_visible(y, "of", context, off) for y in ys]
         for t in xs:
             _visible(t, "with respect to", context, off)
         for t in stops:
             _visible(t, "that stops at", context, off)
-        choice = NOTHING if context.choice is None else context.choice
-        sweep = Sweep(context, off, frozenset(stops), choice)
-        starts = [_seed(y, dy, context) for y, dy in zip(ys, seeds, strict=True)]
-        return sweep.run(list(zip(keys, starts, strict=True)), xs, through)
-
-
-def _question(choice: Choice | None, anew: bool) -> Context:
-    """The record in which what is chosen counts, in the calls of gradients() there too.
-
-    The sweeps in it, one for each graph, are one question, or part of the one that is running.
-
-    anew: chosen by this very call, which checks that each choice had an effect.
-    """
-    context = current().copy()
-    if context.called is None:
-        context.called = {}
-    context.choice = choice
-    context.overrides = None if choice is None else choice.overrides
-    context.tree = MARKED if choice is None else choice.tree
-    if anew:
-        context.asked, context.opened = set(), set()
-    return context
+        starts = [_seed(y, dy, context) for y, dy in zip(ys, question.seeds, strict=True)]
+        if not xs and not question.through:
+            return []
+        return Sweep(question, keys).run(list(zip(keys, starts, strict=True)))
 
 
 def _ambient(graph: Graph) -> Context:
@@ -227,7 +203,7 @@ def _tensors(tree: Any, what: str) -> list[Tensor]:
     return leaves
 
 
-def _nested(tensors: Sequence[Tensor]) -> list[Graph]:
+def nested(tensors: Sequence[Tensor]) -> list[Graph]:
     """The graphs of tensors, innermost first; GraphError unless each lies in the next."""
     graphs = {t.graph: t for t in tensors}
     order = sorted(graphs, key=lambda g: -len(around(g)))  # type: ignore[arg-type]
@@ -303,25 +279,24 @@ def _seed(y: Tensor, dy: Any, context: Context) -> Tensor:
 
 def _visible(t: Tensor, what: str, context: Context, off: Off) -> Key:
     """The key of a tensor as the caller sees it; GradientError where a region hides it."""
-    found = level(t, vantage(t, context), off, context.tree)
+    found = level(t, vantage(t, context), off, context.question.tree)
     if isinstance(found, Hidden):
         raise found.error(f"a gradient is wanted {what}")
     return t if found is None else (t, found)
 
 
-def _off(context: Context, tensors: Sequence[Tensor]) -> Off:
+def _off(question: Question, tensors: Sequence[Tensor], context: Context) -> Off:
     """The marks that do not count: those of running rules, and what the call switched off.
 
     Regions that hide a tensor of the question, and whose rule is declared exact, are opened.
     """
-    choice: Choice | None = context.choice
-    running = frozenset(context.running)
+    choice, tree = question.choice, question.tree
+    running = frozenset(question.running)
     off: Off = running if choice is None else choice.off | running
     for t in tensors:
-        while isinstance(found := level(t, vantage(t, context), off, context.tree), Hidden):
+        while isinstance(found := level(t, vantage(t, context), off, tree), Hidden):
             region = found.region
-            rule = region.rule if choice is None else choice.get(region, region.rule)
-            if not as_rule(rule).exact:
+            if not as_rule(question.rule_of(region, region.rule)).exact:
                 break
             off |= frozenset([region])
     return off

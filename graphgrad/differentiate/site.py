@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
-from ..ir.context import CONTEXT, Context
+from ..ir.context import CONTEXT
 from ..ir.errors import GradientError
 from ..ir.node import Node, Region, Tensor
 from ..ir.op import Op
@@ -16,10 +16,12 @@ from ..ops.own import OwnStep
 from ..ops.shaping import broadcast_like
 from ..regions.boundary import Boundary, boundary_of
 from .builtin import builtin, given
-from .levels import key_of
+from .levels import Off
+from .plan import SweepPlan
+from .question import Question
 
-if TYPE_CHECKING:
-    from .sweep import Sweep
+Gradient = tuple[Tensor, Tensor | None]
+"""A tensor that a site reads, with its gradient; None where nothing flows."""
 
 
 def is_zero(dy: Any) -> bool:
@@ -37,6 +39,21 @@ def is_zero(dy: Any) -> bool:
     if isinstance(dy, ZeroTensor):
         dy.asked = True
     return known_zero(dy)
+
+
+class Answers(Protocol):
+    """What a site asks: the sweep that came to it."""
+
+    question: Question
+    plan: SweepPlan
+
+    def ask(self, site: Site, dys: list[Tensor | None]) -> list[Gradient]:
+        """What the site's rule gives for these cotangents of its outputs."""
+
+    def inside(
+        self, site: RegionSite, dys: Sequence[Tensor | None], off: Off
+    ) -> list[Tensor | None]:
+        """The gradients of a region's inputs by its inside; off: marks that do not count there."""
 
 
 class Site:
@@ -59,7 +76,7 @@ class Site:
     Region ['x:0']
     """
 
-    def __init__(self, target: Node | Region, reference: Any, sweep: Sweep) -> None:
+    def __init__(self, target: Node | Region, reference: Any, sweep: Answers) -> None:
         self._target = target
         self.reference = reference
         self._sweep = sweep
@@ -120,21 +137,21 @@ class Site:
         >>> gg.evaluate(gg.gradients(half(gg.square)(x), x))
         array(2.)
         """
-        context = CONTEXT.get()
-        if self._target not in context.running:
+        question = CONTEXT.get().question
+        if self._target not in question.running:
             raise GradientError(f"site.default of {self} is there only while its rule runs")
         if len(dys) != len(self.outputs):
             raise GradientError(
                 f"site.default of {self} takes {len(self.outputs)} gradients, one per output, "
                 f"got {len(dys)}"
             )
-        if context.opened is not None:
-            context.opened.add(self._target)
+        if question.opened is not None:
+            question.opened.add(self._target)
         given = [self._checked_dy(dy, y) for dy, y in zip(dys, self.outputs, strict=True)]
         if self.marked is not None and self.reference is not self.marked:
             found: Sequence[Tensor | None] = self._marked_default(given)
         else:
-            found = self._own_default(given, context)
+            found = self._own_default(given)
         partials = tuple(
             NO_GRAD if not x.type.differentiable else ZeroTensor(x) if dx is None else dx
             for x, dx in zip(self.inputs, found, strict=True)
@@ -142,7 +159,7 @@ class Site:
         self.partials.append(partials)
         return partials
 
-    def _own_default(self, dys: list[Tensor | None], context: Context) -> Sequence[Tensor | None]:
+    def _own_default(self, dys: list[Tensor | None]) -> Sequence[Tensor | None]:
         raise NotImplementedError
 
     def _marked_default(self, dys: list[Tensor | None]) -> list[Tensor | None]:
@@ -171,11 +188,11 @@ class Site:
 class NodeSite(Site):
     """A single node, under an op-type override."""
 
-    def __init__(self, target: Node, reference: Any, sweep: Sweep) -> None:
+    def __init__(self, target: Node, reference: Any, sweep: Answers) -> None:
         super().__init__(target, reference, sweep)
         self.node = target
         self.inputs, self.outputs = target.inputs, target.outputs
-        self.view = sweep.tree.around(target)
+        self.view = sweep.question.tree.around(target)
         self.marked = target.stamp
 
     @property
@@ -193,7 +210,7 @@ class NodeSite(Site):
         """The nodes that read an output."""
         return self.node.consumers
 
-    def _own_default(self, dys: list[Tensor | None], context: Context) -> Sequence[Tensor | None]:
+    def _own_default(self, dys: list[Tensor | None]) -> Sequence[Tensor | None]:
         if all(dy is None for dy in dys):
             return [None] * len(self.inputs)
         return builtin(self.op, OwnStep(self.node), given(self.op, self.outputs, dys))
@@ -203,7 +220,7 @@ class RegionSite(Site):
     """A region, as one step."""
 
     def __init__(
-        self, target: Region, reference: Any, sweep: Sweep, boundary: Boundary | None = None
+        self, target: Region, reference: Any, sweep: Answers, boundary: Boundary | None = None
     ) -> None:
         super().__init__(target, reference, sweep)
         self.region = target
@@ -219,21 +236,15 @@ class RegionSite(Site):
 
     def reads_live(self, x: Tensor) -> bool:
         """Whether the running question wants a gradient of what is read here."""
-        return self._sweep.is_live(x, self.view)
+        return self._sweep.plan.is_live(x, self.view)
 
     def wants(self, x: Tensor) -> bool:
         """The same; a trace is for every question."""
-        return not self._sweep.live or self.reads_live(x)
+        return not self._sweep.plan.live or self.reads_live(x)
 
-    def _own_default(self, dys: list[Tensor | None], context: Context) -> Sequence[Tensor | None]:
-        off = self._sweep.off | frozenset(context.running)
-        seeds = [
-            (key_of(y, self.region, off, self._sweep.tree), dy)
-            for y, dy in zip(self.outputs, dys, strict=True)
-            if dy is not None
-        ]
-        inner = self._sweep.inner(context, off, frozenset(self.inputs))
-        found = inner.run(seeds, self.inputs)
+    def _own_default(self, dys: list[Tensor | None]) -> Sequence[Tensor | None]:
+        off = self._sweep.question.off | frozenset(CONTEXT.get().question.running)
+        found = self._sweep.inside(self, dys, off)
         seen: set[Tensor] = set()
         for i, x in enumerate(self.inputs):  # the same tensor twice: all of it to the first
             if x in seen:

@@ -87,7 +87,7 @@ def _merged(regions: Iterable[Region]) -> Spans:
     return found
 
 
-def plan(
+def leading_to(
     keys: Iterable[Key],
     lowest: float,
     stop: frozenset[Tensor],
@@ -102,7 +102,7 @@ def plan(
     RegionError with the path where regions and nodes need each other in a circle.
     """
     if not regional:
-        return _plan_nodes([k.node for k in keys if isinstance(k, Tensor)], lowest, stop)
+        return _nodes_leading_to([k.node for k in keys if isinstance(k, Tensor)], lowest, stop)
     seen: set[Step] = set()
     order: list[Step] = []
     disorder = False
@@ -128,7 +128,7 @@ def plan(
     return _sorted(order, off, tree) if disorder else order
 
 
-def _plan_nodes(stack: list[Node], lowest: float, stop: frozenset[Tensor]) -> list[Step]:
+def _nodes_leading_to(stack: list[Node], lowest: float, stop: frozenset[Tensor]) -> list[Step]:
     """The same for a graph without regions."""
     seen = set(stack)
     stack = list(seen)

@@ -7,195 +7,64 @@ for which its producer answers, kept under the tensor itself. Both are delivered
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from contextvars import ContextVar
+from collections.abc import Container, Sequence
 from typing import Any
 
 from ..ir.build import apply
-from ..ir.context import Context
-from ..ir.errors import GradientError, RegionError
+from ..ir.context import CONTEXT
+from ..ir.errors import GradientError
 from ..ir.node import Node, Region, RuleCall, Tensor
-from ..ir.region_tree import MARKED, RegionTree
+from ..ir.region_tree import RegionTree
 from ..ir.residual import viewpoint
 from ..ops.accumulate import AddN
 from ..ops.arithmetic import ADD
 from ..ops.base import NO_GRAD, ZERO, ZeroTensor
 from ..ops.own import OwnStep
-from ..ops.sequencing import After
-from ..ops.sources import StopGradient
-from ..regions.boundary import boundary_of, why_idle
-from ..regions.index import is_marked
+from ..regions.boundary import boundary_of
 from .additive import check_additive, in_parts
 from .builtin import fitted, given
-from .call import Gradient, call_rule, refuse_rule_derivative
-from .choices import Choice
+from .call import call_rule, refuse_rule_derivative
 from .levels import Hidden, Key, Off, Step, key_of, level
-from .site import NodeSite, RegionSite, Site
-from .steps import lowest_of, plan
+from .plan import SweepPlan
+from .question import Question
+from .site import Gradient, NodeSite, RegionSite, Site
 
 ADD_N = AddN()
 
 
-ASKED: ContextVar[Any] = ContextVar("asked", default=None)
-"""A running question of forward mode: it judges every rule that is called."""
-
-
-NOTHING: Any = {}
-"""No rule was chosen."""
-
-
 class Sweep:
-    """One question: the gradients of ys with respect to xs.
+    """Answers a question: executes its plan backward, and calls the rules on the way.
 
-    context    the ambient record of the call; its origin is written once a step
-    off        regions and nodes whose mark does not count here
-    stop       tensors through which nothing flows
-    overrides  the rules that the call chose
-    tree       the tree of regions, with the groups of nodes that it names
-    grads      key -> its gradient so far: a tensor, or a list of what is to be added up
-    live       keys whose gradient somebody wants
-    complex    whether complex numbers are among them
+    context  the ambient record; its origin is written once a step
+    grads    key -> its gradient so far: a tensor, or a list of what is to be added up
     """
 
-    __slots__ = (
-        "chooses",
-        "complex",
-        "context",
-        "grads",
-        "live",
-        "off",
-        "overrides",
-        "regional",
-        "stop",
-        "tree",
-    )
+    __slots__ = ("context", "grads", "plan", "question")
 
-    def __init__(
-        self,
-        context: Context,
-        off: Off,
-        stop: frozenset[Tensor],
-        overrides: Choice | Mapping[Step, Any] = NOTHING,
-    ) -> None:
-        self.context = context
-        self.off = off
-        self.stop = stop
-        self.overrides = overrides
-        self.tree = overrides.tree if isinstance(overrides, Choice) else MARKED
-        self.chooses = bool(overrides)
+    def __init__(self, question: Question, keys: Sequence[Key] = ()) -> None:
+        self.question = question
+        self.plan = SweepPlan(question, keys)
+        self.context = CONTEXT.get()
         self.grads: dict[Key, Any] = {}
-        self.live: set[Key] = set()
-        self.regional = False
-        self.complex = False
 
-    def run(
-        self,
-        seeds: Sequence[tuple[Key, Tensor]],
-        xs: Sequence[Tensor],
-        through: Sequence[Tensor] = (),
-    ) -> list[Tensor | None]:
-        """The gradient of each x: None where nothing flows, maybe a structural zero.
-
-        through: complex tensors that depend on what is asked about elsewhere.
-        """
-        if not xs and not through:
-            return []
-        steps = self.reach([key for key, _ in seeds], xs, through)
-        tree = self.tree
+    def run(self, seeds: Sequence[tuple[Key, Tensor]]) -> list[Tensor | None]:
+        """The gradient of each x: None where nothing flows, maybe a structural zero."""
+        context, question, plan = self.context, self.question, self.plan
         for key, dy in seeds:
             self._add(key, dy)
-        outer = self.context.origin, self.context.live, self.context.called
-        if self.context.called is None:
-            self.context.called = {}
-        self.context.live = _Wanted(self.live, tree) if tree.regions else self.live
+        question.live = _wanted(plan.live, question.tree)
+        outer = context.origin, context.question
+        context.question = question
         try:
-            for step in reversed(steps):
+            for step in reversed(plan.steps):
                 if isinstance(step, Node):
                     self._pull_node(step)
                 else:
                     self._pull_region(step)
-            found = {x: self._total(x) for x in xs}
+            found = {x: self._total(x) for x in question.xs}
         finally:
-            self.context.origin, self.context.live, self.context.called = outer
-        return [found[x] for x in xs]
-
-    # --- which steps matter ------------------------------------------------------------------
-
-    def reach(
-        self, keys: Sequence[Key], xs: Sequence[Tensor], through: Sequence[Tensor] = ()
-    ) -> list[Step]:
-        """The steps through which xs, or `through`, reach keys, in order; notes what is live."""
-        sources = (*xs, *through)
-        graph = sources[0].node.graph
-        assert graph is not None
-        tree = self.tree
-        self.regional = bool(tree.regions) or is_marked(graph)
-        lowest = lowest_of(sources, graph, tree)
-        steps = plan(keys, lowest, self.stop, self.off, self.regional, tree)
-        for x in xs:
-            if not x.type.complex:
-                self.live.update(self._keys(x))
-        for t in through:
-            self.live.update(self._keys(t))
-            self.complex = True
-        return self._live(steps)
-
-    def _live(self, steps: list[Step]) -> list[Step]:
-        """The steps through which an x reaches a y, in order; notes their outputs as live."""
-        live, stop, regional = self.live, self.stop, self.regional
-        moved = self.tree.moved
-        found: list[Step] = []
-        for step in steps:
-            if isinstance(step, Node):
-                for t in step.inputs:
-                    if not regional or (t.node.region is None and t.node not in moved):
-                        if t in live:
-                            break
-                    elif self._key(t, step) in live:
-                        break
-                else:
-                    continue
-                if type(step.op) is StopGradient and self._rule(step, step.stamp) is None:
-                    continue
-                if type(step.op) is After and self._key(step.inputs[0], step) not in live:
-                    continue  # the others say when, not what
-                found.append(step)
-                for t in step.outputs:
-                    if t.type.differentiable and t not in stop:
-                        live.add(t)
-                    elif t.type.complex and t not in stop:
-                        live.add(t)
-                        self.complex = True
-            elif self._region_is_live(step):
-                found.append(step)
-        return found
-
-    def _key(self, t: Tensor, reader: Node) -> Key:
-        return key_of(t, viewpoint(reader, self.tree), self.off, self.tree)
-
-    def _keys(self, t: Tensor) -> list[Key]:
-        """All keys of a tensor: it, and it as each region around shows it."""
-        tree = self.tree
-        return [t, *((t, region) for region in tree.chain(tree.around(t.node)))]
-
-    def _region_is_live(self, region: Region) -> bool:
-        """Whether an input is live; then all outputs are: the rule says what depends on what."""
-        boundary = boundary_of(region)
-        reads = (*boundary.inputs, *boundary.undeclared)
-        live, off, tree = self.live, self.off, self.tree
-        if not any(key_of(t, region, off, tree) in live for t in reads):
-            return False
-        outputs = [t for t in boundary.outputs if t.type.flows]
-        if not outputs and not region.allow_empty:
-            raise RegionError(
-                f"region {region.name!r} ({region.where}) {why_idle(reads, boundary.outputs)}\n"
-                "Put what makes floats of these into it too, or say allow_empty=True."
-            )
-        for t in outputs:
-            if t not in self.stop:
-                self.live.add((t, region))
-                self.complex = self.complex or t.type.complex
-        return True
+            context.origin, context.question = outer
+        return [found[x] for x in question.xs]
 
     # --- accumulation ------------------------------------------------------------------------
 
@@ -220,7 +89,7 @@ class Sweep:
 
     def _total(self, x: Tensor) -> Tensor | None:
         """The gradient of x as the question asks for it: over all the ways it was read."""
-        parts = [self._sum(key) for key in self._keys(x)]
+        parts = [self._sum(key) for key in self.plan.keys(x)]
         terms = [p for p in parts if p is not None]
         real = [p for p in terms if not isinstance(p, ZeroTensor)] or terms[:1]
         if not real:
@@ -232,41 +101,35 @@ class Sweep:
 
     def _pull_node(self, node: Node) -> None:
         self.context.origin = node
-        if self.context.asked is not None:
-            self.context.asked.add(node)
-        stop, outputs = self.stop, node.outputs
+        plan, question = self.plan, self.question
+        if question.asked is not None:
+            question.asked.add(node)
+        outputs = node.outputs
         if len(outputs) == 1:
             dy = self._sum(outputs[0])
-            if dy is None or outputs[0] in stop:
+            if dy is None or outputs[0] in plan.stop:
                 return
             dys: list[Tensor | None] = [dy]
         else:
-            dys = [None if t in stop else self._sum(t) for t in outputs]
+            dys = [None if t in plan.stop else self._sum(t) for t in outputs]
             if all(d is None for d in dys):
                 return
         if type(node.origin) is RuleCall:
-            refuse_rule_derivative(node.origin, self.context)
-        if self.complex:
+            refuse_rule_derivative(node.origin, question.running)
+        if plan.complex:
             self._refuse_complex(node, node.inputs, dys)
-        step: Any = node
         stamp = node.stamp
-        if stamp is not None or self.chooses:
-            rule = self._rule(node, stamp)
+        if stamp is not None or question.chooses:
+            rule = question.rule_of(node, stamp)
             if rule is not None:
                 self._pull_site(NodeSite(node, rule, self), dys)
                 return
-            if stamp is not None:
-                step = OwnStep(node)
-        if node.op.linear_zero and all(type(d) is ZeroTensor or d is None for d in dys):
-            dxs: Sequence[Any] = [ZERO] * len(node.inputs)
-        else:
-            dxs = node.op.vjp(step, *given(node.op, outputs, dys))
-        inputs = node.inputs
-        if len(dxs) != len(inputs):
-            raise GradientError(
-                f"the gradient of {node.op!r} has {len(dxs)} entries for {len(inputs)} inputs"
-            )
-        regional, live, tree = self.regional, self.live, self.tree
+        self._spread(node, _own_gradients(node, dys, stamp))
+
+    def _spread(self, node: Node, dxs: Sequence[Any]) -> None:
+        """Deliver the own gradients of a node."""
+        inputs, regional, live = node.inputs, self.plan.regional, self.plan.live
+        tree = self.question.tree
         for x, dx in zip(inputs, dxs, strict=True):
             if dx is NO_GRAD:
                 continue
@@ -275,42 +138,37 @@ class Sweep:
                     self._add(x, fitted(dx, x, node.op))
             else:
                 view = viewpoint(node, tree)
-                if key_of(x, view, self.off, tree) in live:
+                if key_of(x, view, self.question.off, tree) in live:
                     self._deliver(x, fitted(dx, x, node.op), view, node)
-
-    def _rule(self, step: Step, mark: Any) -> Any:
-        """The reference of the rule that answers for a step; None: a node's own gradient."""
-        if step in self.off:
-            return None
-        return self.overrides.get(step, mark) if self.chooses else mark
 
     def _deliver(self, x: Tensor, dx: Tensor, view: Region | None, reader: Step) -> None:
         """Add to the gradient of x as it is read, by a step, from inside `view`."""
-        if not self.regional:
+        if not self.plan.regional:
             self._add(x, dx)
             return
-        found = level(x, view, self.off, self.tree)
+        found = level(x, view, self.question.off, self.question.tree)
         if isinstance(found, Hidden):
             raise found.error("a gradient has to flow through", reader)
         self._add(x if found is None else (x, found), dx)
 
     def _pull_region(self, region: Region) -> None:
+        question = self.question
         dys: list[Tensor | None] = []
         for t in boundary_of(region).outputs:
             self.context.origin = t.node
-            dys.append(None if t in self.stop else self._sum((t, region)))
+            dys.append(None if t in self.plan.stop else self._sum((t, region)))
         if any(d is not None for d in dys):
-            if self.context.asked is not None:
-                self.context.asked.add(region)
-            if self.complex:
+            if question.asked is not None:
+                question.asked.add(region)
+            if self.plan.complex:
                 self._refuse_complex(region, self._read_for(region, dys), dys)
-            rule = self._rule(region, region.rule)
+            rule = question.rule_of(region, region.rule)
             self._pull_site(RegionSite(region, rule, self), dys)
 
     def _pull_site(self, site: Site, dys: list[Tensor | None]) -> None:
         """Call a user's rule and deliver what it returns."""
         for x, dx in self.ask(site, dys):
-            if dx is not None and self.is_live(x, site.view):
+            if dx is not None and self.plan.is_live(x, site.view):
                 self._deliver(x, dx, site.view, site._target)
 
     def _read_for(self, region: Region, dys: Sequence[Tensor | None]) -> list[Tensor]:
@@ -330,9 +188,9 @@ class Sweep:
         """GradientError where a gradient has to flow on to a complex number."""
         if all(dy is None or isinstance(dy, ZeroTensor) for dy in dys):
             return
-        view = step if isinstance(step, Region) else viewpoint(step, self.tree)
+        view = step if isinstance(step, Region) else viewpoint(step, self.question.tree)
         for x in inputs:
-            if x.type.complex and self.is_live(x, view):
+            if x.type.complex and self.plan.is_live(x, view):
                 raise GradientError(
                     f"a gradient has to flow through {step.name} ({step.where}) to {x.name}: "
                     f"{x.type!r}, built at {x.where}, and there are no gradients of complex "
@@ -341,25 +199,49 @@ class Sweep:
                     "flow."
                 )
 
+    # --- what sites ask ------------------------------------------------------------------------
+
     def ask(self, site: Site, dys: list[Tensor | None]) -> list[Gradient]:
         """What the site's rule gives for these gradients of its outputs."""
-        asked = ASKED.get()
-        if asked is not None:
-            judged: list[Gradient] = asked.answer(site, dys)
+        question = CONTEXT.get().question
+        if question.judge is not None:
+            judged: list[Gradient] = question.judge.answer(site, dys)
             return judged
         found = call_rule(site, site.reference, dys)
-        called = self.context.called
-        if called is not None and in_parts(site._target):
-            check_additive(called, site, dys, found)
+        if question.called is not None and in_parts(site._target):
+            check_additive(question.called, site, dys, found)
         return found
 
-    def is_live(self, x: Tensor, view: Region | None) -> bool:
-        """Whether somebody wants the gradient of x as it is read from inside `view`."""
-        return key_of(x, view, self.off, self.tree) in self.live
+    def inside(
+        self, site: RegionSite, dys: Sequence[Tensor | None], off: Off
+    ) -> list[Tensor | None]:
+        """The gradients of a region's inputs by its inside, where these marks do not count."""
+        xs = site.inputs
+        if not xs:
+            return []
+        pairs = [(y, dy) for y, dy in zip(site.outputs, dys, strict=True) if dy is not None]
+        question = Question(CONTEXT.get().question, xs=xs, stops=xs)
+        question.off = off
+        keys = [key_of(y, site.region, off, question.tree) for y, _ in pairs]
+        seeds = [(key, dy) for key, (_, dy) in zip(keys, pairs, strict=True)]
+        return Sweep(question, keys).run(seeds)
 
-    def inner(self, context: Context, off: Off, stop: frozenset[Tensor]) -> Sweep:
-        """A sweep of the same call over the inside of a region."""
-        return Sweep(context, off, stop, self.overrides)
+
+def _own_gradients(node: Node, dys: Sequence[Tensor | None], stamp: Any) -> Sequence[Any]:
+    """What a node's own gradient gives for its inputs; a stamped one is read without its stamp."""
+    op, inputs = node.op, node.inputs
+    if op.linear_zero and all(type(d) is ZeroTensor or d is None for d in dys):
+        return [ZERO] * len(inputs)
+    dxs = op.vjp(node if stamp is None else OwnStep(node), *given(op, node.outputs, dys))
+    if len(dxs) != len(inputs):
+        raise GradientError(
+            f"the gradient of {op!r} has {len(dxs)} entries for {len(inputs)} inputs"
+        )
+    return dxs
+
+
+def _wanted(live: set[Key], tree: RegionTree) -> Container[Any]:
+    return _Wanted(live, tree) if tree.regions else live
 
 
 class _Wanted:
@@ -369,7 +251,7 @@ class _Wanted:
         self.live = live
         self.tree = tree
 
-    def __contains__(self, t: Tensor) -> bool:
+    def __contains__(self, t: Any) -> bool:
         return t in self.live or self.tree.around(t.node) is not None
 
 

@@ -1,9 +1,9 @@
-"""The one ambient record: current graph, open region, op-type stamps, name scope, origin."""
+"""The one ambient record: graph, open region, op-type stamps, name scope, origin, question."""
 
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from contextvars import ContextVar, Token
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +19,35 @@ if TYPE_CHECKING:
 _new = object.__new__
 
 
+class Unasked:
+    """What is known where nobody asks for a gradient; else there is a differentiate.question.
+
+    choice   the rules that were chosen for the call (differentiate.choices); None: none
+    chooses  whether there are such
+    tree     the tree of regions, with the groups of nodes that the call names
+    running  the sites whose rule is running: they count as unmarked meanwhile
+    live     tensors that the running sweep wants a gradient for; None: all of them
+    called   what rules gave so far, by site; None: a rule runs
+    judge    who judges rules for forward mode before they are called; None: nobody
+    asked    the steps that were asked for their gradient; None: nobody wants to know
+    opened   the sites whose rule asked for their default
+    """
+
+    __slots__ = ()
+    choice: Any = None
+    chooses: bool = False
+    tree: RegionTree = MARKED
+    running: tuple[Node | Region, ...] = ()
+    live: Container[Any] | None = None
+    called: dict[Any, Any] | None = None
+    judge: Any = None
+    asked: set[Node | Region] | None = None
+    opened: set[Node | Region] | None = None
+
+
+UNASKED = Unasked()
+
+
 class Context:
     """What every node built now takes on.
 
@@ -32,37 +61,23 @@ class Context:
     inner    the scopes opened in this record that are still open; None: nobody will ask
     ended    the scope acting here that was left: nothing may be built; None: all are open
     origin   why nodes are being built: see Node.origin. The sweep writes it once a step.
-    running  the sites whose rule is running: they count as unmarked meanwhile
-    overrides what the running gradients() call was given as overrides
-    choice   what that says on its graph (differentiate.choices)
-    tree     the tree of regions, with the groups of nodes that it names
-    asked    the steps that were asked for their gradient in that call; None: nobody wants to know
-    opened   the sites whose rule asked for their default in that call
-    live     tensors that a gradient is wanted for; None: all of them
-    called   what rules gave so far in the running question, by site; None: no question runs
+    question what is asked for here: a running gradients() call, or UNASKED
     around   the record that was current when a scope made this one so
     """
 
     __slots__ = (
         "around",
-        "asked",
-        "called",
-        "choice",
         "ended",
         "graph",
         "implicit",
         "inner",
         "left",
-        "live",
         "maps",
-        "opened",
         "origin",
-        "overrides",
+        "question",
         "region",
-        "running",
         "scope",
         "stamps",
-        "tree",
     )
 
     def __init__(self, graph: Graph, implicit: bool = False) -> None:
@@ -76,14 +91,7 @@ class Context:
         self.inner: set[Scope] | None = None
         self.ended: Scope | None = None
         self.origin: Node | RuleCall | None = None
-        self.running: tuple[Node | Region, ...] = ()
-        self.overrides: Any = None
-        self.choice: Any = None
-        self.tree: RegionTree = MARKED
-        self.asked: set[Node | Region] | None = None
-        self.opened: set[Node | Region] | None = None
-        self.live: Any = None
-        self.called: dict[Any, Any] | None = None
+        self.question: Unasked = UNASKED
         self.around: Context | None = None
 
     def copy(self) -> Context:
@@ -92,10 +100,7 @@ class Context:
         new.graph, new.implicit, new.region = self.graph, self.implicit, self.region
         new.maps, new.stamps, new.scope = self.maps, self.stamps, self.scope
         new.left, new.inner, new.ended = self.left, self.inner, self.ended
-        new.origin, new.running, new.around = self.origin, self.running, self.around
-        new.overrides, new.choice, new.tree = self.overrides, self.choice, self.tree
-        new.asked, new.opened = self.asked, self.opened
-        new.live, new.called = self.live, self.called
+        new.origin, new.question, new.around = self.origin, self.question, self.around
         return new
 
     def without_maps(self) -> None:

@@ -56,7 +56,7 @@ def viewpoint(node: Node, tree: RegionTree = MARKED) -> Region | None:
 
 def settle(context: Context, inputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
     """The inputs of a derived node, with a Residual for each read that is one."""
-    moved = context.tree.moved
+    moved = context.question.tree.moved
     for t in inputs:
         if t.node.region is not None or t.node in moved:
             return tuple([residual_of(t, context) for t in inputs])
@@ -71,7 +71,7 @@ def residual_of(t: Tensor, context: Context) -> Tensor:
 
 def vantage(t: Tensor, context: Context) -> Region | None:
     """The region from inside which t is seen now: the open one, or one that is derived from."""
-    tree, at = context.tree, context.region
+    tree, at = context.question.tree, context.region
     inside = tree.moved.get(t.node, t.node.region)
     if inside is None or inside is at:
         return at

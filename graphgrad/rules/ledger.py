@@ -7,7 +7,7 @@ from contextvars import ContextVar
 from typing import Any
 
 from ..differentiate.site import NodeSite, Site
-from ..differentiate.trace import TraceGraph
+from ..differentiate.travel.trace import TraceGraph
 from ..ir.context import Setting
 from ..ir.errors import GradientError, counted
 from ..ir.graph import current

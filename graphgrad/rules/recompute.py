@@ -8,17 +8,17 @@ from itertools import pairwise
 from math import comb, isqrt
 from typing import Any
 
-from ..differentiate.choices import Choice, resolved
-from ..differentiate.forward import asked_inside
+from ..differentiate.choosing import resolved
+from ..differentiate.forward.judge import judged_inside
 from ..differentiate.gradients import gradients
 from ..differentiate.levels import Step, built_from
-from ..differentiate.transplant import Transplant
+from ..differentiate.question import Question
+from ..differentiate.travel.transplant import Transplant
 from ..ir.build import read_here
-from ..ir.context import Scope
+from ..ir.context import Scope, Unasked
 from ..ir.errors import GradientError, GraphError
 from ..ir.graph import Graph, current
 from ..ir.node import Node, Region, RuleCall, Tensor
-from ..ir.region_tree import RegionTree
 from ..ir.residual import Residual
 from ..ir.tree import flatten, unflatten
 from ..ops.base import NO_GRAD, Constant, apply, is_zero
@@ -77,7 +77,7 @@ def _recomputed(site: Any, *dys: Tensor | None) -> Any:
     wanted = [x.type.differentiable and site.wants(x) for x in site.inputs]
     at = [again.tensor(x) for x, here in zip(site.inputs, wanted, strict=True) if here]
     ys = [again.tensor(y) for y in real]
-    with asked_inside(site), _Choosing(again):
+    with judged_inside(site), _Choosing(again):
         try:
             found = iter(gradients(ys, at, list(real.values()), stop_gradients=at))
         except RecursionError:
@@ -87,7 +87,7 @@ def _recomputed(site: Any, *dys: Tensor | None) -> Any:
 
 def _too_deep(site: Any) -> Exception:
     """The error where Python's stack ends in checkpoints inside one another."""
-    depth = [getattr(step, "rule", None) for step in current().running].count(CHECKPOINT)
+    depth = [getattr(step, "rule", None) for step in current().question.running].count(CHECKPOINT)
     if depth < 2:
         return RecursionError(f"Python's stack ends while {site!r} is recomputed")
     return GraphError(
@@ -217,28 +217,30 @@ class _Choosing(Scope):
 
     def __enter__(self) -> None:
         context = current().copy()
-        named = self._named(context.tree, context.choice)
+        named = self._named(context.question)
         if named:
-            context.overrides = {**context.overrides, **named}
-            context.choice = resolved(context.overrides, context.graph, inherited=True)
+            context.question = question = Question(context.question)
+            assert question.choice is not None
+            chosen = {**question.choice.overrides, **named}
+            question.choose(resolved(chosen, context.graph, inherited=True))
         self._push(context)
 
     def __exit__(self, kind: object, *exc: object) -> None:
-        context = current()
+        question = current().question
         self._pop(kind)
-        for steps in (context.asked, context.opened):
+        for steps in (question.asked, question.opened):
             if steps is not None:
                 new = self.again.twins().values()
                 steps.update([built_from(step) for step in new if step in steps])
-        if context.opened is not None:
-            context.opened.add(self.again.home)
+        if question.opened is not None:
+            question.opened.add(self.again.home)
 
-    def _named(self, tree: RegionTree, choice: Choice | None) -> dict[Any, Any]:
+    def _named(self, question: Unasked) -> dict[Any, Any]:
         found: dict[Any, Any] = {}
         twins = self.again.twins()
-        for region in tree.regions:
+        choice = question.choice
+        for region in question.tree.regions:
             assert region.group is not None
-            assert choice is not None
             nodes = [t.node for t in region.group.tensors if has_gradient(t.node)]
             if nodes and all(n in twins for n in nodes) and region not in choice.off:
                 found[select.nodes(*(twins[n] for n in nodes))] = choice.get(region)

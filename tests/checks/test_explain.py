@@ -187,3 +187,21 @@ def test_S39_what_gradients_raises_for_complex_numbers_is_raised_with_the_same_w
             ask(y, x)
         words.append(str(error.value))
     assert words[0] == words[1]
+
+
+def test_what_only_waits_for_x_does_not_depend_on_it():
+    x, c = gg.placeholder((), name="x"), gg.placeholder((), name="c")
+    y = gg.rules.checkpoint(gg.sin)(c)
+    gg.gradients(y, c, x * 2.0)  # what is computed again waits for the gradient of y
+    (after,) = (n for n in x.graph.nodes if n.type == "After")
+    path = explain(after.outputs[0], x)[x]
+    assert not path.found
+    assert "After" in path.reason
+    assert "only waits for it" in path.reason
+
+
+def test_the_way_leads_on_through_what_is_complex_to_where_it_ends():
+    x = gg.placeholder((), name="x")
+    w = gg.exp(1j * x)
+    y = gg.equal(w, w).astype("float64")
+    assert "makes bool" in explain(y, x)[x].reason

@@ -7,7 +7,7 @@ import pytest
 
 import graphgrad as gg
 from graphgrad.differentiate.derivatives import hessian, hvp, jacobian, value_and_grad, vjp
-from graphgrad.differentiate.forward import jvp
+from graphgrad.differentiate.forward.jvp import jvp
 from graphgrad.functions import function
 
 from .helpers import scaled, value, values

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import graphgrad as gg
-from graphgrad.differentiate.forward import jvp
+from graphgrad.differentiate.forward.jvp import jvp
 from graphgrad.differentiate.linearity import NonLinear, check_linear
 
 from .helpers import impure, scaled, value, values

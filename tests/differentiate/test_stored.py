@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import graphgrad as gg
-from graphgrad.differentiate import stored
+from graphgrad.differentiate.travel import pickles
 
 X = np.array([0.1, 0.2, 0.3])
 
@@ -267,7 +267,7 @@ def test_a_pickle_of_another_version_is_refused_by_name():
 
 
 def test_the_documentation_says_that_unpickling_runs_code():
-    assert "unpickling runs code" in " ".join(stored.reduce_graph.__doc__.split())
+    assert "unpickling runs code" in " ".join(pickles.reduce_graph.__doc__.split())
 
 
 def test_S32_a_process_without_the_rules_answers_with_those_of_the_pickle(tmp_path):

@@ -8,7 +8,7 @@ import pytest
 
 import graphgrad as gg
 from graphgrad import rules
-from graphgrad.differentiate import batcher
+from graphgrad.differentiate.vmap import batcher
 from graphgrad.ir.verify import verify_graph
 from graphgrad.regions.boundary import boundary_of, known, scan
 

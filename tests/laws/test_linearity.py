@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import graphgrad as gg
-from graphgrad.differentiate.forward import jvp
+from graphgrad.differentiate.forward.jvp import jvp
 from graphgrad.differentiate.linearity import NonLinear, check_linear
 from graphgrad.ir.residual import residual_op
 from graphgrad.ops.base import apply

@@ -5,7 +5,7 @@ import pytest
 
 import graphgrad as gg
 from graphgrad import rules
-from graphgrad.differentiate.forward import jvp
+from graphgrad.differentiate.forward.jvp import jvp
 
 from ..differentiate.helpers import values
 

@@ -12,17 +12,17 @@ from typing import Any
 
 import numpy as np
 
-from ..ir.graph import Graph
-from ..ir.node import Node, Region, Tensor
-from ..ir.residual import Residual
-from ..ops.base import Marker
-from ..ops.control import BodyGraph
-from ..regions.boundary import boundary_of
-from ..regions.index import bodies_of, index_of, marked_regions
-from ..regions.rules import BuiltinRule, as_rule
-from .levels import Step
-from .linearity import NonLinear, check_linear
-from .trace import Trace
+from ...ir.graph import Graph
+from ...ir.node import Node, Region, Tensor
+from ...ir.residual import Residual
+from ...ops.base import Marker
+from ...ops.control import BodyGraph
+from ...regions.boundary import boundary_of
+from ...regions.index import bodies_of, index_of, marked_regions
+from ...regions.rules import BuiltinRule, as_rule
+from ..levels import Step
+from ..linearity import NonLinear, check_linear
+from ..travel.trace import Trace
 
 Differs = Callable[[Tensor], bool]
 """Whether a tensor differs between examples."""

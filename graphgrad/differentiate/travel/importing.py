@@ -5,23 +5,23 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ..ir.build import read_here, stamp_by_maps
-from ..ir.collector import collector_paused
-from ..ir.context import CONTEXT, Within
-from ..ir.errors import GraphError
-from ..ir.flat import holds
-from ..ir.graph import Graph, Twins, current
-from ..ir.node import Node, Region, Tensor, enclosing
-from ..ir.program import Program, needed
-from ..ir.tree import flatten
-from ..ir.types import compatible
-from ..ops.base import as_tensor
-from ..ops.sources import placeholder
-from ..regions.index import bodies_of
-from .levels import Step
+from ...ir.build import read_here, stamp_by_maps
+from ...ir.collector import collector_paused
+from ...ir.context import CONTEXT, Within
+from ...ir.errors import GraphError
+from ...ir.flat import holds
+from ...ir.graph import Graph, Twins, current
+from ...ir.node import Node, Region, Tensor, enclosing
+from ...ir.program import Program, needed
+from ...ir.tree import flatten
+from ...ir.types import compatible
+from ...ops.base import as_tensor
+from ...ops.sources import placeholder
+from ...regions.index import bodies_of
+from ..levels import Step
 from .stored import StoredRule
-from .trace import Travelled
 from .transplant import Transplant
+from .travelled import Travelled
 
 __all__ = ["import_graph"]
 

@@ -9,24 +9,25 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..ir.build import adopted, apply, build, graph_elsewhere, read_here
-from ..ir.collector import collector_paused
-from ..ir.context import CONTEXT, Within
-from ..ir.errors import ShapeError
-from ..ir.graph import current
-from ..ir.node import Node, Region, Tensor
-from ..ir.op import Gradients
-from ..ir.tree import flatten, unflatten
-from ..ops.base import NO_GRAD, ZERO, as_tensor, is_zero
-from ..ops.control import BodyScope, read_outside
-from ..ops.per_example import PerExample
-from ..ops.shaping import moveaxis
-from ..ops.sources import Identity, Placeholder
+from ...ir.build import adopted, apply, build, graph_elsewhere, read_here
+from ...ir.collector import collector_paused
+from ...ir.context import CONTEXT, Within
+from ...ir.errors import ShapeError
+from ...ir.graph import current
+from ...ir.node import Node, Region, Tensor
+from ...ir.op import Gradients
+from ...ir.tree import flatten, unflatten
+from ...ops.base import NO_GRAD, ZERO, as_tensor, is_zero
+from ...ops.control import BodyScope, read_outside
+from ...ops.per_example import PerExample
+from ...ops.shaping import moveaxis
+from ...ops.sources import Identity, Placeholder
+from ..builtin import builtin
+from ..question import Question
+from ..travel.trace import TraceGraph
+from ..travel.transplant import Plain
 from .batch import counting
 from .batcher import Batcher
-from .builtin import builtin
-from .trace import TraceGraph
-from .transplant import Plain
 
 __all__ = ["vmap"]
 
@@ -144,7 +145,8 @@ def per_example_vjp(op: PerExample, node: Node, *dys: Tensor | None) -> Gradient
     assert graph is not None
     scratch = TraceGraph(graph, f"gradient of one {op.op.type}")
     with BodyScope(scratch):
-        CONTEXT.get().live = None
+        context = CONTEXT.get()
+        context.question = Question(context.question)  # of one example every gradient is wanted
         singles = [_single(t, 0 if flag else None) for t, flag in zip(node.inputs, op.batched)]
         inner = build(op.op, tuple(singles))
         seeds = [None if dy is None else _single(dy, 0) for dy in dys]

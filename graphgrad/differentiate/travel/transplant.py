@@ -5,24 +5,25 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
-from ..ir.build import build
-from ..ir.collector import collector_paused
-from ..ir.context import CONTEXT
-from ..ir.errors import GraphError
-from ..ir.flat import closes_over, flatten_graph, restore_graph
-from ..ir.graph import Graph, current
-from ..ir.node import Node, Region, RuleCall, Tensor
-from ..ir.op import Op
-from ..ir.program import Program
-from ..ir.residual import Residual, residual_op
-from ..ops.base import NO_GRAD, is_zero
-from ..ops.control import BodyGraph
-from ..ops.sources import Placeholder
-from ..regions.boundary import boundary_of, take_in_pins
-from ..regions.named import stand_in
+from ...ir.build import build
+from ...ir.collector import collector_paused
+from ...ir.context import CONTEXT
+from ...ir.errors import GraphError
+from ...ir.flat import closes_over, flatten_graph, restore_graph
+from ...ir.graph import Graph, current
+from ...ir.node import Node, Region, RuleCall, Tensor
+from ...ir.op import Op
+from ...ir.program import Program
+from ...ir.residual import Residual, residual_op
+from ...ops.base import NO_GRAD, is_zero
+from ...ops.control import BodyGraph
+from ...ops.sources import Placeholder
+from ...regions.boundary import boundary_of, take_in_pins
+from ...regions.named import stand_in
+from ..site import Site
 from .deferred import Default, check_same
-from .site import Site
-from .trace import Carrier, Trace, TraceGraph, carried, enter
+from .trace import Trace, TraceGraph
+from .travelled import Carrier, carried, enter
 
 
 class Plain:

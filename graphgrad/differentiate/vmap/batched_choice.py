@@ -2,30 +2,64 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
+from typing import Any, Protocol
 
-from ..ir.build import apply
-from ..ir.context import CONTEXT
-from ..ir.errors import GraphError, ShapeError
-from ..ir.graph import Graph
-from ..ir.node import Node, Tensor
-from ..ir.program import Program
-from ..ir.types import compatible
-from ..ops.accumulate import EnsureLike
-from ..ops.control import BodyGraph, BodyScope, Cond, choose
-from ..ops.logic import Where
-from ..ops.sources import stop_gradient
-from ..regions.boundary import boundary_of
-from ..regions.index import marked_regions
+from ...ir.build import apply
+from ...ir.context import CONTEXT
+from ...ir.errors import GraphError, ShapeError
+from ...ir.graph import Graph
+from ...ir.node import Node, Region, Tensor
+from ...ir.program import Program
+from ...ir.types import compatible
+from ...ops.accumulate import EnsureLike
+from ...ops.control import BodyGraph, BodyScope, Cond, choose
+from ...ops.logic import Where
+from ...ops.sources import stop_gradient
+from ...regions.boundary import boundary_of
+from ...regions.index import marked_regions
 from .batch import aligned, batched_outputs, repeated
 
-if TYPE_CHECKING:
-    from .batcher import Batcher
+
+class Batching(Protocol):
+    """What builds the graph or body around a choice for the batch, or a body of it: a Batcher.
+
+    source   what it builds
+    tensors  what stands for which tensor of it
+    batched  the new tensors that have the batch axis first
+    enter    how a body reads a tensor of the batch around
+    inside   body of the source -> what built it, and what it was given
+    graph    where the nodes go
+    around   the region they go to
+    """
+
+    source: Graph
+    tensors: dict[Tensor, Tensor]
+    batched: set[Tensor]
+    enter: Callable[[Tensor], Tensor] | None
+    inside: dict[Graph, Any]
+    graph: Graph
+    around: Region | None
+
+    def within(self, body: BodyGraph, enter: Callable[[Tensor], Tensor]) -> Batching:
+        """What builds a body, in the current graph."""
+
+    def run(self, nodes: Iterable[Node]) -> None:
+        """Build nodes of the source."""
+
+    def tensor(self, t: Tensor) -> Tensor:
+        """What stands for a tensor of the source."""
+
+    def repeated(self, t: Tensor) -> Tensor:
+        """t for every example."""
+
+    def standing_for(self, node: Node) -> AbstractContextManager[None]:
+        """What is built in this block stands for a node of the source."""
 
 
 def batched_choice(
-    batcher: Batcher,
+    batcher: Batching,
     node: Node,
     op: Cond,
     inputs: tuple[Tensor, ...],
@@ -63,7 +97,7 @@ def batched_choice(
 
 
 def _one_for_all(
-    batcher: Batcher,
+    batcher: Batching,
     node: Node,
     op: Cond,
     pred: Tensor,
@@ -104,7 +138,7 @@ def _body(program: Program) -> BodyGraph:
     return body
 
 
-def _known(batcher: Batcher, program: Program, given: dict[Tensor, Tensor]) -> Batcher | None:
+def _known(batcher: Batching, program: Program, given: dict[Tensor, Tensor]) -> Batching | None:
     """What built the body for a choice before this one; None where that does not serve.
 
     It has to have read the same, and what is built in place has to stand in the same region.
@@ -116,7 +150,7 @@ def _known(batcher: Batcher, program: Program, given: dict[Tensor, Tensor]) -> B
     return None if in_place and inner.around is not CONTEXT.get().region else inner
 
 
-def _give(batcher: Batcher, inner: Batcher, given: dict[Tensor, Tensor]) -> None:
+def _give(batcher: Batching, inner: Batching, given: dict[Tensor, Tensor]) -> None:
     """Let a body read what it is given, in the current graph, and remember it for `_known`."""
     assert inner.enter is not None
     for t, here in given.items():
@@ -126,7 +160,7 @@ def _give(batcher: Batcher, inner: Batcher, given: dict[Tensor, Tensor]) -> None
     batcher.inside[inner.source] = inner, (before if last is inner else {}) | given
 
 
-def _built(inner: Batcher, program: Program) -> list[Tensor]:
+def _built(inner: Batching, program: Program) -> list[Tensor]:
     """The outputs of a body, built with all that stood in it then, which its rules may read."""
     body = _body(program)
     captured = set(body.captures.values())
@@ -151,7 +185,7 @@ def _adopting(body: BodyGraph) -> Callable[[Tensor], Tensor]:
     return lambda t: t if t.graph is body else body.adopt(t)
 
 
-def _door(batcher: Batcher, pred: Tensor, first: bool) -> Callable[[Tensor], Tensor]:
+def _door(batcher: Batching, pred: Tensor, first: bool) -> Callable[[Tensor], Tensor]:
     """A tensor of the batch around is read through a door: y = x, dx = dy where chosen, else 0.
 
     Where an example chooses the other body nothing may flow back through this one, and be it NaN:
@@ -173,7 +207,7 @@ def _door(batcher: Batcher, pred: Tensor, first: bool) -> Callable[[Tensor], Ten
 # --- values --------------------------------------------------------------------------------------
 
 
-def _chosen(batcher: Batcher, node: Node, pred: Tensor, then: Tensor, other: Tensor) -> Tensor:
+def _chosen(batcher: Batching, node: Node, pred: Tensor, then: Tensor, other: Tensor) -> Tensor:
     flags = True, then in batcher.batched, other in batcher.batched
     shapes = then.shape[flags[1] :], other.shape[flags[2] :]
     if not compatible(*shapes):

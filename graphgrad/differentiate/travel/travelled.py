@@ -1,43 +1,53 @@
-"""Rules away from home: traced once at their own site, and built anew where they are needed.
+"""Rules away from home: the trace of a rule, built anew where it is needed.
 
-A closure is never called with another graph's tensors. Where a marked node or region was carried to
-(a copy, another graph, a batch), its rule is `Travelled`: it is called once at home, with
-placeholders for dys, in a scratch graph that captures what the rule reads of its home (tensors of
-the site, residuals, and whatever it closes over). A carrier, which knows what stands for what,
-builds that trace anew at the site in question.
-
-What the rule asks of `site.default` is taken where the trace is built anew, of the inside as it
-stands there: the marks there count, not those of the home (`deferred`). Only where that is not
-possible is it taken at home, and then marks that differ are an error.
+Where a marked node or region was carried to (a copy, another graph, a batch), its rule is
+`Travelled`. A carrier, which knows what stands for what, builds the trace anew at the site in
+question. What the rule asks of `site.default` is taken there, of the inside as it stands there: the
+marks there count, not those of the home (`deferred`). Only where that is not possible is it taken
+at home, and then marks that differ are an error.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
-from ..ir.build import adopted, build, read_here
-from ..ir.context import CONTEXT, Context, Within
-from ..ir.errors import GradientError, GraphError, RegionError
-from ..ir.graph import Graph, current
-from ..ir.node import Node, Region, Tensor
-from ..ir.residual import Residual, read_from, residual_of
-from ..ops.base import ZERO, ZeroTensor, is_zero
-from ..ops.control import BodyGraph, BodyScope
-from ..ops.sources import Placeholder
-from ..regions.boundary import Boundary, boundary_of, known
-from ..regions.rules import BuiltinRule, Rule, as_rule
-from .call import answer, own_jvp, running, seen_outside, told
-from .choices import inherited_choice
-from .deferred import Away, AwayNode, AwayRegion, Defaults, NotDeferred
-from .forward import Question, Watched, watched
-from .levels import Step
-from .site import NodeSite, RegionSite, Site
-from .sweep import Sweep
+from ...ir.build import read_here
+from ...ir.context import CONTEXT, Within
+from ...ir.errors import GradientError, GraphError, RegionError
+from ...ir.graph import Graph
+from ...ir.node import Node, Region, Tensor
+from ...ir.residual import Residual, read_from
+from ...ops.base import is_zero
+from ...regions.boundary import Boundary, boundary_of, known
+from ...regions.rules import BuiltinRule, Rule, as_rule
+from ..call import told
+from ..forward.judge import Watched
+from ..levels import Step
+from ..site import Site
+from .deferred import NotDeferred
+from .trace import Trace
 
-if TYPE_CHECKING:
-    from .transplant import Transplant
+
+class Rebuilding(Protocol):
+    """A trace that is being built anew for a site.
+
+    site     the site whose rule it is a trace of
+    tensors  what stands for which tensor of the trace
+    """
+
+    site: Site
+    tensors: dict[Tensor, Tensor]
+
+    def run(self) -> None:
+        """Build what is not there yet."""
+
+    def entry(self, dx: Any) -> Any:
+        """An entry of the rule, as it is here."""
+
+    def default_for(self, given: Mapping[int, Tensor]) -> dict[int, Any]:
+        """The default of the site, asked for while the trace is not complete, by place."""
 
 
 class Carrier(Protocol):
@@ -49,7 +59,7 @@ class Carrier(Protocol):
     def region(self, region: Region) -> Region:
         """What stands for a region."""
 
-    def transplant(self, source: Graph, given: dict[Tensor, Tensor]) -> Transplant:
+    def transplant(self, source: Graph, given: dict[Tensor, Tensor]) -> Rebuilding:
         """What builds a trace anew here."""
 
     def captured(self, t: Tensor) -> Tensor:
@@ -69,122 +79,6 @@ class Carrier(Protocol):
 
     def around_of(self, region: Region | None) -> Region | None:
         """The region in which the members of a region, or of none, lie here."""
-
-
-class TraceGraph(BodyGraph):
-    """The scratch graph of a trace. What is read of the home is captured as the rule reads it.
-
-    deferred  whether it holds defaults that are still to be taken: then it is not differentiated
-    """
-
-    deferred = False
-
-    def adopt(self, tensor: Tensor) -> Tensor:
-        """The placeholder that stands for a tensor of the home, or of a graph around it."""
-        if tensor.graph is self.outer:
-            here = current()
-            at_home = Context(self.outer)
-            at_home.origin, at_home.running, at_home.scope = here.origin, here.running, "gradients/"
-            at_home.tree = here.tree
-            tensor = residual_of(tensor, at_home)
-        return super().adopt(tensor)
-
-    def before_gradients(self) -> None:
-        """NotDeferred where a derivative might be one of what is not here yet."""
-        if self.deferred:
-            raise NotDeferred
-
-
-class Trace:
-    """What one rule builds for one site: a scratch graph from what it is given to what it gives.
-
-    rule      what was traced
-    boundary  of the target, as it was when it was carried away
-    forward   of the rule's own jvp: it is given tangents of the inputs. A rule is given gradients
-              of the outputs
-    zeros     the places of what is known to be zero: rules inside may not be called then
-    defaults  who answers for site.default; None: the home, in the scratch graph
-    judged    for forward mode, which judges the rules inside, where the home answers
-
-    given     placeholders of what it is given; structural zeros; None for integers and bools
-    gives     the tensors of the site that an answer is due for
-    entries   (tensor, what is returned for it), those of `gives` first: a tensor of the scratch
-              graph, or anything else that a rule may return
-    by_home   whether the home answers for site.default
-    partials  what the default gave in the scratch graph, of each call
-    asked     the steps of the home whose gradient the rule asked for, or that it built once more
-    chosen    the steps of the home for which the running gradients() call chooses a rule
-    """
-
-    def __init__(
-        self,
-        target: Node | Region,
-        reference: Any,
-        boundary: Boundary | None = None,
-        *,
-        forward: bool = False,
-        zeros: Collection[int] = (),
-        defaults: Callable[[Trace], Defaults] | None = None,
-        judged: bool = False,
-    ) -> None:
-        home = target.graph
-        assert home is not None
-        self.rule = rule = as_rule(reference)
-        self.forward = forward
-        self.graph = TraceGraph(home, f"trace of {rule.name}")
-        self.asked: set[Step] = set()
-        self.by_home = defaults is None
-        with BodyScope(self.graph):
-            context = CONTEXT.get()
-            context.without_maps()
-            context.scope, context.origin = "", None
-            context.running, context.live, context.asked = (), None, self.asked
-            chosen = inherited_choice(home)
-            context.choice, context.tree = chosen, chosen.tree
-            self.chosen = chosen.off | set(chosen)
-            sweep = Sweep(context, chosen.off, frozenset(), chosen)
-            site = _site(target, reference, sweep, boundary, away=defaults is not None)
-            if judged:
-                site = watched(site, Question())
-            takes, self.gives = site.outputs, site.inputs
-            if forward:
-                takes, self.gives = self.gives, takes
-            self.given = [_given(t, i in zeros) for i, t in enumerate(takes)]
-            if isinstance(site, Away) and defaults is not None:
-                site.scratch, site.defaults = self.graph, defaults(self)
-            self.partials = site.partials
-            with running(rule, site):
-                self.entries = [(t, self._entry(d)) for t, d in self._answer(site)]
-        self.asked.update(self.graph.again.values())  # built once more, with the marks of the home
-
-    def _answer(self, site: Site) -> list[tuple[Tensor, Any]]:
-        if not self.forward:
-            return answer(self.rule, site, list(self.given))
-        return list(zip(site.outputs, own_jvp(self.rule, site, self.given), strict=True))
-
-    def _entry(self, d: Any) -> Any:
-        if is_zero(d):
-            return ZERO
-        return seen_outside(adopted((d,))[0]) if isinstance(d, Tensor) else d
-
-
-def _site(
-    target: Node | Region, reference: Any, sweep: Sweep, boundary: Boundary | None, away: bool
-) -> Site:
-    """The target as a site: under the rule that it had when it was carried away."""
-    site: Site
-    if isinstance(target, Node):
-        site = (AwayNode if away else NodeSite)(target, reference, sweep)
-    else:
-        site = (AwayRegion if away else RegionSite)(target, reference, sweep, boundary)
-    site.marked = reference
-    return site
-
-
-def _given(t: Tensor, zero: bool) -> Tensor | None:
-    if not t.type.differentiable:
-        return None
-    return ZeroTensor(t) if zero else build(Placeholder(t.shape, t.dtype), ()).outputs[0]
 
 
 class Travelled:
@@ -306,7 +200,7 @@ class Travelled:
 class _Delivery:
     """One call of a rule that travelled: its trace, built anew as far as it is there."""
 
-    transplant: Transplant
+    transplant: Rebuilding
 
     def __init__(self, carrier: Carrier, site: Site, given: Sequence[Any]) -> None:
         self.carrier = carrier
@@ -372,11 +266,11 @@ def check_choices(site: Site, inside: Mapping[Step, bool]) -> None:
 
     inside  what the rule asks for inside -> whether the choice was seen at home
     """
-    asked = CONTEXT.get().asked
+    asked = CONTEXT.get().question.asked
     if asked is not None:
         asked.update(inside)
     for step, seen in inside.items():
-        if not seen and (step in site._sweep.off or step in site._sweep.overrides):
+        if not seen and site._sweep.question.decides(step):
             raise GradientError(
                 f"overrides= chooses for {step.name} ({step.where}), which lies inside {site!r}, "
                 "whose rule came here from another graph: its default is taken there, where the "

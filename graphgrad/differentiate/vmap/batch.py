@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from ..ir.build import apply, build
-from ..ir.node import Tensor
-from ..ir.op import Op
-from ..ir.types import TensorType, tensor_type
-from ..ops.arithmetic import multiply
-from ..ops.base import Full, OnesLike, cast
-from ..ops.cumulative import CumSum
-from ..ops.per_example import PerExample
-from ..ops.reductions import ReduceSum, sum
-from ..ops.shaping import BroadcastTo, ExpandDims, expand_dims
-from ..ops.sources import stop_gradient
+from ...ir.build import apply, build
+from ...ir.node import Tensor
+from ...ir.op import Op
+from ...ir.types import TensorType, tensor_type
+from ...ops.arithmetic import multiply
+from ...ops.base import Full, OnesLike, cast
+from ...ops.cumulative import CumSum
+from ...ops.per_example import PerExample
+from ...ops.reductions import ReduceSum, sum
+from ...ops.shaping import BroadcastTo, ExpandDims, expand_dims
+from ...ops.sources import stop_gradient
 
 Inputs = tuple[Tensor, ...]
 Flags = tuple[bool, ...]

@@ -9,30 +9,31 @@ from typing import Any
 
 import numpy as np
 
-from ..ir.build import build
-from ..ir.context import CONTEXT
-from ..ir.errors import GradientError, PerformanceWarning
-from ..ir.graph import Graph
-from ..ir.node import STAMP, Node, Region, Tensor
-from ..ir.program import Program
-from ..ir.residual import Residual
-from ..ops.base import Marker, as_tensor
-from ..ops.control import BodyGraph, Cond, around
-from ..ops.per_example import PerExample
-from ..ops.reductions import sum
-from ..ops.shaping import broadcast_like
-from ..regions.boundary import take_in_pins
-from ..regions.index import bodies_of
-from ..regions.rules import is_own
-from .additive import at_home, copied_steps, note_twin
+from ...ir.build import build
+from ...ir.context import CONTEXT
+from ...ir.errors import GradientError, PerformanceWarning
+from ...ir.graph import Graph
+from ...ir.node import STAMP, Node, Region, Tensor
+from ...ir.program import Program
+from ...ir.residual import Residual
+from ...ops.base import Marker, as_tensor
+from ...ops.control import BodyGraph, Cond, around
+from ...ops.per_example import PerExample
+from ...ops.reductions import sum
+from ...ops.shaping import broadcast_like
+from ...regions.boundary import take_in_pins
+from ...regions.index import bodies_of
+from ...regions.rules import is_own
+from ..additive import at_home, copied_steps, note_twin
+from ..levels import Step
+from ..site import Site
+from ..travel.importing import Importer
+from ..travel.trace import Trace, TraceGraph
+from ..travel.transplant import Transplant
+from ..travel.travelled import Carrier, carried
 from .batch import batched_outputs, repeated
 from .batched_choice import batched_choice
-from .importing import Importer
-from .levels import Step
 from .sharing import Sharing, is_marked_inside, why_for_each
-from .site import Site
-from .trace import Carrier, Trace, TraceGraph, carried
-from .transplant import Transplant
 
 
 class Batcher(Importer):

@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
-from ..ir.build import build
-from ..ir.context import Context
-from ..ir.errors import GradientError
-from ..ir.node import Tensor
-from ..ir.op import Gradients, Op, Types
-from .site import NodeSite, RegionSite, Site
+from ...ir.build import build
+from ...ir.context import CONTEXT
+from ...ir.errors import GradientError
+from ...ir.node import Tensor
+from ...ir.op import Gradients, Op, Types
+from ..site import NodeSite, RegionSite, Site
 
 
 class NotDeferred(Exception):
@@ -62,7 +62,8 @@ class Away(Site):
     scratch: Any
     defaults: Defaults
 
-    def _own_default(self, dys: list[Tensor | None], context: Context) -> Sequence[Tensor | None]:
+    def _own_default(self, dys: list[Tensor | None]) -> Sequence[Tensor | None]:
+        context = CONTEXT.get()
         self.scratch.deferred = True
         if context.graph is not self.scratch or context.region is not None:
             raise NotDeferred  # in a branch, or in a region of the rule, which it would be part of

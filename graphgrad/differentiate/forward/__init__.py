@@ -1,0 +1,1 @@
+"""FORWARD MODE: the transpose of the reverse sweep, with every rule judged."""

@@ -1,0 +1,1 @@
+"""TRAVEL: rules away from home: traces, transplants, copies, imports, pickles."""

@@ -1,0 +1,69 @@
+"""Pickles of graphs: flat, with the traces of their rules."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...ir.collector import collector_paused
+from ...ir.errors import GraphError, GraphFormatError
+from ...ir.flat import flatten_graph, restore_graph
+from ...ir.graph import Graph
+from ...ops.control import BodyGraph
+from ...regions.index import bodies_of
+from .stored import StoredRule
+from .storing import marks_of, stored_rules
+
+FORMAT = "graphgrad pickle, format 2"
+"""What a pickle begins with; one that begins otherwise is refused."""
+
+
+def reduce_graph(graph: Graph) -> tuple[Any, ...]:
+    """How a graph is pickled: flat, with the traces of its rules, those that names mean too.
+
+    A graph that is unpickled answers with the rules that were stored, whatever is registered under
+    their names there. As with any pickle, unpickling runs code: take graphs from who you trust.
+    """
+    if isinstance(graph, BodyGraph):
+        raise GraphError(f"{graph!r} is a body of control flow; pickle the graph around it")
+    rules = stored_rules(graph)
+    flat = flatten_graph(graph, lambda rule, owner: rules.get(owner, rule))
+    return _unpickled, (_side_by_side(flat), FORMAT)
+
+
+def _unpickled(flats: Any, written: str = "graphgrad pickle, format 1") -> Graph:
+    """The graph; GraphFormatError for what another version of graphgrad has written."""
+    if written != FORMAT:
+        raise GraphFormatError(
+            f"this is a {written!r}, and this version of graphgrad reads {FORMAT!r}.\nBuild the "
+            "graph anew and pickle it, or read it with the version that wrote it."
+        )
+    with collector_paused():
+        graph = restore_graph(Graph(), _nested(flats))
+    for each in bodies_of(graph):
+        regions = tuple(each.regions)
+        for _, mark in marks_of(each):
+            for fn in (getattr(mark, "fn", None), getattr(mark, "jvp", None)):
+                if isinstance(fn, StoredRule) and fn.at_home_only:
+                    fn.regions = regions
+    return graph
+
+
+def _side_by_side(flat: Any) -> list[Any]:
+    """A flat graph and those of the bodies in it, by place: pickle recurses over what nests."""
+    found = [dict(flat)]
+    for each in found:
+        bodies = each["bodies"]
+        each["bodies"] = [{**b, "graph": len(found) + i} for i, b in enumerate(bodies)]
+        found += [dict(b["graph"]) for b in bodies]
+    return found
+
+
+def _nested(flats: list[Any]) -> Any:
+    """What _side_by_side took apart."""
+    found = [dict(flat) for flat in flats]
+    for each in found:
+        each["bodies"] = [{**b, "graph": found[b["graph"]]} for b in each["bodies"]]
+    return found[0]
+
+
+Graph.__reduce__ = reduce_graph  # type: ignore[method-assign, assignment]

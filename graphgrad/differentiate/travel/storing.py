@@ -1,0 +1,233 @@
+"""What stands for the rules of a graph that is stored: each traced for all that it may be given."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations
+from typing import Any
+
+from ...ir.build import build
+from ...ir.context import CONTEXT, Context
+from ...ir.errors import UnknownGradientError
+from ...ir.graph import Graph
+from ...ir.node import Node, Region, RuleCall, Tensor
+from ...ir.op import OP_TYPES
+from ...ir.position import full
+from ...ir.residual import Residual, residual_of
+from ...ops.base import is_zero
+from ...ops.control import BodyScope
+from ...ops.sources import Placeholder
+from ...regions.boundary import boundary_of
+from ...regions.contracts import Contract
+from ...regions.index import bodies_of, marked_regions
+from ...regions.rules import Rule, as_rule, is_registered
+from ...regions.select import rule_name
+from ..call import outer_reads
+from ..levels import Step
+from ..question import Question
+from ..site import NodeSite, RegionSite, Site
+from .deferred import NotDeferred
+from .stored import Asked, BeyondStored, StoredRule, StoredTrace, Zeros, reference_of
+from .trace import Trace, TraceGraph
+
+ORDER = 2
+"""How deep rules of rules are traced, where they are not their own."""
+
+
+FEW = 3
+"""Up to so many gradients, every way in which some of them are zero has a trace of its own."""
+
+
+Chain = Mapping[Any, Rule]
+"""The rules that are being stored: signature -> what stands for them. One may contain itself."""
+
+
+Traced = dict[Zeros, Trace | str]
+"""The trace for what is zero, or what was wrong."""
+
+
+def stored_rules(graph: Graph, chain: Chain | None = None, depth: int = 0) -> dict[Step, Any]:
+    """What stands for every rule, of the graph and the bodies in it; names that mean nothing stay.
+
+    A rule that opens a region under itself refers to itself, if it reads of its home nothing but
+    the inputs and outputs of its site; other rules of rules are traced to ORDER.
+    """
+    found: dict[Step, Any] = {}
+    fresh: list[tuple[StoredTrace, Trace]] = []
+    for step, mark in _marks(graph):
+        if isinstance(step, Region) and not step.open and boundary_of(step).first is None:
+            found[step] = rule_name(mark)  # unmarked: it is there for what was derived from it
+            continue
+        if isinstance(mark, str) and (mark in OP_TYPES or not is_registered(mark)):
+            continue
+        kept = _is_stored(mark, step)
+        found[step] = mark if kept else _stored(step, mark, chain or {}, depth, fresh)
+    for stored, trace in fresh:
+        home = trace.graph.outer
+        stored.asked = [Asked(step, found) for step in trace.asked if step.graph is home]
+    return found
+
+
+def _is_stored(mark: Any, step: Step) -> bool:
+    """Whether a mark is a stored rule that needs no home, or whose home this graph is still."""
+    fns = [fn for fn in (getattr(mark, "fn", None), getattr(mark, "jvp", None)) if fn is not None]
+    assert step.graph is not None
+    now = tuple(step.graph.regions)
+    return bool(fns) and all(isinstance(fn, StoredRule) and fn.is_at_home(now) for fn in fns)
+
+
+def _marks(graph: Graph) -> Iterator[tuple[Step, Any]]:
+    """Everything that is marked in a graph and the bodies in it, with its mark."""
+    for each in list(bodies_of(graph)):
+        yield from marks_of(each)
+
+
+def marks_of(graph: Graph) -> list[tuple[Step, Any]]:
+    """What is marked in a graph, with its mark."""
+    marked: list[tuple[Step, Any]] = [(n, n.stamp) for n in graph.nodes if n.stamp is not None]
+    return marked + [(region, region.rule) for region in marked_regions(graph)]
+
+
+def _stored(step: Step, reference: Any, chain: Chain, depth: int, fresh: list[Any]) -> Rule:
+    rule = as_rule(reference)
+    key = rule.fn, _signature(step)
+    if key in chain:
+        return chain[key]
+    contract = rule.contract
+    if contract is not None and callable(contract.of):
+        contract = Contract(contract.kind)  # a function of the user's need not be there later
+    new = Rule(
+        BeyondStored(rule.name, ORDER),
+        rule.name,
+        contract=contract,
+        linear=rule.linear,
+        position=None if rule.position is None else full(rule.position),
+    )
+    new.jvp = None if rule.jvp is None else new.fn
+    if depth >= ORDER:
+        return new
+    traced = [_traced(step, reference, forward=False)]
+    if rule.jvp is not None:
+        traced.append(_traced(step, reference, forward=True))
+    within = {**chain, key: new} if _is_own(traced, step) else chain
+    written = [_written(rule.name, ways, step, within, depth, fresh) for ways in traced]
+    if within is not chain and not _is_own(traced, step):  # what is opened in it reads more
+        written = [_written(rule.name, ways, step, chain, depth, fresh) for ways in traced]
+    new.fn = written[0]
+    new.jvp = written[1] if len(written) > 1 else None
+    return new
+
+
+def _traced(step: Step, reference: Any, *, forward: bool) -> Traced:
+    """The traces of a rule, or of its own jvp, for every way to be given zeros that is stored."""
+    found: Traced = {}
+    inputs, outputs = _ends(step)
+    for zeros in _patterns(inputs if forward else outputs):
+        try:
+            found[zeros] = _trace(step, reference, forward, zeros)
+        except Exception as error:
+            if not zeros:
+                error.add_note(f"while tracing the rule of {step!r}, to store the graph")
+                raise
+            found[zeros] = f"When the graph was stored, it raised {type(error).__name__}: {error}"
+    return found
+
+
+def _trace(step: Step, reference: Any, forward: bool, zeros: Zeros) -> Trace:
+    """A trace that asks for defaults where it is built anew, if it can."""
+    try:
+        return Trace(step, reference, forward=forward, zeros=zeros, defaults=lambda _: _AtHome())
+    except NotDeferred:
+        return Trace(step, reference, forward=forward, zeros=zeros)
+
+
+def _captured(t: Tensor, step: Step) -> tuple[Any, ...]:
+    """What a trace captured: an input or output of its site, or any tensor of the home."""
+    op, home = t.node.op, t.graph
+    base, region = (t.node.inputs[0], op.region) if isinstance(op, Residual) else (t, None)
+    assert home is not None
+    inputs, outputs = _ends(step)
+    reader = Context(home)
+    reader.origin = RuleCall(step, "", outer_reads(step, outputs))
+    for kind, tensors in (("input", inputs), ("output", outputs)):
+        for place, own in enumerate(tensors):
+            if own is base and residual_of(own, reader) is t:
+                return kind, place
+    return "home", reference_of(base), None if region is None else region.index
+
+
+def _is_own(traced: Sequence[Traced], step: Step) -> bool:
+    """Whether traces read nothing of their home but the inputs and outputs of their site."""
+    ready = [t for ways in traced for t in ways.values() if isinstance(t, Trace)]
+    return all(_captured(o, step)[0] != "home" for t in ready for o in t.graph.captures)
+
+
+def _ends(step: Step) -> tuple[tuple[Tensor, ...], tuple[Tensor, ...]]:
+    """The inputs and outputs of a step as a site."""
+    if isinstance(step, Node):
+        return step.inputs, step.outputs
+    boundary = boundary_of(step)
+    return boundary.inputs, boundary.outputs
+
+
+def _signature(step: Step) -> Any:
+    """What a rule is told of its site: steps for which it is equal have equal traces."""
+    kind: Any = step.op if isinstance(step, Node) else (step.kind, step.order, step.escape)
+    attrs = tuple((name, repr(value)) for name, value in sorted(step.attrs.items()))
+    return kind, attrs, *(tuple(t.type for t in tensors) for tensors in _ends(step))
+
+
+def _patterns(tensors: Sequence[Tensor]) -> Iterator[Zeros]:
+    """The sets of places that may be zero, none first; of many at most one, or all but one."""
+    places = [i for i, t in enumerate(tensors) if t.type.differentiable]
+    counts = range(len(places) + 1)
+    for count in counts:
+        if len(places) <= FEW or count in (0, 1, len(places) - 1, len(places)):
+            yield from map(frozenset, combinations(places, count))
+
+
+def _written(
+    name: str, ways: Traced, step: Step, chain: Chain, depth: int, fresh: list[Any]
+) -> StoredRule:
+    stored = StoredRule(name)
+    for zeros, trace in ways.items():
+        if isinstance(trace, str):
+            stored.traces[zeros] = trace
+            continue
+        rules = stored_rules(trace.graph, chain, depth + 1)  # which may capture more
+        captures = [(reference_of(p), _captured(o, step)) for o, p in trace.graph.captures.items()]
+        stored.traces[zeros] = StoredTrace(trace, captures, rules)
+        fresh.append((stored.traces[zeros], trace))
+    return stored
+
+
+class _AtHome:
+    """Answers for a site while it is stored: which inputs get something is all that counts."""
+
+    def take(self, given: Mapping[int, Tensor], site: Site) -> dict[int, Any]:
+        """The inputs to which something flows at home."""
+        home = site._target.graph
+        assert home is not None
+        own: Any = RegionSite if isinstance(site, RegionSite) else NodeSite
+        target = own(site._target, site.reference, site._sweep)
+        target.marked = site.reference
+        dys: list[Tensor | None] = [None] * len(site.outputs)
+        with BodyScope(TraceGraph(home, f"default of {site.name}")):
+            context = CONTEXT.get()
+            context.question = question = Question(context.question)
+            question.asked = set()
+            for i in given:
+                y = site.outputs[i]
+                dys[i] = build(Placeholder(y.shape, y.dtype), ()).outputs[0]
+            try:
+                found = target.default(*dys)
+            except UnknownGradientError:  # of a name inside that is still to come
+                found = site.inputs
+        return {
+            i: dx
+            for i, dx in enumerate(found)
+            if site.inputs[i].type.differentiable and not is_zero(dx)
+        }
+
+    def note(self, made: Sequence[Tensor], found: Sequence[Any]) -> None:
+        """Nothing stands here for it."""

@@ -1,0 +1,151 @@
+"""Traces of rules: what a rule builds for its own site, as a graph.
+
+A closure is never called with another graph's tensors. It is called once at home, with placeholders
+for dys, in a scratch graph that captures what the rule reads of its home (tensors of the site,
+residuals, and whatever it closes over). Where the trace is needed it is built anew (`travelled`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from typing import Any
+
+from ...ir.build import adopted, build
+from ...ir.context import CONTEXT, Context
+from ...ir.graph import Graph, current
+from ...ir.node import Node, Region, Tensor
+from ...ir.residual import residual_of
+from ...ops.base import ZERO, ZeroTensor, is_zero
+from ...ops.control import BodyGraph, BodyScope
+from ...ops.sources import Placeholder
+from ...regions.boundary import Boundary
+from ...regions.rules import as_rule
+from ..call import answer, own_jvp, running
+from ..choosing import inherited_choice
+from ..forward.judge import Judge, watched
+from ..levels import Step
+from ..question import Question
+from ..returned import seen_outside
+from ..site import NodeSite, RegionSite, Site
+from ..sweep import Sweep
+from .deferred import Away, AwayNode, AwayRegion, Defaults, NotDeferred
+
+
+class TraceGraph(BodyGraph):
+    """The scratch graph of a trace. What is read of the home is captured as the rule reads it.
+
+    deferred  whether it holds defaults that are still to be taken: then it is not differentiated
+    """
+
+    deferred = False
+
+    def adopt(self, tensor: Tensor) -> Tensor:
+        """The placeholder that stands for a tensor of the home, or of a graph around it."""
+        if tensor.graph is self.outer:
+            here = current()
+            at_home = Context(self.outer)
+            at_home.origin, at_home.question = here.origin, here.question
+            at_home.scope = "gradients/"
+            tensor = residual_of(tensor, at_home)
+        return super().adopt(tensor)
+
+    def before_gradients(self) -> None:
+        """NotDeferred where a derivative might be one of what is not here yet."""
+        if self.deferred:
+            raise NotDeferred
+
+
+class Trace:
+    """What one rule builds for one site: a scratch graph from what it is given to what it gives.
+
+    rule      what was traced
+    boundary  of the target, as it was when it was carried away
+    forward   of the rule's own jvp: it is given tangents of the inputs. A rule is given gradients
+              of the outputs
+    zeros     the places of what is known to be zero: rules inside may not be called then
+    defaults  who answers for site.default; None: the home, in the scratch graph
+    judged    for forward mode, which judges the rules inside, where the home answers
+
+    given     placeholders of what it is given; structural zeros; None for integers and bools
+    gives     the tensors of the site that an answer is due for
+    entries   (tensor, what is returned for it), those of `gives` first: a tensor of the scratch
+              graph, or anything else that a rule may return
+    by_home   whether the home answers for site.default
+    partials  what the default gave in the scratch graph, of each call
+    asked     the steps of the home whose gradient the rule asked for, or that it built once more
+    chosen    the steps of the home for which the running gradients() call chooses a rule
+    """
+
+    def __init__(
+        self,
+        target: Node | Region,
+        reference: Any,
+        boundary: Boundary | None = None,
+        *,
+        forward: bool = False,
+        zeros: Collection[int] = (),
+        defaults: Callable[[Trace], Defaults] | None = None,
+        judged: bool = False,
+    ) -> None:
+        home = target.graph
+        assert home is not None
+        self.rule = as_rule(reference)
+        self.forward = forward
+        self.graph = TraceGraph(home, f"trace of {self.rule.name}")
+        self.asked: set[Step] = set()
+        self.by_home = defaults is None
+        with BodyScope(self.graph):
+            question = self._question(home)
+            self.chosen = question.off | set(question.choice or ())
+            site = _site(target, reference, Sweep(question), boundary, away=defaults is not None)
+            if judged:
+                site = watched(site, Judge())
+            takes, self.gives = site.outputs, site.inputs
+            if forward:
+                takes, self.gives = self.gives, takes
+            self.given = [_given(t, i in zeros) for i, t in enumerate(takes)]
+            if isinstance(site, Away) and defaults is not None:
+                site.scratch, site.defaults = self.graph, defaults(self)
+            self.partials = site.partials
+            with running(self.rule, site):
+                self.entries = [(t, self._entry(d)) for t, d in self._answer(site)]
+        self.asked.update(self.graph.again.values())  # built once more, with the marks of the home
+
+    def _question(self, home: Graph) -> Question:
+        """What the rule is called for: for every question, under the choices of the running one."""
+        context = CONTEXT.get()
+        context.without_maps()
+        context.scope, context.origin = "", None
+        context.question = question = Question(context.question)
+        question.running, question.asked = (), self.asked
+        question.choose(inherited_choice(home))
+        return question
+
+    def _answer(self, site: Site) -> list[tuple[Tensor, Any]]:
+        if not self.forward:
+            return answer(self.rule, site, list(self.given))
+        return list(zip(site.outputs, own_jvp(self.rule, site, self.given), strict=True))
+
+    def _entry(self, d: Any) -> Any:
+        if is_zero(d):
+            return ZERO
+        return seen_outside(adopted((d,))[0]) if isinstance(d, Tensor) else d
+
+
+def _site(
+    target: Node | Region, reference: Any, sweep: Sweep, boundary: Boundary | None, away: bool
+) -> Site:
+    """The target as a site: under the rule that it had when it was carried away."""
+    site: Site
+    if isinstance(target, Node):
+        site = (AwayNode if away else NodeSite)(target, reference, sweep)
+    else:
+        site = (AwayRegion if away else RegionSite)(target, reference, sweep, boundary)
+    site.marked = reference
+    return site
+
+
+def _given(t: Tensor, zero: bool) -> Tensor | None:
+    if not t.type.differentiable:
+        return None
+    return ZeroTensor(t) if zero else build(Placeholder(t.shape, t.dtype), ()).outputs[0]

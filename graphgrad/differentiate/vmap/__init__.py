@@ -1,0 +1,1 @@
+"""VMAP: what a function builds for one example, built for a batch."""
