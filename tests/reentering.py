@@ -247,7 +247,8 @@ def main(backend, way, stride, seconds):
             with WAYS[way](other, stride):
                 found = kind()
             same(found, wanted)
-            if time.monotonic() > end:
+            late = time.monotonic() - end
+            if late > 30 or (late > 0 and other.times > before):  # which is up to the machine
                 break
         assert other.times > before, f"nothing came in the midst of {kind.__name__}"
 

@@ -1,7 +1,5 @@
 """Arrays with some elements changed: the same in every array namespace."""
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -11,10 +9,14 @@ KEY = (slice(None), np.array([0, 2, 0]))
 VALUES = np.arange(6.0).reshape(2, 3)
 
 
-@pytest.fixture(params=[np, jnp], ids=["numpy", "jax"])
+@pytest.fixture(params=["numpy", "jax"])
 def xp(request):
+    if request.param == "numpy":
+        yield np
+        return
+    jax = pytest.importorskip("jax")
     with jax.enable_x64(True):
-        yield request.param
+        yield jax.numpy
 
 
 def test_values_at_a_key(xp):
