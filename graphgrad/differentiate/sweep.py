@@ -26,7 +26,7 @@ from ..ops.sources import StopGradient
 from ..regions.boundary import boundary_of, why_idle
 from ..regions.index import is_marked
 from .additive import check_additive, in_parts
-from .builtin import fitted, given
+from .builtin import fitted, given, own_gradients
 from .call import Gradient, call_rule, refuse_rule_derivative
 from .choices import Choice
 from .levels import Hidden, Key, Off, Step, key_of, level, present_stamp
@@ -263,11 +263,12 @@ class Sweep:
         if node.op.linear_zero and all(type(d) is ZeroTensor or d is None for d in dys):
             dxs: Sequence[Any] = [ZERO] * len(node.inputs)
         else:
-            dxs = node.op.vjp(step, *given(node.op, outputs, dys))
+            dxs = own_gradients(node.op, step, given(node.op, outputs, dys))
         inputs = node.inputs
         if len(dxs) != len(inputs):
             raise GradientError(
-                f"the gradient of {node.op!r} has {len(dxs)} entries for {len(inputs)} inputs"
+                f"the gradient of {node.name} = {node.op!r}, built at {node.where}, has "
+                f"{len(dxs)} entries for {len(inputs)} inputs"
             )
         regional, live, tree = self.regional, self.live, self.tree
         for x, dx in zip(inputs, dxs, strict=True):

@@ -19,9 +19,10 @@ from ..ir.node import Node, Tensor
 from ..ir.op import Op
 from ..ir.program import Program
 from ..ir.types import Array
+from ..lower.alias import is_strange
 from ..lower.binding import Binding, Pairs
 from ..lower.plan import Kernel
-from .results import add_note, own
+from .results import add_note, own, promised, reading
 
 __all__ = [
     "Backend",
@@ -138,7 +139,7 @@ class Kernels:
 
 def one_call_per_node(program: Program, kernels: Kernels) -> Compiled:
     """The simplest way to run a program: a loop over its nodes, each value dropped in time."""
-    run = _loop(program, [kernels.of(node.op) for node in program.nodes])
+    run = _loop(program, [_held_to_its_word(node, kernels) for node in program.nodes])
     if kernels.xp is not np:  # what is being traced owns nothing
         return run
     wanted = program.outputs
@@ -147,6 +148,17 @@ def one_call_per_node(program: Program, kernels: Kernels) -> Compiled:
         return own(run(*arrays), arrays, wanted)
 
     return owned
+
+
+def _held_to_its_word(node: Node, kernels: Kernels) -> Kernel:
+    """The kernel of a node; what is not of this library is checked, and cannot write into NumPy's
+    arrays that it reads."""
+    kernel = kernels.of(node.op)
+    if not is_strange(node.op):
+        return kernel
+    if kernels.xp is np and not node.op.bodies:
+        kernel = reading(kernel)
+    return promised(kernel, node)
 
 
 def _loop(program: Program, kernels: Sequence[Kernel]) -> Compiled:
