@@ -201,13 +201,18 @@ def load_backend(name: str | Backend = "auto", **options: Any) -> Backend:
     installed (the extra "fast"), else "numpy". Third parties add names by the entry point group
     "graphgrad.backends".
     UnknownBackendError names the nearest; MissingBackendError says which extra to install.
-    TypeError for options that the backend does not take, and for options beside a Backend.
+    TypeError for options that the backend does not take, for options beside a Backend, and for what
+    is none.
     """
     if not isinstance(name, str):
         if options:
             raise TypeError(
                 f"{', '.join(options)}: a backend that is given has its own options; give its name "
                 f"({name.name!r}) or make it with them"
+            )
+        if isinstance(name, type) or not callable(getattr(name, "compile", None)):
+            raise TypeError(
+                f"a backend is a name, or an object with `compile(program)`; got {name!r}"
             )
         return name
     wanted = automatic() if name == "auto" else name

@@ -105,10 +105,15 @@ def rule(
     """Make a rewrite a rule for nodes of these op classes, or of the op classes that fit.
 
     over: op classes of which one has to be behind an input. of: the same for nodes of one input;
-    the rewrite takes the node behind it as its second argument.
+    the rewrite takes the node behind it as its second argument. TypeError for what are no op
+    classes, and for none.
     """
     behind = of or over
     classes = behind if isinstance(behind, tuple) else (behind,)
+    wrong = [c for c in (*ops, *classes) if not (isinstance(c, type) and issubclass(c, Op))]
+    if wrong or not (ops or fits):
+        got = f", got {wrong}" if wrong else ""
+        raise TypeError(f"a rewrite rule is for op classes, as rule(Exp){got}")
     return lambda apply: Rule(apply, ops, fits, classes, bool(of), level)
 
 
@@ -148,12 +153,18 @@ def _choosing(always: list[Rule], over: dict[type[Op], list[Rule]], fired: Count
 
     def tried(rules: list[Rule], node: Node, inner: Node | None) -> tuple[Tensor, ...] | None:
         for each in rules:
-            found = each.apply(node, inner) if each.inner else each.apply(node)
-            if found is not None:
+            try:
+                found = each.apply(node, inner) if each.inner else each.apply(node)
+                if found is None:
+                    continue
                 outputs = found if isinstance(found, tuple) else (found,)
-                if all(a.type is b.type for a, b in zip(outputs, node.outputs, strict=True)):
-                    fired[each.name] += 1
-                    return outputs
+                same = all(a.type is b.type for a, b in zip(outputs, node.outputs, strict=True))
+            except Exception as error:
+                error.add_note(f"in the rewrite rule {each.name!r}, for {node.name} ({node.where})")
+                raise
+            if same:
+                fired[each.name] += 1
+                return outputs
         return None
 
     def visit(node: Node) -> tuple[Tensor, ...] | None:
