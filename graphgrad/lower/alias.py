@@ -18,6 +18,7 @@ from ..ir.op import Op, Types
 from ..ir.program import Program
 from ..ir.types import Array, TensorType, size_of
 from ..ops.base import Constant, Full
+from ..ops.per_example import PerExample
 from ..ops.python_function import PyFunction
 from .binding import Binding
 from .plan import Kernel
@@ -158,7 +159,7 @@ def is_static(node: Node) -> bool:
 
 
 def is_strange(op: Op) -> bool:
-    """Whether an op, or a body of it, runs code that is not of this library.
+    """Whether an op, a body of it, or an op that it runs for each example is not of this library.
 
     Such code may keep what it is given.
     """
@@ -167,6 +168,8 @@ def is_strange(op: Op) -> bool:
         if type(each) is PyFunction or not type(each).__module__.startswith("graphgrad."):
             return True
         pending += [n.op for p in each.bodies for n in p.nodes]
+        if type(each) is PerExample:
+            pending.append(each.op)
     return False
 
 

@@ -310,3 +310,58 @@ def test_an_op_of_several_outputs_is_built_as_a_node():
         y, z = extend.build(wrong(), (x, x)).outputs
         f = gg.compile(x, [z, gg.gradients(y, x)])
     np.testing.assert_array_equal(f([1.0, 2.0]), [[2.0, 4.0], [2.0, 2.0]])
+
+
+# --- run for one example after the other ----------------------------------------------------------
+
+
+def batched(op, a, backend):
+    """0.5 * op(row), by vmap, for the rows of a, twice in the graph."""
+    with gg.Graph():
+        x = gg.placeholder(a.shape)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", gg.PerformanceWarning)
+            twice = [gg.vmap(lambda row: apply(op, row))(x) * 0.5 for _ in range(2)]
+        return gg.compile(x, twice[0] + twice[1], backend=backend)(a)
+
+
+@pytest.mark.parametrize("backend", ["numpy", "llvm", "jax", one_at_a_time])
+def test_what_a_kernel_returns_is_held_to_what_was_promised_for_each_example_too(backend):
+    if isinstance(backend, str) and backend != "numpy":
+        pytest.importorskip({"llvm": "llvmlite"}.get(backend, backend))
+    a = np.ones((4, 3))
+    narrow = wrong(kernel=lambda self, xp, x: xp.astype(x, "float32"))
+    with pytest.raises(ExecutionError, match=r"promised float64\[4, 3\].*returned float32"):
+        batched(narrow, a, backend)
+    np.testing.assert_array_equal(batched(wrong(), a, backend), 2 * a)
+
+
+@pytest.mark.parametrize("backend", ["numpy", "llvm", one_at_a_time])
+def test_nor_can_a_kernel_write_into_an_example(backend):
+    if backend == "llvm":
+        pytest.importorskip("llvmlite")
+
+    def kernel(self, xp, x):
+        x += 1
+        return x
+
+    a = np.ones((4, 3))
+    with pytest.raises(ValueError, match="read-only"):
+        batched(wrong(kernel=kernel), a, backend)
+    np.testing.assert_array_equal(a, 1)
+
+
+@pytest.mark.parametrize("backend", ["numpy", "llvm", "jax"])
+def test_effects_happen_for_each_example_at_each_place_in_every_run(backend):
+    if backend != "numpy":
+        pytest.importorskip({"llvm": "llvmlite"}.get(backend, backend))
+    ran = []
+
+    def kernel(self, xp, x):
+        ran.append(len(x))
+        return x * 2
+
+    op = wrong(kernel=kernel, pure=False)
+    for _ in range(2):
+        np.testing.assert_array_equal(batched(op, np.ones((4, 3)), backend), np.full((4, 3), 2))
+    assert ran == [3] * 16
