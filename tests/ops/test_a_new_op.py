@@ -1,5 +1,6 @@
 """An op from elsewhere is one class: the one of CONTRIBUTING.md, under every law and transform."""
 
+import contextlib
 import copy
 import importlib
 import pickle
@@ -291,6 +292,35 @@ def test_what_a_vjp_or_infer_raises_gains_a_note_with_the_line():
     assert "in Wrong() at " in built.value.__notes__[0]
     assert "in the gradient of Wrong_" in derived.value.__notes__[0]
     assert all("test_a_new_op.py" in e.value.__notes__[0] for e in (built, derived))
+
+
+@pytest.mark.parametrize("how", ["map", "region", "call", "as a rule"])
+def test_so_does_what_it_raises_where_a_rule_asks_for_it(how):
+    def fails(self, node, dy):
+        raise KeyError("mine")
+
+    def thrice(site, dy):
+        return [3 * dx for dx in site.default(dy)]
+
+    op = wrong(vjp=fails)
+    with gg.Graph():
+        x = gg.placeholder((2,))
+        scope, chosen, build = contextlib.nullcontext(), {}, lambda: apply(op, x)
+        if how == "map":
+            scope = gg.gradient_override_map({"Wrong": thrice})
+        elif how == "region":
+            scope = gg.override_gradient(thrice)
+        elif how == "call":
+            chosen = {"Wrong": thrice}
+        else:
+            scope, build = gg.gradient_override_map({"Sin": "Wrong"}), lambda: gg.sin(x)
+        with scope:
+            y = gg.square(build())
+        with pytest.raises(KeyError, match="mine") as error:
+            gg.gradients(y, x, overrides=chosen or None)
+    note = error.value.__notes__[0]
+    assert note.startswith("in the gradient of ")
+    assert "test_a_new_op.py" in note
 
 
 def test_apply_takes_ops_and_tensors():
