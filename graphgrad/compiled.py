@@ -245,7 +245,7 @@ class CompiledFunction:
 
         Returns: a Profile.
 
-        Raises: what a call raises.
+        Raises: what a call raises; ExecutionError for a backend that runs a program as a whole.
         """
         arrays = (*self._feeds(args, kwargs), *self._state.read(self._variables))
         known = getattr(self._compiled, "program_for", None)

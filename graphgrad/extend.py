@@ -1,7 +1,8 @@
 """What ops, rewrites and backends outside graphgrad are written with.
 
     ops       a subclass of `Op` or of a family (`Elementwise`, `Unary`, `Binary`, ...), put into a
-              graph by `apply` on tensors (`as_tensor`, `promoted`, `binary`, ...)
+              graph by `apply` on tensors (`as_tensor`, `promoted`, `binary`, ...); `build` gives
+              the node, which has all outputs
     rewrites  `@rule(Exp)` makes a function of a node a rewrite; `rewrite(*rules)` is the pass,
               `Program -> Program`, that applies them; `instead` and `beside` make nodes for them
     backends  a class with `name`, `kernels` and `compile(program)` (see `Backend`), under the entry
@@ -20,6 +21,7 @@ from .execute.backend import (
     load_backend,
     one_call_per_node,
 )
+from .ir.build import build
 from .ir.onnx import Onnx
 from .ir.op import Gradients, Op, Samples, Types, op_types
 from .ir.program import Program, Visit, derive
@@ -125,6 +127,7 @@ __all__ = [
     "beside",
     "binary",
     "broadcast",
+    "build",
     "compatible",
     "derive",
     "elements",

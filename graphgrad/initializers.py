@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from .ir.errors import ShapeError
-from .ir.types import Array, as_dtype
+from .ir.errors import DTypeError, ShapeError
+from .ir.types import Array, DType, as_dtype
 
 __all__ = [
     "glorot_normal",
@@ -81,17 +81,17 @@ def normal(
         shape: an int or a sequence of ints.
         seed: the same one gives the same numbers.
         mean, std: mean and standard deviation.
-        dtype: any.
+        dtype: floating or complex.
 
     Returns: an array.
 
-    Raises: ValueError for a negative std; DTypeError for what is no dtype of numbers.
+    Raises: ValueError for a negative std; DTypeError for another dtype.
 
     >>> w = gg.initializers.normal(10_000, seed=0, std=2.0)
     >>> bool(abs(w.std() - 2.0) < 0.1)
     True
     """
-    return np.asarray(np.random.default_rng(seed).normal(mean, std, shape), as_dtype(dtype))
+    return np.asarray(np.random.default_rng(seed).normal(mean, std, shape), _inexact(dtype))
 
 
 def uniform(
@@ -103,17 +103,17 @@ def uniform(
         shape: an int or a sequence of ints.
         seed: the same one gives the same numbers.
         low, high: the ends.
-        dtype: any.
+        dtype: floating or complex.
 
     Returns: an array.
 
-    Raises: ValueError if high < low; DTypeError for what is no dtype of numbers.
+    Raises: ValueError if high < low; DTypeError for another dtype.
 
     >>> w = gg.initializers.uniform(1000, seed=0)
     >>> bool(w.min() >= -1.0), bool(w.max() < 1.0)
     (True, True)
     """
-    return np.asarray(np.random.default_rng(seed).uniform(low, high, shape), as_dtype(dtype))
+    return np.asarray(np.random.default_rng(seed).uniform(low, high, shape), _inexact(dtype))
 
 
 def glorot_uniform(shape: Sequence[int], seed: int, dtype: Any = "float64") -> Array:
@@ -122,12 +122,11 @@ def glorot_uniform(shape: Sequence[int], seed: int, dtype: Any = "float64") -> A
     Parameters:
         shape: (..., fan_in, fan_out); axes before the last two count for both.
         seed: the same one gives the same numbers.
-        dtype: any.
+        dtype: floating or complex.
 
     Returns: an array.
 
-    Raises: ShapeError for fewer than two axes, or empty ones; DTypeError for what is no dtype of
-    numbers.
+    Raises: ShapeError for fewer than two axes, or empty ones; DTypeError for another dtype.
 
     Source: [Glorot and Bengio 2010, "Understanding the difficulty of training deep feedforward
     neural networks"].
@@ -146,12 +145,11 @@ def glorot_normal(shape: Sequence[int], seed: int, dtype: Any = "float64") -> Ar
     Parameters:
         shape: (..., fan_in, fan_out); axes before the last two count for both.
         seed: the same one gives the same numbers.
-        dtype: any.
+        dtype: floating or complex.
 
     Returns: an array.
 
-    Raises: ShapeError for fewer than two axes, or empty ones; DTypeError for what is no dtype of
-    numbers.
+    Raises: ShapeError for fewer than two axes, or empty ones; DTypeError for another dtype.
 
     Source: [Glorot and Bengio 2010, "Understanding the difficulty of training deep feedforward
     neural networks"].
@@ -169,12 +167,11 @@ def he_uniform(shape: Sequence[int], seed: int, dtype: Any = "float64") -> Array
     Parameters:
         shape: (..., fan_in, fan_out); axes before the last two count for both.
         seed: the same one gives the same numbers.
-        dtype: any.
+        dtype: floating or complex.
 
     Returns: an array.
 
-    Raises: ShapeError for fewer than two axes, or empty ones; DTypeError for what is no dtype of
-    numbers.
+    Raises: ShapeError for fewer than two axes, or empty ones; DTypeError for another dtype.
 
     Source: [He et al. 2015, "Delving deep into rectifiers"].
 
@@ -192,12 +189,11 @@ def he_normal(shape: Sequence[int], seed: int, dtype: Any = "float64") -> Array:
     Parameters:
         shape: (..., fan_in, fan_out); axes before the last two count for both.
         seed: the same one gives the same numbers.
-        dtype: any.
+        dtype: floating or complex.
 
     Returns: an array.
 
-    Raises: ShapeError for fewer than two axes, or empty ones; DTypeError for what is no dtype of
-    numbers.
+    Raises: ShapeError for fewer than two axes, or empty ones; DTypeError for another dtype.
 
     Source: [He et al. 2015, "Delving deep into rectifiers"].
 
@@ -214,12 +210,11 @@ def lecun_normal(shape: Sequence[int], seed: int, dtype: Any = "float64") -> Arr
     Parameters:
         shape: (..., fan_in, fan_out); axes before the last two count for both.
         seed: the same one gives the same numbers.
-        dtype: any.
+        dtype: floating or complex.
 
     Returns: an array.
 
-    Raises: ShapeError for fewer than two axes, or empty ones; DTypeError for what is no dtype of
-    numbers.
+    Raises: ShapeError for fewer than two axes, or empty ones; DTypeError for another dtype.
 
     Source: [LeCun et al. 1998, "Efficient BackProp"].
 
@@ -236,11 +231,11 @@ def orthogonal(shape: tuple[int, int], seed: int, dtype: Any = "float64") -> Arr
     Parameters:
         shape: (rows, columns).
         seed: the same one gives the same numbers.
-        dtype: any.
+        dtype: floating or complex.
 
     Returns: an array.
 
-    Raises: ShapeError for what is no shape of a matrix.
+    Raises: ShapeError for what is no shape of a matrix; DTypeError for another dtype.
 
     Source: [Saxe et al. 2013, "Exact solutions to the nonlinear dynamics of learning in deep linear
     neural networks"].
@@ -254,7 +249,15 @@ def orthogonal(shape: tuple[int, int], seed: int, dtype: Any = "float64") -> Arr
     tall = np.random.default_rng(seed).normal(size=(max(shape), min(shape)))
     q, r = np.linalg.qr(tall)
     q = q * np.sign(np.diagonal(r))  # else not uniform among orthogonal matrices
-    return np.asarray(q if shape[0] >= shape[1] else q.T, as_dtype(dtype))
+    return np.asarray(q if shape[0] >= shape[1] else q.T, _inexact(dtype))
+
+
+def _inexact(dtype: Any) -> DType:
+    """The dtype; DTypeError for integers and bools, to which such numbers would be cut off."""
+    found = as_dtype(dtype)
+    if found.kind not in "fc":
+        raise DTypeError(f"random initial values are floating or complex, not {found}; use gg.cast")
+    return found
 
 
 def _fans(shape: Sequence[int]) -> tuple[int, int]:

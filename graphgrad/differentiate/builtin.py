@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..ir.errors import GradientError
+from ..ir.errors import GradientError, ShapeError
 from ..ir.node import Tensor
 from ..ir.op import Op
+from ..ir.types import compatible
 from ..ops.base import NO_GRAD, ZeroTensor, cast, is_zero
 from ..ops.shaping import sum_to
 
 
 def builtin(op: Op, step: Any, dys: Sequence[Tensor | None]) -> list[Tensor | None]:
     """The own gradient of an op for a node or a site; None where nothing flows."""
-    dxs = op.vjp(step, *dys)
+    dxs = own_gradients(op, step, dys)
     if len(dxs) != len(step.inputs):
         raise GradientError(
             f"the gradient of op type {op.type!r} is for {len(dxs)} inputs, "
@@ -25,12 +26,39 @@ def builtin(op: Op, step: Any, dys: Sequence[Tensor | None]) -> list[Tensor | No
     ]
 
 
+def own_gradients(op: Op, step: Any, dys: Sequence[Tensor | None]) -> Sequence[Any]:
+    """What op.vjp gives for a node or a site; GradientError where that is no tuple or list."""
+    try:
+        dxs = op.vjp(step, *dys)
+    except Exception as error:
+        error.add_note(f"in the gradient of {step.name}, a {op.type} built at {step.where}")
+        raise
+    if not isinstance(dxs, tuple | list):
+        raise GradientError(
+            f"the gradient of {step.name}, a {op.type} built at {step.where}, is {dxs!r}; "
+            f"{op.type}.vjp returns a tuple with one gradient for each input"
+        )
+    return dxs
+
+
 def fitted(dx: Any, x: Tensor, op: Op) -> Tensor:
     """A built-in gradient at the shape and dtype of its input, summed over broadcast axes."""
     if is_zero(dx):
         return ZeroTensor(x)
-    if dx.type is x.type and (not op.broadcasts or None not in x.type.shape):
+    try:
+        type = dx.type
+    except AttributeError:
+        raise GradientError(
+            f"the gradient of {op!r} for {x.name} ({x.where}) is {dx!r}; "
+            f"{op.type}.vjp gives a tensor, ZERO or NO_GRAD for each input"
+        ) from None
+    if type is x.type and (not op.broadcasts or None not in x.type.shape):
         return dx  # type: ignore[no-any-return]
+    if not op.broadcasts and not compatible(type.shape, x.shape):
+        raise ShapeError(
+            f"the gradient of {op!r} for {x.name} ({x.where}) is {type!r}, and that is {x.type!r}; "
+            "they are of one shape, where the op does not say `broadcasts`"
+        )
     return sum_to(cast(dx, x.dtype), like=x)
 
 

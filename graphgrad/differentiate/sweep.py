@@ -22,7 +22,7 @@ from ..ops.base import NO_GRAD, ZERO, ZeroTensor
 from ..ops.own import OwnStep
 from ..regions.boundary import boundary_of
 from .additive import check_additive, in_parts
-from .builtin import fitted, given
+from .builtin import fitted, given, own_gradients
 from .call import call_rule, refuse_rule_derivative
 from .levels import Hidden, Key, Off, Step, key_of, level
 from .plan import SweepPlan
@@ -232,10 +232,12 @@ def _own_gradients(node: Node, dys: Sequence[Tensor | None], stamp: Any) -> Sequ
     op, inputs = node.op, node.inputs
     if op.linear_zero and all(type(d) is ZeroTensor or d is None for d in dys):
         return [ZERO] * len(inputs)
-    dxs = op.vjp(node if stamp is None else OwnStep(node), *given(op, node.outputs, dys))
+    step = node if stamp is None else OwnStep(node)
+    dxs = own_gradients(op, step, given(op, node.outputs, dys))
     if len(dxs) != len(inputs):
         raise GradientError(
-            f"the gradient of {op!r} has {len(dxs)} entries for {len(inputs)} inputs"
+            f"the gradient of {node.name} = {op!r}, built at {node.where}, has {len(dxs)} entries "
+            f"for {len(inputs)} inputs"
         )
     return dxs
 

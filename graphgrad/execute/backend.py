@@ -19,9 +19,10 @@ from ..ir.node import Node, Tensor
 from ..ir.op import Op
 from ..ir.program import Program
 from ..ir.types import Array
+from ..lower.alias import is_strange
 from ..lower.binding import Binding, Pairs
 from ..lower.plan import Kernel
-from .results import add_note, own
+from .results import add_note, own, promised, reading
 
 __all__ = [
     "Backend",
@@ -138,7 +139,7 @@ class Kernels:
 
 def one_call_per_node(program: Program, kernels: Kernels) -> Compiled:
     """The simplest way to run a program: a loop over its nodes, each value dropped in time."""
-    run = _loop(program, [kernels.of(node.op) for node in program.nodes])
+    run = _loop(program, [_held_to_its_word(node, kernels) for node in program.nodes])
     if kernels.xp is not np:  # what is being traced owns nothing
         return run
     wanted = program.outputs
@@ -147,6 +148,17 @@ def one_call_per_node(program: Program, kernels: Kernels) -> Compiled:
         return own(run(*arrays), arrays, wanted)
 
     return owned
+
+
+def _held_to_its_word(node: Node, kernels: Kernels) -> Kernel:
+    """The kernel of a node; what is not of this library is checked, and cannot write into NumPy's
+    arrays that it reads."""
+    kernel = kernels.of(node.op)
+    if not is_strange(node.op):
+        return kernel
+    if kernels.xp is np and not node.op.bodies:
+        kernel = reading(kernel)
+    return promised(kernel, node)
 
 
 def _loop(program: Program, kernels: Sequence[Kernel]) -> Compiled:
@@ -189,13 +201,18 @@ def load_backend(name: str | Backend = "auto", **options: Any) -> Backend:
     installed (the extra "fast"), else "numpy". Third parties add names by the entry point group
     "graphgrad.backends".
     UnknownBackendError names the nearest; MissingBackendError says which extra to install.
-    TypeError for options that the backend does not take, and for options beside a Backend.
+    TypeError for options that the backend does not take, for options beside a Backend, and for what
+    is none.
     """
     if not isinstance(name, str):
         if options:
             raise TypeError(
                 f"{', '.join(options)}: a backend that is given has its own options; give its name "
                 f"({name.name!r}) or make it with them"
+            )
+        if isinstance(name, type) or not callable(getattr(name, "compile", None)):
+            raise TypeError(
+                f"a backend is a name, or an object with `compile(program)`; got {name!r}"
             )
         return name
     wanted = automatic() if name == "auto" else name

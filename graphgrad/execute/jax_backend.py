@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import jax
@@ -12,18 +13,29 @@ from jax.experimental import io_callback
 
 from ..ir.op import OP_TYPES, Op
 from ..ir.program import Program
-from ..ir.types import Array, TensorType
+from ..ir.types import Array, TensorType, tensor_type
+from ..lower.alias import is_strange
 from ..ops.arithmetic import FloorDivide, Fmod, Power, Remainder
 from ..ops.control import Cond
-from ..ops.python_function import PyFunction
 from ..ops.random import Draw
 from ..ops.reductions import ReduceAll, ReduceAny
 from ..ops.sequencing import After
 from ..ops.special import PolyGamma
 from .backend import Compiled, Kernel, Kernels, one_call_per_node
-from .results import own
+from .results import own, reading
 
-KERNELS = Kernels(jnp)
+
+class _JaxKernels(Kernels):
+    """Code that is not of this library and may have effects runs in every call, on the host: what
+    is traced runs once."""
+
+    def of(self, op: Op) -> Kernel:
+        """The callable of arrays for one op."""
+        known = op.pure or type(op) in self._overrides or not is_strange(op)
+        return super().of(op) if known else _on_host(op)
+
+
+KERNELS = _JaxKernels(jnp)
 
 
 class JaxBackend:
@@ -145,27 +157,23 @@ def _after(op: After) -> Kernel:
     return lambda *arrays: barrier(arrays)[0]
 
 
-@KERNELS.override(PyFunction)
-def _py_function(op: PyFunction) -> Kernel:
+def _on_host(op: Op) -> Kernel:
     """Called on the host, in order and never left out: it may have effects."""
+    kernel = reading(partial(op.kernel, np))
 
     def run(*arrays: Any) -> Any:
-        made = tuple([_promised(op, t) for t in op.out_types])
-        return io_callback(
-            lambda *xs: op.kernel(np, *xs),
-            made if len(made) > 1 else made[0],
-            *arrays,
-            ordered=True,
-        )
+        types = op.infer(*[tensor_type(x.shape, x.dtype) for x in arrays])
+        made = tuple([_promised(op, t) for t in types])
+        return io_callback(kernel, made if len(made) > 1 else made[0], *arrays, ordered=True)
 
     return run
 
 
-def _promised(op: PyFunction, promised: TensorType) -> Any:
+def _promised(op: Op, promised: TensorType) -> Any:
     if not promised.static:
         raise NotImplementedError(
-            f"the jax backend needs known lengths in the out_types of the py_function {op.label}, "
-            f"got {promised!r}; give them, or use the numpy backend"
+            f"the jax backend needs known lengths in the out_types of {op!r}, got {promised!r}; "
+            "give them, or use the numpy backend"
         )
     return _struct(promised.shape, promised.dtype)
 

@@ -116,11 +116,39 @@ def promised(kernel: Callable[..., Any], node: Node) -> Callable[..., Any]:
 
     def run(*arrays: Any) -> Any:
         made = kernel(*arrays)
-        for i, one in enumerate(made if len(node.outputs) > 1 else (made,)):
+        for i, one in enumerate(parts_of(made, node)):
             check_promise(node, i, one)
         return made
 
     return run
+
+
+def parts_of(made: Any, node: Node) -> Sequence[Any]:
+    """What a kernel returned, one for each output; ExecutionError where it is not as many."""
+    n = len(node.outputs)
+    if n == 1:
+        return (made,)
+    if not isinstance(made, tuple | list) or len(made) != n:
+        got = f"{len(made)}" if isinstance(made, tuple | list) else shown(made)
+        raise ExecutionError(
+            f"{node.name} ({node.op!r}, {node.where}) has {n} outputs, its kernel returned {got}"
+        )
+    return made
+
+
+def reading(kernel: Callable[..., Any]) -> Callable[..., Any]:
+    """kernel, which cannot write into what it reads: a ValueError of NumPy's says so."""
+
+    def run(*arrays: Any) -> Any:
+        return kernel(*map(_read_only, arrays))
+
+    return run
+
+
+def _read_only(array: Any) -> Any:
+    seen = np.asarray(array).view()
+    seen.flags.writeable = False
+    return seen
 
 
 def fits(array: Any, promise: TensorType) -> bool:
@@ -136,7 +164,7 @@ def fits(array: Any, promise: TensorType) -> bool:
 def check_promise(node: Node, index: int, array: Any) -> None:
     """ExecutionError where a kernel's result is not of the type its op inferred."""
     promise = node.outputs[index].type
-    if not isinstance(array, np.ndarray | np.generic):
+    if not hasattr(array, "dtype"):
         raise ExecutionError(
             f"{node.name} ({node.op!r}, {node.where}) promised {promise!r}, "
             f"its kernel returned {array!r}"

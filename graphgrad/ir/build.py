@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from .context import CONTEXT, Context, Within, stamps_on
-from .errors import GraphError, GraphGradError, RegionError, ScopeError
+from .errors import GraphError, RegionError, ScopeError
 from .graph import Graph, check_given_name, current
 from .node import Node, Tensor
 from .op import Op, Types
@@ -21,26 +21,31 @@ _new = Node.__new__
 
 
 def apply(op: Op, *inputs: Tensor) -> Tensor:
-    """Build a node of an op with one output, and return that output."""
+    """Build a node of an op, and return its first output; `build(op, inputs).outputs` has all."""
     return build(op, inputs).outputs[0]
 
 
 def build(op: Op, inputs: tuple[Tensor, ...], name: str | None = None) -> Node:
     """Build a node in the current graph: types inferred, region, stamp, origin and line noted.
 
-    Raises ShapeError and DTypeError of `op.infer` with the inputs and their lines as a note, and
-    GraphError where the inputs belong to another graph.
+    Raises what `op.infer` raises, with the inputs and their lines as a note, TypeError for what is
+    no op or no tensor, and GraphError where the inputs belong to another graph.
     """
     try:
         context = CONTEXT.get()
     except LookupError:
         context = current()
     graph = context.graph
-    for t in inputs:
-        if t.node.graph is not graph:
-            context, inputs = _adopt(context, inputs)
-            graph = context.graph
-            break
+    try:
+        for t in inputs:
+            if t.node.graph is not graph:
+                context, inputs = _adopt(context, inputs)
+                graph = context.graph
+                break
+        known = op._types
+    except AttributeError:
+        _check_op_of_tensors(op, inputs)
+        raise
     if context.origin is not None and graph.regions:
         inputs = settle(context, inputs)
 
@@ -51,7 +56,7 @@ def build(op: Op, inputs: tuple[Tensor, ...], name: str | None = None) -> Node:
         key = (inputs[0].type, inputs[1].type)
     else:
         key = tuple([t.type for t in inputs])
-    types = op._types.get(key)
+    types = known.get(key)
     if types is None:
         types = _infer(op, inputs, key)
 
@@ -146,12 +151,21 @@ def _infer(op: Op, inputs: tuple[Tensor, ...], key: Any) -> Types:
         types = op.infer(*(t.type for t in inputs))
         if not isinstance(types, tuple) or not all(isinstance(t, TensorType) for t in types):
             raise TypeError(f"{op.type}.infer returned {types!r}, it gives a tuple of TensorTypes")
-    except (GraphGradError, TypeError, ValueError) as error:
+    except Exception as error:
         error.add_note(called_with(op, inputs))
         error.__dict__["failed"] = op, inputs  # for pictures of what was built so far
         raise
     op._types[key] = types
     return types
+
+
+def _check_op_of_tensors(op: Any, inputs: Sequence[Any]) -> None:
+    """TypeError where a node would be built of a class, or on what is no tensor."""
+    if not isinstance(op, Op):
+        raise TypeError(f"a node is of an op with its attributes, as Tanh(), got {op!r}")
+    for t in inputs:
+        if not isinstance(t, Tensor):
+            raise TypeError(f"{op!r} is applied to tensors, got {t!r}; as_tensor makes one of it")
 
 
 def called_with(op: Op, inputs: tuple[Tensor, ...]) -> str:

@@ -143,15 +143,22 @@ class Op:
         cls._defaults = {**cls._defaults, **{n: cls.__dict__[n] for n in own if n in cls.__dict__}}
         cls._made, cls._mortal = {}, WeakValueDictionary()
         cls._interned = interned
-        if hidden := [n for n in own if callable(getattr(Op, n, None))]:
-            raise TypeError(f"{cls.__name__} has attributes named as methods of every op: {hidden}")
+        if hidden := [n for n in own if hasattr(Op, n) or n in get_annotations(Op)]:
+            raise TypeError(
+                f"{cls.__name__} has attributes named as methods or facts of every op: {hidden}. "
+                "A fact is said without an annotation; an attribute needs another name."
+            )
         if "kernel" in cls.__dict__ and any(_has_kernel(base) for base in cls.__bases__):
             for name in OF_KERNEL.difference(cls.__dict__):
                 setattr(cls, name, getattr(Op, name))
         if not abstract:
             cls.type = cls.__dict__.get("type", cls.__name__)
-            if cls.type in OP_TYPES and OP_TYPES[cls.type].__module__ != cls.__module__:
-                raise ValueError(f"there are two op types named {cls.type!r}")
+            home = OP_TYPES.get(cls.type, cls).__module__
+            if home != cls.__module__:
+                raise ValueError(
+                    f"there are two op types named {cls.type!r}, in {home} and {cls.__module__}; "
+                    "say `type = ...` in the class to call it otherwise"
+                )
             OP_TYPES[cls.type] = cls
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Op:
@@ -204,7 +211,10 @@ class Op:
         unknown = set(kwargs) - set(cls.fields)
         twice = set(kwargs) & set(cls.fields[: len(args)])
         if unknown or twice or len(args) > len(cls.fields):
-            raise TypeError(f"{cls.type} takes {cls.fields}, got {args} {kwargs}")
+            raise TypeError(
+                f"{cls.type} takes {cls.fields}, got {args} {kwargs}; the attributes of an op are "
+                "what its class annotates"
+            )
         try:
             return tuple(given[n] if n in given else cls._defaults[n] for n in cls.fields)
         except KeyError as missing:
@@ -241,11 +251,11 @@ class Op:
 
     def infer(self, *types: Any, **_: Any) -> Types:
         """The types of the outputs; ShapeError or DTypeError where the inputs do not fit."""
-        raise NotImplementedError(f"{self.type}.infer")
+        raise NotImplementedError(f"{self.type} has no infer(self, *types)")
 
     def kernel(self, *args: Any, **_: Any) -> Any:
         """kernel(xp, *arrays): the output, or a tuple of them, computed in array namespace xp."""
-        raise NotImplementedError(f"{self.type}.kernel")
+        raise NotImplementedError(f"{self.type} has no kernel(self, xp, *arrays)")
 
     def vjp(self, *args: Any, **_: Any) -> Gradients:
         """vjp(node, *dys): one gradient per input: a tensor, ZERO or NO_GRAD."""

@@ -24,7 +24,16 @@ from .base import (
     tensor_type,
 )
 from .logic import greater
-from .matrices import LowerHalf, Solve, check_real, check_square, dense, mirrored, positive
+from .matrices import (
+    LowerHalf,
+    Solve,
+    check_not_half,
+    check_real,
+    check_square,
+    dense,
+    mirrored,
+    positive,
+)
 from .products import MATMUL
 from .reductions import max, sum
 from .shaping import expand_dims, matrix_transpose
@@ -48,6 +57,7 @@ def _matrices(what: str, x: TensorType) -> tuple[Any, Dim, Dim]:
     check_real(what, x)
     if len(x.shape) < 2 or x.dtype.kind != "f":
         raise ShapeError(f"{what} takes (stacks of) floating matrices, got {x!r}")
+    check_not_half(what, x)
     return x.shape[:-2], x.shape[-2], x.shape[-1]
 
 
@@ -301,8 +311,8 @@ def eigh(x: TensorLike, /, UPLO: str = "L") -> tuple[Tensor, Tensor]:
 
     Returns: w (..., N), rising; v (..., N, N), in columns.
 
-    Raises: ShapeError if the matrices are not square; DTypeError if x is complex; ValueError for
-        another UPLO.
+    Raises: ShapeError if the matrices are not square; DTypeError if x is complex or float16;
+        ValueError for another UPLO.
 
     Gradient: v @ (diag(dw) + f * (v.T @ dv)) @ v.T made symmetric, f[i, j] = 1 / (w[j] - w[i]) for
         i != j [Giles 2008, "An extended collection of matrix derivative results", sec. 3.1]; beside
@@ -327,8 +337,8 @@ def eigvalsh(x: TensorLike, /, UPLO: str = "L") -> Tensor:
 
     Returns: (..., N), rising; dtype of x.
 
-    Raises: ShapeError if the matrices are not square; DTypeError if x is complex; ValueError for
-        another UPLO.
+    Raises: ShapeError if the matrices are not square; DTypeError if x is complex or float16;
+        ValueError for another UPLO.
 
     Gradient: v @ diag(dw) @ v.T with the eigenvectors v; beside the diagonal, twice that in the
         triangle that is read and 0 in the other.
@@ -350,8 +360,8 @@ def svd(x: TensorLike, /, full_matrices: bool = True) -> tuple[Tensor, Tensor, T
     Returns: u (..., M, M), s (..., K) falling, vh (..., N, N), K = min(M, N); unless full_matrices,
         u (..., M, K) and vh (..., K, N).
 
-    Raises: ShapeError if x has fewer than two axes; DTypeError if x is complex; GradientError where
-        completed u or vh gets a gradient.
+    Raises: ShapeError if x has fewer than two axes; DTypeError if x is complex or float16;
+        GradientError where completed u or vh gets a gradient.
 
     Gradient: as in the source, for singular values that differ and are not 0; of s alone u @
         diag(ds) @ vh, for any.
@@ -375,7 +385,7 @@ def svdvals(x: TensorLike, /) -> Tensor:
 
     Returns: (..., min(M, N)), falling; dtype of x.
 
-    Raises: ShapeError if x has fewer than two axes; DTypeError if x is complex.
+    Raises: ShapeError if x has fewer than two axes; DTypeError if x is complex or float16.
 
     Gradient: dx = u @ diag(dy) @ vh with the singular vectors u and vh [Townsend 2016,
         "Differentiating the singular value decomposition"]; equal singular values included.
@@ -396,7 +406,7 @@ def qr(x: TensorLike, /, *, mode: str = "reduced") -> tuple[Tensor, Tensor]:
     Returns: q (..., M, K), r (..., K, N), K = min(M, N).
 
     Raises: ShapeError if x has fewer than two axes, or for another mode; DTypeError if x is
-        complex; GradientError when differentiated for M < N.
+        complex or float16; GradientError when differentiated for M < N.
 
     Gradient: for M >= N and full rank dx = (dq + q @ c) @ r.T**-1, c the lower triangle of
         r @ dr.T - dq.T @ q made symmetric [Walter and Lehmann 2018, "Algorithmic differentiation of
@@ -420,7 +430,7 @@ def pinv(x: TensorLike, /) -> Tensor:
 
     Returns: y, (..., N, M), dtype of x.
 
-    Raises: ShapeError if x has fewer than two axes; DTypeError if x is complex.
+    Raises: ShapeError if x has fewer than two axes; DTypeError if x is complex or float16.
 
     Gradient: dx = -y.T @ dy @ y.T + (1 - x @ y) @ dy.T @ y @ y.T + y.T @ y @ dy.T @ (1 - y @ x), as
         long as the rank does not change [Golub and Pereyra 1973, "The differentiation of
@@ -440,7 +450,8 @@ def matrix_rank(x: TensorLike, /) -> Tensor:
 
     Returns: int64, (...).
 
-    Raises: ShapeError if x has fewer than two axes or unknown lengths; DTypeError if x is complex.
+    Raises: ShapeError if x has fewer than two axes or unknown lengths; DTypeError if x is complex
+        or float16.
 
     Gradient: none, the result is not floating.
 

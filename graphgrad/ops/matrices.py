@@ -46,6 +46,13 @@ def check_square(what: str, x: TensorType) -> None:
         raise ShapeError(f"{what} takes (stacks of) square matrices, got {x!r}")
     if x.dtype.kind not in "fc":
         raise DTypeError(f"{what} takes floating matrices, got {x!r}")
+    check_not_half(what, x)
+
+
+def check_not_half(what: str, x: TensorType) -> None:
+    """DTypeError for float16, for which there is no LAPACK."""
+    if x.dtype.itemsize == 2:
+        raise DTypeError(f"{what} takes matrices of 32 or 64 bits, got {x!r}; use gg.cast")
 
 
 def check_real(what: str, x: TensorType) -> None:
@@ -416,7 +423,7 @@ def inv(x: TensorLike, /) -> Tensor:
 
     Returns: (..., N, N), dtype of x; when run, numpy.linalg.LinAlgError where one is singular.
 
-    Raises: ShapeError if the matrices are not square.
+    Raises: ShapeError if the matrices are not square; DTypeError if x is float16.
 
     Gradient: dx = -y.T @ dy @ y.T [Giles 2008, "An extended collection of matrix derivative
         results", sec. 2.2.3].
@@ -438,7 +445,7 @@ def solve(x1: TensorLike, x2: TensorLike, /) -> Tensor:
     Returns: z, of the shape of x2, broadcast; when run, numpy.linalg.LinAlgError where x1 is
         singular.
 
-    Raises: ShapeError if x1 is not square, or x2 does not fit.
+    Raises: ShapeError if x1 is not square, or x2 does not fit; DTypeError for float16.
 
     Gradient: dx2 = x1.T**-1 @ dz, dx1 = -dx2 @ z.T [Giles 2008, "An extended collection of matrix
         derivative results", sec. 2.3.1].
@@ -459,7 +466,7 @@ def det(x: TensorLike, /) -> Tensor:
 
     Returns: (...), dtype of x.
 
-    Raises: ShapeError if the matrices are not square.
+    Raises: ShapeError if the matrices are not square; DTypeError if x is float16.
 
     Gradient: dx = dy * det(x) x.T**-1, the cofactors [Giles 2008, "An extended collection of matrix
         derivative results", sec. 2.2.4]; first and second derivatives are there for singular
@@ -480,7 +487,7 @@ def slogdet(x: TensorLike, /) -> tuple[Tensor, Tensor]:
 
     Returns: sign and y, each (...); 0 and -inf of a singular matrix.
 
-    Raises: ShapeError if the matrices are not square; DTypeError if x is complex.
+    Raises: ShapeError if the matrices are not square; DTypeError if x is complex or float16.
 
     Gradient: dx = dy * x.T**-1 [Giles 2008, "An extended collection of matrix derivative results",
         sec. 2.2.4]; of the sign 0.
@@ -502,7 +509,7 @@ def cholesky(x: TensorLike, /, *, upper: bool = False) -> Tensor:
     Returns: (..., N, N), dtype of x; when run, numpy.linalg.LinAlgError where x is not positive
         definite.
 
-    Raises: ShapeError if the matrices are not square; DTypeError if x is complex.
+    Raises: ShapeError if the matrices are not square; DTypeError if x is complex or float16.
 
     Gradient: y.T**-1 @ p @ y**-1 with p the lower half of y.T @ dy, made symmetric [Murray 2016,
         "Differentiation of the Cholesky decomposition", sec. 3.1]; beside the diagonal, twice that

@@ -66,6 +66,16 @@ class OwnStep:
         self._outputs: tuple[Tensor, ...] | None = None
 
     @property
+    def name(self) -> str:
+        """That of the node."""
+        return self.node.name
+
+    @property
+    def where(self) -> str:
+        """That of the node."""
+        return self.node.where
+
+    @property
     def outputs(self) -> tuple[Tensor, ...]:
         """The outputs; built when the gradient reads them."""
         if self._outputs is None:

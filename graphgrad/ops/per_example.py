@@ -20,6 +20,11 @@ class PerExample(Op):
     linear_zero = False
 
     @property
+    def pure(self) -> bool:  # type: ignore[override]
+        """Whether the op is."""
+        return self.op.pure
+
+    @property
     def linear(self) -> str | tuple[int, ...]:  # type: ignore[override]
         """Where the op is linear."""
         return self.op.linear

@@ -118,17 +118,33 @@ def rule(
     """Make a rewrite a rule for nodes of these op classes, or of the op classes that fit.
 
     over: op classes of which one has to be behind an input. of: the same for nodes of one input,
-    or which op classes fit; the rewrite takes the node behind it as its second argument.
+    or which op classes fit; the rewrite takes the node behind it as its second argument. TypeError
+    for what are no op classes, and for none.
     """
+    wrong = [c for c in (*ops, *_listed(of), *_listed(over)) if not _is_op_class(c)]
+    if wrong or not (ops or fits):
+        got = f", got {wrong}" if wrong else ""
+        raise TypeError(f"a rewrite rule is for op classes, as rule(Exp){got}")
     behind = _fitting(of or over)
     return lambda apply: RewriteRule(apply, ops, fits, behind, bool(of), level)
 
 
+def _is_op_class(thing: Any) -> bool:
+    return isinstance(thing, type) and issubclass(thing, Op)
+
+
+def _listed(classes: Classes[Op] | Fits) -> tuple[Any, ...]:
+    """The op classes that are named; none where a function says which fit."""
+    if isinstance(classes, tuple):
+        return classes
+    return () if callable(classes) and not isinstance(classes, type) else (classes,)
+
+
 def _fitting(classes: Classes[Op] | Fits) -> Fits | None:
     """Whether an op class is one of these; None where none is named."""
-    if isinstance(classes, type):
-        classes = (classes,)
-    return (classes.__contains__ if classes else None) if isinstance(classes, tuple) else classes
+    if callable(classes) and not isinstance(classes, type):
+        return classes
+    return _listed(classes).__contains__ if classes else None
 
 
 # --- which rules concern a node -----------------------------------------------------------------
@@ -177,12 +193,18 @@ def _choosing(rules: list[RewriteRule], fired: Counter[str]) -> Visit:
         rules: list[RewriteRule], node: Node, inner: Node | None
     ) -> tuple[Tensor, ...] | None:
         for each in rules:
-            found = each.apply(node, inner) if each.inner else each.apply(node)
-            if found is not None:
+            try:
+                found = each.apply(node, inner) if each.inner else each.apply(node)
+                if found is None:
+                    continue
                 outputs = found if isinstance(found, tuple) else (found,)
-                if all(a.type is b.type for a, b in zip(outputs, node.outputs, strict=True)):
-                    fired[each.name] += 1
-                    return outputs
+                same = all(a.type is b.type for a, b in zip(outputs, node.outputs, strict=True))
+            except Exception as error:
+                error.add_note(f"in the rewrite rule {each.name!r}, for {node.name} ({node.where})")
+                raise
+            if same:
+                fired[each.name] += 1
+                return outputs
         return None
 
     def visit(node: Node) -> tuple[Tensor, ...] | None:

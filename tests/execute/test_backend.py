@@ -94,3 +94,9 @@ def test_one_call_per_node_gives_arrays_of_ones_own():
     y, z, e = one_call_per_node(p, Kernels(np))(a)
     assert not any(np.shares_memory(u, v) for u, v in [(a, y), (a, z), (y, z)])
     assert (e == 1).all()
+
+
+@pytest.mark.parametrize("given", [NumpyBackend, 3, Kernels(np)])
+def test_what_is_no_backend_is_refused(given):
+    with pytest.raises(TypeError, match="a backend is a name, or an object with `compile"):
+        load_backend(given)

@@ -8,7 +8,7 @@ from graphgrad import rules
 from graphgrad.compiled import compile
 from graphgrad.execute.backend import load_backend, one_call_per_node
 from graphgrad.ir.graph import Graph
-from graphgrad.ir.op import OP_TYPES
+from graphgrad.ir.op import OP_TYPES, Op
 from graphgrad.ir.program import Program
 from graphgrad.ops import random
 from graphgrad.ops.arithmetic import add
@@ -156,3 +156,58 @@ def test_xla_does_not_undo_a_recomputation():
         _, optimised = traced([x], [y, dx], np.ones(64))
         counts.append(optimised.count(" exponential("))
     assert counts[1] > counts[0] > 0
+
+
+class Counted(Op):
+    """y = x + how often it ran: of another package, with effects."""
+
+    calls: int
+    pure = False
+    ran = np.zeros(2, int)
+
+    def infer(self, x):
+        return (x, x)[: self.calls]
+
+    def kernel(self, xp, x):
+        assert xp is np
+        assert not x.flags.writeable
+        self.ran[self.calls - 1] += 1
+        return (x + self.ran[self.calls - 1],) * self.calls if self.calls > 1 else x + self.ran[0]
+
+    def vjp(self, node, *dys):
+        return (sum(dys),)
+
+
+@pytest.mark.parametrize("outputs", [1, 2])
+@pytest.mark.parametrize("shape", [(2,), ("N",)])
+def test_an_op_of_ones_own_that_has_effects_runs_in_every_call(outputs, shape):
+    Counted.ran[:] = 0
+    with Graph():
+        x = placeholder(shape, name="x")
+        y = apply(Counted(outputs), x)
+        f = compile(x, [y * 2, gg.gradients(y, x)], backend="jax")
+    for call in (1, 2, 3):
+        value, dx = f(np.zeros(2))
+        np.testing.assert_array_equal(value, [2.0 * call] * 2)
+        np.testing.assert_array_equal(dx, [1, 1])
+
+
+def test_it_runs_in_the_branch_that_is_taken():
+    Counted.ran[:] = 0
+    with Graph():
+        x = placeholder((), name="x")
+        y = cond(x > 0, lambda: apply(Counted(1), x), lambda: x)
+        f = compile(x, y, backend="jax")
+    assert [float(f(v)) for v in (1.0, -1.0, 1.0, 1.0)] == [2.0, -1.0, 3.0, 4.0]
+
+
+def test_a_kernel_of_ones_own_may_be_given_for_it():
+    from_jax = load_backend("jax").kernels
+    try:
+        from_jax.override(Counted)(lambda op: lambda x: x + 100)
+        with Graph():
+            x = placeholder((2,), name="x")
+            f = compile(x, apply(Counted(1), x), backend="jax")
+        np.testing.assert_array_equal(f(np.zeros(2)), [100, 100])
+    finally:
+        del from_jax._overrides[Counted]

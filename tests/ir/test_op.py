@@ -246,7 +246,8 @@ def test_the_registry_is_handed_out_as_a_copy():
 
 
 def test_a_type_of_the_same_name_in_another_module_is_refused():
-    with pytest.raises(ValueError, match="there are two op types named 'Tanh'"):
+    both = r"two op types named 'Tanh', in graphgrad\.ops\.\w+ and elsewhere; say `type = ...`"
+    with pytest.raises(ValueError, match=both):
         type("Tanh", (Op,), {"__module__": "elsewhere"})
     assert gg.tanh(gg.placeholder(())).node.op.__class__ is OP_TYPES["Tanh"]
 
@@ -262,9 +263,9 @@ def test_what_a_type_does_not_define_it_says_by_name():
         y = apply(Scaled(2.0), x)
         with pytest.raises(DTypeError, match="Scaled has no gradient"):
             y.node.op.vjp(y.node, y)
-    with pytest.raises(NotImplementedError, match=r"Scaled\.kernel"):
+    with pytest.raises(NotImplementedError, match=r"Scaled has no kernel"):
         Scaled(1.0).kernel(np, np.ones(2))
-    with pytest.raises(NotImplementedError, match=r"Op\.infer"):
+    with pytest.raises(NotImplementedError, match=r"Op has no infer"):
         Op().infer()
     assert list(Scaled.samples(np.random.default_rng(0))) == []
 

@@ -1,5 +1,6 @@
 """An op from elsewhere is one class: the one of CONTRIBUTING.md, under every law and transform."""
 
+import contextlib
 import copy
 import importlib
 import pickle
@@ -8,13 +9,18 @@ import sys
 import warnings
 from inspect import unwrap
 from pathlib import Path
+from types import SimpleNamespace
+from typing import ClassVar
 
 import numpy as np
 import pytest
 
 import graphgrad as gg
+from graphgrad import extend
+from graphgrad.execute.backend import Kernels, one_call_per_node
 from graphgrad.inspect.flops import flops_of
-from graphgrad.ir.op import OP_TYPES
+from graphgrad.ir.errors import ExecutionError
+from graphgrad.ir.op import OP_TYPES, Op
 from graphgrad.ir.program import Program
 from graphgrad.lower.decompose import decompose
 from graphgrad.ops.base import apply
@@ -27,6 +33,10 @@ from ..laws import test_types as types
 from ..laws import test_vmap as vmap
 
 GUIDE = Path(__file__).resolve().parents[2] / "CONTRIBUTING.md"
+PLAIN = Kernels(np)
+one_at_a_time = SimpleNamespace(
+    name="plain", kernels=PLAIN, compile=lambda program: one_call_per_node(program, PLAIN)
+)
 BY_OP = [
     types.test_the_executed_type_is_the_promised_type,
     types.test_layouts_do_not_matter,
@@ -151,8 +161,237 @@ def test_it_is_taken_apart_but_not_what_has_another_kernel(new):
         del OP_TYPES["Doubled"]
 
 
-def test_an_attribute_cannot_hide_a_method_of_every_op():
-    with pytest.raises(TypeError, match=r"Hidden has attributes named as methods.*'batch'"):
+@pytest.mark.parametrize("name", ["batch", "type", "attrs", "fields", "linear", "pure", "_types"])
+def test_an_attribute_cannot_hide_a_method_or_a_fact_of_every_op(name):
+    with pytest.raises(TypeError, match=rf"Hidden has attributes named as methods.*'{name}'"):
+        type("Hidden", (Op,), {"__annotations__": {name: int}})
+    assert "Hidden" not in OP_TYPES
 
-        class Hidden(gg.Op):
-            batch: int
+
+def test_a_fact_may_be_annotated_as_one():
+    class Annotated(Op):
+        linear: ClassVar[str] = "joint"
+
+    assert (Annotated.fields, Annotated.linear) == ((), "joint")
+
+
+# --- what is written wrongly ---------------------------------------------------------------------
+
+
+def wrong(**methods):
+    """An op with some methods written wrongly."""
+    right = {
+        "infer": lambda self, *types: types,
+        "kernel": lambda self, xp, *xs: tuple(x * 2 for x in xs) if len(xs) > 1 else xs[0] * 2,
+        "vjp": lambda self, node, *dys: tuple(dy * 2 for dy in dys),
+    }
+    return type("Wrong", (Op,), {**right, **methods})()
+
+
+def outputs(op, *arrays, backend="numpy", optimize=True):
+    """The outputs of op(2 * arrays), and the sum of what it was given, read after it."""
+    with gg.Graph():
+        xs = [gg.placeholder(a.shape) for a in arrays]
+        hs = [x * 2 for x in xs]
+        node = apply(op, *hs).node
+        wanted = [*node.outputs, gg.sum(hs[0])]
+        return gg.compile(xs, wanted, backend=backend, optimize=optimize)(*arrays)
+
+
+RUNS = [(b, o) for b in ("numpy", "llvm", "jax", one_at_a_time) for o in (True, False)]
+
+
+@pytest.mark.parametrize(("backend", "optimize"), RUNS)
+def test_what_a_kernel_returns_is_held_to_what_infer_promised_on_every_backend(backend, optimize):
+    if isinstance(backend, str) and backend != "numpy":
+        pytest.importorskip({"llvm": "llvmlite"}.get(backend, backend))
+    a, run = np.ones((2, 3)), {"backend": backend, "optimize": optimize}
+    for kernel, got in [
+        (lambda self, xp, x: xp.astype(x, "float32"), r"returned float32\[2, 3\]"),
+        (lambda self, xp, x: xp.sum(x, axis=0), r"returned float64\[3\]"),
+        (lambda self, xp, x: None, "returned None"),
+        (lambda self, xp, x: (x,), r"returned \("),
+    ]:
+        with pytest.raises(ExecutionError, match=rf"promised float64\[2, 3\].*{got}"):
+            outputs(wrong(kernel=kernel), a, **run)
+    for kernel, got in [
+        (lambda self, xp, x, y: (x,), "1"),
+        (lambda self, xp, x, y: (x, y, x), "3"),
+        (lambda self, xp, x, y: x, r"float64\[2, 3\]"),
+    ]:
+        with pytest.raises(ExecutionError, match=f"has 2 outputs, its kernel returned {got}"):
+            outputs(wrong(kernel=kernel), a, a, **run)
+    np.testing.assert_array_equal(outputs(wrong(), a, a, **run)[1], 4 * a)
+
+
+@pytest.mark.parametrize("optimize", [True, False])
+@pytest.mark.parametrize("backend", ["numpy", "llvm", one_at_a_time])
+def test_a_kernel_cannot_write_into_what_it_reads(backend, optimize):
+    if backend == "llvm":
+        pytest.importorskip("llvmlite")
+
+    def kernel(self, xp, x):
+        x += 1
+        return x
+
+    a = np.ones((2, 3))
+    with pytest.raises(ValueError, match="read-only") as error:
+        outputs(wrong(kernel=kernel), a, backend=backend, optimize=optimize)
+    assert "while running Wrong_" in error.value.__notes__[0]
+    with gg.Graph():
+        x = gg.placeholder((2, 3))
+        f = gg.compile(x, apply(wrong(kernel=kernel), x), backend=backend, optimize=optimize)
+    with pytest.raises(ValueError, match="read-only"):
+        f(a)
+    np.testing.assert_array_equal(a, 1)
+
+
+@pytest.mark.parametrize(
+    ("vjp", "error", "says"),
+    [
+        (lambda self, node, dy: None, gg.GradientError, r"is None; Wrong\.vjp returns a tuple"),
+        (lambda self, node, dy: dy, gg.GradientError, r"is <.*>; Wrong\.vjp returns a tuple"),
+        (lambda self, node, dy: (dy, dy), gg.GradientError, "has 2 entries for 1 inputs"),
+        (lambda self, node, dy: (None,), gg.GradientError, "is None; Wrong.vjp gives a tensor"),
+        (lambda self, node, dy: (2.0,), gg.GradientError, "is 2.0; Wrong.vjp gives a tensor"),
+        (
+            lambda self, node, dy: (gg.sum(dy),),
+            gg.ShapeError,
+            r"is float64\[\], and that is float64",
+        ),
+        (lambda self, node, dy: (gg.stack([dy, dy]),), gg.ShapeError, r"is float64\[2, 1, 3\]"),
+    ],
+)
+def test_a_vjp_that_gives_something_else_is_an_error_that_says_what(vjp, error, says):
+    with gg.Graph():
+        x = gg.placeholder((1, 3))
+        y = apply(wrong(vjp=vjp), x)
+        with pytest.raises(error, match=says) as raised:
+            gg.gradients(y, x)
+    assert "test_a_new_op.py" in str(raised.value)
+
+
+def test_the_vjp_of_an_op_that_broadcasts_is_summed():
+    with gg.Graph():
+        x = gg.placeholder((1, 3))
+        op = wrong(vjp=lambda self, node, dy: (gg.concat([dy, dy]),), broadcasts=True)
+        assert gg.gradients(apply(op, x), x).shape == (1, 3)
+
+
+def test_what_a_vjp_or_infer_raises_gains_a_note_with_the_line():
+    def fails(self, *args):
+        raise KeyError("mine")
+
+    with gg.Graph():
+        x = gg.placeholder((2,))
+        with pytest.raises(KeyError, match="mine") as built:
+            apply(wrong(infer=fails), x)
+        y = apply(wrong(vjp=fails), x)
+        with pytest.raises(KeyError, match="mine") as derived:
+            gg.gradients(y, x)
+    assert "in Wrong() at " in built.value.__notes__[0]
+    assert "in the gradient of Wrong_" in derived.value.__notes__[0]
+    assert all("test_a_new_op.py" in e.value.__notes__[0] for e in (built, derived))
+
+
+@pytest.mark.parametrize("how", ["map", "region", "call", "as a rule"])
+def test_so_does_what_it_raises_where_a_rule_asks_for_it(how):
+    def fails(self, node, dy):
+        raise KeyError("mine")
+
+    def thrice(site, dy):
+        return [3 * dx for dx in site.default(dy)]
+
+    op = wrong(vjp=fails)
+    with gg.Graph():
+        x = gg.placeholder((2,))
+        scope, chosen, build = contextlib.nullcontext(), {}, lambda: apply(op, x)
+        if how == "map":
+            scope = gg.gradient_override_map({"Wrong": thrice})
+        elif how == "region":
+            scope = gg.override_gradient(thrice)
+        elif how == "call":
+            chosen = {"Wrong": thrice}
+        else:
+            scope, build = gg.gradient_override_map({"Sin": "Wrong"}), lambda: gg.sin(x)
+        with scope:
+            y = gg.square(build())
+        with pytest.raises(KeyError, match="mine") as error:
+            gg.gradients(y, x, overrides=chosen or None)
+    note = error.value.__notes__[0]
+    assert note.startswith("in the gradient of ")
+    assert "test_a_new_op.py" in note
+
+
+def test_apply_takes_ops_and_tensors():
+    with gg.Graph():
+        x = gg.placeholder((2,))
+        with pytest.raises(TypeError, match=r"Wrong\(\) is applied to tensors, got 2.0; as_tensor"):
+            apply(wrong(), x, 2.0)
+        with pytest.raises(
+            TypeError, match=r"of an op with its attributes, as Tanh\(\), got <class"
+        ):
+            apply(gg.op_types()["Tanh"], x)
+
+
+def test_an_op_of_several_outputs_is_built_as_a_node():
+    with gg.Graph():
+        x = gg.placeholder((2,))
+        y, z = extend.build(wrong(), (x, x)).outputs
+        f = gg.compile(x, [z, gg.gradients(y, x)])
+    np.testing.assert_array_equal(f([1.0, 2.0]), [[2.0, 4.0], [2.0, 2.0]])
+
+
+# --- run for one example after the other ----------------------------------------------------------
+
+
+def batched(op, a, backend):
+    """0.5 * op(row), by vmap, for the rows of a, twice in the graph."""
+    with gg.Graph():
+        x = gg.placeholder(a.shape)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", gg.PerformanceWarning)
+            twice = [gg.vmap(lambda row: apply(op, row))(x) * 0.5 for _ in range(2)]
+        return gg.compile(x, twice[0] + twice[1], backend=backend)(a)
+
+
+@pytest.mark.parametrize("backend", ["numpy", "llvm", "jax", one_at_a_time])
+def test_what_a_kernel_returns_is_held_to_what_was_promised_for_each_example_too(backend):
+    if isinstance(backend, str) and backend != "numpy":
+        pytest.importorskip({"llvm": "llvmlite"}.get(backend, backend))
+    a = np.ones((4, 3))
+    narrow = wrong(kernel=lambda self, xp, x: xp.astype(x, "float32"))
+    with pytest.raises(ExecutionError, match=r"promised float64\[4, 3\].*returned float32"):
+        batched(narrow, a, backend)
+    np.testing.assert_array_equal(batched(wrong(), a, backend), 2 * a)
+
+
+@pytest.mark.parametrize("backend", ["numpy", "llvm", one_at_a_time])
+def test_nor_can_a_kernel_write_into_an_example(backend):
+    if backend == "llvm":
+        pytest.importorskip("llvmlite")
+
+    def kernel(self, xp, x):
+        x += 1
+        return x
+
+    a = np.ones((4, 3))
+    with pytest.raises(ValueError, match="read-only"):
+        batched(wrong(kernel=kernel), a, backend)
+    np.testing.assert_array_equal(a, 1)
+
+
+@pytest.mark.parametrize("backend", ["numpy", "llvm", "jax"])
+def test_effects_happen_for_each_example_at_each_place_in_every_run(backend):
+    if backend != "numpy":
+        pytest.importorskip({"llvm": "llvmlite"}.get(backend, backend))
+    ran = []
+
+    def kernel(self, xp, x):
+        ran.append(len(x))
+        return x * 2
+
+    op = wrong(kernel=kernel, pure=False)
+    for _ in range(2):
+        np.testing.assert_array_equal(batched(op, np.ones((4, 3)), backend), np.full((4, 3), 2))
+    assert ran == [3] * 16

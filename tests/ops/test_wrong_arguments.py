@@ -446,3 +446,51 @@ def test_there_is_no_such_distribution(make):
 def test_bounds_of_random_integers_are_ints(low, high):
     with pytest.raises(TypeError, match="is an int"):
         gg.random.integers(low, high, (2,), seed=1)
+
+
+# --- dtypes --------------------------------------------------------------------------------------
+
+LAPACK = [
+    "cholesky",
+    "det",
+    "eigh",
+    "eigvalsh",
+    "inv",
+    "matrix_rank",
+    "pinv",
+    "qr",
+    "slogdet",
+    "svd",
+]
+
+
+@pytest.mark.parametrize("name", [*LAPACK, "svdvals"])
+def test_matrices_of_16_bits_are_refused_when_built(name):
+    fn, a = getattr(gg.linalg, name), np.eye(2)
+    with gg.Graph():
+        with pytest.raises(
+            DTypeError, match=r"of 32 or 64 bits, got float16\[2, 2\]; use gg\.cast"
+        ):
+            fn(a.astype("float16"))
+        gg.evaluate(fn(a.astype("float32")))
+
+
+def test_solve_refuses_them_too_and_products_do_not():
+    half = np.eye(2, dtype="float16")
+    with gg.Graph():
+        with pytest.raises(DTypeError, match="of 32 or 64 bits"):
+            gg.linalg.solve(half, half)
+        assert gg.linalg.matrix_power(half, 3).dtype == "float16"
+        assert gg.linalg.matrix_norm(half).dtype == "float16"
+
+
+RANDOM = [n for n in dir(gg.initializers) if n not in ("zeros", "ones")]
+
+
+@pytest.mark.parametrize("name", RANDOM)
+def test_random_initial_values_are_no_integers(name):
+    fn = getattr(gg.initializers, name)
+    for dtype in ("int32", "bool"):
+        with pytest.raises(DTypeError, match=f"floating or complex, not {dtype}"):
+            fn((3, 3), seed=0, dtype=dtype)
+    assert fn((3, 3), seed=0, dtype="float32").dtype == "float32"

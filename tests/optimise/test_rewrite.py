@@ -199,3 +199,33 @@ class NotPureForTest(Op):
 def test_ops_that_no_rule_knows_stay():
     p = program(lambda x: node(NotPureForTest(), x), x=(3,))
     assert rewrite(*ALGEBRA)(p) is p
+
+
+@pytest.mark.parametrize("classes", [(), ("Exp",), (Exp(),), (Exp, int)])
+def test_a_rule_is_for_op_classes(classes):
+    with pytest.raises(TypeError, match="a rewrite rule is for op classes"):
+        rule(*classes)(lambda node: None)
+
+
+def test_nor_is_what_stands_behind_anything_else():
+    for behind in ({"of": "Exp"}, {"over": (Exp, "Sqrt")}):
+        with pytest.raises(
+            TypeError, match=r"for op classes, as rule\(Exp\), got \['(Exp|Sqrt)'\]"
+        ):
+            rule(Negative, **behind)(lambda *nodes: None)
+
+
+@pytest.mark.parametrize("made", [2.0, (1, 2), "raise"])
+def test_a_rule_that_fails_is_named_with_the_node(made):
+    @rule(Exp)
+    def clumsy(node):
+        """Returns what is no tensor, or raises."""
+        return 1 / 0 if made == "raise" else made
+
+    with gg.Graph():
+        x = gg.placeholder((2,), name="x")
+        p = gg.Program([x], [gg.exp(x)])
+    with pytest.raises((AttributeError, ValueError, ZeroDivisionError)) as error:
+        rewrite(clumsy)(p)
+    assert "in the rewrite rule 'clumsy', for Exp_1 (" in error.value.__notes__[0]
+    assert "test_rewrite.py" in error.value.__notes__[0]
