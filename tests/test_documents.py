@@ -35,3 +35,13 @@ def test_the_example_of_the_readme_runs(tmp_path):
 def test_links_lead_somewhere(document):
     for target in re.findall(r"\]\(([^)#:]+)\)", (ROOT / document).read_text()):
         assert (ROOT / target).exists(), target
+
+
+def test_files_that_the_architecture_names_are_there():
+    named = set(
+        re.findall(r"`((?:\w+/)*\w+(?:\.py|/))`", (ROOT / "docs/architecture.md").read_text())
+    )
+    there = [f"/{path.relative_to(ROOT)}" for path in (ROOT / "graphgrad").rglob("*.py")]
+    there += [f"{path.rpartition('/')[0]}/" for path in there]
+    there += [f"/{path.relative_to(ROOT)}" for path in (ROOT / "tests").glob("*.py")]
+    assert [name for name in sorted(named) if not any(p.endswith(f"/{name}") for p in there)] == []
