@@ -229,11 +229,13 @@ class Sweep:
 
 def _own_gradients(node: Node, dys: Sequence[Tensor | None], stamp: Any) -> Sequence[Any]:
     """What a node's own gradient gives for its inputs; a stamped one is read without its stamp."""
-    op, inputs = node.op, node.inputs
-    if op.linear_zero and all(type(d) is ZeroTensor or d is None for d in dys):
+    op, inputs, first = node.op, node.inputs, dys[0]
+    maybe_zero = op.linear_zero and (first is None or type(first) is ZeroTensor)
+    if maybe_zero and all(d is None or type(d) is ZeroTensor for d in dys):
         return [ZERO] * len(inputs)
-    step = node if stamp is None else OwnStep(node)
-    dxs = own_gradients(op, step, given(op, node.outputs, dys))
+    if len(dys) > 1:
+        dys = given(op, node.outputs, dys)
+    dxs = own_gradients(op, node if stamp is None else OwnStep(node), dys)
     if len(dxs) != len(inputs):
         raise GradientError(
             f"the gradient of {node.name} = {op!r}, built at {node.where}, has {len(dxs)} entries "
