@@ -450,10 +450,9 @@ def _dissolve(graph: Graph, gone: set[Region]) -> None:
     """Give the members of regions to the regions around them."""
     remove(graph, gone)
     for region in gone:
-        pinned = region.pinned_inputs or ()
-        region.pinned_inputs = None
-        for t in dict.fromkeys(pinned):
+        for t in dict.fromkeys(region.pinned_inputs or ()):
             drop_reads(t, region.parent, _reads_of(t))
+        region.pinned_inputs = None  # last: what is interrupted is done again
     _forget(graph, gone)
 
 
