@@ -341,10 +341,7 @@ def _take_in_read(t: Tensor, here: Region | None, view: Region | None, use: Use)
     if common is not None:
         _note_used(t, common)
     if common is not inside and view is not inside:
-        seen = common if view is here else common_region(inside, view)
-        to = seen if seen is not common and depth_of(seen) > depth_of(common) else common
-        if to is not inside:
-            _note_left(t, to)
+        note_left(t, here, view)
     if here is not common:
         _note_reads(t, here, common, use)
 
@@ -373,6 +370,16 @@ def _note_used(t: Tensor, region: Region) -> None:
     if before is None or depth_of(before) < depth_of(region):
         forget("_exits", region)
         used_in[t] = region
+
+
+def note_left(t: Tensor, here: Region | None, view: Region | None) -> None:
+    """Note that t leaves the regions around it that hold neither its reader nor `view`."""
+    inside = t.node.region
+    to = common_region(inside, here)
+    if view is not here:
+        to = max(to, common_region(inside, view), key=depth_of)
+    if to is not inside:
+        _note_left(t, to)
 
 
 def _note_left(t: Tensor, to: Region | None) -> None:

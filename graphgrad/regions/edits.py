@@ -10,9 +10,11 @@ from ..ir.graph import Graph
 from ..ir.node import Node, Region, Tensor, ancestry_of
 from ..ir.region_tree import MARKED, RegionTree
 from ..ir.residual import viewpoint
-from .boundary import Boundary, Use, forget, known, take_in_pins, when_used
+from .boundary import Boundary, Use, forget, known, note_left, take_in_pins, when_used
 
 _index = attrgetter("index")
+Read = tuple[Region | None, Region | None, Use]
+"""A use of a tensor, with the region in which it is and the one from inside which it sees."""
 
 
 class Survey:
@@ -199,21 +201,25 @@ def _use_in(t: Tensor, region: Region | None) -> None:
         graph.used_in[t] = region
 
 
-def drop_reads(t: Tensor, region: Region | None, uses: Sequence[tuple[Region | None, Use]]) -> None:
+def drop_reads(t: Tensor, region: Region | None, uses: Sequence[Read]) -> None:
     """Note anew who reads t, which a region inside of these declared.
 
-    uses: all there are, with the region in which each is.
+    uses: all there are.
     """
-    inside = ancestry_of(t.node.region)
-    common = [inside.common(ancestry_of(here)) for here, _ in uses]
-    forget("_exits", t.node.region)
+    graph, inside = t.node.graph, t.node.region
+    assert graph is not None
+    common = [ancestry_of(inside).common(ancestry_of(here)) for here, _, _ in uses]
+    forget("_exits", inside)
     _use_in(t, max(common, key=lambda each: each.depth, default=OUTSIDE).item)
+    graph.left_to.pop(t, None)
+    for here, view, _ in uses:
+        note_left(t, here, view)
     while region is not None:
         boundary = known(region)
         if region.settled is None and t in boundary.reads:
-            here = [use for at, use in uses if region.contains(at)]
-            if here:
-                boundary.reads[t] = min(here, key=when_used)
+            kept = [use for at, _, use in uses if region.contains(at)]
+            if kept:
+                boundary.reads[t] = min(kept, key=when_used)
             else:
                 del boundary.reads[t]
         boundary.unsettle()

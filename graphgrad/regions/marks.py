@@ -14,9 +14,9 @@ from ..ir.errors import RegionError
 from ..ir.graph import Graph
 from ..ir.node import Node, Region, RuleCall, Tensor
 from ..ir.position import Position, caller, show
-from ..ir.residual import Residual
-from .boundary import Use, boundary_of, known, why_idle
-from .edits import drop_reads, insert, remove
+from ..ir.residual import Residual, viewpoint
+from .boundary import boundary_of, known, why_idle
+from .edits import Read, drop_reads, insert, remove
 from .index import bodies_of, index_of
 from .plans import (
     NewRegion,
@@ -450,25 +450,26 @@ def _dissolve(graph: Graph, gone: set[Region]) -> None:
     """Give the members of regions to the regions around them."""
     remove(graph, gone)
     for region in gone:
-        pinned = region.pinned_inputs or ()
-        region.pinned_inputs = None
-        for t in dict.fromkeys(pinned):
-            drop_reads(t, region.parent, _uses_of(t))
+        for t in dict.fromkeys(region.pinned_inputs or ()):
+            drop_reads(t, region.parent, _reads_of(t))
+        region.pinned_inputs = None  # last: what is interrupted is done again
     _forget(graph, gone)
 
 
-def _uses_of(t: Tensor) -> list[tuple[Region | None, Use]]:
-    """Where t is read, by nodes and by regions that declare it, with the region around each."""
+def _reads_of(t: Tensor) -> list[Read]:
+    """Where t is read, by nodes and by regions that declare it."""
     graph = t.node.graph
     assert graph is not None
-    found: list[tuple[Region | None, Use]] = []
+    found: list[Read] = []
     for node in index_of(graph).readers_of([t.node]):
-        found += [(node.region, (node.index, None, i)) for i, x in enumerate(node.inputs) if x is t]
+        here, view, each = node.region, viewpoint(node), enumerate(node.inputs)
+        found += [(here, view, (node.index, None, i)) for i, x in each if x is t]
     for region in graph.pinned.get(t.node, ()):
         first = known(region).first
         if first is not None:
+            here, when = region.parent, first.index - 0.5
             pinned = enumerate(region.pinned_inputs or ())
-            found += [(region.parent, (first.index - 0.5, region, i)) for i, x in pinned if x is t]
+            found += [(here, here, (when, region, i)) for i, x in pinned if x is t]
     return found
 
 

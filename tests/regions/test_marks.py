@@ -14,7 +14,9 @@ from graphgrad.ir.verify import verify_graph
 from graphgrad.ops.exponential import exp, log
 from graphgrad.ops.sources import placeholder, stop_gradient, variable
 from graphgrad.ops.trigonometry import cos, sin, tanh
-from graphgrad.regions.boundary import boundary_of
+from graphgrad.regions import marks
+from graphgrad.regions.boundary import boundary_of, scan
+from graphgrad.regions.edits import drop_reads
 from graphgrad.regions.select import select
 
 from ..differentiate.helpers import Spy, calls_of, default, scaled, value, values
@@ -650,6 +652,40 @@ def test_S04_unmark_of_declared_inputs_takes_back_what_they_read(graph):
         y = sin(exp(x))
     graph.mark("Exp", seven, inputs=[z], allow_inside=True)
     graph.unmark("Exp")
+    assert boundary_of(outer).inputs == (x,)
+    assert graph.regions == [outer]
+    assert value(gg.gradients(y, x), {x: 0.0}) == pytest.approx(np.cos(1.0))
+
+
+def test_S04_what_only_an_unmarked_region_declared_leaves_no_other_region(graph):
+    x = placeholder(())
+    with gg.override_gradient(seven) as inner:
+        t = exp(x)
+        y = cos(t)
+    with gg.override_gradient(default, inputs=[y, t]) as declares:
+        exp(y)
+    scan(graph)
+    graph.unmark(declares)
+    boundary = boundary_of(inner)
+    assert (boundary.inputs, boundary.outputs) == ((x,), (y,))
+    assert value(gg.gradients(y, x), {x: 0.5}) == 7.0
+
+
+def test_S04_an_interrupted_unmark_of_declared_inputs_goes_on_to_its_end(graph, monkeypatch):
+    x, z = placeholder(()), placeholder(())
+    with gg.override_gradient(default) as outer:
+        y = sin(exp(x))
+    graph.mark("Exp", seven, inputs=[x, z], allow_inside=True)
+    interrupts = [KeyboardInterrupt]
+
+    def interrupted(*args):
+        if interrupts:
+            raise interrupts.pop()
+        drop_reads(*args)
+
+    monkeypatch.setattr(marks, "drop_reads", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        graph.unmark("Exp")
     assert boundary_of(outer).inputs == (x,)
     assert graph.regions == [outer]
     assert value(gg.gradients(y, x), {x: 0.0}) == pytest.approx(np.cos(1.0))
