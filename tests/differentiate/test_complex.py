@@ -181,3 +181,13 @@ def test_S33_copies_lose_nothing_in_complex_numbers():
     copy = pickle.loads(pickle.dumps(graph))
     with pytest.raises(gg.GradientError, match=THROUGH):
         gg.gradients(copy.nodes[-1].outputs[0], copy.nodes[0].outputs[0])
+
+
+def test_S33_a_region_reads_complex_numbers_for_the_outputs_that_have_a_gradient_alone():
+    x = gg.placeholder((), name="x")
+    c = gg.cast(x, "complex128")
+    with gg.override_gradient(lambda site, *dys: [3.0 * site.default(*dys)[0], gg.NO_GRAD]):
+        u, v = gg.sin(x), gg.real(c)
+    assert gg.evaluate(gg.gradients(u, x), {x: 0.5}) == 3.0 * np.cos(0.5)
+    with pytest.raises(gg.GradientError, match="no gradients of complex"):
+        gg.gradients(v, x)

@@ -629,3 +629,14 @@ def test_S24_a_second_rule_beside_a_mapping():
         dx = of(lambda ddx, ddc: {x: ddx})
         with pytest.raises(gg.GradientError, match="returned a mapping; it gives one gradient"):
             gg.gradients(dx, x)
+
+
+def test_S28_a_grad_fn_for_fewer_gradients_than_results_is_told_what_it_gets():
+    @gg.custom_gradient
+    def two(x):
+        return (gg.sin(x), gg.cos(x)), lambda dy: dy
+
+    x = gg.placeholder(())
+    a, b = two(x)
+    with pytest.raises(gg.GradientError, match="gets 2 gradients, one per result, but it is"):
+        gg.gradients(a + b, x)

@@ -676,3 +676,11 @@ def test_S25_an_error_in_a_jvp_says_where_that_is_defined():
     with pytest.raises(gg.GradientError) as error:
         gg.jvp(y, x, np.ones(3))
     assert f"test_forward.py:{wrong.__code__.co_firstlineno}" in str(error.value)
+
+
+def test_S25_what_a_rule_adds_up_of_constants_is_no_zero():
+    x = gg.placeholder(())
+    with gg.override_gradient(lambda site, dy: dy + (x + x)):
+        y = gg.sin(x)
+    with pytest.raises(gg.GradientError, match="affine"):
+        gg.jvp(y, x, gg.constant(1.0))
