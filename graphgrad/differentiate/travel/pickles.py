@@ -13,8 +13,25 @@ from ...regions.index import bodies_of
 from .stored import StoredRule
 from .storing import marks_of, stored_rules
 
-FORMAT = "graphgrad pickle, format 2"
+FORMAT = "graphgrad pickle, format 3"
 """What a pickle begins with; one that begins otherwise is refused."""
+
+
+class Header:
+    """The format, read before anything that another version may keep elsewhere or not have."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return check_format, (FORMAT,)
+
+
+def check_format(written: str) -> Header:
+    """GraphFormatError for what another version of graphgrad has written."""
+    if written != FORMAT:
+        raise GraphFormatError(
+            f"this is a {written!r}, and this version of graphgrad reads {FORMAT!r}.\nBuild the "
+            "graph anew and pickle it, or read it with the version that wrote it."
+        )
+    return Header()
 
 
 def reduce_graph(graph: Graph) -> tuple[Any, ...]:
@@ -27,16 +44,11 @@ def reduce_graph(graph: Graph) -> tuple[Any, ...]:
         raise GraphError(f"{graph!r} is a body of control flow; pickle the graph around it")
     rules = stored_rules(graph)
     flat = flatten_graph(graph, lambda rule, owner: rules.get(owner, rule))
-    return _unpickled, (_side_by_side(flat), FORMAT)
+    return _unpickled, (Header(), _side_by_side(flat))
 
 
-def _unpickled(flats: Any, written: str = "graphgrad pickle, format 1") -> Graph:
-    """The graph; GraphFormatError for what another version of graphgrad has written."""
-    if written != FORMAT:
-        raise GraphFormatError(
-            f"this is a {written!r}, and this version of graphgrad reads {FORMAT!r}.\nBuild the "
-            "graph anew and pickle it, or read it with the version that wrote it."
-        )
+def _unpickled(header: Header, flats: Any) -> Graph:
+    """The graph, whose format was checked."""
     with collector_paused():
         graph = restore_graph(Graph(), _nested(flats))
     for each in bodies_of(graph):
