@@ -75,7 +75,7 @@ class NamedTree(RegionTree):
     spans    graph -> where those that are in it lie (differentiate.steps)
     """
 
-    __slots__ = ("_here", "_known", "moved", "regions", "spans")
+    __slots__ = ("_here", "_known", "_nesting", "moved", "regions", "spans")
 
     def __init__(self) -> None:
         self.regions: list[Region] = []
@@ -83,6 +83,7 @@ class NamedTree(RegionTree):
         self.spans: dict[Graph, Any] = {}
         self._here: dict[Members, Region] = {}
         self._known: dict[Region | None, Ancestry] = {None: OUTSIDE}
+        self._nesting = Region._nesting
 
     def put(self, region: Region, items: Iterable[Item]) -> None:
         """Put a group around nodes and marked regions; outer groups first."""
@@ -113,6 +114,8 @@ class NamedTree(RegionTree):
 
         A group that another call named counts as far as this one names it too.
         """
+        if self._nesting is not Region._nesting:  # a rule that runs in the call put marks
+            self._nesting, self._known = Region._nesting, {None: OUTSIDE}
         known = self._known
         inner: list[Region] = []
         while region not in known:

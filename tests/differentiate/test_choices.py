@@ -892,3 +892,12 @@ def test_S05_a_choice_by_type_wins_over_a_stamp_in_a_batch(rule, two):
             dx = gg.gradients(y, x, overrides={"Exp": chosen})
             found.append(gg.evaluate([plain, dx, gg.gradients(y, x)], {x: np.full(2, 0.3)}))
     np.testing.assert_allclose(*found)
+
+
+def test_S05_what_a_rule_built_in_an_earlier_call_is_one_of_the_others():
+    x = gg.placeholder(())
+    with gg.override_gradient(lambda site, dy: dy * x * x):
+        y = gg.sin(x)
+    dx = gg.gradients(y, x)  # (1 * x) * x
+    others = scaled(7.0)
+    assert value(gg.gradients(dx, x, overrides={OTHERS: others}), {x: 2.0}) == 7 * 2.0 + 49 * 2.0

@@ -293,16 +293,19 @@ def test_S30_a_name_is_looked_up_for_each_order_after_any_journey(batched, ways)
     np.testing.assert_allclose(found, 1.0)
 
 
-def test_S04_regions_that_overlap_in_the_order_of_building_lead_to_each_others_late_members():
+@pytest.mark.parametrize("before", [False, True])
+def test_S04_regions_that_overlap_in_the_order_of_building_lead_to_each_others_late_members(before):
     with gg.Graph() as g:
         z = gg.placeholder(())
+        first, _, last = gg.sin(z), gg.cos(z), gg.tanh(z)
         a = gg.sin(z)
         reader = gg.exp(a)
         b = gg.cos(z)
         late_a = b * a
         x = gg.tanh(z)
         late_b = x * b
-    for members, k in (((a, late_a), 5.0), ((b, late_b), 3.0)):
+    apart = [((first, last), 2.0)] if before else []
+    for members, k in (*apart, ((a, late_a), 5.0), ((b, late_b), 3.0)):
 
         def rule(site, *dys, k=k):
             return dict.fromkeys(site.inputs, k * dys[0])

@@ -123,3 +123,16 @@ def test_random_trees():
             assert list(groups.chain(r)) == [*slowly(r, groups, put), r]
             for s in [*regions, *groups.regions]:
                 assert groups.holds(r, s) == (r in groups.chain(s))
+
+
+def test_what_a_rule_marks_while_the_call_runs_is_around_what_it_marked(tree):
+    g, (a, b, c), (_, y, z) = tree
+    named = NamedTree()
+    group = region_in(g, None, Members("some", ()))
+    named.put(group, [y, z])
+    assert named.chain(b) == (a, b)
+    a.parent = c
+    assert named.chain(b) == (c, a, b)
+    assert named.between(a, b) == MARKED.between(a, b)
+    b.parent = None
+    assert named.chain(b) == (b,)
