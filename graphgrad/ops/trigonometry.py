@@ -97,7 +97,14 @@ class Asin(FloatUnary):
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         (x,) = node.inputs
-        return (dy / sqrt((1.0 - x) * (1.0 + x)),)
+        return (dy / _one_less_square(x),)
+
+
+def _one_less_square(x: Tensor) -> Tensor:
+    """sqrt(1 - x**2); of complex x on the side of the cut on which x is."""
+    if x.type.complex:
+        return sqrt(-(x - 1.0)) * sqrt(x - -1.0)  # 1 - x would lose the sign of a zero
+    return sqrt((1.0 - x) * (1.0 + x))
 
 
 class Acos(FloatUnary):
@@ -112,7 +119,7 @@ class Acos(FloatUnary):
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         (x,) = node.inputs
-        return (-(dy / sqrt((1.0 - x) * (1.0 + x))),)
+        return (-(dy / _one_less_square(x)),)
 
 
 class Atan(FloatUnary):
@@ -207,7 +214,8 @@ class Asinh(FloatUnary):
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         (x,) = node.inputs
-        return (dy / hypot(x, 1.0),)
+        (y,) = node.outputs
+        return (dy / (apply(COSH, y) if x.type.complex else hypot(x, 1.0)),)
 
 
 class Acosh(FloatUnary):
@@ -222,7 +230,7 @@ class Acosh(FloatUnary):
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         (x,) = node.inputs
-        return (dy / (sqrt(x - 1.0) * sqrt(x + 1.0)),)
+        return (dy / (sqrt(x - 1.0) * sqrt(x - -1.0)),)  # x + 1.0 can lose the side of the cut
 
 
 class Atanh(FloatUnary):
