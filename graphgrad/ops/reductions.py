@@ -6,7 +6,7 @@ import builtins
 
 from ..ir.errors import ShapeError
 from ..ir.types import Dim, elements, size_of
-from .arithmetic import ADD, DIVIDE, SUBTRACT
+from .arithmetic import ADD, DIVIDE, SUBTRACT, conj, real
 from .base import (
     ZERO,
     Any,
@@ -271,20 +271,20 @@ def var(
     keepdims: bool = False,
     ddof: float | None = None,
 ) -> Tensor:
-    """Variance over axes: y = sum (x - mean x)**2 / (n - correction).
+    """Variance over axes: y = sum |x - mean x|**2 / (n - correction).
 
     Parameters:
-        x: any shape; floating, ints and bools become float64.
+        x: any shape; floating or complex, ints and bools become float64.
         axis: an int, several in a tuple, or None for all of them.
         correction: 0 for the variance of the numbers, 1 for the unbiased estimate from a sample.
         keepdims: whether the axes stay, with length 1.
         ddof: NumPy's other name of correction, which counts if given.
 
-    Returns: x without the axes, or with length 1 there.
+    Returns: x without the axes, or with length 1 there; floating.
 
-    Raises: ShapeError if x has no such axis; DTypeError if x is complex.
+    Raises: ShapeError if x has no such axis; DTypeError for what is no array of numbers.
 
-    Gradient: dx = dy * 2 (x - mean x) / (n - correction).
+    Gradient: dx = dy * 2 conj(x - mean x) / (n - correction).
 
     Source: numpy.var; the array API standard, var.
 
@@ -292,15 +292,13 @@ def var(
     array(7.)
     """
     x = _floating(as_tensor(x))
-    if x.dtype.kind == "c":
-        raise DTypeError(f"var takes real numbers, got {x.type!r}")
     axes = normal_axes(axis, x.ndim)
     distance = x - mean(x, axes, keepdims=True)
-    square = distance * distance
+    squares = real(distance * conj(distance))
     less = correction if ddof is None else ddof
     if less == 0:
-        return mean(square, axes, keepdims)
-    return sum(square, axes, keepdims) / (size_over(x, axes, x.dtype) - like(less, x))
+        return mean(squares, axes, keepdims)
+    return sum(squares, axes, keepdims) / (size_over(x, axes, squares.dtype) - like(less, squares))
 
 
 def std(
@@ -314,17 +312,17 @@ def std(
     """Standard deviation over axes: y = sqrt(var(x)).
 
     Parameters:
-        x: any shape; floating, ints and bools become float64.
+        x: any shape; floating or complex, ints and bools become float64.
         axis: an int, several in a tuple, or None for all of them.
         correction: 0 for the deviation of the numbers, 1 for that of a sample.
         keepdims: whether the axes stay, with length 1.
         ddof: NumPy's other name of correction, which counts if given.
 
-    Returns: x without the axes, or with length 1 there.
+    Returns: x without the axes, or with length 1 there; floating.
 
-    Raises: ShapeError if x has no such axis; DTypeError if x is complex.
+    Raises: ShapeError if x has no such axis; DTypeError for what is no array of numbers.
 
-    Gradient: dx = dy * (x - mean x) / ((n - correction) y); NaN where y is 0.
+    Gradient: dx = dy * conj(x - mean x) / ((n - correction) y); NaN where y is 0.
 
     Source: numpy.std; the array API standard, std.
 
