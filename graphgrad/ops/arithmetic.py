@@ -566,9 +566,31 @@ class Hypot(RealBinary):
 
     def vjp(self, node: Node, dz: Tensor) -> Gradients:
         x, y = node.inputs
-        (z,) = node.outputs
-        scaled = dz / where(equal(z, 0), 1, z)
-        return scaled * x if wants(x) else NO_GRAD, scaled * y if wants(y) else NO_GRAD
+        return (
+            dz * apply(COSINE, x, y) if wants(x) else NO_GRAD,
+            dz * apply(COSINE, y, x) if wants(y) else NO_GRAD,
+        )
+
+
+class DirectionCosine(RealBinary):
+    """c = x / r with r = hypot(x, y), and with s = y / r: dx = dc * s**2 / r, dy = -dc * c * s / r.
+
+    0 at the origin. The derivative of the quotient itself would be a difference of large numbers.
+    """
+
+    domain = (0.5, 2.0)
+    value_range = (-1.0, 1.0)
+
+    def kernel(self, xp: Any, x: Any, y: Any) -> Any:
+        r = xp.hypot(x, y)
+        return x / xp.where(r == 0, 1, r)
+
+    def vjp(self, node: Node, dc: Tensor) -> Gradients:
+        (x, y), (c,) = node.inputs, node.outputs
+        r = apply(HYPOT, x, y)
+        s = apply(COSINE, y, x)
+        across = dc * s / where(equal(r, 0), 1, r)
+        return across * s if wants(x) else NO_GRAD, -(across * c) if wants(y) else NO_GRAD
 
 
 class Imag(Real):
@@ -624,6 +646,7 @@ HYPOT = Hypot()
 REAL = Real()
 IMAG = Imag()
 CONJ = Conj()
+COSINE = DirectionCosine()
 
 
 # --- the four operations -----------------------------------------------------------------------
