@@ -135,3 +135,13 @@ def test_the_root_of_a_square_keeps_its_phase_in_fast_math():
         y = gg.sqrt(gg.square(z))
         found = gg.compile(z, y, fast_math=True)(POINTS)
     np.testing.assert_allclose(found, np.sqrt(POINTS**2))
+
+
+@pytest.mark.parametrize("decimals", [0, 1, -1])
+def test_both_parts_are_rounded(decimals):
+    z = np.array([1.25 + 15.5j, -0.75 - 26.0j, complex(np.inf, 1.0)])
+    np.testing.assert_array_equal(gg.evaluate(gg.round(z, decimals)), np.round(z, decimals))
+    with gg.Graph():
+        x = gg.placeholder((3,), complex)
+        dx = gg.gradients(gg.round(x, decimals), x, np.ones(3, complex))
+        assert gg.evaluate(dx, {x: z})[:2].tolist() == [0, 0]
