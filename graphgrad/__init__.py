@@ -108,7 +108,8 @@ from .ops.arithmetic import divmod as divmod
 from .ops.arithmetic import pow as pow
 from .ops.arithmetic import round as round
 from .ops.base import DEFAULT, NO_GRAD, TensorLike, cast, constant
-from .ops.control import cond
+from .ops.control import cond, fori_loop, scan, switch, while_loop
+from .ops.control import map as map
 from .ops.creation import (
     arange,
     asarray,
@@ -326,7 +327,7 @@ __all__ = [  # noqa: RUF022 (by what it is for)
     "roll", "scatter_add", "split", "squeeze", "stack", "swapaxes", "take", "take_along_axis",
     "tile", "trace", "transpose", "tril", "triu", "unstack",
     # control flow, and functions from outside
-    "cond", "py_function",
+    "cond", "fori_loop", "py_function", "scan", "switch", "while_loop",
 ]
 # fmt: on
 
