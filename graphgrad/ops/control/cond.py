@@ -35,6 +35,7 @@ class Cond(Op, interned=False):
     sparse = True
     linear_zero = False
     relevance = "moved"
+    body_names = ("then", "else")
 
     @property
     def bodies(self) -> tuple[Program, Program]:  # type: ignore[override]
@@ -52,10 +53,21 @@ class Cond(Op, interned=False):
             for a, b in zip(then.outputs, other.outputs, strict=True)
         )
 
-    def kernel(self, xp: Any, pred: Any, *arrays: Any) -> Any:
-        branch = 0 if bool(pred) else 1
-        given = [arrays[i] for i in self.reads[branch]]
-        found = interpret(self.programs[branch], xp, given)
+    def kernel(self, xp: Any, *arrays: Any) -> Any:
+        then, other = self.programs
+        return self.drive(
+            lambda *given: interpret(then, xp, given),
+            lambda *given: interpret(other, xp, given),
+            arrays,
+        )
+
+    def drive(
+        self, then: Callable[..., Any], other: Callable[..., Any], arrays: Sequence[Any]
+    ) -> Any:
+        """The outputs by a call of one of two functions of arrays."""
+        pred, *rest = arrays
+        chosen, reads = (then, self.reads[0]) if pred else (other, self.reads[1])
+        found = chosen(*[rest[i] for i in reads])
         return found[0] if len(found) == 1 else found
 
     def __repr__(self) -> str:
@@ -122,8 +134,8 @@ def choose(
     captured: dict[Tensor, int] = {}
     programs, reads = [], []
     for body, wanted in zip(bodies, outputs, strict=True):
-        needed = needed(body, wanted)
-        taken = [(o, i) for o, i in body.captures.items() if i in needed]
+        inner = needed(body, wanted)
+        taken = [(o, i) for o, i in body.captures.items() if i in inner]
         programs.append(Program([i for _, i in taken], wanted))
         reads.append(tuple(captured.setdefault(o, len(captured)) for o, _ in taken))
     op = Cond(tuple(programs), tuple(reads))  # type: ignore[arg-type]

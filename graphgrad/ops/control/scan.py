@@ -37,6 +37,7 @@ class Scan(Op, interned=False):
     history: tuple[int, ...]
     sparse = True
     linear_zero = False
+    body_names = ("body",)
 
     @property
     def bodies(self) -> tuple[Program]:  # type: ignore[override]

@@ -35,6 +35,7 @@ class While(Op, interned=False):
     at: str
     sparse = True
     linear_zero = False
+    body_names = ("test", "body")
 
     @property
     def bodies(self) -> tuple[Program, Program]:  # type: ignore[override]
@@ -70,10 +71,7 @@ class While(Op, interned=False):
         trips = 0
         while test(*carries, *constants)[0]:
             if trips == self.max_trips:
-                raise ExecutionError(
-                    f"the test of while_loop() at {self.at} is still true after max_trips="
-                    f"{trips} runs"
-                )
+                self.check_trips(True, trips)
             for i, rows in zip(self.history, kept, strict=True):
                 rows.append(carries[i])
             carries = list(body(*carries, *constants))
@@ -87,6 +85,14 @@ class While(Op, interned=False):
                 stack.put(at, rows[min(at, trips - 1)] if rows else carries[i])
             stacks.append(stack.array)
         return (*carries, *stacks, np.array(trips))
+
+    def check_trips(self, more: Any, trips: Any) -> Any:
+        """trips; ExecutionError where the test is still true behind the last run that may be."""
+        if more:
+            raise ExecutionError(
+                f"the test of while_loop() at {self.at} is still true after max_trips={trips} runs"
+            )
+        return trips
 
     def _taken(self, i: int) -> TensorType:
         return self.programs[1].inputs[i].type
