@@ -15,7 +15,8 @@ from .checks.lint import lint
 from .checks.report import Finding, Report
 from .compiled import CompiledFunction, evaluate
 from .compiled import compile as compile
-from .differentiate import control as _control
+from .differentiate.control import choice as _choice
+from .differentiate.control import loops as _loops
 from .differentiate.custom import custom_gradient, grad_pass_through
 from .differentiate.derivatives import hessian, hvp, jacobian, value_and_grad, vjp
 from .differentiate.forward.jvp import jvp

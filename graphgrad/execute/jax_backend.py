@@ -198,7 +198,7 @@ def _while(op: While) -> Kernel:
         if rows is not None:
             (more,) = test(*carries, *constants)
             trips = jax.pure_callback(op.check_trips, _struct((), "int64"), more, trips)
-            carries = [jnp.where(trips < 0, 0, x) for x in carries]  # so that it is called
+            carries = tuple(jnp.where(trips < 0, 0, x) for x in carries)  # so that it is called
         return (*carries, *kept, trips)
 
     return run

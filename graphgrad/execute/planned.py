@@ -305,4 +305,4 @@ class KernelBinding:
             return self._backend.kernels.of(op)
         bodies = self._bodies[op] = [self._backend.compile(p) for p in op.bodies]
         calls = [body.call for body in bodies]
-        return lambda *arrays: op.drive(*calls, arrays=arrays)
+        return lambda *arrays: op.drive(calls, arrays)

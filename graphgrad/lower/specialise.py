@@ -54,9 +54,7 @@ def _of_types(op: Op, reads: Sequence[Tensor]) -> Op:
     if not op.bodies:
         return op
     taken = _taken(op, [t.type for t in reads])
-    return op.replace_bodies(
-        [_where_it_fits(*pair) for pair in zip(op.bodies, taken, strict=True)]
-    )
+    return op.replace_bodies([_where_it_fits(*pair) for pair in zip(op.bodies, taken, strict=True)])
 
 
 def _taken(op: Op, types: Sequence[TensorType]) -> list[Sequence[TensorType]]:

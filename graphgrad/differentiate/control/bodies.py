@@ -22,6 +22,7 @@ from ..travel.transplant import Plain, copy_into
 
 
 def body_of(program: Program) -> BodyGraph:
+    """The body that a program is of."""
     body = program.outputs[0].graph
     assert isinstance(body, BodyGraph)
     return body

@@ -53,7 +53,7 @@ def _branch(
         found = gradients(
             [y for y, _ in pairs],
             [inner[i] for i in at],
-            grad_ys=[ZeroTensor(y) if iszero_in(dy) else body.adopt(dy) for y, dy in pairs],
+            grad_ys=[ZeroTensor(y) if is_zero(dy) else body.adopt(dy) for y, dy in pairs],
         )
     return {i: dx for i, dx in zip(at, found, strict=True) if dx is not None}
 

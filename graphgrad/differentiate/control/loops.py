@@ -40,7 +40,7 @@ from .bodies import body_of, here, zero_in
 Dys = Sequence[Tensor | None]
 
 
-class Run(NamedTuple):
+class OneRun(NamedTuple):
     """One run of a loop, as its body has it.
 
     taken      the carries that it takes
@@ -71,7 +71,7 @@ def scan_vjp(op: Scan, node: Node, *dys: Tensor | None) -> Gradients:
     taken, slices, read = op.parts(program.inputs)
     _, stacked, constants = op.parts(node.inputs)
     c, end = op.carries, len(program.outputs)
-    run = Run(
+    run = OneRun(
         body_of(program),
         taken,
         program.outputs[:c],
@@ -93,7 +93,7 @@ def while_vjp(op: While, node: Node, *dys: Tensor | None) -> Gradients:
         active = less(constant(np.arange(op.max_trips)), node.outputs[-1])
     elif any(isinstance(graph, TraceGraph) for graph in around(current().graph)):
         active = less(_numbers(node.outputs[c]), node.outputs[-1])  # of examples that go on
-    run = Run(
+    run = OneRun(
         body_of(program),
         program.inputs[:c],
         program.outputs,
@@ -117,7 +117,7 @@ class Reverse:
     slices  placeholder of the body -> the stack whose rows it stands for
     """
 
-    def __init__(self, run: Run, left: Dys, rows: Dys, begun: Dys) -> None:
+    def __init__(self, run: OneRun, left: Dys, rows: Dys, begun: Dys) -> None:
         self.run = run
         self.left = left
         self.rows = _flowing(rows, run.rows)
@@ -153,7 +153,7 @@ class Reverse:
         outputs = self._scan([*carried, *totals], after, made, first)  # type: ignore[arg-type]
         answers = dict(zip((*moving, *summed, *sliced), outputs, strict=False))
         zeros = dict.fromkeys((t for t in others if found[t] is not None), ZERO)
-        answers = zeros | answers  # type: ignore[assignment, operator]
+        answers = zeros | answers  # type: ignore[assignment]
         return [answers.get(t, NO_GRAD) if t in set(wanted) else NO_GRAD for t in inputs]
 
     def _moving(self) -> list[int]:
@@ -246,12 +246,12 @@ def _numbers(stack: Tensor) -> Tensor:
     return apply(CumSum(0, False, True), cast(apply(ones, counted), "int64"))
 
 
-def _leads(run: Run) -> list[set[Tensor]]:
-    """What each of the carries that a run leaves, and of its rows, is made of among what it took."""
+def _leads(run: OneRun) -> list[set[Tensor]]:
+    """Of each carry that a run leaves, and each row: what it took that it is made of."""
     taken = set(run.taken)
     made = [*run.after, *run.rows]
     reach: dict[Tensor, set[Tensor]] = {t: {t} for t in taken}
-    for node in Program(run.kept | run.constants, made).nodes:
+    for node in Program([*run.kept, *run.constants], made).nodes:
         found = set().union(*(reach.get(t, ()) for t in node.inputs))
         reach.update(dict.fromkeys(node.outputs, found))
     return [reach.get(t, set()) for t in made]

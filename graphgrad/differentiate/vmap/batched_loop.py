@@ -39,14 +39,18 @@ def batched_scan(
     varying = varying_carries(program, inside, taken, for_each or is_marked_inside(op))
     inside.update(dict.fromkeys(varying, True))
     reads = dict(zip(read, constants, strict=True))
-    loop = Body(batcher, node, program, reads, {t: inside[t] for t in (*taken, *slices)})
+    loop = LoopBody(batcher, node, program, reads, {t: inside[t] for t in (*taken, *slices)})
     with BodyScope(loop.graph):
         made = loop.outputs(program)
         after = loop.as_carried(made[: len(taken)], taken)
         rows = [batcher.repeated(t) if for_each else t for t in made[len(taken) :]]
     with batcher.standing_for(node):
-        starts = [batcher.repeated(x) if inside[t] else x for t, x in zip(taken, first, strict=True)]
-        turned = [moveaxis(x, 0, 1) if inside[t] else x for t, x in zip(slices, stacked, strict=True)]
+        starts = [
+            batcher.repeated(x) if inside[t] else x for t, x in zip(taken, first, strict=True)
+        ]
+        turned = [
+            moveaxis(x, 0, 1) if inside[t] else x for t, x in zip(slices, stacked, strict=True)
+        ]
         outputs = looped(
             loop.graph, loop.given, after, rows, [*starts, *turned], op.length, op.reverse
         )
@@ -67,13 +71,15 @@ def batched_while(
     taken, read = program.inputs[:c], program.inputs[c:]
     inside = dict(zip(program.inputs, flags, strict=True))
     some = varying_carries(program, inside, taken, for_each or is_marked_inside(op))
-    apart = for_each or test.outputs[0] in reaching(test, {t for t in program.inputs if inside[t] or t in some})
+    apart = for_each or test.outputs[0] in reaching(
+        test, {t for t in program.inputs if inside[t] or t in some}
+    )
     varying = set(taken) if apart else some
     inside.update(dict.fromkeys(varying, True))
     reads = dict(zip(read, inputs[c:], strict=True))
     if apart:
         check_pure(node, op, "end at different runs of", "their bodies are")
-    loop = Body(batcher, node, program, reads, {t: inside[t] for t in taken}, apart)
+    loop = LoopBody(batcher, node, program, reads, {t: inside[t] for t in taken}, apart)
     with BodyScope(loop.graph):
         (going,) = loop.outputs(test)
         if apart:
@@ -104,7 +110,7 @@ def batched_while(
         return (*found, trips)
 
 
-class Body:
+class LoopBody:
     """The body of a loop, built for the batch.
 
     graph  the body
@@ -128,8 +134,9 @@ class Body:
         self._source = body_of(program)
         here: dict[Any, Any] = reads | flags
         inner = None if apart else known(batcher, program, here)
-        graph = BodyGraph(CONTEXT.get().graph, f"body of {node.name}")
-        self.graph: Any = graph if inner is None else inner.graph
+        new: Any = BodyGraph(CONTEXT.get().graph, f"body of {node.name}")
+        graph: Any = new if inner is None else inner.graph
+        self.graph: BodyGraph = graph
         with BodyScope(self.graph):
             self._inner = inner or batcher.within(self._source, adopting(self.graph))
             for t, flag in flags.items():

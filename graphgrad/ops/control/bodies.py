@@ -17,6 +17,7 @@ from ...ir.words import visible
 from ..base import TensorLike, as_tensor
 from ..sources import Identity, Placeholder
 
+
 class BodyGraph(Graph):
     """The graph of a body. A tensor of the graph around it is captured when it is first read.
 
@@ -94,6 +95,11 @@ class BodyScope(Scope):
         return f"<the body {self.body.name!r}>"
 
 
+def run(xp: Any, program: Program, *arrays: Any) -> tuple[Any, ...]:
+    """`interpret`, of arrays one by one."""
+    return interpret(program, xp, arrays)
+
+
 def interpret(program: Program, xp: Any, arrays: Sequence[Any]) -> tuple[Any, ...]:
     """Run a program node by node with the ops' own kernels."""
     values = dict(zip(program.inputs, arrays, strict=True))
@@ -148,7 +154,11 @@ def given_here(body: BodyGraph, types: Iterable[TensorType]) -> list[Tensor]:
 
 
 def traced(
-    body: BodyGraph, fn: Callable[..., Any], what: str, args: Any = (), given: Collection[Tensor] = ()
+    body: BodyGraph,
+    fn: Callable[..., Any],
+    what: str,
+    args: Any = (),
+    given: Collection[Tensor] = (),
 ) -> Any:
     """What fn(*args) returns, built in a body; StateError for what cannot stand in one.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from ...ir.build import adopted
 from ...ir.errors import ShapeError
@@ -22,7 +23,8 @@ from ..base import (
     build,
     tensor_type,
 )
-from .bodies import BodyGraph, as_outputs, interpret, needed, traced
+from .bodies import BodyGraph, as_outputs, needed, run, traced
+
 
 class Cond(Op, interned=False):
     """The outputs of one of two programs, chosen by a bool.
@@ -54,20 +56,13 @@ class Cond(Op, interned=False):
         )
 
     def kernel(self, xp: Any, *arrays: Any) -> Any:
-        then, other = self.programs
-        return self.drive(
-            lambda *given: interpret(then, xp, given),
-            lambda *given: interpret(other, xp, given),
-            arrays,
-        )
+        return self.drive([partial(run, xp, body) for body in self.programs], arrays)
 
-    def drive(
-        self, then: Callable[..., Any], other: Callable[..., Any], arrays: Sequence[Any]
-    ) -> Any:
-        """The outputs by a call of one of two functions of arrays."""
+    def drive(self, bodies: Sequence[Callable[..., Any]], arrays: Sequence[Any]) -> Any:
+        """The outputs by a call of one of the bodies, as functions of arrays."""
         pred, *rest = arrays
-        chosen, reads = (then, self.reads[0]) if pred else (other, self.reads[1])
-        found = chosen(*[rest[i] for i in reads])
+        branch = 0 if pred else 1
+        found = bodies[branch](*[rest[i] for i in self.reads[branch]])
         return found[0] if len(found) == 1 else found
 
     def __repr__(self) -> str:

@@ -162,7 +162,7 @@ def _length(at: str, xs: Any, stacked: Sequence[Tensor], length: Any) -> int | N
         raise ShapeError(f"scan() at {at} goes over rows of one number, got {numbers}")
     if length is None and not stacked:
         raise ShapeError(f"scan() at {at} has neither xs nor a length")
-    return length
+    return None if length is None else int(length)
 
 
 def map(f: Callable[[Any], Any], xs: Any) -> Any:
@@ -214,8 +214,8 @@ def fori_loop(lo: Any, hi: Any, f: Callable[[Any, Any], Any], init: Any) -> Any:
         return while_loop(
             lambda c: less(c[0], last), lambda c: (c[0] + 1, f(c[0], c[1])), (first, init)
         )[1]
-    first, runs = whole("lo", lo), max(0, whole("hi", hi) - whole("lo", lo))
-    start = as_tensor(first, "int64")
+    runs = max(0, whole("hi", hi) - whole("lo", lo))
+    start = as_tensor(lo, "int64")
     return scan(lambda c, _: ((c[0] + 1, f(*c)), None), (start, init), length=runs)[0][1]
 
 
@@ -317,7 +317,7 @@ def _unrolled(
     cut = count - count % unroll
 
     def run(carry: Any, rows: Sequence[Tensor], count: int) -> tuple[Any, Any]:
-        """That many runs, built one after the other: the last carry, and what they made, stacked."""
+        """So many runs, one after the other: the last carry, and what they made, stacked."""
         made: list[Any] = [None] * count
         for at in reversed(range(count)) if reverse else range(count):
             x = None if xs is None else unflatten(xs, [row[at] for row in rows])

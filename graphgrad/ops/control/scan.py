@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,8 @@ from ...ir.op import Op, Types
 from ...ir.program import Program
 from ...ir.types import Dim, TensorType, tensor_type
 from ..base import Tensor, build
-from .bodies import BodyGraph, constants_of, interpret
+from .bodies import BodyGraph, constants_of, run
+
 
 class Scan(Op, interned=False):
     """A body, run for each row of stacked tensors on what the run before carries on.
@@ -59,31 +61,31 @@ class Scan(Op, interned=False):
     def runs_of(self, types: Sequence[TensorType]) -> Dim:
         """How often the body runs for inputs of these types, as far as that is known."""
         lengths = [t.shape[0] for t in types[self.carries : self.carries + self.slices]]
-        known = dict.fromkeys([self.length, *lengths])
+        known: dict[Dim, None] = dict.fromkeys([self.length, *lengths])
         numbers = [n for n in known if isinstance(n, int)]
         if len(numbers) > 1:
             raise ShapeError(f"a scan goes over rows of one number, got {numbers}")
-        return next(iter(numbers or [n for n in known if n is not None]), None)
+        return next(iter(numbers), next((n for n in known if n is not None), None))
 
     def parts(self, items: Sequence[Any]) -> tuple[list[Any], list[Any], list[Any]]:
         """Carries, slices and constants of what is given to the node, or to the body."""
         middle = self.carries + self.slices
-        return list(items[: self.carries]), list(items[self.carries : middle]), list(items[middle:])
+        carries, slices = items[: self.carries], items[self.carries : middle]
+        return list(carries), list(slices), list(items[middle:])
 
     def kernel(self, xp: Any, *arrays: Any) -> Any:
-        (body,) = self.programs
-        return self.drive(lambda *given: interpret(body, xp, given), arrays)
+        return self.drive([partial(run, xp, body) for body in self.programs], arrays)
 
-    def drive(self, body: Callable[..., Sequence[Any]], arrays: Sequence[Any]) -> Any:
-        """The outputs of the loop by calls of a function of arrays, one for each run."""
+    def drive(self, bodies: Sequence[Callable[..., Any]], arrays: Sequence[Any]) -> Any:
+        """The outputs of the loop by calls of the body, as a function of arrays."""
         carries, stacked, constants = self.parts(arrays)
         count = self._count(stacked)
-        rows = [Stack(count, t.type) for t in self.programs[0].outputs[self.carries :]]
-        kept = [Stack(count, self.programs[0].inputs[i].type) for i in self.history]
+        rows = [Rows(count, t.type) for t in self.programs[0].outputs[self.carries :]]
+        kept = [Rows(count, self.programs[0].inputs[i].type) for i in self.history]
         for at in range(count - 1, -1, -1) if self.reverse else range(count):
             for i, stack in zip(self.history, kept, strict=True):
                 stack.put(at, carries[i])
-            found = body(*carries, *[x[at, ...] for x in stacked], *constants)
+            found = bodies[0](*carries, *[x[at, ...] for x in stacked], *constants)
             carries = list(found[: self.carries])
             for stack, row in zip(rows, found[self.carries :], strict=True):
                 stack.put(at, row)
@@ -106,7 +108,7 @@ class Scan(Op, interned=False):
         return f"Scan({many}{len(body.nodes)} nodes{back})"
 
 
-class Stack:
+class Rows:
     """Rows in one array, which is made when the first one comes."""
 
     def __init__(self, count: int, type: TensorType) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,8 @@ from ...ir.errors import ExecutionError
 from ...ir.op import Op, Types
 from ...ir.program import Program
 from ...ir.types import TensorType, as_dtype, tensor_type
-from .bodies import interpret
-from .scan import Stack
+from .bodies import run
+from .scan import Rows
 
 
 class While(Op, interned=False):
@@ -52,20 +53,11 @@ class While(Op, interned=False):
         return (*types[: self.carries], *stacks, tensor_type((), as_dtype("int64")))
 
     def kernel(self, xp: Any, *arrays: Any) -> Any:
-        test, body = self.programs
-        return self.drive(
-            lambda *given: interpret(test, xp, given),
-            lambda *given: interpret(body, xp, given),
-            arrays,
-        )
+        return self.drive([partial(run, xp, body) for body in self.programs], arrays)
 
-    def drive(
-        self,
-        test: Callable[..., Sequence[Any]],
-        body: Callable[..., Sequence[Any]],
-        arrays: Sequence[Any],
-    ) -> Any:
-        """The outputs of the loop by calls of functions of arrays, one of each for each run."""
+    def drive(self, bodies: Sequence[Callable[..., Any]], arrays: Sequence[Any]) -> Any:
+        """The outputs of the loop by calls of test and body, as functions of arrays."""
+        test, body = bodies
         carries, constants = list(arrays[: self.carries]), arrays[self.carries :]
         kept: list[list[Any]] = [[] for _ in self.history]
         trips = 0
@@ -80,7 +72,7 @@ class While(Op, interned=False):
             carries = [np.array(x) for x in carries]
         stacks = []
         for i, rows in zip(self.history, kept, strict=True):
-            stack = Stack(trips if self.max_trips is None else self.max_trips, self._taken(i))
+            stack = Rows(trips if self.max_trips is None else self.max_trips, self._taken(i))
             for at in range(stack.count):
                 stack.put(at, rows[min(at, trips - 1)] if rows else carries[i])
             stacks.append(stack.array)

@@ -24,8 +24,7 @@ def optimise_bodies(program: Program, optimised: Pass) -> Program:
     found = _ops_with_bodies(program)
     for op in reversed(found):
         bodies = {
-            p: optimised(with_ops(p, done)) if _settled(p) else with_ops(p, done)
-            for p in op.bodies
+            p: optimised(with_ops(p, done)) if _settled(p) else with_ops(p, done) for p in op.bodies
         }
         if any(new is not old for old, new in bodies.items()):
             done[op] = op.replace_bodies([bodies[p] for p in op.bodies])
