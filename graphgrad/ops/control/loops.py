@@ -180,7 +180,8 @@ def map(f: Callable[[Any], Any], xs: Any) -> Any:
 
     Source: [Bradbury et al. 2018, JAX, jax.lax.map].
 
-    >>> gg.evaluate(gg.map(lambda row: gg.sum(row), [[1.0, 2.0], [3.0, 4.0]]))
+    >>> rows = gg.constant([[1.0, 2.0], [3.0, 4.0]])
+    >>> gg.evaluate(gg.map(lambda row: gg.sum(row), rows))
     array([3., 7.])
     """
     if not callable(f):
