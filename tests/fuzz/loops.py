@@ -101,7 +101,7 @@ class Plain(Loops):
 
     def switch(self, index, branches, *operands):
         at = min(max(int(self.value(index)), 0), len(branches) - 1)
-        return self.apart(branches[at](*self.apart(operands)))
+        return self.apart(branches[at](*operands))
 
     def vmap(self, f, in_axes):
         def all_examples(*xs):
