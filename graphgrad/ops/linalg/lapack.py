@@ -5,6 +5,7 @@ The routines take matrices by columns, so they are given transposes: views of ar
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -39,6 +40,11 @@ def solve_triangular(x: Any, y: Any, lower: bool, transpose: bool, unit: bool) -
     """z with x @ z = y, or x.T @ z = y, of which one triangle of x is read; stacks broadcast."""
     if not unit and (np.diagonal(x, axis1=-2, axis2=-1) == 0).any():
         raise np.linalg.LinAlgError("Singular matrix")
+    return _solved(x, y, lower, transpose, unit)
+
+
+def _solved(x: Any, y: Any, lower: bool, transpose: bool, unit: bool) -> Any:
+    """The same where there is no 0 on the diagonal."""
     if _blas is None or x.size == 0 or y.size == 0:
         return _by_numpy(x, y, lower, transpose, unit)
     stack = np.broadcast_shapes(x.shape[:-2], y.shape[:-2])
@@ -78,7 +84,7 @@ def cholesky_backward(y: Any, dy: Any) -> Any:
     first [Murray 2016, "Differentiation of the Cholesky decomposition", sec. 4.2]. A third of the
     products of the formula for whole matrices.
     """
-    dx = np.tril(dy)
+    dx = np.array(dy, order="C")
     for end in range(y.shape[-1], 0, -PANEL):
         _panel_backward(y, dx, max(end - PANEL, 0), end)
     return dx
@@ -87,42 +93,59 @@ def cholesky_backward(y: Any, dy: Any) -> Any:
 def _panel_backward(y: Any, dx: Any, start: int, end: int) -> None:
     """What one panel of columns leaves for those before it, into dx."""
     left, own, below = slice(start), slice(start, end), slice(end, None)
-    d, r = np.tril(y[..., own, own]), y[..., own, left]
+    d, r = _lower(y[..., own, own]), y[..., own, left]
     dd = dx[..., own, own]
     if end < y.shape[-1]:
         b, c = y[..., below, left], y[..., below, own]
         dc = _right(d, dx[..., below, own])
         dx[..., below, own] = dc
         dx[..., below, left] -= dc @ r
-        dd -= np.tril(_adjoint(dc) @ c)
+        dd -= _adjoint(dc) @ c
         dx[..., own, left] -= _adjoint(dc) @ b
     both = _symmetric(d, dd)
     dd[...] = halved(both)
+    dx[..., own, below] = 0
     dx[..., own, left] -= both @ r
 
 
 def _symmetric(d: Any, dd: Any) -> Any:
     """w + w.H with w = d.H**-1 @ p @ d**-1, p the lower half of d.H @ dd."""
     half = halved(_adjoint(d) @ dd)
-    w = _right(d, solve_triangular(d.conj(), half, True, True, False))
+    w = _right(d, _solved(_conj(d), half, True, True, False))
     return w + _adjoint(w)
 
 
 def _right(d: Any, x: Any) -> Any:
     """x @ d**-1 with a lower triangle d."""
-    return solve_triangular(d, x.mT, True, True, False).mT
+    return _solved(d, x.mT, True, True, False).mT
+
+
+def _conj(x: Any) -> Any:
+    return x.conj() if x.dtype.kind == "c" else x
 
 
 def _adjoint(x: Any) -> Any:
-    return x.mT.conj()
+    return _conj(x.mT)
 
 
 def halved(x: Any) -> Any:
     """The lower triangle with half the diagonal."""
-    y = np.tril(x)
-    at = np.arange(y.shape[-1])
-    y[..., at, at] *= 0.5
+    y = _lower(x)
+    diagonal = np.einsum("...ii->...i", y)
+    diagonal *= 0.5
     return y
+
+
+def _lower(x: Any) -> Any:
+    """np.tril, of which the mask is made once for every length of a panel."""
+    if x.shape[-1] > PANEL:
+        return np.tril(x)
+    return np.where(_mask(x.shape[-1]), x, x.dtype.type(0))
+
+
+@lru_cache(maxsize=PANEL)
+def _mask(n: int) -> Any:
+    return np.tri(n, dtype=bool)
 
 
 # --- factors with pivots -------------------------------------------------------------------------
