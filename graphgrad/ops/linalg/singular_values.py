@@ -84,7 +84,7 @@ class Svd(Op):
 def _backward(u: Tensor, s: Tensor, vh: Tensor, du: Tensor, ds: Tensor, dvh: Tensor) -> Tensor:
     """dx for the inner product Re <dx, x>, of the reduced factors."""
     row, column = expand_dims(s, -2), expand_dims(s, -1)
-    gaps = apply(Inverted(), s * s)
+    gaps = apply(Inverted(), s) / (row + column)  # of the squares, without their rounding
     of_u, of_v = times(u, du, a=True), times(vh, dvh, b=True)
     left = gaps * (of_u - adjoint(of_u)) * row
     right = gaps * (of_v - adjoint(of_v)) * column
