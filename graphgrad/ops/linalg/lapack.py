@@ -5,7 +5,7 @@ The routines take matrices by columns, so they are given transposes: views of ar
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
@@ -29,7 +29,9 @@ def needed(what: str) -> Any:
 LETTERS = {"float32": "s", "float64": "d", "complex64": "c", "complex128": "z"}
 
 
-def _routine(library: Any, name: str, dtype: np.dtype[Any]) -> Any:
+@cache
+def _routine(name: str, dtype: np.dtype[Any]) -> Any:
+    library = _blas if name == "trsm" else _lapack
     return getattr(library, LETTERS[dtype.name] + name)
 
 
@@ -47,10 +49,14 @@ def _solved(x: Any, y: Any, lower: bool, transpose: bool, unit: bool) -> Any:
     """The same where there is no 0 on the diagonal."""
     if _blas is None or x.size == 0 or y.size == 0:
         return _by_numpy(x, y, lower, transpose, unit)
+    trsm = _routine("trsm", x.dtype)
+    if x.ndim == y.ndim == 2:
+        z = np.array(y, order="C")
+        solve_in_place(trsm, x, z, lower, transpose, unit)
+        return z
     stack = np.broadcast_shapes(x.shape[:-2], y.shape[:-2])
     z = np.empty((*stack, *y.shape[-2:]), y.dtype)
     z[...] = y
-    trsm = _routine(_blas, "trsm", x.dtype)
     x = np.broadcast_to(x, (*stack, *x.shape[-2:]))
     for at in np.ndindex(stack):
         solve_in_place(trsm, x[at], z[at], lower, transpose, unit)
@@ -165,7 +171,7 @@ def lu(x: Any) -> tuple[Any, Any]:
 def _lu(x: Any) -> tuple[Any, Any]:
     if _lapack is None:
         return _lu_by_numpy(x)
-    factors, pivots, _ = _routine(_lapack, "getrf", x.dtype)(x)
+    factors, pivots, _ = _routine("getrf", x.dtype)(x)
     return factors, pivots
 
 
