@@ -7,6 +7,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import jax.scipy.linalg
 import jax.scipy.special
 import numpy as np
 from jax.experimental import io_callback
@@ -17,6 +18,11 @@ from ..ir.types import Array, TensorType, tensor_type
 from ..lower.alias import is_strange
 from ..ops.arithmetic import FloorDivide, Fmod, Power, Remainder
 from ..ops.control import Cond, Scan, While
+from ..ops.linalg.eigenvalues import EigenvaluesH, Eigh
+from ..ops.linalg.exponentials import MatrixExp, MatrixExpDerivative, Quarter, with_corner
+from ..ops.linalg.lu_factors import LuFactor, Permutation
+from ..ops.linalg.positive_definite import Cholesky, CholeskyGrad
+from ..ops.linalg.triangular import SolveTriangular
 from ..ops.random import Draw
 from ..ops.reductions import ReduceAll, ReduceAny
 from ..ops.sequencing import After
@@ -209,6 +215,84 @@ def _after(op: After) -> Kernel:
     """Behind a barrier: XLA would merge what is computed again with what was computed before."""
     barrier: Any = jax.lax.optimization_barrier  # it has no annotations
     return lambda *arrays: barrier(arrays)[0]
+
+
+# --- linear algebra ------------------------------------------------------------------------------
+
+
+@KERNELS.override(Cholesky)
+def _cholesky(op: Cholesky) -> Kernel:
+    return lambda x: jax.lax.linalg.cholesky(x, symmetrize_input=False)
+
+
+@KERNELS.override(CholeskyGrad)
+def _cholesky_grad(op: CholeskyGrad) -> Kernel:
+    """The formula for whole matrices, for which XLA has all there is to call."""
+
+    def run(y: Any, dy: Any) -> Any:
+        y, dy = jnp.tril(y), jnp.tril(dy)
+        half = _halved(jnp.conj(y.mT) @ dy)
+        left = jax.lax.linalg.triangular_solve(
+            y, half, left_side=True, lower=True, transpose_a=True, conjugate_a=True
+        )
+        s = jax.lax.linalg.triangular_solve(y, left, left_side=False, lower=True)
+        return _halved(s + jnp.conj(s.mT))
+
+    return run
+
+
+def _halved(x: Any) -> Any:
+    """The lower triangle with half the diagonal."""
+    return (jnp.tril(x) + jnp.tril(x, -1)) / 2
+
+
+@KERNELS.override(SolveTriangular)
+def _solve_triangular(op: SolveTriangular) -> Kernel:
+    def run(x: Any, y: Any) -> Any:
+        stack = jnp.broadcast_shapes(x.shape[:-2], y.shape[:-2])
+        x, y = (jnp.broadcast_to(a, (*stack, *a.shape[-2:])) for a in (x, y))
+        return jax.lax.linalg.triangular_solve(
+            x, y, left_side=True, lower=op.lower, transpose_a=op.transpose, unit_diagonal=op.unit
+        )
+
+    return run
+
+
+@KERNELS.override(LuFactor)
+def _lu(op: LuFactor) -> Kernel:
+    return lambda x: jax.lax.linalg.lu(x)[:2]
+
+
+@KERNELS.override(Permutation)
+def _permutation(op: Permutation) -> Kernel:
+    def run(pivots: Any, x: Any) -> Any:
+        found = jax.lax.linalg.lu_pivots_to_permutation(pivots, x.shape[-2])
+        return found.astype(jnp.int64)
+
+    return run
+
+
+@KERNELS.override(MatrixExp)
+def _expm(op: MatrixExp) -> Kernel:
+    return jax.scipy.linalg.expm
+
+
+@KERNELS.override(MatrixExpDerivative)
+def _expm_derivative(op: MatrixExpDerivative) -> Kernel:
+    def run(x: Any, dx: Any) -> Any:
+        return Quarter(0, 1).kernel(jnp, jax.scipy.linalg.expm(with_corner(jnp, x, dx)))
+
+    return run
+
+
+@KERNELS.override(Eigh)
+def _eigh(op: Eigh) -> Kernel:
+    return lambda x: tuple(jnp.linalg.eigh(x, UPLO="L", symmetrize_input=False))
+
+
+@KERNELS.override(EigenvaluesH)
+def _eigvalsh(op: EigenvaluesH) -> Kernel:
+    return lambda x: jnp.linalg.eigvalsh(x, UPLO="L", symmetrize_input=False)
 
 
 def _on_host(op: Op) -> Kernel:

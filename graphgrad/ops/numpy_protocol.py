@@ -84,9 +84,9 @@ FUNCTIONS: dict[Callable[..., Any], str] = _by_name(
     linspace zeros_like ones_like full_like empty_like
     linalg.norm linalg.vector_norm linalg.matrix_norm linalg.inv linalg.pinv linalg.det
     linalg.slogdet linalg.solve linalg.lstsq linalg.cholesky linalg.qr linalg.svd linalg.svdvals
-    linalg.eigh linalg.eigvalsh linalg.matrix_power linalg.matrix_rank linalg.multi_dot linalg.cond
-    linalg.tensorinv linalg.tensorsolve linalg.matmul linalg.cross linalg.outer linalg.tensordot
-    linalg.trace linalg.diagonal linalg.matrix_transpose linalg.vecdot
+    linalg.eig linalg.eigvals linalg.eigh linalg.eigvalsh linalg.matrix_power linalg.matrix_rank
+    linalg.multi_dot linalg.cond linalg.tensorinv linalg.tensorsolve linalg.matmul linalg.cross
+    linalg.outer linalg.tensordot linalg.trace linalg.diagonal linalg.matrix_transpose linalg.vecdot
     """,
     {"astype": "cast", "fix": "trunc"},
 )

@@ -153,7 +153,6 @@ REFUSED = {
     "give x and y": lambda x: np.where(x),
     "never change": lambda x: np.copyto(np.ones((2, 3)), x),
     r"gg\.save": lambda x: np.save("nowhere", x),
-    r"np\.linalg\.eig": lambda x: np.linalg.eig(x),
     r"gg\.stack": lambda x: np.array([x, x]),
     r"evaluate\(t, feeds\)": lambda x: np.asarray(x),
     "x:0": lambda x: np.vectorize(lambda v: v)(x),
