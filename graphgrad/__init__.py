@@ -39,6 +39,7 @@ from .inspect.tensorboard import TensorBoardError, write_tensorboard
 from .inspect.text import graph_text, print_graph
 from .ir import flat as _flat
 from .ir.errors import (
+    DeviceError,
     DTypeError,
     DuplicateGradientError,
     ExecutionError,
@@ -130,6 +131,38 @@ from .ops.creation import (
 from .ops.cumulative import cumprod, cumsum, cumulative_prod, cumulative_sum
 from .ops.diagonal import diagonal, trace
 from .ops.differences import diff
+from .ops.dtypes import (
+    FloatInfo,
+    IntegerInfo,
+    astype,
+    broadcast_shapes,
+    can_cast,
+    complex64,
+    complex128,
+    e,
+    finfo,
+    float16,
+    float32,
+    float64,
+    from_dlpack,
+    iinfo,
+    inf,
+    int8,
+    int16,
+    int32,
+    int64,
+    isdtype,
+    nan,
+    newaxis,
+    pi,
+    result_type,
+    uint8,
+    uint16,
+    uint32,
+    uint64,
+)
+from .ops.dtypes import __array_namespace_info__ as __array_namespace_info__
+from .ops.dtypes import bool as bool
 from .ops.einsum import einsum
 from .ops.exponential import (
     cbrt,
@@ -292,13 +325,19 @@ __all__ = [  # noqa: RUF022 (by what it is for)
     "graph_text", "print_graph", "summary", "to_dot", "to_html", "to_mermaid", "to_pdf", "to_png",
     "to_svg", "write_dot", "write_html", "write_picture", "write_tensorboard",
     # errors
-    "DTypeError", "DuplicateGradientError", "ExecutionError", "GradientError", "GraphError",
-    "GraphFormatError", "GraphGradError", "MissingBackendError", "PerformanceWarning",
-    "RegionError", "RenderError", "ScopeError", "ShapeError", "StateError", "SymbolicError",
-    "TensorBoardError", "UnknownBackendError", "UnknownGradientError",
+    "DTypeError", "DeviceError", "DuplicateGradientError", "ExecutionError", "GradientError",
+    "GraphError", "GraphFormatError", "GraphGradError", "MissingBackendError",
+    "PerformanceWarning", "RegionError", "RenderError", "ScopeError", "ShapeError", "StateError",
+    "SymbolicError", "TensorBoardError", "UnknownBackendError", "UnknownGradientError",
+    # dtypes and constants
+    "FloatInfo", "IntegerInfo", "astype", "broadcast_shapes", "can_cast", "complex64",
+    "complex128", "e", "finfo", "float16", "float32", "float64", "iinfo", "inf", "int8", "int16",
+    "int32", "int64", "isdtype", "nan", "newaxis", "pi", "result_type", "uint8", "uint16",
+    "uint32", "uint64",
     # tensors without inputs, and state
-    "arange", "asarray", "assign", "constant", "empty", "empty_like", "eye", "full", "full_like",
-    "linspace", "meshgrid", "ones", "ones_like", "placeholder", "variable", "zeros", "zeros_like",
+    "arange", "asarray", "assign", "constant", "empty", "empty_like", "eye", "from_dlpack",
+    "full", "full_like", "linspace", "meshgrid", "ones", "ones_like", "placeholder",
+    "variable", "zeros", "zeros_like",
     # element by element
     "absolute", "acos", "acosh", "add", "arccos", "arccosh", "arcsin", "arcsinh", "arctan",
     "arctan2", "arctanh", "asin", "asinh", "atan", "atan2", "atanh", "bitwise_and",

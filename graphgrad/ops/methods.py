@@ -24,9 +24,9 @@ from .arithmetic import (
     round,
     subtract,
 )
-from .base import cast
 from .cumulative import cumprod, cumsum
 from .diagonal import diagonal, trace
+from .dtypes import DEVICE, astype, dlpack, to_device
 from .indexing import getitem, take
 from .joining import unstack
 from .logic import (
@@ -122,7 +122,11 @@ def _install() -> None:
         "__getitem__": getitem,
         "__round__": _round,
         "round": round,
-        "astype": cast,
+        "astype": astype,
+        "to_device": to_device,
+        "device": property(lambda self: DEVICE, doc="Where its arrays come from and go to."),
+        "__dlpack__": dlpack,
+        "__dlpack_device__": lambda self: (1, 0),
         "unstacked": unstack,
         "ravel": flatten,
         "reshape": _reshape,

@@ -88,7 +88,7 @@ FUNCTIONS: dict[Callable[..., Any], str] = _by_name(
     linalg.tensorinv linalg.tensorsolve linalg.matmul linalg.cross linalg.outer linalg.tensordot
     linalg.trace linalg.diagonal linalg.matrix_transpose linalg.vecdot
     """,
-    {"astype": "cast", "fix": "trunc"},
+    {"astype": "astype", "fix": "trunc"},
 )
 """NumPy function -> name of the graphgrad function that stands for it, where graphgrad has it."""
 
