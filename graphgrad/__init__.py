@@ -7,7 +7,7 @@ put, at every order and through every transform, or an error says why not.
 
 import builtins as _builtins
 
-from . import debug, extend, initializers, linalg, nn, optimizers, random, rules, special
+from . import debug, extend, fft, initializers, linalg, nn, optimizers, random, rules, special
 from . import notebook as _notebook
 from .checks.explain import Explanation, PathOf, SiteUse, explain
 from .checks.gradient import check_gradient
@@ -203,7 +203,7 @@ from .ops.logic import (
     where,
 )
 from .ops.nn import one_hot
-from .ops.padding import flip, pad, repeat, roll, tile
+from .ops.padding import flip, pad, roll, tile
 from .ops.products import (
     dot,
     inner,
@@ -234,6 +234,22 @@ from .ops.reductions import (
 from .ops.reductions import max as max
 from .ops.reductions import min as min
 from .ops.reductions import sum as sum
+from .ops.searching import isin, lexsort, searchsorted
+from .ops.selecting import argwhere, compress, extract, flatnonzero, nonzero, repeat
+from .ops.sets import (
+    UniqueAllResult,
+    UniqueCountsResult,
+    UniqueInverseResult,
+    intersect1d,
+    setdiff1d,
+    setxor1d,
+    union1d,
+    unique,
+    unique_all,
+    unique_counts,
+    unique_inverse,
+    unique_values,
+)
 from .ops.shaping import (
     broadcast_arrays,
     broadcast_like,
@@ -304,7 +320,8 @@ __version__ = "0.1.0"
 # fmt: off
 __all__ = [  # noqa: RUF022 (by what it is for)
     # modules
-    "debug", "extend", "initializers", "linalg", "nn", "optimizers", "random", "rules", "special",
+    "debug", "extend", "fft", "initializers", "linalg", "nn", "optimizers", "random", "rules",
+    "special",
     # graphs
     "Graph", "Node", "Op", "Program", "Region", "State", "Tensor", "TensorLike", "default_graph",
     "import_graph", "name_scope", "op_types", "reset_default_graph",
@@ -355,6 +372,11 @@ __all__ = [  # noqa: RUF022 (by what it is for)
     "argmax", "argmin", "argsort", "count_nonzero", "cumprod", "cumsum", "cumulative_prod",
     "cumulative_sum", "diff", "logsumexp", "mean", "nanmean", "nansum", "prod", "sort", "std",
     "topk", "var",
+    # places and sets
+    "UniqueAllResult", "UniqueCountsResult", "UniqueInverseResult", "argwhere", "compress",
+    "extract", "flatnonzero", "intersect1d", "isin", "lexsort", "nonzero", "searchsorted",
+    "setdiff1d", "setxor1d", "union1d", "unique", "unique_all", "unique_counts", "unique_inverse",
+    "unique_values",
     # products
     "dot", "einsum", "inner", "matmul", "matvec", "multi_dot", "outer", "tensordot", "vdot",
     "vecdot", "vecmat",

@@ -28,7 +28,6 @@ from .base import (
 __all__ = [
     "FloatInfo",
     "IntegerInfo",
-    "__array_namespace_info__",
     "astype",
     "bool",
     "broadcast_shapes",
