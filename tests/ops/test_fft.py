@@ -100,19 +100,12 @@ def test_transforms_of_real_numbers_and_their_adjoints_are_transposes(n, norm):
         np.testing.assert_allclose(one, other, rtol=1e-12)
 
 
-COMPLEX_FLOWS = gg.constant(1j).type.differentiable
-through_complex = pytest.mark.skipif(
-    not COMPLEX_FLOWS, reason="gradients do not flow through complex tensors yet"
-)
-
-
 def power(x):
     """The energy of a filtered signal: of a real tensor through rfft and irfft."""
     y = gg.fft.rfft(x)
     return gg.sum(gg.real(y) ** 3 + gg.imag(y) ** 2 * gg.real(y))
 
 
-@through_complex
 @pytest.mark.parametrize("n", [4, 5])
 @pytest.mark.parametrize("shape", [None, (None,)], ids=["known", "unknown"])
 def test_gradients_through_rfft_are_differences(n, shape):
@@ -122,7 +115,6 @@ def test_gradients_through_rfft_are_differences(n, shape):
     np.testing.assert_allclose(np.dot(dx, v), (plus - minus) / 2e-6, rtol=1e-6)
 
 
-@through_complex
 @pytest.mark.parametrize("n", [None, 3, 6])
 def test_a_filter_is_differentiated_through_both_ways(n):
     """irfft(rfft(x) * h): gradients to x, to second order."""
@@ -142,7 +134,6 @@ def test_a_filter_is_differentiated_through_both_ways(n):
         np.testing.assert_allclose(np.dot(run(g, x), v), (plus - minus) / 2e-6, rtol=1e-5)
 
 
-@through_complex
 def test_gradients_are_those_of_jax():
     jax = pytest.importorskip("jax")
     with jax.enable_x64(True):
