@@ -316,6 +316,7 @@ from .regions.select import Group, Selection, select
 from .session import Session
 
 __version__ = "0.1.0"
+__array_api_version__ = "2024.12"
 
 # fmt: off
 __all__ = [  # noqa: RUF022 (by what it is for)

@@ -116,12 +116,13 @@ def dlpack(
     dl_device: Any = None,
     copy: Any = None,
 ) -> Any:
-    """x.__dlpack__: a copy of the value of a constant; SymbolicError of what has none yet."""
+    """x.__dlpack__: the value of a constant, a copy unless copy is False, when it is read-only.
+
+    SymbolicError of what has no value yet.
+    """
     if not isinstance(x.node.op, Constant):
         raise x._symbolic("__dlpack__()", "Use gg.evaluate(t, feeds), and export the array.")
-    if copy is False:
-        raise DTypeError(f"{x.name} is a constant, of which others only get copies: copy=False")
-    value = x.node.op.value.copy()
+    value = x.node.op.value if copy is False else x.node.op.value.copy()
     return value.__dlpack__(stream=stream, max_version=max_version, dl_device=dl_device)
 
 

@@ -48,8 +48,8 @@ class Array:
         _tensor(self).__array_namespace__(api_version=api_version)
         return sys.modules[__name__]
 
-    def __setitem__(self, key: Any, value: Any) -> None:
-        self.value = run(gg.set_at, self, key, value).value
+    def __iter__(self) -> Any:
+        return iter(run(lambda x: tuple(x), self))
 
     def __repr__(self) -> str:
         return f"Array({self.value!r})"
