@@ -23,6 +23,7 @@ from ..ops.linalg.exponentials import MatrixExp, MatrixExpDerivative, Quarter, w
 from ..ops.linalg.lu_factors import LuFactor, Permutation
 from ..ops.linalg.positive_definite import Cholesky, CholeskyGrad
 from ..ops.linalg.triangular import SolveTriangular
+from ..ops.places import Counted, refuse_length
 from ..ops.random import Draw
 from ..ops.reductions import ReduceAll, ReduceAny
 from ..ops.sequencing import After
@@ -78,6 +79,11 @@ def _draw(op: Any) -> Kernel:
 for _op_type in OP_TYPES.values():
     if issubclass(_op_type, Draw):
         KERNELS.override(_op_type)(_draw)
+
+
+for _op_type in OP_TYPES.values():
+    if issubclass(_op_type, Counted):
+        KERNELS.override(_op_type)(refuse_length)
 
 
 def _special(op: Any) -> Kernel:

@@ -142,17 +142,19 @@ class ReduceSum(Reduction):
         return (self.spread(dy, node.inputs[0]),)
 
 
-def sum(x: TensorLike, axis: Any = None, keepdims: bool = False) -> Tensor:
+def sum(x: TensorLike, axis: Any = None, keepdims: bool = False, *, dtype: Any = None) -> Tensor:
     """Sum over axes: y = sum x.
 
     Parameters:
         x: any shape and dtype; small ints and bools are summed as 64 bits.
         axis: an int, several in a tuple, or None for all of them.
         keepdims: whether the axes stay, with length 1.
+        dtype: what x is cast to first.
 
     Returns: x without the axes, or with length 1 there.
 
-    Raises: ShapeError if x has no such axis, or axis names one twice.
+    Raises: ShapeError if x has no such axis, or axis names one twice; DTypeError if
+    dtype would drop the imaginary part.
 
     Gradient: dx = dy, broadcast.
 
@@ -161,7 +163,7 @@ def sum(x: TensorLike, axis: Any = None, keepdims: bool = False) -> Tensor:
     >>> gg.evaluate(gg.sum([[1, 2], [3, 4]], axis=0))
     array([4, 6])
     """
-    x = widened(as_tensor(x))
+    x = widened(as_tensor(x)) if dtype is None else as_tensor(x, dtype)
     return apply(ReduceSum(normal_axes(axis, x.ndim), builtins.bool(keepdims)), x)
 
 
@@ -609,17 +611,19 @@ class Flat(Op):
         yield cls(0), [rng.normal(size=())]
 
 
-def prod(x: TensorLike, axis: Any = None, keepdims: bool = False) -> Tensor:
+def prod(x: TensorLike, axis: Any = None, keepdims: bool = False, *, dtype: Any = None) -> Tensor:
     """Product over axes: y = prod x.
 
     Parameters:
         x: any shape and dtype; small ints and bools are multiplied as 64 bits.
         axis: an int, several in a tuple, or None for all of them.
         keepdims: whether the axes stay, with length 1.
+        dtype: what x is cast to first.
 
     Returns: x without the axes, or with length 1 there.
 
-    Raises: ShapeError if x has no such axis, or axis names one twice.
+    Raises: ShapeError if x has no such axis, or axis names one twice; DTypeError if
+    dtype would drop the imaginary part.
 
     Gradient: dx = dy * the product of all others, without division: right where x is 0.
 
@@ -629,7 +633,7 @@ def prod(x: TensorLike, axis: Any = None, keepdims: bool = False) -> Tensor:
     >>> gg.evaluate([gg.prod(x), *gg.gradients([gg.prod(x)], [x])])
     [array(0.), array([0., 6., 0.])]
     """
-    x = widened(as_tensor(x))
+    x = widened(as_tensor(x)) if dtype is None else as_tensor(x, dtype)
     return apply(ReduceProd(normal_axes(axis, x.ndim), builtins.bool(keepdims)), x)
 
 
