@@ -107,7 +107,14 @@ class Asin(FloatUnary):
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         (x,) = node.inputs
-        return (dy / sqrt(apply(SQUARE_COMPLEMENT, x)),)
+        return (dy / _one_less_square(x),)
+
+
+def _one_less_square(x: Tensor) -> Tensor:
+    """sqrt(1 - x**2); of complex x on the side of the cut on which x is."""
+    if x.type.complex:
+        return sqrt(-(x - 1.0)) * sqrt(x - -1.0)  # 1 - x would lose the sign of a zero
+    return sqrt(apply(SQUARE_COMPLEMENT, x))
 
 
 class Acos(FloatUnary):
@@ -122,7 +129,7 @@ class Acos(FloatUnary):
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         (x,) = node.inputs
-        return (-(dy / sqrt(apply(SQUARE_COMPLEMENT, x))),)
+        return (-(dy / _one_less_square(x)),)
 
 
 class Atan(FloatUnary):
@@ -212,7 +219,8 @@ class Asinh(FloatUnary):
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         (x,) = node.inputs
-        return (dy / hypot(x, 1.0),)
+        (y,) = node.outputs
+        return (dy / (apply(COSH, y) if x.type.complex else hypot(x, 1.0)),)
 
 
 class Acosh(FloatUnary):
@@ -227,7 +235,7 @@ class Acosh(FloatUnary):
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         (x,) = node.inputs
-        return (dy / (sqrt(x - 1.0) * sqrt(x + 1.0)),)
+        return (dy / (sqrt(x - 1.0) * sqrt(x - -1.0)),)  # x + 1.0 can lose the side of the cut
 
 
 class Atanh(FloatUnary):
