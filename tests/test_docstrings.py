@@ -28,7 +28,10 @@ PUBLIC += (gg.debug, gg.initializers, gg.optimizers, gg.rules)
 ALSO = (type(gg.select), gg.Graph.copy, gg.Graph.mark, gg.Graph.subgraph, gg.Graph.unmark)
 """What has no name in these modules."""
 
-NEEDS = {"graphgrad.inspect.tensorboard": "tensorboardX", "graphgrad.ops.special": "scipy"}
+NEEDS = {"graphgrad.inspect.tensorboard": "tensorboardX"} | {
+    f"graphgrad.ops.special{part}": "scipy"
+    for part in ("", "_bessel", "_error", "_gamma", "_information")
+}
 """The package without which examples of a module cannot run."""
 
 

@@ -26,8 +26,10 @@ from ..ops.linalg.triangular import SolveTriangular
 from ..ops.places import Counted, refuse_length
 from ..ops.random import Draw
 from ..ops.reductions import ReduceAll, ReduceAny
+from ..ops.scipy_functions import OfScipy
 from ..ops.sequencing import After
 from ..ops.special import PolyGamma
+from ..ops.special_bessel import BesselI, BesselIScaled
 from .backend import Compiled, Kernel, Kernels, one_call_per_node
 from .results import own, reading
 
@@ -92,19 +94,38 @@ def _special(op: Any) -> Kernel:
     return lambda *arrays: fn(*op.attrs.values(), *arrays)
 
 
-for _op_type in OP_TYPES.values():
-    if hasattr(jax.scipy.special, _op_type.__dict__.get("scipy", "")):
-        KERNELS.override(_op_type)(_special)
+def _scipy_on_host(op: Op) -> Kernel:
+    """SciPy's function, called on the host."""
 
-
-@KERNELS.override(PolyGamma)
-def _polygamma(op: PolyGamma) -> Kernel:
-    """On the host: that of JAX is off by up to a percent for negative numbers."""
-
-    def run(x: Any) -> Any:
-        return jax.pure_callback(lambda a: op.kernel(np, a), _struct(x.shape, x.dtype), x)
+    def run(*arrays: Any) -> Any:
+        shape = jnp.broadcast_shapes(*[x.shape for x in arrays])
+        made = _struct(shape, arrays[0].dtype)
+        return jax.pure_callback(lambda *xs: op.kernel(np, *map(np.asarray, xs)), made, *arrays)
 
     return run
+
+
+_AS_SCIPY = {"entr", "erfinv", "gamma", "gammasgn", "log_ndtr", "ndtri", "spence"}
+"""Of the other functions JAX has none, or another at infinities, poles and negative numbers: its
+polygamma is off by up to a percent, its exp1(inf) and zeta(2, inf) are NaN."""
+
+for _op_type in OP_TYPES.values():
+    _name = _op_type.__dict__.get("scipy", "")
+    if issubclass(_op_type, OfScipy) and _name not in _AS_SCIPY:
+        KERNELS.override(_op_type)(_scipy_on_host)
+    elif hasattr(jax.scipy.special, _name):
+        KERNELS.override(_op_type)(_special)
+KERNELS.override(PolyGamma)(_scipy_on_host)
+
+
+@KERNELS.override(BesselI)
+@KERNELS.override(BesselIScaled)
+def _bessel(op: Any) -> Kernel:
+    """JAX has those of orders 0 and 1."""
+    if op.v not in (0.0, 1.0):
+        return _scipy_on_host(op)
+    fn: Kernel = getattr(jax.scipy.special, op.whole.format(op.v))
+    return fn
 
 
 def _with_zero_divisors(op: Op) -> Kernel:
