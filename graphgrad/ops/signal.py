@@ -103,7 +103,7 @@ class Unconvolve(Op):
     """
 
     mode: str
-    linear = (0,)
+    linear = "each"
     shape_only = (2,)
     stacks = True
 
