@@ -145,7 +145,9 @@ from .ops.exponential import (
     logaddexp2,
     sqrt,
 )
+from .ops.histograms import bincount, histogram, histogram2d, histogram_bin_edges, histogramdd
 from .ops.indexing import add_at, getitem, scatter_add, take
+from .ops.interpolation import digitize, interp
 from .ops.joining import concat, concatenate, split, stack, unstack
 from .ops.logic import (
     bitwise_and,
@@ -216,6 +218,7 @@ from .ops.reductions import max as max
 from .ops.reductions import min as min
 from .ops.reductions import sum as sum
 from .ops.running_extrema import cummax, cummin
+from .ops.searching import searchsorted
 from .ops.shaping import (
     broadcast_arrays,
     broadcast_like,
@@ -343,13 +346,14 @@ __all__ = [  # noqa: RUF022 (by what it is for)
     "sqrt", "square", "subtract", "tan", "tanh", "true_divide", "trunc", "where",
     # reductions, statistics, signals and sorting
     "allclose", "argmax", "argmin", "argpartition", "argsort", "array_equal", "array_equiv",
-    "average", "convolve", "corrcoef", "correlate", "count_nonzero", "cov", "cummax", "cummin",
-    "cumprod", "cumsum", "cumulative_prod", "cumulative_sum", "diff", "ediff1d", "gradient",
-    "logsumexp", "mean", "median", "nanargmax", "nanargmin", "nancumprod", "nancumsum", "nanmax",
-    "nanmean", "nanmedian", "nanmin", "nanpercentile", "nanprod", "nanquantile", "nanstd", "nansum",
-    "nanvar", "partition", "percentile", "poly", "polyadd", "polyder", "polyfit", "polyint",
-    "polymul", "polysub", "polyval", "prod", "ptp", "quantile", "sort", "sort_complex", "std",
-    "topk", "trapezoid", "unwrap", "var",
+    "average", "bincount", "convolve", "corrcoef", "correlate", "count_nonzero", "cov", "cummax",
+    "cummin", "cumprod", "cumsum", "cumulative_prod", "cumulative_sum", "diff", "digitize",
+    "ediff1d", "gradient", "histogram", "histogram2d", "histogram_bin_edges", "histogramdd",
+    "interp", "logsumexp", "mean", "median", "nanargmax", "nanargmin", "nancumprod", "nancumsum",
+    "nanmax", "nanmean", "nanmedian", "nanmin", "nanpercentile", "nanprod", "nanquantile", "nanstd",
+    "nansum", "nanvar", "partition", "percentile", "poly", "polyadd", "polyder", "polyfit",
+    "polyint", "polymul", "polysub", "polyval", "prod", "ptp", "quantile", "searchsorted", "sort",
+    "sort_complex", "std", "topk", "trapezoid", "unwrap", "var",
     # products
     "dot", "einsum", "inner", "matmul", "matvec", "multi_dot", "outer", "tensordot", "vdot",
     "vecdot", "vecmat",
