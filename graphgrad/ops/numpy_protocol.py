@@ -109,16 +109,20 @@ FUNCTIONS: dict[Callable[..., Any], str] = _by_name(
     squeeze broadcast_to broadcast_arrays atleast_1d atleast_2d atleast_3d
     concat concatenate stack hstack vstack dstack column_stack append split array_split hsplit
     vsplit dsplit unstack pad flip fliplr flipud rot90 roll tile repeat meshgrid
+    nonzero argwhere flatnonzero compress extract unique unique_all unique_counts unique_inverse
+    unique_values isin lexsort union1d intersect1d setdiff1d setxor1d
     take take_along_axis sort argsort searchsorted digitize bincount
     dot vdot inner outer tensordot einsum cross kron trace diagonal diag diagflat tril triu vander
     linspace zeros_like ones_like full_like empty_like
+    fft.fft fft.ifft fft.fftn fft.ifftn fft.fft2 fft.ifft2 fft.rfft fft.irfft fft.rfftn fft.irfftn
+    fft.rfft2 fft.irfft2 fft.hfft fft.ihfft fft.fftshift fft.ifftshift
     linalg.norm linalg.vector_norm linalg.matrix_norm linalg.inv linalg.pinv linalg.det
     linalg.slogdet linalg.solve linalg.lstsq linalg.cholesky linalg.qr linalg.svd linalg.svdvals
     linalg.eigh linalg.eigvalsh linalg.matrix_power linalg.matrix_rank linalg.multi_dot linalg.cond
     linalg.tensorinv linalg.tensorsolve linalg.matmul linalg.cross linalg.outer linalg.tensordot
     linalg.trace linalg.diagonal linalg.matrix_transpose linalg.vecdot
     """,
-    {"astype": "cast", "fix": "trunc"},
+    {"astype": "astype", "fix": "trunc"},
 )
 """NumPy function -> name of the graphgrad function that stands for it, where graphgrad has it."""
 
@@ -145,11 +149,6 @@ INSTEAD: dict[str, str] = {
     "place": "Tensors never change; use gg.where.",
     "putmask": "Tensors never change; use gg.where.",
     "fill_diagonal": "Tensors never change; use gg.where with a mask of the diagonal.",
-    "nonzero": "Its shape depends on values; use gg.where(condition, x, y).",
-    "argwhere": "Its shape depends on values; use gg.where(condition, x, y).",
-    "flatnonzero": "Its shape depends on values; use gg.where(condition, x, y).",
-    "extract": "Its shape depends on values; use gg.where(condition, x, y).",
-    "unique": "Its shape depends on values; evaluate the tensor first.",
     "save": "Use gg.save for graphs, or gg.evaluate(t, feeds) for a value to save.",
     "savez": "Use gg.save for graphs, or gg.evaluate(t, feeds) for a value to save.",
     "real_if_close": "Its dtype depends on values; use gg.real, after gg.imag was checked.",

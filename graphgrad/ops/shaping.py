@@ -136,7 +136,7 @@ def _left_over(old: Shape, dims: list[Dim], at: int) -> Dim:
     return left[0] if len(left) == 1 else None
 
 
-def reshape(x: TensorLike, shape: Any) -> Tensor:
+def reshape(x: TensorLike, shape: Any, *, copy: bool | None = None) -> Tensor:
     """x in another shape, elements in row-major order.
 
     Parameters:
@@ -144,6 +144,7 @@ def reshape(x: TensorLike, shape: Any) -> Tensor:
         shape: an int, or ints, at most one -1 (what is left over), and lengths taken from x.shape:
             a named length of x stands for itself; a None stands for what is left over where there
             is no -1.
+        copy: taken for the standard's sake; it changes nothing, for tensors never change.
 
     Returns: x in this shape, of its dtype.
 
