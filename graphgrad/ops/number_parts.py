@@ -274,11 +274,11 @@ def bitwise_count(x: TensorLike, /) -> Tensor:
     """How many bits of |x| are 1, element by element.
 
     Parameters:
-        x: integer.
+        x: integer or bool.
 
     Returns: shape of x, uint8.
 
-    Raises: DTypeError for what is not integer.
+    Raises: DTypeError for floating and complex numbers.
 
     Gradient: none, the result is integer.
 
@@ -287,4 +287,5 @@ def bitwise_count(x: TensorLike, /) -> Tensor:
     >>> gg.evaluate(gg.bitwise_count([0, 7, -8]))
     array([0, 3, 1], dtype=uint8)
     """
-    return apply(BitwiseCount(), as_tensor(x))
+    x = as_tensor(x)
+    return apply(BitwiseCount(), cast(x, "uint8") if x.dtype.kind == "b" else x)

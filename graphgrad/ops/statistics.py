@@ -26,7 +26,7 @@ from .diagonal import diagonal
 from .exponential import sqrt
 from .indexing import take
 from .joining import concat, stack
-from .logic import isinf, isnan, less, logical_and, logical_not, logical_or, where
+from .logic import equal, isinf, isnan, less, logical_and, logical_not, logical_or, where
 from .products import matmul
 from .reductions import Axes, Flat, max, mean, min, normal_axes, size_over, sum
 from .shaping import (
@@ -356,7 +356,7 @@ _GRAPH = SimpleNamespace(
 
 def _between(rows: Tensor, method: str, n: Tensor, q: Tensor) -> Tensor:
     """The quantiles of sorted rows of n elements, which may differ in that; q last."""
-    q = cast(reshape(q, (-1,)), n.dtype)
+    dtype, q = q.dtype, cast(reshape(q, (-1,)), n.dtype)
     sizes, points = _values(n), _values(q)
     if sizes is None or points is None:
         lower, upper, t = _places(_GRAPH, method, n, q)
@@ -365,7 +365,7 @@ def _between(rows: Tensor, method: str, n: Tensor, q: Tensor) -> Tensor:
     low = _picked(rows, lower)
     if t is None:
         return low
-    return _interpolated(low, _picked(rows, upper), as_tensor(t))
+    return _interpolated(low, _picked(rows, upper), cast(t, dtype))
 
 
 def _picked(rows: Tensor, places: Any) -> Tensor:
@@ -415,9 +415,8 @@ def _nearest_place(xp: Any, method: str, n: Any, q: Any) -> Any:
 def _interpolated(low: Tensor, high: Tensor, t: Tensor) -> Tensor:
     """(1 - t) low + t high, monotonous in t; an infinity that does not count makes no NaN."""
     low, high, t = promoted(low, high, t, floating=True)
-    alone = logical_or(
-        logical_and(isinf(low), (low == high) | (t == 1)), logical_and(isinf(high), t == 0)
-    )
+    end = logical_or(logical_or(equal(t, 0), equal(t, 1)), equal(low, high))
+    alone = logical_and(logical_or(isinf(low), isinf(high)), end)
     distance = where(alone, like(0, low), high - low)
     return where(t >= 0.5, high - distance * (1 - t), low + distance * t)
 

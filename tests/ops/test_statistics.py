@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import graphgrad as gg
 from graphgrad.ops.statistics import METHODS
 
 from .numpys import agrees, backends_agree, gradient_holds
@@ -79,6 +80,7 @@ QUANTILES = {
     "quantile ints": (lambda x: np.quantile(x, 0.4, axis=1), INTS),
     "quantile ints lower": (lambda x: np.quantile(x, 0.4, axis=1, method="lower"), INTS),
     "quantile float32": (lambda x: np.quantile(x, 0.3), X.astype("float32")),
+    "quantile float16": (lambda x: np.quantile(x, 0.5), np.arange(4, dtype="float16")),
     "quantile float32 many": (lambda x: np.quantile(x, [0.3], axis=0), X.astype("float32")),
     "quantile axes": (lambda x: np.quantile(x, Q, axis=(0, 2), keepdims=True), X),
     "quantile infinite": (lambda x: np.quantile(x, [0.1, 0.9]), np.array([-np.inf, 1.0, 2.0, 3.0])),
@@ -146,3 +148,68 @@ def test_gradients_are_those_of_differences(name):
 @pytest.mark.parametrize("group", [REDUCTIONS, NAN, QUANTILES, MOMENTS])
 def test_every_backend_agrees(group, backend):
     backends_agree(group.values(), backend)
+
+
+VMAPPED = {
+    "median": lambda x: gg.median(x, axis=1),
+    "quantile": lambda x: gg.quantile(x, [0.2, 0.7], axis=0),
+    "nanquantile": lambda x: gg.nanquantile(x, 0.3, axis=1),
+    "nanvar": gg.nanvar,
+    "max where": lambda x: gg.max(x, initial=0.0, where=x > 0),
+    "corrcoef": gg.corrcoef,
+    "average": lambda x: gg.average(x, axis=1, weights=x[0] ** 2),
+    "cummax": gg.cummax,
+    "unwrap": gg.unwrap,
+    "convolve": lambda x: gg.convolve(x[0], x[1]),
+    "interp": lambda x: gg.interp(x, [-1.0, 0.0, 1.0], [2.0, 3.0, 5.0]),
+    "histogram": lambda x: gg.histogram(x, 4)[0],
+    "polyfit": lambda x: gg.polyfit(np.arange(4.0), x[0], 1),
+}
+
+
+@pytest.mark.filterwarnings("error::graphgrad.PerformanceWarning")
+@pytest.mark.parametrize("name", VMAPPED)
+def test_a_batch_is_its_examples_one_by_one(name):
+    fn = VMAPPED[name]
+    with gg.Graph():
+        batch, one = gg.placeholder(X.shape), gg.placeholder(X.shape[1:])
+        found = gg.evaluate(gg.vmap(fn)(batch), {batch: X})
+        y = fn(one)
+        want = [gg.evaluate(y, {one: x}) for x in X]
+    np.testing.assert_allclose(found, want, rtol=1e-12)
+
+
+def test_infinities_that_do_not_count_make_no_nan():
+    with gg.Graph():
+        x = gg.constant([1.0, np.inf, np.inf, -np.inf])
+        found = gg.evaluate(gg.quantile(x, [0.0, 1 / 3, 2 / 3, 1.0]))
+    np.testing.assert_array_equal(found, [-np.inf, 1.0, np.inf, np.inf])
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        (lambda x: gg.quantile(x, 1.5), "from 0 to 1"),
+        (lambda x: gg.percentile(x, 101), "to 100"),
+        (lambda x: gg.quantile(x, 0.5, method="best"), "method='best'"),
+        (lambda x: gg.quantile(x, 0.5, weights=np.ones(3)), "inverted_cdf"),
+        (lambda x: gg.quantile(x[:0], 0.5), "no elements"),
+        (lambda x: gg.max(x, where=x > 0), "give initial="),
+        (lambda x: gg.sum(x, where=[1, 0, 1]), "takes bools"),
+        (lambda x: gg.sum(x, where=np.ones((2, 3), bool)), "does not broadcast"),
+        (lambda x: gg.sum(gg.cast(x, "int64"), initial=0.5), "does not hold"),
+        (lambda x: gg.mean(x, dtype="int64"), "cut off"),
+        (lambda x: gg.average(x, weights=np.ones((3, 3))), "give the axis"),
+    ],
+)
+def test_what_has_no_meaning_is_an_error(wrong, words):
+    with gg.Graph(), pytest.raises((ValueError, gg.ShapeError, gg.DTypeError), match=words):
+        wrong(gg.placeholder((3,)))
+
+
+def test_a_quantile_at_what_is_no_part_of_one_is_nan_when_that_is_computed():
+    with gg.Graph():
+        q = gg.placeholder((3,))
+        y = gg.quantile([1.0, 2.0, 3.0], q)
+        found = gg.evaluate(y, {q: np.array([-0.1, 0.5, 1.1])})
+    np.testing.assert_array_equal(found, [np.nan, 2.0, np.nan])
