@@ -110,6 +110,7 @@ from .ops.arithmetic import divmod as divmod
 from .ops.arithmetic import pow as pow
 from .ops.arithmetic import round as round
 from .ops.base import DEFAULT, NO_GRAD, TensorLike, cast, constant
+from .ops.closeness import allclose, array_equal, array_equiv
 from .ops.control import cond, fori_loop, scan, switch, while_loop
 from .ops.control import map as map
 from .ops.creation import (
@@ -179,7 +180,9 @@ from .ops.exponential import (
     logaddexp2,
     sqrt,
 )
+from .ops.histograms import bincount, histogram, histogram2d, histogram_bin_edges, histogramdd
 from .ops.indexing import add_at, getitem, scatter_add, take
+from .ops.interpolation import digitize, interp
 from .ops.joining import concat, concatenate, split, stack, unstack
 from .ops.logic import (
     bitwise_and,
@@ -204,8 +207,23 @@ from .ops.logic import (
     signbit,
     where,
 )
+from .ops.nan import (
+    nanargmax,
+    nanargmin,
+    nancumprod,
+    nancumsum,
+    nanmax,
+    nanmean,
+    nanmin,
+    nanprod,
+    nanstd,
+    nansum,
+    nanvar,
+)
 from .ops.nn import one_hot
+from .ops.number_parts import bitwise_count, frexp, gcd, lcm, ldexp, modf, spacing
 from .ops.padding import flip, pad, roll, tile
+from .ops.polynomials import poly, polyadd, polyder, polyfit, polyint, polymul, polysub, polyval
 from .ops.products import (
     dot,
     inner,
@@ -227,8 +245,6 @@ from .ops.reductions import (
     count_nonzero,
     logsumexp,
     mean,
-    nanmean,
-    nansum,
     prod,
     std,
     var,
@@ -236,6 +252,7 @@ from .ops.reductions import (
 from .ops.reductions import max as max
 from .ops.reductions import min as min
 from .ops.reductions import sum as sum
+from .ops.running_extrema import cummax, cummin
 from .ops.searching import isin, lexsort, searchsorted
 from .ops.selecting import argwhere, compress, extract, flatnonzero, nonzero, repeat
 from .ops.sets import (
@@ -269,7 +286,9 @@ from .ops.shaping import (
     swapaxes,
     transpose,
 )
-from .ops.sorting import argsort, sort, take_along_axis, topk
+from .ops.signal import convolve, correlate, ediff1d, gradient, trapezoid, unwrap
+from .ops.sinc import sinc
+from .ops.sorting import argpartition, argsort, partition, sort, sort_complex, take_along_axis, topk
 from .ops.sources import (
     assign,
     identity,
@@ -278,6 +297,18 @@ from .ops.sources import (
     undefined_gradient,
     variable,
     zero_gradient,
+)
+from .ops.statistics import (
+    average,
+    corrcoef,
+    cov,
+    median,
+    nanmedian,
+    nanpercentile,
+    nanquantile,
+    percentile,
+    ptp,
+    quantile,
 )
 from .ops.trigonometry import (
     acos,
@@ -360,21 +391,27 @@ __all__ = [  # noqa: RUF022 (by what it is for)
     "variable", "zeros", "zeros_like",
     # element by element
     "absolute", "acos", "acosh", "add", "arccos", "arccosh", "arcsin", "arcsinh", "arctan",
-    "arctan2", "arctanh", "asin", "asinh", "atan", "atan2", "atanh", "bitwise_and",
+    "arctan2", "arctanh", "asin", "asinh", "atan", "atan2", "atanh", "bitwise_and", "bitwise_count",
     "bitwise_invert", "bitwise_left_shift", "bitwise_or", "bitwise_right_shift", "bitwise_xor",
     "cast", "cbrt", "ceil", "clip", "conj", "conjugate", "copysign", "cos", "cosh", "deg2rad",
     "degrees", "divide", "equal", "exp", "exp2", "expm1", "fabs", "float_power", "floor",
-    "floor_divide", "fmax", "fmin", "fmod", "greater", "greater_equal", "heaviside", "hypot",
-    "identity", "imag", "isclose", "isfinite", "isinf", "isnan", "less", "less_equal", "log",
-    "log10", "log1p", "log2", "logaddexp", "logaddexp2", "logical_and", "logical_not",
-    "logical_or", "logical_xor", "maximum", "minimum", "mod", "multiply", "nan_to_num",
-    "negative", "nextafter", "not_equal", "positive", "power", "rad2deg", "radians", "real",
-    "reciprocal", "remainder", "rint", "sign", "signbit", "sin", "sinh", "sqrt", "square",
-    "subtract", "tan", "tanh", "true_divide", "trunc", "where",
-    # reductions and sorting
-    "argmax", "argmin", "argsort", "count_nonzero", "cumprod", "cumsum", "cumulative_prod",
-    "cumulative_sum", "diff", "logsumexp", "mean", "nanmean", "nansum", "prod", "sort", "std",
-    "topk", "var",
+    "floor_divide", "fmax", "fmin", "fmod", "frexp", "gcd", "greater", "greater_equal", "heaviside",
+    "hypot", "identity", "imag", "isclose", "isfinite", "isinf", "isnan", "lcm", "ldexp", "less",
+    "less_equal", "log", "log10", "log1p", "log2", "logaddexp", "logaddexp2", "logical_and",
+    "logical_not", "logical_or", "logical_xor", "maximum", "minimum", "mod", "modf", "multiply",
+    "nan_to_num", "negative", "nextafter", "not_equal", "positive", "power", "rad2deg", "radians",
+    "real", "reciprocal", "remainder", "rint", "sign", "signbit", "sin", "sinc", "sinh", "spacing",
+    "sqrt", "square", "subtract", "tan", "tanh", "true_divide", "trunc", "where",
+    # reductions, statistics, signals and sorting
+    "allclose", "argmax", "argmin", "argpartition", "argsort", "array_equal", "array_equiv",
+    "average", "bincount", "convolve", "corrcoef", "correlate", "count_nonzero", "cov", "cummax",
+    "cummin", "cumprod", "cumsum", "cumulative_prod", "cumulative_sum", "diff", "digitize",
+    "ediff1d", "gradient", "histogram", "histogram2d", "histogram_bin_edges", "histogramdd",
+    "interp", "logsumexp", "mean", "median", "nanargmax", "nanargmin", "nancumprod", "nancumsum",
+    "nanmax", "nanmean", "nanmedian", "nanmin", "nanpercentile", "nanprod", "nanquantile", "nanstd",
+    "nansum", "nanvar", "partition", "percentile", "poly", "polyadd", "polyder", "polyfit",
+    "polyint", "polymul", "polysub", "polyval", "prod", "ptp", "quantile", "sort",
+    "sort_complex", "std", "topk", "trapezoid", "unwrap", "var",
     # places and sets
     "UniqueAllResult", "UniqueCountsResult", "UniqueInverseResult", "argwhere", "compress",
     "extract", "flatnonzero", "intersect1d", "isin", "lexsort", "nonzero", "searchsorted",

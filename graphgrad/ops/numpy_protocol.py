@@ -13,8 +13,7 @@ import numpy as np
 
 from ..ir.errors import SymbolicError
 from ..ir.node import Tensor
-from .base import as_tensor
-from .shaping import expand_dims
+from .ufunc_methods import accumulate_with, outer_of, reduce_with, reduceat_with
 
 __all__: list[str] = []
 
@@ -44,7 +43,7 @@ UFUNCS: dict[np.ufunc, str] = _by_name(
     degrees radians conjugate sin cos tan sinh cosh tanh arcsin arccos arctan arctan2 arcsinh
     arccosh arctanh maximum minimum fmax fmin equal not_equal less less_equal greater greater_equal
     logical_and logical_or logical_xor logical_not bitwise_and bitwise_or bitwise_xor isnan isinf
-    isfinite signbit matmul vecdot matvec vecmat
+    isfinite signbit matmul vecdot matvec vecmat modf frexp ldexp gcd lcm spacing bitwise_count
     """,
     {
         "invert": "bitwise_invert",
@@ -65,8 +64,36 @@ REDUCE: dict[np.ufunc, str] = {
 }
 """ufunc -> name of the graphgrad function that its method `reduce` stands for."""
 
-ACCUMULATE: dict[np.ufunc, str] = {np.add: "cumulative_sum", np.multiply: "cumulative_prod"}
+ACCUMULATE: dict[np.ufunc, str] = {
+    np.add: "cumulative_sum",
+    np.multiply: "cumulative_prod",
+    np.maximum: "cummax",
+    np.minimum: "cummin",
+}
 """ufunc -> name of the graphgrad function that its method `accumulate` stands for."""
+
+WHOLE: dict[str, dict[np.ufunc, str]] = {
+    "reduce": REDUCE,
+    "accumulate": ACCUMULATE,
+    "reduceat": REDUCE,
+}
+"""Method -> ufunc -> name of the graphgrad function that does it in one node."""
+
+BUILT: dict[str, Callable[..., Any]] = {
+    "outer": outer_of,
+    "reduce": reduce_with,
+    "accumulate": accumulate_with,
+    "reduceat": reduceat_with,
+}
+"""Method -> what builds it."""
+
+ARGUMENTS: dict[str, tuple[str, ...]] = {
+    "outer": (),
+    "reduce": ("axis", "dtype", "keepdims", "initial", "where"),
+    "accumulate": ("axis", "dtype"),
+    "reduceat": ("axis", "dtype"),
+}
+"""Method -> the arguments it takes."""
 
 FUNCTIONS: dict[Callable[..., Any], str] = _by_name(
     """
@@ -74,7 +101,10 @@ FUNCTIONS: dict[Callable[..., Any], str] = _by_name(
     sum prod mean max min var std any all argmax argmin count_nonzero ptp average median quantile
     percentile cumsum cumprod cumulative_sum cumulative_prod nansum nanprod nanmean nanmax nanmin
     nanvar nanstd nanargmax nanargmin nancumsum nancumprod nanmedian nanquantile nanpercentile
-    diff ediff1d gradient trapezoid interp convolve correlate polyval
+    diff ediff1d gradient trapezoid interp convolve correlate unwrap cov corrcoef
+    poly polyval polyadd polysub polymul polyder polyint polyfit i0 sort_complex lexsort partition
+    argpartition allclose array_equal array_equiv isin histogram histogram2d histogramdd
+    histogram_bin_edges
     reshape ravel permute_dims transpose matrix_transpose swapaxes moveaxis rollaxis expand_dims
     squeeze broadcast_to broadcast_arrays atleast_1d atleast_2d atleast_3d
     concat concatenate stack hstack vstack dstack column_stack append split array_split hsplit
@@ -113,9 +143,6 @@ ANSWERS: dict[Callable[..., Any], Callable[..., Any]] = {
 """What is known of a tensor without a value."""
 
 INSTEAD: dict[str, str] = {
-    "allclose": "Use gg.all(gg.isclose(x, y)).",
-    "array_equal": "Use gg.all(x == y).",
-    "array_equiv": "Use gg.all(x == y).",
     "copyto": "Tensors never change; use gg.where to choose between old and new.",
     "put": "Tensors never change; use gg.add_at or gg.where.",
     "put_along_axis": "Tensors never change; use gg.add_at or gg.where.",
@@ -124,8 +151,9 @@ INSTEAD: dict[str, str] = {
     "fill_diagonal": "Tensors never change; use gg.where with a mask of the diagonal.",
     "save": "Use gg.save for graphs, or gg.evaluate(t, feeds) for a value to save.",
     "savez": "Use gg.save for graphs, or gg.evaluate(t, feeds) for a value to save.",
-    "ldexp": "Use x * 2.0**n.",
-    "modf": "Use x - gg.trunc(x) and gg.trunc(x).",
+    "real_if_close": "Its dtype depends on values; use gg.real, after gg.imag was checked.",
+    "roots": "How many there are depends on values; evaluate the tensor first.",
+    "polydiv": "The length of the remainder depends on values; evaluate the tensors first.",
 }
 _RENAMED = {"a_min": "min", "a_max": "max", "ddof": "correction"}
 _HARMLESS: dict[str, Any] = {"where": True, "casting": "same_kind", "order": "K", "subok": True}
@@ -149,21 +177,23 @@ def array_ufunc(self: Tensor, ufunc: np.ufunc, method: str, *inputs: Any, **kwar
             raise _unsupported(ufunc, inputs)
         _refuse_any(f"np.{ufunc.__name__}", kwargs)
         return target(*inputs)
+    return _method(ufunc, name, method, inputs, kwargs)
+
+
+def _method(
+    ufunc: np.ufunc, name: str | None, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
+    """What np.add.reduce(x) and its kin build."""
     spelled = f"np.{ufunc.__name__}.{method}"
-    if method == "outer" and name is not None:
-        _refuse_any(spelled, kwargs)
-        x, y = map(as_tensor, inputs)
-        return _ours(name)(expand_dims(x, tuple(range(x.ndim, x.ndim + y.ndim))), y)
-    table = {"reduce": REDUCE, "accumulate": ACCUMULATE}.get(method, {})
-    target = _ours(table.get(ufunc))
-    if target is None:
-        hint = "Tensors never change; use gg.add_at." if method == "at" else _nearest(method)
-        raise _symbolic(spelled, inputs, hint)
-    chosen = {"axis": kwargs.pop("axis", 0)}
-    if "keepdims" in kwargs:
-        chosen["keepdims"] = kwargs.pop("keepdims")
+    function, whole = _ours(name), _ours(WHOLE.get(method, {}).get(ufunc))
+    if method == "at":
+        raise _symbolic(spelled, inputs, "Tensors never change; use gg.add_at.")
+    if ufunc.nin != 2 or (function is None and whole is None):
+        raise _symbolic(spelled, inputs, _nearest(method))
+    chosen = {k: kwargs.pop(k) for k in ARGUMENTS[method] if k in kwargs}
+    given = {k: v for k, v in chosen.items() if k == "axis" or not _means_nothing(k, v)}
     _refuse_any(spelled, kwargs)
-    return target(*inputs, **chosen)
+    return BUILT[method](spelled, whole, function, *inputs, **given)
 
 
 def array_function(
@@ -263,13 +293,18 @@ def _keep(func: Any, name: str, value: Any, known: bool, default: Any = None) ->
 def _refuse_any(spelled: str, kwargs: Mapping[str, Any]) -> None:
     """SymbolicError naming the first argument that means something."""
     for name, value in kwargs.items():
-        empty = value is None or (isinstance(value, tuple) and all(v is None for v in value))
-        if empty or value is np._NoValue or value is _HARMLESS.get(name, np._NoValue):
-            continue
-        if isinstance(value, str) and value == _HARMLESS.get(name):
+        if _means_nothing(name, value):
             continue
         why = f": {_WHY[name]}" if name in _WHY else ""
         raise SymbolicError(f"{spelled}() of a graphgrad tensor does not take {name}={why}")
+
+
+def _means_nothing(name: str, value: Any) -> bool:
+    """Whether an argument is as if it was not given."""
+    empty = value is None or (isinstance(value, tuple) and all(v is None for v in value))
+    if empty or value is np._NoValue or value is _HARMLESS.get(name, np._NoValue):
+        return True
+    return isinstance(value, str) and value == _HARMLESS.get(name)
 
 
 @cache

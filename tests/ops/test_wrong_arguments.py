@@ -24,10 +24,16 @@ def graph():
 
 OPERANDS = {
     "append": (X, X),
+    "argpartition": (X, 1),
     "concat": ([X, X],),
     "concatenate": ([X, X],),
     "cross_entropy": (X, X),
+    "nanpercentile": (X, 50),
+    "nanquantile": (X, 0.5),
     "one_hot": ([0, 2], 3),
+    "partition": (X, 1),
+    "percentile": (X, 50),
+    "quantile": (X, 0.5),
     "repeat": (X, 2),
     "roll": (X, 1),
     "scatter_add": (X, [0], X[:1]),
