@@ -107,6 +107,7 @@ from .ops.arithmetic import (
 from .ops.arithmetic import divmod as divmod
 from .ops.arithmetic import pow as pow
 from .ops.arithmetic import round as round
+from .ops.at import At, AtIndex, at, dynamic_slice, dynamic_update_slice
 from .ops.base import DEFAULT, NO_GRAD, TensorLike, cast, constant
 from .ops.control import cond
 from .ops.creation import (
@@ -320,11 +321,12 @@ __all__ = [  # noqa: RUF022 (by what it is for)
     "dot", "einsum", "inner", "matmul", "matvec", "multi_dot", "outer", "tensordot", "vdot",
     "vecdot", "vecmat",
     # shapes and indices
-    "add_at", "broadcast_arrays", "broadcast_like", "broadcast_to", "concat", "concatenate",
-    "diag", "diagonal", "expand_dims", "flatten", "flip", "getitem", "matrix_transpose",
-    "moveaxis", "one_hot", "pad", "permute_dims", "ravel", "repeat", "reshape", "reshape_like",
-    "roll", "scatter_add", "split", "squeeze", "stack", "swapaxes", "take", "take_along_axis",
-    "tile", "trace", "transpose", "tril", "triu", "unstack",
+    "At", "AtIndex", "add_at", "at", "broadcast_arrays", "broadcast_like", "broadcast_to",
+    "concat", "concatenate", "diag", "diagonal", "dynamic_slice", "dynamic_update_slice",
+    "expand_dims", "flatten", "flip", "getitem", "matrix_transpose", "moveaxis", "one_hot", "pad",
+    "permute_dims", "ravel", "repeat", "reshape", "reshape_like", "roll", "scatter_add", "split",
+    "squeeze", "stack", "swapaxes", "take", "take_along_axis", "tile", "trace", "transpose",
+    "tril", "triu", "unstack",
     # control flow, and functions from outside
     "cond", "py_function",
 ]
