@@ -23,6 +23,7 @@ from .differentiate.gradients import gradients
 from .differentiate.site import Site, is_zero
 from .differentiate.travel import pickles as _pickles
 from .differentiate.travel.importing import import_graph
+from .differentiate.vmap.along import apply_along_axis
 from .differentiate.vmap.vmap import vmap
 from .execute.backend import MissingBackendError, UnknownBackendError
 from .functions import Function, function
@@ -109,6 +110,7 @@ from .ops.arithmetic import pow as pow
 from .ops.arithmetic import round as round
 from .ops.at import At, AtIndex, at, dynamic_slice, dynamic_update_slice
 from .ops.base import DEFAULT, NO_GRAD, TensorLike, cast, constant
+from .ops.borders import pad
 from .ops.control import cond
 from .ops.creation import (
     arange,
@@ -145,7 +147,24 @@ from .ops.exponential import (
     logaddexp2,
     sqrt,
 )
-from .ops.indexing import add_at, getitem, scatter_add, take
+from .ops.grids import (
+    diag_indices,
+    diag_indices_from,
+    fromfunction,
+    geomspace,
+    indices,
+    ix_,
+    logspace,
+    mask_indices,
+    ravel_multi_index,
+    tri,
+    tril_indices,
+    tril_indices_from,
+    triu_indices,
+    triu_indices_from,
+    unravel_index,
+)
+from .ops.indexing import add_at, getitem, scatter_add
 from .ops.joining import concat, concatenate, split, stack, unstack
 from .ops.logic import (
     bitwise_and,
@@ -171,7 +190,7 @@ from .ops.logic import (
     where,
 )
 from .ops.nn import one_hot
-from .ops.padding import flip, pad, repeat, roll, tile
+from .ops.padding import flip, repeat, roll, tile
 from .ops.products import (
     dot,
     inner,
@@ -185,6 +204,18 @@ from .ops.products import (
     vecmat,
 )
 from .ops.python_function import py_function
+from .ops.queries import (
+    iscomplex,
+    iscomplexobj,
+    isneginf,
+    isposinf,
+    isreal,
+    isrealobj,
+    ndim,
+    shape,
+    size,
+)
+from .ops.rearranging import diagflat, fliplr, flipud, kron, rollaxis, rot90
 from .ops.reductions import all as all
 from .ops.reductions import any as any
 from .ops.reductions import (
@@ -202,6 +233,7 @@ from .ops.reductions import (
 from .ops.reductions import max as max
 from .ops.reductions import min as min
 from .ops.reductions import sum as sum
+from .ops.selection import apply_over_axes, choose, piecewise, where_first
 from .ops.shaping import (
     broadcast_arrays,
     broadcast_like,
@@ -229,6 +261,25 @@ from .ops.sources import (
     variable,
     zero_gradient,
 )
+from .ops.stacking import (
+    append,
+    array_split,
+    atleast_1d,
+    atleast_2d,
+    atleast_3d,
+    block,
+    column_stack,
+    delete,
+    dsplit,
+    dstack,
+    hsplit,
+    hstack,
+    insert,
+    resize,
+    vsplit,
+    vstack,
+)
+from .ops.taking import take
 from .ops.trigonometry import (
     acos,
     acosh,
@@ -251,6 +302,7 @@ from .ops.trigonometry import (
     tan,
     tanh,
 )
+from .ops.vectors import cross
 from .regions import marks as _marks
 from .regions.contracts import Contract, scaled, surrogate_of
 from .regions.rules import (
@@ -284,6 +336,7 @@ __all__ = [  # noqa: RUF022 (by what it is for)
     "temporary_gradient", "undefined_gradient", "unregister_gradient", "zero_gradient",
     # derivatives and transforms
     "gradients", "hessian", "hvp", "jacobian", "jvp", "value_and_grad", "vjp", "vmap",
+    "apply_along_axis",
     # running
     "CompiledFunction", "Function", "Session", "evaluate", "function",
     # checking
@@ -318,15 +371,22 @@ __all__ = [  # noqa: RUF022 (by what it is for)
     "cumulative_sum", "diff", "logsumexp", "mean", "nanmean", "nansum", "prod", "sort", "std",
     "topk", "var",
     # products
-    "dot", "einsum", "inner", "matmul", "matvec", "multi_dot", "outer", "tensordot", "vdot",
-    "vecdot", "vecmat",
+    "cross", "dot", "einsum", "inner", "matmul", "matvec", "multi_dot", "outer", "tensordot",
+    "vdot", "vecdot", "vecmat",
     # shapes and indices
-    "At", "AtIndex", "add_at", "at", "broadcast_arrays", "broadcast_like", "broadcast_to",
-    "concat", "concatenate", "diag", "diagonal", "dynamic_slice", "dynamic_update_slice",
-    "expand_dims", "flatten", "flip", "getitem", "matrix_transpose", "moveaxis", "one_hot", "pad",
-    "permute_dims", "ravel", "repeat", "reshape", "reshape_like", "roll", "scatter_add", "split",
-    "squeeze", "stack", "swapaxes", "take", "take_along_axis", "tile", "trace", "transpose",
-    "tril", "triu", "unstack",
+    "At", "AtIndex", "add_at", "append", "apply_over_axes", "array_split", "at", "atleast_1d",
+    "atleast_2d", "atleast_3d", "block", "broadcast_arrays", "broadcast_like", "broadcast_to",
+    "choose", "column_stack", "concat", "concatenate", "delete", "diag", "diag_indices",
+    "diag_indices_from", "diagflat", "diagonal", "dsplit", "dstack", "dynamic_slice",
+    "dynamic_update_slice", "expand_dims", "flatten", "flip", "fliplr", "flipud", "fromfunction",
+    "geomspace", "getitem", "hsplit", "hstack", "indices", "insert", "iscomplex", "iscomplexobj",
+    "isneginf", "isposinf", "isreal", "isrealobj", "ix_", "kron", "logspace", "mask_indices",
+    "matrix_transpose", "moveaxis", "ndim", "one_hot", "pad", "permute_dims", "piecewise", "ravel",
+    "ravel_multi_index", "repeat", "reshape", "reshape_like", "resize", "roll", "rollaxis",
+    "rot90", "scatter_add", "shape", "size", "split", "squeeze", "stack", "swapaxes", "take",
+    "take_along_axis", "tile", "trace", "transpose", "tri", "tril", "tril_indices",
+    "tril_indices_from", "triu", "triu_indices", "triu_indices_from", "unravel_index", "unstack",
+    "vsplit", "vstack", "where_first",
     # control flow, and functions from outside
     "cond", "py_function",
 ]

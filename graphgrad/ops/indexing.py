@@ -47,7 +47,6 @@ __all__ = [
     "add_at",
     "getitem",
     "scatter_add",
-    "take",
 ]
 
 AT = "at"
