@@ -207,9 +207,10 @@ def _cast_first(
     ufunc: np.ufunc, inputs: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[Any, ...]:
     """The operands of a ufunc in the dtype that `dtype=` says it computes in."""
-    keeps = any(c * ufunc.nin + "->" + c in ufunc.types for c in "dl")
-    if kwargs.get("dtype") is None or not keeps:
+    if kwargs.get("dtype") is None:
         return inputs
+    if not any(c * ufunc.nin + "->" + c in ufunc.types for c in "dl"):
+        return inputs  # of another dtype than its result: the keyword is refused
     found, casting = as_dtype(kwargs.pop("dtype")), kwargs.pop("casting", "same_kind")
     tensors = [as_tensor(x) for x in inputs]
     for t in tensors:
