@@ -204,7 +204,7 @@ class MultiplyAt(Updating):
     def samples(cls, rng: np.random.Generator) -> Samples:
         x, i = rng.normal(size=(2, 3)), np.array([1, 0, 1])
         yield cls((AN_ARRAY,)), [x, rng.normal(size=(3, 3)), i]
-        yield cls((0, (1, None, None))), [x, rng.normal(size=(2,))]
+        yield cls((0, (1, None, None))), [x + 0.5j, np.array([1.0 - 1j, 0.5j])]
 
 
 class MaximumAt(Updating):
