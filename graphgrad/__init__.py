@@ -111,6 +111,7 @@ from .ops.arithmetic import round as round
 from .ops.at import At, AtIndex, at, dynamic_slice, dynamic_update_slice
 from .ops.base import DEFAULT, NO_GRAD, TensorLike, cast, constant
 from .ops.borders import pad
+from .ops.closeness import allclose, array_equal, array_equiv
 from .ops.control import cond
 from .ops.creation import (
     arange,
@@ -189,8 +190,23 @@ from .ops.logic import (
     signbit,
     where,
 )
+from .ops.nan import (
+    nanargmax,
+    nanargmin,
+    nancumprod,
+    nancumsum,
+    nanmax,
+    nanmean,
+    nanmin,
+    nanprod,
+    nanstd,
+    nansum,
+    nanvar,
+)
 from .ops.nn import one_hot
+from .ops.number_parts import bitwise_count, frexp, gcd, lcm, ldexp, modf, spacing
 from .ops.padding import flip, repeat, roll, tile
+from .ops.polynomials import poly, polyadd, polyder, polyfit, polyint, polymul, polysub, polyval
 from .ops.products import (
     dot,
     inner,
@@ -224,8 +240,6 @@ from .ops.reductions import (
     count_nonzero,
     logsumexp,
     mean,
-    nanmean,
-    nansum,
     prod,
     std,
     var,
@@ -233,6 +247,7 @@ from .ops.reductions import (
 from .ops.reductions import max as max
 from .ops.reductions import min as min
 from .ops.reductions import sum as sum
+from .ops.running_extrema import cummax, cummin
 from .ops.selection import apply_over_axes, choose, piecewise, where_first
 from .ops.shaping import (
     broadcast_arrays,
@@ -251,7 +266,9 @@ from .ops.shaping import (
     swapaxes,
     transpose,
 )
-from .ops.sorting import argsort, sort, take_along_axis, topk
+from .ops.signal import convolve, correlate, ediff1d, gradient, trapezoid, unwrap
+from .ops.sinc import sinc
+from .ops.sorting import argpartition, argsort, partition, sort, sort_complex, take_along_axis, topk
 from .ops.sources import (
     assign,
     identity,
@@ -278,6 +295,18 @@ from .ops.stacking import (
     resize,
     vsplit,
     vstack,
+)
+from .ops.statistics import (
+    average,
+    corrcoef,
+    cov,
+    median,
+    nanmedian,
+    nanpercentile,
+    nanquantile,
+    percentile,
+    ptp,
+    quantile,
 )
 from .ops.taking import take
 from .ops.trigonometry import (
@@ -355,21 +384,26 @@ __all__ = [  # noqa: RUF022 (by what it is for)
     "linspace", "meshgrid", "ones", "ones_like", "placeholder", "variable", "zeros", "zeros_like",
     # element by element
     "absolute", "acos", "acosh", "add", "arccos", "arccosh", "arcsin", "arcsinh", "arctan",
-    "arctan2", "arctanh", "asin", "asinh", "atan", "atan2", "atanh", "bitwise_and",
+    "arctan2", "arctanh", "asin", "asinh", "atan", "atan2", "atanh", "bitwise_and", "bitwise_count",
     "bitwise_invert", "bitwise_left_shift", "bitwise_or", "bitwise_right_shift", "bitwise_xor",
     "cast", "cbrt", "ceil", "clip", "conj", "conjugate", "copysign", "cos", "cosh", "deg2rad",
     "degrees", "divide", "equal", "exp", "exp2", "expm1", "fabs", "float_power", "floor",
-    "floor_divide", "fmax", "fmin", "fmod", "greater", "greater_equal", "heaviside", "hypot",
-    "identity", "imag", "isclose", "isfinite", "isinf", "isnan", "less", "less_equal", "log",
-    "log10", "log1p", "log2", "logaddexp", "logaddexp2", "logical_and", "logical_not",
-    "logical_or", "logical_xor", "maximum", "minimum", "mod", "multiply", "nan_to_num",
-    "negative", "nextafter", "not_equal", "positive", "power", "rad2deg", "radians", "real",
-    "reciprocal", "remainder", "rint", "sign", "signbit", "sin", "sinh", "sqrt", "square",
-    "subtract", "tan", "tanh", "true_divide", "trunc", "where",
-    # reductions and sorting
-    "argmax", "argmin", "argsort", "count_nonzero", "cumprod", "cumsum", "cumulative_prod",
-    "cumulative_sum", "diff", "logsumexp", "mean", "nanmean", "nansum", "prod", "sort", "std",
-    "topk", "var",
+    "floor_divide", "fmax", "fmin", "fmod", "frexp", "gcd", "greater", "greater_equal", "heaviside",
+    "hypot", "identity", "imag", "isclose", "isfinite", "isinf", "isnan", "lcm", "ldexp", "less",
+    "less_equal", "log", "log10", "log1p", "log2", "logaddexp", "logaddexp2", "logical_and",
+    "logical_not", "logical_or", "logical_xor", "maximum", "minimum", "mod", "modf", "multiply",
+    "nan_to_num", "negative", "nextafter", "not_equal", "positive", "power", "rad2deg", "radians",
+    "real", "reciprocal", "remainder", "rint", "sign", "signbit", "sin", "sinc", "sinh", "spacing",
+    "sqrt", "square", "subtract", "tan", "tanh", "true_divide", "trunc", "where",
+    # reductions, statistics, signals and sorting
+    "allclose", "argmax", "argmin", "argpartition", "argsort", "array_equal", "array_equiv",
+    "average", "convolve", "corrcoef", "correlate", "count_nonzero", "cov", "cummax", "cummin",
+    "cumprod", "cumsum", "cumulative_prod", "cumulative_sum", "diff", "ediff1d", "gradient",
+    "logsumexp", "mean", "median", "nanargmax", "nanargmin", "nancumprod", "nancumsum", "nanmax",
+    "nanmean", "nanmedian", "nanmin", "nanpercentile", "nanprod", "nanquantile", "nanstd", "nansum",
+    "nanvar", "partition", "percentile", "poly", "polyadd", "polyder", "polyfit", "polyint",
+    "polymul", "polysub", "polyval", "prod", "ptp", "quantile", "sort", "sort_complex", "std",
+    "topk", "trapezoid", "unwrap", "var",
     # products
     "cross", "dot", "einsum", "inner", "matmul", "matvec", "multi_dot", "outer", "tensordot",
     "vdot", "vecdot", "vecmat",

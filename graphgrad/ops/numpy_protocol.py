@@ -14,7 +14,7 @@ import numpy as np
 from ..ir.errors import DTypeError, SymbolicError
 from ..ir.node import Tensor
 from .base import as_dtype, as_tensor, cast
-from .shaping import expand_dims
+from .ufunc_methods import accumulate_with, outer_of, reduce_with, reduceat_with
 
 __all__: list[str] = []
 
@@ -44,7 +44,7 @@ UFUNCS: dict[np.ufunc, str] = _by_name(
     degrees radians conjugate sin cos tan sinh cosh tanh arcsin arccos arctan arctan2 arcsinh
     arccosh arctanh maximum minimum fmax fmin equal not_equal less less_equal greater greater_equal
     logical_and logical_or logical_xor logical_not bitwise_and bitwise_or bitwise_xor isnan isinf
-    isfinite signbit matmul vecdot matvec vecmat
+    isfinite signbit matmul vecdot matvec vecmat modf frexp ldexp gcd lcm spacing bitwise_count
     """,
     {
         "invert": "bitwise_invert",
@@ -65,8 +65,36 @@ REDUCE: dict[np.ufunc, str] = {
 }
 """ufunc -> name of the graphgrad function that its method `reduce` stands for."""
 
-ACCUMULATE: dict[np.ufunc, str] = {np.add: "cumulative_sum", np.multiply: "cumulative_prod"}
+ACCUMULATE: dict[np.ufunc, str] = {
+    np.add: "cumulative_sum",
+    np.multiply: "cumulative_prod",
+    np.maximum: "cummax",
+    np.minimum: "cummin",
+}
 """ufunc -> name of the graphgrad function that its method `accumulate` stands for."""
+
+WHOLE: dict[str, dict[np.ufunc, str]] = {
+    "reduce": REDUCE,
+    "accumulate": ACCUMULATE,
+    "reduceat": REDUCE,
+}
+"""Method -> ufunc -> name of the graphgrad function that does it in one node."""
+
+BUILT: dict[str, Callable[..., Any]] = {
+    "outer": outer_of,
+    "reduce": reduce_with,
+    "accumulate": accumulate_with,
+    "reduceat": reduceat_with,
+}
+"""Method -> what builds it."""
+
+ARGUMENTS: dict[str, tuple[str, ...]] = {
+    "outer": (),
+    "reduce": ("axis", "dtype", "keepdims", "initial", "where"),
+    "accumulate": ("axis", "dtype"),
+    "reduceat": ("axis", "dtype"),
+}
+"""Method -> the arguments it takes."""
 
 
 def _dispatched() -> dict[Any, str]:
@@ -124,9 +152,6 @@ LIKE: dict[Callable[..., Any], int | None] = {
 _CHANGED = "Tensors never change; use gg.at(x)[key].set(values), a new tensor."
 _BY_VALUES = "Its shape depends on values; "
 INSTEAD: dict[str, str] = {
-    "allclose": "Use gg.all(gg.isclose(x, y)).",
-    "array_equal": "Use gg.all(x == y).",
-    "array_equiv": "Use gg.all(x == y).",
     "copyto": "Tensors never change; use gg.where(mask, new, old), or gg.at(x)[key].set(values).",
     "put": _CHANGED,
     "put_along_axis": _CHANGED,
@@ -143,8 +168,9 @@ INSTEAD: dict[str, str] = {
     "savez": "Use gg.save for graphs, or gg.evaluate(t, feeds) for a value to save.",
     "may_share_memory": "A tensor has no memory: only values have.",
     "shares_memory": "A tensor has no memory: only values have.",
-    "ldexp": "Use x * 2.0**n.",
-    "modf": "Use x - gg.trunc(x) and gg.trunc(x).",
+    "real_if_close": "Its dtype depends on values; use gg.real, after gg.imag was checked.",
+    "roots": "How many there are depends on values; evaluate the tensor first.",
+    "polydiv": "The length of the remainder depends on values; evaluate the tensors first.",
 }
 _RENAMED = {"a_min": "min", "a_max": "max", "ddof": "correction"}
 _LAYOUTS = ("K", "C", "A", "F")
@@ -186,21 +212,23 @@ def array_ufunc(self: Tensor, ufunc: np.ufunc, method: str, *inputs: Any, **kwar
         inputs = _cast_first(ufunc, inputs, kwargs)
         _refuse_any(f"np.{ufunc.__name__}", kwargs)
         return target(*inputs)
+    return _method(ufunc, name, method, inputs, kwargs)
+
+
+def _method(
+    ufunc: np.ufunc, name: str | None, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
+    """What np.add.reduce(x) and its kin build."""
     spelled = f"np.{ufunc.__name__}.{method}"
-    if method == "outer" and name is not None:
-        _refuse_any(spelled, kwargs)
-        x, y = map(as_tensor, inputs)
-        return _ours(name)(expand_dims(x, tuple(range(x.ndim, x.ndim + y.ndim))), y)
-    table = {"reduce": REDUCE, "accumulate": ACCUMULATE}.get(method, {})
-    target = _ours(table.get(ufunc))
-    if target is None:
-        hint = _AT if method == "at" else _nearest(method)
-        raise _symbolic(spelled, inputs, hint)
-    chosen = {"axis": kwargs.pop("axis", 0)}
-    if "keepdims" in kwargs:
-        chosen["keepdims"] = kwargs.pop("keepdims")
+    function, whole = _ours(name), _ours(WHOLE.get(method, {}).get(ufunc))
+    if method == "at":
+        raise _symbolic(spelled, inputs, _AT)
+    if ufunc.nin != 2 or (function is None and whole is None):
+        raise _symbolic(spelled, inputs, _nearest(method))
+    chosen = {k: kwargs.pop(k) for k in ARGUMENTS[method] if k in kwargs}
+    given = {k: v for k, v in chosen.items() if k == "axis" or not _means_nothing(k, v)}
     _refuse_any(spelled, kwargs)
-    return target(*inputs, **chosen)
+    return BUILT[method](spelled, whole, function, *inputs, **given)
 
 
 def _cast_first(
@@ -340,17 +368,20 @@ def _keep(func: Any, name: str, value: Any, known: bool, default: Any = None) ->
 def _refuse_any(spelled: str, kwargs: Mapping[str, Any]) -> None:
     """SymbolicError naming the first argument that means something."""
     for name, value in kwargs.items():
-        empty = value is None or (isinstance(value, tuple) and all(v is None for v in value))
-        if empty or value is np._NoValue or _is_harmless(name, value):
+        if _means_nothing(name, value):
             continue
         why = f": {_WHY[name]}" if name in _WHY else ""
         raise SymbolicError(f"{spelled}() of a graphgrad tensor does not take {name}={why}")
 
 
-def _is_harmless(name: str, value: Any) -> bool:
-    """Whether this argument changes nothing; only of plain values is that known."""
+def _means_nothing(name: str, value: Any) -> bool:
+    """Whether an argument is as if it was not given; only of plain values is that known."""
+    empty = value is None or (isinstance(value, tuple) and all(v is None for v in value))
+    if empty or value is np._NoValue:
+        return True
+    harmless = _HARMLESS.get(name, ())
     plain = isinstance(value, str | bool)
-    return plain and any(type(value) is type(h) and value == h for h in _HARMLESS.get(name, ()))
+    return plain and any(type(value) is type(h) and value == h for h in harmless)
 
 
 @cache
