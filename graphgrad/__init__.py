@@ -7,7 +7,7 @@ put, at every order and through every transform, or an error says why not.
 
 import builtins as _builtins
 
-from . import debug, extend, initializers, linalg, nn, optimizers, random, rules, special
+from . import debug, extend, fft, initializers, linalg, nn, optimizers, random, rules, special
 from . import notebook as _notebook
 from .checks.explain import Explanation, PathOf, SiteUse, explain
 from .checks.gradient import check_gradient
@@ -40,6 +40,7 @@ from .inspect.tensorboard import TensorBoardError, write_tensorboard
 from .inspect.text import graph_text, print_graph
 from .ir import flat as _flat
 from .ir.errors import (
+    DeviceError,
     DTypeError,
     DuplicateGradientError,
     ExecutionError,
@@ -134,6 +135,38 @@ from .ops.creation import (
 from .ops.cumulative import cumprod, cumsum, cumulative_prod, cumulative_sum
 from .ops.diagonal import diagonal, trace
 from .ops.differences import diff
+from .ops.dtypes import (
+    FloatInfo,
+    IntegerInfo,
+    astype,
+    broadcast_shapes,
+    can_cast,
+    complex64,
+    complex128,
+    e,
+    finfo,
+    float16,
+    float32,
+    float64,
+    from_dlpack,
+    iinfo,
+    inf,
+    int8,
+    int16,
+    int32,
+    int64,
+    isdtype,
+    nan,
+    newaxis,
+    pi,
+    result_type,
+    uint8,
+    uint16,
+    uint32,
+    uint64,
+)
+from .ops.dtypes import __array_namespace_info__ as __array_namespace_info__
+from .ops.dtypes import bool as bool
 from .ops.einsum import einsum
 from .ops.exponential import (
     cbrt,
@@ -205,7 +238,7 @@ from .ops.nan import (
 )
 from .ops.nn import one_hot
 from .ops.number_parts import bitwise_count, frexp, gcd, lcm, ldexp, modf, spacing
-from .ops.padding import flip, repeat, roll, tile
+from .ops.padding import flip, roll, tile
 from .ops.polynomials import poly, polyadd, polyder, polyfit, polyint, polymul, polysub, polyval
 from .ops.products import (
     dot,
@@ -248,7 +281,23 @@ from .ops.reductions import max as max
 from .ops.reductions import min as min
 from .ops.reductions import sum as sum
 from .ops.running_extrema import cummax, cummin
+from .ops.searching import isin, lexsort, searchsorted
+from .ops.selecting import argwhere, compress, extract, flatnonzero, nonzero, repeat
 from .ops.selection import apply_over_axes, choose, piecewise, where_first
+from .ops.sets import (
+    UniqueAllResult,
+    UniqueCountsResult,
+    UniqueInverseResult,
+    intersect1d,
+    setdiff1d,
+    setxor1d,
+    union1d,
+    unique,
+    unique_all,
+    unique_counts,
+    unique_inverse,
+    unique_values,
+)
 from .ops.shaping import (
     broadcast_arrays,
     broadcast_like,
@@ -353,7 +402,8 @@ __version__ = "0.1.0"
 # fmt: off
 __all__ = [  # noqa: RUF022 (by what it is for)
     # modules
-    "debug", "extend", "initializers", "linalg", "nn", "optimizers", "random", "rules", "special",
+    "debug", "extend", "fft", "initializers", "linalg", "nn", "optimizers", "random", "rules",
+    "special",
     # graphs
     "Graph", "Node", "Op", "Program", "Region", "State", "Tensor", "TensorLike", "default_graph",
     "import_graph", "name_scope", "op_types", "reset_default_graph",
@@ -375,13 +425,19 @@ __all__ = [  # noqa: RUF022 (by what it is for)
     "graph_text", "print_graph", "summary", "to_dot", "to_html", "to_mermaid", "to_pdf", "to_png",
     "to_svg", "write_dot", "write_html", "write_picture", "write_tensorboard",
     # errors
-    "DTypeError", "DuplicateGradientError", "ExecutionError", "GradientError", "GraphError",
-    "GraphFormatError", "GraphGradError", "MissingBackendError", "PerformanceWarning",
-    "RegionError", "RenderError", "ScopeError", "ShapeError", "StateError", "SymbolicError",
-    "TensorBoardError", "UnknownBackendError", "UnknownGradientError",
+    "DTypeError", "DeviceError", "DuplicateGradientError", "ExecutionError", "GradientError",
+    "GraphError", "GraphFormatError", "GraphGradError", "MissingBackendError",
+    "PerformanceWarning", "RegionError", "RenderError", "ScopeError", "ShapeError", "StateError",
+    "SymbolicError", "TensorBoardError", "UnknownBackendError", "UnknownGradientError",
+    # dtypes and constants
+    "FloatInfo", "IntegerInfo", "astype", "broadcast_shapes", "can_cast", "complex64",
+    "complex128", "e", "finfo", "float16", "float32", "float64", "iinfo", "inf", "int8", "int16",
+    "int32", "int64", "isdtype", "nan", "newaxis", "pi", "result_type", "uint8", "uint16",
+    "uint32", "uint64",
     # tensors without inputs, and state
-    "arange", "asarray", "assign", "constant", "empty", "empty_like", "eye", "full", "full_like",
-    "linspace", "meshgrid", "ones", "ones_like", "placeholder", "variable", "zeros", "zeros_like",
+    "arange", "asarray", "assign", "constant", "empty", "empty_like", "eye", "from_dlpack",
+    "full", "full_like", "linspace", "meshgrid", "ones", "ones_like", "placeholder",
+    "variable", "zeros", "zeros_like",
     # element by element
     "absolute", "acos", "acosh", "add", "arccos", "arccosh", "arcsin", "arcsinh", "arctan",
     "arctan2", "arctanh", "asin", "asinh", "atan", "atan2", "atanh", "bitwise_and", "bitwise_count",
@@ -404,6 +460,11 @@ __all__ = [  # noqa: RUF022 (by what it is for)
     "nanvar", "partition", "percentile", "poly", "polyadd", "polyder", "polyfit", "polyint",
     "polymul", "polysub", "polyval", "prod", "ptp", "quantile", "sort", "sort_complex", "std",
     "topk", "trapezoid", "unwrap", "var",
+    # places and sets
+    "UniqueAllResult", "UniqueCountsResult", "UniqueInverseResult", "argwhere", "compress",
+    "extract", "flatnonzero", "intersect1d", "isin", "lexsort", "nonzero", "searchsorted",
+    "setdiff1d", "setxor1d", "union1d", "unique", "unique_all", "unique_counts", "unique_inverse",
+    "unique_values",
     # products
     "cross", "dot", "einsum", "inner", "matmul", "matvec", "multi_dot", "outer", "tensordot",
     "vdot", "vecdot", "vecmat",

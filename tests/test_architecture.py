@@ -36,6 +36,7 @@ MAY_IMPORT = {
     "initializers": {"ir"},
     "functions": {"ir", "ops", "regions", "compiled"},
     "nn": {"ops"},
+    "fft": {"ops"},
     "linalg": {"ops"},
     "special": {"ops"},
     "random": {"ops"},

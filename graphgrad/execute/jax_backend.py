@@ -17,6 +17,7 @@ from ..ir.types import Array, TensorType, tensor_type
 from ..lower.alias import is_strange
 from ..ops.arithmetic import FloorDivide, Fmod, Power, Remainder
 from ..ops.control import Cond
+from ..ops.places import Counted, refuse_length
 from ..ops.random import Draw
 from ..ops.reductions import ReduceAll, ReduceAny
 from ..ops.sequencing import After
@@ -72,6 +73,11 @@ def _draw(op: Any) -> Kernel:
 for _op_type in OP_TYPES.values():
     if issubclass(_op_type, Draw):
         KERNELS.override(_op_type)(_draw)
+
+
+for _op_type in OP_TYPES.values():
+    if issubclass(_op_type, Counted):
+        KERNELS.override(_op_type)(refuse_length)
 
 
 def _special(op: Any) -> Kernel:

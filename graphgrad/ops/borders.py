@@ -18,7 +18,7 @@ from .base import (
 )
 from .indexing import take
 from .joining import Concat
-from .padding import EnsureLength, Flip, Pad, repeat
+from .padding import EnsureLength, Flip, Pad, repeat_by_numbers
 from .reductions import max as max_of
 from .reductions import mean
 from .reductions import min as min_of
@@ -207,7 +207,7 @@ def _statistic(x: Tensor, axis: int, width: int, length: Any, mode: str, side: i
     layer = _STATISTICS[mode](x, axis)
     if x.dtype.kind in "iu":
         layer = cast(rint(layer), x.dtype)
-    return repeat(layer, width, axis)
+    return repeat_by_numbers(layer, width, axis)
 
 
 def _median(x: Tensor, axis: int) -> Tensor:

@@ -32,6 +32,7 @@ from .base import (
     whole,
 )
 from .diagonal import diagonal
+from .dtypes import check_device
 from .shaping import (
     broadcast_arrays,
     broadcast_like,
@@ -63,17 +64,21 @@ __all__ = [
 ]
 
 
-def asarray(x: TensorLike, /, *, dtype: Any = None, copy: bool | None = None) -> Tensor:
+def asarray(
+    x: TensorLike, /, *, dtype: Any = None, device: Any = None, copy: bool | None = None
+) -> Tensor:
     """x as a tensor: itself, or a constant; cast if a dtype is given.
 
     Parameters:
         x: a tensor, a number, an array, nested lists of numbers.
         dtype: what to cast it to; None: its own.
         copy: taken for the standard's sake; it changes nothing, for tensors never change.
+        device: "cpu", or None.
 
     Returns: a tensor of the shape of x.
 
-    Raises: DTypeError for what is no array of numbers, a list of tensors included (see gg.stack).
+    Raises: DTypeError for what is no array of numbers, a list of tensors included (see gg.stack);
+    DeviceError for another device.
 
     Gradient: dx = dy, cast back.
 
@@ -82,22 +87,24 @@ def asarray(x: TensorLike, /, *, dtype: Any = None, copy: bool | None = None) ->
     >>> gg.asarray([1, 2], dtype="float64").type
     float64[2]
     """
+    check_device(device)
     return as_tensor(x, dtype)
 
 
-def full(shape: Any, fill_value: Any, *, dtype: Any = None) -> Tensor:
+def full(shape: Any, fill_value: Any, *, dtype: Any = None, device: Any = None) -> Tensor:
     """A tensor of one number.
 
     Parameters:
         shape: an int or a tuple of known lengths; for others use full_like.
         fill_value: a number, or a 0-d tensor.
         dtype: that of the number unless given.
+        device: "cpu", or None.
 
     Returns: a tensor of this shape.
 
     Raises: ShapeError for lengths that are not known, or a fill_value with axes; DTypeError for
     what is no number, or if an imaginary part would be dropped; OverflowError for a Python integer
-    that does not fit.
+    that does not fit; DeviceError for another device.
 
     Gradient: of a 0-d tensor, dx = sum of dy; none else.
 
@@ -107,6 +114,7 @@ def full(shape: Any, fill_value: Any, *, dtype: Any = None) -> Tensor:
     array([[7, 7],
            [7, 7]])
     """
+    check_device(device)
     lengths = _known(shape)
     if isinstance(fill_value, Tensor):
         return broadcast_to(as_tensor(fill_value, dtype), lengths)
@@ -123,58 +131,65 @@ def _known(shape: Any) -> tuple[int, ...]:
     return lengths
 
 
-def zeros(shape: Any, *, dtype: Any = "float64") -> Tensor:
+def zeros(shape: Any, *, dtype: Any = "float64", device: Any = None) -> Tensor:
     """A tensor of zeros.
 
     Parameters:
         shape: an int or a tuple of known lengths; for others use zeros_like.
         dtype: any.
+        device: "cpu", or None.
 
     Returns: a tensor of this shape and dtype.
 
-    Raises: ShapeError for lengths that are not known.
+    Raises: ShapeError for lengths that are not known; DeviceError for another device.
 
     Source: the array API standard, zeros.
 
     >>> gg.evaluate(gg.zeros(2))
     array([0., 0.])
     """
+    check_device(device)
     return full(shape, 0.0, dtype=dtype)
 
 
-def ones(shape: Any, *, dtype: Any = "float64") -> Tensor:
+def ones(shape: Any, *, dtype: Any = "float64", device: Any = None) -> Tensor:
     """A tensor of ones.
 
     Parameters:
         shape: an int or a tuple of known lengths; for others use ones_like.
         dtype: any.
+        device: "cpu", or None.
 
     Returns: a tensor of this shape and dtype.
 
-    Raises: ShapeError for lengths that are not known.
+    Raises: ShapeError for lengths that are not known; DeviceError for another device.
 
     Source: the array API standard, ones.
 
     >>> gg.evaluate(gg.ones(2))
     array([1., 1.])
     """
+    check_device(device)
     return full(shape, 1.0, dtype=dtype)
 
 
 empty = zeros
 
 
-def full_like(x: TensorLike, /, fill_value: Any, *, dtype: Any = None) -> Tensor:
+def full_like(
+    x: TensorLike, /, fill_value: Any, *, dtype: Any = None, device: Any = None
+) -> Tensor:
     """A tensor of one number in the shape of x.
 
     Parameters:
         x: any shape, known or not; read for its shape only.
         fill_value: a number, or a 0-d tensor.
         dtype: that of x unless given.
+        device: "cpu", or None.
 
     Returns: same shape as x.
 
-    Raises: as full().
+    Raises: as full(); DeviceError for another device.
 
     Gradient: none to x; to a 0-d tensor, the sum of dy.
 
@@ -183,6 +198,7 @@ def full_like(x: TensorLike, /, fill_value: Any, *, dtype: Any = None) -> Tensor
     >>> gg.evaluate(gg.full_like([1.0, 2.0], 7))
     array([7., 7.])
     """
+    check_device(device)
     x = as_tensor(x)
     found = x.dtype if dtype is None else as_dtype(dtype)
     if x.type.static:
@@ -190,16 +206,17 @@ def full_like(x: TensorLike, /, fill_value: Any, *, dtype: Any = None) -> Tensor
     return broadcast_like(full((), fill_value, dtype=found), stop_gradient(x))
 
 
-def zeros_like(x: TensorLike, /, *, dtype: Any = None) -> Tensor:
+def zeros_like(x: TensorLike, /, *, dtype: Any = None, device: Any = None) -> Tensor:
     """Zeros in the shape of x, and in its dtype unless another is given.
 
     Parameters:
         x: any shape, known or not; read for its shape only.
         dtype: that of x unless given.
+        device: "cpu", or None.
 
     Returns: same shape as x.
 
-    Raises: DTypeError for what is no array of numbers.
+    Raises: DTypeError for what is no array of numbers; DeviceError for another device.
 
     Gradient: none to x, of which only the shape is read.
 
@@ -208,19 +225,21 @@ def zeros_like(x: TensorLike, /, *, dtype: Any = None) -> Tensor:
     >>> gg.evaluate(gg.zeros_like([1, 2]))
     array([0, 0])
     """
+    check_device(device)
     return _of_shape(ZerosLike(), 0, as_tensor(x), dtype)
 
 
-def ones_like(x: TensorLike, /, *, dtype: Any = None) -> Tensor:
+def ones_like(x: TensorLike, /, *, dtype: Any = None, device: Any = None) -> Tensor:
     """Ones in the shape of x, and in its dtype unless another is given.
 
     Parameters:
         x: any shape, known or not; read for its shape only.
         dtype: that of x unless given.
+        device: "cpu", or None.
 
     Returns: same shape as x.
 
-    Raises: DTypeError for what is no array of numbers.
+    Raises: DTypeError for what is no array of numbers; DeviceError for another device.
 
     Gradient: none to x, of which only the shape is read.
 
@@ -229,6 +248,7 @@ def ones_like(x: TensorLike, /, *, dtype: Any = None) -> Tensor:
     >>> gg.evaluate(gg.ones_like([1, 2]))
     array([1, 1])
     """
+    check_device(device)
     return _of_shape(OnesLike(), 1, as_tensor(x), dtype)
 
 
@@ -242,7 +262,9 @@ def _of_shape(op: Op, value: int, x: Tensor, dtype: Any) -> Tensor:
     return made if dtype is None else cast(made, dtype)
 
 
-def arange(start: Any, /, stop: Any = None, step: Any = 1, *, dtype: Any = None) -> Tensor:
+def arange(
+    start: Any, /, stop: Any = None, step: Any = 1, *, dtype: Any = None, device: Any = None
+) -> Tensor:
     """Evenly spaced numbers from start up to stop, without stop.
 
     Parameters:
@@ -250,16 +272,19 @@ def arange(start: Any, /, stop: Any = None, step: Any = 1, *, dtype: Any = None)
         stop: where they end; None: at start, beginning with 0.
         step: from each to the next.
         dtype: of the numbers unless given.
+        device: "cpu", or None.
 
     Returns: a constant (N,), N = ceil((stop - start) / step).
 
-    Raises: ZeroDivisionError for a step of 0; TypeError for what are no numbers.
+    Raises: ZeroDivisionError for a step of 0; TypeError for what are no numbers; DeviceError for
+    another device.
 
     Source: the array API standard, arange.
 
     >>> gg.evaluate(gg.arange(1, 7, 2))
     array([1, 3, 5])
     """
+    check_device(device)
     if stop is None:
         start, stop = 0, start
     if stop is None:
@@ -276,6 +301,8 @@ def linspace(
     retstep: bool = False,
     dtype: Any = None,
     axis: int = 0,
+    *,
+    device: Any = None,
 ) -> Any:
     """Evenly spaced numbers from start to stop.
 
@@ -286,11 +313,13 @@ def linspace(
         retstep: whether to return the step from one to the next too.
         dtype: what to cast them to; None: floating.
         axis: where the numbers lie in the result.
+        device: "cpu", or None.
 
     Returns: a tensor with one axis, of length num, more than start and stop; with retstep, it and
     the step.
 
-    Raises: ShapeError if num < 0, or for tensors that do not broadcast.
+    Raises: ShapeError if num < 0, or for tensors that do not broadcast; DeviceError for another
+    device.
 
     Gradient: with the weights w = i / (num - 1): dstart = sum of dy * (1 - w), dstop = sum of dy *
     w.
@@ -300,6 +329,7 @@ def linspace(
     >>> gg.evaluate(gg.linspace(0, 1, 5))
     array([0.  , 0.25, 0.5 , 0.75, 1.  ])
     """
+    check_device(device)
     count, axis = spaced("linspace", num, axis, start, stop)
     if not isinstance(start, Tensor) and not isinstance(stop, Tensor):
         numpy_linspace: Any = np.linspace
@@ -351,7 +381,15 @@ class Eye(Op):
         yield cls(0, 2, 0, as_dtype("float32")), []
 
 
-def eye(n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: Any = "float64") -> Tensor:
+def eye(
+    n_rows: int,
+    n_cols: int | None = None,
+    /,
+    *,
+    k: int = 0,
+    dtype: Any = "float64",
+    device: Any = None,
+) -> Tensor:
     """Ones on a diagonal, zeros elsewhere.
 
     Parameters:
@@ -359,10 +397,12 @@ def eye(n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: Any = "
         n_cols: how many columns; None: as many.
         k: how far the diagonal is above the main one (below for k < 0).
         dtype: any.
+        device: "cpu", or None.
 
     Returns: a tensor (n_rows, n_cols).
 
-    Raises: ShapeError for a negative length; TypeError if k is no int.
+    Raises: ShapeError for a negative length; TypeError if k is no int; DeviceError for another
+    device.
 
     Source: the array API standard, eye.
 
@@ -370,6 +410,7 @@ def eye(n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: Any = "
     array([[0., 1., 0.],
            [0., 0., 1.]])
     """
+    check_device(device)
     rows, columns = _known((n_rows, n_rows if n_cols is None else n_cols))
     return apply(Eye(rows, columns, whole("k", k), as_dtype(dtype)))
 

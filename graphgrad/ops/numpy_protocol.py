@@ -115,7 +115,6 @@ FUNCTIONS: dict[Callable[..., Any], str] = {
             "amax": "max",
             "amin": "min",
             "around": "round",
-            "astype": "cast",
             "fix": "trunc",
             "select": "where_first",
         },
@@ -158,11 +157,6 @@ INSTEAD: dict[str, str] = {
     "place": "Tensors never change; use gg.where(mask, new, old), or gg.at(x)[mask].set(value).",
     "putmask": "Tensors never change; use gg.where(mask, new, old), or gg.at(x)[mask].set(value).",
     "fill_diagonal": "Tensors never change; use gg.at(x)[gg.diag_indices(n)].set(values).",
-    "nonzero": _BY_VALUES + "use gg.where(condition, x, y).",
-    "argwhere": _BY_VALUES + "use gg.where(condition, x, y).",
-    "flatnonzero": _BY_VALUES + "use gg.where(condition, x, y).",
-    "extract": _BY_VALUES + "use gg.where(condition, x, y).",
-    "unique": _BY_VALUES + "evaluate the tensor first.",
     "trim_zeros": _BY_VALUES + "use a slice, or evaluate the tensor first.",
     "save": "Use gg.save for graphs, or gg.evaluate(t, feeds) for a value to save.",
     "savez": "Use gg.save for graphs, or gg.evaluate(t, feeds) for a value to save.",
@@ -181,7 +175,7 @@ _HARMLESS: dict[str, tuple[Any, ...]] = {
     "subok": (True, False),
     "copy": (True, False),
     "device": ("cpu",),
-    "kind": ("quicksort", "mergesort", "heapsort", "stable", "introselect"),
+    "kind": ("quicksort", "mergesort", "heapsort", "stable", "introselect", "sort"),
     "optimize": (True, False, "greedy", "optimal"),
     "overwrite_input": (True, False),
     "assume_unique": (True, False),
@@ -262,9 +256,12 @@ def array_function(
         return NotImplemented
     if func in ANSWERS:
         return ANSWERS[func](*args, **kwargs)
-    target = _ours(FUNCTIONS.get(func))
+    places = func is np.where and len(args) == 1
+    target = _ours("nonzero" if places else FUNCTIONS.get(func))
     if target is None:
         raise _unsupported(func, (self,))
+    if places:
+        return target(*args)
     if func in LIKE and _signature(func).bind(*args, **kwargs).arguments.get("shape") is not None:
         return _of_another_shape(func, args, kwargs)
     args, kwargs = _translated(func, target, args, kwargs)

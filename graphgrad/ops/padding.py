@@ -35,7 +35,7 @@ from .shaping import (
 from .slicing import FULL, Slice
 from .updates import with_at
 
-__all__ = ["flip", "repeat", "roll", "tile"]
+__all__ = ["flip", "roll", "tile"]
 
 
 class Flip(Op):
@@ -393,30 +393,8 @@ class Unrepeat(Op):
         yield cls(1, 1), [rng.normal(size=(2, 3))]
 
 
-def repeat(x: TensorLike, repeats: Any, axis: int | None = None) -> Tensor:
-    """Each element of x repeated along an axis.
-
-    Parameters:
-        x: any shape and dtype.
-        repeats: a number, or one number for each place along the axis, whose length is then known.
-        axis: the axis; None: x is flattened first.
-
-    Returns: x with the longer axis, of its dtype.
-
-    Raises: ShapeError if x has no such axis, or for repeats that are negative, no integers, or not
-    one for each place.
-
-    Gradient: dx = dy added up over the copies.
-
-    Source: the array API standard, repeat.
-
-    >>> gg.evaluate(gg.repeat([1, 2, 3], [2, 0, 1]))
-    array([1, 1, 3])
-    """
-    x = as_tensor(x)
-    if axis is None:
-        return repeat(flatten(x), repeats, 0)
-    axis = normal_axis(axis, x.ndim)
+def repeat_by_numbers(x: Tensor, repeats: Any, axis: int) -> Tensor:
+    """gg.repeat by numbers that are known."""
     counts = np.asarray(repeats)
     if counts.dtype.kind not in "iu" or (counts < 0).any():
         raise ShapeError(f"repeat takes numbers of copies, got {repeats!r}")
