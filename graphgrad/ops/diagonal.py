@@ -137,8 +137,8 @@ def trace(
         axis1, axis2: the axes of rows and of columns.
         dtype: what to add up in.
 
-    Returns: x without the two axes; its dtype unless another is given, but int64 for bools and small integers, uint64 for
-    small unsigned ones.
+    Returns: x without the two axes; its dtype unless another is given, but int64 for bools and
+    small integers, uint64 for small unsigned ones.
 
     Raises: ShapeError if x has no such axes, or they are the same.
 
