@@ -198,7 +198,9 @@ from .ops.grids import (
     triu_indices_from,
     unravel_index,
 )
+from .ops.histograms import bincount, histogram, histogram2d, histogram_bin_edges, histogramdd
 from .ops.indexing import add_at, getitem, scatter_add
+from .ops.interpolation import digitize, interp
 from .ops.joining import concat, concatenate, split, stack, unstack
 from .ops.logic import (
     bitwise_and,
@@ -453,13 +455,14 @@ __all__ = [  # noqa: RUF022 (by what it is for)
     "sqrt", "square", "subtract", "tan", "tanh", "true_divide", "trunc", "where",
     # reductions, statistics, signals and sorting
     "allclose", "argmax", "argmin", "argpartition", "argsort", "array_equal", "array_equiv",
-    "average", "convolve", "corrcoef", "correlate", "count_nonzero", "cov", "cummax", "cummin",
-    "cumprod", "cumsum", "cumulative_prod", "cumulative_sum", "diff", "ediff1d", "gradient",
-    "logsumexp", "mean", "median", "nanargmax", "nanargmin", "nancumprod", "nancumsum", "nanmax",
-    "nanmean", "nanmedian", "nanmin", "nanpercentile", "nanprod", "nanquantile", "nanstd", "nansum",
-    "nanvar", "partition", "percentile", "poly", "polyadd", "polyder", "polyfit", "polyint",
-    "polymul", "polysub", "polyval", "prod", "ptp", "quantile", "sort", "sort_complex", "std",
-    "topk", "trapezoid", "unwrap", "var",
+    "average", "bincount", "convolve", "corrcoef", "correlate", "count_nonzero", "cov", "cummax",
+    "cummin", "cumprod", "cumsum", "cumulative_prod", "cumulative_sum", "diff", "digitize",
+    "ediff1d", "gradient", "histogram", "histogram2d", "histogram_bin_edges", "histogramdd",
+    "interp", "logsumexp", "mean", "median", "nanargmax", "nanargmin", "nancumprod", "nancumsum",
+    "nanmax", "nanmean", "nanmedian", "nanmin", "nanpercentile", "nanprod", "nanquantile", "nanstd",
+    "nansum", "nanvar", "partition", "percentile", "poly", "polyadd", "polyder", "polyfit",
+    "polyint", "polymul", "polysub", "polyval", "prod", "ptp", "quantile", "sort",
+    "sort_complex", "std", "topk", "trapezoid", "unwrap", "var",
     # places and sets
     "UniqueAllResult", "UniqueCountsResult", "UniqueInverseResult", "argwhere", "compress",
     "extract", "flatnonzero", "intersect1d", "isin", "lexsort", "nonzero", "searchsorted",
