@@ -62,6 +62,7 @@ from .ir.op import Op, op_types
 from .ir.program import Program
 from .ir.state import State
 from .ops import methods as _methods
+from .ops.angles import angle
 from .ops.arithmetic import abs as abs
 from .ops.arithmetic import (
     absolute,
@@ -197,6 +198,7 @@ from .ops.grids import (
     triu_indices,
     triu_indices_from,
     unravel_index,
+    vander,
 )
 from .ops.histograms import bincount, histogram, histogram2d, histogram_bin_edges, histogramdd
 from .ops.indexing import add_at, getitem, scatter_add
@@ -441,18 +443,18 @@ __all__ = [  # noqa: RUF022 (by what it is for)
     "full", "full_like", "linspace", "meshgrid", "ones", "ones_like", "placeholder",
     "variable", "zeros", "zeros_like",
     # element by element
-    "absolute", "acos", "acosh", "add", "arccos", "arccosh", "arcsin", "arcsinh", "arctan",
-    "arctan2", "arctanh", "asin", "asinh", "atan", "atan2", "atanh", "bitwise_and", "bitwise_count",
-    "bitwise_invert", "bitwise_left_shift", "bitwise_or", "bitwise_right_shift", "bitwise_xor",
-    "cast", "cbrt", "ceil", "clip", "conj", "conjugate", "copysign", "cos", "cosh", "deg2rad",
-    "degrees", "divide", "equal", "exp", "exp2", "expm1", "fabs", "float_power", "floor",
-    "floor_divide", "fmax", "fmin", "fmod", "frexp", "gcd", "greater", "greater_equal", "heaviside",
-    "hypot", "identity", "imag", "isclose", "isfinite", "isinf", "isnan", "lcm", "ldexp", "less",
-    "less_equal", "log", "log10", "log1p", "log2", "logaddexp", "logaddexp2", "logical_and",
-    "logical_not", "logical_or", "logical_xor", "maximum", "minimum", "mod", "modf", "multiply",
-    "nan_to_num", "negative", "nextafter", "not_equal", "positive", "power", "rad2deg", "radians",
-    "real", "reciprocal", "remainder", "rint", "sign", "signbit", "sin", "sinc", "sinh", "spacing",
-    "sqrt", "square", "subtract", "tan", "tanh", "true_divide", "trunc", "where",
+    "absolute", "acos", "acosh", "add", "angle", "arccos", "arccosh", "arcsin", "arcsinh",
+    "arctan", "arctan2", "arctanh", "asin", "asinh", "atan", "atan2", "atanh", "bitwise_and",
+    "bitwise_count", "bitwise_invert", "bitwise_left_shift", "bitwise_or", "bitwise_right_shift",
+    "bitwise_xor", "cast", "cbrt", "ceil", "clip", "conj", "conjugate", "copysign", "cos", "cosh",
+    "deg2rad", "degrees", "divide", "equal", "exp", "exp2", "expm1", "fabs", "float_power",
+    "floor", "floor_divide", "fmax", "fmin", "fmod", "frexp", "gcd", "greater", "greater_equal",
+    "heaviside", "hypot", "identity", "imag", "isclose", "isfinite", "isinf", "isnan", "lcm",
+    "ldexp", "less", "less_equal", "log", "log10", "log1p", "log2", "logaddexp", "logaddexp2",
+    "logical_and", "logical_not", "logical_or", "logical_xor", "maximum", "minimum", "mod", "modf",
+    "multiply", "nan_to_num", "negative", "nextafter", "not_equal", "positive", "power", "rad2deg",
+    "radians", "real", "reciprocal", "remainder", "rint", "sign", "signbit", "sin", "sinc", "sinh",
+    "spacing", "sqrt", "square", "subtract", "tan", "tanh", "true_divide", "trunc", "where",
     # reductions, statistics, signals and sorting
     "allclose", "argmax", "argmin", "argpartition", "argsort", "array_equal", "array_equiv",
     "average", "bincount", "convolve", "corrcoef", "correlate", "count_nonzero", "cov", "cummax",
@@ -484,7 +486,7 @@ __all__ = [  # noqa: RUF022 (by what it is for)
     "rot90", "scatter_add", "shape", "size", "split", "squeeze", "stack", "swapaxes", "take",
     "take_along_axis", "tile", "trace", "transpose", "tri", "tril", "tril_indices",
     "tril_indices_from", "triu", "triu_indices", "triu_indices_from", "unravel_index", "unstack",
-    "vsplit", "vstack", "where_first",
+    "vander", "vsplit", "vstack", "where_first",
     # control flow, and functions from outside
     "cond", "py_function",
 ]

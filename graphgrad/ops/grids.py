@@ -19,10 +19,10 @@ from .base import (
     promoted,
     whole,
 )
-from .creation import linspace, spaced
+from .creation import linspace, ones_like, spaced
 from .exponential import exp, log
 from .indexing import check_integers
-from .joining import tensors_of
+from .joining import stack, tensors_of
 from .logic import less, where
 from .shaping import expand_dims, listed, moveaxis
 
@@ -42,6 +42,7 @@ __all__ = [
     "triu_indices",
     "triu_indices_from",
     "unravel_index",
+    "vander",
 ]
 
 
@@ -418,6 +419,41 @@ def _inside(index: Tensor, length: int, mode: str) -> Tensor:
     if mode == "raise":
         return _looked_up(np.arange(length), index)
     return indices_in_bounds(index, constant(length), mode)
+
+
+def vander(x: TensorLike, N: int | None = None, increasing: bool = False) -> Tensor:
+    """Powers of the elements of a vector, row by row: Vandermonde's matrix.
+
+    Parameters:
+        x: a vector.
+        N: how many powers, from 0 on; None: as many as x has elements, whose number is then known.
+        increasing: whether the powers increase from left to right, or decrease.
+
+    Returns: a matrix with a row for each element; its dtype, promoted with int64 for bools and
+    integers.
+
+    Raises: ShapeError for what is no vector, or a length that is not known.
+
+    Gradient: dx = the sum over rows of dy times the powers' derivatives.
+
+    Source: numpy.vander.
+
+    >>> gg.evaluate(gg.vander([1, 2, 3], 3))
+    array([[1, 1, 1],
+           [4, 2, 1],
+           [9, 3, 1]])
+    """
+    x = as_tensor(x)
+    x = cast(x, np.promote_types(x.dtype, np.int64)) if x.dtype.kind in "biu" else x
+    if x.ndim != 1 or (N is None and not isinstance(x.shape[0], int)):
+        raise ShapeError(f"vander takes a vector of known length, or N, got {x.type!r}")
+    (count,) = _lengths("vander", x.shape[0] if N is None else N)
+    powers = [ones_like(x)]
+    for _ in range(count - 1):
+        powers.append(powers[-1] * x)
+    if not count:
+        return expand_dims(x, 1)[:, :0]
+    return stack(powers if increasing else powers[::-1], axis=1)
 
 
 # --- numbers -----------------------------------------------------------------------------------

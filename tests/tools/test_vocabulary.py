@@ -17,8 +17,8 @@ diagflat diagonal dsplit dstack einsum empty_like expand_dims flip fliplr flipud
 geomspace hsplit hstack insert ix_ kron linspace logspace meshgrid moveaxis ones_like pad
 permute_dims piecewise ravel ravel_multi_index reshape resize roll rollaxis rot90 select shape size
 split squeeze stack swapaxes take take_along_axis tile transpose tril triu unravel_index unstack
-vsplit vstack zeros_like isneginf isposinf isreal iscomplex isrealobj iscomplexobj add exp arctan2
-absolute
+vsplit vstack zeros_like angle vander isneginf isposinf isreal iscomplex isrealobj iscomplexobj add
+exp arctan2 absolute
 """
 
 
