@@ -15,7 +15,8 @@ from .checks.lint import lint
 from .checks.report import Finding, Report
 from .compiled import CompiledFunction, evaluate
 from .compiled import compile as compile
-from .differentiate import control as _control
+from .differentiate.control import choice as _choice
+from .differentiate.control import loops as _loops
 from .differentiate.custom import custom_gradient, grad_pass_through
 from .differentiate.derivatives import hessian, hvp, jacobian, value_and_grad, vjp
 from .differentiate.forward.jvp import jvp
@@ -114,7 +115,8 @@ from .ops.at import At, AtIndex, at, dynamic_slice, dynamic_update_slice
 from .ops.base import DEFAULT, NO_GRAD, TensorLike, cast, constant
 from .ops.borders import pad
 from .ops.closeness import allclose, array_equal, array_equiv
-from .ops.control import cond
+from .ops.control import cond, fori_loop, scan, switch, while_loop
+from .ops.control import map as map
 from .ops.creation import (
     arange,
     asarray,
@@ -488,7 +490,7 @@ __all__ = [  # noqa: RUF022 (by what it is for)
     "tril_indices_from", "triu", "triu_indices", "triu_indices_from", "unravel_index", "unstack",
     "vander", "vsplit", "vstack", "where_first",
     # control flow, and functions from outside
-    "cond", "py_function",
+    "cond", "fori_loop", "py_function", "scan", "switch", "while_loop",
 ]
 # fmt: on
 
