@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ..ir.errors import ShapeError
 from ..ir.types import as_shape
+from .arithmetic import floor
 from .base import (
     Any,
     DType,
@@ -32,7 +33,14 @@ from .base import (
 )
 from .diagonal import diagonal
 from .dtypes import check_device
-from .shaping import broadcast_arrays, broadcast_like, broadcast_to, expand_dims
+from .shaping import (
+    broadcast_arrays,
+    broadcast_like,
+    broadcast_to,
+    expand_dims,
+    moveaxis,
+    normal_axis,
+)
 from .sources import stop_gradient
 from .updates import with_at
 
@@ -288,25 +296,30 @@ def linspace(
     start: Any,
     stop: Any,
     /,
-    num: int,
-    *,
-    dtype: Any = None,
-    device: Any = None,
+    num: int = 50,
     endpoint: bool = True,
-) -> Tensor:
+    retstep: bool = False,
+    dtype: Any = None,
+    axis: int = 0,
+    *,
+    device: Any = None,
+) -> Any:
     """Evenly spaced numbers from start to stop.
 
     Parameters:
-        start, stop: numbers, or 0-d tensors; integers become float64.
+        start, stop: numbers or tensors, which broadcast; integers become float64.
         num: how many.
-        dtype: what to cast them to; None: floating.
         endpoint: whether the last one is stop; else the next one would be.
+        retstep: whether to return the step from one to the next too.
+        dtype: what to cast them to; None: floating.
+        axis: where the numbers lie in the result.
         device: "cpu", or None.
 
-    Returns: a tensor (num,).
+    Returns: a tensor with one axis, of length num, more than start and stop; with retstep, it and
+    the step.
 
-    Raises: ValueError if num < 0; ShapeError for tensors that do not broadcast; DeviceError for
-    another device.
+    Raises: ShapeError if num < 0, or for tensors that do not broadcast; DeviceError for another
+    device.
 
     Gradient: with the weights w = i / (num - 1): dstart = sum of dy * (1 - w), dstop = sum of dy *
     w.
@@ -317,13 +330,32 @@ def linspace(
     array([0.  , 0.25, 0.5 , 0.75, 1.  ])
     """
     check_device(device)
-    count = whole("num", num)
+    count, axis = spaced("linspace", num, axis, start, stop)
     if not isinstance(start, Tensor) and not isinstance(stop, Tensor):
-        return constant(np.linspace(start, stop, count, endpoint=endpoint, dtype=dtype))
+        numpy_linspace: Any = np.linspace
+        made = numpy_linspace(start, stop, count, endpoint, retstep, dtype, axis)
+        return (constant(made[0]), constant(made[1])) if retstep else constant(made)
     first, last = promoted(start, stop, floating=True)
     weight = np.linspace(0.0, 1.0, count, endpoint=endpoint).astype(first.dtype)
-    points = first * (1 - weight) + last * weight
-    return points if dtype is None else cast(points, dtype)
+    weight = weight.reshape(-1, *(1,) * max(first.ndim, last.ndim))
+    points = moveaxis(first * (1 - weight) + last * weight, 0, axis)
+    if dtype is not None:
+        found = as_dtype(dtype)
+        points = cast(floor(points) if found.kind in "iu" else points, found)
+    steps = max(count - endpoint, 0)
+    return (points, (last - first) * (1 / steps if steps else np.nan)) if retstep else points
+
+
+def spaced(what: str, num: Any, axis: Any, *ends: Any) -> tuple[int, int]:
+    """How many numbers, and the axis where they lie."""
+    count = whole("num", num)
+    if count < 0:
+        raise ShapeError(f"{what} makes num >= 0 numbers, got {count}")
+    return count, normal_axis(axis, 1 + max(_rank(end) for end in ends))
+
+
+def _rank(x: Any) -> int:
+    return x.ndim if isinstance(x, Tensor) else np.ndim(x)
 
 
 class Eye(Op):
@@ -418,7 +450,7 @@ class Triu(Tril):
         return xp.triu(x, self.k)
 
 
-def tril(x: TensorLike, /, *, k: int = 0) -> Tensor:
+def tril(x: TensorLike, /, k: int = 0) -> Tensor:
     """The lower triangles of matrices; zeros elsewhere.
 
     Parameters:
@@ -440,7 +472,7 @@ def tril(x: TensorLike, /, *, k: int = 0) -> Tensor:
     return apply(Tril(whole("k", k)), as_tensor(x))
 
 
-def triu(x: TensorLike, /, *, k: int = 0) -> Tensor:
+def triu(x: TensorLike, /, k: int = 0) -> Tensor:
     """The upper triangles of matrices; zeros elsewhere.
 
     Parameters:
@@ -524,11 +556,15 @@ def diag(x: TensorLike, k: int = 0) -> Tensor:
     return diagonal(x, k, 0, 1)
 
 
-def meshgrid(*xs: TensorLike, indexing: str = "xy") -> list[Tensor]:
+def meshgrid(
+    *xs: TensorLike, copy: bool = True, sparse: bool = False, indexing: str = "xy"
+) -> list[Tensor]:
     """Grids of coordinates of vectors: in each, one of the vectors varies along its own axis.
 
     Parameters:
         *xs: vectors (N1,), (N2,), ... of known lengths, or 0-d; any dtypes.
+        copy: taken for NumPy's sake; it changes nothing, for tensors never change.
+        sparse: whether each keeps length 1 along the axes of the others.
         indexing: "ij" gives each the axis of its place, "xy" exchanges the first two axes.
 
     Returns: a list of tensors (N1, N2, ...), or (N2, N1, ...) for "xy", each of its vector's dtype.
@@ -550,7 +586,7 @@ def meshgrid(*xs: TensorLike, indexing: str = "xy") -> list[Tensor]:
     if indexing == "xy":
         order[:2] = order[:2][::-1]
     columns = [_column(v, order[i], len(vectors)) for i, v in enumerate(vectors)]
-    return list(broadcast_arrays(*columns))
+    return columns if sparse else list(broadcast_arrays(*columns))
 
 
 def _column(x: Tensor, axis: int, ndim: int) -> Tensor:

@@ -48,7 +48,6 @@ __all__ = [
     "add_at",
     "getitem",
     "scatter_add",
-    "take",
 ]
 
 AT = "at"

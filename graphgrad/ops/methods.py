@@ -27,7 +27,7 @@ from .arithmetic import (
 from .cumulative import cumprod, cumsum
 from .diagonal import diagonal, trace
 from .dtypes import DEVICE, astype, dlpack, to_device
-from .indexing import getitem, take
+from .indexing import getitem
 from .joining import unstack
 from .logic import (
     bitwise_and,
@@ -49,6 +49,7 @@ from .reductions import all, any, argmax, argmin, max, mean, min, prod, std, sum
 from .selecting import nonzero, repeat
 from .shaping import flatten, matrix_transpose, reshape, squeeze, swapaxes, transpose
 from .sorting import argsort
+from .taking import take
 
 __all__: list[str] = []
 
@@ -102,9 +103,9 @@ def _refusal(what: str, instead: str) -> Callable[..., Any]:
     return method
 
 
-def _reshape(self: Tensor, *shape: Any) -> Tensor:
+def _reshape(self: Tensor, *shape: Any, order: str = "C", copy: bool | None = None) -> Tensor:
     """gg.reshape: lengths one by one, or as one tuple."""
-    return reshape(self, shape[0] if len(shape) == 1 else shape)
+    return reshape(self, shape[0] if len(shape) == 1 else shape, order, copy=copy)
 
 
 def _transpose(self: Tensor, *axes: Any) -> Tensor:

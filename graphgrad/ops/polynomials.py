@@ -5,10 +5,10 @@ from __future__ import annotations
 from ..ir.errors import ShapeError
 from .arithmetic import add, subtract
 from .base import Any, Tensor, TensorLike, as_tensor, cast, constant, like, np, promoted, whole
-from .decompositions import qr
 from .exponential import sqrt
 from .joining import concat, stack, unstack
-from .matrices import inv, solve
+from .linalg.inverses import inv, solve
+from .linalg.orthogonal import qr
 from .products import matmul
 from .reductions import sum
 from .shaping import expand_dims, matrix_transpose
