@@ -9,6 +9,7 @@ from __future__ import annotations
 from ...ir.errors import ShapeError
 from .. import diagonal as _diagonal
 from .. import products as _products
+from .. import vectors as _vectors
 from ..base import Tensor, TensorLike, promoted
 from ..einsum import einsum
 from ..products import dot, inner, matmul, multi_dot, tensordot, vecdot
@@ -36,6 +37,7 @@ __all__ = [
     "cho_solve",
     "cholesky",
     "cond",
+    "cross",
     "det",
     "diagonal",
     "dot",
@@ -73,6 +75,28 @@ __all__ = [
     "vecdot",
     "vector_norm",
 ]
+
+
+def cross(x1: TensorLike, x2: TensorLike, /, *, axis: int = -1) -> Tensor:
+    """The vector product of vectors with three elements.
+
+    Parameters:
+        x1, x2: of length 3 along the axis; dtypes are promoted, the other axes broadcast.
+        axis: that of the vectors, in all three.
+
+    Returns: a tensor of the broadcast shape.
+
+    Raises: ShapeError where a vector is not known to have three elements, or shapes do not
+    broadcast.
+
+    Gradient: dx1 = cross(x2, dy), dx2 = cross(dy, x1).
+
+    Source: the array API standard, linalg.cross.
+
+    >>> gg.evaluate(gg.linalg.cross([1, 0, 0], [0, 1, 0]))
+    array([0, 0, 1])
+    """
+    return _vectors.cross(x1, x2, axis=axis)
 
 
 def diagonal(x: TensorLike, /, offset: int = 0, axis1: int = -2, axis2: int = -1) -> Tensor:
