@@ -12,16 +12,7 @@ from ..each import each
 from .cases import CASES
 from .test_types import close
 
-SKIPPED = {
-    "RandomUniform",
-    "RandomNormal",
-    "RandomBernoulli",
-    "RandomIntegers",
-    "RandomPermutation",
-}
-WITH_INPUTS = [
-    (name, op, arrays) for name, op, arrays in CASES if arrays and op.type not in SKIPPED
-]
+WITH_INPUTS = [(name, op, arrays) for name, op, arrays in CASES if arrays]
 
 
 def examples(arrays, count):
