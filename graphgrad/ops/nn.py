@@ -35,7 +35,7 @@ from .base import (
     wants,
     whole,
 )
-from .exponential import EXP, LOG, Sigmoid, exp, sqrt
+from .exponential import EXP, LOG, SIGMOID_SLOPE, Sigmoid, exp, sqrt
 from .families import Kinds, RealBinary, RealUnary, floating_unary
 from .logic import EQUAL, WHERE, greater, where
 from .making import Making
@@ -43,7 +43,6 @@ from .random import bernoulli
 from .reductions import ReduceAny, ReduceMax, ReduceSum, mean, normal_axes, reduced, sum
 from .shaping import ExpandDims, Squeeze, expand_dims, normal_axis
 from .special import expit, ndtr
-from .trigonometry import tanh
 from .windows import avg_pool, conv, conv_transpose, max_pool
 
 __all__ = [
@@ -119,7 +118,7 @@ class LeakyRelu(RealUnary):
 
 
 class Elu(RealUnary):
-    """y = x where x > 0, else alpha * (exp(x) - 1); dx = dy or dy * (y + alpha)."""
+    """y = x where x > 0, else alpha * (exp(x) - 1); dx = dy or dy * alpha * exp(x)."""
 
     alpha: float = 1.0
     onnx = Onnx("Elu", alpha="alpha")
@@ -129,8 +128,9 @@ class Elu(RealUnary):
         return xp.where(x > 0, x, self.alpha * xp.expm1(xp.minimum(x, 0)))
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
-        (x,), (y,) = node.inputs, node.outputs
-        return (where(greater(x, 0), dy, dy * (y + self.alpha)),)
+        (x,) = node.inputs
+        above = greater(x, 0)
+        return (where(above, dy, dy * (self.alpha * exp(where(above, 0, x)))),)
 
 
 class Softplus(RealUnary):
@@ -149,7 +149,7 @@ class Softplus(RealUnary):
 
 
 class Silu(RealUnary):
-    """y = x * sigmoid(x), dx = dy * (s + y * (1 - s)) with s = sigmoid(x)."""
+    """y = x * sigmoid(x), dx = dy * (s + x * s') with s = sigmoid(x)."""
 
     relevance = "passed"
 
@@ -158,9 +158,8 @@ class Silu(RealUnary):
         return x * (xp.where(x >= 0, 1, e) / (1 + e))
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
-        (x,), (y,) = node.inputs, node.outputs
-        s = apply(Sigmoid(), x)
-        return (dy * (s + y * (1.0 - s)),)
+        (x,) = node.inputs
+        return (dy * (apply(Sigmoid(), x) + x * apply(SIGMOID_SLOPE, x)),)
 
 
 def relu(x: TensorLike) -> Tensor:
@@ -215,7 +214,7 @@ def elu(x: TensorLike, alpha: float = 1.0) -> Tensor:
 
     Raises: DTypeError if x is complex.
 
-    Gradient: dx = dy where x > 0, else dy * (y + alpha).
+    Gradient: dx = dy where x > 0, else dy * alpha * exp(x).
 
     Source: Clevert, Unterthiner and Hochreiter 2016, "Fast and accurate deep network learning by
         exponential linear units (ELUs)".
@@ -305,7 +304,8 @@ def gelu(x: TensorLike, approximate: bool = False) -> Tensor:
 
     Parameters:
         x: any shape; floating, ints and bools become float64.
-        approximate: by tanh, y = x/2 * (1 + tanh(sqrt(2/pi) * (x + 0.044715 x**3))).
+        approximate: by tanh, y = x/2 * (1 + tanh(sqrt(2/pi) * (x + 0.044715 x**3))), which is
+            x * sigmoid(2 sqrt(2/pi) * (x + 0.044715 x**3)).
 
     Returns: y, of the shape and dtype of x.
 
@@ -322,7 +322,7 @@ def gelu(x: TensorLike, approximate: bool = False) -> Tensor:
     _check_real("gelu", x)
     if approximate:
         inner = math.sqrt(2 / math.pi) * (x + 0.044715 * (x * x * x))
-        return 0.5 * x * (1.0 + tanh(inner))
+        return x * expit(2.0 * inner)
     return x * ndtr(x)
 
 

@@ -11,7 +11,7 @@ from graphgrad.compiled import compile, evaluate
 from graphgrad.differentiate.gradients import gradients
 from graphgrad.execute.backend import load_backend, one_call_per_node
 from graphgrad.ir.build import apply
-from graphgrad.ir.errors import DTypeError, GradientError, ShapeError
+from graphgrad.ir.errors import DTypeError, GradientError, ShapeError, StateError
 from graphgrad.ir.graph import Graph
 from graphgrad.ir.program import Program
 from graphgrad.ir.state import State
@@ -482,6 +482,24 @@ def test_under_vmap_the_choice_of_a_branch_that_draws_is_of_each():
         y = gg.vmap(one)(constant(np.zeros(5)))
         values = compile(p, y)(True)
     assert len(set(values)) == 5
+
+
+@pytest.mark.parametrize("inner", [lambda: random.normal(()), None])
+def test_in_a_loop_a_draw_needs_a_seed(inner):
+    with Graph():
+        p = placeholder((), "bool")
+        draw = inner or (lambda: gg.cond(p, lambda: random.normal(()), lambda: random.normal(())))
+        with pytest.raises(StateError, match="fold_in"):
+            gg.scan(lambda c, x: (c + draw(), c), constant(0.0), constant(np.zeros(3)))
+        steps = constant(np.arange(3))
+
+        def walk(c, i):
+            c = c + random.normal((), seed=random.fold_in(7, i))
+            return c, c
+
+        _, path = gg.scan(walk, constant(0.0), steps)
+        moved = np.diff(evaluate(path))
+    assert len(set(moved)) == 2
 
 
 def test_in_a_branch_and_in_debugging():
