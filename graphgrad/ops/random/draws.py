@@ -126,6 +126,8 @@ class RandomUniform(Draw):
                 return fractions(seed, self.stream, count)
             made = words(xp, seed, self.stream, count)
             return (made >> np.uint64(11)).astype(np.int64).astype(np.float64) * 2.0**-53
+        if xp is np and self.dtype.itemsize == 4:
+            return fractions(seed, self.stream, count, np.float32)
         bits = 24 if self.dtype.itemsize == 4 else 11  # so that rounding never makes a 1
         made = halves(xp, seed, self.stream, count) >> np.uint32(HALF - bits)
         return made.astype(np.int32).astype(np.float32) * np.float32(2.0**-bits)

@@ -51,17 +51,18 @@ def words(xp: Any, seed: Any, stream: Any, count: Any) -> Any:
     return xp.stack(lanes, axis=-1).reshape((*seeds.shape, 4 * blocks))[..., :count]
 
 
-def fractions(seed: Any, stream: Any, count: int) -> Any:
-    """The first 53 bits of words as numbers in [0, 1), by NumPy, which draws them just so."""
+def fractions(seed: Any, stream: Any, count: int, dtype: Any = np.float64) -> Any:
+    """The first 53 bits of words as numbers in [0, 1), for float32 the first 24 of halves: what
+    NumPy draws."""
     seeds = _as_words(np, seed)
-    made = np.empty((seeds.size, count))
+    made = np.empty((seeds.size, count), dtype)
     for row, s in zip(made, seeds.ravel().tolist(), strict=True):
         _with_generator(s, int(stream), 0, partial(_fill, row))
     return made.reshape((*seeds.shape, count))
 
 
 def _fill(row: Any, generator: np.random.Philox) -> None:
-    np.random.Generator(generator).random(out=row)
+    np.random.Generator(generator).random(dtype=row.dtype, out=row)
 
 
 def halves(xp: Any, seed: Any, stream: Any, count: Any) -> Any:
