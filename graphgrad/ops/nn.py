@@ -719,7 +719,7 @@ def dropout(x: TensorLike, rate: float, *, seed: TensorLike, training: bool = Tr
         overfitting"; scaled in training.
 
     >>> gg.evaluate(gg.nn.dropout(np.ones(6), 0.5, seed=3))
-    array([0., 2., 2., 0., 0., 0.])
+    array([0., 2., 0., 2., 0., 0.])
     """
     (x,) = promoted(x, floating=True)
     if not 0 <= rate < 1:
