@@ -169,7 +169,7 @@ from .ops.logic import (
     signbit,
     where,
 )
-from .ops.nn import one_hot
+from .ops.nn.classes import one_hot
 from .ops.padding import flip, pad, repeat, roll, tile
 from .ops.products import (
     dot,

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from ..ops.windows import Extent, Window
+from ..ops.nn.windows import Extent, Window
 from .blas import ALONE, product, slice_rows
 from .scratch import Place, scratch
 from .threads import parallel

@@ -9,7 +9,8 @@ from ..differentiate.gradients import gradients
 from ..differentiate.site import Site
 from ..ir.node import Tensor
 from ..ops.logic import where
-from ..ops.nn import sigmoid, softmax
+from ..ops.nn.activations import sigmoid
+from ..ops.nn.softmax import softmax
 from ..ops.reductions import normal_axes
 from ..ops.shaping import expand_dims
 from ..ops.sources import identity

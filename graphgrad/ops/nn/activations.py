@@ -1,0 +1,283 @@
+"""Activations: functions of one number."""
+
+from __future__ import annotations
+
+import math
+
+from ..arithmetic import negative
+from ..base import (
+    ZERO,
+    Any,
+    Gradients,
+    Node,
+    Onnx,
+    Tensor,
+    TensorLike,
+    Unary,
+    apply,
+    as_tensor,
+    np,
+    promoted,
+)
+from ..exponential import Sigmoid
+from ..families import Kinds, RealBinary, RealUnary, floating_unary
+from ..logic import greater, where
+from ..special import expit, ndtr
+from ..trigonometry import tanh
+from .operands import check_real
+
+__all__ = ["elu", "gelu", "leaky_relu", "log_sigmoid", "relu", "sigmoid", "silu", "softplus"]
+
+
+class Relu(Kinds, Unary):
+    """y = max(x, 0), dx = dy where x > 0, else 0: the derivative at 0 is 0. relu(-0.0) is 0.0."""
+
+    kinds = "iuf"
+    onnx = Onnx("Relu")
+    idempotent = True
+    relevance = "passed"
+
+    def kernel(self, xp: Any, x: Any) -> Any:
+        return xp.maximum(x, 0)
+
+    def vjp(self, node: Node, dy: Tensor) -> Gradients:
+        return (apply(RELU_GRAD, dy, node.inputs[0]),)
+
+
+class ReluGrad(RealBinary):
+    """z = dy where x > 0, else 0; linear in dy, and x has a gradient of zero."""
+
+    linear = (0,)
+
+    def kernel(self, xp: Any, dy: Any, x: Any) -> Any:
+        return xp.where(x > 0, dy, 0)
+
+    def vjp(self, node: Node, dz: Tensor) -> Gradients:
+        return apply(RELU_GRAD, dz, node.inputs[1]), ZERO
+
+
+RELU = Relu()
+RELU_GRAD = ReluGrad()
+
+
+class LeakyRelu(RealUnary):
+    """y = x where x > 0, else alpha * x; dx = dy or alpha * dy (at 0: alpha * dy)."""
+
+    alpha: float = 0.01
+    onnx = Onnx("LeakyRelu", alpha="alpha")
+    relevance = "passed"
+
+    def kernel(self, xp: Any, x: Any) -> Any:
+        return xp.where(x > 0, x, self.alpha * x)
+
+    def vjp(self, node: Node, dy: Tensor) -> Gradients:
+        (x,) = node.inputs
+        return (where(greater(x, 0), dy, dy * self.alpha),)
+
+
+class Elu(RealUnary):
+    """y = x where x > 0, else alpha * (exp(x) - 1); dx = dy or dy * (y + alpha)."""
+
+    alpha: float = 1.0
+    onnx = Onnx("Elu", alpha="alpha")
+    relevance = "passed"
+
+    def kernel(self, xp: Any, x: Any) -> Any:
+        return xp.where(x > 0, x, self.alpha * xp.expm1(xp.minimum(x, 0)))
+
+    def vjp(self, node: Node, dy: Tensor) -> Gradients:
+        (x,), (y,) = node.inputs, node.outputs
+        return (where(greater(x, 0), dy, dy * (y + self.alpha)),)
+
+
+class Softplus(RealUnary):
+    """y = log(1 + exp(x)) without overflow, dx = dy * sigmoid(x)."""
+
+    onnx = Onnx("Softplus")
+    value_range = (0.0, np.inf)
+    guards = True
+    relevance = "passed"
+
+    def kernel(self, xp: Any, x: Any) -> Any:
+        return xp.log1p(xp.exp(-xp.abs(x))) + xp.maximum(x, 0)
+
+    def vjp(self, node: Node, dy: Tensor) -> Gradients:
+        return (dy * apply(Sigmoid(), node.inputs[0]),)
+
+
+class Silu(RealUnary):
+    """y = x * sigmoid(x), dx = dy * (s + y * (1 - s)) with s = sigmoid(x)."""
+
+    relevance = "passed"
+
+    def kernel(self, xp: Any, x: Any) -> Any:
+        e = xp.exp(-xp.abs(x))
+        return x * (xp.where(x >= 0, 1, e) / (1 + e))
+
+    def vjp(self, node: Node, dy: Tensor) -> Gradients:
+        (x,), (y,) = node.inputs, node.outputs
+        s = apply(Sigmoid(), x)
+        return (dy * (s + y * (1.0 - s)),)
+
+
+def relu(x: TensorLike) -> Tensor:
+    """y = max(x, 0), element by element.
+
+    Parameters: x: any shape; integer or floating.
+
+    Returns: y, of the shape and dtype of x.
+
+    Raises: DTypeError if x is bool or complex.
+
+    Gradient: dx = dy where x > 0, else 0: at 0 too.
+
+    Source: Glorot, Bordes and Bengio 2011, "Deep sparse rectifier neural networks".
+
+    >>> gg.evaluate(gg.nn.relu([-1.0, 0.0, 2.0]))
+    array([0., 0., 2.])
+    """
+    return apply(RELU, as_tensor(x))
+
+
+def leaky_relu(x: TensorLike, alpha: float = 0.01) -> Tensor:
+    """y = x where x > 0, else alpha * x, element by element.
+
+    Parameters:
+        x: any shape; floating, ints and bools become float64.
+        alpha: a Python number.
+
+    Returns: y, of the shape and dtype of x.
+
+    Raises: DTypeError if x is complex.
+
+    Gradient: dx = dy where x > 0, else alpha * dy: at 0 too.
+
+    Source: Maas, Hannun and Ng 2013, "Rectifier nonlinearities improve neural network acoustic
+        models".
+
+    >>> gg.evaluate(gg.nn.leaky_relu([-1.0, 0.0, 2.0], 0.1))
+    array([-0.1,  0. ,  2. ])
+    """
+    return floating_unary(LeakyRelu(float(alpha)), x)
+
+
+def elu(x: TensorLike, alpha: float = 1.0) -> Tensor:
+    """y = x where x > 0, else alpha * (exp(x) - 1), element by element.
+
+    Parameters:
+        x: any shape; floating, ints and bools become float64.
+        alpha: a Python number.
+
+    Returns: y, of the shape and dtype of x.
+
+    Raises: DTypeError if x is complex.
+
+    Gradient: dx = dy where x > 0, else dy * (y + alpha).
+
+    Source: Clevert, Unterthiner and Hochreiter 2016, "Fast and accurate deep network learning by
+        exponential linear units (ELUs)".
+
+    >>> gg.evaluate(gg.nn.elu([-1.0, 0.0, 2.0])).round(4)
+    array([-0.6321,  0.    ,  2.    ])
+    """
+    return floating_unary(Elu(float(alpha)), x)
+
+
+def sigmoid(x: TensorLike) -> Tensor:
+    """The logistic function: y = 1 / (1 + exp(-x)), element by element, without overflow.
+
+    Parameters: x: any shape; floating, ints and bools become float64.
+
+    Returns: y, of the shape and dtype of x.
+
+    Raises: DTypeError if x is complex.
+
+    Gradient: dx = dy * y (1 - y).
+
+    >>> gg.evaluate(gg.nn.sigmoid([0.0, -1000.0]))
+    array([0.5, 0. ])
+    """
+    return expit(x)
+
+
+def softplus(x: TensorLike) -> Tensor:
+    """y = log(1 + exp(x)), element by element, without overflow.
+
+    Parameters: x: any shape; floating, ints and bools become float64.
+
+    Returns: y, of the shape and dtype of x.
+
+    Raises: DTypeError if x is complex.
+
+    Gradient: dx = dy * sigmoid(x).
+
+    Source: Dugas et al. 2001, "Incorporating second-order functional knowledge for better option
+        pricing".
+
+    >>> gg.evaluate(gg.nn.softplus([0.0, 99.0])).round(4)
+    array([ 0.6931, 99.    ])
+    """
+    return floating_unary(Softplus(), x)
+
+
+def log_sigmoid(x: TensorLike) -> Tensor:
+    """y = log(sigmoid(x)) = -softplus(-x), element by element, without overflow or log of zero.
+
+    Parameters: x: any shape; floating, ints and bools become float64.
+
+    Returns: y, of the shape and dtype of x.
+
+    Raises: DTypeError if x is complex.
+
+    Gradient: dx = dy * sigmoid(-x).
+
+    >>> gg.evaluate(gg.nn.log_sigmoid([0.0, -99.0])).round(4)
+    array([ -0.6931, -99.    ])
+    """
+    return negative(softplus(negative(*promoted(x, floating=True))))
+
+
+def silu(x: TensorLike) -> Tensor:
+    """y = x * sigmoid(x), element by element; also called swish.
+
+    Parameters: x: any shape; floating, ints and bools become float64.
+
+    Returns: y, of the shape and dtype of x.
+
+    Raises: DTypeError if x is complex.
+
+    Gradient: dx = dy * (s + y (1 - s)) with s = sigmoid(x).
+
+    Source: Elfwing, Uchibe and Doya 2018, "Sigmoid-weighted linear units for neural network
+        function approximation in reinforcement learning".
+
+    >>> gg.evaluate(gg.nn.silu([0.0, 1.0])).round(4)
+    array([0.    , 0.7311])
+    """
+    return floating_unary(Silu(), x)
+
+
+def gelu(x: TensorLike, approximate: bool = False) -> Tensor:
+    """y = x * P(a standard normal number < x), element by element.
+
+    Parameters:
+        x: any shape; floating, ints and bools become float64.
+        approximate: by tanh, y = x/2 * (1 + tanh(sqrt(2/pi) * (x + 0.044715 x**3))).
+
+    Returns: y, of the shape and dtype of x.
+
+    Raises: DTypeError if x is complex.
+
+    Gradient: dx = dy * (ndtr(x) + x exp(-x**2 / 2) / sqrt(2 pi)), or that of the formula above.
+
+    Source: Hendrycks and Gimpel 2016, "Gaussian error linear units", sec. 2.
+
+    >>> gg.evaluate(gg.nn.gelu([0.0, 1.0])).round(4)
+    array([0.    , 0.8413])
+    """
+    (x,) = promoted(x, floating=True)
+    check_real("gelu", x)
+    if approximate:
+        inner = math.sqrt(2 / math.pi) * (x + 0.044715 * (x * x * x))
+        return 0.5 * x * (1.0 + tanh(inner))
+    return x * ndtr(x)
