@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from ..arithmetic import negative
+from ..arithmetic import absolute, hypot, negative, square
 from ..base import (
     ZERO,
     Any,
@@ -19,14 +19,29 @@ from ..base import (
     np,
     promoted,
 )
-from ..exponential import Sigmoid
+from ..exponential import Sigmoid, expm1
 from ..families import Kinds, RealBinary, RealUnary, floating_unary
 from ..logic import greater, where
 from ..special import expit, ndtr
 from ..trigonometry import tanh
-from .operands import check_real
+from .operands import check_real, real_operands
 
-__all__ = ["elu", "gelu", "leaky_relu", "log_sigmoid", "relu", "sigmoid", "silu", "softplus"]
+__all__ = [
+    "celu",
+    "elu",
+    "gelu",
+    "leaky_relu",
+    "log1mexp",
+    "log_sigmoid",
+    "mish",
+    "relu",
+    "selu",
+    "sigmoid",
+    "silu",
+    "soft_sign",
+    "softplus",
+    "squareplus",
+]
 
 
 class Relu(Kinds, Unary):
@@ -118,6 +133,55 @@ class Silu(RealUnary):
         (x,), (y,) = node.inputs, node.outputs
         s = apply(Sigmoid(), x)
         return (dy * (s + y * (1.0 - s)),)
+
+
+class Log1mExp(RealUnary):
+    """y = log(1 - exp(-x)) for x >= 0, dx = dy / (exp(x) - 1)
+    [Maechler 2012, "Accurately computing log(1 - exp(-|a|))"].
+    """
+
+    domain = (0.1, 3.0)
+    singular = 0
+    value_range = (-np.inf, 0.0)
+
+    def kernel(self, xp: Any, x: Any) -> Any:
+        near = x < math.log(2)
+        small, large = xp.where(near, x, 1), xp.where(near, 1, x)
+        return xp.where(near, xp.log(-xp.expm1(-small)), xp.log1p(-xp.exp(-large)))
+
+    def vjp(self, node: Node, dy: Tensor) -> Gradients:
+        return (dy / expm1(node.inputs[0]),)
+
+
+class SoftSign(RealUnary):
+    """y = x / (1 + |x|), dx = dy / (1 + |x|)**2."""
+
+    value_range = (-1.0, 1.0)
+    relevance = "passed"
+
+    def kernel(self, xp: Any, x: Any) -> Any:
+        return x / (1 + xp.abs(x))
+
+    def vjp(self, node: Node, dy: Tensor) -> Gradients:
+        return (dy / square(1.0 + absolute(node.inputs[0])),)
+
+
+class SquarePlus(RealUnary):
+    """y = (x + sqrt(x**2 + b)) / 2, b > 0, without cancellation; dx = dy * y / sqrt(x**2 + b)."""
+
+    b: float = 4.0
+    value_range = (0.0, np.inf)
+    guards = True
+    relevance = "passed"
+
+    def kernel(self, xp: Any, x: Any) -> Any:
+        root = xp.hypot(x, xp.asarray(math.sqrt(self.b), dtype=x.dtype))
+        total = xp.abs(x) / 2 + root / 2
+        return xp.where(x >= 0, total, self.b / 4 / total)
+
+    def vjp(self, node: Node, dy: Tensor) -> Gradients:
+        (x,), (y,) = node.inputs, node.outputs
+        return (dy * (y / hypot(x, math.sqrt(self.b))),)
 
 
 def relu(x: TensorLike) -> Tensor:
@@ -281,3 +345,131 @@ def gelu(x: TensorLike, approximate: bool = False) -> Tensor:
         inner = math.sqrt(2 / math.pi) * (x + 0.044715 * (x * x * x))
         return 0.5 * x * (1.0 + tanh(inner))
     return x * ndtr(x)
+
+
+def celu(x: TensorLike, alpha: float = 1.0) -> Tensor:
+    """y = x where x > 0, else alpha * (exp(x / alpha) - 1), element by element.
+
+    Parameters:
+        x: any shape; floating, ints and bools become float64.
+        alpha: a Python number > 0.
+
+    Returns: y, of the shape and dtype of x.
+
+    Raises: DTypeError if x is complex; ValueError for another alpha.
+
+    Gradient: dx = dy where x > 0, else dy * exp(x / alpha).
+
+    Source: Barron 2017, "Continuously differentiable exponential linear units".
+
+    >>> gg.evaluate(gg.nn.celu([-2.0, 0.0, 2.0], 2.0)).round(4)
+    array([-1.2642,  0.    ,  2.    ])
+    """
+    (x,) = real_operands("celu", x)
+    if not alpha > 0:
+        raise ValueError(f"celu takes an alpha > 0, got {alpha}")
+    return where(greater(x, 0), x, alpha * expm1(where(greater(x, 0), 0.0, x) / alpha))
+
+
+SELU_ALPHA, SELU_SCALE = 1.6732632423543772, 1.0507009873554805
+"""Those for which activations keep mean 0 and variance 1 [Klambauer et al. 2017, eq. 14]."""
+
+
+def selu(x: TensorLike) -> Tensor:
+    """y = s * x where x > 0, else s * a * (exp(x) - 1), with s = 1.0507... and a = 1.6732...
+
+    Parameters: x: any shape; floating, ints and bools become float64.
+
+    Returns: y, of the shape and dtype of x.
+
+    Raises: DTypeError if x is complex.
+
+    Gradient: dx = dy * s where x > 0, else dy * s * a * exp(x).
+
+    Source: Klambauer et al. 2017, "Self-normalizing neural networks".
+
+    >>> gg.evaluate(gg.nn.selu([-1.0, 0.0, 1.0])).round(4)
+    array([-1.1113,  0.    ,  1.0507])
+    """
+    return SELU_SCALE * elu(x, SELU_ALPHA)
+
+
+def mish(x: TensorLike) -> Tensor:
+    """y = x * tanh(softplus(x)), element by element.
+
+    Parameters: x: any shape; floating, ints and bools become float64.
+
+    Returns: y, of the shape and dtype of x.
+
+    Raises: DTypeError if x is complex.
+
+    Gradient: dx = dy * (t + x * (1 - t**2) * sigmoid(x)) with t = tanh(softplus(x)).
+
+    Source: Misra 2019, "Mish: a self regularized non-monotonic activation function".
+
+    >>> gg.evaluate(gg.nn.mish([-1.0, 0.0, 1.0])).round(4)
+    array([-0.3034,  0.    ,  0.8651])
+    """
+    (x,) = real_operands("mish", x)
+    return x * tanh(softplus(x))
+
+
+def soft_sign(x: TensorLike) -> Tensor:
+    """y = x / (1 + |x|), element by element.
+
+    Parameters: x: any shape; floating, ints and bools become float64.
+
+    Returns: y, of the shape and dtype of x.
+
+    Raises: DTypeError if x is complex.
+
+    Gradient: dx = dy / (1 + |x|)**2.
+
+    Source: Bergstra et al. 2009, "Quadratic polynomials learn better image features".
+
+    >>> gg.evaluate(gg.nn.soft_sign([-1.0, 0.0, 3.0]))
+    array([-0.5 ,  0.  ,  0.75])
+    """
+    return floating_unary(SoftSign(), x)
+
+
+def squareplus(x: TensorLike, b: float = 4.0) -> Tensor:
+    """y = (x + sqrt(x**2 + b)) / 2, element by element, to all digits on the left too.
+
+    Parameters:
+        x: any shape; floating, ints and bools become float64.
+        b: a Python number > 0: how wide the bend at 0 is.
+
+    Returns: y, of the shape and dtype of x.
+
+    Raises: DTypeError if x is complex; ValueError for another b.
+
+    Gradient: dx = dy * y / sqrt(x**2 + b).
+
+    Source: Barron 2021, "Squareplus: a softplus-like algebraic rectifier".
+
+    >>> gg.evaluate(gg.nn.squareplus([-1.5, 0.0, 1.5]))
+    array([0.5, 1. , 2. ])
+    """
+    if not b > 0:
+        raise ValueError(f"squareplus takes a b > 0, got {b}")
+    return floating_unary(SquarePlus(float(b)), x)
+
+
+def log1mexp(x: TensorLike) -> Tensor:
+    """y = log(1 - exp(-x)) for x >= 0, element by element, to all digits; NaN for x < 0.
+
+    Parameters: x: any shape; floating, ints and bools become float64.
+
+    Returns: y, of the shape and dtype of x.
+
+    Raises: DTypeError if x is complex.
+
+    Gradient: dx = dy / (exp(x) - 1).
+
+    Source: Maechler 2012, "Accurately computing log(1 - exp(-|a|))".
+
+    >>> gg.evaluate(gg.nn.log1mexp([1e-20, 1.0])).round(4)
+    array([-46.0517,  -0.4587])
+    """
+    return floating_unary(Log1mExp(), x)

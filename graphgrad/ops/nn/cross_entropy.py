@@ -19,17 +19,26 @@ from ..base import (
     apply,
     as_tensor,
     cast,
+    like,
     np,
     promoted,
     tensor_type,
     wants,
 )
-from ..logic import EQUAL, WHERE
+from ..logic import EQUAL, WHERE, equal, where
 from ..making import Making
-from ..reductions import ReduceAny, ReduceSum, mean, reduced, sum
+from ..reductions import ReduceAny, ReduceSum, mean, reduced, size_over
 from ..shaping import expand_dims, normal_axis
 from .classes import OneHotLike, check_labels, hits_of
-from .operands import check_real
+from .operands import check_real, one_of
+from .reducing import (
+    REDUCTIONS,
+    class_weights,
+    kept_labels,
+    reduce_losses,
+    reduce_weighted,
+    weights_at,
+)
 from .softmax import LogSoftmax, Softmax, decomposed_log_softmax, log_softmax_of
 
 __all__ = ["cross_entropy"]
@@ -129,7 +138,14 @@ class SoftmaxCrossEntropyWithLogits(Op):
 
 
 def cross_entropy(
-    logits: TensorLike, labels: TensorLike, axis: int = -1, reduction: str = "none"
+    logits: TensorLike,
+    labels: TensorLike,
+    axis: int = -1,
+    reduction: str = "none",
+    *,
+    weight: TensorLike | None = None,
+    ignore_index: int | None = None,
+    label_smoothing: float = 0.0,
 ) -> Tensor:
     """-log of the probability that softmax(logits) along an axis gives the labels.
 
@@ -139,11 +155,16 @@ def cross_entropy(
             or probabilities p (or one-hot) of the shape of logits.
         axis: that of the classes.
         reduction: "none" (one loss an example), "mean" or "sum".
+        weight: None, or a factor for each class. The mean of losses by class numbers is then their
+            sum over that of the factors.
+        ignore_index: a class number whose examples have a loss of 0 and do not count in a mean.
+        label_smoothing: from 0 to 1: how much of each label is spread evenly over all classes.
 
     Returns: shape of logits without the axis, or 0-d; dtype of logits.
 
     Raises: ShapeError if the labels do not fit, or there is no such axis; DTypeError for complex
-        logits and for class numbers that are no integers; ValueError for another reduction.
+        logits and for class numbers that are no integers; ValueError for another reduction or
+        smoothing, and for an index to ignore among probabilities.
 
     Gradient: dx = dy * (softmax(x) - one_hot(label)), or dy * (softmax(x) * sum(p) - p); dp = -dy *
         log_softmax(x) [Bishop 2006, "Pattern recognition and machine learning", sec. 4.3.4].
@@ -155,12 +176,63 @@ def cross_entropy(
     check_real("cross_entropy", logits)
     labels = as_tensor(labels)
     at = normal_axis(axis, logits.ndim)
+    one_of("reduction", reduction, REDUCTIONS)
+    if not 0 <= label_smoothing <= 1:
+        raise ValueError(f"label_smoothing is from 0 to 1, got {label_smoothing}")
+    if weight is None and label_smoothing == 0 and ignore_index is None:
+        return reduce_losses(_plain(logits, labels, at), reduction)
+    factors = None if weight is None else class_weights(weight, logits, at)
     if labels.ndim == logits.ndim:
-        losses = apply(SoftmaxCrossEntropyWithLogits(at), logits, cast(labels, logits.dtype))
-    else:
-        if logits.shape[at] == 0:
-            raise ShapeError(f"cross_entropy takes at least one class, got {logits.type!r}")
-        losses = apply(SparseSoftmaxCrossEntropyWithLogits(at), logits, labels)
-    if reduction not in ("none", "mean", "sum"):
-        raise ValueError(f"reduction is 'none', 'mean' or 'sum', got {reduction!r}")
-    return losses if reduction == "none" else mean(losses) if reduction == "mean" else sum(losses)
+        if ignore_index is not None:
+            raise ValueError("ignore_index is a class number; these labels are probabilities")
+        p = _smoothed(cast(labels, logits.dtype), at, label_smoothing)
+        p = p if factors is None else p * _along(factors, logits, at)
+        return reduce_losses(_plain(logits, p, at), reduction)
+    return _of_classes(logits, labels, at, reduction, factors, ignore_index, label_smoothing)
+
+
+def _plain(logits: Tensor, labels: Tensor, axis: int) -> Tensor:
+    """One loss an example, by class numbers or probabilities."""
+    if labels.ndim == logits.ndim:
+        op = SoftmaxCrossEntropyWithLogits(axis)
+        return apply(op, logits, cast(labels, logits.dtype))
+    if logits.shape[axis] == 0:
+        raise ShapeError(f"cross_entropy takes at least one class, got {logits.type!r}")
+    return apply(SparseSoftmaxCrossEntropyWithLogits(axis), logits, labels)
+
+
+def _smoothed(p: Tensor, axis: int, smoothing: float) -> Tensor:
+    """Probabilities, a part of which is spread evenly over all classes."""
+    if smoothing == 0:
+        return p
+    return p * (1.0 - smoothing) + smoothing / size_over(p, (axis,), p.dtype)
+
+
+def _along(factors: Tensor, x: Tensor, axis: int) -> Tensor:
+    """A vector that broadcasts with x along an axis of it."""
+    after = tuple(range(1, x.ndim - axis))
+    return expand_dims(factors, after) if after else factors
+
+
+def _of_classes(
+    logits: Tensor,
+    labels: Tensor,
+    axis: int,
+    reduction: str,
+    factors: Tensor | None,
+    ignored: int | None,
+    smoothing: float,
+) -> Tensor:
+    """Losses by class numbers, with all that can be chosen."""
+    check_labels(labels.type)
+    kept, safe = kept_labels(labels, ignored)
+    losses = _plain(logits, safe, axis)
+    counts = like(1, logits) if factors is None else weights_at(factors, safe)
+    losses = losses if factors is None else losses * counts
+    if smoothing:
+        logs = apply(LogSoftmax(axis), logits)
+        logs = logs if factors is None else logs * _along(factors, logits, axis)
+        spread = negative(mean(logs, axis))
+        spread = where(equal(losses, losses), spread, losses)
+        losses = losses * (1.0 - smoothing) + spread * smoothing
+    return reduce_weighted(losses, counts, kept, reduction)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...ir.types import elements
-from ..arithmetic import DIVIDE, SUBTRACT
+from ..arithmetic import DIVIDE, SUBTRACT, negative
 from ..base import (
     Any,
     DTypeError,
@@ -20,12 +20,17 @@ from ..base import (
     np,
     promoted,
 )
-from ..exponential import EXP, LOG, exp
+from ..exponential import EXP, LOG, exp, log
+from ..logic import where
 from ..making import Making
-from ..reductions import ReduceMax, ReduceSum
+from ..random import uniform
+from ..reductions import ReduceMax, ReduceSum, argmax
 from ..shaping import normal_axis
+from ..sources import stop_gradient
+from .classes import OneHotLike
+from .operands import real_operands
 
-__all__ = ["log_softmax", "softmax"]
+__all__ = ["gumbel_softmax", "log_softmax", "softmax", "softmin"]
 
 
 class Softmax(Op):
@@ -147,3 +152,69 @@ def log_softmax(x: TensorLike, axis: int = -1) -> Tensor:
     """
     (x,) = promoted(x, floating=True)
     return apply(LogSoftmax(normal_axis(axis, x.ndim)), x)
+
+
+def softmin(x: TensorLike, axis: int = -1) -> Tensor:
+    """y = exp(-x) / sum exp(-x) along an axis, without overflow.
+
+    Parameters:
+        x: at least one axis; floating, ints and bools become float64.
+        axis: the axis along which y adds up to 1.
+
+    Returns: y, of the shape and dtype of x.
+
+    Raises: ShapeError if x has no such axis; DTypeError if x is complex.
+
+    Gradient: dx = y * (sum(dy * y) - dy), the sum along the axis.
+
+    Source: Bridle 1990, "Probabilistic interpretation of feedforward classification network
+        outputs", of -x.
+
+    >>> gg.evaluate(gg.nn.softmin([0.0, 0.0, 999.0]))
+    array([0.5, 0.5, 0. ])
+    """
+    (x,) = promoted(x, floating=True)
+    return softmax(negative(x), axis)
+
+
+def gumbel_softmax(
+    logits: TensorLike,
+    tau: float = 1.0,
+    hard: bool = False,
+    axis: int = -1,
+    *,
+    seed: TensorLike,
+) -> Tensor:
+    """A class drawn along an axis, as softmax((logits + Gumbel noise) / tau).
+
+    Parameters:
+        logits: x, at least one axis; floating, ints and bools become float64.
+        tau: a Python number > 0; the smaller, the nearer to one-hot.
+        hard: whether the result is one-hot, with the gradient of the soft one.
+        axis: that of the classes.
+        seed: an int or a scalar integer tensor; one seed, one draw.
+
+    Returns: shape and dtype of logits.
+
+    Raises: ShapeError if there is no such axis; DTypeError for complex logits, or another seed;
+        ValueError for another tau.
+
+    Gradient: that of the softmax, of both forms ("straight through").
+
+    Source: Jang, Gu and Poole 2017, "Categorical reparameterization with Gumbel-softmax".
+
+    >>> gg.evaluate(gg.nn.gumbel_softmax([0.0, 99.0, 0.0], hard=True, seed=0))
+    array([0., 1., 0.])
+    """
+    (x,) = real_operands("gumbel_softmax", logits)
+    at = normal_axis(axis, x.ndim)
+    if not tau > 0:
+        raise ValueError(f"gumbel_softmax takes a tau > 0, got {tau}")
+    u = uniform(x, seed=seed, dtype=x.dtype)
+    tiny = float(np.finfo(x.dtype).tiny)
+    noise = negative(log(negative(log(where(u > 0, u, tiny)))))
+    soft = softmax((x + noise) / tau, at)
+    if not hard:
+        return soft
+    one = apply(OneHotLike(at), argmax(soft, at), soft)
+    return one + (soft - stop_gradient(soft))
