@@ -254,7 +254,7 @@ def test_documents_and_examples_import_what_is_public(path):
 
 
 HELPERS = {"base", "batching", "families", "folding", "making", "operands", "own", "slicing"}
-HELPERS |= {"updates", "windows"}
+HELPERS |= {"convolution", "pooling", "reducing", "updates", "windows"}
 
 
 def _dotted(path):

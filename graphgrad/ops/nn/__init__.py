@@ -18,8 +18,9 @@ from .activations import (
 )
 from .attention import dot_product_attention, scaled_dot_product_attention
 from .classes import one_hot
-from .convolution import conv, conv_transpose
+from .convolve import conv, conv_transpose
 from .cross_entropy import cross_entropy
+from .ctc import ctc_loss
 from .distances import cosine_similarity, normalize, pairwise_distance, pdist
 from .dropout import alpha_dropout, channel_dropout, dropout
 from .linear import bilinear, embedding, embedding_bag, linear, logmeanexp
@@ -67,10 +68,23 @@ from .piecewise import (
     tanhshrink,
     threshold,
 )
-from .pooling import avg_pool, max_pool
+from .places import channel_shuffle, fold, pixel_shuffle, pixel_unshuffle, unfold
+from .pool import (
+    adaptive_avg_pool,
+    adaptive_max_pool,
+    avg_pool,
+    lp_pool,
+    max_pool,
+    max_pool_with_indices,
+    max_unpool,
+)
+from .resizing import affine_grid, grid_sample, interpolate
 from .softmax import gumbel_softmax, log_softmax, softmax, softmin
 
 __all__ = [
+    "adaptive_avg_pool",
+    "adaptive_max_pool",
+    "affine_grid",
     "alpha_dropout",
     "avg_pool",
     "batch_norm",
@@ -79,19 +93,23 @@ __all__ = [
     "binary_cross_entropy_with_logits",
     "celu",
     "channel_dropout",
+    "channel_shuffle",
     "conv",
     "conv_transpose",
     "cosine_embedding_loss",
     "cosine_similarity",
     "cross_entropy",
+    "ctc_loss",
     "dot_product_attention",
     "dropout",
     "elu",
     "embedding",
     "embedding_bag",
+    "fold",
     "gaussian_nll_loss",
     "gelu",
     "glu",
+    "grid_sample",
     "group_norm",
     "gumbel_softmax",
     "hard_sigmoid",
@@ -101,6 +119,7 @@ __all__ = [
     "hinge_embedding_loss",
     "huber_loss",
     "instance_norm",
+    "interpolate",
     "kl_div",
     "l1_loss",
     "layer_norm",
@@ -111,8 +130,11 @@ __all__ = [
     "log_sigmoid",
     "log_softmax",
     "logmeanexp",
+    "lp_pool",
     "margin_ranking_loss",
     "max_pool",
+    "max_pool_with_indices",
+    "max_unpool",
     "mish",
     "mse_loss",
     "multi_margin_loss",
@@ -123,6 +145,8 @@ __all__ = [
     "one_hot",
     "pairwise_distance",
     "pdist",
+    "pixel_shuffle",
+    "pixel_unshuffle",
     "poisson_nll_loss",
     "prelu",
     "relu",
@@ -147,4 +171,5 @@ __all__ = [
     "tanhshrink",
     "threshold",
     "triplet_margin_loss",
+    "unfold",
 ]

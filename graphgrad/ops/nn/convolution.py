@@ -6,12 +6,14 @@ convolution is one matrix product with the patches under the window side by side
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import reduce
 from math import prod
 from typing import ClassVar, Self
 
 from ...ir.errors import ShapeError
 from ...ir.types import elements, lengths
+from ..arithmetic import ADD, MULTIPLY
 from ..base import (
     NO_GRAD,
     ZERO,
@@ -21,39 +23,28 @@ from ..base import (
     Onnx,
     Samples,
     Tensor,
-    TensorLike,
     TensorType,
     Types,
     apply,
     np,
-    promoted,
     tensor_type,
     wants,
-    whole,
 )
 from ..batching import Batch, Outputs
 from ..folding import folded, unfolded
+from ..joining import Stack
 from ..making import Making
-from ..shaping import Squeeze, Transpose, expand_dims
-from .windows import (
-    ONE,
-    Padding,
-    Pair,
-    Window,
-    Windowed,
-    format_of,
-    known_lengths,
-    one_known,
-    padding_of,
-    pair_of,
-    rank_of,
-)
-
-__all__ = ["conv", "conv_transpose"]
+from ..padding import Pad
+from ..reductions import ReduceSum
+from ..shaping import ExpandDims, Reshape, Transpose
+from ..slicing import FULL, Slice
+from .windows import ONE, Extent, Padding, Pair, Window, Windowed, known_lengths, one_known
 
 LAST, FIRST = (0, 2, 3, 1), (0, 3, 1, 2)
 """The axes of an image with its channels first, in the order with them last; and back."""
 
+TAPS = 49
+"""Those of a filter, at most, for which a convolution of single channels is taken apart."""
 IN, OUT = 2, 3
 """The axes of a filter (height, width, in / groups, out)."""
 
@@ -104,6 +95,36 @@ class Convolution(Windowed, abstract=True):
         ]
         made = make(self.replace(data_format="NHWC"), *inputs)
         return make(Transpose(FIRST), made) if self.makes_image else made
+
+    # Where each channel has a filter of its own, products of matrices would be of single columns.
+    # Taken apart, it is element-wise nodes over views of the image, one for each tap.
+
+    def by_channel(self, image: TensorType, filters: tuple[Any, ...]) -> bool:
+        """Whether each channel of an image of known lengths has one filter, of few taps."""
+        h, w, per_group, out = filters
+        mine = self.groups > 1 == per_group and self.groups == out == image.shape[self.channels]
+        return mine and image.static and image.dtype.kind == "f" and 0 < h * w <= TAPS
+
+    def bordered(self, make: Making, x: Tensor, pairs: Sequence[Pair]) -> Tensor:
+        """The image with borders of zeros."""
+        if not any(map(sum, pairs)):
+            return x
+        spatial = [(0, 0), (0, 0), *pairs] if self.channels == 1 else [(0, 0), *pairs, (0, 0)]
+        return make(Pad(tuple(spatial)), x)
+
+    def under(self, make: Making, x: Tensor, window: Window) -> list[Tensor]:
+        """What of an image with borders stands under each tap."""
+        before = (FULL,) * (2 if self.channels == 1 else 1)
+        return [
+            make(Slice((*before, *[(c.start, c.stop, c.step) for c in cuts[1:]])), x)
+            for cuts in window.cuts()
+        ]
+
+    def factors(self, make: Making, w: Tensor) -> list[Tensor]:
+        """The filters of each tap, as what broadcasts with an image."""
+        high, wide = lengths(w.type)[:2]
+        rows = [make(Slice((i, j, 0)), w) for i in range(high) for j in range(wide)]
+        return [make(ExpandDims((1, 2)), r) for r in rows] if self.channels == 1 else rows
 
     def patches(self, xp: Any, x: Any, window: Window) -> Any:
         """(groups, places in the output, places in the window * channels of the group)"""
@@ -182,6 +203,15 @@ class Conv2D(Convolution):
             self.grad_filter(x, dz, w) if wants(w) else NO_GRAD,
         )
 
+    def decompose(self, make: Making) -> Tensor | None:
+        """Of filters for single channels, the sum over taps of the image, shifted, times theirs."""
+        x, w = make.inputs
+        if not w.type.static or not self.by_channel(x.type, lengths(w.type)):
+            return super().decompose(make)
+        window = self.moved(self.spatial(x.shape), _size(w), self.dilation)
+        padded = self.bordered(make, x, [(e.low, e.high) for e in window.axes])
+        return _weighted(make, self.under(make, padded, window), self.factors(make, w))
+
     def batch(self, batch: Batch) -> Outputs | None:
         """Examples as more images; where filters differ, as more channels, or as groups of them."""
         (x, w), at, groups = batch.inputs, self.channels, self.groups
@@ -211,6 +241,33 @@ class Conv2D(Convolution):
         yield op, [x, w]
 
 
+def _size(w: Tensor) -> Pair:
+    """Height and width of filters of known lengths."""
+    high, wide = lengths(w.type)[:2]
+    return high, wide
+
+
+def _weighted(make: Making, images: Sequence[Tensor], factors: Sequence[Tensor]) -> Tensor:
+    """The sum of images, each times its factors."""
+    terms = [make(MULTIPLY, x, w) for x, w in zip(images, factors, strict=True)]
+    return reduce(lambda a, b: make(ADD, a, b), terms)
+
+
+def turned(window: Window) -> Window | None:
+    """The window of the convolution that takes dz to dx, of filters turned round; None if none."""
+    if window.strides != ONE:
+        return None
+    axes = []
+    for e, size, dilation in zip(window.axes, window.size, window.dilation, strict=True):
+        reach = (size - 1) * dilation
+        low = reach - e.low
+        high = e.length + reach - e.out - low
+        if low < 0 or high < 0:
+            return None
+        axes.append(Extent(e.out, e.length, low, high))
+    return Window(window.size, window.strides, window.dilation, (axes[0], axes[1]))
+
+
 def geometries() -> Iterator[tuple[Conv2D, Any, Any]]:
     """Convolutions to try, with the shapes of x and w."""
     image, wide = (2, 4, 5, 2), (2, 2, 4, 5)
@@ -222,6 +279,7 @@ def geometries() -> Iterator[tuple[Conv2D, Any, Any]]:
     yield Conv2D(ONE, "SAME", "NHWC", (2, 2)), image, (2, 3, 2, 2)
     yield Conv2D(ONE, "VALID", "NHWC"), image, (1, 1, 2, 3)
     yield Conv2D(ONE, "SAME", "NHWC", ONE, 2), image, (2, 2, 1, 4)
+    yield Conv2D(ONE, "SAME", "NHWC", (1, 2), 2), image, (3, 2, 1, 2)
     yield Conv2D(ONE, "VALID", "NHWC"), (0, 3, 3, 2), (2, 2, 2, 1)
 
 
@@ -268,6 +326,17 @@ class Conv2DBackpropInput(Convolution):
             self.forward(dx, w) if wants(dz) else NO_GRAD,
             *(ZERO for _ in like),
         )
+
+    def decompose(self, make: Making) -> Tensor | None:
+        """Of filters for single channels, the sum over taps of dz, shifted back, times theirs."""
+        w, dz = make.inputs[:2]
+        if self.size is None or not w.type.static or not self.by_channel(dz.type, lengths(w.type)):
+            return super().decompose(make)
+        window = turned(self.moved(self.size, _size(w), self.dilation))
+        if window is None:
+            return super().decompose(make)
+        padded = self.bordered(make, dz, [(e.low, e.high) for e in window.axes])
+        return _weighted(make, self.under(make, padded, window), self.factors(make, w)[::-1])
 
     def batch(self, batch: Batch) -> Outputs | None:
         (w, dz, *like), at, groups = batch.inputs, self.channels, self.groups
@@ -341,6 +410,24 @@ class Conv2DBackpropFilter(Convolution):
             *(ZERO for _ in like),
         )
 
+    def decompose(self, make: Making) -> Tensor | None:
+        """Of filters for single channels, for each tap the sum of dz times the image, shifted."""
+        x, dz = make.inputs[:2]
+        c = x.shape[self.channels]
+        if self.size is None or self.groups != c or dz.shape[self.channels] != c:
+            return super().decompose(make)
+        filters = (*self.size, 1, c)
+        if not self.by_channel(x.type, filters):
+            return super().decompose(make)
+        window = self.moved(self.spatial(x.shape), self.size, self.dilation)
+        padded = self.bordered(make, x, [(e.low, e.high) for e in window.axes])
+        axes = (0, 2, 3) if self.channels == 1 else (0, 1, 2)
+        taps = [
+            make(ReduceSum(axes, False), make(MULTIPLY, part, dz))
+            for part in self.under(make, padded, window)
+        ]
+        return make(Reshape(filters), make(Stack(0), *taps))
+
     def batch(self, batch: Batch) -> Outputs | None:
         (x, dz, *like), at, groups = batch.inputs, self.channels, self.groups
         if like or not any(batch.flags[:2]) or not self.countable(batch):
@@ -370,128 +457,3 @@ class Conv2DBackpropFilter(Convolution):
         dz = rng.normal(size=op.kernel(np, x, w).shape).astype(x.dtype)
         yield cls(*op.attributes(), w.shape[:2]), [x, dz]
         yield cls(*op.attributes(), None), [x, dz, w]
-
-
-def conv(
-    x: TensorLike,
-    filters: TensorLike,
-    strides: Any = 1,
-    padding: Any = "SAME",
-    data_format: str = "NHWC",
-    dilation: Any = 1,
-    groups: int = 1,
-) -> Tensor:
-    """Convolution over two spatial axes (or one), as neural networks use the word: not flipped.
-
-    z[n, i, j, o] = sum over k, l, c of x[n, i*s + k*d - p, j*s + l*d - p, c] * filters[k, l, c, o],
-    with strides s, dilation d and p zeros before.
-
-    Parameters:
-        x: (N, H, W, C), or (N, C, H, W) with data_format="NCHW", or without H; floating or complex,
-            ints and bools become float64.
-        filters: (height, width, C / groups, out), without height where x has no H.
-        strides: an int >= 1, or one for each spatial axis.
-        padding: "SAME" (ceil(length / stride) outputs), "VALID", or a pair (before, after) for each
-            spatial axis.
-        data_format: "NHWC" or "NCHW".
-        dilation: an int >= 1, or one for each spatial axis.
-        groups: into how many parts the channels are split, each with filters of its own.
-
-    Returns: z, an image of out channels; dtypes promoted.
-
-    Raises: ShapeError if filters do not fit x, or for another choice than these.
-
-    Gradient: the adjoints in x and in filters, a transposed convolution of dz and a convolution of
-        x with dz.
-
-    Source: Dumoulin and Visin 2016, "A guide to convolution arithmetic for deep learning".
-
-    >>> gg.evaluate(gg.nn.conv(np.ones((1, 4, 1)), np.ones((3, 1, 1))))[0, :, 0]
-    array([2., 3., 3., 2.])
-    """
-    x, w = promoted(x, filters, floating=True)
-    rank, parts = rank_of(x), whole("groups", groups)
-    if w.ndim != x.ndim:
-        raise ShapeError(f"conv of {x.type!r} takes filters of {x.ndim} axes, got {w.type!r}")
-    if parts < 1 or (isinstance(w.shape[-1], int) and w.shape[-1] % parts):
-        raise ShapeError(f"conv in {parts} groups makes as many outputs in each, got {w.type!r}")
-    data_format = format_of(data_format)
-    op = Conv2D(
-        pair_of("strides", strides, rank),
-        padding_of(padding, rank),
-        data_format,
-        pair_of("dilation", dilation, rank),
-        parts,
-    )
-    if rank == 2:
-        return apply(op, x, w)
-    at = 2 if data_format == "NCHW" else 1
-    return apply(Squeeze((at,)), apply(op, expand_dims(x, at), expand_dims(w, 0)))
-
-
-def conv_transpose(
-    x: TensorLike,
-    filters: TensorLike,
-    strides: Any = 1,
-    padding: Any = "SAME",
-    data_format: str = "NHWC",
-    dilation: Any = 1,
-) -> Tensor:
-    """The adjoint of conv over two spatial axes: from small images to large ones.
-
-    Parameters:
-        x: (N, H, W, in), or (N, in, H, W) with data_format="NCHW", of known lengths; floating or
-            complex, ints and bools become float64.
-        filters: (height, width, out, in), those of the convolution that goes back.
-        strides: an int >= 1, or one for each spatial axis.
-        padding: "SAME" (H * stride outputs), or "VALID" or a pair for each spatial axis (the least
-            lengths that conv takes to H and W).
-        data_format: "NHWC" or "NCHW".
-        dilation: an int >= 1, or one for each spatial axis.
-
-    Returns: an image of out channels; dtypes promoted.
-
-    Raises: ShapeError for unknown lengths, operands that do not fit, or another choice than these.
-
-    Gradient: of x the convolution conv of dz with filters; of filters that of the same conv, with
-        dz for its image and x for its gradient.
-
-    Source: Dumoulin and Visin 2016, "A guide to convolution arithmetic for deep learning", ch. 4.
-
-    >>> gg.nn.conv_transpose(np.ones((1, 3, 3, 2)), np.ones((2, 2, 5, 2)), strides=2).shape
-    (1, 6, 6, 5)
-    """
-    x, w = promoted(x, filters, floating=True)
-    data_format = format_of(data_format)
-    op = Conv2D(
-        pair_of("strides", strides, 2),
-        padding_of(padding, 2),
-        data_format,
-        pair_of("dilation", dilation, 2),
-    )
-    op.check(x.type, w.type)
-    c, into = x.shape[op.channels], w.shape[3]
-    if isinstance(c, int) and isinstance(into, int) and c != into:
-        raise ShapeError(
-            f"conv_transpose of {c} channels takes filters of shape (height, width, out, {c}), "
-            f"got {x.type!r} and {w.type!r}"
-        )
-    small, window = known_lengths(op.spatial(x.shape)), known_lengths(w.shape[:2])
-    if small is None or window is None:
-        raise ShapeError(f"conv_transpose takes known lengths, got {x.type!r} and {w.type!r}")
-    return apply(Conv2DBackpropInput(*op.attributes(), _grown(op, small, window)), w, x)
-
-
-def _grown(op: Conv2D, small: Pair, window: Pair) -> Pair:
-    """The lengths that op takes to the small ones: by "SAME" the greatest, else the least."""
-    h, w = (n * s for n, s in zip(small, op.strides, strict=True))
-    if op.padding == "SAME":
-        return h, w
-    pads = ((0, 0), (0, 0)) if isinstance(op.padding, str) else op.padding
-    h, w = (
-        (n - 1) * s + (k - 1) * d + 1 - low - high
-        for n, s, k, d, (low, high) in zip(
-            small, op.strides, window, op.dilation, pads, strict=True
-        )
-    )
-    return h, w

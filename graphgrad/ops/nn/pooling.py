@@ -23,35 +23,19 @@ from ..base import (
     Samples,
     Sequence,
     Tensor,
-    TensorLike,
     TensorType,
     Types,
     apply,
-    as_tensor,
     np,
-    promoted,
     tensor_type,
 )
 from ..batching import Batch, Outputs
 from ..folding import folded, unfolded
 from ..logic import EQUAL, LOGICAL_OR, NOT_EQUAL, WHERE
 from ..making import Making
-from ..shaping import BroadcastTo, Reshape, Squeeze, expand_dims
+from ..shaping import BroadcastTo, Reshape
 from ..slicing import FULL, Slice
-from .windows import (
-    Padding,
-    Pair,
-    Window,
-    Windowed,
-    format_of,
-    known_lengths,
-    one_known,
-    padding_of,
-    pair_of,
-    rank_of,
-)
-
-__all__ = ["avg_pool", "max_pool"]
+from .windows import Padding, Pair, Window, Windowed, known_lengths, one_known
 
 PLACES = 16
 """Those in a window, at most, for which pooling is taken apart."""
@@ -257,6 +241,8 @@ class MaxPoolGrad(Largest):
         places = self.places(make, x)
         if places is None or not self.side_by_side(x):
             return None
+        if len(places) == 1:
+            return dy
         hits = [_is_largest(make, p, y) for p in places]
         if self.ties == "share":
             counted = [make(Cast(dy.dtype), hit) for hit in hits]
@@ -420,81 +406,3 @@ class AvgPoolGrad(Pool):
             dy = rng.normal(size=op.kernel(np, x).shape).astype(x.dtype)
             yield cls(*attributes, op.spatial(x.shape)), [dy]
             yield cls(*attributes, None), [dy, x]
-
-
-def max_pool(
-    x: TensorLike,
-    window: Any,
-    strides: Any = None,
-    padding: Any = "VALID",
-    data_format: str = "NHWC",
-    ties: str = "first",
-) -> Tensor:
-    """The largest element of every window over two spatial axes (or one); borders never win.
-
-    Parameters:
-        x: (N, H, W, C), or (N, C, H, W) with data_format="NCHW", or without H; integer or floating.
-        window: an int >= 1, or one for each spatial axis.
-        strides: likewise; None for those of the window.
-        padding: "SAME", "VALID", or a pair (before, after) for each spatial axis, as for conv.
-        data_format: "NHWC" or "NCHW".
-        ties: which of several largest elements has the gradient: the "first" in row-major order, as
-            in TensorFlow, PyTorch and ONNX, or all in equal shares ("share").
-
-    Returns: an image of the channels and dtype of x.
-
-    Raises: ShapeError if x has no spatial axes, or for another choice than these; DTypeError if x
-        is bool or complex; ValueError for other ties.
-
-    Gradient: dx = dy to the largest element of each window, added up where windows overlap.
-
-    >>> gg.evaluate(gg.nn.max_pool(np.array([[[1.0], [5.0], [2.0], [3.0]]]), 2))[0, :, 0]
-    array([5., 3.])
-    """
-    if ties not in ("first", "share"):
-        raise ValueError(f"ties is 'first' or 'share', got {ties!r}")
-    return _pool(MaxPool, as_tensor(x), window, strides, padding, data_format, ties)
-
-
-def avg_pool(
-    x: TensorLike,
-    window: Any,
-    strides: Any = None,
-    padding: Any = "VALID",
-    data_format: str = "NHWC",
-) -> Tensor:
-    """The mean of every window over two spatial axes (or one); borders are left out of the mean.
-
-    Parameters:
-        x: (N, H, W, C), or (N, C, H, W) with data_format="NCHW", or without H; floating, ints and
-            bools become float64.
-        window: an int >= 1, or one for each spatial axis.
-        strides: likewise; None for those of the window.
-        padding: "SAME", "VALID", or a pair (before, after) for each spatial axis, as for conv.
-        data_format: "NHWC" or "NCHW".
-
-    Returns: an image of the channels and dtype of x.
-
-    Raises: ShapeError if x has no spatial axes, or for another choice than these; DTypeError if x
-        is complex.
-
-    Gradient: dx = dy in equal shares to each window, added up where windows overlap.
-
-    >>> gg.evaluate(gg.nn.avg_pool(np.array([[[1.0], [5.0], [2.0], [3.0]]]), 2))[0, :, 0]
-    array([3. , 2.5])
-    """
-    (x,) = promoted(x, floating=True)
-    return _pool(AvgPool, x, window, strides, padding, data_format)
-
-
-def _pool(
-    op: type[Pool], x: Tensor, window: Any, strides: Any, padding: Any, data_format: str, *ties: str
-) -> Tensor:
-    rank, data_format = rank_of(x), format_of(data_format)
-    size = pair_of("window", window, rank)
-    steps = size if strides is None else pair_of("strides", strides, rank)
-    made = op(steps, padding_of(padding, rank), data_format, size, *ties)
-    if rank == 2:
-        return apply(made, x)
-    at = 2 if data_format == "NCHW" else 1
-    return apply(Squeeze((at,)), apply(made, expand_dims(x, at)))

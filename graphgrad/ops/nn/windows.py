@@ -168,42 +168,67 @@ class Windowed(Op, abstract=True):
 
 
 def rank_of(x: Tensor) -> int:
-    """The number of spatial axes of an image; ShapeError unless there are one or two."""
-    if x.ndim not in (3, 4):
-        raise ShapeError(f"an image has one or two spatial axes (3 or 4 in all), got {x.type!r}")
+    """The number of spatial axes of an image; ShapeError unless there are one to three."""
+    if x.ndim not in (3, 4, 5):
+        raise ShapeError(
+            f"an image has one to three spatial axes (3 to 5 axes in all), got {x.type!r}"
+        )
     return x.ndim - 2
+
+
+FORMATS = {"NHWC": "NHWC", "NCHW": "NCHW", "NWC": "NHWC", "NCW": "NCHW"}
+FORMATS |= {"NDHWC": "NHWC", "NCDHW": "NCHW"}
 
 
 def format_of(data_format: str) -> str:
     """ "NHWC" or "NCHW", whichever a data format means."""
-    known = {"NHWC": "NHWC", "NCHW": "NCHW", "NWC": "NHWC", "NCW": "NCHW"}
-    if data_format not in known:
+    if data_format not in FORMATS:
         raise ShapeError(f"data_format is 'NHWC' or 'NCHW', got {data_format!r}")
-    return known[data_format]
+    return FORMATS[data_format]
 
 
-def pair_of(what: str, given: Any, rank: int) -> Pair:
-    """Positive ints for two axes, of which the first is 1 where there is one."""
+def numbers_of(what: str, given: Any, rank: int, least: int = 1) -> tuple[int, ...]:
+    """An int for each spatial axis; ShapeError unless they are ints, and not too small."""
     values = tuple(given) if isinstance(given, tuple | list) else (given,) * rank
     ints = all(isinstance(v, int | np.integer) and not isinstance(v, bool) for v in values)
-    if len(values) != rank or not ints or any(v < 1 for v in values):
-        raise ShapeError(f"{what}: {rank} positive ints, or one for all, got {given!r}")
-    return (1, int(values[0])) if rank == 1 else (int(values[0]), int(values[1]))
+    if len(values) != rank or not ints or any(v < least for v in values):
+        kind = "positive ints" if least else "ints >= 0"
+        raise ShapeError(f"{what}: {rank} {kind}, or one for all, got {given!r}")
+    return tuple(map(int, values))
 
 
-def padding_of(given: Any, rank: int) -> Padding:
-    """A padding as ops hold it."""
+def padding_of(given: Any, rank: int) -> Any:
+    """ "SAME", "VALID", or a pair (before, after) for each spatial axis."""
     if isinstance(given, str):
         if given.upper() not in ("SAME", "VALID"):
-            raise ShapeError(f"padding is 'SAME', 'VALID' or pairs of ints, got {given!r}")
+            raise ShapeError(f"padding is 'SAME', 'VALID', ints or pairs of ints, got {given!r}")
         return given.upper()
+    each = tuple(given) if isinstance(given, tuple | list | np.ndarray) else (given,) * rank
     try:
-        pairs = tuple((whole("padding", low), whole("padding", high)) for low, high in given)
+        pairs = tuple(_pair(p) for p in each)
     except (TypeError, ValueError):
         pairs = ()
     if len(pairs) != rank or any(v < 0 for pair in pairs for v in pair):
-        raise ShapeError(f"padding: a pair of ints >= 0 for each of {rank} axes, got {given!r}")
-    return ((0, 0), pairs[0]) if rank == 1 else (pairs[0], pairs[1])
+        raise ShapeError(
+            f"padding: an int >= 0, or an int or a pair of ints for each of {rank} axes, got "
+            f"{given!r}"
+        )
+    return pairs
+
+
+def _pair(given: Any) -> Pair:
+    low, high = given if isinstance(given, tuple | list | np.ndarray) else (given, given)
+    return whole("padding", low), whole("padding", high)
+
+
+def of_two(
+    strides: Any, padding: Any, data_format: str, others: Any
+) -> tuple[Pair, Padding, str, Pair]:
+    """Attributes of an op over two axes; of one axis, that over a height of 1."""
+    if len(strides) == 2:
+        return strides, padding, data_format, others
+    around = padding if isinstance(padding, str) else ((0, 0), padding[0])
+    return (1, strides[0]), around, data_format, (1, others[0])
 
 
 def one_known(*lengths: Dim) -> bool:
