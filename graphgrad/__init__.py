@@ -15,7 +15,8 @@ from .checks.lint import lint
 from .checks.report import Finding, Report
 from .compiled import CompiledFunction, evaluate
 from .compiled import compile as compile
-from .differentiate import control as _control
+from .differentiate.control import choice as _choice
+from .differentiate.control import loops as _loops
 from .differentiate.custom import custom_gradient, grad_pass_through
 from .differentiate.derivatives import hessian, hvp, jacobian, value_and_grad, vjp
 from .differentiate.forward.jvp import jvp
@@ -108,7 +109,8 @@ from .ops.arithmetic import divmod as divmod
 from .ops.arithmetic import pow as pow
 from .ops.arithmetic import round as round
 from .ops.base import DEFAULT, NO_GRAD, TensorLike, cast, constant
-from .ops.control import cond
+from .ops.control import cond, fori_loop, scan, switch, while_loop
+from .ops.control import map as map
 from .ops.creation import (
     arange,
     asarray,
@@ -326,7 +328,7 @@ __all__ = [  # noqa: RUF022 (by what it is for)
     "roll", "scatter_add", "split", "squeeze", "stack", "swapaxes", "take", "take_along_axis",
     "tile", "trace", "transpose", "tril", "triu", "unstack",
     # control flow, and functions from outside
-    "cond", "py_function",
+    "cond", "fori_loop", "py_function", "scan", "switch", "while_loop",
 ]
 # fmt: on
 

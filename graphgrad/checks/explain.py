@@ -25,6 +25,7 @@ from ..ir.region_tree import RegionTree
 from ..ir.residual import vantage
 from ..ir.tree import flatten
 from ..ir.words import shortened, visible
+from ..ops.creation import ones_like
 from ..ops.sequencing import After
 from ..ops.sources import StopGradient
 from ..regions.boundary import boundary_of
@@ -196,9 +197,8 @@ class _Way(SweepPlan):
 
     def __init__(self, x: Tensor, every: Question, order: list[Step]) -> None:
         self.order = order
-        complex = x.type.complex
-        question = Question(every, every.ys, () if complex else (x,), stops=every.stops)
-        question.off, question.through = every.off, (x,) if complex else ()
+        question = Question(every, every.ys, (x,), stops=every.stops)
+        question.off = every.off
         super().__init__(question, ())
 
     def _order(self, keys: Sequence[Key], lowest: float) -> list[Step]:
@@ -212,7 +212,9 @@ class _Way(SweepPlan):
         for t in (*boundary.inputs, *boundary.undeclared):
             if self.is_live(t, region):
                 bits |= -1 if t in declared else boundary.reach(t)
-        return [t for i, t in enumerate(boundary.outputs) if bits >> i & 1 and t.type.flows]
+        return [
+            t for i, t in enumerate(boundary.outputs) if bits >> i & 1 and t.type.differentiable
+        ]
 
 
 class _Explained:
@@ -233,7 +235,8 @@ class _Explained:
         self.order = leading_to(self.keys, lowest, frozenset(), self.off, regional, self.tree)
         self.used = {key for step in self.order for key in self._reads(step)} | set(self.keys)
         floating = [x for x in xs if x.type.differentiable]
-        found = gradients(self.ys, floating, stop_gradients=stops or None, overrides=overrides)
+        seeds = [ones_like(y) if y.type.complex else None for y in self.ys]
+        found = gradients(self.ys, floating, seeds, stops or None, overrides=overrides)
         self.answers = dict(zip(floating, found, strict=True))
 
     def path_of(self, x: Tensor) -> PathOf:
@@ -271,7 +274,7 @@ class _Explained:
         """The outputs of a step that what it reads flows to."""
         if isinstance(step, Region):
             return way.led_to(step)
-        return [] if way.is_cut(step) else [t for t in step.outputs if t.type.flows]
+        return [] if way.is_cut(step) else [t for t in step.outputs if t.type.differentiable]
 
     def _block(self, step: Step) -> str:
         at = f"{step.name} ({step.where})"

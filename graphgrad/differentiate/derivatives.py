@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 
 from ..ir.build import apply
-from ..ir.errors import GradientError, ShapeError
+from ..ir.errors import DTypeError, GradientError, ShapeError
 from ..ir.node import Tensor
 from ..ir.tree import flatten, tree_map, unflatten
 from ..ops.base import Full, ZeroTensor
 from ..ops.joining import Stack
 from .forward.jvp import deriving
-from .gradients import gradients
+from .gradients import check_holomorphic, gradients
 
 __all__ = ["hessian", "hvp", "jacobian", "value_and_grad", "vjp"]
 
@@ -39,7 +39,7 @@ def vjp(
     jvp().
 
     Parameters:
-        ys, xs: floating tensors, or any nesting of list, tuple and dict of them.
+        ys, xs: floating or complex tensors, or any nesting of list, tuple and dict of them.
         grad_ys: gradients of ys, in the structure of ys, of their shapes and dtypes.
         stop_gradients, unconnected, overrides: as for gradients().
 
@@ -54,21 +54,27 @@ def vjp(
     return gradients(ys, xs, grad_ys, stop_gradients, unconnected, overrides)
 
 
-def jacobian(y: Tensor, xs: Any, unconnected: str = "none", overrides: Overrides = None) -> Any:
+def jacobian(
+    y: Tensor,
+    xs: Any,
+    unconnected: str = "none",
+    overrides: Overrides = None,
+    holomorphic: bool = False,
+) -> Any:
     """The derivative of every element of y with respect to every element of each x.
 
     Each element of y is a question of its own to gradients(), which calls the rules on the way.
 
     Parameters:
-        y: a floating tensor of known shape.
-        xs: floating tensors, or any nesting of list, tuple and dict of them.
-        unconnected, overrides: as for gradients().
+        y: a floating tensor of known shape; a complex one with holomorphic=True.
+        xs: floating or complex tensors, or any nesting of list, tuple and dict of them.
+        unconnected, overrides, holomorphic: as for gradients().
 
     Returns: the structure of xs, of tensors of shape y.shape + x.shape and the dtype of x; None (or
     zeros, for unconnected="zero") where nothing flows.
 
-    Raises: GradientError if y is no tensor; ShapeError where a length of y is unknown; what
-    gradients() raises.
+    Raises: GradientError if y is no tensor; ShapeError where a length of y is unknown; DTypeError
+    for a complex y that is not said to be holomorphic; what gradients() raises.
 
     >>> x = gg.constant([1.0, 2.0])
     >>> gg.evaluate(gg.jacobian(gg.cumsum(x * x), x))
@@ -83,11 +89,24 @@ def jacobian(y: Tensor, xs: Any, unconnected: str = "none", overrides: Overrides
             "its elements, so every length of y has to be known"
         )
     x_list = flatten(xs)
+    _check_parts("jacobian", y, x_list, holomorphic)
     seeds = list(_one_hot(y)) or [None]
-    rows = [gradients(y, x_list, seed, None, unconnected, overrides) for seed in seeds]
+    rows = [gradients(y, x_list, seed, None, unconnected, overrides, holomorphic) for seed in seeds]
     with deriving(y):
         found = [_stacked(y, x, [row[i] for row in rows]) for i, x in enumerate(x_list)]
     return unflatten(xs, found)
+
+
+def _check_parts(who: str, y: Tensor, xs: Sequence[Any], holomorphic: bool) -> None:
+    """DTypeError where one number for each pair of elements would not say how y depends on x."""
+    if holomorphic:
+        check_holomorphic(who, [y, *[x for x in xs if isinstance(x, Tensor)]])
+    elif y.type.complex:
+        raise DTypeError(
+            f"{who}() of a complex y needs holomorphic=True, got {y.name}: {y.type!r} (built at "
+            f"{y.where}). Where y is no holomorphic function of complex xs, take gg.real(y) and "
+            "gg.imag(y), one after the other."
+        )
 
 
 def _one_hot(y: Tensor) -> Iterator[Any]:
@@ -124,21 +143,29 @@ def _empty(y: Tensor, x: Tensor) -> Tensor:
     return apply(Full((*y.shape, *x.shape), 0, x.dtype))  # type: ignore[arg-type]
 
 
-def hessian(y: Tensor, xs: Any, unconnected: str = "none", overrides: Overrides = None) -> Any:
+def hessian(
+    y: Tensor,
+    xs: Any,
+    unconnected: str = "none",
+    overrides: Overrides = None,
+    holomorphic: bool = False,
+) -> Any:
     """The second derivatives of a 0-d y: the Jacobians of its gradients.
 
     With overrides it need not be symmetric.
 
     Parameters:
-        y: a 0-d floating tensor.
-        xs: floating tensors of known shapes, or any nesting of list, tuple and dict of them.
-        unconnected, overrides: as for gradients().
+        y: a 0-d floating tensor; a complex one with holomorphic=True.
+        xs: floating tensors of known shapes, or any nesting of list, tuple and dict of them;
+            complex ones with holomorphic=True.
+        unconnected, overrides, holomorphic: as for gradients().
 
     Returns: for one tensor x, a tensor of shape x.shape + x.shape. For a nesting xs, that
     structure, in each place the structure again: result[i][j] is the derivative by xs[j] of the
     gradient by xs[i], of shape xs[i].shape + xs[j].shape. None (or zeros) where nothing flows.
 
-    Raises: ShapeError where y has axes or a length of an x is unknown; what gradients() raises.
+    Raises: ShapeError where y has axes or a length of an x is unknown; DTypeError for complex
+    tensors that are not said to be holomorphic; what gradients() raises.
 
     >>> x = gg.constant([1.0, 2.0])
     >>> gg.evaluate(gg.hessian(x[0] * x[1] ** 2, x))
@@ -147,24 +174,49 @@ def hessian(y: Tensor, xs: Any, unconnected: str = "none", overrides: Overrides 
     """
     _check_scalar(y, "hessian")
     leaves = flatten(xs)
-    firsts = gradients(y, leaves, None, None, unconnected, overrides)
+    _check_parts("hessian", y, leaves, holomorphic)
+    if not holomorphic:
+        _check_real("hessian", leaves)
+    firsts = gradients(y, leaves, None, None, unconnected, overrides, holomorphic)
     rows = [
-        tree_map(lambda _: None, xs) if g is None else jacobian(g, xs, unconnected, overrides)
+        tree_map(lambda _: None, xs)
+        if g is None
+        else jacobian(g, xs, unconnected, overrides, holomorphic)
         for g in firsts
     ]
     return unflatten(xs, rows)
 
 
-def hvp(y: Tensor, xs: Any, vs: Any, unconnected: str = "none", overrides: Overrides = None) -> Any:
+def _check_real(who: str, xs: Sequence[Any]) -> None:
+    """DTypeError for complex xs of a real y: two derivatives by each, conjugate or not."""
+    for x in xs:
+        if isinstance(x, Tensor) and x.type.complex:
+            raise DTypeError(
+                f"{who}() of a real y with respect to {x.name}: {x.type!r} (built at {x.where}) "
+                "has two parts for each pair of elements. Make x of two floating tensors, its "
+                "real and its imaginary part, and take it with respect to these; or use gg.hvp."
+            )
+
+
+def hvp(
+    y: Tensor,
+    xs: Any,
+    vs: Any,
+    unconnected: str = "none",
+    overrides: Overrides = None,
+    holomorphic: bool = False,
+) -> Any:
     """The Hessian of a 0-d y times vs, without building it: the gradient of sum(grad * vs).
 
     With overrides, where the matrix of hessian() need not be symmetric, vs stands on its left.
 
     Parameters:
-        y: a 0-d floating tensor.
-        xs: floating tensors, or any nesting of list, tuple and dict of them.
-        vs: tensors or arrays in the structure of xs, of their shapes and dtypes.
-        unconnected, overrides: as for gradients().
+        y: a 0-d floating tensor; a complex one with holomorphic=True.
+        xs: floating or complex tensors, or any nesting of list, tuple and dict of them.
+        vs: tensors or arrays in the structure of xs, of their shapes and dtypes. Of a real y and
+            complex xs, the result is the gradient of re(sum(grad * vs)), which is how y changes
+            when xs move along vs.
+        unconnected, overrides, holomorphic: as for gradients().
 
     Returns: the structure of xs, with a tensor of x's shape and dtype, or None, for each x.
 
@@ -183,10 +235,11 @@ def hvp(y: Tensor, xs: Any, vs: Any, unconnected: str = "none", overrides: Overr
         raise GradientError(f"hvp() got {len(given)} vs for {len(leaves)} xs")
     if any(v is None for v in given):
         raise GradientError("hvp() takes a tensor or an array for each x, got None among vs")
-    firsts = gradients(y, leaves, overrides=overrides)
+    firsts = gradients(y, leaves, overrides=overrides, holomorphic=holomorphic)
     flows = [(g, v) for g, v in zip(firsts, given, strict=True) if g is not None]
     if not flows:
-        return gradients(y, xs, unconnected=unconnected, overrides=overrides)
+        seen = {"unconnected": unconnected, "overrides": overrides, "holomorphic": holomorphic}
+        return gradients(y, xs, **seen)  # type: ignore[arg-type]
     return gradients([g for g, _ in flows], xs, [v for _, v in flows], None, unconnected, overrides)
 
 
@@ -200,15 +253,17 @@ def _check_scalar(y: Any, what: str) -> None:
         )
 
 
-def value_and_grad(y: Any, xs: Any = 0, overrides: Overrides = None) -> Any:
+def value_and_grad(
+    y: Any, xs: Any = 0, overrides: Overrides = None, holomorphic: bool = False
+) -> Any:
     """A value with its gradient, of a tensor or of a function.
 
     Parameters:
-        y: a 0-d floating tensor, or a function that returns one. Arguments of the function are
-            tensors or any nesting of them.
+        y: a 0-d floating tensor, a complex one with holomorphic=True, or a function that returns
+            one. Arguments of the function are tensors or any nesting of them.
         xs: for a tensor y, the tensors as for gradients(); for a function, the number of the
             argument, or a tuple of numbers for a tuple of gradients.
-        overrides: as for gradients().
+        overrides, holomorphic: as for gradients().
 
     Returns: for a tensor, (y, gradients of y with respect to xs). For a function fn, a function of
     fn's arguments that returns (fn(...), the gradients).
@@ -221,20 +276,20 @@ def value_and_grad(y: Any, xs: Any = 0, overrides: Overrides = None) -> Any:
     """
     if isinstance(y, Tensor):
         _check_scalar(y, "value_and_grad")
-        return y, gradients(y, xs, overrides=overrides)
+        return y, gradients(y, xs, overrides=overrides, holomorphic=holomorphic)
     if not callable(y):
         raise GradientError(f"value_and_grad() takes a tensor and xs, or a function, got {y!r}")
-    return _of_function(y, xs, overrides)
+    return _of_function(y, xs, overrides, holomorphic)
 
 
 def _of_function(
-    fn: Callable[..., Any], places: int | tuple[int, ...], overrides: Overrides
+    fn: Callable[..., Any], places: int | tuple[int, ...], overrides: Overrides, holomorphic: bool
 ) -> Callable[..., Any]:
     @wraps(fn)
     def both(*args: Any, **kwargs: Any) -> Any:
         y = fn(*args, **kwargs)
         _check_scalar(y, "value_and_grad")
         xs = args[places] if isinstance(places, int) else tuple([args[i] for i in places])
-        return y, gradients(y, xs, overrides=overrides)
+        return y, gradients(y, xs, overrides=overrides, holomorphic=holomorphic)
 
     return both

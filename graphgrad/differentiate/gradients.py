@@ -22,8 +22,7 @@ from ..ops.base import Full, OnesLike, ZeroTensor, constant
 from ..ops.control import BodyGraph, around
 from ..regions.rules import as_rule
 from .choosing import choice_of
-from .levels import Hidden, Key, Off, key_of, level
-from .plan import SweepPlan
+from .levels import Hidden, Key, Off, level
 from .question import Question, asking
 from .sweep import Sweep
 
@@ -39,27 +38,35 @@ def gradients(
     stop_gradients: Any = None,
     unconnected: str = "none",
     overrides: Mapping[Any, Any] | str | None = None,
+    holomorphic: bool = False,
 ) -> Any:
     """Sum over ys of the gradients with respect to xs, as new nodes of the graph.
 
     It is the total derivative, where a marked region or node has the gradient of its rule. Nodes go
     to the graph of ys, into the region that is open there.
 
+    Of a complex x = a + ib, the gradient of a real y is dy/da - i dy/db; where y is a holomorphic
+    function of x, the gradient is dy times its derivative. Nothing is conjugated: a step downhill
+    goes along -conj(gradient). So it is in JAX; PyTorch and TensorFlow give the conjugate.
+
     Parameters:
-        ys, xs: floating tensors, or any nesting of list, tuple and dict of them.
+        ys, xs: floating or complex tensors, or any nesting of list, tuple and dict of them.
         grad_ys: gradients of ys, in the structure of ys, of their shapes and dtypes; None (for all
-            or for one): ones.
+            or for one): ones, for a complex y only with holomorphic=True.
         stop_gradients: tensors through which nothing flows, in any nesting.
         unconnected: what an x gets to which nothing flows: "none" (None) or "zero" (zeros).
         overrides: rules for this call only: {op type, node, region or selection: rule, or None for
             the own gradient}; "none" switches all marks off. A selection that makes one region of
             its nodes does so for this call, marked or not.
+        holomorphic: promises that complex ys are holomorphic functions of complex xs, which is not
+            checked.
 
     Returns: the structure of xs, with a tensor of x's shape and dtype, or None, for each x.
 
-    Raises: DTypeError for tensors that are not floating; GradientError for tensors hidden inside a
-    region, grad_ys that do not fit, and for rules that break their contract; RegionError where
-    regions need each other in a circle; ValueError for another unconnected.
+    Raises: DTypeError for integers and bools, for a complex y without its gradient, and where
+    holomorphic=True is said of tensors that are not complex; GradientError for tensors hidden
+    inside a region, grad_ys that do not fit, and for rules that break their contract; RegionError
+    where regions need each other in a circle; ValueError for another unconnected.
 
     Source: reverse accumulation [Griewank and Walther 2008, "Evaluating Derivatives", chapter 3].
 
@@ -77,8 +84,12 @@ def gradients(
         return unflatten(xs, [None] * len(x_list))
     for what, tensors in (("ys", y_list), ("xs", x_list)):
         _check_differentiable(what, tensors)
+    if holomorphic:
+        check_holomorphic("gradients", [*y_list, *x_list])
     graphs = nested([*y_list, *x_list, *stops])
     seeds = _seeds(ys, y_list, grad_ys)
+    if not holomorphic:
+        check_seeded(y_list, seeds)
     outer = current()
     for graph in around(outer.graph):
         if isinstance(graph, BodyGraph):
@@ -115,7 +126,6 @@ def _flow(question: Question, graphs: Sequence[Graph]) -> list[Tensor | None]:
     found: dict[Tensor, Tensor | None] = {}
     if inner.ys:
         inner.xs = [*inner.xs, *captured.values()]
-        inner.through = _entering(body, question.xs, question.stops)
         found = dict(zip(inner.xs, _flow_within(body, inner), strict=True))
         flows = {o: found[p] for o, p in captured.items() if found[p] is not None}
         outer.ys, outer.seeds = [*outer.ys, *flows], [*outer.seeds, *flows.values()]
@@ -138,32 +148,6 @@ def _parted(question: Question, body: Graph) -> tuple[Question, Question]:
     return parts[0], parts[1]
 
 
-def _entering(body: BodyGraph, xs: Sequence[Tensor], stops: Sequence[Tensor]) -> list[Tensor]:
-    """The complex captures of a body that depend on xs, which lie around it."""
-    taken = {o: p for o, p in body.captures.items() if p.type.complex}
-    return [taken[o] for o in _depending(body.outer, list(taken), xs, stops)]
-
-
-def _depending(
-    graph: Graph, ts: list[Tensor], xs: Sequence[Tensor], stops: Sequence[Tensor]
-) -> list[Tensor]:
-    """Those of ts, tensors of the graph, that depend on xs, which lie in it or around it."""
-    if not ts:
-        return []
-    sources = [x for x in xs if x.graph is graph]
-    if isinstance(graph, BodyGraph):
-        outer = _depending(graph.outer, list(graph.captures), xs, stops)
-        sources += [graph.captures[o] for o in outer]
-    with Within(_ambient(graph)) as context:
-        complexes = [t for t in sources if t.type.complex]
-        question = Question(context.question, ts, sources, stops=stops, through=complexes)
-        question.off = _off(question, ts, context)
-        views = [vantage(t, context) for t in ts]
-        keys = [key_of(*pair, question.off, question.tree) for pair in zip(ts, views, strict=True)]
-        live = SweepPlan(question, keys).live
-        return [t for t, key in zip(ts, keys, strict=True) if key in live]
-
-
 def _flow_within(graph: Graph, question: Question) -> list[Tensor | None]:
     """The answer, where all of ys and xs are of one graph; maybe structural zeros."""
     with Within(_ambient(graph)) as context, collector_paused():
@@ -175,7 +159,7 @@ def _flow_within(graph: Graph, question: Question) -> list[Tensor | None]:
         for t in stops:
             _visible(t, "that stops at", context, off)
         starts = [_seed(y, dy, context) for y, dy in zip(ys, question.seeds, strict=True)]
-        if not xs and not question.through:
+        if not xs:
             return []
         return Sweep(question, keys).run(list(zip(keys, starts, strict=True)))
 
@@ -220,14 +204,30 @@ def nested(tensors: Sequence[Tensor]) -> list[Graph]:
 def _check_differentiable(what: str, tensors: Sequence[Tensor]) -> None:
     for t in tensors:
         if not t.type.differentiable:
-            remedy = (
-                "There are no gradients of complex numbers: use gg.real(t), gg.imag(t) or abs(t)"
-                if t.type.complex
-                else "Cast it first: t.astype('float64')"
-            )
             raise DTypeError(
-                f"{what} of gradients() are floating tensors, got {t.name}: {t.type!r} (built at "
-                f"{t.where}). {remedy}."
+                f"{what} of gradients() are floating or complex tensors, got {t.name}: {t.type!r} "
+                f"(built at {t.where}). Cast it first: t.astype('float64')."
+            )
+
+
+def check_holomorphic(who: str, tensors: Sequence[Tensor]) -> None:
+    """DTypeError where what is said to be holomorphic has to do with real numbers."""
+    for t in tensors:
+        if not t.type.complex:
+            raise DTypeError(
+                f"{who}(holomorphic=True) is for complex ys and xs, got {t.name}: {t.type!r} "
+                f"(built at {t.where}). Cast it to a complex dtype, or leave holomorphic out."
+            )
+
+
+def check_seeded(ys: Sequence[Tensor], seeds: Sequence[Any]) -> None:
+    """DTypeError for a complex y that has no gradient to start from."""
+    for y, dy in zip(ys, seeds, strict=True):
+        if dy is None and y.type.complex:
+            raise DTypeError(
+                f"gradients() of a complex y needs its gradient, got {y.name}: {y.type!r} (built "
+                f"at {y.where}) without. Give grad_ys=, or say holomorphic=True where ys are "
+                "holomorphic functions of complex xs; or take gg.real(y), gg.imag(y) or abs(y)."
             )
 
 
@@ -258,7 +258,8 @@ def array_type(dy: Any, y: Tensor) -> tuple[Any, Any]:
     """Numbers and lists take the dtype of y; arrays have their own."""
     check_unmasked(dy)
     array = np.asarray(dy)
-    weak = not isinstance(dy, np.ndarray | np.generic) and array.dtype.kind in "bif"
+    kinds = "bifc" if y.type.complex else "bif"
+    weak = not isinstance(dy, np.ndarray | np.generic) and array.dtype.kind in kinds
     return array.shape, y.dtype if weak else array.dtype
 
 

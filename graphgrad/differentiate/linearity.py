@@ -12,8 +12,9 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from ..ir.graph import Graph
 from ..ir.node import Node, Tensor
+from ..ir.program import Program
 from ..ops.base import Constant, Full, OnesLike, ZerosLike, ZeroTensor
-from ..ops.control import Cond
+from ..ops.control import Cond, Scan, While
 from ..ops.sequencing import After
 
 CONSTANT, ZERO, LINEAR = "constant", "zero", "linear"
@@ -87,6 +88,10 @@ class Analysis:
             return kinds[:1]
         if isinstance(node.op, Cond):
             return self._choice(node, node.op, kinds)
+        if isinstance(node.op, Scan):
+            return self._scan(node, node.op, kinds)
+        if isinstance(node.op, While):
+            return self._while(node, node.op, kinds)
         if LINEAR not in kinds and ZERO not in kinds:
             return [ZERO if is_zeros(t) else CONSTANT for t in node.outputs]
         return [self._kind(node, t, kinds) for t in node.outputs]
@@ -121,20 +126,54 @@ class Analysis:
             raise NonLinear(node, "chooses by it")
         branches = []
         for program, reads in zip(op.programs, op.reads, strict=True):
-            given = zip(program.inputs, reads, strict=True)
-            self.found.update((t, kinds[1 + i]) for t, i in given)
-            nodes = _between(program.outputs, self)
-            self.visit(nodes)
-            branches.append([self.of(t) for t in program.outputs])
-            for t in (*program.inputs, *(t for n in nodes for t in n.outputs)):
-                self.found.pop(t, None)  # the same nodes may be in another body's program
-        return [self._either(node, *pair) for pair in zip(*branches, strict=True)]
+            branches.append(self._body(program, [kinds[1 + i] for i in reads]))
+        how = "depends on it in one branch and is constant in the other"
+        return [_either(node, how, *pair) for pair in zip(*branches, strict=True)]
 
-    def _either(self, node: Node, then: str, other: str) -> str:
-        """Of one of two."""
-        if LINEAR in (then, other) and CONSTANT in (then, other):
-            raise NonLinear(node, "depends on it in one branch and is constant in the other")
-        return then if other == ZERO else other
+    def _scan(self, node: Node, op: Scan, kinds: list[str]) -> list[str]:
+        """Of a loop: linear where each run is, in what it takes."""
+        (program,) = op.programs
+        carries, found = self._carried(node, program, op.carries, kinds)
+        return [*carries, *found[op.carries :], *(carries[i] for i in op.history)]
+
+    def _while(self, node: Node, op: While, kinds: list[str]) -> list[str]:
+        """Of a loop that a test ends: linear where each run is, and the test asks for nothing."""
+        test, program = op.programs
+        carries, _ = self._carried(node, program, op.carries, kinds)
+        if LINEAR in self._body(test, [*carries, *kinds[op.carries :]]):
+            raise NonLinear(node, "ends by it")
+        return [*carries, *(carries[i] for i in op.history), CONSTANT]
+
+    def _carried(
+        self, node: Node, program: Program, count: int, kinds: list[str]
+    ) -> tuple[list[str], list[str]]:
+        """What the carries are in every run, and what a run makes of that."""
+        carries = kinds[:count]
+        how = "carries on what depends on it to where it is constant"
+        while True:
+            found = self._body(program, [*carries, *kinds[count:]])
+            pairs = zip(carries, found, strict=False)
+            joined = [_either(node, how, *pair) for pair in pairs]
+            if joined == carries:
+                return carries, found
+            carries = joined
+
+    def _body(self, program: Program, kinds: Sequence[str]) -> list[str]:
+        """What the outputs of a body are, where its inputs are these."""
+        self.found.update(zip(program.inputs, kinds, strict=True))
+        nodes = _between(program.outputs, self)
+        self.visit(nodes)
+        found = [self.of(t) for t in program.outputs]
+        for t in (*program.inputs, *(t for n in nodes for t in n.outputs)):
+            self.found.pop(t, None)  # the same nodes may be in another body's program
+        return found
+
+
+def _either(node: Node, how: str, one: str, other: str) -> str:
+    """Of what is one or the other; how: what is wrong where it may be linear, and constant."""
+    if LINEAR in (one, other) and CONSTANT in (one, other):
+        raise NonLinear(node, how)
+    return one if other == ZERO else other
 
 
 def _product(node: Node, kinds: Sequence[str]) -> str:

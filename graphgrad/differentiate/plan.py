@@ -27,33 +27,27 @@ class SweepPlan:
     live      keys whose gradient somebody wants
     stop      tensors through which nothing flows
     regional  whether there are regions at all
-    complex   whether complex numbers are live
     """
 
-    __slots__ = ("complex", "live", "question", "regional", "steps", "stop")
+    __slots__ = ("live", "question", "regional", "steps", "stop")
 
     def __init__(self, question: Question, keys: Sequence[Key]) -> None:
         self.question = question
         self.stop = frozenset(question.stops)
         self.live: set[Key] = set()
         self.steps: list[Step] = []
-        self.regional = self.complex = False
-        if question.xs or question.through:
+        self.regional = False
+        if question.xs:
             self._lay(keys)
 
     def _lay(self, keys: Sequence[Key]) -> None:
         question, tree = self.question, self.question.tree
-        sources = (*question.xs, *question.through)
-        graph = sources[0].node.graph
+        graph = question.xs[0].node.graph
         assert graph is not None
         self.regional = bool(tree.regions) or is_marked(graph)
-        order = self._order(keys, lowest_of(sources, graph, tree))
+        order = self._order(keys, lowest_of(question.xs, graph, tree))
         for x in question.xs:
-            if not x.type.complex:
-                self.live.update(self.keys(x))
-        for t in question.through:
-            self.live.update(self.keys(t))
-            self.complex = True
+            self.live.update(self.keys(x))
         self.steps = self._live(order)
 
     def _order(self, keys: Sequence[Key], lowest: float) -> list[Step]:
@@ -94,9 +88,6 @@ class SweepPlan:
             for t in step.outputs:
                 if t.type.differentiable and t not in stop:
                     live.add(t)
-                elif t.type.complex and t not in stop:
-                    live.add(t)
-                    self.complex = True
         return found
 
     def is_cut(self, step: Node) -> bool:
@@ -113,7 +104,7 @@ class SweepPlan:
         reads = (*boundary.inputs, *boundary.undeclared)
         if not any(self.is_live(t, region) for t in reads):
             return False
-        if not region.allow_empty and not any(t.type.flows for t in boundary.outputs):
+        if not region.allow_empty and not any(t.type.differentiable for t in boundary.outputs):
             raise RegionError(
                 f"region {region.name!r} ({region.where}) {why_idle(reads, boundary.outputs)}\n"
                 "Put what makes floats of these into it too, or say allow_empty=True."
@@ -121,9 +112,8 @@ class SweepPlan:
         for t in self.led_to(region):
             if t not in self.stop:
                 self.live.add((t, region))
-                self.complex = self.complex or t.type.complex
         return True
 
     def led_to(self, region: Region) -> list[Tensor]:
         """The outputs of a region that is passed: all, for its rule says what depends on what."""
-        return [t for t in boundary_of(region).outputs if t.type.flows]
+        return [t for t in boundary_of(region).outputs if t.type.differentiable]

@@ -24,7 +24,6 @@ class Question(Unasked):
     ys, xs   what is asked for
     seeds    the cotangents that ys start from; None: ones
     stops    tensors through which nothing flows
-    through  complex tensors that lead to xs in graphs around: what flows to them is an error
     off      regions and nodes whose mark does not count
     """
 
@@ -40,7 +39,6 @@ class Question(Unasked):
         "running",
         "seeds",
         "stops",
-        "through",
         "tree",
         "xs",
         "ys",
@@ -53,9 +51,8 @@ class Question(Unasked):
         xs: Sequence[Tensor] = (),
         seeds: Sequence[Any] = (),
         stops: Sequence[Tensor] = (),
-        through: Sequence[Tensor] = (),
     ) -> None:
-        self.ys, self.xs, self.seeds, self.stops, self.through = ys, xs, seeds, stops, through
+        self.ys, self.xs, self.seeds, self.stops = ys, xs, seeds, stops
         self.off: Off = NONE
         self.choice: Choice | None = around.choice
         self.chooses, self.tree, self.running = around.chooses, around.tree, around.running

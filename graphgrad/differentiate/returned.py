@@ -114,7 +114,7 @@ def _as_gradient(rule: Rule, site: Site, x: Tensor, entry: Any, i: int) -> Tenso
         return ZeroTensor(x) if x.type.differentiable else None
     if not x.type.differentiable:
         raise _wrong(
-            rule, site, x, i, f"{entry!r}, but only floating inputs have a gradient: return NO_GRAD"
+            rule, site, x, i, f"{entry!r}, but integers and bools have no gradient: return NO_GRAD"
         )
     if isinstance(entry, Tensor):
         if entry.graph is x.graph:
@@ -140,7 +140,7 @@ def _from_value(rule: Rule, site: Site, x: Tensor, entry: Any, i: int) -> Tensor
         fits = np.can_cast(array.dtype, x.dtype, "same_kind")
     except (TypeError, ValueError):
         raise _wrong(rule, site, x, i, repr(entry)) from None
-    if array.dtype.kind not in "biuf" or not fits:
+    if array.dtype.kind not in "biufc" or not fits:
         raise _wrong(rule, site, x, i, repr(entry))
     if array.ndim == 0:
         return broadcast_like(scalar(array.item(), x.dtype), x)
@@ -155,7 +155,9 @@ def _checked_tensor(rule: Rule, site: Site, x: Tensor, dx: Tensor, i: int) -> Te
     if dx.type is x.type and None not in x.shape:
         return dx
     if dx.dtype is not x.dtype:
-        raise _wrong(rule, site, x, i, f"{dx.type!r}; cast it with `.astype({x.dtype.name!r})`")
+        parts = dx.type.complex and not x.type.complex
+        remedy = "take gg.real(dx)" if parts else f"cast it with `.astype({x.dtype.name!r})`"
+        raise _wrong(rule, site, x, i, f"{dx.type!r}; {remedy}")
     if not compatible(dx.shape, x.shape):
         small = len(dx.shape) < len(x.shape)
         hint = (

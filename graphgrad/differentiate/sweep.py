@@ -116,8 +116,6 @@ class Sweep:
                 return
         if type(node.origin) is RuleCall:
             refuse_rule_derivative(node.origin, question.running)
-        if plan.complex:
-            self._refuse_complex(node, node.inputs, dys)
         stamp = node.stamp
         if stamp is not None or question.chooses:
             rule = question.rule_of(node, stamp)
@@ -160,8 +158,6 @@ class Sweep:
         if any(d is not None for d in dys):
             if question.asked is not None:
                 question.asked.add(region)
-            if self.plan.complex:
-                self._refuse_complex(region, self._read_for(region, dys), dys)
             rule = question.rule_of(region, region.rule)
             self._pull_site(RegionSite(region, rule, self), dys)
 
@@ -170,34 +166,6 @@ class Sweep:
         for x, dx in self.ask(site, dys):
             if dx is not None and self.plan.is_live(x, site.view):
                 self._deliver(x, dx, site.view, site._target)
-
-    def _read_for(self, region: Region, dys: Sequence[Tensor | None]) -> list[Tensor]:
-        """What a region reads that leads to an output with a gradient, as far as that is known."""
-        boundary = boundary_of(region)
-        declared = boundary.input_set if region.pinned_inputs is not None else frozenset()
-        used = [i for i, dy in enumerate(dys) if dy is not None]
-        return [
-            t
-            for t in (*boundary.inputs, *boundary.undeclared)
-            if t in declared or any(boundary.reach(t) >> i & 1 for i in used)
-        ]
-
-    def _refuse_complex(
-        self, step: Step, inputs: Sequence[Tensor], dys: Sequence[Tensor | None]
-    ) -> None:
-        """GradientError where a gradient has to flow on to a complex number."""
-        if all(dy is None or isinstance(dy, ZeroTensor) for dy in dys):
-            return
-        view = step if isinstance(step, Region) else viewpoint(step, self.question.tree)
-        for x in inputs:
-            if x.type.complex and self.plan.is_live(x, view):
-                raise GradientError(
-                    f"a gradient has to flow through {step.name} ({step.where}) to {x.name}: "
-                    f"{x.type!r}, built at {x.where}, and there are no gradients of complex "
-                    "numbers.\nCompute with real and imaginary parts as floating tensors, or "
-                    "gg.stop_gradient the complex tensor, or what is made of it, if nothing is to "
-                    "flow."
-                )
 
     # --- what sites ask ------------------------------------------------------------------------
 

@@ -16,7 +16,7 @@ from ..ir.program import Program
 from ..ir.types import Array, TensorType, tensor_type
 from ..lower.alias import is_strange
 from ..ops.arithmetic import FloorDivide, Fmod, Power, Remainder
-from ..ops.control import Cond
+from ..ops.control import Cond, Scan, While
 from ..ops.random import Draw
 from ..ops.reductions import ReduceAll, ReduceAny
 from ..ops.sequencing import After
@@ -146,6 +146,60 @@ def _cond(op: Cond) -> Kernel:
     def run(pred: Any, *arrays: Any) -> Any:
         found = jax.lax.cond(pred, then, other, *arrays)
         return found[0] if len(found) == 1 else found
+
+    return run
+
+
+@KERNELS.override(Scan)
+def _scan(op: Scan) -> Kernel:
+    body = one_call_per_node(op.programs[0], KERNELS)
+
+    def run(*arrays: Any) -> Any:
+        carries, stacked, constants = op.parts(arrays)
+
+        def step(carry: Any, rows: Any) -> Any:
+            found = body(*carry, *rows, *constants)
+            kept = [carry[i] for i in op.history]
+            return tuple(found[: op.carries]), (*found[op.carries :], *kept)
+
+        last, rows = jax.lax.scan(step, tuple(carries), tuple(stacked), op.length, op.reverse)
+        made = (*last, *rows)
+        return made[0] if len(made) == 1 else made
+
+    return run
+
+
+@KERNELS.override(While)
+def _while(op: While) -> Kernel:
+    test, body = (one_call_per_node(p, KERNELS) for p in op.programs)
+    rows = op.max_trips
+    if op.history and rows is None:
+        raise NotImplementedError(
+            f"the jax backend has to know how much the gradient of while_loop() at {op.at} keeps: "
+            "say max_trips=, or use the numpy or llvm backend"
+        )
+
+    def run(*arrays: Any) -> Any:
+        first, constants = arrays[: op.carries], arrays[op.carries :]
+
+        def going(state: Any) -> Any:
+            trips, carries, _ = state
+            (holds,) = test(*carries, *constants)
+            return holds if rows is None else jnp.logical_and(holds, trips < rows)
+
+        def step(state: Any) -> Any:
+            trips, carries, kept = state
+            kept = [k.at[trips].set(carries[i]) for i, k in zip(op.history, kept, strict=True)]
+            return trips + 1, tuple(body(*carries, *constants)), kept
+
+        kept = [jnp.broadcast_to(first[i], (rows, *first[i].shape)) for i in op.history]
+        start = jnp.asarray(0, "int64"), tuple(first), kept
+        trips, carries, kept = jax.lax.while_loop(going, step, start)
+        if rows is not None:
+            (more,) = test(*carries, *constants)
+            trips = jax.pure_callback(op.check_trips, _struct((), "int64"), more, trips)
+            carries = tuple(jnp.where(trips < 0, 0, x) for x in carries)  # so that it is called
+        return (*carries, *kept, trips)
 
     return run
 

@@ -20,7 +20,7 @@ from ..lower.order import ordered
 from ..lower.plan import BodyPlans, Plan
 from ..lower.schedule import schedule
 from ..lower.specialise import specialise
-from ..ops.control import Cond
+from ..ops.control import Cond, Scan, While
 from .backend import Compiled, Kernel, Kernels, Pairs
 from .checked import checked_loop
 from .ieee import IGNORE, SETTING
@@ -261,7 +261,7 @@ class KernelBinding:
         op = node.op
         found = self._made.get(op)
         if found is None:
-            found = self._cond(op) if type(op) is Cond else self._backend.kernels.of(op)
+            found = self._control(op) if op.bodies else self._backend.kernels.of(op)
             self._made[op] = found
         strange = is_strange(op)
         if strange and not op.bodies and not self._backend.check:
@@ -287,11 +287,11 @@ class KernelBinding:
         return True
 
     def bodies(self, node: Node) -> tuple[BodyPlans, ...]:
-        """The branches of a Cond."""
+        """The branches of a choice, the body of a loop."""
         found = self._bodies.get(node.op, [])
-        plans = [tuple(branch.plans) for branch in found]
-        settled = [isinstance(branch, PlannedProgram) for branch in found]
-        return tuple(map(BodyPlans, ("then", "else"), plans, settled))
+        plans = [tuple(body.plans) for body in found]
+        settled = [isinstance(body, PlannedProgram) for body in found]
+        return tuple(map(BodyPlans, node.op.body_names, plans, settled)) if found else ()
 
     def release(self) -> None:
         """Give back the memory that waits for the next run of a branch."""
@@ -299,17 +299,10 @@ class KernelBinding:
             for branch in branches:
                 branch.release()
 
-    def _cond(self, op: Cond) -> Kernel:
-        """One branch, run by the same backend."""
-        branches = self._bodies[op] = [self._backend.compile(p) for p in op.programs]
-        then, other = (branch.call for branch in branches)
-        then_reads, other_reads = op.reads
-
-        def run(pred: Any, *arrays: Any) -> Any:
-            if pred:
-                found = then(*[arrays[i] for i in then_reads])
-            else:
-                found = other(*[arrays[i] for i in other_reads])
-            return found[0] if len(found) == 1 else found
-
-        return run
+    def _control(self, op: Op) -> Kernel:
+        """What runs an op with bodies, each compiled by the same backend."""
+        if not isinstance(op, Cond | Scan | While):
+            return self._backend.kernels.of(op)
+        bodies = self._bodies[op] = [self._backend.compile(p) for p in op.bodies]
+        calls = [body.call for body in bodies]
+        return lambda *arrays: op.drive(calls, arrays)

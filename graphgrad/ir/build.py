@@ -239,8 +239,8 @@ def stamp_by_maps(node: Node, context: Context, types: Types) -> None:
             f"gradient_override_map has an entry for {op_type!r}, but an op without inputs "
             f"has no gradient to override (built at {show(node.position)})"
         )
-    acts = any(t.type.flows for t in node.inputs)
-    note_match(maps, op_type, acts and any(t.flows for t in types))
+    acts = any(t.type.differentiable for t in node.inputs)
+    note_match(maps, op_type, acts and any(t.differentiable for t in types))
     node.stamp = rule
 
 

@@ -59,7 +59,8 @@ class Op:
     alias       the kernel does nothing but look at how its first input lies in memory: each output
                 is that, or a view of it; where this depends on the types, `aliases` is written
     shape_only  inputs, by place, of which it reads the shape and nothing else
-    bodies      the programs that run inside it, where it is control flow
+    bodies      the programs that run inside it, where it is control flow; body_names says what
+                they are called
     runs        the ops whose kernels its own calls
     axis_attrs  the names of its attributes that count axes of the inputs from the front
     stacks      it is for matrices or vectors in the last axes; the axes before are those of a stack
@@ -109,6 +110,7 @@ class Op:
     alias: ClassVar[bool] = False
     shape_only: ClassVar[tuple[int, ...]] = ()
     bodies: ClassVar[tuple[Any, ...]] = ()
+    body_names: ClassVar[tuple[str, ...]] = ()
     runs: ClassVar[tuple[Op, ...]] = ()
     axis_attrs: ClassVar[tuple[str, ...]] = ()
     stacks: ClassVar[bool] = False

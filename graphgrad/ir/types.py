@@ -24,12 +24,11 @@ Array = np.ndarray[Any, np.dtype[Any]]
 class TensorType:
     """dtype and shape of a tensor. Interned: equal types are the same object."""
 
-    __slots__ = ("complex", "differentiable", "dtype", "flows", "shape")
+    __slots__ = ("complex", "differentiable", "dtype", "shape")
     dtype: DType
     shape: Shape
     differentiable: bool
     complex: bool
-    flows: bool
 
     @property
     def static(self) -> bool:
@@ -108,9 +107,8 @@ def tensor_type(shape: Shape, dtype: Any) -> TensorType:
     if found is None:
         found = TensorType()
         found.shape, found.dtype = shape, dtype
-        found.differentiable = dtype.kind == "f"
+        found.differentiable = dtype.kind in "fc"
         found.complex = dtype.kind == "c"
-        found.flows = found.differentiable or found.complex  # a derivative may go through it
         found = _interned.setdefault(key, found)
     return found
 

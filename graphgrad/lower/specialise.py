@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from ..ir.node import Node, Tensor
 from ..ir.op import Op
 from ..ir.program import Program, derive
-from ..ir.types import TensorType
+from ..ir.types import TensorType, tensor_type
 from ..ir.words import visible_lines
 from ..ops.accumulate import EnsureLike
-from ..ops.control import Cond
+from ..ops.control import Cond, Scan, While
 
 
 def specialise(program: Program, types: Sequence[TensorType]) -> Program:
@@ -47,22 +47,33 @@ def specialise(program: Program, types: Sequence[TensorType]) -> Program:
 
 
 def _of_types(op: Op, reads: Sequence[Tensor]) -> Op:
-    """A Cond with its branches for inputs of these types; any other op as it is.
+    """An op with its bodies for inputs of these types; any other op as it is.
 
-    A branch that these do not fit stays as it is: it is an error only where it is chosen.
+    A body that these do not fit stays as it is: it is an error only where it is run.
     """
-    if type(op) is not Cond:
+    if not op.bodies:
         return op
-    types = [t.type for t in reads[1:]]
+    taken = _taken(op, [t.type for t in reads])
+    return op.replace_bodies([_where_it_fits(*pair) for pair in zip(op.bodies, taken, strict=True)])
 
-    def branch(program: Program, places: Sequence[int]) -> Program:
-        try:
-            return specialise(program, [types[i] for i in places])
-        except Exception:  # whatever infer raises, a user's op's too
-            return program
 
-    then, other = map(branch, op.programs, op.reads)
-    return Cond((then, other), op.reads)
+def _taken(op: Op, types: Sequence[TensorType]) -> list[Sequence[TensorType]]:
+    """The types that each body takes, where the node takes these."""
+    if isinstance(op, Cond):
+        return [[types[1 + i] for i in places] for places in op.reads]
+    if isinstance(op, Scan):
+        carries, stacked, constants = op.parts(types)
+        return [[*carries, *(tensor_type(t.shape[1:], t.dtype) for t in stacked), *constants]]
+    if isinstance(op, While):
+        return [types, types]
+    return [[t.type for t in body.inputs] for body in op.bodies]
+
+
+def _where_it_fits(program: Program, types: Sequence[TensorType]) -> Program:
+    try:
+        return specialise(program, types)
+    except Exception:  # whatever infer raises, a user's op's too
+        return program
 
 
 def _original(node: Node, program: Program) -> Node:

@@ -15,6 +15,7 @@ from .base import (
     Gradients,
     Node,
     Onnx,
+    Real,
     Samples,
     Tensor,
     TensorLike,
@@ -29,6 +30,7 @@ from .base import (
     like,
     np,
     promoted,
+    real_dtype,
     result_dtype,
     wants,
 )
@@ -112,7 +114,18 @@ __all__ = [
 ]
 
 
-class Add(Binary):
+class Arithmetic(Binary, abstract=True):
+    """Family: two operands of any number, complex too."""
+
+    @classmethod
+    def samples(cls, rng: np.random.Generator) -> Samples:
+        yield from super().samples(rng)
+        parts = rng.uniform(*cls.domain, size=(2, 5))
+        z = parts[0] + 1j * parts[1]
+        yield cls(), [z[:2], z[2:].reshape(3, 1)]
+
+
+class Add(Arithmetic):
     """z = x + y, dx = dz, dy = dz."""
 
     onnx = Onnx("Add")
@@ -126,7 +139,7 @@ class Add(Binary):
         return dy, dy
 
 
-class Subtract(Binary):
+class Subtract(Arithmetic):
     """z = x - y, dx = dz, dy = -dz."""
 
     onnx = Onnx("Sub")
@@ -143,7 +156,7 @@ class Subtract(Binary):
         return dz, apply(NEGATIVE, dz) if wants(node.inputs[1]) else NO_GRAD
 
 
-class Multiply(Binary):
+class Multiply(Arithmetic):
     """z = x * y, dx = dz * y, dy = dz * x."""
 
     onnx = Onnx("Mul")
@@ -161,7 +174,7 @@ class Multiply(Binary):
         )
 
 
-class Divide(Binary):
+class Divide(Arithmetic):
     """z = x / y, dx = dz / y, dy = -dz * z / y."""
 
     onnx = Onnx("Div")
@@ -245,7 +258,7 @@ class Fmod(FloorDivide):
         return dz, -(dz * trunc(x / y)) if wants(y) else NO_GRAD
 
 
-class Power(Kinds, Binary):
+class Power(Kinds, Arithmetic):
     """z = x**y, dx = dz * y * x**(y - 1), dy = dz * z * ln x.
 
     0**0 is 1: there dx and dy are 0. At x = 0, dy is 0 for every y >= 0. For x < 0, dy is NaN.
@@ -306,7 +319,10 @@ def _of_base(x: Tensor, y: Tensor, dz: Tensor) -> Any:
 
 
 class Abs(Unary):
-    """y = |x|, dx = dy * sign(x): 0 at 0. The modulus of a complex number is floating."""
+    """y = |x|, dx = dy * sign(x), of complex x dy * conj(sign(x)): 0 at 0.
+
+    The modulus of a complex number is floating.
+    """
 
     onnx = Onnx("Abs")
     idempotent = True
@@ -314,18 +330,28 @@ class Abs(Unary):
     relevance = "passed"
 
     def result(self, dtype: DType) -> DType:
-        return _real_dtype(dtype)
+        return real_dtype(dtype)
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.abs(x)
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         (x,) = node.inputs
+        if x.type.complex:
+            return (cast(dy, x.dtype) * apply(CONJ, apply(SIGN, x)),)
         return (dy * apply(SIGN, x),)
+
+    @classmethod
+    def samples(cls, rng: np.random.Generator) -> Samples:
+        yield from super().samples(rng)
+        yield cls(), [rng.normal(size=3) + 1j * rng.normal(size=3)]
 
 
 class Sign(Kinds, Unary):
-    """y = -1, 0 or 1 as x is: a step, the gradient is zero. x / |x| of a complex number."""
+    """y = -1, 0 or 1 as x is: a step, the gradient is zero.
+
+    Of a complex number y = x / |x|, dx = i conj(y) im(dy * y) / |x|: 0 at 0.
+    """
 
     onnx = Onnx("Sign")
     idempotent = True
@@ -336,7 +362,17 @@ class Sign(Kinds, Unary):
         return xp.sign(x)
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
-        return (ZERO,)
+        (x,), (y,) = node.inputs, node.outputs
+        if not x.type.complex:
+            return (ZERO,)
+        size = apply(ABS, x)
+        turn = apply(IMAG, dy * y) / where(equal(size, 0), 1, size)
+        return (cast(turn, x.dtype) * (apply(CONJ, y) * 1j),)
+
+    @classmethod
+    def samples(cls, rng: np.random.Generator) -> Samples:
+        yield from super().samples(rng)
+        yield cls(), [rng.normal(size=3) + 1j * rng.normal(size=3)]
 
 
 class Rounding(RealUnary, abstract=True):
@@ -530,34 +566,35 @@ class Hypot(RealBinary):
 
     def vjp(self, node: Node, dz: Tensor) -> Gradients:
         x, y = node.inputs
-        (z,) = node.outputs
-        scaled = dz / where(equal(z, 0), 1, z)
-        return scaled * x if wants(x) else NO_GRAD, scaled * y if wants(y) else NO_GRAD
+        return (
+            dz * apply(COSINE, x, y) if wants(x) else NO_GRAD,
+            dz * apply(COSINE, y, x) if wants(y) else NO_GRAD,
+        )
 
 
-class Real(Kinds, Unary):
-    """The real part of a complex number. No gradient."""
+class DirectionCosine(RealBinary):
+    """c = x / r with r = hypot(x, y), and with s = y / r: dx = dc * s**2 / r, dy = -dc * c * s / r.
 
-    view = True
+    0 at the origin. The derivative of the quotient itself would be a difference of large numbers.
+    """
 
-    kinds = "c"
-    differentiable = False
-    alias = True
+    domain = (0.5, 2.0)
+    value_range = (-1.0, 1.0)
 
-    def result(self, dtype: DType) -> DType:
-        return _real_dtype(dtype)
+    def kernel(self, xp: Any, x: Any, y: Any) -> Any:
+        r = xp.hypot(x, y)
+        return x / xp.where(r == 0, 1, r)
 
-    def kernel(self, xp: Any, x: Any) -> Any:
-        return xp.real(x)
-
-    @classmethod
-    def samples(cls, rng: np.random.Generator) -> Samples:
-        for shape in [(2, 3), (), (0, 2)]:
-            yield cls(), [rng.normal(size=shape) + 1j * rng.normal(size=shape)]
+    def vjp(self, node: Node, dc: Tensor) -> Gradients:
+        (x, y), (c,) = node.inputs, node.outputs
+        r = apply(HYPOT, x, y)
+        s = apply(COSINE, y, x)
+        across = dc * s / where(equal(r, 0), 1, r)
+        return across * s if wants(x) else NO_GRAD, -(across * c) if wants(y) else NO_GRAD
 
 
 class Imag(Real):
-    """The imaginary part of a complex number. No gradient."""
+    """The imaginary part of a complex number: z = x + iy, dz = -i dy."""
 
     view = True
     alias = True
@@ -565,9 +602,12 @@ class Imag(Real):
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.imag(x)
 
+    def vjp(self, node: Node, dy: Tensor) -> Gradients:
+        return (cast(dy, node.inputs[0].dtype) * -1j,)
+
 
 class Conj(Real):
-    """The complex conjugate. No gradient."""
+    """The complex conjugate, dx = conj(dy)."""
 
     involution = True
 
@@ -577,10 +617,8 @@ class Conj(Real):
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.conj(x)
 
-
-def _real_dtype(dtype: DType) -> DType:
-    """The dtype of the parts of a complex number; any other dtype is itself."""
-    return as_dtype(f"f{dtype.itemsize // 2}") if dtype.kind == "c" else dtype
+    def vjp(self, node: Node, dy: Tensor) -> Gradients:
+        return (apply(CONJ, dy),)
 
 
 ADD = Add()
@@ -605,6 +643,10 @@ MINIMUM = Minimum()
 CLIP = Clip()
 COPYSIGN = CopySign()
 HYPOT = Hypot()
+REAL = Real()
+IMAG = Imag()
+CONJ = Conj()
+COSINE = DirectionCosine()
 
 
 # --- the four operations -----------------------------------------------------------------------
@@ -910,7 +952,8 @@ def abs(x: TensorLike, /) -> Tensor:
 
     Raises: DTypeError for what is no array of numbers.
 
-    Gradient: dx = dy * sign(x), which is 0 at 0: the subgradient of least norm.
+    Gradient: dx = dy * sign(x), of complex x dy * conj(sign(x)); 0 at 0, the subgradient of least
+        norm.
 
     >>> x = gg.constant([-2.0, 0.0, 3.0])
     >>> gg.evaluate(gg.gradients([gg.abs(x)], [x]))
@@ -945,7 +988,7 @@ def sign(x: TensorLike, /) -> Tensor:
 
     Raises: DTypeError if x is bool.
 
-    Gradient: dx = 0, y is a step.
+    Gradient: dx = 0, y is a step; of complex x it is i conj(y) im(dy * y) / |x|, and 0 at 0.
 
     >>> gg.evaluate(gg.sign([-2.0, 0.0, 3.0]))
     array([-1.,  0.,  1.])
@@ -1226,13 +1269,13 @@ def real(x: TensorLike, /) -> Tensor:
 
     Raises: DTypeError for what is no array of numbers.
 
-    Gradient: none of complex x; dx = dy of any other.
+    Gradient: dx = dy, as a complex number of complex x.
 
     >>> gg.evaluate(gg.real([1 + 2j]))
     array([1.])
     """
     x = as_tensor(x)
-    return apply(Real(), x) if x.dtype.kind == "c" else x
+    return apply(REAL, x) if x.dtype.kind == "c" else x
 
 
 def imag(x: TensorLike, /) -> Tensor:
@@ -1244,13 +1287,13 @@ def imag(x: TensorLike, /) -> Tensor:
 
     Raises: DTypeError for what is no array of numbers.
 
-    Gradient: none of complex x; dx = 0 of any other.
+    Gradient: dx = -i dy of complex x; dx = 0 of any other.
 
     >>> gg.evaluate(gg.imag([1 + 2j]))
     array([2.])
     """
     x = as_tensor(x)
-    return apply(Imag(), x) if x.dtype.kind == "c" else apply(ZerosLike(), x)
+    return apply(IMAG, x) if x.dtype.kind == "c" else apply(ZerosLike(), x)
 
 
 def conj(x: TensorLike, /) -> Tensor:
@@ -1262,13 +1305,13 @@ def conj(x: TensorLike, /) -> Tensor:
 
     Raises: DTypeError for what is no array of numbers.
 
-    Gradient: none of complex x; dx = dy of any other.
+    Gradient: dx = conj(dy).
 
     >>> gg.evaluate(gg.conj([1 + 2j]))
     array([1.-2.j])
     """
     x = as_tensor(x)
-    return apply(Conj(), x) if x.dtype.kind == "c" else x
+    return apply(CONJ, x) if x.dtype.kind == "c" else x
 
 
 def hypot(x: TensorLike, y: TensorLike, /) -> Tensor:

@@ -186,7 +186,10 @@ def scalar(value: Any, dtype: DType) -> Tensor:
 
 
 class Cast(Op):
-    """y = x as another dtype; dx = dy cast back, where x is floating."""
+    """y = x as another dtype; dx = dy cast back, where x is floating or complex.
+
+    Of a real x made complex, dx is the real part of dy.
+    """
 
     dtype: DType
     elementwise = True
@@ -204,7 +207,11 @@ class Cast(Op):
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         (x,) = node.inputs
-        return (apply(Cast(x.dtype), dy) if x.type.differentiable else NO_GRAD,)
+        if not x.type.differentiable:
+            return (NO_GRAD,)
+        if self.dtype.kind == "c" and x.dtype.kind != "c":
+            dy = apply(Real(), dy)
+        return (cast(dy, x.dtype),)
 
     @classmethod
     def samples(cls, rng: np.random.Generator) -> Samples:
@@ -212,6 +219,8 @@ class Cast(Op):
         yield cls(as_dtype("float64")), [rng.normal(size=(3,)).astype("float32")]
         yield cls(as_dtype("int64")), [rng.normal(size=(3,)) * 5]
         yield cls(as_dtype("float64")), [np.arange(3)]
+        yield cls(as_dtype("complex128")), [rng.normal(size=(2, 3))]
+        yield cls(as_dtype("complex64")), [rng.normal(size=3) + 1j * rng.normal(size=3)]
 
 
 def cast(x: TensorLike, dtype: Any) -> Tensor:
@@ -225,7 +234,8 @@ def cast(x: TensorLike, dtype: Any) -> Tensor:
 
     Raises: DTypeError for another dtype, or if the imaginary part of x would be dropped.
 
-    Gradient: dx = dy cast back, where x is floating; none through integers and bools.
+    Gradient: dx = dy cast back, its real part where a real x was made complex; none through
+        integers and bools.
 
     Source: the array API standard, astype.
 
@@ -448,6 +458,38 @@ class Binary(Elementwise, abstract=True):
         ]:
             yield cls(), [rng.uniform(*cls.domain, size=s) for s in (left, right)]
         yield cls(), [rng.uniform(*cls.domain, size=(2, 3)).astype("float32") for _ in range(2)]
+
+
+class Real(Unary):
+    """The real part of a complex number: z = x + iy, dz = dx."""
+
+    view = True
+    alias = True
+    linear = "joint"
+    flop_free = True
+
+    def check(self, dtype: DType) -> None:
+        if dtype.kind != "c":
+            raise DTypeError(f"{self.type} takes complex operands, got {dtype}; use gg.cast")
+
+    def result(self, dtype: DType) -> DType:
+        return real_dtype(dtype)
+
+    def kernel(self, xp: Any, x: Any) -> Any:
+        return xp.real(x)
+
+    def vjp(self, node: Node, dx: Tensor) -> Gradients:
+        return (cast(dx, node.inputs[0].dtype),)
+
+    @classmethod
+    def samples(cls, rng: np.random.Generator) -> Samples:
+        for shape in [(2, 3), (), (0, 2)]:
+            yield cls(), [rng.normal(size=shape) + 1j * rng.normal(size=shape)]
+
+
+def real_dtype(dtype: DType) -> DType:
+    """The dtype of the parts of a complex number; any other dtype is itself."""
+    return as_dtype(f"f{dtype.itemsize // 2}") if dtype.kind == "c" else dtype
 
 
 class Comparison(Binary, abstract=True):

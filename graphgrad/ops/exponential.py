@@ -1,4 +1,4 @@
-"""Exponentials, logarithms and roots, element by element."""
+"""Exponentials, what has bounds and is made of them, logarithms and roots, element by element."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from .base import (
     Tensor,
     TensorLike,
     apply,
+    like,
     np,
     promoted,
     wants,
@@ -67,7 +68,7 @@ class Exp2(FloatUnary):
 
 
 class Expm1(FloatUnary):
-    """y = e**x - 1, accurate near 0; dx = dy * (y + 1)."""
+    """y = e**x - 1, accurate near 0; dx = dy * e**x, all of whose digits y + 1 lacks."""
 
     relevance = "passed"
 
@@ -75,8 +76,7 @@ class Expm1(FloatUnary):
         return xp.expm1(x)
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
-        (y,) = node.outputs
-        return (dy * (y + 1.0),)
+        return (dy * apply(EXP, *node.inputs),)
 
 
 class Log(FloatUnary):
@@ -168,6 +168,35 @@ class Cbrt(RealUnary):
         return (dy / (3.0 * y * y),)
 
 
+class Tanh(FloatUnary):
+    """y = tanh x, dx = dy / cosh(x)**2; of complex numbers dy * (1 - y**2)."""
+
+    onnx = Onnx("Tanh")
+    value_range = (-1.0, 1.0)
+    relevance = "passed"
+
+    def kernel(self, xp: Any, x: Any) -> Any:
+        return xp.tanh(x)
+
+    def vjp(self, node: Node, dy: Tensor) -> Gradients:
+        (x,), (y,) = node.inputs, node.outputs
+        return (dy * (like(1, y) - y * y if x.type.complex else apply(TANH_SLOPE, x)),)
+
+
+class TanhSlope(RealUnary):
+    """y = 1 / cosh(x)**2, dx = -dy * 2 y tanh x. 1 - tanh(x)**2 would lose digits."""
+
+    value_range = (0.0, 1.0)
+
+    def kernel(self, xp: Any, x: Any) -> Any:
+        e = xp.exp(-2 * xp.abs(x))
+        return 4 * (e / ((1 + e) * (1 + e)))
+
+    def vjp(self, node: Node, dy: Tensor) -> Gradients:
+        (x,), (y,) = node.inputs, node.outputs
+        return (dy * (y * (-2.0 * apply(TANH, x))),)
+
+
 class Sigmoid(RealUnary):
     """y = 1 / (1 + exp(-x)) without overflow, dx = dy * y * (1 - y)."""
 
@@ -181,8 +210,21 @@ class Sigmoid(RealUnary):
         return xp.where(x >= 0, 1, e) / (1 + e)
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
-        (y,) = node.outputs
-        return (dy * (y * (1.0 - y)),)
+        return (dy * apply(SIGMOID_SLOPE, *node.inputs),)
+
+
+class SigmoidSlope(RealUnary):
+    """y = sigmoid(x) sigmoid(-x), dx = -dy * y tanh(x / 2). s (1 - s) would lose digits."""
+
+    value_range = (0.0, 0.25)
+
+    def kernel(self, xp: Any, x: Any) -> Any:
+        e = xp.exp(-xp.abs(x))
+        return e / ((1 + e) * (1 + e))
+
+    def vjp(self, node: Node, dy: Tensor) -> Gradients:
+        (x,), (y,) = node.inputs, node.outputs
+        return (-(dy * (y * apply(TANH, 0.5 * x))),)
 
 
 class LogAddExp(RealBinary):
@@ -212,6 +254,9 @@ LOG2 = Log2()
 LOG10 = Log10()
 SQRT = Sqrt()
 CBRT = Cbrt()
+TANH = Tanh()
+TANH_SLOPE = TanhSlope()
+SIGMOID_SLOPE = SigmoidSlope()
 LOGADDEXP = LogAddExp()
 
 
@@ -258,7 +303,7 @@ def expm1(x: TensorLike, /) -> Tensor:
 
     Raises: DTypeError for what is no array of numbers.
 
-    Gradient: dx = dy * (y + 1) [DLMF 4.7(ii)].
+    Gradient: dx = dy * e**x [DLMF 4.7(ii)].
 
     >>> gg.evaluate(gg.expm1([0.0, 1e-20]))
     array([0.e+00, 1.e-20])

@@ -11,6 +11,7 @@ from .base import (
     DTypeError,
     Elementwise,
     Op,
+    Samples,
     Tensor,
     TensorLike,
     Unary,
@@ -20,6 +21,7 @@ from .base import (
     build,
     cast,
     inexact,
+    np,
     promoted,
 )
 
@@ -58,6 +60,11 @@ class FloatUnary(Kinds, Unary, abstract=True):
     """Family: one operand, floating or complex."""
 
     kinds = "fc"
+
+    @classmethod
+    def samples(cls, rng: np.random.Generator) -> Samples:
+        yield from super().samples(rng)
+        yield cls(), [rng.uniform(*cls.domain, size=3) + 1j * rng.uniform(0.3, 1.2, size=3)]
 
 
 class RealUnary(Kinds, Unary, abstract=True):

@@ -13,11 +13,10 @@ from .base import (
     Tensor,
     TensorLike,
     apply,
-    like,
     np,
     wants,
 )
-from .exponential import sqrt
+from .exponential import TANH, sqrt
 from .families import FloatUnary, RealBinary, floating_binary, floating_unary
 
 __all__ = [
@@ -84,6 +83,17 @@ class Tan(FloatUnary):
         return (dy * (1.0 + y * y),)
 
 
+class SquareComplement(FloatUnary):
+    """y = 1 - x**2 = (1 - x) (1 + x), dx = -dy * 2x: both keep their digits, near 1 and near 0."""
+
+    def kernel(self, xp: Any, x: Any) -> Any:
+        return (1 - x) * (1 + x)
+
+    def vjp(self, node: Node, dy: Tensor) -> Gradients:
+        (x,) = node.inputs
+        return (dy * (-2.0 * x),)
+
+
 class Asin(FloatUnary):
     """y = arcsin x, dx = dy / sqrt((1 - x) (1 + x)): infinite at -1 and 1."""
 
@@ -97,7 +107,14 @@ class Asin(FloatUnary):
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         (x,) = node.inputs
-        return (dy / sqrt((1.0 - x) * (1.0 + x)),)
+        return (dy / _one_less_square(x),)
+
+
+def _one_less_square(x: Tensor) -> Tensor:
+    """sqrt(1 - x**2); of complex x on the side of the cut on which x is."""
+    if x.type.complex:
+        return sqrt(-(x - 1.0)) * sqrt(x - -1.0)  # 1 - x would lose the sign of a zero
+    return sqrt(apply(SQUARE_COMPLEMENT, x))
 
 
 class Acos(FloatUnary):
@@ -112,7 +129,7 @@ class Acos(FloatUnary):
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         (x,) = node.inputs
-        return (-(dy / sqrt((1.0 - x) * (1.0 + x))),)
+        return (-(dy / _one_less_square(x)),)
 
 
 class Atan(FloatUnary):
@@ -125,8 +142,18 @@ class Atan(FloatUnary):
         return xp.arctan(x)
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
-        (x,) = node.inputs
-        return (dy / (1.0 + x * x),)
+        return (dy * apply(ATAN_SLOPE, *node.inputs),)
+
+
+class AtanSlope(FloatUnary):
+    """y = 1 / (1 + x**2), dx = -dy * 2 x y**2, which does not overflow on the way."""
+
+    def kernel(self, xp: Any, x: Any) -> Any:
+        return 1 / (1 + x * x)
+
+    def vjp(self, node: Node, dy: Tensor) -> Gradients:
+        (x,), (y,) = node.inputs, node.outputs
+        return (dy * (y * (-2.0 * (x * y))),)
 
 
 class Atan2(RealBinary):
@@ -181,21 +208,6 @@ class Cosh(FloatUnary):
         return (dy * apply(SINH, *node.inputs),)
 
 
-class Tanh(FloatUnary):
-    """y = tanh x, dx = dy * (1 - y**2): the output is reused, x is not kept."""
-
-    onnx = Onnx("Tanh")
-    value_range = (-1.0, 1.0)
-    relevance = "passed"
-
-    def kernel(self, xp: Any, x: Any) -> Any:
-        return xp.tanh(x)
-
-    def vjp(self, node: Node, dy: Tensor) -> Gradients:
-        (y,) = node.outputs
-        return (dy * (like(1, y) - y * y),)
-
-
 class Asinh(FloatUnary):
     """y = arsinh x, dx = dy / sqrt(1 + x**2)."""
 
@@ -207,7 +219,8 @@ class Asinh(FloatUnary):
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         (x,) = node.inputs
-        return (dy / hypot(x, 1.0),)
+        (y,) = node.outputs
+        return (dy / (apply(COSH, y) if x.type.complex else hypot(x, 1.0)),)
 
 
 class Acosh(FloatUnary):
@@ -222,7 +235,7 @@ class Acosh(FloatUnary):
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         (x,) = node.inputs
-        return (dy / (sqrt(x - 1.0) * sqrt(x + 1.0)),)
+        return (dy / (sqrt(x - 1.0) * sqrt(x - -1.0)),)  # x + 1.0 can lose the side of the cut
 
 
 class Atanh(FloatUnary):
@@ -238,7 +251,7 @@ class Atanh(FloatUnary):
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         (x,) = node.inputs
-        return (dy / ((1.0 - x) * (1.0 + x)),)
+        return (dy / apply(SQUARE_COMPLEMENT, x),)
 
 
 SIN = Sin()
@@ -247,10 +260,11 @@ TAN = Tan()
 ASIN = Asin()
 ACOS = Acos()
 ATAN = Atan()
+ATAN_SLOPE = AtanSlope()
+SQUARE_COMPLEMENT = SquareComplement()
 ATAN2 = Atan2()
 SINH = Sinh()
 COSH = Cosh()
-TANH = Tanh()
 ASINH = Asinh()
 ACOSH = Acosh()
 ATANH = Atanh()
@@ -421,7 +435,7 @@ def tanh(x: TensorLike, /) -> Tensor:
 
     Raises: DTypeError for what is no array of numbers.
 
-    Gradient: dx = dy * (1 - y**2) [DLMF 4.34].
+    Gradient: dx = dy / cosh(x)**2 [DLMF 4.34].
 
     >>> gg.evaluate(gg.tanh([0.0, 0.5])).round(4)
     array([0.    , 0.4621])

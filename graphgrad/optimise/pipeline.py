@@ -13,6 +13,7 @@ from .passes.bodies import choosing, optimise_bodies
 from .passes.common import merging
 from .passes.fold import Folding
 from .passes.identities import identities
+from .passes.loops import drop_unread
 from .passes.products import join_products
 from .passes.relu import ReluGrads
 from .rewrite import Pass, settle, standing_alone
@@ -63,6 +64,7 @@ def pipeline(fired: Counter[str], fast_math: bool = False) -> list[Named]:
     """The passes in their order: the bodies of control flow first, each by the same passes."""
     body = _passes(Counter(), fast_math)
     return [
+        ("drop unread", drop_unread),
         ("optimise bodies", lambda p: optimise_bodies(p, lambda b: _one_by_one(b, body))),
         *_passes(fired, fast_math),
     ]

@@ -287,7 +287,7 @@ def known(region: Region) -> Boundary:
 def why_idle(inputs: Iterable[Tensor], outputs: Iterable[Tensor]) -> str:
     """Why a rule from these to those can never be called; "" where it can, or there are none."""
     for verb, tensors in (("makes", list(outputs)), ("reads", list(inputs))):
-        if tensors and not any(t.type.flows for t in tensors):
+        if tensors and not any(t.type.differentiable for t in tensors):
             rows = "".join(f"\n  {t.name}: {t.type!r}, built at {t.where}" for t in tensors[:5])
             return (
                 f"{verb} only what has no gradient, as integers and booleans, so its rule can "

@@ -217,17 +217,17 @@ def _acts(region: Region, start: int) -> bool:
     leaves = region.pinned_outputs is not None and _any_flows(region.pinned_outputs)
     for node in _members(region, start):
         for t in () if enters else node.inputs:
-            enters = enters or (t.type.flows and not region.contains(t.node.region))
+            enters = enters or (t.type.differentiable and not region.contains(t.node.region))
         if inferred and node.inputs:
             for t in node.outputs:
-                leaves = leaves or t.type.flows
+                leaves = leaves or t.type.differentiable
         if enters and leaves:
             return True
     return False
 
 
 def _any_flows(tensors: Iterable[Tensor]) -> bool:
-    return any(t.type.flows for t in tensors)
+    return any(t.type.differentiable for t in tensors)
 
 
 def _idle(region: Region, members: list[Node]) -> RegionError | None:

@@ -1,4 +1,4 @@
-"""Complex numbers have no gradient: one that would flow through them is an error."""
+"""S33: gradients flow through complex numbers as in JAX, and nothing is lost on the way."""
 
 from __future__ import annotations
 
@@ -11,66 +11,122 @@ import graphgrad as gg
 
 from .helpers import value
 
-THROUGH = "no gradients of complex numbers"
-TURN = 1j * np.ones(3)
+ONE = np.ones(3)
+Z = np.array([0.5 + 1j, -1.5 + 0.25j, 2 - 0.75j])
+TURN = 1j * ONE
 
 
 def wave(x):
     return gg.exp(1j * x) * x
 
 
-@pytest.mark.parametrize("part", [gg.real, gg.imag, gg.abs])
-@pytest.mark.parametrize("unconnected", ["none", "zero"])
-def test_S33_a_gradient_through_complex_numbers_is_an_error_that_says_where(part, unconnected):
-    x = gg.placeholder((3,), name="x")
-    y = gg.sum(gg.sin(part(wave(x)))) + gg.sum(x)
-    with pytest.raises(gg.GradientError, match=THROUGH) as error:
-        gg.gradients(y, x, unconnected=unconnected)
-    assert "test_complex.py" in str(error.value)
-    assert "complex128[3]" in str(error.value)
+def by_parts(f, z, h=1e-6):
+    """df/da - i df/db of a real function of z = a + ib, by differences, element by element."""
+    found = np.zeros_like(z)
+    for i in range(z.size):
+        step = np.zeros_like(z)
+        step.flat[i] = h
+        along = [(f(z + d) - f(z - d)) / (2 * h) for d in (step, 1j * step)]
+        found.flat[i] = along[0] - 1j * along[1]
+    return found
 
 
-def test_S33_no_derivative_is_lost_in_complex_numbers():
-    x = gg.placeholder((3,), name="x")
-    y = gg.sum(abs(wave(x)) ** 2) + gg.sum(x)
-    for ask in (
-        lambda: gg.jvp(y, x),
-        lambda: gg.vjp(y, x, 1.0),
-        lambda: gg.jacobian(y, x),
-        lambda: gg.hessian(y, x),
-        lambda: gg.hvp(y, x, gg.ones_like(x)),
-        lambda: gg.value_and_grad(y, x),
-    ):
-        with pytest.raises(gg.GradientError, match=THROUGH):
-            ask()
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+def test_S33_the_gradient_of_a_real_function_is_conjugated_nowhere(dtype):
+    z = gg.placeholder((3,), dtype)
+    y = gg.sum(gg.sin(gg.real(z * z)) * gg.imag(gg.exp(z)) + abs(z) ** 3)
+    dz = gg.gradients(y, z)
+    assert dz.type is z.type
+    f = gg.compile(z, y)
+    tolerance = 1e-6
+    if dtype == "complex64":
+        wide = gg.placeholder((3,), "complex128")
+        y = gg.sum(gg.sin(gg.real(wide * wide)) * gg.imag(gg.exp(wide)) + abs(wide) ** 3)
+        f, tolerance = gg.compile(wide, y), 1e-4
+    np.testing.assert_allclose(value(dz, {z: Z.astype(dtype)}), by_parts(f, Z), rtol=tolerance)
 
 
-def test_S33_complex_ys_xs_and_gradients_are_of_the_wrong_dtype():
-    x = gg.placeholder((3,))
+def test_S33_the_gradient_of_a_holomorphic_function_is_its_derivative():
     z = gg.placeholder((3,), "complex128")
-    y = gg.sin(x)
-    for ask in (
-        lambda: gg.gradients(z, x),
-        lambda: gg.gradients(y, z),
-        lambda: gg.gradients(y, x, TURN),
-        lambda: gg.gradients(y, x, gg.constant(TURN)),
-        lambda: gg.jvp(y, x, TURN),
-        lambda: gg.jvp(gg.sum(x), [x[0], x], [1j, None]),
-        lambda: gg.hvp(gg.sum(y), x, TURN),
-    ):
-        with pytest.raises(gg.DTypeError, match="complex"):
-            ask()
+    y, total = gg.sin(z) * z, gg.sum(z**3)
+    feeds = {z: Z}
+    dz = gg.gradients(y, z, holomorphic=True)
+    np.testing.assert_allclose(value(dz, feeds), np.cos(Z) * Z + np.sin(Z), rtol=1e-14)
+    np.testing.assert_array_equal(value(gg.gradients(y, z, TURN), feeds), 1j * value(dz, feeds))
+    value_of, slope = gg.value_and_grad(total, z, holomorphic=True)
+    np.testing.assert_allclose(value(value_of, feeds), (Z**3).sum(), rtol=1e-14)
+    np.testing.assert_allclose(value(slope, feeds), 3 * Z**2, rtol=1e-14)
+    jacobian = gg.jacobian(y, z, holomorphic=True)
+    np.testing.assert_allclose(value(jacobian, feeds), np.diag(value(dz, feeds)), rtol=1e-14)
+    hessian = gg.hessian(total, z, holomorphic=True)
+    np.testing.assert_allclose(value(hessian, feeds), np.diag(6 * Z), rtol=1e-14)
+    hvp = gg.hvp(total, z, TURN, holomorphic=True)
+    np.testing.assert_allclose(value(hvp, feeds), 6j * Z, rtol=1e-14)
 
 
-def test_S33_complex_numbers_that_do_not_depend_on_x_are_in_nobodys_way():
+def test_S33_a_loss_of_real_numbers_through_complex_ones():
+    x = gg.placeholder((3,), name="x")
+    loss = gg.sum(abs(wave(x)) ** 2) + gg.sum(x)
+    at = np.array([1.0, 0.5, -2.0])
+    feeds = {x: at}
+    np.testing.assert_allclose(value(gg.gradients(loss, x), feeds), 2 * at + 1, rtol=1e-14)
+    np.testing.assert_allclose(value(gg.jvp(loss, x), feeds), (2 * at + 1).sum(), rtol=1e-14)
+    np.testing.assert_allclose(value(gg.jacobian(loss, x), feeds), 2 * at + 1, rtol=1e-14)
+    np.testing.assert_allclose(value(gg.hessian(loss, x), feeds), 2 * np.eye(3), atol=1e-13)
+    np.testing.assert_allclose(value(gg.hvp(loss, x, at), feeds), 2 * at, rtol=1e-13)
+
+
+def test_S33_the_hvp_of_a_complex_x_is_the_gradient_of_the_slope_along_v():
+    z = gg.placeholder((3,), "complex128")
+    y = gg.sum(abs(gg.exp(z)) * gg.real(z * z))
+    v = np.array([1j, 2 - 1j, 0.5])
+    slope = gg.real(gg.sum(gg.gradients(y, z) * v))
+    found = value(gg.hvp(y, z, v), {z: Z})
+    np.testing.assert_allclose(found, by_parts(gg.compile(z, slope), Z), rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda x, z, w: gg.gradients(w, z),
+        lambda x, z, w: gg.gradients([gg.sum(x), w], z, [1.0, None]),
+        lambda x, z, w: gg.jacobian(w, z),
+        lambda x, z, w: gg.jacobian(gg.exp(1j * x), x),
+        lambda x, z, w: gg.hessian(gg.sum(w), z),
+        lambda x, z, w: gg.hvp(gg.sum(w), z, TURN),
+        lambda x, z, w: gg.value_and_grad(gg.sum(w), z),
+        lambda x, z, w: gg.hessian(gg.sum(abs(w)), z),
+        lambda x, z, w: gg.gradients(gg.exp(1j * x), x, holomorphic=True),
+        lambda x, z, w: gg.gradients(abs(w), z, holomorphic=True),
+        lambda x, z, w: gg.jacobian(abs(w), z, holomorphic=True),
+        lambda x, z, w: gg.gradients(gg.sin(x), x, TURN),
+        lambda x, z, w: gg.gradients(gg.sin(x), x, gg.constant(TURN)),
+        lambda x, z, w: gg.jvp(gg.sin(x), x, TURN),
+        lambda x, z, w: gg.hvp(gg.sum(gg.sin(x)), x, TURN),
+    ],
+)
+def test_S33_what_has_no_single_meaning_is_an_error_that_names_the_remedy(ask):
     x, z = gg.placeholder((3,)), gg.placeholder((3,), "complex128")
-    y = gg.sum(x * abs(z * 2j)) + gg.sum(abs(gg.exp(1j * gg.placeholder(()))))
-    feeds = {x: np.ones(3), z: np.array([1j, 3.0, 4j])}
-    dx = gg.gradients(y, x)
-    np.testing.assert_array_equal(value(dx, feeds), [2, 6, 8])
+    with pytest.raises(gg.DTypeError, match=r"holomorphic|has its shape and dtype|hvp"):
+        ask(x, z, z * z)
 
 
-def test_S33_what_is_stopped_before_or_behind_complex_numbers_is_no_error():
+def test_S33_integers_have_no_gradient_still():
+    n, x = gg.placeholder((3,), "int64"), gg.placeholder((3,))
+    with pytest.raises(gg.DTypeError, match="Cast it first"):
+        gg.gradients(gg.sum(x), n)
+
+
+def test_S33_forward_mode_is_how_ys_move():
+    z = gg.placeholder((3,), "complex128")
+    y = gg.sum(gg.conj(z) * gg.sin(z)) * abs(z)
+    v = np.array([1j, 2 - 1j, 0.5])
+    f = gg.compile(z, y)
+    found = value(gg.jvp(y, z, v), {z: Z})
+    np.testing.assert_allclose(found, (f(Z + 1e-6 * v) - f(Z - 1e-6 * v)) / 2e-6, rtol=1e-6)
+
+
+def test_S33_what_is_stopped_before_or_behind_complex_numbers_does_not_flow():
     x = gg.placeholder((3,))
     z = wave(x)
     for lost in (
@@ -84,110 +140,135 @@ def test_S33_what_is_stopped_before_or_behind_complex_numbers_is_no_error():
         feeds = {x: np.array([0.5, 1.0, 2.0])}
         np.testing.assert_array_equal(value(dx, feeds), value(lost, feeds))
     dx = gg.gradients(gg.sum(gg.real(z) + x), x, stop_gradients=z)
-    np.testing.assert_array_equal(value(dx, {x: np.ones(3)}), np.ones(3))
+    np.testing.assert_array_equal(value(dx, {x: ONE}), ONE)
 
 
-def test_S33_rules_are_not_asked_about_complex_outputs():
+# --- rules ------------------------------------------------------------------------------------
+
+
+def test_S33_a_rule_is_given_complex_gradients_and_gives_them():
+    seen = []
+
+    def rule(site, dy):
+        seen.append(dy.type)
+        return 2 * dy
+
+    z = gg.placeholder((3,), "complex128")
+    with gg.override_gradient(rule):
+        w = gg.exp(z)
+    dz = gg.gradients(gg.sum(abs(w)), z)
+    assert seen == [w.type]
+    np.testing.assert_allclose(value(dz, {z: Z}), 2 * np.conj(np.sign(np.exp(Z))), rtol=1e-14)
+
+
+@pytest.mark.parametrize("answer", [lambda dy: dy, lambda dy: 1j, lambda dy: np.full(3, 1j)])
+def test_S33_what_a_rule_gives_a_real_input_is_real(answer):
     x = gg.placeholder((3,))
-    with gg.override_gradient(lambda site, dy: dy):
+    with gg.override_gradient(lambda site, dy: answer(dy)):
         z = gg.exp(1j * x)
-    with pytest.raises(gg.GradientError, match=THROUGH):
+    with pytest.raises(gg.GradientError, match=r"float64\[3\]; got"):
         gg.gradients(gg.sum(gg.real(z)), x)
 
 
-@pytest.mark.parametrize("rule", [lambda site, dy: gg.NO_GRAD, lambda site, dy: site.default(dy)])
-def test_S33_a_region_that_reads_complex_numbers_on_the_path_is_an_error(rule):
+def test_S33_the_error_says_to_take_the_real_part():
     x = gg.placeholder((3,))
-    z = wave(x)
-    with gg.override_gradient(rule):
-        y = abs(z)
-    with pytest.raises(gg.GradientError, match=THROUGH):
-        gg.gradients(gg.sum(y), x)
+    with gg.override_gradient(lambda site, dy: dy):
+        z = gg.exp(1j * x)
+    with pytest.raises(gg.GradientError, match=r"take gg\.real\(dx\)"):
+        gg.gradients(gg.sum(gg.real(z)), x)
 
 
-def test_S33_a_region_beside_complex_numbers_has_its_rule():
-    x, z = gg.placeholder((3,)), gg.placeholder((3,), "complex128")
-    with gg.override_gradient(lambda site, dy: (gg.NO_GRAD, 2 * site.default(dy)[1])):
-        y = gg.real(z) * x
-    feeds = {x: np.ones(3), z: np.array([1.0, 2.0, 3.0]) + 0j}
-    np.testing.assert_array_equal(value(gg.gradients(gg.sum(y), x), feeds), [2, 4, 6])
+@pytest.mark.parametrize(
+    ("answer", "wanted"),
+    [
+        (lambda site, dy: 1j * site.default(dy)[0], 1j),
+        (lambda site, dy: gg.DEFAULT, 1),
+        (lambda site, dy: 0, 0),
+        (lambda site, dy: {site.inputs[0]: 3j * site.default(dy)[0]}, 3j),
+    ],
+)
+def test_S33_defaults_and_markers_of_complex_sites(answer, wanted):
+    z = gg.placeholder((3,), "complex128")
+    with gg.override_gradient(answer):
+        w = gg.sin(z) * z
+    dz = gg.gradients(gg.sum(gg.real(w)), z)
+    own = np.cos(Z) * Z + np.sin(Z)
+    np.testing.assert_allclose(value(dz, {z: Z}), wanted * own, rtol=1e-14)
+    moved = gg.jvp(gg.sum(gg.real(w)), z, TURN)
+    np.testing.assert_allclose(value(moved, {z: Z}), (1j * wanted * own).sum().real, atol=1e-13)
 
 
-def test_S33_a_rule_may_speak_for_complex_numbers_inside_its_region():
-    x = gg.placeholder((3,))
-    with gg.override_gradient(lambda site, dy: 5 * dy):
-        y = abs(wave(x))
-    with gg.override_gradient(lambda site, dy: site.default(dy)):
-        by_default = abs(wave(x))
-    assert value(gg.gradients(gg.sum(y), x), {x: np.ones(3)}).tolist() == [5, 5, 5]
-    with pytest.raises(gg.GradientError, match=THROUGH):
-        gg.gradients(gg.sum(by_default), x)
+def test_S33_a_stamp_and_an_override_of_the_call_reach_complex_nodes():
+    z = gg.placeholder((3,), "complex128")
+    with gg.gradient_override_map({"Exp": lambda site, dy: 5 * dy}):
+        w = gg.exp(z)
+    dz = gg.gradients(w, z, ONE + 0j)
+    np.testing.assert_array_equal(value(dz, {z: Z}), 5 * ONE + 0j)
+    dz = gg.gradients(w, z, ONE + 0j, overrides={"Exp": lambda site, dy: 7j * dy})
+    np.testing.assert_array_equal(value(dz, {z: Z}), 7j * ONE)
 
 
-def test_S33_a_custom_gradient_may_speak_for_complex_numbers_inside():
+def test_S33_a_custom_gradient_of_complex_numbers():
     @gg.custom_gradient
-    def modulus(x):
-        return abs(wave(x)), lambda dy: 7 * dy
+    def modulus(z):
+        return abs(z), lambda dy: 7j * dy
 
-    x = gg.placeholder((3,))
-    assert value(gg.gradients(gg.sum(modulus(x)), x), {x: np.ones(3)}).tolist() == [7, 7, 7]
+    z = gg.placeholder((3,), "complex128")
+    assert value(gg.gradients(gg.sum(modulus(z)), z), {z: Z}).tolist() == [7j] * 3
 
 
-def test_S33_complex_numbers_that_a_branch_reads_are_not_passed_by():
+def test_S33_a_rule_with_its_own_jvp():
+    rule = gg.Rule(lambda site, dy: 2 * dy, jvp=lambda site, dz: 10j * dz)
+    z = gg.placeholder((3,), "complex128")
+    with gg.override_gradient(rule):
+        w = gg.exp(z)
+    np.testing.assert_array_equal(value(gg.jvp(w, z, ONE + 0j), {z: Z}), 10j * ONE)
+
+
+# --- transforms -------------------------------------------------------------------------------
+
+
+def test_S33_complex_numbers_that_a_branch_reads():
     x, flag = gg.placeholder((3,)), gg.placeholder((), "bool")
     z = wave(x)
-    y = gg.cond(flag, lambda: gg.sum(abs(z)), lambda: gg.sum(x))
-    inside = gg.cond(flag, lambda: gg.sum(abs(wave(x))), lambda: gg.sum(x))
-    for loss in (y, inside):
-        with pytest.raises(gg.GradientError, match=THROUGH):
-            gg.gradients(loss, x)
-    stopped = gg.stop_gradient(z)
-    y = gg.cond(flag, lambda: gg.sum(abs(stopped) * x), lambda: gg.sum(x))
-    dx = gg.gradients(y, x)
-    assert value(dx, {x: np.ones(3), flag: False}).tolist() == [1, 1, 1]
+    outside = gg.cond(flag, lambda: gg.sum(abs(z) ** 2), lambda: gg.sum(x))
+    inside = gg.cond(flag, lambda: gg.sum(abs(wave(x)) ** 2), lambda: gg.sum(x))
+    at = np.array([0.5, 1.0, 2.0])
+    for loss in (outside, inside):
+        dx = gg.gradients(loss, x)
+        np.testing.assert_allclose(value(dx, {x: at, flag: True}), 2 * at, rtol=1e-14)
+        np.testing.assert_array_equal(value(dx, {x: at, flag: False}), ONE)
 
 
-def test_S33_a_gradient_asked_in_a_branch_flows_out_of_it_or_is_an_error():
-    x, w, flag = gg.placeholder((3,)), gg.placeholder((3,), "complex128"), gg.constant(True)
+def test_S33_a_gradient_asked_in_a_branch_flows_out_of_it():
+    x, flag = gg.placeholder((3,)), gg.constant(True)
     z = wave(x)
-
-    def asked(captured):
-        return lambda: gg.gradients(gg.sum(abs(captured * 2.0) * x), x)
-
-    with pytest.raises(gg.GradientError, match=THROUGH):
-        gg.cond(flag, asked(z), lambda: gg.zeros_like(x))
-    with pytest.raises(gg.GradientError, match=THROUGH):
-        gg.cond(flag, lambda: gg.gradients(gg.sum(abs(z)), x), lambda: gg.zeros_like(x))
-    y = gg.cond(flag, asked(w), lambda: gg.zeros_like(x))
-    assert value(y, {x: np.ones(3), w: np.array([1j, 2, 3])}).tolist() == [2, 4, 6]
+    y = gg.cond(flag, lambda: gg.gradients(gg.sum(abs(z * 2.0) ** 2), x), lambda: gg.zeros_like(x))
+    np.testing.assert_allclose(value(y, {x: ONE}), 8 * ONE, rtol=1e-14)
 
 
-def test_S33_a_batch_of_examples_loses_nothing_in_complex_numbers():
+def test_S33_a_batch_of_examples():
     x = gg.placeholder((4, 3))
+    at = np.arange(1.0, 13).reshape(4, 3)
 
     def loss(row):
-        return gg.sum(abs(wave(row)))
+        return gg.sum(abs(wave(row)) ** 2)
 
-    with pytest.raises(gg.GradientError, match=THROUGH):
-        gg.vmap(lambda row: gg.gradients(loss(row), row))(x)
-    with pytest.raises(gg.GradientError, match=THROUGH):
-        gg.gradients(gg.sum(gg.vmap(loss)(x)), x)
+    for dx in (
+        gg.vmap(lambda row: gg.gradients(loss(row), row))(x),
+        gg.gradients(gg.sum(gg.vmap(loss)(x)), x),
+    ):
+        np.testing.assert_allclose(value(dx, {x: at}), 2 * at, rtol=1e-13)
 
 
-def test_S33_copies_lose_nothing_in_complex_numbers():
+def test_S33_copies_and_recomputation():
     with gg.Graph() as graph:
         x = gg.placeholder((3,), name="x")
-        gg.identity(gg.sum(abs(wave(x))), name="loss")
+        z = gg.rules.checkpoint(wave)(x)
+        gg.identity(gg.sum(abs(z) ** 2), name="loss")
     copy = pickle.loads(pickle.dumps(graph))
-    with pytest.raises(gg.GradientError, match=THROUGH):
-        gg.gradients(copy.nodes[-1].outputs[0], copy.nodes[0].outputs[0])
-
-
-def test_S33_a_region_reads_complex_numbers_for_the_outputs_that_have_a_gradient_alone():
-    x = gg.placeholder((), name="x")
-    c = gg.cast(x, "complex128")
-    with gg.override_gradient(lambda site, *dys: [3.0 * site.default(*dys)[0], gg.NO_GRAD]):
-        u, v = gg.sin(x), gg.real(c)
-    assert gg.evaluate(gg.gradients(u, x), {x: 0.5}) == 3.0 * np.cos(0.5)
-    with pytest.raises(gg.GradientError, match="no gradients of complex"):
-        gg.gradients(v, x)
+    for g in (graph, copy):
+        at = g.nodes[0].outputs[0]
+        with g:
+            dx = gg.gradients(g.nodes[-1].outputs[0], at)
+        np.testing.assert_allclose(value(dx, {at: ONE}), 2 * ONE, rtol=1e-14)

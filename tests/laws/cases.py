@@ -25,3 +25,16 @@ def placed(op, arrays):
 
 
 CASES = cases()
+
+
+def drawn(rng, like):
+    """Normal numbers of an array's shape and dtype, in both parts of complex ones."""
+    made = rng.normal(size=like.shape)
+    if like.dtype.kind == "c":
+        made = made + 1j * rng.normal(size=like.shape)
+    return made.astype(like.dtype)
+
+
+def paired(lefts, rights):
+    """The real product re(sum(left * right)), in which a gradient is paired with a direction."""
+    return sum(np.sum(a * b).real for a, b in zip(lefts, rights, strict=True))

@@ -6,19 +6,20 @@ import pytest
 import graphgrad as gg
 
 from ..each import each
-from .cases import CASES, placed
+from .cases import CASES, drawn, paired, placed
 
 EPS = 1e-6
+DOUBLE = (np.float64, np.complex128)
 ON_PURPOSE = {"StopGradient", "ZeroGradient"}  # their gradient is not the derivative
 
 
 def smooth(cases):
-    """Cases with a float64 input whose type has a gradient."""
+    """Cases with an input in double precision whose type has a gradient."""
     return [
         (name, op, arrays)
         for name, op, arrays in cases
         if op.differentiable and op.pure and op.type not in ON_PURPOSE
-        if any(a.dtype == np.float64 for a in arrays)
+        if any(a.dtype in DOUBLE for a in arrays)
     ]
 
 
@@ -33,31 +34,30 @@ def test_vjp_matches_central_differences(op, arrays, order):
     rng = np.random.default_rng(1)
     with xs[0].graph if xs else gg.Graph():
         wrt = [x for i, x in enumerate(xs) if x.type.differentiable and i not in op.jumps]
-        ys = [t for t in node.outputs if t.dtype == np.float64]
+        ys = [t for t in node.outputs if t.dtype in DOUBLE]
         for _ in range(order - 1):
-            weighted = [y * rng.normal(size=y.shape) * y for y in ys]
+            weighted = [gg.real(y * rng.normal(size=y.shape) * y) for y in ys]
             ys = [d for d in gg.gradients(weighted, wrt) if d is not None]
         if not ys or not wrt:
             pytest.skip("nothing to differentiate")
-        cotangents = [rng.normal(size=y.shape) for y in ys]
+        cotangents = [drawn(rng, y) for y in ys]
         dxs = gg.gradients(ys, wrt, grad_ys=cotangents)
     active = [(x, dx) for x, dx in zip(wrt, dxs, strict=True) if dx is not None]
     for x, dx in active:
         assert dx.type is x.type
     f = gg.compile(xs, ys)
-    directions = {x: rng.normal(size=x.shape) for x, _ in active}
+    directions = {x: drawn(rng, x) for x, _ in active}
     plus, minus = (
         f(*[a + s * EPS * directions[x] if x in directions else a for x, a in zip(xs, arrays)])
         for s in (1, -1)
     )
-    by_difference = sum(
-        np.vdot(c, (p - m) / (2 * EPS)) for c, p, m in zip(cotangents, plus, minus, strict=True)
-    )
+    moved = [(p - m) / (2 * EPS) for p, m in zip(plus, minus, strict=True)]
+    by_difference = paired(cotangents, moved)
     if not active:
         assert abs(by_difference) < 1e-7
         return
     values = gg.compile(xs, [dx for _, dx in active])(*arrays)
-    by_rule = sum(np.vdot(v, directions[x]) for v, (x, _) in zip(values, active, strict=True))
+    by_rule = paired(values, [directions[x] for x, _ in active])
     np.testing.assert_allclose(by_rule, by_difference, rtol=2e-5, atol=2e-6)
 
 
@@ -73,7 +73,8 @@ def test_gradients_with_unknown_lengths_are_the_same(op, arrays):
                 pytest.skip("the op says that it needs known lengths")
             ys = [t for t in node.outputs if t.type.differentiable]
             wrt = [x for x in xs if x.type.differentiable]
-            dxs = [d for d in gg.gradients(ys, wrt) if d is not None]
+            seeds = [gg.ones_like(y) for y in ys]
+            dxs = [d for d in gg.gradients(ys, wrt, seeds) if d is not None]
             results.append(gg.compile(xs, dxs)(*arrays))
     for a, b in zip(*results, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-12)

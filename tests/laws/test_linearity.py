@@ -11,15 +11,15 @@ from graphgrad.ops.base import apply
 from graphgrad.ops.sequencing import After
 
 from ..each import each
-from .cases import CASES, placed
-from .test_gradients import SMOOTH
+from .cases import CASES, drawn, paired, placed
+from .test_gradients import DOUBLE, SMOOTH
 
 PASS_BY_VALUE = {"StopGradient", "ZeroGradient"}  # linear in value, without passing a gradient
 
 
 def vary(op, arrays):
     """The sets of inputs, by place, that may vary together while the op stays linear."""
-    floating = [i for i, a in enumerate(arrays) if a.dtype.kind == "f"]
+    floating = [i for i, a in enumerate(arrays) if a.dtype.kind in "fc"]
     if op.linear == "joint":
         return [floating] if floating else []
     if op.linear == "each":
@@ -86,13 +86,13 @@ def test_an_op_is_linear_where_it_says_so(op, arrays, places):
     def at(varied):
         return f(*[varied.get(i, a) for i, a in enumerate(arrays)])
 
-    x, y = ({i: rng.normal(size=arrays[i].shape) for i in places} for _ in range(2))
+    x, y = ({i: drawn(rng, arrays[i]) for i in places} for _ in range(2))
     a, b = 1.75, -0.625
     sums = at({i: a * x[i] + b * y[i] for i in places})
     for got, fx, fy in zip(sums, at(x), at(y), strict=True):
-        if got.dtype.kind != "f":  # what is made of it is no longer counted as linear
+        if got.dtype.kind not in "fc":  # what is made of it is no longer counted as linear
             continue
-        tolerance = 1e-10 if got.dtype == np.float64 else 1e-5
+        tolerance = 1e-10 if got.dtype in DOUBLE else 1e-5
         np.testing.assert_allclose(got, a * fx + b * fy, rtol=tolerance, atol=tolerance)
 
 
@@ -104,15 +104,14 @@ def test_the_gradient_of_a_linear_op_is_its_adjoint(op, arrays, places):
     rng = np.random.default_rng(3)
     arrays = [a.astype("float64") if a.dtype == np.float32 else a for a in arrays]
     xs, node = placed(op, arrays)
-    ys = [t for t in node.outputs if t.dtype == np.float64]
+    ys = [t for t in node.outputs if t.dtype in DOUBLE]
     if not ys:
-        pytest.skip("no output in float64")
-    dys = [rng.normal(size=y.shape) for y in ys]
+        pytest.skip("no output in double precision")
+    dys = [drawn(rng, y) for y in ys]
     with xs[0].graph:
         dxs = gg.gradients(ys, [xs[i] for i in places], grad_ys=dys, unconnected="zero")
     values = gg.compile(xs, [ys, dxs])(*arrays)
-    left = sum(np.vdot(dy, y) for dy, y in zip(dys, values[0], strict=True))
-    right = sum(np.vdot(dx, arrays[i]) for dx, i in zip(values[1], places, strict=True))
+    left, right = paired(dys, values[0]), paired(values[1], [arrays[i] for i in places])
     np.testing.assert_allclose(left, right, rtol=1e-10, atol=1e-10)
 
 
@@ -148,14 +147,13 @@ def test_forward_and_reverse_mode_agree(op, arrays, known):
         if not ys:
             pytest.skip("nothing to differentiate")
         wrt = [(x, a) for x, a in zip(xs, arrays, strict=True) if x.type.differentiable]
-        vs = [rng.normal(size=a.shape).astype(a.dtype) for _, a in wrt]
+        vs = [drawn(rng, a) for _, a in wrt]
         shown = gg.compile(xs, ys)(*arrays)
-        dys = [rng.normal(size=y.shape).astype(y.dtype) for y in shown]
+        dys = [drawn(rng, y) for y in shown]
         forward = jvp(ys, [x for x, _ in wrt], vs)
         seeds = [gg.placeholder(y.shape, y.dtype) for y in ys]
         reverse = gg.gradients(ys, [x for x, _ in wrt], seeds, unconnected="zero")
     tangents, gradients = gg.compile([*xs, *seeds], [forward, reverse])(*arrays, *dys)
-    left = sum(np.vdot(dy, t) for dy, t in zip(dys, tangents, strict=True))
-    right = sum(np.vdot(dx, v) for dx, v in zip(gradients, vs, strict=True))
-    tolerance = 1e-4 if any(y.dtype == np.float32 for y in ys) else 1e-9
+    left, right = paired(dys, tangents), paired(gradients, vs)
+    tolerance = 1e-9 if all(a.dtype in DOUBLE for a in (*vs, *dys)) else 1e-4
     np.testing.assert_allclose(left, right, rtol=tolerance, atol=tolerance)

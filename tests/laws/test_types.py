@@ -59,7 +59,7 @@ def test_layouts_do_not_matter(op, arrays):
 
 def close(got, want):
     """Equal but for the order of additions."""
-    tolerance = 2e-5 if got.dtype == np.float32 else 1e-12
+    tolerance = 2e-5 if got.dtype in (np.float32, np.complex64) else 1e-12
     np.testing.assert_allclose(got, want, rtol=tolerance, atol=tolerance, equal_nan=True)
 
 

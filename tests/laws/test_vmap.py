@@ -9,7 +9,8 @@ import graphgrad as gg
 from graphgrad.ir.build import build
 
 from ..each import each
-from .cases import CASES
+from .cases import CASES, drawn, paired
+from .test_gradients import DOUBLE
 from .test_types import close
 
 SKIPPED = {
@@ -27,7 +28,8 @@ WITH_INPUTS = [
 def examples(arrays, count):
     """`count` examples of every input: the sample's own, slightly changed where it is floating."""
     return [
-        np.stack([a + 0.01 * i if a.dtype.kind == "f" else a for i in range(count)]) for a in arrays
+        np.stack([a + a.dtype.type(0.01 * i) if a.dtype.kind in "fc" else a for i in range(count)])
+        for a in arrays
     ]
 
 
@@ -118,12 +120,11 @@ def test_forward_and_reverse_mode_agree_under_vmap(op, arrays):
         wrt = [(x, b) for x, b in zip(xs, batch, strict=True) if x.type.differentiable]
         if not ys or not wrt or not op.differentiable:
             pytest.skip("no gradient")
-        vs = [rng.normal(size=b.shape).astype(b.dtype) for _, b in wrt]
-        dys = [rng.normal(size=y.shape).astype(y.dtype) for y in ys]
+        vs = [drawn(rng, b) for _, b in wrt]
+        dys = [drawn(rng, y) for y in ys]
         forward = gg.jvp(ys, [x for x, _ in wrt], vs)
         backward = gg.gradients(ys, [x for x, _ in wrt], dys, unconnected="zero")
         tangents, dxs = gg.compile(xs, [forward, backward])(*batch)
-    left = sum(np.vdot(a, b) for a, b in zip(dys, tangents, strict=True))
-    right = sum(np.vdot(a, b) for a, b in zip(dxs, vs, strict=True))
-    tolerance = 1e-4 if any(a.dtype == np.float32 for a in (*vs, *dys)) else 1e-9
+    left, right = paired(dys, tangents), paired(dxs, vs)
+    tolerance = 1e-9 if all(a.dtype in DOUBLE for a in (*vs, *dys)) else 1e-4
     np.testing.assert_allclose(left, right, rtol=tolerance, atol=tolerance)

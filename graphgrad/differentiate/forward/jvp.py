@@ -55,7 +55,7 @@ def jvp(
     not count.
 
     Parameters:
-        ys, xs: floating tensors, or any nesting of list, tuple and dict of them.
+        ys, xs: floating or complex tensors, or any nesting of list, tuple and dict of them.
         tangents: directions of xs, in the structure of xs, of their shapes and dtypes; None (for
             all or for one): ones.
         stop_gradients, overrides: as for gradients().
@@ -64,8 +64,8 @@ def jvp(
     Returns: the structure of ys, with a tensor of y's shape and dtype, or None, for each y.
 
     Raises: GradientError that names a rule that has no jvp and is not linear, its site, and the
-    node that is not linear, or tangents that do not fit; DTypeError for tensors that are not
-    floating; ValueError for another unconnected.
+    node that is not linear, or tangents that do not fit; DTypeError for integers and
+    bools; ValueError for another unconnected.
 
     Source: [Townsend 2017, "A new trick for calculating Jacobian vector products"].
 

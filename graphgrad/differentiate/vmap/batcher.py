@@ -17,7 +17,7 @@ from ...ir.node import STAMP, Node, Region, Tensor
 from ...ir.program import Program
 from ...ir.residual import Residual
 from ...ops.base import Marker, as_tensor
-from ...ops.control import BodyGraph, Cond, around
+from ...ops.control import BodyGraph, Cond, Scan, While, around
 from ...ops.per_example import PerExample
 from ...ops.reductions import sum
 from ...ops.shaping import broadcast_like
@@ -33,6 +33,7 @@ from ..travel.transplant import Transplant
 from ..travel.travelled import Carrier, carried
 from .batch import batched_outputs, repeated
 from .batched_choice import batched_choice
+from .batched_loop import batched_scan, batched_while
 from .sharing import Sharing, is_marked_inside, why_for_each
 
 
@@ -247,6 +248,10 @@ class Batcher(Importer):
         for_each = any(flags) or not self.for_each.isdisjoint(node.outputs)
         if isinstance(node.op, Cond):
             return batched_choice(self, node, node.op, inputs, flags, for_each)
+        if isinstance(node.op, Scan):
+            return batched_scan(self, node, node.op, inputs, flags, for_each)
+        if isinstance(node.op, While):
+            return batched_while(self, node, node.op, inputs, flags, for_each)
         with self.standing_for(node):
             if not any(flags):
                 outputs = build(self._op(node), inputs).outputs

@@ -19,7 +19,7 @@ from ..base import (
     np,
     promoted,
 )
-from ..exponential import Sigmoid, expm1
+from ..exponential import SIGMOID_SLOPE, Sigmoid, exp, expm1
 from ..families import Kinds, RealBinary, RealUnary, floating_unary
 from ..logic import greater, where
 from ..special import expit, ndtr
@@ -91,7 +91,7 @@ class LeakyRelu(RealUnary):
 
 
 class Elu(RealUnary):
-    """y = x where x > 0, else alpha * (exp(x) - 1); dx = dy or dy * (y + alpha)."""
+    """y = x where x > 0, else alpha * (exp(x) - 1); dx = dy or dy * alpha * exp(x)."""
 
     alpha: float = 1.0
     onnx = Onnx("Elu", alpha="alpha")
@@ -101,8 +101,9 @@ class Elu(RealUnary):
         return xp.where(x > 0, x, self.alpha * xp.expm1(xp.minimum(x, 0)))
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
-        (x,), (y,) = node.inputs, node.outputs
-        return (where(greater(x, 0), dy, dy * (y + self.alpha)),)
+        (x,) = node.inputs
+        above = greater(x, 0)
+        return (where(above, dy, dy * (self.alpha * exp(where(above, 0, x)))),)
 
 
 class Softplus(RealUnary):
@@ -121,7 +122,7 @@ class Softplus(RealUnary):
 
 
 class Silu(RealUnary):
-    """y = x * sigmoid(x), dx = dy * (s + y * (1 - s)) with s = sigmoid(x)."""
+    """y = x * sigmoid(x), dx = dy * (s + x * s') with s = sigmoid(x)."""
 
     relevance = "passed"
 
@@ -130,9 +131,8 @@ class Silu(RealUnary):
         return x * (xp.where(x >= 0, 1, e) / (1 + e))
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
-        (x,), (y,) = node.inputs, node.outputs
-        s = apply(Sigmoid(), x)
-        return (dy * (s + y * (1.0 - s)),)
+        (x,) = node.inputs
+        return (dy * (apply(Sigmoid(), x) + x * apply(SIGMOID_SLOPE, x)),)
 
 
 class Log1mExp(RealUnary):
@@ -236,7 +236,7 @@ def elu(x: TensorLike, alpha: float = 1.0) -> Tensor:
 
     Raises: DTypeError if x is complex.
 
-    Gradient: dx = dy where x > 0, else dy * (y + alpha).
+    Gradient: dx = dy where x > 0, else dy * alpha * exp(x).
 
     Source: Clevert, Unterthiner and Hochreiter 2016, "Fast and accurate deep network learning by
         exponential linear units (ELUs)".
@@ -326,7 +326,8 @@ def gelu(x: TensorLike, approximate: bool = False) -> Tensor:
 
     Parameters:
         x: any shape; floating, ints and bools become float64.
-        approximate: by tanh, y = x/2 * (1 + tanh(sqrt(2/pi) * (x + 0.044715 x**3))).
+        approximate: by tanh, y = x/2 * (1 + tanh(sqrt(2/pi) * (x + 0.044715 x**3))), which is
+            x * sigmoid(2 sqrt(2/pi) * (x + 0.044715 x**3)).
 
     Returns: y, of the shape and dtype of x.
 
@@ -343,7 +344,7 @@ def gelu(x: TensorLike, approximate: bool = False) -> Tensor:
     check_real("gelu", x)
     if approximate:
         inner = math.sqrt(2 / math.pi) * (x + 0.044715 * (x * x * x))
-        return 0.5 * x * (1.0 + tanh(inner))
+        return x * expit(2.0 * inner)
     return x * ndtr(x)
 
 

@@ -24,12 +24,11 @@ def optimise_bodies(program: Program, optimised: Pass) -> Program:
     found = _ops_with_bodies(program)
     for op in reversed(found):
         bodies = {
-            p: optimised(_with_ops(p, done)) if _settled(p) else _with_ops(p, done)
-            for p in op.bodies
+            p: optimised(with_ops(p, done)) if _settled(p) else with_ops(p, done) for p in op.bodies
         }
         if any(new is not old for old, new in bodies.items()):
             done[op] = op.replace_bodies([bodies[p] for p in op.bodies])
-    return _with_ops(program, done)
+    return with_ops(program, done)
 
 
 def _settled(program: Program) -> bool:
@@ -48,7 +47,7 @@ def _ops_with_bodies(program: Program) -> list[Op]:
     return list(found)
 
 
-def _with_ops(program: Program, done: dict[Op, Op]) -> Program:
+def with_ops(program: Program, done: dict[Op, Op]) -> Program:
     """The program with other ops in the place of some."""
     if not done:
         return program

@@ -1,0 +1,76 @@
+"""The bodies of control flow, as their gradients need them.
+
+Gradients are built in the bodies' own graphs, so that the rules and regions inside are called at
+home; nothing is copied. Where the gradient is built in another graph than the node stands in (a
+trace of a rule, a branch), it is that of a copy of the bodies there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ...ir.build import adopted
+from ...ir.graph import current
+from ...ir.node import Region, Tensor
+from ...ir.program import Program
+from ...ops.base import ZeroTensor
+from ...ops.control import BodyGraph
+from ...regions.index import bodies_of
+from ..additive import copied_steps, note_twin
+from ..travel.transplant import Plain, copy_into
+
+
+def body_of(program: Program) -> BodyGraph:
+    """The body that a program is of."""
+    body = program.outputs[0].graph
+    assert isinstance(body, BodyGraph)
+    return body
+
+
+class Here(Plain):
+    """Carries what a body captured into the current graph."""
+
+    def tensor(self, t: Tensor) -> Tensor:
+        """The tensor as the current graph knows it."""
+        return adopted((t,))[0]
+
+    def region(self, region: Region) -> Region:
+        """The region itself."""
+        return region
+
+
+def here(programs: Sequence[Program]) -> list[Program]:
+    """The programs, in bodies of the graph in which nodes are being built now."""
+    graph = current().graph
+    copies: dict[BodyGraph, Any] = {}
+    found = []
+    for program in programs:
+        body = body_of(program)
+        if body.outer is graph:
+            found.append(program)
+            continue
+        if body not in copies:
+            copies[body] = _copied(body)
+        move = copies[body].tensor
+        found.append(Program(map(move, program.inputs), map(move, program.outputs)))
+    return found
+
+
+def _copied(body: BodyGraph) -> Any:
+    """What knows the copy of a body in the current graph: steps there are twins of those here."""
+    here = Here()
+    copy = copy_into(body, BodyGraph(current().graph, ""), here)
+    for outer, inner in list(body.captures.items()):
+        copy.graph.captures[here.tensor(outer)] = copy.tensor(inner)
+    for old, new in zip(bodies_of(body), bodies_of(copy.graph), strict=True):
+        for first, step in copied_steps(old, new):
+            note_twin(step, first)
+    return copy
+
+
+def zero_in(body: BodyGraph, x: Tensor) -> Tensor:
+    """A gradient of zero, as a node of the body; x is of the body, or around it."""
+    zero = ZeroTensor(x if x.type.static or x.graph is body else body.adopt(x))
+    zero.node  # noqa: B018
+    return zero

@@ -1,0 +1,261 @@
+"""The gradients of loops: a scan from the last run to the first, over the same body graph.
+
+Each of its runs takes what the run of the loop took, which the loop has kept, computes that run
+again, and gives the gradients of what it took from those of what it carried on and made
+[Griewank and Walther 2008, "Evaluating Derivatives", chapter 12]. Gradients of what all runs read
+are added up on the way. It is a scan like any other, so that orders repeat this.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from ...ir.graph import current
+from ...ir.node import Node, Tensor
+from ...ir.op import Gradients
+from ...ir.program import Program
+from ...ir.types import Dim, tensor_type
+from ...ops.base import NO_GRAD, ZERO, OnesLike, ZeroTensor, apply, cast, constant, is_zero, wants
+from ...ops.control import (
+    BodyGraph,
+    BodyScope,
+    Scan,
+    While,
+    around,
+    given_here,
+    looped,
+    needed,
+)
+from ...ops.cumulative import CumSum
+from ...ops.logic import less, where
+from ...ops.reductions import sum
+from ...regions.index import marked_regions
+from ..gradients import gradients
+from ..travel.trace import TraceGraph
+from .bodies import body_of, here, zero_in
+
+Dys = Sequence[Tensor | None]
+
+
+class OneRun(NamedTuple):
+    """One run of a loop, as its body has it.
+
+    taken      the carries that it takes
+    after      the carries that it leaves; of the last run they are `left`, around the body
+    rows       what it makes
+    kept       what it takes -> where that is kept for every run
+    constants  what every run reads -> what that stands for
+    length     how many runs there are, where that is known
+    backward   whether the loop goes from the last row to the first
+    active     which rows of what is kept are those of runs; None: all
+    """
+
+    body: BodyGraph
+    taken: Sequence[Tensor]
+    after: Sequence[Tensor]
+    left: Sequence[Tensor]
+    rows: Sequence[Tensor]
+    kept: Mapping[Tensor, Tensor]
+    constants: Mapping[Tensor, Tensor]
+    length: Dim
+    backward: bool = False
+    active: Tensor | None = None
+
+
+def scan_vjp(op: Scan, node: Node, *dys: Tensor | None) -> Gradients:
+    """One gradient for each input: of the first carries, the stacked tensors and the constants."""
+    (program,) = here(op.programs)
+    taken, slices, read = op.parts(program.inputs)
+    _, stacked, constants = op.parts(node.inputs)
+    c, end = op.carries, len(program.outputs)
+    run = OneRun(
+        body_of(program),
+        taken,
+        program.outputs[:c],
+        node.outputs[:c],
+        program.outputs[c:],
+        dict(zip((*taken, *slices), (*node.outputs[end:], *stacked), strict=True)),
+        dict(zip(read, constants, strict=True)),
+        op.runs_of([t.type for t in node.inputs]),
+        op.reverse,
+    )
+    return Reverse(run, dys[:c], dys[c:end], dys[end:]).gradients(program.inputs, node.inputs)
+
+
+def while_vjp(op: While, node: Node, *dys: Tensor | None) -> Gradients:
+    """One gradient for each input: of the first carries and the constants."""
+    _, program = here(op.programs)
+    c, active = op.carries, None
+    if op.max_trips is not None:
+        active = less(constant(np.arange(op.max_trips)), node.outputs[-1])
+    elif any(isinstance(graph, TraceGraph) for graph in around(current().graph)):
+        active = less(_numbers(node.outputs[c]), node.outputs[-1])  # of examples that go on
+    run = OneRun(
+        body_of(program),
+        program.inputs[:c],
+        program.outputs,
+        node.outputs[:c],
+        (),
+        dict(zip(program.inputs[:c], node.outputs[c:-1], strict=True)),
+        dict(zip(program.inputs[c:], node.inputs[c:], strict=True)),
+        op.max_trips,
+        active=active,
+    )
+    return Reverse(run, dys[:c], (), dys[c:-1]).gradients(program.inputs, node.inputs)
+
+
+class Reverse:
+    """The scan that gives the gradients of a loop, as it is built.
+
+    left    gradients of the carries behind the last run
+    rows    of what the runs made, by place
+    begun   of what the runs took, as it was kept, by place
+    moving  the carries, by place, through which a gradient may flow
+    slices  placeholder of the body -> the stack whose rows it stands for
+    """
+
+    def __init__(self, run: OneRun, left: Dys, rows: Dys, begun: Dys) -> None:
+        self.run = run
+        self.left = left
+        self.rows = _flowing(rows, run.rows)
+        self.begun = _flowing(begun, run.taken)
+        self.moving = self._moving()
+        self.slices = dict(run.kept)
+        self.active = None if run.active is None else self._slice(run.active)
+
+    def gradients(self, inputs: Sequence[Tensor], given: Sequence[Tensor]) -> Gradients:
+        """One for each tensor that is given for an input of the body."""
+        run = self.run
+        pairs = zip(inputs, given, strict=True)
+        wanted = [t for t, x in pairs if x.type.differentiable and wants(x)]
+        if not wanted or not (self.moving or self.rows):
+            return [NO_GRAD] * len(inputs)
+        moving = [run.taken[i] for i in self.moving]
+        others = [t for t in wanted if t not in set(run.taken)]
+        carried = self._given(moving)
+        found = self._differentiated(carried, [*moving, *others])
+        flows = [t for t in others if found[t] is not None and not is_zero(found[t])]
+        sliced = [t for t in flows if t in run.kept]
+        summed = [t for t in flows if t in run.constants]
+        totals = self._given(summed)
+        with BodyScope(run.body):
+            after = [self._before(i, found[run.taken[i]]) for i in self.moving]
+            after += [total + found[t] for t, total in zip(summed, totals, strict=True)]
+            made = [found[t] for t in sliced]
+            if self.active is not None:
+                old = [*carried, *totals]
+                after = [where(self.active, *pair) for pair in zip(after, old, strict=True)]
+        first = [self._first(i) for i in self.moving]
+        first += [_zeros(run.constants[t]) for t in summed]
+        outputs = self._scan([*carried, *totals], after, made, first)  # type: ignore[arg-type]
+        answers = dict(zip((*moving, *summed, *sliced), outputs, strict=False))
+        zeros = dict.fromkeys((t for t in others if found[t] is not None), ZERO)
+        answers = zeros | answers  # type: ignore[assignment]
+        return [answers.get(t, NO_GRAD) if t in set(wanted) else NO_GRAD for t in inputs]
+
+    def _moving(self) -> list[int]:
+        run = self.run
+        some = [i for i, t in enumerate(run.taken) if t.type.differentiable]
+        if marked_regions(run.body):  # whose rules may lead anywhere
+            return some
+        leads = _leads(run)
+        found = {i for i in some if self.left[i] is not None or i in self.begun}
+        reach = set().union(*(leads[len(run.after) + i] for i in self.rows))
+        while True:
+            reach = reach.union(*(leads[i] for i in found))
+            more = {i for i in some if run.taken[i] in reach} - found
+            if not more:
+                return sorted(found)
+            found |= more
+
+    def _differentiated(
+        self, carried: Sequence[Tensor], xs: Sequence[Tensor]
+    ) -> dict[Tensor, Tensor | None]:
+        """Gradients of what a run leaves and makes, with respect to what it takes and reads."""
+        run = self.run
+        ys = [run.after[i] for i in self.moving] + [run.rows[i] for i in self.rows]
+        seeds = [*carried, *(self._row(run.rows[i], dy) for i, dy in self.rows.items())]
+        with BodyScope(run.body):
+            found = gradients(ys, list(xs), grad_ys=seeds)
+        return dict(zip(xs, found, strict=True))
+
+    def _before(self, i: int, dx: Tensor | None) -> Tensor:
+        """The gradient of a carry that a run took: through the run, and of what was kept of it."""
+        taken, dy = self.run.taken[i], self.begun.get(i)
+        kept = None if dy is None else self._row(taken, dy)
+        if dx is None or is_zero(dx):
+            return zero_in(self.run.body, taken) if kept is None or is_zero(kept) else kept
+        return dx if kept is None or is_zero(kept) else dx + kept
+
+    def _first(self, i: int) -> Tensor:
+        dy = self.left[i]
+        return _zeros(self.run.left[i]) if dy is None or is_zero(dy) else dy
+
+    def _row(self, t: Tensor, stack: Tensor) -> Tensor:
+        """The gradient of one row, where those of all are stacked."""
+        return ZeroTensor(t) if is_zero(stack) else self._slice(stack)
+
+    def _slice(self, stack: Tensor) -> Tensor:
+        """What stands for a row in the body."""
+        (row,) = given_here(self.run.body, [tensor_type(stack.shape[1:], stack.dtype)])
+        self.slices[row] = stack
+        return row
+
+    def _given(self, like: Sequence[Tensor]) -> list[Tensor]:
+        return given_here(self.run.body, [t.type for t in like])
+
+    def _scan(
+        self,
+        carried: Sequence[Tensor],
+        after: Sequence[Tensor],
+        made: Sequence[Tensor],
+        first: Sequence[Tensor],
+    ) -> tuple[Tensor, ...]:
+        """The outputs of the scan, which reads no more than it needs."""
+        run = self.run
+        read = needed(run.body, [*after, *made], [*carried, *self.slices])
+        slices = {t: stack for t, stack in self.slices.items() if t in read}
+        length = run.length if isinstance(run.length, int) else None
+        if length is None and not slices:  # whose rows are counted
+            slices = dict([next(iter(self.slices.items()))])
+        given, inputs = [*carried, *slices], [*first, *slices.values()]
+        return looped(run.body, given, after, made, inputs, length, not run.backward)
+
+
+def _flowing(dys: Dys, ts: Sequence[Tensor]) -> dict[int, Tensor]:
+    """The gradients that flow, by place."""
+    pairs = enumerate(zip(dys, ts, strict=True))
+    return {i: dy for i, (dy, t) in pairs if dy is not None and t.type.differentiable}
+
+
+def _zeros(x: Tensor) -> Tensor:
+    """Zeros like x, as a node."""
+    zero = ZeroTensor(x)
+    zero.node  # noqa: B018
+    return zero
+
+
+def _numbers(stack: Tensor) -> Tensor:
+    """0, 1, 2, ...: the number of every row."""
+    ones = OnesLike()
+    column = stack[:, :0] if stack.ndim > 1 else stack
+    counted = sum(column, axis=tuple(range(1, stack.ndim))) if stack.ndim > 1 else column
+    return apply(CumSum(0, False, True), cast(apply(ones, counted), "int64"))
+
+
+def _leads(run: OneRun) -> list[set[Tensor]]:
+    """Of each carry that a run leaves, and each row: what it took that it is made of."""
+    taken = set(run.taken)
+    made = [*run.after, *run.rows]
+    reach: dict[Tensor, set[Tensor]] = {t: {t} for t in taken}
+    for node in Program([*run.kept, *run.constants], made).nodes:
+        found = set().union(*(reach.get(t, ()) for t in node.inputs))
+        reach.update(dict.fromkeys(node.outputs, found))
+    return [reach.get(t, set()) for t in made]
+
+
+Scan.vjp = scan_vjp  # type: ignore[method-assign, assignment]
+While.vjp = while_vjp  # type: ignore[method-assign, assignment]

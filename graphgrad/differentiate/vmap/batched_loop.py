@@ -1,0 +1,233 @@
+"""A loop for a batch: one over bodies that are built for all examples."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ...ir.build import apply, build
+from ...ir.context import CONTEXT
+from ...ir.node import Node, Tensor
+from ...ir.program import Program
+from ...ir.types import TensorType, as_dtype, tensor_type
+from ...ops.base import cast, constant
+from ...ops.control import BodyGraph, BodyScope, Scan, While, constants_of, looped
+from ...ops.logic import Where
+from ...ops.reductions import any
+from ...ops.shaping import moveaxis
+from ...ops.sources import Placeholder
+from ..control.bodies import body_of
+from .batch import aligned
+from .bodies import Batching, adopting, built, check_pure, door, give, known
+from .sharing import is_marked_inside
+
+Inputs = tuple[Tensor, ...]
+Flags = tuple[bool, ...]
+
+
+def batched_scan(
+    batcher: Batching, node: Node, op: Scan, inputs: Inputs, flags: Flags, for_each: bool
+) -> Inputs:
+    """The outputs of a scan in a batch; for_each: all of them for every example.
+
+    Carries that depend on nothing that differs between examples stay as they are.
+    """
+    (program,) = op.programs
+    taken, slices, read = op.parts(program.inputs)
+    first, stacked, constants = op.parts(inputs)
+    inside = dict(zip(program.inputs, flags, strict=True))
+    varying = varying_carries(program, inside, taken, for_each or is_marked_inside(op))
+    inside.update(dict.fromkeys(varying, True))
+    reads = dict(zip(read, constants, strict=True))
+    loop = LoopBody(batcher, node, program, reads, {t: inside[t] for t in (*taken, *slices)})
+    with BodyScope(loop.graph):
+        made = loop.outputs(program)
+        after = loop.as_carried(made[: len(taken)], taken)
+        rows = [batcher.repeated(t) if for_each else t for t in made[len(taken) :]]
+    with batcher.standing_for(node):
+        starts = [
+            batcher.repeated(x) if inside[t] else x for t, x in zip(taken, first, strict=True)
+        ]
+        turned = [
+            moveaxis(x, 0, 1) if inside[t] else x for t, x in zip(slices, stacked, strict=True)
+        ]
+        outputs = looped(
+            loop.graph, loop.given, after, rows, [*starts, *turned], op.length, op.reverse
+        )
+        places = [*(inside[t] for t in taken), *(t in batcher.batched for t in rows)]
+        return in_front(batcher, outputs, [*places, *places[: len(taken)]], len(taken))
+
+
+def batched_while(
+    batcher: Batching, node: Node, op: While, inputs: Inputs, flags: Flags, for_each: bool
+) -> Inputs:
+    """The outputs of a loop with a test in a batch; for_each: all of them for every example.
+
+    Where the test differs between examples, it goes on until all have ended, and those that have
+    stay as they are.
+    """
+    test, program = op.programs
+    c = op.carries
+    taken, read = program.inputs[:c], program.inputs[c:]
+    inside = dict(zip(program.inputs, flags, strict=True))
+    some = varying_carries(program, inside, taken, for_each or is_marked_inside(op))
+    apart = for_each or test.outputs[0] in reaching(
+        test, {t for t in program.inputs if inside[t] or t in some}
+    )
+    varying = set(taken) if apart else some
+    inside.update(dict.fromkeys(varying, True))
+    reads = dict(zip(read, inputs[c:], strict=True))
+    if apart:
+        check_pure(node, op, "end at different runs of", "their bodies are")
+    loop = LoopBody(batcher, node, program, reads, {t: inside[t] for t in taken}, apart)
+    with BodyScope(loop.graph):
+        (going,) = loop.outputs(test)
+        if apart:
+            going = batcher.repeated(going)
+            loop.close_behind(going)
+        after = loop.as_carried(loop.outputs(program), taken)
+        if apart:
+            after = [_while_going(going, *pair) for pair in zip(after, loop.given, strict=True)]
+            after.append(loop.counted(going))
+        ends = any(going) if apart else going
+    with batcher.standing_for(node):
+        pairs = zip(taken, inputs, strict=False)
+        starts = [batcher.repeated(x) if inside[t] else x for t, x in pairs]
+        if apart:
+            starts.append(batcher.repeated(constant(0, "int64")))
+        constants = constants_of(loop.graph, [ends, *after], loop.given)
+        ins, carried = [*loop.given, *constants], tuple(range(len(after)))
+        programs = Program(ins, [ends]), Program(ins, after)
+        made = build(
+            While(programs, len(after), op.max_trips, carried, op.at),
+            (*starts, *constants.values()),
+        ).outputs
+        trips = made[c] if apart else made[-1]
+        outputs = [*made[:c], *made[len(after) : len(after) + c]]
+        found = in_front(batcher, outputs, [inside[t] for t in taken] * 2, c)
+        if apart:
+            batcher.batched.add(trips)
+        return (*found, trips)
+
+
+class LoopBody:
+    """The body of a loop, built for the batch.
+
+    graph  the body
+    given  its placeholders: what stands for what the loop gives its runs
+    """
+
+    def __init__(
+        self,
+        batcher: Batching,
+        node: Node,
+        program: Program,
+        reads: dict[Tensor, Tensor],
+        flags: dict[Tensor, bool],
+        apart: bool = False,
+    ) -> None:
+        """reads: what constants stand for; flags: which of the others differ between examples;
+        apart: it shares its steps with no loop over the same body."""
+        self._batcher = batcher
+        self._reads = reads
+        self._taken = tuple(flags)
+        self._source = body_of(program)
+        here: dict[Any, Any] = reads | flags
+        inner = None if apart else known(batcher, program, here)
+        new: Any = BodyGraph(CONTEXT.get().graph, f"body of {node.name}")
+        graph: Any = new if inner is None else inner.graph
+        self.graph: BodyGraph = graph
+        with BodyScope(self.graph):
+            self._inner = inner or batcher.within(self._source, adopting(self.graph))
+            for t, flag in flags.items():
+                if t not in self._inner.tensors:
+                    self._inner.tensors[t] = self._placeholder(t.type, flag)
+            if apart:
+                self._inner.tensors.update({t: self._captured(x) for t, x in reads.items()})
+            else:
+                give(batcher, self._inner, here)
+        self.given = [self._inner.tensors[t] for t in flags]
+
+    def outputs(self, program: Program) -> list[Tensor]:
+        """The outputs of a program of the body."""
+        return built(self._inner, program)
+
+    def as_carried(self, made: Sequence[Tensor], taken: Sequence[Tensor]) -> list[Tensor]:
+        """What a run carries on, for every example where that is how it is taken."""
+        batcher = self._batcher
+        each = [t in batcher.batched for t in self.given]
+        return [batcher.repeated(t) if flag else t for t, flag in zip(made, each, strict=False)]
+
+    def close_behind(self, going: Tensor) -> None:
+        """Let what is built from now on read all through doors, which are open for who goes on."""
+        batcher, inner = self._batcher, self._inner
+        enter = door(batcher, going, True)
+        behind = batcher.within(self._source, lambda t: enter(self._captured(t)))
+        given = (*self._taken, *self._reads)
+        behind.tensors.update({t: enter(inner.tensors[t]) for t in given})
+        self._inner = behind
+
+    def counted(self, going: Tensor) -> Tensor:
+        """A carry more: how many runs each example has had."""
+        count = self._placeholder(tensor_type((), as_dtype("int64")), True)
+        self.given.append(count)
+        return count + cast(going, "int64")
+
+    def _captured(self, x: Tensor) -> Tensor:
+        found: Tensor = self.graph.adopt(x)
+        if x in self._batcher.batched:
+            self._batcher.batched.add(found)
+        return found
+
+    def _placeholder(self, type: TensorType, flag: bool) -> Tensor:
+        lengths = self._batcher.examples.shape[:1] if flag else ()
+        made = build(Placeholder((*lengths, *type.shape), type.dtype), ()).outputs[0]
+        if flag:
+            self._batcher.batched.add(made)
+        return made
+
+
+def in_front(
+    batcher: Batching, outputs: Sequence[Tensor], flags: Sequence[bool], carries: int
+) -> Inputs:
+    """The outputs of a loop, with the batch axis in front where there is one: carries, stacks."""
+    found = []
+    for at, (t, flag) in enumerate(zip(outputs, flags, strict=True)):
+        here = moveaxis(t, 1, 0) if flag and at >= carries else t
+        found.append(here)
+        if flag:
+            batcher.batched.add(here)
+    return tuple(found)
+
+
+def varying_carries(
+    program: Program, inside: dict[Tensor, bool], taken: Sequence[Tensor], every: bool
+) -> set[Tensor]:
+    """The carries, as a run takes them, that differ between examples.
+
+    every: all do, if any input does, since a rule inside may be called for each.
+    """
+    if every:
+        return set(taken)
+    found = {t for t in taken if inside[t]}
+    others = {t for t, flag in inside.items() if flag}
+    while True:
+        reached = reaching(program, found | others)
+        more = {t for t, y in zip(taken, program.outputs, strict=False) if y in reached} - found
+        if not more:
+            return found
+        found |= more
+
+
+def reaching(program: Program, inputs: set[Tensor]) -> set[Tensor]:
+    """All that depends on some inputs of a program, these included."""
+    found = set(inputs)
+    for node in program.nodes:
+        if not found.isdisjoint(node.inputs):
+            found.update(node.outputs)
+    return found
+
+
+def _while_going(going: Tensor, new: Tensor, old: Tensor) -> Tensor:
+    """new where an example goes on, else old."""
+    return apply(Where(), *aligned((going, new, old), (True, True, True)))

@@ -1,0 +1,163 @@
+"""Bodies of control flow, built for a batch of examples."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager
+from typing import Any, Protocol
+
+from ...ir.build import apply
+from ...ir.context import CONTEXT
+from ...ir.errors import GraphError
+from ...ir.graph import Graph
+from ...ir.node import Node, Region, Tensor
+from ...ir.op import Op
+from ...ir.program import Program
+from ...ops.control import BodyGraph
+from ...ops.logic import Where
+from ...ops.sources import Placeholder, stop_gradient
+from ...regions.boundary import boundary_of
+from ...regions.index import marked_regions
+from ..control.bodies import body_of
+from .batch import aligned, repeated
+
+
+class Batching(Protocol):
+    """What builds the graph or body around a choice for the batch, or a body of it: a Batcher.
+
+    source   what it builds
+    tensors  what stands for which tensor of it
+    batched  the new tensors that have the batch axis first
+    examples  a tensor whose first axis counts the examples
+    enter    how a body reads a tensor of the batch around
+    inside   body of the source -> what built it, and what it was given
+    graph    where the nodes go
+    around   the region they go to
+    """
+
+    source: Graph
+    tensors: dict[Tensor, Tensor]
+    batched: set[Tensor]
+    examples: Tensor
+    enter: Callable[[Tensor], Tensor] | None
+    inside: dict[Graph, Any]
+    graph: Graph
+    around: Region | None
+
+    def within(self, body: BodyGraph, enter: Callable[[Tensor], Tensor]) -> Batching:
+        """What builds a body, in the current graph."""
+
+    def run(self, nodes: Iterable[Node]) -> None:
+        """Build nodes of the source."""
+
+    def tensor(self, t: Tensor) -> Tensor:
+        """What stands for a tensor of the source."""
+
+    def repeated(self, t: Tensor) -> Tensor:
+        """t for every example."""
+
+    def standing_for(self, node: Node) -> AbstractContextManager[None]:
+        """What is built in this block stands for a node of the source."""
+
+
+def known(batcher: Batching, program: Program, given: dict[Tensor, Tensor]) -> Batching | None:
+    """What built the body for a choice before this one; None where that does not serve.
+
+    It has to have read the same, and what is built in place has to stand in the same region.
+    """
+    inner, before = batcher.inside.get(body_of(program), (None, {}))
+    if inner is None or any(before.get(t, here) is not here for t, here in given.items()):
+        return None
+    in_place = inner.graph is CONTEXT.get().graph
+    return None if in_place and inner.around is not CONTEXT.get().region else inner
+
+
+def give(batcher: Batching, inner: Batching, given: dict[Tensor, Tensor]) -> None:
+    """Let a body read what it is given, in the current graph, and remember it for `known`."""
+    assert inner.enter is not None
+    for t, here in given.items():
+        if t not in inner.tensors:
+            inner.tensors[t] = inner.enter(here)
+    last, before = batcher.inside.get(inner.source, (inner, {}))
+    batcher.inside[inner.source] = inner, (before if last is inner else {}) | given
+
+
+def built(inner: Batching, program: Program) -> list[Tensor]:
+    """The outputs of a body, built with all that stood in it then, which its rules may read."""
+    body = body_of(program)
+    stood = body.nodes[: _end(program, body)]
+    inner.run(_made_here(stood, body, inner.tensors))
+    return [inner.tensor(t) for t in program.outputs]
+
+
+def _made_here(
+    nodes: Iterable[Node], body: BodyGraph, given: Mapping[Tensor, Tensor]
+) -> list[Node]:
+    """Those of a body's nodes that depend on nothing but captures and what the body is given.
+
+    Others belong to another loop over it: that which is its derivative, or of which it is.
+    """
+    captured = set(body.captures.values())
+    strange: set[Tensor] = set()
+    found = []
+    for node in nodes:
+        if not captured.isdisjoint(node.outputs):
+            continue
+        alone = isinstance(node.op, Placeholder) and given.keys().isdisjoint(node.outputs)
+        if alone or not strange.isdisjoint(node.inputs):
+            strange.update(node.outputs)
+        else:
+            found.append(node)
+    return found
+
+
+def _end(program: Program, body: Graph) -> int:
+    """Where in a body to stop: what comes later belongs to derivatives that were built later."""
+    end = 1 + max(t.node.index for t in program.outputs)
+    spans = [(b.first, b.last) for b in map(boundary_of, marked_regions(body))]
+    while True:
+        last = max((b.index for a, b in spans if a and b and a.index < end), default=-1)
+        if last < end:
+            return end
+        end = last + 1
+
+
+def adopting(body: BodyGraph) -> Callable[[Tensor], Tensor]:
+    """A tensor of the batch around is read through its placeholder."""
+    return lambda t: t if t.graph is body else body.adopt(t)
+
+
+def door(batcher: Batching, pred: Tensor, first: bool) -> Callable[[Tensor], Tensor]:
+    """A tensor of the batch around is read through a door: y = x, dx = dy where chosen, else 0.
+
+    Where an example chooses the other body nothing may flow back through this one, and be it NaN:
+    not to what differs between examples, nor to what is shared, which is read for every example.
+    """
+
+    def enter(t: Tensor) -> Tensor:
+        if not t.type.differentiable:
+            return t
+        row = t if t in batcher.batched else repeated(t, pred)
+        sides = (row, stop_gradient(row)) if first else (stop_gradient(row), row)
+        door = apply(Where(), *aligned((pred, *sides), (True, True, True)))
+        batcher.batched.add(door)
+        return door
+
+    return enter
+
+
+def check_pure(node: Node, op: Op, how: str, what: str) -> None:
+    """GraphError where somebody would notice that a body is run for who would not run it.
+
+    how, what: what the examples do in the node, and what is run therefore.
+    """
+    programs = list(op.bodies)
+    for program in programs:
+        for inner in program.nodes:
+            programs += inner.op.bodies
+            if not inner.op.pure:
+                raise GraphError(
+                    f"under vmap, the examples {how} {node.name} ({node.where}), so {what} run for "
+                    f"all of them; but {inner.name} ({inner.where}) is a {inner.type}, which may "
+                    "have effects. Build it outside."
+                )

@@ -1,0 +1,39 @@
+"""Control flow: choices and loops, whose bodies are graphs of their own."""
+
+from .bodies import (
+    BodyGraph,
+    BodyScope,
+    around,
+    constants_of,
+    given_here,
+    interpret,
+    needed,
+    read_outside,
+)
+from .cond import Cond, choose, cond
+from .loops import fori_loop, map, scan, while_loop
+from .scan import Scan, looped
+from .switch import switch
+from .while_loop import While
+
+__all__ = [
+    "BodyGraph",
+    "BodyScope",
+    "Cond",
+    "Scan",
+    "While",
+    "around",
+    "choose",
+    "cond",
+    "constants_of",
+    "fori_loop",
+    "given_here",
+    "interpret",
+    "looped",
+    "map",
+    "needed",
+    "read_outside",
+    "scan",
+    "switch",
+    "while_loop",
+]

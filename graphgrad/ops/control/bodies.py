@@ -1,0 +1,194 @@
+"""Bodies of control flow: graphs of their own, which read tensors of the graph around them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import Any
+
+from ...ir.build import build
+from ...ir.context import Scope, bodies_around
+from ...ir.depth import check_room
+from ...ir.errors import StateError
+from ...ir.graph import Graph, GraphScope, current
+from ...ir.node import Tensor, enclosing
+from ...ir.program import Program
+from ...ir.types import TensorType
+from ...ir.words import visible
+from ..base import TensorLike, as_tensor
+from ..sources import Identity, Placeholder
+
+
+class BodyGraph(Graph):
+    """The graph of a body. A tensor of the graph around it is captured when it is first read.
+
+    outer     the graph around
+    captures  outer tensor -> the placeholder that stands for it here
+    """
+
+    def __init__(self, outer: Graph, name: str) -> None:
+        super().__init__(name)
+        self.outer = outer
+        self.captures: dict[Tensor, Tensor] = {}
+        self._homes: tuple[int, dict[Tensor, Tensor]] = 0, {}
+
+    def adopt(self, tensor: Tensor) -> Tensor:
+        """The placeholder that stands for an outer tensor; GraphError where it is not outer."""
+        bodies = [self]
+        while tensor.graph is not (outer := bodies[-1].outer):
+            if type(outer).adopt is not BodyGraph.adopt:
+                tensor = outer.adopt(tensor)
+                break
+            assert isinstance(outer, BodyGraph)
+            bodies.append(outer)
+        for body in reversed(bodies):
+            tensor = body._captured(tensor)
+        return tensor
+
+    def _captured(self, tensor: Tensor) -> Tensor:
+        """The placeholder that stands for a tensor of the graph around."""
+        found = self.captures.get(tensor)
+        if found is None:
+            with BodyScope(self):
+                found = build(Placeholder(tensor.shape, tensor.dtype), ()).outputs[0]
+            self.captures[tensor] = found
+        return found
+
+    def before_gradients(self) -> None:
+        """Called before anything is differentiated in it."""
+
+    def home_of(self, placeholder: Tensor) -> Tensor | None:
+        """The outer tensor that a placeholder stands for."""
+        count, homes = self._homes
+        if count != len(self.captures):
+            homes = {inner: outer for outer, inner in self.captures.items()}
+            self._homes = len(homes), homes
+        return homes.get(placeholder)
+
+
+def around(graph: Graph) -> list[Graph]:
+    """A graph and, for a body, the graphs around it."""
+    return list(bodies_around(graph))
+
+
+class BodyScope(Scope):
+    """New nodes go to a body: op-type maps stay in force, open regions are outside."""
+
+    def __init__(self, body: BodyGraph) -> None:
+        self.body = body
+
+    def __enter__(self) -> BodyGraph:
+        check_room()
+        around = current()
+        context = around.copy()
+        context.graph, context.region, context.implicit = self.body, None, False
+        context.left = around
+        self._push(context)
+        return self.body
+
+    def __exit__(self, kind: object, *exc: object) -> None:
+        self._pop(kind)
+
+    def _spares(self, inner: Scope) -> bool:
+        return isinstance(inner, GraphScope)
+
+    def __repr__(self) -> str:
+        return f"<the body {self.body.name!r}>"
+
+
+def run(xp: Any, program: Program, *arrays: Any) -> tuple[Any, ...]:
+    """`interpret`, of arrays one by one."""
+    return interpret(program, xp, arrays)
+
+
+def interpret(program: Program, xp: Any, arrays: Sequence[Any]) -> tuple[Any, ...]:
+    """Run a program node by node with the ops' own kernels."""
+    values = dict(zip(program.inputs, arrays, strict=True))
+    for node in program.nodes:
+        try:
+            found = node.op.kernel(xp, *[values[t] for t in node.inputs])
+        except Exception as error:
+            error.add_note(visible(f"in {node.name}, {node.op!r}, built at {node.where}"))
+            raise
+        outputs = found if isinstance(found, tuple) else (found,)
+        values.update(zip(node.outputs, outputs, strict=True))
+    return tuple(values[t] for t in program.outputs)
+
+
+def needed(
+    body: BodyGraph, outputs: Iterable[Tensor], given: Collection[Tensor] = ()
+) -> set[Tensor]:
+    """Those of its placeholders that the outputs depend on, in value or in gradient.
+
+    given: placeholders that stand for nothing around it.
+
+    The rule of a region may give a gradient to all that the region reads, so that counts whole.
+    """
+    inner = [*given, *body.captures.values()]
+    wanted = set(outputs)
+    while True:
+        nodes = Program(inner, wanted).nodes
+        regions = {region for node in nodes for region in enclosing(node.region)}
+        members = [n for n in body.nodes if n.region is not None] if regions else []
+        more = {
+            t for n in members if regions.intersection(enclosing(n.region)) for t in n.outputs
+        }.union(*(region.pinned_inputs or () for region in regions))
+        if more <= wanted:
+            break
+        wanted |= more
+    read = {t for node in nodes for t in node.inputs} | wanted
+    return {t for t in inner if t in read}
+
+
+def constants_of(
+    body: BodyGraph, outputs: Iterable[Tensor], given: Sequence[Tensor] = ()
+) -> dict[Tensor, Tensor]:
+    """Placeholder -> tensor around, of all that the outputs depend on beside what is given."""
+    found = needed(body, outputs, given)
+    return {inner: outer for outer, inner in body.captures.items() if inner in found}
+
+
+def given_here(body: BodyGraph, types: Iterable[TensorType]) -> list[Tensor]:
+    """New placeholders of a body, of these types, which whatever runs it gives values."""
+    with BodyScope(body):
+        return [build(Placeholder(t.shape, t.dtype), ()).outputs[0] for t in types]
+
+
+def traced(
+    body: BodyGraph,
+    fn: Callable[..., Any],
+    what: str,
+    args: Any = (),
+    given: Collection[Tensor] = (),
+) -> Any:
+    """What fn(*args) returns, built in a body; StateError for what cannot stand in one.
+
+    what: how errors call the body, "a branch of cond()"; given: its placeholders.
+    """
+    with BodyScope(body):
+        found = fn(*args)
+    known = {*given, *body.captures.values()}
+    for node in body.nodes:
+        if node.type == "Assign":
+            raise StateError(
+                f"assign() inside {what} (at {node.where}): let it return the value, and assign "
+                "that outside"
+            )
+        t = node.outputs[0] if node.op.source else None
+        if t is not None and t not in known:
+            raise StateError(
+                f"a {node.type} inside {what} (at {node.where}): build it outside, where it can "
+                "get a value"
+            )
+    return found
+
+
+def as_outputs(body: BodyGraph, leaves: Sequence[TensorLike]) -> list[Tensor]:
+    """The results of a body as tensors of that body, read outside of the regions in it."""
+    with BodyScope(body):
+        tensors = [as_tensor(leaf) for leaf in leaves]
+        return [read_outside(t if t.graph is body else body.adopt(t)) for t in tensors]
+
+
+def read_outside(t: Tensor) -> Tensor:
+    """t; behind an Identity that is not in a region, where t is: to return it is to read it."""
+    return t if t.node.region is None else build(Identity(), (t,)).outputs[0]

@@ -1,0 +1,159 @@
+"""A choice between two bodies."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from ...ir.build import adopted
+from ...ir.errors import ShapeError
+from ...ir.graph import current
+from ...ir.position import caller, show
+from ...ir.program import Program
+from ...ir.tree import flatten, unflatten
+from ..base import (
+    Any,
+    DTypeError,
+    Op,
+    Shape,
+    Tensor,
+    TensorType,
+    Types,
+    as_tensor,
+    build,
+    tensor_type,
+)
+from .bodies import BodyGraph, as_outputs, needed, run, traced
+
+
+class Cond(Op, interned=False):
+    """The outputs of one of two programs, chosen by a bool.
+
+    Inputs: the bool, then what the bodies read; `reads` says which inputs each body takes.
+    """
+
+    programs: tuple[Program, Program]
+    reads: tuple[tuple[int, ...], tuple[int, ...]]
+    sparse = True
+    linear_zero = False
+    relevance = "moved"
+    body_names = ("then", "else")
+
+    @property
+    def bodies(self) -> tuple[Program, Program]:  # type: ignore[override]
+        """What runs if the bool is true, and what runs else."""
+        return self.programs
+
+    def replace_bodies(self, bodies: Sequence[Any]) -> Op:
+        """The choice, with the same reads, between others."""
+        return self.replace(programs=tuple(bodies))
+
+    def infer(self, pred: TensorType, *types: TensorType) -> Types:
+        then, other = self.programs
+        return tuple(
+            tensor_type(_common(a.shape, b.shape), a.dtype)
+            for a, b in zip(then.outputs, other.outputs, strict=True)
+        )
+
+    def kernel(self, xp: Any, *arrays: Any) -> Any:
+        return self.drive([partial(run, xp, body) for body in self.programs], arrays)
+
+    def drive(self, bodies: Sequence[Callable[..., Any]], arrays: Sequence[Any]) -> Any:
+        """The outputs by a call of one of the bodies, as functions of arrays."""
+        pred, *rest = arrays
+        branch = 0 if pred else 1
+        found = bodies[branch](*[rest[i] for i in self.reads[branch]])
+        return found[0] if len(found) == 1 else found
+
+    def __repr__(self) -> str:
+        then, other = self.programs
+        return f"Cond(then {len(then.nodes)} nodes, else {len(other.nodes)} nodes)"
+
+
+def cond(pred: Any, then: Callable[[], Any], otherwise: Callable[[], Any]) -> Any:
+    """then() or otherwise(), whichever pred says; only that one is computed.
+
+    Op-type maps and regions around it reach into the branches.
+
+    Parameters:
+        pred: a 0-d bool tensor; a Python bool decides at once.
+        then, otherwise: functions without arguments that build and return tensors, in the same
+            structure and of the same dtypes. They may read tensors of the graph around.
+
+    Returns: their structure of tensors; lengths in which the two differ are unknown.
+
+    Raises: ShapeError for a pred with axes (use gg.where to choose element by element), and where
+    structures or ranks differ; DTypeError for a pred that is no bool, and where dtypes differ;
+    StateError for a placeholder, variable or assign() in a branch; TypeError for what is no
+    function.
+
+    Gradient: that of the branch that is taken.
+
+    >>> x = gg.constant(-2.0)
+    >>> y = gg.cond(x > 0, lambda: x * x, lambda: -x)
+    >>> gg.evaluate([y, gg.gradients(y, x)])
+    [array(2.), array(-1.)]
+    """
+    if isinstance(pred, bool):
+        return then() if pred else otherwise()
+    (test,) = adopted((as_tensor(pred),))
+    if test.ndim:
+        raise ShapeError(
+            f"cond() takes a single bool, got {test.name}: {test.type!r} (built at {test.where}).\n"
+            "To choose element by element, use gg.where(condition, x, y)."
+        )
+    if test.dtype.kind != "b":
+        raise DTypeError(f"cond() takes a bool, got {test.type!r} (built at {test.where})")
+    for fn in (then, otherwise):
+        if not callable(fn):
+            raise TypeError(f"the branches of cond() are functions without arguments, got {fn!r}")
+    context = current()
+    outer = test.graph if context.implicit else context.graph
+    assert outer is not None
+    at = show(caller())
+    bodies = [BodyGraph(outer, f"{name} of cond at {at}") for name in ("then", "else")]
+    results = [
+        traced(body, fn, "a branch of cond()")
+        for body, fn in zip(bodies, (then, otherwise), strict=True)
+    ]
+    leaves = [flatten(r) for r in results]
+    _check_alike(leaves, results, at)
+    node = choose(test, bodies, [as_outputs(b, ts) for b, ts in zip(bodies, leaves, strict=True)])
+    return unflatten(results[0], node)
+
+
+def choose(
+    pred: Tensor, bodies: Sequence[BodyGraph], outputs: Sequence[Sequence[Tensor]]
+) -> tuple[Tensor, ...]:
+    """The node that chooses between outputs of two bodies, on the tensors that these capture."""
+    captured: dict[Tensor, int] = {}
+    programs, reads = [], []
+    for body, wanted in zip(bodies, outputs, strict=True):
+        inner = needed(body, wanted)
+        taken = [(o, i) for o, i in body.captures.items() if i in inner]
+        programs.append(Program([i for _, i in taken], wanted))
+        reads.append(tuple(captured.setdefault(o, len(captured)) for o, _ in taken))
+    op = Cond(tuple(programs), tuple(reads))  # type: ignore[arg-type]
+    return build(op, (pred, *captured)).outputs
+
+
+def _check_alike(leaves: list[list[Any]], results: list[Any], at: str) -> None:
+    then, other = leaves
+    if len(then) != len(other) or any(x is None for x in (*then, *other)):
+        raise ShapeError(
+            f"the branches of cond() at {at} must return the same structure of tensors, got "
+            f"{results[0]!r} and {results[1]!r}"
+        )
+    for a, b in zip(then, other, strict=True):
+        if isinstance(a, Tensor) and isinstance(b, Tensor) and a.dtype is not b.dtype:
+            raise DTypeError(
+                f"the branches of cond() at {at} return {a.name}: {a.type!r} ({a.where}) and "
+                f"{b.name}: {b.type!r} ({b.where}); cast one of them"
+            )
+
+
+def _common(a: Shape, b: Shape) -> Shape:
+    """What is known of a shape that is one of two."""
+    if len(a) != len(b):
+        raise ShapeError(f"the branches of cond() return {list(a)} and {list(b)}: ranks differ")
+    return tuple(x if x == y else None for x, y in zip(a, b, strict=True))

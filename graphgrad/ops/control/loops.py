@@ -1,0 +1,366 @@
+"""Loops as functions: scan, map, fori_loop and while_loop."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from ...ir.build import adopted, apply, build, graph_elsewhere
+from ...ir.errors import DTypeError, ShapeError
+from ...ir.graph import current
+from ...ir.node import Tensor
+from ...ir.position import caller, show
+from ...ir.program import Program
+from ...ir.tree import flatten, paths, unflatten
+from ...ir.types import TensorType, compatible, tensor_type
+from ..accumulate import EnsureLike
+from ..base import as_tensor, whole
+from ..joining import concat, stack
+from ..logic import less
+from .bodies import BodyGraph, BodyScope, as_outputs, constants_of, given_here, traced
+from .scan import looped
+from .while_loop import While
+
+__all__ = ["fori_loop", "map", "scan", "while_loop"]
+
+
+class Start(NamedTuple):
+    """What a loop begins with: its tensors, in the graph of the loop, and their structure."""
+
+    what: str
+    at: str
+    tree: Any
+    tensors: tuple[Tensor, ...]
+
+    def check_next(self, body: BodyGraph, tree: Any, taken: Sequence[Tensor]) -> list[Tensor]:
+        """What a run carries on, as tensors of the body of the types that it took."""
+        names = list(paths(self.tree, "init"))
+        if list(paths(tree, "init")) != names:
+            raise ShapeError(
+                f"the body of {self.what} at {self.at} carries on another structure than it "
+                f"takes: {tree!r} for {self.tree!r}"
+            )
+        found = as_outputs(body, flatten(tree))
+        with BodyScope(body):
+            return [self._as_taken(*row) for row in zip(names, taken, found, strict=True)]
+
+    def _as_taken(self, name: str, before: Tensor, after: Tensor) -> Tensor:
+        if before.dtype is not after.dtype or not compatible(before.shape, after.shape):
+            error = DTypeError if before.dtype is not after.dtype else ShapeError
+            raise error(
+                f"the carry {name} of {self.what} at {self.at} is {before.type!r} and becomes "
+                f"{after.type!r} ({after.name}, built at {after.where}); a carry keeps shape and "
+                "dtype: begin with what it becomes, or cast or reshape it in the body"
+            )
+        if before.type is after.type and before.type.static:
+            return after
+        message = f"the carry {name} of {self.what} at {self.at} keeps its shape"
+        return apply(EnsureLike(message), after, before)
+
+
+def started(what: str, init: Any) -> Start:
+    """The first carries of a loop."""
+    at = show(caller())
+    leaves = flatten(init)
+    if any(leaf is None for leaf in leaves):
+        raise DTypeError(f"{what} at {at} begins with {init!r}; a carry is a tensor, not None")
+    return Start(what, at, init, adopted(tuple([as_tensor(leaf) for leaf in leaves])))
+
+
+def new_body(what: str, at: str) -> BodyGraph:
+    """A body of the current graph."""
+    outer = current().graph
+    assert outer is not None
+    return BodyGraph(outer, f"body of {what} at {at}")
+
+
+def scan(
+    f: Callable[[Any, Any], tuple[Any, Any]],
+    init: Any,
+    xs: Any = None,
+    length: int | None = None,
+    reverse: bool = False,
+    unroll: int = 1,
+) -> tuple[Any, Any]:
+    """A loop: carry, y = f(carry, x) for each row x of xs; the last carry, and all y stacked.
+
+    The loop is one node. f is called once, to build its body, which may read tensors of the graph
+    around; regions, maps and rules in it count for each run.
+
+    Parameters:
+        f: takes (carry, x) and returns (next carry, y), any nestings of tensors; y may be None. The
+            next carry has the structure, shapes and dtypes of the carry.
+        init: the first carry, any nesting of tensors.
+        xs: tensors with one number of rows, in any nesting; None: there are none, x is None.
+        length: how many runs; needed without xs, else checked.
+        reverse: go from the last row to the first; y of a row stands at its place.
+        unroll: as many runs are built in one body, which is larger and run less often.
+
+    Returns: (carry, ys): the last carry, and the structure of y with its rows stacked in front.
+
+    Raises: ShapeError for xs of other lengths, without axes, or no length at all, and for a carry
+    that changes structure or shape; DTypeError for one that changes its dtype; StateError for a
+    placeholder, variable or assign() in the body; TypeError for an f that returns no pair.
+
+    Gradient: that of the runs one after the other, as a scan the other way round that computes
+    each run again from what it took [Griewank and Walther 2008, "Evaluating Derivatives", 12.2].
+
+    Source: [Bradbury et al. 2018, JAX, jax.lax.scan].
+
+    >>> x = gg.constant([1.0, 2.0, 3.0])
+    >>> total, sums = gg.scan(lambda s, x: (s + x, s + x), 0.0, x)
+    >>> gg.evaluate([total, sums, gg.gradients(gg.sum(sums), x)])
+    [array(6.), array([1., 3., 6.]), array([3., 2., 1.])]
+    """
+    if not callable(f):
+        raise TypeError(f"scan() takes a function (carry, x) -> (carry, y), got {f!r}")
+    stacks = [] if xs is None else flatten(xs)
+    elsewhere = graph_elsewhere([*flatten(init), *stacks])
+    if elsewhere is not None:
+        with elsewhere.as_default():
+            return scan(f, init, xs, length, reverse, unroll)
+    start = started("scan()", init)
+    stacked = adopted(tuple([as_tensor(x) for x in stacks]))
+    count = _length(start.at, xs, stacked, length)
+    if whole("unroll", unroll) != 1:
+        return _unrolled(f, start, xs, stacked, count, reverse, unroll)
+    body = new_body("scan()", start.at)
+    given = given_here(body, [*(t.type for t in start.tensors), *(_row(x) for x in stacked)])
+    c = len(start.tensors)
+    carry = unflatten(init, given[:c])
+    x = None if xs is None else unflatten(xs, given[c:])
+    carried, y = _pair(traced(body, f, "the body of scan()", (carry, x), given), start.at)
+    after = start.check_next(body, carried, given[:c])
+    rows = [] if y is None else as_outputs(body, flatten(y))
+    if not after and not rows:
+        return init, y
+    made = looped(body, given, after, rows, (*start.tensors, *stacked), count, bool(reverse))
+    ys = None if y is None else unflatten(y, made[c : c + len(rows)])
+    return unflatten(init, made[:c]), ys
+
+
+def _row(x: Tensor) -> TensorType:
+    return tensor_type(x.shape[1:], x.dtype)
+
+
+def _length(at: str, xs: Any, stacked: Sequence[Tensor], length: Any) -> int | None:
+    """What is said of the number of runs; None where the rows are counted when run."""
+    if length is not None:
+        length = whole("length", length)
+        if length < 0:
+            raise ShapeError(f"scan() at {at} runs a number of times that is at least 0: {length}")
+    known = {"length": length}
+    for name, x in zip(paths(xs, "xs") if stacked else (), stacked, strict=True):
+        if not x.ndim:
+            raise ShapeError(
+                f"scan() at {at} goes over rows, and {name} ({x.name}, built at {x.where}) is "
+                f"{x.type!r}"
+            )
+        known[name] = x.shape[0]
+    numbers = {name: n for name, n in known.items() if isinstance(n, int)}
+    if len(set(numbers.values())) > 1:
+        raise ShapeError(f"scan() at {at} goes over rows of one number, got {numbers}")
+    if length is None and not stacked:
+        raise ShapeError(f"scan() at {at} has neither xs nor a length")
+    return None if length is None else int(length)
+
+
+def map(f: Callable[[Any], Any], xs: Any) -> Any:
+    """f of each row of xs, stacked: a loop in the graph, in which no run takes from another.
+
+    Parameters:
+        f: takes one row (the structure of xs) and returns any nesting of tensors.
+        xs: tensors with one number of rows, in any nesting.
+
+    Returns: the structure that f returns, with the rows stacked in front.
+
+    Raises: as gg.scan.
+
+    Gradient: that of each run; of what all runs read, their sum.
+
+    Source: [Bradbury et al. 2018, JAX, jax.lax.map].
+
+    >>> rows = gg.constant([[1.0, 2.0], [3.0, 4.0]])
+    >>> gg.evaluate(gg.map(lambda row: gg.sum(row), rows))
+    array([3., 7.])
+    """
+    if not callable(f):
+        raise TypeError(f"map() takes a function of a row, got {f!r}")
+    return scan(lambda _, x: ((), f(x)), (), xs)[1]
+
+
+def fori_loop(lo: Any, hi: Any, f: Callable[[Any, Any], Any], init: Any) -> Any:
+    """carry = f(i, carry) for i = lo, lo + 1, ... hi - 1: the last carry, or init if lo >= hi.
+
+    Parameters:
+        lo, hi: ints, or scalar integer tensors, for a number of runs that is known when run.
+        f: takes (i, carry), with i an int64 scalar, and returns the next carry.
+        init: the first carry, any nesting of tensors, whose structure, shapes and dtypes stay.
+
+    Returns: the structure of init.
+
+    Raises: as gg.scan; TypeError for bounds that are no integers.
+
+    Gradient: that of the runs one after the other.
+
+    Source: [Bradbury et al. 2018, JAX, jax.lax.fori_loop].
+
+    >>> gg.evaluate(gg.fori_loop(0, 3, lambda i, x: x * 2.0 + i, 1.0))
+    array(12.)
+    """
+    if not callable(f):
+        raise TypeError(f"fori_loop() takes a function (i, carry) -> carry, got {f!r}")
+    if isinstance(lo, Tensor) or isinstance(hi, Tensor):
+        first, last = (_bound(*bound) for bound in (("lo", lo), ("hi", hi)))
+        return while_loop(
+            lambda c: less(c[0], last), lambda c: (c[0] + 1, f(c[0], c[1])), (first, init)
+        )[1]
+    runs = max(0, whole("hi", hi) - whole("lo", lo))
+    start = as_tensor(lo, "int64")
+    return scan(lambda c, _: ((c[0] + 1, f(*c)), None), (start, init), length=runs)[0][1]
+
+
+def _bound(name: str, bound: Any) -> Tensor:
+    found = as_tensor(bound)
+    if found.dtype.kind not in "iu" or found.shape != ():
+        raise TypeError(
+            f"{name} of fori_loop() is an int or a scalar integer tensor, got {found.type!r}"
+        )
+    return as_tensor(found, "int64")
+
+
+def while_loop(
+    test: Callable[[Any], Any],
+    body: Callable[[Any], Any],
+    init: Any,
+    max_trips: int | None = None,
+) -> Any:
+    """carry = body(carry) as long as test(carry) is true: the last carry.
+
+    The loop is one node; how often it runs is known when it has run. For its gradient each run
+    keeps what it took, as many as there were.
+
+    Parameters:
+        test: takes the carry and returns a scalar bool tensor.
+        body: takes the carry and returns the next, of its structure, shapes and dtypes.
+        init: the first carry, any nesting of tensors.
+        max_trips: at most this many runs, which a backend that has to know its memory needs for
+            the gradient; None: as many as it takes.
+
+    Returns: the structure of init.
+
+    Raises: DTypeError for a test that is no bool, or a carry that changes its dtype; ShapeError for
+    a test with axes, no carry, or a carry that changes structure or shape; StateError for a
+    placeholder, variable or assign() in the loop; ExecutionError, when run, if the test is still
+    true after max_trips runs.
+
+    Gradient: that of the runs one after the other, from the last to the first.
+
+    Source: [Bradbury et al. 2018, JAX, jax.lax.while_loop].
+
+    >>> x = gg.constant(3.0)
+    >>> y = gg.while_loop(lambda y: y < 100.0, lambda y: y * x, 1.0)
+    >>> gg.evaluate([y, gg.gradients(y, x)])
+    [array(243.), array(405.)]
+    """
+    for what, fn in (("test", test), ("body", body)):
+        if not callable(fn):
+            raise TypeError(f"the {what} of while_loop() is a function of the carry, got {fn!r}")
+    elsewhere = graph_elsewhere(flatten(init))
+    if elsewhere is not None:
+        with elsewhere.as_default():
+            return while_loop(test, body, init, max_trips)
+    if max_trips is not None and whole("max_trips", max_trips) < 0:
+        raise ValueError(f"max_trips is at least 0, got {max_trips}")
+    start = started("while_loop()", init)
+    if not start.tensors:
+        raise ShapeError(f"while_loop() at {start.at} has no carry, so its test never changes")
+    inside = new_body("while_loop()", start.at)
+    given = given_here(inside, [t.type for t in start.tensors])
+    carry = unflatten(init, given)
+    asked = traced(inside, test, "the test of while_loop()", (carry,), given)
+    (holds,) = as_outputs(inside, [asked])
+    if holds.dtype.kind != "b" or holds.ndim:
+        raise (DTypeError if holds.dtype.kind != "b" else ShapeError)(
+            f"the test of while_loop() at {start.at} is a single bool, got {holds.name}: "
+            f"{holds.type!r} (built at {holds.where})"
+        )
+    found = traced(inside, body, "the body of while_loop()", (carry,), given)
+    after = start.check_next(inside, found, given)
+    constants = constants_of(inside, [holds, *after], given)
+    reads = [*given, *constants]
+    op = While(
+        (Program(reads, [holds]), Program(reads, after)),
+        len(given),
+        max_trips,
+        tuple(range(len(given))),
+        start.at,
+    )
+    made = build(op, (*start.tensors, *constants.values())).outputs
+    return unflatten(init, made[: len(given)])
+
+
+def _unrolled(
+    f: Callable[[Any, Any], tuple[Any, Any]],
+    start: Start,
+    xs: Any,
+    stacked: Sequence[Tensor],
+    length: int | None,
+    reverse: bool,
+    unroll: int,
+) -> tuple[Any, Any]:
+    """The loop with `unroll` runs in one body; what is left over is built run by run."""
+    if unroll < 1:
+        raise ValueError(f"unroll is at least 1, got {unroll}")
+    count = length if length is not None else stacked[0].shape[0]
+    if not isinstance(count, int):
+        raise ShapeError(f"scan() at {start.at} unrolls {count} runs: it needs a known length")
+    cut = count - count % unroll
+
+    def run(carry: Any, rows: Sequence[Tensor], count: int) -> tuple[Any, Any]:
+        """So many runs, one after the other: the last carry, and what they made, stacked."""
+        made: list[Any] = [None] * count
+        for at in reversed(range(count)) if reverse else range(count):
+            x = None if xs is None else unflatten(xs, [row[at] for row in rows])
+            carry, made[at] = _pair(f(carry, x), start.at)
+        return carry, _stacked(made)
+
+    def main(carry: Any) -> tuple[Any, Any]:
+        blocks = [x[:cut].reshape((cut // unroll, unroll, *x.shape[1:])) for x in stacked]
+        carry, ys = scan(
+            lambda carry, rows: run(carry, rows, unroll), carry, blocks, cut // unroll, reverse
+        )
+        merged = [] if ys is None else [y.reshape((cut, *y.shape[2:])) for y in flatten(ys)]
+        return carry, None if ys is None else unflatten(ys, merged)
+
+    def rest(carry: Any) -> tuple[Any, Any]:
+        return run(carry, [x[cut:] for x in stacked], count - cut)
+
+    carry = unflatten(start.tree, start.tensors)
+    if not cut:
+        return rest(carry)
+    if cut == count:
+        return main(carry)
+    first, second = (rest, main) if reverse else (main, rest)
+    carry, one = first(carry)
+    carry, other = second(carry)
+    if one is None or other is None:
+        return carry, None
+    head, tail = (other, one) if reverse else (one, other)
+    joined = [concat(pair) for pair in zip(flatten(head), flatten(tail), strict=True)]
+    return carry, unflatten(one, joined)
+
+
+def _pair(found: Any, at: str) -> tuple[Any, Any]:
+    """What the body of a scan returns; TypeError for anything else."""
+    if not isinstance(found, tuple) or len(found) != 2:
+        raise TypeError(f"the body of scan() at {at} returns (carry, y), got {found!r}")
+    return found
+
+
+def _stacked(made: Sequence[Any]) -> Any:
+    """The results of runs, in their structure, stacked."""
+    if not made or made[0] is None:
+        return None
+    columns = zip(*(flatten(row) for row in made), strict=True)
+    return unflatten(made[0], [stack(list(column)) for column in columns])

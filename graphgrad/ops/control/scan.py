@@ -1,0 +1,152 @@
+"""Loops over the rows of tensors: what one run of the body carries on, the next one takes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ...ir.errors import ExecutionError, ShapeError
+from ...ir.op import Op, Types
+from ...ir.program import Program
+from ...ir.types import Dim, TensorType, tensor_type
+from ..base import Tensor, build
+from .bodies import BodyGraph, constants_of, run
+
+
+class Scan(Op, interned=False):
+    """A body, run for each row of stacked tensors on what the run before carries on.
+
+    Inputs: what the first run takes, stacked tensors, and constants of the loop, which all runs
+    read. Outputs: what the last run carries on, the rows that the runs made, stacked, and what
+    each run took, stacked, which the gradient reads.
+
+    programs  the body: (carries, slices, constants) -> (next carries, rows)
+    carries   how many carries there are
+    slices    how many stacked tensors
+    length    how many runs; None: as many as the stacked tensors have rows
+    reverse   from the last row to the first; a run writes its rows where it read them
+    history   the carries, by place, of which is kept what each run took
+    """
+
+    programs: tuple[Program]
+    carries: int
+    slices: int
+    length: int | None
+    reverse: bool
+    history: tuple[int, ...]
+    sparse = True
+    linear_zero = False
+    body_names = ("body",)
+
+    @property
+    def bodies(self) -> tuple[Program]:  # type: ignore[override]
+        """What is run."""
+        return self.programs
+
+    def replace_bodies(self, bodies: Sequence[Any]) -> Op:
+        """The same loop of another body."""
+        return self.replace(programs=tuple(bodies))
+
+    def infer(self, *types: TensorType) -> Types:
+        (body,) = self.programs
+        length = self.runs_of(types)
+        made = [t.type for t in body.outputs]
+        kept = [types[i] for i in self.history]
+        stacks = [tensor_type((length, *t.shape), t.dtype) for t in (*made[self.carries :], *kept)]
+        return (*types[: self.carries], *stacks)
+
+    def runs_of(self, types: Sequence[TensorType]) -> Dim:
+        """How often the body runs for inputs of these types, as far as that is known."""
+        lengths = [t.shape[0] for t in types[self.carries : self.carries + self.slices]]
+        known: dict[Dim, None] = dict.fromkeys([self.length, *lengths])
+        numbers = [n for n in known if isinstance(n, int)]
+        if len(numbers) > 1:
+            raise ShapeError(f"a scan goes over rows of one number, got {numbers}")
+        return next(iter(numbers), next((n for n in known if n is not None), None))
+
+    def parts(self, items: Sequence[Any]) -> tuple[list[Any], list[Any], list[Any]]:
+        """Carries, slices and constants of what is given to the node, or to the body."""
+        middle = self.carries + self.slices
+        carries, slices = items[: self.carries], items[self.carries : middle]
+        return list(carries), list(slices), list(items[middle:])
+
+    def kernel(self, xp: Any, *arrays: Any) -> Any:
+        return self.drive([partial(run, xp, body) for body in self.programs], arrays)
+
+    def drive(self, bodies: Sequence[Callable[..., Any]], arrays: Sequence[Any]) -> Any:
+        """The outputs of the loop by calls of the body, as a function of arrays."""
+        carries, stacked, constants = self.parts(arrays)
+        count = self._count(stacked)
+        rows = [Rows(count, t.type) for t in self.programs[0].outputs[self.carries :]]
+        kept = [Rows(count, self.programs[0].inputs[i].type) for i in self.history]
+        for at in range(count - 1, -1, -1) if self.reverse else range(count):
+            for i, stack in zip(self.history, kept, strict=True):
+                stack.put(at, carries[i])
+            found = bodies[0](*carries, *[x[at, ...] for x in stacked], *constants)
+            carries = list(found[: self.carries])
+            for stack, row in zip(rows, found[self.carries :], strict=True):
+                stack.put(at, row)
+        if not count:
+            carries = [np.array(x) for x in carries]
+        made = (*carries, *(stack.array for stack in (*rows, *kept)))
+        return made[0] if len(made) == 1 else made
+
+    def _count(self, stacked: Sequence[Any]) -> int:
+        lengths = {len(x) for x in stacked} | ({self.length} if self.length is not None else set())
+        if len(lengths) > 1:
+            raise ExecutionError(f"a scan goes over rows of one number, got {sorted(lengths)}")
+        (count,) = lengths
+        return count
+
+    def __repr__(self) -> str:
+        (body,) = self.programs
+        many = "" if self.length is None else f"{self.length} x "
+        back = ", reverse" if self.reverse else ""
+        return f"Scan({many}{len(body.nodes)} nodes{back})"
+
+
+class Rows:
+    """Rows in one array, which is made when the first one comes."""
+
+    def __init__(self, count: int, type: TensorType) -> None:
+        self.count = count
+        self._type = type
+        self._made: Any = None
+
+    def put(self, at: int, row: Any) -> None:
+        """This is the row at that place."""
+        if self._made is None:
+            self._made = np.empty((self.count, *np.shape(row)), self._type.dtype)
+        self._made[at] = row
+
+    @property
+    def array(self) -> Any:
+        """All rows; of no row, lengths that are not known are 0."""
+        if self._made is None:
+            shape = [d if isinstance(d, int) else 0 for d in self._type.shape]
+            return np.empty((0, *shape), self._type.dtype)
+        return self._made
+
+
+def looped(
+    body: BodyGraph,
+    given: Sequence[Tensor],
+    after: Sequence[Tensor],
+    rows: Sequence[Tensor],
+    inputs: Sequence[Tensor],
+    length: int | None,
+    reverse: bool,
+) -> tuple[Tensor, ...]:
+    """The outputs of a scan over a body that is built.
+
+    given: what the body takes, carries and then slices; inputs: the same of the node.
+    """
+    outputs = [*after, *rows]
+    constants = constants_of(body, outputs, given)
+    program = Program([*given, *constants], outputs)
+    c = len(after)
+    op = Scan((program,), c, len(given) - c, length, reverse, tuple(range(c)))
+    return build(op, (*inputs, *constants.values())).outputs

@@ -1,0 +1,499 @@
+"""A loop means what its runs mean, built one after the other."""
+
+import pickle
+
+import numpy as np
+import pytest
+
+import graphgrad as gg
+
+from .helpers import value, values
+
+RNG = np.random.default_rng(5)
+X, W, H = RNG.normal(size=(4, 3)), RNG.normal(size=(3, 3)), RNG.normal(size=3)
+STEPS = len(X)
+
+
+# --- programs: f(scan, x, w, h) -> tensors, where scan is gg.scan or the loop in Python -----------
+
+
+def unrolled(f, init, xs=None, length=None, reverse=False, **_):
+    """gg.scan, run by run."""
+    count = length if xs is None else rows(xs)
+    carry, made = init, [None] * count
+    for at in reversed(range(count)) if reverse else range(count):
+        carry, made[at] = f(carry, None if xs is None else take(xs, at))
+    if not made or made[0] is None:
+        return carry, None
+    if isinstance(made[0], tuple):
+        return carry, tuple(gg.stack(list(column)) for column in zip(*made, strict=True))
+    return carry, gg.stack(made)
+
+
+def rows(xs):
+    return (xs[0] if isinstance(xs, tuple) else xs).shape[0]
+
+
+def take(xs, at):
+    return tuple(x[at] for x in xs) if isinstance(xs, tuple) else xs[at]
+
+
+def rnn(scan, x, w, h):
+    def run(h, row):
+        h = gg.tanh(h @ w + row)
+        return h, gg.sin(h) * row
+
+    return scan(run, h, x)
+
+
+def many_carries(scan, x, w, h):
+    """A number that counts, a carry that nobody changes, one that is not read."""
+
+    def run(carry, row):
+        count, held, s, unread = carry
+        s = s * held + row * gg.cast(count, "float64")
+        return (count + 1, held, s, unread * 2.0), (s, count)
+
+    (_, _, s, _), (ss, counts) = scan(run, (0, h, h * w[0], h), x)
+    return s, ss * gg.expand_dims(gg.cast(counts, "float64"), 1)
+
+
+def no_carry(scan, x, w, h):
+    return scan(lambda _, row: ((), gg.exp(row * h)), (), x)[1] @ w
+
+
+def no_slices(scan, x, w, h):
+    return scan(lambda s, _: (gg.sin(s @ w) + x[0], s), h, length=3)
+
+
+def backwards(scan, x, w, h):
+    return scan(lambda s, row: (gg.tanh(s * row) + h, s @ w), h, x, reverse=True)
+
+
+def two_stacks(scan, x, w, h):
+    return scan(lambda s, rows: (s * rows[0] + rows[1], None), h, (x, x @ w))[0]
+
+
+def nested(scan, x, w, h):
+    def outer(s, row):
+        inner, made = scan(lambda t, v: (gg.tanh(t + v) * row[0], t * row[1]), s, x)
+        return inner @ w, gg.sum(made)
+
+    return scan(outer, h, x)
+
+
+def choice_inside(scan, x, w, h):
+    def run(s, row):
+        s = gg.cond(gg.sum(row) > 0, lambda: gg.tanh(s @ w) + row, lambda: s * row)
+        return s, s
+
+    return scan(run, h, x)
+
+
+def inside_a_choice(scan, x, w, h):
+    return gg.cond(gg.sum(h) < 99.0, lambda: rnn(scan, x, w, h), lambda: (h, x))
+
+
+def region_inside(scan, x, w, h):
+    def run(s, row):
+        with gg.override_gradient(lambda site, dy: 2.0 * dy * site.outputs[0] + row[0]):
+            y = gg.tanh(s)
+        return y @ w + row, y
+
+    return scan(run, h, x)
+
+
+def linear_rule_inside(scan, x, w, h):
+    def run(s, row):
+        with gg.override_gradient(lambda site, dy: 3.0 * site.default(dy)[0]):
+            y = gg.sin(s)
+        return y @ w + row, y
+
+    return scan(run, h, x)
+
+
+def region_around(scan, x, w, h):
+    with gg.override_gradient(lambda site, *dys: [2.0 * d for d in site.default(*dys)]) as region:
+        last, made = rnn(scan, x, w, h)
+        region.declare(outputs=[last, made])
+    return last, made
+
+
+PROGRAMS = [
+    rnn,
+    many_carries,
+    no_carry,
+    no_slices,
+    backwards,
+    two_stacks,
+    nested,
+    choice_inside,
+    inside_a_choice,
+    linear_rule_inside,
+    region_around,
+]
+NOT_LINEAR = [region_inside]
+
+
+def flat(found):
+    """The tensors in nested lists and tuples."""
+    if isinstance(found, tuple | list):
+        return [t for each in found for t in flat(each)]
+    return [] if found is None else [found]
+
+
+def loss(found):
+    return gg.add(*[gg.sum(gg.sin(t) * t) for t in [*flat(found), gg.zeros(())][:2]])
+
+
+def both(program, transform, backend="numpy"):
+    """What a transform makes of the loop, and of its runs one after the other."""
+    made = []
+    for scan in (gg.scan, unrolled):
+        x, w, h = gg.placeholder(X.shape), gg.placeholder(W.shape), gg.placeholder(H.shape)
+        found = transform(lambda x, w, h, scan=scan: program(scan, x, w, h), x, w, h)
+        run = gg.compile([x, w, h], [*flat(tuple(found))], backend=backend)
+        made.append(run(X, W, H))
+    return made
+
+
+def check(one, other):
+    for a, b in zip(one, other, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-9)
+
+
+def gradients_of(order):
+    def transform(f, x, w, h):
+        y = loss(f(x, w, h))
+        for _ in range(order):
+            found = gg.gradients(y, [x, w, h], unconnected="zero")
+            y = gg.sum(found[0] ** 2) + gg.sum(gg.sin(found[1])) + gg.sum(found[2] * found[2])
+        return found
+
+    return transform
+
+
+def forward(f, x, w, h):
+    return flat(gg.jvp(flat(f(x, w, h)), [x, w, h], [x * 2.0, w + 1.0, h]))
+
+
+def second(f, x, w, h):
+    return gg.hvp(loss(f(x, w, h)), [x, w, h], [x * 2.0, w + 1.0, h])
+
+
+def batched(f, x, w, h):
+    return flat(gg.vmap(f, in_axes=(None, None, 0))(x, w, gg.stack([h, h + 1.0])))
+
+
+def batched_rows(f, x, w, h):
+    return flat(gg.vmap(f, in_axes=(0, None, None))(gg.stack([x, x * 0.5]), w, h))
+
+
+def gradients_of_batched(f, x, w, h):
+    y = gg.vmap(lambda a, b: loss(f(a, w, b)))(gg.stack([x, x * 0.5]), gg.stack([h, h + 1.0]))
+    return gg.gradients(gg.sum(y * y), [x, w, h], unconnected="zero")
+
+
+def batched_gradients(f, x, w, h):
+    def one(h):
+        return gg.gradients(loss(f(x, w, h)), [w, h], unconnected="zero")
+
+    found = gg.vmap(one)(gg.stack([h, h + 1.0]))
+    return [*found, *gg.gradients(gg.sum(found[0] ** 2), [x, h], unconnected="zero")]
+
+
+TRANSFORMS = [
+    gradients_of(1),
+    gradients_of(2),
+    forward,
+    second,
+    batched,
+    batched_rows,
+    gradients_of_batched,
+    batched_gradients,
+]
+NAMES = ["first", "second order", *(t.__name__ for t in TRANSFORMS[2:])]
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+@pytest.mark.parametrize("transform", TRANSFORMS, ids=NAMES)
+def test_a_loop_is_its_runs_one_after_the_other(program, transform):
+    check(*both(program, transform))
+
+
+@pytest.mark.parametrize("program", NOT_LINEAR)
+@pytest.mark.parametrize("transform", [TRANSFORMS[0], batched], ids=["first", "batched"])
+def test_a_rule_that_is_not_linear_is_called_for_each_run(program, transform):
+    check(*both(program, transform))
+
+
+@pytest.mark.parametrize("program", [rnn, nested, many_carries])
+def test_third_order(program):
+    check(*both(program, gradients_of(3)))
+
+
+@pytest.mark.parametrize("backend", ["llvm", "jax"])
+@pytest.mark.parametrize("program", [rnn, many_carries, nested, choice_inside, backwards])
+def test_backends_agree(program, backend):
+    if backend == "jax":
+        pytest.importorskip("jax")
+    check(*both(program, gradients_of(2), backend))
+
+
+# --- lengths -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("count", [0, 1, 5])
+def test_unknown_lengths(count):
+    x, h = gg.placeholder((None, 3)), gg.placeholder((3,))
+    last, made = gg.scan(lambda s, row: (gg.tanh(s + row), s * row), h, x)
+    found = [last, made, *gg.gradients(gg.sum(last) + gg.sum(made * made), [x, h])]
+    feed = {x: RNG.normal(size=(count, 3)), h: H}
+    s, rows, want = H, [], feed[x]
+    for row in want:
+        rows.append(s * row)
+        s = np.tanh(s + row)
+    last, made, dx, dh = values(found, feed)
+    np.testing.assert_allclose(last, s)
+    np.testing.assert_allclose(made, np.reshape(rows, (count, 3)))
+    assert (dx.shape, dh.shape) == ((count, 3), (3,))
+    if not count:
+        assert dh.tolist() == [1, 1, 1]
+
+
+@pytest.mark.parametrize("unroll", [1, 2, 3, 4, 9])
+@pytest.mark.parametrize("reverse", [False, True])
+def test_unrolling_changes_nothing(unroll, reverse):
+    x, h = gg.constant(X), gg.constant(H)
+
+    def run(s, row):
+        return gg.tanh(s + row), {"a": s * row, "b": row[0]}
+
+    one, other = (gg.scan(run, h, x, reverse=reverse, unroll=k) for k in (1, unroll))
+    for a, b in zip(values([one[0], *one[1].values()]), values([other[0], *other[1].values()])):
+        np.testing.assert_allclose(a, b)
+
+
+# --- while, fori, map, switch --------------------------------------------------------------------
+
+
+def doubled(a, limit, **how):
+    return gg.while_loop(lambda c: c < limit, lambda c: c * a + gg.sin(c), a * 0.5, **how)
+
+
+def doubled_by_hand(a, limit):
+    c = a * 0.5
+    while float(gg.evaluate(c)) < limit:
+        c = c * a + gg.sin(c)
+    return c
+
+
+@pytest.mark.parametrize("how", [{}, {"max_trips": 12}], ids=["unknown", "bounded"])
+@pytest.mark.parametrize("limit", [0.1, 30.0])
+def test_while_gives_gradients_of_every_order(how, limit):
+    a = gg.constant(1.7)
+    found = [doubled(a, limit, **how), doubled_by_hand(a, limit)]
+    for _ in range(3):
+        one, other = values(found)
+        np.testing.assert_allclose(one, other, rtol=1e-9)
+        found = [gg.gradients(y, a, unconnected="zero") for y in found]
+
+
+@pytest.mark.parametrize("how", [{}, {"max_trips": 12}], ids=["unknown", "bounded"])
+def test_S27_in_a_batch_every_example_ends_when_it_ends(how):
+    a = gg.constant([1.7, 3.0, 60.0, 90.0])  # the last does not run at all
+    alone = [doubled_by_hand(a[i], 40.0) for i in range(4)]
+    y, z = gg.vmap(lambda a: doubled(a, 40.0, **how))(a), gg.stack(alone)
+    dy = gg.vmap(lambda a: gg.gradients(doubled(a, 40.0, **how), a))(a)
+    dz = gg.gradients(gg.sum(z), a)
+    pairs = [(y, z), (gg.gradients(gg.sum(y), a), dz), (dy, dz)]
+    pairs.append(tuple(gg.gradients(gg.sum(d * d), a) for d in (dy, dz)))
+    for one, other in pairs:
+        np.testing.assert_allclose(*values([one, other]), rtol=1e-9)
+
+
+def test_an_example_that_has_ended_may_not_spoil_the_others():
+    """Its body would be infinite by then."""
+    a = gg.constant([0.0, 1.0])
+
+    def f(a):
+        return gg.while_loop(lambda c: c[0] < a, lambda c: (c[0] + 1.0, gg.sqrt(c[1])), (0.0, a))[1]
+
+    assert values([gg.gradients(gg.sum(gg.vmap(f)(a)), a)])[0].tolist() == [1, 0.5]
+
+
+@pytest.mark.parametrize("bounds", [(0, 3), (2, 5), (4, 4), (3, 1)])
+@pytest.mark.parametrize("known", [True, False])
+def test_fori_loop(bounds, known):
+    lo, hi = bounds if known else (gg.constant(b) for b in bounds)
+    x = gg.constant(1.5)
+    y = gg.fori_loop(lo, hi, lambda i, c: c * x + gg.cast(i, "float64"), x)
+    z = x
+    for i in range(*bounds):
+        z = z * x + i
+    for _ in range(3):
+        assert value(y) == pytest.approx(value(z))
+        y, z = (gg.gradients(t, x, unconnected="zero") for t in (y, z))
+
+
+@pytest.mark.parametrize("index", [-3, 0, 1, 2, 7])
+def test_switch_clamps_its_index(index):
+    x, i = gg.constant(0.7), gg.placeholder((), "int64")
+    branches = [gg.sin, gg.square, gg.exp]
+    want = branches[min(max(index, 0), 2)](x)
+    found = gg.switch(i, branches, x)
+    pairs = [(found, want), (gg.gradients(found, x), gg.gradients(want, x))]
+    for one, other in pairs:
+        assert value(one, {i: index}) == pytest.approx(value(other))
+    assert value(gg.switch(index, branches, x)) == pytest.approx(value(want))
+
+
+# --- rules ---------------------------------------------------------------------------------------
+
+
+def test_S01_a_region_that_carries_enter_and_rows_leave_counts_in_every_run():
+    x = gg.constant([1.0, 2.0, 3.0])
+
+    def run(s, row):
+        with gg.override_gradient("loops.half"):
+            s = s * row
+        return s, s
+
+    with gg.temporary_gradient("loops.half", lambda site, dy: (0.5 * dy, dy)):
+        made = gg.scan(run, 1.0, x)[1]
+        dx = gg.gradients(made[-1], x)
+    assert value(dx).tolist() == [0.25, 0.5, 1.0]
+
+
+def test_overrides_reach_into_bodies():
+    x = gg.constant([1.0, 2.0])
+    y = gg.scan(lambda s, row: (gg.sin(s) + row, None), 0.0, x)[0]
+    dx = gg.gradients(y, x, overrides={"Sin": lambda site, dy: 10.0 * dy})
+    assert value(dx).tolist() == [10, 1]
+
+
+def test_truncated_backpropagation_is_a_region_around_a_carry():
+    x = gg.constant([1.0, 1.0, 1.0, 1.0])
+
+    def run(carry, row):
+        i, s = carry
+        cut = gg.cond(i % 2 == 0, lambda: gg.stop_gradient(s), lambda: gg.identity(s))
+        return (i + 1, cut * 0.5 + row), None
+
+    y = gg.scan(run, (0, 0.0), x)[0][1]
+    assert value(gg.gradients(y, x)).tolist() == [0, 0, 0.5, 1]
+
+
+@pytest.mark.parametrize("way", ["copy", "pickle"])
+def test_loops_travel(way):
+    g = gg.Graph()
+    with g.as_default():
+        x = gg.placeholder((3,), name="x")
+        with gg.override_gradient(lambda site, dy: [2.0 * d for d in site.default(dy)]):
+            s = gg.scan(lambda s, row: (s * row, None), 1.0, x)[0]
+        gg.identity(s, name="s")
+    new = g.copy() if way == "copy" else pickle.loads(pickle.dumps(g))
+    found = [gg.gradients(graph.tensor("s:0"), graph.tensor("x:0")) for graph in (g, new)]
+    feeds = [{graph.tensor("x:0"): [1.0, 2.0, 3.0]} for graph in (g, new)]
+    one, other = (value(*pair) for pair in zip(found, feeds, strict=True))
+    assert one.tolist() == other.tolist()
+
+
+# --- what is refused -----------------------------------------------------------------------------
+
+
+def half(s, row):
+    return s * 0.5, row
+
+
+X3 = np.ones((3, 2))
+
+
+@pytest.mark.parametrize(
+    ("error", "call", "words"),
+    [
+        (gg.DTypeError, lambda: gg.scan(half, 1, X3), "carry init.*int64.*float64"),
+        (
+            gg.ShapeError,
+            lambda: gg.scan(lambda s, r: (s + r, None), 0.0, X3),
+            r"carry init.*\[2\]",
+        ),
+        (gg.ShapeError, lambda: gg.scan(lambda s, r: ((s, s), None), 0.0, X3), "structure"),
+        (gg.ShapeError, lambda: gg.scan(half, 1.0), "neither xs nor a length"),
+        (gg.ShapeError, lambda: gg.scan(half, 1.0, X3, length=2), "one number"),
+        (gg.ShapeError, lambda: gg.scan(half, 1.0, (X3, X3[:2])), "one number"),
+        (gg.ShapeError, lambda: gg.scan(half, 1.0, 3.0), "goes over rows"),
+        (TypeError, lambda: gg.scan(lambda s, r: s, 1.0, X3), "returns"),
+        (TypeError, lambda: gg.scan(3, 1.0, X3), "takes a function"),
+        (TypeError, lambda: gg.scan(half, 1.0, X3, unroll=1.5), "unroll"),
+        (ValueError, lambda: gg.scan(half, 1.0, X3, unroll=0), "unroll"),
+        (gg.StateError, lambda: gg.map(lambda r: gg.placeholder(()), X3), "body of scan"),
+        (gg.StateError, lambda: gg.map(lambda r: gg.variable(1.0), X3), "body of scan"),
+        (gg.DTypeError, lambda: gg.while_loop(lambda c: c, lambda c: c, 1.0), "single bool"),
+        (gg.ShapeError, lambda: gg.while_loop(lambda c: c < 1, lambda c: c, X3), "single bool"),
+        (gg.ShapeError, lambda: gg.while_loop(lambda c: True, lambda c: c, ()), "no carry"),
+        (ValueError, lambda: gg.while_loop(lambda c: c < 1, lambda c: c, 1.0, -1), "max_trips"),
+        (gg.DTypeError, lambda: gg.switch(1.5, [gg.sin, gg.cos], 1.0), "integer"),
+        (gg.ShapeError, lambda: gg.switch(gg.constant([1]), [gg.sin], 1.0), "one integer"),
+        (gg.ShapeError, lambda: gg.switch(1, []), "needs a branch"),
+        (TypeError, lambda: gg.fori_loop(0, 1.5, lambda i, c: c, 1.0), "int"),
+    ],
+)
+def test_what_is_no_loop_is_an_error_that_says_so(error, call, words):
+    with pytest.raises(error, match=words):
+        call()
+
+
+def test_assign_in_a_body():
+    v = gg.variable(1.0)
+    with pytest.raises(gg.StateError, match=r"assign.*body of scan"):
+        gg.map(lambda row: gg.assign(v, v + 1.0), X3)
+
+
+@pytest.mark.parametrize("backend", ["numpy", "llvm", "jax"])
+def test_more_runs_than_there_may_be(backend):
+    if backend == "jax":
+        pytest.importorskip("jax")
+    y = gg.while_loop(lambda c: c < 100.0, lambda c: c * 2.0, 1.0, max_trips=3)
+    with pytest.raises(Exception, match="still true after max_trips=3 runs"):
+        gg.compile([], [y], backend=backend)()
+
+
+def test_jax_needs_to_know_how_much_is_kept():
+    pytest.importorskip("jax")
+    x = gg.placeholder(())
+    y = gg.while_loop(lambda c: c < 100.0, lambda c: c * x, 1.0)
+    assert gg.compile([x], [y], backend="jax")(2.0) == [128]
+    with pytest.raises(NotImplementedError, match="max_trips"):
+        gg.compile([x], [gg.gradients(y, x)], backend="jax")(2.0)
+
+
+# --- size ----------------------------------------------------------------------------------------
+
+
+def test_the_graph_is_as_large_for_any_number_of_runs():
+    sizes = []
+    for count in (3, 3000):
+        with gg.Graph().as_default() as g:
+            x = gg.placeholder((count, 2))
+            y = gg.sum(gg.scan(lambda s, row: (gg.tanh(s * row), s), np.ones(2), x)[1])
+            gg.gradients(gg.sum(gg.gradients(y, x) ** 2), x)
+            sizes.append(len(g.nodes))
+    assert sizes[0] == sizes[1]
+
+
+def test_what_a_loop_makes_for_nobody_is_not_made():
+    x = gg.placeholder((5, 2))
+
+    def run(carry, row):
+        a, b, c = carry
+        return (a + row, b * a, gg.sin(c)), gg.exp(row)
+
+    first = np.ones(2)
+    y = gg.scan(run, (first, first, first), x)[0][0]
+    f = gg.compile([x], [y])
+    (loop,) = [n for n in f.program.nodes if n.type == "Scan"]
+    (body,) = loop.op.bodies
+    assert [n.type for n in body.nodes] == ["Add"]
+    assert len(loop.outputs) == 1
+    np.testing.assert_allclose(f(X3[[0, 0, 0, 0, 0]])[0], [6, 6])
