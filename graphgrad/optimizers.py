@@ -4,7 +4,8 @@
     step = gg.compile([x, y], loss, updates=opt.updates(params, gg.gradients(loss, params)))
 
 What an optimiser remembers (momentum, ...) is in variables of the same graph, so it is saved,
-restored and shared as every variable is.
+restored and shared as every variable is. The gradients of complex variables are those of
+gg.gradients; a loss falls along their conjugates, which is what `update` is given.
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ import numpy as np
 from .ir.errors import GradientError, ShapeError, StateError
 from .ir.graph import GraphScope
 from .ir.node import Tensor
-from .ops.arithmetic import floor, maximum, minimum, power, square
-from .ops.base import as_tensor, cast
+from .ops.arithmetic import conj, floor, imag, maximum, minimum, power, real, square
+from .ops.base import as_tensor, cast, real_dtype
 from .ops.exponential import sqrt
 from .ops.logic import less, where
 from .ops.reductions import sum as reduce_sum
@@ -83,6 +84,8 @@ class Optimizer:
 
         Returns: {variable: its next value}, those that the optimiser remembers among them.
 
+        Complex gradients are conjugated: the loss falls along -conj(g).
+
         Raises: GradientError for a gradient that is None, which names the variable, or not one for
         each; StateError for what is no variable; ShapeError for a gradient of another shape.
         """
@@ -95,7 +98,7 @@ class Optimizer:
             step = variable(0, "int64", name="optimizer/step")
             call = UpdateCall(self, step)
             for p, g in pairs:
-                call.updates[p] = self.update(call, p, cast(as_tensor(g), p.dtype))
+                call.updates[p] = self.update(call, p, conj(cast(as_tensor(g), p.dtype)))
         return call.updates
 
     def update(self, call: UpdateCall, p: Tensor, g: Tensor) -> Tensor:
@@ -132,9 +135,12 @@ class UpdateCall:
         """The learning rate, in p's dtype."""
         return as_tensor(self._rate, p.dtype)
 
-    def slot(self, p: Tensor, name: str, next_value: Callable[[Tensor], Tensor]) -> Tensor:
-        """The next value of what is remembered of p under a name; zeros at first."""
-        start = variable(np.zeros(p.shape, p.dtype), name=f"{p.node.name}/{name}")
+    def slot(
+        self, p: Tensor, name: str, next_value: Callable[[Tensor], Tensor], dtype: Any = None
+    ) -> Tensor:
+        """The next value of what is remembered of p under a name; zeros at first, of p's dtype."""
+        dtype = p.dtype if dtype is None else dtype
+        start = variable(np.zeros(p.shape, dtype), name=f"{p.node.name}/{name}")
         self.updates[start] = new = next_value(start)
         return new
 
@@ -176,8 +182,8 @@ class SGD(Optimizer):
 class Adam(Optimizer):
     """Adam with bias correction: p - rate * m' / (sqrt(v') + epsilon).
 
-    m = beta1 * m + (1 - beta1) * g, m' = m / (1 - beta1**t); v = beta2 * v + (1 - beta2) * g**2, v'
-    = v / (1 - beta2**t); t counts updates, from 1.
+    m = beta1 * m + (1 - beta1) * g, m' = m / (1 - beta1**t); v = beta2 * v + (1 - beta2) * |g|**2,
+    v' = v / (1 - beta2**t); t counts updates, from 1.
 
     Parameters:
         learning_rate: as for Optimizer.
@@ -211,9 +217,9 @@ class Adam(Optimizer):
     def update(self, call: UpdateCall, p: Tensor, g: Tensor) -> Tensor:
         """The next value of p."""
         m = call.slot(p, "adam_m", lambda m: self.beta1 * m + (1 - self.beta1) * g)
-        v = call.slot(p, "adam_v", lambda v: self.beta2 * v + (1 - self.beta2) * square(g))
+        v = _squares(call, p, "adam_v", lambda v: self.beta2 * v + (1 - self.beta2) * _size(g))
         mean = m / cast(1 - power(self.beta1, call.count), p.dtype)
-        spread = sqrt(v / cast(1 - power(self.beta2, call.count), p.dtype))
+        spread = sqrt(v / cast(1 - power(self.beta2, call.count), v.dtype))
         step = mean / (spread + self.epsilon)
         if self.weight_decay:
             step = step + self.weight_decay * p
@@ -246,7 +252,7 @@ class AdamW(Adam):
 
 
 class RMSProp(Optimizer):
-    """p - rate * g / (sqrt(v) + epsilon) where v = decay * v + (1 - decay) * g**2.
+    """p - rate * g / (sqrt(v) + epsilon) where v = decay * v + (1 - decay) * |g|**2.
 
     Parameters:
         learning_rate: as for Optimizer.
@@ -270,12 +276,12 @@ class RMSProp(Optimizer):
 
     def update(self, call: UpdateCall, p: Tensor, g: Tensor) -> Tensor:
         """The next value of p."""
-        v = call.slot(p, "rms", lambda v: self.decay * v + (1 - self.decay) * square(g))
+        v = _squares(call, p, "rms", lambda v: self.decay * v + (1 - self.decay) * _size(g))
         return p - call.rate(p) * g / (sqrt(v) + self.epsilon)
 
 
 class AdaGrad(Optimizer):
-    """p - rate * g / (sqrt(v) + epsilon) where v = v + g**2.
+    """p - rate * g / (sqrt(v) + epsilon) where v = v + |g|**2.
 
     Parameters:
         learning_rate: as for Optimizer.
@@ -296,8 +302,20 @@ class AdaGrad(Optimizer):
 
     def update(self, call: UpdateCall, p: Tensor, g: Tensor) -> Tensor:
         """The next value of p."""
-        v = call.slot(p, "adagrad", lambda v: v + square(g))
+        v = _squares(call, p, "adagrad", lambda v: v + _size(g))
         return p - call.rate(p) * g / (sqrt(v) + self.epsilon)
+
+
+def _squares(
+    call: UpdateCall, p: Tensor, name: str, next_value: Callable[[Tensor], Tensor]
+) -> Tensor:
+    """The next value of what is remembered of squares: floating for complex p."""
+    return call.slot(p, name, next_value, real_dtype(p.dtype))
+
+
+def _size(g: Tensor) -> Tensor:
+    """|g|**2, element by element; floating for complex g."""
+    return square(real(g)) + square(imag(g)) if g.type.complex else square(g)
 
 
 def clip_by_global_norm(
@@ -308,7 +326,7 @@ def clip_by_global_norm(
     With a norm that is infinite or NaN the gradients become NaN.
 
     Parameters:
-        grads: floating tensors; None stays None.
+        grads: floating or complex tensors; None stays None.
         norm: a number, or a 0-d tensor.
 
     Returns: (the gradients times min(1, norm / had), had): had is the Euclidean norm they had.
@@ -325,7 +343,7 @@ def clip_by_global_norm(
     present = [g for g in grads if g is not None]
     if not present:
         raise GradientError("clip_by_global_norm() was given no gradient")
-    squares = [reduce_sum(square(g)) for g in present]
+    squares = [reduce_sum(_size(g)) for g in present]
     total = squares[0]
     for more in squares[1:]:
         total = total + more

@@ -40,13 +40,15 @@ def check_gradient(
     every pattern of missing and zero output gradients; linearity; a second run and a second call;
     the forward values with and without it; and the derivative of what it built with differences of
     the values of that. A rule without a contract is held to the truth. "attribution" and "policy"
-    are held to no derivative. The nodes this builds count as derived.
+    are held to no derivative. The nodes this builds count as derived. Of complex numbers both parts
+    are checked: they lie on a last axis of length 2, and of gradients they are those of the
+    conjugate, which is how far a real loss moves with the real and with the imaginary part.
 
     Parameters:
         target: a region; a node (with or without a stamp); or a function, which opens one region
             (custom_gradient, gg.override) or is put into one with rule=. check_gradient(rule,
             function, *arrays) says the same.
-        *args: example arrays for a function, at least one of them floating.
+        *args: example arrays for a function, at least one of them floating or complex.
         rule: checked in place of the rule that is marked.
         values: for a region or node: an array for each input, in order, or {tensor or name: array};
             random ones are found otherwise.
@@ -99,9 +101,10 @@ def _examples(function: Any, args: tuple[Any, ...], values: Any) -> list[Array]:
             f"(rule, function, *arrays), got {function!r}"
         )
     arrays = as_arrays(args if args or values is None else values)
-    if not any(a.dtype.kind == "f" for a in arrays):
+    if not any(a.dtype.kind in "fc" for a in arrays):
         raise GradientError(
-            f"check_gradient takes example arrays, at least one of them floating, got {args!r}"
+            "check_gradient takes example arrays, at least one of them floating or complex, got "
+            f"{args!r}"
         )
     return arrays
 

@@ -136,8 +136,8 @@ def _compare(
     present = [i for i, d in enumerate(trial.dxs) if d is not None]
     gradients = trial.backward(point, dys)
     seeds = [
-        np.asarray(trial.rng.normal(size=gradients[i].shape)).astype(t.dtype)
-        for i, t in zip(present, ddxs, strict=True)
+        np.asarray(trial.rng.normal(size=gradients[i].shape)).astype(gradients[i].dtype)
+        for i in present
     ]
     phi, start = emitted.at(point, dys, seeds)
     if not np.isfinite(phi(start)).all():

@@ -1,4 +1,8 @@
-"""One rule cut out of its surroundings: what it reads, what it makes, and both as functions."""
+"""One rule cut out of its surroundings: what it reads, what it makes, and both as functions.
+
+All arrays are real here: those of a complex tensor have its parts on a last axis of length 2. Its
+gradients are conjugated, so that the sum of products of parts pairs them with directions.
+"""
 
 from __future__ import annotations
 
@@ -17,8 +21,9 @@ from ..ir.node import Node, Region, Tensor, enclosing
 from ..ir.program import needed
 from ..ir.residual import Residual
 from ..ir.tree import flatten
-from ..ir.types import Array, TensorType
-from ..ops.base import as_tensor
+from ..ir.types import Array, DType, TensorType
+from ..ops.arithmetic import conj
+from ..ops.base import array_of, as_tensor, is_zero, real_dtype
 from ..ops.sources import StopGradient, ZeroGradient, identity, placeholder
 from ..regions.boundary import boundary_of
 from ..regions.contracts import Contract
@@ -32,8 +37,8 @@ EXACT = Contract("exact")
 class Checked:
     """A node or a region with the rule that is checked.
 
-    inputs   what the site reads, each tensor once; xs: the floating ones among them
-    outputs  what it makes; ys: the floating ones
+    inputs   what the site reads, each tensor once; xs: those that have a gradient
+    outputs  what it makes; ys: those that have a gradient
     fixed    what else it reads: undeclared tensors, which are held constant
     members  the nodes inside
     """
@@ -96,17 +101,26 @@ class Checked:
             return [placeholder(t.shape, t.dtype) for t in tensors]
 
     def ask(self, ys: Sequence[Tensor], xs: Sequence[Tensor], dys: Sequence[Any]) -> list[Any]:
-        """Gradients in isolation: nothing flows on from the site's inputs."""
+        """Gradients in isolation, conjugates of complex ones: nothing flows on from the inputs."""
         stops = [t for t in (*self.xs, *self.fixed, *xs) if t.type.differentiable]
+        seeds = self._conjugated(dys)
         with GraphScope(self.graph):
             found: list[Any] = gradients(
                 list(ys),
                 list(xs),
-                grad_ys=list(dys),
+                grad_ys=seeds,
                 stop_gradients=list(dict.fromkeys(stops)),
                 overrides=self.overrides or None,
             )
-        return found
+        return self._conjugated(found)
+
+    def _conjugated(self, gradients: Sequence[Any]) -> list[Any]:
+        """Complex gradients conjugated, others as they are."""
+        with self.building():
+            return [
+                conj(g) if isinstance(g, Tensor) and g.type.complex and not is_zero(g) else g
+                for g in gradients
+            ]
 
     def __repr__(self) -> str:
         kind = "node" if isinstance(self.site, Node) else "region"
@@ -140,12 +154,29 @@ class Evaluator:
             held[t] = draw(t.type, rng, DOMAINS[0], 3)
         extra = [t for t in held if t not in set(fed)]
         self._held = [held[t] for t in extra]
+        self._complex = [(i, t.dtype) for i, t in enumerate([*fed, *extra]) if t.type.complex]
         self._run = compile([*fed, *extra], list(wanted), optimize=False)
 
     def __call__(self, arrays: Sequence[Any]) -> list[Array]:
         """The values for these arrays."""
+        given = [*arrays, *self._held]
+        for i, dtype in self._complex:
+            given[i] = whole_of(given[i], dtype)
         with np.errstate(all="ignore"):
-            return list(self._run(*arrays, *self._held))
+            return list(map(parts_of, self._run(*given)))
+
+
+def parts_of(array: Array) -> Array:
+    """The real and the imaginary parts of complex numbers on a last axis; others as they are."""
+    if array.dtype.kind != "c":
+        return array
+    return np.stack([array.real, array.imag], axis=-1)
+
+
+def whole_of(parts: Array, dtype: DType) -> Array:
+    """The complex numbers that have these parts."""
+    pairs = np.ascontiguousarray(parts, real_dtype(dtype))
+    return pairs.view(dtype).reshape(pairs.shape[:-1])
 
 
 def flat(arrays: Sequence[Array]) -> Array:
@@ -173,7 +204,9 @@ def draw(
         return rng.random(shape) < 0.5
     if type.dtype.kind in "iu":
         return rng.integers(0, 2, shape).astype(type.dtype)
-    return np.asarray(rng.uniform(*domain, shape)).astype(type.dtype)
+    if type.complex:
+        shape = (*shape, 2)
+    return np.asarray(rng.uniform(*domain, shape)).astype(real_dtype(type.dtype))
 
 
 def near(value: Array, rng: np.random.Generator) -> Array:
@@ -199,7 +232,8 @@ def given_values(target: Checked, values: Any) -> list[Array] | None:
     if len(values) != len(target.inputs):
         rows = ", ".join(f"{t.name}: {t.type!r}" for t in target.inputs)
         raise GradientError(f"values= has {len(values)} arrays for the inputs {rows}")
-    return [np.asarray(v, t.dtype) for t, v in zip(target.inputs, values, strict=True)]
+    given = zip(target.inputs, values, strict=True)
+    return [parts_of(array_of(v, t.dtype)) for t, v in given]
 
 
 # --- functions as targets ---------------------------------------------------------------------
@@ -245,11 +279,12 @@ def _only_site(graph: Graph, function: Any) -> Node | Region:
 
 
 def as_arrays(arrays: Sequence[Any]) -> list[Array]:
-    """Example arrays: floats as float64, the rest as it is."""
+    """Example arrays: floats as float64, complex numbers as complex128, the rest as it is."""
     found = []
     for a in arrays:
         array = np.asarray(a)
-        if array.dtype.kind not in "biuf":
+        if array.dtype.kind not in "biufc":
             raise GradientError(f"example arrays hold numbers, got {a!r}")
-        found.append(array.astype(np.float64) if array.dtype.kind == "f" else array)
+        wide = {"f": np.float64, "c": np.complex128}.get(array.dtype.kind, array.dtype)
+        found.append(array.astype(wide))
     return found

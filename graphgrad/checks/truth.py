@@ -48,7 +48,8 @@ class Truth:
     def _surrogate(self, point: Sequence[Array]) -> Callable[[list[Array]], Array]:
         assert self.of is not None
         with Graph("surrogate"):
-            xs = [placeholder(p.shape, p.dtype) for p in point]
+            pairs = zip(point, self.target.inputs, strict=True)
+            xs = [placeholder(p.shape[: p.ndim - t.type.complex], t.dtype) for p, t in pairs]
             ys = [as_tensor(t) for t in flatten(self.of(*xs))]
             run = Evaluator(xs, ys, {}, self.rng)
         if len(ys) != len(self.target.outputs):

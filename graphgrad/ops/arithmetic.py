@@ -1040,12 +1040,13 @@ def round(x: TensorLike, /, decimals: int = 0) -> Tensor:
     """x rounded to this many decimals, halves to even, element by element.
 
     Parameters:
-        x: any shape and dtype; integers and bools are returned as they are.
+        x: any shape and dtype; integers and bools are returned as they are; complex part by part,
+            but as it is where the imaginary part is infinite or NaN.
         decimals: an int; below 0, tens, hundreds and so on.
 
     Returns: shape and dtype of x.
 
-    Raises: DTypeError if x is complex, or not floating and decimals < 0.
+    Raises: DTypeError for integers and bools if decimals < 0.
 
     Gradient: dx = 0, a step.
 
@@ -1055,6 +1056,9 @@ def round(x: TensorLike, /, decimals: int = 0) -> Tensor:
     (array([0., 2., 3.]), array(20.))
     """
     x = as_tensor(x)
+    if x.type.complex:
+        first, second = (cast(round(part(x), decimals), x.dtype) for part in (real, imag))
+        return where(isfinite(imag(x)), first + second * 1j, x)  # 1j * infinity would be NaN
     if decimals == 0 or x.dtype.kind != "f":
         if decimals < 0:
             raise DTypeError(f"rounding {x.type!r} to {decimals} decimals: cast it to a float")

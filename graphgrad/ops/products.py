@@ -330,7 +330,7 @@ def vecdot(x1: TensorLike, x2: TensorLike, /, *, axis: int = -1) -> Tensor:
 
     Raises: ShapeError for 0-d operands, and if there is no such axis or its lengths differ.
 
-    Gradient: dx1 = dz * x2, dx2 = dz * x1.
+    Gradient: dx1 = conj(dz * x2), dx2 = dz * conj(x1).
 
     Source: numpy.vecdot.
 
@@ -356,7 +356,7 @@ def vdot(x1: TensorLike, x2: TensorLike, /) -> Tensor:
 
     Raises: ShapeError if the sizes differ.
 
-    Gradient: dx1 = dz * x2, dx2 = dz * x1, each in the shape of its operand.
+    Gradient: dx1 = conj(dz * x2), dx2 = dz * conj(x1), each in the shape of its operand.
 
     Source: numpy.vdot.
 
@@ -399,7 +399,7 @@ def vecmat(x1: TensorLike, x2: TensorLike, /) -> Tensor:
 
     Raises: ShapeError for fewer axes, and if the lengths M differ.
 
-    Gradient: dx1 = x2 @ dz, dx2 = outer(x1, dz).
+    Gradient: dx1 = conj(x2 @ dz), dx2 = outer(conj(x1), dz).
 
     Source: numpy.vecmat.
 

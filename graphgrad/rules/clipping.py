@@ -6,7 +6,7 @@ from typing import Any
 
 from ..differentiate.site import Site
 from ..ir.node import Tensor
-from ..ops.arithmetic import clip, maximum, nan_to_num
+from ..ops.arithmetic import clip, conj, maximum, nan_to_num, real
 from ..ops.exponential import sqrt
 from ..ops.shaping import normal_axis
 from ..regions.rules import Rule
@@ -62,7 +62,7 @@ def clip_norm(limit: float, axis: int | None = None) -> Rule:
     def shrunk(dx: Tensor) -> Tensor:
         example = None if axis is None else normal_axis(axis, dx.ndim)
         axes = tuple(i for i in range(dx.ndim) if i != example)
-        squares = total(dx * dx, axes, keepdims=True)
+        squares = total(real(dx * conj(dx)), axes, keepdims=True)
         return dx * (limit / sqrt(maximum(squares, limit * limit)))
 
     def clip_norm(site: Site, *dys: Tensor) -> Any:

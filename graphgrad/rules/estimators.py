@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from ..differentiate.site import Site
-from ..ir.errors import ExecutionError, counted
+from ..ir.errors import DTypeError, ExecutionError, counted
 from ..ir.node import Tensor
 from ..ir.position import of_function, show
 from ..ops import random
+from ..ops.arithmetic import real
 from ..ops.base import NO_GRAD, TensorLike, as_tensor, cast
 from ..ops.logic import where
 from ..ops.python_function import py_function
@@ -62,6 +63,11 @@ def spsa(f: Callable[..., Any], step: float = 1e-3, samples: int = 1, seed: Any 
 
 def _signs(xs: Sequence[Tensor], seed: Any, k: int) -> dict[int, Tensor]:
     """One random direction: for each floating input a tensor of -1 and 1."""
+    if any(x.type.complex for x in xs):
+        raise DTypeError(
+            "spsa() moves real numbers, and one of the inputs is complex: give the function the "
+            "real and the imaginary part"
+        )
     return {
         i: cast(
             where(random.bernoulli(x, seed=seed * 7919 + (k * len(xs) + i)), 1.0, -1.0), x.dtype
@@ -84,7 +90,7 @@ def _change(
         for side in (step, -step)
     ]
     parts = [
-        total(dy * (a - b)) / (2 * step)
+        real(total(dy * (a - b))) / (2 * step)
         for dy, a, b in zip(dys, ahead, behind, strict=True)
         if dy is not None
     ]

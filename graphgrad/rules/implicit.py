@@ -14,7 +14,7 @@ import numpy as np
 
 from ..differentiate.gradients import gradients
 from ..differentiate.site import Site
-from ..ir.errors import ExecutionError, ShapeError
+from ..ir.errors import DTypeError, ExecutionError, ShapeError
 from ..ir.graph import current
 from ..ir.node import Tensor
 from ..ir.position import caller, show
@@ -283,6 +283,11 @@ class Dense(Solver):
 
 def _rows(like: Array, f: Callable[[Array], Array]) -> Array:
     """f of every unit vector of the shape of an array, as the rows of a matrix."""
+    if like.dtype.kind == "c":
+        raise DTypeError(
+            "root() and linear_solve() solve for real numbers: what a function does to 1 does not "
+            "say what it does to 1j. Solve for the real and imaginary parts, or use fixed_point()."
+        )
     units = np.eye(like.size, dtype=like.dtype).reshape(like.size, *like.shape)
     return np.array([f(e).ravel() for e in units]).reshape(like.size, like.size)
 

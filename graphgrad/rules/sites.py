@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from ..differentiate.site import Site
-from ..ir.errors import GradientError
+from ..ir.errors import DTypeError, GradientError
 from ..ir.node import Node, Tensor
 from ..ops.base import NO_GRAD, TensorLike, apply, cast, is_zero, like
 from ..ops.reductions import sum as reduce_sum
@@ -22,6 +22,15 @@ def single(site: Site) -> tuple[Tensor, Tensor]:
             "Put it around less, or write a rule that says what each input gets."
         )
     return xs[0], site.outputs[0]
+
+
+def real_numbers(site: Site, x: Tensor) -> None:
+    """DTypeError where the input is complex and the rule is for real numbers."""
+    if x.type.complex:
+        raise DTypeError(
+            f"this rule is for real numbers, {site!r} has the input {_listed([x])}.\n"
+            "Put it around what is done with gg.real(x) and gg.imag(x), or write a rule."
+        )
 
 
 def alike(site: Site) -> tuple[Tensor, Tensor]:

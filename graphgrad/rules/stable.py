@@ -8,6 +8,7 @@ from typing import Any
 from ..differentiate.gradients import gradients
 from ..differentiate.site import Site
 from ..ir.node import Tensor
+from ..ops.arithmetic import conj
 from ..ops.logic import where
 from ..ops.nn.activations import sigmoid
 from ..ops.nn.softmax import softmax
@@ -54,7 +55,7 @@ def logsumexp(axis: int = -1) -> Rule:
 
     Parameters: axis: that of the sum.
 
-    Returns: a rule for a site of one floating input and one output.
+    Returns: a rule for a site of one floating or complex input and one floating output.
 
     Raises: GradientError at another site; ShapeError if its input has no such axis.
 
@@ -75,12 +76,12 @@ def logsumexp(axis: int = -1) -> Rule:
 def norm(axis: Any = None) -> Rule:
     """For y = sqrt(sum(x * x, axis)), with the axes kept or not: zero at zero, where it was NaN.
 
-    dx = dy * x / y where y > 0, else 0 (the smallest of the subgradients)
+    dx = dy * conj(x) / y where y > 0, else 0 (the smallest of the subgradients)
     [Boyd and Vandenberghe 2022, "Subgradients", lecture notes].
 
     Parameters: axis: that of the sum, or several in a tuple; None: all.
 
-    Returns: a rule for a site of one floating input and one output.
+    Returns: a rule for a site of one floating or complex input and one floating output.
 
     Raises: GradientError at another site; ShapeError if its input has no such axis.
 
@@ -94,7 +95,7 @@ def norm(axis: Any = None) -> Rule:
         x, y = single(site)
         length, dlength = _wide(y, x, axis), _wide(dy, x, axis)
         there = length > 0
-        return only(site, x, where(there, dlength * x / where(there, length, 1.0), 0.0))
+        return only(site, x, where(there, dlength * conj(x) / where(there, length, 1.0), 0.0))
 
     return rule(norm, axis=axis)
 

@@ -14,7 +14,7 @@ from ..ops.trigonometry import arctan
 from ..regions.contracts import surrogate_of
 from ..regions.rules import Rule
 from .entries import entry, rule
-from .sites import alike, only
+from .sites import alike, only, real_numbers
 
 FAMILY = "surrogates"
 
@@ -72,6 +72,7 @@ def fast_sigmoid(slope: float = 10.0) -> Rule:
 
     def fast_sigmoid(site: Site, dy: Tensor) -> Any:
         x, _ = alike(site)
+        real_numbers(site, x)
         near = 1.0 + slope * absolute(x)
         return only(site, x, dy / (near * near))
 
@@ -139,6 +140,7 @@ def triangle(width: float = 1.0, height: float = 1.0) -> Rule:
 
     def triangle(site: Site, dy: Tensor) -> Any:
         x, _ = alike(site)
+        real_numbers(site, x)
         return only(site, x, dy * (height * maximum(1.0 - absolute(x) / width, 0.0)))
 
     def smooth(x: Tensor) -> Tensor:

@@ -272,3 +272,95 @@ def test_S33_copies_and_recomputation():
         with g:
             dx = gg.gradients(g.nodes[-1].outputs[0], at)
         np.testing.assert_allclose(value(dx, {at: ONE}), 2 * ONE, rtol=1e-14)
+
+
+# --- the library of rules, checks, optimisers ---------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("rule", "wanted"),
+    [
+        (gg.rules.scale(0.5), lambda g: 0.5 * g),
+        (gg.rules.reverse(), lambda g: -g),
+        (gg.rules.ste(), lambda g: g / np.cos(Z)),
+        (gg.rules.clip_norm(0.5), lambda g: g * 0.5 / np.linalg.norm(g)),
+    ],
+)
+def test_S33_rules_of_the_library_on_complex_sites(rule, wanted):
+    z = gg.placeholder((3,), "complex128")
+    y = gg.override(rule)(gg.sin)(z)
+    found = value(gg.gradients(y, z, TURN), {z: Z})
+    np.testing.assert_allclose(found, wanted(1j * np.cos(Z)), rtol=1e-13)
+
+
+def test_S33_the_rule_of_a_norm_of_complex_numbers():
+    z = gg.placeholder((3,), "complex128")
+    y = gg.override(gg.rules.norm())(lambda z: gg.sqrt(gg.sum(gg.real(z * gg.conj(z)))))(z)
+    found = value(gg.gradients(y, z), {z: Z})
+    np.testing.assert_allclose(found, Z.conj() / np.linalg.norm(Z), rtol=1e-14)
+
+
+@pytest.mark.parametrize("rule", [gg.rules.fast_sigmoid(), gg.rules.triangle()])
+def test_S33_rules_of_real_numbers_refuse_complex_ones(rule):
+    z = gg.placeholder((3,), "complex128")
+    with pytest.raises(gg.DTypeError, match="real numbers"):
+        gg.gradients(gg.override(rule)(gg.sin)(z), z, TURN)
+
+
+@pytest.mark.parametrize("solve", [gg.rules.root, gg.rules.linear_solve])
+def test_S33_solvers_of_real_numbers_refuse_complex_ones(solve):
+    with pytest.raises((gg.GraphGradError, TypeError), match="real numbers"):
+        gg.evaluate(solve(lambda z: z * (2 + 1j), gg.constant(TURN)))
+
+
+@pytest.mark.parametrize(
+    ("function", "arrays"),
+    [
+        (lambda z: gg.sin(z) * gg.conj(z), [Z]),
+        (gg.abs, [Z]),
+        (lambda z, w: (z * w, gg.real(z) / abs(w)), [Z, 2 * Z[::-1]]),
+        (lambda x, z: gg.sum(gg.exp(1j * x) * z), [ONE, Z]),
+    ],
+)
+def test_S33_check_gradient_knows_both_parts(function, arrays):
+    assert gg.check_gradient(lambda site, *dys: site.default(*dys), function, *arrays)
+    wrong = gg.check_gradient(
+        lambda site, *dys: [gg.conj(dx) * 1.5 for dx in site.default(*dys)], function, *arrays
+    )
+    assert {f.kind for f in wrong.findings} >= {"truth"}
+
+
+def test_S33_check_gradient_finds_a_conjugate_that_is_too_many():
+    conjugate = gg.check_gradient(lambda site, dy: gg.conj(site.default(dy)[0]), gg.sin, Z)
+    assert [f.kind for f in conjugate.findings][:1] == ["truth"]
+    with gg.Graph():
+        assert gg.check_gradient(gg.tanh(gg.placeholder((2,), "complex64")).node)
+
+
+@pytest.mark.parametrize(
+    "optimizer",
+    [
+        gg.optimizers.SGD(0.1),
+        gg.optimizers.SGD(0.05, 0.9, True),
+        gg.optimizers.Adam(0.1),
+        gg.optimizers.RMSProp(0.05),
+        gg.optimizers.AdaGrad(0.9),
+    ],
+)
+def test_S33_optimisers_go_downhill_in_complex_parameters(optimizer):
+    w = gg.variable(np.zeros(3, complex))
+    loss = gg.sum(abs(w - Z) ** 2)
+    step = gg.compile([], loss, updates=optimizer.updates([w], gg.gradients([loss], [w])))
+    for _ in range(300):
+        final = step()
+    assert final < 1e-6
+
+
+def test_S33_adam_squares_moduli():
+    w = gg.variable(np.zeros(3, complex))
+    updates = gg.optimizers.Adam(0.1).updates([w], [gg.constant(Z)])
+    first = gg.evaluate(updates[w])
+    np.testing.assert_allclose(first, -0.1 * Z.conj() / abs(Z), rtol=1e-6)
+    clipped, had = gg.optimizers.clip_by_global_norm([gg.constant(Z)], 1.0)
+    assert gg.evaluate(had) == np.linalg.norm(Z)
+    np.testing.assert_allclose(gg.evaluate(clipped[0]), Z / np.linalg.norm(Z), rtol=1e-14)

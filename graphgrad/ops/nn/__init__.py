@@ -53,6 +53,7 @@ from .normalisation import (
     rms_norm,
     standardize,
 )
+from .patches import channel_shuffle, fold, pixel_shuffle, pixel_unshuffle, unfold
 from .piecewise import (
     glu,
     hard_sigmoid,
@@ -68,7 +69,6 @@ from .piecewise import (
     tanhshrink,
     threshold,
 )
-from .places import channel_shuffle, fold, pixel_shuffle, pixel_unshuffle, unfold
 from .pool import (
     adaptive_avg_pool,
     adaptive_max_pool,

@@ -8,7 +8,7 @@ from ...ir.errors import ShapeError
 from ..arithmetic import maximum
 from ..base import Tensor, TensorLike
 from ..indexing import take
-from ..norms import vector_norm
+from ..linalg.norms import vector_norm
 from ..reductions import sum
 from ..shaping import normal_axis
 from .operands import known_length, real_operands

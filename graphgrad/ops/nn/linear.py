@@ -165,7 +165,9 @@ def embedding_bag(
             raise ShapeError(f"weights {factors.type!r} for indices {places.type!r}")
         rows = rows * expand_dims(factors, -1)
     if padding is None:
-        return {"mean": mean, "sum": sum, "max": max_of}[mode](rows, -2)
+        if mode == "max":
+            return max_of(rows, -2)
+        return mean(rows, -2) if mode == "mean" else sum(rows, -2)
     counts = expand_dims(logical_not(_names(places, table, padding)), -1)
     some = any_of(counts, -2)
     if mode == "max":

@@ -27,14 +27,15 @@ from ...ops.nn.softmax import LogSoftmax, Softmax
 from ...ops.reductions import ReduceLogSumExp, ReduceSum
 from ...ops.shaping import ExpandDims
 from ..build import beside, instead
-from ..facts import first_number, is_number, with_number
+from ..facts import REAL, first_number, is_number, with_number
 from ..rule import FAST, NodeOf, RewriteRule, rule
 
 
 @rule(Sqrt, of=Square, level=FAST)
 def root_of_square(node: Node, inner: Node) -> Tensor | None:
     """sqrt(x^2) -> |x|"""
-    return instead(node, ABS, *inner.inputs)
+    (x,) = inner.inputs
+    return instead(node, ABS, x) if x.dtype.kind in REAL else None
 
 
 @rule(Log, Exp, of=(Log, Exp), level=FAST)
