@@ -12,7 +12,7 @@ from graphgrad.ops.accumulate import AddN, EnsureLike
 from graphgrad.ops.base import Cast, Full, OnesLike, ZerosLike, as_dtype
 from graphgrad.ops.base import apply as node
 from graphgrad.ops.einsum import Einsum
-from graphgrad.ops.exponential import EXPM1, LOG1P, SQRT
+from graphgrad.ops.exponential import EXPM1, LOG1P, SQRT, SigmoidSlope, TanhSlope
 from graphgrad.ops.indexing import AT, AddAt, Gather, ScatterAdd
 from graphgrad.ops.joining import Concat, ConcatPart
 from graphgrad.ops.nn import activations, classes
@@ -1326,6 +1326,18 @@ FAST_CASES = {
         Case(
             lambda x, y: node(arithmetic.POWER, x, number(-2.0, x)),
             lambda x, y: node(arithmetic.RECIPROCAL, square(x)),
+        ),
+    ],
+    "slope_of_value": [
+        Case(
+            lambda x, y: node(TanhSlope(), x),
+            lambda x, y: 1.0 - gg.tanh(x) * gg.tanh(x),
+            twins=[lambda x, y: gg.tanh(x)],
+        ),
+        Case(
+            lambda x, y: node(SigmoidSlope(), x),
+            lambda x, y: gg.nn.sigmoid(x) * (1.0 - gg.nn.sigmoid(x)),
+            twins=[lambda x, y: gg.nn.sigmoid(x)],
         ),
     ],
     "root_of_square": [
