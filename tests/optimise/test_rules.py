@@ -12,9 +12,10 @@ from graphgrad.ops.accumulate import AddN, EnsureLike
 from graphgrad.ops.base import Cast, Full, OnesLike, ZerosLike, as_dtype
 from graphgrad.ops.base import apply as node
 from graphgrad.ops.einsum import Einsum
-from graphgrad.ops.exponential import EXPM1, LOG1P, SQRT
+from graphgrad.ops.exponential import EXPM1, LOG1P, SQRT, SigmoidSlope, TanhSlope
 from graphgrad.ops.indexing import AT, AddAt, Gather, ScatterAdd
 from graphgrad.ops.joining import Concat, ConcatPart
+from graphgrad.ops.nn import activations, classes
 from graphgrad.ops.padding import EnsureLength, Flip, Pad
 from graphgrad.ops.products import MatMul
 from graphgrad.ops.reductions import (
@@ -92,6 +93,14 @@ def rows(a, b):
     return ((a, b, None),)
 
 
+def one_less_square(y):
+    return 1.0 - y * y
+
+
+def times_rest(y):
+    return y * (1.0 - y)
+
+
 def square(x):
     return node(arithmetic.SQUARE, x)
 
@@ -165,8 +174,8 @@ CASES = {
             ONE,
         ),
         Case(
-            lambda i: node(nn.OneHotLike(1), i, known((3, 4))),
-            lambda i: node(nn.OneHot(4, 1, as_dtype("float64")), i),
+            lambda i: node(classes.OneHotLike(1), i, known((3, 4))),
+            lambda i: node(classes.OneHot(4, 1, as_dtype("float64")), i),
             {"i": ((3,), "int64")},
         ),
     ],
@@ -676,8 +685,8 @@ CASES = {
             NAMED,
         ),
         Case(
-            lambda x, y: node(nn.RELU_GRAD, broadcast_to(y, (2, 3)), x),
-            lambda x, y: node(nn.RELU_GRAD, y, x),
+            lambda x, y: node(activations.RELU_GRAD, broadcast_to(y, (2, 3)), x),
+            lambda x, y: node(activations.RELU_GRAD, y, x),
             {"x": (2, 3), "y": (3,)},
         ),
     ],
@@ -1430,6 +1439,18 @@ FAST_CASES = {
             lambda x, y: nn.log_softmax(y + x, 0),
             lambda x, y: nn.log_softmax(x, 0),
             {"x": (2, 3), "y": (3,)},
+        ),
+    ],
+    "slope_of_value": [
+        Case(
+            lambda x, y: node(TanhSlope(), x),
+            lambda x, y: one_less_square(gg.tanh(x)),
+            twins=[lambda x, y: gg.tanh(x)],
+        ),
+        Case(
+            lambda x, y: node(SigmoidSlope(), x),
+            lambda x, y: times_rest(gg.nn.sigmoid(x)),
+            twins=[lambda x, y: gg.nn.sigmoid(x)],
         ),
     ],
     "number_out_of_sum": [
