@@ -5,7 +5,7 @@ import pytest
 from .loops import check
 
 
-@pytest.mark.parametrize("seed", [*range(6), 14, 34, 1049, 1050])
+@pytest.mark.parametrize("seed", [0, 1, 2, 3, 14, 1049])
 def test_S27_random_loops_are_their_runs_one_after_the_other(seed):
     check(seed)
 
