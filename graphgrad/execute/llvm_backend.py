@@ -12,8 +12,8 @@ from ..lower.decompose import decompose
 from ..lower.fused import fuse_loops
 from ..lower.loop_ir import Fused, LoopGroup, group_of_fused, group_of_one
 from ..lower.plan import Plan
+from ..ops.nn.convolution import Convolution
 from ..ops.shaping import Transpose
-from ..ops.windows import Convolution
 from .backend import Kernel, Pairs
 from .llvm.call import possible
 from .llvm.compiled import kernels_of

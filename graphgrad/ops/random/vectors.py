@@ -5,11 +5,11 @@ from __future__ import annotations
 from ...ir.errors import ShapeError
 from ...ir.types import as_shape
 from ..base import Any, Tensor, TensorLike, as_tensor, cast, whole
-from ..decompositions import qr
 from ..diagonal import diagonal
 from ..exponential import exp, log, sqrt
+from ..linalg.orthogonal import qr
+from ..linalg.positive_definite import cholesky
 from ..logic import less, where
-from ..matrices import cholesky
 from ..products import matmul
 from ..reductions import sum
 from ..shaping import expand_dims, squeeze
