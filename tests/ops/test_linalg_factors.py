@@ -202,7 +202,10 @@ def test_the_gradient_of_what_is_cut_off_by_a_tolerance(shape, rtol):
 
 def test_each_matrix_of_a_stack_has_its_tolerance():
     x, rtol = RNG.normal(size=(2, 1, 4, 3)), np.array([0.9, 0.1, 0.5], "float32")
-    close(run(lambda t: linalg.pinv(t, rtol=rtol), x), np.linalg.pinv(np.tile(x, (3, 1, 1)), rtol=rtol))
+    close(
+        run(lambda t: linalg.pinv(t, rtol=rtol), x),
+        np.linalg.pinv(np.tile(x, (3, 1, 1)), rtol=rtol),
+    )
     check_gradient(lambda t: linalg.pinv(t, rtol=rtol), x)
     one = run(lambda t: gg.vmap(lambda a: linalg.pinv(a, rtol=rtol[:1])[0])(t), x[:, 0])
     close(one, np.linalg.pinv(x[:, 0], rtol=0.9))

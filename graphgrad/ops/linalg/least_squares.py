@@ -69,9 +69,7 @@ def _none(rtol: Sequence[Tensor]) -> tuple[Any, ...]:
     return tuple([NO_GRAD for _ in rtol])
 
 
-def _inverted(
-    xp: Any, x: Any, share: float | None, rtol: Any = None
-) -> tuple[Any, Any, Any, Any]:
+def _inverted(xp: Any, x: Any, share: float | None, rtol: Any = None) -> tuple[Any, Any, Any, Any]:
     """u.H, 1 / s of what is not negligible, v, and s."""
     u, s, vh = xp.linalg.svd(x, full_matrices=False)
     kept = _kept(xp, x, s, share, rtol)
@@ -135,7 +133,8 @@ class PseudoInverse(Op):
     """y = the pseudo-inverse of x (..., M, N), which is (..., N, M).
 
     Singular values of at most rtol times the greatest count as 0, which is the attribute or a
-    further input, of the axes of the stack; None: max(M, N) * eps. dx = -y.H @ dy @ y.H + (1 - x @ y) @ dy.H @ y @ y.H + y.H @ y @ dy.H @ (1 - y @ x), by
+    further input, of the axes of the stack; None: max(M, N) * eps.
+    dx = -y.H @ dy @ y.H + (1 - x @ y) @ dy.H @ y @ y.H + y.H @ y @ dy.H @ (1 - y @ x), by
     Re <dx, x>, as long as the rank does not change [Golub and Pereyra 1973, eq. 4.12]. With an rtol
     this is the gradient of the part of x that counts, x @ y @ x, and what does not turns with it.
     """
@@ -175,9 +174,7 @@ class PseudoInverse(Op):
             yield cls(0.7), [np.diag([3.0, 1.0, 2.5])[:m, :n] + 0.1 * rng.normal(size=(m, n))]
 
 
-def _of_the_whole(
-    x: Tensor, y: Tensor, dx: Tensor, share: float | None, *rtol: Tensor
-) -> Tensor:
+def _of_the_whole(x: Tensor, y: Tensor, dx: Tensor, share: float | None, *rtol: Tensor) -> Tensor:
     """The gradient of x, by Re <dx, x>, from that of the part of x that counts.
 
     That part is x @ p, with the projector p = y @ x. No rtol: what does not count is rounding.
@@ -275,9 +272,9 @@ def pinv(
 
     Gradient: dx = -y.T @ dy @ y.T + (1 - x @ y) @ dy.T @ y @ y.T + y.T @ y @ dy.T @ (1 - y @ x), as
         long as the rank does not change; with an rtol also what turns the kept singular vectors
-        [Golub and Pereyra 1973, "The differentiation of pseudo-inverses and nonlinear least squares problems
-        whose variables separate", eq. 4.12]; of complex x, with adjoints, of the conjugates of dx
-        and dy.
+        [Golub and Pereyra 1973, "The differentiation of pseudo-inverses and nonlinear least squares
+        problems whose variables separate", eq. 4.12]; of complex x, with adjoints, of the
+        conjugates of dx and dy.
 
     Source: the array API standard, linalg.pinv.
 
