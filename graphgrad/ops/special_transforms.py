@@ -299,8 +299,8 @@ def sph_harm_y(n: int, m: int, theta: TensorLike, phi: TensorLike, /) -> Tensor:
     Source: scipy.special.sph_harm_y; the recurrence is that of Holmes and Featherstone 2002, "A
         unified approach to the Clenshaw summation", eq. 11.
 
-    >>> gg.evaluate(gg.special.sph_harm_y(1, 0, 0.0, 0.0)).round(4)
-    array(0.4886+0.j)
+    >>> gg.evaluate(gg.special.sph_harm_y(1, 0, [0.0], 0.0)).round(4)
+    array([0.4886+0.j])
     """
     if whole("n", n) < 0:
         raise ValueError(f"degrees of spherical harmonics count from 0, got {n}")
