@@ -70,7 +70,6 @@ no such function.
 | expression | at | graphgrad | TensorFlow | PyTorch | JAX |
 |---|---|---|---|---|---|
 """
-MODULES = ("", "linalg", "fft", "special", "nn", "random")
 TRIED = {
     "bool": ("bool",),
     "int": ("int8", "int64", "uint8", "uint64"),
@@ -84,15 +83,15 @@ LLVM, JAX = LlvmBackend(), load_backend("jax")
 
 
 def public_functions():
-    """function -> the shortest name that users have for it, of those defined among the ops."""
+    """function -> the first name that users have for it, of those defined among the ops."""
     found = {}
-    for name in MODULES:
-        module = import_module(f"graphgrad.{name}".rstrip("."))
+    offered = [(f"gg.{n}", getattr(gg, n)) for n in dir(gg)]
+    inner = [(n, m) for n, m in offered if isinstance(m, types.ModuleType) and m is not gg.extend]
+    for path, module in [("gg", gg), *inner]:
         for attribute in dir(module):
             value = getattr(module, attribute)
             if isinstance(value, types.FunctionType) and is_of_ops(value):
-                shown = ".".join(part for part in ("gg", name, attribute) if part)
-                found.setdefault(value, shown)
+                found.setdefault(value, f"{path}.{attribute}")
     return found
 
 
@@ -107,6 +106,19 @@ def names_in(code):
     return set(code.co_names).union(*inner)
 
 
+def named_in(function, owner=None):
+    """(op types, functions among the ops) that a function names; owner: the class that it is of."""
+    classes, helpers = set(), []
+    for name in sorted(names_in(function.__code__)):
+        value = function.__globals__.get(name) or vars(owner or object).get(name)
+        cls = value if isinstance(value, type) else type(value)
+        if issubclass(cls, Op):
+            classes.add(cls)
+        elif isinstance(value, types.FunctionType) and is_of_ops(value):
+            helpers.append(value)
+    return classes, helpers
+
+
 def built_by(function, near, stop, owner=None):
     """The op types that a function names, and those that helpers of it do.
 
@@ -115,17 +127,11 @@ def built_by(function, near, stop, owner=None):
     """
     found, seen, left = set(), {function}, [function]
     while left:
-        current = left.pop()
-        for name in sorted(names_in(current.__code__)):
-            value = current.__globals__.get(name) or vars(owner or object).get(name)
-            cls = value if isinstance(value, type) else type(value)
-            if issubclass(cls, Op):
-                found.add(cls)
-            helper = isinstance(value, types.FunctionType) and is_of_ops(value)
-            if helper and value not in seen and value not in stop:
-                seen.add(value)
-                if not near or value.__module__ == function.__module__:
-                    left.append(value)
+        classes, helpers = named_in(left.pop(), owner)
+        found |= classes
+        fresh = [h for h in helpers if h not in seen and h not in stop]
+        seen.update(fresh)
+        left += [h for h in fresh if not near or h.__module__ == function.__module__]
     return found
 
 
@@ -136,7 +142,8 @@ def makers():
     found = defaultdict(list)
     methods = {m: f"{c}.{m.__name__}" for c, m in public_methods()}
     for functions in (public, methods):
-        add(found, ((n, own(f, public)) for f, n in functions.items()))
+        add(found, ((n, of_its_file(f, named_in(f)[0])) for f, n in functions.items()))
+        add(found, ((n, of_its_file(f, built_by(f, True, public))) for f, n in functions.items()))
     add(found, ((n, built_by(f, False, public)) for f, n in public.items()))
     add(found, ((f"gradient of {c.type}", built_by(c.vjp, False, public, c)) for c in ops()))
     add(found, ((f"within `{name}`", named) for name, named in named_by_module()))
@@ -152,9 +159,9 @@ def add(found, answers):
                 found[cls].append(name)
 
 
-def own(function, public):
-    """The op types of a function's own file that it builds."""
-    return {c for c in built_by(function, True, public) if c.__module__ == function.__module__}
+def of_its_file(function, classes):
+    """Those that are in the file of the function."""
+    return {c for c in classes if c.__module__ == function.__module__}
 
 
 def public_methods():
