@@ -259,6 +259,7 @@ HELPERS = {
     *("slicing", "updates"),
 }
 HELPERS |= {"convolution", "operands", "pooling", "reducing", "windows"}
+HELPERS |= {"draws", "philox", "quantile", "rejection"}
 
 
 def _dotted(path):
