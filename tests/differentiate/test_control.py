@@ -461,14 +461,15 @@ def test_S15_a_rule_in_a_branch_that_asks_what_is_zero_is_not_called_in_parts(ho
     np.testing.assert_allclose(*found, rtol=1e-12)
 
 
-def test_a_rule_in_a_branch_may_ask_for_what_is_zero_in_every_part():
+@pytest.mark.parametrize("read", [False, True], ids=["nothing flows", "a zero flows"])
+def test_a_rule_in_a_branch_may_ask_for_what_is_zero_in_every_part(read):
     def rule(site, dp, dq):
         return (7.0 if gg.is_zero(dq) else 3.0) * dp * site.outputs[0]
 
     def block(x):
         with gg.override_gradient(rule):
             p, q = gg.sin(x), gg.cos(x)
-        return [p * 1.0, q * 1.0]
+        return [p * 1.0 + gg.floor(q) if read else p * 1.0, q * 1.0]
 
     found = []
     for within in (False, True):
