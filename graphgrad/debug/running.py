@@ -188,9 +188,10 @@ class _Body:
             reads: tuple[Any, ...] = (*([None] * self.own), *node.inputs[self.own :])
         else:
             reads = tuple([node.inputs[1 + i] for i in op.reads[number]])
-        self.last = None
+        self.last: int | None = None
         if isinstance(op, Scan) and op.reverse:
-            self.last = op.runs_of([tensor_type(a.shape, a.dtype) for a in inputs]) - 1
+            runs: Any = op.runs_of([tensor_type(a.shape, a.dtype) for a in inputs])
+            self.last = runs - 1
         self.inside = Inside(node, word, program, reads)
 
     def __call__(self, *arrays: Array) -> tuple[Array, ...]:
