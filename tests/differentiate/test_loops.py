@@ -1,6 +1,7 @@
 """A loop means what its runs mean, built one after the other."""
 
 import pickle
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -497,3 +498,44 @@ def test_what_a_loop_makes_for_nobody_is_not_made():
     assert [n.type for n in body.nodes] == ["Add"]
     assert len(loop.outputs) == 1
     np.testing.assert_allclose(f(X3[[0, 0, 0, 0, 0]])[0], [6, 6])
+
+
+# --- which carries a gradient moves through --------------------------------------------------------
+
+
+def crossed(site, da, db):
+    return db, da
+
+
+@pytest.mark.parametrize("how", ["marked", "named by the call"])
+def test_S01_a_rule_may_lead_from_one_carry_to_another(how):
+    x, first = gg.constant([1.0, 2.0, 3.0]), [gg.constant(0.5), gg.constant(0.25)]
+    named = []
+
+    def run(carry, row):
+        a, b = carry
+        with gg.override_gradient(crossed) if how == "marked" else nullcontext():
+            p, q = gg.sin(a), gg.sin(b)
+        named[:] = [p.node, q.node]
+        return (p + row, q), None
+
+    last = gg.scan(run, tuple(first), x)[0][0]
+    overrides = {gg.select.nodes(*named).together(): crossed} if how != "marked" else None
+    found = gg.gradients(last, [*first, x], overrides=overrides, unconnected="zero")
+    da, db, dx = values(found)
+    assert (da, db, dx.tolist()) == (0, 1, [1, 0, 1])
+
+
+def test_S01_a_rule_is_not_called_for_a_carry_to_which_no_gradient_flows():
+    """It gives ones, whatever it is given."""
+
+    def run(carry, row):
+        s, aside = carry
+        with gg.override_gradient(lambda site, dy: gg.ones_like(dy)):
+            aside = gg.sin(s)
+        return (s * row, aside), None
+
+    x = gg.constant(2.0)
+    for loop in (gg.scan, unrolled):
+        (s, aside), _ = loop(run, (x, x), gg.constant([1.0, 3.0]))
+        assert value(gg.gradients(s, x)) == 3
