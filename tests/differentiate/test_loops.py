@@ -500,7 +500,7 @@ def test_what_a_loop_makes_for_nobody_is_not_made():
     np.testing.assert_allclose(f(X3[[0, 0, 0, 0, 0]])[0], [6, 6])
 
 
-# --- which carries a gradient moves through --------------------------------------------------------
+# --- which carries a gradient moves through ------------------------------------------------------
 
 
 def crossed(site, da, db):
@@ -537,5 +537,5 @@ def test_S01_a_rule_is_not_called_for_a_carry_to_which_no_gradient_flows():
 
     x = gg.constant(2.0)
     for loop in (gg.scan, unrolled):
-        (s, aside), _ = loop(run, (x, x), gg.constant([1.0, 3.0]))
+        (s, _), _ = loop(run, (x, x), gg.constant([1.0, 3.0]))
         assert value(gg.gradients(s, x)) == 3

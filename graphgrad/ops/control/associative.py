@@ -13,7 +13,7 @@ from ...ir.tree import flatten, paths, unflatten
 from ...ir.types import compatible
 from ..base import as_tensor, whole
 from ..joining import concat, stack
-from ..shaping import normal_axis, reshape
+from ..shaping import normal_axis, reshape_like
 
 __all__ = ["associative_scan"]
 
@@ -38,18 +38,18 @@ def associative_scan(
 
     Returns: the structure, shapes and dtypes of elems.
 
-    Raises: ShapeError for no tensors, lengths that are unknown or differ, and for an fn that
+    Raises: ShapeError for no tensors, an axis that does not fit, lengths that are unknown or differ, and for an fn that
     changes structure or shape; DTypeError for one that changes a dtype; TypeError for an fn that is
     no function.
 
     Gradient: that of what fn is built of.
 
-    Source: [Blelloch 1990, "Prefix sums and their applications", sec. 1.2; jax.lax.associative_scan].
+    Source: [Blelloch 1990, "Prefix sums and their applications", sec. 1.2], with the arguments of
+    jax.lax.associative_scan.
 
-    >>> gg.evaluate(gg.associative_scan(gg.multiply, [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]))
-    array([[ 1.,  2.],
-           [ 3.,  8.],
-           [15., 48.]])
+    >>> x = gg.constant([1.0, 2.0, 3.0, 4.0])
+    >>> gg.evaluate(gg.associative_scan(gg.multiply, x))
+    array([ 1.,  2.,  6., 24.])
     """
     if not callable(fn):
         raise TypeError(f"associative_scan() takes a function of two stacks, got {fn!r}")
@@ -91,23 +91,25 @@ class _Prefixes:
         assert isinstance(n, int)
         if n < 2:
             return elems
-        odd = self.of(
-            self._combined(self.cut(elems, 0, n - 1, 2), self.cut(elems, 1, n, 2))
-        )
+        odd = self.of(self._combined(self.cut(elems, 0, n - 1, 2), self.cut(elems, 1, n, 2)))
         first = self.cut(elems, 0, 1)
         if n == 2:
             return self._joined(first, odd)
         before = odd if n % 2 else self.cut(odd, 0, n // 2 - 1)
         even = self._joined(first, self._combined(before, self.cut(elems, 2, n, 2)))
         woven = [
-            reshape(stack([a, b], k + 1), (*a.shape[:k], n - n % 2, *a.shape[k + 1 :]))
-            for a, b, k in zip(self.cut(even, 0, n // 2), odd, self.axes, strict=True)
+            reshape_like(stack([a, b], k + 1), like)
+            for a, b, k, like in zip(
+                self.cut(even, 0, n // 2),
+                odd,
+                self.axes,
+                self.cut(elems, 0, n - n % 2),
+                strict=True,
+            )
         ]
         return self._joined(woven, self.cut(even, n // 2, None)) if n % 2 else woven
 
-    def cut(
-        self, elems: Elements, start: int | None, stop: int | None, step: int = 1
-    ) -> Elements:
+    def cut(self, elems: Elements, start: int | None, stop: int | None, step: int = 1) -> Elements:
         """A slice of each along its axis."""
         return [
             x[(*[slice(None)] * k, slice(start, stop, step))]
