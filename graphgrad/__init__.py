@@ -242,7 +242,7 @@ from .ops.nan import (
     nansum,
     nanvar,
 )
-from .ops.nn import one_hot
+from .ops.nn.classes import one_hot
 from .ops.number_parts import bitwise_count, frexp, gcd, lcm, ldexp, modf, spacing
 from .ops.padding import flip, roll, tile
 from .ops.polynomials import poly, polyadd, polyder, polyfit, polyint, polymul, polysub, polyval

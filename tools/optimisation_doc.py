@@ -50,14 +50,15 @@ to save memory (`gg.rules.checkpoint`) no matrix products are joined, since that
 
 ## The passes
 
-1. **optimise bodies**: the bodies of control flow, inner ones first, each by the passes that
+1. **drop unread**: loops make, keep, carry and read only what somebody needs.
+2. **optimise bodies**: the bodies of control flow, inner ones first, each by the passes that
    follow.
-2. **stand alone**: tensors that are fed lose what would have computed them.
-3. **simplify**: one walk, inputs first. At every node identities go, constants fold, the rules
+3. **stand alone**: tensors that are fed lose what would have computed them.
+4. **simplify**: one walk, inputs first. At every node identities go, constants fold, the rules
    below apply until none does, and equal nodes merge; so does every node that a rule makes. A
    rule looks at a node and at what is before it, which is settled already, so the walk is made
    once.
-4. **join products**: many small matrix products as few large ones, where the copies cost less
+5. **join products**: many small matrix products as few large ones, where the copies cost less
    than what they save (`optimise/passes/matrices.py` has the limits), and what this changes
    simplified again. The nodes keep their order otherwise.
 

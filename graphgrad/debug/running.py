@@ -15,7 +15,7 @@ from ..functions import Function
 from ..ir.errors import GraphError
 from ..ir.node import Node, Tensor
 from ..ir.program import Program
-from ..ir.state import State
+from ..ir.state import RunNumber, State
 from ..ir.tree import flatten
 from ..ir.types import Array, tensor_type
 from ..ops.control import Scan, While
@@ -107,7 +107,7 @@ class Evaluation:
 
     def run(self, see: See) -> None:
         """Run it, and see each node as it has run; what ran in a choice or loop, before that."""
-        with np.errstate(all="ignore"):
+        with np.errstate(all="ignore"), RunNumber(self.state.runs):
             _run(self.program, dict(self.given), (), see)
 
 

@@ -14,6 +14,7 @@ from jax.experimental import io_callback
 
 from ..ir.op import OP_TYPES, Op
 from ..ir.program import Program
+from ..ir.state import RUN, RunNumber
 from ..ir.types import Array, TensorType, tensor_type
 from ..lower.alias import is_strange
 from ..ops.arithmetic import FloorDivide, Fmod, Power, Remainder
@@ -24,7 +25,8 @@ from ..ops.linalg.lu_factors import LuFactor, Permutation
 from ..ops.linalg.positive_definite import Cholesky, CholeskyGrad
 from ..ops.linalg.triangular import SolveTriangular
 from ..ops.places import Counted, refuse_length
-from ..ops.random import Draw
+from ..ops.random.draws import Rejecting
+from ..ops.random.keys import draws_keys
 from ..ops.reductions import ReduceAll, ReduceAny
 from ..ops.scipy_functions import OfScipy
 from ..ops.sequencing import After
@@ -55,32 +57,49 @@ class JaxBackend:
 
     def compile(self, program: Program) -> Compiled:
         """The program under jax.jit. It is traced at the first call, and once per set of shapes."""
+        once, wanted = one_call_per_node(program, self.kernels), program.outputs
+        counted = draws_keys(program)
+
+        def traced(*arrays: Any) -> tuple[Any, ...]:
+            if not counted:
+                return once(*arrays)
+            *arrays, number = arrays  # type: ignore[assignment]
+            with RunNumber(number):
+                return once(*arrays)
+
         with jax.enable_x64(True):
-            jitted = jax.jit(one_call_per_node(program, self.kernels))
-        wanted = program.outputs
+            jitted = jax.jit(traced)
 
         def run(*arrays: Array) -> tuple[Array, ...]:
+            number = (np.int64(RUN.get()),) if counted else ()
             with jax.enable_x64(True):
-                outputs: tuple[Any, ...] = jitted(*arrays)
+                outputs: tuple[Any, ...] = jitted(*arrays, *number)
                 return own([np.asarray(y) for y in outputs], arrays, wanted)
 
         return run
 
 
-def _draw(op: Any) -> Kernel:
-    """Random numbers are drawn on the host, so that every backend draws the same ones."""
+def _rejecting(op: Any) -> Kernel:
+    """Trials of all places until every one is accepted, each with the first that was."""
 
-    def run(seed: Any, like: Any = None) -> Any:
-        shape = op.shape if like is None else like.shape
-        made = _struct(shape, op.dtype)
-        return jax.pure_callback(lambda s: op.kernel(np, s, np.empty(shape)), made, seed)
+    def numbers(xp: Any, seed: Any, count: Any, *parameters: Any) -> Any:
+        def tried(attempt: Any) -> Any:
+            return op.tried(jnp, attempt, seed, count, *parameters)
 
-    return run
+        def again(state: Any) -> Any:
+            attempt, made, accepted = state
+            found, good = tried(attempt)
+            return attempt + 1, jnp.where(accepted, made, found), accepted | good
+
+        start = (jnp.uint64(1), *tried(0))
+        return jax.lax.while_loop(lambda state: ~state[2].all(), again, start)[1]
+
+    return lambda *arrays: op.kernel(jnp, *arrays, numbers=numbers)
 
 
 for _op_type in OP_TYPES.values():
-    if issubclass(_op_type, Draw):
-        KERNELS.override(_op_type)(_draw)
+    if issubclass(_op_type, Rejecting):
+        KERNELS.override(_op_type)(_rejecting)
 
 
 for _op_type in OP_TYPES.values():

@@ -65,7 +65,7 @@ __all__ = [
 
 
 def asarray(
-    x: TensorLike, /, *, dtype: Any = None, device: Any = None, copy: bool | None = None
+    x: TensorLike, /, dtype: Any = None, *, device: Any = None, copy: bool | None = None
 ) -> Tensor:
     """x as a tensor: itself, or a constant; cast if a dtype is given.
 
@@ -91,7 +91,7 @@ def asarray(
     return as_tensor(x, dtype)
 
 
-def full(shape: Any, fill_value: Any, *, dtype: Any = None, device: Any = None) -> Tensor:
+def full(shape: Any, fill_value: Any, dtype: Any = None, *, device: Any = None) -> Tensor:
     """A tensor of one number.
 
     Parameters:
@@ -131,7 +131,7 @@ def _known(shape: Any) -> tuple[int, ...]:
     return lengths
 
 
-def zeros(shape: Any, *, dtype: Any = "float64", device: Any = None) -> Tensor:
+def zeros(shape: Any, dtype: Any = "float64", *, device: Any = None) -> Tensor:
     """A tensor of zeros.
 
     Parameters:
@@ -152,7 +152,7 @@ def zeros(shape: Any, *, dtype: Any = "float64", device: Any = None) -> Tensor:
     return full(shape, 0.0, dtype=dtype)
 
 
-def ones(shape: Any, *, dtype: Any = "float64", device: Any = None) -> Tensor:
+def ones(shape: Any, dtype: Any = "float64", *, device: Any = None) -> Tensor:
     """A tensor of ones.
 
     Parameters:
@@ -177,7 +177,7 @@ empty = zeros
 
 
 def full_like(
-    x: TensorLike, /, fill_value: Any, *, dtype: Any = None, device: Any = None
+    x: TensorLike, /, fill_value: Any, dtype: Any = None, *, device: Any = None
 ) -> Tensor:
     """A tensor of one number in the shape of x.
 
@@ -206,7 +206,7 @@ def full_like(
     return broadcast_like(full((), fill_value, dtype=found), stop_gradient(x))
 
 
-def zeros_like(x: TensorLike, /, *, dtype: Any = None, device: Any = None) -> Tensor:
+def zeros_like(x: TensorLike, /, dtype: Any = None, *, device: Any = None) -> Tensor:
     """Zeros in the shape of x, and in its dtype unless another is given.
 
     Parameters:
@@ -229,7 +229,7 @@ def zeros_like(x: TensorLike, /, *, dtype: Any = None, device: Any = None) -> Te
     return _of_shape(ZerosLike(), 0, as_tensor(x), dtype)
 
 
-def ones_like(x: TensorLike, /, *, dtype: Any = None, device: Any = None) -> Tensor:
+def ones_like(x: TensorLike, /, dtype: Any = None, *, device: Any = None) -> Tensor:
     """Ones in the shape of x, and in its dtype unless another is given.
 
     Parameters:
@@ -263,7 +263,7 @@ def _of_shape(op: Op, value: int, x: Tensor, dtype: Any) -> Tensor:
 
 
 def arange(
-    start: Any, /, stop: Any = None, step: Any = 1, *, dtype: Any = None, device: Any = None
+    start: Any, /, stop: Any = None, step: Any = 1, dtype: Any = None, *, device: Any = None
 ) -> Tensor:
     """Evenly spaced numbers from start up to stop, without stop.
 
@@ -385,9 +385,9 @@ def eye(
     n_rows: int,
     n_cols: int | None = None,
     /,
-    *,
     k: int = 0,
     dtype: Any = "float64",
+    *,
     device: Any = None,
 ) -> Tensor:
     """Ones on a diagonal, zeros elsewhere.

@@ -344,7 +344,7 @@ def _axes(x: Tensor, s: Any, axes: Any) -> list[tuple[int, int | None]]:
 
 
 def fft(
-    x: TensorLike, /, *, n: int | None = None, axis: int = -1, norm: str | None = "backward"
+    x: TensorLike, /, n: int | None = None, axis: int = -1, norm: str | None = "backward"
 ) -> Tensor:
     """The discrete Fourier transform along an axis: y[k] = sum of x[j] exp(-2 pi i j k / n).
 
@@ -373,7 +373,7 @@ def fft(
 
 
 def ifft(
-    x: TensorLike, /, *, n: int | None = None, axis: int = -1, norm: str | None = "backward"
+    x: TensorLike, /, n: int | None = None, axis: int = -1, norm: str | None = "backward"
 ) -> Tensor:
     """The inverse of fft along an axis: x[j] = sum of y[k] exp(2 pi i j k / n) / n.
 
@@ -402,7 +402,7 @@ def ifft(
 
 
 def rfft(
-    x: TensorLike, /, *, n: int | None = None, axis: int = -1, norm: str | None = "backward"
+    x: TensorLike, /, n: int | None = None, axis: int = -1, norm: str | None = "backward"
 ) -> Tensor:
     """The transform of real numbers along an axis, without the half that is its conjugate.
 
@@ -431,7 +431,7 @@ def rfft(
 
 
 def irfft(
-    x: TensorLike, /, *, n: int | None = None, axis: int = -1, norm: str | None = "backward"
+    x: TensorLike, /, n: int | None = None, axis: int = -1, norm: str | None = "backward"
 ) -> Tensor:
     """The inverse of rfft along an axis.
 
@@ -462,7 +462,7 @@ def irfft(
 
 
 def hfft(
-    x: TensorLike, /, *, n: int | None = None, axis: int = -1, norm: str | None = "backward"
+    x: TensorLike, /, n: int | None = None, axis: int = -1, norm: str | None = "backward"
 ) -> Tensor:
     """The transform, which is real, of numbers of which the other half is the conjugate.
 
@@ -488,7 +488,7 @@ def hfft(
 
 
 def ihfft(
-    x: TensorLike, /, *, n: int | None = None, axis: int = -1, norm: str | None = "backward"
+    x: TensorLike, /, n: int | None = None, axis: int = -1, norm: str | None = "backward"
 ) -> Tensor:
     """The inverse of hfft along an axis.
 
@@ -527,7 +527,6 @@ def _each(
 def fftn(
     x: TensorLike,
     /,
-    *,
     s: Any = None,
     axes: Any = None,
     norm: str | None = "backward",
@@ -562,7 +561,6 @@ def fftn(
 def ifftn(
     x: TensorLike,
     /,
-    *,
     s: Any = None,
     axes: Any = None,
     norm: str | None = "backward",
@@ -597,7 +595,6 @@ def ifftn(
 def rfftn(
     x: TensorLike,
     /,
-    *,
     s: Any = None,
     axes: Any = None,
     norm: str | None = "backward",
@@ -634,7 +631,6 @@ def rfftn(
 def irfftn(
     x: TensorLike,
     /,
-    *,
     s: Any = None,
     axes: Any = None,
     norm: str | None = "backward",
@@ -673,7 +669,6 @@ def irfftn(
 def fft2(
     x: TensorLike,
     /,
-    *,
     s: Any = None,
     axes: Any = (-2, -1),
     norm: str | None = "backward",
@@ -707,7 +702,6 @@ def fft2(
 def ifft2(
     x: TensorLike,
     /,
-    *,
     s: Any = None,
     axes: Any = (-2, -1),
     norm: str | None = "backward",
@@ -741,7 +735,6 @@ def ifft2(
 def rfft2(
     x: TensorLike,
     /,
-    *,
     s: Any = None,
     axes: Any = (-2, -1),
     norm: str | None = "backward",
@@ -776,7 +769,6 @@ def rfft2(
 def irfft2(
     x: TensorLike,
     /,
-    *,
     s: Any = None,
     axes: Any = (-2, -1),
     norm: str | None = "backward",
@@ -819,7 +811,7 @@ def _as_many(x: Tensor, axis: int) -> int:
 # --- frequencies ---------------------------------------------------------------------------------
 
 
-def fftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None, device: Any = None) -> Tensor:
+def fftfreq(n: int, /, d: float = 1.0, *, dtype: Any = None, device: Any = None) -> Tensor:
     """The frequencies of what fft makes, in cycles per unit: [0, 1, ..., -2, -1] / (n d).
 
     Parameters:
@@ -841,7 +833,7 @@ def fftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None, device: Any = None)
     return _frequencies(np.fft.fftfreq, n, d, dtype, device)
 
 
-def rfftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None, device: Any = None) -> Tensor:
+def rfftfreq(n: int, /, d: float = 1.0, *, dtype: Any = None, device: Any = None) -> Tensor:
     """The frequencies of what rfft makes, in cycles per unit: [0, 1, ..., n // 2] / (n d).
 
     Parameters:
@@ -870,7 +862,7 @@ def _frequencies(make: Any, n: Any, d: float, dtype: Any, device: Any) -> Tensor
     return constant(make(_length(whole("n", n)), d), found)
 
 
-def fftshift(x: TensorLike, /, *, axes: Any = None) -> Tensor:
+def fftshift(x: TensorLike, /, axes: Any = None) -> Tensor:
     """x with the frequency 0 in the middle, as fft has it first.
 
     Parameters:
@@ -891,7 +883,7 @@ def fftshift(x: TensorLike, /, *, axes: Any = None) -> Tensor:
     return _shifted(x, axes, lambda n: n // 2)
 
 
-def ifftshift(x: TensorLike, /, *, axes: Any = None) -> Tensor:
+def ifftshift(x: TensorLike, /, axes: Any = None) -> Tensor:
     """The inverse of fftshift, which differs from it for odd lengths.
 
     Parameters:

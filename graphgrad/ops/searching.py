@@ -91,7 +91,7 @@ def _ranks(rows: Tensor) -> Tensor:
 
 
 def searchsorted(
-    x1: TensorLike, x2: TensorLike, /, *, side: str = "left", sorter: TensorLike | None = None
+    x1: TensorLike, x2: TensorLike, /, side: str = "left", sorter: TensorLike | None = None
 ) -> Tensor:
     """The places in a vector in order at which values would be put in, so that it stays in order.
 

@@ -133,7 +133,7 @@ def _along(x: TensorType, indices: TensorType, axis: int) -> Shape:
     return tuple(dims)
 
 
-def take_along_axis(x: TensorLike, indices: TensorLike, /, *, axis: int = -1) -> Tensor:
+def take_along_axis(x: TensorLike, indices: TensorLike, /, axis: int = -1) -> Tensor:
     """Elements picked along an axis, place by place: y[.., i, ..] = x[.., indices[.., i, ..], ..].
 
     Parameters:

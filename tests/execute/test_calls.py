@@ -11,7 +11,7 @@ from graphgrad.ops.arithmetic import Add, Clip, Maximum, Power
 from graphgrad.ops.base import Cast
 from graphgrad.ops.exponential import Sigmoid
 from graphgrad.ops.logic import Where
-from graphgrad.ops.nn import Relu, ReluGrad
+from graphgrad.ops.nn.activations import Relu, ReluGrad
 from graphgrad.ops.shaping import Reshape
 
 from ..each import each

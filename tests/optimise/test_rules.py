@@ -15,6 +15,7 @@ from graphgrad.ops.einsum import Einsum
 from graphgrad.ops.exponential import EXPM1, LOG1P, SQRT
 from graphgrad.ops.indexing import AT, AddAt, Gather, ScatterAdd
 from graphgrad.ops.joining import Concat, ConcatPart
+from graphgrad.ops.nn import activations, classes
 from graphgrad.ops.padding import EnsureLength, Flip, Pad
 from graphgrad.ops.products import MatMul
 from graphgrad.ops.reductions import (
@@ -165,8 +166,8 @@ CASES = {
             ONE,
         ),
         Case(
-            lambda i: node(nn.OneHotLike(1), i, known((3, 4))),
-            lambda i: node(nn.OneHot(4, 1, as_dtype("float64")), i),
+            lambda i: node(classes.OneHotLike(1), i, known((3, 4))),
+            lambda i: node(classes.OneHot(4, 1, as_dtype("float64")), i),
             {"i": ((3,), "int64")},
         ),
     ],
@@ -676,8 +677,8 @@ CASES = {
             NAMED,
         ),
         Case(
-            lambda x, y: node(nn.RELU_GRAD, broadcast_to(y, (2, 3)), x),
-            lambda x, y: node(nn.RELU_GRAD, y, x),
+            lambda x, y: node(activations.RELU_GRAD, broadcast_to(y, (2, 3)), x),
+            lambda x, y: node(activations.RELU_GRAD, y, x),
             {"x": (2, 3), "y": (3,)},
         ),
     ],

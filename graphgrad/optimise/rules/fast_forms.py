@@ -22,7 +22,8 @@ from ...ops.arithmetic import (
     Subtract,
 )
 from ...ops.exponential import EXP, Exp, Log, Log1p, Sigmoid, Sqrt
-from ...ops.nn import LogSoftmax, Softmax, Softplus
+from ...ops.nn.activations import Softplus
+from ...ops.nn.softmax import LogSoftmax, Softmax
 from ...ops.reductions import ReduceLogSumExp, ReduceSum
 from ...ops.shaping import ExpandDims
 from ..build import beside, instead
