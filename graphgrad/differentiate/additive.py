@@ -55,7 +55,11 @@ def _in_what(step: Any) -> tuple[str, str, str]:
     """Where a site is: in words, what that is part of, and what to do instead."""
     graph = step.graph
     if not isinstance(graph, BodyGraph) or not graph.name.startswith("body of "):
-        return "a branch of cond()", "branch", "Put the override around the cond(), choose with gg.where()"
+        return (
+            "a branch of cond()",
+            "branch",
+            "Put the override around the cond(), choose with gg.where()",
+        )
     loop = graph.name.removeprefix("body of ")
     return f"the body of {loop}", "loop", "Put the override around the loop"
 

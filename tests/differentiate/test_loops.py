@@ -539,3 +539,54 @@ def test_S01_a_rule_is_not_called_for_a_carry_to_which_no_gradient_flows():
     for loop in (gg.scan, unrolled):
         (s, _), _ = loop(run, (x, x), gg.constant([1.0, 3.0]))
         assert value(gg.gradients(s, x)) == 3
+
+
+# --- checkpoints ---------------------------------------------------------------------------------
+
+
+def stepped(part, x, w):
+    """Runs of a body whose inner part is built by `part`."""
+    inner = part(lambda s, row: gg.tanh(gg.sin(s @ w) * row) + s)
+    return gg.sum(gg.scan(lambda s, row: (inner(s, row), None), x[0], x)[0] ** 2)
+
+
+def around(part, x, w):
+    """A loop that is computed again as a whole."""
+    return gg.sum(
+        part(lambda x, w: gg.scan(lambda s, r: (gg.tanh(s @ w + r), s), x[0], x))(x, w)[1]
+    )
+
+
+def around_while(part, x, w):
+    def loop(x, w):
+        return gg.while_loop(
+            lambda c: c[0] < 4, lambda c: (c[0] + 1, gg.tanh(c[1] @ w + x[0])), (0, x[1])
+        )[1]
+
+    return gg.sum(part(loop)(x, w) ** 2)
+
+
+@pytest.mark.parametrize("program", [stepped, around, around_while])
+@pytest.mark.parametrize("backend", ["numpy", "llvm"])
+def test_what_is_computed_again_in_or_around_a_loop_has_the_same_gradients(program, backend):
+    x, w = gg.placeholder(X.shape), gg.placeholder(W.shape)
+    made = []
+    for part in (gg.rules.checkpoint, lambda f: f):
+        dxs = gg.gradients(program(part, x, w), [x, w])
+        made.append([*dxs, *gg.gradients(gg.sum(dxs[0] ** 2) + gg.sum(dxs[1] ** 2), [x, w])])
+    found = gg.compile([x, w], made, backend=backend)(X, W)
+    check(*found)
+
+
+def test_a_region_in_a_body_may_be_computed_again():
+    x, w = gg.constant(X), gg.constant(W)
+
+    def marked(f):
+        def part(*args):
+            with gg.override_gradient("recompute"):
+                return f(*args)
+
+        return part
+
+    one, other = (gg.gradients(stepped(part, x, w), [x]) for part in (marked, lambda f: f))
+    check(values(one), values(other))
