@@ -12,7 +12,7 @@ from graphgrad.ops.accumulate import AddN, EnsureLike
 from graphgrad.ops.base import Cast, Full, OnesLike, ZerosLike, as_dtype
 from graphgrad.ops.base import apply as node
 from graphgrad.ops.einsum import Einsum
-from graphgrad.ops.exponential import EXPM1, LOG1P, SQRT
+from graphgrad.ops.exponential import EXPM1, LOG1P, SQRT, SigmoidSlope, TanhSlope
 from graphgrad.ops.indexing import AT, AddAt, Gather, ScatterAdd
 from graphgrad.ops.joining import Concat, ConcatPart
 from graphgrad.ops.nn import activations, classes
@@ -91,6 +91,14 @@ def put(x, key, shape):
 
 def rows(a, b):
     return ((a, b, None),)
+
+
+def one_less_square(y):
+    return 1.0 - y * y
+
+
+def times_rest(y):
+    return y * (1.0 - y)
 
 
 def square(x):
@@ -1431,6 +1439,18 @@ FAST_CASES = {
             lambda x, y: nn.log_softmax(y + x, 0),
             lambda x, y: nn.log_softmax(x, 0),
             {"x": (2, 3), "y": (3,)},
+        ),
+    ],
+    "slope_of_value": [
+        Case(
+            lambda x, y: node(TanhSlope(), x),
+            lambda x, y: one_less_square(gg.tanh(x)),
+            twins=[lambda x, y: gg.tanh(x)],
+        ),
+        Case(
+            lambda x, y: node(SigmoidSlope(), x),
+            lambda x, y: times_rest(gg.nn.sigmoid(x)),
+            twins=[lambda x, y: gg.nn.sigmoid(x)],
         ),
     ],
     "number_out_of_sum": [

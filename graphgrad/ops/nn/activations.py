@@ -175,7 +175,7 @@ class SquarePlus(RealUnary):
     relevance = "passed"
 
     def kernel(self, xp: Any, x: Any) -> Any:
-        root = xp.hypot(x, xp.asarray(math.sqrt(self.b), dtype=x.dtype))
+        root = xp.hypot(x, math.sqrt(self.b))
         total = xp.abs(x) / 2 + root / 2
         return xp.where(x >= 0, total, self.b / 4 / total)
 
