@@ -576,17 +576,3 @@ def test_what_is_computed_again_in_or_around_a_loop_has_the_same_gradients(progr
         made.append([*dxs, *gg.gradients(gg.sum(dxs[0] ** 2) + gg.sum(dxs[1] ** 2), [x, w])])
     found = gg.compile([x, w], made, backend=backend)(X, W)
     check(*found)
-
-
-def test_a_region_in_a_body_may_be_computed_again():
-    x, w = gg.constant(X), gg.constant(W)
-
-    def marked(f):
-        def part(*args):
-            with gg.override_gradient("recompute"):
-                return f(*args)
-
-        return part
-
-    one, other = (gg.gradients(stepped(part, x, w), [x]) for part in (marked, lambda f: f))
-    check(values(one), values(other))

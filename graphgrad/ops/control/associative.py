@@ -38,9 +38,9 @@ def associative_scan(
 
     Returns: the structure, shapes and dtypes of elems.
 
-    Raises: ShapeError for no tensors, an axis that does not fit, lengths that are unknown or differ, and for an fn that
-    changes structure or shape; DTypeError for one that changes a dtype; TypeError for an fn that is
-    no function.
+    Raises: ShapeError for no tensors, an axis that does not fit, lengths that are unknown or
+    differ, and for an fn that changes structure or shape; DTypeError for one that changes a dtype;
+    TypeError for an fn that is no function.
 
     Gradient: that of what fn is built of.
 
