@@ -1,6 +1,7 @@
 """A loop means what its runs mean, built one after the other."""
 
 import pickle
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -599,3 +600,81 @@ def test_S27_a_batch_of_gradients_of_loops_in_loops_where_some_carries_are_not_n
             return gg.compile(x, vmap(slope)(x))(np.array([1.0, 0.95]))
 
     np.testing.assert_allclose(answer(gg.vmap), answer(one_by_one), rtol=1e-12)
+
+
+# --- which carries a gradient moves through ------------------------------------------------------
+
+
+def crossed(site, da, db):
+    return db, da
+
+
+@pytest.mark.parametrize("how", ["marked", "named by the call"])
+def test_S01_a_rule_may_lead_from_one_carry_to_another(how):
+    x, first = gg.constant([1.0, 2.0, 3.0]), [gg.constant(0.5), gg.constant(0.25)]
+    named = []
+
+    def run(carry, row):
+        a, b = carry
+        with gg.override_gradient(crossed) if how == "marked" else nullcontext():
+            p, q = gg.sin(a), gg.sin(b)
+        named[:] = [p.node, q.node]
+        return (p + row, q), None
+
+    last = gg.scan(run, tuple(first), x)[0][0]
+    overrides = {gg.select.nodes(*named).together(): crossed} if how != "marked" else None
+    found = gg.gradients(last, [*first, x], overrides=overrides, unconnected="zero")
+    da, db, dx = values(found)
+    assert (da, db, dx.tolist()) == (0, 1, [1, 0, 1])
+
+
+def test_S01_a_rule_is_not_called_for_a_carry_to_which_no_gradient_flows():
+    """It gives ones, whatever it is given."""
+
+    def run(carry, row):
+        s, aside = carry
+        with gg.override_gradient(lambda site, dy: gg.ones_like(dy)):
+            aside = gg.sin(s)
+        return (s * row, aside), None
+
+    x = gg.constant(2.0)
+    for loop in (gg.scan, unrolled):
+        (s, _), _ = loop(run, (x, x), gg.constant([1.0, 3.0]))
+        assert value(gg.gradients(s, x)) == 3
+
+
+# --- checkpoints ---------------------------------------------------------------------------------
+
+
+def stepped(part, x, w):
+    """Runs of a body whose inner part is built by `part`."""
+    inner = part(lambda s, row: gg.tanh(gg.sin(s @ w) * row) + s)
+    return gg.sum(gg.scan(lambda s, row: (inner(s, row), None), x[0], x)[0] ** 2)
+
+
+def around(part, x, w):
+    """A loop that is computed again as a whole."""
+    return gg.sum(
+        part(lambda x, w: gg.scan(lambda s, r: (gg.tanh(s @ w + r), s), x[0], x))(x, w)[1]
+    )
+
+
+def around_while(part, x, w):
+    def loop(x, w):
+        return gg.while_loop(
+            lambda c: c[0] < 4, lambda c: (c[0] + 1, gg.tanh(c[1] @ w + x[0])), (0, x[1])
+        )[1]
+
+    return gg.sum(part(loop)(x, w) ** 2)
+
+
+@pytest.mark.parametrize("program", [stepped, around, around_while])
+@pytest.mark.parametrize("backend", ["numpy", "llvm"])
+def test_what_is_computed_again_in_or_around_a_loop_has_the_same_gradients(program, backend):
+    x, w = gg.placeholder(X.shape), gg.placeholder(W.shape)
+    made = []
+    for part in (gg.rules.checkpoint, lambda f: f):
+        dxs = gg.gradients(program(part, x, w), [x, w])
+        made.append([*dxs, *gg.gradients(gg.sum(dxs[0] ** 2) + gg.sum(dxs[1] ** 2), [x, w])])
+    found = gg.compile([x, w], made, backend=backend)(X, W)
+    check(*found)
