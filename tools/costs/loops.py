@@ -176,14 +176,10 @@ def compare(loop: Loop, both: bool, rounds: int, backend: str, unroll: bool) -> 
     for a, b in zip(jax.tree.leaves(found), jax.tree.leaves(wanted), strict=False):
         np.testing.assert_allclose(a, b, rtol=1e-8, atol=1e-10)
     given = [jnp.array(a) for a in arrays]
-    pairs = [
-        (timed(lambda: mine(*arrays)), timed(lambda: theirs(*given))) for _ in range(rounds)
-    ]
+    pairs = [(timed(lambda: mine(*arrays)), timed(lambda: theirs(*given))) for _ in range(rounds)]
     a, b = (statistics.median(column) for column in zip(*pairs, strict=True))
     ratio = statistics.median(x / y for x, y in pairs)
-    return (
-        f"{a:12.1f} {b:12.1f} {ratio:8.2f}   first {built - start:6.2f} {compiled - built:6.2f}"
-    )
+    return f"{a:12.1f} {b:12.1f} {ratio:8.2f}   first {built - start:6.2f} {compiled - built:6.2f}"
 
 
 def main() -> None:

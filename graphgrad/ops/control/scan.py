@@ -80,7 +80,7 @@ class Scan(Op, interned=False):
     def drive(self, bodies: Sequence[Callable[..., Any]], arrays: Sequence[Any]) -> Any:
         """The outputs of the loop by calls of the body, as a function of arrays."""
         carries, stacked, constants = self.parts(arrays)
-        count, c, body = self._count(stacked), self.carries, bodies[0]
+        count, c, body = self.count(stacked), self.carries, bodies[0]
         rows = [Rows(count, t.type) for t in self.programs[0].outputs[c:]]
         kept = [Rows(count, self.programs[0].inputs[i].type) for i in self.history]
         put = [(i, stack.put) for i, stack in zip(self.history, kept, strict=True)]
@@ -105,7 +105,8 @@ class Scan(Op, interned=False):
         turned = [x[::-1] for x in stacked] if self.reverse else stacked
         return zip(*map(_rows_of, turned), strict=True)
 
-    def _count(self, stacked: Sequence[Any]) -> int:
+    def count(self, stacked: Sequence[Any]) -> int:
+        """How many runs there are over these arrays."""
         lengths = {len(x) for x in stacked} | ({self.length} if self.length is not None else set())
         if len(lengths) > 1:
             raise ExecutionError(f"a scan goes over rows of one number, got {sorted(lengths)}")
