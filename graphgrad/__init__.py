@@ -7,7 +7,7 @@ put, at every order and through every transform, or an error says why not.
 
 import builtins as _builtins
 
-from . import debug, extend, initializers, linalg, nn, optimizers, random, rules, special
+from . import debug, extend, fft, initializers, linalg, nn, optimizers, random, rules, special
 from . import notebook as _notebook
 from .checks.explain import Explanation, PathOf, SiteUse, explain
 from .checks.gradient import check_gradient
@@ -24,6 +24,7 @@ from .differentiate.gradients import gradients
 from .differentiate.site import Site, is_zero
 from .differentiate.travel import pickles as _pickles
 from .differentiate.travel.importing import import_graph
+from .differentiate.vmap.along import apply_along_axis
 from .differentiate.vmap.vmap import vmap
 from .execute.backend import MissingBackendError, UnknownBackendError
 from .functions import Function, function
@@ -40,6 +41,7 @@ from .inspect.tensorboard import TensorBoardError, write_tensorboard
 from .inspect.text import graph_text, print_graph
 from .ir import flat as _flat
 from .ir.errors import (
+    DeviceError,
     DTypeError,
     DuplicateGradientError,
     ExecutionError,
@@ -61,6 +63,7 @@ from .ir.op import Op, op_types
 from .ir.program import Program
 from .ir.state import State
 from .ops import methods as _methods
+from .ops.angles import angle
 from .ops.arithmetic import abs as abs
 from .ops.arithmetic import (
     absolute,
@@ -108,7 +111,10 @@ from .ops.arithmetic import (
 from .ops.arithmetic import divmod as divmod
 from .ops.arithmetic import pow as pow
 from .ops.arithmetic import round as round
+from .ops.at import At, AtIndex, at, dynamic_slice, dynamic_update_slice
 from .ops.base import DEFAULT, NO_GRAD, TensorLike, cast, constant
+from .ops.borders import pad
+from .ops.closeness import allclose, array_equal, array_equiv
 from .ops.control import cond, fori_loop, scan, switch, while_loop
 from .ops.control import map as map
 from .ops.creation import (
@@ -132,6 +138,38 @@ from .ops.creation import (
 from .ops.cumulative import cumprod, cumsum, cumulative_prod, cumulative_sum
 from .ops.diagonal import diagonal, trace
 from .ops.differences import diff
+from .ops.dtypes import (
+    FloatInfo,
+    IntegerInfo,
+    astype,
+    broadcast_shapes,
+    can_cast,
+    complex64,
+    complex128,
+    e,
+    finfo,
+    float16,
+    float32,
+    float64,
+    from_dlpack,
+    iinfo,
+    inf,
+    int8,
+    int16,
+    int32,
+    int64,
+    isdtype,
+    nan,
+    newaxis,
+    pi,
+    result_type,
+    uint8,
+    uint16,
+    uint32,
+    uint64,
+)
+from .ops.dtypes import __array_namespace_info__ as __array_namespace_info__
+from .ops.dtypes import bool as bool
 from .ops.einsum import einsum
 from .ops.exponential import (
     cbrt,
@@ -146,7 +184,27 @@ from .ops.exponential import (
     logaddexp2,
     sqrt,
 )
-from .ops.indexing import add_at, getitem, scatter_add, take
+from .ops.grids import (
+    diag_indices,
+    diag_indices_from,
+    fromfunction,
+    geomspace,
+    indices,
+    ix_,
+    logspace,
+    mask_indices,
+    ravel_multi_index,
+    tri,
+    tril_indices,
+    tril_indices_from,
+    triu_indices,
+    triu_indices_from,
+    unravel_index,
+    vander,
+)
+from .ops.histograms import bincount, histogram, histogram2d, histogram_bin_edges, histogramdd
+from .ops.indexing import add_at, getitem, scatter_add
+from .ops.interpolation import digitize, interp
 from .ops.joining import concat, concatenate, split, stack, unstack
 from .ops.logic import (
     bitwise_and,
@@ -171,8 +229,23 @@ from .ops.logic import (
     signbit,
     where,
 )
-from .ops.nn import one_hot
-from .ops.padding import flip, pad, repeat, roll, tile
+from .ops.nan import (
+    nanargmax,
+    nanargmin,
+    nancumprod,
+    nancumsum,
+    nanmax,
+    nanmean,
+    nanmin,
+    nanprod,
+    nanstd,
+    nansum,
+    nanvar,
+)
+from .ops.nn.classes import one_hot
+from .ops.number_parts import bitwise_count, frexp, gcd, lcm, ldexp, modf, spacing
+from .ops.padding import flip, roll, tile
+from .ops.polynomials import poly, polyadd, polyder, polyfit, polyint, polymul, polysub, polyval
 from .ops.products import (
     dot,
     inner,
@@ -186,6 +259,18 @@ from .ops.products import (
     vecmat,
 )
 from .ops.python_function import py_function
+from .ops.queries import (
+    iscomplex,
+    iscomplexobj,
+    isneginf,
+    isposinf,
+    isreal,
+    isrealobj,
+    ndim,
+    shape,
+    size,
+)
+from .ops.rearranging import diagflat, fliplr, flipud, kron, rollaxis, rot90
 from .ops.reductions import all as all
 from .ops.reductions import any as any
 from .ops.reductions import (
@@ -194,8 +279,6 @@ from .ops.reductions import (
     count_nonzero,
     logsumexp,
     mean,
-    nanmean,
-    nansum,
     prod,
     std,
     var,
@@ -203,6 +286,24 @@ from .ops.reductions import (
 from .ops.reductions import max as max
 from .ops.reductions import min as min
 from .ops.reductions import sum as sum
+from .ops.running_extrema import cummax, cummin
+from .ops.searching import isin, lexsort, searchsorted
+from .ops.selecting import argwhere, compress, extract, flatnonzero, nonzero, repeat
+from .ops.selection import apply_over_axes, choose, piecewise, where_first
+from .ops.sets import (
+    UniqueAllResult,
+    UniqueCountsResult,
+    UniqueInverseResult,
+    intersect1d,
+    setdiff1d,
+    setxor1d,
+    union1d,
+    unique,
+    unique_all,
+    unique_counts,
+    unique_inverse,
+    unique_values,
+)
 from .ops.shaping import (
     broadcast_arrays,
     broadcast_like,
@@ -220,7 +321,9 @@ from .ops.shaping import (
     swapaxes,
     transpose,
 )
-from .ops.sorting import argsort, sort, take_along_axis, topk
+from .ops.signal import convolve, correlate, ediff1d, gradient, trapezoid, unwrap
+from .ops.sinc import sinc
+from .ops.sorting import argpartition, argsort, partition, sort, sort_complex, take_along_axis, topk
 from .ops.sources import (
     assign,
     identity,
@@ -230,6 +333,37 @@ from .ops.sources import (
     variable,
     zero_gradient,
 )
+from .ops.stacking import (
+    append,
+    array_split,
+    atleast_1d,
+    atleast_2d,
+    atleast_3d,
+    block,
+    column_stack,
+    delete,
+    dsplit,
+    dstack,
+    hsplit,
+    hstack,
+    insert,
+    resize,
+    vsplit,
+    vstack,
+)
+from .ops.statistics import (
+    average,
+    corrcoef,
+    cov,
+    median,
+    nanmedian,
+    nanpercentile,
+    nanquantile,
+    percentile,
+    ptp,
+    quantile,
+)
+from .ops.taking import take
 from .ops.trigonometry import (
     acos,
     acosh,
@@ -252,6 +386,7 @@ from .ops.trigonometry import (
     tan,
     tanh,
 )
+from .ops.vectors import cross
 from .regions import marks as _marks
 from .regions.contracts import Contract, scaled, surrogate_of
 from .regions.rules import (
@@ -269,11 +404,13 @@ from .regions.select import Group, Selection, select
 from .session import Session
 
 __version__ = "0.1.0"
+__array_api_version__ = "2024.12"
 
 # fmt: off
 __all__ = [  # noqa: RUF022 (by what it is for)
     # modules
-    "debug", "extend", "initializers", "linalg", "nn", "optimizers", "random", "rules", "special",
+    "debug", "extend", "fft", "initializers", "linalg", "nn", "optimizers", "random", "rules",
+    "special",
     # graphs
     "Graph", "Node", "Op", "Program", "Region", "State", "Tensor", "TensorLike", "default_graph",
     "import_graph", "name_scope", "op_types", "reset_default_graph",
@@ -285,6 +422,7 @@ __all__ = [  # noqa: RUF022 (by what it is for)
     "temporary_gradient", "undefined_gradient", "unregister_gradient", "zero_gradient",
     # derivatives and transforms
     "gradients", "hessian", "hvp", "jacobian", "jvp", "value_and_grad", "vjp", "vmap",
+    "apply_along_axis",
     # running
     "CompiledFunction", "Function", "Session", "evaluate", "function",
     # checking
@@ -294,39 +432,64 @@ __all__ = [  # noqa: RUF022 (by what it is for)
     "graph_text", "print_graph", "summary", "to_dot", "to_html", "to_mermaid", "to_pdf", "to_png",
     "to_svg", "write_dot", "write_html", "write_picture", "write_tensorboard",
     # errors
-    "DTypeError", "DuplicateGradientError", "ExecutionError", "GradientError", "GraphError",
-    "GraphFormatError", "GraphGradError", "MissingBackendError", "PerformanceWarning",
-    "RegionError", "RenderError", "ScopeError", "ShapeError", "StateError", "SymbolicError",
-    "TensorBoardError", "UnknownBackendError", "UnknownGradientError",
+    "DTypeError", "DeviceError", "DuplicateGradientError", "ExecutionError", "GradientError",
+    "GraphError", "GraphFormatError", "GraphGradError", "MissingBackendError",
+    "PerformanceWarning", "RegionError", "RenderError", "ScopeError", "ShapeError", "StateError",
+    "SymbolicError", "TensorBoardError", "UnknownBackendError", "UnknownGradientError",
+    # dtypes and constants
+    "FloatInfo", "IntegerInfo", "astype", "broadcast_shapes", "can_cast", "complex64",
+    "complex128", "e", "finfo", "float16", "float32", "float64", "iinfo", "inf", "int8", "int16",
+    "int32", "int64", "isdtype", "nan", "newaxis", "pi", "result_type", "uint8", "uint16",
+    "uint32", "uint64",
     # tensors without inputs, and state
-    "arange", "asarray", "assign", "constant", "empty", "empty_like", "eye", "full", "full_like",
-    "linspace", "meshgrid", "ones", "ones_like", "placeholder", "variable", "zeros", "zeros_like",
+    "arange", "asarray", "assign", "constant", "empty", "empty_like", "eye", "from_dlpack",
+    "full", "full_like", "linspace", "meshgrid", "ones", "ones_like", "placeholder",
+    "variable", "zeros", "zeros_like",
     # element by element
-    "absolute", "acos", "acosh", "add", "arccos", "arccosh", "arcsin", "arcsinh", "arctan",
-    "arctan2", "arctanh", "asin", "asinh", "atan", "atan2", "atanh", "bitwise_and",
-    "bitwise_invert", "bitwise_left_shift", "bitwise_or", "bitwise_right_shift", "bitwise_xor",
-    "cast", "cbrt", "ceil", "clip", "conj", "conjugate", "copysign", "cos", "cosh", "deg2rad",
-    "degrees", "divide", "equal", "exp", "exp2", "expm1", "fabs", "float_power", "floor",
-    "floor_divide", "fmax", "fmin", "fmod", "greater", "greater_equal", "heaviside", "hypot",
-    "identity", "imag", "isclose", "isfinite", "isinf", "isnan", "less", "less_equal", "log",
-    "log10", "log1p", "log2", "logaddexp", "logaddexp2", "logical_and", "logical_not",
-    "logical_or", "logical_xor", "maximum", "minimum", "mod", "multiply", "nan_to_num",
-    "negative", "nextafter", "not_equal", "positive", "power", "rad2deg", "radians", "real",
-    "reciprocal", "remainder", "rint", "sign", "signbit", "sin", "sinh", "sqrt", "square",
-    "subtract", "tan", "tanh", "true_divide", "trunc", "where",
-    # reductions and sorting
-    "argmax", "argmin", "argsort", "count_nonzero", "cumprod", "cumsum", "cumulative_prod",
-    "cumulative_sum", "diff", "logsumexp", "mean", "nanmean", "nansum", "prod", "sort", "std",
-    "topk", "var",
+    "absolute", "acos", "acosh", "add", "angle", "arccos", "arccosh", "arcsin", "arcsinh",
+    "arctan", "arctan2", "arctanh", "asin", "asinh", "atan", "atan2", "atanh", "bitwise_and",
+    "bitwise_count", "bitwise_invert", "bitwise_left_shift", "bitwise_or", "bitwise_right_shift",
+    "bitwise_xor", "cast", "cbrt", "ceil", "clip", "conj", "conjugate", "copysign", "cos", "cosh",
+    "deg2rad", "degrees", "divide", "equal", "exp", "exp2", "expm1", "fabs", "float_power",
+    "floor", "floor_divide", "fmax", "fmin", "fmod", "frexp", "gcd", "greater", "greater_equal",
+    "heaviside", "hypot", "identity", "imag", "isclose", "isfinite", "isinf", "isnan", "lcm",
+    "ldexp", "less", "less_equal", "log", "log10", "log1p", "log2", "logaddexp", "logaddexp2",
+    "logical_and", "logical_not", "logical_or", "logical_xor", "maximum", "minimum", "mod", "modf",
+    "multiply", "nan_to_num", "negative", "nextafter", "not_equal", "positive", "power", "rad2deg",
+    "radians", "real", "reciprocal", "remainder", "rint", "sign", "signbit", "sin", "sinc", "sinh",
+    "spacing", "sqrt", "square", "subtract", "tan", "tanh", "true_divide", "trunc", "where",
+    # reductions, statistics, signals and sorting
+    "allclose", "argmax", "argmin", "argpartition", "argsort", "array_equal", "array_equiv",
+    "average", "bincount", "convolve", "corrcoef", "correlate", "count_nonzero", "cov", "cummax",
+    "cummin", "cumprod", "cumsum", "cumulative_prod", "cumulative_sum", "diff", "digitize",
+    "ediff1d", "gradient", "histogram", "histogram2d", "histogram_bin_edges", "histogramdd",
+    "interp", "logsumexp", "mean", "median", "nanargmax", "nanargmin", "nancumprod", "nancumsum",
+    "nanmax", "nanmean", "nanmedian", "nanmin", "nanpercentile", "nanprod", "nanquantile", "nanstd",
+    "nansum", "nanvar", "partition", "percentile", "poly", "polyadd", "polyder", "polyfit",
+    "polyint", "polymul", "polysub", "polyval", "prod", "ptp", "quantile", "sort",
+    "sort_complex", "std", "topk", "trapezoid", "unwrap", "var",
+    # places and sets
+    "UniqueAllResult", "UniqueCountsResult", "UniqueInverseResult", "argwhere", "compress",
+    "extract", "flatnonzero", "intersect1d", "isin", "lexsort", "nonzero", "searchsorted",
+    "setdiff1d", "setxor1d", "union1d", "unique", "unique_all", "unique_counts", "unique_inverse",
+    "unique_values",
     # products
-    "dot", "einsum", "inner", "matmul", "matvec", "multi_dot", "outer", "tensordot", "vdot",
-    "vecdot", "vecmat",
+    "cross", "dot", "einsum", "inner", "matmul", "matvec", "multi_dot", "outer", "tensordot",
+    "vdot", "vecdot", "vecmat",
     # shapes and indices
-    "add_at", "broadcast_arrays", "broadcast_like", "broadcast_to", "concat", "concatenate",
-    "diag", "diagonal", "expand_dims", "flatten", "flip", "getitem", "matrix_transpose",
-    "moveaxis", "one_hot", "pad", "permute_dims", "ravel", "repeat", "reshape", "reshape_like",
-    "roll", "scatter_add", "split", "squeeze", "stack", "swapaxes", "take", "take_along_axis",
-    "tile", "trace", "transpose", "tril", "triu", "unstack",
+    "At", "AtIndex", "add_at", "append", "apply_over_axes", "array_split", "at", "atleast_1d",
+    "atleast_2d", "atleast_3d", "block", "broadcast_arrays", "broadcast_like", "broadcast_to",
+    "choose", "column_stack", "concat", "concatenate", "delete", "diag", "diag_indices",
+    "diag_indices_from", "diagflat", "diagonal", "dsplit", "dstack", "dynamic_slice",
+    "dynamic_update_slice", "expand_dims", "flatten", "flip", "fliplr", "flipud", "fromfunction",
+    "geomspace", "getitem", "hsplit", "hstack", "indices", "insert", "iscomplex", "iscomplexobj",
+    "isneginf", "isposinf", "isreal", "isrealobj", "ix_", "kron", "logspace", "mask_indices",
+    "matrix_transpose", "moveaxis", "ndim", "one_hot", "pad", "permute_dims", "piecewise", "ravel",
+    "ravel_multi_index", "repeat", "reshape", "reshape_like", "resize", "roll", "rollaxis",
+    "rot90", "scatter_add", "shape", "size", "split", "squeeze", "stack", "swapaxes", "take",
+    "take_along_axis", "tile", "trace", "transpose", "tri", "tril", "tril_indices",
+    "tril_indices_from", "triu", "triu_indices", "triu_indices_from", "unravel_index", "unstack",
+    "vander", "vsplit", "vstack", "where_first",
     # control flow, and functions from outside
     "cond", "fori_loop", "py_function", "scan", "switch", "while_loop",
 ]

@@ -19,13 +19,14 @@ from .ir.errors import DTypeError, GraphError, StateError
 from .ir.graph import Graph, GraphScope
 from .ir.node import Node, Tensor
 from .ir.program import Program, needed
-from .ir.state import State
+from .ir.state import RunNumber, State
 from .ir.tree import flatten, tree_map
 from .ir.types import TensorType
 from .ir.words import visible_lines
 from .lower.plan import Plan
 from .lower.specialise import specialise
 from .ops.base import as_tensor, cast
+from .ops.random.keys import draws_keys
 from .ops.sources import Assign, Placeholder, Variable, check_update
 from .optimise.pipeline import Change, Watch, optimise
 
@@ -113,6 +114,7 @@ def _compile(
     writes = _updates(graph, updates)
 
     start, variables = _as_built(given, wanted, writes)
+    counted = draws_keys(start)
     program, log = passes(start, watch=watch)
     program, written = _without_dead_updates(program, list(writes), variables)
     run = backend.compile(program)
@@ -126,7 +128,18 @@ def _compile(
 
     feeds = Feeds(given, fit_together)
     return CompiledFunction(
-        feeds, outputs, leaves, run, where, variables, written, program, log, refined, backend
+        feeds,
+        outputs,
+        leaves,
+        run,
+        where,
+        variables,
+        written,
+        program,
+        log,
+        refined,
+        backend,
+        counted,
     )
 
 
@@ -188,6 +201,7 @@ class CompiledFunction:
         log: list[Change],
         refined: deque[tuple[Program, list[Change]]],
         backend: Backend,
+        counted: bool,
     ) -> None:
         self.inputs = feeds.inputs
         self.outputs = outputs
@@ -204,6 +218,8 @@ class CompiledFunction:
         self._state = state
         self._variables = tuple(variables)
         self._written = tuple(written)
+        self._counted = counted
+        self._changes = counted or bool(written)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run: arrays in the order of the inputs, or by name; the outputs' structure of arrays.
@@ -212,7 +228,7 @@ class CompiledFunction:
         missing or unknown arguments, DTypeError and ShapeError for arrays that do not fit.
         """
         arrays = args if not kwargs and self._fit(args) else self._feeds(args, kwargs)
-        if self._written:
+        if self._changes:
             return self._state.turn.take(self._update, arrays)
         if self._variables:
             arrays = (*arrays, *self._state.read(self._variables))
@@ -221,8 +237,10 @@ class CompiledFunction:
     def _update(self, arrays: tuple[Any, ...]) -> Any:
         """A run that writes; it is this thread's turn."""
         state = self._state
-        results = self._run(*arrays, *state.read(self._variables))
-        state.commit(dict(zip(self._written, results[self._count :], strict=True)))
+        with RunNumber(state.runs):
+            results = self._run(*arrays, *state.read(self._variables))
+        written = dict(zip(self._written, results[self._count :], strict=True))
+        state.commit(written, self._counted)
         return self._packed(results)
 
     def release(self) -> None:
@@ -250,7 +268,8 @@ class CompiledFunction:
         arrays = (*self._feeds(args, kwargs), *self._state.read(self._variables))
         known = getattr(self._compiled, "program_for", None)
         program = self.program if known is None else known([a.shape for a in arrays])
-        return Profile(timed_runs(self.backend, program, arrays, repeat), program)
+        with RunNumber(self._state.runs):
+            return Profile(timed_runs(self.backend, program, arrays, repeat), program)
 
     def explain(self) -> str:
         """What the passes did, what runs as one, where values are, and how much memory it takes.
@@ -275,6 +294,8 @@ class CompiledFunction:
             rows.append(f"reads {', '.join(v.name for v in self._variables)}")
         if self._written:
             rows.append(f"writes {', '.join(v.name for v in self._written)}")
+        if self._counted:
+            rows.append("counts its runs: it draws random numbers without a seed")
         return visible_lines("\n".join(rows))
 
     @property

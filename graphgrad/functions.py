@@ -104,7 +104,8 @@ class Function:
     def _built(
         self, args: tuple[Any, ...], leaves: list[Any], maps: Sequence[gradient_override_map]
     ) -> CompiledFunction:
-        with Graph(getattr(self.fn, "__name__", "function")), OnBehalf(maps):
+        seed = current().graph.seed
+        with Graph(getattr(self.fn, "__name__", "function"), seed=seed), OnBehalf(maps):
             inputs = [placeholder(a.shape, a.dtype) for a in leaves]
             outputs = self.fn(*unflatten(args, inputs))
             found = [t if t is None else as_tensor(t) for t in flatten(outputs)]

@@ -7,4 +7,4 @@ __all__ = _functions.__all__
 
 
 def __dir__() -> list[str]:
-    return __all__
+    return sorted(__all__)

@@ -1,4 +1,4 @@
-"""Random numbers from explicit seeds: `gg.random.normal`, `gg.random.permutation`, ..."""
+"""Random numbers, of explicit seeds or the graph's own: `gg.random.normal`, `gg.random.choice`, ..."""
 
 from .ops import random as _functions
 from .ops.random import *  # noqa: F403

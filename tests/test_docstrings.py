@@ -23,12 +23,15 @@ import pytest
 import graphgrad as gg
 
 HEADINGS = ("Parameters", "Returns", "Raises", "Gradient", "Source")
-PUBLIC = (gg, gg.nn, gg.linalg, gg.special, gg.random)
+PUBLIC = (gg, gg.fft, gg.nn, gg.linalg, gg.special, gg.random)
 PUBLIC += (gg.debug, gg.initializers, gg.optimizers, gg.rules)
 ALSO = (type(gg.select), gg.Graph.copy, gg.Graph.mark, gg.Graph.subgraph, gg.Graph.unmark)
 """What has no name in these modules."""
 
-NEEDS = {"graphgrad.inspect.tensorboard": "tensorboardX", "graphgrad.ops.special": "scipy"}
+NEEDS = {"graphgrad.inspect.tensorboard": "tensorboardX"} | {
+    f"graphgrad.ops.special{part}": "scipy"
+    for part in ("", "_bessel", "_error", "_gamma", "_information")
+}
 """The package without which examples of a module cannot run."""
 
 

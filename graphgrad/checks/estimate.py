@@ -9,7 +9,7 @@ import numpy as np
 
 from ..ir.node import Tensor
 from ..ir.program import needed
-from ..ops.random import Draw
+from ..ops.random.draws import Draw
 from .target import Evaluator, flat
 from .trial import Trial
 

@@ -15,7 +15,7 @@ from ..functions import Function
 from ..ir.errors import GraphError
 from ..ir.node import Node, Tensor
 from ..ir.program import Program
-from ..ir.state import State
+from ..ir.state import RunNumber, State
 from ..ir.tree import flatten
 from ..ir.types import Array
 from ..ops.control import Cond
@@ -93,7 +93,7 @@ class Evaluation:
     def run(self) -> Iterator[Ran]:
         """Each node as it has run, in order; what ran in a choice, before the choice."""
         with np.errstate(all="ignore"):
-            yield from _steps(self.program, dict(self.given), ())
+            yield from _steps(self.program, dict(self.given), (), RunNumber(self.state.runs))
 
 
 def _meant(outputs: Any, feeds: Given) -> tuple[Any, Mapping[Any, Any], State | None, Any]:
@@ -120,23 +120,24 @@ def _by_key(feeds: Given) -> Mapping[Any, Any]:
 
 
 def _steps(
-    program: Program, held: dict[Tensor, Array], within: tuple[Branch, ...]
+    program: Program, held: dict[Tensor, Array], within: tuple[Branch, ...], run: RunNumber
 ) -> Iterator[Ran]:
     for node in program.nodes:
         inputs = tuple([held[t] for t in node.inputs])
         if type(node.op) is Cond:
-            made = yield from _branch(node, inputs, within)
+            made = yield from _branch(node, inputs, within, run)
         else:
-            made = _made(node, inputs)
+            made = _made(node, inputs, run)
         for t, array in zip(node.outputs, made, strict=True):
             check_promise(node, t.index, array)
             held.setdefault(t, array)  # what is fed stays what was fed
         yield Ran(node, inputs, made, within)
 
 
-def _made(node: Node, inputs: tuple[Array, ...]) -> tuple[Array, ...]:
+def _made(node: Node, inputs: tuple[Array, ...], run: RunNumber) -> tuple[Array, ...]:
     try:
-        made = KERNELS.of(node.op)(*inputs)
+        with run:
+            made = KERNELS.of(node.op)(*inputs)
     except Exception as error:
         add_note(error, node, inputs)
         raise
@@ -144,7 +145,7 @@ def _made(node: Node, inputs: tuple[Array, ...]) -> tuple[Array, ...]:
 
 
 def _branch(
-    node: Node, inputs: tuple[Array, ...], within: tuple[Branch, ...]
+    node: Node, inputs: tuple[Array, ...], within: tuple[Branch, ...], run: RunNumber
 ) -> Generator[Ran, None, tuple[Array, ...]]:
     """Run the branch that a choice takes; the value of the generator is what the branch gives."""
     place = 0 if bool(inputs[0]) else 1
@@ -152,7 +153,7 @@ def _branch(
     taken = [1 + i for i in node.attrs["reads"][place]]
     body = Branch(node, ("then", "else")[place], program, tuple([node.inputs[i] for i in taken]))
     held = dict(zip(program.inputs, [inputs[i] for i in taken], strict=True))
-    yield from _steps(program, held, (*within, body))
+    yield from _steps(program, held, (*within, body), run)
     return tuple([held[t] for t in program.outputs])
 
 

@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from ..ops.windows import Extent, Window
+from ..ops.nn.convolution import turned
+from ..ops.nn.windows import Window
 from .blas import ALONE, product, slice_rows
 from .scratch import Place, scratch
 from .threads import parallel
@@ -85,28 +86,13 @@ def gradient_of_image(window: Window, groups: int, w: Any, dz: Any, dx: Any, thr
     if not (dz.size and dx.size):
         dx[...] = 0
         return
-    back = _reversed(window)
+    back = turned(window)
     if back is None or dx.shape[3] < FEW * groups:
         _spread(window, groups, w, dz, dx, threads)
         return
     kh, kw, c, out = w.shape
-    turned = w[::-1, ::-1].reshape(kh, kw, c, groups, out // groups).transpose(0, 1, 4, 3, 2)
-    convolve(back, groups, dz, turned.reshape(kh, kw, out // groups, groups * c), dx, threads)
-
-
-def _reversed(window: Window) -> Window | None:
-    """The window of the convolution that takes dz to dx, None where it is none."""
-    if window.strides != (1, 1):
-        return None
-    axes = []
-    for e, size, dilation in zip(window.axes, window.size, window.dilation, strict=True):
-        reach = (size - 1) * dilation
-        low = reach - e.low
-        high = e.length + reach - e.out - low
-        if low < 0 or high < 0:
-            return None
-        axes.append(Extent(e.out, e.length, low, high))
-    return Window(window.size, window.strides, window.dilation, (axes[0], axes[1]))
+    flipped = w[::-1, ::-1].reshape(kh, kw, c, groups, out // groups).transpose(0, 1, 4, 3, 2)
+    convolve(back, groups, dz, flipped.reshape(kh, kw, out // groups, groups * c), dx, threads)
 
 
 def _spread(window: Window, groups: int, w: Any, dz: Any, dx: Any, threads: int) -> None:

@@ -7,20 +7,31 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import jax.scipy.linalg
 import jax.scipy.special
 import numpy as np
 from jax.experimental import io_callback
 
 from ..ir.op import OP_TYPES, Op
 from ..ir.program import Program
+from ..ir.state import RUN, RunNumber
 from ..ir.types import Array, TensorType, tensor_type
 from ..lower.alias import is_strange
 from ..ops.arithmetic import FloorDivide, Fmod, Power, Remainder
 from ..ops.control import Cond, Scan, While
-from ..ops.random import Draw
+from ..ops.linalg.eigenvalues import EigenvaluesH, Eigh
+from ..ops.linalg.exponentials import MatrixExp, MatrixExpDerivative, Quarter, with_corner
+from ..ops.linalg.lu_factors import LuFactor, Permutation
+from ..ops.linalg.positive_definite import Cholesky, CholeskyGrad
+from ..ops.linalg.triangular import SolveTriangular
+from ..ops.places import Counted, refuse_length
+from ..ops.random.draws import Rejecting
+from ..ops.random.keys import draws_keys
 from ..ops.reductions import ReduceAll, ReduceAny
+from ..ops.scipy_functions import OfScipy
 from ..ops.sequencing import After
 from ..ops.special import PolyGamma
+from ..ops.special_bessel import BesselI, BesselIScaled
 from .backend import Compiled, Kernel, Kernels, one_call_per_node
 from .results import own, reading
 
@@ -46,32 +57,54 @@ class JaxBackend:
 
     def compile(self, program: Program) -> Compiled:
         """The program under jax.jit. It is traced at the first call, and once per set of shapes."""
+        once, wanted = one_call_per_node(program, self.kernels), program.outputs
+        counted = draws_keys(program)
+
+        def traced(*arrays: Any) -> tuple[Any, ...]:
+            if not counted:
+                return once(*arrays)
+            *arrays, number = arrays  # type: ignore[assignment]
+            with RunNumber(number):
+                return once(*arrays)
+
         with jax.enable_x64(True):
-            jitted = jax.jit(one_call_per_node(program, self.kernels))
-        wanted = program.outputs
+            jitted = jax.jit(traced)
 
         def run(*arrays: Array) -> tuple[Array, ...]:
+            number = (np.int64(RUN.get()),) if counted else ()
             with jax.enable_x64(True):
-                outputs: tuple[Any, ...] = jitted(*arrays)
+                outputs: tuple[Any, ...] = jitted(*arrays, *number)
                 return own([np.asarray(y) for y in outputs], arrays, wanted)
 
         return run
 
 
-def _draw(op: Any) -> Kernel:
-    """Random numbers are drawn on the host, so that every backend draws the same ones."""
+def _rejecting(op: Any) -> Kernel:
+    """Trials of all places until every one is accepted, each with the first that was."""
 
-    def run(seed: Any, like: Any = None) -> Any:
-        shape = op.shape if like is None else like.shape
-        made = _struct(shape, op.dtype)
-        return jax.pure_callback(lambda s: op.kernel(np, s, np.empty(shape)), made, seed)
+    def numbers(xp: Any, seed: Any, count: Any, *parameters: Any) -> Any:
+        def tried(attempt: Any) -> Any:
+            return op.tried(jnp, attempt, seed, count, *parameters)
 
-    return run
+        def again(state: Any) -> Any:
+            attempt, made, accepted = state
+            found, good = tried(attempt)
+            return attempt + 1, jnp.where(accepted, made, found), accepted | good
+
+        start = (jnp.uint64(1), *tried(0))
+        return jax.lax.while_loop(lambda state: ~state[2].all(), again, start)[1]
+
+    return lambda *arrays: op.kernel(jnp, *arrays, numbers=numbers)
 
 
 for _op_type in OP_TYPES.values():
-    if issubclass(_op_type, Draw):
-        KERNELS.override(_op_type)(_draw)
+    if issubclass(_op_type, Rejecting):
+        KERNELS.override(_op_type)(_rejecting)
+
+
+for _op_type in OP_TYPES.values():
+    if issubclass(_op_type, Counted):
+        KERNELS.override(_op_type)(refuse_length)
 
 
 def _special(op: Any) -> Kernel:
@@ -80,19 +113,38 @@ def _special(op: Any) -> Kernel:
     return lambda *arrays: fn(*op.attrs.values(), *arrays)
 
 
-for _op_type in OP_TYPES.values():
-    if hasattr(jax.scipy.special, _op_type.__dict__.get("scipy", "")):
-        KERNELS.override(_op_type)(_special)
+def _scipy_on_host(op: Op) -> Kernel:
+    """SciPy's function, called on the host."""
 
-
-@KERNELS.override(PolyGamma)
-def _polygamma(op: PolyGamma) -> Kernel:
-    """On the host: that of JAX is off by up to a percent for negative numbers."""
-
-    def run(x: Any) -> Any:
-        return jax.pure_callback(lambda a: op.kernel(np, a), _struct(x.shape, x.dtype), x)
+    def run(*arrays: Any) -> Any:
+        shape = jnp.broadcast_shapes(*[x.shape for x in arrays])
+        made = _struct(shape, arrays[0].dtype)
+        return jax.pure_callback(lambda *xs: op.kernel(np, *map(np.asarray, xs)), made, *arrays)
 
     return run
+
+
+_AS_SCIPY = {"entr", "erfinv", "gamma", "gammasgn", "log_ndtr", "ndtri", "spence"}
+"""Of the other functions JAX has none, or another at infinities, poles and negative numbers: its
+polygamma is off by up to a percent, its exp1(inf) and zeta(2, inf) are NaN."""
+
+for _op_type in OP_TYPES.values():
+    _name = _op_type.__dict__.get("scipy", "")
+    if issubclass(_op_type, OfScipy) and _name not in _AS_SCIPY:
+        KERNELS.override(_op_type)(_scipy_on_host)
+    elif hasattr(jax.scipy.special, _name):
+        KERNELS.override(_op_type)(_special)
+KERNELS.override(PolyGamma)(_scipy_on_host)
+
+
+@KERNELS.override(BesselI)
+@KERNELS.override(BesselIScaled)
+def _bessel(op: Any) -> Kernel:
+    """JAX has those of orders 0 and 1."""
+    if op.v not in (0.0, 1.0):
+        return _scipy_on_host(op)
+    fn: Kernel = getattr(jax.scipy.special, op.whole.format(op.v))
+    return fn
 
 
 def _with_zero_divisors(op: Op) -> Kernel:
@@ -209,6 +261,84 @@ def _after(op: After) -> Kernel:
     """Behind a barrier: XLA would merge what is computed again with what was computed before."""
     barrier: Any = jax.lax.optimization_barrier  # it has no annotations
     return lambda *arrays: barrier(arrays)[0]
+
+
+# --- linear algebra ------------------------------------------------------------------------------
+
+
+@KERNELS.override(Cholesky)
+def _cholesky(op: Cholesky) -> Kernel:
+    return lambda x: jax.lax.linalg.cholesky(x, symmetrize_input=False)
+
+
+@KERNELS.override(CholeskyGrad)
+def _cholesky_grad(op: CholeskyGrad) -> Kernel:
+    """The formula for whole matrices, for which XLA has all there is to call."""
+
+    def run(y: Any, dy: Any) -> Any:
+        y, dy = jnp.tril(y), jnp.tril(dy)
+        half = _halved(jnp.conj(y.mT) @ dy)
+        left = jax.lax.linalg.triangular_solve(
+            y, half, left_side=True, lower=True, transpose_a=True, conjugate_a=True
+        )
+        s = jax.lax.linalg.triangular_solve(y, left, left_side=False, lower=True)
+        return _halved(s + jnp.conj(s.mT))
+
+    return run
+
+
+def _halved(x: Any) -> Any:
+    """The lower triangle with half the diagonal."""
+    return (jnp.tril(x) + jnp.tril(x, -1)) / 2
+
+
+@KERNELS.override(SolveTriangular)
+def _solve_triangular(op: SolveTriangular) -> Kernel:
+    def run(x: Any, y: Any) -> Any:
+        stack = jnp.broadcast_shapes(x.shape[:-2], y.shape[:-2])
+        x, y = (jnp.broadcast_to(a, (*stack, *a.shape[-2:])) for a in (x, y))
+        return jax.lax.linalg.triangular_solve(
+            x, y, left_side=True, lower=op.lower, transpose_a=op.transpose, unit_diagonal=op.unit
+        )
+
+    return run
+
+
+@KERNELS.override(LuFactor)
+def _lu(op: LuFactor) -> Kernel:
+    return lambda x: jax.lax.linalg.lu(x)[:2]
+
+
+@KERNELS.override(Permutation)
+def _permutation(op: Permutation) -> Kernel:
+    def run(pivots: Any, x: Any) -> Any:
+        found = jax.lax.linalg.lu_pivots_to_permutation(pivots, x.shape[-2])
+        return found.astype(jnp.int64)
+
+    return run
+
+
+@KERNELS.override(MatrixExp)
+def _expm(op: MatrixExp) -> Kernel:
+    return jax.scipy.linalg.expm
+
+
+@KERNELS.override(MatrixExpDerivative)
+def _expm_derivative(op: MatrixExpDerivative) -> Kernel:
+    def run(x: Any, dx: Any) -> Any:
+        return Quarter(0, 1).kernel(jnp, jax.scipy.linalg.expm(with_corner(jnp, x, dx)))
+
+    return run
+
+
+@KERNELS.override(Eigh)
+def _eigh(op: Eigh) -> Kernel:
+    return lambda x: tuple(jnp.linalg.eigh(x, UPLO="L", symmetrize_input=False))
+
+
+@KERNELS.override(EigenvaluesH)
+def _eigvalsh(op: EigenvaluesH) -> Kernel:
+    return lambda x: jnp.linalg.eigvalsh(x, UPLO="L", symmetrize_input=False)
 
 
 def _on_host(op: Op) -> Kernel:

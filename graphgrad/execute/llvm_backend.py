@@ -14,12 +14,13 @@ from ..lower.fused import fuse_loops
 from ..lower.loop_ir import Fused, LoopGroup, group_of_fused, group_of_one
 from ..lower.plan import Plan
 from ..ops.control import Scan, While
+from ..ops.nn.convolution import Convolution
 from ..ops.shaping import Transpose
-from ..ops.windows import Convolution
 from .backend import Kernel, Pairs
 from .llvm.call import possible
 from .llvm.compiled import Kernel as CompiledGroup
 from .llvm.compiled import kernels_of
+from .llvm.draws import draw_writer
 from .llvm.driven import compiled_loop
 from .llvm.jit import VERSION, host
 from .llvm.policy import free_nodes, loops
@@ -71,7 +72,8 @@ class LlvmBackend(NumpyBackend):
 
     def function_of(self, node: Node) -> Kernel | None:
         """What writes the result of a node with static types, where that is compiled alone."""
-        return product_writer(node, self.threads) or scatter_writer(node, self.threads)
+        makers = product_writer, scatter_writer, draw_writer
+        return next(filter(None, [make(node, self.threads) for make in makers]), None)
 
     def group(self, node: Node) -> LoopGroup | None:
         """What a node computes, where that is compiled."""

@@ -8,16 +8,9 @@ import numpy as np
 
 from ..ir.node import Node
 from ..ir.op import Op
-from ..ops.windows import (
-    Conv2D,
-    Conv2DBackpropFilter,
-    Conv2DBackpropInput,
-    Convolution,
-    MaxPool,
-    MaxPoolGrad,
-    Pool,
-    Window,
-)
+from ..ops.nn.convolution import Conv2D, Conv2DBackpropFilter, Conv2DBackpropInput, Convolution
+from ..ops.nn.pooling import MaxPool, MaxPoolGrad, Pool
+from ..ops.nn.windows import Window
 from .backend import Kernel, MakeWriter
 from .convolution import convolve, gradient_of_filter, gradient_of_image
 from .pooling import max_pool, max_pool_gradient

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from ..ir.types import DType
-from ..ops.windows import Window, lowest
+from ..ops.nn.pooling import lowest
+from ..ops.nn.windows import Window
 from .body import keep
 from .scratch import Place, scratch
 from .threads import parallel

@@ -7,6 +7,7 @@ from .words import visible_lines
 
 __all__ = [
     "DTypeError",
+    "DeviceError",
     "DuplicateGradientError",
     "ExecutionError",
     "GradientError",
@@ -39,6 +40,10 @@ class ShapeError(GraphGradError, ValueError):
 
 class DTypeError(GraphGradError, TypeError):
     """A dtype does not fit an op, a feed, a rule or a question."""
+
+
+class DeviceError(GraphGradError, ValueError):
+    """A device that the tensors of a graph cannot be on."""
 
 
 class SymbolicError(GraphGradError, TypeError):

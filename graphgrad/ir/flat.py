@@ -51,6 +51,7 @@ def flatten_graph(graph: Graph, carry: Carry = None) -> Flat:
         "named": {name: n.index for name, n in graph._named.items()},
         "state": {v.index: a for v, a in graph.state.values().items() if v.graph is graph},
     }
+    flat["random"] = graph.seed, graph.draws, graph.state.runs
     flat["scattered"] = [region.index for region in graph.scattered]
     flat["regions"] = [_flat_region(r, calls, carry) for r in graph.regions]
     flat["twins"] = [(type(s) is Node, s.index, twins) for s, twins in graph.twins.items()]
@@ -113,7 +114,8 @@ def restore_graph(graph: Graph, flat: Flat) -> Graph:
         steps = (new.nodes, first.nodes) if is_node else (new.regions, first.regions)
         new.again[steps[0][i]] = steps[1][j]
     graph._named.update({name: nodes[i] for name, i in flat["named"].items()})
-    graph.state.commit({nodes[i]: a.copy() for i, a in flat["state"].items()})
+    graph.seed, graph.draws, runs = flat.get("random", (0, 0, 0))  # older files have none
+    graph.state.commit({nodes[i]: a.copy() for i, a in flat["state"].items()}, runs)
     return graph
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import AbstractContextManager
 from fnmatch import fnmatchcase
+from operator import index
 from typing import TYPE_CHECKING, Any
 
 from .collector import undisturbed
@@ -49,7 +50,9 @@ class Graph:
 
     `with g:` (or `with g.as_default():`) sends new nodes there.
 
-    Parameters: name: what it is called; None: "graph".
+    Parameters:
+        name: what it is called; None: "graph".
+        seed: of random numbers that are drawn without one of their own (gg.random.seed).
 
     nodes    every node, in creation order
     regions  every marked region, in the order they were opened
@@ -62,8 +65,9 @@ class Graph:
     index    what selections and marks find again without a look at every node (regions.index)
     twins    node or region of which there are several copies -> what they have in common
     again    node or region that was built once more (rules.recompute) -> what it was built from
+    seed, draws  of random numbers without a seed: the graph's, and how many were built so far
 
-    Raises: GraphError for a name that is no string.
+    Raises: GraphError for a name that is no string; TypeError for a seed that is no int.
 
     >>> g = gg.Graph("model")
     >>> with g:
@@ -72,7 +76,7 @@ class Graph:
     (<graph 'model': 3 nodes>, ['Placeholder', 'Constant', 'Multiply'])
     """
 
-    def __init__(self, name: str | None = None) -> None:
+    def __init__(self, name: str | None = None, *, seed: int = 0) -> None:
         if name is not None:
             _check_name(name)
         self.name = name or "graph"
@@ -89,6 +93,8 @@ class Graph:
         self.residuals: dict[Any, Tensor] = {}
         self.twins: dict[Node | Region, Twins] = {}
         self.again: dict[Node | Region, Node | Region] = {}
+        self.seed = index(seed)
+        self.draws = 0
         self._named: dict[str, Node] = {}
         self._suffix: dict[str, int] = {}
         self._scopes: list[GraphScope] = []

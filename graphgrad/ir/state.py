@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
 
 _lock = lock_of_module()  # of all states: it is held for a copy
 
+RUN: ContextVar[Any] = ContextVar("run", default=0)
+"""The number of the run that is on, which what is random without a seed reads (ops.random.keys)."""
+
 
 class State:
     """Variable -> value. A variable that was never written has its initial value.
@@ -25,6 +29,8 @@ class State:
     others that write wait for it, and who reads sees all of what was written or nothing.
 
     turn  that of writing: to write in it what the state is writing already is a StateError
+    runs  how many runs have succeeded of programs that draw random numbers without a seed: each has
+          other numbers than those before, and a copy of the state goes on with the same
 
     >>> v = gg.variable([1.0, 2.0])
     >>> state = gg.State()
@@ -35,6 +41,7 @@ class State:
 
     def __init__(self) -> None:
         self._values: dict[Node, Array] = {}
+        self.runs = 0
         self.turn = Turn(_refused)
 
     def read(self, variables: Iterable[Node]) -> list[Array]:
@@ -47,10 +54,12 @@ class State:
         with _lock:
             return [self._values[v] if v in self._values else _initial(v) for v in variables]
 
-    def commit(self, values: Mapping[Node, Array]) -> None:
+    def commit(self, values: Mapping[Node, Array], runs: int = 0) -> None:
         """Write many variables together, whoever has the turn. The arrays become the state's.
 
-        Parameters: values: {node of a variable: array of its shape and dtype}.
+        Parameters:
+            values: {node of a variable: array of its shape and dtype}.
+            runs: how many runs are counted with it.
 
         Returns: nothing.
 
@@ -63,6 +72,7 @@ class State:
             value.flags.writeable = False
         with _lock:
             self._values.update(values)
+            self.runs += runs
 
     def __getitem__(self, variable: Tensor) -> Array:
         return self.read([_variable(variable)])[0].copy()
@@ -86,7 +96,7 @@ class State:
             return dict(self._values)
 
     def reset(self) -> None:
-        """Back to the initial values.
+        """Back to the initial values, and to run 0.
 
         Returns: nothing.
 
@@ -97,6 +107,7 @@ class State:
     def _clear(self) -> None:
         with _lock:
             self._values.clear()
+            self.runs = 0
 
     def copy(self) -> State:
         """A state of its own with the same values.
@@ -105,18 +116,38 @@ class State:
         """
         new = State()
         with _lock:
-            new._values = dict(self._values)
+            new._values, new.runs = dict(self._values), self.runs
         return new
 
     def __len__(self) -> int:
         return len(self._values)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"_values": self.values()}
+        with _lock:
+            return {"_values": dict(self._values), "runs": self.runs}
 
     def __setstate__(self, given: dict[str, Any]) -> None:
         State.__init__(self)
         self._values.update(given["_values"])
+        self.runs = given.get("runs", 0)  # older files have none
+
+
+class RunNumber:
+    """`with RunNumber(number):` what runs is the run of this number of a state.
+
+    A Python int; where a program is traced, what stands for it.
+    """
+
+    __slots__ = ("_before", "number")
+
+    def __init__(self, number: Any) -> None:
+        self.number = number
+
+    def __enter__(self) -> None:
+        self._before = RUN.set(self.number)
+
+    def __exit__(self, *exc: object) -> None:
+        RUN.reset(self._before)
 
 
 def _refused() -> StateError:

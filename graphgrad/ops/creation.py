@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ..ir.errors import ShapeError
 from ..ir.types import as_shape
+from .arithmetic import floor
 from .base import (
     Any,
     DType,
@@ -31,7 +32,15 @@ from .base import (
     whole,
 )
 from .diagonal import diagonal
-from .shaping import broadcast_arrays, broadcast_like, broadcast_to, expand_dims
+from .dtypes import check_device
+from .shaping import (
+    broadcast_arrays,
+    broadcast_like,
+    broadcast_to,
+    expand_dims,
+    moveaxis,
+    normal_axis,
+)
 from .sources import stop_gradient
 from .updates import with_at
 
@@ -55,17 +64,21 @@ __all__ = [
 ]
 
 
-def asarray(x: TensorLike, /, *, dtype: Any = None, copy: bool | None = None) -> Tensor:
+def asarray(
+    x: TensorLike, /, dtype: Any = None, *, device: Any = None, copy: bool | None = None
+) -> Tensor:
     """x as a tensor: itself, or a constant; cast if a dtype is given.
 
     Parameters:
         x: a tensor, a number, an array, nested lists of numbers.
         dtype: what to cast it to; None: its own.
         copy: taken for the standard's sake; it changes nothing, for tensors never change.
+        device: "cpu", or None.
 
     Returns: a tensor of the shape of x.
 
-    Raises: DTypeError for what is no array of numbers, a list of tensors included (see gg.stack).
+    Raises: DTypeError for what is no array of numbers, a list of tensors included (see gg.stack);
+    DeviceError for another device.
 
     Gradient: dx = dy, cast back.
 
@@ -74,22 +87,24 @@ def asarray(x: TensorLike, /, *, dtype: Any = None, copy: bool | None = None) ->
     >>> gg.asarray([1, 2], dtype="float64").type
     float64[2]
     """
+    check_device(device)
     return as_tensor(x, dtype)
 
 
-def full(shape: Any, fill_value: Any, *, dtype: Any = None) -> Tensor:
+def full(shape: Any, fill_value: Any, dtype: Any = None, *, device: Any = None) -> Tensor:
     """A tensor of one number.
 
     Parameters:
         shape: an int or a tuple of known lengths; for others use full_like.
         fill_value: a number, or a 0-d tensor.
         dtype: that of the number unless given.
+        device: "cpu", or None.
 
     Returns: a tensor of this shape.
 
     Raises: ShapeError for lengths that are not known, or a fill_value with axes; DTypeError for
     what is no number, or if an imaginary part would be dropped; OverflowError for a Python integer
-    that does not fit.
+    that does not fit; DeviceError for another device.
 
     Gradient: of a 0-d tensor, dx = sum of dy; none else.
 
@@ -99,6 +114,7 @@ def full(shape: Any, fill_value: Any, *, dtype: Any = None) -> Tensor:
     array([[7, 7],
            [7, 7]])
     """
+    check_device(device)
     lengths = _known(shape)
     if isinstance(fill_value, Tensor):
         return broadcast_to(as_tensor(fill_value, dtype), lengths)
@@ -115,58 +131,65 @@ def _known(shape: Any) -> tuple[int, ...]:
     return lengths
 
 
-def zeros(shape: Any, *, dtype: Any = "float64") -> Tensor:
+def zeros(shape: Any, dtype: Any = "float64", *, device: Any = None) -> Tensor:
     """A tensor of zeros.
 
     Parameters:
         shape: an int or a tuple of known lengths; for others use zeros_like.
         dtype: any.
+        device: "cpu", or None.
 
     Returns: a tensor of this shape and dtype.
 
-    Raises: ShapeError for lengths that are not known.
+    Raises: ShapeError for lengths that are not known; DeviceError for another device.
 
     Source: the array API standard, zeros.
 
     >>> gg.evaluate(gg.zeros(2))
     array([0., 0.])
     """
+    check_device(device)
     return full(shape, 0.0, dtype=dtype)
 
 
-def ones(shape: Any, *, dtype: Any = "float64") -> Tensor:
+def ones(shape: Any, dtype: Any = "float64", *, device: Any = None) -> Tensor:
     """A tensor of ones.
 
     Parameters:
         shape: an int or a tuple of known lengths; for others use ones_like.
         dtype: any.
+        device: "cpu", or None.
 
     Returns: a tensor of this shape and dtype.
 
-    Raises: ShapeError for lengths that are not known.
+    Raises: ShapeError for lengths that are not known; DeviceError for another device.
 
     Source: the array API standard, ones.
 
     >>> gg.evaluate(gg.ones(2))
     array([1., 1.])
     """
+    check_device(device)
     return full(shape, 1.0, dtype=dtype)
 
 
 empty = zeros
 
 
-def full_like(x: TensorLike, /, fill_value: Any, *, dtype: Any = None) -> Tensor:
+def full_like(
+    x: TensorLike, /, fill_value: Any, dtype: Any = None, *, device: Any = None
+) -> Tensor:
     """A tensor of one number in the shape of x.
 
     Parameters:
         x: any shape, known or not; read for its shape only.
         fill_value: a number, or a 0-d tensor.
         dtype: that of x unless given.
+        device: "cpu", or None.
 
     Returns: same shape as x.
 
-    Raises: as full().
+    Raises: as full(); DeviceError for another device.
 
     Gradient: none to x; to a 0-d tensor, the sum of dy.
 
@@ -175,6 +198,7 @@ def full_like(x: TensorLike, /, fill_value: Any, *, dtype: Any = None) -> Tensor
     >>> gg.evaluate(gg.full_like([1.0, 2.0], 7))
     array([7., 7.])
     """
+    check_device(device)
     x = as_tensor(x)
     found = x.dtype if dtype is None else as_dtype(dtype)
     if x.type.static:
@@ -182,16 +206,17 @@ def full_like(x: TensorLike, /, fill_value: Any, *, dtype: Any = None) -> Tensor
     return broadcast_like(full((), fill_value, dtype=found), stop_gradient(x))
 
 
-def zeros_like(x: TensorLike, /, *, dtype: Any = None) -> Tensor:
+def zeros_like(x: TensorLike, /, dtype: Any = None, *, device: Any = None) -> Tensor:
     """Zeros in the shape of x, and in its dtype unless another is given.
 
     Parameters:
         x: any shape, known or not; read for its shape only.
         dtype: that of x unless given.
+        device: "cpu", or None.
 
     Returns: same shape as x.
 
-    Raises: DTypeError for what is no array of numbers.
+    Raises: DTypeError for what is no array of numbers; DeviceError for another device.
 
     Gradient: none to x, of which only the shape is read.
 
@@ -200,19 +225,21 @@ def zeros_like(x: TensorLike, /, *, dtype: Any = None) -> Tensor:
     >>> gg.evaluate(gg.zeros_like([1, 2]))
     array([0, 0])
     """
+    check_device(device)
     return _of_shape(ZerosLike(), 0, as_tensor(x), dtype)
 
 
-def ones_like(x: TensorLike, /, *, dtype: Any = None) -> Tensor:
+def ones_like(x: TensorLike, /, dtype: Any = None, *, device: Any = None) -> Tensor:
     """Ones in the shape of x, and in its dtype unless another is given.
 
     Parameters:
         x: any shape, known or not; read for its shape only.
         dtype: that of x unless given.
+        device: "cpu", or None.
 
     Returns: same shape as x.
 
-    Raises: DTypeError for what is no array of numbers.
+    Raises: DTypeError for what is no array of numbers; DeviceError for another device.
 
     Gradient: none to x, of which only the shape is read.
 
@@ -221,6 +248,7 @@ def ones_like(x: TensorLike, /, *, dtype: Any = None) -> Tensor:
     >>> gg.evaluate(gg.ones_like([1, 2]))
     array([1, 1])
     """
+    check_device(device)
     return _of_shape(OnesLike(), 1, as_tensor(x), dtype)
 
 
@@ -234,7 +262,9 @@ def _of_shape(op: Op, value: int, x: Tensor, dtype: Any) -> Tensor:
     return made if dtype is None else cast(made, dtype)
 
 
-def arange(start: Any, /, stop: Any = None, step: Any = 1, *, dtype: Any = None) -> Tensor:
+def arange(
+    start: Any, /, stop: Any = None, step: Any = 1, dtype: Any = None, *, device: Any = None
+) -> Tensor:
     """Evenly spaced numbers from start up to stop, without stop.
 
     Parameters:
@@ -242,16 +272,19 @@ def arange(start: Any, /, stop: Any = None, step: Any = 1, *, dtype: Any = None)
         stop: where they end; None: at start, beginning with 0.
         step: from each to the next.
         dtype: of the numbers unless given.
+        device: "cpu", or None.
 
     Returns: a constant (N,), N = ceil((stop - start) / step).
 
-    Raises: ZeroDivisionError for a step of 0; TypeError for what are no numbers.
+    Raises: ZeroDivisionError for a step of 0; TypeError for what are no numbers; DeviceError for
+    another device.
 
     Source: the array API standard, arange.
 
     >>> gg.evaluate(gg.arange(1, 7, 2))
     array([1, 3, 5])
     """
+    check_device(device)
     if stop is None:
         start, stop = 0, start
     if stop is None:
@@ -260,19 +293,33 @@ def arange(start: Any, /, stop: Any = None, step: Any = 1, *, dtype: Any = None)
 
 
 def linspace(
-    start: Any, stop: Any, /, num: int, *, dtype: Any = None, endpoint: bool = True
-) -> Tensor:
+    start: Any,
+    stop: Any,
+    /,
+    num: int = 50,
+    endpoint: bool = True,
+    retstep: bool = False,
+    dtype: Any = None,
+    axis: int = 0,
+    *,
+    device: Any = None,
+) -> Any:
     """Evenly spaced numbers from start to stop.
 
     Parameters:
-        start, stop: numbers, or 0-d tensors; integers become float64.
+        start, stop: numbers or tensors, which broadcast; integers become float64.
         num: how many.
-        dtype: what to cast them to; None: floating.
         endpoint: whether the last one is stop; else the next one would be.
+        retstep: whether to return the step from one to the next too.
+        dtype: what to cast them to; None: floating.
+        axis: where the numbers lie in the result.
+        device: "cpu", or None.
 
-    Returns: a tensor (num,).
+    Returns: a tensor with one axis, of length num, more than start and stop; with retstep, it and
+    the step.
 
-    Raises: ValueError if num < 0; ShapeError for tensors that do not broadcast.
+    Raises: ShapeError if num < 0, or for tensors that do not broadcast; DeviceError for another
+    device.
 
     Gradient: with the weights w = i / (num - 1): dstart = sum of dy * (1 - w), dstop = sum of dy *
     w.
@@ -282,13 +329,33 @@ def linspace(
     >>> gg.evaluate(gg.linspace(0, 1, 5))
     array([0.  , 0.25, 0.5 , 0.75, 1.  ])
     """
-    count = whole("num", num)
+    check_device(device)
+    count, axis = spaced("linspace", num, axis, start, stop)
     if not isinstance(start, Tensor) and not isinstance(stop, Tensor):
-        return constant(np.linspace(start, stop, count, endpoint=endpoint, dtype=dtype))
+        numpy_linspace: Any = np.linspace
+        made = numpy_linspace(start, stop, count, endpoint, retstep, dtype, axis)
+        return (constant(made[0]), constant(made[1])) if retstep else constant(made)
     first, last = promoted(start, stop, floating=True)
     weight = np.linspace(0.0, 1.0, count, endpoint=endpoint).astype(first.dtype)
-    points = first * (1 - weight) + last * weight
-    return points if dtype is None else cast(points, dtype)
+    weight = weight.reshape(-1, *(1,) * max(first.ndim, last.ndim))
+    points = moveaxis(first * (1 - weight) + last * weight, 0, axis)
+    if dtype is not None:
+        found = as_dtype(dtype)
+        points = cast(floor(points) if found.kind in "iu" else points, found)
+    steps = max(count - endpoint, 0)
+    return (points, (last - first) * (1 / steps if steps else np.nan)) if retstep else points
+
+
+def spaced(what: str, num: Any, axis: Any, *ends: Any) -> tuple[int, int]:
+    """How many numbers, and the axis where they lie."""
+    count = whole("num", num)
+    if count < 0:
+        raise ShapeError(f"{what} makes num >= 0 numbers, got {count}")
+    return count, normal_axis(axis, 1 + max(_rank(end) for end in ends))
+
+
+def _rank(x: Any) -> int:
+    return x.ndim if isinstance(x, Tensor) else np.ndim(x)
 
 
 class Eye(Op):
@@ -314,7 +381,15 @@ class Eye(Op):
         yield cls(0, 2, 0, as_dtype("float32")), []
 
 
-def eye(n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: Any = "float64") -> Tensor:
+def eye(
+    n_rows: int,
+    n_cols: int | None = None,
+    /,
+    k: int = 0,
+    dtype: Any = "float64",
+    *,
+    device: Any = None,
+) -> Tensor:
     """Ones on a diagonal, zeros elsewhere.
 
     Parameters:
@@ -322,10 +397,12 @@ def eye(n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: Any = "
         n_cols: how many columns; None: as many.
         k: how far the diagonal is above the main one (below for k < 0).
         dtype: any.
+        device: "cpu", or None.
 
     Returns: a tensor (n_rows, n_cols).
 
-    Raises: ShapeError for a negative length; TypeError if k is no int.
+    Raises: ShapeError for a negative length; TypeError if k is no int; DeviceError for another
+    device.
 
     Source: the array API standard, eye.
 
@@ -333,6 +410,7 @@ def eye(n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: Any = "
     array([[0., 1., 0.],
            [0., 0., 1.]])
     """
+    check_device(device)
     rows, columns = _known((n_rows, n_rows if n_cols is None else n_cols))
     return apply(Eye(rows, columns, whole("k", k), as_dtype(dtype)))
 
@@ -372,7 +450,7 @@ class Triu(Tril):
         return xp.triu(x, self.k)
 
 
-def tril(x: TensorLike, /, *, k: int = 0) -> Tensor:
+def tril(x: TensorLike, /, k: int = 0) -> Tensor:
     """The lower triangles of matrices; zeros elsewhere.
 
     Parameters:
@@ -394,7 +472,7 @@ def tril(x: TensorLike, /, *, k: int = 0) -> Tensor:
     return apply(Tril(whole("k", k)), as_tensor(x))
 
 
-def triu(x: TensorLike, /, *, k: int = 0) -> Tensor:
+def triu(x: TensorLike, /, k: int = 0) -> Tensor:
     """The upper triangles of matrices; zeros elsewhere.
 
     Parameters:
@@ -478,11 +556,15 @@ def diag(x: TensorLike, k: int = 0) -> Tensor:
     return diagonal(x, k, 0, 1)
 
 
-def meshgrid(*xs: TensorLike, indexing: str = "xy") -> list[Tensor]:
+def meshgrid(
+    *xs: TensorLike, copy: bool = True, sparse: bool = False, indexing: str = "xy"
+) -> list[Tensor]:
     """Grids of coordinates of vectors: in each, one of the vectors varies along its own axis.
 
     Parameters:
         *xs: vectors (N1,), (N2,), ... of known lengths, or 0-d; any dtypes.
+        copy: taken for NumPy's sake; it changes nothing, for tensors never change.
+        sparse: whether each keeps length 1 along the axes of the others.
         indexing: "ij" gives each the axis of its place, "xy" exchanges the first two axes.
 
     Returns: a list of tensors (N1, N2, ...), or (N2, N1, ...) for "xy", each of its vector's dtype.
@@ -504,7 +586,7 @@ def meshgrid(*xs: TensorLike, indexing: str = "xy") -> list[Tensor]:
     if indexing == "xy":
         order[:2] = order[:2][::-1]
     columns = [_column(v, order[i], len(vectors)) for i, v in enumerate(vectors)]
-    return list(broadcast_arrays(*columns))
+    return columns if sparse else list(broadcast_arrays(*columns))
 
 
 def _column(x: Tensor, axis: int, ndim: int) -> Tensor:

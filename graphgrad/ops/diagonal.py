@@ -126,16 +126,19 @@ def diagonal(x: TensorLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> 
     return apply(Diagonal(whole("an offset", offset), first, second), x)
 
 
-def trace(x: TensorLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
+def trace(
+    x: TensorLike, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None
+) -> Tensor:
     """The sum of the diagonal.
 
     Parameters:
         x: at least two axes, any dtype.
         offset: how far the diagonal is above the main one (below for offset < 0).
         axis1, axis2: the axes of rows and of columns.
+        dtype: what to add up in.
 
-    Returns: x without the two axes; its dtype, but int64 for bools and small integers, uint64 for
-    small unsigned ones.
+    Returns: x without the two axes; its dtype unless another is given, but int64 for bools and
+    small integers, uint64 for small unsigned ones.
 
     Raises: ShapeError if x has no such axes, or they are the same.
 
@@ -146,4 +149,4 @@ def trace(x: TensorLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Ten
     >>> gg.evaluate(gg.trace([[1, 2], [3, 4]]))
     array(5)
     """
-    return sum(diagonal(x, offset, axis1, axis2), -1)
+    return sum(diagonal(x, offset, axis1, axis2), -1, dtype=dtype)

@@ -30,7 +30,8 @@ from .base import (
     wants,
 )
 from .batching import Batch, Outputs
-from .shaping import broadcast_to, expand_dims, flatten, moveaxis, normal_axis
+from .places import mask_places
+from .shaping import broadcast_to, expand_dims, flatten, moveaxis, normal_axis, reshape
 from .slicing import (
     FULL,
     Key,
@@ -47,7 +48,6 @@ __all__ = [
     "add_at",
     "getitem",
     "scatter_add",
-    "take",
 ]
 
 AT = "at"
@@ -321,17 +321,20 @@ def _check_ints(x: TensorType, key: Key) -> None:
 def getitem(x: TensorLike, key: Any, /) -> Tensor:
     """x[key], as NumPy indexes.
 
-    Masks (bool arrays) have to be NumPy arrays, since the shape of the result depends on them; with
-    a mask that is computed use gg.where.
+    How many elements a computed mask picks is known only when run: the result has an unknown
+    length, which runs on NumPy and LLVM. On JAX, and under vmap, it is an error; use gg.where
+    there, or gg.nonzero(mask, size=...).
 
     Parameters:
         x: any shape and dtype.
-        key: an integer, slice, None, ..., integer tensor or array, mask, or several in a tuple.
+        key: an integer, slice, None, ..., integer tensor or array, mask (a bool tensor or array),
+            or several in a tuple.
 
     Returns: what NumPy's x[key] has for shape; dtype of x.
 
-    Raises: ShapeError for too many indices, or one that is out of bounds; DTypeError for what is no
-    index, or a computed mask. A run raises IndexError for a computed index that is out of bounds.
+    Raises: ShapeError for too many indices, one that is out of bounds, or a mask that does not fit;
+    DTypeError for what is no index. A run raises IndexError for a computed index that is out of
+    bounds, or a computed mask that does not fit.
 
     Gradient: dx = dy added up at the key, zeros elsewhere.
 
@@ -344,8 +347,32 @@ def getitem(x: TensorLike, key: Any, /) -> Tensor:
     if type(key) is int:
         return apply(Slice((normal_int(key, x.shape[0] if x.shape else None),)), x)
     items = key if type(key) is tuple else (key,)
+    if len(items) == 1 and (mask := _whole_mask(x, items[0])) is not None:
+        return _picked_by(x, mask)
     full, indices = _normal_key(x, items)
     return _read(x, full, indices)
+
+
+def _whole_mask(x: Tensor, part: Any) -> Tensor | None:
+    """A mask for all axes of x as a tensor, where it is computed or x has no axes."""
+    if isinstance(part, bool | np.bool_):
+        part = np.asarray(part)
+    if not isinstance(part, Tensor | np.ndarray) or part.dtype.kind != "b":
+        return None
+    if part.ndim == 0:
+        return as_tensor(part)
+    if not isinstance(part, Tensor):
+        return None  # known, so are its places
+    return part if part.shape == x.shape and x.type.static else None
+
+
+def _picked_by(x: Tensor, mask: Tensor) -> Tensor:
+    """x at the places of a mask of its shape; one without axes picks all of x, or nothing."""
+    if mask.ndim == 0:
+        x, mask = expand_dims(x, 0), reshape(mask, (1,))
+    else:
+        x, mask = flatten(x), flatten(mask)
+    return apply(Gather(0), x, *mask_places(x, 0, mask))
 
 
 def _read(x: Tensor, key: Key, indices: list[Tensor]) -> Tensor:
@@ -388,19 +415,19 @@ def _is_basic(part: Any) -> bool:
 def _axes_read(part: Any) -> int:
     if part is None or part is Ellipsis:
         return 0
-    return part.ndim if isinstance(part, np.ndarray) and part.dtype.kind == "b" else 1
+    return part.ndim if isinstance(part, Tensor | np.ndarray) and part.dtype.kind == "b" else 1
+
+
+_SINGLE = "a mask without axes can be an index alone, and not beside others"
 
 
 def _index(part: Any) -> Any:
-    """An index tensor, or a NumPy array of integers or bools."""
+    """An index tensor, or a NumPy array, of integers or bools."""
     if isinstance(part, Tensor):
-        if part.dtype.kind == "b":
-            raise DTypeError(
-                f"a computed mask cannot be an index: how many elements {part.name} (built at "
-                f"{part.where}) picks is known only when run.\nUse gg.where(mask, x, 0), or a "
-                "NumPy array as the mask."
-            )
-        check_integers(part.type)
+        if part.dtype.kind != "b":
+            check_integers(part.type)
+        elif part.ndim == 0:
+            raise DTypeError(_SINGLE)
         return part
     if isinstance(part, list | tuple) and len(part) == 0:
         return np.zeros((0,), np.int64)
@@ -408,7 +435,9 @@ def _index(part: Any) -> Any:
         raise DTypeError("a list of tensors is no index; use gg.stack")
     check_unmasked(part)
     array = np.asarray(part)
-    if array.dtype.kind not in "iub" or (array.ndim == 0 and array.dtype.kind == "b"):
+    if array.ndim == 0 and array.dtype.kind == "b":
+        raise DTypeError(_SINGLE)
+    if array.dtype.kind not in "iub":
         raise DTypeError(f"an index is an integer, slice, None, ... or array, got {part!r}")
     return array
 
@@ -419,8 +448,9 @@ def _add_part(x: Tensor, axis: int, part: Any, key: list[Any], indices: list[Ten
     elif isinstance(part, slice):
         key.append(normal_slice(part, x.shape[axis]))
     elif isinstance(part, Tensor):
-        key.append(AT)
-        indices.append(part)
+        places = mask_places(x, axis, part) if part.dtype.kind == "b" else (part,)
+        key.extend([AT] * len(places))
+        indices.extend(places)
     elif not isinstance(part, np.ndarray):
         key.append(normal_int(part, x.shape[axis]))
     elif part.dtype.kind == "b":

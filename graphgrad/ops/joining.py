@@ -8,6 +8,7 @@ from .base import (
     NO_GRAD,
     ZERO,
     Any,
+    DTypeError,
     Gradients,
     Node,
     Onnx,
@@ -19,8 +20,10 @@ from .base import (
     TensorType,
     Types,
     apply,
+    as_dtype,
     as_tensor,
     build,
+    cast,
     like,
     np,
     promoted,
@@ -147,16 +150,21 @@ def _zeros_of(x: Tensor) -> Tensor:
     return broadcast_like(like(0, x), x)
 
 
-def concat(xs: Any, axis: int | None = 0) -> Tensor:
+def concat(
+    xs: Any, axis: int | None = 0, *, dtype: Any = None, casting: str = "same_kind"
+) -> Tensor:
     """The tensors one after the other along an axis.
 
     Parameters:
         xs: a sequence of tensors of one rank, at least 1; dtypes are promoted.
         axis: where lengths may differ; None: they are flattened first.
+        dtype: that of the result unless it is the promoted one.
+        casting: which casts to it are allowed, as for NumPy.
 
     Returns: a tensor whose length along the axis is the sum of theirs.
 
-    Raises: ShapeError for no tensors, or ranks or lengths beside the axis that differ.
+    Raises: ShapeError for no tensors, or ranks or lengths beside the axis that differ; DTypeError
+    for a dtype that one of theirs is not cast to.
 
     Gradient: dxs = dy cut at the same places.
 
@@ -165,7 +173,7 @@ def concat(xs: Any, axis: int | None = 0) -> Tensor:
     >>> gg.evaluate(gg.concat([[1, 2], [3.5]]))
     array([1. , 2. , 3.5])
     """
-    tensors = _joined(xs, "concat")
+    tensors = _joined(xs, "concat", dtype, casting)
     if axis is None:
         return concat([flatten(t) for t in tensors], 0)
     ranks = {t.ndim for t in tensors}
@@ -179,11 +187,29 @@ def concat(xs: Any, axis: int | None = 0) -> Tensor:
 concatenate = concat
 
 
-def _joined(xs: Any, what: str) -> tuple[Tensor, ...]:
-    tensors = list(xs)
+def tensors_of(xs: Any, what: str) -> list[Tensor]:
+    """A sequence of tensors, or what lies along axis 0 of one, as a list; ShapeError for none."""
+    if isinstance(xs, Tensor | np.ndarray):
+        xs = unstack(xs)
+    tensors = [as_tensor(x) for x in xs]
     if not tensors:
         raise ShapeError(f"{what} needs at least one tensor")
-    return promoted(*tensors)
+    return tensors
+
+
+def _joined(xs: Any, what: str, dtype: Any, casting: str) -> tuple[Tensor, ...]:
+    """The tensors in their common dtype, or in another one that they may be cast to."""
+    tensors = tensors_of(xs, what)
+    if dtype is None:
+        return promoted(*tensors)
+    found = as_dtype(dtype)
+    for t in tensors:
+        if not np.can_cast(t.dtype, found, casting=casting):  # type: ignore[arg-type]
+            raise DTypeError(
+                f"{what} as {found} of {t.type!r}, built at {t.where}: casting={casting!r} does "
+                "not allow it; cast it first"
+            )
+    return tuple([cast(t, found) for t in tensors])
 
 
 class Stack(Op):
@@ -256,16 +282,19 @@ def _outputs(parts: Sequence[Any]) -> Any:
     return tuple(parts) if len(parts) > 1 else parts[0]
 
 
-def stack(xs: Any, axis: int = 0) -> Tensor:
+def stack(xs: Any, axis: int = 0, *, dtype: Any = None, casting: str = "same_kind") -> Tensor:
     """The tensors side by side on a new axis.
 
     Parameters:
         xs: a sequence of tensors of one shape; dtypes are promoted.
         axis: the place of the new axis in the result.
+        dtype: that of the result unless it is the promoted one.
+        casting: which casts to it are allowed, as for NumPy.
 
     Returns: a tensor with one axis more, as long as xs.
 
-    Raises: ShapeError for no tensors, shapes that differ, or an axis that does not fit.
+    Raises: ShapeError for no tensors, shapes that differ, or an axis that does not fit; DTypeError
+    for a dtype that one of theirs is not cast to.
 
     Gradient: dxs = unstack(dy, axis).
 
@@ -275,7 +304,7 @@ def stack(xs: Any, axis: int = 0) -> Tensor:
     array([[1, 3],
            [2, 4]])
     """
-    tensors = _joined(xs, "stack")
+    tensors = _joined(xs, "stack", dtype, casting)
     return apply(Stack(normal_axis(axis, tensors[0].ndim + 1)), *tensors)
 
 

@@ -753,7 +753,7 @@ def where(condition: TensorLike, x: Any = None, y: Any = None, /) -> Tensor:
     if x is None or y is None:
         raise SymbolicError(
             "where() with a condition alone has a shape that depends on values; give x and y, or "
-            "evaluate the condition and use numpy.nonzero"
+            "use gg.nonzero(condition)"
         )
     x, y = promoted(x, y)
     condition = as_tensor(condition)

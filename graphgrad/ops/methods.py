@@ -24,10 +24,10 @@ from .arithmetic import (
     round,
     subtract,
 )
-from .base import cast
 from .cumulative import cumprod, cumsum
 from .diagonal import diagonal, trace
-from .indexing import getitem, take
+from .dtypes import DEVICE, astype, dlpack, to_device
+from .indexing import getitem
 from .joining import unstack
 from .logic import (
     bitwise_and,
@@ -44,11 +44,12 @@ from .logic import (
     not_equal,
 )
 from .numpy_protocol import array_function, array_namespace, array_ufunc
-from .padding import repeat
 from .products import dot, matmul
 from .reductions import all, any, argmax, argmin, max, mean, min, prod, std, sum, var
+from .selecting import nonzero, repeat
 from .shaping import flatten, matrix_transpose, reshape, squeeze, swapaxes, transpose
 from .sorting import argsort
+from .taking import take
 
 __all__: list[str] = []
 
@@ -84,7 +85,7 @@ _UNARY: dict[str, Callable[[Any], Any]] = {
 }
 _FUNCTIONS = (
     *(all, any, argmax, argmin, argsort, clip, cumprod, cumsum, diagonal, dot, flatten, max, mean),
-    *(min, prod, repeat, squeeze, std, sum, swapaxes, take, trace, var),
+    *(min, nonzero, prod, repeat, squeeze, std, sum, swapaxes, take, trace, var),
 )
 """Methods that are the functions of the same name, with the tensor first."""
 _IN_PLACE = "fill itemset partition put resize setfield sort"
@@ -102,9 +103,9 @@ def _refusal(what: str, instead: str) -> Callable[..., Any]:
     return method
 
 
-def _reshape(self: Tensor, *shape: Any) -> Tensor:
+def _reshape(self: Tensor, *shape: Any, order: str = "C", copy: bool | None = None) -> Tensor:
     """gg.reshape: lengths one by one, or as one tuple."""
-    return reshape(self, shape[0] if len(shape) == 1 else shape)
+    return reshape(self, shape[0] if len(shape) == 1 else shape, order, copy=copy)
 
 
 def _transpose(self: Tensor, *axes: Any) -> Tensor:
@@ -117,12 +118,26 @@ def _round(self: Tensor, ndigits: int | None = None) -> Tensor:
     return round(self, ndigits or 0)
 
 
+def _device(self: Tensor) -> str:
+    """The only one, the host."""
+    return DEVICE
+
+
+def _dlpack_device(self: Tensor) -> tuple[int, int]:
+    """The host, as DLPack counts devices."""
+    return 1, 0
+
+
 def _install() -> None:
     members: dict[str, Any] = {
         "__getitem__": getitem,
         "__round__": _round,
         "round": round,
-        "astype": cast,
+        "astype": astype,
+        "to_device": to_device,
+        "device": property(_device, doc="Where its arrays come from and go to."),
+        "__dlpack__": dlpack,
+        "__dlpack_device__": _dlpack_device,
         "unstacked": unstack,
         "ravel": flatten,
         "reshape": _reshape,

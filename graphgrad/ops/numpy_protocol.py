@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from ..ir.errors import SymbolicError
+from ..ir.errors import DTypeError, SymbolicError
 from ..ir.node import Tensor
-from .base import as_tensor
-from .shaping import expand_dims
+from .base import as_dtype, as_tensor, cast
+from .ufunc_methods import accumulate_with, outer_of, reduce_with, reduceat_with
 
 __all__: list[str] = []
 
@@ -44,7 +44,7 @@ UFUNCS: dict[np.ufunc, str] = _by_name(
     degrees radians conjugate sin cos tan sinh cosh tanh arcsin arccos arctan arctan2 arcsinh
     arccosh arctanh maximum minimum fmax fmin equal not_equal less less_equal greater greater_equal
     logical_and logical_or logical_xor logical_not bitwise_and bitwise_or bitwise_xor isnan isinf
-    isfinite signbit matmul vecdot matvec vecmat
+    isfinite signbit matmul vecdot matvec vecmat modf frexp ldexp gcd lcm spacing bitwise_count
     """,
     {
         "invert": "bitwise_invert",
@@ -65,31 +65,61 @@ REDUCE: dict[np.ufunc, str] = {
 }
 """ufunc -> name of the graphgrad function that its method `reduce` stands for."""
 
-ACCUMULATE: dict[np.ufunc, str] = {np.add: "cumulative_sum", np.multiply: "cumulative_prod"}
+ACCUMULATE: dict[np.ufunc, str] = {
+    np.add: "cumulative_sum",
+    np.multiply: "cumulative_prod",
+    np.maximum: "cummax",
+    np.minimum: "cummin",
+}
 """ufunc -> name of the graphgrad function that its method `accumulate` stands for."""
 
-FUNCTIONS: dict[Callable[..., Any], str] = _by_name(
-    """
-    where clip round isclose nan_to_num real imag angle sinc
-    sum prod mean max min var std any all argmax argmin count_nonzero ptp average median quantile
-    percentile cumsum cumprod cumulative_sum cumulative_prod nansum nanprod nanmean nanmax nanmin
-    nanvar nanstd nanargmax nanargmin nancumsum nancumprod nanmedian nanquantile nanpercentile
-    diff ediff1d gradient trapezoid interp convolve correlate polyval
-    reshape ravel permute_dims transpose matrix_transpose swapaxes moveaxis rollaxis expand_dims
-    squeeze broadcast_to broadcast_arrays atleast_1d atleast_2d atleast_3d
-    concat concatenate stack hstack vstack dstack column_stack append split array_split hsplit
-    vsplit dsplit unstack pad flip fliplr flipud rot90 roll tile repeat meshgrid
-    take take_along_axis sort argsort searchsorted digitize bincount
-    dot vdot inner outer tensordot einsum cross kron trace diagonal diag diagflat tril triu vander
-    linspace zeros_like ones_like full_like empty_like
-    linalg.norm linalg.vector_norm linalg.matrix_norm linalg.inv linalg.pinv linalg.det
-    linalg.slogdet linalg.solve linalg.lstsq linalg.cholesky linalg.qr linalg.svd linalg.svdvals
-    linalg.eigh linalg.eigvalsh linalg.matrix_power linalg.matrix_rank linalg.multi_dot linalg.cond
-    linalg.tensorinv linalg.tensorsolve linalg.matmul linalg.cross linalg.outer linalg.tensordot
-    linalg.trace linalg.diagonal linalg.matrix_transpose linalg.vecdot
-    """,
-    {"astype": "cast", "fix": "trunc"},
-)
+WHOLE: dict[str, dict[np.ufunc, str]] = {
+    "reduce": REDUCE,
+    "accumulate": ACCUMULATE,
+    "reduceat": REDUCE,
+}
+"""Method -> ufunc -> name of the graphgrad function that does it in one node."""
+
+BUILT: dict[str, Callable[..., Any]] = {
+    "outer": outer_of,
+    "reduce": reduce_with,
+    "accumulate": accumulate_with,
+    "reduceat": reduceat_with,
+}
+"""Method -> what builds it."""
+
+ARGUMENTS: dict[str, tuple[str, ...]] = {
+    "outer": (),
+    "reduce": ("axis", "dtype", "keepdims", "initial", "where"),
+    "accumulate": ("axis", "dtype"),
+    "reduceat": ("axis", "dtype"),
+}
+"""Method -> the arguments it takes."""
+
+
+def _dispatched() -> dict[Any, str]:
+    """Every function of NumPy that asks its arguments for __array_function__ -> its dotted name."""
+    kind, found = type(np.sum), {}
+    for prefix, module in (("", np), ("linalg.", np.linalg), ("fft.", np.fft)):
+        for name, fn in vars(module).items():
+            if isinstance(fn, kind) and name[0] != "_" and fn not in found:
+                found[fn] = prefix + fn.__name__
+    return found
+
+
+FUNCTIONS: dict[Callable[..., Any], str] = {
+    **_dispatched(),
+    **_by_name(
+        "",
+        {
+            "amax": "max",
+            "amin": "min",
+            "around": "round",
+            "fix": "trunc",
+            "select": "where_first",
+        },
+    ),
+}
 """NumPy function -> name of the graphgrad function that stands for it, where graphgrad has it."""
 
 ANSWERS: dict[Callable[..., Any], Callable[..., Any]] = {
@@ -103,39 +133,64 @@ ANSWERS: dict[Callable[..., Any], Callable[..., Any]] = {
     np.can_cast: lambda from_, to, casting="safe": np.can_cast(
         _type_of(from_), _type_of(to), casting
     ),
+    np.common_type: lambda *arrays: np.common_type(*[np.empty(0, _type_of(a)) for a in arrays]),
+    np.array2string: lambda a, *_, **__: str(a),
     np.array_repr: lambda arr, *_, **__: repr(arr),
     np.array_str: lambda a, *_, **__: str(a),
 }
 """What is known of a tensor without a value."""
 
+LIKE: dict[Callable[..., Any], int | None] = {
+    np.zeros_like: 0,
+    np.empty_like: 0,
+    np.ones_like: 1,
+    np.full_like: None,
+}
+"""Functions that take the shape of another array, or one that is given; and what they fill in."""
+
+_CHANGED = "Tensors never change; use gg.at(x)[key].set(values), a new tensor."
+_BY_VALUES = "Its shape depends on values; "
 INSTEAD: dict[str, str] = {
-    "allclose": "Use gg.all(gg.isclose(x, y)).",
-    "array_equal": "Use gg.all(x == y).",
-    "array_equiv": "Use gg.all(x == y).",
-    "copyto": "Tensors never change; use gg.where to choose between old and new.",
-    "put": "Tensors never change; use gg.add_at or gg.where.",
-    "put_along_axis": "Tensors never change; use gg.add_at or gg.where.",
-    "place": "Tensors never change; use gg.where.",
-    "putmask": "Tensors never change; use gg.where.",
-    "fill_diagonal": "Tensors never change; use gg.where with a mask of the diagonal.",
-    "nonzero": "Its shape depends on values; use gg.where(condition, x, y).",
-    "argwhere": "Its shape depends on values; use gg.where(condition, x, y).",
-    "flatnonzero": "Its shape depends on values; use gg.where(condition, x, y).",
-    "extract": "Its shape depends on values; use gg.where(condition, x, y).",
-    "unique": "Its shape depends on values; evaluate the tensor first.",
+    "copyto": "Tensors never change; use gg.where(mask, new, old), or gg.at(x)[key].set(values).",
+    "put": _CHANGED,
+    "put_along_axis": _CHANGED,
+    "place": "Tensors never change; use gg.where(mask, new, old), or gg.at(x)[mask].set(value).",
+    "putmask": "Tensors never change; use gg.where(mask, new, old), or gg.at(x)[mask].set(value).",
+    "fill_diagonal": "Tensors never change; use gg.at(x)[gg.diag_indices(n)].set(values).",
+    "trim_zeros": _BY_VALUES + "use a slice, or evaluate the tensor first.",
     "save": "Use gg.save for graphs, or gg.evaluate(t, feeds) for a value to save.",
     "savez": "Use gg.save for graphs, or gg.evaluate(t, feeds) for a value to save.",
-    "ldexp": "Use x * 2.0**n.",
-    "modf": "Use x - gg.trunc(x) and gg.trunc(x).",
+    "may_share_memory": "A tensor has no memory: only values have.",
+    "shares_memory": "A tensor has no memory: only values have.",
+    "real_if_close": "Its dtype depends on values; use gg.real, after gg.imag was checked.",
+    "roots": "How many there are depends on values; evaluate the tensor first.",
+    "polydiv": "The length of the remainder depends on values; evaluate the tensors first.",
 }
 _RENAMED = {"a_min": "min", "a_max": "max", "ddof": "correction"}
-_HARMLESS: dict[str, Any] = {"where": True, "casting": "same_kind", "order": "K", "subok": True}
+_LAYOUTS = ("K", "C", "A", "F")
+_HARMLESS: dict[str, tuple[Any, ...]] = {
+    "where": (True,),
+    "casting": ("same_kind", "unsafe"),
+    "order": _LAYOUTS,
+    "subok": (True, False),
+    "copy": (True, False),
+    "device": ("cpu",),
+    "kind": ("quicksort", "mergesort", "heapsort", "stable", "introselect", "sort"),
+    "optimize": (True, False, "greedy", "optimal"),
+    "overwrite_input": (True, False),
+    "assume_unique": (True, False),
+}
+"""What means nothing of a tensor, of a function of ours without such an argument: how values lie in
+memory, whether they are copied, by which algorithm the same result is found."""
 _WHY = {
     "out": "a tensor is never written into, and an array cannot take a tensor; use the result",
     "dtype": "cast the operands or the result with .astype",
     "where": "use gg.where(condition, x, y)",
     "initial": "combine the result with it",
 }
+
+
+_AT = "Tensors never change; use gg.at(x)[key].add(values) and its like, or gg.add_at."
 
 
 # --- the protocol ------------------------------------------------------------------------------
@@ -148,23 +203,45 @@ def array_ufunc(self: Tensor, ufunc: np.ufunc, method: str, *inputs: Any, **kwar
         target = _ours(name)
         if target is None:
             raise _unsupported(ufunc, inputs)
+        inputs = _cast_first(ufunc, inputs, kwargs)
         _refuse_any(f"np.{ufunc.__name__}", kwargs)
         return target(*inputs)
+    return _method(ufunc, name, method, inputs, kwargs)
+
+
+def _method(
+    ufunc: np.ufunc, name: str | None, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
+    """What np.add.reduce(x) and its kin build."""
     spelled = f"np.{ufunc.__name__}.{method}"
-    if method == "outer" and name is not None:
-        _refuse_any(spelled, kwargs)
-        x, y = map(as_tensor, inputs)
-        return _ours(name)(expand_dims(x, tuple(range(x.ndim, x.ndim + y.ndim))), y)
-    table = {"reduce": REDUCE, "accumulate": ACCUMULATE}.get(method, {})
-    target = _ours(table.get(ufunc))
-    if target is None:
-        hint = "Tensors never change; use gg.add_at." if method == "at" else _nearest(method)
-        raise _symbolic(spelled, inputs, hint)
-    chosen = {"axis": kwargs.pop("axis", 0)}
-    if "keepdims" in kwargs:
-        chosen["keepdims"] = kwargs.pop("keepdims")
+    function, whole = _ours(name), _ours(WHOLE.get(method, {}).get(ufunc))
+    if method == "at":
+        raise _symbolic(spelled, inputs, _AT)
+    if ufunc.nin != 2 or (function is None and whole is None):
+        raise _symbolic(spelled, inputs, _nearest(method))
+    chosen = {k: kwargs.pop(k) for k in ARGUMENTS[method] if k in kwargs}
+    given = {k: v for k, v in chosen.items() if k == "axis" or not _means_nothing(k, v)}
     _refuse_any(spelled, kwargs)
-    return target(*inputs, **chosen)
+    return BUILT[method](spelled, whole, function, *inputs, **given)
+
+
+def _cast_first(
+    ufunc: np.ufunc, inputs: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[Any, ...]:
+    """The operands of a ufunc in the dtype that `dtype=` says it computes in."""
+    if kwargs.get("dtype") is None:
+        return inputs
+    if not any(c * ufunc.nin + "->" + c in ufunc.types for c in "dl"):
+        return inputs  # of another dtype than its result: the keyword is refused
+    found, casting = as_dtype(kwargs.pop("dtype")), kwargs.pop("casting", "same_kind")
+    tensors = [as_tensor(x) for x in inputs]
+    for t in tensors:
+        if not np.can_cast(t.dtype, found, casting):
+            raise DTypeError(
+                f"np.{ufunc.__name__}(dtype={found}) of {t.name}: {t.type!r} (built at {t.where}): "
+                f"casting={casting!r} does not allow it; cast it first"
+            )
+    return tuple([cast(t, found) for t in tensors])
 
 
 def array_function(
@@ -179,11 +256,27 @@ def array_function(
         return NotImplemented
     if func in ANSWERS:
         return ANSWERS[func](*args, **kwargs)
-    target = _ours(FUNCTIONS.get(func))
+    places = func is np.where and len(args) == 1
+    target = _ours("nonzero" if places else FUNCTIONS.get(func))
     if target is None:
         raise _unsupported(func, (self,))
+    if places:
+        return target(*args)
+    if func in LIKE and _signature(func).bind(*args, **kwargs).arguments.get("shape") is not None:
+        return _of_another_shape(func, args, kwargs)
     args, kwargs = _translated(func, target, args, kwargs)
     return target(*args, **kwargs)
+
+
+def _of_another_shape(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
+    """What np.zeros_like and its like give with a shape: of their first argument only the dtype."""
+    given = _signature(func).bind(*args, **kwargs).arguments
+    like, *_ = given.values()
+    _refuse_any(_spelled(func), {k: given[k] for k in ("order", "subok", "device") if k in given})
+    value = given.get("fill_value", LIKE[func])
+    dtype = _type_of(as_tensor(like)) if given.get("dtype") is None else given["dtype"]
+    made: Tensor = _ours("full")(given["shape"], value, dtype=dtype)
+    return made
 
 
 def array_namespace(self: Tensor, /, *, api_version: str | None = None) -> Any:
@@ -213,22 +306,26 @@ def _translated(
     By name where the names agree, else by place.
     """
     theirs, ours = _parameters(func), _parameters(target)
+    if _takes_all(theirs) and _takes_all(ours):
+        return args, {k: v for k, v in kwargs.items() if _keep(func, k, v, k in ours)}
     positional: list[Any] = []
     named: dict[str, Any] = {}
     for place, (name, value) in enumerate(_signature(func).bind(*args, **kwargs).arguments.items()):
         kind = theirs[name].kind
-        at = _named_like(name, ours)
-        if kind is inspect.Parameter.VAR_POSITIONAL:
-            positional += value
-        elif kind is inspect.Parameter.VAR_KEYWORD:
+        at = _named_like(name, ours) or _in_place_of(place, ours, theirs)
+        if kind is inspect.Parameter.VAR_KEYWORD:
             named |= {k: v for k, v in value.items() if _keep(func, k, v, k in ours)}
         elif at is not None:
             named[at] = value
-        elif place == len(positional) and _is_free(place, ours, theirs):
+        elif place == len(positional) and _by_place_only(place, ours):
             positional.append(value)
         else:
             _keep(func, name, value, False, theirs[name].default)
     return tuple(positional), named
+
+
+def _takes_all(parameters: Mapping[str, inspect.Parameter]) -> bool:
+    return any(p.kind is inspect.Parameter.VAR_POSITIONAL for p in parameters.values())
 
 
 def _named_like(name: str, ours: Mapping[str, inspect.Parameter]) -> str | None:
@@ -242,16 +339,20 @@ def _named_like(name: str, ours: Mapping[str, inspect.Parameter]) -> str | None:
     return None
 
 
-def _is_free(
+def _in_place_of(
     place: int, ours: Mapping[str, inspect.Parameter], theirs: Mapping[str, inspect.Parameter]
-) -> bool:
+) -> str | None:
+    """Our parameter at this place, if it is none of theirs by name."""
+    for p in list(ours.values())[place : place + 1]:
+        if p.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD and p.name not in theirs:
+            return p.name
+    return None
+
+
+def _by_place_only(place: int, ours: Mapping[str, inspect.Parameter]) -> bool:
     """Whether our parameter at this place is one that only its place can fill."""
     mine = list(ours.values())[place : place + 1]
-    return any(
-        p.kind is inspect.Parameter.POSITIONAL_ONLY
-        or (p.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD and p.name not in theirs)
-        for p in mine
-    )
+    return any(p.kind is inspect.Parameter.POSITIONAL_ONLY for p in mine)
 
 
 def _keep(func: Any, name: str, value: Any, known: bool, default: Any = None) -> bool:
@@ -264,13 +365,20 @@ def _keep(func: Any, name: str, value: Any, known: bool, default: Any = None) ->
 def _refuse_any(spelled: str, kwargs: Mapping[str, Any]) -> None:
     """SymbolicError naming the first argument that means something."""
     for name, value in kwargs.items():
-        empty = value is None or (isinstance(value, tuple) and all(v is None for v in value))
-        if empty or value is np._NoValue or value is _HARMLESS.get(name, np._NoValue):
-            continue
-        if isinstance(value, str) and value == _HARMLESS.get(name):
+        if _means_nothing(name, value):
             continue
         why = f": {_WHY[name]}" if name in _WHY else ""
         raise SymbolicError(f"{spelled}() of a graphgrad tensor does not take {name}={why}")
+
+
+def _means_nothing(name: str, value: Any) -> bool:
+    """Whether an argument is as if it was not given; only of plain values is that known."""
+    empty = value is None or (isinstance(value, tuple) and all(v is None for v in value))
+    if empty or value is np._NoValue:
+        return True
+    harmless = _HARMLESS.get(name, ())
+    plain = isinstance(value, str | bool)
+    return plain and any(type(value) is type(h) and value == h for h in harmless)
 
 
 @cache

@@ -16,7 +16,6 @@ from .base import (
     TensorType,
     Types,
     apply,
-    array_of,
     as_tensor,
     np,
     tensor_type,
@@ -24,7 +23,6 @@ from .base import (
 )
 from .batching import Batch, Outputs
 from .indexing import take
-from .joining import Concat
 from .shaping import (
     distinct_axes,
     expand_dims,
@@ -37,7 +35,7 @@ from .shaping import (
 from .slicing import FULL, Slice
 from .updates import with_at
 
-__all__ = ["flip", "pad", "repeat", "roll", "tile"]
+__all__ = ["flip", "roll", "tile"]
 
 
 class Flip(Op):
@@ -233,81 +231,6 @@ class EnsureLength(Op):
         yield cls(1, 1, "sample"), [rng.normal(size=(2, 4)).astype("float32")]
 
 
-def pad(
-    x: TensorLike, pad_width: Any, mode: str = "constant", *, constant_values: Any = 0
-) -> Tensor:
-    """x with borders.
-
-    Parameters:
-        x: any shape and dtype.
-        pad_width: a number, (before, after), or one such pair for each axis.
-        mode: "constant"; or "edge" (the outermost element), "reflect" (mirrored at it), "symmetric"
-            (mirrored beside it), "wrap" (from the other end), for which an axis has to be as long
-            as its borders; of an unknown length that is checked when run.
-        constant_values: the number around x for "constant".
-
-    Returns: x with the longer axes, of its dtype.
-
-    Raises: ShapeError for a negative width, another mode, or a border that the mode cannot fill;
-    ValueError for widths that do not fit the axes.
-
-    Gradient: dx = dy without the borders, whose gradients are added where they were taken from.
-
-    Source: numpy.pad.
-
-    >>> gg.evaluate(gg.pad([1, 2, 3], (1, 2), "reflect"))
-    array([2, 1, 2, 3, 2, 1])
-    """
-    x = as_tensor(x)
-    given = array_of(pad_width)
-    if given.shape not in ((), (1,), (2,), (1, 1), (1, 2), (x.ndim, 1), (x.ndim, 2)):
-        raise ShapeError(f"pad of {x.type!r}: a width, or a pair for each axis, got {pad_width!r}")
-    pairs = np.broadcast_to(given, (x.ndim, 2)).tolist()
-    widths = tuple((whole("a width", a), whole("a width", b)) for a, b in pairs)
-    if any(a < 0 or b < 0 for a, b in widths):
-        raise ShapeError(f"pad by {pad_width}: a width is never negative; use a slice to crop")
-    if not any(a or b for a, b in widths):
-        return x
-    if mode == "constant":
-        value = array_of(constant_values, x.dtype)
-        if value.size != 1:
-            raise ShapeError(f"pad puts one number around x, got {constant_values!r}")
-        return apply(Pad(widths, value.item()), x)
-    if mode not in ("edge", "reflect", "symmetric", "wrap"):
-        raise ShapeError(f"pad has no mode {mode!r}; see its docstring")
-    for axis, (a, b) in enumerate(widths):
-        x = _bordered(x, axis, a, b, mode) if a or b else x
-    return x
-
-
-def _bordered(x: Tensor, axis: int, a: int, b: int, mode: str) -> Tensor:
-    """x with a places before and b after along the axis, made of its own elements."""
-    needed = 1 if mode == "edge" else max(a, b) + (mode == "reflect")
-    ensured = EnsureLength(axis, needed, f"{mode!r} padding by ({a}, {b})")
-    if isinstance(x.shape[axis], int):
-        ensured.infer(x.type)
-    else:
-        x = apply(ensured, x)
-    before, after = _border(x, axis, a, -1, mode), _border(x, axis, b, 1, mode)
-    return apply(Concat(axis), *before, x, *after)
-
-
-def _border(x: Tensor, axis: int, width: int, side: int, mode: str) -> list[Tensor]:
-    """What comes before (side -1) or after x, made of its own elements; nothing for width 0."""
-    if width == 0:
-        return []
-    skip = 1 if mode == "reflect" else 0
-    start = {"edge": 1, "wrap": width}.get(mode, width + skip)
-    if (side < 0) == (mode != "wrap"):
-        cut: Any = (skip or None, start, None)
-    else:
-        cut = (-start, -skip or None, None)
-    part = apply(Slice((*(FULL,) * axis, cut)), x)
-    if mode == "edge":
-        return [part] * width
-    return [part] if mode == "wrap" else [apply(Flip((axis,)), part)]
-
-
 class Tile(Op):
     """x repeated as a whole along each of its axes; dx = dy summed over the copies."""
 
@@ -470,30 +393,8 @@ class Unrepeat(Op):
         yield cls(1, 1), [rng.normal(size=(2, 3))]
 
 
-def repeat(x: TensorLike, repeats: Any, axis: int | None = None) -> Tensor:
-    """Each element of x repeated along an axis.
-
-    Parameters:
-        x: any shape and dtype.
-        repeats: a number, or one number for each place along the axis, whose length is then known.
-        axis: the axis; None: x is flattened first.
-
-    Returns: x with the longer axis, of its dtype.
-
-    Raises: ShapeError if x has no such axis, or for repeats that are negative, no integers, or not
-    one for each place.
-
-    Gradient: dx = dy added up over the copies.
-
-    Source: the array API standard, repeat.
-
-    >>> gg.evaluate(gg.repeat([1, 2, 3], [2, 0, 1]))
-    array([1, 1, 3])
-    """
-    x = as_tensor(x)
-    if axis is None:
-        return repeat(flatten(x), repeats, 0)
-    axis = normal_axis(axis, x.ndim)
+def repeat_by_numbers(x: Tensor, repeats: Any, axis: int) -> Tensor:
+    """gg.repeat by numbers that are known."""
     counts = np.asarray(repeats)
     if counts.dtype.kind not in "iu" or (counts < 0).any():
         raise ShapeError(f"repeat takes numbers of copies, got {repeats!r}")

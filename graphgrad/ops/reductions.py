@@ -5,8 +5,8 @@ from __future__ import annotations
 import builtins
 
 from ..ir.errors import ShapeError
-from ..ir.types import Dim, elements, size_of
-from .arithmetic import ADD, DIVIDE, SUBTRACT, conj, real
+from ..ir.types import Dim, broadcast, compatible, elements, size_of
+from .arithmetic import ADD, DIVIDE, SUBTRACT, conj, maximum, minimum, real
 from .base import (
     ZERO,
     Any,
@@ -30,14 +30,17 @@ from .base import (
     inexact,
     like,
     np,
+    promoted,
     scalar,
     tensor_type,
 )
 from .batching import Batch, Outputs
 from .cumulative import CumProd
 from .exponential import EXP, LOG, sqrt
-from .logic import EQUAL, LOGICAL_OR, NOT_EQUAL, WHERE, IsFinite, isnan, not_equal, where
+from .families import known_number
+from .logic import EQUAL, LOGICAL_OR, NOT_EQUAL, WHERE, IsFinite, not_equal, where
 from .making import Making
+from .padding import Pad
 from .shaping import (
     Squeeze,
     broadcast_like,
@@ -58,8 +61,6 @@ __all__ = [
     "max",
     "mean",
     "min",
-    "nanmean",
-    "nansum",
     "prod",
     "std",
     "sum",
@@ -142,17 +143,29 @@ class ReduceSum(Reduction):
         return (self.spread(dy, node.inputs[0]),)
 
 
-def sum(x: TensorLike, axis: Any = None, keepdims: bool = False) -> Tensor:
+def sum(
+    x: TensorLike,
+    axis: Any = None,
+    keepdims: bool = False,
+    *,
+    dtype: Any = None,
+    initial: TensorLike | None = None,
+    where: Any = True,
+) -> Tensor:
     """Sum over axes: y = sum x.
 
     Parameters:
         x: any shape and dtype; small ints and bools are summed as 64 bits.
         axis: an int, several in a tuple, or None for all of them.
         keepdims: whether the axes stay, with length 1.
+        dtype: what x is cast to first.
+        initial: a number to begin with.
+        where: bools that broadcast to x: only these elements count.
 
     Returns: x without the axes, or with length 1 there.
 
-    Raises: ShapeError if x has no such axis, or axis names one twice.
+    Raises: ShapeError if x has no such axis, or axis names one twice, or where does not broadcast;
+        DTypeError for a dtype, initial or where that does not fit.
 
     Gradient: dx = dy, broadcast.
 
@@ -161,8 +174,50 @@ def sum(x: TensorLike, axis: Any = None, keepdims: bool = False) -> Tensor:
     >>> gg.evaluate(gg.sum([[1, 2], [3, 4]], axis=0))
     array([4, 6])
     """
-    x = widened(as_tensor(x))
-    return apply(ReduceSum(normal_axes(axis, x.ndim), builtins.bool(keepdims)), x)
+    x = only(_summed_as(x, dtype), where, 0)
+    y = apply(ReduceSum(normal_axes(axis, x.ndim), builtins.bool(keepdims)), x)
+    return y if initial is None else y + _initial(initial, x)
+
+
+# --- dtype=, initial= and where= ---------------------------------------------------------------
+
+
+def only(x: Tensor, mask: Any, neutral: Any) -> Tensor:
+    """x where the mask holds, else what changes nothing; x itself for True."""
+    return x if mask is True else where(fitted_mask(mask, x), x, like(neutral, x))
+
+
+def fitted_mask(mask: TensorLike, x: Tensor) -> Tensor:
+    """The mask as a tensor; an error where it is not bool, or would make x larger."""
+    mask = as_tensor(mask)
+    if mask.dtype.kind != "b":
+        raise DTypeError(f"where= takes bools, got {mask.type!r}; use where=condition != 0")
+    if not compatible(broadcast([mask.shape, x.shape]), x.shape):
+        raise ShapeError(
+            f"where={mask.type!r} does not broadcast to {x.type!r}, built at {x.where}"
+        )
+    return mask
+
+
+def counted(x: Tensor, mask: Any, axes: Axes, keepdims: bool, dtype: DType) -> Tensor:
+    """How many elements of x are reduced where the mask holds, in this dtype."""
+    if mask is True:
+        return size_over(x, axes, dtype)
+    ones = cast(broadcast_like(fitted_mask(mask, x), x), INT64)
+    return cast(apply(ReduceSum(axes, keepdims), ones), dtype)
+
+
+def _initial(value: TensorLike, x: Tensor) -> Tensor:
+    """What a reduction begins with, in the dtype of x; DTypeError where that would lose a part."""
+    value = like(value, x) if type(value) in (bool, int) else promoted(value, x)[0]
+    if value.dtype is not x.dtype:
+        raise DTypeError(f"initial= is {value.dtype}, which {x.type!r} does not hold; cast x first")
+    return value
+
+
+def _summed_as(x: TensorLike, dtype: Any) -> Tensor:
+    """x in the dtype to add up in: as asked for, else small ints and bools as 64 bits."""
+    return widened(as_tensor(x)) if dtype is None else cast(x, dtype)
 
 
 def widened(x: Tensor) -> Tensor:
@@ -236,17 +291,27 @@ class ReduceMean(Reduction):
         return (self.spread(dy / size_over(x, self.axes, x.dtype), x),)
 
 
-def mean(x: TensorLike, axis: Any = None, keepdims: bool = False) -> Tensor:
+def mean(
+    x: TensorLike,
+    axis: Any = None,
+    keepdims: bool = False,
+    *,
+    dtype: Any = None,
+    where: Any = True,
+) -> Tensor:
     """Mean over axes: y = sum x / n; NaN where n is 0.
 
     Parameters:
         x: any shape; floating or complex, ints and bools become float64.
         axis: an int, several in a tuple, or None for all of them.
         keepdims: whether the axes stay, with length 1.
+        dtype: what x is cast to first, floating or complex.
+        where: bools that broadcast to x: only these elements count.
 
     Returns: x without the axes, or with length 1 there.
 
-    Raises: ShapeError if x has no such axis, or axis names one twice.
+    Raises: ShapeError if x has no such axis, or axis names one twice, or where does not broadcast;
+        DTypeError for a dtype that is not floating, or a where that is not bool.
 
     Gradient: dx = dy / n, broadcast.
 
@@ -255,12 +320,20 @@ def mean(x: TensorLike, axis: Any = None, keepdims: bool = False) -> Tensor:
     >>> gg.evaluate(gg.mean([[1, 2], [3, 4]], axis=0))
     array([2., 3.])
     """
-    x = _floating(as_tensor(x))
-    return apply(ReduceMean(normal_axes(axis, x.ndim), builtins.bool(keepdims)), x)
+    x = _floating(as_tensor(x), dtype)
+    axes = normal_axes(axis, x.ndim)
+    if where is True:
+        return apply(ReduceMean(axes, builtins.bool(keepdims)), x)
+    total = sum(only(x, where, 0), axes, keepdims)
+    return total / counted(x, where, axes, keepdims, x.dtype)
 
 
-def _floating(x: Tensor) -> Tensor:
-    return cast(x, inexact(x.dtype))
+def _floating(x: Tensor, dtype: Any = None) -> Tensor:
+    """x in a floating or complex dtype: as asked for, else its own, or float64."""
+    found = inexact(x.dtype) if dtype is None else as_dtype(dtype)
+    if found.kind not in "fc":
+        raise DTypeError(f"a mean of {x.type!r} as {found} would be cut off; cast the result")
+    return cast(x, found)
 
 
 def var(
@@ -270,6 +343,9 @@ def var(
     correction: float = 0.0,
     keepdims: bool = False,
     ddof: float | None = None,
+    dtype: Any = None,
+    where: Any = True,
+    mean: TensorLike | None = None,
 ) -> Tensor:
     """Variance over axes: y = sum |x - mean x|**2 / (n - correction).
 
@@ -279,10 +355,14 @@ def var(
         correction: 0 for the variance of the numbers, 1 for the unbiased estimate from a sample.
         keepdims: whether the axes stay, with length 1.
         ddof: NumPy's other name of correction, which counts if given.
+        dtype: what x is cast to first, floating.
+        where: bools that broadcast to x: only these elements count.
+        mean: the mean of x, if it is known already, with keepdims.
 
     Returns: x without the axes, or with length 1 there; floating.
 
-    Raises: ShapeError if x has no such axis; DTypeError for what is no array of numbers.
+    Raises: ShapeError if x has no such axis, or where or mean do not broadcast; DTypeError for what
+        is no array of numbers, or a dtype that is not floating.
 
     Gradient: dx = dy * 2 conj(x - mean x) / (n - correction).
 
@@ -291,14 +371,20 @@ def var(
     >>> gg.evaluate(gg.var([1.0, 2.0, 6.0], correction=1))
     array(7.)
     """
-    x = _floating(as_tensor(x))
+    x = _floating(as_tensor(x), dtype)
     axes = normal_axes(axis, x.ndim)
-    distance = x - mean(x, axes, keepdims=True)
-    squares = real(distance * conj(distance))
+    x = only(x, where, 0)
+    centre = _mean(x, axes, True, where) if mean is None else like(mean, x)
+    distance = only(x - centre, where, 0)
+    square = real(distance * conj(distance))
     less = correction if ddof is None else ddof
     if less == 0:
-        return mean(squares, axes, keepdims)
-    return sum(squares, axes, keepdims) / (size_over(x, axes, squares.dtype) - like(less, squares))
+        return _mean(square, axes, keepdims, where)
+    n = size_of([x.shape[a] for a in axes])
+    if n is not None and where is True:
+        return sum(square, axes, keepdims) / scalar(builtins.max(n - less, 0), square.dtype)
+    left = counted(x, where, axes, keepdims, square.dtype) - like(less, square)
+    return sum(square, axes, keepdims) / maximum(left, 0)
 
 
 def std(
@@ -308,6 +394,9 @@ def std(
     correction: float = 0.0,
     keepdims: bool = False,
     ddof: float | None = None,
+    dtype: Any = None,
+    where: Any = True,
+    mean: TensorLike | None = None,
 ) -> Tensor:
     """Standard deviation over axes: y = sqrt(var(x)).
 
@@ -317,10 +406,14 @@ def std(
         correction: 0 for the deviation of the numbers, 1 for that of a sample.
         keepdims: whether the axes stay, with length 1.
         ddof: NumPy's other name of correction, which counts if given.
+        dtype: what x is cast to first, floating.
+        where: bools that broadcast to x: only these elements count.
+        mean: the mean of x, if it is known already, with keepdims.
 
     Returns: x without the axes, or with length 1 there; floating.
 
-    Raises: ShapeError if x has no such axis; DTypeError for what is no array of numbers.
+    Raises: ShapeError if x has no such axis, or where or mean do not broadcast; DTypeError for what
+        is no array of numbers, or a dtype that is not floating.
 
     Gradient: dx = dy * conj(x - mean x) / ((n - correction) y); NaN where y is 0.
 
@@ -329,7 +422,13 @@ def std(
     >>> gg.evaluate(gg.std([1.0, 3.0]))
     array(1.)
     """
-    return sqrt(var(x, axis, correction=correction, keepdims=keepdims, ddof=ddof))
+    less = correction if ddof is None else ddof
+    chosen = {"dtype": dtype, "where": where, "mean": mean}
+    return sqrt(var(x, axis, correction=less, keepdims=keepdims, **chosen))
+
+
+def _mean(x: Tensor, axes: Axes, keepdims: bool, where: Any) -> Tensor:
+    return mean(x, axes, keepdims, where=where)
 
 
 # --- extrema ---------------------------------------------------------------------------------
@@ -408,17 +507,27 @@ class TieShares(Op):
         yield cls((0, 1), False), [rng.normal(size=(3, 2)).astype("float32")]
 
 
-def max(x: TensorLike, axis: Any = None, keepdims: bool = False) -> Tensor:
+def max(
+    x: TensorLike,
+    axis: Any = None,
+    keepdims: bool = False,
+    *,
+    initial: TensorLike | None = None,
+    where: Any = True,
+) -> Tensor:
     """Largest element over axes; NaN if there is one.
 
     Parameters:
         x: any shape; bool, integer or floating.
         axis: an int, several in a tuple, or None for all of them.
         keepdims: whether the axes stay, with length 1.
+        initial: a number to begin with; with it, there may be nothing along an axis.
+        where: bools that broadcast to x: only these elements count; takes an initial.
 
     Returns: x without the axes, or with length 1 there.
 
-    Raises: ShapeError if x has no such axis, or nothing along it; DTypeError if x is complex.
+    Raises: ShapeError if x has no such axis, nothing along it, or a where without initial;
+        DTypeError if x is complex, or for an initial or where that does not fit.
 
     Gradient: dx = dy in equal shares to the elements that are the largest.
 
@@ -428,21 +537,30 @@ def max(x: TensorLike, axis: Any = None, keepdims: bool = False) -> Tensor:
     >>> gg.evaluate([gg.max(x), *gg.gradients([gg.max(x)], [x])])
     [array(3.), array([0. , 0.5, 0.5])]
     """
-    x = as_tensor(x)
-    return apply(ReduceMax(normal_axes(axis, x.ndim), builtins.bool(keepdims)), x)
+    return _extremum(ReduceMax, as_tensor(x), axis, keepdims, initial, where)
 
 
-def min(x: TensorLike, axis: Any = None, keepdims: bool = False) -> Tensor:
+def min(
+    x: TensorLike,
+    axis: Any = None,
+    keepdims: bool = False,
+    *,
+    initial: TensorLike | None = None,
+    where: Any = True,
+) -> Tensor:
     """Smallest element over axes; NaN if there is one.
 
     Parameters:
         x: any shape; bool, integer or floating.
         axis: an int, several in a tuple, or None for all of them.
         keepdims: whether the axes stay, with length 1.
+        initial: a number to begin with; with it, there may be nothing along an axis.
+        where: bools that broadcast to x: only these elements count; takes an initial.
 
     Returns: x without the axes, or with length 1 there.
 
-    Raises: ShapeError if x has no such axis, or nothing along it; DTypeError if x is complex.
+    Raises: ShapeError if x has no such axis, nothing along it, or a where without initial;
+        DTypeError if x is complex, or for an initial or where that does not fit.
 
     Gradient: dx = dy in equal shares to the elements that are the smallest.
 
@@ -451,8 +569,28 @@ def min(x: TensorLike, axis: Any = None, keepdims: bool = False) -> Tensor:
     >>> gg.evaluate(gg.min([[1, 2], [3, 0]], axis=1))
     array([1, 0])
     """
-    x = as_tensor(x)
-    return apply(ReduceMin(normal_axes(axis, x.ndim), builtins.bool(keepdims)), x)
+    return _extremum(ReduceMin, as_tensor(x), axis, keepdims, initial, where)
+
+
+def _extremum(
+    op: type[ReduceMax], x: Tensor, axis: Any, keepdims: bool, initial: Any, where: Any
+) -> Tensor:
+    axes = normal_axes(axis, x.ndim)
+    if initial is None:
+        if where is not True:
+            raise ShapeError(
+                "the extremum of what where= picks may be that of nothing: give initial="
+            )
+        return apply(op(axes, builtins.bool(keepdims)), x)
+    first = _initial(initial, x)
+    x = only(x, where, first)
+    if not size_of([x.shape[a] for a in axes]):  # there may be nothing: begin with one layer
+        number = known_number(first)
+        if number is None:
+            raise ShapeError(f"initial= of {x.type!r}, which may be empty, has to be a number")
+        x = apply(Pad(tuple((int(a in axes), 0) for a in range(x.ndim)), number), x)
+    y = apply(op(axes, builtins.bool(keepdims)), x)
+    return (maximum if op is ReduceMax else minimum)(y, first)
 
 
 class ArgMax(Op):
@@ -609,17 +747,29 @@ class Flat(Op):
         yield cls(0), [rng.normal(size=())]
 
 
-def prod(x: TensorLike, axis: Any = None, keepdims: bool = False) -> Tensor:
+def prod(
+    x: TensorLike,
+    axis: Any = None,
+    keepdims: bool = False,
+    *,
+    dtype: Any = None,
+    initial: TensorLike | None = None,
+    where: Any = True,
+) -> Tensor:
     """Product over axes: y = prod x.
 
     Parameters:
         x: any shape and dtype; small ints and bools are multiplied as 64 bits.
         axis: an int, several in a tuple, or None for all of them.
         keepdims: whether the axes stay, with length 1.
+        dtype: what x is cast to first.
+        initial: a number to begin with.
+        where: bools that broadcast to x: only these elements count.
 
     Returns: x without the axes, or with length 1 there.
 
-    Raises: ShapeError if x has no such axis, or axis names one twice.
+    Raises: ShapeError if x has no such axis, or axis names one twice, or where does not broadcast;
+        DTypeError for a dtype, initial or where that does not fit.
 
     Gradient: dx = dy * the product of all others, without division: right where x is 0.
 
@@ -629,8 +779,9 @@ def prod(x: TensorLike, axis: Any = None, keepdims: bool = False) -> Tensor:
     >>> gg.evaluate([gg.prod(x), *gg.gradients([gg.prod(x)], [x])])
     [array(0.), array([0., 6., 0.])]
     """
-    x = widened(as_tensor(x))
-    return apply(ReduceProd(normal_axes(axis, x.ndim), builtins.bool(keepdims)), x)
+    x = only(_summed_as(x, dtype), where, 1)
+    y = apply(ReduceProd(normal_axes(axis, x.ndim), builtins.bool(keepdims)), x)
+    return y if initial is None else y * _initial(initial, x)
 
 
 # --- exponentials ----------------------------------------------------------------------------
@@ -774,17 +925,25 @@ class ReduceAll(ReduceAny):
         return xp.all(x, axis=self.axes, keepdims=self.keepdims)
 
 
-def any(x: TensorLike, axis: Any = None, keepdims: bool = False) -> Tensor:
+def any(
+    x: TensorLike,
+    axis: Any = None,
+    keepdims: bool = False,
+    *,
+    where: Any = True,
+) -> Tensor:
     """Whether any element over axes is true, that is not 0.
 
     Parameters:
         x: any shape and dtype.
         axis: an int, several in a tuple, or None for all of them.
         keepdims: whether the axes stay, with length 1.
+        where: bools that broadcast to x: only these elements count.
 
     Returns: bool, x without the axes, or with length 1 there; False over nothing.
 
-    Raises: ShapeError if x has no such axis, or axis names one twice.
+    Raises: ShapeError if x has no such axis, or axis names one twice, or where does not broadcast;
+        DTypeError for a where that is not bool.
 
     Gradient: none, the result is bool.
 
@@ -793,21 +952,29 @@ def any(x: TensorLike, axis: Any = None, keepdims: bool = False) -> Tensor:
     >>> gg.evaluate(gg.any([[0, 1], [0, 0]], axis=1))
     array([ True, False])
     """
-    x = as_tensor(x)
+    x = only(as_tensor(x), where, False)
     return apply(ReduceAny(normal_axes(axis, x.ndim), builtins.bool(keepdims)), x)
 
 
-def all(x: TensorLike, axis: Any = None, keepdims: bool = False) -> Tensor:
+def all(
+    x: TensorLike,
+    axis: Any = None,
+    keepdims: bool = False,
+    *,
+    where: Any = True,
+) -> Tensor:
     """Whether all elements over axes are true, that is not 0.
 
     Parameters:
         x: any shape and dtype.
         axis: an int, several in a tuple, or None for all of them.
         keepdims: whether the axes stay, with length 1.
+        where: bools that broadcast to x: only these elements count.
 
     Returns: bool, x without the axes, or with length 1 there; True over nothing.
 
-    Raises: ShapeError if x has no such axis, or axis names one twice.
+    Raises: ShapeError if x has no such axis, or axis names one twice, or where does not broadcast;
+        DTypeError for a where that is not bool.
 
     Gradient: none, the result is bool.
 
@@ -816,7 +983,7 @@ def all(x: TensorLike, axis: Any = None, keepdims: bool = False) -> Tensor:
     >>> gg.evaluate(gg.all([[0, 1], [1, 1]], axis=1))
     array([False,  True])
     """
-    x = as_tensor(x)
+    x = only(as_tensor(x), where, True)
     return apply(ReduceAll(normal_axes(axis, x.ndim), builtins.bool(keepdims)), x)
 
 
@@ -840,51 +1007,3 @@ def count_nonzero(x: TensorLike, axis: Any = None, keepdims: bool = False) -> Te
     array([1, 2])
     """
     return sum(not_equal(x, 0), axis, keepdims)
-
-
-def nansum(x: TensorLike, axis: Any = None, keepdims: bool = False) -> Tensor:
-    """Sum over axes of what is not NaN.
-
-    Parameters:
-        x: any shape and dtype; small ints and bools are summed as 64 bits.
-        axis: an int, several in a tuple, or None for all of them.
-        keepdims: whether the axes stay, with length 1.
-
-    Returns: x without the axes, or with length 1 there; 0 where all are NaN.
-
-    Raises: ShapeError if x has no such axis, or axis names one twice.
-
-    Gradient: dx = dy, broadcast; 0 at a NaN.
-
-    Source: numpy.nansum.
-
-    >>> gg.evaluate(gg.nansum([1.0, np.nan, 2.0]))
-    array(3.)
-    """
-    x = as_tensor(x)
-    return sum(where(isnan(x), 0, x), axis, keepdims)
-
-
-def nanmean(x: TensorLike, axis: Any = None, keepdims: bool = False) -> Tensor:
-    """Mean over axes of what is not NaN: y = sum x / n over these.
-
-    Parameters:
-        x: any shape; floating or complex, ints and bools become float64.
-        axis: an int, several in a tuple, or None for all of them.
-        keepdims: whether the axes stay, with length 1.
-
-    Returns: x without the axes, or with length 1 there; NaN where all are NaN.
-
-    Raises: ShapeError if x has no such axis, or axis names one twice.
-
-    Gradient: dx = dy / n; 0 at a NaN.
-
-    Source: numpy.nanmean.
-
-    >>> gg.evaluate(gg.nanmean([1.0, np.nan, 2.0]))
-    array(1.5)
-    """
-    x = _floating(as_tensor(x))
-    missing = isnan(x)
-    count = sum(where(missing, like(0, x), like(1, x)), axis, keepdims)
-    return sum(where(missing, 0, x), axis, keepdims) / count

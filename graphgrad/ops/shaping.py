@@ -123,6 +123,13 @@ class Reshape(Op):
         yield cls(()), [rng.normal(size=(1, 1))]
 
 
+def _by_columns(order: str) -> bool:
+    """Whether the first axis runs first; a tensor has no memory, so "A" and "K" are row by row."""
+    if order not in ("C", "F", "A", "K"):
+        raise ValueError(f"an order is 'C', 'F', 'A' or 'K', got {order!r}")
+    return order == "F"
+
+
 def _left_over(old: Shape, dims: list[Dim], at: int) -> Dim:
     """The name of the length that -1 stands for, where the rest cancels; else None."""
     rest = [d for i, d in enumerate(dims) if i != at]
@@ -136,19 +143,21 @@ def _left_over(old: Shape, dims: list[Dim], at: int) -> Dim:
     return left[0] if len(left) == 1 else None
 
 
-def reshape(x: TensorLike, shape: Any) -> Tensor:
-    """x in another shape, elements in row-major order.
+def reshape(x: TensorLike, shape: Any, order: str = "C", *, copy: bool | None = None) -> Tensor:
+    """x in another shape, elements in row-major order unless another is given.
 
     Parameters:
         x: any shape and dtype.
         shape: an int, or ints, at most one -1 (what is left over), and lengths taken from x.shape:
             a named length of x stands for itself; a None stands for what is left over where there
             is no -1.
+        order: "C" or "A": row by row; "F": column by column, the first axis running first.
+        copy: taken for the standard's sake; it changes nothing, for tensors never change.
 
     Returns: x in this shape, of its dtype.
 
     Raises: ShapeError where the numbers of elements differ, more than one length is left over, or x
-    has no length of that name.
+    has no length of that name; ValueError for another order.
 
     Gradient: dx = dy in the shape of x.
 
@@ -159,6 +168,8 @@ def reshape(x: TensorLike, shape: Any) -> Tensor:
     float64[N, 6]
     """
     x = as_tensor(x)
+    if _by_columns(order):
+        return transpose(reshape(transpose(x), tuple(listed(shape))[::-1]))
     given = list(listed(shape))
     if None in given and -1 not in given:
         given[given.index(None)] = -1
@@ -640,14 +651,16 @@ def squeeze(x: TensorLike, axis: Any = None) -> Tensor:
     return apply(Squeeze(axes), x) if axes else x
 
 
-def flatten(x: TensorLike) -> Tensor:
-    """The elements of x on one axis, in row-major order.
+def flatten(x: TensorLike, order: str = "C") -> Tensor:
+    """The elements of x on one axis, in row-major order unless another is given.
 
-    Parameters: x: any shape and dtype.
+    Parameters:
+        x: any shape and dtype.
+        order: "C": row by row; "F": column by column, the first axis running first.
 
     Returns: x as a vector of its dtype.
 
-    Raises: DTypeError for what is no array of numbers.
+    Raises: DTypeError for what is no array of numbers; ValueError for another order.
 
     Gradient: dx = dy in the shape of x.
 
@@ -657,6 +670,7 @@ def flatten(x: TensorLike) -> Tensor:
     array([1, 2, 3, 4])
     """
     x = as_tensor(x)
+    x = transpose(x) if _by_columns(order) else x
     return x if x.ndim == 1 else apply(Reshape((-1,) if x.ndim else (1,)), x)
 
 

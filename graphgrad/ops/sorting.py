@@ -6,6 +6,7 @@ from math import log2
 
 from ..ir.errors import ShapeError
 from ..ir.types import Dim, broadcast, compatible, elements, lengths, merge_dims
+from .arithmetic import imag, real
 from .base import (
     NO_GRAD,
     Any,
@@ -24,16 +25,25 @@ from .base import (
     as_dtype,
     as_tensor,
     build,
+    cast,
     np,
     tensor_type,
     wants,
     whole,
 )
 from .indexing import check_integers, check_updates, zeros_of
-from .shaping import broadcast_to, flatten, normal_axis
+from .shaping import broadcast_to, flatten, listed, normal_axis
 from .updates import plus_at
 
-__all__ = ["argsort", "sort", "take_along_axis", "topk"]
+__all__ = [
+    "argpartition",
+    "argsort",
+    "partition",
+    "sort",
+    "sort_complex",
+    "take_along_axis",
+    "topk",
+]
 
 INT64 = as_dtype("int64")
 
@@ -123,7 +133,7 @@ def _along(x: TensorType, indices: TensorType, axis: int) -> Shape:
     return tuple(dims)
 
 
-def take_along_axis(x: TensorLike, indices: TensorLike, /, *, axis: int = -1) -> Tensor:
+def take_along_axis(x: TensorLike, indices: TensorLike, /, axis: int = -1) -> Tensor:
     """Elements picked along an axis, place by place: y[.., i, ..] = x[.., indices[.., i, ..], ..].
 
     Parameters:
@@ -290,13 +300,19 @@ def _order(xp: Any, x: Any, axis: int, descending: bool) -> Any:
 
 
 def sort(
-    x: TensorLike, axis: int | None = -1, *, descending: bool = False, stable: bool = True
+    x: TensorLike,
+    axis: int | None = -1,
+    kind: str | None = None,
+    *,
+    descending: bool = False,
+    stable: bool | None = True,
 ) -> Tensor:
     """x in order along an axis; NaN counts as the largest.
 
     Parameters:
         x: at least one axis; integer, bool or floating.
         axis: the axis; None: x is flattened first.
+        kind: as in NumPy; it means nothing here.
         descending: whether the largest comes first.
         stable: taken for the standard's sake; equal elements always keep their order.
 
@@ -318,13 +334,19 @@ def sort(
 
 
 def argsort(
-    x: TensorLike, axis: int | None = -1, *, descending: bool = False, stable: bool = True
+    x: TensorLike,
+    axis: int | None = -1,
+    kind: str | None = None,
+    *,
+    descending: bool = False,
+    stable: bool | None = True,
 ) -> Tensor:
     """The places of the elements in order along an axis; NaN counts as the largest.
 
     Parameters:
         x: at least one axis; integer, bool or floating.
         axis: the axis; None: x is flattened first.
+        kind: as in NumPy; it means nothing here.
         descending: whether the largest comes first.
         stable: taken for the standard's sake; equal elements always keep their order.
 
@@ -343,6 +365,99 @@ def argsort(
     if axis is None:
         return argsort(flatten(x), 0, descending=descending)
     return apply(ArgSort(normal_axis(axis, x.ndim), bool(descending)), x)
+
+
+def partition(x: TensorLike, kth: Any, axis: int | None = -1, kind: str | None = None) -> Tensor:
+    """x along an axis with the kth element where it is in order, less before and more behind it.
+
+    Everything is put in order, which is such a partition for every kth.
+
+    Parameters:
+        x: at least one axis; integer, bool or floating.
+        kth: an int or several: from -N to N - 1 for an axis of length N.
+        axis: the axis; None: x is flattened first.
+        kind: as in NumPy; it means nothing here.
+
+    Returns: same shape and dtype as x.
+
+    Raises: ShapeError if x has no such axis, or it has no such place; DTypeError if x is complex.
+
+    Gradient: dx = dy, each element at the place it came from.
+
+    Source: numpy.partition.
+
+    >>> gg.evaluate(gg.partition([3, 1, 2], 1))
+    array([1, 2, 3])
+    """
+    x, axis = _partitioned(x, kth, axis)
+    return sort(x, axis)
+
+
+def argpartition(x: TensorLike, kth: Any, axis: int | None = -1, kind: str | None = None) -> Tensor:
+    """The places of the elements of partition(x, kth, axis).
+
+    Parameters:
+        x: at least one axis; integer, bool or floating.
+        kth: an int or several: from -N to N - 1 for an axis of length N.
+        axis: the axis; None: x is flattened first.
+        kind: as in NumPy; it means nothing here.
+
+    Returns: same shape as x, int64.
+
+    Raises: ShapeError if x has no such axis, or it has no such place; DTypeError if x is complex.
+
+    Gradient: none, the result is integer.
+
+    Source: numpy.argpartition.
+
+    >>> gg.evaluate(gg.argpartition([3, 1, 2], 1))
+    array([1, 2, 0])
+    """
+    x, axis = _partitioned(x, kth, axis)
+    return argsort(x, axis)
+
+
+def _partitioned(x: TensorLike, kth: Any, axis: int | None) -> tuple[Tensor, int]:
+    x = as_tensor(x)
+    x, axis = (flatten(x), 0) if axis is None else (x, normal_axis(axis, x.ndim))
+    length = x.shape[axis]
+    for k in listed(kth):
+        place = whole("kth", k)
+        if isinstance(length, int) and not -length <= place < length:
+            raise ShapeError(f"partition at {place} along axis {axis} of {x.type!r}")
+    return x, axis
+
+
+def sort_complex(a: TensorLike) -> Tensor:
+    """Complex numbers along the last axis in order: by the real part, ties by the imaginary one.
+
+    Parameters:
+        a: at least one axis; any dtype.
+
+    Returns: same shape as a; complex128, or complex64 for ints of 16 bits and less, float32 and
+        complex64.
+
+    Raises: ShapeError for 0-d.
+
+    Gradient: da = dy, each element at the place it came from.
+
+    Source: numpy.sort_complex.
+
+    >>> gg.evaluate(gg.sort_complex([2 + 1j, 1j, 2 - 1j]))
+    array([0.+1.j, 2.-1.j, 2.+1.j])
+    """
+    a = as_tensor(a)
+    single = (a.dtype.kind in "iu" and a.dtype.itemsize <= 2) or a.dtype in _SINGLE
+    dtype = as_dtype("complex64" if single else "complex128")
+    axis = normal_axis(-1, a.ndim)
+    if a.dtype.kind != "c":
+        return cast(sort(a, axis), dtype)
+    order = argsort(imag(a), axis)
+    order = apply(GatherElements(axis), order, argsort(apply(GatherElements(axis), real(a), order)))
+    return apply(GatherElements(axis), a, order)
+
+
+_SINGLE = tuple(map(as_dtype, ("float16", "float32", "complex64")))
 
 
 def topk(x: TensorLike, k: int, axis: int = -1, *, largest: bool = True) -> tuple[Tensor, Tensor]:

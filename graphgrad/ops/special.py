@@ -9,13 +9,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from ..ir.lazy import lazy_module
-from .arithmetic import multiply, negative
+from . import reductions
+from .arithmetic import abs, multiply, negative, sign
 from .base import (
     NO_GRAD,
     Any,
     Gradients,
-    GraphGradError,
     Node,
     Onnx,
     Samples,
@@ -27,11 +26,15 @@ from .base import (
     wants,
     whole,
 )
-from .exponential import Sigmoid, log, log1p
+from .creation import zeros_like
+from .exponential import Sigmoid, exp, log, log1p
 from .families import RealBinary, RealUnary, floating_binary, floating_unary
-from .reductions import logsumexp
+from .logic import equal, isfinite, where
+from .scipy_functions import need_scipy, scipy_special
+from .shaping import squeeze
+from .sources import stop_gradient
 
-_scipy: Any = lazy_module("scipy.special")
+_scipy: Any = scipy_special
 
 __all__ = [
     "digamma",
@@ -39,10 +42,12 @@ __all__ = [
     "erfc",
     "expit",
     "gammaln",
+    "log_softmax",
     "logit",
     "logsumexp",
     "ndtr",
     "polygamma",
+    "softmax",
     "xdivy",
     "xlogy",
 ]
@@ -108,6 +113,36 @@ class Gaussian(RealUnary):
 GAUSSIAN = Gaussian()
 
 
+class Logit(RealUnary):
+    """y = log(x / (1 - x)), near 1/2 as 2 artanh(2x - 1); dx = dy / (x (1 - x))."""
+
+    domain = (0.1, 0.9)
+    singular = 0
+
+    def kernel(self, xp: Any, x: Any) -> Any:
+        t = 2 * x - 1
+        near = xp.abs(t) < 0.5
+        outside = xp.log(xp.where(near, 1, x)) - xp.log1p(-xp.where(near, 0, x))
+        return xp.where(near, 2 * xp.arctanh(xp.where(near, t, 0)), outside)
+
+    def vjp(self, node: Node, dy: Tensor) -> Gradients:
+        return (dy * apply(LogitSlope(), *node.inputs),)
+
+
+class LogitSlope(RealUnary):
+    """y = 1 / (x (1 - x)), dx = dy * (2x - 1) y**2."""
+
+    domain = (0.1, 0.9)
+    singular = 0
+
+    def kernel(self, xp: Any, x: Any) -> Any:
+        return 1 / (x * (1 - x))
+
+    def vjp(self, node: Node, dy: Tensor) -> Gradients:
+        (x,), (y,) = node.inputs, node.outputs
+        return (dy * ((2.0 * x - 1.0) * y * y),)
+
+
 class XLogY(RealBinary):
     """z = x * log(y), and 0 where x is 0. dx = dz * log(y), dy = dz * x / y (0 where x is 0)."""
 
@@ -148,12 +183,6 @@ class XDivY(RealBinary):
         )
 
 
-def _need_scipy(what: str) -> Any:
-    if _scipy is None:
-        raise GraphGradError(f"{what} needs SciPy: pip install 'graphgrad[scipy]'")
-    return _scipy
-
-
 class GammaLn(RealUnary):
     """y = log |gamma(x)|, dx = dy * digamma(x). Needs SciPy."""
 
@@ -162,7 +191,7 @@ class GammaLn(RealUnary):
     singular = 0
 
     def kernel(self, xp: Any, x: Any) -> Any:
-        return _need_scipy("gammaln").gammaln(x).astype(x.dtype)
+        return need_scipy("gammaln").gammaln(x).astype(x.dtype)
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         return (multiply(dy, apply(Digamma(), node.inputs[0])),)
@@ -178,7 +207,7 @@ class Digamma(GammaLn):
     scipy = "digamma"
 
     def kernel(self, xp: Any, x: Any) -> Any:
-        return _need_scipy("digamma").digamma(x).astype(x.dtype)
+        return need_scipy("digamma").digamma(x).astype(x.dtype)
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         return (multiply(dy, apply(PolyGamma(1), node.inputs[0])),)
@@ -192,7 +221,7 @@ class PolyGamma(RealUnary):
     scipy = "polygamma"
 
     def kernel(self, xp: Any, x: Any) -> Any:
-        return _need_scipy("polygamma").polygamma(self.order, x).astype(x.dtype)
+        return need_scipy("polygamma").polygamma(self.order, x).astype(x.dtype)
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         return (multiply(dy, apply(PolyGamma(self.order + 1), node.inputs[0])),)
@@ -273,7 +302,7 @@ def logit(x: TensorLike, /) -> Tensor:
     array([0.    , 1.0986])
     """
     (x,) = promoted(x, floating=True)
-    return log(x) - log1p(negative(x))
+    return log(x) - log1p(negative(x)) if x.type.complex else apply(Logit(), x)
 
 
 def ndtr(x: TensorLike, /) -> Tensor:
@@ -294,6 +323,93 @@ def ndtr(x: TensorLike, /) -> Tensor:
     """
     (x,) = promoted(x, floating=True)
     return 0.5 * erfc(x * -math.sqrt(0.5))
+
+
+def logsumexp(
+    a: TensorLike,
+    axis: Any = None,
+    b: TensorLike | None = None,
+    keepdims: bool = False,
+    return_sign: bool = False,
+) -> Tensor | tuple[Tensor, Tensor]:
+    """y = log(sum(b * exp(a))) over axes, without overflow.
+
+    Parameters:
+        a: any shape; floating, ints and bools become float64.
+        axis: an int, several in a tuple, or None for all of them.
+        b: factors, of a shape that broadcasts with that of a; None: 1. A term with 0 is 0.
+        keepdims: whether the axes stay, with length 1.
+        return_sign: whether the sum may be negative: y is then the logarithm of its modulus.
+
+    Returns: y, a without the axes, or with length 1 there; -inf over nothing, NaN where the sum is
+        negative. With return_sign, y and the sign of the sum.
+
+    Raises: ShapeError if a has no such axis or b does not broadcast; DTypeError if a is complex.
+
+    Gradient: da = dy * b * exp(a - y) * the sign, db = dy * exp(a - y) * the sign.
+
+    Source: scipy.special.logsumexp.
+
+    >>> gg.evaluate(gg.special.logsumexp([99.0, 99.0], b=[1.0, 2.0])).round(4)
+    np.float64(100.0986)
+    """
+    if b is None and not return_sign:
+        return reductions.logsumexp(a, axis, keepdims)
+    a, b = promoted(a, 1.0 if b is None else b, floating=True)
+    a = a + zeros_like(b)
+    shown = where(equal(b, 0), -math.inf, a)
+    most = reductions.max(stop_gradient(shown), axis, keepdims=True)
+    most = where(isfinite(most), most, 0.0)
+    total = reductions.sum(b * exp(where(equal(b, 0), 0.0, a - most)), axis, keepdims=True)
+    found = sign(total)
+    y = log(abs(total) if return_sign else total) + most
+    if not keepdims:
+        axes = reductions.normal_axes(axis, a.ndim)
+        y, found = squeeze(y, axes), squeeze(found, axes)
+    return (y, found) if return_sign else y
+
+
+def log_softmax(x: TensorLike, axis: Any = None) -> Tensor:
+    """y = log(softmax(x)) over axes, without overflow or log of zero.
+
+    Parameters:
+        x: any shape; floating, ints and bools become float64.
+        axis: an int, several in a tuple, or None for all of them.
+
+    Returns: y, of the shape and dtype of x.
+
+    Raises: ShapeError if x has no such axis; DTypeError if x is complex.
+
+    Gradient: dx = dy - exp(y) * sum(dy), the sum over the axes.
+
+    Source: scipy.special.log_softmax.
+
+    >>> gg.evaluate(gg.special.log_softmax([0.0, 0.0])).round(4)
+    array([-0.6931, -0.6931])
+    """
+    (x,) = promoted(x, floating=True)
+    return x - reductions.logsumexp(x, axis, keepdims=True)
+
+
+def softmax(x: TensorLike, axis: Any = None) -> Tensor:
+    """y = exp(x) / sum(exp(x)) over axes, without overflow; nn.softmax is that over one.
+
+    Parameters:
+        x: any shape; floating, ints and bools become float64.
+        axis: an int, several in a tuple, or None for all of them.
+
+    Returns: y, of the shape and dtype of x.
+
+    Raises: ShapeError if x has no such axis; DTypeError if x is complex.
+
+    Gradient: dx = y * (dy - sum(dy * y)), the sum over the axes.
+
+    Source: scipy.special.softmax.
+
+    >>> gg.evaluate(gg.special.softmax([0.0, 0.0]))
+    array([0.5, 0.5])
+    """
+    return exp(log_softmax(x, axis))
 
 
 def xlogy(x: TensorLike, y: TensorLike, /) -> Tensor:
@@ -350,7 +466,7 @@ def gammaln(x: TensorLike, /) -> Tensor:
     >>> gg.evaluate(gg.special.gammaln([1.0, 5.0])).round(4)
     array([0.    , 3.1781])
     """
-    _need_scipy("gammaln")
+    need_scipy("gammaln")
     return floating_unary(GammaLn(), x)
 
 
@@ -370,7 +486,7 @@ def digamma(x: TensorLike, /) -> Tensor:
     >>> gg.evaluate(gg.special.digamma([1.0, 2.0])).round(4)
     array([-0.5772,  0.4228])
     """
-    _need_scipy("digamma")
+    need_scipy("digamma")
     return floating_unary(Digamma(), x)
 
 
@@ -393,7 +509,7 @@ def polygamma(n: int, x: TensorLike, /) -> Tensor:
     >>> gg.evaluate(gg.special.polygamma(1, [1.0, 2.0])).round(4)
     array([1.6449, 0.6449])
     """
-    _need_scipy("polygamma")
+    need_scipy("polygamma")
     n = whole("the order of polygamma", n)
     if n < 0:
         raise ValueError(f"polygamma takes an order n >= 0, got {n}")

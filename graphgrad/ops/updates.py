@@ -9,7 +9,16 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["plus", "plus_along", "plus_at", "with_at"]
+__all__ = [
+    "extreme_at",
+    "plus",
+    "plus_along",
+    "plus_at",
+    "set_at",
+    "times_at",
+    "winners",
+    "with_at",
+]
 
 
 def with_at(x: Any, key: Any, values: Any) -> Any:
@@ -52,6 +61,60 @@ def plus_along(x: Any, axis: int, indices: Any, values: Any) -> Any:
     rows = before[:, None] * length + np.ravel(indices).astype(np.int64) % max(length, 1)
     flat = rows[:, :, None] * after.size + after
     np.add.at(y.reshape(-1), flat.ravel(), np.ravel(values))
+    return y
+
+
+def set_at(xp: Any, x: Any, key: Any, values: Any, twice: bool) -> Any:
+    """A copy of x with values at the key.
+
+    twice: whether the key may name something twice; then the last value counts.
+    """
+    if _never_changes(x):
+        if twice:
+            _, last = winners(xp, x.shape, key)
+            values = xp.reshape(values, -1)[last]
+        return x.at[key].set(values)
+    y = x.copy()
+    y[_in_order(key)] = np.ascontiguousarray(values) if twice else values
+    return y
+
+
+def winners(xp: Any, shape: Any, key: Any) -> tuple[Any, Any]:
+    """The number of each element of x[key], and that of the last one with the same place in x."""
+    found = xp.zeros(shape, dtype=bool)[key]
+    numbers = xp.reshape(xp.arange(found.size), found.shape)
+    owner = xp.zeros(shape, dtype=numbers.dtype)
+    if _never_changes(owner):
+        return numbers, owner.at[key].max(numbers)[key]
+    owner[_in_order(key)] = numbers
+    return numbers, owner[key]
+
+
+def _in_order(key: Any) -> Any:
+    """The key with its arrays in row-major order: so NumPy goes through them in that order."""
+    arrays = [i for i, item in enumerate(key) if isinstance(item, np.ndarray | np.integer)]
+    together = np.broadcast_arrays(*[key[i] for i in arrays])
+    items = list(key)
+    for i, array in zip(arrays, together, strict=True):
+        items[i] = np.ascontiguousarray(array) if array.ndim else array
+    return tuple(items)
+
+
+def times_at(x: Any, key: Any, values: Any) -> Any:
+    """A copy of x multiplied by values at the key, once for each time that it is named."""
+    if _never_changes(x):
+        return x.at[key].multiply(values)
+    y = x.copy()
+    np.multiply.at(y, key, values)
+    return y
+
+
+def extreme_at(which: str, x: Any, key: Any, values: Any) -> Any:
+    """A copy of x with the "max" or "min" of it and the values at the key."""
+    if _never_changes(x):
+        return getattr(x.at[key], which)(values)
+    y = x.copy()
+    (np.maximum if which == "max" else np.minimum).at(y, key, values)
     return y
 
 

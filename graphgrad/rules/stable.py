@@ -10,7 +10,8 @@ from ..differentiate.site import Site
 from ..ir.node import Tensor
 from ..ops.arithmetic import conj
 from ..ops.logic import where
-from ..ops.nn import sigmoid, softmax
+from ..ops.nn.activations import sigmoid
+from ..ops.nn.softmax import softmax
 from ..ops.reductions import normal_axes
 from ..ops.shaping import expand_dims
 from ..ops.sources import identity

@@ -10,7 +10,7 @@ import pytest
 
 from graphgrad.execute import convolution
 from graphgrad.execute.convolution import convolve, gradient_of_filter, gradient_of_image
-from graphgrad.ops.windows import Conv2D, geometries
+from graphgrad.ops.nn.convolution import Conv2D, geometries
 
 CASES = [
     *geometries(),

@@ -7,7 +7,7 @@ import pytest
 
 from graphgrad.execute import pooling
 from graphgrad.execute.pooling import max_pool, max_pool_gradient
-from graphgrad.ops.windows import MaxPool, MaxPoolGrad
+from graphgrad.ops.nn.pooling import MaxPool, MaxPoolGrad
 
 IMAGES = [
     *MaxPool.geometries(np.random.default_rng(0)),

@@ -13,16 +13,7 @@ from .cases import CASES, drawn, paired
 from .test_gradients import DOUBLE
 from .test_types import close
 
-SKIPPED = {
-    "RandomUniform",
-    "RandomNormal",
-    "RandomBernoulli",
-    "RandomIntegers",
-    "RandomPermutation",
-}
-WITH_INPUTS = [
-    (name, op, arrays) for name, op, arrays in CASES if arrays and op.type not in SKIPPED
-]
+WITH_INPUTS = [(name, op, arrays) for name, op, arrays in CASES if arrays]
 
 
 def examples(arrays, count):

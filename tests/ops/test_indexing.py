@@ -192,17 +192,10 @@ def test_a_row_that_is_read_twice_has_both_gradients():
     np.testing.assert_array_equal(got, [[1, 1], [3, 3], [0, 0]])
 
 
-def test_a_computed_mask_is_an_error_that_says_what_to_do():
-    with gg.Graph():
-        x, mask = placeholder((3,)), placeholder((3,), "bool")
-        with pytest.raises(DTypeError, match=r"gg\.where"):
-            I.getitem(x, mask)
-
-
 def test_what_is_no_index():
     with gg.Graph():
         x = placeholder((3, 4))
-        for key in (1.0, "a", placeholder((2,)), True, [placeholder((), "int64")], [0.5]):
+        for key in (1.0, "a", placeholder((2,)), (True, 0), [placeholder((), "int64")], [0.5]):
             with pytest.raises((DTypeError, ShapeError)):
                 I.getitem(x, key)
         for mask in (np.ones((4,), bool), np.ones((3, 5), bool)):

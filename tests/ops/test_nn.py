@@ -455,7 +455,7 @@ def test_dropout_of_unknown_lengths_and_at_its_ends():
         with pytest.raises(ValueError, match="rate"):
             nn.dropout(t, 1.0, seed=1)
         with pytest.raises(DTypeError, match="seed"):
-            nn.dropout(t, 0.5, seed=None)
+            nn.dropout(t, 0.5, seed=1.5)
 
 
 def test_layer_norm():

@@ -24,10 +24,28 @@ def graph():
 
 OPERANDS = {
     "append": (X, X),
+    "array_split": (X, 1),
+    "argpartition": (X, 1),
     "concat": ([X, X],),
     "concatenate": ([X, X],),
+    "cosine_similarity": (X, X),
+    "cross": (X, X),
     "cross_entropy": (X, X),
+    "delete": (X, 0),
+    "geomspace": (X, X),
+    "group_norm": (X, 1),
+    "insert": (X, 0, 0.0),
+    "linspace": (X, X),
+    "local_response_norm": (X, 1),
+    "logspace": (X, X),
+    "nanpercentile": (X, 50),
+    "nanquantile": (X, 0.5),
+    "nll_loss": (X, [0, 1]),
+    "prelu": (X, [0.5, 0.5, 0.5]),
     "one_hot": ([0, 2], 3),
+    "partition": (X, 1),
+    "percentile": (X, 50),
+    "quantile": (X, 0.5),
     "repeat": (X, 2),
     "roll": (X, 1),
     "scatter_add": (X, [0], X[:1]),
@@ -46,8 +64,8 @@ def with_axes():
     for module in (gg, gg.nn, gg.linalg, gg.special):
         for name in getattr(module, "__all__", dir(module)):
             found = getattr(module, name)
-            if not inspect.isfunction(found):
-                continue
+            if not inspect.isfunction(found) or name in ("apply_along_axis", "compress"):
+                continue  # of which x is not the first argument
             for parameter in AXES:
                 if parameter in inspect.signature(found).parameters:
                     yield pytest.param(
@@ -61,6 +79,8 @@ def with_axes():
 @pytest.mark.parametrize(("fn", "operands", "parameter"), list(with_axes()))
 def test_an_axis_is_an_int_that_is_there(fn, operands, parameter):
     other = {"axis1": {"axis2": 0}, "axis2": {"axis1": 0}}.get(parameter, {})
+    if fn is gg.nn.gumbel_softmax:
+        other = {"seed": 0}
     twice = [] if fn is gg.roll else [(0, 0)]  # which moves x twice, as in NumPy
     for axis in (7, -7, *twice):
         with pytest.raises((ShapeError, TypeError), match=r"ax[ei]s"):
@@ -68,6 +88,12 @@ def test_an_axis_is_an_int_that_is_there(fn, operands, parameter):
     for axis in (1.5, 1.0, True, np.True_, "x", 1j):
         with pytest.raises(TypeError, match=r"an axis is an int, got"):
             fn(*operands, **{parameter: axis}, **other)
+
+
+@pytest.mark.parametrize("axis", [7, -7, (0, 0), 1.5, True, "x"])
+def test_the_axis_of_vectors_is_an_int_that_is_there(axis):
+    with pytest.raises((ShapeError, TypeError), match=r"ax[ei]s"):
+        gg.apply_along_axis(gg.sort, axis, X)
 
 
 @pytest.mark.parametrize("axis", [(0, 1), (0,), [0], None, ()])
@@ -207,7 +233,8 @@ def test_conv_transpose_takes_images_of_as_many_channels_as_the_filters(layout, 
         ({"groups": 2.0}, TypeError),
         ({"groups": True}, TypeError),
         ({"groups": 2, "strides": True}, ShapeError),
-        ({"groups": 2, "padding": 3}, ShapeError),
+        ({"groups": 2, "padding": -1}, ShapeError),
+        ({"groups": 2, "padding": 1.5}, ShapeError),
         ({"groups": 2, "padding": None}, ShapeError),
         ({"groups": 2, "padding": ((1.5, 0), (0, 0))}, ShapeError),
         ({"groups": 2, "padding": ((1, 0), (0,))}, ShapeError),
@@ -398,8 +425,10 @@ def test_what_lends_its_shape_may_be_an_array(fn):
 def test_pad_takes_a_width_or_pairs(width):
     with pytest.raises((ShapeError, DTypeError)):
         gg.pad(X, width)
-    with pytest.raises(ShapeError, match="one number"):
-        gg.pad(X, 1, constant_values=[1.0, 2.0])
+    with pytest.raises(ShapeError, match="a pair for each axis"):
+        gg.pad(X, 1, constant_values=[1.0, 2.0, 3.0])
+    with pytest.raises(ValueError, match="does not take end_values"):
+        gg.pad(X, 1, end_values=1.0)
 
 
 @pytest.mark.parametrize("width", [1, [2], (1, 2), ((1, 2),), ((1,), (2,)), ((1, 2), (0, 1))])

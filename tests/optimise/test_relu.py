@@ -6,7 +6,7 @@ import numpy as np
 
 import graphgrad as gg
 from graphgrad.ops.base import apply as node
-from graphgrad.ops.nn import RELU_GRAD
+from graphgrad.ops.nn.activations import RELU_GRAD
 from graphgrad.optimise.passes.relu import ReluGrads
 from graphgrad.optimise.pipeline import optimise
 from graphgrad.optimise.rewrite import settle

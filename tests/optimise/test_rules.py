@@ -12,9 +12,10 @@ from graphgrad.ops.accumulate import AddN, EnsureLike
 from graphgrad.ops.base import Cast, Full, OnesLike, ZerosLike, as_dtype
 from graphgrad.ops.base import apply as node
 from graphgrad.ops.einsum import Einsum
-from graphgrad.ops.exponential import EXPM1, LOG1P, SQRT
+from graphgrad.ops.exponential import EXPM1, LOG1P, SQRT, SigmoidSlope, TanhSlope
 from graphgrad.ops.indexing import AT, AddAt, Gather, ScatterAdd
 from graphgrad.ops.joining import Concat, ConcatPart
+from graphgrad.ops.nn import activations, classes
 from graphgrad.ops.padding import EnsureLength, Flip, Pad
 from graphgrad.ops.products import MatMul
 from graphgrad.ops.reductions import (
@@ -165,8 +166,8 @@ CASES = {
             ONE,
         ),
         Case(
-            lambda i: node(nn.OneHotLike(1), i, known((3, 4))),
-            lambda i: node(nn.OneHot(4, 1, as_dtype("float64")), i),
+            lambda i: node(classes.OneHotLike(1), i, known((3, 4))),
+            lambda i: node(classes.OneHot(4, 1, as_dtype("float64")), i),
             {"i": ((3,), "int64")},
         ),
     ],
@@ -676,8 +677,8 @@ CASES = {
             NAMED,
         ),
         Case(
-            lambda x, y: node(nn.RELU_GRAD, broadcast_to(y, (2, 3)), x),
-            lambda x, y: node(nn.RELU_GRAD, y, x),
+            lambda x, y: node(activations.RELU_GRAD, broadcast_to(y, (2, 3)), x),
+            lambda x, y: node(activations.RELU_GRAD, y, x),
             {"x": (2, 3), "y": (3,)},
         ),
     ],
@@ -1325,6 +1326,18 @@ FAST_CASES = {
         Case(
             lambda x, y: node(arithmetic.POWER, x, number(-2.0, x)),
             lambda x, y: node(arithmetic.RECIPROCAL, square(x)),
+        ),
+    ],
+    "slope_of_value": [
+        Case(
+            lambda x, y: node(TanhSlope(), x),
+            lambda x, y: 1.0 - gg.tanh(x) * gg.tanh(x),
+            twins=[lambda x, y: gg.tanh(x)],
+        ),
+        Case(
+            lambda x, y: node(SigmoidSlope(), x),
+            lambda x, y: gg.nn.sigmoid(x) * (1.0 - gg.nn.sigmoid(x)),
+            twins=[lambda x, y: gg.nn.sigmoid(x)],
         ),
     ],
     "root_of_square": [

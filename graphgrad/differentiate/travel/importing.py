@@ -123,7 +123,9 @@ def subgraph(graph: Graph, xs: Any, ys: Any) -> Graph:
     >>> [node.type for node in x.graph.subgraph(h, gg.sin(h)).nodes]
     ['Placeholder', 'Sin']
     """
-    new = Graph(graph.name)
+    new = Graph(graph.name, seed=graph.seed)
+    new.draws = graph.draws
+    new.state.commit({}, graph.state.runs)
     nodes = _with_whole_regions(graph, flatten(xs), flatten(ys))
     with new:
         given = {x: placeholder(x.shape, x.dtype, x.node._name) for x in flatten(xs)}

@@ -6,7 +6,7 @@ from ...ir.build import apply, build
 from ...ir.node import Tensor
 from ...ir.op import Op
 from ...ir.types import TensorType, tensor_type
-from ...ops.arithmetic import multiply
+from ...ops.arithmetic import multiply, real
 from ...ops.base import Full, OnesLike, cast
 from ...ops.cumulative import CumSum
 from ...ops.per_example import PerExample
@@ -113,4 +113,4 @@ def _ones(like: Tensor) -> Tensor:
         return apply(Full((count,), 1, like.dtype))
     if like.ndim > 1:
         like = sum(like[:, :0], axis=tuple(range(1, like.ndim)))
-    return apply(OnesLike(), like)
+    return apply(OnesLike(), real(like))

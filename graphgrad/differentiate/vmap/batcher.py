@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ...ir.build import build
+from ...ir.build import apply, build
 from ...ir.context import CONTEXT
 from ...ir.errors import GradientError, PerformanceWarning
 from ...ir.graph import Graph
@@ -19,6 +19,7 @@ from ...ir.residual import Residual
 from ...ops.base import Marker, as_tensor
 from ...ops.control import BodyGraph, Cond, Scan, While, around
 from ...ops.per_example import PerExample
+from ...ops.random.keys import FoldIn, RandomKey, drawn_anew
 from ...ops.reductions import sum
 from ...ops.shaping import broadcast_like
 from ...regions.boundary import take_in_pins
@@ -31,7 +32,7 @@ from ..travel.importing import Importer
 from ..travel.trace import Trace, TraceGraph
 from ..travel.transplant import Transplant
 from ..travel.travelled import Carrier, carried
-from .batch import batched_outputs, repeated
+from .batch import Batched, batched_outputs, repeated
 from .batched_choice import batched_choice
 from .batched_loop import batched_scan, batched_while
 from .sharing import Sharing, is_marked_inside, why_for_each
@@ -178,6 +179,7 @@ class Batcher(Importer):
     def _made_for_each(self) -> set[Tensor]:
         """The tensors of the source that are made for every example though they are the same."""
         varying = {t for t, here in self.tensors.items() if self._is_batched(here)}
+        varying |= {t for n in self.source.nodes if drawn_anew(n.op) for t in n.outputs}
         if isinstance(self.source, TraceGraph):
             varying |= set(filter(self._captures_varying, self.source.captures.values()))
         return Sharing(self.source, varying, self._captures_varying).for_each()
@@ -228,7 +230,8 @@ class Batcher(Importer):
         """Build one node for the batch."""
         inputs = tuple(self.tensor(t) for t in node.inputs)
         flags = tuple(t in self.batched for t in inputs)
-        if any(flags) or not self.for_each.isdisjoint(node.outputs) or is_marked_inside(node.op):
+        for_each = drawn_anew(node.op) or not self.for_each.isdisjoint(node.outputs)
+        if any(flags) or for_each or is_marked_inside(node.op):
             make = self._outputs if node.stamp is None else self._stamped
             outputs = make(node, inputs, flags)
             self.tensors.update(zip(node.outputs, outputs, strict=True))
@@ -245,7 +248,7 @@ class Batcher(Importer):
     def _outputs(
         self, node: Node, inputs: tuple[Tensor, ...], flags: tuple[bool, ...]
     ) -> tuple[Tensor, ...]:
-        for_each = any(flags) or not self.for_each.isdisjoint(node.outputs)
+        for_each = any(flags) or not self.for_each.isdisjoint(node.outputs) or drawn_anew(node.op)
         if isinstance(node.op, Cond):
             return batched_choice(self, node, node.op, inputs, flags, for_each)
         if isinstance(node.op, Scan):
@@ -253,14 +256,21 @@ class Batcher(Importer):
         if isinstance(node.op, While):
             return batched_while(self, node, node.op, inputs, flags, for_each)
         with self.standing_for(node):
-            if not any(flags):
+            if isinstance(node.op, RandomKey):
+                outputs = self._keys(node.op)
+            elif not any(flags):
                 outputs = build(self._op(node), inputs).outputs
                 return tuple(map(self.repeated, outputs)) if for_each else outputs
-            outputs = batched_outputs(self._op(node), inputs, flags)
+            else:
+                outputs = batched_outputs(self._op(node), inputs, flags)
         if any(isinstance(t.node.op, PerExample) for t in outputs):
             _warn_of_loop(node)
         self.batched.update(outputs)
         return outputs
+
+    def _keys(self, op: RandomKey) -> tuple[Tensor, ...]:
+        """A key of its own for every example: that of all with the example's number folded in."""
+        return (apply(FoldIn(), apply(op), Batched((), (), self.examples).numbers()),)
 
     def repeated(self, t: Tensor) -> Tensor:
         """t for every example: itself where it is so already."""

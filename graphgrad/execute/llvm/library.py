@@ -7,6 +7,7 @@ from functools import cache
 from typing import Any
 
 from ...ir.types import DType
+from . import philox
 from .adding import NAMES, Adding
 from .arrays import DECLARATIONS
 from .call import built_in, possible
@@ -54,6 +55,14 @@ def adding(dtype: DType, rows: bool) -> Callable[..., Any]:
     assert element is not None
     text = "\n".join((*DECLARATIONS, *Adding(element, host()).functions()))
     return load(text, NAMES)[NAMES[0 if rows else 1]]
+
+
+@cache
+def filling(name: str) -> Callable[..., Any]:
+    """The function of `philox.KINDS` of that name."""
+    least = ("declare i64 @llvm.smin.i64(i64, i64)", "declare i64 @llvm.smax.i64(i64, i64)")
+    text = "\n".join((*DECLARATIONS, *least, philox.filling(name)))
+    return load(text, [name])[name]
 
 
 def _gemm(dtype: DType) -> Gemm:

@@ -15,6 +15,7 @@ from ...ir.program import Program
 from ...ir.types import TensorType
 from ...ir.words import visible
 from ..base import TensorLike, as_tensor
+from ..random.keys import drawn_anew
 from ..sources import Identity, Placeholder
 
 
@@ -172,6 +173,12 @@ def traced(
             raise StateError(
                 f"assign() inside {what} (at {node.where}): let it return the value, and assign "
                 "that outside"
+            )
+        if given and drawn_anew(node.op):
+            raise StateError(
+                f"a draw without a seed inside {what} (at {node.where}) would be the same in every "
+                "step: give it one that differs, as seed=gg.random.fold_in(key, i) of a step's "
+                "number i"
             )
         t = node.outputs[0] if node.op.source else None
         if t is not None and t not in known:

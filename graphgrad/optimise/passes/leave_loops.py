@@ -15,11 +15,12 @@ from collections.abc import Sequence
 
 from ...ir.node import Node, Tensor
 from ...ir.program import Program, derive
-from ...ops.arithmetic import ADD, Add
+from ...ops.accumulate import AddN
+from ...ops.arithmetic import Add
 from ...ops.control import Scan
 from ...ops.products import MATMUL, MatMul
 from ...ops.sequencing import After
-from ..build import beside, reshaped
+from ..build import beside, reshaped, total
 from ..facts import ints, nbytes
 from .matrices import MOST_BYTES, is_plain
 
@@ -93,7 +94,7 @@ class _Leaving:
         reads.update(self.body.outputs)
         c = self.op.carries
         sums = {i: f for i in range(c) if (f := self._summed(i, reads))}
-        last = {j: f for j in range(c, len(self.body.outputs)) if (f := self._row(j, reads))}
+        last = {j: n for j in range(c, len(self.body.outputs)) if (n := self._row(j, reads))}
         if not (self.left or sums or last):
             return None
         for name, count in (("summed_runs", len(sums)), ("left_loops", len(self.left) + len(last))):
@@ -136,24 +137,37 @@ class _Leaving:
 
     # --- behind ---------------------------------------------------------------------------------
 
-    def _summed(self, i: int, reads: Counter[Tensor]) -> Node | None:
-        """The product of each run that a carry adds up, if that is all there is to it."""
+    def _summed(self, i: int, reads: Counter[Tensor]) -> list[Node]:
+        """The products of each run that a carry adds up; [] if that is not all there is to it."""
         carry, after = self.body.inputs[i], self.body.outputs[i]
-        if i in self.op.history or type(after.node.op) is not Add or after in self.given:
-            return None
-        if reads[after] != 1 or reads[carry] != 1 or after.node.controls:
-            return None
-        terms = [t for t in after.node.inputs if t is not carry]
-        if len(terms) != 1 or terms[0] in self.given:
-            return None
-        (term,) = terms
-        made = term.node
-        if reads[term] != 1 or not is_plain(made) or made in self.left:
-            return None
-        op = made.op
+        if i in self.op.history or reads[carry] != 1:
+            return []
+        terms = self._terms(after, reads)
+        products = [t.node for t in terms if t is not carry]
+        fits = all(t is carry or self._adds_up(t, after, reads) for t in terms)
+        if not fits or not products or len(products) == len(terms):
+            return []
+        return products if self._take([t for n in products for t in n.inputs]) else []
+
+    def _terms(self, whole: Tensor, reads: Counter[Tensor]) -> list[Tensor]:
+        """What a sum is made of, which nobody reads on the way."""
+        terms, found = [whole], list[Tensor]()
+        while terms:
+            t = terms.pop()
+            inner = not (t in self.given or t.node.controls or reads[t] != 1)
+            if inner and type(t.node.op) in (Add, AddN) and t.node not in self.left:
+                terms += reversed(t.node.inputs)
+            else:
+                found.append(t)
+        return found
+
+    def _adds_up(self, t: Tensor, whole: Tensor, reads: Counter[Tensor]) -> bool:
+        """Whether a term is a product that is one for all runs."""
+        if t in self.given or reads[t] != 1 or t.node in self.left or not is_plain(t.node):
+            return False
+        op = t.node.op
         assert isinstance(op, MatMul)
-        fits = op.transpose_a and not op.transpose_b and after.type is term.type
-        return made if fits and self._take(made.inputs) else None
+        return op.transpose_a and not op.transpose_b and t.type is whole.type
 
     def _row(self, j: int, reads: Counter[Tensor]) -> Node | None:
         """The product that a row is, if nothing else is made of it in the loop."""
@@ -191,7 +205,7 @@ class _Leaving:
 
     # --- the new loop ---------------------------------------------------------------------------
 
-    def _rebuilt(self, sums: dict[int, Node], last: dict[int, Node]) -> tuple[Tensor, ...]:
+    def _rebuilt(self, sums: dict[int, list[Node]], last: dict[int, Node]) -> tuple[Tensor, ...]:
         op, body, c = self.op, self.body, self.op.carries
         kept = [i for i in range(c) if i not in sums]
         rows = [j for j in range(c, len(body.outputs)) if j not in last]
@@ -214,10 +228,12 @@ class _Leaving:
         for j, inner in last.items():
             x, w = inner.inputs
             stands[j] = self._product(inner, stacks[x], self.constant[w])
-        for i, inner in sums.items():
-            x, y = (self._flat(inner, stacks[t]) for t in inner.inputs)
-            whole = beside(inner, MATMUL[True, False], x, y)
-            stands[i] = beside(body.outputs[i].node, ADD, self.node.inputs[i], whole)
+        for i, products in sums.items():
+            terms = [self.node.inputs[i]]
+            for inner in products:
+                x, y = (self._flat(inner, stacks[t]) for t in inner.inputs)
+                terms.append(beside(inner, MATMUL[True, False], x, y))
+            stands[i] = total(body.outputs[i].node, terms)
         tail = found[len(outputs) :]
         return (*(stands[k] for k in range(len(body.outputs))), *tail)
 

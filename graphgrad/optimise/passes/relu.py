@@ -7,7 +7,7 @@ from collections import Counter
 from ...ir.node import Node, Tensor
 from ...ir.op import Op
 from ...ir.program import Visit, with_inputs
-from ...ops.nn import Relu, ReluGrad
+from ...ops.nn.activations import Relu, ReluGrad
 
 
 class ReluGrads:

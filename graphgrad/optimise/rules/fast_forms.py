@@ -21,11 +21,22 @@ from ...ops.arithmetic import (
     Square,
     Subtract,
 )
-from ...ops.exponential import EXP, Exp, Log, Log1p, Sigmoid, Sqrt
-from ...ops.nn import LogSoftmax, Softmax, Softplus
+from ...ops.exponential import (
+    EXP,
+    TANH,
+    Exp,
+    Log,
+    Log1p,
+    Sigmoid,
+    SigmoidSlope,
+    Sqrt,
+    TanhSlope,
+)
+from ...ops.nn.activations import Softplus
+from ...ops.nn.softmax import LogSoftmax, Softmax
 from ...ops.reductions import ReduceLogSumExp, ReduceSum
 from ...ops.shaping import ExpandDims
-from ..build import beside, instead
+from ..build import beside, instead, number_of
 from ..facts import REAL, first_number, is_number, with_number
 from ..rule import FAST, NodeOf, RewriteRule, rule
 
@@ -169,6 +180,16 @@ def softmax_of_shifted(node: NodeOf[Softmax], inner: Node) -> Tensor | None:
     return None
 
 
+@rule(TanhSlope, SigmoidSlope, level=FAST)
+def slope_of_value(node: Node) -> Tensor | None:
+    """1 / cosh(x)^2 -> 1 - tanh(x)^2; the slope of sigmoid -> sigmoid(x) (1 - sigmoid(x))"""
+    y = beside(node, TANH if isinstance(node.op, TanhSlope) else Sigmoid(), *node.inputs)
+    one = number_of(node, 1, y.dtype)
+    if isinstance(node.op, TanhSlope):
+        return instead(node, SUBTRACT, one, beside(node, MULTIPLY, y, y))
+    return instead(node, MULTIPLY, y, beside(node, SUBTRACT, one, y))
+
+
 FAST_FORMS: tuple[RewriteRule, ...] = (
     root_of_square,
     log_of_exp,
@@ -180,4 +201,5 @@ FAST_FORMS: tuple[RewriteRule, ...] = (
     exp_times_quotient,
     times_divisor,
     softmax_of_shifted,
+    slope_of_value,
 )

@@ -7,8 +7,8 @@ import pytest
 
 import graphgrad as gg
 from graphgrad.ir.build import build
+from graphgrad.ops.nn.convolution import Conv2D, Conv2DBackpropFilter, Conv2DBackpropInput
 from graphgrad.ops.products import MatMul
-from graphgrad.ops.windows import Conv2D, Conv2DBackpropFilter, Conv2DBackpropInput
 
 pytest.importorskip("llvmlite")
 

@@ -6,27 +6,53 @@ outer takes vectors.
 
 from __future__ import annotations
 
-from ..ir.errors import ShapeError
-from . import diagonal as _diagonal
-from . import products as _products
-from .base import Tensor, TensorLike, promoted
-from .decompositions import eigh, eigvalsh, matrix_rank, pinv, qr, svd, svdvals
-from .einsum import einsum
-from .matrices import cholesky, det, inv, matrix_power, slogdet, solve
-from .norms import matrix_norm, norm, vector_norm
-from .products import dot, inner, matmul, multi_dot, tensordot, vecdot
-from .shaping import matrix_transpose
+from ...ir.errors import ShapeError
+from .. import diagonal as _diagonal
+from .. import products as _products
+from .. import vectors as _vectors
+from ..base import Tensor, TensorLike, promoted
+from ..einsum import einsum
+from ..products import dot, inner, matmul, multi_dot, tensordot, vecdot
+from ..shaping import matrix_transpose
+from .determinants import det, slogdet
+from .eigenvalues import eig, eigh, eigvals, eigvalsh
+from .exponentials import expm
+from .inverses import inv, matrix_power, solve, tensorinv, tensorsolve
+from .least_squares import lstsq, matrix_rank, pinv
+from .lu_factors import lu, lu_factor, lu_solve
+from .norms import cond, matrix_norm, norm, vector_norm
+from .orthogonal import qr
+from .positive_definite import cho_factor, cho_solve, cholesky
+from .results import EighResult, EigResult, QRResult, SlogdetResult, SVDResult
+from .singular_values import svd, svdvals
+from .triangular import solve_triangular
 
 __all__ = [
+    "EigResult",
+    "EighResult",
+    "QRResult",
+    "SVDResult",
+    "SlogdetResult",
+    "cho_factor",
+    "cho_solve",
     "cholesky",
+    "cond",
+    "cross",
     "det",
     "diagonal",
     "dot",
+    "eig",
     "eigh",
+    "eigvals",
     "eigvalsh",
     "einsum",
+    "expm",
     "inner",
     "inv",
+    "lstsq",
+    "lu",
+    "lu_factor",
+    "lu_solve",
     "matmul",
     "matrix_norm",
     "matrix_power",
@@ -39,13 +65,38 @@ __all__ = [
     "qr",
     "slogdet",
     "solve",
+    "solve_triangular",
     "svd",
     "svdvals",
     "tensordot",
+    "tensorinv",
+    "tensorsolve",
     "trace",
     "vecdot",
     "vector_norm",
 ]
+
+
+def cross(x1: TensorLike, x2: TensorLike, /, *, axis: int = -1) -> Tensor:
+    """The vector product of vectors with three elements.
+
+    Parameters:
+        x1, x2: of length 3 along the axis; dtypes are promoted, the other axes broadcast.
+        axis: that of the vectors, in all three.
+
+    Returns: a tensor of the broadcast shape.
+
+    Raises: ShapeError where a vector is not known to have three elements, or shapes do not
+    broadcast.
+
+    Gradient: dx1 = cross(x2, dy), dx2 = cross(dy, x1).
+
+    Source: the array API standard, linalg.cross.
+
+    >>> gg.evaluate(gg.linalg.cross([1, 0, 0], [0, 1, 0]))
+    array([0, 0, 1])
+    """
+    return _vectors.cross(x1, x2, axis=axis)
 
 
 def diagonal(x: TensorLike, /, offset: int = 0, axis1: int = -2, axis2: int = -1) -> Tensor:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ..ir.errors import ShapeError
-from ..ir.types import elements
-from . import reductions
-from .base import (
+from ...ir.errors import ShapeError
+from ...ir.types import elements
+from .. import reductions
+from ..base import (
     Any,
     Gradients,
     Node,
@@ -17,12 +17,14 @@ from .base import (
     np,
     promoted,
 )
-from .decompositions import svdvals
-from .reductions import Axes, Reduction, sum
-from .shaping import Squeeze, distinct_axes, expand_dims, moveaxis
-from .special import xdivy
+from ..reductions import Axes, Reduction, sum
+from ..shaping import Squeeze, distinct_axes, expand_dims, moveaxis
+from ..special import xdivy
+from .inverses import inv
+from .matrices import check_square, matrices
+from .singular_values import svdvals
 
-__all__ = ["matrix_norm", "norm", "vector_norm"]
+__all__ = ["cond", "matrix_norm", "norm", "vector_norm"]
 
 
 class EuclideanNorm(Reduction):
@@ -58,8 +60,7 @@ def norm(x: TensorLike, ord: Any = None, axis: Any = None, keepdims: bool = Fals
 
     Returns: x without the axes, or with length 1 there; floating.
 
-    Raises: ShapeError if x has no such axis, or there is no such norm of these axes; DTypeError for
-        orders 2, -2 and "nuc" of complex matrices.
+    Raises: ShapeError if x has no such axis, or there is no such norm of these axes.
 
     Gradient: dx = dy * x / y of the root of the sum of squares, 0 at x = 0: the subgradient of
         least norm; of others that of the sum, largest element or singular values they are made of.
@@ -164,8 +165,7 @@ def matrix_norm(x: TensorLike, /, *, keepdims: bool = False, ord: Any = "fro") -
 
     Returns: (...), or (..., 1, 1); floating.
 
-    Raises: ShapeError if x has fewer than two axes, or there is no such norm; DTypeError for orders
-        2, -2 and "nuc" of complex matrices.
+    Raises: ShapeError if x has fewer than two axes, or there is no such norm.
 
     Gradient: as of norm; for "fro" dx = dy * x / y, 0 at x = 0.
 
@@ -176,3 +176,34 @@ def matrix_norm(x: TensorLike, /, *, keepdims: bool = False, ord: Any = "fro") -
     """
     (x,) = promoted(x, floating=True)
     return norm(x, ord, (-2, -1), keepdims)
+
+
+def cond(x: TensorLike, /, p: Any = None) -> Tensor:
+    """The condition number of matrices: norm(x, p) * norm(inv(x), p).
+
+    Parameters:
+        x: (..., M, N), square unless p is None, 2 or -2; floating or complex, ints become float64.
+        p: None and 2 for the greatest singular value over the least one, -2 for the inverse of
+            that, or an order of norm for matrices: "fro", "nuc", 1, -1, inf, -inf.
+
+    Returns: (...), real; infinity for singular x where p is None or 2, and when run
+        numpy.linalg.LinAlgError for most other orders.
+
+    Raises: ShapeError if x has fewer than two axes, is not square where it has to be, or there is
+        no such norm; DTypeError if x is float16.
+
+    Gradient: that of the singular values, or of the two norms.
+
+    Source: numpy.linalg.cond.
+
+    >>> gg.evaluate(gg.linalg.cond([[2.0, 0.0], [0.0, 0.5]]))
+    array(4.)
+    """
+    (x,) = promoted(x, floating=True)
+    matrices("cond", x.type)
+    if p is None or p in (2, -2):
+        s = svdvals(x)
+        greatest, least = s[..., 0], s[..., -1]
+        return least / greatest if p == -2 else greatest / least
+    check_square("cond", x.type)
+    return norm(x, p, (-2, -1)) * norm(inv(x), p, (-2, -1))

@@ -1,0 +1,10 @@
+"""Discrete Fourier transforms under the names of np.fft and the array API: `gg.fft.fft`, ..."""
+
+from .ops import fft as _functions
+from .ops.fft import *  # noqa: F403
+
+__all__ = _functions.__all__
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,0 +1,97 @@
+"""Whether whole tensors are equal or close, and what is a member of what."""
+
+from __future__ import annotations
+
+from ..ir.errors import ShapeError
+from ..ir.types import broadcast, compatible
+from .arithmetic import isclose
+from .base import Tensor, TensorLike, as_dtype, as_tensor, constant
+from .logic import equal, isnan, logical_and, logical_or
+from .reductions import all, size_over
+
+__all__ = ["allclose", "array_equal", "array_equiv"]
+
+
+def allclose(
+    a: TensorLike,
+    b: TensorLike,
+    rtol: float = 1e-5,
+    atol: float = 1e-8,
+    equal_nan: bool = False,
+) -> Tensor:
+    """Whether |a - b| <= atol + rtol * |b| everywhere.
+
+    Parameters:
+        a, b: shapes that broadcast; any dtypes.
+        rtol, atol: how much a may differ, relative to b and as such.
+        equal_nan: whether NaN is close to NaN.
+
+    Returns: bool, 0-d.
+
+    Raises: ShapeError if the shapes do not broadcast.
+
+    Gradient: none, the result is bool.
+
+    Source: numpy.allclose.
+
+    >>> gg.evaluate(gg.allclose([1.0, 2.0], [1.0, 2.0 + 1e-9]))
+    array(True)
+    """
+    return all(isclose(a, b, rtol, atol, equal_nan))
+
+
+def array_equal(a1: TensorLike, a2: TensorLike, equal_nan: bool = False) -> Tensor:
+    """Whether two tensors have the same shape and elements.
+
+    Parameters:
+        a1, a2: any shapes and dtypes; a run raises an error where lengths that were unknown do not
+            even broadcast.
+        equal_nan: whether NaN equals NaN.
+
+    Returns: bool, 0-d.
+
+    Raises: DTypeError for what is no array of numbers.
+
+    Gradient: none, the result is bool.
+
+    Source: numpy.array_equal.
+
+    >>> gg.evaluate([gg.array_equal([1, 2], [1, 2]), gg.array_equal([1, 1], 1)])
+    [array(True), array(False)]
+    """
+    x, y = as_tensor(a1), as_tensor(a2)
+    if not compatible(x.shape, y.shape):
+        return constant(False)
+    same = equal(x, y)
+    whole = all(logical_or(same, logical_and(isnan(x), isnan(y))) if equal_nan else same)
+    for axis, (m, n) in enumerate(zip(x.shape, y.shape, strict=True)):
+        if m is None or m != n:  # known when run
+            lengths = [size_over(t, (axis,), as_dtype("int64")) for t in (x, y)]
+            whole = logical_and(whole, equal(*lengths))
+    return whole
+
+
+def array_equiv(a1: TensorLike, a2: TensorLike) -> Tensor:
+    """Whether two tensors broadcast, and are equal then.
+
+    Parameters:
+        a1, a2: any shapes and dtypes; a run raises an error where lengths that were unknown do not
+            broadcast.
+
+    Returns: bool, 0-d.
+
+    Raises: DTypeError for what is no array of numbers.
+
+    Gradient: none, the result is bool.
+
+    Source: numpy.array_equiv.
+
+    >>> gg.evaluate(gg.array_equiv([1, 1], 1))
+    array(True)
+    """
+    x, y = as_tensor(a1), as_tensor(a2)
+    try:
+        broadcast([x.shape, y.shape])
+    except ShapeError:
+        return constant(False)
+    return all(equal(x, y))

@@ -1,0 +1,335 @@
+"""How many elements have a value, or fall into a bin."""
+
+from __future__ import annotations
+
+import builtins
+from math import prod
+
+from ..ir.errors import ShapeError, SymbolicError
+from .base import (
+    Any,
+    Constant,
+    DTypeError,
+    Tensor,
+    TensorLike,
+    as_dtype,
+    as_tensor,
+    cast,
+    constant,
+    inexact,
+    np,
+    promoted,
+    whole,
+)
+from .differences import diff
+from .indexing import scatter_add
+from .joining import concat
+from .logic import equal, greater_equal, less, less_equal, logical_and, where
+from .reductions import max, min, sum
+from .searching import searchsorted
+from .shaping import broadcast_like, expand_dims, flatten, reshape
+
+__all__ = ["bincount", "histogram", "histogram2d", "histogram_bin_edges", "histogramdd"]
+
+INT64 = as_dtype("int64")
+
+
+def bincount(
+    x: TensorLike,
+    weights: TensorLike | None = None,
+    minlength: int = 0,
+    *,
+    length: int | None = None,
+) -> Tensor:
+    """How often each number is in x: y[i] = how often i is, or the sum of its weights.
+
+    NumPy's result is as long as the largest x needs, which depends on values: `length` says how
+    long it is, unless x is a constant.
+
+    Parameters:
+        x: a vector of integers, >= 0.
+        weights: what each element counts, of the shape of x; None: 1.
+        minlength: how long the result is at least, where x is a constant.
+        length: how long it is; larger x do not count.
+
+    Returns: a vector, int64, or float64 with weights.
+
+    Raises: SymbolicError without a length; ShapeError for what is no vector; DTypeError for what is
+        not integer; ValueError for negative constants. A run raises IndexError for negative x,
+        where the backend has such errors.
+
+    Gradient: dweights = dy[x].
+
+    Source: numpy.bincount; jax.numpy.bincount for length.
+
+    >>> gg.evaluate(gg.bincount([0, 1, 1, 3], length=3))
+    array([1, 2, 0])
+    """
+    x = as_tensor(x)
+    if x.ndim != 1:
+        raise ShapeError(f"bincount takes a vector, got {x.type!r}")
+    if x.dtype.kind not in "biu":
+        raise DTypeError(f"bincount takes integers, got {x.type!r}")
+    if length is None:
+        length = _needed(x, minlength)
+    places = cast(x, INT64)
+    places = where(less(places, 0), places - (whole("length", length) + 1), places)
+    return _counts(where(less(places, length), places, length), length, _floats(weights), x)
+
+
+def _needed(x: Tensor, minlength: int) -> int:
+    """How long the counts of a constant are."""
+    op = x.node.op
+    if not isinstance(op, Constant):
+        raise SymbolicError(
+            f"the length of bincount({x.name}), built at {x.where}, depends on values; give length="
+        )
+    values = op.value
+    if values.size and values.min() < 0:
+        raise ValueError(f"bincount counts integers >= 0, got {int(values.min())}")
+    return builtins.max(whole("minlength", minlength), int(values.max()) + 1 if values.size else 0)
+
+
+def _floats(weights: TensorLike | None) -> Tensor | None:
+    return None if weights is None else cast(weights, "float64")
+
+
+def _counts(places: Tensor, bins: int, weights: Tensor | None, x: Tensor) -> Tensor:
+    """Sums of weights, or of ones, at places from 0 to bins; those at `bins` are left out."""
+    if weights is not None and weights.shape != x.shape:
+        weights = broadcast_like(weights, x)
+    places = flatten(places)
+    updates = broadcast_like(constant(1), places) if weights is None else flatten(weights)
+    zeros = constant(np.zeros(bins + 1), updates.dtype)
+    return scatter_add(zeros, places, updates)[:bins]
+
+
+# --- histograms --------------------------------------------------------------------------------
+
+
+def histogram_bin_edges(
+    a: TensorLike,
+    bins: Any = 10,
+    range: tuple[TensorLike, TensorLike] | None = None,
+    weights: TensorLike | None = None,
+) -> Tensor:
+    """The edges of bins of equal width, from the least to the largest element, or over a range.
+
+    Parameters:
+        a: any shape; bool, integer or floating.
+        bins: how many; or their edges, in ascending order.
+        range: (least, largest); None: those of a, less and more by 0.5 where they are equal.
+        weights: as in NumPy; it means nothing here.
+
+    Returns: a vector of one edge more than there are bins.
+
+    Raises: ValueError for known edges that do not ascend, for less than one bin, and for names of
+        estimators, whose number of bins depends on values; ShapeError for edges that are no vector.
+
+    Gradient: that of the ends.
+
+    Source: numpy.histogram_bin_edges.
+
+    >>> gg.evaluate(gg.histogram_bin_edges([1.0, 2.0, 5.0], bins=2))
+    array([1., 3., 5.])
+    """
+    a = as_tensor(a)
+    if isinstance(bins, str):
+        raise ValueError(f"how many bins {bins!r} makes depends on values; give a number or edges")
+    if isinstance(bins, Tensor) or np.ndim(bins):
+        return _given_edges(as_tensor(bins))
+    count = whole("bins", bins)
+    if count < 1:
+        raise ValueError(f"a histogram has at least one bin, got {count}")
+    low, high = _ends(a, range)
+    dtype = inexact(promoted(low, high, a)[0].dtype)
+    low, high = cast(low, dtype), cast(high, dtype)
+    inner = np.arange(count) * ((high - low) / count) + low
+    return concat([cast(inner, dtype), expand_dims(high, 0)])
+
+
+def _ends(a: Tensor, given: tuple[TensorLike, TensorLike] | None) -> tuple[Tensor, Tensor]:
+    if given is None and a.type.static and 0 in a.shape:
+        return constant(0.0), constant(1.0)
+    if given is None:
+        low, high = (as_tensor(f(a)) for f in (min, max))
+    else:
+        low, high = map(as_tensor, given)
+        numbers = [t.node.op.value for t in (low, high) if isinstance(t.node.op, Constant)]
+        if len(numbers) == 2 and not (np.isfinite(numbers).all() and numbers[0] <= numbers[1]):
+            raise ValueError(f"the range of a histogram is (least, largest), got {given}")
+    low, high = promoted(low, high, floating=True)
+    same = equal(low, high)
+    return where(same, low - 0.5, low), where(same, high + 0.5, high)
+
+
+def _given_edges(edges: Tensor) -> Tensor:
+    if edges.ndim != 1 or not isinstance(edges.shape[0], int) or edges.shape[0] < 1:
+        raise ShapeError(f"edges of bins are a vector of known length, got {edges.type!r}")
+    op = edges.node.op
+    if isinstance(op, Constant) and (op.value[1:] < op.value[:-1]).any():
+        raise ValueError(f"edges of bins ascend, got {op.value.tolist()}")
+    return edges
+
+
+def _bin_count(edges: Tensor) -> int:
+    assert isinstance(edges.shape[0], int)
+    return edges.shape[0] - 1
+
+
+def _bins_of(x: Tensor, edges: Tensor) -> tuple[Tensor, Tensor]:
+    """The number of the bin of each element, and whether it is in any."""
+    x, edges = promoted(x, edges)
+    behind = searchsorted(edges, x, side="right") - 1
+    place = where(equal(x, edges[-1]), _bin_count(edges) - 1, behind)
+    return place, logical_and(greater_equal(x, edges[0]), less_equal(x, edges[-1]))
+
+
+def histogram(
+    a: TensorLike,
+    bins: Any = 10,
+    range: tuple[TensorLike, TensorLike] | None = None,
+    density: bool | None = None,
+    weights: TensorLike | None = None,
+) -> tuple[Tensor, Tensor]:
+    """How many elements fall into each bin, which is closed on the left; the last on both sides.
+
+    Parameters:
+        a: any shape; bool, integer or floating. NaN falls into none.
+        bins: how many of equal width; or their edges, in ascending order.
+        range: where bins of equal width lie; None: from the least to the largest element.
+        density: whether to divide so that the integral over the bins is 1.
+        weights: what each element counts, of the shape of a; None: 1.
+
+    Returns: (counts, edges): int64, or the dtype of weights, or floating for a density; as of
+        histogram_bin_edges.
+
+    Raises: as histogram_bin_edges.
+
+    Gradient: dweights = the dy of the bin that each is in; a has none through the counts.
+
+    Source: numpy.histogram.
+
+    >>> gg.evaluate(gg.histogram([1.0, 2.0, 1.0], bins=[0, 1, 2, 3]))
+    (array([0, 2, 1]), array([0, 1, 2, 3]))
+    """
+    x = as_tensor(a)
+    edges = histogram_bin_edges(x, bins, range)
+    place, inside = _bins_of(x, edges)
+    count = _bin_count(edges)
+    found = None if weights is None else as_tensor(weights)
+    y = _counts(where(inside, place, count), count, found, x)
+    return (y / diff(edges) / sum(y) if density else y), edges
+
+
+def histogram2d(
+    x: TensorLike,
+    y: TensorLike,
+    bins: Any = 10,
+    range: Any = None,
+    density: bool | None = None,
+    weights: TensorLike | None = None,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """How many points fall into each bin of a plane.
+
+    Parameters:
+        x, y: the coordinates: vectors of one length.
+        bins: how many, or their edges, for both axes; or a list of that for x and for y.
+        range: where bins of equal width lie: a pair for x and one for y, or None.
+        density: whether to divide so that the integral over the bins is 1.
+        weights: what each point counts; None: 1.
+
+    Returns: (counts, edges of x, edges of y); the counts are floating.
+
+    Raises: as histogramdd.
+
+    Gradient: dweights = the dy of the bin that each is in.
+
+    Source: numpy.histogram2d.
+
+    >>> gg.evaluate(gg.histogram2d([0.0, 1.0, 1.0], [0.0, 1.0, 0.0], bins=2)[0])
+    array([[1., 0.],
+           [1., 1.]])
+    """
+    given = _listed_bins(bins)
+    if len(given) not in (1, 2):
+        edges = as_tensor(bins)
+        given = [edges, edges]
+    counts, (first, second) = histogramdd([x, y], given * (3 - len(given)), range, density, weights)
+    return counts, first, second
+
+
+def _listed_bins(bins: Any) -> list[Any]:
+    return [bins] if isinstance(bins, Tensor) or np.ndim(_plain(bins)) == 0 else list(bins)
+
+
+def _plain(bins: Any) -> Any:
+    return [0] if isinstance(bins, list | tuple | np.ndarray) else bins
+
+
+def histogramdd(
+    sample: Any,
+    bins: Any = 10,
+    range: Any = None,
+    density: bool | None = None,
+    weights: TensorLike | None = None,
+) -> tuple[Tensor, list[Tensor]]:
+    """How many points fall into each bin of a space of D dimensions.
+
+    Parameters:
+        sample: (N, D), or a list of D vectors.
+        bins: how many for every dimension; or a list with a number or edges for each.
+        range: where bins of equal width lie: a list with a pair or None for each dimension.
+        density: whether to divide so that the integral over the bins is 1.
+        weights: what each point counts; None: 1.
+
+    Returns: (counts, list of the edges of each dimension); the counts are floating.
+
+    Raises: ShapeError for points of another shape, or another number of bins or ranges; else as
+        histogram_bin_edges.
+
+    Gradient: dweights = the dy of the bin that each is in.
+
+    Source: numpy.histogramdd.
+
+    >>> gg.evaluate(gg.histogramdd([[0.0, 1.0, 1.0], [0.0, 1.0, 0.0]], bins=2)[0])
+    array([[1., 0.],
+           [1., 1.]])
+    """
+    columns = _columns(sample)
+    dimensions = len(columns)
+    given = _listed_bins(bins)
+    given = given * dimensions if len(given) == 1 and not isinstance(bins, list | tuple) else given
+    ranges = [None] * dimensions if range is None else list(range)
+    if len(given) != dimensions or len(ranges) != dimensions:
+        raise ShapeError(f"points have {dimensions} coordinates, got {len(given)} bins")
+    edges = [histogram_bin_edges(c, b, r) for c, b, r in zip(columns, given, ranges, strict=True)]
+    counts = [_bin_count(e) for e in edges]
+    total = prod(counts)
+    place: Any = 0
+    inside: Any = True
+    for column, e, n in zip(columns, edges, counts, strict=True):
+        at, within = _bins_of(column, e)
+        place, inside = place * n + at, logical_and(within, inside)
+    y = _counts(where(inside, place, total), total, _floats(weights), columns[0])
+    y = reshape(cast(y, "float64"), tuple(counts))
+    if density:
+        y = y / sum(y)
+        for axis, e in enumerate(edges):
+            y = y / expand_dims(diff(e), tuple(builtins.range(1, dimensions - axis)))
+    return y, edges
+
+
+def _columns(sample: Any) -> list[Tensor]:
+    """The coordinates of points, one vector for each dimension."""
+    if isinstance(sample, list | tuple):
+        columns = [as_tensor(c) for c in sample]
+        if any(c.ndim != 1 for c in columns):
+            raise ShapeError("points are (N, D), or a list of D vectors")
+        return columns
+    t = as_tensor(sample)
+    if t.ndim == 1:
+        return [t]
+    if t.ndim != 2 or not isinstance(t.shape[1], int):
+        raise ShapeError(f"points are (N, D) with a known D, got {t.type!r}")
+    return [t[:, i] for i in builtins.range(t.shape[1])]

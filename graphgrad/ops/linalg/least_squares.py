@@ -1,0 +1,300 @@
+"""Matrices that have no inverse: rank, pseudo-inverses and least squares."""
+
+from __future__ import annotations
+
+from ...ir.errors import ShapeError
+from ...ir.types import broadcast
+from ..arithmetic import abs as moduli
+from ..arithmetic import square as squared
+from ..base import (
+    NO_GRAD,
+    Any,
+    Gradients,
+    Node,
+    Op,
+    Samples,
+    Tensor,
+    TensorLike,
+    TensorType,
+    Types,
+    apply,
+    as_tensor,
+    build,
+    cast,
+    is_zero,
+    np,
+    promoted,
+    tensor_type,
+    wants,
+)
+from ..batching import Batch, Outputs
+from ..logic import greater
+from ..products import may_equal, squeezed
+from ..reductions import max, sum
+from ..shaping import expand_dims
+from .eigenvalues import eigvalsh
+from .matrices import (
+    adjoint,
+    check_square,
+    conjugated,
+    dense,
+    matrices,
+    normal,
+    real_of,
+    shorter,
+    times,
+)
+from .singular_values import SingularValues, svdvals
+from .triangular import LowerHalf
+
+__all__ = ["lstsq", "matrix_rank", "pinv"]
+
+
+def _inverted(xp: Any, x: Any, rtol: float | None) -> tuple[Any, Any, Any, Any]:
+    """u.H, 1 / s of what is not negligible, v, and s."""
+    u, s, vh = xp.linalg.svd(x, full_matrices=False)
+    if rtol is None:
+        rtol = xp.maximum(x.shape[-2], x.shape[-1]) * xp.finfo(x.dtype).eps
+    least = xp.max(s, axis=-1, keepdims=True, initial=0) * rtol
+    kept = s > least.astype(s.dtype)
+    inverted = xp.where(kept, 1 / xp.where(kept, s, 1), 0)
+    return xp.conj(u.mT), inverted, xp.conj(vh.mT), s
+
+
+class PseudoInverse(Op):
+    """y = the pseudo-inverse of x (..., M, N), which is (..., N, M).
+
+    Singular values of at most rtol times the greatest count as 0; None: max(M, N) * eps.
+    dx = -y.H @ dy @ y.H + (1 - x @ y) @ dy.H @ y @ y.H + y.H @ y @ dy.H @ (1 - y @ x), by
+    Re <dx, x>, as long as the rank does not change [Golub and Pereyra 1973, eq. 4.12].
+    """
+
+    rtol: float | None = None
+    stacks = True
+
+    def infer(self, x: TensorType) -> Types:
+        stack, m, n = matrices("pinv", x)
+        return (tensor_type((*stack, n, m), x.dtype),)
+
+    def kernel(self, xp: Any, x: Any) -> Any:
+        uh, inverted, v, _ = _inverted(xp, x, self.rtol)
+        return (v * inverted[..., None, :]) @ uh
+
+    def vjp(self, node: Node, dy: Tensor) -> Gradients:
+        (x,), (y,) = node.inputs, node.outputs
+        dy = conjugated(dy)
+        middle = times(times(y, dy, a=True), y, b=True)
+        first = times(times(dy, y, a=True), y, b=True)
+        second = times(y, times(y, dy, b=True), a=True)
+        first = first - times(x, times(y, first))
+        second = second - times(times(second, y), x)
+        return (conjugated(first + second - middle),)
+
+    def flops(self, inputs: Types, outputs: Types) -> float | None:
+        """8 m n**2 + 20 n**3."""
+        return dense(inputs[0], 8, 20)
+
+    @classmethod
+    def samples(cls, rng: np.random.Generator) -> Samples:
+        for shape in [(2, 2), (3, 2), (2, 3), (2, 3, 2)]:
+            yield cls(), [rng.normal(size=shape)]
+        yield cls(), [normal(rng, 3, 2)]
+
+
+class LeastSquares(Op):
+    """The shortest z (..., N, K) for which x @ z is nearest to y; rank and singular values of x.
+
+    With the pseudo-inverse p of x: dy = w = p.H @ dz and dx = -w @ z.H + (y - x @ z) @ w.H @ p.H +
+    p.H @ z @ dz.H @ (1 - p @ x), for the inner product Re <dx, x> [Golub and Pereyra 1973, eq.
+    4.12].
+    """
+
+    rtol: float | None = None
+    broadcasts = True
+
+    def infer(self, x: TensorType, y: TensorType) -> Types:
+        stack, m, n = matrices("lstsq", x)
+        if len(y.shape) < 2 or x.dtype is not y.dtype or not may_equal(m, y.shape[-2]):
+            raise ShapeError(f"lstsq takes as many rows of one dtype, got {x!r} and {y!r}")
+        both = broadcast([stack, y.shape[:-2]])
+        return (
+            tensor_type((*both, n, y.shape[-1]), x.dtype),
+            tensor_type(both, "int64"),
+            tensor_type((*both, shorter(m, n)), real_of(x.dtype)),
+        )
+
+    def kernel(self, xp: Any, x: Any, y: Any) -> Any:
+        uh, inverted, v, s = _inverted(xp, x, self.rtol)
+        z = v @ (inverted[..., :, None] * (uh @ y))
+        rank = xp.sum(inverted != 0, axis=-1, dtype=xp.int64)
+        stack = z.shape[:-2]
+        return z, xp.broadcast_to(rank, stack), xp.broadcast_to(s, (*stack, s.shape[-1]))
+
+    def vjp(self, node: Node, dz: Tensor, _: Any, ds: Tensor) -> Gradients:
+        (x, y), (z, _, _) = node.inputs, node.outputs
+        dz = conjugated(dz)
+        p = apply(PseudoInverse(self.rtol), x)
+        w = times(p, dz, a=True)
+        if not wants(x):
+            return NO_GRAD, conjugated(w)
+        rest = dz - times(p, times(x, dz))
+        dx = times(times(p, z, a=True), rest, b=True) - times(w, z, b=True)
+        dx = conjugated(dx + times(y - times(x, z), times(p, w), b=True))
+        if not is_zero(ds):
+            dx = dx + SingularValues().vjp(build(SingularValues(), (x,)), ds)[0]
+        return dx, conjugated(w)
+
+    def batch(self, batch: Batch) -> Outputs | None:
+        """Matrices alone are a stack; vectors would be taken for one."""
+        return batch.build(self, *batch.aligned())
+
+    def flops(self, inputs: Types, outputs: Types) -> float | None:
+        """8 m n**2 + 20 n**3."""
+        return dense(inputs[0], 8, 20)
+
+    @classmethod
+    def samples(cls, rng: np.random.Generator) -> Samples:
+        for shape in [(3, 2), (2, 3), (2, 3, 2)]:
+            yield cls(), [rng.normal(size=shape), rng.normal(size=(shape[-2], 2))]
+
+
+def pinv(
+    x: TensorLike, /, rcond: float | None = None, hermitian: bool = False, *, rtol: Any = None
+) -> Tensor:
+    """The pseudo-inverses of matrices.
+
+    Parameters:
+        x: (..., M, N); floating or complex, ints become float64.
+        rcond: what rtol is, under NumPy's older name.
+        hermitian: whether x is Hermitian, so that its lower triangle alone is read.
+        rtol: singular values of at most rtol times the greatest count as 0; None: max(M, N) times
+            the spacing of the dtype at 1.
+
+    Returns: y, (..., N, M), dtype of x.
+
+    Raises: ShapeError if x has fewer than two axes; DTypeError if x is float16; TypeError for an
+        rtol that is no number, and for both rcond and rtol.
+
+    Gradient: dx = -y.T @ dy @ y.T + (1 - x @ y) @ dy.T @ y @ y.T + y.T @ y @ dy.T @ (1 - y @ x), as
+        long as the rank does not change, and exact as far as what counts as 0 is 0 [Golub and
+        Pereyra 1973, "The differentiation of pseudo-inverses and nonlinear least squares problems
+        whose variables separate", eq. 4.12]; of complex x, with adjoints, of the conjugates of dx
+        and dy.
+
+    Source: the array API standard, linalg.pinv.
+
+    >>> gg.evaluate(gg.linalg.pinv([[2.0, 0.0], [0.0, 0.0]])).round(4)
+    array([[0.5, 0. ],
+           [0. , 0. ]])
+    """
+    (x,) = promoted(x, floating=True)
+    if rcond is not None and rtol is not None:
+        raise TypeError("pinv takes rtol or rcond, which mean the same, not both")
+    if hermitian:
+        x = _from_lower("pinv", x)
+    return apply(PseudoInverse(_tolerance("pinv", rtol if rcond is None else rcond)), x)
+
+
+def _from_lower(what: str, x: Tensor) -> Tensor:
+    """The Hermitian matrices with these lower triangles."""
+    check_square(what, x.type)
+    half = apply(LowerHalf(), x)
+    return half + adjoint(half)
+
+
+def _tolerance(what: str, rtol: Any) -> float | None:
+    if rtol is None:
+        return None
+    if isinstance(rtol, Tensor) or np.ndim(rtol) or np.iscomplexobj(rtol):
+        raise TypeError(f"{what} takes one real number as its tolerance, got {rtol!r}")
+    return float(rtol)
+
+
+def lstsq(
+    a: TensorLike, b: TensorLike, /, rcond: float | None = None
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """The shortest x for which a @ x is nearest to b.
+
+    Parameters:
+        a: (..., M, N); floating or complex, dtypes promoted, ints become float64.
+        b: (..., M, K), or (M,) for one vector; the axes before broadcast.
+        rcond: singular values of at most rcond times the greatest count as 0; None: max(M, N) times
+            the spacing of the dtype at 1.
+
+    Returns: x (..., N, K), or (N,); the sums of squares of b - a @ x over its rows, (..., K), real,
+        of rank-deficient a too; the rank of a (...), int64; the singular values of a, (..., min(M,
+        N)), broadcast too. Where M <= N is known, the sums are (..., 0), as of NumPy.
+
+    Raises: ShapeError if b does not fit; DTypeError for float16; TypeError for an rcond that is no
+        number.
+
+    Gradient: that of pinv(a) @ b [Golub and Pereyra 1973,
+        "The differentiation of pseudo-inverses and nonlinear least squares problems whose variables
+        separate", eq. 4.12].
+
+    Source: numpy.linalg.lstsq.
+
+    >>> x, rest, rank, s = gg.linalg.lstsq([[1.0, 0.0], [1.0, 1.0], [1.0, 2.0]], [1.0, 3.0, 5.0])
+    >>> gg.evaluate(x).round(4)
+    array([1., 2.])
+    """
+    x, y = promoted(a, b, floating=True)
+    vector = y.ndim == 1
+    y = expand_dims(y, 1) if vector else y
+    op = LeastSquares(_tolerance("lstsq", rcond))
+    z, rank, s = build(op, (x, y)).outputs
+    rest = _sums_of_squares(y - times(x, z), *x.shape[-2:])
+    return squeezed(z, -1) if vector else z, rest, rank, s
+
+
+def _sums_of_squares(rest: Tensor, m: Any, n: Any) -> Tensor:
+    """Over the rows; none where the equations are known not to be more than the unknowns."""
+    if isinstance(m, int) and isinstance(n, int) and m <= n:
+        rest = rest[..., :0]
+    return sum(squared(moduli(rest)), -2)
+
+
+def matrix_rank(
+    x: TensorLike, /, tol: TensorLike | None = None, hermitian: bool = False, *, rtol: Any = None
+) -> Tensor:
+    """How many singular values are not negligible.
+
+    Parameters:
+        x: (..., M, N); floating or complex, ints become float64.
+        tol: those of at most tol, (...), are; None: as rtol says.
+        hermitian: whether x is Hermitian, so that its lower triangle alone is read.
+        rtol: those of at most rtol, (...), times the greatest are; None: max(M, N) times the
+            spacing of the dtype at 1, for which M and N have to be known.
+
+    Returns: int64, (...).
+
+    Raises: ShapeError if x has fewer than two axes, or unknown lengths where they are needed;
+        DTypeError if x is float16; TypeError for both tol and rtol.
+
+    Gradient: none, the result is not floating.
+
+    Source: numpy.linalg.matrix_rank.
+
+    >>> gg.evaluate(gg.linalg.matrix_rank([[1.0, 2.0], [2.0, 4.0]]))
+    array(1)
+    """
+    if tol is not None and rtol is not None:
+        raise TypeError("matrix_rank takes tol or rtol, not both")
+    (x,) = promoted(x, floating=True)
+    matrices("matrix_rank", x.type)
+    s = moduli(eigvalsh(x)) if hermitian else svdvals(x)
+    if tol is None:
+        share = as_tensor(_spacing(x) if rtol is None else rtol)
+        least = max(s, -1, True) * (expand_dims(share, -1) if share.ndim else share)
+    else:
+        least = as_tensor(tol)
+        least = expand_dims(least, -1) if least.ndim else least
+    return sum(cast(greater(s, least), "int64"), -1)
+
+
+def _spacing(x: Tensor) -> Any:
+    """max(M, N) times the spacing of the dtype at 1, in that dtype."""
+    lengths = [d for d in x.shape[-2:] if isinstance(d, int)]
+    if len(lengths) < 2:
+        raise ShapeError(f"matrix_rank takes matrices of known lengths, or rtol, got {x.type!r}")
+    return np.asarray(np.finfo(x.dtype).eps * np.max(lengths), real_of(x.dtype))

@@ -1,0 +1,242 @@
+"""Triangular factors with exchanged rows: lu, and what is solved with them."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from ...ir.errors import ShapeError
+from ...ir.types import Dim
+from ..base import (
+    Any,
+    DTypeError,
+    Gradients,
+    Node,
+    OnesLike,
+    Op,
+    Samples,
+    Tensor,
+    TensorLike,
+    TensorType,
+    Types,
+    apply,
+    as_tensor,
+    build,
+    cast,
+    np,
+    promoted,
+    tensor_type,
+)
+from ..creation import Tril, Triu
+from ..diagonal import DiagonalGrad, diagonal
+from ..joining import concat
+from ..logic import equal
+from ..products import MATMUL, squeezed
+from ..shaping import expand_dims, matrix_transpose
+from ..sorting import argsort, sort, take_along_axis
+from . import lapack
+from .matrices import check_square, dense, matrices, real_of, shorter, square
+from .triangular import SolveTriangular, solve_triangular
+
+__all__ = ["lu", "lu_factor", "lu_solve"]
+
+
+class LuFactor(Op):
+    """Both triangular factors l and u of p.T @ x in one matrix (..., M, N), and pivots (..., K).
+
+    The ones on the diagonal of l are not kept; row i was exchanged with row pivots[i], one after
+    the other. K = min(M, N). With l and u square, the first K rows and columns of the factors, p.T
+    @ dx = l.T**-1 @ (strictly lower part of l.T @ dl + upper part of du @ u.T) @ u.T**-1; what lies
+    below or beside them adds to both [Giles 2008, sec. 2.3.1, of x = l @ u].
+    """
+
+    stacks = True
+
+    def infer(self, x: TensorType) -> Types:
+        stack, m, n = matrices("lu", x)
+        if not square(m, n) and not (isinstance(m, int) and isinstance(n, int)):
+            raise ShapeError(
+                f"lu takes matrices of known lengths, or of one name for both, got {x!r}"
+            )
+        return x, tensor_type((*stack, shorter(m, n)), "int32")
+
+    def kernel(self, xp: Any, x: Any) -> Any:
+        return lapack.lu(x)
+
+    def vjp(self, node: Node, dy: Tensor, _: Any) -> Gradients:
+        (x,), (y, pivots) = node.inputs, node.outputs
+        k = shorter(*x.shape[-2:])
+        rows = take_along_axis(
+            _backward(y, dy, k, *x.shape[-2:]),
+            expand_dims(argsort(apply(Permutation(), pivots, x), axis=-1), -1),
+            axis=-2,
+        )
+        return (rows,)
+
+    def flops(self, inputs: Types, outputs: Types) -> float | None:
+        """m n**2 - n**3 / 3."""
+        return dense(inputs[0], 1, -1 / 3)
+
+    @classmethod
+    def samples(cls, rng: np.random.Generator) -> Samples:
+        for shape in [(3, 3), (3, 2), (2, 2, 3)]:
+            yield cls(), [rng.normal(size=shape)]
+
+
+def _backward(y: Tensor, dy: Tensor, k: Dim, m: Dim, n: Dim) -> Tensor:
+    """p.T @ dx; see LuFactor."""
+    whole = square(m, n)
+    top, dtop = (y, dy) if whole else (y[..., :k, :k], dy[..., :k, :k])
+    left = apply(Tril(-1), top)
+    one_l = _product(left, apply(Tril(-1), dtop), a=True) + apply(Tril(-1), dtop)
+    of_l, of_u = one_l, _product(apply(Triu(0), dtop), apply(Triu(0), top), b=True)
+    beside = below = None
+    if isinstance(m, int) and isinstance(n, int) and m < n:
+        beside = apply(SolveTriangular(True, True, True), top, dy[..., :, k:])
+        of_l = of_l - _product(dy[..., :, k:], y[..., :, k:], b=True)
+    if isinstance(m, int) and isinstance(n, int) and m > n:
+        below = _divided(dy[..., k:, :], top)
+        of_u = of_u - _product(y[..., k:, :], dy[..., k:, :], a=True)
+    inner = apply(Tril(-1), of_l) + apply(Triu(0), of_u)
+    dx = _divided(apply(SolveTriangular(True, True, True), top, inner), top)
+    if beside is not None:
+        return concat([dx, beside], axis=-1)
+    return dx if below is None else concat([dx, below], axis=-2)
+
+
+def _product(x: Tensor, y: Tensor, a: bool = False, b: bool = False) -> Tensor:
+    """x @ y, of which those that are flagged are transposed."""
+    return apply(MATMUL[a, b], x, y)
+
+
+def _divided(x: Tensor, u: Tensor) -> Tensor:
+    """x @ u.T**-1 with an upper triangle u."""
+    return matrix_transpose(apply(SolveTriangular(False), u, matrix_transpose(x)))
+
+
+class Permutation(Op):
+    """Where the rows come from that exchanges with the pivots make, (..., M), for x (..., M, N)."""
+
+    differentiable = False
+    stacks = True
+    shape_only = (1,)
+    flop_free = True
+
+    def infer(self, pivots: TensorType, x: TensorType) -> Types:
+        return (tensor_type((*pivots.shape[:-1], x.shape[-2]), "int64"),)
+
+    def kernel(self, xp: Any, pivots: Any, x: Any) -> Any:
+        return lapack.permutation(pivots, x)
+
+    @classmethod
+    def samples(cls, rng: np.random.Generator) -> Samples:
+        yield cls(), [np.array([2, 1, 2], "int32"), rng.normal(size=(3, 3))]
+        yield cls(), [np.array([[1, 1], [3, 2]], "int32"), rng.normal(size=(2, 4, 2))]
+
+
+def lu_factor(x: TensorLike, /) -> tuple[Tensor, Tensor]:
+    """Triangular factors of matrices with exchanged rows: what lu_solve takes.
+
+    Parameters: x: (..., M, N); floating or complex, ints become float64; of known lengths, or M and
+        N of one name.
+
+    Returns: both factors in one matrix (..., M, N), the ones on the diagonal of the lower one left
+        out; pivots (..., min(M, N)), int32: row i was exchanged with row pivots[i].
+
+    Raises: ShapeError if x has fewer than two axes, or unknown lengths; DTypeError if x is float16.
+
+    Gradient: that of lu.
+
+    Source: scipy.linalg.lu_factor.
+
+    >>> factors, pivots = gg.linalg.lu_factor([[1.0, 2.0], [2.0, 2.0]])
+    >>> gg.evaluate((factors, pivots))
+    (array([[2. , 2. ],
+           [0.5, 1. ]]), array([1, 1], dtype=int32))
+    """
+    factors, pivots = build(LuFactor(), promoted(x, floating=True)).outputs
+    return factors, pivots
+
+
+def lu_solve(
+    lu_and_piv: tuple[TensorLike, TensorLike], b: TensorLike, /, *, trans: Literal[0, 1, 2] = 0
+) -> Tensor:
+    """The z with x @ z = b, given the factors of x by lu_factor.
+
+    Parameters:
+        lu_and_piv: the factors (..., N, N) and the pivots (..., N).
+        b: (..., N, K), or (N,) for one vector; the axes before broadcast.
+        trans: 0 for x itself, 1 for its transpose, 2 for its adjoint.
+
+    Returns: z, of the shape of b, broadcast; when run, numpy.linalg.LinAlgError where x is singular
+        (on JAX an infinity).
+
+    Raises: ShapeError if the factors are not square, or b does not fit; DTypeError for float16, and
+        pivots that are no integers; ValueError for another trans.
+
+    Gradient: that of the two triangular systems it is made of.
+
+    Source: scipy.linalg.lu_solve.
+
+    >>> factors = gg.linalg.lu_factor([[1.0, 2.0], [2.0, 2.0]])
+    >>> gg.evaluate(gg.linalg.lu_solve(factors, [3.0, 4.0]))
+    array([1., 1.])
+    """
+    factors, y = promoted(lu_and_piv[0], b, floating=True)
+    pivots = as_tensor(lu_and_piv[1])
+    check_square("lu_solve", factors.type)
+    if pivots.dtype.kind not in "iu":
+        raise DTypeError(f"lu_solve takes integer pivots, got {pivots.type!r}")
+    order = apply(Permutation(), pivots, factors)
+    vector = y.ndim == 1
+    y = expand_dims(y, 1) if vector else y
+    if not trans:
+        y = take_along_axis(y, expand_dims(order, -1), axis=-2)
+        z = solve_triangular(factors, y, lower=True, unit_diagonal=True)
+        z = solve_triangular(factors, z)
+    else:
+        z = solve_triangular(factors, y, trans=trans)
+        z = solve_triangular(factors, z, lower=True, trans=trans, unit_diagonal=True)
+        z = take_along_axis(z, expand_dims(argsort(order, axis=-1), -1), axis=-2)
+    return squeezed(z, -1) if vector else z
+
+
+def lu(x: TensorLike, /) -> tuple[Tensor, Tensor, Tensor]:
+    """A permutation p, unit lower triangular l and upper triangular u with x = p @ l @ u.
+
+    Parameters: x: (..., M, N); floating or complex, ints become float64; of known lengths, or M and
+        N of one name.
+
+    Returns: p (..., M, M), l (..., M, K), u (..., K, N), K = min(M, N), all of the dtype of x, but
+        for p, which is real.
+
+    Raises: ShapeError if x has fewer than two axes, or unknown lengths; DTypeError if x is float16.
+
+    Gradient: p @ l.T**-1 @ (strictly lower part of l.T @ dl + upper part of du @ u.T) @ u.T**-1 of
+        square matrices, and likewise of others, where the first K rows and columns are not
+        singular; none of p [Giles 2008, "An extended collection of matrix derivative results", sec.
+        2.3.1, of x = l @ u].
+
+    Source: scipy.linalg.lu.
+
+    >>> p, l, u = gg.linalg.lu([[1.0, 2.0], [2.0, 2.0]])
+    >>> gg.evaluate((p, l, u))
+    (array([[0., 1.],
+           [1., 0.]]), array([[1. , 0. ],
+           [0.5, 1. ]]), array([[2., 2.],
+           [0., 1.]]))
+    """
+    (x,) = promoted(x, floating=True)
+    factors, pivots = build(LuFactor(), (x,)).outputs
+    k = shorter(*x.shape[-2:])
+    whole = square(*x.shape[-2:])
+    low, high = (factors, factors) if whole else (factors[..., :, :k], factors[..., :k, :])
+    order = apply(Permutation(), pivots, x)
+    p = equal(expand_dims(sort(order, axis=-1), -1), expand_dims(order, -2))
+    return cast(p, real_of(x.dtype)), _with_ones(low), apply(Triu(0), high)
+
+
+def _with_ones(x: Tensor) -> Tensor:
+    """The lower triangle with ones on the diagonal."""
+    at = x.ndim - 2, x.ndim - 1
+    ones = apply(DiagonalGrad(0, *at), apply(OnesLike(), diagonal(x, 0, *at)), x)
+    return apply(Tril(-1), x) + ones

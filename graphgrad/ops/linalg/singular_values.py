@@ -1,0 +1,187 @@
+"""Singular values and singular vectors."""
+
+from __future__ import annotations
+
+from ...ir.errors import GradientError
+from ...ir.types import Dim
+from ..arithmetic import conj, imag
+from ..base import (
+    Any,
+    Gradients,
+    Node,
+    Op,
+    Samples,
+    Tensor,
+    TensorLike,
+    TensorType,
+    Types,
+    ZeroTensor,
+    apply,
+    build,
+    is_zero,
+    np,
+    promoted,
+    tensor_type,
+)
+from ..diagonal import diagonal
+from ..shaping import expand_dims
+from .eigenvalues import Inverted
+from .matrices import adjoint, conjugated, dense, matrices, real_of, shorter, square, times
+from .results import SVDResult
+
+__all__ = ["svd", "svdvals"]
+
+
+class Svd(Op):
+    """u (..., M, K), s (..., K) falling, vh (..., K, N) with x = u @ diag(s) @ vh, K = min(M, N).
+
+    full: u (..., M, M) and vh (..., N, N), whose further columns and rows are any that complete
+    them, so that there is no gradient of the one that has such. The gradient [Townsend 2016,
+    "Differentiating the singular value decomposition"] needs singular values that differ and are
+    not zero; that of s alone does not.
+    """
+
+    full: bool = False
+    stacks = True
+
+    def infer(self, x: TensorType) -> Types:
+        stack, m, n = matrices("svd", x)
+        k = shorter(m, n)
+        rows, columns = (m, n) if self.full else (k, k)
+        return (
+            tensor_type((*stack, m, rows), x.dtype),
+            tensor_type((*stack, k), real_of(x.dtype)),
+            tensor_type((*stack, columns, n), x.dtype),
+        )
+
+    def kernel(self, xp: Any, x: Any) -> Any:
+        return tuple(xp.linalg.svd(x, full_matrices=self.full))
+
+    def vjp(self, node: Node, du: Tensor, ds: Tensor, dvh: Tensor) -> Gradients:
+        if is_zero(du) and is_zero(dvh):
+            return SingularValues().vjp(node, ds)
+        (x,), (u, s, vh) = node.inputs, node.outputs
+        if self.full:
+            m, n = x.shape[-2:]
+            _check_defined(node, m, n, du, dvh)
+            if not square(m, n):  # the shorter factor is whole; the other follows from it
+                tall = is_zero(du)
+                u = times(x, vh, b=True) / expand_dims(s, -2) if tall else u
+                vh = vh if tall else times(u, x, a=True) / expand_dims(s, -1)
+                du, dvh = (ZeroTensor(u), dvh) if tall else (du, ZeroTensor(vh))
+        return (conjugated(_backward(u, s, vh, conjugated(du), ds, conjugated(dvh))),)
+
+    def flops(self, inputs: Types, outputs: Types) -> float | None:
+        """6 m n**2 + 20 n**3."""
+        return dense(inputs[0], 6, 20)
+
+    @classmethod
+    def samples(cls, rng: np.random.Generator) -> Samples:
+        for shape in [(2, 2), (3, 2), (2, 3), (2, 3, 3)]:
+            yield cls(), [rng.normal(size=shape)]
+
+
+def _backward(u: Tensor, s: Tensor, vh: Tensor, du: Tensor, ds: Tensor, dvh: Tensor) -> Tensor:
+    """dx for the inner product Re <dx, x>, of the reduced factors."""
+    row, column = expand_dims(s, -2), expand_dims(s, -1)
+    gaps = apply(Inverted(), s) / (row + column)  # of the squares, without their rounding
+    of_u, of_v = times(u, du, a=True), times(vh, dvh, b=True)
+    left = gaps * (of_u - adjoint(of_u)) * row
+    right = gaps * (of_v - adjoint(of_v)) * column
+    if u.type.complex:  # how the vectors turn together
+        ds = ds + imag(diagonal(of_u, 0, -2, -1)) / s * 1j
+    core = times(u, left + right) + u * expand_dims(ds, -2)
+    beside_u = (du - times(u, of_u)) / row
+    beside_v = (dvh - times(adjoint(of_v), vh)) / column
+    return times(core + beside_u, vh) + times(u, beside_v)
+
+
+def _check_defined(node: Node, m: Dim, n: Dim, du: Tensor, dvh: Tensor) -> None:
+    """GradientError unless the factors with a gradient are known to have no free columns or rows.
+
+    A factor of an M x N matrix has such where its side is the longer one.
+    """
+    free = [
+        name
+        for name, dy, side, k in [("U", du, m, shorter(m, n)), ("Vh", dvh, n, shorter(m, n))]
+        if not is_zero(dy) and (k is None or side != k)
+    ]
+    if free:
+        raise GradientError(
+            f"{' and '.join(free)} of svd(x, full_matrices=True) have columns or rows that x does "
+            f"not determine, so they have no gradient: {node.inputs[0].type!r}, built at "
+            f"{node.where}. Use svd(x, full_matrices=False)."
+        )
+
+
+class SingularValues(Op):
+    """The singular values of x, falling; dx = conj(u @ diag(dy) @ vh), equal ones included."""
+
+    stacks = True
+
+    def infer(self, x: TensorType) -> Types:
+        stack, m, n = matrices("svdvals", x)
+        return (tensor_type((*stack, shorter(m, n)), real_of(x.dtype)),)
+
+    def kernel(self, xp: Any, x: Any) -> Any:
+        return xp.linalg.svd(x, full_matrices=False, compute_uv=False)
+
+    def vjp(self, node: Node, dy: Tensor) -> Gradients:
+        u, _, vh = build(Svd(False), node.inputs).outputs
+        return (conj(times(u * expand_dims(dy, -2), vh)),)
+
+    def flops(self, inputs: Types, outputs: Types) -> float | None:
+        """4 m n**2 - 4/3 n**3."""
+        return dense(inputs[0], 4, -4 / 3)
+
+    @classmethod
+    def samples(cls, rng: np.random.Generator) -> Samples:
+        for shape in [(2, 2), (3, 2), (2, 3, 3)]:
+            yield cls(), [rng.normal(size=shape)]
+
+
+def svd(x: TensorLike, /, full_matrices: bool = True) -> SVDResult:
+    """Singular values and vectors of matrices: x = u @ diag(s) @ vh.
+
+    Parameters:
+        x: (..., M, N); floating or complex, ints become float64.
+        full_matrices: whether u and vh are completed to square matrices; the columns and rows that
+            are added may be any.
+
+    Returns: U (..., M, M), S (..., K) real and falling, Vh (..., N, N), K = min(M, N); unless
+        full_matrices, U (..., M, K) and Vh (..., K, N).
+
+    Raises: ShapeError if x has fewer than two axes; DTypeError if x is float16; GradientError where
+        completed U or Vh gets a gradient.
+
+    Gradient: as in the source, for singular values that differ and are not 0; of complex vectors it
+        is right for what does not depend on their phases. Of S alone conj(u @ diag(ds) @ vh), for
+        any.
+
+    Source: Townsend 2016, "Differentiating the singular value decomposition".
+
+    >>> u, s, vh = gg.linalg.svd([[3.0, 0.0], [0.0, 4.0], [0.0, 0.0]], full_matrices=False)
+    >>> u.shape, vh.shape, gg.evaluate(s)
+    ((3, 2), (2, 2), array([4., 3.]))
+    """
+    (x,) = promoted(x, floating=True)
+    full = bool(full_matrices) and not (x.ndim > 1 and square(*x.shape[-2:]))
+    return SVDResult(*build(Svd(full), (x,)).outputs)
+
+
+def svdvals(x: TensorLike, /) -> Tensor:
+    """Singular values of matrices.
+
+    Parameters: x: (..., M, N); floating or complex, ints become float64.
+
+    Returns: (..., min(M, N)), real and falling.
+
+    Raises: ShapeError if x has fewer than two axes; DTypeError if x is float16.
+
+    Gradient: dx = conj(u @ diag(dy) @ vh) with the singular vectors u and vh [Townsend 2016,
+        "Differentiating the singular value decomposition"]; equal singular values included.
+
+    >>> gg.evaluate(gg.linalg.svdvals([[3.0, 0.0], [0.0, 4.0]]))
+    array([4., 3.])
+    """
+    return apply(SingularValues(), *promoted(x, floating=True))

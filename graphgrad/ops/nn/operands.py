@@ -1,0 +1,39 @@
+"""What the functions of neural networks ask of their operands."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ...ir.errors import ShapeError
+from ..base import Any, DTypeError, Tensor, TensorLike, promoted
+
+
+def check_real(what: str, x: Tensor) -> None:
+    """DTypeError for a complex tensor."""
+    if x.type.complex:
+        raise DTypeError(f"{what} takes a real tensor, got {x.type!r}")
+
+
+def real_operands(what: str, *operands: TensorLike) -> tuple[Tensor, ...]:
+    """Floating operands of one dtype; ints and bools become float64. DTypeError if complex."""
+    tensors = promoted(*operands, floating=True)
+    check_real(what, tensors[0])
+    return tensors
+
+
+def known_length(what: str, x: Tensor, axis: int) -> int:
+    """The length of an axis; ShapeError where it is unknown."""
+    length = x.shape[axis]
+    if not isinstance(length, int):
+        raise ShapeError(
+            f"{what} takes a known length along axis {axis}, got {x.name}: {x.type!r}, built at "
+            f"{x.where}; give that length in the placeholder's shape"
+        )
+    return length
+
+
+def one_of(what: str, given: Any, known: Sequence[Any]) -> None:
+    """ValueError for a choice that is none of the known ones."""
+    if given not in known:
+        listed = ", ".join(map(repr, known[:-1]))
+        raise ValueError(f"{what} is {listed} or {known[-1]!r}, got {given!r}")

@@ -1,0 +1,291 @@
+"""What numbers are made of: whole and fractional parts, exponents, spacings, bits and divisors."""
+
+from __future__ import annotations
+
+from ..ir.types import broadcast
+from .arithmetic import copysign, trunc
+from .base import (
+    NO_GRAD,
+    ZERO,
+    Any,
+    Binary,
+    DType,
+    DTypeError,
+    Gradients,
+    Node,
+    Op,
+    Samples,
+    Tensor,
+    TensorLike,
+    TensorType,
+    Types,
+    Unary,
+    apply,
+    as_dtype,
+    as_tensor,
+    cast,
+    inexact,
+    like,
+    np,
+    tensor_type,
+)
+from .families import Kinds, RealUnary, binary, floating_unary
+from .logic import isinf, where
+
+__all__ = ["bitwise_count", "frexp", "gcd", "lcm", "ldexp", "modf", "spacing"]
+
+
+# --- powers of two -----------------------------------------------------------------------------
+
+
+class Ldexp(Op):
+    """z = x * 2**n, without a detour over 2**n; dx = dz * 2**n.
+
+    x is floating, n integer; they broadcast.
+    """
+
+    elementwise = True
+    broadcasts = True
+    linear = (0,)
+
+    def infer(self, x: TensorType, n: TensorType) -> Types:
+        if x.dtype.kind != "f" or n.dtype.kind != "i":
+            raise DTypeError(f"ldexp takes a floating and an integer tensor, got {x!r} and {n!r}")
+        return (tensor_type(broadcast([x.shape, n.shape]), x.dtype),)
+
+    def kernel(self, xp: Any, x: Any, n: Any) -> Any:
+        return xp.ldexp(x, n)
+
+    def vjp(self, node: Node, dz: Tensor) -> Gradients:
+        return apply(LDEXP, dz, node.inputs[1]), NO_GRAD
+
+    @classmethod
+    def samples(cls, rng: np.random.Generator) -> Samples:
+        yield cls(), [rng.normal(size=(2, 3)), np.array([-2, 0, 3])]
+        yield cls(), [rng.normal(size=(3,)).astype("float32"), np.array([[1], [-1]], "int32")]
+        yield cls(), [rng.normal(size=()), np.array(4)]
+
+
+LDEXP = Ldexp()
+
+
+def ldexp(x1: TensorLike, x2: TensorLike, /) -> Tensor:
+    """z = x1 * 2**x2, right where 2**x2 alone would overflow.
+
+    Parameters:
+        x1: any shape; floating, ints and bools become float64.
+        x2: integer; the shapes broadcast.
+
+    Returns: z, of the broadcast shape and the dtype of x1.
+
+    Raises: ShapeError if the shapes do not broadcast; DTypeError for an x1 that is complex and an
+        x2 that is not integer.
+
+    Gradient: dx1 = dz * 2**x2.
+
+    Source: numpy.ldexp.
+
+    >>> gg.evaluate(gg.ldexp([1.0, 3.0], [2, -1]))
+    array([4. , 1.5])
+    """
+    x, n = as_tensor(x1), as_tensor(x2)
+    if n.dtype.kind in "bu":
+        n = cast(n, "int64")
+    return apply(LDEXP, cast(x, inexact(x.dtype)), n)
+
+
+class Exponent(RealUnary):
+    """The n (int32) of x = m * 2**n with |m| from 0.5 to 1; 0 of zero and what is not finite."""
+
+    differentiable = False
+
+    def result(self, dtype: DType) -> DType:
+        return as_dtype("int32")
+
+    def kernel(self, xp: Any, x: Any) -> Any:
+        return xp.where(xp.isfinite(x), xp.frexp(x)[1], 0).astype("int32")
+
+
+def frexp(x: TensorLike, /) -> tuple[Tensor, Tensor]:
+    """Mantissa and exponent: x = m * 2**n with |m| from 0.5 to 1.
+
+    Parameters:
+        x: any shape; floating, ints and bools become float64.
+
+    Returns: (m, n), of the shape of x; n is int32. Of 0, NaN and infinities m is x and n 0.
+
+    Raises: DTypeError if x is complex.
+
+    Gradient: dx = dm * 2**-n.
+
+    Source: numpy.frexp.
+
+    >>> gg.evaluate(gg.frexp([6.0, -0.25]))
+    (array([ 0.75, -0.5 ]), array([ 3, -1], dtype=int32))
+    """
+    x = as_tensor(x)
+    x = cast(x, inexact(x.dtype))
+    n = apply(Exponent(), x)
+    return apply(LDEXP, x, -n), n
+
+
+def modf(x: TensorLike, /) -> tuple[Tensor, Tensor]:
+    """Fractional and whole part, both with the sign of x.
+
+    Parameters:
+        x: any shape; floating, ints and bools become float64.
+
+    Returns: (fractional, whole), of the shape of x; of an infinity (0, x).
+
+    Raises: DTypeError if x is complex.
+
+    Gradient: dx = that of the fractional part.
+
+    Source: numpy.modf.
+
+    >>> gg.evaluate(gg.modf([2.5, -1.25]))
+    (array([ 0.5 , -0.25]), array([ 2., -1.]))
+    """
+    x = as_tensor(x)
+    x = cast(x, inexact(x.dtype))
+    whole = trunc(x)
+    return copysign(where(isinf(x), like(0, x), x - whole), x), whole
+
+
+class Spacing(RealUnary):
+    """y = the distance to the next number away from 0, with the sign of x. The gradient is zero."""
+
+    stepwise = True
+
+    def kernel(self, xp: Any, x: Any) -> Any:
+        return xp.spacing(x)
+
+    def vjp(self, node: Node, dy: Tensor) -> Gradients:
+        return (ZERO,)
+
+
+def spacing(x: TensorLike, /) -> Tensor:
+    """The distance to the next number away from 0, with the sign of x.
+
+    Parameters:
+        x: any shape; floating, ints and bools become float64.
+
+    Returns: shape and dtype of x.
+
+    Raises: DTypeError if x is complex.
+
+    Gradient: zero.
+
+    Source: numpy.spacing.
+
+    >>> bool(gg.evaluate(gg.spacing(1.0)) == np.finfo(float).eps)
+    True
+    """
+    return floating_unary(Spacing(), x)
+
+
+# --- integers ----------------------------------------------------------------------------------
+
+
+class Gcd(Kinds, Binary):
+    """The greatest common divisor. No gradient."""
+
+    kinds = "iu"
+    differentiable = False
+    commutes = True
+
+    def kernel(self, xp: Any, x: Any, y: Any) -> Any:
+        return xp.gcd(x, y)
+
+    @classmethod
+    def samples(cls, rng: np.random.Generator) -> Samples:
+        yield cls(), [np.array([[12, -18, 0], [7, 5, 1]]), np.array([8, 27, 0])]
+        yield cls(), [np.array([4, 6], "uint8"), np.array(6, "uint8")]
+
+
+class Lcm(Gcd):
+    """The lowest common multiple. No gradient."""
+
+    commutes = True
+
+    def kernel(self, xp: Any, x: Any, y: Any) -> Any:
+        return xp.lcm(x, y)
+
+
+class BitwiseCount(Kinds, Unary):
+    """How many bits of |x| are 1 (uint8). No gradient."""
+
+    kinds = "iu"
+    differentiable = False
+
+    def result(self, dtype: DType) -> DType:
+        return as_dtype("uint8")
+
+    def kernel(self, xp: Any, x: Any) -> Any:
+        return xp.bitwise_count(x)
+
+    @classmethod
+    def samples(cls, rng: np.random.Generator) -> Samples:
+        yield cls(), [np.array([[0, 1, 7], [-8, 255, -1]])]
+        yield cls(), [np.array(200, "uint8")]
+
+
+def gcd(x1: TensorLike, x2: TensorLike, /) -> Tensor:
+    """The greatest common divisor of |x1| and |x2|, element by element.
+
+    Parameters:
+        x1, x2: integers; the shapes broadcast.
+
+    Returns: of the broadcast shape and the promoted dtype.
+
+    Raises: ShapeError if the shapes do not broadcast; DTypeError for what is not integer.
+
+    Gradient: none, the result is integer.
+
+    Source: numpy.gcd.
+
+    >>> gg.evaluate(gg.gcd([12, 18], 8))
+    array([4, 2])
+    """
+    return binary(Gcd(), x1, x2)
+
+
+def lcm(x1: TensorLike, x2: TensorLike, /) -> Tensor:
+    """The lowest common multiple of |x1| and |x2|, element by element.
+
+    Parameters:
+        x1, x2: integers; the shapes broadcast.
+
+    Returns: of the broadcast shape and the promoted dtype.
+
+    Raises: ShapeError if the shapes do not broadcast; DTypeError for what is not integer.
+
+    Gradient: none, the result is integer.
+
+    Source: numpy.lcm.
+
+    >>> gg.evaluate(gg.lcm([4, 3], 6))
+    array([12,  6])
+    """
+    return binary(Lcm(), x1, x2)
+
+
+def bitwise_count(x: TensorLike, /) -> Tensor:
+    """How many bits of |x| are 1, element by element.
+
+    Parameters:
+        x: integer or bool.
+
+    Returns: shape of x, uint8.
+
+    Raises: DTypeError for floating and complex numbers.
+
+    Gradient: none, the result is integer.
+
+    Source: numpy.bitwise_count.
+
+    >>> gg.evaluate(gg.bitwise_count([0, 7, -8]))
+    array([0, 3, 1], dtype=uint8)
+    """
+    x = as_tensor(x)
+    return apply(BitwiseCount(), cast(x, "uint8") if x.dtype.kind == "b" else x)

@@ -1,0 +1,301 @@
+"""Polynomials as vectors of coefficients, the highest power first."""
+
+from __future__ import annotations
+
+from ..ir.errors import ShapeError
+from .arithmetic import add, subtract
+from .base import Any, Tensor, TensorLike, as_tensor, cast, constant, like, np, promoted, whole
+from .exponential import sqrt
+from .joining import concat, stack, unstack
+from .linalg.inverses import inv, solve
+from .linalg.orthogonal import qr
+from .products import matmul
+from .reductions import sum
+from .shaping import expand_dims, matrix_transpose
+from .signal import convolve
+
+__all__ = [
+    "poly",
+    "polyadd",
+    "polyder",
+    "polyfit",
+    "polyint",
+    "polymul",
+    "polysub",
+    "polyval",
+]
+
+
+def _coefficients(who: str, *polynomials: TensorLike) -> list[Tensor]:
+    """Vectors of known lengths; a number is a constant polynomial."""
+    found = [expand_dims(t, 0) if t.ndim == 0 else t for t in map(as_tensor, polynomials)]
+    for t in found:
+        if t.ndim != 1 or not isinstance(t.shape[0], int):
+            raise ShapeError(
+                f"{who} takes vectors of coefficients, of known lengths, got {t.type!r}, built at "
+                f"{t.where}"
+            )
+    return found
+
+
+def polyval(p: TensorLike, x: TensorLike) -> Tensor:
+    """The value of a polynomial: y = p[0] x**(n-1) + ... + p[n-1], by Horner's rule.
+
+    Parameters:
+        p: coefficients: a vector of known length.
+        x: any shape.
+
+    Returns: y, of the shape of x and the promoted dtype.
+
+    Raises: ShapeError for what is no vector of coefficients.
+
+    Gradient: dx = dy * p'(x), dp[k] = sum of dy * x**(n - 1 - k).
+
+    Source: numpy.polyval.
+
+    >>> gg.evaluate(gg.polyval([3, 0, 1], 5))
+    array(76)
+    """
+    (p,) = _coefficients("polyval", p)
+    p, x = promoted(p, x)
+    y = like(0, x) * x
+    for c in unstack(p):
+        y = y * x + c
+    return y
+
+
+def polyadd(a1: TensorLike, a2: TensorLike) -> Tensor:
+    """The sum of two polynomials.
+
+    Parameters:
+        a1, a2: coefficients: vectors of known lengths.
+
+    Returns: coefficients, as many as the longer of the two has.
+
+    Raises: ShapeError for what is no vector of coefficients.
+
+    Gradient: da1 and da2 = the dy of their powers.
+
+    Source: numpy.polyadd.
+
+    >>> gg.evaluate(gg.polyadd([1, 2], [9, 5, 4]))
+    array([9, 6, 6])
+    """
+    return _aligned(add, *_coefficients("polyadd", a1, a2))
+
+
+def polysub(a1: TensorLike, a2: TensorLike) -> Tensor:
+    """The difference of two polynomials.
+
+    Parameters:
+        a1, a2: coefficients: vectors of known lengths.
+
+    Returns: coefficients, as many as the longer of the two has.
+
+    Raises: ShapeError for what is no vector of coefficients.
+
+    Gradient: da1 = the dy of its powers, da2 = -dy of them.
+
+    Source: numpy.polysub.
+
+    >>> gg.evaluate(gg.polysub([2, 10, -2], [3, 10, -4]))
+    array([-1,  0,  2])
+    """
+    return _aligned(subtract, *_coefficients("polysub", a1, a2))
+
+
+def _aligned(fn: Any, a: Tensor, b: Tensor) -> Tensor:
+    """fn of the coefficients of the same powers; higher ones are those of one alone."""
+    a, b = promoted(a, b)
+    less = _length(a) - _length(b)
+    if less == 0:
+        return fn(a, b)  # type: ignore[no-any-return]
+    zeros = constant(np.zeros(abs(less)), a.dtype)
+    return fn(*((a, concat([zeros, b])) if less > 0 else (concat([zeros, a]), b)))  # type: ignore[no-any-return]
+
+
+def _length(t: Tensor) -> int:
+    """The known length of a vector."""
+    assert isinstance(t.shape[0], int)
+    return t.shape[0]
+
+
+def polymul(a1: TensorLike, a2: TensorLike) -> Tensor:
+    """The product of two polynomials. Leading zeros stay, which NumPy drops.
+
+    Parameters:
+        a1, a2: coefficients: vectors of known lengths.
+
+    Returns: coefficients, one less than both have together.
+
+    Raises: ShapeError for what is no vector of coefficients.
+
+    Gradient: as of convolve.
+
+    Source: numpy.polymul.
+
+    >>> gg.evaluate(gg.polymul([1, 2, 3], [9, 5, 1]))
+    array([ 9, 23, 38, 17,  3])
+    """
+    a, b = _coefficients("polymul", a1, a2)
+    return convolve(a, b)
+
+
+def polyder(p: TensorLike, m: int = 1) -> Tensor:
+    """The derivative of a polynomial, m times over.
+
+    Parameters:
+        p: coefficients: a vector of known length.
+        m: how often, >= 0.
+
+    Returns: coefficients, m less.
+
+    Raises: ShapeError for what is no vector of coefficients; ValueError for a negative m.
+
+    Gradient: dp[k] = dy[k] times the power.
+
+    Source: numpy.polyder.
+
+    >>> gg.evaluate(gg.polyder([1, 1, 1, 1]))
+    array([3, 2, 1])
+    """
+    (p,) = _coefficients("polyder", p)
+    if whole("m", m) < 0:
+        raise ValueError(f"a derivative is taken m >= 0 times, got {m}")
+    for _ in range(m):
+        p = p[:-1] * np.arange(max(_length(p) - 1, 0), 0, -1)
+    return p
+
+
+def polyint(p: TensorLike, m: int = 1, k: TensorLike | None = None) -> Tensor:
+    """The antiderivative of a polynomial, m times over.
+
+    Parameters:
+        p: coefficients: a vector of known length.
+        m: how often, >= 0.
+        k: the constant of integration, or one for each time; None: 0.
+
+    Returns: coefficients, m more.
+
+    Raises: ShapeError for what is no vector of coefficients, or another number of constants;
+        ValueError for a negative m.
+
+    Gradient: dp[i] = dy[i] over the power, dk = dy of the last.
+
+    Source: numpy.polyint.
+
+    >>> gg.evaluate(gg.polyint([6.0, 2.0], k=5))
+    array([3., 2., 5.])
+    """
+    (p,) = _coefficients("polyint", p)
+    if whole("m", m) < 0:
+        raise ValueError(f"an integral is taken m >= 0 times, got {m}")
+    (constants,) = _coefficients("polyint", 0.0 if k is None else k)
+    if _length(constants) not in (1, m):
+        raise ShapeError(f"polyint takes 1 or m={m} constants, got {constants.type!r}")
+    for i in range(m):
+        at = min(i, _length(constants) - 1)
+        powers = np.arange(_length(p), 0, -1)
+        p = concat([p / powers, constants[at : at + 1]])
+    return p
+
+
+def poly(seq_of_zeros: TensorLike) -> Tensor:
+    """The polynomial with these zeros, and 1 before its highest power.
+
+    Parameters:
+        seq_of_zeros: a vector of known length.
+
+    Returns: coefficients, one more than there are zeros.
+
+    Raises: ShapeError for what is no vector: the characteristic polynomial of a matrix takes its
+        eigenvalues.
+
+    Gradient: that of the products of (x - zero).
+
+    Source: numpy.poly.
+
+    >>> gg.evaluate(gg.poly([1.0, 2.0]))
+    array([ 1., -3.,  2.])
+    """
+    (zeros,) = _coefficients("poly", seq_of_zeros)
+    y = constant([1], zeros.dtype if zeros.dtype.kind in "fc" else "float64")
+    zeros = cast(zeros, y.dtype)
+    for zero in unstack(zeros):
+        y = concat([y, like([0], y)]) - concat([like([0], y), y * zero])
+    return y
+
+
+def polyfit(
+    x: TensorLike,
+    y: TensorLike,
+    deg: int,
+    *,
+    w: TensorLike | None = None,
+    cov: bool | str = False,
+) -> Any:
+    """The polynomial that fits points best: sum of (w (y - p(x)))**2 is least.
+
+    Parameters:
+        x: where the points are: a vector.
+        y: their values: a vector, or a column for each polynomial.
+        deg: the degree, >= 0.
+        w: how much each point counts: a vector.
+        cov: whether the covariances of the coefficients are returned, too; "unscaled": as if w were
+            1 / the deviation of y.
+
+    Returns: deg + 1 coefficients, the highest power first; or (coefficients, covariances).
+
+    Raises: ShapeError for shapes that do not fit, or fewer than deg + 1 points; ValueError for a
+        negative deg, or if cov takes more points. A run raises LinAlgError where points coincide
+        so that no one polynomial is the best.
+
+    Gradient: of the least squares, for y, x and w.
+
+    Source: numpy.polyfit; Golub and Pereyra 1973, "The differentiation of pseudo-inverses and
+        nonlinear least squares problems whose variables separate".
+
+    >>> gg.evaluate(gg.polyfit([0.0, 1.0, 2.0], [1.0, 3.0, 5.0], 1)).round(6)
+    array([2., 1.])
+    """
+    if whole("deg", deg) < 0:
+        raise ValueError(f"the degree of a polynomial is >= 0, got {deg}")
+    x, y = promoted(x, y, floating=True)
+    if x.ndim != 1 or y.ndim not in (1, 2) or 0 in x.shape:
+        raise ShapeError(
+            f"polyfit takes points x: (M,), y: (M,) or (M, K), got {x.type!r}, {y.type!r}"
+        )
+    powers = [like(1, x) + 0 * x]
+    for _ in range(deg):
+        powers.append(powers[-1] * x)
+    left, right = stack(powers[::-1], 1), y
+    if w is not None:
+        weights = expand_dims(like(w, x), 1)
+        left = left * weights
+        right = right * (weights if y.ndim == 2 else weights[:, 0])
+    scale = sqrt(sum(left * left, 0))
+    left = left / scale
+    n = x.shape[0]
+    if isinstance(n, int) and n <= deg:
+        raise ShapeError(f"{n} points do not say which polynomial of degree {deg} fits best")
+    q, r = qr(left)
+    c = solve(r, matmul(matrix_transpose(q), right))
+    c = c / (scale if y.ndim == 1 else expand_dims(scale, 1))
+    return c if cov is False else (c, _covariances(left, right, scale, c, cov, deg))
+
+
+def _covariances(
+    left: Tensor, right: Tensor, scale: Tensor, c: Tensor, cov: bool | str, deg: int
+) -> Tensor:
+    base = inv(matmul(matrix_transpose(left), left)) / (expand_dims(scale, 1) * scale)
+    if cov != "unscaled":
+        n = left.shape[0]
+        if not isinstance(n, int) or n <= deg + 1:
+            raise ValueError(f"the covariances of polyfit take more than {deg + 1} points")
+        distance = right - matmul(left * scale, c)
+        factor = sum(distance * distance, 0) / (n - deg - 1)
+    else:
+        factor = like(1, base)
+    if right.ndim == 1:
+        return base * factor
+    return expand_dims(base, -1) * factor

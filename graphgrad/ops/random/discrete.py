@@ -1,0 +1,435 @@
+"""Random bools, integers and orders."""
+
+from __future__ import annotations
+
+from ...ir.errors import ShapeError
+from ...ir.types import as_shape
+from ..arithmetic import floor, minimum, negative
+from ..base import (
+    Any,
+    DType,
+    DTypeError,
+    Tensor,
+    TensorLike,
+    apply,
+    as_dtype,
+    as_tensor,
+    cast,
+    np,
+    promoted,
+    whole,
+)
+from ..cumulative import cumulative_sum
+from ..exponential import log, log1p
+from ..indexing import take
+from ..logic import bitwise_right_shift, greater_equal, less
+from ..reductions import argmax, count_nonzero
+from ..shaping import expand_dims, normal_axis, reshape
+from ..sorting import topk
+from .draws import RandomBits, RandomIntegers, RandomPermutation, RandomUniform, lengths_of
+from .gammas import filled
+from .keys import key_of
+from .rejection import RandomBinomial, RandomPoisson
+from .uniform import above_zero, check_positive, drawn
+
+__all__ = [
+    "bernoulli",
+    "binomial",
+    "bits",
+    "categorical",
+    "choice",
+    "geometric",
+    "integers",
+    "permutation",
+    "poisson",
+    "rademacher",
+    "shuffle",
+]
+
+
+def check_probability(p: Any) -> None:
+    """ValueError for a number that is none."""
+    if isinstance(p, float | int) and not 0 <= p <= 1:
+        raise ValueError(f"a probability is at least 0 and at most 1, got {p}")
+
+
+def whole_dtype(dtype: Any) -> DType:
+    """The dtype, which has to be an integer one."""
+    found: DType = as_dtype(dtype)
+    if found.kind not in "iu":
+        raise DTypeError(f"random numbers of this kind are integers, not {found}")
+    return found
+
+
+def bits(shape: Any, *, seed: TensorLike | None = None, dtype: Any = "uint64") -> Tensor:
+    """Random bits: integers of 64 or 32 bits, all equally likely.
+
+    Parameters:
+        shape: ints, or a tensor of the shape wanted.
+        seed: an int or a scalar integer tensor; the same one gives the same bits. None: new ones
+            in every run.
+        dtype: "uint64" or "uint32".
+
+    Returns: a tensor of this shape and dtype.
+
+    Raises: DTypeError for another dtype, or a seed that is no integer; ShapeError for lengths that
+    are not known.
+
+    Gradient: none, the result is integer.
+
+    Source: words of Philox, or halves of them, the low one first [Salmon et al. 2011, "Parallel
+    random numbers: as easy as 1, 2, 3"].
+
+    >>> gg.evaluate(gg.random.bits((2,), seed=1, dtype="uint32")).dtype.name
+    'uint32'
+    """
+    found = as_dtype(dtype)
+    if found.name not in ("uint32", "uint64"):
+        raise DTypeError(f"random bits are uint32 or uint64, not {found}")
+    return drawn(RandomBits, shape, found, seed, "")
+
+
+def bernoulli(shape: Any, p: TensorLike = 0.5, *, seed: TensorLike | None = None) -> Tensor:
+    """Bools, each True with probability p.
+
+    Parameters:
+        shape: ints, or a tensor of the shape wanted.
+        p: floating, broadcasts to the shape.
+        seed: an int or a scalar integer tensor; the same one gives the same bools. None: new ones
+            in every run.
+
+    Returns: a bool tensor of this shape.
+
+    Raises: ShapeError for lengths that are not known, or a p that does not broadcast; DTypeError
+    for a seed that is no integer; ValueError for a number that is no probability.
+
+    Gradient: none, the result is bool.
+
+    >>> gg.evaluate(gg.random.bernoulli((3,), [0.0, 1.0, 1.0], seed=1))
+    array([False,  True,  True])
+    """
+    known = isinstance(p, float | int)
+    check_probability(p)
+    dtype = "float32" if known and p >= 2**-12 else "float64"  # type: ignore[operator]
+    u = drawn(RandomUniform, shape, dtype, seed, "bernoulli", near=(p,))
+    return less(u, as_tensor(p, u.dtype))
+
+
+def integers(
+    low: int, high: int, shape: Any, *, seed: TensorLike | None = None, dtype: Any = "int64"
+) -> Tensor:
+    """Integers in [low, high), all equally likely.
+
+    Parameters:
+        low, high: ints that the dtype can hold, low < high; high is not drawn.
+        shape: ints, or a tensor of the shape wanted.
+        seed: an int or a scalar integer tensor; the same one gives the same numbers. None: new ones
+            in every run.
+        dtype: an integer one.
+
+    Returns: a tensor of this shape and dtype.
+
+    Raises: DTypeError where there are no such integers, or for a seed that is no integer;
+    ShapeError for lengths that are not known.
+
+    Gradient: none, the result is integer.
+
+    Source: [Lemire 2019, "Fast random integer generation in an interval"].
+
+    >>> sorted(set(gg.evaluate(gg.random.integers(0, 3, (100,), seed=1)).tolist()))
+    [0, 1, 2]
+    """
+    dtype, low, high = as_dtype(dtype), whole("low", low), whole("high", high)
+    bounds = np.iinfo(dtype) if dtype.kind in "iu" else None
+    if bounds is None or not bounds.min <= low < high <= bounds.max + 1:
+        raise DTypeError(f"no integers in [{low}, {high}) as {dtype}")
+    return drawn(RandomIntegers, shape, dtype, seed, low, high)
+
+
+def permutation(n: int | Tensor, *, seed: TensorLike | None = None) -> Tensor:
+    """The integers 0 ... n-1, each once, in an order drawn at random.
+
+    Parameters:
+        n: an int, or a tensor: the length of its first axis. `shuffle` permutes the tensor itself.
+        seed: an int or a scalar integer tensor; the same one gives the same order. None: a new one
+            in every run.
+
+    Returns: a tensor (n,), int64.
+
+    Raises: ShapeError if n is negative, or a tensor without axes; DTypeError for a seed that is no
+    integer.
+
+    Gradient: none, the result is integer.
+
+    Source: the stable order of n words of Philox.
+
+    >>> sorted(gg.evaluate(gg.random.permutation(4, seed=1)).tolist())
+    [0, 1, 2, 3]
+    """
+    if isinstance(n, Tensor) and n.shape and isinstance(n.shape[0], int):
+        n = n.shape[0]
+    return drawn(RandomPermutation, n if isinstance(n, Tensor) else (n,), "int64", seed)
+
+
+def poisson(
+    shape: Any,
+    mean: TensorLike,
+    *,
+    seed: TensorLike | None = None,
+    dtype: Any = "int64",
+) -> Tensor:
+    """Whole numbers of chance mean**y * exp(-mean) / y!.
+
+    Parameters:
+        shape: ints, or a tensor of the shape wanted.
+        mean: at least 0, broadcasts to the shape. One that is NaN, below 0 or above 2**62 gives -1.
+        seed: an int or a scalar integer tensor; the same one gives the same numbers. None: new ones
+            in every run.
+        dtype: an integer one.
+
+    Returns: a tensor of this shape and dtype.
+
+    Raises: ShapeError for lengths that are not known, or parameters that do not broadcast to them;
+    DTypeError for another dtype, or a seed that is no integer; ValueError for a number that is out
+    of range.
+
+    Gradient: none, the result is integer.
+
+    Source: inversion, from 10 on transformed rejection [Hörmann 1993, "The transformed
+    rejection method for generating Poisson random variables"].
+
+    >>> y = gg.evaluate(gg.random.poisson((10_000,), 3.0, seed=1))
+    >>> bool(abs(np.mean(y) - 3.0) < 0.1)
+    True
+    """
+    check_positive("a mean", mean, least=True)
+    key, kind = key_of(seed, shape, mean), whole_dtype(dtype)
+    return apply(RandomPoisson(None, kind), key, *filled(shape, mean))
+
+
+def binomial(
+    shape: Any,
+    n: TensorLike,
+    p: TensorLike,
+    *,
+    seed: TensorLike | None = None,
+    dtype: Any = "int64",
+) -> Tensor:
+    """How many of n independent bools are True, each with probability p.
+
+    Parameters:
+        shape: ints, or a tensor of the shape wanted.
+        n, p: whole numbers from 0 up to 2**53, and probabilities; they broadcast to the shape.
+            Where they are none, the result is -1.
+        seed: an int or a scalar integer tensor; the same one gives the same numbers. None: new ones
+            in every run.
+        dtype: an integer one.
+
+    Returns: a tensor of this shape and dtype.
+
+    Raises: ShapeError for lengths that are not known, or parameters that do not broadcast to them;
+    DTypeError for another dtype, or a seed that is no integer; ValueError for a number that is out
+    of range.
+
+    Gradient: none, the result is integer.
+
+    Source: inversion, from n * p = 10 on transformed rejection [Hörmann 1993, "The generation of
+    binomial random variates"].
+
+    >>> y = gg.evaluate(gg.random.binomial((10_000,), 10, 0.3, seed=1))
+    >>> bool(abs(np.mean(y) - 3.0) < 0.1)
+    True
+    """
+    check_positive("n", n, least=True)
+    check_probability(p)
+    key, kind = key_of(seed, shape, n, p), whole_dtype(dtype)
+    return apply(RandomBinomial(None, kind), key, *filled(shape, n, p))
+
+
+def geometric(
+    shape: Any,
+    p: TensorLike,
+    *,
+    seed: TensorLike | None = None,
+    dtype: Any = "int64",
+) -> Tensor:
+    """How many independent bools, each True with probability p, up to the first that is True.
+
+    Parameters:
+        shape: ints, or a tensor of the shape wanted.
+        p: above 0 and at most 1, broadcasts with the shape.
+        seed: an int or a scalar integer tensor; the same one gives the same numbers. None: new ones
+            in every run.
+        dtype: an integer one.
+
+    Returns: a tensor of this shape and dtype.
+
+    Raises: ShapeError for lengths that are not known, or parameters that do not broadcast to them;
+    DTypeError for another dtype, or a seed that is no integer; ValueError for a number that is out
+    of range.
+
+    Gradient: none, the result is integer.
+
+    Source: the inverse of the distribution function at a uniform number; at most 2**62.
+
+    >>> y = gg.evaluate(gg.random.geometric((10_000,), 0.25, seed=1))
+    >>> bool(abs(np.mean(y) - 4.0) < 0.2)
+    True
+    """
+    check_positive("a probability", p)
+    check_probability(p)
+    u = above_zero(drawn(RandomUniform, shape, "float64", seed, "geometric", near=(p,)))
+    tries = floor(log(u) / log1p(negative(as_tensor(p, "float64")))) + 1.0
+    return cast(minimum(tries, 2.0**62), whole_dtype(dtype))
+
+
+def rademacher(shape: Any, *, seed: TensorLike | None = None, dtype: Any = "int64") -> Tensor:
+    """Signs: -1 and 1, equally likely.
+
+    Parameters:
+        shape: ints, or a tensor of the shape wanted.
+        seed: an int or a scalar integer tensor; the same one gives the same signs. None: new ones
+            in every run.
+        dtype: a signed integer or a floating one.
+
+    Returns: a tensor of this shape and dtype.
+
+    Raises: ShapeError for lengths that are not known; DTypeError for another dtype, or a seed that
+    is no integer.
+
+    Gradient: none, nothing that has one goes in.
+
+    >>> sorted(set(gg.evaluate(gg.random.rademacher((100,), seed=1)).tolist()))
+    [-1, 1]
+    """
+    kind = as_dtype(dtype)
+    if kind.kind not in "if":
+        raise DTypeError(f"signs are signed integers or floating, not {kind}")
+    top = drawn(RandomBits, shape, "uint32", seed, "rademacher")
+    sign = cast(bitwise_right_shift(top, 31), "int32") * 2 - 1
+    return cast(sign, kind)
+
+
+def categorical(logits: TensorLike, axis: int = -1, *, seed: TensorLike | None = None) -> Tensor:
+    """An index along an axis, drawn with probabilities softmax(logits).
+
+    Parameters:
+        logits: floating, not normalised; -inf: never. For several draws of the same ones,
+            broadcast them.
+        axis: the axis of the choices.
+        seed: an int or a scalar integer tensor; the same one gives the same indices. None: new ones
+            in every run.
+
+    Returns: a tensor of the shape of logits without that axis, int64.
+
+    Raises: ShapeError where there is no such axis; DTypeError for complex logits, or a seed that is
+    no integer.
+
+    Gradient: none, the result is integer.
+
+    Source: the largest of logits + Gumbel numbers [Maddison et al. 2014, "A* sampling"].
+
+    >>> logits = gg.broadcast_to([0.0, -np.inf, 0.0], (1000, 3))
+    >>> sorted(set(gg.evaluate(gg.random.categorical(logits, seed=1)).tolist()))
+    [0, 2]
+    """
+    (x,) = promoted(logits, floating=True)
+    if x.dtype.kind != "f":
+        raise DTypeError(f"categorical takes real logits, got {x.type!r}")
+    return argmax(x + _gumbel("categorical", x, seed), axis=normal_axis(axis, x.ndim))
+
+
+def _gumbel(name: str, x: Tensor, seed: Any) -> Tensor:
+    u = above_zero(drawn(RandomUniform, x, x.dtype, seed, name))
+    return negative(log(negative(log(u))))
+
+
+def shuffle(x: TensorLike, axis: int = 0, *, seed: TensorLike | None = None) -> Tensor:
+    """x with its slices along an axis in an order drawn at random.
+
+    Parameters:
+        x: any shape and dtype, with that axis.
+        axis: the axis that is put into another order.
+        seed: an int or a scalar integer tensor; the same one gives the same order. None: a new one
+            in every run.
+
+    Returns: a tensor of x's shape and dtype.
+
+    Raises: ShapeError where there is no such axis, or its length is not known and it is not the
+    first; DTypeError for a seed that is no integer.
+
+    Gradient: dy, put back into the order of x.
+
+    >>> sorted(gg.evaluate(gg.random.shuffle([3.0, 1.0, 2.0], seed=1)).tolist())
+    [1.0, 2.0, 3.0]
+    """
+    x = as_tensor(x)
+    axis = normal_axis(axis, x.ndim)
+    n = x.shape[axis]
+    if not isinstance(n, int) and axis:
+        raise ShapeError(f"shuffle along axis {axis} of {x.type!r}: the length is not known")
+    return take(x, permutation(n if isinstance(n, int) else x, seed=seed), axis=axis)
+
+
+def choice(
+    a: int | TensorLike,
+    shape: Any = (),
+    replace: bool = True,
+    p: TensorLike | None = None,
+    axis: int = 0,
+    *,
+    seed: TensorLike | None = None,
+) -> Tensor:
+    """Slices of a along an axis, drawn at random; of an int, integers below it.
+
+    Parameters:
+        a: an int n for 0 ... n-1, or a tensor with that axis, of known length.
+        shape: ints, how many are drawn.
+        replace: whether one may be drawn again.
+        p: (n,), at least 0: how likely each is, up to a factor; None: all equally. With p and
+            replace, an array of n for each that is drawn is made on the way.
+        axis: the axis of a that is drawn from.
+        seed: an int or a scalar integer tensor; the same one draws the same. None: new ones in
+            every run.
+
+    Returns: a tensor of a's shape with `shape` in the place of the axis; for an int, of this shape,
+    int64.
+
+    Raises: ValueError for more than there are, without replace, or none to draw from; ShapeError
+    for lengths that are not known, or a p of another shape; DTypeError for a seed that is no
+    integer.
+
+    Gradient: da, added up where each slice comes from; p has none.
+
+    Source: without replace and with p, the largest of log(p) + Gumbel numbers [Kool et al. 2019,
+    "Stochastic beams and where to find them"].
+
+    >>> gg.evaluate(gg.random.choice([1.0, 2.0, 3.0], (2,), p=[0.0, 1.0, 0.0], seed=1))
+    array([2., 2.])
+    """
+    values = None if isinstance(a, int | np.integer) else as_tensor(a)
+    lengths, n = lengths_of(as_shape(shape)), a
+    if values is not None:
+        axis = normal_axis(axis, values.ndim)
+        n = lengths_of((values.shape[axis],))[0]
+    count = int(np.prod(lengths, dtype=np.int64))
+    if (count and n < 1) or (not replace and count > n):  # type: ignore[operator]
+        raise ValueError(f"choice of {count} among {n}{'' if replace else ' without replacement'}")
+    picked = reshape(_picked(n, count, replace, p, seed), lengths)
+    return picked if values is None else take(values, picked, axis=axis)
+
+
+def _picked(n: Any, count: int, replace: bool, p: Any, seed: Any) -> Tensor:
+    """So many indices below n."""
+    if p is None:
+        if replace:
+            return drawn(RandomIntegers, (count,), "int64", seed, 0, max(n, 1))
+        return permutation(int(n), seed=seed)[:count]
+    chance = cast(as_tensor(p), "float64")
+    if chance.shape != (n,):
+        raise ShapeError(f"p has a probability for each of {n}, got {chance.type!r}")
+    if not replace:
+        return topk(log(chance) + _gumbel("choice", chance, seed), count)[1]
+    ends = cumulative_sum(chance)
+    u = drawn(RandomUniform, (count,), "float64", seed, "choice", near=(chance,)) * ends[-1]
+    return count_nonzero(greater_equal(expand_dims(u, 1), ends), axis=1)

@@ -1,0 +1,198 @@
+"""Keys of random numbers: given, split, made of other keys, or the graph's own for each run."""
+
+from __future__ import annotations
+
+from ...ir.build import graph_elsewhere
+from ...ir.context import bodies_around
+from ...ir.graph import Graph, GraphScope, current
+from ...ir.locks import lock_of_module
+from ...ir.program import Program
+from ...ir.state import RUN
+from ..base import (
+    NO_GRAD,
+    Any,
+    Binary,
+    DTypeError,
+    Gradients,
+    Node,
+    Op,
+    Samples,
+    Tensor,
+    TensorLike,
+    TensorType,
+    Types,
+    apply,
+    as_dtype,
+    as_tensor,
+    np,
+    tensor_type,
+    whole,
+)
+from .draws import RandomBits, lengths_of
+from .philox import folded
+
+__all__ = ["fold_in", "seed", "split"]
+
+_lock = lock_of_module()
+
+
+class FoldIn(Binary):
+    """A key made of a key and a number, both integers: other numbers, other keys. No gradient."""
+
+    differentiable = False
+    flop_free = True
+
+    def infer(self, *types: TensorType) -> Types:
+        for t in types:
+            if t.dtype.kind not in "iu":
+                raise DTypeError(f"a key and what is folded into it are integers, got {t!r}")
+        return (tensor_type(super().infer(*types)[0].shape, as_dtype("int64")),)
+
+    def kernel(self, xp: Any, key: Any, data: Any) -> Any:
+        return folded(xp, key, data)
+
+    def vjp(self, node: Node, dy: Tensor) -> Gradients:
+        return (NO_GRAD, NO_GRAD)
+
+    @classmethod
+    def samples(cls, rng: np.random.Generator) -> Samples:
+        yield cls(), [np.array(7), np.array(-1)]
+        yield cls(), [np.arange(3), np.array([[1], [2]])]
+        yield cls(), [np.array(7), np.arange(40).reshape(1, 40)]
+
+
+class RandomKey(Op):
+    """The key of a draw without a seed: that of the graph's seed and the draw's number, and of the
+    run.
+
+    It is inside the region in which it is built and has no inputs, as a constant; but a run of a
+    program that has one is counted by the State, and no two runs have the same. Within a run, all
+    nodes with one number have one key: the forward pass and what is computed again for the backward
+    one.
+    """
+
+    seed: int
+    number: int
+    pure = False
+    differentiable = False
+    flop_free = True
+
+    def infer(self) -> Types:
+        return (tensor_type((), as_dtype("int64")),)
+
+    def kernel(self, xp: Any) -> Any:
+        of_draw = folded(np, np.array(self.seed), np.array(self.number))
+        return folded(np if isinstance(RUN.get(), int) else xp, of_draw, RUN.get())
+
+
+def draws_keys(program: Program) -> bool:
+    """Whether anything in a program, or a body in it, is drawn without a seed."""
+    return any(drawn_anew(node.op) for node in program.nodes)
+
+
+def drawn_anew(op: Op) -> bool:
+    """Whether an op, or one in a body of it, is the key of a draw without a seed."""
+    pending = [op]
+    for each in pending:
+        if type(each) is RandomKey:
+            return True
+        pending += [node.op for program in each.bodies for node in program.nodes]
+        pending += each.runs
+    return False
+
+
+def key_of(given: TensorLike | None, *near: Any) -> Tensor:
+    """The key that is given as a seed; for None, one that no other draw and no other run has.
+
+    near  what is drawn with it: where nobody entered a graph, the key is built in theirs
+    """
+    if given is None:
+        return _next_key(graph_elsewhere(near))
+    found = as_tensor(given)
+    if found.dtype.kind not in "iu" or found.shape != ():
+        raise DTypeError(
+            f"a seed is an int or a scalar integer tensor, got {found.type!r}; leave it out for "
+            "numbers that are new in every run"
+        )
+    return found
+
+
+def _next_key(graph: Graph | None) -> Tensor:
+    *_, root = bodies_around(current().graph if graph is None else graph)
+    with _lock:
+        number = root.draws
+        root.draws = number + 1
+    key = RandomKey(root.seed, number)
+    if graph is None:
+        return apply(key)
+    with GraphScope(graph, implicit=True):
+        return apply(key)
+
+
+def seed(value: int) -> None:
+    """Set the seed of the current graph: of what is drawn without one by what is built from now on.
+
+    Such a draw has the key `fold_in(fold_in(value, number), run)`: number counts the draws without
+    a seed as they are built in the graph, run the runs that its State has seen of programs with
+    such draws. `gg.Graph(seed=value)` sets it from the start; it is 0 else.
+
+    Parameters: value: an int.
+
+    Returns: nothing.
+
+    Raises: TypeError for what is no int.
+
+    >>> def first():
+    ...     with gg.Graph():
+    ...         gg.random.seed(5)
+    ...         return gg.evaluate(gg.random.normal((2,)))
+    >>> bool((first() == first()).all())
+    True
+    """
+    *_, root = bodies_around(current().graph)
+    root.seed = whole("seed", value)
+
+
+def split(key: TensorLike, n: int = 2) -> Tensor:
+    """n keys made of one, for draws that are independent of one another.
+
+    Parameters:
+        key: an int or a scalar integer tensor.
+        n: how many.
+
+    Returns: a tensor (n,), int64: entry i is `fold_in(key, i)`, and a seed.
+
+    Raises: DTypeError for a key that is no integer; ShapeError for a negative n.
+
+    Gradient: none, keys are integers.
+
+    Source: words of Philox [Salmon et al. 2011, "Parallel random numbers: as easy as 1, 2, 3"].
+
+    >>> a, b = gg.random.split(7)
+    >>> len({int(k) for k in gg.evaluate([a, b, gg.random.fold_in(7, 1)])})
+    2
+    """
+    return apply(RandomBits(lengths_of((n,)), as_dtype("int64"), "key"), key_of(as_tensor(key)))
+
+
+def fold_in(key: TensorLike, data: TensorLike) -> Tensor:
+    """A key made of a key and a number, such as that of a step, a layer or an example.
+
+    Parameters:
+        key: an int or an integer tensor.
+        data: an int or an integer tensor; the two broadcast. Only 64 bits of it count.
+
+    Returns: a tensor of the broadcast shape, int64; where that is (), a seed.
+
+    Raises: DTypeError for what is no integer; ShapeError where the two do not broadcast.
+
+    Gradient: none, keys are integers.
+
+    Source: words of Philox [Salmon et al. 2011, "Parallel random numbers: as easy as 1, 2, 3"].
+
+    >>> step = gg.placeholder((), "int64")
+    >>> u = gg.random.uniform((), seed=gg.random.fold_in(7, step))
+    >>> bool(gg.evaluate(u, {step: 0}) != gg.evaluate(u, {step: 1}))
+    True
+    """
+    return apply(FoldIn(), as_tensor(key), as_tensor(data))

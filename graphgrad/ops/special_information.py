@@ -1,0 +1,171 @@
+"""Entropies, and logarithms and powers near 1, element by element."""
+
+from __future__ import annotations
+
+from .base import (
+    NO_GRAD,
+    Any,
+    Gradients,
+    Node,
+    Tensor,
+    TensorLike,
+    wants,
+)
+from .exponential import log, log1p
+from .families import RealBinary, floating_binary, floating_unary
+from .scipy_functions import (
+    ScipyBinary,
+    ScipyUnary,
+    need_scipy,
+)
+from .special import xdivy
+
+__all__ = [
+    "entr",
+    "kl_div",
+    "rel_entr",
+    "xlog1py",
+]
+
+
+class Entropy(ScipyUnary):
+    """y = -x log x, 0 at 0 and -inf for x < 0; dx = -dy * (log x + 1)."""
+
+    scipy = "entr"
+    domain = (0.5, 3.0)
+    singular = 0
+
+    def vjp(self, node: Node, dy: Tensor) -> Gradients:
+        return (-(dy * (log(*node.inputs) + 1.0)),)
+
+
+class RelativeEntropy(ScipyBinary):
+    """z = x log(x / y), dx = dz * (log(x / y) + 1), dy = -dz * x / y."""
+
+    scipy = "rel_entr"
+    singular = 1
+
+    def vjp(self, node: Node, dz: Tensor) -> Gradients:
+        x, y = node.inputs
+        return (
+            dz * (log(x / y) + 1.0) if wants(x) else NO_GRAD,
+            -(dz * (x / y)) if wants(y) else NO_GRAD,
+        )
+
+
+class KlDivergence(ScipyBinary):
+    """z = x log(x / y) - x + y, dx = dz * log(x / y), dy = dz * (y - x) / y."""
+
+    scipy = "kl_div"
+    singular = 1
+
+    def vjp(self, node: Node, dz: Tensor) -> Gradients:
+        x, y = node.inputs
+        return (
+            dz * log(x / y) if wants(x) else NO_GRAD,
+            dz * ((y - x) / y) if wants(y) else NO_GRAD,
+        )
+
+
+class XLog1pY(RealBinary):
+    """z = x * log(1 + y), and 0 where x is 0. dx = dz * log(1 + y), dy = dz * x / (1 + y)."""
+
+    domain = (0.5, 2.0)
+    scipy = "xlog1py"
+    linear = (0,)
+    singular = 1
+
+    def kernel(self, xp: Any, x: Any, y: Any) -> Any:
+        none = (x == 0) & (y == y)
+        return xp.where(none, xp.zeros_like(x), x * xp.log1p(xp.where(none, xp.zeros_like(y), y)))
+
+    def vjp(self, node: Node, dz: Tensor) -> Gradients:
+        x, y = node.inputs
+        return (
+            dz * log1p(y) if wants(x) else NO_GRAD,
+            dz * xdivy(x, 1.0 + y) if wants(y) else NO_GRAD,
+        )
+
+
+def entr(x: TensorLike, /) -> Tensor:
+    """The entropy y = -x log x, element by element: 0 at 0, -inf for x < 0.
+
+    Parameters: x: any shape; floating, ints and bools become float64.
+
+    Returns: y, of the shape and dtype of x.
+
+    Raises: DTypeError if x is complex; GraphGradError without SciPy (the extra `scipy`).
+
+    Gradient: dx = -dy * (log x + 1), infinite at 0.
+
+    Source: scipy.special.entr.
+
+    >>> gg.evaluate(gg.special.entr([0.0, 0.5])).round(4)
+    array([0.    , 0.3466])
+    """
+    need_scipy("entr")
+    return floating_unary(Entropy(), x)
+
+
+def rel_entr(x: TensorLike, y: TensorLike, /) -> Tensor:
+    """The relative entropy z = x log(x / y), element by element; inf where that is not defined.
+
+    Parameters:
+        x, y: shapes that broadcast; floating, dtypes promoted, ints and bools become float64.
+
+    Returns: z, of the broadcast shape and the promoted dtype.
+
+    Raises: ShapeError if the shapes do not broadcast; DTypeError for complex operands;
+        GraphGradError without SciPy (the extra `scipy`).
+
+    Gradient: dx = dz * (log(x / y) + 1), dy = -dz * x / y.
+
+    Source: scipy.special.rel_entr.
+
+    >>> gg.evaluate(gg.special.rel_entr([0.5], [0.25])).round(4)
+    array([0.3466])
+    """
+    need_scipy("rel_entr")
+    return floating_binary(RelativeEntropy(), x, y)
+
+
+def kl_div(x: TensorLike, y: TensorLike, /) -> Tensor:
+    """The Kullback-Leibler divergence z = x log(x / y) - x + y, element by element.
+
+    Parameters:
+        x, y: shapes that broadcast; floating, dtypes promoted, ints and bools become float64.
+
+    Returns: z, of the broadcast shape and the promoted dtype.
+
+    Raises: ShapeError if the shapes do not broadcast; DTypeError for complex operands;
+        GraphGradError without SciPy (the extra `scipy`).
+
+    Gradient: dx = dz * log(x / y), dy = dz * (1 - x / y).
+
+    Source: scipy.special.kl_div.
+
+    >>> gg.evaluate(gg.special.kl_div([0.5], [0.25])).round(4)
+    array([0.0966])
+    """
+    need_scipy("kl_div")
+    return floating_binary(KlDivergence(), x, y)
+
+
+def xlog1py(x: TensorLike, y: TensorLike, /) -> Tensor:
+    """z = x * log(1 + y), and 0 where x is 0 (unless y is NaN), element by element.
+
+    Parameters:
+        x, y: shapes that broadcast; floating, dtypes promoted, ints and bools become float64.
+
+    Returns: z, of the broadcast shape and the promoted dtype.
+
+    Raises: ShapeError if the shapes do not broadcast; DTypeError for complex operands.
+
+    Gradient: dx = dz * log(1 + y), dy = dz * x / (1 + y), which is 0 where x is 0.
+
+    Source: scipy.special.xlog1py.
+
+    >>> gg.evaluate(gg.special.xlog1py([0.0, 2.0], [-1.0, 0.0]))
+    array([0., 0.])
+    """
+    return floating_binary(XLog1pY(), x, y)

@@ -1,0 +1,119 @@
+"""NumPy's histograms, bins and interpolation on tensors."""
+
+import numpy as np
+import pytest
+
+import graphgrad as gg
+
+from .numpys import agrees, backends_agree, gradient_holds
+
+RNG = np.random.default_rng(2)
+X = np.round(RNG.normal(size=(4, 5)), 1)
+W = RNG.uniform(0.5, 2.0, size=(4, 5))
+EDGES = np.array([-1.0, -0.5, 0.0, 0.5, 2.0])
+HEIGHTS = np.array([1.0, 3.0, 2.0, -1.0, 4.0])
+AT = np.array([[-2.0, -1.0, -0.7], [0.0, 1.9, 2.0], [5.0, 0.3, -0.5]])
+
+TABLE = {
+    "searchsorted": (lambda a, v: np.searchsorted(a, v), EDGES, X),
+    "searchsorted right": (lambda a: np.searchsorted(a, 0.5, side="right"), EDGES),
+    "searchsorted nan": (lambda v: np.searchsorted(EDGES, v), np.array([np.nan, np.inf])),
+    "digitize": (lambda x: np.digitize(x, EDGES), X),
+    "digitize right": (lambda x, b: np.digitize(x, b, right=True), X, EDGES),
+    "digitize descending": (lambda x, b: np.digitize(x, b), X, EDGES[::-1]),
+    "digitize descending known": (lambda x: np.digitize(x, EDGES[::-1]), X),
+    "interp": (lambda x, xp, fp: np.interp(x, xp, fp), AT, EDGES, HEIGHTS),
+    "interp ends": (lambda x: np.interp(x, EDGES, HEIGHTS, left=-9.0, right=9.0), AT),
+    "interp period": (lambda x, xp: np.interp(x, xp, HEIGHTS, period=3.5), AT, EDGES[::-1]),
+    "interp one point": (lambda x: np.interp(x, [0.0], [3.0], left=1.0), AT),
+    "interp complex": (lambda x: np.interp(x, EDGES, HEIGHTS * 1j + 1), AT),
+    "interp float32": (lambda x: np.interp(x, EDGES, HEIGHTS), AT.astype("float32")),
+    "histogram": (lambda x: np.histogram(x), X),
+    "histogram bins": (lambda x: np.histogram(x, 4), X),
+    "histogram range": (lambda x: np.histogram(x, 7, (-1.0, 1.0)), X),
+    "histogram edges": (lambda x: np.histogram(x, bins=EDGES), X),
+    "histogram density": (lambda x: np.histogram(x, EDGES, density=True), X),
+    "histogram weights": (lambda x, w: np.histogram(x, EDGES, weights=w), X, W),
+    "histogram ints": (lambda x: np.histogram(x, bins=3), np.array([1, 5, 5, 2, 9])),
+    "histogram alike": (lambda x: np.histogram(x, bins=3), np.array([2.0, 2.0])),
+    "histogram nan": (lambda x: np.histogram(x, EDGES), np.array([np.nan, 0.0, 2.0])),
+    "histogram_bin_edges": (lambda x: np.histogram_bin_edges(x, 6), X),
+    "histogram2d": (lambda x, y: np.histogram2d(x, y, 3), X[:, 0], X[:, 1]),
+    "histogram2d each": (
+        lambda x, y: np.histogram2d(x, y, [2, EDGES], range=[(-1, 1), None], density=True),
+        X[0],
+        X[1],
+    ),
+    "histogram2d edges": (lambda x, y: np.histogram2d(x, y, EDGES), X[0], X[1]),
+    "bincount": (lambda w: np.bincount(np.array([0, 3, 1, 3, 0]), w, minlength=6), W[0]),
+}
+
+
+@pytest.mark.parametrize("name", TABLE)
+def test_values_are_numpys(name):
+    agrees(*TABLE[name])
+
+
+def test_points_in_a_space_are_counted():
+    with gg.Graph():
+        t = gg.placeholder((None, 3))
+        counts, edges = np.histogramdd(t, bins=(2, 3, 2))
+        found = gg.evaluate([counts, *edges], {t: X[:, :3]})
+    want, edges = np.histogramdd(X[:, :3], bins=(2, 3, 2))
+    for a, b in zip(found, [want, *edges], strict=True):
+        np.testing.assert_allclose(a, b)
+
+
+@pytest.mark.parametrize("name", ["histogram weights", "bincount", "interp smooth", "interp ends"])
+def test_gradients_are_those_of_differences(name):
+    fn, *arrays = {
+        **TABLE,
+        "interp smooth": (np.interp, AT + 0.01, EDGES, HEIGHTS),
+        "interp ends": (TABLE["interp ends"][0], AT + 0.01),
+        "histogram weights": (lambda w: np.histogram(X, EDGES, weights=w)[0], W),
+    }[name]
+    gradient_holds(fn, *arrays)
+
+
+@pytest.mark.parametrize("backend", ["llvm", "jax"])
+def test_every_backend_agrees(backend):
+    backends_agree(TABLE.values(), backend)
+
+
+def test_counts_of_what_is_computed_take_a_length():
+    x = np.array([0, 5, 1, 1])
+    with gg.Graph():
+        t = gg.placeholder((None,), "int64")
+        with pytest.raises(gg.SymbolicError, match="length="):
+            np.bincount(t)
+        y = gg.bincount(t, length=3)
+        np.testing.assert_array_equal(gg.evaluate(y, {t: x}), [1, 2, 0])
+        with pytest.raises((gg.ExecutionError, IndexError), match="out of bounds"):
+            gg.evaluate(y, {t: -x})
+
+
+def test_examples_of_a_batch_are_searched_each_in_its_own_order():
+    rows = np.sort(X, axis=1)
+    with gg.Graph():
+        a, v = gg.placeholder(rows.shape), gg.placeholder((4, 2))
+        y = gg.vmap(gg.searchsorted)(a, v)
+        found = gg.evaluate(y, {a: rows, v: X[:, :2]})
+    want = [np.searchsorted(r, k) for r, k in zip(rows, X[:, :2], strict=True)]
+    np.testing.assert_array_equal(found, want)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        (lambda x: gg.histogram(x, "auto"), "depends on values"),
+        (lambda x: gg.histogram(x, [1, 0]), "ascend"),
+        (lambda x: gg.histogram(x, 0), "at least one bin"),
+        (lambda x: gg.histogram(x, 3, (1, 0)), "least, largest"),
+        (lambda x: gg.digitize(x, [0, 2, 1]), "ascend or descend"),
+        (lambda x: gg.interp(x, [1.0], [2.0], period=0), "period"),
+        (lambda x: gg.searchsorted([1.0], x, side="middle"), "side"),
+    ],
+)
+def test_what_has_no_meaning_is_an_error(wrong, words):
+    with gg.Graph(), pytest.raises((ValueError, gg.ShapeError), match=words):
+        wrong(gg.placeholder((3,)))

@@ -1,0 +1,73 @@
+"""Peers, and what graphgrad calls what they have.
+
+peer -> (our modules, {their name: ours}, names that are no functions of a graph: printing,
+files, settings)
+"""
+
+_1D2D3D = {
+    f"{theirs}{d}d": f"nn.{ours}"
+    for d in (1, 2, 3)
+    for theirs, ours in {
+        "conv": "conv",
+        "conv_transpose": "conv_transpose",
+        "avg_pool": "avg_pool",
+        "max_pool": "max_pool",
+        "lp_pool": "lp_pool",
+        "max_unpool": "max_unpool",
+        "adaptive_avg_pool": "adaptive_avg_pool",
+        "adaptive_max_pool": "adaptive_max_pool",
+        "dropout": "dropout",
+    }.items()
+}
+
+_NO_FUNCTIONS = """
+array_repr array_str from_dlpack frombuffer fromfile fromiter fromstring frompyfunc get_printoptions
+set_printoptions printoptions load save savez einsum_path
+"""
+_TORCH_NO_FUNCTIONS = """
+Optional assert_int_or_pair handle_torch_function has_torch_function has_torch_function_unary
+has_torch_function_variadic boolean_dispatch multi_head_attention_forward grouped_mm scaled_mm
+scaled_grouped_mm celu_ elu_ hardtanh_ leaky_relu_ relu_ rrelu_ selu_ threshold_
+"""
+"""Helpers of its own, products of packed weights, and what writes into its argument."""
+
+PEERS: dict[str, tuple[tuple[str, ...], dict[str, str], frozenset[str]]] = {
+    "jax.numpy": (
+        ("graphgrad",),
+        {
+            "select": "where_first",
+            "array": "asarray",
+            "copy": "asarray",
+            "astype": "cast",
+            "fill_diagonal": "at",
+            "place": "at",
+            "put": "at",
+            "put_along_axis": "at",
+            "amax": "max",
+            "amin": "min",
+            "around": "round",
+            "invert": "bitwise_invert",
+            "bitwise_not": "bitwise_invert",
+            "left_shift": "bitwise_left_shift",
+            "right_shift": "bitwise_right_shift",
+        },
+        frozenset(_NO_FUNCTIONS.split()),
+    ),
+    "jax.nn": (("graphgrad.nn", "graphgrad"), {}, frozenset()),
+    "torch.nn.functional": (
+        ("graphgrad.nn", "graphgrad"),
+        {
+            **_1D2D3D,
+            "logsigmoid": "nn.log_sigmoid",
+            "nll_loss": "nn.nll_loss",
+            "upsample": "nn.interpolate",
+            "upsample_bilinear": "nn.interpolate",
+            "upsample_nearest": "nn.interpolate",
+        },
+        frozenset(_TORCH_NO_FUNCTIONS.split()),
+    ),
+    "jax.scipy.special": (("graphgrad.special", "graphgrad", "graphgrad.nn"), {}, frozenset()),
+    "jax.random": (("graphgrad.random",), {}, frozenset()),
+    "jax.numpy.linalg": (("graphgrad.linalg",), {}, frozenset()),
+    "jax.numpy.fft": (("graphgrad.fft",), {}, frozenset()),
+}
