@@ -1,4 +1,4 @@
-"""Random numbers, of explicit seeds or the graph's own: `gg.random.normal`, `gg.random.choice`, ..."""
+"""Random numbers, of explicit seeds or the graph's own: `gg.random.normal`, and so on."""
 
 from .ops import random as _functions
 from .ops.random import *  # noqa: F403

@@ -370,6 +370,17 @@ def test_explain_names_what_runs_as_one(g):
     assert all(name in line for name in ("Exp", "Multiply", "Add", "ReduceSum"))
 
 
+@pytest.mark.parametrize(("count", "more"), [(12, []), (13, ["and 1 more groups"])])
+def test_explain_lists_twelve_groups_and_counts_the_others(g, count, more):
+    a, *xs = [placeholder((500, 500 + n)) for n in range(count + 1)]
+    f = compile([a, *xs], [a @ a, *[exp(x) * 2.0 for x in xs]], backend="numpy")
+    rows = f.explain().splitlines()
+    groups = [row for row in rows if row.startswith("as one: ")]
+    assert len(groups) == 12
+    assert all("Exp" in row and "Multiply" in row for row in groups)
+    assert [row for row in rows if row.endswith("more groups")] == more
+
+
 def test_options_of_the_backend(g):
     x = placeholder((), name="x")
     assert compile(x, exp(x), backend="numpy", num_threads=1, fast_math=True)(0.0) == 1.0

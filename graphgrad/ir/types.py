@@ -45,6 +45,7 @@ class TensorType:
 _interned: dict[tuple[Shape, DType], TensorType] = {}
 _dtypes: dict[Any, DType] = {}
 _KINDS = "biufc"
+_SHORT = ("bfloat16", "float8_", "float6_", "float4_")
 _NO_SHAPE = (bytes, set, frozenset, dict)
 
 
@@ -57,14 +58,25 @@ def as_dtype(dtype: Any) -> DType:
     try:
         found: DType = np.dtype(dtype)
     except TypeError:
+        _refuse_short(str(dtype))
         raise DTypeError(f"{dtype!r} is not a dtype") from None
     if found.kind not in _KINDS:
+        _refuse_short(found.name)
         raise DTypeError(f"dtype {found} is not supported: tensors hold numbers and bools")
     found = np.dtype(found.type)  # native byte order, the one object NumPy keeps for it
     found = _dtypes.setdefault(found, found)
     if isinstance(dtype, str | type | np.dtype):
         _dtypes[dtype] = found
     return found
+
+
+def _refuse_short(name: str) -> None:
+    """DTypeError for the floats that NumPy gets from ml_dtypes, which no type of it stands for."""
+    if name.startswith(_SHORT):
+        raise DTypeError(
+            f"{name} is not supported: use float32, which holds all of its numbers, or float16; "
+            'cast an array with a.astype("float32")'
+        )
 
 
 def check_unmasked(value: Any, who: str = "") -> None:

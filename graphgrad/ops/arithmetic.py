@@ -1072,18 +1072,20 @@ def round(x: TensorLike, /, decimals: int = 0) -> Tensor:
 def rint(x: TensorLike, /) -> Tensor:
     """The integer nearest to x, the even one where two are, element by element; always floating.
 
-    Parameters: x: any shape; floating, ints and bools become float64.
+    Parameters: x: any shape; floating or complex, of which it takes both parts; ints and bools
+        become float64.
 
     Returns: y, of the shape and dtype of x.
 
-    Raises: DTypeError if x is complex.
+    Raises: DTypeError for what is no array of numbers.
 
     Gradient: dx = 0, a step.
 
     >>> gg.evaluate(gg.rint([0.5, 1.5, -2.6]))
     array([ 0.,  2., -3.])
     """
-    return floating_unary(ROUND, x)
+    x = as_tensor(x)
+    return round(x) if x.type.complex else floating_unary(ROUND, x)
 
 
 def floor(x: TensorLike, /) -> Tensor:
@@ -1248,6 +1250,8 @@ def clip(x: TensorLike, /, min: TensorLike | None = None, max: TensorLike | None
     if min is None and max is None:
         return as_tensor(x)
     x, *bounds = promoted(*[t for t in (x, min, max) if t is not None])
+    if x.dtype.kind not in "iuf":
+        raise DTypeError(f"clip takes integers and floating numbers, got {x.type!r}")
     low = _lowest(x) if min is None else bounds[0]
     high = _highest(x) if max is None else bounds[-1]
     return apply(CLIP, x, low, high)

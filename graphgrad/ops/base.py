@@ -71,6 +71,7 @@ __all__ = [
     "is_zero",
     "like",
     "np",
+    "operand_dtypes",
     "promoted",
     "result_dtype",
     "tensor_type",
@@ -271,10 +272,16 @@ def promoted(*operands: TensorLike, floating: bool = False) -> tuple[Tensor, ...
             if len(same) == len(operands):
                 return same
     held = [_held(o) for o in operands]
-    dtype = result_dtype([o.dtype if isinstance(o, Tensor | np.ndarray) else o for o in held])
+    dtype = result_dtype(operand_dtypes(*held))
     if floating:
         dtype = inexact(dtype)
     return tuple([_as(o, dtype) for o in held])
+
+
+def operand_dtypes(*operands: TensorLike) -> list[Any]:
+    """The dtypes of operands; Python numbers, which are weak, as they are."""
+    held = [_held(o) for o in operands]
+    return [o.dtype if isinstance(o, Tensor | np.ndarray) else o for o in held]
 
 
 def _held(o: Any) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..ir.errors import SymbolicError
+from ..ir.op import OP_TYPES
 from .base import (
     NO_GRAD,
     Any,
@@ -22,9 +23,12 @@ from .base import (
     apply,
     as_tensor,
     broadcast,
+    cast,
     like,
     np,
+    operand_dtypes,
     promoted,
+    result_dtype,
     tensor_type,
     wants,
 )
@@ -131,11 +135,33 @@ GREATER = Greater()
 GREATER_EQUAL = GreaterEqual()
 
 
+def _compared(op: Comparison, x: TensorLike, y: TensorLike) -> Tensor:
+    """op of the operands, promoted; of uint64 and signed integers by value, as NumPy compares.
+
+    No integer type holds both, and float64, to which they promote, not all of their digits.
+    """
+    if isinstance(x, Tensor) and isinstance(y, Tensor) and x.type.dtype is y.type.dtype:
+        return binary(op, x, y)
+    dtypes = operand_dtypes(x, y)
+    kinds = [d.kind if isinstance(d, np.dtype) else "" for d in dtypes]
+    if sorted(kinds) != ["i", "u"] or result_dtype(dtypes).kind != "f":
+        return binary(op, x, y)
+    if kinds[0] == "i":
+        mirrored: Any = OP_TYPES[op.mirror_type]() if op.mirror_type else op
+        return _compared(mirrored, y, x)
+    left, right = as_tensor(x), as_tensor(y)
+    exact = apply(op, left, cast(right, left.dtype))
+    negative = less(right, 0)
+    if op in (GREATER, GREATER_EQUAL, NOT_EQUAL):
+        return logical_or(negative, exact)
+    return logical_and(logical_not(negative), exact)
+
+
 def equal(x: TensorLike, y: TensorLike, /) -> Tensor:
     """Whether x == y, element by element; NaN equals nothing.
 
     Parameters:
-        x, y: shapes that broadcast; dtypes promoted as NumPy 2 does.
+        x, y: shapes that broadcast; dtypes promoted as NumPy 2 does; integers by value.
 
     Returns: bool, of the broadcast shape.
 
@@ -146,14 +172,14 @@ def equal(x: TensorLike, y: TensorLike, /) -> Tensor:
     >>> gg.evaluate(gg.equal([1.0, np.nan], [1.0, np.nan]))
     array([ True, False])
     """
-    return binary(EQUAL, x, y)
+    return _compared(EQUAL, x, y)
 
 
 def not_equal(x: TensorLike, y: TensorLike, /) -> Tensor:
     """Whether x != y, element by element; NaN differs from everything.
 
     Parameters:
-        x, y: shapes that broadcast; dtypes promoted as NumPy 2 does.
+        x, y: shapes that broadcast; dtypes promoted as NumPy 2 does; integers by value.
 
     Returns: bool, of the broadcast shape.
 
@@ -164,14 +190,14 @@ def not_equal(x: TensorLike, y: TensorLike, /) -> Tensor:
     >>> gg.evaluate(gg.not_equal([1.0, np.nan], [1.0, np.nan]))
     array([False,  True])
     """
-    return binary(NOT_EQUAL, x, y)
+    return _compared(NOT_EQUAL, x, y)
 
 
 def less(x: TensorLike, y: TensorLike, /) -> Tensor:
     """Whether x < y, element by element; never where one is NaN.
 
     Parameters:
-        x, y: shapes that broadcast; dtypes promoted as NumPy 2 does.
+        x, y: shapes that broadcast; dtypes promoted as NumPy 2 does; integers by value.
 
     Returns: bool, of the broadcast shape.
 
@@ -182,14 +208,14 @@ def less(x: TensorLike, y: TensorLike, /) -> Tensor:
     >>> gg.evaluate(gg.less([1, 2, 3], 2))
     array([ True, False, False])
     """
-    return binary(LESS, x, y)
+    return _compared(LESS, x, y)
 
 
 def less_equal(x: TensorLike, y: TensorLike, /) -> Tensor:
     """Whether x <= y, element by element; never where one is NaN.
 
     Parameters:
-        x, y: shapes that broadcast; dtypes promoted as NumPy 2 does.
+        x, y: shapes that broadcast; dtypes promoted as NumPy 2 does; integers by value.
 
     Returns: bool, of the broadcast shape.
 
@@ -200,14 +226,14 @@ def less_equal(x: TensorLike, y: TensorLike, /) -> Tensor:
     >>> gg.evaluate(gg.less_equal([1, 2, 3], 2))
     array([ True,  True, False])
     """
-    return binary(LESS_EQUAL, x, y)
+    return _compared(LESS_EQUAL, x, y)
 
 
 def greater(x: TensorLike, y: TensorLike, /) -> Tensor:
     """Whether x > y, element by element; never where one is NaN.
 
     Parameters:
-        x, y: shapes that broadcast; dtypes promoted as NumPy 2 does.
+        x, y: shapes that broadcast; dtypes promoted as NumPy 2 does; integers by value.
 
     Returns: bool, of the broadcast shape.
 
@@ -218,14 +244,14 @@ def greater(x: TensorLike, y: TensorLike, /) -> Tensor:
     >>> gg.evaluate(gg.greater([1, 2, 3], 2))
     array([False, False,  True])
     """
-    return binary(GREATER, x, y)
+    return _compared(GREATER, x, y)
 
 
 def greater_equal(x: TensorLike, y: TensorLike, /) -> Tensor:
     """Whether x >= y, element by element; never where one is NaN.
 
     Parameters:
-        x, y: shapes that broadcast; dtypes promoted as NumPy 2 does.
+        x, y: shapes that broadcast; dtypes promoted as NumPy 2 does; integers by value.
 
     Returns: bool, of the broadcast shape.
 
@@ -236,7 +262,7 @@ def greater_equal(x: TensorLike, y: TensorLike, /) -> Tensor:
     >>> gg.evaluate(gg.greater_equal([1, 2, 3], 2))
     array([False,  True,  True])
     """
-    return binary(GREATER_EQUAL, x, y)
+    return _compared(GREATER_EQUAL, x, y)
 
 
 # --- bools -------------------------------------------------------------------------------------

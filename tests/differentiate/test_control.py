@@ -461,6 +461,26 @@ def test_S15_a_rule_in_a_branch_that_asks_what_is_zero_is_not_called_in_parts(ho
     np.testing.assert_allclose(*found, rtol=1e-12)
 
 
+@pytest.mark.parametrize("read", [False, True], ids=["nothing flows", "a zero flows"])
+def test_a_rule_in_a_branch_may_ask_for_what_is_zero_in_every_part(read):
+    def rule(site, dp, dq):
+        return (7.0 if gg.is_zero(dq) else 3.0) * dp * site.outputs[0]
+
+    def block(x):
+        with gg.override_gradient(rule):
+            p, q = gg.sin(x), gg.cos(x)
+        return [p * 1.0 + gg.floor(q) if read else p * 1.0, q * 1.0]
+
+    found = []
+    for within in (False, True):
+        with gg.Graph():
+            x = gg.placeholder((3,))
+            p, _ = chosen_block(block, x) if within else block(x)
+            loss = gg.sum(gg.gradients(gg.sum(p * p), x)) + gg.sum(p)
+            found.append(gg.evaluate(gg.gradients(loss, x), {x: np.full(3, 0.2)}))
+    np.testing.assert_allclose(*found, rtol=1e-12)
+
+
 @pytest.mark.parametrize("journey", ["home", "copy", "pickle", "vmap"])
 @pytest.mark.parametrize("how", ["asks", "asks in vain", "does not ask", "says linear"])
 def test_S15_a_rule_in_a_branch_that_asks_which_partials_are_zero_is_not_called_in_parts(

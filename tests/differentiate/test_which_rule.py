@@ -363,3 +363,20 @@ def test_S05_what_a_call_chooses_for_one_op_type_leaves_no_trace_on_others():
     dx = gg.gradients(exp(x) * x, x, overrides={"Multiply": default})  # exp(x) + exp(x) * x
     d2 = gg.gradients(dx, x, overrides={"Exp": seven})
     assert value(d2, {x: 3.0}) == pytest.approx(7 + 7 * 3 + np.exp(3.0))
+
+
+def test_what_reads_only_integers_of_a_region_is_not_on_the_way():
+    called = []
+
+    def rule(site, *dys):
+        called.append(site.name)
+        return site.default(*dys)
+
+    with gg.Graph():
+        x = gg.placeholder((3,))
+        with gg.override_gradient(rule):
+            y, i = gg.exp(x), gg.argmax(x)
+        with gg.override_gradient(rule, allow_empty=True):
+            z = gg.sin(gg.cast(i, "float64"))
+        gg.gradients([y, z], x)
+    assert len(called) == 1

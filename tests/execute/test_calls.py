@@ -19,7 +19,7 @@ from ..each import each
 from ..laws.cases import CASES, placed
 
 WHOLE = {"Exponent", "FoldIn", "PolyGamma", "SphericalBessel"}
-"""Element by element, but in kernels that are more than a chain of ufuncs, as all of SciPy's are."""
+"""Element by element, but in kernels that are more than a chain of ufuncs."""
 
 F4, F8, BOOL = np.dtype("float32"), np.dtype("float64"), np.dtype(bool)
 

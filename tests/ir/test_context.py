@@ -181,3 +181,19 @@ def alone(base, action):
     finally:
         assert current() is base
     assert context.around is base
+
+
+def test_an_interrupt_while_the_variable_is_set_leaves_nothing_open(base, monkeypatch):
+    def interrupted_after(put, value):
+        put(value)
+        raise KeyboardInterrupt
+
+    def action():
+        monkeypatch.setattr("graphgrad.ir.context.undisturbed", interrupted_after)
+        try:
+            with pytest.raises(KeyboardInterrupt):
+                Marked("a").__enter__()
+        finally:
+            monkeypatch.undo()
+
+    alone(base, action)

@@ -150,7 +150,9 @@ class Reverse:
                 after = [where(self.active, *pair) for pair in zip(after, old, strict=True)]
         first = [self._first(i) for i in self.moving]
         first += [_zeros(run.constants[t]) for t in summed]
-        outputs = self._scan([*carried, *totals], after, made, first)  # type: ignore[arg-type]
+        outputs: Sequence[Tensor] = ()
+        if after or made:
+            outputs = self._scan([*carried, *totals], after, made, first)  # type: ignore[arg-type]
         answers = dict(zip((*moving, *summed, *sliced), outputs, strict=False))
         zeros = dict.fromkeys((t for t in others if found[t] is not None), ZERO)
         answers = zeros | answers  # type: ignore[assignment]
