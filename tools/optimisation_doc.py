@@ -51,14 +51,19 @@ to save memory (`gg.rules.checkpoint`) no matrix products are joined, since that
 ## The passes
 
 1. **drop unread**: loops make, keep, carry and read only what somebody needs.
-2. **optimise bodies**: the bodies of control flow, inner ones first, each by the passes that
+2. **store runs**: what the gradient of a loop would compute again of each run is kept in rows by
+   the loop itself, unless it is an element-wise step of arithmetic.
+3. **optimise bodies**: the bodies of control flow, inner ones first, each by the passes that
    follow.
-3. **stand alone**: tensors that are fed lose what would have computed them.
-4. **simplify**: one walk, inputs first. At every node identities go, constants fold, the rules
+4. **leave loops**: what depends on constants of a loop, or is a product of rows that are there,
+   comes before it, products that only rows or sums are made of come behind it, as one. Not in a
+   program that recomputes to save memory, nor for more than 64 MB of rows.
+5. **stand alone**: tensors that are fed lose what would have computed them.
+6. **simplify**: one walk, inputs first. At every node identities go, constants fold, the rules
    below apply until none does, and equal nodes merge; so does every node that a rule makes. A
    rule looks at a node and at what is before it, which is settled already, so the walk is made
    once.
-5. **join products**: many small matrix products as few large ones, where the copies cost less
+7. **join products**: many small matrix products as few large ones, where the copies cost less
    than what they save (`optimise/passes/matrices.py` has the limits), and what this changes
    simplified again. The nodes keep their order otherwise.
 

@@ -6,18 +6,22 @@ from collections import Counter
 from collections.abc import Iterator
 
 from ..ir.node import Node
+from ..ir.op import Op
 from ..ir.program import Program
 from ..lower.alias import is_static, is_view
 from ..lower.decompose import decompose
 from ..lower.fused import fuse_loops
 from ..lower.loop_ir import Fused, LoopGroup, group_of_fused, group_of_one
 from ..lower.plan import Plan
+from ..ops.control import Scan, While
 from ..ops.nn.convolution import Convolution
 from ..ops.shaping import Transpose
 from .backend import Kernel, Pairs
 from .llvm.call import possible
+from .llvm.compiled import Kernel as CompiledGroup
 from .llvm.compiled import kernels_of
 from .llvm.draws import draw_writer
+from .llvm.driven import compiled_loop
 from .llvm.jit import VERSION, host
 from .llvm.policy import free_nodes, loops
 from .llvm.products import product_writer
@@ -113,6 +117,18 @@ class LlvmBinding(NumpyBinding):
             kernel = kernels_of([group], self._llvm.flags)[group]
             found = self._runs[group] = runner(kernel, self._llvm.threads)
         return found
+
+    def _control(self, op: Op) -> Kernel:
+        """A loop of compiled steps runs as one call."""
+        driven = super()._control(op)
+        if self._llvm.check or not isinstance(op, Scan | While):
+            return driven
+        return compiled_loop(op, self._bodies[op], self._kernel_of, driven) or driven
+
+    def _kernel_of(self, node: Node) -> CompiledGroup | None:
+        """The compiled group that a node is."""
+        group = self._group(node)
+        return None if group is None else kernels_of([group], self._llvm.flags)[group]
 
     def lean(self, node: Node) -> bool:
         """Not where indices, updates or turned images have to be copied."""

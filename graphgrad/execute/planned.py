@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from functools import partial
 from itertools import count
 from typing import Any
 
@@ -102,11 +104,13 @@ class PlannedProgram:
         self.plan = plan = schedule(ordered(backend.fuse(program)), binding)
         self._quiet = all(binding.quiet(step.node) for step in plan.steps)
         self._idle: list[list[Compiled]] = []
+        self._parts: tuple[Callable[[], Compiled], Note] | None = None
         self.call: Compiled
         if backend.check:
             self.call = self._entry(lambda: checked_loop(plan), _nothing)
         elif len(plan.steps) < LONG:
-            self.call = self._entry(*straight_line(plan))
+            self._parts = straight_line(plan)
+            self.call = self._entry(*self._parts)
         else:
             self.call = self._warming_up()
 
@@ -124,6 +128,27 @@ class PlannedProgram:
         for idle in self._idle:
             idle.clear()
         self._binding.release()
+
+    @contextmanager
+    def held(self) -> Iterator[Compiled]:
+        """What runs it again and again in this block: memory is taken once."""
+        if self._parts is None:
+            yield self.call
+            return
+        new, note = self._parts
+        idle = self._idle[0]
+        run = idle.pop() if idle else new()
+        before = SETTING.get()
+        try:
+            undisturbed(SETTING.set, IGNORE)
+            yield run
+        except Exception as error:
+            note(error, run)
+            raise
+        finally:
+            undisturbed(SETTING.set, before)
+            if self.plan.arena < BIG or not idle:
+                idle.append(run)
 
     def _warming_up(self) -> Compiled:
         """A loop over the steps until there were so many runs that a compiled function pays."""
@@ -201,6 +226,11 @@ class PlannedByShapes:
         if found is None or found is not self._latest:
             found = self._choose(key)
         return found.call(*arrays)
+
+    @contextmanager
+    def held(self) -> Iterator[Compiled]:
+        """What runs it again and again in this block."""
+        yield self
 
     @property
     def plans(self) -> list[Plan]:
@@ -304,5 +334,13 @@ class KernelBinding:
         if not isinstance(op, Cond | Scan | While):
             return self._backend.kernels.of(op)
         bodies = self._bodies[op] = [self._backend.compile(p) for p in op.bodies]
-        calls = [body.call for body in bodies]
-        return lambda *arrays: op.drive(calls, arrays)
+        if isinstance(op, Cond):
+            calls = [body.call for body in bodies]
+            return lambda *arrays: op.drive(calls, arrays)
+        return partial(_driven, op, bodies)
+
+
+def _driven(op: Scan | While, bodies: Sequence[Planned], *arrays: Array) -> Any:
+    """The outputs of a loop, by calls of its bodies, each of which takes its memory once."""
+    with ExitStack() as stack:
+        return op.drive([stack.enter_context(body.held()) for body in bodies], arrays)

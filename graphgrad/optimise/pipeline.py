@@ -13,9 +13,11 @@ from .passes.bodies import choosing, optimise_bodies
 from .passes.common import merging
 from .passes.fold import Folding
 from .passes.identities import identities
+from .passes.leave_loops import leave_loops
 from .passes.loops import drop_unread
 from .passes.products import join_products
 from .passes.relu import ReluGrads
+from .passes.stored_runs import store_runs
 from .rewrite import Pass, settle, standing_alone
 from .rule import EXACT, ROUNDING, Step, applying
 from .rules.catalogue import FASTER, RULES
@@ -30,6 +32,9 @@ OTHERS: dict[str, tuple[str, str]] = {
     "cond_of_constant": ("cond(True, f, g) -> f()", EXACT),
     "unread_by_cond": ("cond of inputs that neither body reads -> without them", EXACT),
     "relu_grad_of_output": ("the gradient of y = relu(x), where x > 0 -> where y > 0", EXACT),
+    "stored_runs": ("what a gradient computes again of a loop's runs -> rows that it keeps", EXACT),
+    "left_loops": ("what need not be in a loop: x_t @ w of all rows -> one product", ROUNDING),
+    "summed_runs": ("x_t^T @ y_t added up in a loop -> one product behind it", ROUNDING),
     "summed_products": ("x1^T @ y1 + x2^T @ y2 + ... -> [x1; x2; ...]^T @ [y1; y2; ...]", ROUNDING),
     "shared_products": ("x1 @ w, x2 @ w, ... -> the rows of [x1; x2; ...] @ w", ROUNDING),
 }
@@ -65,9 +70,17 @@ def pipeline(fired: Counter[str], fast_math: bool = False) -> list[Named]:
     body = _passes(Counter(), fast_math)
     return [
         ("drop unread", drop_unread),
+        ("store runs", lambda p: _stored(p, fired)),
         ("optimise bodies", lambda p: optimise_bodies(p, lambda b: _one_by_one(b, body))),
+        ("leave loops", lambda p: leave_loops(p, fired)),
         *_passes(fired, fast_math),
     ]
+
+
+def _stored(program: Program, fired: Counter[str]) -> Program:
+    """What is kept of runs is not computed again, so that more may be read by nobody."""
+    stored = store_runs(program, fired)
+    return program if stored is program else drop_unread(stored)
 
 
 def _passes(fired: Counter[str], fast_math: bool) -> list[Named]:

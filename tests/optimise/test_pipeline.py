@@ -84,6 +84,10 @@ def unread(w, e):
     return gg.cond(gg.sum(w) > 0.0, lambda: gg.where(gg.constant(True), w, e), lambda: -w)
 
 
+def recurrent(x, w):
+    return gg.sum(gg.scan(lambda h, row: (gg.tanh(h @ w + row @ w), None), x[0], x)[0])
+
+
 SHOWN = {
     "identities": lambda x, w: gg.exp(gg.identity(x)),
     "folded": lambda x, w: x * (gg.constant(2.0) + 1.0),
@@ -91,6 +95,9 @@ SHOWN = {
     "cond_of_constant": lambda x, w: gg.cond(gg.constant(True), lambda: x, lambda: -x),
     "unread_by_cond": lambda x, w: unread(w, gg.exp(w)),
     "relu_grad_of_output": lambda x, w: gg.gradients(gg.sum(gg.nn.relu(x) ** 2), x),
+    "stored_runs": lambda x, w: gg.gradients(recurrent(x, w), w),
+    "left_loops": recurrent,
+    "summed_runs": lambda x, w: gg.gradients(recurrent(x, w), w),
     "summed_products": lambda x, w: gg.gradients(gg.sum(gg.stack(steps(x, w)) ** 2), w),
     "shared_products": steps,
 }

@@ -70,6 +70,6 @@ def _compiled(groups: list[LoopGroup], flags: str) -> dict[LoopGroup, Kernel]:
     module = Module(target, flags)
     shared = [write_kernel(group, module, f"k{i}") for i, group in enumerate(groups)]
     text = "\n".join([*ARRAYS, *DECLARATIONS, module.text])
-    names = [name for s in shared for name in (s.built_in if possible() else s.plain)]
+    names = [name for s in shared for name in (*s.plain, *(s.built_in if possible() else ()))]
     code = loaded(text, names, {NDARRAY: id(np.ndarray)})
     return {g: Kernel(s, code) for g, s in zip(groups, shared, strict=True)}

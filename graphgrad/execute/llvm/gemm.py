@@ -313,7 +313,7 @@ class Gemm:
             "ptr %a, i64 %rsa, i64 %csa, ptr %b, i64 %rsb, i64 %csb, ptr %c, i64 %rsc, i64 %rows, "
             "i64 %cols, i64 %depth"
         )
-        return function("void", "gemm", takes, t)
+        return function("void", "gemm", takes, t, internal=False)
 
     def _packed(self, t: Text, near: str, b: str, p: str, slab: str, depth: str) -> None:
         """Panel p of this slice of B, into its place in the slab."""

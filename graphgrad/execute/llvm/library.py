@@ -13,7 +13,7 @@ from .arrays import DECLARATIONS
 from .call import built_in, possible
 from .convolution import Convolutions
 from .gemm import Gemm, entry_name
-from .jit import host, loaded
+from .jit import Loaded, host, loaded
 from .types import FLOATS, element_of
 
 Functions = dict[str, Callable[..., Any]]
@@ -69,8 +69,22 @@ def _gemm(dtype: DType) -> Gemm:
     return Gemm(FLOATS[dtype.itemsize], 8 * host().width)
 
 
+def gemm_address(dtype: DType) -> int:
+    """Where Gemm's function for strided matrices is, which stays there."""
+    return _code(dtype).address("gemm")
+
+
 @cache
 def _functions(dtype: DType) -> Functions:
+    code = _code(dtype)
+    return {name: built_in(code, name) for name in (*_ENTRIES, "conv", "conv_filter")}
+
+
+_ENTRIES = tuple([entry_name(a, b) for a in (False, True) for b in (False, True)])
+
+
+@cache
+def _code(dtype: DType) -> Loaded:
     gemm = _gemm(dtype)
     windows = Convolutions(gemm)
     parts = (
@@ -81,8 +95,7 @@ def _functions(dtype: DType) -> Functions:
         *gemm.entries(),
         *windows.functions(),
     )
-    names = [entry_name(a, b) for a in (False, True) for b in (False, True)]
-    return load("\n".join(parts), [*names, "conv", "conv_filter"])
+    return loaded("\n".join(parts), [*_ENTRIES, "conv", "conv_filter", "gemm"])
 
 
 def load(text: str, names: Sequence[str]) -> Functions:

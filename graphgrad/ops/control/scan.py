@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -79,22 +80,33 @@ class Scan(Op, interned=False):
     def drive(self, bodies: Sequence[Callable[..., Any]], arrays: Sequence[Any]) -> Any:
         """The outputs of the loop by calls of the body, as a function of arrays."""
         carries, stacked, constants = self.parts(arrays)
-        count = self._count(stacked)
-        rows = [Rows(count, t.type) for t in self.programs[0].outputs[self.carries :]]
+        count, c, body = self.count(stacked), self.carries, bodies[0]
+        rows = [Rows(count, t.type) for t in self.programs[0].outputs[c:]]
         kept = [Rows(count, self.programs[0].inputs[i].type) for i in self.history]
-        for at in range(count - 1, -1, -1) if self.reverse else range(count):
-            for i, stack in zip(self.history, kept, strict=True):
-                stack.put(at, carries[i])
-            found = bodies[0](*carries, *[x[at, ...] for x in stacked], *constants)
-            carries = list(found[: self.carries])
-            for stack, row in zip(rows, found[self.carries :], strict=True):
-                stack.put(at, row)
+        put = [(i, stack.put) for i, stack in zip(self.history, kept, strict=True)]
+        write = [stack.put for stack in rows]
+        places = range(count - 1, -1, -1) if self.reverse else range(count)
+        for at, taken in zip(places, self._taken(stacked), strict=False):
+            for i, keep in put:
+                keep(at, carries[i])
+            found = body(*carries, *taken, *constants)
+            carries = found[:c]
+            for store, row in zip(write, found[c:], strict=True):
+                store(at, row)
         if not count:
             carries = [np.array(x) for x in carries]
         made = (*carries, *(stack.array for stack in (*rows, *kept)))
         return made[0] if len(made) == 1 else made
 
-    def _count(self, stacked: Sequence[Any]) -> int:
+    def _taken(self, stacked: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
+        """The rows of stacked arrays, side by side in the order of the runs."""
+        if not stacked:
+            return repeat(())
+        turned = [x[::-1] for x in stacked] if self.reverse else stacked
+        return zip(*map(_rows_of, turned), strict=True)
+
+    def count(self, stacked: Sequence[Any]) -> int:
+        """How many runs there are over these arrays."""
         lengths = {len(x) for x in stacked} | ({self.length} if self.length is not None else set())
         if len(lengths) > 1:
             raise ExecutionError(f"a scan goes over rows of one number, got {sorted(lengths)}")
@@ -106,6 +118,11 @@ class Scan(Op, interned=False):
         many = "" if self.length is None else f"{self.length} x "
         back = ", reverse" if self.reverse else ""
         return f"Scan({many}{len(body.nodes)} nodes{back})"
+
+
+def _rows_of(stack: Any) -> Iterator[Any]:
+    """The rows as arrays, those without axes too."""
+    return iter(stack) if np.ndim(stack) > 1 else (stack[i, ...] for i in range(len(stack)))
 
 
 class Rows:

@@ -1,0 +1,290 @@
+"""The plan of a loop's body as records of `stepping`, where every step of it is compiled code."""
+
+from __future__ import annotations
+
+import ctypes
+import math
+from collections.abc import Callable, Sequence
+from itertools import product
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.lib.stride_tricks import as_strided
+
+from ...ir.node import Node
+from ...ir.types import TensorType, tensor_type
+from ...lower.alias import is_view, nbytes
+from ...lower.plan import Plan, Step
+from ...ops.joining import Concat
+from ...ops.products import MatMul
+from ..arena import fixed_arrays
+from . import library
+from .compiled import Kernel
+from .stepping import COPY, GROUP, PRODUCT
+
+STACKED = 16  # products of one step; of more, or larger ones, what calls them costs little
+COPIES = 64  # records of one copy
+WORK = 1 << 22  # multiplications
+LINE = 64
+
+KernelOf = Callable[[Node], Kernel | None]
+"""The compiled group that a node is, None where it is none."""
+
+
+class Unfit(Exception):
+    """A step is no compiled code."""
+
+
+class Located(NamedTuple):
+    """Where a value lies: behind the address in a cell, with these strides."""
+
+    cell: int
+    offset: int
+    strides: tuple[int, ...]
+    type: TensorType
+
+    @property
+    def plain(self) -> bool:
+        """Whether it lies in row-major order, as far as axes are longer than 1."""
+        steps = zip(_lengths(self.type), self.strides, _row_major(self.type), strict=True)
+        return all(n == 1 or s == wanted for n, s, wanted in steps)
+
+
+def _row_major(type: TensorType) -> tuple[int, ...]:
+    shape: Any = type.shape
+    steps, step = [], type.dtype.itemsize
+    for length in reversed(shape):
+        steps.append(step)
+        step *= length
+    return tuple(reversed(steps))
+
+
+class Cells:
+    """Addresses, and what lies there."""
+
+    def __init__(self) -> None:
+        self.addresses: list[int] = []
+        self.held: list[Any] = []
+
+    def open(self) -> int:
+        """A cell that gets its address when the loop is run."""
+        self.addresses.append(0)
+        return len(self.addresses) - 1
+
+    def of(self, array: Any) -> int:
+        """A cell with the address of an array, which is held."""
+        self.held.append(array)
+        self.addresses.append(array.ctypes.data)
+        return len(self.addresses) - 1
+
+    def space(self, size: int) -> int:
+        """The address of so many bytes, from the start of a cache line."""
+        block = np.empty(size + LINE, np.uint8)
+        self.held.append(block)
+        return int(-(-block.ctypes.data // LINE) * LINE)
+
+    def buffer(self, size: int) -> int:
+        """A cell with the address of so many bytes."""
+        self.addresses.append(self.space(size))
+        return len(self.addresses) - 1
+
+
+class Records:
+    """The records of one plan, with an arena of their own.
+
+    given    for each input of the program its cell
+    wanted   for each output the cell of where it is to be written, None where it may lie anywhere
+    results  for each output where it lies
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        cells: Cells,
+        given: Sequence[int],
+        wanted: Sequence[int | None],
+        kernel_of: KernelOf,
+    ) -> None:
+        self.cells, self.wanted, self.kernel_of = cells, wanted, kernel_of
+        if not all(nbytes(t.type) for t in (*plan.program.inputs, *plan.program.outputs)):
+            raise Unfit
+        self.words: list[int] = []
+        self.moving = set(given)
+        self.values: dict[int, Located] = {}
+        for at, (t, cell) in enumerate(zip(plan.program.inputs, given, strict=True)):
+            self.values[at] = _plain(cell, t.type)
+        self._fix(plan)
+        self._redirected = _written(plan, wanted)
+        for at, step in enumerate(plan.steps):
+            self._step(at, step)
+        self.results = [self.values[r.slot] for r in plan.results]
+        for value, target in zip(self.results, wanted, strict=True):
+            if target is not None and value.cell != target:
+                self._copy(_plain(target, value.type), value)
+
+    def _fix(self, plan: Plan) -> None:
+        types = {slot: type for slot, _, type in plan.places}
+        for slot, array in zip(range(-plan.fixed, 0), fixed_arrays(plan), strict=True):
+            if array is None:
+                continue
+            type = types.get(slot) or tensor_type(array.shape, array.dtype)
+            self.values[slot] = Located(self.cells.of(array), 0, array.strides, type)
+
+    def _step(self, at: int, step: Step) -> None:
+        for slot, made in step.fresh:
+            cell = self._redirected.get((at, slot))
+            if cell is None:
+                cell = self.cells.buffer(nbytes(made) or 0)
+            else:
+                self.moving.add(cell)
+            self.values[slot] = _plain(cell, made)
+        for slot, host, made in step.lodged:
+            self.values[slot] = _plain(self.values[host].cell, made)
+        inputs = [self.values[slot] for slot in step.inputs]
+        if not step.writes:
+            self._look(step, inputs)
+            return
+        outputs = [self.values[slot] for slot in step.outputs]
+        kernel = self.kernel_of(step.node)
+        if kernel is not None:
+            self._group(kernel, [*map(self._in_order, inputs), *outputs])
+        elif type(step.node.op) is MatMul:
+            self._product(step.node, *inputs, *outputs)
+        elif type(step.node.op) is Concat:
+            self._concat(step.node, inputs, *outputs)
+        else:
+            raise Unfit
+
+    def _look(self, step: Step, inputs: Sequence[Located]) -> None:
+        """A view is an offset and strides; those that depend on numbers do not fit."""
+        if not is_view(step.node) or len(inputs) != 1:
+            raise Unfit
+        (x,) = inputs
+        extent = sum((n - 1) * s for n, s in zip(_lengths(x.type), x.strides, strict=True))
+        if any(s < 0 for s in x.strides):
+            raise Unfit
+        canvas = np.empty(extent + x.type.dtype.itemsize, np.uint8)
+        shown = as_strided(canvas[: x.type.dtype.itemsize].view(x.type.dtype)[0:1].reshape(()))
+        shown = as_strided(shown, _lengths(x.type), x.strides)
+        made = step.kernel(shown)
+        parts = made if isinstance(made, tuple) else (made,)
+        for slot, part, t in zip(step.outputs, parts, step.node.outputs, strict=True):
+            if not np.may_share_memory(part, canvas):
+                raise Unfit
+            offset = part.ctypes.data - canvas.ctypes.data
+            self.values[slot] = Located(x.cell, x.offset + offset, part.strides, t.type)
+
+    def _group(self, kernel: Kernel, arrays: Sequence[Located]) -> None:
+        shared, code = kernel
+        if shared.blocks or shared.ranges:
+            raise Unfit
+        frame = self.cells.space(8 * len(arrays))
+        places = np.frombuffer(_memory(frame, 8 * len(arrays)), np.int64)
+        moving = []
+        for at, x in enumerate(arrays):
+            if x.cell in self.moving:
+                moving += [at, x.cell, x.offset]
+            else:
+                places[at] = self.cells.addresses[x.cell] + x.offset
+        partial, workspace = self.cells.space(shared.scratch), self.cells.space(shared.workspace)
+        rows, end = (code.address(name) for name in shared.plain)
+        self.cells.held.append(code)
+        many = len(moving) // 3
+        self._record(GROUP, rows, end, shared.rows, partial, workspace, frame, many, *moving)
+
+    def _product(self, node: Node, a: Located, b: Located, c: Located) -> None:
+        op: Any = node.op
+        *stack, rows, cols = _lengths(c.type)
+        depth = _lengths(a.type)[-2 if op.transpose_a else -1]
+        if c.type.dtype.char not in "fd" or not library.fast() or math.prod(stack) > STACKED:
+            raise Unfit
+        if math.prod(stack) * rows * cols * depth >= WORK:
+            raise Unfit
+        ends = []
+        for x, turned in ((a, op.transpose_a), (b, op.transpose_b)):
+            near = x.strides[-2:]
+            ends.append(near[::-1] if turned else near)
+        gemm = library.gemm_address(c.type.dtype)
+        for place in product(*map(range, stack)):
+            at = [_within(x, place) for x in (a, b, c)]
+            self._record(
+                PRODUCT,
+                gemm,
+                *(a.cell, at[0], *ends[0]),
+                *(b.cell, at[1], *ends[1]),
+                *(c.cell, at[2], c.strides[-2]),
+                *(rows, cols, depth),
+            )
+
+    def _concat(self, node: Node, parts: Sequence[Located], out: Located) -> None:
+        op: Any = node.op
+        offset = out.offset
+        for part in parts:
+            self._copy(Located(out.cell, offset, out.strides, part.type), part)
+            offset += _lengths(part.type)[op.axis] * out.strides[op.axis]
+
+    def _in_order(self, x: Located) -> Located:
+        """The value in row-major order: itself, or a copy."""
+        if x.plain:
+            return x
+        copy = _plain(self.cells.buffer(nbytes(x.type) or 0), x.type)
+        self._copy(copy, x)
+        return copy
+
+    def _copy(self, to: Located, x: Located) -> None:
+        """Runs of adjacent bytes, as many as lie evenly by one record."""
+        axes = list(zip(_lengths(x.type), to.strides, x.strides, strict=True))
+        axes = [axis for axis in axes if axis[0] != 1]
+        size = x.type.dtype.itemsize
+        while axes and axes[-1][1:] == (size, size):
+            size *= axes.pop()[0]
+        count, *steps = axes.pop() if axes else (1, 0, 0)
+        if math.prod(n for n, _, _ in axes) > COPIES:
+            raise Unfit
+        for place in product(*[range(n) for n, _, _ in axes]):
+            ats = [sum(i * a[k] for i, a in zip(place, axes, strict=True)) for k in (1, 2)]
+            places = (to.cell, to.offset + ats[0], x.cell, x.offset + ats[1])
+            self._record(COPY, *places, size, count, *steps)
+
+    def _record(self, kind: int, *words: int) -> None:
+        self.words += [kind, len(words) + 2, *map(int, words)]
+
+
+def _plain(cell: int, type: TensorType) -> Located:
+    return Located(cell, 0, _row_major(type), type)
+
+
+def _lengths(type: TensorType) -> tuple[int, ...]:
+    shape: Any = type.shape
+    found: tuple[int, ...] = shape
+    return found
+
+
+def _within(x: Located, place: Sequence[int]) -> int:
+    """The offset of a matrix in a stack, which broadcasts."""
+    offset, lengths = x.offset, _lengths(x.type)[:-2]
+    kept = place[len(place) - len(lengths) :]
+    for at, length, stride in zip(kept, lengths, x.strides, strict=False):
+        offset += at * stride if length > 1 else 0
+    return offset
+
+
+def _memory(address: int, size: int) -> Any:
+    return (ctypes.c_uint8 * size).from_address(address)
+
+
+def _written(plan: Plan, wanted: Sequence[int | None]) -> dict[tuple[int, int], int]:
+    """(step, slot) of a new array that an output is written to -> the output's cell."""
+    found: dict[tuple[int, int], int] = {}
+    arity = len(plan.program.inputs)
+    for result, cell in zip(plan.results, wanted, strict=True):
+        if cell is None or result.copied or result.made or not arity <= result.slot:
+            continue
+        for at in range(len(plan.steps) - 1, -1, -1):
+            step = plan.steps[at]
+            if any(slot == result.slot for slot, _ in step.fresh):
+                found.setdefault((at, result.slot), cell)
+                break
+            if not step.writes and result.slot in step.outputs:
+                break  # a view
+    return found

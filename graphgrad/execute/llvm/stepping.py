@@ -1,0 +1,183 @@
+"""One compiled function that runs the steps of any loop: a table says what to call, and on what.
+
+Cells hold addresses: of what runs take and make, and of the arena. Between two runs the cells of
+rows move on, and those of carries change places, so nothing is copied. For each step there is a
+record of words of 8 bytes, its kind and its length first:
+
+    GROUP    rows, end, how many rows, partial results, workspace, frame, how many arrays,
+             then for each array its place in the frame, its cell and an offset
+    PRODUCT  gemm, cell, offset and two strides of A, the same of B, cell, offset and a stride of C,
+             rows, columns, depth
+    COPY     cell and offset of the target, the same of the source, bytes, how often, and how many
+             bytes further on each time, in the target and in the source
+    TEST     cell and offset of a bool; where it is false, the loop ends
+
+A step of a few numbers takes some 10 ns: it is read, not compiled.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from functools import cache
+from typing import Any
+
+from .jit import loaded
+from .text import Text, function
+
+GROUP, PRODUCT, COPY, TEST = range(4)
+TAKES = (
+    "ptr %cells, ptr %code, ptr %stop, ptr %moves, i64 %moving, ptr %turns, i64 %turning, "
+    "i64 %begin, i64 %end, i64 %last"
+)
+"""moves: (cell, bytes) of rows; turns: (cell taken, cell written, cell of the next, bytes) of
+carries, see `_turn`; begin, end: runs by number; last: how many runs there are in all."""
+
+DECLARATIONS = ("declare ptr @memcpy(ptr, ptr, i64)",)
+
+
+@cache
+def stepper() -> Any:
+    """run(cells, code, stop, moves, moving, turns, turning, begin, end, last).
+
+    How many runs are done, which is less than `end` where a test was false.
+    """
+    code = loaded("\n".join((*DECLARATIONS, _text())), ["steps"])
+    pointer, number = ctypes.c_void_p, ctypes.c_int64
+    takes = (pointer,) * 4 + (number, pointer, number, number, number, number)
+    run = ctypes.CFUNCTYPE(number, *takes)(code.address("steps"))
+    run.loaded = code  # type: ignore[attr-defined]  # the code lives as long as this
+    return run
+
+
+def _text() -> str:
+    t = Text()
+    t.do("br label %enter")
+    t.label("enter")
+    t.do("%none = icmp sge i64 %begin, %end")
+    t.do("br i1 %none, label %over, label %again")
+    t.label("again")
+    t.do("%run = phi i64 [%begin, %enter], [%run.next, %moved]")
+    t.do("br label %step")
+    t.label("step")
+    t.do("%at = phi ptr [%code, %again], [%at.next, %stepped]")
+    t.do("%done = icmp eq ptr %at, %stop")
+    t.do("br i1 %done, label %finished, label %record")
+    t.label("record")
+    kind, size = _word(t, "%at", 0), _word(t, "%at", 1)
+    t.do(
+        f"switch i64 {kind}, label %group [i64 {PRODUCT}, label %product "
+        f"i64 {COPY}, label %copy i64 {TEST}, label %test]"
+    )
+    t.label("group")
+    _group(t)
+    t.do("br label %stepped")
+    t.label("product")
+    _product(t)
+    t.do("br label %stepped")
+    t.label("copy")
+    _copy(t)
+    t.do("br label %stepped")
+    t.label("test")
+    holds = t(f"icmp ne i8 {t.load('i8', _cell(t, 2))}, 0")
+    t.do(f"br i1 {holds}, label %stepped, label %ended")
+    t.label("stepped")
+    t.do(f"%at.next = getelementptr i64, ptr %at, i64 {size}")
+    t.do("br label %step")
+    t.label("ended")
+    t.do("ret i64 %run")
+    t.label("finished")
+    t.do("%run.next = add i64 %run, 1")
+    t.loop(0, "%moving", 1, lambda i: _move(t, i))
+    t.loop(0, "%turning", 1, lambda i: _turn(t, i))
+    t.do("br label %moved")
+    t.label("moved")
+    t.do("%more = icmp slt i64 %run.next, %end")
+    t.do("br i1 %more, label %again, label %over")
+    t.label("over")
+    return function("i64", "steps", TAKES, t, "%end", internal=False)
+
+
+def _word(t: Text, base: str, place: int) -> str:
+    return t.load("i64", t.at(base, 8 * place))
+
+
+def _pointer(t: Text, base: str, place: int) -> str:
+    return t.load("ptr", t.at(base, 8 * place))
+
+
+def _address(t: Text, cell: str) -> str:
+    """Where the address in a cell is."""
+    return t(f"getelementptr ptr, ptr %cells, i64 {cell}")
+
+
+def _cell(t: Text, place: int) -> str:
+    """What is at an offset behind the address in a cell; both are words of the record."""
+    base = t.load("ptr", _address(t, _word(t, "%at", place)))
+    return t.at(base, _word(t, "%at", place + 1))
+
+
+def _group(t: Text) -> None:
+    rows, ends, partial, workspace, frame = (_pointer(t, "%at", i) for i in (2, 3, 5, 6, 7))
+
+    def fill(i: str) -> None:
+        row = t.at("%at", t.add(t.mul(i, 24), 72))
+        base = t.load("ptr", _address(t, _word(t, row, 1)))
+        place = t(f"getelementptr ptr, ptr {frame}, i64 {_word(t, row, 0)}")
+        t.do(f"store ptr {t.at(base, _word(t, row, 2))}, ptr {place}")
+
+    t.loop(0, _word(t, "%at", 8), 1, fill)
+    given = f"ptr {frame}, i64 0, i64 {_word(t, '%at', 4)}, ptr {partial}, ptr {workspace}"
+    t.do(f"call void {rows}({given})")
+    t.do(f"call void {ends}(ptr {frame}, ptr {partial})")
+
+
+def _product(t: Text) -> None:
+    gemm = _pointer(t, "%at", 2)
+    a, b, c = (_cell(t, place) for place in (3, 7, 11))
+    words = {i: _word(t, "%at", i) for i in (5, 6, 9, 10, 13, 14, 15, 16)}
+    t.do(
+        f"call void {gemm}(ptr {a}, i64 {words[5]}, i64 {words[6]}, ptr {b}, i64 {words[9]}, "
+        f"i64 {words[10]}, ptr {c}, i64 {words[13]}, i64 {words[14]}, i64 {words[15]}, "
+        f"i64 {words[16]})"
+    )
+
+
+def _copy(t: Text) -> None:
+    to, what = _cell(t, 2), _cell(t, 4)
+    size, count, down, on = (_word(t, "%at", i) for i in (6, 7, 8, 9))
+
+    def one(i: str) -> None:
+        target, source = t.at(to, t.mul(i, down)), t.at(what, t.mul(i, on))
+        t(f"call ptr @memcpy(ptr {target}, ptr {source}, i64 {size})")
+
+    t.loop(0, count, 1, one)
+
+
+def _move(t: Text, i: str) -> None:
+    """The cell of a row moves on to the next."""
+    row = t.at("%moves", t.mul(i, 16))
+    where = _address(t, _word(t, row, 0))
+    t.do(f"store ptr {t.at(t.load('ptr', where), _word(t, row, 1))}, ptr {where}")
+
+
+def _turn(t: Text, i: str) -> None:
+    """What was written is taken next.
+
+    Where bytes are not 0, what is taken is kept in rows: the next row is written then, and by the
+    last run what the cell of the next holds. Else two arrays change places.
+    """
+    turn = t.at("%turns", t.mul(i, 32))
+    taken, written, following = (_address(t, _word(t, turn, k)) for k in range(3))
+    step = _word(t, turn, 3)
+    now, after = t.load("ptr", written), t.load("ptr", following)
+    t.do(f"store ptr {now}, ptr {taken}")
+
+    def kept() -> None:
+        final = t(f"icmp eq i64 {t.add('%run.next', 1)}, %last")
+        t.do(f"store ptr {t.chosen(final, 'ptr', after, t.at(now, step))}, ptr {written}")
+
+    def turned() -> None:
+        t.do(f"store ptr {after}, ptr {written}")
+        t.do(f"store ptr {now}, ptr {following}")
+
+    t.when(t(f"icmp ne i64 {step}, 0"), kept, turned)

@@ -1,0 +1,246 @@
+"""What need not be in a loop leaves it.
+
+- What depends on nothing but constants of the loop is computed before it, once.
+- x_t @ w of rows that are there before the loop is one product before it.
+- A row that is v_t @ w, and nothing else reads it, is one product behind the loop, of the rows v_t.
+- A carry that only adds up x_t^T @ y_t is one product behind it: [x_1; x_2; ...]^T [y_1; y_2; ...].
+
+The products change last bits, as those of `shared_products` and `summed_products` do.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from ...ir.node import Node, Tensor
+from ...ir.program import Program, derive
+from ...ops.accumulate import AddN
+from ...ops.arithmetic import Add
+from ...ops.control import Scan
+from ...ops.products import MATMUL, MatMul
+from ...ops.sequencing import After
+from ..build import beside, reshaped, total
+from ..facts import ints, nbytes
+from .matrices import MOST_BYTES, is_plain
+
+
+def leave_loops(program: Program, fired: Counter[str]) -> Program:
+    """The program with loops that compute no more than they have to.
+
+    Not where something is computed again to save memory: what leaves is kept in rows.
+    """
+    if any(_saves_memory(p) for p in (program, *_bodies(program))):
+        return program
+
+    def visit(node: Node) -> tuple[Tensor, ...] | None:
+        if type(node.op) is not Scan or node.controls or not _known(node):
+            return None
+        return _Leaving(node, node.op, fired).outputs()
+
+    return program.rebuild(visit)
+
+
+def _bodies(program: Program) -> list[Program]:
+    return [node.op.programs[0] for node in program.nodes if isinstance(node.op, Scan)]
+
+
+def _saves_memory(program: Program) -> bool:
+    return any(type(node.op) is After for node in program.nodes)
+
+
+def _known(node: Node) -> bool:
+    """Whether all lengths are, and there are runs."""
+    op = node.op
+    assert isinstance(op, Scan)
+    runs = op.runs_of([t.type for t in node.inputs])
+    known = all(t.type.static for t in (*node.inputs, *op.programs[0].inputs))
+    return known and isinstance(runs, int) and runs > 0
+
+
+class _Leaving:
+    """One loop.
+
+    body      its program, and its inputs in `given`
+    runs      how many there are
+    constant  tensor of the body -> what it is around it, the same for all runs
+    stacked   tensor of the body -> its rows, which are there before the loop
+    left      nodes that have left
+    rows      what the new loop makes in rows
+    room      bytes of a run for which there is room in rows
+    """
+
+    def __init__(self, node: Node, op: Scan, fired: Counter[str]) -> None:
+        self.node, self.op, self.fired = node, op, fired
+        (self.body,) = op.programs
+        runs = op.runs_of([t.type for t in node.inputs])
+        assert isinstance(runs, int)
+        self.runs = runs
+        self.given = set(self.body.inputs)
+        pairs = list(zip(self.body.inputs, node.inputs, strict=True))
+        end = op.carries + op.slices
+        self.constant = dict(pairs[end:])
+        self.stacked = dict(pairs[op.carries : end])
+        self.left: set[Node] = set()
+        self.rows: list[Tensor] = []
+        self.room = MOST_BYTES // self.runs
+
+    def outputs(self) -> tuple[Tensor, ...] | None:
+        """What stands for the outputs of the node; None where nothing leaves."""
+        for inner in self.body.nodes:
+            if inner.op.pure and not inner.controls:
+                self._before(inner)
+        reads = Counter(t for n in self.body.nodes if n not in self.left for t in n.inputs)
+        reads.update(self.body.outputs)
+        c = self.op.carries
+        sums = {i: f for i in range(c) if (f := self._summed(i, reads))}
+        last = {j: n for j in range(c, len(self.body.outputs)) if (n := self._row(j, reads))}
+        if not (self.left or sums or last):
+            return None
+        for name, count in (("summed_runs", len(sums)), ("left_loops", len(self.left) + len(last))):
+            if count:
+                self.fired[name] += count
+        return self._rebuilt(sums, last)
+
+    # --- before ---------------------------------------------------------------------------------
+
+    def _before(self, inner: Node) -> None:
+        """Let a node leave, if what it reads is there before the loop."""
+        constant = [t for t in inner.inputs if t in self.constant]
+        others = [t for t in inner.inputs if t not in self.constant]
+        fixed = all(not t.node.inputs and t not in self.given for t in others)
+        if constant and fixed and (inner.op.elementwise or is_plain(inner)):
+            made = derive(inner, inner.op, tuple([self.constant.get(t, t) for t in inner.inputs]))
+            self.constant[inner.outputs[0]] = made.outputs[0]
+            self.left.add(inner)
+        elif is_plain(inner) and self._by_rows(inner) and self._has_room([inner.outputs[0]]):
+            x, w = inner.inputs
+            self.stacked[inner.outputs[0]] = self._product(inner, self.stacked[x], self.constant[w])
+            self.left.add(inner)
+
+    def _by_rows(self, inner: Node) -> bool:
+        """Whether a product is of rows that are there with what is the same for all."""
+        x, w = inner.inputs
+        op = inner.op
+        assert isinstance(op, MatMul)
+        return x in self.stacked and w in self.constant and not op.transpose_a
+
+    def _product(self, inner: Node, rows: Tensor, w: Tensor) -> Tensor:
+        """The products of all runs, as rows."""
+        whole = beside(inner, inner.op, self._flat(inner, rows), w)
+        return reshaped(inner, whole, (self.runs, *ints(inner.outputs[0].shape)))
+
+    def _flat(self, inner: Node, rows: Tensor) -> Tensor:
+        """The matrices of all runs, one below the other."""
+        count, height, width = ints(rows.shape)
+        return reshaped(inner, rows, (count * height, width))
+
+    # --- behind ---------------------------------------------------------------------------------
+
+    def _summed(self, i: int, reads: Counter[Tensor]) -> list[Node]:
+        """The products of each run that a carry adds up; [] if that is not all there is to it."""
+        carry, after = self.body.inputs[i], self.body.outputs[i]
+        if i in self.op.history or reads[carry] != 1:
+            return []
+        terms = self._terms(after, reads)
+        products = [t.node for t in terms if t is not carry]
+        fits = all(t is carry or self._adds_up(t, after, reads) for t in terms)
+        if not fits or not products or len(products) == len(terms):
+            return []
+        return products if self._take([t for n in products for t in n.inputs]) else []
+
+    def _terms(self, whole: Tensor, reads: Counter[Tensor]) -> list[Tensor]:
+        """What a sum is made of, which nobody reads on the way."""
+        terms, found = [whole], list[Tensor]()
+        while terms:
+            t = terms.pop()
+            inner = not (t in self.given or t.node.controls or reads[t] != 1)
+            if inner and type(t.node.op) in (Add, AddN) and t.node not in self.left:
+                terms += reversed(t.node.inputs)
+            else:
+                found.append(t)
+        return found
+
+    def _adds_up(self, t: Tensor, whole: Tensor, reads: Counter[Tensor]) -> bool:
+        """Whether a term is a product that is one for all runs."""
+        if t in self.given or reads[t] != 1 or t.node in self.left or not is_plain(t.node):
+            return False
+        op = t.node.op
+        assert isinstance(op, MatMul)
+        return op.transpose_a and not op.transpose_b and t.type is whole.type
+
+    def _row(self, j: int, reads: Counter[Tensor]) -> Node | None:
+        """The product that a row is, if nothing else is made of it in the loop."""
+        t = self.body.outputs[j]
+        if reads[t] != 1 or t in self.given or not is_plain(t.node) or t.node in self.left:
+            return None
+        x, w = t.node.inputs
+        op = t.node.op
+        assert isinstance(op, MatMul)
+        if op.transpose_a or w not in self.constant:
+            return None
+        if x not in {*self.rows, *self.stacked} and nbytes(x.type) > 2 * nbytes(t.type):
+            return None
+        return t.node if self._take([x]) else None
+
+    def _take(self, wanted: Sequence[Tensor]) -> bool:
+        """Make rows of tensors, if there is room for them."""
+        if any(t in self.constant for t in wanted):
+            return False
+        more = [t for t in dict.fromkeys(wanted) if t not in self.stacked]
+        kept = set(self.rows)
+        more = [t for t in more if t not in kept]
+        if not self._has_room(more):
+            return False
+        self.rows += more
+        return True
+
+    def _has_room(self, rows: Sequence[Tensor]) -> bool:
+        """Whether there is room for these rows, which is taken then."""
+        size = sum(nbytes(t.type) for t in rows)
+        if size > self.room:
+            return False
+        self.room -= size
+        return True
+
+    # --- the new loop ---------------------------------------------------------------------------
+
+    def _rebuilt(self, sums: dict[int, list[Node]], last: dict[int, Node]) -> tuple[Tensor, ...]:
+        op, body, c = self.op, self.body, self.op.carries
+        kept = [i for i in range(c) if i not in sums]
+        rows = [j for j in range(c, len(body.outputs)) if j not in last]
+        made = [body.outputs[j] for j in rows]
+        more = [t for t in self.rows if t not in set(made)]
+        outputs = [*(body.outputs[i] for i in kept), *made, *more]
+        slices, constants = self._read(outputs)
+        inputs = [*(body.inputs[i] for i in kept), *slices, *constants]
+        new = op.replace(
+            programs=(Program(inputs, outputs),),
+            carries=len(kept),
+            slices=len(slices),
+            length=self.runs,
+            history=tuple([kept.index(i) for i in op.history]),
+        )
+        given = [*(self.node.inputs[i] for i in kept), *slices.values(), *constants.values()]
+        found = derive(self.node, new, tuple(given)).outputs
+        stands = dict(zip((*kept, *rows), found, strict=False))
+        stacks = self.stacked | dict(zip((*made, *more), found[len(kept) :], strict=False))
+        for j, inner in last.items():
+            x, w = inner.inputs
+            stands[j] = self._product(inner, stacks[x], self.constant[w])
+        for i, products in sums.items():
+            terms = [self.node.inputs[i]]
+            for inner in products:
+                x, y = (self._flat(inner, stacks[t]) for t in inner.inputs)
+                terms.append(beside(inner, MATMUL[True, False], x, y))
+            stands[i] = total(body.outputs[i].node, terms)
+        tail = found[len(outputs) :]
+        return (*(stands[k] for k in range(len(body.outputs))), *tail)
+
+    def _read(self, outputs: Sequence[Tensor]) -> tuple[dict[Tensor, Tensor], dict[Tensor, Tensor]]:
+        """The rows and the constants that the new loop reads."""
+        inputs = [*self.body.inputs, *self.stacked, *self.constant]
+        nodes = Program(inputs, outputs).nodes
+        read = {t for n in nodes for t in n.inputs}.union(outputs)
+        slices = {t: x for t, x in self.stacked.items() if t in read}
+        return slices, {t: x for t, x in self.constant.items() if t in read}

@@ -1,0 +1,156 @@
+"""What a gradient would compute again of a loop's runs is kept by the loop.
+
+The gradient of a scan is a scan over the same body graph, which computes each run again from what
+that run took. Nodes that stand in both bodies, and read the same there, compute the same: those
+that cost more than an element-wise step of arithmetic become rows of the first loop, which the
+second one takes. It is the first pass over loops: later ones make bodies of their own.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from ...ir.node import Node, Tensor
+from ...ir.program import Program, derive
+from ...ir.residual import Residual
+from ...ops.arithmetic import Add, Multiply, Negative, Subtract
+from ...ops.base import Cast
+from ...ops.control import Scan
+from ...ops.sources import Identity
+
+CHEAP = Add, Subtract, Multiply, Negative, Cast, Identity, Residual
+
+
+class Kept(NamedTuple):
+    """What one loop keeps for another: tensors of their body, and the node of the first."""
+
+    tensors: list[Tensor]
+    loop: Node
+
+
+def store_runs(program: Program, fired: Counter[str]) -> Program:
+    """The program with loops that keep what their gradients would compute again."""
+    loops = [node for node in program.nodes if type(node.op) is Scan and not node.controls]
+    kept: dict[Node, Kept] = {}
+    for at, node in enumerate(loops):
+        for first in loops[:at]:
+            tensors = _again(first, node)
+            if tensors and len(tensors) > len(kept[node].tensors if node in kept else ()):
+                kept[node] = Kept(tensors, first)
+    if not kept:
+        return program
+    fired["stored_runs"] += len(kept)
+    rows: dict[Node, list[Tensor]] = {}
+    for found in kept.values():
+        wanted = rows.setdefault(found.loop, [])
+        wanted += [t for t in found.tensors if t not in set(wanted)]
+    return _rebuilt(program, kept, rows)
+
+
+def _rebuilt(
+    program: Program, kept: Mapping[Node, Kept], rows: Mapping[Node, Sequence[Tensor]]
+) -> Program:
+    originals = iter(program.nodes)
+    stacks: dict[Node, dict[Tensor, Tensor]] = {}
+
+    def visit(node: Node) -> tuple[Tensor, ...] | None:
+        old = next(originals)
+        outputs: tuple[Tensor, ...] | None = None
+        if old in kept:
+            found = kept[old]
+            node = _taking(node, {t: stacks[found.loop][t] for t in found.tensors})
+            outputs = node.outputs
+        if old in rows:
+            outputs, stacks[old] = _keeping(node, rows[old])
+        return outputs
+
+    return program.rebuild(visit)
+
+
+def _again(first: Node, second: Node) -> list[Tensor]:
+    """What the body of a loop computes that is better kept by another one, which runs before."""
+    one, two = first.op, second.op
+    assert isinstance(one, Scan)
+    assert isinstance(two, Scan)
+    given = _same(one, first, two, second)
+    if not given:
+        return []
+    (body,), inside = two.programs, set(one.programs[0].nodes)
+    there, free = set(given), set(given)
+    twice: list[Node] = []
+    read = set(body.outputs)
+    for node in body.nodes:
+        if node in inside and _moves(node) and there.issuperset(node.inputs):
+            there.update(node.outputs)
+            twice.append(node)
+        else:
+            read.update(node.inputs)
+    found = []
+    for node in twice:
+        cheap = not node.inputs or node.op.view or isinstance(node.op, CHEAP)
+        if cheap and free.issuperset(node.inputs):
+            free.update(node.outputs)
+            continue
+        wanted = [t for t in node.outputs if t in read]
+        found += wanted
+        free.update(wanted)
+    return found
+
+
+def _moves(node: Node) -> bool:
+    return node.op.pure and not node.controls and not node.op.bodies
+
+
+def _same(one: Scan, first: Node, two: Scan, second: Node) -> list[Tensor]:
+    """Inputs of both bodies that are the same in each run; [] unless the runs are the same."""
+    (a,), (b,) = one.programs, two.programs
+    mine = dict(zip(b.inputs[two.carries :], second.inputs[two.carries :], strict=True))
+    stacked = set(b.inputs[two.carries : two.carries + two.slices])
+    kept = dict(zip(one.history, first.outputs[len(a.outputs) :], strict=True))
+    found, rows = [], False
+    for at, (t, outer) in enumerate(zip(a.inputs, first.inputs, strict=True)):
+        row = at < one.carries + one.slices
+        source = kept.get(at) if at < one.carries else outer
+        if t not in mine or source is None or (t in stacked) != row:
+            continue
+        if _origin(mine[t]) is _origin(source):
+            found.append(t)
+            rows = rows or row
+    return found if rows else []
+
+
+def _origin(t: Tensor) -> Tensor:
+    """What a tensor is, behind the nodes that pass it on."""
+    while isinstance(t.node.op, Identity | Residual) and t.node.op.pure:
+        t = t.node.inputs[t.index]
+    return t
+
+
+def _keeping(
+    node: Node, tensors: Sequence[Tensor]
+) -> tuple[tuple[Tensor, ...], dict[Tensor, Tensor]]:
+    """The outputs of a loop that keeps more of its runs, and the stacks of that."""
+    op = node.op
+    assert isinstance(op, Scan)
+    (body,) = op.programs
+    places = {t: at for at, t in enumerate(body.outputs) if at >= op.carries}
+    more = [t for t in tensors if t not in places]
+    end = len(body.outputs)
+    places |= {t: end + at for at, t in enumerate(more)}
+    new = op.replace(programs=(Program(body.inputs, (*body.outputs, *more)),))
+    made = derive(node, new, node.inputs).outputs
+    stacks = {t: made[places[t]] for t in tensors}
+    return (*made[:end], *made[end + len(more) :]), stacks
+
+
+def _taking(node: Node, stacks: Mapping[Tensor, Tensor]) -> Node:
+    """The loop that takes what it would compute."""
+    op = node.op
+    assert isinstance(op, Scan)
+    (body,) = op.programs
+    end = op.carries + op.slices
+    inputs = (*body.inputs[:end], *stacks, *body.inputs[end:])
+    new = op.replace(programs=(Program(inputs, body.outputs),), slices=op.slices + len(stacks))
+    return derive(node, new, (*node.inputs[:end], *stacks.values(), *node.inputs[end:]))

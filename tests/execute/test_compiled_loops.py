@@ -1,0 +1,219 @@
+"""Loops that run as one compiled call give the bits of those that are driven run by run."""
+
+import threading
+
+import numpy as np
+import pytest
+
+import graphgrad as gg
+
+pytest.importorskip("llvmlite")
+from graphgrad.execute import llvm_backend
+from graphgrad.execute.llvm import driven
+
+RNG = np.random.default_rng(0)
+ROWS, H, W = RNG.normal(size=(7, 2, 5)), RNG.normal(size=(2, 5)), 0.3 * RNG.normal(size=(5, 5))
+
+
+def ema(x, h, w):
+    return gg.scan(lambda m, row: (0.9 * m + 0.1 * row, m * row), h, x)
+
+
+def rnn(x, h, w):
+    def run(h, row):
+        h = gg.tanh(row @ w + h @ gg.transpose(w))
+        return h, h
+
+    return gg.scan(run, h, x)
+
+
+def backwards(x, h, w):
+    return gg.scan(lambda m, row: (gg.tanh(m * row) @ w, m), h, x, reverse=True)
+
+
+def gates(x, h, w):
+    def run(h, row):
+        both = gg.concat([row @ w, h], axis=1)
+        return gg.tanh(both[:, 3:8]) * both[:, :5], both
+
+    return gg.scan(run, h, x)
+
+
+def moved_views(x, h, w):
+    def run(s, row):
+        turned = gg.transpose(s) * row[:1]
+        return gg.transpose(gg.exp(-turned)) @ turned, turned[1:, ::2]
+
+    return gg.scan(run, gg.transpose(h) @ h, x)
+
+
+def swapped(x, h, w):
+    """Carries that change places, one that stays, and a constant row."""
+    (a, b, _), ys = gg.scan(lambda c, row: ((c[1], c[0] * row, c[2]), (c[0], w)), (h, h + 1, h), x)
+    return a, b, *ys
+
+
+def counted(x, h, w):
+    return gg.fori_loop(0, 9, lambda i, s: gg.sin(s) + gg.cast(i, "float64"), h)
+
+
+def numbers(x, h, w):
+    return gg.scan(lambda s, row: (s * 0.5 + row, s), x[0, 0, 0], x[:, 0, 0])
+
+
+def stacks(x, h, w):
+    s = gg.stack([w, w * 2.0])
+    return gg.scan(lambda c, row: (gg.tanh(c @ s), c[0] * 2.0), s, x)
+
+
+def until(x, h, w):
+    return gg.while_loop(lambda c: gg.sum(c) < 1e6, lambda c: c * 1.5 + gg.abs(h), gg.abs(h))
+
+
+def until_at_most(x, h, w):
+    return gg.while_loop(
+        lambda c: gg.sum(c) < 1e3, lambda c: c * 1.5 + gg.abs(h), gg.abs(h), max_trips=40
+    )
+
+
+def never(x, h, w):
+    return gg.while_loop(lambda c: gg.sum(c) < -1e9, lambda c: c * 1.5, h)
+
+
+LOOPS = [
+    ema,
+    rnn,
+    backwards,
+    gates,
+    moved_views,
+    swapped,
+    counted,
+    numbers,
+    stacks,
+    until,
+    until_at_most,
+    never,
+]
+
+
+def tensors(found):
+    """The tensors of a nesting of tuples."""
+    return [t for part in found for t in tensors(part)] if isinstance(found, tuple) else [found]
+
+
+def compiled(loop, rows, w=W, threads=1):
+    """Values and gradients of a loop, as a function of arrays."""
+    with gg.Graph():
+        inputs = [gg.placeholder(a.shape, a.dtype) for a in (rows, H.astype(rows.dtype), w)]
+        found = tensors(loop(*inputs))
+        total = sum(gg.sum(t * t) for t in found)
+        dxs = [dx for dx in gg.gradients(total, inputs) if dx is not None]
+        return gg.compile(inputs, [*found, *dxs], backend="llvm", num_threads=threads)
+
+
+@pytest.fixture
+def by_runs(monkeypatch):
+    """Compile so that loops are driven from Python."""
+
+    def make(*args):
+        with monkeypatch.context() as patch:
+            patch.setattr(llvm_backend, "compiled_loop", lambda *_: None)
+            f = compiled(*args)
+            f(*ARRAYS)  # bodies are bound when the program is
+            return f
+
+    return make
+
+
+ARRAYS = ROWS, H, W
+
+
+@pytest.fixture
+def calls(monkeypatch):
+    """Counts the loops that ran as one call."""
+    made = []
+    steps = driven._Loop.steps
+    monkeypatch.setattr(driven._Loop, "steps", lambda *a: made.append(1) or steps(*a))
+    return made
+
+
+@pytest.mark.parametrize("block", [1, 3, 256])
+@pytest.mark.parametrize("loop", LOOPS, ids=lambda f: f.__name__)
+def test_a_compiled_loop_has_the_bits_of_one_that_is_driven(
+    loop, block, by_runs, calls, monkeypatch
+):
+    monkeypatch.setattr(driven, "FIRST", block)
+    wanted = by_runs(loop, ROWS)(*ARRAYS)
+    assert not calls
+    found = compiled(loop, ROWS)
+    for _ in range(2):  # with memory of the run before
+        for a, b in zip(found(*ARRAYS), wanted, strict=True):
+            np.testing.assert_array_equal(a, b)
+    assert calls
+
+
+@pytest.mark.parametrize("count", [0, 1, 2])
+def test_few_runs(count):
+    f = compiled(rnn, ROWS[:count])
+    h, made = f(ROWS[:count], H, W)[:2]
+    assert made.shape == (count, 2, 5)
+    np.testing.assert_array_equal(h, made[-1] if count else H)
+
+
+def test_results_are_the_callers_own():
+    f = compiled(ema, ROWS)
+    first = f(*ARRAYS)
+    kept = [a.copy() for a in first]
+    second = f(ROWS * 2, H, W)
+    for a, b in zip(first, kept, strict=True):
+        np.testing.assert_array_equal(a, b)
+        assert a.flags.writeable
+    assert not any(np.may_share_memory(a, b) for a in first for b in (*second, *ARRAYS))
+
+
+def test_arrays_in_any_layout():
+    f = compiled(gates, ROWS)
+    wanted = f(*ARRAYS)
+    turned = [np.asfortranarray(ROWS), H[::-1][::-1], np.repeat(W, 2, 1)[:, ::2]]
+    for a, b in zip(f(*turned), wanted, strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_float32_and_many_threads_at_once():
+    rows = ROWS.astype(np.float32)
+    f = compiled(rnn, rows, W.astype(np.float32))
+    given = [(rows * k, H.astype(np.float32), W.astype(np.float32)) for k in range(8)]
+    wanted = [f(*arrays) for arrays in given]
+    wrong = []
+
+    def work(k):
+        for _ in range(20):
+            pairs = zip(f(*given[k]), wanted[k], strict=True)
+            wrong.extend(k for a, b in pairs if not np.array_equal(a, b))
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+def test_too_many_trips_is_an_error():
+    with gg.Graph():
+        h = gg.placeholder((2, 5))
+        y = gg.while_loop(lambda c: gg.sum(c) > -1.0, lambda c: c + 1.0, h, max_trips=5)
+        f = gg.compile([h], [y], backend="llvm")
+    with pytest.raises(gg.ExecutionError, match="max_trips=5"):
+        f(np.abs(H))
+
+
+def test_a_body_that_is_not_compiled_is_driven(calls):
+    with gg.Graph():
+        x = gg.placeholder((4, 3))
+        y = gg.scan(lambda s, row: (s + gg.sort(row), s), gg.zeros(3), x)[1]
+        f = gg.compile([x], [y], backend="llvm")
+    x = RNG.normal(size=(4, 3))
+    expected = np.cumsum(np.sort(x, 1), 0) - np.sort(x, 1)
+    np.testing.assert_allclose(f(x)[0], expected, rtol=1e-12, atol=1e-15)
+    assert not calls

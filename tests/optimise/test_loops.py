@@ -1,0 +1,173 @@
+"""What gradients of loops compute again is kept, and what need not be in a loop leaves it."""
+
+import numpy as np
+import pytest
+
+import graphgrad as gg
+from graphgrad.ops.control import Scan
+from graphgrad.optimise.pipeline import optimise
+
+RNG = np.random.default_rng(3)
+T, B, N = 6, 2, 4
+SHAPES = {"x": (T, B, N), "h": (B, N), "w": (N, N), "u": (N, N), "k": ()}
+ARRAYS = [0.5 * RNG.normal(size=shape) for shape in SHAPES.values()]
+
+
+def rnn(x, h, w, u, k):
+    def run(h, row):
+        h = gg.tanh(row @ w + h @ u) * gg.exp(k)
+        return h, h
+
+    return gg.scan(run, h, x)
+
+
+def gates(x, h, w, u, k):
+    def run(carry, row):
+        h, n = carry
+        z = 1.0 / (1.0 + gg.exp(-(row @ w)))
+        h = z * h + (1.0 - z) * gg.tanh(h @ u)
+        return (h, n + 1.0), (h @ w, n * k)
+
+    (h, _), (rows, ns) = gg.scan(run, (h, 0.0), x, reverse=True)
+    return h, rows, ns
+
+
+def total_only(x, h, w, u, k):
+    """A carry that adds up products, and one that is read while it does."""
+
+    def run(carry, row):
+        a, b = carry
+        b = b + gg.transpose(row) @ (row * k)
+        return (a + gg.transpose(row) @ gg.sin(row), b), gg.sum(b)
+
+    return gg.scan(run, (w, u), x)
+
+
+def in_a_region(x, h, w, u, k):
+    with gg.override_gradient(lambda site, *dys: [2.0 * d for d in site.default(*dys)]) as region:
+        last, made = rnn(x, h, w, u, k)
+        region.declare(outputs=[last, made])
+    return last, made
+
+
+def rule_inside(x, h, w, u, k):
+    def run(s, row):
+        z = s @ u
+        with gg.override_gradient(lambda site, dy: 3.0 * dy * site.outputs[0]):
+            y = gg.tanh(z)
+        return y + row @ w, y
+
+    return gg.scan(run, h, x)
+
+
+def checkpointed(x, h, w, u, k):
+    run = gg.rules.checkpoint(lambda h, row: gg.tanh(row @ w + h @ u))
+
+    def step(h, row):
+        h = run(h, row)
+        return h, h
+
+    return gg.scan(step, h, x)
+
+
+LOOPS = [rnn, gates, total_only, in_a_region, rule_inside, checkpointed]
+
+
+def graph_of(loop, order):
+    """Inputs and outputs of a loop and its gradients up to an order."""
+    with gg.Graph():
+        inputs = [gg.placeholder(shape, name=name) for name, shape in SHAPES.items()]
+        parts = loop(*inputs)
+        outputs = [t for p in parts for t in (p if isinstance(p, tuple) else (p,))]
+        y = sum(gg.sum(t * t) for t in outputs)
+        for _ in range(order):
+            dxs = [dx for dx in gg.gradients(y, inputs) if dx is not None]
+            outputs += dxs
+            y = sum(gg.sum(dx * dx) for dx in dxs)
+        return inputs, outputs
+
+
+def scans(p):
+    return [node for node in p.nodes if isinstance(node.op, Scan)]
+
+
+def inside(node):
+    return [n.type for n in node.op.programs[0].nodes]
+
+
+@pytest.mark.parametrize("backend", ["numpy", "llvm", "jax"])
+@pytest.mark.parametrize("order", [0, 1, 2])
+@pytest.mark.parametrize("loop", LOOPS, ids=lambda f: f.__name__)
+def test_values_and_gradients_stay(loop, order, backend):
+    pytest.importorskip({"numpy": "numpy", "llvm": "llvmlite", "jax": "jax"}[backend])
+    if backend == "jax" and order == 2:
+        pytest.skip("slow to compile")
+    inputs, outputs = graph_of(loop, order)
+    wanted = gg.compile(inputs, outputs, backend="numpy", optimize=False)(*ARRAYS)
+    found = gg.compile(inputs, outputs, backend=backend, verify=True)(*ARRAYS)
+    for a, b in zip(found, wanted, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-11, atol=1e-11)
+
+
+def optimised(loop, order=1):
+    after, log = optimise(gg.Program(*graph_of(loop, order)), verify=True)
+    fired = {name: n for change in log for name, n in change.fired.items()}
+    return after, fired
+
+
+def test_a_gradient_takes_what_the_loop_has_made():
+    after, fired = optimised(rnn)
+    forward, backward = scans(after)
+    assert fired["stored_runs"] == 1
+    assert inside(forward).count("Tanh") == 1
+    assert "Tanh" not in inside(backward)
+
+
+def test_products_of_rows_leave_the_loop():
+    after, fired = optimised(rnn)
+    forward, backward = scans(after)
+    assert inside(forward).count("MatMul") == 1  # h @ u
+    assert inside(backward).count("MatMul") == 1  # dz @ u^T
+    assert "Exp" not in inside(forward)
+    assert fired["summed_runs"] == 2
+    assert len(backward.op.programs[0].outputs) - backward.op.carries <= 4
+
+
+def test_a_sum_that_is_read_on_the_way_stays():
+    after, fired = optimised(total_only, order=0)
+    (loop,) = scans(after)
+    assert fired["summed_runs"] == 1
+    assert inside(loop).count("MatMul") == 1
+
+
+def test_what_is_computed_again_to_save_memory_is_not_kept():
+    after, fired = optimised(checkpointed)
+    assert not {"stored_runs", "left_loops", "summed_runs"}.intersection(fired)
+    assert inside(scans(after)[-1]).count("MatMul") == 6
+
+
+def test_runs_of_two_loops_over_other_rows_are_not_taken_for_each_other():
+    def build(x, h, w, u, k):
+        first = rnn(x, h, w, u, k)[1]
+        second = rnn(x * 2.0, h, w, u, k)[1]
+        return [gg.sum(first * second)]
+
+    inputs = list(SHAPES.items())
+    with gg.Graph():
+        xs = [gg.placeholder(shape, name=name) for name, shape in inputs]
+        (y,) = build(*xs)
+        outputs = [y, *[dx for dx in gg.gradients(y, xs) if dx is not None]]
+    wanted = gg.compile(xs, outputs, backend="numpy", optimize=False)(*ARRAYS)
+    for a, b in zip(gg.compile(xs, outputs, backend="numpy")(*ARRAYS), wanted, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-11)
+
+
+def test_unknown_lengths_are_left_alone_until_they_are_known():
+    with gg.Graph():
+        x, w = gg.placeholder((None, B, N)), gg.placeholder((N, N))
+        y = gg.scan(lambda s, row: (s + row @ w, None), gg.zeros((B, N)), x)[0]
+        f = gg.compile([x, w], [y])
+    (loop,) = scans(optimise(gg.Program([x, w], [y]))[0])
+    assert "MatMul" in inside(loop)
+    for rows in (ARRAYS[0], ARRAYS[0][:1], ARRAYS[0][:0]):
+        np.testing.assert_allclose(f(rows, ARRAYS[2])[0], (rows @ ARRAYS[2]).sum(0), atol=1e-12)
