@@ -115,7 +115,7 @@ from .ops.at import At, AtIndex, at, dynamic_slice, dynamic_update_slice
 from .ops.base import DEFAULT, NO_GRAD, TensorLike, cast, constant
 from .ops.borders import pad
 from .ops.closeness import allclose, array_equal, array_equiv
-from .ops.control import cond, fori_loop, scan, switch, while_loop
+from .ops.control import associative_scan, cond, fori_loop, scan, switch, while_loop
 from .ops.control import map as map
 from .ops.creation import (
     arange,
@@ -491,7 +491,7 @@ __all__ = [  # noqa: RUF022 (by what it is for)
     "tril_indices_from", "triu", "triu_indices", "triu_indices_from", "unravel_index", "unstack",
     "vander", "vsplit", "vstack", "where_first",
     # control flow, and functions from outside
-    "cond", "fori_loop", "py_function", "scan", "switch", "while_loop",
+    "associative_scan", "cond", "fori_loop", "py_function", "scan", "switch", "while_loop",
 ]
 # fmt: on
 

@@ -15,6 +15,8 @@ from ..ir.node import Node, Region, Tensor
 from ..ir.op import OP_TYPES
 from ..ir.position import is_library
 from ..ops.base import Constant
+from ..ops.control import Cond, Scan, While
+from ..ops.random.draws import Draw
 from ..ops.sources import StopGradient, ZeroGradient
 from ..regions.boundary import boundary_of
 from ..regions.index import marked_regions
@@ -42,6 +44,7 @@ def lint(graph: Graph) -> list[Finding]:
     "shadowed rule"     a mark inside a region, which counts only if the rule asks for site.default
     "unsafe where"      a branch of where() that can be NaN where the other is chosen
     "zero gradient"     a step function on a floating path, with no rule of its own
+    "repeated draw"     a random op in the body of a loop that draws the same in every run
     "late name"         a rule's name that nothing is registered under
     "undeclared"        a floating tensor that crosses the boundary of a region undeclared
 
@@ -445,6 +448,55 @@ def wheres(graph: Graph) -> Iterator[Finding]:
         )
 
 
+# --- loops ----------------------------------------------------------------------------------------
+
+
+def repeated_draws(graph: Graph) -> Iterator[Finding]:
+    """Random ops in the bodies of loops whose key is the same in every run of the loop."""
+    seen: set[Node] = set()
+    for loop in graph.nodes:
+        op = loop.op
+        if loop.origin is not None or not isinstance(op, Scan | While):
+            continue
+        for node in _fixed_draws(op):
+            if node not in seen and node.origin is None:
+                seen.add(node)
+                yield Finding(
+                    "repeated draw",
+                    f"{node.name} ({node.type}) in the body of {loop.name} ({loop.where}) draws "
+                    "the same numbers in every run of the loop: its seed depends on nothing that "
+                    "changes from run to run",
+                    node.where,
+                    "Let the seed depend on the run: carry a counter, or go over gg.arange(n), and "
+                    "draw with seed=gg.random.fold_in(seed, i).",
+                )
+
+
+def _fixed_draws(op: Scan | While) -> Iterator[Node]:
+    """The draws in a loop, and in choices in it, with keys that do not depend on the run."""
+    body, after = op.bodies[-1], op.bodies[-1].outputs
+    own = op.carries + (op.slices if isinstance(op, Scan) else 0)
+    changing = {
+        t
+        for program in op.bodies
+        for i, t in enumerate(program.inputs[:own])
+        if i >= op.carries or after[i] is not body.inputs[i]
+    }
+    stack = list(op.bodies)
+    while stack:
+        for node in stack.pop().nodes:
+            if not changing.isdisjoint(node.inputs):
+                changing.update(node.outputs)
+            elif isinstance(node.op, Draw):
+                yield node
+            if isinstance(node.op, Cond):
+                for program, reads in zip(node.op.programs, node.op.reads, strict=True):
+                    taken = [node.inputs[1 + i] for i in reads]
+                    pairs = zip(program.inputs, taken, strict=True)
+                    changing.update(inner for inner, outer in pairs if outer in changing)
+                    stack.append(program)
+
+
 SEARCHES: tuple[Callable[[Graph], Iterator[Finding]], ...] = (
     dead_marks,
     unmatched_entries,
@@ -454,5 +506,6 @@ SEARCHES: tuple[Callable[[Graph], Iterator[Finding]], ...] = (
     late_names,
     undeclared_crossings,
     wheres,
+    repeated_draws,
     zero_gradients,
 )

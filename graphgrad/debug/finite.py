@@ -12,7 +12,7 @@ from ..ir.state import State
 from ..ir.tree import flatten, unflatten
 from ..ir.types import Array
 from ..ir.words import visible
-from .running import Evaluation, Given, Ran
+from .running import Evaluation, Given, Ran, place_of
 from .words import described, regions_of, who
 
 __all__ = ["NotFiniteError", "nan_guard"]
@@ -41,8 +41,8 @@ def nan_guard(
 ) -> Any:
     """The values of outputs, or an error that names the first node to make a NaN or inf.
 
-    Nodes run one by one as they were built, those in the branch of a `cond` too: for looking, not
-    for speed.
+    Nodes run one by one as they were built, those in the branch of a `cond` and in each run of a
+    loop too: for looking, not for speed.
 
     Parameters:
         outputs: a tensor or any nesting of them, gradients too; what gg.compile or gg.function
@@ -69,11 +69,14 @@ def nan_guard(
                 t.node,
             )
     held = dict(question.given)
-    for ran in question.run():
+
+    def see(ran: Ran) -> None:
         if any(map(bad, ran.outputs)):
             raise NotFiniteError(_message(ran, inf), ran.node)
         if not ran.within:
             held.update((t, a) for t, a in zip(ran.node.outputs, ran.outputs) if t not in held)
+
+    question.run(see)
     leaves = [None if t is None else np.array(held[t]) for t in flatten(question.asked)]
     return unflatten(question.asked, leaves)
 
@@ -90,7 +93,7 @@ def _bad(inf: bool) -> Any:
 
 def _message(ran: Ran, inf: bool) -> str:
     rows = [f"the first {'NaN or inf' if inf else 'NaN'} is made by {who(ran.node)}"]
-    rows += [f"  in the {b.word} branch of {who(b.node)}" for b in reversed(ran.within)]
+    rows += [f"  in {place_of(body)}" for body in reversed(ran.within)]
     for t, array in zip(ran.node.outputs, ran.outputs, strict=True):
         rows.append(f"  made {visible(t.name)}: {described(array)}")
     for t, array in zip(ran.node.inputs, ran.inputs, strict=True):

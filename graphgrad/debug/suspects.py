@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,7 +15,7 @@ from ..ir.tree import flatten
 from ..ir.types import Array
 from ..ir.words import visible
 from .blockers import Blocker, blockers
-from .running import Evaluation, Given, Ran
+from .running import Evaluation, Given, Inside, Ran, place_of
 from .words import derivation, described, who
 
 __all__ = ["Blame", "Suspect", "blame"]
@@ -78,8 +78,8 @@ def blame(gradients: Any, feeds: Given = None, *, state: State | None = None) ->
     """Which regions and nodes poison or kill the gradients, by running the backward pass.
 
     A step is judged by what goes in and out of it: the derived values that it reads and those of
-    its own that others read, in branches of `cond` too. For a gradient that nothing reaches, the
-    step that gets a gradient and passes none on is named.
+    its own that others read, in branches of `cond` and runs of loops too. For a gradient that
+    nothing reaches, the step that gets a gradient and passes none on is named.
 
     Parameters:
         gradients: what `gg.gradients` returned, or any nesting of such tensors; what gg.compile or
@@ -114,35 +114,55 @@ def _check(gradients: Any) -> None:
         )
 
 
+Place = tuple[tuple[Node, int | None], ...]
+Moved = list[tuple[Tensor, Array]]
+
+
 class _Trial:
     """One run of the backward pass, and what is known of it.
 
-    held   tensor -> its value
-    stand  tensor that a branch takes -> the outer tensor that it stands for
-    within node -> the choices that it ran in
+    held   tensor -> where it was made -> its value
+    stand  tensor that a body takes -> the outer tensor that it stands for
+    ran    node -> where it ran: the bodies around it, with the runs of loops
+    within node -> the choices and loops that it ran in
     left   the derived tensors that another step reads, or that are asked for
     """
 
     def __init__(self, question: Evaluation) -> None:
-        self.held: dict[Tensor, Array] = dict(question.given)
+        self.held: dict[Tensor, dict[Place, Array]] = {
+            t: {(): array} for t, array in question.given.items()
+        }
         self.stand: dict[Tensor, Tensor] = {}
+        self.ran: dict[Node, dict[Place, tuple[Inside, ...]]] = {}
         self.within: dict[Node, set[Node]] = {}
         self.left = set(question.outputs)
-        for ran in question.run():
-            self._note(ran)
+        question.run(self._note)
         self.nodes = list(self.within)
         for node in self.nodes:
             self.left.update(t for t in node.inputs if t.node.origin is not node.origin)
 
     def _note(self, ran: Ran) -> None:
-        self.within.setdefault(ran.node, set()).update(body.node for body in ran.within)
+        place = tuple([(body.node, body.step) for body in ran.within])
         for t, array in zip(ran.node.outputs, ran.outputs, strict=True):
-            self.held.setdefault(t, array)
+            self.held.setdefault(t, {}).setdefault(place, array)
         if ran.within:
             body = ran.within[-1]
             self.left.update(body.program.outputs)
             for inner, outer in zip(body.program.inputs, body.reads, strict=True):
-                self.stand.setdefault(inner, self.stand.get(outer, outer))
+                if outer is not None:
+                    self.stand.setdefault(inner, self.stand.get(outer, outer))
+            if ran.node.type == "Placeholder":  # what a loop carries is no step
+                return
+        self.ran.setdefault(ran.node, {})[place] = ran.within
+        self.within.setdefault(ran.node, set()).update(body.node for body in ran.within)
+
+    def _value(self, t: Tensor, place: Place) -> Array | None:
+        """The value of a tensor as it is read in a place."""
+        found = self.held.get(t, {})
+        for depth in range(len(place), -1, -1):
+            if place[:depth] in found:
+                return found[place[:depth]]
+        return None
 
     def suspects(self) -> list[Suspect]:
         """What each step did, in the order of running; what is found in a choice is said once."""
@@ -153,7 +173,7 @@ class _Trial:
         found: dict[Suspect, list[Node]] = {}
         unreached: dict[Blocker, list[Node]] = {}
         for origin, nodes in steps.items():
-            suspect, cotangents = self._judged(origin, nodes)
+            suspect, makers, cotangents = self._judged(origin, nodes)
             if suspect is None:
                 continue
             if isinstance(origin, Node) and not cotangents and suspect.kind == "killed":
@@ -162,36 +182,59 @@ class _Trial:
                     unreached.setdefault(blocker, []).append(origin)
                 suspect = None if stopped else _unreached(suspect)
             if suspect is not None:
-                found[suspect] = nodes
+                found[suspect] = makers
         inner = set().union(*(self.within[n] for nodes in found.values() for n in nodes))
         outermost = [s for s, nodes in found.items() if not _is_choice(nodes, inner)]
         return outermost + [_stopped(blocker, xs) for blocker, xs in unreached.items()]
 
     def _judged(
         self, origin: Node | RuleCall, nodes: list[Node]
-    ) -> tuple[Suspect | None, list[Tensor]]:
-        """What a step did, if that is odd, and the gradients that it reads."""
-        inside = set(nodes)
-        reads = [self.stand.get(t, t) for n in nodes for t in n.inputs if t.node not in inside]
-        reads = [t for t in dict.fromkeys(reads) if t in self.held]
-        cotangents = [t for t in reads if t.node.origin is not None]
-        came = list(self._floats(reads))
-        went = list(self._floats([t for n in nodes for t in n.outputs if t in self.left]))
-        kind = None
-        if went and all(np.isfinite(a).all() for _, a in came):
-            if not all(np.isfinite(a).all() for _, a in went):
-                kind = "poisoned"
-            else:
-                flows = not cotangents or any(a.any() for _, a in self._floats(cotangents))
-                dead = not any(a.any() for _, a in went)
-                kind = "killed" if flows and dead else None
-        return (None if kind is None else _suspect(kind, origin, came, went)), cotangents
+    ) -> tuple[Suspect | None, list[Node], list[Tensor]]:
+        """What a step did, if that is odd, the nodes that did, and the gradients that it reads.
 
-    def _floats(self, tensors: list[Tensor]) -> Iterator[tuple[Tensor, Array]]:
+        In a loop it did that in its first odd run; it kills what it kills in every run.
+        """
+        places = dict.fromkeys(place for n in nodes for place in self.ran[n])
+        suspects: list[tuple[Suspect, list[Node]]] = []
+        gradients: dict[Tensor, None] = {}
+        passes = False
+        for place in places:
+            here = [n for n in nodes if place in self.ran[n]]
+            inside = set(here)
+            reads = dict.fromkeys(
+                self.stand.get(t, t) for n in here for t in n.inputs if t.node not in inside
+            )
+            known = [t for t in reads if self._value(t, place) is not None]
+            cotangents = [t for t in known if t.node.origin is not None]
+            gradients.update(dict.fromkeys(cotangents))
+            came = list(self._floats(known, place))
+            went = list(self._floats([t for n in here for t in n.outputs if t in self.left], place))
+            flows = not cotangents or any(a.any() for _, a in self._floats(cotangents, place))
+            kind = _kind(came, went, flows)
+            passes = passes or any(a.any() for _, a in went)
+            if kind is not None:
+                odd = [t.node for t, a in went if kind == "killed" or not np.isfinite(a).all()]
+                suspect = _suspect(kind, origin, came, went, self.ran[here[0]][place])
+                suspects.append((suspect, list(dict.fromkeys(odd))))
+        poisoned = [s for s in suspects if s[0].kind == "poisoned"]
+        for suspect, makers in [*poisoned, *([] if passes else suspects)]:
+            return suspect, makers, list(gradients)
+        return None, [], list(gradients)
+
+    def _floats(self, tensors: list[Tensor], place: Place) -> Iterator[tuple[Tensor, Array]]:
         for t in tensors:
-            array = np.asarray(self.held[t])
+            array = np.asarray(self._value(t, place))
             if array.dtype.kind in "fc":
                 yield t, array
+
+
+def _kind(came: Moved, went: Moved, flows: bool) -> str | None:
+    """What a step did with what came: "poisoned", "killed", or nothing odd."""
+    if not went or not all(np.isfinite(a).all() for _, a in came):
+        return None
+    if not all(np.isfinite(a).all() for _, a in went):
+        return "poisoned"
+    return "killed" if flows and not any(a.any() for _, a in went) else None
 
 
 def _is_choice(nodes: list[Node], inner: set[Node]) -> bool:
@@ -230,11 +273,13 @@ def _stopped(blocker: Blocker, xs: list[Node]) -> Suspect:
 def _suspect(
     kind: str,
     origin: Node | RuleCall,
-    came: list[tuple[Tensor, Array]],
-    went: list[tuple[Tensor, Array]],
+    came: Moved,
+    went: Moved,
+    within: Sequence[Inside],
 ) -> Suspect:
     site = origin.site if isinstance(origin, RuleCall) else origin
     rows = [f"{kind} {derivation(origin)}"]
+    rows += [f"  in {place_of(body)}" for body in reversed(within) if body.step is not None]
     rows += [f"  in:  {visible(t.name)}: {described(a)}" for t, a in came]
     rows += [f"  out: {visible(t.name)}: {described(a)}" for t, a in went]
     rule = origin.rule if isinstance(origin, RuleCall) else None

@@ -41,14 +41,27 @@ def check_additive(
     part = dys, found, site
     why = _not_linear(rule, first, part)
     if why is not None:
+        place, whole, remedy = _in_what(step)
         raise GradientError(
-            f"what flows to {site!r} in a branch of cond() comes through the value of the branch "
+            f"what flows to {site!r} in {place} comes through the value of the {whole} "
             f"and through a derivative of it, so that its gradient rule {rule.name!r} (defined at "
             f"{rule.where}) is called for each part and not once for their sum: it has to be "
             f"linear in the gradients it is given, and {why}.\n"
-            "Put the override around the cond(), choose with gg.where(), or declare linear=True if "
-            "it is linear all the same."
+            f"{remedy}, or declare linear=True if it is linear all the same."
         )
+
+
+def _in_what(step: Any) -> tuple[str, str, str]:
+    """Where a site is: in words, what that is part of, and what to do instead."""
+    graph = step.graph
+    if not isinstance(graph, BodyGraph) or not graph.name.startswith("body of "):
+        return (
+            "a branch of cond()",
+            "branch",
+            "Put the override around the cond(), choose with gg.where()",
+        )
+    loop = graph.name.removeprefix("body of ")
+    return f"the body of {loop}", "loop", "Put the override around the loop"
 
 
 def in_parts(step: Step) -> bool:

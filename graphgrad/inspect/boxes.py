@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from ..ir.ancestry import OUTSIDE, Ancestry
 from ..ir.node import Node, Region, RuleCall
 from .columns import column_title
-from .wording import call_title, local_name, region_title, shortened, site_name, site_of
+from .wording import call_title, how_often, local_name, region_title, shortened, site_name, site_of
 
 
 class NameScope:
@@ -46,7 +46,11 @@ class Bypass:
 
 
 class BodyMark:
-    """One of the bodies of a node of control flow: number 0 is taken where the condition holds."""
+    """One of the bodies of a node of control flow.
+
+    Of a choice, number 0 is taken where the condition holds. A loop has one, number 0, in which its
+    test is too.
+    """
 
     __slots__ = ("number", "site")
 
@@ -56,8 +60,15 @@ class BodyMark:
 
     @property
     def word(self) -> str:
-        """`then` or `else`."""
-        return "else" if self.number else "then"
+        """`then`, `else` or `body`."""
+        names = self.site.op.body_names
+        return names[-1] if self.often else names[self.number]
+
+    @property
+    def often(self) -> str:
+        """`, x 200` where it is the body of a loop; '' of a choice."""
+        words = how_often(self.site)
+        return f", {words}" if words else ""
 
 
 Owner = Region | RuleCall
@@ -142,7 +153,7 @@ def _named(owner: Around | None, column: int) -> tuple[str, str]:
         of = "gradients of nodes" if column == 1 else "nodes"
         return "part", f"{of} {owner.first} to {owner.last}"
     if isinstance(owner, BodyMark):
-        return "body", f"{owner.word} of {shortened(local_name(owner.site), 40)}"
+        return "body", f"{owner.word} of {shortened(local_name(owner.site), 40)}{owner.often}"
     why = f": {owner.why_not}" if owner.why_not else ""
     return "bypass", f"default gradient of {shortened(site_name(owner.call), 40)}, bypassed{why}"
 

@@ -48,6 +48,7 @@ EDGES = {
     "capture": ", style=dashed, arrowhead=odiamond",
     "saved": ', style=dotted, color="#737373", fontcolor="#666666"',
     "residual": ', style=dotted, color="#a8347f", fontcolor="#a8347f", arrowhead=onormal',
+    "loop": ', style=bold, color="#2f6f4f", fontcolor="#2f6f4f"',
     "control": ', style=dashed, color="#999999"',
 }
 BYPASSED_STYLE = (

@@ -190,6 +190,7 @@ class _DotWriter:
             "filled box: the rule spliced for it": "rule" in boxes,
             "thick: over its boundary": any(map(self._owner_tint, self.picture.links)),
             "dotted: saved for the gradient": "saved" in kinds,
+            "bold: on to the next run of a loop": "loop" in kinds,
             "dotted, hollow: residual of a region": "residual" in kinds,
             "struck through: not used": self.view.bypassed,
         }
@@ -364,6 +365,8 @@ class _DotWriter:
             known = owner is None and tensors and self.said.issuperset(tensors)
             style = f'{"tooltip" if known else "xlabel"}="{label}"'
             style += ", constraint=false"  # else the columns may change sides
+        elif edge.kind == "loop":
+            style = f'xlabel="{label}", constraint=false'
         elif here == 1:
             ends = f"{b.id} -> {a.id}"
             style = f'label="{label}", dir=back'

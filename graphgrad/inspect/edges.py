@@ -6,7 +6,7 @@ from ..ir.ancestry import OUTSIDE
 from ..ir.node import Node, Region, RuleCall, Tensor
 from ..regions.boundary import boundary_of
 from .boxes import Owner, Path
-from .scene import Scene
+from .scene import Scene, behind
 from .wording import kind_of
 
 
@@ -19,7 +19,8 @@ class Edge:
     kind    "data"; "input", "capture", "output" (over a region's boundary); "dy", "dx" (in and out
             of a spliced rule); "saved" (derived nodes read a forward value, which may enter a
             region that their rule opened), "residual" (the inside of a region), "gradient" (the
-            user's nodes read a gradient), "control"
+            user's nodes read a gradient), "loop" (what a run of a loop carries on to the next),
+            "control"
     tag     words for the picture, such as "in 0"
     owner   the region or rule call whose boundary is crossed
     status  in a comparison: "added", "removed", or "" for an edge of both sides
@@ -52,9 +53,22 @@ def edges_of(scene: Scene) -> list[Edge]:
         found += [Edge(None, c, node, "control") for c in node.controls if c in column]
         if old is not None and old is not node:
             _compare(found, node, old, scene)
+    found += _loops(scene)
     for edge in found if scene.status else ():
         ends = scene.status.get(edge.source, ""), scene.status.get(edge.target, "")
         edge.status = next((s for s in ends if s in ("added", "removed")), edge.status)
+    return found
+
+
+def _loops(scene: Scene) -> list[Edge]:
+    """From what a run of a loop carries on back to what stands for the carry."""
+    found = []
+    for placeholder, after in scene.nexts.items():
+        t, _ = behind(after)
+        t = scene.twins[t.node].outputs[t.index] if t.node in scene.twins else t
+        if t.node in scene.column and placeholder in scene.column:
+            found.append(Edge(t, t.node, placeholder, "loop"))
+            found[-1].tag = "next"
     return found
 
 

@@ -73,5 +73,6 @@ class Link:
         elif len(tensors[0].node.outputs) > 1:
             text = f":{tensors[0].index} {text}"
         tags = dict.fromkeys(e.tag for e in self.edges)
-        tag = next(iter(tags)) if len(tags) == 1 and self.edge.owner is not None else ""
+        told = self.edge.owner is not None or self.edge.kind == "loop"
+        tag = next(iter(tags)) if len(tags) == 1 and told else ""
         return f"{tag} {text}" if tag else text

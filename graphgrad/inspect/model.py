@@ -251,6 +251,7 @@ _EDGES = (
     "residual",
     "gradient",
     "control",
+    "loop",
 )
 
 

@@ -36,6 +36,8 @@ class _Ordering:
         read: set[PictureItem] = set()
         for link in links:
             source, target = link.source, link.target
+            if link.edge.kind == "loop":  # it leads back up
+                continue
             if source.inside.column == target.inside.column < 2:
                 reading.add(target)
                 read.add(source)

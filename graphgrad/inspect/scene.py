@@ -6,12 +6,14 @@ One pass over what was asked for; the layout (`view.py`) reads it and changes no
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 from typing import Any, TypedDict
 
 from ..ir.errors import did_you_mean
 from ..ir.node import Node, Region, RuleCall, Tensor
 from ..ir.op import OP_TYPES
 from ..ir.residual import Residual
+from ..ops.control import Scan, While
 from .boxes import BodyMark, Bypass, Path, Paths, scopes_of, unseen
 from .bypassed import Bypassed, bypassed_of
 from .collapse import Collapse
@@ -65,6 +67,7 @@ class Scene:
     column     node -> its column
     path       node -> the regions and rule calls around it, innermost first
     bodies     node of a body of control flow -> the body
+    nexts      placeholder of a loop's carry -> what a run carries on
     marks      as path, with bodies, and with the default gradient of a rule, as around their nodes
     scope      node -> the parts of the name scope it belongs to
     failed     nodes to ring; reason: the first line of the error
@@ -85,7 +88,7 @@ class Scene:
         unfolded = unfold(subject.nodes if options.get("bodies", True) else ())
         nodes, self.bodies = unfolded.nodes or subject.nodes, unfolded.bodies
         self._reads: dict[Node, list[tuple[Tensor, bool]]] = {}
-        self._in_place = unfolded.reads
+        self._in_place, self.nexts, self._rows = unfolded.reads, unfolded.nexts, unfolded.rows
         failure = failure_of(options.get("failed"), nodes)
         self.failed, self.reason = failure.nodes, failure.reason
         found = [n for n in (*nodes, *failure.built) if type(n.op) is not Residual]
@@ -117,17 +120,32 @@ class Scene:
     def inputs(self, node: Node) -> Sequence[Tensor]:
         """What a node reads, in order: its inputs, or what is shown in their place.
 
-        A body's placeholder reads the tensor that it stands for, and a choice what its bodies make.
+        A body's placeholder reads the tensor that it stands for, and a choice or loop what its
+        bodies make.
         """
         return self._in_place.get(node, node.inputs)
 
     def stands_for(self) -> dict[Node, str]:
-        """`= x` for the placeholders of bodies."""
-        return {
-            n: f"= {local_name(self.inputs(n)[0].node)}"
-            for n in self.bodies
-            if not n.inputs and n in self._in_place
-        }
+        """`= x`, `row of x` or `= x, next y` for the placeholders of bodies."""
+        return {n: self._stands_for(n) for n in self.bodies if not n.inputs and n in self._in_place}
+
+    def _stands_for(self, placeholder: Node) -> str:
+        outer = local_name(self.inputs(placeholder)[0].node)
+        if placeholder in self.nexts:
+            return f"= {outer}, next {local_name(behind(self.nexts[placeholder])[0].node)}"
+        return f"row of {outer}" if placeholder in self._rows else f"= {outer}"
+
+    def outputs(self, node: Node) -> Sequence[Tensor]:
+        """What a node makes; of what a loop keeps of its runs only what something reads."""
+        op: Any = node.op
+        if not isinstance(op, Scan | While):
+            return node.outputs
+        made = op.carries if isinstance(op, While) else len(op.bodies[0].outputs)
+        return [t for t in node.outputs if t.index < made or t in self._read]
+
+    @cached_property
+    def _read(self) -> set[Tensor]:
+        return {behind(t)[0] for n in self.nodes for t in n.inputs}.union(self.results)
 
     def site(self, node: Node) -> Node | Region | None:
         """What a node was derived from; None for what the user built."""

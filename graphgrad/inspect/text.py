@@ -119,7 +119,7 @@ class _TextWriter:
             elif isinstance(mark, RuleCall):
                 found = call_title(mark)
             elif isinstance(mark, BodyMark):
-                found = f"{mark.word} of {short_name(mark.site)}"
+                found = f"{mark.word} of {short_name(mark.site)}{mark.often}"
             else:
                 found = f"default gradient of {self._site_mark(mark.call)}, bypassed"
             found = self.titles[mark] = visible(found)
@@ -141,11 +141,13 @@ class _TextWriter:
 
     def _made(self, node: Node, args: list[str]) -> str:
         """`name: type = Op(args)` of a node."""
-        types = shortened(", ".join(short_type(t.type) for t in node.outputs), 120)
+        types = shortened(", ".join(short_type(t.type) for t in self.view.outputs(node)), 120)
         if kind_of(node) == "constant":
             args = [value_of(node)]
         elif attrs := short_attrs(node):
             args = [*args, attrs]
+        if node in self.view.nexts:
+            args = [*args, f"next {_name(behind(self.view.nexts[node])[0])}"]
         args += [f"after {short_name(c)}" for c in node.controls]
         rule = shortened(stamp_name(node), 60) if node.stamp is not None else ""
         stamp = f' override "{rule}"' if rule else ""

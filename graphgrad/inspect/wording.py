@@ -10,6 +10,7 @@ from ..ir.errors import GraphGradError
 from ..ir.node import Node, Region, RuleCall
 from ..ir.position import Position, show, source_line
 from ..ir.types import DType, TensorType
+from ..ops.control import Scan, While
 from ..regions.rules import BuiltinRule, Rule, as_rule, find_rule
 from .escape import shortened as shortened
 from .escape import visible as visible
@@ -55,8 +56,23 @@ def local_name(node: Node) -> str:
     return node.name.removeprefix(node.scope) or node.name
 
 
+def how_often(node: Node) -> str:
+    """`x 200`, `x N`, `x ?` of a loop over rows, `while Less_4`; '' of anything else."""
+    op = node.op
+    if isinstance(op, Scan):
+        runs = op.runs_of([t.type for t in node.inputs])
+        words = f"x {'?' if runs is None else shortened(str(runs), 30)}"
+        return f"{words}, from the last" if op.reverse else words
+    if isinstance(op, While):
+        words = f"while {shortened(local_name(op.bodies[0].outputs[0].node), 30)}"
+        return words if op.max_trips is None else f"{words}, at most {op.max_trips} x"
+    return ""
+
+
 def short_attrs(node: Node, limit: int = 30) -> str:
     """The attributes that say more than the types do; '' where they are long."""
+    if often := how_often(node):
+        return often
     defaults = type(node.op)._defaults
     shown = [
         f"{k}={v!r}"

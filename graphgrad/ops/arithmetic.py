@@ -1250,6 +1250,8 @@ def clip(x: TensorLike, /, min: TensorLike | None = None, max: TensorLike | None
     if min is None and max is None:
         return as_tensor(x)
     x, *bounds = promoted(*[t for t in (x, min, max) if t is not None])
+    if x.dtype.kind not in "iuf":
+        raise DTypeError(f"clip takes integers and floating numbers, got {x.type!r}")
     low = _lowest(x) if min is None else bounds[0]
     high = _highest(x) if max is None else bounds[-1]
     return apply(CLIP, x, low, high)

@@ -154,7 +154,8 @@ def _ends(a: Tensor, given: tuple[TensorLike, TensorLike] | None) -> tuple[Tenso
     if given is None:
         low, high = (as_tensor(f(a)) for f in (min, max))
     else:
-        low, high = map(as_tensor, given)
+        plain = a.dtype.kind == "f" and all(isinstance(g, int | float) for g in given)
+        low, high = (as_tensor(g, a.dtype if plain else None) for g in given)
         numbers = [t.node.op.value for t in (low, high) if isinstance(t.node.op, Constant)]
         if len(numbers) == 2 and not (np.isfinite(numbers).all() and numbers[0] <= numbers[1]):
             raise ValueError(f"the range of a histogram is (least, largest), got {given}")

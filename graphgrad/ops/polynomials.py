@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from ..ir.errors import ShapeError
-from .arithmetic import add, subtract
+from .arithmetic import abs as moduli
+from .arithmetic import add, conj, square, subtract
 from .base import Any, Tensor, TensorLike, as_tensor, cast, constant, like, np, promoted, whole
 from .exponential import sqrt
 from .joining import concat, stack, unstack
@@ -273,13 +274,13 @@ def polyfit(
         weights = expand_dims(like(w, x), 1)
         left = left * weights
         right = right * (weights if y.ndim == 2 else weights[:, 0])
-    scale = sqrt(sum(left * left, 0))
+    scale = sqrt(sum(square(moduli(left)), 0))
     left = left / scale
     n = x.shape[0]
     if isinstance(n, int) and n <= deg:
         raise ShapeError(f"{n} points do not say which polynomial of degree {deg} fits best")
     q, r = qr(left)
-    c = solve(r, matmul(matrix_transpose(q), right))
+    c = solve(r, matmul(matrix_transpose(conj(q)), right))
     c = c / (scale if y.ndim == 1 else expand_dims(scale, 1))
     return c if cov is False else (c, _covariances(left, right, scale, c, cov, deg))
 

@@ -364,9 +364,8 @@ def trapezoid(
     y = as_tensor(y)
     axis = normal_axis(axis, y.ndim)
     before = (slice(None),) * axis
-    if x is None:
-        width = as_tensor(dx)
-    else:
+    width: Any = dx if isinstance(dx, int | float) else as_tensor(dx)
+    if x is not None:
         places = as_tensor(x)
         if places.ndim == 1:
             width = reshape(diff(places), (-1, *(1,) * (y.ndim - axis - 1)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import math
 import operator
+from typing import ClassVar
 
 from .arithmetic import abs, square
 from .base import (
@@ -98,7 +99,7 @@ class Scaled(OfScipy, abstract=True):
     """
 
     order: int = 0
-    form = (1.0, 1.0)
+    form: ClassVar[tuple[float, complex]] = (1.0, 1.0)
 
     def kernel(self, xp: Any, x: Any) -> Any:
         s, c = self.form

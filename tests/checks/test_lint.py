@@ -281,3 +281,44 @@ def test_S40_a_finding_reads_well(graph):
     assert finding.line == f"test_lint.py:{at}"
     assert str(finding).startswith(f"[zero gradient] test_lint.py:{at}: Round")
     assert finding.suggestion in str(finding)
+
+
+# --- loops ---------------------------------------------------------------------------------------
+
+
+def drawn(seed):
+    """Noise in every run of a loop, with a seed made of the number of the run and a carry."""
+
+    def run(carry, i):
+        return carry + 1, gg.random.normal((2,), seed=seed(carry, i))
+
+    return gg.scan(run, 0, gg.arange(3))[1]
+
+
+@pytest.mark.parametrize(
+    ("seed", "count"),
+    [
+        (lambda carry, i: 3, 1),
+        (lambda carry, i: gg.random.fold_in(3, i), 0),
+        (lambda carry, i: carry, 0),
+        (lambda carry, i: gg.cond(i > 1, lambda: i, lambda: carry), 0),
+    ],
+)
+def test_a_draw_that_is_the_same_in_every_run_of_a_loop(seed, count):
+    with gg.Graph() as g:
+        noise = drawn(seed)
+        found = [f for f in gg.lint(g) if f.kind == "repeated draw"]
+        assert len(found) == count
+        assert (len(np.unique(gg.evaluate(noise))) == 2) == bool(count)
+        assert all("test_lint.py" in f.line and "fold_in" in f.suggestion for f in found)
+
+
+def test_draws_in_choices_in_loops_and_in_loops_in_loops():
+    def inner(_, i):
+        return 0.0, gg.cond(
+            i > 0, lambda: gg.random.normal((), seed=i), lambda: gg.random.normal((), seed=1)
+        )
+
+    with gg.Graph() as g:
+        gg.map(lambda row: gg.scan(inner, 0.0, gg.arange(2))[1] * row, np.ones(3))
+        assert len([f for f in gg.lint(g) if f.kind == "repeated draw"]) == 1

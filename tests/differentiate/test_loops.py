@@ -1,6 +1,7 @@
 """A loop means what its runs mean, built one after the other."""
 
 import pickle
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -497,3 +498,183 @@ def test_what_a_loop_makes_for_nobody_is_not_made():
     assert [n.type for n in body.nodes] == ["Add"]
     assert len(loop.outputs) == 1
     np.testing.assert_allclose(f(X3[[0, 0, 0, 0, 0]])[0], [6, 6])
+
+
+@pytest.mark.parametrize("unroll", [1, 2])
+def test_of_no_run_the_stacks_are_empty_however_it_is_unrolled(unroll):
+    with gg.Graph():
+        x = gg.placeholder((0, 3), name="x")
+        last, ys = gg.scan(lambda s, row: (s + 1.0, {"y": row * s}), 2.0, x, unroll=unroll)
+        dx = gg.gradients(gg.sum(ys["y"]) + last, x, unconnected="zero")
+        found = gg.compile(x, [last, ys, dx])(np.zeros((0, 3)))
+    assert found[0] == 2.0
+    assert found[1]["y"].shape == found[2].shape == (0, 3)
+
+
+@pytest.mark.parametrize("unroll", [1, 2, 3])
+@pytest.mark.parametrize(
+    ("error", "after"),
+    [(gg.DTypeError, lambda s: gg.cast(s, "float32")), (gg.ShapeError, lambda s: gg.stack([s, s])),
+     (gg.ShapeError, lambda s: (s, s))],
+)  # fmt: skip
+def test_a_carry_keeps_its_type_however_it_is_unrolled(unroll, error, after):
+    with pytest.raises(error, match="carr"):
+        gg.scan(lambda s, _: (after(s), None), gg.constant(1.0), length=2, unroll=unroll)
+
+
+@pytest.mark.parametrize("within", [False, True], ids=["alone", "in a body"])
+@pytest.mark.parametrize(
+    "twice",
+    [
+        lambda p, f: gg.cond(p, lambda: gg.cond(p, f, lambda: f() * 2.0), lambda: f() * 3.0),
+        lambda p, f: gg.scan(lambda s, _: (gg.fori_loop(0, 2, lambda i, t: t + f(), s), None), 0.0,
+                             length=2)[0],
+        lambda p, f: gg.cond(p, lambda: gg.while_loop(lambda s: s < 3.0, lambda s: s + f() + 1.0,
+                                                      0.0), lambda: f()),
+    ],
+    ids=["cond in cond", "scan in scan", "while in cond"],
+)  # fmt: skip
+def test_S27_what_bodies_in_bodies_read_of_the_graph_around_a_batch(twice, within):
+    rows, w0 = np.array([0.5, 0.7]), np.float64(0.3)
+
+    def answer(vmap):
+        with gg.Graph():
+            x, w, p = gg.placeholder((2,)), gg.placeholder(()), gg.placeholder((), "bool")
+
+            def read(row):
+                gg.cos(w)  # for nobody
+                return gg.sin(row * x[0])
+
+            def make():
+                return vmap(lambda row: twice(p, lambda: read(row)))(x) * w
+
+            y = gg.cond(p, make, lambda: x) if within else make()
+            dx, dw = gg.gradients(gg.sum(y * y), [x, w], unconnected="zero")
+            f = gg.compile([x, w, p], [y, dx, dw])
+            return [a for pred in (True, False) for a in f(rows, w0, pred)]
+
+    for a, b in zip(answer(gg.vmap), answer(one_by_one), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-12)
+
+
+def one_by_one(f):
+    """vmap, as Python runs it."""
+    return lambda x: gg.stack([f(x[i]) for i in range(x.shape[0])])
+
+
+def test_a_gradient_that_flows_to_nothing_travels():
+    """Of a loop whose runs pass nothing back, no loop without outputs is left in the graph."""
+    with gg.Graph() as graph:
+        x = gg.placeholder((2,), name="x")
+        c, ys = gg.scan(lambda s, row: (s, gg.zero_gradient(row) * 2.0), 0.0, x)
+        dx = gg.gradients(gg.sum(ys) + c, x, unconnected="zero")
+    assert all(node.outputs for node in graph.nodes)
+    table = pickle.loads(pickle.dumps({"x": x, "dx": dx}))
+    with table["x"].graph:
+        assert not gg.compile(table["x"], table["dx"])(np.ones(2)).any()
+
+
+@pytest.mark.parametrize("region", [False, True], ids=["plain", "region"])
+def test_S27_a_batch_of_gradients_of_loops_in_loops_where_some_carries_are_not_needed(region):
+    """The loop backward takes less than the loop; what stood there for the rest is left out."""
+
+    def f(row):
+        def body(c):
+            n, s, t = c
+
+            def inner(u, _):
+                with gg.override_gradient(lambda site, dy: [dy * 0.5, gg.NO_GRAD], inputs=[u, t]):
+                    v = gg.sin(u) * gg.stop_gradient(t)
+                return (gg.identity(v) if region else u), gg.cos(t) * 0.0
+
+            return n + 1, gg.scan(inner, s * row, length=2)[0], t * 1.1
+
+        return gg.while_loop(lambda c: c[1] < 0.9, body, (gg.constant(0), row, row + 1.0), 3)[1]
+
+    def slope(row):
+        return gg.gradients(f(row), row)
+
+    def answer(vmap):
+        with gg.Graph():
+            x = gg.placeholder((2,))
+            return gg.compile(x, vmap(slope)(x))(np.array([1.0, 0.95]))
+
+    np.testing.assert_allclose(answer(gg.vmap), answer(one_by_one), rtol=1e-12)
+
+
+# --- which carries a gradient moves through ------------------------------------------------------
+
+
+def crossed(site, da, db):
+    return db, da
+
+
+@pytest.mark.parametrize("how", ["marked", "named by the call"])
+def test_S01_a_rule_may_lead_from_one_carry_to_another(how):
+    x, first = gg.constant([1.0, 2.0, 3.0]), [gg.constant(0.5), gg.constant(0.25)]
+    named = []
+
+    def run(carry, row):
+        a, b = carry
+        with gg.override_gradient(crossed) if how == "marked" else nullcontext():
+            p, q = gg.sin(a), gg.sin(b)
+        named[:] = [p.node, q.node]
+        return (p + row, q), None
+
+    last = gg.scan(run, tuple(first), x)[0][0]
+    overrides = {gg.select.nodes(*named).together(): crossed} if how != "marked" else None
+    found = gg.gradients(last, [*first, x], overrides=overrides, unconnected="zero")
+    da, db, dx = values(found)
+    assert (da, db, dx.tolist()) == (0, 1, [1, 0, 1])
+
+
+def test_S01_a_rule_is_not_called_for_a_carry_to_which_no_gradient_flows():
+    """It gives ones, whatever it is given."""
+
+    def run(carry, row):
+        s, aside = carry
+        with gg.override_gradient(lambda site, dy: gg.ones_like(dy)):
+            aside = gg.sin(s)
+        return (s * row, aside), None
+
+    x = gg.constant(2.0)
+    for loop in (gg.scan, unrolled):
+        (s, _), _ = loop(run, (x, x), gg.constant([1.0, 3.0]))
+        assert value(gg.gradients(s, x)) == 3
+
+
+# --- checkpoints ---------------------------------------------------------------------------------
+
+
+def stepped(part, x, w):
+    """Runs of a body whose inner part is built by `part`."""
+    inner = part(lambda s, row: gg.tanh(gg.sin(s @ w) * row) + s)
+    return gg.sum(gg.scan(lambda s, row: (inner(s, row), None), x[0], x)[0] ** 2)
+
+
+def around(part, x, w):
+    """A loop that is computed again as a whole."""
+    return gg.sum(
+        part(lambda x, w: gg.scan(lambda s, r: (gg.tanh(s @ w + r), s), x[0], x))(x, w)[1]
+    )
+
+
+def around_while(part, x, w):
+    def loop(x, w):
+        return gg.while_loop(
+            lambda c: c[0] < 4, lambda c: (c[0] + 1, gg.tanh(c[1] @ w + x[0])), (0, x[1])
+        )[1]
+
+    return gg.sum(part(loop)(x, w) ** 2)
+
+
+@pytest.mark.parametrize("program", [stepped, around, around_while])
+@pytest.mark.parametrize("backend", ["numpy", "llvm"])
+def test_what_is_computed_again_in_or_around_a_loop_has_the_same_gradients(program, backend):
+    x, w = gg.placeholder(X.shape), gg.placeholder(W.shape)
+    made = []
+    for part in (gg.rules.checkpoint, lambda f: f):
+        dxs = gg.gradients(program(part, x, w), [x, w])
+        made.append([*dxs, *gg.gradients(gg.sum(dxs[0] ** 2) + gg.sum(dxs[1] ** 2), [x, w])])
+    found = gg.compile([x, w], made, backend=backend)(X, W)
+    check(*found)

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
+import pytest
+
 import graphgrad as gg
+from graphgrad.inspect.svg import can_render
 from graphgrad.inspect.unfolded import unfold
 from graphgrad.inspect.view import view_of
 
@@ -52,7 +56,7 @@ def test_the_bodies_of_a_gradient_stand_beside_those_of_what_it_is_of():
 def test_a_placeholder_reads_what_it_stands_for_and_a_choice_what_its_bodies_make():
     loss, _ = choice()
     (chooser,) = loss.node.inputs
-    nodes, bodies, reads = unfold(view_of(loss, bodies=False).nodes)
+    nodes, bodies, reads, *_ = unfold(view_of(loss, bodies=False).nodes)
     assert [t.node.type for t in reads[chooser.node]] == ["Greater", "Multiply", "Cond"]
     for node in bodies:
         if node.type == "Placeholder":
@@ -92,3 +96,78 @@ def test_the_gradient_alone_shows_what_is_run_again_with_it():
     again = [n for n, body in view.bodies.items() if n.origin is None and body.site.origin]
     assert {n.type for n in again} >= {"Placeholder"}
     assert len(set(view.nodes)) == len(view.nodes)
+
+
+# --- loops -----------------------------------------------------------------------------------
+
+
+def rnn():
+    """A scan, and its gradient."""
+    with gg.Graph("rnn"):
+        x, w = gg.placeholder((5, 3), name="x"), gg.placeholder((3, 3), name="w")
+        y = gg.sum(gg.scan(lambda s, row: (gg.tanh(s @ w + row), gg.sin(s)), np.zeros(3), x)[1])
+        return [y, gg.gradients(y, w)]
+
+
+def power():
+    """A loop with a test, and its gradient."""
+    with gg.Graph("power"):
+        x = gg.placeholder((), name="x")
+        y = gg.while_loop(lambda c: c < 9.0, lambda c: c * x, x, max_trips=40)
+        return [y, gg.gradients(y, x)]
+
+
+def unknown():
+    """A scan within a scan, over rows of unknown number."""
+    with gg.Graph("unknown"):
+        x = gg.placeholder((None, 3), name="x")
+        return [gg.map(lambda row: gg.scan(lambda s, v: (s * v, None), 1.0, row)[0], x)]
+
+
+TITLES = {
+    rnn: ["body of Scan_3, x 5", "body of Scan_10, x 5, from the last"],
+    power: ["body of While_1, while Less_2, at most 40 x", "body of Scan_6, x 40, from the last"],
+    unknown: ["body of Scan_1, x ?", "body of Scan_2, x 3"],
+}
+
+
+@pytest.mark.parametrize("shown", TITLES)
+def test_a_loop_has_one_box_that_says_how_often_it_runs(shown):
+    view = view_of(shown())
+    titles = [b.title for c in view.columns for b in c.within() if b.kind == "body"]
+    assert sorted(titles) == sorted(TITLES[shown])
+    once = [n for n in view.bodies if n.type in ("Tanh", "Less") and n.origin is None]
+    assert len(once) == (shown is not unknown)
+
+
+def test_what_a_run_carries_on_leads_back_to_the_carry():
+    view = view_of(rnn())
+    loops = [e for e in view.edges if e.kind == "loop"]
+    assert [e.source.type for e in loops if e.source.origin is None] == ["Tanh"]
+    assert len(loops) == 3
+    assert {e.target.type for e in loops} == {"Placeholder"}
+    stands = [words for words in view.stands_for().values() if "next" in words or "row" in words]
+    assert stands[:2] == ["= Constant_2, next Tanh_7", "row of x"]
+
+
+def test_histories_that_nobody_reads_are_not_told():
+    y, dw = rnn()
+    assert "Scan_3: f64[3], f64[5,3] = Scan(" in gg.graph_text(y)
+    assert "Scan_3: f64[3], f64[5,3], f64[5,3] = Scan(" in gg.graph_text([y, dw])
+    assert "Placeholder([0.0, 0.0, 0.0], next Tanh_7)" in gg.graph_text(y)
+
+
+@pytest.mark.parametrize("draw", [gg.to_dot, gg.to_mermaid, gg.to_html, gg.graph_text])
+@pytest.mark.parametrize("shown", TITLES)
+def test_every_picture_shows_loops_as_built_and_as_compiled(shown, draw):
+    outputs = shown()
+    inputs = [n.outputs[0] for n in outputs[0].graph.nodes if n.type == "Placeholder"]
+    for each in (outputs, gg.compile(inputs, outputs)):
+        assert "from the last" in draw(each) or shown is unknown
+
+
+@pytest.mark.skipif(not can_render(), reason="no Graphviz")
+def test_loops_can_be_laid_out_and_collapsed():
+    for shown in TITLES:
+        assert "next f64" in gg.to_svg(shown()) or shown is unknown
+        assert "next" not in gg.to_dot(shown(), collapse="all", saved_edges=False)

@@ -550,3 +550,18 @@ def test_multi_dot(ends, unknown):
     xs = [RNG.normal(size=s) for s in shapes]
     found = run(lambda *t: linalg.multi_dot(t), *xs, unknown=unknown)
     np.testing.assert_allclose(found, np.linalg.multi_dot(xs))
+
+
+@pytest.mark.parametrize("ord", [3, 1.5, 0.5, -1, -2.5])
+def test_norms_of_powers_have_a_slope_of_zero_at_zero(ord):
+    for x, slope in ((np.zeros(3), np.zeros(3)), (np.array([0.0, 1.0, 2.0]), None)):
+        with Graph():
+            t = placeholder((3,))
+            y = linalg.norm(t, ord)
+            value, dx = evaluate([y, gradients(y, t)], {t: x})
+        with np.errstate(divide="ignore"):
+            np.testing.assert_allclose(value, np.linalg.norm(x, ord))
+        if slope is None:
+            power = np.abs(x[1:]) ** (ord - 1) * value ** (1 - ord) if value else np.zeros(2)
+            slope = [0.0, *power]
+        np.testing.assert_allclose(dx, slope)

@@ -26,6 +26,9 @@ TWO = [
     "gammaincc",
     "gammaincinv",
     "owens_t",
+    "boxcox",
+    "boxcox1p",
+    "comb",
 ]
 NUMBERS = [("jv", 1.5), ("yv", 2), ("iv", 0.5), ("kv", 3), ("ive", 1), ("kve", 0.5), ("expn", 3)]
 NUMBERS += [("expn", 0), ("expn", -2), ("zeta", 2.5)]
@@ -120,6 +123,11 @@ GRADIENTS = {
         ),
         [(0.5, 2.0), (1.0, -0.5)],
     ),
+    "boxcox": (
+        lambda x, p: mp.expm1(p * mp.log(x)) / p if p else mp.log(x),
+        [(0.3, -1.5), (5.0, 1e-9), (1.001, 2.0)],
+    ),
+    "boxcox1p": (lambda x, p: mp.expm1(p * mp.log1p(x)) / p, [(1e-9, -1.5), (5.0, 1e-9)]),
     "gammainc": (
         lambda a, x: mp.gammainc(a, 0, x, regularized=True),
         [(0.05, 0.3), (0.5, 2.0), (3.0, 0.1), (7.0, 30.0), (90.0, 85.0)],
@@ -154,6 +162,61 @@ def test_gradients_are_the_derivatives_to_second_order(name):
         with mp.workdps(40):
             want = [float(mp.diff(fn, tuple(map(mp.mpf, point)), tuple(n))) for n in orders]
         np.testing.assert_allclose(found, want, rtol=2e-9, atol=1e-300, err_msg=str(point))
+
+
+def test_the_faddeeva_function_keeps_its_digits_to_second_order():
+    z = np.array([0.3 + 0.2j, -3 + 1j, 20 + 3j, 1e8, 1 - 2j, 15 - 0.1j, 0j])
+    np.testing.assert_allclose(run(special.wofz, z), scipy.special.wofz(z), rtol=1e-14)
+    np.testing.assert_allclose(run(special.wofz, z.real), scipy.special.wofz(z.real), rtol=1e-14)
+    ones = np.ones_like(z)
+    with gg.Graph():
+        t = gg.placeholder(z.shape, z.dtype)
+        (dz,) = gg.gradients([special.wofz(t)], [t], [ones])
+        found = gg.evaluate([dz, gg.gradients([dz], [t], [ones])[0]], {t: z})
+    with mp.workdps(80):
+        for place, point in enumerate(map(mp.mpc, z)):
+            w = mp.exp(-point * point) * mp.erfc(-1j * point)
+            first = 2j / mp.sqrt(mp.pi) - 2 * point * w
+            want = [complex(first), complex(-2 * w - 2 * point * first)]
+            np.testing.assert_allclose([d[place] for d in found], want, rtol=1e-11)
+
+
+def test_spherical_harmonics_are_scipys_of_every_order():
+    theta, phi = np.linspace(0, np.pi, 5)[:, None], np.linspace(-1, 5, 4)
+    for n, m in [(0, 0), (1, -1), (2, 1), (3, -2), (9, 4), (9, 9), (2, 3), (40, 7)]:
+        got = run(lambda t, p, n=n, m=m: special.sph_harm_y(n, m, t, p), theta, phi)
+        np.testing.assert_allclose(got, scipy.special.sph_harm_y(n, m, theta, phi), atol=1e-13)
+    with gg.Graph():
+        t, p = gg.placeholder(()), gg.placeholder(())
+        y = gg.real(special.sph_harm_y(3, 2, t, p))
+        found = gg.evaluate(gg.gradients(y, [t, p]), {t: 0.7, p: 0.3})
+    _, slopes = scipy.special.sph_harm_y(3, 2, 0.7, 0.3, diff_n=1)
+    np.testing.assert_allclose(found, slopes.real, rtol=1e-12)
+
+
+def test_choices_with_repetition_series_of_orders_and_bernoulli_numbers_are_scipys():
+    n, k = (a.ravel() for a in np.meshgrid([-1.0, 0.0, 0.5, 1.0, 4.0], [-1.0, 0.0, 1.0, 3.0]))
+    np.testing.assert_allclose(
+        run(lambda a, b: special.comb(a, b, repetition=True), n, k),
+        scipy.special.comb(n, k, repetition=True),
+    )
+    np.testing.assert_allclose(
+        run(special.loggamma, WIDE), scipy.special.loggamma(WIDE), rtol=1e-14
+    )
+    x = np.array([0.5, 7.0])
+    want = [scipy.special.jv(v, x) for v in range(4)]
+    np.testing.assert_allclose(run(lambda t: special.bessel_jn(t, v=3), x), want, rtol=1e-13)
+    for count in (0, 1, 6):
+        want = scipy.special.bernoulli(max(count, 2))[: count + 1]
+        np.testing.assert_array_equal(gg.evaluate(special.bernoulli(count)), want)
+    for call in (
+        lambda: special.comb(5, 2, exact=True),
+        lambda: special.bernoulli(-1),
+        lambda: special.bessel_jn(1.0, v=-1),
+        lambda: special.sph_harm_y(-1, 0, 1.0, 1.0),
+    ):
+        with gg.Graph(), pytest.raises(ValueError):
+            call()
 
 
 def test_the_inverses_undo_what_they_are_inverses_of():

@@ -21,11 +21,19 @@ from .transforms import Transform, one_pass
 
 @dataclass(frozen=True)
 class Column:
-    """A transform with its heading."""
+    """A transform with its heading.
+
+    needs   a package
+    sample  the rows that are tried by default; the others are by .ci/run. None: all of them
+    """
 
     title: str
     run: Transform
     needs: str = ""
+    sample: tuple[str, ...] | None = None
+
+
+LOOPED = ("Linear", "Values", "Many", "Variables", "Nested", "OpensRegion", "CallsGradients")
 
 
 JOURNEYS: dict[str, t.Journey] = {
@@ -142,4 +150,8 @@ COLUMNS: list[Column] = [
     Column("jvp, one input of two", t.jvp_one_of_two),
     Column("gg.function", t.as_function),
     Column("checkpoint of a gradient", t.checkpoint_of_gradients),
+    Column("inside scan", t.in_a_scan, sample=LOOPED),
+    Column("inside while", t.in_a_while, sample=LOOPED),
+    Column("inside map", t.in_a_map, sample=LOOPED),
+    Column("around scan", t.around_a_loop, sample=LOOPED),
 ]

@@ -570,6 +570,71 @@ def around_cond(row: Override, h: Any, k: Any) -> Made:
     return row.marked(h, k, last)
 
 
+def in_a_scan(row: Override) -> Pairs:
+    """In the one run of a scan that h is a row of, and k the carry of."""
+    return by_marks(row, second, within_scan)
+
+
+def within_scan(row: Override, h: Any, k: Any) -> Made:
+    kept: list[Made] = []
+
+    def run(k: Any, h: Any) -> Any:
+        kept.append(row.marked(h, k))
+        return k, kept[0].ys
+
+    _, ys = gg.scan(run, k, gg.expand_dims(h, 0))
+    return replace(kept[0], ys=[gg.squeeze(y, 0) for y in ys])
+
+
+def in_a_while(row: Override) -> Pairs:
+    """In the one run of a loop with a test, which carries on what is read outside."""
+    return by_marks(row, second, within_while)
+
+
+def within_while(row: Override, h: Any, k: Any) -> Made:
+    kept: list[Made] = []
+    with gg.Graph():
+        x = gg.placeholder((3,))
+        types = [y.type for y in row.outside(row.inside(x, row.prepared(x)).raws)]
+
+    def body(carry: Any) -> Any:
+        runs, h, k, _ = carry
+        kept.append(row.marked(h, k))
+        return runs + 1, h, k, kept[0].ys
+
+    blank = [gg.constant(np.zeros(t.shape, t.dtype)) for t in types]
+    *_, ys = gg.while_loop(lambda carry: carry[0] < 1, body, (0, h, k, blank))
+    return replace(kept[0], ys=list(ys))
+
+
+def in_a_map(row: Override) -> Pairs:
+    """In a map over two rows, of which the second takes and gives no gradient."""
+    return by_marks(row, second, within_map)
+
+
+def within_map(row: Override, h: Any, k: Any) -> Made:
+    kept: list[Made] = []
+
+    def run(rows: Any) -> Any:
+        kept.append(row.marked(*rows))
+        return kept[0].ys
+
+    ys = gg.map(run, [gg.stack([t, gg.stop_gradient(0.5 * t)]) for t in (h, k)])
+    return replace(kept[0], ys=[y[0] for y in ys])
+
+
+def around_a_loop(row: Override) -> Pairs:
+    """A loop inside of what is marked."""
+    return by_marks(row, second, around_scan)
+
+
+def around_scan(row: Override, h: Any, k: Any) -> Made:
+    def last(step: Callable[[], Any], instead: Any) -> Any:
+        return gg.scan(lambda before, _: (step(), None), instead, length=2)[0]
+
+    return row.marked(h, k, last)
+
+
 def inside_a_region(row: Override) -> Pairs:
     """Inside a region whose rule is its default."""
     return by_marks(row, second, within_region)

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...ir.graph import current
-from ...ir.node import Node, Tensor
+from ...ir.node import Node, Region, Tensor
 from ...ir.op import Gradients
 from ...ir.program import Program
 from ...ir.types import Dim, tensor_type
@@ -32,7 +32,7 @@ from ...ops.control import (
 from ...ops.cumulative import CumSum
 from ...ops.logic import less, where
 from ...ops.reductions import sum
-from ...regions.index import marked_regions
+from ...regions.boundary import boundary_of
 from ..gradients import gradients
 from ..travel.trace import TraceGraph
 from .bodies import body_of, here, zero_in
@@ -150,7 +150,9 @@ class Reverse:
                 after = [where(self.active, *pair) for pair in zip(after, old, strict=True)]
         first = [self._first(i) for i in self.moving]
         first += [_zeros(run.constants[t]) for t in summed]
-        outputs = self._scan([*carried, *totals], after, made, first)  # type: ignore[arg-type]
+        outputs: Sequence[Tensor] = ()
+        if after or made:
+            outputs = self._scan([*carried, *totals], after, made, first)  # type: ignore[arg-type]
         answers = dict(zip((*moving, *summed, *sliced), outputs, strict=False))
         zeros = dict.fromkeys((t for t in others if found[t] is not None), ZERO)
         answers = zeros | answers  # type: ignore[assignment]
@@ -159,8 +161,6 @@ class Reverse:
     def _moving(self) -> list[int]:
         run = self.run
         some = [i for i, t in enumerate(run.taken) if t.type.differentiable]
-        if marked_regions(run.body):  # whose rules may lead anywhere
-            return some
         leads = _leads(run)
         found = {i for i in some if self.left[i] is not None or i in self.begun}
         reach = set().union(*(leads[len(run.after) + i] for i in self.rows))
@@ -247,14 +247,35 @@ def _numbers(stack: Tensor) -> Tensor:
 
 
 def _leads(run: OneRun) -> list[set[Tensor]]:
-    """Of each carry that a run leaves, and each row: what it took that it is made of."""
-    taken = set(run.taken)
+    """Of each carry that a run leaves, and each row: what it took that a gradient may flow to.
+
+    The rule of a region may lead from anything that leaves it to anything that it reads.
+    """
     made = [*run.after, *run.rows]
-    reach: dict[Tensor, set[Tensor]] = {t: {t} for t in taken}
-    for node in Program([*run.kept, *run.constants], made).nodes:
-        found = set().union(*(reach.get(t, ()) for t in node.inputs))
-        reach.update(dict.fromkeys(node.outputs, found))
+    nodes: Sequence[Node] = Program([*run.kept, *run.constants], made).nodes
+    tree = current().question.tree
+    around = {n: tree.chain(tree.around(n)) for n in run.body.nodes}
+    regions = {region: _reads(region) for found in around.values() for region in found}
+    if regions:
+        nodes = run.body.nodes
+    reach: dict[Tensor, set[Tensor]] = {t: {t} for t in run.taken}
+    known, count = -1, 0
+    while known != count:
+        for node in nodes:
+            reads = [*node.inputs, *(t for region in around[node] for t in regions[region])]
+            found = set().union(*(reach.get(t, ()) for t in reads))
+            for t in node.outputs:
+                reach[t] = reach.get(t, set()) | found
+        known, count = count, len([t for found in reach.values() for t in found])
+        if not regions:  # nodes read what was built before them
+            break
     return [reach.get(t, set()) for t in made]
+
+
+def _reads(region: Region) -> list[Tensor]:
+    """What a region reads, declared or not."""
+    boundary = boundary_of(region)
+    return [*boundary.inputs, *boundary.reads]
 
 
 Scan.vjp = scan_vjp  # type: ignore[method-assign, assignment]

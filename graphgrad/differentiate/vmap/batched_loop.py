@@ -174,7 +174,7 @@ class LoopBody:
         return count + cast(going, "int64")
 
     def _captured(self, x: Tensor) -> Tensor:
-        found: Tensor = self.graph.adopt(x)
+        found = adopting(self.graph)(x)
         if x in self._batcher.batched:
             self._batcher.batched.add(found)
         return found

@@ -35,6 +35,7 @@ from ..travel.travelled import Carrier, carried
 from .batch import Batched, batched_outputs, repeated
 from .batched_choice import batched_choice
 from .batched_loop import batched_scan, batched_while
+from .bodies import unknown
 from .sharing import Sharing, is_marked_inside, why_for_each
 
 
@@ -169,7 +170,7 @@ class Batcher(Importer):
     def _captures_varying(self, t: Tensor) -> bool:
         """Whether t stands in the source for a tensor outside that differs between examples."""
         home = self.source.home_of(t) if isinstance(self.source, BodyGraph) else None
-        if home is None:
+        if home is None or unknown(self, t):
             return False
         while isinstance(home.node.op, Residual):
             home = home.node.inputs[0]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
@@ -10,15 +10,17 @@ from ...ir.build import apply
 from ...ir.context import CONTEXT
 from ...ir.errors import GraphError
 from ...ir.graph import Graph
-from ...ir.node import Node, Region, Tensor
+from ...ir.node import Node, Region, Tensor, enclosing
 from ...ir.op import Op
 from ...ir.program import Program
-from ...ops.control import BodyGraph
+from ...ops.control import BodyGraph, around
 from ...ops.logic import Where
 from ...ops.sources import Placeholder, stop_gradient
 from ...regions.boundary import boundary_of
 from ...regions.index import marked_regions
 from ..control.bodies import body_of
+from ..travel.transplant import Transplant
+from ..travel.travelled import Carrier
 from .batch import aligned, repeated
 
 
@@ -33,6 +35,8 @@ class Batching(Protocol):
     inside   body of the source -> what built it, and what it was given
     graph    where the nodes go
     around   the region they go to
+    outer    what builds the graph around
+    left_out  regions of it of which nothing is built
     """
 
     source: Graph
@@ -43,6 +47,8 @@ class Batching(Protocol):
     inside: dict[Graph, Any]
     graph: Graph
     around: Region | None
+    outer: Carrier | None
+    left_out: Collection[Region]
 
     def within(self, body: BodyGraph, enter: Callable[[Tensor], Tensor]) -> Batching:
         """What builds a body, in the current graph."""
@@ -86,29 +92,61 @@ def built(inner: Batching, program: Program) -> list[Tensor]:
     """The outputs of a body, built with all that stood in it then, which its rules may read."""
     body = body_of(program)
     stood = body.nodes[: _end(program, body)]
-    inner.run(_made_here(stood, body, inner.tensors))
+    inner.run(_made_here(stood, inner))
     return [inner.tensor(t) for t in program.outputs]
 
 
-def _made_here(
-    nodes: Iterable[Node], body: BodyGraph, given: Mapping[Tensor, Tensor]
-) -> list[Node]:
+def _made_here(nodes: Sequence[Node], inner: Batching) -> list[Node]:
     """Those of a body's nodes that depend on nothing but captures and what the body is given.
 
-    Others belong to another loop over it: that which is its derivative, or of which it is.
+    Others belong to another loop over it, or over a body around: that which is its derivative, or
+    of which it is. A region that reads of them is none of this loop's.
     """
-    captured = set(body.captures.values())
-    strange: set[Tensor] = set()
+    away: set[Region] = set()
+    regions = {r for node in nodes for r in enclosing(node.region)}
+    while True:
+        found, strange = _apart(nodes, inner, away)
+        more = {r for r in regions - away if not strange.isdisjoint(_read_by(r))}
+        if not more:
+            inner.left_out = {*inner.left_out, *away}
+            return found
+        away |= more
+
+
+def _apart(
+    nodes: Iterable[Node], inner: Batching, away: set[Region]
+) -> tuple[list[Node], set[Tensor]]:
+    """What depends on nothing strange, and what is strange; all in some regions is."""
+    captured = set(inner.source.captures.values())  # type: ignore[attr-defined]
+    strange = {t for t in captured if unknown(inner, t)}
     found = []
     for node in nodes:
         if not captured.isdisjoint(node.outputs):
             continue
-        alone = isinstance(node.op, Placeholder) and given.keys().isdisjoint(node.outputs)
-        if alone or not strange.isdisjoint(node.inputs):
+        alone = isinstance(node.op, Placeholder) and inner.tensors.keys().isdisjoint(node.outputs)
+        out = not away.isdisjoint(enclosing(node.region))
+        if alone or out or not strange.isdisjoint(node.inputs):
             strange.update(node.outputs)
         else:
             found.append(node)
-    return found
+    return found, strange
+
+
+def _read_by(region: Region) -> Iterable[Tensor]:
+    """What a region reads: of others, and what it says that it reads."""
+    return (*boundary_of(region).inputs, *(region.pinned_inputs or ()))
+
+
+def unknown(batcher: Batching, t: Tensor) -> bool:
+    """Whether t stands for a tensor of a body around that was not built there."""
+    while t not in batcher.tensors:
+        home = batcher.source.home_of(t) if isinstance(batcher.source, BodyGraph) else None
+        if home is None:
+            return True
+        if not isinstance(batcher.outer, Transplant) or home.graph is not batcher.outer.source:
+            return False
+        batcher, t = batcher.outer, home  # type: ignore[assignment]
+    return False
 
 
 def _end(program: Program, body: Graph) -> int:
@@ -123,8 +161,11 @@ def _end(program: Program, body: Graph) -> int:
 
 
 def adopting(body: BodyGraph) -> Callable[[Tensor], Tensor]:
-    """A tensor of the batch around is read through its placeholder."""
-    return lambda t: t if t.graph is body else body.adopt(t)
+    """A tensor of the batch around is read through its placeholder.
+
+    What was first read in a body of the body is its placeholder there, for that one alone.
+    """
+    return lambda t: t if t.graph is not None and body in around(t.graph) else body.adopt(t)
 
 
 def door(batcher: Batching, pred: Tensor, first: bool) -> Callable[[Tensor], Tensor]:

@@ -1,7 +1,7 @@
 // The data of the page. Nodes, regions and calls are named by their row.
 const data = JSON.parse(document.getElementById("data").textContent);
 const KINDS = ["op", "input", "variable", "constant"];
-const EDGES = ["data", "input", "capture", "output", "dy", "dx", "saved", "residual", "gradient", "control"];
+const EDGES = ["data", "input", "capture", "output", "dy", "dx", "saved", "residual", "gradient", "control", "loop"];
 const COLUMNS = ["kind", "name", "index", "op", "brief", "attrs", "type", "line", "scope", "region", "origin", "stamp"];
 const table = Object.fromEntries(COLUMNS.map((name, i) => [name, data.nodes[i] ?? []]));
 

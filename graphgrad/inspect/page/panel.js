@@ -201,7 +201,7 @@ function key() {
     item("collapsed box", "folded"), item("marked by an op-type map", "op", "marked"), item("result", "op", "result"),
     line("tensor", "data"), line("into or out of a region or rule", "input", "crossing own0"),
     line("captured by a region", "capture", "crossing own0"), line("saved value", "saved"),
-    line("the inside of a region", "residual"), line("runs before", "control"),
+    line("the inside of a region", "residual"), line("runs before", "control"), line("on to the next run", "loop"),
   ];
   if (data.frames.length > 1) {
     for (const status of ["added", "removed", "changed"]) all.push(item(status, "op", status));

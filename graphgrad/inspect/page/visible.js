@@ -140,7 +140,8 @@ class Visible {
       const remote = !a.copy && (edge.kind === "residual" || (edge.kind === "saved" && a.column !== b.column));
       if (remote && !options.saved) continue;
       const folded = a.shut !== undefined || b.shut !== undefined;
-      const key = folded ? `${a.id} ${b.id} ${remote}` : null;
+      const back = edge.kind === "loop"; // it leads back up
+      const key = folded ? `${a.id} ${b.id} ${remote} ${back}` : null;
       const known = folded && joined.get(key);
       if (known) {
         known.edges.push(edge);
@@ -152,7 +153,7 @@ class Visible {
       const link = { a, b, edges: [edge], kind, owner: edge.owner, status: edge.status };
       const fan = (fans.get(a) ?? 0) + 1;
       fans.set(a, fan);
-      link.across = remote || a.column !== b.column || fan > FAN_LIMIT;
+      link.across = remote || back || a.column !== b.column || fan > FAN_LIMIT;
       link.mirrored = !link.across && a.column === 1;
       this.links.push(link);
       if (folded) joined.set(key, link);

@@ -1,5 +1,6 @@
 """Control flow: choices and loops, whose bodies are graphs of their own."""
 
+from .associative import associative_scan
 from .bodies import (
     BodyGraph,
     BodyScope,
@@ -23,6 +24,7 @@ __all__ = [
     "Scan",
     "While",
     "around",
+    "associative_scan",
     "choose",
     "cond",
     "constants_of",

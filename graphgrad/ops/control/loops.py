@@ -34,15 +34,27 @@ class Start(NamedTuple):
 
     def check_next(self, body: BodyGraph, tree: Any, taken: Sequence[Tensor]) -> list[Tensor]:
         """What a run carries on, as tensors of the body of the types that it took."""
-        names = list(paths(self.tree, "init"))
-        if list(paths(tree, "init")) != names:
+        self._check_structure(tree)
+        found = as_outputs(body, flatten(tree))
+        with BodyScope(body):
+            return self._all_as_taken(taken, found)
+
+    def next_here(self, tree: Any, taken: Any) -> Any:
+        """What a run carries on where it stands in the graph of the loop, as it takes it."""
+        self._check_structure(tree)
+        found = [as_tensor(leaf) for leaf in flatten(tree)]
+        return unflatten(self.tree, self._all_as_taken(flatten(taken), found))
+
+    def _check_structure(self, tree: Any) -> None:
+        if list(paths(tree, "init")) != list(paths(self.tree, "init")):
             raise ShapeError(
                 f"the body of {self.what} at {self.at} carries on another structure than it "
                 f"takes: {tree!r} for {self.tree!r}"
             )
-        found = as_outputs(body, flatten(tree))
-        with BodyScope(body):
-            return [self._as_taken(*row) for row in zip(names, taken, found, strict=True)]
+
+    def _all_as_taken(self, taken: Sequence[Tensor], found: Sequence[Tensor]) -> list[Tensor]:
+        names = paths(self.tree, "init")
+        return [self._as_taken(*row) for row in zip(names, taken, found, strict=True)]
 
     def _as_taken(self, name: str, before: Tensor, after: Tensor) -> Tensor:
         if before.dtype is not after.dtype or not compatible(before.shape, after.shape):
@@ -322,7 +334,8 @@ def _unrolled(
         made: list[Any] = [None] * count
         for at in reversed(range(count)) if reverse else range(count):
             x = None if xs is None else unflatten(xs, [row[at] for row in rows])
-            carry, made[at] = _pair(f(carry, x), start.at)
+            after, made[at] = _pair(f(carry, x), start.at)
+            carry = start.next_here(after, carry)
         return carry, _stacked(made)
 
     def main(carry: Any) -> tuple[Any, Any]:
@@ -337,6 +350,8 @@ def _unrolled(
         return run(carry, [x[cut:] for x in stacked], count - cut)
 
     carry = unflatten(start.tree, start.tensors)
+    if not count:
+        return scan(f, carry, xs, count, reverse)
     if not cut:
         return rest(carry)
     if cut == count:

@@ -10,7 +10,7 @@ from ...ir.errors import ShapeError
 from .. import diagonal as _diagonal
 from .. import products as _products
 from .. import vectors as _vectors
-from ..base import Tensor, TensorLike, promoted
+from ..base import Any, Tensor, TensorLike, promoted
 from ..einsum import einsum
 from ..products import dot, inner, matmul, multi_dot, tensordot, vecdot
 from ..shaping import matrix_transpose
@@ -121,13 +121,22 @@ def diagonal(x: TensorLike, /, offset: int = 0, axis1: int = -2, axis2: int = -1
     return _diagonal.diagonal(x, offset, axis1, axis2)
 
 
-def trace(x: TensorLike, /, offset: int = 0, axis1: int = -2, axis2: int = -1) -> Tensor:
+def trace(
+    x: TensorLike,
+    /,
+    offset: int = 0,
+    axis1: int = -2,
+    axis2: int = -1,
+    *,
+    dtype: Any = None,
+) -> Tensor:
     """The sum of the diagonal of matrices.
 
     Parameters:
         x: (..., M, N); any dtype; small ints and bools are summed as 64 bits.
         offset: how far beside the diagonal; above it for > 0.
         axis1, axis2: the axes of the matrices.
+        dtype: what to add up in, in place of that.
 
     Returns: (...), x without the two axes.
 
@@ -140,7 +149,7 @@ def trace(x: TensorLike, /, offset: int = 0, axis1: int = -2, axis2: int = -1) -
     >>> gg.evaluate(gg.linalg.trace([[1, 2], [3, 4]]))
     array(5)
     """
-    return _diagonal.trace(x, offset, axis1, axis2)
+    return _diagonal.trace(x, offset, axis1, axis2, dtype)
 
 
 def outer(x1: TensorLike, x2: TensorLike, /) -> Tensor:

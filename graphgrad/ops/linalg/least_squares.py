@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from ...ir.errors import ShapeError
+from collections.abc import Sequence
+
+from ...ir.errors import DTypeError, ShapeError
 from ...ir.types import broadcast
 from ..arithmetic import abs as moduli
 from ..arithmetic import square as squared
@@ -31,7 +33,7 @@ from ..batching import Batch, Outputs
 from ..logic import greater
 from ..products import may_equal, squeezed
 from ..reductions import max, sum
-from ..shaping import expand_dims
+from ..shaping import broadcast_like, broadcast_to, expand_dims
 from .eigenvalues import eigvalsh
 from .matrices import (
     adjoint,
@@ -50,45 +52,114 @@ from .triangular import LowerHalf
 __all__ = ["lstsq", "matrix_rank", "pinv"]
 
 
-def _inverted(xp: Any, x: Any, rtol: float | None) -> tuple[Any, Any, Any, Any]:
-    """u.H, 1 / s of what is not negligible, v, and s."""
-    u, s, vh = xp.linalg.svd(x, full_matrices=False)
-    if rtol is None:
+def _kept(xp: Any, x: Any, s: Any, share: float | None, rtol: Any = None) -> Any:
+    """Which of the singular values s of x are not negligible."""
+    if rtol is not None:
+        rtol = rtol[..., None]
+    elif share is not None:
+        rtol = share
+    else:
         rtol = xp.maximum(x.shape[-2], x.shape[-1]) * xp.finfo(x.dtype).eps
     least = xp.max(s, axis=-1, keepdims=True, initial=0) * rtol
-    kept = s > least.astype(s.dtype)
+    return s > least.astype(s.dtype)
+
+
+def _none(rtol: Sequence[Tensor]) -> tuple[Any, ...]:
+    """The gradients of a tolerance, where there is one."""
+    return tuple([NO_GRAD for _ in rtol])
+
+
+def _inverted(xp: Any, x: Any, share: float | None, rtol: Any = None) -> tuple[Any, Any, Any, Any]:
+    """u.H, 1 / s of what is not negligible, v, and s."""
+    u, s, vh = xp.linalg.svd(x, full_matrices=False)
+    kept = _kept(xp, x, s, share, rtol)
     inverted = xp.where(kept, 1 / xp.where(kept, s, 1), 0)
     return xp.conj(u.mT), inverted, xp.conj(vh.mT), s
+
+
+class Coupling(Op):
+    """t = sum over i kept, j not, of v_i v_i.H @ y @ v_j v_j.H / (s_i**2 - s_j**2), (..., N, N).
+
+    v_i are the right singular vectors of x (..., M, N), of which those are kept whose singular
+    value s_i is more than rtol times the greatest. The projector p = sum of v_i v_i.H over those
+    moves with h = x.H @ x by t(dh) + t(dh).H [Kato 1995, "Perturbation theory for linear
+    operators", sec. II.2], and t solves t @ h - h @ t = -p @ y @ (1 - p), of which the gradients
+    here are made: so no two values that are both kept, or both not, are ever subtracted.
+    """
+
+    rtol: float | None
+    linear = (1,)
+    stacks = True
+
+    def infer(self, x: TensorType, y: TensorType, *rtol: TensorType) -> Types:
+        stack, _, n = matrices("pinv", x)
+        return (tensor_type((*stack, n, n), x.dtype),)
+
+    def kernel(self, xp: Any, x: Any, y: Any, *rtol: Any) -> Any:
+        _, s, vh = xp.linalg.svd(x, full_matrices=True)
+        beyond = xp.zeros((*s.shape[:-1], vh.shape[-1] - s.shape[-1]), s.dtype)
+        kept = xp.concat([_kept(xp, x, s, self.rtol, *rtol), beyond > 0], axis=-1)
+        s = xp.concat([s, beyond], axis=-1)
+        pairs = kept[..., :, None] & ~kept[..., None, :]
+        rows, columns = s[..., :, None], s[..., None, :]
+        gaps = xp.where(pairs, (rows - columns) * (rows + columns), 1)
+        v = xp.conj(vh.mT)
+        return v @ (xp.where(pairs, vh @ y @ v, 0) / gaps) @ vh
+
+    def vjp(self, node: Node, dt: Tensor) -> Gradients:
+        (x, y, *rtol), (t,) = node.inputs, node.outputs
+        dt = conjugated(dt)
+        f = apply(self, x, dt, *rtol)
+        if not wants(x):
+            return NO_GRAD, conjugated(f), *_none(rtol)
+        moved = times(f, y, b=True) - times(y, f, a=True)
+        moved = moved + times(dt, t, b=True) - times(t, dt, a=True)
+        turned = apply(self, x, moved + adjoint(moved), *rtol)
+        dh = times(t, f, a=True) - times(f, t, b=True) + turned
+        return conjugated(times(x, dh + adjoint(dh))), conjugated(f), *_none(rtol)
+
+    def flops(self, inputs: Types, outputs: Types) -> float | None:
+        """8 m n**2 + 28 n**3."""
+        return dense(inputs[0], 8, 28)
+
+    @classmethod
+    def samples(cls, rng: np.random.Generator) -> Samples:
+        for m in (3, 2):
+            x, y = np.diag([3.0, 2.0, 1.0])[:m], rng.normal(size=(3, 3))
+            yield cls(0.8), [x + 0.1 * rng.normal(size=(m, 3)), y]
 
 
 class PseudoInverse(Op):
     """y = the pseudo-inverse of x (..., M, N), which is (..., N, M).
 
-    Singular values of at most rtol times the greatest count as 0; None: max(M, N) * eps.
+    Singular values of at most rtol times the greatest count as 0, which is the attribute or a
+    further input, of the axes of the stack; None: max(M, N) * eps.
     dx = -y.H @ dy @ y.H + (1 - x @ y) @ dy.H @ y @ y.H + y.H @ y @ dy.H @ (1 - y @ x), by
-    Re <dx, x>, as long as the rank does not change [Golub and Pereyra 1973, eq. 4.12].
+    Re <dx, x>, as long as the rank does not change [Golub and Pereyra 1973, eq. 4.12]. With an rtol
+    this is the gradient of the part of x that counts, x @ y @ x, and what does not turns with it.
     """
 
     rtol: float | None = None
     stacks = True
 
-    def infer(self, x: TensorType) -> Types:
+    def infer(self, x: TensorType, *rtol: TensorType) -> Types:
         stack, m, n = matrices("pinv", x)
         return (tensor_type((*stack, n, m), x.dtype),)
 
-    def kernel(self, xp: Any, x: Any) -> Any:
-        uh, inverted, v, _ = _inverted(xp, x, self.rtol)
+    def kernel(self, xp: Any, x: Any, *rtol: Any) -> Any:
+        uh, inverted, v, _ = _inverted(xp, x, self.rtol, *rtol)
         return (v * inverted[..., None, :]) @ uh
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
-        (x,), (y,) = node.inputs, node.outputs
+        (x, *rtol), (y,) = node.inputs, node.outputs
         dy = conjugated(dy)
         middle = times(times(y, dy, a=True), y, b=True)
         first = times(times(dy, y, a=True), y, b=True)
         second = times(y, times(y, dy, b=True), a=True)
         first = first - times(x, times(y, first))
         second = second - times(times(second, y), x)
-        return (conjugated(first + second - middle),)
+        dx = _of_the_whole(x, y, first + second - middle, self.rtol, *rtol)
+        return conjugated(dx), *_none(rtol)
 
     def flops(self, inputs: Types, outputs: Types) -> float | None:
         """8 m n**2 + 20 n**3."""
@@ -99,6 +170,28 @@ class PseudoInverse(Op):
         for shape in [(2, 2), (3, 2), (2, 3), (2, 3, 2)]:
             yield cls(), [rng.normal(size=shape)]
         yield cls(), [normal(rng, 3, 2)]
+        for m, n in [(3, 3), (3, 2)]:
+            yield cls(0.7), [np.diag([3.0, 1.0, 2.5])[:m, :n] + 0.1 * rng.normal(size=(m, n))]
+
+
+def _of_the_whole(x: Tensor, y: Tensor, dx: Tensor, share: float | None, *rtol: Tensor) -> Tensor:
+    """The gradient of x, by Re <dx, x>, from that of the part of x that counts.
+
+    That part is x @ p, with the projector p = y @ x. No rtol: what does not count is rounding.
+    """
+    if share is None and not rtol:
+        return dx
+    op = Coupling(share)
+    m, n = x.shape[-2:]
+    if isinstance(m, int) and isinstance(n, int) and m < n:  # projectors of the shorter side
+        return adjoint(_of_the_tall(op, adjoint(x), adjoint(y), adjoint(dx), *rtol))
+    return _of_the_tall(op, x, y, dx, *rtol)
+
+
+def _of_the_tall(op: Coupling, x: Tensor, y: Tensor, dx: Tensor, *rtol: Tensor) -> Tensor:
+    dp = times(x, dx, a=True)
+    turned = apply(op, x, dp + adjoint(dp), *rtol)
+    return times(times(dx, y), x) + times(x, turned + adjoint(turned))
 
 
 class LeastSquares(Op):
@@ -139,7 +232,8 @@ class LeastSquares(Op):
             return NO_GRAD, conjugated(w)
         rest = dz - times(p, times(x, dz))
         dx = times(times(p, z, a=True), rest, b=True) - times(w, z, b=True)
-        dx = conjugated(dx + times(y - times(x, z), times(p, w), b=True))
+        dx = dx + times(y - times(x, z), times(p, w), b=True)
+        dx = conjugated(_of_the_whole(x, p, dx, self.rtol))
         if not is_zero(ds):
             dx = dx + SingularValues().vjp(build(SingularValues(), (x,)), ds)[0]
         return dx, conjugated(w)
@@ -167,19 +261,20 @@ def pinv(
         x: (..., M, N); floating or complex, ints become float64.
         rcond: what rtol is, under NumPy's older name.
         hermitian: whether x is Hermitian, so that its lower triangle alone is read.
-        rtol: singular values of at most rtol times the greatest count as 0; None: max(M, N) times
-            the spacing of the dtype at 1.
+        rtol: singular values of at most rtol times the greatest count as 0: a number, or real
+            numbers for the matrices of a stack, (...); None: max(M, N) times the spacing of the
+            dtype at 1.
 
     Returns: y, (..., N, M), dtype of x.
 
-    Raises: ShapeError if x has fewer than two axes; DTypeError if x is float16; TypeError for an
-        rtol that is no number, and for both rcond and rtol.
+    Raises: ShapeError if x has fewer than two axes, or rtol does not broadcast; DTypeError if x is
+        float16, or rtol not real; TypeError for both rcond and rtol.
 
     Gradient: dx = -y.T @ dy @ y.T + (1 - x @ y) @ dy.T @ y @ y.T + y.T @ y @ dy.T @ (1 - y @ x), as
-        long as the rank does not change, and exact as far as what counts as 0 is 0 [Golub and
-        Pereyra 1973, "The differentiation of pseudo-inverses and nonlinear least squares problems
-        whose variables separate", eq. 4.12]; of complex x, with adjoints, of the conjugates of dx
-        and dy.
+        long as the rank does not change; with an rtol also what turns the kept singular vectors
+        [Golub and Pereyra 1973, "The differentiation of pseudo-inverses and nonlinear least squares
+        problems whose variables separate", eq. 4.12]; of complex x, with adjoints, of the
+        conjugates of dx and dy.
 
     Source: the array API standard, linalg.pinv.
 
@@ -192,7 +287,22 @@ def pinv(
         raise TypeError("pinv takes rtol or rcond, which mean the same, not both")
     if hermitian:
         x = _from_lower("pinv", x)
+    if rcond is None and (isinstance(rtol, Tensor) or np.ndim(rtol)):
+        return apply(PseudoInverse(), *_with_tolerances(x, as_tensor(rtol)))
     return apply(PseudoInverse(_tolerance("pinv", rtol if rcond is None else rcond)), x)
+
+
+def _with_tolerances(x: Tensor, rtol: Tensor) -> tuple[Tensor, Tensor]:
+    """x and rtol, with all the axes of both stacks."""
+    stack, m, n = matrices("pinv", x.type)
+    if rtol.dtype.kind not in "iuf":
+        raise DTypeError(f"pinv takes real tolerances, got {rtol.type!r}, built at {rtol.where}")
+    both = broadcast([stack, rtol.shape])
+    if x.type.static and rtol.type.static:
+        x = broadcast_to(x, (*both, m, n))
+    elif x.ndim != len(both) + 2:
+        raise ShapeError(f"pinv takes no tolerances {rtol.type!r} for {x.type!r}: lengths unknown")
+    return x, cast(broadcast_like(rtol, x[..., 0, 0]), real_of(x.dtype))
 
 
 def _from_lower(what: str, x: Tensor) -> Tensor:

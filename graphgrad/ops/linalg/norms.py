@@ -17,6 +17,7 @@ from ..base import (
     np,
     promoted,
 )
+from ..logic import where
 from ..reductions import Axes, Reduction, sum
 from ..shaping import Squeeze, distinct_axes, expand_dims, moveaxis
 from ..special import xdivy
@@ -107,7 +108,22 @@ def _vector_norm(x: Tensor, ord: Any, axes: Axes, keepdims: bool) -> Tensor:
         return sum(cast(x != 0, x.dtype), axes, keepdims)
     if ord == 1:
         return sum(size, axes, keepdims)
-    return sum(size ** float(ord), axes, keepdims) ** (1.0 / float(ord))
+    return _power_norm(size, float(ord), axes, keepdims)
+
+
+def _power_norm(size: Tensor, p: float, axes: Axes, keepdims: bool) -> Tensor:
+    """(sum of size**p)**(1 / p), with no slope where that has none: at zero.
+
+    For p < 1 an element of zero has none either.
+    """
+    if p < 1:
+        zero = size == 0
+        powers = where(zero, np.inf if p < 0 else 0.0, where(zero, 1.0, size) ** p)
+    else:
+        powers = size**p
+    total = sum(powers, axes, keepdims)
+    nothing = total == (np.inf if p < 0 else 0.0)
+    return where(nothing, 0.0, where(nothing, 1.0, total) ** (1.0 / p))
 
 
 _OF_SINGULAR_VALUES = (2, -2, "nuc")
@@ -141,7 +157,8 @@ def vector_norm(
 
     Raises: ShapeError if x has no such axis, or for an order that is no number.
 
-    Gradient: dx = dy * x / y for ord=2, 0 at x = 0: the subgradient of least norm.
+    Gradient: dx = dy * sign(x) * (|x| / y)**(ord - 1), 0 at x = 0, which for ord >= 1 is the
+        subgradient of least norm; for ord < 1 also 0 for elements that are 0.
 
     Source: the array API standard, linalg.vector_norm.
 

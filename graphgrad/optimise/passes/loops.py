@@ -17,16 +17,23 @@ def drop_unread(program: Program) -> Program:
     Loops in bodies come after those around them, which may need less then.
     """
     trimmed: dict[Program, Program] = {}
-    stack = [program]
-    while stack:
-        each = stack.pop()
-        if each not in trimmed:
-            trimmed[each] = _trimmed(each)
-            stack += [body for node in trimmed[each].nodes for body in node.op.bodies]
     done: dict[Op, Op] = {}
     made: dict[Program, Program] = {}
-    for each, less in reversed(trimmed.items()):
-        for op in {node.op: None for node in less.nodes if node.op.bodies}:
+    stack = [program]
+    while stack:
+        each = stack[-1]
+        if each not in trimmed:
+            trimmed[each] = _trimmed(each)
+        less = trimmed[each]
+        ops = {node.op: None for node in less.nodes if node.op.bodies}
+        inside = [body for op in ops for body in op.bodies if body not in made]
+        if inside:  # which another program may hold, too, at another depth
+            stack += inside
+            continue
+        stack.pop()
+        if each in made:
+            continue
+        for op in ops:
             if any(made[body] is not body for body in op.bodies):
                 done[op] = op.replace_bodies([made[body] for body in op.bodies])
         made[each] = with_ops(less, done)
