@@ -15,6 +15,7 @@ from collections import defaultdict
 from functools import cache
 from importlib import import_module
 from pathlib import Path
+from pkgutil import walk_packages
 
 import jax
 import numpy as np
@@ -176,10 +177,10 @@ def public_methods():
 
 def named_by_module():
     """(module, op types that it names) of what differentiates and marks."""
-    for name, module in sorted(sys.modules.items()):
-        floor = name.removeprefix("graphgrad.")
+    for found in walk_packages(gg.__path__, "graphgrad."):
+        floor = found.name.removeprefix("graphgrad.")
         if floor.startswith(("differentiate.", "regions.", "rules.")):
-            values = list(vars(module).values())
+            values = list(vars(import_module(found.name)).values())
             yield floor, {v if isinstance(v, type) else type(v) for v in values}
 
 
