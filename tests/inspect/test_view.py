@@ -70,12 +70,12 @@ def test_a_region_over_many_scopes_stands_around_them():
             with gg.name_scope("c"):
                 y = gg.tanh(y)
         dx = gg.gradients(gg.sum(y), x)
-    (forward, backward) = view_of(dx).columns
+    (forward, backward) = view_of([y, dx]).columns
     (a,) = forward.boxes
     (region,) = a.boxes
     assert [b.owner.path for b in region.boxes] == ["a/b", "a/c"]
     (mirror,) = [b for b in backward.boxes if b.kind == "scope"]
-    assert view_of(dx).columns[1].boxes[0].title == mirror.title == "a"
+    assert view_of([y, dx]).columns[1].boxes[0].title == mirror.title == "a"
 
 
 def test_boxes_of_the_backward_part_mirror_those_of_the_forward_part():

@@ -19,6 +19,7 @@ from graphgrad.ir.errors import (
 
 BUILTIN = {
     "DTypeError": TypeError,
+    "DeviceError": ValueError,
     "DuplicateGradientError": KeyError,
     "ExecutionError": RuntimeError,
     "GradientError": ValueError,

@@ -26,6 +26,7 @@ OPERANDS = {
     "append": (X, X),
     "array_split": (X, 1),
     "argpartition": (X, 1),
+    "associative_scan": (gg.add, X),
     "concat": ([X, X],),
     "concatenate": ([X, X],),
     "cosine_similarity": (X, X),

@@ -11,7 +11,7 @@ from ...ir.node import Tensor
 from ...ir.position import caller, show
 from ...ir.tree import flatten, paths, unflatten
 from ...ir.types import compatible
-from ..base import as_tensor, whole
+from ..base import as_tensor
 from ..joining import concat, stack
 from ..shaping import normal_axis, reshape_like
 
@@ -55,7 +55,7 @@ def associative_scan(
         raise TypeError(f"associative_scan() takes a function of two stacks, got {fn!r}")
     at = show(caller())
     tensors = list(adopted(tuple([as_tensor(x) for x in flatten(elems)])))
-    axes = [normal_axis(whole("axis", axis), x.ndim) for x in tensors]
+    axes = [normal_axis(axis, x.ndim) for x in tensors]
     _check_lengths(at, list(paths(elems, "elems")), tensors, axes)
     prefixes = _Prefixes(fn, elems, axes, at)
     if reverse:

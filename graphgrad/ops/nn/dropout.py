@@ -124,7 +124,7 @@ def alpha_dropout(
     Source: Klambauer et al. 2017, "Self-normalizing neural networks", sec. "Dropout".
 
     >>> gg.evaluate(gg.nn.alpha_dropout(np.zeros(4), 0.5, seed=3)).round(3)
-    array([-0.779,  0.779,  0.779, -0.779])
+    array([-0.779,  0.779, -0.779,  0.779])
     """
     (x,) = real_operands("alpha_dropout", x)
     _check_rate(rate)
