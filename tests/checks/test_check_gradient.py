@@ -463,11 +463,18 @@ def test_S38_inner_rules_leave_second_order_alone():
     assert report.ok, report
 
 
-INTERNAL = ("MaxPoolGrad",)  # its inputs belong together: random ones do not
+INTERNAL = ("MaxPoolGrad", "NormalPoint")  # their inputs belong together: random ones do not
+WITHOUT_DERIVATIVE = ("Eig",)  # of what depends on the phases of vectors
+
+
+def is_checkable(op, arrays):
+    """Whether differences tell: of float32 they are too coarse for sums over windows."""
+    coarse = op.type == "Conv2DBackpropFilter" and arrays and arrays[0].dtype == np.float32
+    return bool(arrays) and op.type not in (*INTERNAL, *WITHOUT_DERIVATIVE) and not coarse
 
 
 @pytest.mark.ci
-@each([c for c in CASES if c[2] and c[1].type not in INTERNAL])
+@each([c for c in CASES if is_checkable(*c[1:])])
 def test_S38_no_false_alarm_on_the_ops_own_gradients(op, arrays):
     with gg.Graph():
         xs = [gg.placeholder(a.shape, a.dtype) for a in arrays]
