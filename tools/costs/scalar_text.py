@@ -22,6 +22,8 @@ C = {
     "Exp": "exp{s}({0})",
     "Log1p": "log1p{s}({0})",
     "Tanh": "tanh{s}({0})",
+    "Sigmoid": "({{ real e = exp{s}(-fabs{s}({0})); ({0} < 0 ? e : 1) / (1 + e); }})",
+    "SigmoidSlope": "({{ real e = exp{s}(-fabs{s}({0})); e / ((1 + e) * (1 + e)); }})",
     "Sqrt": "sqrt{s}({0})",
     "Sign": "(real)(({0} > 0) - ({0} < 0))",
     "Maximum": "({0} < {1} ? {1} : {0})",
@@ -32,6 +34,8 @@ NUMPY = {
     "Exp": "np.exp({0})",
     "Log1p": "np.log1p({0})",
     "Tanh": "np.tanh({0})",
+    "Sigmoid": "(np.where({0} < 0, e := np.exp(-np.abs({0})), one) / (one + e))",
+    "SigmoidSlope": "((e := np.exp(-np.abs({0}))) / ((one + e) * (one + e)))",
     "Sqrt": "np.sqrt({0})",
     "Sign": "np.sign({0})",
     "Maximum": "np.maximum({0}, {1})",
@@ -41,6 +45,7 @@ NUMBA = {
     **NUMPY,
     "Maximum": "({1} if {0} < {1} else {0})",
     "Where": "({1} if {0} else {2})",
+    "Sigmoid": "(one / (one + np.exp(-{0})))",
 }
 
 C_LOOP = """#include <math.h>
@@ -117,7 +122,8 @@ def c_source(program):
 
 def numba_function(program):
     """The Python function `run(x, one array, sums)` to be compiled."""
-    numbers = {"zero": program.inputs[0].dtype.type(0)}
+    number = program.inputs[0].dtype.type
+    numbers = {"zero": number(0), "one": number(1)}
     if is_softmax(program):
         return _defined(NUMBA_SOFTMAX, numbers)
     lines, arrays, sums = _nodes(program, NUMBA, lambda value: _named(numbers, value))
@@ -136,8 +142,8 @@ def numpy_function(program, dtype=None):
     """`run(x)`: the list of outputs, in the program's dtype, or with constants of another."""
     if is_softmax(program):
         return _defined(NUMPY_SOFTMAX, {})
-    numbers = {}
     number = dtype or program.inputs[0].dtype.type
+    numbers = {"one": number(1)}
     lines, arrays, sums = _nodes(program, NUMPY, lambda value: _named(numbers, number(value)))
     rows = [f"    {name} = {text}" for name, _, text in lines]
     found = ", ".join([*arrays, *(f"np.sum({name})" for name in sums)])
