@@ -212,7 +212,7 @@ def takes(cls):
     """The kinds of number that it takes for its data: those inputs that take the most."""
     best = []
     for op, arrays in samples(cls):
-        for varied in {a.dtype for a in arrays}:
+        for varied in dict.fromkeys(a.dtype for a in arrays):
             kinds = [
                 kind
                 for kind, dtypes in TRIED.items()
