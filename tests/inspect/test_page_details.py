@@ -309,7 +309,7 @@ def test_times_of_a_collapsed_box_add_up(opened):
 
 
 def test_two_thousand_nodes_open_at_once(opened):
-    page = opened(chain(495))
+    page = opened(chain(660))
     assert page.do("document.querySelectorAll('#picture .item[id]').length") > 1900
     assert page.do("document.querySelectorAll('#map path').length") == 2
 
