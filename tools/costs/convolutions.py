@@ -24,7 +24,7 @@ RNG = np.random.default_rng(0)
 
 
 class Case(NamedTuple):
-    """x: (N, ..., C); w: (..., C / groups, out); transposed: conv_transpose, with w from out to C."""
+    """x: (N, ..., C); w: (..., C / groups, out), of conv_transpose if transposed."""
 
     x: tuple[int, ...]
     w: tuple[int, ...]

@@ -39,7 +39,7 @@ def matmul(dtype: DType, transpose_a: bool, transpose_b: bool) -> Callable[..., 
 
 
 def conv(dtype: DType) -> Callable[..., Any]:
-    """conv(x, w, z, low, range, strides, dilation, groups), pairs as two numbers; see Convolutions."""
+    """conv(x, w, z, low, range, strides, dilation, groups), see Convolutions."""
     return _functions(dtype)["conv"]
 
 

@@ -117,7 +117,7 @@ def _conv_input(node: Node, threads: int) -> Writer | None:
     pairs = list(product(_phases(window, 0), _phases(window, 1)))
     n, height, width, channels = _lengths(node.outputs[0])
     part = (n, -(-height // down), -(-width // right), channels)
-    high, wide, each, out = _lengths(w)
+    high, wide, _, out = _lengths(w)
     run = _over_examples(w.dtype, part, (high, wide, out // groups, channels), groups, threads)
 
     def exchanged(w: Any) -> Any:
