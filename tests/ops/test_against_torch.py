@@ -53,6 +53,30 @@ def test_max_pool(window, strides, pad, backend):
 
 
 @pytest.mark.parametrize("backend", ["numpy", "llvm"])
+@pytest.mark.parametrize("strides", [1, 2, (2, 3)])
+@pytest.mark.parametrize("ceil", [False, True])
+def test_max_pool_of_dilated_windows(strides, ceil, backend):
+    x = digits()
+    given = {"padding": 1, "dilation": (2, 3), "ceil_mode": ceil}
+
+    def pool(t):
+        y, places = gg.nn.max_pool_with_indices(t, 2, strides, data_format="NCHW", **given)
+        return y + gg.stop_gradient(gg.cast(places, "float64"))
+
+    def torchs(t):
+        y, places = functional.max_pool2d_with_indices(t, 2, strides, **given)
+        return y + places
+
+    agree(ours(pool, x, backend=backend), theirs(torchs, x))
+    deep = x.reshape(4, 5, 8, 8)[:, None]
+    given["dilation"] = (2, 3, 1)
+    agree(
+        ours(lambda t: gg.nn.max_pool(t, 2, 1, data_format="NCHW", **given), deep, backend=backend),
+        theirs(lambda t: functional.max_pool3d(t, 2, 1, **given), deep),
+    )
+
+
+@pytest.mark.parametrize("backend", ["numpy", "llvm"])
 @pytest.mark.parametrize("strides", [1, (2, 3)])
 @pytest.mark.parametrize("padding", ["SAME", "VALID", (1, 2)])
 @pytest.mark.parametrize("dilation", [1, 2, (1, 3)])
