@@ -27,6 +27,7 @@ from .differentiate.travel.importing import import_graph
 from .differentiate.vmap.along import apply_along_axis
 from .differentiate.vmap.vmap import vmap
 from .execute.backend import MissingBackendError, UnknownBackendError
+from .files.weights import export_weights, import_weights
 from .functions import Function, function
 from .inspect.diff import Difference, graph_diff
 from .inspect.dot import to_dot, write_dot
@@ -426,6 +427,8 @@ __all__ = [  # noqa: RUF022 (by what it is for)
     "apply_along_axis",
     # running
     "CompiledFunction", "Function", "Session", "evaluate", "function",
+    # files
+    "export_weights", "import_weights",
     # checking
     "Explanation", "Finding", "PathOf", "Report", "SiteUse", "check_gradient", "explain", "lint",
     # looking

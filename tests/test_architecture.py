@@ -10,6 +10,7 @@ import graphgrad
 
 ROOT = Path(graphgrad.__file__).parent
 OPTIONAL = {"jax", "scipy", "sklearn", "matplotlib", "rich", "jinja2", "pygraphviz", "pydot"}
+OPTIONAL |= {"safetensors"}
 ONLY_IN = {
     "jax": {"execute/jax_backend.py"},
     "scipy": {"ops/scipy_functions.py"},
@@ -34,6 +35,7 @@ MAY_IMPORT = {
     "session": {"ir", "ops", "compiled", "execute"},
     "optimizers": {"ir", "ops"},
     "initializers": {"ir"},
+    "files": {"ir"},
     "functions": {"ir", "ops", "regions", "compiled"},
     "nn": {"ops"},
     "fft": {"ops"},
