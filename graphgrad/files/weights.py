@@ -91,7 +91,8 @@ def _write_safetensors(file: IO[bytes], arrays: Values) -> None:
 
 
 def _read_safetensors(path: Path) -> Values:
-    return dict(sorted(_needed().load(path.read_bytes()).items()))
+    found: Values = _needed().load(path.read_bytes())
+    return dict(sorted(found.items()))
 
 
 def _needed() -> Any:
