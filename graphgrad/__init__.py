@@ -27,6 +27,7 @@ from .differentiate.travel.importing import import_graph
 from .differentiate.vmap.along import apply_along_axis
 from .differentiate.vmap.vmap import vmap
 from .execute.backend import MissingBackendError, UnknownBackendError
+from .export.numpy_file import export_numpy
 from .files.weights import export_weights, import_weights
 from .functions import Function, function
 from .inspect.diff import Difference, graph_diff
@@ -46,6 +47,7 @@ from .ir.errors import (
     DTypeError,
     DuplicateGradientError,
     ExecutionError,
+    ExportError,
     GradientError,
     GraphError,
     GraphFormatError,
@@ -428,7 +430,7 @@ __all__ = [  # noqa: RUF022 (by what it is for)
     # running
     "CompiledFunction", "Function", "Session", "evaluate", "function",
     # files
-    "export_weights", "import_weights",
+    "export_numpy", "export_weights", "import_weights",
     # checking
     "Explanation", "Finding", "PathOf", "Report", "SiteUse", "check_gradient", "explain", "lint",
     # looking
@@ -436,8 +438,8 @@ __all__ = [  # noqa: RUF022 (by what it is for)
     "graph_text", "print_graph", "summary", "to_dot", "to_html", "to_mermaid", "to_pdf", "to_png",
     "to_svg", "write_dot", "write_html", "write_picture", "write_tensorboard",
     # errors
-    "DTypeError", "DeviceError", "DuplicateGradientError", "ExecutionError", "GradientError",
-    "GraphError", "GraphFormatError", "GraphGradError", "MissingBackendError",
+    "DTypeError", "DeviceError", "DuplicateGradientError", "ExecutionError", "ExportError",
+    "GradientError", "GraphError", "GraphFormatError", "GraphGradError", "MissingBackendError",
     "PerformanceWarning", "RegionError", "RenderError", "ScopeError", "ShapeError", "StateError",
     "SymbolicError", "TensorBoardError", "UnknownBackendError", "UnknownGradientError",
     # dtypes and constants

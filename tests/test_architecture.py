@@ -42,6 +42,7 @@ MAY_IMPORT = {
     "linalg": {"ops"},
     "special": {"ops"},
     "random": {"ops"},
+    "export": {"ir", "ops", "compiled", "files"},
     "extend": {"ir", "ops", "optimise", "lower", "execute"},
 }
 

@@ -20,7 +20,7 @@ from ..ir.types import Array, as_dtype
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["export_weights", "import_weights"]
+__all__ = ["export_weights", "import_weights", "whole", "write_npz"]
 
 Values = dict[str, Array]
 _safetensors: Any = lazy_module("safetensors.numpy")
@@ -53,7 +53,7 @@ def export_weights(path: str | os.PathLike[str], state: State | Mapping[str, Any
     write, _ = _format(path)
     values = state.as_dict() if isinstance(state, State) else state
     arrays = {_name(name): _array(name, value) for name, value in values.items()}
-    with _whole(Path(path)) as file:
+    with whole(Path(path)) as file:
         write(file, arrays)
 
 
@@ -76,11 +76,12 @@ def import_weights(path: str | os.PathLike[str]) -> Values:
     """
     _, read = _format(path)
     try:
-        return read(Path(path))
+        found: Values = read(Path(path))
     except (OSError, GraphGradError):
         raise
     except Exception as error:  # the readers of NumPy and safetensors raise what they like
         raise GraphFormatError(f"{os.fspath(path)} cannot be read: {error}") from error
+    return found
 
 
 def _write_safetensors(file: IO[bytes], arrays: Values) -> None:
@@ -103,7 +104,7 @@ def _needed() -> Any:
     return _safetensors
 
 
-def _write_npz(file: IO[bytes], arrays: Values) -> None:
+def write_npz(file: IO[bytes], arrays: Values) -> None:
     """As np.savez, for any names."""
     with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
         for name, array in arrays.items():
@@ -126,7 +127,7 @@ def _read_npz(path: Path) -> Values:
 
 FORMATS: dict[str, tuple[Callable[[IO[bytes], Values], None], Callable[[Path], Values]]] = {
     ".safetensors": (_write_safetensors, _read_safetensors),
-    ".npz": (_write_npz, _read_npz),
+    ".npz": (write_npz, _read_npz),
 }
 
 
@@ -151,7 +152,7 @@ def _array(name: str, value: Any) -> Array:
 
 
 @contextmanager
-def _whole(path: Path) -> Iterator[IO[bytes]]:
+def whole(path: Path) -> Iterator[IO[bytes]]:
     """A file that takes its place when all of it is written."""
     temporary = path.with_name(f".{path.name}.{token_hex(8)}")
     try:

@@ -10,6 +10,7 @@ __all__ = [
     "DeviceError",
     "DuplicateGradientError",
     "ExecutionError",
+    "ExportError",
     "GradientError",
     "GraphError",
     "GraphFormatError",
@@ -83,6 +84,10 @@ class ScopeError(GraphGradError, RuntimeError):
 
 class GraphFormatError(GraphGradError, ValueError):
     """A stored graph that cannot be read: of another version, or broken."""
+
+
+class ExportError(GraphGradError, ValueError):
+    """A program that cannot be written in the form that was asked for."""
 
 
 class ExecutionError(GraphGradError, RuntimeError):
