@@ -519,7 +519,7 @@ def edited(graph, kind, place):
     return None
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     steps=st.lists(STEP, min_size=1, max_size=5),
     split=st.integers(0, 4),
