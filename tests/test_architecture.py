@@ -40,7 +40,8 @@ MAY_IMPORT = {
     "linalg": {"ops"},
     "special": {"ops"},
     "random": {"ops"},
-    "extend": {"ir", "ops", "optimise", "lower", "execute"},
+    "laws": {"ir", "ops", "differentiate", "compiled", "lower", "execute", "checks"},
+    "extend": {"ir", "ops", "optimise", "lower", "execute", "laws"},
 }
 
 KNOWN_CIRCLES = ("ir/context.py ir/graph.py ir/node.py ir/region_tree.py ir/state.py",)

@@ -224,6 +224,7 @@ def identity(x: TensorLike, name: str | None = None) -> Tensor:
 class StopGradient(Identity):
     """y = x; x is disconnected: nothing flows, the gradient is None."""
 
+    withholds = True
     linear_zero = False
     relevance: ClassVar[str | None] = None
 
@@ -252,6 +253,7 @@ def stop_gradient(x: TensorLike) -> Tensor:
 class ZeroGradient(Identity):
     """y = x; the gradient of x through here is zero, not None."""
 
+    withholds = True
     relevance: ClassVar[str | None] = None
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
