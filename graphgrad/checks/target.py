@@ -17,6 +17,7 @@ from ..differentiate.gradients import gradients
 from ..ir.context import CONTEXT
 from ..ir.errors import GradientError
 from ..ir.graph import Graph, GraphScope
+from ..ir.kinds import is_floating, kind_of
 from ..ir.node import Node, Region, Tensor, enclosing
 from ..ir.program import needed
 from ..ir.residual import Residual
@@ -168,7 +169,7 @@ class Evaluator:
 
 def parts_of(array: Array) -> Array:
     """The real and the imaginary parts of complex numbers on a last axis; others as they are."""
-    if array.dtype.kind != "c":
+    if kind_of(array.dtype) != "c":
         return array
     return np.stack([array.real, array.imag], axis=-1)
 
@@ -199,9 +200,9 @@ def draw(
 ) -> Array:
     """A random array of a type; `length` for unknown lengths."""
     shape = tuple(d if isinstance(d, int) else length for d in type.shape)
-    if type.dtype.kind == "b":
+    if kind_of(type.dtype) == "b":
         return rng.random(shape) < 0.5
-    if type.dtype.kind in "iu":
+    if kind_of(type.dtype) in "iu":
         return rng.integers(0, 2, shape).astype(type.dtype)
     if type.complex:
         shape = (*shape, 2)
@@ -210,7 +211,7 @@ def draw(
 
 def near(value: Array, rng: np.random.Generator) -> Array:
     """A random array near a given one, of its signs; integers stay as they are."""
-    if value.dtype.kind != "f":
+    if not is_floating(value.dtype):
         return value
     moved = value * rng.uniform(0.7, 1.3, value.shape)
     moved = np.where(value == 0, rng.uniform(-0.1, 0.1, value.shape), moved)
@@ -282,8 +283,8 @@ def as_arrays(arrays: Sequence[Any]) -> list[Array]:
     found = []
     for a in arrays:
         array = np.asarray(a)
-        if array.dtype.kind not in "biufc":
+        if kind_of(array.dtype) not in "biufc":
             raise GradientError(f"example arrays hold numbers, got {a!r}")
-        wide = {"f": np.float64, "c": np.complex128}.get(array.dtype.kind, array.dtype)
+        wide = {"f": np.float64, "c": np.complex128}.get(kind_of(array.dtype), array.dtype)
         found.append(array.astype(wide))
     return found

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..compiled import CompiledFunction
 from ..ir.errors import GradientError
+from ..ir.kinds import is_inexact
 from ..ir.node import Node, Region, RuleCall, Tensor
 from ..ir.state import State
 from ..ir.tree import flatten
@@ -224,7 +225,7 @@ class _Trial:
     def _floats(self, tensors: list[Tensor], place: Place) -> Iterator[tuple[Tensor, Array]]:
         for t in tensors:
             array = np.asarray(self._value(t, place))
-            if array.dtype.kind in "fc":
+            if is_inexact(array.dtype):
                 yield t, array
 
 

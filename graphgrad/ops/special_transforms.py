@@ -18,6 +18,8 @@ from .base import (
     as_tensor,
     cast,
     constant,
+    is_floating,
+    kind_of,
     np,
     promoted,
     wants,
@@ -129,7 +131,7 @@ def wofz(z: TensorLike, /) -> Tensor:
     """
     need_scipy("wofz")
     (z,) = promoted(z, floating=True)
-    if z.dtype.kind != "c":
+    if kind_of(z.dtype) != "c":
         z = cast(z, "complex64" if z.dtype.itemsize < 8 else "complex128")
     return apply(Faddeeva(0), z)
 
@@ -203,7 +205,7 @@ def comb(
     if exact:
         raise ValueError("comb(exact=True) is for numbers: use math.comb for them")
     n, k = promoted(N, k, floating=True)
-    if n.dtype.kind != "f":
+    if not is_floating(n.dtype):
         raise DTypeError(f"comb takes real numbers, got {n.type!r}")
     if repetition:
         one = equal(k, 0.0) & less_equal(0.0, n)
@@ -305,7 +307,7 @@ def sph_harm_y(n: int, m: int, theta: TensorLike, phi: TensorLike, /) -> Tensor:
     if whole("n", n) < 0:
         raise ValueError(f"degrees of spherical harmonics count from 0, got {n}")
     theta, phi = promoted(theta, phi, floating=True)
-    if theta.dtype.kind != "f":
+    if not is_floating(theta.dtype):
         raise DTypeError(f"sph_harm_y takes real angles, got {theta.type!r}")
     turn = multiply(phi, float(whole("m", m)))
     size = _legendre(n, abs(m), theta)

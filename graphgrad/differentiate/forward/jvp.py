@@ -19,6 +19,7 @@ from ...ir.build import apply
 from ...ir.context import Within
 from ...ir.errors import DTypeError, GradientError
 from ...ir.graph import Graph, current, entering
+from ...ir.kinds import kind_of
 from ...ir.node import Node, Region, Tensor, enclosing
 from ...ir.tree import flatten, paths, unflatten
 from ...ir.types import compatible
@@ -109,7 +110,7 @@ def _tangents(xs: Sequence[Tensor], tangents: Any) -> list[Any]:
         weak = not isinstance(t, Tensor | np.ndarray | np.generic)
         shape, dtype = (t.shape, t.dtype) if not weak else array_type(t, x)
         if not compatible(tuple(shape), x.shape) or dtype != x.dtype:
-            raise (DTypeError if np.dtype(dtype).kind == "c" else GradientError)(
+            raise (DTypeError if kind_of(np.dtype(dtype)) == "c" else GradientError)(
                 f"a tangent of {x.name} ({x.type!r}, built at {x.where}) has its shape and dtype, "
                 f"got {dtype}{list(shape)}"
             )

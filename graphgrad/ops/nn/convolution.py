@@ -26,6 +26,7 @@ from ..base import (
     TensorType,
     Types,
     apply,
+    is_floating,
     np,
     tensor_type,
     wants,
@@ -103,7 +104,7 @@ class Convolution(Windowed, abstract=True):
         """Whether each channel of an image of known lengths has one filter, of few taps."""
         h, w, per_group, out = filters
         mine = self.groups > 1 == per_group and self.groups == out == image.shape[self.channels]
-        return mine and image.static and image.dtype.kind == "f" and 0 < h * w <= TAPS
+        return mine and image.static and is_floating(image.dtype) and 0 < h * w <= TAPS
 
     def bordered(self, make: Making, x: Tensor, pairs: Sequence[Pair]) -> Tensor:
         """The image with borders of zeros."""

@@ -15,6 +15,7 @@ from ..base import (
     as_dtype,
     as_tensor,
     cast,
+    is_floating,
 )
 from ..exponential import exp, log, log1p, sqrt
 from ..logic import greater, less, where
@@ -53,7 +54,7 @@ def drawn(op: type[Draw], shape: Any, dtype: Any, seed: Any, *attrs: Any, near: 
 def floating(dtype: Any) -> DType:
     """The dtype, which has to be a floating one."""
     found: DType = as_dtype(dtype)
-    if found.kind != "f":
+    if not is_floating(found):
         raise DTypeError(f"random numbers of this kind are floating, not {found}")
     return found
 

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from ...ir.kinds import is_floating
 from ...ir.node import Node, Tensor
 from ...ir.program import Program
 from ...ops.accumulate import AddN
@@ -103,7 +104,7 @@ def _is_sum(node: Node) -> bool:
     if type(node.op) not in (Add, AddN) or node.controls:
         return False
     (y,) = node.outputs
-    return y.dtype.kind == "f" and y.type.static and all(t.type is y.type for t in node.inputs)
+    return is_floating(y.dtype) and y.type.static and all(t.type is y.type for t in node.inputs)
 
 
 def _terms(node: Node, inner: set[Node]) -> list[Tensor]:
