@@ -13,6 +13,7 @@ from ..differentiate.gradients import gradients
 from ..differentiate.vmap.vmap import vmap
 from ..ir.build import build
 from ..ir.graph import Graph
+from ..ir.kinds import is_inexact
 from ..ir.node import Node, Tensor
 from ..ir.op import Op
 from ..ir.tree import flatten
@@ -39,7 +40,7 @@ NODES = 16  # that an op may take to be batched
 def examples(arrays: Arrays, count: int) -> list[Array]:
     """`count` examples of every input: the sample's own, slightly changed where it is floating."""
     return [
-        np.stack([a + a.dtype.type(0.01 * i) if a.dtype.kind in "fc" else a for i in range(count)])
+        np.stack([a + a.dtype.type(0.01 * i) if is_inexact(a.dtype) else a for i in range(count)])
         for a in arrays
     ]
 

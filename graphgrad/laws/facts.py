@@ -8,6 +8,7 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from ..ir.errors import GraphGradError
+from ..ir.kinds import is_floating, kind_of
 from ..ir.op import OP_TYPES, Op
 from ..ir.program import Program
 from ..ir.strided import contiguous
@@ -39,7 +40,7 @@ def value_range(op: Op, arrays: Arrays) -> None:
         tried += [[WIDE] * len(arrays), [WIDE, *[np.ones(())] * (len(arrays) - 1)]]
     for xs in tried:
         for y in run_kernel(op, xs):
-            if y.dtype.kind == "f":
+            if is_floating(y.dtype):
                 require(not ((y < least) | (y > most)).any(), f"{y} leaves {op.value_range}")
                 signed = least >= 0 and np.signbit(y[~np.isnan(y)]).any()
                 require(not signed, f"{y} has -0.0, and its range begins at {least}")
@@ -49,7 +50,7 @@ def operands_change_places(op: Op, arrays: Arrays) -> None:
     """x op y is y op x, or y mirror x, bit for bit, where it says so."""
     _said(op.commutes or op.mirror_type, "changed places")
     other = op if op.commutes else _partner(op, "mirror_type")
-    if any(a.dtype.kind == "c" for a in arrays):
+    if any(kind_of(a.dtype) == "c" for a in arrays):
         raise NotTried("of complex numbers the order may change a rounding")
     for a, b in zip(run_kernel(op, arrays), run_kernel(other, arrays[::-1]), strict=True):
         _same_bits(a, b, "with its operands in the other order")
@@ -74,9 +75,9 @@ def _partner(op: Op, fact: str) -> Op:
 def its_own_output(op: Op, arrays: Arrays) -> None:
     """Of its own output it makes the same (idempotent) or its input (involution), bit for bit."""
     _said(op.idempotent or op.involution, "its own output")
-    wide = op.elementwise and arrays[0].dtype.kind == "f"
+    wide = op.elementwise and is_floating(arrays[0].dtype)
     for x in [*arrays, *([WIDE] if wide else ())]:
-        if x.dtype.kind == "c" and op.idempotent:
+        if kind_of(x.dtype) == "c" and op.idempotent:
             continue
         (once,) = run_kernel(op, [x])
         (twice,) = run_kernel(op, [once])

@@ -10,6 +10,7 @@ from ..compiled import compile
 from ..differentiate.forward.jvp import jvp
 from ..differentiate.gradients import gradients
 from ..differentiate.linearity import check_linear
+from ..ir.kinds import is_inexact
 from ..ir.node import Node, Tensor
 from ..ir.op import Op
 from ..ir.types import Array
@@ -33,7 +34,7 @@ from .trying import (
 
 def linear_places(op: Op, arrays: Arrays) -> list[list[int]]:
     """The sets of inputs, by place, that may vary together while the op stays linear."""
-    floating = [i for i, a in enumerate(arrays) if a.dtype.kind in "fc"]
+    floating = [i for i, a in enumerate(arrays) if is_inexact(a.dtype)]
     if op.linear == "joint":
         found = [floating]
     elif op.linear == "each":
@@ -71,7 +72,7 @@ def _superposed(op: Op, arrays: Arrays, places: list[int]) -> None:
     a, b = 1.75, -0.625
     sums = at({i: a * x[i] + b * y[i] for i in places})
     for got, fx, fy in zip(sums, at(x), at(y), strict=True):
-        if got.dtype.kind not in "fc":  # what is made of it is no longer counted as linear
+        if not is_inexact(got.dtype):  # what is made of it is no longer counted as linear
             continue
         tolerance = 1e-10 if got.dtype in DOUBLE else 1e-5
         np.testing.assert_allclose(got, a * fx + b * fy, rtol=tolerance, atol=tolerance)

@@ -11,6 +11,7 @@ from ..compiled import compile
 from ..ir.build import build
 from ..ir.errors import ShapeError
 from ..ir.graph import Graph
+from ..ir.kinds import kind_of
 from ..ir.node import Node, Tensor
 from ..ir.op import Op
 from ..ir.types import Array
@@ -87,7 +88,7 @@ def differentiable(tensors: Iterable[Tensor]) -> list[Tensor]:
 def drawn(rng: np.random.Generator, like: Any) -> Array:
     """Normal numbers of an array's shape and dtype, in both parts of complex ones."""
     made: Any = rng.normal(size=like.shape)
-    if like.dtype.kind == "c":
+    if kind_of(like.dtype) == "c":
         made = made + 1j * rng.normal(size=like.shape)
     return np.asarray(made, like.dtype)
 
