@@ -12,7 +12,7 @@ ROOT = Path(graphgrad.__file__).parent
 OPTIONAL = {"jax", "scipy", "sklearn", "matplotlib", "rich", "jinja2", "pygraphviz", "pydot"}
 ONLY_IN = {
     "jax": {"execute/jax_backend.py"},
-    "scipy": {"ops/scipy_functions.py"},
+    "scipy": {"ops/special/scipy_functions.py"},
     "pygraphviz": {"inspect/svg.py"},
     "rich": {"bench/rich_table.py"},
 }
