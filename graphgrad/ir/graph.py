@@ -15,6 +15,7 @@ from .node import Node, Region, Tensor
 from .op import OP_TYPES
 from .position import caller, show
 from .state import State
+from .variables import Variables
 from .words import shortened, visible
 
 if TYPE_CHECKING:
@@ -84,7 +85,7 @@ class Graph:
         self.regions: list[Region] = []
         self.maps: list[Any] = []
         self.scattered: list[Region] = []
-        self.state = State()
+        self.state = State(self)
         self.scanned = 0
         self.used_in: dict[Tensor, Region] = {}
         self.left_to: dict[Tensor, Region | None] = {}
@@ -174,6 +175,11 @@ class Graph:
         """
         _check_name(pattern)
         return [n for n in self.nodes if fnmatchcase(n.name, pattern)]
+
+    @property
+    def variables(self) -> Variables[Tensor]:
+        """Its variables, in the order in which they were built; by name too: `g.variables["w"]`."""
+        return Variables(n.outputs[0] for n in self.nodes if n.type == "Variable")
 
     def as_default(self) -> AbstractContextManager[Graph]:
         """A with-block in which new nodes go to this graph.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
@@ -10,9 +10,11 @@ import numpy as np
 
 from .errors import DTypeError, ShapeError, StateError
 from .locks import Turn, lock_of_module
-from .types import Array, check_unmasked, compatible
+from .types import Array, TensorType, check_unmasked, compatible
+from .variables import near
 
 if TYPE_CHECKING:
+    from .graph import Graph
     from .node import Node, Tensor
 
 _lock = lock_of_module()  # of all states: it is held for a copy
@@ -28,6 +30,12 @@ class State:
     value keeps it whatever other threads do. Who writes has its turn from reading to writing:
     others that write wait for it, and who reads sees all of what was written or nothing.
 
+    A variable is named by its tensor or, where the state knows its graph, by its name.
+
+    Parameters: graph: whose variables are known by name; None: that of what it is first used with,
+    by `compile` or a key.
+
+    graph  whose variables it knows by name
     turn  that of writing: to write in it what the state is writing already is a StateError
     runs  how many runs have succeeded of programs that draw random numbers without a seed: each has
           other numbers than those before, and a copy of the state goes on with the same
@@ -39,7 +47,8 @@ class State:
     (array([3., 4.]), array([1., 2.]))
     """
 
-    def __init__(self) -> None:
+    def __init__(self, graph: Graph | None = None) -> None:
+        self.graph = graph
         self._values: dict[Node, Array] = {}
         self.runs = 0
         self.turn = Turn(_refused)
@@ -74,18 +83,117 @@ class State:
             self._values.update(values)
             self.runs += runs
 
-    def __getitem__(self, variable: Tensor) -> Array:
-        return self.read([_variable(variable)])[0].copy()
+    def __getitem__(self, variable: Tensor | str) -> Array:
+        return self.read([self._node(variable)])[0].copy()
 
-    def __setitem__(self, variable: Tensor, value: Any) -> None:
+    def __setitem__(self, variable: Tensor | str, value: Any) -> None:
+        node = self._node(variable)
+        self.turn.take(self.commit, {node: _fitting(node, value)})
+
+    def as_dict(self) -> dict[str, Array]:
+        """All values by name, those that were never written too: what `load` takes.
+
+        Returns: {name: array}, copies of one moment, in the order in which the variables were
+        built.
+
+        Raises: StateError for a state that knows no graph, or of two graphs with a name in common.
+
+        >>> with gg.Graph() as g:
+        ...     w = gg.variable([1.0, 2.0], name="w")
+        >>> g.state.as_dict()
+        {'w': array([1., 2.])}
+        """
+        named = self._named()
+        values = self.read(named.values())
+        return {name: value.copy() for name, value in zip(named, values, strict=True)}
+
+    def load(self, values: Mapping[str, Any], strict: bool = True) -> tuple[list[str], list[str]]:
+        """Write many variables by name, all of them or, where anything is wrong, none.
+
+        Parameters:
+            values: {name: array of the variable's shape, of a dtype that NumPy casts to its by
+                same-kind casting}.
+            strict: whether every variable has to be there, and nothing else; else what is missing
+                keeps its value, and what is unknown is left out.
+
+        Returns: the names that were missing, and those that were unknown; none if strict.
+
+        Raises: StateError that lists all names that are missing, unknown or do not fit; in a thread
+        that is writing this state.
+
+        >>> with gg.Graph() as g:
+        ...     w, b = gg.variable([1.0, 2.0], name="w"), gg.variable(0.5, name="b")
+        >>> g.state.load({"w": [3.0, 4.0], "v": 1.0}, strict=False)
+        (['b'], ['v'])
+        >>> g.state["w"]
+        array([3., 4.])
+        """
+        named = self._named()
+        new: dict[Node, Array] = {}
+        wrong: list[str] = []
+        for name, node in named.items():
+            if name in values:
+                try:
+                    new[node] = _fitting(node, values[name])
+                except (DTypeError, ShapeError) as error:
+                    wrong.append(f"does not fit: {error}")
+        missing = [name for name in named if name not in values]
+        unknown = [name for name in values if name not in named]
+        if strict:
+            wrong += [f"missing: {n}, {_type(named[n])!r}" for n in missing]
+            wrong += [f"unknown: {n!r}. {near(str(n), named)}".rstrip() for n in unknown]
+        if wrong:
+            raise StateError(
+                "the values do not fit the variables; none was written.\n  " + "\n  ".join(wrong)
+            )
+        self.turn.take(self.commit, new)
+        return missing, unknown
+
+    def concerns(self, graph: Graph | None) -> State:
+        """Know the variables of a graph by name, if it knows none yet.
+
+        Parameters: graph: the one that it is used with.
+
+        Returns: the state itself.
+        """
+        if self.graph is None:
+            self.graph = graph
+        return self
+
+    def _node(self, variable: Tensor | str) -> Node:
+        """The node of a variable that is given, or named."""
+        if isinstance(variable, str):
+            named = self._named()
+            if variable not in named:
+                raise StateError(
+                    f"no variable is named {variable!r}. {near(variable, named)}".rstrip()
+                )
+            return named[variable]
         node = _variable(variable)
-        check_unmasked(value, f"{node.name}: ")
-        new = np.array(value)
-        if not np.can_cast(new.dtype, variable.dtype, "same_kind"):
-            raise DTypeError(f"{node.name} is {variable.dtype}, cannot take {new.dtype}")
-        if not compatible(variable.shape, new.shape):
-            raise ShapeError(f"{node.name} is {variable.type!r}, cannot take shape {new.shape}")
-        self.turn.take(self.commit, {node: new.astype(variable.dtype)})
+        self.concerns(node.graph)
+        return node
+
+    def _named(self) -> dict[str, Node]:
+        """The variables it knows, by name."""
+        if self.graph is None:
+            raise StateError(
+                "this state knows no variables by name: make it with their graph, "
+                "gg.State(graph), or give the variables themselves"
+            )
+        named: dict[str, Node] = {}
+        for node in self._known(self.graph):
+            other = named.setdefault(node.name, node)
+            if other is not node:
+                raise StateError(
+                    f"two variables are named {node.name!r}, built at {other.where} and at "
+                    f"{node.where}, in two graphs; give the variables themselves"
+                )
+        return named
+
+    def _known(self, graph: Graph) -> Iterator[Node]:
+        """Those of its graph, and of others those that were written."""
+        yield from (t.node for t in graph.variables)
+        yield from (node for node in self.values() if node.graph is not graph)
 
     def values(self) -> dict[Node, Array]:
         """What was written, by variable.
@@ -114,7 +222,7 @@ class State:
 
         Returns: a State.
         """
-        new = State()
+        new = State(self.graph)
         with _lock:
             new._values, new.runs = dict(self._values), self.runs
         return new
@@ -124,10 +232,10 @@ class State:
 
     def __getstate__(self) -> dict[str, Any]:
         with _lock:
-            return {"_values": dict(self._values), "runs": self.runs}
+            return {"_values": dict(self._values), "runs": self.runs, "graph": self.graph}
 
     def __setstate__(self, given: dict[str, Any]) -> None:
-        State.__init__(self)
+        State.__init__(self, given.get("graph"))  # older files have none
         self._values.update(given["_values"])
         self.runs = given.get("runs", 0)  # older files have none
 
@@ -159,6 +267,22 @@ def _refused() -> StateError:
     )
 
 
+def _fitting(node: Node, value: Any) -> Array:
+    """The value as an array of a variable's type; DTypeError or ShapeError where it is none."""
+    check_unmasked(value, f"{node.name}: ")
+    new = np.array(value)
+    promised = _type(node)
+    if not np.can_cast(new.dtype, promised.dtype, "same_kind"):
+        raise DTypeError(f"{node.name} is {promised.dtype}, cannot take {new.dtype}")
+    if not compatible(promised.shape, new.shape):
+        raise ShapeError(f"{node.name} is {promised!r}, cannot take shape {new.shape}")
+    return new.astype(promised.dtype)
+
+
+def _type(node: Node) -> TensorType:
+    return node.outputs[0].type
+
+
 def _initial(variable: Node) -> Array:
     initial: Array = variable.op.attrs["initial"]
     return initial
@@ -167,7 +291,9 @@ def _initial(variable: Node) -> Array:
 def _variable(tensor: Tensor) -> Node:
     node = getattr(tensor, "node", None)
     if node is None:
-        raise StateError(f"{tensor!r} is not a variable; a state is read by the variable itself")
+        raise StateError(
+            f"{tensor!r} is not a variable; a state is read by the variable itself, or its name"
+        )
     if node.type != "Variable":
         raise StateError(f"{tensor.name} (built at {tensor.where}) is not a variable")
     return tensor.node
