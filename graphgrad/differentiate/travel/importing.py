@@ -10,8 +10,8 @@ from ...ir.collector import collector_paused
 from ...ir.context import CONTEXT, Within
 from ...ir.errors import GraphError
 from ...ir.flat import holds
-from ...ir.graph import Graph, Twins, current
-from ...ir.node import Node, Region, Tensor, enclosing
+from ...ir.graph import Graph, current
+from ...ir.node import Node, Region, Tensor, Twins, enclosing
 from ...ir.program import Program, needed
 from ...ir.tree import flatten
 from ...ir.types import compatible
