@@ -62,6 +62,7 @@ from .ir.node import Node, Region, Tensor
 from .ir.op import Op, op_types
 from .ir.program import Program
 from .ir.state import State
+from .ir.variables import Variables
 from .ops import methods as _methods
 from .ops.angles import angle
 from .ops.arithmetic import abs as abs
@@ -412,8 +413,8 @@ __all__ = [  # noqa: RUF022 (by what it is for)
     "debug", "extend", "fft", "initializers", "linalg", "nn", "optimizers", "random", "rules",
     "special",
     # graphs
-    "Graph", "Node", "Op", "Program", "Region", "State", "Tensor", "TensorLike", "default_graph",
-    "import_graph", "name_scope", "op_types", "reset_default_graph",
+    "Graph", "Node", "Op", "Program", "Region", "State", "Tensor", "TensorLike", "Variables",
+    "default_graph", "import_graph", "name_scope", "op_types", "reset_default_graph",
     # overrides
     "DEFAULT", "NO_GRAD", "Contract", "Group", "RegisterGradient", "Rule", "Selection", "Site",
     "custom_gradient", "get_gradient", "grad_pass_through", "gradient_override_map",

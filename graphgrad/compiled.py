@@ -120,6 +120,7 @@ def _compile(
     run = backend.compile(program)
     refined = _let_refine(run, passes, watch)
     where = state if state is not None else graph.state if graph is not None else State()
+    where.concerns(graph)
 
     def fit_together(types: list[TensorType]) -> None:
         """What does not fit in the program as it was built, whatever was optimised away."""
