@@ -29,7 +29,7 @@ Kernel = Callable[..., Any]
 
 def compiled_loop(
     op: Scan | While, bodies: Sequence[Any], kernel_of: KernelOf, driven: Kernel
-) -> Kernel | None:
+) -> CompiledLoop | None:
     """A kernel of the loop; None where a step of its bodies is no compiled code.
 
     driven: what runs it otherwise.
@@ -42,20 +42,31 @@ def compiled_loop(
         first = kind(op, plans, kernel_of)  # type: ignore[arg-type]
     except Unfit:
         return None
-    idle = [first]
+    return CompiledLoop(lambda: kind(op, plans, kernel_of), first, driven)  # type: ignore[arg-type]
 
-    def run(*arrays: Any) -> Any:
+
+class CompiledLoop:
+    """A loop as a function of arrays. What runs it waits for the next run, one for each thread."""
+
+    def __init__(self, new: Callable[[], _Scan | _While], first: Any, driven: Kernel) -> None:
+        self._new, self._driven = new, driven
+        self._idle: list[_Scan | _While] = [first]
+
+    def __call__(self, *arrays: Any) -> Any:
+        """The outputs."""
         given = [np.require(a, requirements=("C", "A")) for a in arrays]
         try:
-            loop = idle.pop()
+            loop = self._idle.pop()
         except IndexError:
-            loop = kind(op, plans, kernel_of)  # type: ignore[arg-type]
+            loop = self._new()
         try:
-            return loop.run(given, driven)
+            return loop.run(given, self._driven)
         finally:
-            idle.append(loop)
+            self._idle.append(loop)
 
-    return run
+    def release(self) -> None:
+        """Give back the memory that waits for the next run."""
+        self._idle.clear()
 
 
 class _Loop:

@@ -22,10 +22,11 @@ from ...ops.products import MATMUL, MatMul
 from ...ops.sequencing import After
 from ..build import beside, reshaped, total
 from ..facts import ints, nbytes
+from ..room import Room
 from .matrices import MOST_BYTES, is_plain
 
 
-def leave_loops(program: Program, fired: Counter[str]) -> Program:
+def leave_loops(program: Program, fired: Counter[str], room: Room) -> Program:
     """The program with loops that compute no more than they have to.
 
     Not where something is computed again to save memory: what leaves is kept in rows.
@@ -36,7 +37,7 @@ def leave_loops(program: Program, fired: Counter[str]) -> Program:
     def visit(node: Node) -> tuple[Tensor, ...] | None:
         if type(node.op) is not Scan or node.controls or not _known(node):
             return None
-        return _Leaving(node, node.op, fired).outputs()
+        return _Leaving(node, node.op, fired, room).outputs()
 
     return program.rebuild(visit)
 
@@ -67,11 +68,11 @@ class _Leaving:
     stacked   tensor of the body -> its rows, which are there before the loop
     left      nodes that have left
     rows      what the new loop makes in rows
-    room      bytes of a run for which there is room in rows
+    room      bytes that all rows may take; `most`: those of a run in this loop
     """
 
-    def __init__(self, node: Node, op: Scan, fired: Counter[str]) -> None:
-        self.node, self.op, self.fired = node, op, fired
+    def __init__(self, node: Node, op: Scan, fired: Counter[str], room: Room) -> None:
+        self.node, self.op, self.fired, self.room = node, op, fired, room
         (self.body,) = op.programs
         runs = op.runs_of([t.type for t in node.inputs])
         assert isinstance(runs, int)
@@ -83,7 +84,7 @@ class _Leaving:
         self.stacked = dict(pairs[op.carries : end])
         self.left: set[Node] = set()
         self.rows: list[Tensor] = []
-        self.room = MOST_BYTES // self.runs
+        self.most = MOST_BYTES // self.runs
 
     def outputs(self) -> tuple[Tensor, ...] | None:
         """What stands for the outputs of the node; None where nothing leaves."""
@@ -198,9 +199,9 @@ class _Leaving:
     def _has_room(self, rows: Sequence[Tensor]) -> bool:
         """Whether there is room for these rows, which is taken then."""
         size = sum(nbytes(t.type) for t in rows)
-        if size > self.room:
+        if size > self.most or not self.room.take(self.runs * size):
             return False
-        self.room -= size
+        self.most -= size
         return True
 
     # --- the new loop ---------------------------------------------------------------------------
