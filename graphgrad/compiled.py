@@ -13,7 +13,7 @@ import numpy as np
 
 from .execute.backend import Backend, Compiled, load_backend
 from .execute.feeds import Feeds
-from .execute.timed import timed_runs
+from .execute.timed import Clock, timed_runs
 from .inspect.profile import Profile
 from .ir.collector import collector_paused
 from .ir.depth import Bounded
@@ -310,7 +310,9 @@ class CompiledFunction:
         known = getattr(self._compiled, "program_for", None)
         program = self.program if known is None else known([a.shape for a in arrays])
         with RunNumber(self._state.runs):
-            return Profile(timed_runs(self.backend, program, arrays, repeat), program)
+            clock = Clock()
+            runs = timed_runs(self.backend, program, arrays, repeat, clock)
+            return Profile(runs, program, self.backend, clock.loops)
 
     def explain(self) -> str:
         """What the passes did, what runs as one, where values are, and how much memory it takes.

@@ -16,7 +16,6 @@ deep product would be up to 20 times less exact.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 
 from .arrays import ArrayArgument, Unlocked, built_in, number
 from .text import Text, function
@@ -209,7 +208,11 @@ class Gemm:
         done: str | int = 0
         for height in self.heights:
             stop = t.add(done, t.mul(t.div(t.sub("%rows", done), height), height))
-            t.loop(done, stop, height, partial(act, height=height))
+
+            def tile(i: str, height: int = height) -> None:
+                act(i, height)
+
+            t.loop(done, stop, height, tile)
             done = stop
 
     # --- tiles --------------------------------------------------------------------------------
