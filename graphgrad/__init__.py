@@ -34,7 +34,7 @@ from .inspect.html import to_html, write_html
 from .inspect.mermaid import to_mermaid
 from .inspect.overlay import Overlay
 from .inspect.passes import PassRecord
-from .inspect.profile import Profile, Share
+from .inspect.profile import LoopTime, Profile, Share
 from .inspect.summary import Summary, summary
 from .inspect.svg import RenderError, to_pdf, to_png, to_svg, write_picture
 from .inspect.tensorboard import TensorBoardError, write_tensorboard
@@ -429,7 +429,7 @@ __all__ = [  # noqa: RUF022 (by what it is for)
     # checking
     "Explanation", "Finding", "PathOf", "Report", "SiteUse", "check_gradient", "explain", "lint",
     # looking
-    "Difference", "Overlay", "PassRecord", "Profile", "Share", "Summary", "graph_diff",
+    "Difference", "LoopTime", "Overlay", "PassRecord", "Profile", "Share", "Summary", "graph_diff",
     "graph_text", "print_graph", "summary", "to_dot", "to_html", "to_mermaid", "to_pdf", "to_png",
     "to_svg", "write_dot", "write_html", "write_picture", "write_tensorboard",
     # errors

@@ -35,6 +35,7 @@ MODULES = (
 MADE_BY_GRAPHGRAD = {
     gg.CompiledFunction,
     gg.Difference,
+    gg.LoopTime,
     gg.Profile,
     gg.Region,
     gg.Selection,

@@ -5,6 +5,7 @@ import pytest
 
 import graphgrad as gg
 from graphgrad.optimise.pipeline import OTHERS, optimise, run_passes
+from graphgrad.optimise.room import Policy
 from graphgrad.optimise.rules.catalogue import FASTER, RULES
 
 from .helpers import fold_constants, program, types
@@ -96,6 +97,7 @@ SHOWN = {
     "unread_by_cond": lambda x, w: unread(w, gg.exp(w)),
     "relu_grad_of_output": lambda x, w: gg.gradients(gg.sum(gg.nn.relu(x) ** 2), x),
     "stored_runs": lambda x, w: gg.gradients(recurrent(x, w), w),
+    "segments": lambda x, w: gg.gradients(recurrent(gg.concat([x] * 4), w), w),
     "left_loops": recurrent,
     "summed_runs": lambda x, w: gg.gradients(recurrent(x, w), w),
     "summed_products": lambda x, w: gg.gradients(gg.sum(gg.stack(steps(x, w)) ** 2), w),
@@ -107,7 +109,8 @@ def test_everything_that_is_counted_is_listed_and_shown():
     assert list(SHOWN) == list(OTHERS)
     listed = {r.name for r in (*RULES, *FASTER)} | set(OTHERS)
     for name, build in SHOWN.items():
-        _, log = optimise(program(build, x=(4, 3, 2), w=(2, 2)), verify=True)
+        policy = Policy(segments=name == "segments")
+        _, log = optimise(program(build, x=(4, 3, 2), w=(2, 2)), verify=True, policy=policy)
         fired = {k for change in log for k in change.fired}
         assert fired <= listed
         assert name in fired
