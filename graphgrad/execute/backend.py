@@ -22,6 +22,7 @@ from ..ir.types import Array
 from ..lower.alias import is_strange
 from ..lower.binding import Binding, Pairs
 from ..lower.plan import Kernel
+from ..lower.widen import widen
 from .results import add_note, own, promised, reading
 
 __all__ = [
@@ -139,6 +140,7 @@ class Kernels:
 
 def one_call_per_node(program: Program, kernels: Kernels) -> Compiled:
     """The simplest way to run a program: a loop over its nodes, each value dropped in time."""
+    program = widen(program)
     run = _loop(program, [_held_to_its_word(node, kernels) for node in program.nodes])
     if kernels.xp is not np:  # what is being traced owns nothing
         return run

@@ -12,13 +12,14 @@ import jax.scipy.special
 import numpy as np
 from jax.experimental import io_callback
 
-from ..ir.kinds import is_floating, kind_of
+from ..ir.kinds import FLOAT32, is_bfloat16, is_floating, kind_of
 from ..ir.op import OP_TYPES, Op
 from ..ir.program import Program
 from ..ir.state import RUN, RunNumber
 from ..ir.types import Array, TensorType, tensor_type
 from ..lower.alias import is_strange
 from ..ops.arithmetic import FloorDivide, Fmod, Power, Remainder
+from ..ops.base import Cast
 from ..ops.control import Cond, Scan, While
 from ..ops.linalg.eigenvalues import EigenvaluesH, Eigh
 from ..ops.linalg.exponentials import MatrixExp, MatrixExpDerivative, Quarter, with_corner
@@ -162,6 +163,15 @@ def _with_zero_divisors(op: Op) -> Kernel:
 
 for _op_type in (FloorDivide, Remainder, Fmod):
     KERNELS.override(_op_type)(_with_zero_divisors)
+
+
+@KERNELS.override(Cast)
+def _cast(op: Cast) -> Kernel | None:
+    """XLA takes away roundings to bfloat16 between computations in float32, unless told to keep
+    them."""
+    if not is_bfloat16(op.dtype):
+        return None
+    return lambda x: jax.lax.reduce_precision(x.astype(FLOAT32), 8, 7).astype(op.dtype)
 
 
 @KERNELS.override(Power)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .errors import DTypeError, ShapeError, StateError
+from .kinds import can_cast
 from .locks import Turn, lock_of_module
 from .types import Array, check_unmasked, compatible
 
@@ -81,7 +82,7 @@ class State:
         node = _variable(variable)
         check_unmasked(value, f"{node.name}: ")
         new = np.array(value)
-        if not np.can_cast(new.dtype, variable.dtype, "same_kind"):
+        if not can_cast(new.dtype, variable.dtype, "same_kind"):
             raise DTypeError(f"{node.name} is {variable.dtype}, cannot take {new.dtype}")
         if not compatible(variable.shape, new.shape):
             raise ShapeError(f"{node.name} is {variable.type!r}, cannot take shape {new.shape}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..ir.errors import ShapeError
+from ..ir.kinds import can_cast
 from ..ir.types import lengths
 from .arithmetic import abs, conj, remainder
 from .base import (
@@ -249,7 +250,7 @@ def _end(values: TensorLike | None, x: Tensor) -> Tensor | None:
     if values is None:
         return None
     end = flatten(as_tensor(values))
-    if not np.can_cast(end.dtype, x.dtype, "same_kind"):
+    if not can_cast(end.dtype, x.dtype, "same_kind"):
         raise DTypeError(f"ediff1d of {x.type!r} does not hold ends of {end.type!r}")
     return cast(end, x.dtype)
 
