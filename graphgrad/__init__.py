@@ -117,6 +117,7 @@ from .ops.arithmetic import round as round
 from .ops.at import At, AtIndex, at, dynamic_slice, dynamic_update_slice
 from .ops.base import DEFAULT, NO_GRAD, TensorLike, cast, constant
 from .ops.borders import pad
+from .ops.cases import apply_over_axes, choose, piecewise, where_first
 from .ops.closeness import allclose, array_equal, array_equiv
 from .ops.control import associative_scan, cond, fori_loop, scan, switch, while_loop
 from .ops.control import map as map
@@ -246,6 +247,7 @@ from .ops.nan import (
     nanvar,
 )
 from .ops.nn.classes import one_hot
+from .ops.nonzero import argwhere, compress, extract, flatnonzero, nonzero, repeat
 from .ops.number_parts import bitwise_count, frexp, gcd, lcm, ldexp, modf, spacing
 from .ops.padding import flip, roll, tile
 from .ops.polynomials import poly, polyadd, polyder, polyfit, polyint, polymul, polysub, polyval
@@ -291,8 +293,6 @@ from .ops.reductions import min as min
 from .ops.reductions import sum as sum
 from .ops.running_extrema import cummax, cummin
 from .ops.searching import isin, lexsort, searchsorted
-from .ops.selecting import argwhere, compress, extract, flatnonzero, nonzero, repeat
-from .ops.selection import apply_over_axes, choose, piecewise, where_first
 from .ops.sets import (
     UniqueAllResult,
     UniqueCountsResult,

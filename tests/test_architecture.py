@@ -14,7 +14,7 @@ OPTIONAL |= {"pygraphviz", "pydot"}
 ONLY_IN = {
     "jax": {"execute/jax_backend.py"},
     "ml_dtypes": {"ir/kinds.py"},
-    "scipy": {"ops/scipy_functions.py"},
+    "scipy": {"ops/special/scipy_functions.py"},
     "pygraphviz": {"inspect/svg.py"},
     "rich": {"bench/rich_table.py"},
 }

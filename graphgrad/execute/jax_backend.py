@@ -30,10 +30,10 @@ from ..ops.places import Counted, refuse_length
 from ..ops.random.draws import Rejecting
 from ..ops.random.keys import draws_keys
 from ..ops.reductions import ReduceAll, ReduceAny
-from ..ops.scipy_functions import OfScipy
 from ..ops.sequencing import After
-from ..ops.special import PolyGamma
-from ..ops.special_bessel import BesselI, BesselIScaled
+from ..ops.special.bessel import BesselI, BesselIScaled
+from ..ops.special.gammas import PolyGamma
+from ..ops.special.scipy_functions import OfScipy
 from .backend import Compiled, Kernel, Kernels, one_call_per_node
 from .results import own, reading
 

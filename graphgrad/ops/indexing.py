@@ -188,10 +188,10 @@ class GetItem(Op):
 
     def infer(self, x: TensorType, *indices: TensorType) -> Types:
         check_integers(*indices)
-        return (tensor_type(_picked(x, self.key, [i.shape for i in indices]), x.dtype),)
+        return (tensor_type(picked_shape(x, self.key, [i.shape for i in indices]), x.dtype),)
 
     def kernel(self, xp: Any, x: Any, *indices: Any) -> Any:
-        return x[_filled(self.key, indices)]
+        return x[filled_key(self.key, indices)]
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         x, *indices = node.inputs
@@ -200,7 +200,7 @@ class GetItem(Op):
 
     def batch(self, batch: Batch) -> Outputs:
         x = batch.inputs[0]
-        key, found, here, there = _keyed(self.key, batch, 1, batch.flags[0])
+        key, found, here, there = batched_key(self.key, batch, 1, batch.flags[0])
         return (moveaxis(apply(GetItem(key), x, *found), here, there),)
 
     @classmethod
@@ -225,20 +225,20 @@ class AddAt(Op):
 
     def infer(self, x: TensorType, updates: TensorType, *indices: TensorType) -> Types:
         check_integers(*indices)
-        check_updates(x, _picked(x, self.key, [i.shape for i in indices]), updates)
+        check_updates(x, picked_shape(x, self.key, [i.shape for i in indices]), updates)
         return (x,)
 
     def kernel(self, xp: Any, x: Any, updates: Any, *indices: Any) -> Any:
-        return plus_at(xp.asarray(x), _filled(self.key, indices), updates)
+        return plus_at(xp.asarray(x), filled_key(self.key, indices), updates)
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         _, updates, *indices = node.inputs
-        back = apply(_reader(self.key), dy, *indices) if wants(updates) else NO_GRAD
+        back = apply(reader_of(self.key), dy, *indices) if wants(updates) else NO_GRAD
         return dy, back, *(NO_GRAD for _ in indices)
 
     def batch(self, batch: Batch) -> Outputs:
         x, updates = batch.every(0, 1)
-        key, found, here, there = _keyed(self.key, batch, 2, True)
+        key, found, here, there = batched_key(self.key, batch, 2, True)
         return batch.build(AddAt(key), x, moveaxis(updates, there, here), *found)
 
     def flops(self, inputs: Types, outputs: Types) -> float | None:
@@ -253,7 +253,7 @@ class AddAt(Op):
         yield cls((0, (1, None, None))), [x, rng.normal(size=(2, 4))]
 
 
-def _keyed(
+def batched_key(
     key: Key, batch: Batch, start: int, of_batch: bool
 ) -> tuple[Key, Outputs, tuple[int, ...], tuple[int, ...]]:
     """The key for a batch with its indices, and which axes of what it picks to move where.
@@ -276,17 +276,19 @@ def _keyed(
     return (AT, *key), (rows, *found), moved, tuple([i + at for i in moved])
 
 
-def _reader(key: Key) -> Op:
+def reader_of(key: Key) -> Op:
+    """What reads the elements that a key names."""
     return GetItem(key) if AT in key else Slice(key)
 
 
-def _filled(key: Key, indices: tuple[Any, ...]) -> tuple[Any, ...]:
+def filled_key(key: Key, indices: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The key as NumPy takes it, with the indices in their places."""
     supply = iter(indices)
     out = [slice(*i) if type(i) is tuple else next(supply) if i == AT else i for i in key]
     return (*out, ...)
 
 
-def _picked(x: TensorType, key: Key, indices: list[Shape]) -> Shape:
+def picked_shape(x: TensorType, key: Key, indices: list[Shape]) -> Shape:
     """The shape of x[key], by NumPy's rules."""
     if AT not in key:
         return sliced(x, key)
@@ -350,7 +352,7 @@ def getitem(x: TensorLike, key: Any, /) -> Tensor:
     items = key if type(key) is tuple else (key,)
     if len(items) == 1 and (mask := _whole_mask(x, items[0])) is not None:
         return _picked_by(x, mask)
-    full, indices = _normal_key(x, items)
+    full, indices = normal_key(x, items)
     return _read(x, full, indices)
 
 
@@ -384,9 +386,9 @@ def _read(x: Tensor, key: Key, indices: list[Tensor]) -> Tensor:
     return apply(GetItem(key), x, *indices)
 
 
-def _normal_key(x: Tensor, items: tuple[Any, ...]) -> tuple[Key, list[Tensor]]:
+def normal_key(x: Tensor, items: tuple[Any, ...]) -> tuple[Key, list[Tensor]]:
     """The key as ops hold it, and its index tensors. Masks have become their places."""
-    parts = [p if _is_basic(p) else _index(p) for p in items]
+    parts = [p if is_basic(p) else as_index(p) for p in items]
     dots = [i for i, p in enumerate(parts) if p is Ellipsis]
     if len(dots) > 1:
         raise ShapeError("an index can have one Ellipsis")
@@ -404,7 +406,8 @@ def _normal_key(x: Tensor, items: tuple[Any, ...]) -> tuple[Key, list[Tensor]]:
     return trimmed(key), indices
 
 
-def _is_basic(part: Any) -> bool:
+def is_basic(part: Any) -> bool:
+    """Whether a part of a key is no index tensor or mask."""
     return (
         part is None
         or part is Ellipsis
@@ -422,7 +425,7 @@ def _axes_read(part: Any) -> int:
 _SINGLE = "a mask without axes can be an index alone, and not beside others"
 
 
-def _index(part: Any) -> Any:
+def as_index(part: Any) -> Any:
     """An index tensor, or a NumPy array, of integers or bools."""
     if isinstance(part, Tensor):
         if kind_of(part.dtype) != "b":
@@ -490,12 +493,13 @@ def add_at(x: TensorLike, key: Any, updates: TensorLike) -> Tensor:
     array([ 1., 12., 13.])
     """
     x = as_tensor(x)
-    full, indices = _normal_key(x, key if type(key) is tuple else (key,))
-    shape = _picked(x.type, full, [i.shape for i in indices])
+    full, indices = normal_key(x, key if type(key) is tuple else (key,))
+    shape = picked_shape(x.type, full, [i.shape for i in indices])
     return apply(AddAt(full), x, _fitted(updates, x, shape), *indices)
 
 
-_KINDS = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}  # what holds what
+KIND_ORDER = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}
+"""Which kind of numbers holds which."""
 
 
 def _fitted(updates: TensorLike, x: Tensor, shape: Shape) -> Tensor:
@@ -505,7 +509,7 @@ def _fitted(updates: TensorLike, x: Tensor, shape: Shape) -> Tensor:
     """
     fitted = like(updates, x)
     given = updates.dtype if isinstance(updates, Tensor) else np.asarray(updates).dtype
-    if _KINDS[kind_of(given)] > _KINDS[kind_of(x.dtype)]:
+    if KIND_ORDER[kind_of(given)] > KIND_ORDER[kind_of(x.dtype)]:
         raise DTypeError(
             f"updates of {given} are added into {x.name}: {x.type!r} (built at {x.where}), which "
             "cannot hold them. Cast one of them first."

@@ -32,7 +32,7 @@ class Counted(Op, abstract=True):
     """Family: lengths of the outputs depend on values, so the types leave them open.
 
     No gradient: what is made are places. They have no samples, since neither JAX nor vmap can run
-    them: their laws are in tests/ops/test_selecting.py.
+    them: their laws are in tests/ops/test_nonzero.py.
     """
 
     differentiable = False

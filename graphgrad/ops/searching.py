@@ -27,10 +27,10 @@ from .batching import Batch, Outputs
 from .indexing import take
 from .joining import concat, stack
 from .logic import equal, less, logical_and, logical_not
+from .nonzero import length_of
 from .padding import Pad
 from .places import INT64
 from .reductions import Flat
-from .selecting import length_of
 from .shaping import flatten, moveaxis, normal_axis, reshape_like
 from .slicing import FULL, Slice
 from .sorting import ArgSort, comparisons, sort

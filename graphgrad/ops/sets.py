@@ -22,10 +22,10 @@ from .cumulative import cumsum
 from .indexing import getitem, scatter_add, take
 from .joining import concat, stack
 from .logic import isnan, less, logical_and, logical_not, not_equal, where
+from .nonzero import checked_size, first_places, length_of
 from .places import Nonzero
 from .reductions import Flat, any
 from .searching import LexSort, isin
-from .selecting import checked_size, first_places, length_of
 from .shaping import flatten, moveaxis, normal_axis, permute_dims, reshape, reshape_like
 from .sorting import ArgSort, sort
 

@@ -26,6 +26,7 @@ from .base import (
     like,
     np,
     promoted,
+    result_dtype,
     tensor_type,
     wants,
 )
@@ -418,6 +419,6 @@ def unwrap(
     least = max(half, 0 if discont is None else discont)
     correction = where(less(abs(step), least), like(0, step), moved - step)
     before = (slice(None),) * axis
-    p = cast(p, np.result_type(p.dtype, step.dtype))
+    p = cast(p, result_dtype([p.dtype, step.dtype]))
     rest = p[(*before, slice(1, None))] + cumsum(correction, axis)
     return concat([p[(*before, slice(None, 1))], rest], axis)

@@ -26,7 +26,7 @@ WITHOUT_SAMPLES = {
     "RandomKey",
     "PyFunction",
     "PerExample",
-    *("MaskPlaces", "Nonzero", "RepeatedPlaces"),  # as long as values say: tests/ops/test_selecting
+    *("MaskPlaces", "Nonzero", "RepeatedPlaces"),  # as long as values say: tests/ops/test_nonzero
     *("RandomLogGamma", "LogGammaSlope"),  # tests/ops/test_random
 }
 

@@ -9,10 +9,10 @@ from ..base import DTypeError, Tensor, TensorLike, as_tensor, cast, kind_of, pro
 from ..creation import arange, ones_like
 from ..cumulative import cumulative_sum
 from ..logic import greater_equal, less_equal, logical_and, not_equal, where
+from ..nonzero import repeat
 from ..products import matmul
 from ..reductions import any as any_of
 from ..reductions import sum
-from ..selecting import repeat
 from ..shaping import expand_dims, matrix_transpose, moveaxis
 from .dropout import dropout
 from .operands import check_real, known_length

@@ -22,7 +22,7 @@ from ..base import (
     np,
     tensor_type,
 )
-from ..special import digamma
+from ..special.gammas import digamma
 from .draws import Rejecting
 from .quantile import quantile
 

@@ -20,7 +20,7 @@ from ..base import (
 )
 from ..exponential import exp, log, log1p, sqrt
 from ..logic import greater, less, where
-from ..special import ndtr
+from ..special.normal import ndtr
 from ..trigonometry import tan
 from .draws import Draw, RandomNormal, RandomUniform, lengths_of
 from .keys import key_of
