@@ -27,6 +27,7 @@ from ..ops.linalg.lu_factors import LuFactor, Permutation
 from ..ops.linalg.positive_definite import Cholesky, CholeskyGrad
 from ..ops.linalg.triangular import SolveTriangular
 from ..ops.places import Counted, refuse_length
+from ..ops.products import MatMul
 from ..ops.random.draws import Rejecting
 from ..ops.random.keys import draws_keys
 from ..ops.reductions import ReduceAll, ReduceAny
@@ -49,6 +50,7 @@ class _JaxKernels(Kernels):
 
 
 KERNELS = _JaxKernels(jnp)
+KERNELS.native = frozenset({MatMul})
 
 
 class JaxBackend:

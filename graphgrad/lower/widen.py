@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import numpy as np
 
 from ..ir.kinds import FLOAT32, is_bfloat16
@@ -12,21 +14,25 @@ from ..ops.base import Cast, Constant, Full
 from ..ops.widening import TO_FLOAT32, in_float32, reads_or_makes_bfloat16
 
 
-def widen(program: Program) -> Program:
-    """The program with casts around what computes with bfloat16; the very same one without any."""
+def widen(program: Program, native: Collection[type[Op]] = ()) -> Program:
+    """The program with casts around what computes with bfloat16; the very same one without any.
+
+    native: ops that what runs the program computes of bfloat16 itself, rounding once.
+    """
     if not any(map(reads_or_makes_bfloat16, program.nodes)):
         return program
-    return program.rebuild(_Widening())
+    return program.rebuild(_Widening(native))
 
 
 class _Widening:
     """A visit of nodes. Each bfloat16 tensor becomes float32 once, for all that read it."""
 
-    def __init__(self) -> None:
+    def __init__(self, native: Collection[type[Op]]) -> None:
+        self._native = native
         self._wide: dict[Tensor, Tensor] = {}
 
     def __call__(self, node: Node) -> tuple[Tensor, ...] | None:
-        op = in_float32(node)
+        op = None if type(node.op) in self._native else in_float32(node)
         if op is None:
             return None
         made = derive(node, op, tuple([self._read(t, node) for t in node.inputs]))
