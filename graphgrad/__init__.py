@@ -6,6 +6,7 @@ put, at every order and through every transform, or an error says why not.
 """
 
 import builtins as _builtins
+import typing as _typing
 
 from . import debug, extend, fft, initializers, linalg, nn, optimizers, random, rules, special
 from . import notebook as _notebook
@@ -58,6 +59,8 @@ from .ir.errors import (
     UnknownGradientError,
 )
 from .ir.graph import Graph, default_graph, name_scope, reset_default_graph
+from .ir.kinds import DType as _DType
+from .ir.kinds import bfloat16 as _bfloat16
 from .ir.node import Node, Region, Tensor
 from .ir.op import Op, op_types
 from .ir.program import Program
@@ -502,3 +505,15 @@ _SHADOWING = [name for name in vars(_builtins) if name[0] != "_" and name in glo
 
 def __dir__() -> list[str]:
     return sorted([*__all__, *_SHADOWING])
+
+
+bfloat16: _DType
+"""A dtype that is there with the package ml_dtypes: the extra bfloat16."""
+
+if not _typing.TYPE_CHECKING:
+
+    def __getattr__(name):
+        """bfloat16, when it is first asked for; DTypeError without ml_dtypes."""
+        if name == "bfloat16":
+            return _bfloat16()
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ..ir.errors import ExecutionError, GradientError, ShapeError
+from ..ir.kinds import can_cast
 from ..ir.position import of_function, show
 from ..ir.types import as_shape, check_unmasked, compatible
 from .base import (
@@ -62,7 +63,7 @@ class PyFunction(Op, interned=False):
         weak = type(value) in (bool, int, float)
         check_unmasked(value, f"the py_function {self.label} is to return arrays: ")
         array = np.asarray(value)
-        if weak and np.can_cast(array.dtype, promised.dtype, "same_kind"):
+        if weak and can_cast(array.dtype, promised.dtype, "same_kind"):
             array = array.astype(promised.dtype)
         if array.dtype != promised.dtype or not compatible(promised.shape, array.shape):
             raise ExecutionError(
