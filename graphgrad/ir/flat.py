@@ -115,7 +115,7 @@ def restore_graph(graph: Graph, flat: Flat) -> Graph:
         new.again[steps[0][i]] = steps[1][j]
     graph._named.update({name: nodes[i] for name, i in flat["named"].items()})
     graph.seed, graph.draws, runs = flat.get("random", (0, 0, 0))  # older files have none
-    graph.state.commit({nodes[i]: a.copy() for i, a in flat["state"].items()}, runs)
+    graph.state.commit({nodes[i]: a for i, a in flat["state"].items()}, runs)
     return graph
 
 
