@@ -41,10 +41,19 @@ class ArrayPool:
     def __init__(self) -> None:
         self.arrays: list[Array] = []
         self._known: dict[Any, int] = {}
+        self._single: dict[Any, Any] = {}
         self._kept: list[Array] = []  # what is known by its place in memory stays there
 
     def written(self, array: Array) -> dict[str, Any]:
         """What stands for an array in the text."""
+        if array.size != 1:
+            return self._written(array)
+        key = array.dtype, array.shape, array.tobytes()
+        if key not in self._single:
+            self._single[key] = self._written(array)
+        return self._single[key]
+
+    def _written(self, array: Array) -> dict[str, Any]:
         value = uniform(array)
         shape = list(array.shape)
         if value is not None:
@@ -124,12 +133,18 @@ def _bytes_of(array: Array) -> memoryview:
 
 
 def digests(part: NewMember) -> tuple[int, str]:
-    """CRC-32 and SHA-256 of a member, in one go."""
-    crc, sha = 0, hashlib.sha256()
+    """CRC-32 of a member, and its digest: the same of a large one, else SHA-256."""
+    crc, sha = 0, hashlib.sha256() if part.size <= CHECKED else None
     for chunk in part.chunks():
         crc = zlib.crc32(chunk, crc)
-        sha.update(chunk)
-    return crc, sha.hexdigest()
+        if sha is not None:
+            sha.update(chunk)
+    return crc, f"crc32:{crc:08x}" if sha is None else f"sha256:{sha.hexdigest()}"
+
+
+def _digest(raw: Buffer, kind: str, crc: int) -> str:
+    """The digest of this kind of what has this CRC-32."""
+    return f"crc32:{crc:08x}" if kind == "crc32" else f"sha256:{hashlib.sha256(raw).hexdigest()}"
 
 
 # --- reading ------------------------------------------------------------------------------------
@@ -152,7 +167,7 @@ class StoredArrays:
         verify: bool | None,
     ) -> None:
         self._buffer = buffer
-        self._members = [members.pop(member_name(i), None) for i in range(len(digests))]
+        self._members = [_taken(members, member_name(i)) for i in range(len(digests))]
         self._digests = digests
         self._mapped = mapped
         self._verify = verify
@@ -189,12 +204,11 @@ class StoredArrays:
 
     def _loaded(self, index: int) -> Array:
         member, name = self._members[index], member_name(index)
-        if member is None:
-            raise FileError(f"{name}: is missing")
         raw: Buffer = memoryview(self._buffer)[member.offset : member.offset + member.size]
         if self._verify or (self._verify is None and member.size <= CHECKED):
             raw = checked(self._buffer, member)
-            if hashlib.sha256(raw).hexdigest() != self._digests[index]:
+            said = str(self._digests[index])
+            if _digest(raw, said.partition(":")[0], member.crc) != said:
                 raise FileError(f"{name}: is not the array that was saved (another digest)")
         shape, dtype, start = _header(raw, name)
         if prod(shape) * dtype.itemsize != member.size - start:
@@ -202,6 +216,12 @@ class StoredArrays:
         array = np.frombuffer(raw, dtype, offset=start).reshape(shape)
         aligned = (member.offset + start) % ALIGNMENT == 0
         return array if self._mapped and aligned else _frozen(array.copy())
+
+
+def _taken(members: dict[str, StoredMember], name: str) -> StoredMember:
+    if name not in members:
+        raise FileError(f"{name}: is missing")
+    return members.pop(name)
 
 
 def _header(raw: Buffer, name: str) -> tuple[tuple[int, ...], DType, int]:

@@ -12,9 +12,8 @@ from ..ir.node import Node, Tensor
 from ..ir.op import Op, Types
 
 
-def check_graph(graph: Graph, flats: Iterable[Flat]) -> None:
-    """FileError where a graph that was restored from flat ones is none that could be built."""
-    check_tree(flats)
+def check_graph(graph: Graph) -> None:
+    """FileError where a graph, or a body in it, has other types than its ops infer."""
     known: dict[tuple[Op, Types], Types] = {}
     seen, graphs = {graph}, [graph]
     for each in graphs:

@@ -73,8 +73,8 @@ def write(file: IO[bytes], parts: Iterable[tuple[NewMember, int]]) -> None:
         header = _local_header(part, crc, place)
         central.append(_central_header(part, crc, place))
         file.write(header)
-        for piece in part.pieces:
-            file.write(piece)
+        for chunk in part.chunks():
+            file.write(chunk)
         place += len(header) + part.size
     directory = b"".join(central)
     file.write(directory)
@@ -140,7 +140,8 @@ def _members(buffer: Buffer) -> dict[str, StoredMember]:
     count, size, place, end = _directory(buffer)
     if count > MOST_MEMBERS:
         raise FileError(f"it says that it has {count} members; at most {MOST_MEMBERS} are read")
-    if place + size != end or size > count * (_CENTRAL.size + LONGEST_NAME + _PLACE_64.size):
+    most = count * (_CENTRAL.size + LONGEST_NAME + _PLACE_64.size)
+    if place + size != end or not count * _CENTRAL.size <= size <= most:
         raise FileError("its directory is not where the end of the file says, or too large")
     found: dict[str, StoredMember] = {}
     free, at = 0, place

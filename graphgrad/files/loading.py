@@ -16,7 +16,7 @@ from ..ir.flat import restore_graph
 from ..ir.graph import Graph
 from ..ir.node import Tensor
 from .arrays import StoredArrays
-from .check import check_graph
+from .check import check_graph, check_tree
 from .container import Buffer, StoredMember, checked, members_of
 from .entries import EntryPoint, read_entry
 from .registry import answered_by_registry, check_registered
@@ -206,9 +206,11 @@ def _graph_file(
     columns = ColumnReader(tables)
     columns.marks.take(document["rules"])
     flats = columns.read(document["graphs"])
+    check_tree(flats)
     graph = restore_graph(Graph(), nested(flats))
-    check_graph(graph, flats)
-    at_home(graph)
+    check_graph(graph)
+    if document["rules"]:
+        at_home(graph)
     places = Size(document["graphs"][0])
 
     def tensor(ref: Any) -> Tensor:

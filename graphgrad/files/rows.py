@@ -43,12 +43,12 @@ class ColumnReader:
         twins: dict[int, Twins] = {}
         flat: Flat = {
             "name": text(said["name"]),
-            "ops": [self._op(at, own) for at in said["ops"]],
+            "ops": self._ops(said["ops"], own),
             "inputs": _inputs(said["inputs"], size),
-            "types": [self._types(ts) for ts in said["types"]],
+            "types": self._types(said["types"]),
             "controls": {i: [size.before(c, i) for c in cs] for i, cs in size.column("controls")},
             "region": {i: size.region(r) for i, r in size.column("region")},
-            "origin": {i: size.origin(at) for i, at in size.column("origin")},
+            "origin": {i: size.origin(at, i) for i, at in size.column("origin")},
             "stamp": {},
             "scope": dict(size.scopes()),
             "position": dict(self._positions(said.get("line", ()), size)),
@@ -80,10 +80,11 @@ class ColumnReader:
             flat["stamp"][i] = self.marks.read(mark, flat, size)
         self.marks.note_asked(flat)
 
-    def _op(self, at: Any, own: list[Any]) -> Any:
-        if type(at) is int and at < 0:
-            return entry(own, -1 - at, "op of the graph's own")
-        return entry(self.tables.ops, at, "op")
+    def _ops(self, places: list[Any], own: list[Any]) -> list[Any]:
+        """Ops of the table, and those of the graph's own, at -1 and before."""
+        _check_range(places, -len(own), len(self.tables.ops), "op")
+        known = [*self.tables.ops, *reversed(own)]
+        return [known[at] for at in places]
 
     def _own(self, said: Any, size: Size, within: list[Size]) -> Any:
         if "residual" in said:
@@ -103,15 +104,23 @@ class ColumnReader:
             raise FileError(f"{name} without a body, or with one that gives nothing")
         return "bodies", cls, parts, found
 
-    def _types(self, said: Any) -> tuple[TensorType, ...]:
-        places = said if type(said) is list else [said]
-        return tuple([self.tables.type_at(at) for at in places])
+    def _types(self, said: list[Any]) -> list[tuple[TensorType, ...]]:
+        """For each node, the types of its outputs."""
+        types = self.tables.types
+        _check_range([at for at in said if type(at) is not list], 0, len(types), "type")
+        single = [(t,) for t in types]
+        several = self.tables.type_at
+        return [
+            tuple([several(at) for at in ats]) if type(ats) is list else single[ats] for ats in said
+        ]
 
     def _positions(self, said: Any, size: Size) -> Iterator[tuple[int, tuple[str, int]]]:
+        known: dict[tuple[Any, Any], Any] = {}
         for i, *at in zip(*said, strict=True):
-            position = self.tables.position(at)
-            assert position is not None
-            yield size.node(i), position
+            key = at[0], at[1]
+            if key not in known:
+                known[key] = self.tables.position(at)
+            yield size.node(i), known[key]
 
     def _array(self, said: Any) -> Any:
         ((kind, inside),) = said.items()
@@ -160,7 +169,7 @@ class Size:
     def before(self, at: Any, reader: int) -> int:
         """The place of a node that stands before its reader."""
         if self.node(at) >= reader:
-            raise FileError(f"node {reader} waits for node {at}, which stands after it")
+            raise FileError(f"node {reader} comes of node {at}, which does not stand before it")
         return int(at)
 
     def region(self, at: Any) -> int:
@@ -175,7 +184,7 @@ class Size:
 
     def tensor(self, ref: Any) -> Ref:
         """A tensor, by the place of its node and its own among the outputs."""
-        i, k = ref if type(ref) is list else (ref, 0)
+        i, k = ref if type(ref) is list and len(ref) == 2 else (ref, 0)
         if type(k) is not int or not 0 <= k < self.outputs[self.node(i)]:
             raise FileError(f"there is no tensor {ref!r:.40}")
         return i, k
@@ -184,13 +193,13 @@ class Size:
         """Several."""
         return tuple([self.tensor(r) for r in refs])
 
-    def origin(self, at: Any) -> tuple[str, int]:
-        """The place of a node, or of a call of a rule."""
+    def origin(self, at: Any, of: int | None = None) -> tuple[str, int]:
+        """The place of a node, before the node `of` if it is one's, or of a call of a rule."""
         if type(at) is int and at < 0:
             if -1 - at >= self.calls:
                 raise FileError(f"there is no call {-1 - at}; there are {self.calls}")
             return "call", -1 - at
-        return "node", self.node(at)
+        return "node", self.node(at) if of is None else self.before(at, of)
 
     def column(self, name: str) -> Iterator[tuple[int, Any]]:
         """What some nodes have, by node."""
@@ -208,13 +217,21 @@ class Size:
                 yield i, text(scope)
 
 
+def _check_range(places: list[Any], first: int, end: int, what: str) -> None:
+    """FileError for a place that is none."""
+    kinds = set(map(type, places))
+    if places and (kinds != {int} or min(places) < first or max(places) >= end):
+        raise FileError(f"there are places of no {what} among {places!r:.60}; there are {end}")
+
+
 def _inputs(said: list[Any], size: Size) -> list[tuple[Ref, ...]]:
     """What nodes read, each of nodes before it."""
-    outputs, found = size.outputs, []
+    outputs = size.outputs
+    found: list[tuple[Ref, ...]] = []
     for reader, refs in enumerate(said):
         row = []
         for ref in refs:
-            i, k = (ref, 0) if type(ref) is int else ref
+            i, k = ref if type(ref) is list and len(ref) == 2 else (ref, 0)
             if not (type(i) is type(k) is int and 0 <= i < reader and 0 <= k < outputs[i]):
                 raise FileError(f"node {reader} reads {ref!r:.40}, which is not before it")
             row.append((i, k))

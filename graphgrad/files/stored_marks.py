@@ -12,7 +12,7 @@ from ..ir.flat import Flat, restore_graph
 from ..ir.graph import Graph
 from ..regions.contracts import Contract
 from ..regions.rules import Rule
-from .check import check_graph
+from .check import check_graph, check_tree
 from .marks import mark_in
 from .tables import StoredTables, entry
 from .values import read
@@ -121,7 +121,8 @@ class MarkReader:
     def _trace(self, said: Any, here: dict[str, Any], home: Any, places: Any) -> StoredTrace:
         flats = self._graphs(said["graphs"])
         scratch = nested(flats)
-        check_graph(restore_graph(Graph(), scratch), flats)
+        check_tree(flats)
+        check_graph(restore_graph(Graph(), scratch))
         inside = TracePlaces(scratch)
         read_home = iter([_read(r, places) for r in here.get("home", ())])
         parts = {

@@ -18,9 +18,12 @@ from .values import Unwritten, read, written
 OURS = __name__.partition(".")[0]
 
 
+_encode = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
+
+
 def text_of(value: Any) -> str:
     """The one form of a piece of JSON."""
-    return json.dumps(value, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+    return _encode(value)
 
 
 def entry(table: Any, at: Any, what: str) -> Any:

@@ -47,7 +47,7 @@ def flatten_graph(graph: Graph, carry: Carry = None) -> Flat:
             n.index: _portable(n.stamp, n, carry) for n in graph.nodes if n.stamp is not None
         },
         "scope": {n.index: n.scope for n in graph.nodes if n.scope},
-        "position": {n.index: full(n.position) for n in graph.nodes if n.position is not None},
+        "position": _positions(graph),
         "named": {name: n.index for name, n in graph._named.items()},
         "state": {v.index: a for v, a in graph.state.values().items() if v.graph is graph},
     }
@@ -120,6 +120,20 @@ def restore_graph(graph: Graph, flat: Flat) -> Graph:
 
 
 # --- parts -------------------------------------------------------------------------------------
+
+
+def _positions(graph: Graph) -> dict[int, Any]:
+    """File and line of each node that has one: nodes of one line share them."""
+    known: dict[tuple[int, int], Any] = {}
+    found = {}
+    for node in graph.nodes:
+        position = node.position
+        if position is not None:
+            key = id(position[0]), position[1]
+            if key not in known:
+                known[key] = full(position)
+            found[node.index] = known[key]
+    return found
 
 
 def _refs(tensors: tuple[Tensor, ...]) -> tuple[Ref, ...]:
