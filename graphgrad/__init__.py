@@ -27,6 +27,7 @@ from .differentiate.travel.importing import import_graph
 from .differentiate.vmap.along import apply_along_axis
 from .differentiate.vmap.vmap import vmap
 from .execute.backend import MissingBackendError, UnknownBackendError
+from .files.checkpoints import Checkpoint, Checkpoints
 from .files.entries import EntryPoint
 from .files.loading import GraphFile, load
 from .files.saving import save
@@ -430,7 +431,7 @@ __all__ = [  # noqa: RUF022 (by what it is for)
     # running
     "CompiledFunction", "Function", "Session", "evaluate", "function",
     # files
-    "EntryPoint", "GraphFile", "load", "register_function", "save",
+    "Checkpoint", "Checkpoints", "EntryPoint", "GraphFile", "load", "register_function", "save",
     # checking
     "Explanation", "Finding", "PathOf", "Report", "SiteUse", "check_gradient", "explain", "lint",
     # looking
