@@ -28,6 +28,10 @@ from .differentiate.travel.importing import import_graph
 from .differentiate.vmap.along import apply_along_axis
 from .differentiate.vmap.vmap import vmap
 from .execute.backend import MissingBackendError, UnknownBackendError
+from .files.checkpoints import Checkpoint, Checkpoints
+from .files.entries import EntryPoint
+from .files.loading import GraphFile, load
+from .files.saving import save
 from .functions import Function, function
 from .inspect.diff import Difference, graph_diff
 from .inspect.dot import to_dot, write_dot
@@ -46,6 +50,7 @@ from .ir.errors import (
     DTypeError,
     DuplicateGradientError,
     ExecutionError,
+    FileError,
     GradientError,
     GraphError,
     GraphFormatError,
@@ -66,6 +71,7 @@ from .ir.op import Op, op_types
 from .ir.program import Program
 from .ir.state import State
 from .ir.variables import Variables
+from .ir.version import __version__ as __version__
 from .ops import methods as _methods
 from .ops.angles import angle
 from .ops.arithmetic import abs as abs
@@ -264,7 +270,7 @@ from .ops.products import (
     vecdot,
     vecmat,
 )
-from .ops.python_function import py_function
+from .ops.python_function import py_function, register_function
 from .ops.queries import (
     iscomplex,
     iscomplexobj,
@@ -407,7 +413,6 @@ from .regions.scopes import gradient_override_map, override, override_gradient
 from .regions.select import Group, Selection, select
 from .session import Session
 
-__version__ = "0.1.0"
 __array_api_version__ = "2024.12"
 
 # fmt: off
@@ -429,6 +434,8 @@ __all__ = [  # noqa: RUF022 (by what it is for)
     "apply_along_axis",
     # running
     "CompiledFunction", "Function", "Session", "evaluate", "function",
+    # files
+    "Checkpoint", "Checkpoints", "EntryPoint", "GraphFile", "load", "register_function", "save",
     # checking
     "Explanation", "Finding", "PathOf", "Report", "SiteUse", "check_gradient", "explain", "lint",
     # looking
@@ -436,8 +443,8 @@ __all__ = [  # noqa: RUF022 (by what it is for)
     "graph_text", "print_graph", "summary", "to_dot", "to_html", "to_mermaid", "to_pdf", "to_png",
     "to_svg", "write_dot", "write_html", "write_picture", "write_tensorboard",
     # errors
-    "DTypeError", "DeviceError", "DuplicateGradientError", "ExecutionError", "GradientError",
-    "GraphError", "GraphFormatError", "GraphGradError", "MissingBackendError",
+    "DTypeError", "DeviceError", "DuplicateGradientError", "ExecutionError", "FileError",
+    "GradientError", "GraphError", "GraphFormatError", "GraphGradError", "MissingBackendError",
     "PerformanceWarning", "RegionError", "RenderError", "ScopeError", "ShapeError", "StateError",
     "SymbolicError", "TensorBoardError", "UnknownBackendError", "UnknownGradientError",
     # dtypes and constants

@@ -33,6 +33,7 @@ MAY_IMPORT = {
     "compiled": {"ir", "ops", "optimise", "execute", "lower", "inspect"},
     "checks": {"ir", "ops", "regions", "differentiate", "compiled"},
     "debug": {"ir", "ops", "compiled", "execute", "functions"},
+    "files": {"ir", "ops", "regions", "differentiate", "compiled", "functions"},
     "session": {"ir", "ops", "compiled", "execute"},
     "optimizers": {"ir", "ops"},
     "initializers": {"ir"},
