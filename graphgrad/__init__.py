@@ -450,7 +450,8 @@ __all__ = [  # noqa: RUF022 (by what it is for)
     "DTypeError", "DeviceError", "DuplicateGradientError", "ExecutionError", "ExportError",
     "FileError", "GradientError", "GraphError", "GraphFormatError", "GraphGradError",
     "MissingBackendError", "PerformanceWarning", "RegionError", "RenderError", "ScopeError",
-    "ShapeError", "StateError", "SymbolicError", "TensorBoardError", "UnknownBackendError", "UnknownGradientError",
+    "ShapeError", "StateError", "SymbolicError", "TensorBoardError", "UnknownBackendError",
+    "UnknownGradientError",
     # dtypes and constants
     "FloatInfo", "IntegerInfo", "astype", "broadcast_shapes", "can_cast", "complex64",
     "complex128", "e", "finfo", "float16", "float32", "float64", "iinfo", "inf", "int8", "int16",
