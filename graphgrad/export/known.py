@@ -23,7 +23,7 @@ import numpy as np
 from ..ir.lazy import LazyModule
 from ..ir.types import TensorType
 from ..ops.linalg import lapack
-from ..ops.scipy_functions import need_scipy
+from ..ops.special.scipy_functions import need_scipy
 from ..ops.updates import never_changes
 from .syntax import Refused, free_names
 

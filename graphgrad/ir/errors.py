@@ -11,6 +11,7 @@ __all__ = [
     "DuplicateGradientError",
     "ExecutionError",
     "ExportError",
+    "FileError",
     "GradientError",
     "GraphError",
     "GraphFormatError",
@@ -84,6 +85,10 @@ class ScopeError(GraphGradError, RuntimeError):
 
 class GraphFormatError(GraphGradError, ValueError):
     """A stored graph that cannot be read: of another version, or broken."""
+
+
+class FileError(GraphFormatError):
+    """A file of graphgrad that cannot be written, or cannot be read."""
 
 
 class ExportError(GraphGradError, ValueError):
