@@ -199,7 +199,7 @@ def slope(file):
         )
 
 
-def test_S32_the_saved_rule_wins_unless_the_registry_is_asked(named, tmp_path):
+def test_the_saved_rule_wins_unless_the_registry_is_asked(named, tmp_path):
     graph, register = named
     path = tmp_path / "a.gg"
     gg.save(path, graph)
