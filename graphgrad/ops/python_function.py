@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from ..ir.errors import ExecutionError, GradientError, GraphError, ShapeError
+from ..ir.kinds import can_cast
 from ..ir.position import of_function, show
 from ..ir.types import as_shape, check_unmasked, compatible
 from .base import (
@@ -67,7 +68,7 @@ class PyFunction(Op, interned=False):
         weak = type(value) in (bool, int, float)
         check_unmasked(value, f"the py_function {self.label} is to return arrays: ")
         array = np.asarray(value)
-        if weak and np.can_cast(array.dtype, promised.dtype, "same_kind"):
+        if weak and can_cast(array.dtype, promised.dtype, "same_kind"):
             array = array.astype(promised.dtype)
         if array.dtype != promised.dtype or not compatible(promised.shape, array.shape):
             raise ExecutionError(

@@ -5,6 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import ml_dtypes  # noqa: F401 (NumPy knows bfloat16 by it)
 import numpy as np
 import pytest
 
@@ -42,6 +43,7 @@ ARRAYS = [
     np.linspace(0, 1, 200).astype("complex64").reshape(5, 40),
     np.random.default_rng(0).normal(size=(40, 50)).T,
     np.arange(10000.0)[::3],
+    *(np.linspace(0, n, n + 2).astype("bfloat16") for n in (0, 5, 300)),
 ]
 
 
