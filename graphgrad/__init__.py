@@ -28,6 +28,12 @@ from .differentiate.travel.importing import import_graph
 from .differentiate.vmap.along import apply_along_axis
 from .differentiate.vmap.vmap import vmap
 from .execute.backend import MissingBackendError, UnknownBackendError
+from .export.numpy_file import export_numpy
+from .files.checkpoints import Checkpoint, Checkpoints
+from .files.entries import EntryPoint
+from .files.loading import GraphFile, load
+from .files.saving import save
+from .files.weights import export_weights, import_weights
 from .functions import Function, function
 from .inspect.diff import Difference, graph_diff
 from .inspect.dot import to_dot, write_dot
@@ -35,7 +41,7 @@ from .inspect.html import to_html, write_html
 from .inspect.mermaid import to_mermaid
 from .inspect.overlay import Overlay
 from .inspect.passes import PassRecord
-from .inspect.profile import Profile, Share
+from .inspect.profile import LoopTime, Profile, Share
 from .inspect.summary import Summary, summary
 from .inspect.svg import RenderError, to_pdf, to_png, to_svg, write_picture
 from .inspect.tensorboard import TensorBoardError, write_tensorboard
@@ -46,6 +52,8 @@ from .ir.errors import (
     DTypeError,
     DuplicateGradientError,
     ExecutionError,
+    ExportError,
+    FileError,
     GradientError,
     GraphError,
     GraphFormatError,
@@ -65,6 +73,8 @@ from .ir.node import Node, Region, Tensor
 from .ir.op import Op, op_types
 from .ir.program import Program
 from .ir.state import State
+from .ir.variables import Variables
+from .ir.version import __version__ as __version__
 from .ops import methods as _methods
 from .ops.angles import angle
 from .ops.arithmetic import abs as abs
@@ -263,7 +273,7 @@ from .ops.products import (
     vecdot,
     vecmat,
 )
-from .ops.python_function import py_function
+from .ops.python_function import py_function, register_function
 from .ops.queries import (
     iscomplex,
     iscomplexobj,
@@ -406,7 +416,6 @@ from .regions.scopes import gradient_override_map, override, override_gradient
 from .regions.select import Group, Selection, select
 from .session import Session
 
-__version__ = "0.1.0"
 __array_api_version__ = "2024.12"
 
 # fmt: off
@@ -415,8 +424,8 @@ __all__ = [  # noqa: RUF022 (by what it is for)
     "debug", "extend", "fft", "initializers", "linalg", "nn", "optimizers", "random", "rules",
     "special",
     # graphs
-    "Graph", "Node", "Op", "Program", "Region", "State", "Tensor", "TensorLike", "default_graph",
-    "import_graph", "name_scope", "op_types", "reset_default_graph",
+    "Graph", "Node", "Op", "Program", "Region", "State", "Tensor", "TensorLike", "Variables",
+    "default_graph", "import_graph", "name_scope", "op_types", "reset_default_graph",
     # overrides
     "DEFAULT", "NO_GRAD", "Contract", "Group", "RegisterGradient", "Rule", "Selection", "Site",
     "custom_gradient", "get_gradient", "grad_pass_through", "gradient_override_map",
@@ -428,17 +437,21 @@ __all__ = [  # noqa: RUF022 (by what it is for)
     "apply_along_axis",
     # running
     "CompiledFunction", "Function", "Session", "evaluate", "function",
+    # files
+    "Checkpoint", "Checkpoints", "EntryPoint", "GraphFile", "load", "register_function", "save",
+    "export_numpy", "export_weights", "import_weights",
     # checking
     "Explanation", "Finding", "PathOf", "Report", "SiteUse", "check_gradient", "explain", "lint",
     # looking
-    "Difference", "Overlay", "PassRecord", "Profile", "Share", "Summary", "graph_diff",
+    "Difference", "LoopTime", "Overlay", "PassRecord", "Profile", "Share", "Summary", "graph_diff",
     "graph_text", "print_graph", "summary", "to_dot", "to_html", "to_mermaid", "to_pdf", "to_png",
     "to_svg", "write_dot", "write_html", "write_picture", "write_tensorboard",
     # errors
-    "DTypeError", "DeviceError", "DuplicateGradientError", "ExecutionError", "GradientError",
-    "GraphError", "GraphFormatError", "GraphGradError", "MissingBackendError",
-    "PerformanceWarning", "RegionError", "RenderError", "ScopeError", "ShapeError", "StateError",
-    "SymbolicError", "TensorBoardError", "UnknownBackendError", "UnknownGradientError",
+    "DTypeError", "DeviceError", "DuplicateGradientError", "ExecutionError", "ExportError",
+    "FileError", "GradientError", "GraphError", "GraphFormatError", "GraphGradError",
+    "MissingBackendError", "PerformanceWarning", "RegionError", "RenderError", "ScopeError",
+    "ShapeError", "StateError", "SymbolicError", "TensorBoardError", "UnknownBackendError",
+    "UnknownGradientError",
     # dtypes and constants
     "FloatInfo", "IntegerInfo", "astype", "broadcast_shapes", "can_cast", "complex64",
     "complex128", "e", "finfo", "float16", "float32", "float64", "iinfo", "inf", "int8", "int16",

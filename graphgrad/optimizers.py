@@ -98,7 +98,7 @@ class Optimizer:
         graph = pairs[0][0].node.graph
         assert graph is not None
         with GraphScope(graph):
-            step = variable(0, "int64", name="optimizer/step")
+            step = variable(0, "int64", name="optimizer/step", slot=True)
             call = UpdateCall(self, step)
             for p, g in pairs:
                 call.updates[p] = self._next(call, p, conj(as_tensor(g)))
@@ -163,7 +163,7 @@ class UpdateCall:
         """The next value of what is remembered of p under a name; zeros at first, of p's dtype."""
         dtype = p.dtype if dtype is None else dtype
         of = self.parameters.get(p, p).node.name
-        start = variable(np.zeros(p.shape, dtype), name=f"{of}/{name}")
+        start = variable(np.zeros(p.shape, dtype), name=f"{of}/{name}", slot=True)
         self.updates[start] = new = next_value(start)
         return new
 

@@ -25,7 +25,7 @@ from ..ir.tree import flatten
 from ..ir.types import Array, DType, TensorType
 from ..ops.arithmetic import conj
 from ..ops.base import array_of, as_tensor, is_zero, real_dtype
-from ..ops.sources import StopGradient, ZeroGradient, identity, placeholder
+from ..ops.sources import identity, placeholder
 from ..regions.boundary import boundary_of
 from ..regions.contracts import Contract
 from ..regions.index import marked_regions
@@ -187,8 +187,7 @@ def flat(arrays: Sequence[Array]) -> Array:
 
 def stopped(nodes: Sequence[Node]) -> list[Tensor]:
     """The outputs of nodes through which nothing is to flow: constants for a derivative."""
-    kinds = (StopGradient, ZeroGradient)
-    return [n.outputs[0] for n in nodes if type(n.op) in kinds and n.stamp is None]
+    return [n.outputs[0] for n in nodes if n.op.withholds and n.stamp is None]
 
 
 # --- points -----------------------------------------------------------------------------------

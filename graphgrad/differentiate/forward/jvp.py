@@ -26,7 +26,7 @@ from ...ir.types import compatible
 from ...ops.accumulate import EnsureLike
 from ...ops.base import Full, ZerosLike, as_tensor, is_zero
 from ...ops.control import around
-from ...ops.sources import RuleInput, RuleOutput, StopGradient, UndefinedGradient, ZeroGradient
+from ...ops.sources import RuleInput, RuleOutput, UndefinedGradient
 from ...regions.rules import Rule
 from ..choosing import resolved, running_groups
 from ..gradients import array_type, gradients, nested
@@ -204,7 +204,7 @@ def _by_value(
                 found[region] = None
         if isinstance(node.op, RuleInput):
             found[node] = AGAIN_AN_ERROR
-        elif isinstance(node.op, StopGradient | ZeroGradient | UndefinedGradient):
+        elif node.op.withholds or isinstance(node.op, UndefinedGradient):
             found[node] = "Identity"
         elif node.stamp is not None:
             found[node] = None
