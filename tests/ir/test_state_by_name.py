@@ -123,8 +123,6 @@ def test_one_state_for_two_graphs_knows_what_was_written_of_the_second():
     assert g.state.as_dict() == {"a": 1.0, "b": 5.0}
     g.state[a] = 6.0
     assert g.state[a] == 6.0
-    with pytest.raises(
-        gg.StateError, match=r"two variables are named .a., built at .*graphs"
-    ):
+    with pytest.raises(gg.StateError, match=r"two variables are named .a., built at .*graphs"):
         g.state.as_dict()
     assert h.state.as_dict() == {"b": 2.0, "a": 3.0}
