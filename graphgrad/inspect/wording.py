@@ -33,7 +33,9 @@ def kind_of(node: Node) -> str:
 
 
 def short_dtype(dtype: DType) -> str:
-    """`f32`, `i64`, `c128`, `bool`."""
+    """`f32`, `i64`, `c128`, `bool`, `bf16`."""
+    if kinds.is_bfloat16(dtype):
+        return "bf16"
     kind = kinds.kind_of(dtype)
     return "bool" if kind == "b" else f"{kind}{dtype.itemsize * 8}"
 

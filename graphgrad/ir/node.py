@@ -23,6 +23,7 @@ from .errors import (
     counted,
     did_you_mean,
 )
+from .kinds import can_cast
 from .lazy import lazy_module
 from .locks import Turn, lock_of_module
 from .op import OP_TYPES, Op
@@ -923,7 +924,7 @@ def _fitting(node: Node, value: Any) -> Array:
     check_unmasked(value, f"{node.name}: ")
     new = np.array(value)
     promised = _type(node)
-    if not np.can_cast(new.dtype, promised.dtype, "same_kind"):
+    if not can_cast(new.dtype, promised.dtype, "same_kind"):
         raise DTypeError(f"{node.name} is {promised.dtype}, cannot take {new.dtype}")
     if not compatible(promised.shape, new.shape):
         raise ShapeError(f"{node.name} is {promised!r}, cannot take shape {new.shape}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import product
 from typing import Any
 
 import numpy as np
@@ -46,10 +45,12 @@ def examples(arrays: Arrays, count: int) -> list[Array]:
 
 
 def patterns(count: int) -> list[list[bool]]:
-    """Which inputs have the batch axis: every mixture of a few, of many all or all but an end."""
-    if count <= 3:
-        return [list(flags) for flags in product([True, False], repeat=count) if any(flags)]
+    """Which inputs have the batch axis: all, and one of a few alone, or of many all but an end."""
     every = [True] * count
+    if count == 1:
+        return [every]
+    if count <= 3:
+        return [every, *[[i == k for i in range(count)] for k in range(count)]]
     return [every, [*every[:-1], False], [False, *every[1:]]]
 
 
@@ -95,7 +96,7 @@ def any_number_of_examples(op: Op, arrays: Arrays) -> None:
     """A batch whose length is known when it is run: two examples, and none at all."""
     with Graph():
         rows = evaluate(list(build(op, tuple([constant(a) for a in arrays])).outputs))
-    for flags in _patterns_of(arrays):
+    for flags in _patterns_of(arrays)[:2]:
         with Graph():
             shapes = [
                 (None, *a.shape) if f else a.shape for a, f in zip(arrays, flags, strict=True)

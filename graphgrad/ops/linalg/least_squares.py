@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ...ir.errors import DTypeError, ShapeError
+from ...ir.kinds import limits_of
 from ...ir.types import broadcast
 from ..arithmetic import abs as moduli
 from ..arithmetic import square as squared
@@ -408,4 +409,4 @@ def _spacing(x: Tensor) -> Any:
     lengths = [d for d in x.shape[-2:] if isinstance(d, int)]
     if len(lengths) < 2:
         raise ShapeError(f"matrix_rank takes matrices of known lengths, or rtol, got {x.type!r}")
-    return np.asarray(np.finfo(x.dtype).eps * np.max(lengths), real_dtype(x.dtype))
+    return np.asarray(limits_of(x.dtype).eps * np.max(lengths), real_dtype(x.dtype))

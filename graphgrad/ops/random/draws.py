@@ -6,6 +6,7 @@ import math
 from typing import ClassVar
 
 from ...ir.errors import ShapeError
+from ...ir.kinds import limits_of
 from ...ir.types import Dim, as_shape
 from ..arithmetic import Multiply, Subtract
 from ..base import (
@@ -113,7 +114,7 @@ class RandomBits(Draw):
 
 class RandomUniform(Draw):
     """Numbers in [0, 1), all equally likely: the first 53 bits of a word, or the first 24 of half a
-    word, for float16 11. No gradient.
+    word, for float16 11, for bfloat16 8. No gradient.
 
     name  of the stream; "": that of the op type
     """
@@ -129,7 +130,7 @@ class RandomUniform(Draw):
             return (made >> np.uint64(11)).astype(np.int64).astype(np.float64) * 2.0**-53
         if xp is np and self.dtype.itemsize == 4:
             return fractions(seed, self.stream, count, np.float32)
-        bits = 24 if self.dtype.itemsize == 4 else 11  # so that rounding never makes a 1
+        bits = limits_of(self.dtype).nmant + 1  # so that rounding never makes a 1
         made = halves(xp, seed, self.stream, count) >> np.uint32(HALF - bits)
         return made.astype(np.int32).astype(np.float32) * np.float32(2.0**-bits)
 
