@@ -206,6 +206,7 @@ def user(own_names):
     return SimpleNamespace(**runpy.run_path(str(USER)))
 
 
+@pytest.mark.ci
 def test_what_a_user_writes_passes_mypy():
     pytest.importorskip("mypy")
     command = [sys.executable, "-m", "mypy", "--strict", "--no-incremental"]

@@ -10,6 +10,7 @@ __all__ = [
     "DeviceError",
     "DuplicateGradientError",
     "ExecutionError",
+    "FileError",
     "GradientError",
     "GraphError",
     "GraphFormatError",
@@ -83,6 +84,10 @@ class ScopeError(GraphGradError, RuntimeError):
 
 class GraphFormatError(GraphGradError, ValueError):
     """A stored graph that cannot be read: of another version, or broken."""
+
+
+class FileError(GraphFormatError):
+    """A file of graphgrad that cannot be written, or cannot be read."""
 
 
 class ExecutionError(GraphGradError, RuntimeError):

@@ -59,17 +59,17 @@ def test_passes_are_iterative():
     with gg.Graph():
         x = gg.placeholder((), name="x")
         y = x
-        for _ in range(20_000):
+        for _ in range(5_000):
             y = gg.identity(gg.exp(y) * 1.0)
     after, _ = optimise(gg.Program([x], [y]))
-    assert len(after.nodes) == 20_000
+    assert len(after.nodes) == 5_000
 
 
 def test_long_gradients_are_optimised_without_recursion():
     with gg.Graph():
         x, w = gg.placeholder((1, 2), name="x"), gg.placeholder((2, 2), name="w")
         y = x
-        for _ in range(5_000):
+        for _ in range(2_000):
             y = gg.tanh(y @ w)
         p = gg.Program([x, w], [*gg.gradients(gg.sum(y), [x, w])])
     after, _ = optimise(p)

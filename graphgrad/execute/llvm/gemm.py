@@ -35,7 +35,7 @@ _TILE = (
     "i1 %more"
 )
 _STRIPE = _TILE.replace("i64 %depth", "i64 %rows, i64 %depth")
-_SHAPES = ((WIDE, False), (WIDE, True), (1, True))  # vectors across, and whether masked
+_SHAPES = ((WIDE, False), (WIDE, True), (1, False), (1, True))  # vectors across, and whether masked
 
 
 class Gemm:
@@ -298,8 +298,12 @@ class Gemm:
         full = t(f"icmp eq i64 {cols}, {self.panel}")
         narrow = t(f"icmp sle i64 {cols}, {self.lanes}")
 
+        def one_vector() -> None:
+            whole = t(f"icmp eq i64 {cols}, {self.lanes}")
+            t.when(whole, call(1, False), call(1, True))
+
         def edge() -> None:
-            t.when(narrow, call(1, True), call(WIDE, True))
+            t.when(narrow, one_vector, call(WIDE, True))
 
         t.when(full, call(WIDE, False), edge)
 
