@@ -41,7 +41,7 @@ class ArrayPool:
     def __init__(self) -> None:
         self.arrays: list[Array] = []
         self._known: dict[Any, int] = {}
-        self._single: dict[Any, Any] = {}
+        self._single: dict[Any, dict[str, Any]] = {}
         self._kept: list[Array] = []  # what is known by its place in memory stays there
 
     def written(self, array: Array) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..ir.errors import FileError
 from ..ir.flat import Flat
-from ..ir.graph import Twins
+from ..ir.node import Twins
 from ..ir.types import TensorType
 from ..ops.control import BodyGraph
 from .columns import USUAL

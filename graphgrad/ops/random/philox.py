@@ -120,8 +120,10 @@ def _raw(seeds: Any, stream: Any, count: int) -> Any:
     return np.array(rows, np.uint64).reshape((*seeds.shape, count))
 
 
-_idle: list[np.random.Philox] = []
-"""Generators that nobody uses now: to make one takes as long as 10,000 numbers."""
+@cache
+def _idle() -> list[np.random.Philox]:
+    """Generators that nobody uses now: to make one takes as long as 10,000 numbers."""
+    return []
 
 
 def _drawn(seed: int, stream: int, counter: int, count: int) -> Any:
@@ -134,7 +136,7 @@ def _with_generator(
 ) -> Any:
     """What is drawn by a generator that stands behind a counter."""
     try:
-        generator = _idle.pop()
+        generator = _idle().pop()
     except IndexError:
         generator = np.random.Philox(key=0)
     none = np.zeros(4, np.uint64)
@@ -150,7 +152,7 @@ def _with_generator(
         "uinteger": 0,
     }
     made = draw(generator)
-    _idle.append(generator)
+    _idle().append(generator)
     return made
 
 
