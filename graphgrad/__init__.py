@@ -34,7 +34,7 @@ from .inspect.html import to_html, write_html
 from .inspect.mermaid import to_mermaid
 from .inspect.overlay import Overlay
 from .inspect.passes import PassRecord
-from .inspect.profile import Profile, Share
+from .inspect.profile import LoopTime, Profile, Share
 from .inspect.summary import Summary, summary
 from .inspect.svg import RenderError, to_pdf, to_png, to_svg, write_picture
 from .inspect.tensorboard import TensorBoardError, write_tensorboard
@@ -62,6 +62,7 @@ from .ir.node import Node, Region, Tensor
 from .ir.op import Op, op_types
 from .ir.program import Program
 from .ir.state import State
+from .ir.variables import Variables
 from .ops import methods as _methods
 from .ops.angles import angle
 from .ops.arithmetic import abs as abs
@@ -114,6 +115,7 @@ from .ops.arithmetic import round as round
 from .ops.at import At, AtIndex, at, dynamic_slice, dynamic_update_slice
 from .ops.base import DEFAULT, NO_GRAD, TensorLike, cast, constant
 from .ops.borders import pad
+from .ops.cases import apply_over_axes, choose, piecewise, where_first
 from .ops.closeness import allclose, array_equal, array_equiv
 from .ops.control import associative_scan, cond, fori_loop, scan, switch, while_loop
 from .ops.control import map as map
@@ -243,6 +245,7 @@ from .ops.nan import (
     nanvar,
 )
 from .ops.nn.classes import one_hot
+from .ops.nonzero import argwhere, compress, extract, flatnonzero, nonzero, repeat
 from .ops.number_parts import bitwise_count, frexp, gcd, lcm, ldexp, modf, spacing
 from .ops.padding import flip, roll, tile
 from .ops.polynomials import poly, polyadd, polyder, polyfit, polyint, polymul, polysub, polyval
@@ -288,8 +291,6 @@ from .ops.reductions import min as min
 from .ops.reductions import sum as sum
 from .ops.running_extrema import cummax, cummin
 from .ops.searching import isin, lexsort, searchsorted
-from .ops.selecting import argwhere, compress, extract, flatnonzero, nonzero, repeat
-from .ops.selection import apply_over_axes, choose, piecewise, where_first
 from .ops.sets import (
     UniqueAllResult,
     UniqueCountsResult,
@@ -412,8 +413,8 @@ __all__ = [  # noqa: RUF022 (by what it is for)
     "debug", "extend", "fft", "initializers", "linalg", "nn", "optimizers", "random", "rules",
     "special",
     # graphs
-    "Graph", "Node", "Op", "Program", "Region", "State", "Tensor", "TensorLike", "default_graph",
-    "import_graph", "name_scope", "op_types", "reset_default_graph",
+    "Graph", "Node", "Op", "Program", "Region", "State", "Tensor", "TensorLike", "Variables",
+    "default_graph", "import_graph", "name_scope", "op_types", "reset_default_graph",
     # overrides
     "DEFAULT", "NO_GRAD", "Contract", "Group", "RegisterGradient", "Rule", "Selection", "Site",
     "custom_gradient", "get_gradient", "grad_pass_through", "gradient_override_map",
@@ -428,7 +429,7 @@ __all__ = [  # noqa: RUF022 (by what it is for)
     # checking
     "Explanation", "Finding", "PathOf", "Report", "SiteUse", "check_gradient", "explain", "lint",
     # looking
-    "Difference", "Overlay", "PassRecord", "Profile", "Share", "Summary", "graph_diff",
+    "Difference", "LoopTime", "Overlay", "PassRecord", "Profile", "Share", "Summary", "graph_diff",
     "graph_text", "print_graph", "summary", "to_dot", "to_html", "to_mermaid", "to_pdf", "to_png",
     "to_svg", "write_dot", "write_html", "write_picture", "write_tensorboard",
     # errors

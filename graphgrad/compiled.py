@@ -9,13 +9,15 @@ from itertools import count
 from operator import itemgetter
 from typing import Any
 
+import numpy as np
+
 from .execute.backend import Backend, Compiled, load_backend
 from .execute.feeds import Feeds
-from .execute.timed import timed_runs
+from .execute.timed import Clock, timed_runs
 from .inspect.profile import Profile
 from .ir.collector import collector_paused
 from .ir.depth import Bounded
-from .ir.errors import DTypeError, GraphError, StateError
+from .ir.errors import DTypeError, ExecutionError, GraphError, StateError
 from .ir.graph import Graph, GraphScope
 from .ir.node import Node, Tensor
 from .ir.program import Program, needed
@@ -28,6 +30,7 @@ from .lower.specialise import specialise
 from .ops.base import as_tensor, cast
 from .ops.random.keys import draws_keys
 from .ops.sources import Assign, Placeholder, Variable, check_update
+from .optimise.fitting import Fitting, Peak
 from .optimise.pipeline import Change, Watch, optimise
 
 __all__ = ["CompiledFunction", "compile", "evaluate"]
@@ -47,6 +50,7 @@ def compile(
     optimize: bool = True,
     verify: bool = False,
     watch: Watch | None = None,
+    memory: int | None = None,
     **options: Any,
 ) -> CompiledFunction:
     """A function of arrays that computes outputs from inputs.
@@ -68,6 +72,10 @@ def compile(
         optimize: False runs every node as it was built.
         verify: check the program after every pass.
         watch: called as watch(pass name, program) after each pass.
+        memory: a limit of the bytes that a run takes, as `peak_bytes` counts them. Gradients of
+            loops keep as much of the runs as fits and compute the rest again, if need be from the
+            state of every so many runs. "jax" is given what fits by the count of "numpy"; what XLA
+            takes may be more.
         **options: of the backend: `num_threads`; `fast_math=True` for the algebra of real numbers,
             where NaN, infinities, signs of zero and last bits may change, for "numpy" and "llvm".
 
@@ -75,9 +83,10 @@ def compile(
 
     Raises: GraphError for an input given twice, a placeholder that is needed and not given, or
     tensors of two graphs; StateError for two updates of one variable; UnknownBackendError;
-    DTypeError for outputs that are no tensors; TypeError for an unknown option. A run raises
-    StateError where it would write a state that its thread is writing: in a py_function or signal
-    handler.
+    DTypeError for outputs that are no tensors; TypeError for an unknown option; ExecutionError,
+    with the bytes that are needed, where `memory` is not enough: of unknown lengths when a call
+    brings them. A run raises StateError where it would write a state that its thread is writing: in
+    a py_function or signal handler.
 
     >>> x = gg.placeholder(("N",))
     >>> f = gg.compile(x, [gg.sum(x), gg.max(x)])
@@ -87,14 +96,46 @@ def compile(
     with collector_paused(), Bounded():
         chosen = load_backend(backend, **options)
         passes = _passes(optimize, verify, getattr(chosen, "fast_math", False))
+        if memory is not None:
+            passes = _within(_bytes(memory), passes, chosen)
         return _compile(inputs, outputs, chosen, updates or {}, state, passes, watch)
 
 
 def _passes(optimize: bool, verify: bool, fast_math: bool) -> Passes:
     """What is done to a program before it runs."""
     if not optimize:
-        return lambda program, watch=None: (program, [])
+        return lambda program, watch=None, policy=None: (program, [])
     return partial(optimise, verify=verify, fast_math=fast_math)
+
+
+def _bytes(memory: object) -> int:
+    if isinstance(memory, bool) or not isinstance(memory, int | float | np.number):
+        raise TypeError(f"memory is a number of bytes, got {memory!r}")
+    if not memory > 0:
+        raise ValueError(f"memory is a number of bytes above 0, got {memory!r}")
+    return int(memory)
+
+
+def _within(limit: int, passes: Passes, backend: Any) -> Passes:
+    """The passes, within a limit of memory; a program of unknown lengths stays as it was built."""
+    plan = getattr(backend, "plan", None) or load_backend("numpy").plan  # type: ignore[attr-defined]
+
+    def peak_of(program: Program) -> Peak:
+        found = plan(program)
+        return Peak(found.peak, found.exact)
+
+    fitting = Fitting(limit, passes, peak_of)
+
+    def fitted(program: Program, watch: Watch | None = None) -> tuple[Program, list[Change]]:
+        if all(t.type.static for t in program.inputs):
+            return fitting(program, watch)
+        if not hasattr(backend, "plan"):
+            raise ExecutionError(
+                f"memory= on the {backend.name!r} backend needs inputs of known lengths"
+            )
+        return program, []
+
+    return fitted
 
 
 def _compile(
@@ -120,6 +161,7 @@ def _compile(
     run = backend.compile(program)
     refined = _let_refine(run, passes, watch)
     where = state if state is not None else graph.state if graph is not None else State()
+    where.concerns(graph)
 
     def fit_together(types: list[TensorType]) -> None:
         """What does not fit in the program as it was built, whatever was optimised away."""
@@ -269,7 +311,9 @@ class CompiledFunction:
         known = getattr(self._compiled, "program_for", None)
         program = self.program if known is None else known([a.shape for a in arrays])
         with RunNumber(self._state.runs):
-            return Profile(timed_runs(self.backend, program, arrays, repeat), program)
+            clock = Clock()
+            runs = timed_runs(self.backend, program, arrays, repeat, clock)
+            return Profile(runs, program, self.backend, clock.loops)
 
     def explain(self) -> str:
         """What the passes did, what runs as one, where values are, and how much memory it takes.

@@ -95,7 +95,7 @@ class Optimizer:
         graph = pairs[0][0].node.graph
         assert graph is not None
         with GraphScope(graph):
-            step = variable(0, "int64", name="optimizer/step")
+            step = variable(0, "int64", name="optimizer/step", slot=True)
             call = UpdateCall(self, step)
             for p, g in pairs:
                 call.updates[p] = self.update(call, p, conj(cast(as_tensor(g), p.dtype)))
@@ -140,7 +140,7 @@ class UpdateCall:
     ) -> Tensor:
         """The next value of what is remembered of p under a name; zeros at first, of p's dtype."""
         dtype = p.dtype if dtype is None else dtype
-        start = variable(np.zeros(p.shape, dtype), name=f"{p.node.name}/{name}")
+        start = variable(np.zeros(p.shape, dtype), name=f"{p.node.name}/{name}", slot=True)
         self.updates[start] = new = next_value(start)
         return new
 

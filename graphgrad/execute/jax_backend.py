@@ -12,6 +12,7 @@ import jax.scipy.special
 import numpy as np
 from jax.experimental import io_callback
 
+from ..ir.kinds import is_floating, kind_of
 from ..ir.op import OP_TYPES, Op
 from ..ir.program import Program
 from ..ir.state import RUN, RunNumber
@@ -28,10 +29,10 @@ from ..ops.places import Counted, refuse_length
 from ..ops.random.draws import Rejecting
 from ..ops.random.keys import draws_keys
 from ..ops.reductions import ReduceAll, ReduceAny
-from ..ops.scipy_functions import OfScipy
 from ..ops.sequencing import After
-from ..ops.special import PolyGamma
-from ..ops.special_bessel import BesselI, BesselIScaled
+from ..ops.special.bessel import BesselI, BesselIScaled
+from ..ops.special.gammas import PolyGamma
+from ..ops.special.scipy_functions import OfScipy
 from .backend import Compiled, Kernel, Kernels, one_call_per_node
 from .results import own, reading
 
@@ -151,7 +152,7 @@ def _with_zero_divisors(op: Op) -> Kernel:
     """0 where an integer is divided by 0, as of NumPy."""
 
     def run(x: Any, y: Any) -> Any:
-        if y.dtype.kind == "f":
+        if is_floating(y.dtype):
             return op.kernel(jnp, x, y)
         made = op.kernel(jnp, x, jnp.where(y == 0, 1, y))
         return jnp.where(y == 0, 0, made).astype(x.dtype)
@@ -168,7 +169,7 @@ def _power(op: Power) -> Kernel:
     """Unsigned integers by squares, modulo their range, as NumPy; the rest is JAX's."""
 
     def run(x: Any, y: Any) -> Any:
-        if x.dtype.kind != "u":
+        if kind_of(x.dtype) != "u":
             return op.kernel(jnp, x, y)
         made = jnp.ones_like(y * x)
         for _ in range(8 * x.dtype.itemsize):

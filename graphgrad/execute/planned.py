@@ -321,7 +321,8 @@ class KernelBinding:
         found = self._bodies.get(node.op, [])
         plans = [tuple(body.plans) for body in found]
         settled = [isinstance(body, PlannedProgram) for body in found]
-        return tuple(map(BodyPlans, node.op.body_names, plans, settled)) if found else ()
+        rows = zip(node.op.body_names, plans, settled, strict=True) if found else ()
+        return tuple([BodyPlans(*row, node.op) for row in rows])
 
     def release(self) -> None:
         """Give back the memory that waits for the next run of a branch."""

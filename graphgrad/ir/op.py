@@ -76,6 +76,7 @@ class Op:
     value_range no element of a real output is outside of them, and none is -0.0 if the least is 0;
                 NaN may be
     stepwise    its gradient is zero wherever it is defined
+    withholds   its gradient is none, or zero, on purpose: it is not that of its value
     singular    the input, by place, at some values of which it has no finite value or slope
     guards      arguments are made safe with it: it keeps them away from such values
     relevance   how its inputs share relevance: "moved" with the elements, which all are elements
@@ -124,6 +125,7 @@ class Op:
     reduction: ClassVar[str | None] = None
     value_range: ClassVar[tuple[float, float]] = (-np.inf, np.inf)
     stepwise: ClassVar[bool] = False
+    withholds: ClassVar[bool] = False
     singular: ClassVar[int | None] = None
     guards: ClassVar[bool] = False
     relevance: ClassVar[str | None] = None

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from .errors import DTypeError, ShapeError
+from .kinds import is_inexact, kind_of
 from .words import visible
 
 Dim = int | None | str
@@ -60,7 +61,7 @@ def as_dtype(dtype: Any) -> DType:
     except TypeError:
         _refuse_short(str(dtype))
         raise DTypeError(f"{dtype!r} is not a dtype") from None
-    if found.kind not in _KINDS:
+    if kind_of(found) not in _KINDS:
         _refuse_short(found.name)
         raise DTypeError(f"dtype {found} is not supported: tensors hold numbers and bools")
     found = np.dtype(found.type)  # native byte order, the one object NumPy keeps for it
@@ -119,8 +120,8 @@ def tensor_type(shape: Shape, dtype: Any) -> TensorType:
     if found is None:
         found = TensorType()
         found.shape, found.dtype = shape, dtype
-        found.differentiable = dtype.kind in "fc"
-        found.complex = dtype.kind == "c"
+        found.differentiable = is_inexact(dtype)
+        found.complex = kind_of(dtype) == "c"
         found = _interned.setdefault(key, found)
     return found
 
@@ -235,4 +236,4 @@ _WEAK_SAMPLE: dict[type, Any] = {bool: True, int: 0, float: 0.0, complex: 0j}
 
 def inexact(dtype: DType) -> DType:
     """dtype itself if it is floating or complex, else float64 (as np.sqrt of an int64)."""
-    return dtype if dtype.kind in "fc" else as_dtype(np.float64)
+    return dtype if is_inexact(dtype) else as_dtype(np.float64)

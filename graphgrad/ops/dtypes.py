@@ -21,6 +21,8 @@ from .base import (
     broadcast,
     cast,
     constant,
+    is_inexact,
+    kind_of,
     np,
     result_dtype,
 )
@@ -262,7 +264,7 @@ def _is_of(dtype: DType, kind: Any) -> builtins.bool:
         return dtype is as_dtype(kind)
     if kind not in _KINDS:
         raise DTypeError(f"{kind!r} is no kind of dtypes; there are {', '.join(map(repr, _KINDS))}")
-    return dtype.kind in _KINDS[kind]
+    return kind_of(dtype) in _KINDS[kind]
 
 
 class FloatInfo(NamedTuple):
@@ -315,7 +317,7 @@ def finfo(type: Any, /) -> FloatInfo:
     3.4028234663852886e+38
     """
     dtype = _dtype_of(type)
-    if dtype.kind not in "fc":
+    if not is_inexact(dtype):
         raise DTypeError(f"finfo takes a floating dtype, got {dtype}; gg.iinfo is for integers")
     found = np.finfo(dtype)
     return FloatInfo(
@@ -344,7 +346,7 @@ def iinfo(type: Any, /) -> IntegerInfo:
     65535
     """
     dtype = _dtype_of(type)
-    if dtype.kind not in "iu":
+    if kind_of(dtype) not in "iu":
         raise DTypeError(f"iinfo takes an integer dtype, got {dtype}; gg.finfo is for floats")
     found = np.iinfo(dtype)
     return IntegerInfo(int(found.bits), int(found.max), int(found.min), dtype)

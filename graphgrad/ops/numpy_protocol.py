@@ -13,7 +13,7 @@ import numpy as np
 
 from ..ir.errors import DTypeError, SymbolicError
 from ..ir.node import Tensor
-from .base import as_dtype, as_tensor, cast
+from .base import as_dtype, as_tensor, cast, kind_of
 from .ufunc_methods import accumulate_with, outer_of, reduce_with, reduceat_with
 
 __all__: list[str] = []
@@ -127,8 +127,8 @@ ANSWERS: dict[Callable[..., Any], Callable[..., Any]] = {
     np.ndim: lambda a: a.ndim,
     np.size: lambda a, axis=None: a.size if axis is None else a.shape[axis],
     np.copy: lambda a, order="K", subok=False: a,
-    np.iscomplexobj: lambda x: x.dtype.kind == "c",
-    np.isrealobj: lambda x: x.dtype.kind != "c",
+    np.iscomplexobj: lambda x: kind_of(x.dtype) == "c",
+    np.isrealobj: lambda x: kind_of(x.dtype) != "c",
     np.result_type: lambda *args: np.result_type(*map(_type_of, args)),
     np.can_cast: lambda from_, to, casting="safe": np.can_cast(
         _type_of(from_), _type_of(to), casting

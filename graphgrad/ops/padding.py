@@ -17,6 +17,7 @@ from .base import (
     Types,
     apply,
     as_tensor,
+    kind_of,
     np,
     tensor_type,
     whole,
@@ -396,7 +397,7 @@ class Unrepeat(Op):
 def repeat_by_numbers(x: Tensor, repeats: Any, axis: int) -> Tensor:
     """gg.repeat by numbers that are known."""
     counts = np.asarray(repeats)
-    if counts.dtype.kind not in "iu" or (counts < 0).any():
+    if kind_of(counts.dtype) not in "iu" or (counts < 0).any():
         raise ShapeError(f"repeat takes numbers of copies, got {repeats!r}")
     if counts.size == 1:
         return _repeated(x, int(counts.reshape(())), axis)

@@ -21,6 +21,7 @@ from .base import (
     as_tensor,
     cast,
     inexact,
+    kind_of,
     like,
     np,
     promoted,
@@ -238,7 +239,7 @@ def ediff1d(
     array([0, 1, 2])
     """
     x = flatten(ary)
-    if x.dtype.kind == "b":
+    if kind_of(x.dtype) == "b":
         raise DTypeError(f"ediff1d takes numbers, got {x.type!r}; use gg.diff")
     parts = [_end(to_begin, x), diff(x), _end(to_end, x)]
     return concat([p for p in parts if p is not None], 0)
@@ -404,7 +405,7 @@ def unwrap(
     p = as_tensor(p)
     axis = normal_axis(axis, p.ndim)
     step = diff(p, axis=axis)
-    exact = p.dtype.kind in "iu" and isinstance(period, int)
+    exact = kind_of(p.dtype) in "iu" and isinstance(period, int)
     if not exact:
         step = cast(step, inexact(step.dtype))
     half: Any = period // 2 if exact else period / 2

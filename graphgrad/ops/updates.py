@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from ..ir.kinds import is_floating
+
 __all__ = [
     "extreme_at",
     "plus",
@@ -83,7 +85,7 @@ def _counts_alike(y: Any, values: Any) -> bool:
     """
     if y.dtype not in _COUNTED or values.size < y.size // 4 or np.any(y):
         return False
-    if y.dtype.kind == "f":
+    if is_floating(y.dtype):
         return not np.signbit(y).any()
     low, high = values.min(initial=0), values.max(initial=0)
     return bool(max(-int(low), int(high)) * values.size < 2**53)

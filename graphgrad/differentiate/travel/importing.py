@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ...ir.build import read_here, stamp_by_maps
@@ -10,8 +10,8 @@ from ...ir.collector import collector_paused
 from ...ir.context import CONTEXT, Within
 from ...ir.errors import GraphError
 from ...ir.flat import holds
-from ...ir.graph import Graph, Twins, current
-from ...ir.node import Node, Region, Tensor, enclosing
+from ...ir.graph import Graph, current
+from ...ir.node import Node, Region, Tensor, Twins, enclosing
 from ...ir.program import Program, needed
 from ...ir.tree import flatten
 from ...ir.types import compatible
@@ -193,24 +193,28 @@ def _with_whole_regions(graph: Graph, xs: list[Tensor], ys: list[Tensor]) -> lis
     while True:
         nodes = needed(xs, wanted)
         regions = {r for n in nodes for r in enclosing(n.region)}
-        for x in xs:
-            cut = regions.intersection(enclosing(x.node.region))
-            if cut:
-                raise GraphError(
-                    f"{x.name} ({x.where}) lies inside {cut.pop()!r}, which it would cut"
-                )
-        among = set(nodes)
-        among.update(x.node for x in xs)
-        rest = [
-            n for n in graph.nodes if n not in among and regions.intersection(enclosing(n.region))
-        ]
-        rules = [*(r.rule for r in regions), *(n.stamp for n in nodes if n.stamp is not None)]
-        held = [t.node for r in regions for t in r.pinned_inputs or ()]
-        held += [n for rule in rules for n in _held(rule, graph)]
-        rest += [n for n in held if n not in among]
+        _check_uncut(xs, regions)
+        among = {*nodes, *(x.node for x in xs)}
+        rest = [n for n in _belonging(graph, nodes, regions) if n not in among]
         if not rest:
             return nodes
         wanted += [t for n in rest for t in n.outputs]
+
+
+def _check_uncut(xs: list[Tensor], regions: set[Region]) -> None:
+    """GraphError for an x inside a region that comes along."""
+    for x in xs:
+        cut = regions.intersection(enclosing(x.node.region))
+        if cut:
+            raise GraphError(f"{x.name} ({x.where}) lies inside {cut.pop()!r}, which it would cut")
+
+
+def _belonging(graph: Graph, nodes: list[Node], regions: set[Region]) -> Iterator[Node]:
+    """The members of regions, and what they and the rules of nodes hold on to."""
+    yield from (n for n in graph.nodes if regions.intersection(enclosing(n.region)))
+    yield from (t.node for r in regions for t in r.pinned_inputs or ())
+    for rule in (*(r.rule for r in regions), *(n.stamp for n in nodes if n.stamp is not None)):
+        yield from _held(rule, graph)
 
 
 def _held(rule: Any, graph: Graph) -> list[Node]:

@@ -24,6 +24,7 @@ from ..base import (
     build,
     cast,
     is_zero,
+    kind_of,
     np,
     promoted,
     tensor_type,
@@ -295,7 +296,7 @@ def pinv(
 def _with_tolerances(x: Tensor, rtol: Tensor) -> tuple[Tensor, Tensor]:
     """x and rtol, with all the axes of both stacks."""
     stack, m, n = matrices("pinv", x.type)
-    if rtol.dtype.kind not in "iuf":
+    if kind_of(rtol.dtype) not in "iuf":
         raise DTypeError(f"pinv takes real tolerances, got {rtol.type!r}, built at {rtol.where}")
     both = broadcast([stack, rtol.shape])
     if x.type.static and rtol.type.static:

@@ -17,6 +17,7 @@ from ..base import (
     TensorType,
     Types,
     apply,
+    is_floating,
     np,
     promoted,
 )
@@ -44,7 +45,7 @@ class Softmax(Op):
     axis_attrs = ("axis",)
 
     def infer(self, x: TensorType) -> Types:
-        if x.dtype.kind != "f" or not 0 <= self.axis < len(x.shape):
+        if not is_floating(x.dtype) or not 0 <= self.axis < len(x.shape):
             raise DTypeError(f"{self!r} takes a floating tensor with that axis, got {x!r}")
         return (x,)
 

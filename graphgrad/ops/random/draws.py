@@ -23,6 +23,7 @@ from ..base import (
     TensorType,
     Types,
     as_dtype,
+    kind_of,
     np,
     tensor_type,
 )
@@ -45,7 +46,7 @@ class Draw(Op, abstract=True):
     shape_only: ClassVar[tuple[int, ...]] = (1,)
 
     def infer(self, seed: TensorType, like: TensorType | None = None) -> Types:
-        if seed.dtype.kind not in "iu":
+        if kind_of(seed.dtype) not in "iu":
             raise DTypeError(f"a seed is a scalar integer, got {seed!r}")
         if like is None:
             assert self.shape is not None
@@ -263,7 +264,7 @@ class RandomIntegers(Rejecting):
         else:
             found, low = wide_product(word, span)
         start = np.uint64(self.low % 2**64)
-        kind = np.uint64 if self.dtype.kind == "u" else np.int64
+        kind = np.uint64 if kind_of(self.dtype) == "u" else np.int64
         return (found + start).astype(kind).astype(self.dtype), low >= np.uint64(2**64 % span)
 
     @classmethod

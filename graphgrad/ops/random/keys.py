@@ -24,6 +24,7 @@ from ..base import (
     apply,
     as_dtype,
     as_tensor,
+    kind_of,
     np,
     tensor_type,
     whole,
@@ -44,7 +45,7 @@ class FoldIn(Binary):
 
     def infer(self, *types: TensorType) -> Types:
         for t in types:
-            if t.dtype.kind not in "iu":
+            if kind_of(t.dtype) not in "iu":
                 raise DTypeError(f"a key and what is folded into it are integers, got {t!r}")
         return (tensor_type(super().infer(*types)[0].shape, as_dtype("int64")),)
 
@@ -109,7 +110,7 @@ def key_of(given: TensorLike | None, *near: Any) -> Tensor:
     if given is None:
         return _next_key(graph_elsewhere(near))
     found = as_tensor(given)
-    if found.dtype.kind not in "iu" or found.shape != ():
+    if kind_of(found.dtype) not in "iu" or found.shape != ():
         raise DTypeError(
             f"a seed is an int or a scalar integer tensor, got {found.type!r}; leave it out for "
             "numbers that are new in every run"

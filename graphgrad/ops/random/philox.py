@@ -15,6 +15,8 @@ from typing import Any
 
 import numpy as np
 
+from ...ir.kinds import kind_of
+
 __all__ = [
     "HALF",
     "folded",
@@ -107,7 +109,7 @@ def wide_product(x: Any, factor: int) -> tuple[Any, Any]:
 def _as_words(xp: Any, x: Any) -> Any:
     """Integers modulo 2**64."""
     x = xp.asarray(x)
-    return (x.astype(np.int64) if x.dtype.kind == "i" else x).astype(np.uint64)
+    return (x.astype(np.int64) if kind_of(x.dtype) == "i" else x).astype(np.uint64)
 
 
 def _raw(seeds: Any, stream: Any, count: int) -> Any:

@@ -15,10 +15,11 @@ from ..base import (
     as_dtype,
     as_tensor,
     cast,
+    is_floating,
 )
 from ..exponential import exp, log, log1p, sqrt
 from ..logic import greater, less, where
-from ..special import ndtr
+from ..special.normal import ndtr
 from ..trigonometry import tan
 from .draws import Draw, RandomNormal, RandomUniform, lengths_of
 from .keys import key_of
@@ -53,7 +54,7 @@ def drawn(op: type[Draw], shape: Any, dtype: Any, seed: Any, *attrs: Any, near: 
 def floating(dtype: Any) -> DType:
     """The dtype, which has to be a floating one."""
     found: DType = as_dtype(dtype)
-    if found.kind != "f":
+    if not is_floating(found):
         raise DTypeError(f"random numbers of this kind are floating, not {found}")
     return found
 

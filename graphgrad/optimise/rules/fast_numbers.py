@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...ir.kinds import is_floating, kind_of
 from ...ir.node import Node, Tensor
 from ...ops.arithmetic import (
     ADD,
@@ -127,13 +128,13 @@ def power_as_products(node: Node) -> Tensor | None:
     """x ** 0.5 -> sqrt(x); x ** -0.5 -> 1 / sqrt(x); x ** 3 -> x^2 * x; x ** 4 -> (x^2)^2"""
     x, _ = node.inputs
     value = second_number(node)
-    if value is None or x.dtype.kind not in REAL:
+    if value is None or kind_of(x.dtype) not in REAL:
         return None
     if value == 3:
         return instead(node, MULTIPLY, beside(node, SQUARE, x), x)
     if value == 4:
         return instead(node, SQUARE, beside(node, SQUARE, x))
-    if x.dtype.kind != "f":
+    if not is_floating(x.dtype):
         return None
     if value == 0.5:
         return instead(node, SQRT, x)
