@@ -11,13 +11,12 @@ from typing import Any
 
 from ..ir.errors import did_you_mean
 from ..ir.graph import Graph
-from ..ir.node import Node, Region, Tensor
+from ..ir.node import Node, Region, Tensor, rule_name
 from ..ir.op import OP_TYPES
 from ..ir.position import is_library
 from ..ops.base import Constant
 from ..ops.control import Cond, Scan, While
 from ..ops.random.draws import Draw
-from ..ops.sources import StopGradient, ZeroGradient
 from ..regions.boundary import boundary_of
 from ..regions.index import marked_regions
 from ..regions.rules import (
@@ -105,7 +104,7 @@ def dead_marks(graph: Graph) -> Iterator[Finding]:
             what = "inputs" if not inputs else "outputs"
             yield Finding(
                 "dead mark",
-                f"no gradient can ever reach the rule {_name_of(node.stamp)!r} on {node.name}: it "
+                f"no gradient can ever reach the rule {rule_name(node.stamp)!r} on {node.name}: it "
                 f"has no floating {what}",
                 node.where,
                 "Take the op type out of the map, or cast before the op.",
@@ -217,7 +216,7 @@ def shadowed_rules(graph: Graph) -> Iterator[Finding]:
         around = _answering(node.region, known)
         if around is not None:
             shadowed.append(
-                (around, f"the rule {_name_of(node.stamp)!r} on {node.name}", node.where)
+                (around, f"the rule {rule_name(node.stamp)!r} on {node.name}", node.where)
             )
     for around, what, where in shadowed:
         yield Finding(
@@ -301,14 +300,6 @@ def _resolves(name: str) -> bool:
     return is_registered(name) or name in OP_TYPES
 
 
-def _name_of(rule: Any) -> str:
-    return rule if isinstance(rule, str) else str(getattr(rule, "name", None) or _called(rule))
-
-
-def _called(fn: Any) -> str:
-    return str(getattr(fn, "__name__", type(fn).__name__))
-
-
 def undeclared_crossings(graph: Graph) -> Iterator[Finding]:
     """Floating tensors that enter or leave a region beside its settled boundary."""
     for region in _closed(graph):
@@ -377,8 +368,7 @@ def _live(graph: Graph) -> set[Tensor]:
     """The floating tensors that depend on a floating placeholder or variable, by floats."""
     live: set[Tensor] = set()
     for node in graph.nodes:
-        stops = type(node.op) in (StopGradient, ZeroGradient)
-        if node.op.source or (not stops and any(t in live for t in node.inputs)):
+        if node.op.source or (not node.op.withholds and any(t in live for t in node.inputs)):
             live.update(_floating(node.outputs))
     return live
 
@@ -398,7 +388,7 @@ def _passed_on(graph: Graph, readers: dict[Tensor, list[Node]]) -> set[Tensor]:
     for node in reversed(graph.nodes):
         for t in node.outputs:
             reading = readers.get(t, [])
-            going_on = [n for n in reading if type(n.op) not in (StopGradient, ZeroGradient)]
+            going_on = [n for n in reading if not n.op.withholds]
             if not reading or any(not used.isdisjoint(n.outputs) for n in going_on):
                 used.add(t)
     return used

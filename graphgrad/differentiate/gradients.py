@@ -14,6 +14,7 @@ from ..ir.context import Context, Within
 from ..ir.depth import check_room
 from ..ir.errors import DTypeError, GradientError, GraphError
 from ..ir.graph import Graph, current, entering
+from ..ir.kinds import kind_of
 from ..ir.node import Tensor
 from ..ir.residual import vantage
 from ..ir.tree import flatten, paths, unflatten
@@ -87,6 +88,7 @@ def gradients(
     if holomorphic:
         check_holomorphic("gradients", [*y_list, *x_list])
     graphs = nested([*y_list, *x_list, *stops])
+    _check_open(graphs, [*y_list, *x_list, *stops])
     seeds = _seeds(ys, y_list, grad_ys)
     if not holomorphic:
         check_seeded(y_list, seeds)
@@ -201,6 +203,19 @@ def nested(tensors: Sequence[Tensor]) -> list[Graph]:
     return order  # type: ignore[return-value]
 
 
+def _check_open(graphs: Sequence[Graph], tensors: Sequence[Tensor]) -> None:
+    """GraphError where tensors of a body are asked of together with some around it, from outside.
+
+    graphs: those of the tensors, innermost first.
+    """
+    if len(graphs) > 1 and graphs[0] not in around(current().graph):
+        t = next(t for t in tensors if t.graph is graphs[0])
+        raise GraphError(
+            f"{t.name} ({t.where}) is in {t.graph!r} and has a value in its runs alone: "
+            "gradients() works within one graph.\nAsk inside the body, or return it from there."
+        )
+
+
 def _check_differentiable(what: str, tensors: Sequence[Tensor]) -> None:
     for t in tensors:
         if not t.type.differentiable:
@@ -242,7 +257,7 @@ def _seeds(ys: Any, y_list: list[Tensor], grad_ys: Any) -> list[Any]:
             continue
         shape, dtype = (dy.shape, dy.dtype) if isinstance(dy, Tensor) else array_type(dy, y)
         if not compatible(shape, y.shape) or dtype != y.dtype:
-            raise (DTypeError if np.dtype(dtype).kind == "c" else GradientError)(
+            raise (DTypeError if kind_of(np.dtype(dtype)) == "c" else GradientError)(
                 f"a gradient of {y.name} ({y.type!r}, built at {y.where}) has its shape and "
                 f"dtype, got {dtype}{list(shape)}"
             )
@@ -259,7 +274,7 @@ def array_type(dy: Any, y: Tensor) -> tuple[Any, Any]:
     check_unmasked(dy)
     array = np.asarray(dy)
     kinds = "bifc" if y.type.complex else "bif"
-    weak = not isinstance(dy, np.ndarray | np.generic) and array.dtype.kind in kinds
+    weak = not isinstance(dy, np.ndarray | np.generic) and kind_of(array.dtype) in kinds
     return array.shape, y.dtype if weak else array.dtype
 
 

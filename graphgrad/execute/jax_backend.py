@@ -12,12 +12,14 @@ import jax.scipy.special
 import numpy as np
 from jax.experimental import io_callback
 
+from ..ir.kinds import FLOAT32, is_bfloat16, is_floating, kind_of
 from ..ir.op import OP_TYPES, Op
 from ..ir.program import Program
 from ..ir.state import RUN, RunNumber
 from ..ir.types import Array, TensorType, tensor_type
 from ..lower.alias import is_strange
 from ..ops.arithmetic import FloorDivide, Fmod, Power, Remainder
+from ..ops.base import Cast
 from ..ops.control import Cond, Scan, While
 from ..ops.linalg.eigenvalues import EigenvaluesH, Eigh
 from ..ops.linalg.exponentials import MatrixExp, MatrixExpDerivative, Quarter, with_corner
@@ -25,6 +27,7 @@ from ..ops.linalg.lu_factors import LuFactor, Permutation
 from ..ops.linalg.positive_definite import Cholesky, CholeskyGrad
 from ..ops.linalg.triangular import SolveTriangular
 from ..ops.places import Counted, refuse_length
+from ..ops.products import MatMul
 from ..ops.random.draws import Rejecting
 from ..ops.random.keys import draws_keys
 from ..ops.reductions import ReduceAll, ReduceAny
@@ -33,6 +36,7 @@ from ..ops.special.bessel import BesselI, BesselIScaled
 from ..ops.special.gammas import PolyGamma
 from ..ops.special.scipy_functions import OfScipy
 from .backend import Compiled, Kernel, Kernels, one_call_per_node
+from .jax_host import on_host
 from .results import own, reading
 
 
@@ -47,6 +51,7 @@ class _JaxKernels(Kernels):
 
 
 KERNELS = _JaxKernels(jnp)
+KERNELS.native = frozenset({MatMul})
 
 
 class JaxBackend:
@@ -119,7 +124,7 @@ def _scipy_on_host(op: Op) -> Kernel:
     def run(*arrays: Any) -> Any:
         shape = jnp.broadcast_shapes(*[x.shape for x in arrays])
         made = _struct(shape, arrays[0].dtype)
-        return jax.pure_callback(lambda *xs: op.kernel(np, *map(np.asarray, xs)), made, *arrays)
+        return on_host(jax.pure_callback, partial(op.kernel, np), [made], arrays)[0]
 
     return run
 
@@ -151,7 +156,7 @@ def _with_zero_divisors(op: Op) -> Kernel:
     """0 where an integer is divided by 0, as of NumPy."""
 
     def run(x: Any, y: Any) -> Any:
-        if y.dtype.kind == "f":
+        if is_floating(y.dtype):
             return op.kernel(jnp, x, y)
         made = op.kernel(jnp, x, jnp.where(y == 0, 1, y))
         return jnp.where(y == 0, 0, made).astype(x.dtype)
@@ -163,12 +168,21 @@ for _op_type in (FloorDivide, Remainder, Fmod):
     KERNELS.override(_op_type)(_with_zero_divisors)
 
 
+@KERNELS.override(Cast)
+def _cast(op: Cast) -> Kernel | None:
+    """XLA takes away roundings to bfloat16 between computations in float32, unless told to keep
+    them."""
+    if not is_bfloat16(op.dtype):
+        return None
+    return lambda x: jax.lax.reduce_precision(x.astype(FLOAT32), 8, 7).astype(op.dtype)
+
+
 @KERNELS.override(Power)
 def _power(op: Power) -> Kernel:
     """Unsigned integers by squares, modulo their range, as NumPy; the rest is JAX's."""
 
     def run(x: Any, y: Any) -> Any:
-        if x.dtype.kind != "u":
+        if kind_of(x.dtype) != "u":
             return op.kernel(jnp, x, y)
         made = jnp.ones_like(y * x)
         for _ in range(8 * x.dtype.itemsize):
@@ -249,7 +263,8 @@ def _while(op: While) -> Kernel:
         trips, carries, kept = jax.lax.while_loop(going, step, start)
         if rows is not None:
             (more,) = test(*carries, *constants)
-            trips = jax.pure_callback(op.check_trips, _struct((), "int64"), more, trips)
+            made = [_struct((), "int64")]
+            (trips,) = on_host(jax.pure_callback, op.check_trips, made, (more, trips))
             carries = tuple(jnp.where(trips < 0, 0, x) for x in carries)  # so that it is called
         return (*carries, *kept, trips)
 
@@ -348,7 +363,8 @@ def _on_host(op: Op) -> Kernel:
     def run(*arrays: Any) -> Any:
         types = op.infer(*[tensor_type(x.shape, x.dtype) for x in arrays])
         made = tuple([_promised(op, t) for t in types])
-        return io_callback(kernel, made if len(made) > 1 else made[0], *arrays, ordered=True)
+        found = on_host(io_callback, kernel, made, arrays, ordered=True)
+        return tuple(found) if len(found) > 1 else found[0]
 
     return run
 

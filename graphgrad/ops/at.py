@@ -23,6 +23,8 @@ from .base import (
     as_tensor,
     cast,
     constant,
+    is_inexact,
+    kind_of,
     like,
     np,
     tensor_type,
@@ -214,7 +216,7 @@ class MaximumAt(Updating):
     """
 
     def infer(self, x: TensorType, updates: TensorType, *indices: TensorType) -> Types:
-        if x.dtype.kind == "c":
+        if kind_of(x.dtype) == "c":
             raise DTypeError(f"complex numbers have no order, got {x!r}")
         return super().infer(x, updates, *indices)
 
@@ -325,7 +327,7 @@ class AtIndex:
     def divide(self, values: TensorLike) -> Tensor:
         """x divided there by the values; x is floating or complex."""
         x = self._x
-        if x.dtype.kind not in "fc":
+        if not is_inexact(x.dtype):
             raise DTypeError(f"a quotient does not fit {x.type!r}, built at {x.where}; cast it")
         return divide(x, self._of(ones_like(x)).multiply(values))
 
@@ -403,7 +405,10 @@ def at(x: TensorLike) -> At:
 def _for_places(values: TensorLike, x: Tensor, key: Key, indices: Sequence[Tensor]) -> Tensor:
     """Values in the dtype of x and the shape of x[key]."""
     given = values.dtype if isinstance(values, Tensor) else np.asarray(values).dtype
-    if given.kind not in KIND_ORDER or KIND_ORDER[given.kind] > KIND_ORDER[x.dtype.kind]:
+    if (
+        kind_of(given) not in KIND_ORDER
+        or KIND_ORDER[kind_of(given)] > KIND_ORDER[kind_of(x.dtype)]
+    ):
         raise DTypeError(
             f"values of {given} do not fit {x.name}: {x.type!r} (built at {x.where}). Cast one of "
             "them first."
@@ -419,7 +424,7 @@ def _for_places(values: TensorLike, x: Tensor, key: Key, indices: Sequence[Tenso
 
 
 def _is_computed_mask(part: Any) -> bool:
-    return isinstance(part, Tensor) and part.dtype.kind == "b"
+    return isinstance(part, Tensor) and kind_of(part.dtype) == "b"
 
 
 def _where_masked(kind: Any, x: Tensor, mask: Tensor, values: TensorLike) -> Tensor:
@@ -460,7 +465,7 @@ def _within(x: Tensor, items: tuple[Any, ...], mode: str) -> tuple[list[Any], li
     """The parts of a key with indices that are in bounds, and where they were so before."""
     parts = [p if is_basic(p) else as_index(p) for p in items]
     counted = [p for p in parts if p is not None and p is not Ellipsis]
-    if any(isinstance(p, np.ndarray) and p.dtype.kind == "b" for p in counted):
+    if any(isinstance(p, np.ndarray) and kind_of(p.dtype) == "b" for p in counted):
         raise DTypeError("a mask is never out of bounds; leave mode away")
     axis, inside = 0, []
     for i, part in enumerate(parts):
@@ -490,7 +495,7 @@ def _filled_outside(
 ) -> Tensor:
     """What was found, with the fill value where an index was out of bounds."""
     if fill_value is None:
-        fill_value = np.nan if x.dtype.kind in "fc" else 0
+        fill_value = np.nan if is_inexact(x.dtype) else 0
     held = inside[0]
     for other in inside[1:]:
         held = logical_and(held, other)

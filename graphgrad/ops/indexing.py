@@ -24,6 +24,7 @@ from .base import (
     apply,
     as_tensor,
     constant,
+    kind_of,
     like,
     np,
     tensor_type,
@@ -64,7 +65,7 @@ def zeros_of(x: Tensor) -> Tensor:
 def check_integers(*indices: TensorType) -> None:
     """DTypeError for indices that are no integers."""
     for index in indices:
-        if index.dtype.kind not in "iu":
+        if kind_of(index.dtype) not in "iu":
             raise DTypeError(f"an index is an integer, got {index!r}")
 
 
@@ -359,7 +360,7 @@ def _whole_mask(x: Tensor, part: Any) -> Tensor | None:
     """A mask for all axes of x as a tensor, where it is computed or x has no axes."""
     if isinstance(part, bool | np.bool_):
         part = np.asarray(part)
-    if not isinstance(part, Tensor | np.ndarray) or part.dtype.kind != "b":
+    if not isinstance(part, Tensor | np.ndarray) or kind_of(part.dtype) != "b":
         return None
     if part.ndim == 0:
         return as_tensor(part)
@@ -418,7 +419,7 @@ def is_basic(part: Any) -> bool:
 def _axes_read(part: Any) -> int:
     if part is None or part is Ellipsis:
         return 0
-    return part.ndim if isinstance(part, Tensor | np.ndarray) and part.dtype.kind == "b" else 1
+    return part.ndim if isinstance(part, Tensor | np.ndarray) and kind_of(part.dtype) == "b" else 1
 
 
 _SINGLE = "a mask without axes can be an index alone, and not beside others"
@@ -427,7 +428,7 @@ _SINGLE = "a mask without axes can be an index alone, and not beside others"
 def as_index(part: Any) -> Any:
     """An index tensor, or a NumPy array, of integers or bools."""
     if isinstance(part, Tensor):
-        if part.dtype.kind != "b":
+        if kind_of(part.dtype) != "b":
             check_integers(part.type)
         elif part.ndim == 0:
             raise DTypeError(_SINGLE)
@@ -438,9 +439,9 @@ def as_index(part: Any) -> Any:
         raise DTypeError("a list of tensors is no index; use gg.stack")
     check_unmasked(part)
     array = np.asarray(part)
-    if array.ndim == 0 and array.dtype.kind == "b":
+    if array.ndim == 0 and kind_of(array.dtype) == "b":
         raise DTypeError(_SINGLE)
-    if array.dtype.kind not in "iub":
+    if kind_of(array.dtype) not in "iub":
         raise DTypeError(f"an index is an integer, slice, None, ... or array, got {part!r}")
     return array
 
@@ -451,12 +452,12 @@ def _add_part(x: Tensor, axis: int, part: Any, key: list[Any], indices: list[Ten
     elif isinstance(part, slice):
         key.append(normal_slice(part, x.shape[axis]))
     elif isinstance(part, Tensor):
-        places = mask_places(x, axis, part) if part.dtype.kind == "b" else (part,)
+        places = mask_places(x, axis, part) if kind_of(part.dtype) == "b" else (part,)
         key.extend([AT] * len(places))
         indices.extend(places)
     elif not isinstance(part, np.ndarray):
         key.append(normal_int(part, x.shape[axis]))
-    elif part.dtype.kind == "b":
+    elif kind_of(part.dtype) == "b":
         if x.shape[axis : axis + part.ndim] != part.shape:
             raise ShapeError(
                 f"a mask of shape {list(part.shape)} does not fit axis {axis} of {x.type!r}; "
@@ -508,7 +509,7 @@ def _fitted(updates: TensorLike, x: Tensor, shape: Shape) -> Tensor:
     """
     fitted = like(updates, x)
     given = updates.dtype if isinstance(updates, Tensor) else np.asarray(updates).dtype
-    if KIND_ORDER[given.kind] > KIND_ORDER[x.dtype.kind]:
+    if KIND_ORDER[kind_of(given)] > KIND_ORDER[kind_of(x.dtype)]:
         raise DTypeError(
             f"updates of {given} are added into {x.name}: {x.type!r} (built at {x.where}), which "
             "cannot hold them. Cast one of them first."

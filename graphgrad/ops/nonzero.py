@@ -19,6 +19,7 @@ from .base import (
     build,
     cast,
     constant,
+    kind_of,
     like,
     np,
     whole,
@@ -288,7 +289,7 @@ def _counts(repeats: Tensor, x: Tensor, axis: int) -> Tensor:
     """One number of copies for each place along the axis."""
     here, there = x.shape[axis], repeats.shape[0] if repeats.ndim == 1 else 1
     wrong = isinstance(here, int) and isinstance(there, int) and there not in (1, here)
-    if repeats.dtype.kind not in "iu" or repeats.ndim > 1 or wrong:
+    if kind_of(repeats.dtype) not in "iu" or repeats.ndim > 1 or wrong:
         raise ShapeError(
             f"repeat of axis {axis} of {x.type!r} takes numbers of copies, one or one for each "
             f"place, got {repeats.type!r}"

@@ -5,7 +5,19 @@ from __future__ import annotations
 from ..ir.errors import ShapeError
 from .arithmetic import abs as moduli
 from .arithmetic import add, conj, square, subtract
-from .base import Any, Tensor, TensorLike, as_tensor, cast, constant, like, np, promoted, whole
+from .base import (
+    Any,
+    Tensor,
+    TensorLike,
+    as_tensor,
+    cast,
+    constant,
+    is_inexact,
+    like,
+    np,
+    promoted,
+    whole,
+)
 from .exponential import sqrt
 from .joining import concat, stack, unstack
 from .linalg.inverses import inv, solve
@@ -220,7 +232,7 @@ def poly(seq_of_zeros: TensorLike) -> Tensor:
     array([ 1., -3.,  2.])
     """
     (zeros,) = _coefficients("poly", seq_of_zeros)
-    y = constant([1], zeros.dtype if zeros.dtype.kind in "fc" else "float64")
+    y = constant([1], zeros.dtype if is_inexact(zeros.dtype) else "float64")
     zeros = cast(zeros, y.dtype)
     for zero in unstack(zeros):
         y = concat([y, like([0], y)]) - concat([like([0], y), y * zero])

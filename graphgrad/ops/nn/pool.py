@@ -17,6 +17,7 @@ from ..base import (
     apply,
     as_tensor,
     constant,
+    kind_of,
     like,
     np,
     promoted,
@@ -393,7 +394,7 @@ def max_unpool(
     x, places = as_tensor(x), as_tensor(indices)
     rank, first = rank_of(x), format_of(data_format) == "NCHW"
     size = numbers_of("output_size", output_size, rank, least=0)
-    if places.dtype.kind not in "iu":
+    if kind_of(places.dtype) not in "iu":
         raise DTypeError(f"places are integers, got {places.type!r}")
     if places.shape != x.shape:
         raise ShapeError(f"max_unpool of {x.type!r} takes as many places, got {places.type!r}")

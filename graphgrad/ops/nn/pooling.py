@@ -26,6 +26,8 @@ from ..base import (
     TensorType,
     Types,
     apply,
+    is_floating,
+    kind_of,
     np,
     tensor_type,
 )
@@ -177,7 +179,7 @@ class MaxPool(Largest):
     relevance = "moved"
 
     def infer(self, x: TensorType) -> Types:
-        if x.dtype.kind not in "iuf":
+        if kind_of(x.dtype) not in "iuf":
             raise DTypeError(f"MaxPool takes an integer or floating image, got {x!r}")
         return (self.pooled(x),)
 
@@ -320,7 +322,7 @@ class MaxPoolGradGrad(MaxPoolGrad):
 
 def lowest(dtype: DType) -> Any:
     """The number of a dtype that no other is less than."""
-    return -np.inf if dtype.kind == "f" else np.iinfo(dtype).min
+    return -np.inf if is_floating(dtype) else np.iinfo(dtype).min
 
 
 def _is_largest(make: Making, x: Tensor, y: Tensor) -> Tensor:
@@ -343,7 +345,7 @@ class AvgPool(Pool):
     linear = "joint"
 
     def infer(self, x: TensorType) -> Types:
-        if x.dtype.kind != "f":
+        if not is_floating(x.dtype):
             raise DTypeError(f"AvgPool takes a floating image, got {x!r}")
         return (self.pooled(x),)
 

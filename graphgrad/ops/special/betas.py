@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...ir.errors import DTypeError
-from ..base import NO_GRAD, Gradients, Node, Tensor, TensorLike, promoted, wants
+from ..base import NO_GRAD, Gradients, Node, Tensor, TensorLike, is_floating, promoted, wants
 from ..families import floating_binary
 from ..logic import equal, less_equal, where
 from .gammas import digamma
@@ -154,7 +154,7 @@ def comb(
     if exact:
         raise ValueError("comb(exact=True) is for numbers: use math.comb for them")
     n, k = promoted(N, k, floating=True)
-    if n.dtype.kind != "f":
+    if not is_floating(n.dtype):
         raise DTypeError(f"comb takes real numbers, got {n.type!r}")
     if repetition:
         one = equal(k, 0.0) & less_equal(0.0, n)

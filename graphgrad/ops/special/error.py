@@ -20,6 +20,7 @@ from ..base import (
     TensorLike,
     apply,
     cast,
+    kind_of,
     np,
     promoted,
 )
@@ -345,6 +346,6 @@ def wofz(z: TensorLike, /) -> Tensor:
     """
     need_scipy("wofz")
     (z,) = promoted(z, floating=True)
-    if z.dtype.kind != "c":
+    if kind_of(z.dtype) != "c":
         z = cast(z, "complex64" if z.dtype.itemsize < 8 else "complex128")
     return apply(Faddeeva(0), z)

@@ -6,7 +6,7 @@ import math
 
 from ...ir.errors import DTypeError
 from ..arithmetic import multiply
-from ..base import Tensor, TensorLike, promoted, whole
+from ..base import Tensor, TensorLike, is_floating, promoted, whole
 from ..trigonometry import cos, sin
 
 __all__ = [
@@ -59,7 +59,7 @@ def sph_harm_y(n: int, m: int, theta: TensorLike, phi: TensorLike, /) -> Tensor:
     if whole("n", n) < 0:
         raise ValueError(f"degrees of spherical harmonics count from 0, got {n}")
     theta, phi = promoted(theta, phi, floating=True)
-    if theta.dtype.kind != "f":
+    if not is_floating(theta.dtype):
         raise DTypeError(f"sph_harm_y takes real angles, got {theta.type!r}")
     turn = multiply(phi, float(whole("m", m)))
     size = _legendre(n, abs(m), theta)
