@@ -28,6 +28,7 @@ from .ir.words import visible_lines
 from .lower.plan import Plan
 from .lower.specialise import specialise
 from .ops.base import as_tensor, cast
+from .ops.python_function import PyFunction, check_function
 from .ops.random.keys import draws_keys
 from .ops.sources import Assign, Placeholder, Variable, check_update
 from .optimise.fitting import Fitting, Peak
@@ -154,6 +155,7 @@ def _compile(
     graph = _one_graph([*given, *wanted, *updates])
     writes = _updates(graph, updates)
 
+    asked = {v.outputs[0]: new for v, new in writes.items()}
     start, variables = _as_built(given, wanted, writes)
     counted = draws_keys(start)
     program, log = passes(start, watch=watch)
@@ -182,6 +184,7 @@ def _compile(
         refined,
         backend,
         counted,
+        asked,
     )
 
 
@@ -220,6 +223,7 @@ class CompiledFunction:
 
     inputs   the tensors of its arguments, in order
     outputs  the tensors it computes, in the structure they were asked in
+    updates  {variable: the tensor that is written to it}, as they were given
     program  what runs, after optimisation; with unknown lengths, it is optimised once more for
              those of a call
     log      what each pass did
@@ -244,9 +248,11 @@ class CompiledFunction:
         refined: deque[tuple[Program, list[Change]]],
         backend: Backend,
         counted: bool,
+        updates: dict[Tensor, Tensor],
     ) -> None:
         self.inputs = feeds.inputs
         self.outputs = outputs
+        self.updates = updates
         self.program = program
         self.log = log
         self._refined = refined
@@ -500,6 +506,8 @@ def _without_dead_updates(
 
 def _add_assigns(nodes: Sequence[Node], writes: dict[Node, Tensor]) -> None:
     for node in nodes:
+        if type(node.op) is PyFunction:
+            check_function(node)
         if type(node.op) is not Assign:
             continue
         variable = node.inputs[0].node

@@ -9,9 +9,11 @@ import networkx as nx
 import graphgrad
 
 ROOT = Path(graphgrad.__file__).parent
-OPTIONAL = {"jax", "scipy", "sklearn", "matplotlib", "rich", "jinja2", "pygraphviz", "pydot"}
+OPTIONAL = {"jax", "ml_dtypes", "scipy", "sklearn", "matplotlib", "rich", "jinja2"}
+OPTIONAL |= {"pygraphviz", "pydot", "safetensors"}
 ONLY_IN = {
     "jax": {"execute/jax_backend.py"},
+    "ml_dtypes": {"ir/kinds.py"},
     "scipy": {"ops/special/scipy_functions.py"},
     "pygraphviz": {"inspect/svg.py"},
     "rich": {"bench/rich_table.py"},
@@ -31,6 +33,7 @@ MAY_IMPORT = {
     "compiled": {"ir", "ops", "optimise", "execute", "lower", "inspect"},
     "checks": {"ir", "ops", "regions", "differentiate", "compiled"},
     "debug": {"ir", "ops", "compiled", "execute", "functions"},
+    "files": {"ir", "ops", "regions", "differentiate", "compiled", "functions"},
     "session": {"ir", "ops", "compiled", "execute"},
     "optimizers": {"ir", "ops"},
     "initializers": {"ir"},
@@ -42,6 +45,7 @@ MAY_IMPORT = {
     "random": {"ops"},
     "laws": {"ir", "ops", "differentiate", "compiled", "lower", "execute", "checks"},
     "extend": {"ir", "ops", "optimise", "lower", "execute", "laws"},
+    "export": {"ir", "ops", "compiled", "files"},
 }
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from ..ir.kinds import is_inexact, kind_of
+from ..ir.kinds import is_inexact, kind_of, limits_of
 from ..ir.node import Tensor
 from ..ir.types import Array
 from .running import KERNELS, Evaluation, Ran
@@ -151,7 +151,7 @@ def _signs(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
 def _moved(a: Array, by: Array) -> Array:
     """a * (1 + by * eps), in the dtype of a."""
     wide = np.complex128 if kind_of(a.dtype) == "c" else np.float64
-    moved: Array = np.asarray(a.astype(wide) * (1.0 + by * np.finfo(a.dtype).eps))
+    moved: Array = np.asarray(a.astype(wide) * (1.0 + by * limits_of(a.dtype).eps))
     return moved.astype(a.dtype)
 
 
@@ -160,7 +160,7 @@ def _last_bits(a: Array) -> Array:
     a = np.asarray(a)
     if not is_inexact(a.dtype):
         return np.zeros(a.shape)
-    found = np.abs(a).astype(np.float64) * float(np.finfo(a.dtype).eps)
+    found = np.abs(a).astype(np.float64) * float(limits_of(a.dtype).eps)
     return np.where(np.isfinite(found), found, 0.0)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from ..ir.build import adopted, apply
 from ..ir.context import CONTEXT, bodies_around
 from ..ir.errors import GradientError, counted
-from ..ir.kinds import is_inexact, kind_of
+from ..ir.kinds import can_cast, is_inexact, kind_of
 from ..ir.node import Tensor
 from ..ir.types import check_unmasked, compatible
 from ..ops.accumulate import EnsureLike
@@ -138,7 +138,7 @@ def _from_value(rule: Rule, site: Site, x: Tensor, entry: Any, i: int) -> Tensor
     check_unmasked(entry, f"{who(rule, site)} is to return arrays: ")
     try:
         array = np.asarray(entry)
-        fits = np.can_cast(array.dtype, x.dtype, "same_kind")
+        fits = can_cast(array.dtype, x.dtype, "same_kind")
     except (TypeError, ValueError):
         raise _wrong(rule, site, x, i, repr(entry)) from None
     if kind_of(array.dtype) not in "biufc" or not fits:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..ir.errors import DTypeError, ShapeError, did_you_mean
-from ..ir.kinds import kind_of
+from ..ir.kinds import can_cast, kind_of
 from ..ir.node import Tensor
 from ..ir.types import Array, TensorType, check_unmasked, compatible, type_of_array
 from ..ir.words import visible
@@ -106,7 +106,7 @@ def as_array(t: Tensor, value: Any) -> Array:
         raise DTypeError(f"{_input(t)} takes numbers, got {type(value).__name__} {array.dtype}")
     number = type(value) in (int, float, complex) and kind_of(array.dtype) in "iufc"
     unsigned = number and kind_of(array.dtype) == "i" and kind_of(wanted) == "u"
-    if not unsigned and not np.can_cast(array.dtype, wanted, "same_kind"):
+    if not unsigned and not can_cast(array.dtype, wanted, "same_kind"):
         raise DTypeError(
             f"{_input(t)} cannot take {array.dtype}: cast it with .astype({wanted.name!r}) if "
             "losing information is meant"

@@ -12,13 +12,14 @@ import jax.scipy.special
 import numpy as np
 from jax.experimental import io_callback
 
-from ..ir.kinds import is_floating, kind_of
+from ..ir.kinds import FLOAT32, is_bfloat16, is_floating, kind_of
 from ..ir.op import OP_TYPES, Op
 from ..ir.program import Program
 from ..ir.state import RUN, RunNumber
 from ..ir.types import Array, TensorType, tensor_type
 from ..lower.alias import is_strange
 from ..ops.arithmetic import FloorDivide, Fmod, Power, Remainder
+from ..ops.base import Cast
 from ..ops.control import Cond, Scan, While
 from ..ops.linalg.eigenvalues import EigenvaluesH, Eigh
 from ..ops.linalg.exponentials import MatrixExp, MatrixExpDerivative, Quarter, with_corner
@@ -26,6 +27,7 @@ from ..ops.linalg.lu_factors import LuFactor, Permutation
 from ..ops.linalg.positive_definite import Cholesky, CholeskyGrad
 from ..ops.linalg.triangular import SolveTriangular
 from ..ops.places import Counted, refuse_length
+from ..ops.products import MatMul
 from ..ops.random.draws import Rejecting
 from ..ops.random.keys import draws_keys
 from ..ops.reductions import ReduceAll, ReduceAny
@@ -49,6 +51,7 @@ class _JaxKernels(Kernels):
 
 
 KERNELS = _JaxKernels(jnp)
+KERNELS.native = frozenset({MatMul})
 
 
 class JaxBackend:
@@ -163,6 +166,15 @@ def _with_zero_divisors(op: Op) -> Kernel:
 
 for _op_type in (FloorDivide, Remainder, Fmod):
     KERNELS.override(_op_type)(_with_zero_divisors)
+
+
+@KERNELS.override(Cast)
+def _cast(op: Cast) -> Kernel | None:
+    """XLA takes away roundings to bfloat16 between computations in float32, unless told to keep
+    them."""
+    if not is_bfloat16(op.dtype):
+        return None
+    return lambda x: jax.lax.reduce_precision(x.astype(FLOAT32), 8, 7).astype(op.dtype)
 
 
 @KERNELS.override(Power)

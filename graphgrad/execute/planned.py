@@ -22,6 +22,7 @@ from ..lower.order import ordered
 from ..lower.plan import BodyPlans, Plan
 from ..lower.schedule import schedule
 from ..lower.specialise import specialise
+from ..lower.widen import widen
 from ..ops.control import Cond, Scan, While
 from .backend import Compiled, Kernel, Kernels, Pairs
 from .checked import checked_loop
@@ -79,7 +80,7 @@ class PlannedBackend:
 
     def plan(self, program: Program) -> Plan:
         """How the program will run, as far as that is known without its arguments."""
-        return schedule(ordered(self.fuse(program)), self.bind())
+        return schedule(ordered(self.fuse(widen(program))), self.bind())
 
 
 def _flag(name: str, value: object) -> bool:
@@ -101,7 +102,7 @@ class PlannedProgram:
 
     def __init__(self, backend: PlannedBackend, program: Program) -> None:
         self._binding = binding = backend.bind()
-        self.plan = plan = schedule(ordered(backend.fuse(program)), binding)
+        self.plan = plan = schedule(ordered(backend.fuse(widen(program))), binding)
         self._quiet = all(binding.quiet(step.node) for step in plan.steps)
         self._idle: list[list[Compiled]] = []
         self._parts: tuple[Callable[[], Compiled], Note] | None = None

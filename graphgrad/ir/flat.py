@@ -71,7 +71,7 @@ def _flat_nodes(
         "origin": {n.index: _origin(n.origin, calls) for n in nodes if _at_home(n)},
         "stamp": {n.index: _portable(n.stamp, n, carry) for n in nodes if n.stamp is not None},
         "scope": {n.index: n.scope for n in nodes if n.scope},
-        "position": {n.index: full(n.position) for n in nodes if n.position is not None},
+        "position": _positions(nodes),
     }
 
 
@@ -95,7 +95,7 @@ def restore_graph(graph: Graph, flat: Flat) -> Graph:
     _restore_copies(graph, flat, bodies)
     graph._named.update({name: nodes[i] for name, i in flat["named"].items()})
     graph.seed, graph.draws, runs = flat.get("random", (0, 0, 0))  # older files have none
-    graph.state.commit({nodes[i]: a.copy() for i, a in flat["state"].items()}, runs)
+    graph.state.commit({nodes[i]: a for i, a in flat["state"].items()}, runs)
     return graph
 
 
@@ -135,6 +135,20 @@ def _restore_copies(graph: Graph, flat: Flat, bodies: list[Any]) -> None:
 
 
 # --- parts -------------------------------------------------------------------------------------
+
+
+def _positions(nodes: Sequence[Node]) -> dict[int, Any]:
+    """File and line of each node that has one: nodes of one line share them."""
+    known: dict[tuple[int, int], Any] = {}
+    found = {}
+    for node in nodes:
+        position = node.position
+        if position is not None:
+            key = id(position[0]), position[1]
+            if key not in known:
+                known[key] = full(position)
+            found[node.index] = known[key]
+    return found
 
 
 def _refs(tensors: tuple[Tensor, ...]) -> tuple[Ref, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from ..ir.kinds import limits_of
 from .base import (
     NO_GRAD,
     ZERO,
@@ -1473,8 +1474,8 @@ def nan_to_num(
         return _complex_nan_to_num(x, nan, posinf, neginf)
     if not is_floating(x.dtype):
         return x
-    high = float(np.finfo(x.dtype).max) if posinf is None else posinf
-    low = float(np.finfo(x.dtype).min) if neginf is None else neginf
+    high = float(limits_of(x.dtype).max) if posinf is None else posinf
+    low = float(limits_of(x.dtype).min) if neginf is None else neginf
     bounded = where(isinf(x), where(greater(x, 0), like(high, x), like(low, x)), x)
     return where(isnan(x), like(nan, x), bounded)
 

@@ -6,6 +6,7 @@ import builtins
 import math
 from typing import NamedTuple
 
+from ..ir import kinds
 from ..ir.errors import DeviceError
 from ..ir.types import as_shape
 from .base import (
@@ -204,7 +205,7 @@ def can_cast(from_: Any, to: Any, /) -> builtins.bool:
     >>> gg.can_cast(gg.int32, gg.float64), gg.can_cast(gg.float64, gg.int32)
     (True, False)
     """
-    return np.can_cast(_dtype_of(from_), as_dtype(to))
+    return kinds.can_cast(_dtype_of(from_), as_dtype(to))
 
 
 def result_type(*arrays_and_dtypes: Any) -> DType:
@@ -319,7 +320,7 @@ def finfo(type: Any, /) -> FloatInfo:
     dtype = _dtype_of(type)
     if not is_inexact(dtype):
         raise DTypeError(f"finfo takes a floating dtype, got {dtype}; gg.iinfo is for integers")
-    found = np.finfo(dtype)
+    found = kinds.limits_of(dtype)
     return FloatInfo(
         int(found.bits),
         float(found.eps),

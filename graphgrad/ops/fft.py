@@ -281,7 +281,7 @@ def _complex(rng: np.random.Generator, shape: tuple[int, ...]) -> Any:
 
 def complex_of(dtype: DType) -> DType:
     """The complex dtype of as many bits a part."""
-    return as_dtype("complex64" if dtype.name in ("float16", "float32") else "complex128")
+    return as_dtype("complex64" if dtype.itemsize <= 4 else "complex128")
 
 
 def real_of(dtype: DType) -> DType:

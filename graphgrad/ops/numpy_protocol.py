@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..ir.errors import DTypeError, SymbolicError
+from ..ir.kinds import can_cast
 from ..ir.node import Tensor
 from .base import as_dtype, as_tensor, cast, kind_of
 from .ufunc_methods import accumulate_with, outer_of, reduce_with, reduceat_with
@@ -236,7 +237,7 @@ def _cast_first(
     found, casting = as_dtype(kwargs.pop("dtype")), kwargs.pop("casting", "same_kind")
     tensors = [as_tensor(x) for x in inputs]
     for t in tensors:
-        if not np.can_cast(t.dtype, found, casting):
+        if not can_cast(t.dtype, found, casting):
             raise DTypeError(
                 f"np.{ufunc.__name__}(dtype={found}) of {t.name}: {t.type!r} (built at {t.where}): "
                 f"casting={casting!r} does not allow it; cast it first"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..ir.errors import ShapeError
+from ..ir.kinds import can_cast
 from ..ir.types import lengths
 from .arithmetic import abs, conj, remainder
 from .base import (
@@ -25,6 +26,7 @@ from .base import (
     like,
     np,
     promoted,
+    result_dtype,
     tensor_type,
     wants,
 )
@@ -249,7 +251,7 @@ def _end(values: TensorLike | None, x: Tensor) -> Tensor | None:
     if values is None:
         return None
     end = flatten(as_tensor(values))
-    if not np.can_cast(end.dtype, x.dtype, "same_kind"):
+    if not can_cast(end.dtype, x.dtype, "same_kind"):
         raise DTypeError(f"ediff1d of {x.type!r} does not hold ends of {end.type!r}")
     return cast(end, x.dtype)
 
@@ -417,6 +419,6 @@ def unwrap(
     least = max(half, 0 if discont is None else discont)
     correction = where(less(abs(step), least), like(0, step), moved - step)
     before = (slice(None),) * axis
-    p = cast(p, np.result_type(p.dtype, step.dtype))
+    p = cast(p, result_dtype([p.dtype, step.dtype]))
     rest = p[(*before, slice(1, None))] + cumsum(correction, axis)
     return concat([p[(*before, slice(None, 1))], rest], axis)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from ..ir.errors import GradientError, StateError
+from ..ir.kinds import can_cast
 from ..ir.types import as_shape, check_unmasked
 from .base import (
     NO_GRAD,
@@ -191,7 +192,7 @@ def assign(variable: Tensor, value: Any, name: str | None = None) -> Tensor:
 
 def check_update(variable: Tensor, new: Tensor) -> None:
     """StateError unless new can be the variable's next value."""
-    if new.shape != variable.shape or not np.can_cast(new.dtype, variable.dtype, "same_kind"):
+    if new.shape != variable.shape or not can_cast(new.dtype, variable.dtype, "same_kind"):
         raise StateError(
             f"{variable.name} is {variable.type!r} (built at {variable.where}); it cannot be "
             f"updated with {new.name}, which is {new.type!r} (built at {new.where})"

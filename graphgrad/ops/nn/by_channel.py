@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from ...ir.types import lengths
 from ..arithmetic import ADD, MULTIPLY
-from ..base import Any, Full, Tensor, TensorType
+from ..base import Any, Full, Tensor, TensorType, is_floating
 from ..joining import Stack
 from ..making import Making
 from ..padding import Pad
@@ -40,7 +40,7 @@ def fits(image: TensorType, groups: int, filters: Filters) -> int:
     high, wide, per_group, out = filters
     several, rest = divmod(out, groups)
     mine = groups > 1 == per_group and not rest and several < MANY
-    few = 0 < high * wide <= TAPS and image.dtype.kind == "f"
+    few = 0 < high * wide <= TAPS and is_floating(image.dtype)
     return several if mine and few and image.static else 0
 
 

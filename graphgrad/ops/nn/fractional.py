@@ -7,7 +7,18 @@ from math import prod
 
 from ...ir.errors import ShapeError
 from ..arithmetic import add, floor
-from ..base import Any, DTypeError, Tensor, TensorLike, as_tensor, cast, constant, np
+from ..base import (
+    Any,
+    DTypeError,
+    Tensor,
+    TensorLike,
+    as_tensor,
+    cast,
+    constant,
+    is_floating,
+    kind_of,
+    np,
+)
 from ..folding import merged, parted
 from ..indexing import getitem
 from ..joining import concat
@@ -100,7 +111,7 @@ def fractional_max_pool_with_indices(
     """
     x = as_tensor(x)
     rank, first = rank_of(x), format_of(data_format) == "NCHW"
-    if x.dtype.kind not in "iuf":
+    if kind_of(x.dtype) not in "iuf":
         raise DTypeError(f"a pool takes an integer or floating image, got {x.type!r}")
     x = x if first else moveaxis(x, -1, 1)
     lengths = [known_length("fractional_max_pool", x, 2 + i) for i in range(rank)]
@@ -148,7 +159,7 @@ def _samples(x: Tensor, rank: int, given: Any, seed: Any) -> Tensor:
         isinstance(a, int) and isinstance(b, int) and a != b
         for a, b in zip(u.shape, wanted, strict=True)
     )
-    if wrong or u.dtype.kind != "f":
+    if wrong or not is_floating(u.dtype):
         raise ShapeError(f"samples are floating, of shape {wanted}, got {u.type!r}")
     return cast(u, "float64")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ...ir.kinds import limits_of
 from ...ir.types import elements
 from ..arithmetic import DIVIDE, SUBTRACT, negative
 from ..base import (
@@ -212,7 +213,7 @@ def gumbel_softmax(
     if not tau > 0:
         raise ValueError(f"gumbel_softmax takes a tau > 0, got {tau}")
     u = uniform(x, seed=seed, dtype=x.dtype)
-    tiny = float(np.finfo(x.dtype).tiny)
+    tiny = float(limits_of(x.dtype).tiny)
     noise = negative(log(negative(log(where(u > 0, u, tiny)))))
     soft = softmax((x + noise) / tau, at)
     if not hard:

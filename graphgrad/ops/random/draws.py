@@ -6,6 +6,7 @@ import math
 from typing import ClassVar
 
 from ...ir.errors import ShapeError
+from ...ir.kinds import limits_of
 from ...ir.types import Dim, as_shape
 from ..arithmetic import Multiply, Subtract
 from ..base import (
@@ -28,7 +29,7 @@ from ..base import (
     tensor_type,
 )
 from .philox import HALF, fractions, halves, stream_of, wide_product, words, words_at
-from .quantile import NormalQuantile, quantile, quantile_in_blocks
+from .quantile import BLOCK, NormalQuantile, quantile, quantile_in_blocks
 
 __all__ = ["Draw", "Rejecting", "lengths_of"]
 
@@ -113,7 +114,7 @@ class RandomBits(Draw):
 
 class RandomUniform(Draw):
     """Numbers in [0, 1), all equally likely: the first 53 bits of a word, or the first 24 of half a
-    word, for float16 11. No gradient.
+    word, for float16 11, for bfloat16 8. No gradient.
 
     name  of the stream; "": that of the op type
     """
@@ -129,7 +130,7 @@ class RandomUniform(Draw):
             return (made >> np.uint64(11)).astype(np.int64).astype(np.float64) * 2.0**-53
         if xp is np and self.dtype.itemsize == 4:
             return fractions(seed, self.stream, count, np.float32)
-        bits = 24 if self.dtype.itemsize == 4 else 11  # so that rounding never makes a 1
+        bits = limits_of(self.dtype).nmant + 1  # so that rounding never makes a 1
         made = halves(xp, seed, self.stream, count) >> np.uint32(HALF - bits)
         return made.astype(np.int32).astype(np.float32) * np.float32(2.0**-bits)
 
@@ -232,9 +233,13 @@ class Rejecting(Draw, abstract=True):
     def numbers(self, xp: Any, seed: Any, count: Any, *parameters: Any) -> Any:
         """By NumPy: those that are not accepted are tried again. The JAX backend has its own."""
         made, accepted = self.tried(np, 0, seed, count, *parameters)
-        shape, attempt = made.shape, 0
-        made, left = made.reshape(-1), np.flatnonzero(~accepted)
+        left = np.flatnonzero(~accepted)
+        return self.again(made.reshape(-1), left, seed, count, *parameters).reshape(made.shape)
+
+    def again(self, made: Any, left: Any, seed: Any, count: Any, *parameters: Any) -> Any:
+        """By NumPy, in place: the numbers with those at the places that are left tried anew."""
         seeds, flat = np.asarray(seed).reshape(-1), [p.reshape(-1) for p in parameters]
+        attempt = 0
         while left.size:
             attempt += 1
             key, index = seeds[left // count], left % count
@@ -242,7 +247,7 @@ class Rejecting(Draw, abstract=True):
             again, accepted = self.trial(np, drawn, *[p[left] for p in flat])
             made[left] = again
             left = left[~accepted]
-        return made.reshape(shape)
+        return made
 
 
 class RandomIntegers(Rejecting):
@@ -264,8 +269,29 @@ class RandomIntegers(Rejecting):
         else:
             found, low = wide_product(word, span)
         start = np.uint64(self.low % 2**64)
-        kind = np.uint64 if kind_of(self.dtype) == "u" else np.int64
-        return (found + start).astype(kind).astype(self.dtype), low >= np.uint64(2**64 % span)
+        return (found + start).astype(self._wide), low >= np.uint64(2**64 % span)
+
+    def numbers(self, xp: Any, seed: Any, count: Any, *parameters: Any) -> Any:
+        """By NumPy, in the memory of the words."""
+        made = words(np, seed, self.streams(0)[0], count)
+        return self.of_words(made, seed, count)
+
+    def of_words(self, made: Any, seed: Any, count: int) -> Any:
+        """What the words of the first trial give, by NumPy: written over them, block by block."""
+        flat, left = made.reshape(-1), []
+        numbers = flat.view(self._wide)
+        for start in range(0, flat.size, BLOCK):
+            part = slice(start, start + BLOCK)
+            numbers[part], accepted = self.trial(np, (flat[part],))
+            if not accepted.all():
+                left.append(np.flatnonzero(~accepted) + start)
+        if left:
+            self.again(numbers, np.concatenate(left), seed, count)
+        return numbers.reshape(made.shape)
+
+    @property
+    def _wide(self) -> Any:
+        return np.uint64 if kind_of(self.dtype) == "u" else np.int64
 
     @classmethod
     def samples(cls, rng: np.random.Generator) -> Samples:

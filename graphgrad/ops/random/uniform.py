@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from ...ir.kinds import limits_of
 from ..arithmetic import clip, maximum, minimum, negative
 from ..base import (
     Any,
@@ -61,7 +62,7 @@ def floating(dtype: Any) -> DType:
 
 def above_zero(u: Tensor) -> Tensor:
     """Uniform numbers of which none is 0: half of the least one stands for that."""
-    least = {8: 2.0**-54, 4: 2.0**-25}.get(u.dtype.itemsize, 2.0**-12)
+    least = 0.5 ** (limits_of(u.dtype).nmant + 2)
     return maximum(u, as_tensor(least, u.dtype))
 
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import numpy as np
-
-from ...ir.kinds import is_inexact, kind_of
+from ...ir.kinds import can_cast, is_inexact, kind_of, limits_of
 from ...ir.node import Node, Tensor
 from ...ir.types import DType
 from ...ops.base import Cast
@@ -35,8 +33,8 @@ def cast_of_cast(node: Node, inner: Node) -> Tensor | None:
 def _holds(small: DType, big: DType) -> bool:
     """Whether big has every value of small."""
     if kind_of(small) in "iu" and is_inexact(big):
-        return 8 * small.itemsize - (kind_of(small) == "i") <= np.finfo(big).nmant + 1
-    return bool(np.can_cast(small, big, "safe"))
+        return bool(8 * small.itemsize - (kind_of(small) == "i") <= limits_of(big).nmant + 1)
+    return can_cast(small, big)
 
 
 CASTS: tuple[RewriteRule, ...] = (

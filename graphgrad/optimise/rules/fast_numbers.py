@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...ir.kinds import is_floating, kind_of
+from ...ir.kinds import is_floating, kind_of, limits_of
 from ...ir.node import Node, Tensor
 from ...ops.arithmetic import (
     ADD,
@@ -65,7 +65,7 @@ def over_number(node: Node) -> Tensor | None:
         return None
     with np.errstate(all="ignore"):
         factor = np.asarray(1 / value, dtype=x.dtype)
-    usable = np.isfinite(factor) and abs(factor) >= np.finfo(x.dtype).tiny
+    usable = np.isfinite(factor) and abs(factor) >= limits_of(x.dtype).tiny
     return instead(node, MULTIPLY, x, number_of(node, factor, x.dtype)) if usable else None
 
 
