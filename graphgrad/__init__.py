@@ -28,10 +28,12 @@ from .differentiate.travel.importing import import_graph
 from .differentiate.vmap.along import apply_along_axis
 from .differentiate.vmap.vmap import vmap
 from .execute.backend import MissingBackendError, UnknownBackendError
+from .export.numpy_file import export_numpy
 from .files.checkpoints import Checkpoint, Checkpoints
 from .files.entries import EntryPoint
 from .files.loading import GraphFile, load
 from .files.saving import save
+from .files.weights import export_weights, import_weights
 from .functions import Function, function
 from .inspect.diff import Difference, graph_diff
 from .inspect.dot import to_dot, write_dot
@@ -50,6 +52,7 @@ from .ir.errors import (
     DTypeError,
     DuplicateGradientError,
     ExecutionError,
+    ExportError,
     FileError,
     GradientError,
     GraphError,
@@ -436,6 +439,7 @@ __all__ = [  # noqa: RUF022 (by what it is for)
     "CompiledFunction", "Function", "Session", "evaluate", "function",
     # files
     "Checkpoint", "Checkpoints", "EntryPoint", "GraphFile", "load", "register_function", "save",
+    "export_numpy", "export_weights", "import_weights",
     # checking
     "Explanation", "Finding", "PathOf", "Report", "SiteUse", "check_gradient", "explain", "lint",
     # looking
@@ -443,10 +447,11 @@ __all__ = [  # noqa: RUF022 (by what it is for)
     "graph_text", "print_graph", "summary", "to_dot", "to_html", "to_mermaid", "to_pdf", "to_png",
     "to_svg", "write_dot", "write_html", "write_picture", "write_tensorboard",
     # errors
-    "DTypeError", "DeviceError", "DuplicateGradientError", "ExecutionError", "FileError",
-    "GradientError", "GraphError", "GraphFormatError", "GraphGradError", "MissingBackendError",
-    "PerformanceWarning", "RegionError", "RenderError", "ScopeError", "ShapeError", "StateError",
-    "SymbolicError", "TensorBoardError", "UnknownBackendError", "UnknownGradientError",
+    "DTypeError", "DeviceError", "DuplicateGradientError", "ExecutionError", "ExportError",
+    "FileError", "GradientError", "GraphError", "GraphFormatError", "GraphGradError",
+    "MissingBackendError", "PerformanceWarning", "RegionError", "RenderError", "ScopeError",
+    "ShapeError", "StateError", "SymbolicError", "TensorBoardError", "UnknownBackendError",
+    "UnknownGradientError",
     # dtypes and constants
     "FloatInfo", "IntegerInfo", "astype", "broadcast_shapes", "can_cast", "complex64",
     "complex128", "e", "finfo", "float16", "float32", "float64", "iinfo", "inf", "int8", "int16",

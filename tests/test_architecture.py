@@ -10,7 +10,7 @@ import graphgrad
 
 ROOT = Path(graphgrad.__file__).parent
 OPTIONAL = {"jax", "ml_dtypes", "scipy", "sklearn", "matplotlib", "rich", "jinja2"}
-OPTIONAL |= {"pygraphviz", "pydot"}
+OPTIONAL |= {"pygraphviz", "pydot", "safetensors"}
 ONLY_IN = {
     "jax": {"execute/jax_backend.py"},
     "ml_dtypes": {"ir/kinds.py"},
@@ -45,6 +45,7 @@ MAY_IMPORT = {
     "random": {"ops"},
     "laws": {"ir", "ops", "differentiate", "compiled", "lower", "execute", "checks"},
     "extend": {"ir", "ops", "optimise", "lower", "execute", "laws"},
+    "export": {"ir", "ops", "compiled", "files"},
 }
 
 

@@ -10,6 +10,7 @@ __all__ = [
     "DeviceError",
     "DuplicateGradientError",
     "ExecutionError",
+    "ExportError",
     "FileError",
     "GradientError",
     "GraphError",
@@ -88,6 +89,10 @@ class GraphFormatError(GraphGradError, ValueError):
 
 class FileError(GraphFormatError):
     """A file of graphgrad that cannot be written, or cannot be read."""
+
+
+class ExportError(GraphGradError, ValueError):
+    """A program that cannot be written in the form that was asked for."""
 
 
 class ExecutionError(GraphGradError, RuntimeError):

@@ -220,7 +220,11 @@ class EnsureLength(Op):
         return (x,)
 
     def kernel(self, xp: Any, x: Any) -> Any:
-        self.infer(tensor_type(x.shape, x.dtype))
+        length = x.shape[self.axis]
+        if isinstance(length, int) and length < self.length:
+            raise ShapeError(
+                f"{self.what} of axis {self.axis} of {x.dtype}{list(x.shape)}: too short"
+            )
         return x
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:

@@ -102,6 +102,8 @@ def wide_product(x: Any, factor: int) -> tuple[Any, Any]:
     mask, half = np.uint64(_LOW), np.uint64(HALF)
     x_low, x_high = x & mask, x >> half
     right = x_high * low + ((x_low * low) >> half)
+    if factor <= _LOW:
+        return right >> half, x * low
     left = x_low * high + (right & mask)
     return x_high * high + (right >> half) + (left >> half), x * np.uint64(factor)
 
@@ -120,8 +122,10 @@ def _raw(seeds: Any, stream: Any, count: int) -> Any:
     return np.array(rows, np.uint64).reshape((*seeds.shape, count))
 
 
-_idle: list[np.random.Philox] = []
-"""Generators that nobody uses now: to make one takes as long as 10,000 numbers."""
+@cache
+def _idle() -> list[np.random.Philox]:
+    """Generators that nobody uses now: to make one takes as long as 10,000 numbers."""
+    return []
 
 
 def _drawn(seed: int, stream: int, counter: int, count: int) -> Any:
@@ -134,7 +138,7 @@ def _with_generator(
 ) -> Any:
     """What is drawn by a generator that stands behind a counter."""
     try:
-        generator = _idle.pop()
+        generator = _idle().pop()
     except IndexError:
         generator = np.random.Philox(key=0)
     none = np.zeros(4, np.uint64)
@@ -150,7 +154,7 @@ def _with_generator(
         "uinteger": 0,
     }
     made = draw(generator)
-    _idle.append(generator)
+    _idle().append(generator)
     return made
 
 
