@@ -37,8 +37,9 @@ def on_host(
         results = found if isinstance(found, tuple) else (found,)
         return tuple(_words(np.asarray(y)) for y in results)
 
+    struct: Any = jax.ShapeDtypeStruct
     made = tuple(
-        jax.ShapeDtypeStruct((*t.shape, n), np.uint32) if (n := _count(t.dtype)) else t
+        struct((*t.shape, n), np.uint32) if (n := _count(t.dtype)) else t
         for t in types
     )
     here = [jnp.asarray(x) for x in arrays]
