@@ -410,3 +410,13 @@ def test_numbers_come_through_bit_for_bit(written):
     for found, wanted in zip(there(), arrays, strict=True):
         assert (found.dtype, found.shape) == (wanted.dtype, wanted.shape)
         assert found.tobytes() == wanted.tobytes()
+
+
+def test_a_dtype_of_another_package_is_refused(tmp_path):
+    pytest.importorskip("ml_dtypes")
+    x = gg.placeholder((3,), gg.bfloat16, name="x")
+    v = gg.variable([1.0, 2.0, 3.0], gg.bfloat16, name="v")
+    with pytest.raises(gg.ExportError, match="bfloat16 is no dtype of NumPy alone") as error:
+        gg.export_numpy(gg.compile(x, gg.sum(x * v)), tmp_path / "f.py")
+    for name in ("x", "v", "Multiply"):
+        assert f"\n  {name}" in str(error.value)
