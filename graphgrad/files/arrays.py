@@ -15,6 +15,7 @@ import numpy as np
 from numpy.lib import format as npy
 
 from ..ir.errors import FileError
+from ..ir.kinds import is_bfloat16
 from ..ir.types import Array, DType, as_dtype
 from .container import ALIGNMENT, Buffer, NewMember, StoredMember, checked
 
@@ -62,6 +63,8 @@ class ArrayPool:
             numbers = _numbers(array)
             kind = "hex" if isinstance(numbers, str) else "values"
             return {kind: [array.dtype.name, shape, numbers]}
+        if is_bfloat16(array.dtype):  # which no header of NumPy's can say
+            return {"bits": [array.dtype.name, self._member(array.view(np.uint16))]}
         return {"array": self._member(array)}
 
     def _member(self, array: Array) -> int:
@@ -178,6 +181,9 @@ class StoredArrays:
         """The array that was written so."""
         if kind == "array":
             return self._member(said)
+        if kind == "bits":
+            name, index = said
+            return self._as_bits(as_dtype(_text(name)), self._member(index))
         name, lengths, numbers = said
         dtype, shape = as_dtype(_text(name)), _shape(lengths)
         if kind == "full":
@@ -187,6 +193,11 @@ class StoredArrays:
         if made.shape != (size,):
             raise FileError(f"an array of shape {shape} with {made.size} elements")
         return _frozen(made.reshape(shape))
+
+    def _as_bits(self, dtype: DType, words: Array) -> Array:
+        if not is_bfloat16(dtype) or words.dtype != np.uint16:
+            raise FileError(f"{words.dtype} are no bits of {dtype}")
+        return words.view(dtype)
 
     def _filled(self, shape: tuple[int, ...], dtype: DType, value: Array) -> Array:
         size = prod(shape) * dtype.itemsize

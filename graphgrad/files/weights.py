@@ -13,6 +13,7 @@ from typing import IO, TYPE_CHECKING, Any
 import numpy as np
 
 from ..ir.errors import DTypeError, GraphFormatError, GraphGradError
+from ..ir.kinds import is_bfloat16, kind_of
 from ..ir.lazy import lazy_module
 from ..ir.state import State
 from ..ir.types import Array, as_dtype
@@ -92,8 +93,25 @@ def _write_safetensors(file: IO[bytes], arrays: Values) -> None:
 
 
 def _read_safetensors(path: Path) -> Values:
-    found: Values = _needed().load(path.read_bytes())
-    return dict(sorted(found.items()))
+    raw = path.read_bytes()
+    if b'"BF16"' not in raw:
+        found: Values = _needed().load(raw)
+        return dict(sorted(found.items()))
+    return dict(sorted(_with_bfloat16(raw)))
+
+
+def _with_bfloat16(raw: bytes) -> Iterator[tuple[str, Array]]:
+    """Name and array, of a file that safetensors writes for NumPy, and reads for others alone."""
+    for name, entry in _needed().deserialize(raw):
+        said = entry["dtype"]
+        letters = said.rstrip("0123456789")
+        dtype = {"BF": "bfloat16", "BOOL": "bool"}.get(letters) or (
+            f"{_LETTERS[letters]}{int(said[len(letters) :]) // 8}"
+        )
+        yield name, np.frombuffer(entry["data"], as_dtype(dtype)).reshape(entry["shape"]).copy()
+
+
+_LETTERS = {"F": "f", "I": "i", "U": "u", "C": "c"}
 
 
 def _needed() -> Any:
@@ -108,6 +126,8 @@ def write_npz(file: IO[bytes], arrays: Values) -> None:
     """As np.savez, for any names."""
     with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
         for name, array in arrays.items():
+            if is_bfloat16(array.dtype):
+                raise DTypeError(f"{name}: .npz has no bfloat16; write .safetensors, or cast it")
             with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
                 np.lib.format.write_array(member, array, allow_pickle=False)
 
@@ -146,7 +166,7 @@ def _name(name: object) -> str:
 
 def _array(name: str, value: Any) -> Array:
     array = np.asarray(value)
-    if array.dtype.kind not in "biufc":
+    if kind_of(array.dtype) not in "biufc":
         raise DTypeError(f"{name}: {array.dtype} is no dtype of numbers")
     return array.astype(as_dtype(array.dtype), copy=False)
 
