@@ -93,9 +93,9 @@ def _write_safetensors(file: IO[bytes], arrays: Values) -> None:
 
 
 def _read_safetensors(path: Path) -> Values:
-    raw = path.read_bytes()
+    library, raw = _needed(), path.read_bytes()
     if b'"BF16"' not in raw:
-        found: Values = _needed().load(raw)
+        found: Values = library.load(raw)
         return dict(sorted(found.items()))
     return dict(sorted(_with_bfloat16(raw)))
 
