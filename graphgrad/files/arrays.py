@@ -190,7 +190,7 @@ class StoredArrays:
             return self._member(said)
         if kind == "bits":
             name, index = said
-            return self._member(index).view(as_dtype(_text(name)))
+            return self._as_bits(as_dtype(_text(name)), self._member(index))
         name, lengths, numbers = said
         dtype, shape = as_dtype(_text(name)), _shape(lengths)
         if kind == "full":
@@ -200,6 +200,11 @@ class StoredArrays:
         if made.shape != (size,):
             raise FileError(f"an array of shape {shape} with {made.size} elements")
         return _frozen(made.reshape(shape))
+
+    def _as_bits(self, dtype: DType, words: Array) -> Array:
+        if not is_bfloat16(dtype) or words.dtype != np.uint16:
+            raise FileError(f"{words.dtype} are no bits of {dtype}")
+        return words.view(dtype)
 
     def _filled(self, shape: tuple[int, ...], dtype: DType, value: Array) -> Array:
         size = prod(shape) * dtype.itemsize

@@ -117,7 +117,7 @@ def write_npz(file: IO[bytes], arrays: Values) -> None:
     """As np.savez, for any names."""
     for name, array in arrays.items():
         if is_bfloat16(array.dtype):
-            raise DTypeError(f"{name}: .npz has no bfloat16; write a .safetensors")
+            raise DTypeError(f"{name}: .npz has no bfloat16; write .safetensors, or cast it")
     with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
         for name, array in arrays.items():
             with archive.open(f"{name}.npy", "w", force_zip64=True) as member:

@@ -241,3 +241,27 @@ def test_without_ml_dtypes_the_extra_is_named(monkeypatch):
         _ = gg.bfloat16
     with pytest.raises(AttributeError, match="no attribute 'bfloat17'"):
         _ = gg.bfloat17
+
+
+def test_files_keep_every_bit(tmp_path):
+    many = np.random.default_rng(3).integers(0, 2**16, 999, dtype=np.uint16).view(SHORT)
+    few, one = many[:3], np.full(9, SHORT.type(0.1))
+    with gg.Graph() as graph:
+        gg.variable(many, name="many")
+        for value in (few, one, one[0]):
+            gg.constant(value)
+    assert graph.nodes[0].op.trainable
+    gg.save(tmp_path / "graph.gg", graph)
+    loaded = gg.load(tmp_path / "graph.gg").graph
+    for node, want in zip(loaded.nodes, (many, few, one, one[0]), strict=True):
+        value = gg.evaluate(node.outputs[0])
+        assert (value.dtype, value.tobytes()) == (SHORT, want.tobytes())
+    with pytest.raises(gg.DTypeError, match=r"many: \.npz has no bfloat16; write \.safetensors"):
+        gg.export_weights(tmp_path / "w.npz", graph.state)
+    pytest.importorskip("safetensors")
+    gg.export_weights(tmp_path / "w.safetensors", {"many": many, "b": [True], "i": np.int64([2])})
+    found = gg.import_weights(tmp_path / "w.safetensors")
+    assert [(n, a.dtype.name) for n, a in found.items()] == [
+        *(("b", "bool"), ("i", "int64"), ("many", "bfloat16"))
+    ]
+    assert found["many"].tobytes() == many.tobytes()
