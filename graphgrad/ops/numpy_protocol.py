@@ -231,7 +231,7 @@ def _cast_first(
     """The operands of a ufunc in the dtype that `dtype=` says it computes in."""
     if kwargs.get("dtype") is None:
         return inputs
-    if not any(c * ufunc.nin + "->" + c in ufunc.types for c in "dl"):
+    if not any(c * ufunc.nin + "->" + c * ufunc.nout in ufunc.types for c in "dl"):
         return inputs  # of another dtype than its result: the keyword is refused
     found, casting = as_dtype(kwargs.pop("dtype")), kwargs.pop("casting", "same_kind")
     tensors = [as_tensor(x) for x in inputs]

@@ -117,3 +117,12 @@ def test_examples_of_a_batch_are_searched_each_in_its_own_order():
 def test_what_has_no_meaning_is_an_error(wrong, words):
     with gg.Graph(), pytest.raises((ValueError, gg.ShapeError), match=words):
         wrong(gg.placeholder((3,)))
+
+
+@pytest.mark.parametrize("ends", [None, [(0, 1), None]])
+@pytest.mark.parametrize("dtypes", [("float32", "int8"), ("float16", "float16")])
+def test_the_edges_of_a_space_are_of_the_dtype_of_all_points_or_float64_between_ends(ends, dtypes):
+    x, y = (np.arange(3).astype(d) for d in dtypes)
+    with gg.Graph():
+        ours = gg.histogramdd([gg.placeholder((3,), d) for d in dtypes], 3, ends)[1]
+    assert [e.dtype for e in ours] == [e.dtype for e in np.histogramdd([x, y], 3, ends)[1]]

@@ -243,7 +243,7 @@ linalg.eigh linalg.eigh(S)[0]; linalg.eigh(S, UPLO="U")[0]
 linalg.eigvals linalg.eigvals(S)
 linalg.eigvalsh linalg.eigvalsh(S); linalg.eigvalsh(S, UPLO="U")
 linalg.inv  linalg.inv(S)
-linalg.lstsq linalg.lstsq(S, V)[0]; linalg.lstsq(S, V, rcond=1e-9)[0]
+linalg.lstsq linalg.lstsq(S, V)[0]; linalg.lstsq(S, V, rcond=1e-9)
 linalg.matmul linalg.matmul(S, S)
 linalg.matrix_norm linalg.matrix_norm(S); linalg.matrix_norm(S, ord=1, keepdims=True); linalg.matrix_norm(S, ord="nuc")
 linalg.matrix_power linalg.matrix_power(S, 3); linalg.matrix_power(S, -2)
