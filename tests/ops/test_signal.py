@@ -69,7 +69,7 @@ POLYNOMIALS = {
     "vander float32": (lambda x: np.vander(x, 3), V.astype("float32")),
     "polyfit c of two equal points": (lambda x, y: np.polyfit(x, y, 1), np.ones(2), A[:2]),
     "polyfit c of few digits": (lambda x, y: np.polyfit(x, y, 2, rcond=0.3), A, A**3),
-    "polyfit c of small floats": (
+    "polyfit c of bytes": (
         lambda x, y: np.polyfit(x, y, 1),
         INTS.astype("int8"),
         A[:4] * 1j,

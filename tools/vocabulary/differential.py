@@ -44,7 +44,7 @@ DTYPES = (
     *("float16", "float32", "float64", "complex64", "complex128"),
 )
 IN_SCIPY = ("int32", "int64", "uint32", "float32", "float64", "complex64", "complex128")
-"""SciPy makes float32 of float16 and small integers; here the one is kept, of others float64 made."""
+"""SciPy makes float32 of float16 and of small integers; graphgrad makes float16 and float64."""
 SHAPES = ("of the table", "drawn", "empty", "long", "stacked")
 FLOATS = set("ABVWSPUGTNX")
 """The arrays of floating numbers, by name."""
