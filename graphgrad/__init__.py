@@ -113,6 +113,7 @@ from .ops.arithmetic import pow as pow
 from .ops.arithmetic import round as round
 from .ops.at import At, AtIndex, at, dynamic_slice, dynamic_update_slice
 from .ops.base import DEFAULT, NO_GRAD, TensorLike, cast, constant
+from .ops.bits import packbits, unpackbits
 from .ops.borders import pad
 from .ops.closeness import allclose, array_equal, array_equiv
 from .ops.control import associative_scan, cond, fori_loop, scan, switch, while_loop
@@ -162,6 +163,7 @@ from .ops.dtypes import (
     nan,
     newaxis,
     pi,
+    promote_types,
     result_type,
     uint8,
     uint16,
@@ -288,7 +290,7 @@ from .ops.reductions import min as min
 from .ops.reductions import sum as sum
 from .ops.running_extrema import cummax, cummin
 from .ops.searching import isin, lexsort, searchsorted
-from .ops.selecting import argwhere, compress, extract, flatnonzero, nonzero, repeat
+from .ops.selecting import argwhere, compress, extract, flatnonzero, nonzero, repeat, trim_zeros
 from .ops.selection import apply_over_axes, choose, piecewise, where_first
 from .ops.sets import (
     UniqueAllResult,
@@ -387,6 +389,7 @@ from .ops.trigonometry import (
     tanh,
 )
 from .ops.vectors import cross
+from .ops.windows import bartlett, blackman, hamming, hanning, kaiser
 from .regions import marks as _marks
 from .regions.contracts import Contract, scaled, surrogate_of
 from .regions.rules import (
@@ -439,12 +442,12 @@ __all__ = [  # noqa: RUF022 (by what it is for)
     # dtypes and constants
     "FloatInfo", "IntegerInfo", "astype", "broadcast_shapes", "can_cast", "complex64",
     "complex128", "e", "finfo", "float16", "float32", "float64", "iinfo", "inf", "int8", "int16",
-    "int32", "int64", "isdtype", "nan", "newaxis", "pi", "result_type", "uint8", "uint16",
-    "uint32", "uint64",
+    "int32", "int64", "isdtype", "nan", "newaxis", "pi", "promote_types", "result_type", "uint8",
+    "uint16", "uint32", "uint64",
     # tensors without inputs, and state
-    "arange", "asarray", "assign", "constant", "empty", "empty_like", "eye", "from_dlpack",
-    "full", "full_like", "linspace", "meshgrid", "ones", "ones_like", "placeholder",
-    "variable", "zeros", "zeros_like",
+    "arange", "asarray", "assign", "bartlett", "blackman", "constant", "empty", "empty_like", "eye",
+    "from_dlpack", "full", "full_like", "hamming", "hanning", "kaiser", "linspace", "meshgrid",
+    "ones", "ones_like", "placeholder", "variable", "zeros", "zeros_like",
     # element by element
     "absolute", "acos", "acosh", "add", "angle", "arccos", "arccosh", "arcsin", "arcsinh",
     "arctan", "arctan2", "arctanh", "asin", "asinh", "atan", "atan2", "atanh", "bitwise_and",
@@ -455,9 +458,10 @@ __all__ = [  # noqa: RUF022 (by what it is for)
     "heaviside", "hypot", "identity", "imag", "isclose", "isfinite", "isinf", "isnan", "lcm",
     "ldexp", "less", "less_equal", "log", "log10", "log1p", "log2", "logaddexp", "logaddexp2",
     "logical_and", "logical_not", "logical_or", "logical_xor", "maximum", "minimum", "mod", "modf",
-    "multiply", "nan_to_num", "negative", "nextafter", "not_equal", "positive", "power", "rad2deg",
-    "radians", "real", "reciprocal", "remainder", "rint", "sign", "signbit", "sin", "sinc", "sinh",
-    "spacing", "sqrt", "square", "subtract", "tan", "tanh", "true_divide", "trunc", "where",
+    "multiply", "nan_to_num", "negative", "nextafter", "not_equal", "packbits", "positive", "power",
+    "rad2deg", "radians", "real", "reciprocal", "remainder", "rint", "sign", "signbit", "sin",
+    "sinc", "sinh", "spacing", "sqrt", "square", "subtract", "tan", "tanh", "true_divide", "trunc",
+    "unpackbits", "where",
     # reductions, statistics, signals and sorting
     "allclose", "argmax", "argmin", "argpartition", "argsort", "array_equal", "array_equiv",
     "average", "bincount", "convolve", "corrcoef", "correlate", "count_nonzero", "cov", "cummax",
@@ -471,8 +475,8 @@ __all__ = [  # noqa: RUF022 (by what it is for)
     # places and sets
     "UniqueAllResult", "UniqueCountsResult", "UniqueInverseResult", "argwhere", "compress",
     "extract", "flatnonzero", "intersect1d", "isin", "lexsort", "nonzero", "searchsorted",
-    "setdiff1d", "setxor1d", "union1d", "unique", "unique_all", "unique_counts", "unique_inverse",
-    "unique_values",
+    "setdiff1d", "setxor1d", "trim_zeros", "union1d", "unique", "unique_all", "unique_counts",
+    "unique_inverse", "unique_values",
     # products
     "cross", "dot", "einsum", "inner", "matmul", "matvec", "multi_dot", "outer", "tensordot",
     "vdot", "vecdot", "vecmat",

@@ -149,7 +149,6 @@ LIKE: dict[Callable[..., Any], int | None] = {
 """Functions that take the shape of another array, or one that is given; and what they fill in."""
 
 _CHANGED = "Tensors never change; use gg.at(x)[key].set(values), a new tensor."
-_BY_VALUES = "Its shape depends on values; "
 INSTEAD: dict[str, str] = {
     "copyto": "Tensors never change; use gg.where(mask, new, old), or gg.at(x)[key].set(values).",
     "put": _CHANGED,
@@ -157,7 +156,6 @@ INSTEAD: dict[str, str] = {
     "place": "Tensors never change; use gg.where(mask, new, old), or gg.at(x)[mask].set(value).",
     "putmask": "Tensors never change; use gg.where(mask, new, old), or gg.at(x)[mask].set(value).",
     "fill_diagonal": "Tensors never change; use gg.at(x)[gg.diag_indices(n)].set(values).",
-    "trim_zeros": _BY_VALUES + "use a slice, or evaluate the tensor first.",
     "save": "Use gg.save for graphs, or gg.evaluate(t, feeds) for a value to save.",
     "savez": "Use gg.save for graphs, or gg.evaluate(t, feeds) for a value to save.",
     "may_share_memory": "A tensor has no memory: only values have.",
