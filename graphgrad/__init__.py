@@ -6,6 +6,7 @@ put, at every order and through every transform, or an error says why not.
 """
 
 import builtins as _builtins
+import typing as _typing
 
 from . import debug, extend, fft, initializers, linalg, nn, optimizers, random, rules, special
 from . import notebook as _notebook
@@ -27,6 +28,12 @@ from .differentiate.travel.importing import import_graph
 from .differentiate.vmap.along import apply_along_axis
 from .differentiate.vmap.vmap import vmap
 from .execute.backend import MissingBackendError, UnknownBackendError
+from .export.numpy_file import export_numpy
+from .files.checkpoints import Checkpoint, Checkpoints
+from .files.entries import EntryPoint
+from .files.loading import GraphFile, load
+from .files.saving import save
+from .files.weights import export_weights, import_weights
 from .functions import Function, function
 from .inspect.diff import Difference, graph_diff
 from .inspect.dot import to_dot, write_dot
@@ -34,7 +41,7 @@ from .inspect.html import to_html, write_html
 from .inspect.mermaid import to_mermaid
 from .inspect.overlay import Overlay
 from .inspect.passes import PassRecord
-from .inspect.profile import Profile, Share
+from .inspect.profile import LoopTime, Profile, Share
 from .inspect.summary import Summary, summary
 from .inspect.svg import RenderError, to_pdf, to_png, to_svg, write_picture
 from .inspect.tensorboard import TensorBoardError, write_tensorboard
@@ -45,6 +52,8 @@ from .ir.errors import (
     DTypeError,
     DuplicateGradientError,
     ExecutionError,
+    ExportError,
+    FileError,
     GradientError,
     GraphError,
     GraphFormatError,
@@ -58,10 +67,14 @@ from .ir.errors import (
     UnknownGradientError,
 )
 from .ir.graph import Graph, default_graph, name_scope, reset_default_graph
+from .ir.kinds import DType as _DType
+from .ir.kinds import bfloat16 as _bfloat16
 from .ir.node import Node, Region, Tensor
 from .ir.op import Op, op_types
 from .ir.program import Program
 from .ir.state import State
+from .ir.variables import Variables
+from .ir.version import __version__ as __version__
 from .ops import methods as _methods
 from .ops.angles import angle
 from .ops.arithmetic import abs as abs
@@ -115,6 +128,7 @@ from .ops.at import At, AtIndex, at, dynamic_slice, dynamic_update_slice
 from .ops.base import DEFAULT, NO_GRAD, TensorLike, cast, constant
 from .ops.bits import packbits, unpackbits
 from .ops.borders import pad
+from .ops.cases import apply_over_axes, choose, piecewise, where_first
 from .ops.closeness import allclose, array_equal, array_equiv
 from .ops.control import associative_scan, cond, fori_loop, scan, switch, while_loop
 from .ops.control import map as map
@@ -245,6 +259,7 @@ from .ops.nan import (
     nanvar,
 )
 from .ops.nn.classes import one_hot
+from .ops.nonzero import argwhere, compress, extract, flatnonzero, nonzero, repeat, trim_zeros
 from .ops.number_parts import bitwise_count, frexp, gcd, lcm, ldexp, modf, spacing
 from .ops.padding import flip, roll, tile
 from .ops.polynomials import poly, polyadd, polyder, polyfit, polyint, polymul, polysub, polyval
@@ -260,7 +275,7 @@ from .ops.products import (
     vecdot,
     vecmat,
 )
-from .ops.python_function import py_function
+from .ops.python_function import py_function, register_function
 from .ops.queries import (
     iscomplex,
     iscomplexobj,
@@ -290,8 +305,6 @@ from .ops.reductions import min as min
 from .ops.reductions import sum as sum
 from .ops.running_extrema import cummax, cummin
 from .ops.searching import isin, lexsort, searchsorted
-from .ops.selecting import argwhere, compress, extract, flatnonzero, nonzero, repeat, trim_zeros
-from .ops.selection import apply_over_axes, choose, piecewise, where_first
 from .ops.sets import (
     UniqueAllResult,
     UniqueCountsResult,
@@ -406,7 +419,6 @@ from .regions.scopes import gradient_override_map, override, override_gradient
 from .regions.select import Group, Selection, select
 from .session import Session
 
-__version__ = "0.1.0"
 __array_api_version__ = "2024.12"
 
 # fmt: off
@@ -415,8 +427,8 @@ __all__ = [  # noqa: RUF022 (by what it is for)
     "debug", "extend", "fft", "initializers", "linalg", "nn", "optimizers", "random", "rules",
     "special",
     # graphs
-    "Graph", "Node", "Op", "Program", "Region", "State", "Tensor", "TensorLike", "default_graph",
-    "import_graph", "name_scope", "op_types", "reset_default_graph",
+    "Graph", "Node", "Op", "Program", "Region", "State", "Tensor", "TensorLike", "Variables",
+    "default_graph", "import_graph", "name_scope", "op_types", "reset_default_graph",
     # overrides
     "DEFAULT", "NO_GRAD", "Contract", "Group", "RegisterGradient", "Rule", "Selection", "Site",
     "custom_gradient", "get_gradient", "grad_pass_through", "gradient_override_map",
@@ -428,17 +440,21 @@ __all__ = [  # noqa: RUF022 (by what it is for)
     "apply_along_axis",
     # running
     "CompiledFunction", "Function", "Session", "evaluate", "function",
+    # files
+    "Checkpoint", "Checkpoints", "EntryPoint", "GraphFile", "load", "register_function", "save",
+    "export_numpy", "export_weights", "import_weights",
     # checking
     "Explanation", "Finding", "PathOf", "Report", "SiteUse", "check_gradient", "explain", "lint",
     # looking
-    "Difference", "Overlay", "PassRecord", "Profile", "Share", "Summary", "graph_diff",
+    "Difference", "LoopTime", "Overlay", "PassRecord", "Profile", "Share", "Summary", "graph_diff",
     "graph_text", "print_graph", "summary", "to_dot", "to_html", "to_mermaid", "to_pdf", "to_png",
     "to_svg", "write_dot", "write_html", "write_picture", "write_tensorboard",
     # errors
-    "DTypeError", "DeviceError", "DuplicateGradientError", "ExecutionError", "GradientError",
-    "GraphError", "GraphFormatError", "GraphGradError", "MissingBackendError",
-    "PerformanceWarning", "RegionError", "RenderError", "ScopeError", "ShapeError", "StateError",
-    "SymbolicError", "TensorBoardError", "UnknownBackendError", "UnknownGradientError",
+    "DTypeError", "DeviceError", "DuplicateGradientError", "ExecutionError", "ExportError",
+    "FileError", "GradientError", "GraphError", "GraphFormatError", "GraphGradError",
+    "MissingBackendError", "PerformanceWarning", "RegionError", "RenderError", "ScopeError",
+    "ShapeError", "StateError", "SymbolicError", "TensorBoardError", "UnknownBackendError",
+    "UnknownGradientError",
     # dtypes and constants
     "FloatInfo", "IntegerInfo", "astype", "broadcast_shapes", "can_cast", "complex64",
     "complex128", "e", "finfo", "float16", "float32", "float64", "iinfo", "inf", "int8", "int16",
@@ -505,3 +521,15 @@ _SHADOWING = [name for name in vars(_builtins) if name[0] != "_" and name in glo
 
 def __dir__() -> list[str]:
     return sorted([*__all__, *_SHADOWING])
+
+
+bfloat16: _DType
+"""A dtype that is there with the package ml_dtypes: the extra bfloat16."""
+
+if not _typing.TYPE_CHECKING:
+
+    def __getattr__(name):
+        """bfloat16, when it is first asked for; DTypeError without ml_dtypes."""
+        if name == "bfloat16":
+            return _bfloat16()
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -9,13 +9,15 @@ from itertools import count
 from operator import itemgetter
 from typing import Any
 
+import numpy as np
+
 from .execute.backend import Backend, Compiled, load_backend
 from .execute.feeds import Feeds
-from .execute.timed import timed_runs
+from .execute.timed import Clock, timed_runs
 from .inspect.profile import Profile
 from .ir.collector import collector_paused
 from .ir.depth import Bounded
-from .ir.errors import DTypeError, GraphError, StateError
+from .ir.errors import DTypeError, ExecutionError, GraphError, StateError
 from .ir.graph import Graph, GraphScope
 from .ir.node import Node, Tensor
 from .ir.program import Program, needed
@@ -26,8 +28,10 @@ from .ir.words import visible_lines
 from .lower.plan import Plan
 from .lower.specialise import specialise
 from .ops.base import as_tensor, cast
+from .ops.python_function import PyFunction, check_function
 from .ops.random.keys import draws_keys
 from .ops.sources import Assign, Placeholder, Variable, check_update
+from .optimise.fitting import Fitting, Peak
 from .optimise.pipeline import Change, Watch, optimise
 
 __all__ = ["CompiledFunction", "compile", "evaluate"]
@@ -47,6 +51,7 @@ def compile(
     optimize: bool = True,
     verify: bool = False,
     watch: Watch | None = None,
+    memory: int | None = None,
     **options: Any,
 ) -> CompiledFunction:
     """A function of arrays that computes outputs from inputs.
@@ -68,6 +73,10 @@ def compile(
         optimize: False runs every node as it was built.
         verify: check the program after every pass.
         watch: called as watch(pass name, program) after each pass.
+        memory: a limit of the bytes that a run takes, as `peak_bytes` counts them. Gradients of
+            loops keep as much of the runs as fits and compute the rest again, if need be from the
+            state of every so many runs. "jax" is given what fits by the count of "numpy"; what XLA
+            takes may be more.
         **options: of the backend: `num_threads`; `fast_math=True` for the algebra of real numbers,
             where NaN, infinities, signs of zero and last bits may change, for "numpy" and "llvm".
 
@@ -75,9 +84,10 @@ def compile(
 
     Raises: GraphError for an input given twice, a placeholder that is needed and not given, or
     tensors of two graphs; StateError for two updates of one variable; UnknownBackendError;
-    DTypeError for outputs that are no tensors; TypeError for an unknown option. A run raises
-    StateError where it would write a state that its thread is writing: in a py_function or signal
-    handler.
+    DTypeError for outputs that are no tensors; TypeError for an unknown option; ExecutionError,
+    with the bytes that are needed, where `memory` is not enough: of unknown lengths when a call
+    brings them. A run raises StateError where it would write a state that its thread is writing: in
+    a py_function or signal handler.
 
     >>> x = gg.placeholder(("N",))
     >>> f = gg.compile(x, [gg.sum(x), gg.max(x)])
@@ -87,14 +97,46 @@ def compile(
     with collector_paused(), Bounded():
         chosen = load_backend(backend, **options)
         passes = _passes(optimize, verify, getattr(chosen, "fast_math", False))
+        if memory is not None:
+            passes = _within(_bytes(memory), passes, chosen)
         return _compile(inputs, outputs, chosen, updates or {}, state, passes, watch)
 
 
 def _passes(optimize: bool, verify: bool, fast_math: bool) -> Passes:
     """What is done to a program before it runs."""
     if not optimize:
-        return lambda program, watch=None: (program, [])
+        return lambda program, watch=None, policy=None: (program, [])
     return partial(optimise, verify=verify, fast_math=fast_math)
+
+
+def _bytes(memory: object) -> int:
+    if isinstance(memory, bool) or not isinstance(memory, int | float | np.number):
+        raise TypeError(f"memory is a number of bytes, got {memory!r}")
+    if not memory > 0:
+        raise ValueError(f"memory is a number of bytes above 0, got {memory!r}")
+    return int(memory)
+
+
+def _within(limit: int, passes: Passes, backend: Any) -> Passes:
+    """The passes, within a limit of memory; a program of unknown lengths stays as it was built."""
+    plan = getattr(backend, "plan", None) or load_backend("numpy").plan  # type: ignore[attr-defined]
+
+    def peak_of(program: Program) -> Peak:
+        found = plan(program)
+        return Peak(found.peak, found.exact)
+
+    fitting = Fitting(limit, passes, peak_of)
+
+    def fitted(program: Program, watch: Watch | None = None) -> tuple[Program, list[Change]]:
+        if all(t.type.static for t in program.inputs):
+            return fitting(program, watch)
+        if not hasattr(backend, "plan"):
+            raise ExecutionError(
+                f"memory= on the {backend.name!r} backend needs inputs of known lengths"
+            )
+        return program, []
+
+    return fitted
 
 
 def _compile(
@@ -113,6 +155,7 @@ def _compile(
     graph = _one_graph([*given, *wanted, *updates])
     writes = _updates(graph, updates)
 
+    asked = {v.outputs[0]: new for v, new in writes.items()}
     start, variables = _as_built(given, wanted, writes)
     counted = draws_keys(start)
     program, log = passes(start, watch=watch)
@@ -120,6 +163,7 @@ def _compile(
     run = backend.compile(program)
     refined = _let_refine(run, passes, watch)
     where = state if state is not None else graph.state if graph is not None else State()
+    where.concerns(graph)
 
     def fit_together(types: list[TensorType]) -> None:
         """What does not fit in the program as it was built, whatever was optimised away."""
@@ -140,6 +184,7 @@ def _compile(
         refined,
         backend,
         counted,
+        asked,
     )
 
 
@@ -178,6 +223,7 @@ class CompiledFunction:
 
     inputs   the tensors of its arguments, in order
     outputs  the tensors it computes, in the structure they were asked in
+    updates  {variable: the tensor that is written to it}, as they were given
     program  what runs, after optimisation; with unknown lengths, it is optimised once more for
              those of a call
     log      what each pass did
@@ -202,9 +248,11 @@ class CompiledFunction:
         refined: deque[tuple[Program, list[Change]]],
         backend: Backend,
         counted: bool,
+        updates: dict[Tensor, Tensor],
     ) -> None:
         self.inputs = feeds.inputs
         self.outputs = outputs
+        self.updates = updates
         self.program = program
         self.log = log
         self._refined = refined
@@ -269,7 +317,9 @@ class CompiledFunction:
         known = getattr(self._compiled, "program_for", None)
         program = self.program if known is None else known([a.shape for a in arrays])
         with RunNumber(self._state.runs):
-            return Profile(timed_runs(self.backend, program, arrays, repeat), program)
+            clock = Clock()
+            runs = timed_runs(self.backend, program, arrays, repeat, clock)
+            return Profile(runs, program, self.backend, clock.loops)
 
     def explain(self) -> str:
         """What the passes did, what runs as one, where values are, and how much memory it takes.
@@ -456,6 +506,8 @@ def _without_dead_updates(
 
 def _add_assigns(nodes: Sequence[Node], writes: dict[Node, Tensor]) -> None:
     for node in nodes:
+        if type(node.op) is PyFunction:
+            check_function(node)
         if type(node.op) is not Assign:
             continue
         variable = node.inputs[0].node

@@ -7,7 +7,8 @@
               `Program -> Program`, that applies them; `instead` and `beside` make nodes for them
     backends  a class with `name`, `kernels` and `compile(program)` (see `Backend`), under the entry
               point group "graphgrad.backends"; `Kernels` has every op's own kernel
-    checks    `verify_graph`, `verify_program`
+    checks    `check_op` tries every law of graphgrad's own ops on one; `verify_graph`,
+              `verify_program`
 
 A gradient rule needs nothing of this: it is a function of a `gg.Site` and tensors.
 """
@@ -43,6 +44,7 @@ from .ir.types import (
     type_of_array,
 )
 from .ir.verify import verify_graph, verify_program
+from .laws.check_op import OpReport, check_op
 from .lower.plan import Plan
 from .ops.base import (
     DEFAULT,
@@ -105,6 +107,7 @@ __all__ = [
     "NumberBinary",
     "Onnx",
     "Op",
+    "OpReport",
     "Pass",
     "Plan",
     "Program",
@@ -128,6 +131,7 @@ __all__ = [
     "binary",
     "broadcast",
     "build",
+    "check_op",
     "compatible",
     "derive",
     "elements",

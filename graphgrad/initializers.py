@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from .ir.errors import DTypeError, ShapeError
+from .ir.kinds import is_inexact
 from .ir.types import Array, DType, as_dtype
 
 __all__ = [
@@ -255,7 +256,7 @@ def orthogonal(shape: tuple[int, int], seed: int, dtype: Any = "float64") -> Arr
 def _inexact(dtype: Any) -> DType:
     """The dtype; DTypeError for integers and bools, to which such numbers would be cut off."""
     found = as_dtype(dtype)
-    if found.kind not in "fc":
+    if not is_inexact(found):
         raise DTypeError(f"random initial values are floating or complex, not {found}; use gg.cast")
     return found
 

@@ -18,6 +18,7 @@ import numpy as np
 
 from .ir.errors import GradientError, ShapeError, StateError
 from .ir.graph import GraphScope
+from .ir.kinds import FLOAT32, is_bfloat16
 from .ir.node import Tensor
 from .ops.arithmetic import conj, floor, imag, maximum, minimum, power, real, square
 from .ops.base import as_tensor, cast, real_dtype
@@ -84,7 +85,9 @@ class Optimizer:
 
         Returns: {variable: its next value}, those that the optimiser remembers among them.
 
-        Complex gradients are conjugated: the loss falls along -conj(g).
+        Complex gradients are conjugated: the loss falls along -conj(g). The next value of a
+        bfloat16 variable is computed in float32, which `update` is given; what rounding it takes
+        off is remembered and counts in the next update.
 
         Raises: GradientError for a gradient that is None, which names the variable, or not one for
         each; StateError for what is no variable; ShapeError for a gradient of another shape.
@@ -95,11 +98,28 @@ class Optimizer:
         graph = pairs[0][0].node.graph
         assert graph is not None
         with GraphScope(graph):
-            step = variable(0, "int64", name="optimizer/step")
+            step = variable(0, "int64", name="optimizer/step", slot=True)
             call = UpdateCall(self, step)
             for p, g in pairs:
-                call.updates[p] = self.update(call, p, conj(cast(as_tensor(g), p.dtype)))
+                call.updates[p] = self._next(call, p, conj(as_tensor(g)))
         return call.updates
+
+    def _next(self, call: UpdateCall, p: Tensor, g: Tensor) -> Tensor:
+        """The next value of p. Of bfloat16 it is made in float32, and what rounding takes off is
+        remembered: small steps add up."""
+        if not is_bfloat16(p.dtype):
+            return self.update(call, p, cast(g, p.dtype))
+        made = []
+
+        def rounded_off(rest: Tensor) -> Tensor:
+            whole = cast(p, FLOAT32) + rest
+            call.parameters[whole] = p
+            new = self.update(call, whole, cast(g, FLOAT32))
+            made.append(cast(new, p.dtype))
+            return new - cast(made[0], FLOAT32)
+
+        call.slot(p, "rounded_off", rounded_off, FLOAT32)
+        return made[0]
 
     def update(self, call: UpdateCall, p: Tensor, g: Tensor) -> Tensor:
         """The next value of p. call: the rate, the step, and slots that are remembered."""
@@ -109,9 +129,10 @@ class Optimizer:
 class UpdateCall:
     """One call of `updates`.
 
-    step     updates made before
-    count    this update's number as float64, from 1
-    updates  what is written; `slot` adds to it
+    step        updates made before
+    count       this update's number as float64, from 1
+    updates     what is written; `slot` adds to it
+    parameters  the variable that a tensor stands for which `update` is given in its place
 
     >>> class Fading(gg.optimizers.Optimizer):
     ...     def update(self, call, p, g):
@@ -125,6 +146,7 @@ class UpdateCall:
     def __init__(self, optimizer: Optimizer, step: Tensor) -> None:
         self.step = step
         self.updates: Updates = {step: step + 1}
+        self.parameters: dict[Tensor, Tensor] = {}
         self.count = cast(step + 1, "float64")
         rate = optimizer.learning_rate
         if callable(rate) and not isinstance(rate, Tensor):
@@ -140,7 +162,8 @@ class UpdateCall:
     ) -> Tensor:
         """The next value of what is remembered of p under a name; zeros at first, of p's dtype."""
         dtype = p.dtype if dtype is None else dtype
-        start = variable(np.zeros(p.shape, dtype), name=f"{p.node.name}/{name}")
+        of = self.parameters.get(p, p).node.name
+        start = variable(np.zeros(p.shape, dtype), name=f"{of}/{name}", slot=True)
         self.updates[start] = new = next_value(start)
         return new
 

@@ -39,7 +39,7 @@ class Session:
         self, graph: Graph | None = None, backend: str | Backend = "auto", *, fresh: bool = False
     ) -> None:
         self.graph = default_graph() if graph is None else graph
-        self.state = State() if fresh else self.graph.state.copy()
+        self.state = State(self.graph) if fresh else self.graph.state.copy()
         self._backend = load_backend(backend)
         self._compiled: dict[Any, CompiledFunction] = {}
         self._closed = False

@@ -22,16 +22,26 @@ for package in os.environ.get("GRAPHGRAD_NEEDS", "").split():
     import_module(package)
 
 
-def pytest_collection_modifyitems(items):
-    """What runs on JAX is left out where that is not installed."""
-    if find_spec("jax") is not None:
-        return
-    for item in items:
-        given = getattr(item, "callspec", None)
-        if given is not None and any(
-            isinstance(v, str) and v == "jax" for v in given.params.values()
-        ):
-            item.add_marker(pytest.mark.skip(reason="jax is not installed"))
+BACKENDS = ("numpy", "llvm", "jax")
+
+
+def pytest_collection_modifyitems(config, items):
+    """What runs on JAX is left out where that is not installed; and where another backend is asked
+    for, what names the one that it runs on."""
+    if os.environ["GRAPHGRAD_BACKEND"] != "numpy":
+        named = [item for item in items if _backend_of(item)]
+        items[:] = [item for item in items if not _backend_of(item)]
+        config.hook.pytest_deselected(items=named)
+    if find_spec("jax") is None:
+        for item in items:
+            if _backend_of(item) == "jax":
+                item.add_marker(pytest.mark.skip(reason="jax is not installed"))
+
+
+def _backend_of(item):
+    """The backend among the parameters of a test."""
+    given = item.callspec.params.values() if hasattr(item, "callspec") else ()
+    return next((v for v in given if isinstance(v, str) and v in BACKENDS), None)
 
 
 def pytest_collection_finish():

@@ -158,6 +158,7 @@ def test_the_page_says_which_rules_answer_and_what_they_cost(quick):
     assert "a call (median of 300)" in page
 
 
+@pytest.mark.ci
 def test_names_are_escaped(short, tmp_path):
     norms = {**short.comparison.norms, "<script>alert(1)</script>": (0.0, 1.0)}
     report.write(tmp_path, short._replace(comparison=short.comparison._replace(norms=norms)))
@@ -166,6 +167,7 @@ def test_names_are_escaped(short, tmp_path):
     assert "script" not in Links(page).tags
 
 
+@pytest.mark.ci
 def test_one_seed_one_result(short):
     again, other = experiments(SHORT), experiments(SHORT, seed=1)
     for gradient in (OWN, OVERRIDE):
@@ -185,6 +187,7 @@ def test_maps_differ_only_where_the_rule_does(short):
     assert short.guidance.apart == 0
 
 
+@pytest.mark.ci
 def test_the_demo_fails_if_the_override_does_not_win(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(command, "QUICK", SHORT._replace(epochs=0))
     assert main(["demo", "--quick", "--out", str(tmp_path)]) == 1
@@ -200,6 +203,7 @@ def test_a_folder_that_cannot_be_made_is_said_before_any_work(tmp_path, capsys):
 
 
 @pytest.mark.parametrize("package", ["sklearn", "matplotlib", "jinja2", "rich"])
+@pytest.mark.ci
 def test_a_missing_package_is_one_line_that_names_the_extra(package, tmp_path):
     program = (
         f"import sys; sys.modules[{package!r}] = None\n"

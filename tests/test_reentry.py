@@ -25,7 +25,7 @@ def passes(*arguments):
 @pytest.mark.parametrize("way", ["line", "finalizer"])
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_results_are_those_of_undisturbed_work(backend, way):
-    passes(backend, way, "499", "0.5")
+    passes(backend, way, "499", "0.2")
 
 
 @pytest.mark.slow
@@ -91,6 +91,7 @@ going = False
 
 
 @pytest.mark.parametrize("work", ["scope", "name", "run", "rows"])
+@pytest.mark.ci
 def test_what_is_opened_while_the_collector_interrupts_an_opening_is_whole(work):
     """Python before 3.12 collects in the midst of ContextVar.set, too."""
     command = [sys.executable, "-c", OPENED, work]

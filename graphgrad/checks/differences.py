@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ..ir.kinds import is_inexact, limits_of
 from ..ir.types import Array
 
 Along = Callable[[float], Array]
@@ -37,7 +38,7 @@ class Precision:
 
 def precision_of(dtypes: Sequence[Any]) -> Precision:
     """The precision of the coarsest of the floating dtypes."""
-    eps = max([float(np.finfo(d).eps) for d in dtypes if np.dtype(d).kind in "fc"], default=2**-52)
+    eps = max([float(limits_of(d).eps) for d in dtypes if is_inexact(np.dtype(d))], default=2**-52)
     step = eps**0.2
     return Precision(eps, step, 1e-6 if eps < 1e-12 else 2e-3 if eps < 1e-6 else 0.1)
 

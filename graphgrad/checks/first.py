@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..ir.kinds import is_floating
 from ..ir.node import Tensor
 from ..ir.types import Array
 from .differences import along_direction, partials, slope
@@ -86,7 +87,7 @@ class _FirstOrder:
         self.trial.report.checked.append("first order")
 
     def _size(self, point: Sequence[Array]) -> int:
-        return sum(v.size for v in point if v.dtype.kind == "f")
+        return sum(v.size for v in point if is_floating(v.dtype))
 
     def _jacobian(self, f: Any, factor: float, point: list[Array]) -> None:
         rows = [self.trial.backward(point, unit) for unit in _units(self.trial.seeds(0))]

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..ir.errors import GradientError, ShapeError
+from ..ir.kinds import is_inexact
 from ..ir.node import Node, Region
 from ..ir.types import Array
 from ..regions.rules import Rule
@@ -101,7 +102,7 @@ def _examples(function: Any, args: tuple[Any, ...], values: Any) -> list[Array]:
             f"(rule, function, *arrays), got {function!r}"
         )
     arrays = as_arrays(args if args or values is None else values)
-    if not any(a.dtype.kind in "fc" for a in arrays):
+    if not any(is_inexact(a.dtype) for a in arrays):
         raise GradientError(
             "check_gradient takes example arrays, at least one of them floating or complex, got "
             f"{args!r}"

@@ -17,7 +17,6 @@ from ..ir.position import is_library
 from ..ops.base import Constant
 from ..ops.control import Cond, Scan, While
 from ..ops.random.draws import Draw
-from ..ops.sources import StopGradient, ZeroGradient
 from ..regions.boundary import boundary_of
 from ..regions.index import marked_regions
 from ..regions.rules import (
@@ -377,8 +376,7 @@ def _live(graph: Graph) -> set[Tensor]:
     """The floating tensors that depend on a floating placeholder or variable, by floats."""
     live: set[Tensor] = set()
     for node in graph.nodes:
-        stops = type(node.op) in (StopGradient, ZeroGradient)
-        if node.op.source or (not stops and any(t in live for t in node.inputs)):
+        if node.op.source or (not node.op.withholds and any(t in live for t in node.inputs)):
             live.update(_floating(node.outputs))
     return live
 
@@ -398,7 +396,7 @@ def _passed_on(graph: Graph, readers: dict[Tensor, list[Node]]) -> set[Tensor]:
     for node in reversed(graph.nodes):
         for t in node.outputs:
             reading = readers.get(t, [])
-            going_on = [n for n in reading if type(n.op) not in (StopGradient, ZeroGradient)]
+            going_on = [n for n in reading if not n.op.withholds]
             if not reading or any(not used.isdisjoint(n.outputs) for n in going_on):
                 used.add(t)
     return used

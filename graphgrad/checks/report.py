@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar, Self
 
-from ..ir.errors import GradientError
+from ..ir.errors import GradientError, GraphGradError
 from ..ir.words import visible_lines
 
 __all__ = ["Finding", "Report"]
@@ -45,8 +45,48 @@ class Finding:
         return visible_lines("\n".join(rows))
 
 
+class Verdict:
+    """What a report of any check has: it is true where nothing was found."""
+
+    findings: list[Finding]
+    notes: list[str]
+    checked: list[str]
+    error: ClassVar[type[GraphGradError]] = GradientError
+
+    def subject(self) -> str:
+        """What was checked."""
+        raise NotImplementedError
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing was found."""
+        return not self.findings
+
+    def raise_if_failed(self) -> Self:
+        """An error (GradientError of a rule) with everything found, or this report itself."""
+        if self.findings:
+            raise self.error(str(self))
+        return self
+
+    def note(self, text: str) -> None:
+        """Remember, once, what was not checked."""
+        if text not in self.notes:
+            self.notes.append(text)
+
+    def __bool__(self) -> bool:
+        return self.ok
+
+    def __str__(self) -> str:
+        verdict = "ok" if self.ok else f"{len(self.findings)} finding(s)"
+        rows = [f"check of {self.subject()}: {verdict}"]
+        rows += [f"checked: {', '.join(self.checked) or 'nothing'}"]
+        rows += [str(f) for f in self.findings]
+        rows += [f"note: {n}" for n in self.notes]
+        return visible_lines("\n".join(rows))
+
+
 @dataclass(eq=False)
-class Report:
+class Report(Verdict):
     """What check_gradient found about one rule.
 
     site      what was checked, with its line
@@ -68,29 +108,6 @@ class Report:
     notes: list[str] = field(default_factory=list)
     checked: list[str] = field(default_factory=list)
 
-    @property
-    def ok(self) -> bool:
-        """Whether nothing was found."""
-        return not self.findings
-
-    def raise_if_failed(self) -> Report:
-        """GradientError with everything found, or this report itself."""
-        if self.findings:
-            raise GradientError(str(self))
-        return self
-
-    def note(self, text: str) -> None:
-        """Remember, once, what was not checked."""
-        if text not in self.notes:
-            self.notes.append(text)
-
-    def __bool__(self) -> bool:
-        return self.ok
-
-    def __str__(self) -> str:
-        verdict = "ok" if self.ok else f"{len(self.findings)} finding(s)"
-        rows = [f"check of {self.rule} for {self.site}, as {self.contract}: {verdict}"]
-        rows += [f"checked: {', '.join(self.checked) or 'nothing'}"]
-        rows += [str(f) for f in self.findings]
-        rows += [f"note: {n}" for n in self.notes]
-        return visible_lines("\n".join(rows))
+    def subject(self) -> str:
+        """What was checked."""
+        return f"{self.rule} for {self.site}, as {self.contract}"

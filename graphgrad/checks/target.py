@@ -17,6 +17,7 @@ from ..differentiate.gradients import gradients
 from ..ir.context import CONTEXT
 from ..ir.errors import GradientError
 from ..ir.graph import Graph, GraphScope
+from ..ir.kinds import is_floating, kind_of
 from ..ir.node import Node, Region, Tensor, enclosing
 from ..ir.program import needed
 from ..ir.residual import Residual
@@ -24,7 +25,7 @@ from ..ir.tree import flatten
 from ..ir.types import Array, DType, TensorType
 from ..ops.arithmetic import conj
 from ..ops.base import array_of, as_tensor, is_zero, real_dtype
-from ..ops.sources import StopGradient, ZeroGradient, identity, placeholder
+from ..ops.sources import identity, placeholder
 from ..regions.boundary import boundary_of
 from ..regions.contracts import Contract
 from ..regions.index import marked_regions
@@ -168,7 +169,7 @@ class Evaluator:
 
 def parts_of(array: Array) -> Array:
     """The real and the imaginary parts of complex numbers on a last axis; others as they are."""
-    if array.dtype.kind != "c":
+    if kind_of(array.dtype) != "c":
         return array
     return np.stack([array.real, array.imag], axis=-1)
 
@@ -186,8 +187,7 @@ def flat(arrays: Sequence[Array]) -> Array:
 
 def stopped(nodes: Sequence[Node]) -> list[Tensor]:
     """The outputs of nodes through which nothing is to flow: constants for a derivative."""
-    kinds = (StopGradient, ZeroGradient)
-    return [n.outputs[0] for n in nodes if type(n.op) in kinds and n.stamp is None]
+    return [n.outputs[0] for n in nodes if n.op.withholds and n.stamp is None]
 
 
 # --- points -----------------------------------------------------------------------------------
@@ -200,9 +200,9 @@ def draw(
 ) -> Array:
     """A random array of a type; `length` for unknown lengths."""
     shape = tuple(d if isinstance(d, int) else length for d in type.shape)
-    if type.dtype.kind == "b":
+    if kind_of(type.dtype) == "b":
         return rng.random(shape) < 0.5
-    if type.dtype.kind in "iu":
+    if kind_of(type.dtype) in "iu":
         return rng.integers(0, 2, shape).astype(type.dtype)
     if type.complex:
         shape = (*shape, 2)
@@ -211,7 +211,7 @@ def draw(
 
 def near(value: Array, rng: np.random.Generator) -> Array:
     """A random array near a given one, of its signs; integers stay as they are."""
-    if value.dtype.kind != "f":
+    if not is_floating(value.dtype):
         return value
     moved = value * rng.uniform(0.7, 1.3, value.shape)
     moved = np.where(value == 0, rng.uniform(-0.1, 0.1, value.shape), moved)
@@ -283,8 +283,8 @@ def as_arrays(arrays: Sequence[Any]) -> list[Array]:
     found = []
     for a in arrays:
         array = np.asarray(a)
-        if array.dtype.kind not in "biufc":
+        if kind_of(array.dtype) not in "biufc":
             raise GradientError(f"example arrays hold numbers, got {a!r}")
-        wide = {"f": np.float64, "c": np.complex128}.get(array.dtype.kind, array.dtype)
+        wide = {"f": np.float64, "c": np.complex128}.get(kind_of(array.dtype), array.dtype)
         found.append(array.astype(wide))
     return found

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..ir.errors import GraphError
+from ..ir.kinds import kind_of
 from ..ir.node import Tensor
 from ..ir.program import needed
 from .target import TargetError, TargetGraph
@@ -81,9 +82,9 @@ def _random(target: TargetGraph, fed: dict[Tensor, Any], seed: int) -> dict[Tens
         if node.type == "Placeholder" and node.outputs[0] not in fed:
             t = node.outputs[0]
             shape = _shape(t.shape, lengths)
-            if t.dtype.kind == "b":
+            if kind_of(t.dtype) == "b":
                 found[t] = rng.random(shape) < 0.5
-            elif t.dtype.kind in "iu":
+            elif kind_of(t.dtype) in "iu":
                 found[t] = np.zeros(shape, t.dtype)
             else:
                 found[t] = rng.normal(size=shape).astype(t.dtype)

@@ -14,6 +14,7 @@ from ..compiled import compile
 from ..debug.running import values
 from ..inspect.overlay import Overlay
 from ..ir.errors import did_you_mean
+from ..ir.kinds import is_inexact
 from .feeding import feeds_for
 from .target import TargetError, TargetGraph
 
@@ -49,7 +50,7 @@ def overlay_of(kind: str, target: TargetGraph, options: Namespace) -> Overlay:
             f"{near}".rstrip()
         )
     found = values(target.outputs, feeds_for(target, options)).by_tensor
-    floating = {t: a for t, a in found.items() if a.dtype.kind in "fc"}
+    floating = {t: a for t, a in found.items() if is_inexact(a.dtype)}
     return Overlay.of_values(floating, MEASURES[kind], TITLES[kind])
 
 

@@ -104,17 +104,15 @@ class _Search:
             region = next((r for r in enclosing(node.region) if r.rule is not None), None)
             if region is not None:
                 silent[region] = None
-            for read in self._inputs(node):
-                below = doubtful
-                if not passes(node, read):
-                    if region is None or not doubtful:
-                        found[Blocker(node, region)] = None
-                    if region is None:
-                        continue
-                    below = True
-                if read.node not in seen:
+            reads = list(self._inputs(node))
+            shut = {read for read in reads if not passes(node, read)}
+            if shut and (region is None or not doubtful):
+                found[Blocker(node, region)] = None
+            for read in reads:
+                goes_on = region is not None or read not in shut
+                if goes_on and read.node not in seen:
                     seen.add(read.node)
-                    stack.append((read.node, below))
+                    stack.append((read.node, doubtful or read in shut))
         if found or not free:
             return list(found)
         return [Blocker(r) for r in silent] or ([Blocker(start)] if start in self.ruled else [])

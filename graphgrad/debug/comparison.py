@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..compiled import compile
+from ..ir.kinds import is_inexact
 from ..ir.node import Node, Tensor
 from ..ir.state import State
 from ..ir.types import Array
@@ -187,7 +188,7 @@ class _Direct:
                 yield found
 
     def _found(self, t: Tensor, a: Array, b: Array, *, alone: bool) -> Divergence | None:
-        exact = a.dtype.kind not in "fc"
+        exact = not is_inexact(a.dtype)
         with np.errstate(all="ignore"):
             room = np.zeros(a.shape) if exact else self.tolerance * (1.0 + np.abs(a))
         return _beyond(t, a, b, np.asarray(room), self.words, alone=alone)
@@ -259,7 +260,7 @@ def _equal(node: Node, first: Held, second: Held) -> bool:
 
 
 def _same(a: Array, b: Array) -> bool:
-    return bool(np.array_equal(a, b, equal_nan=a.dtype.kind in "fc"))
+    return bool(np.array_equal(a, b, equal_nan=is_inexact(a.dtype)))
 
 
 def _ran(node: Node, values: Held) -> Ran:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..ir.errors import GraphGradError
+from ..ir.kinds import is_inexact
 from ..ir.node import Node, Region, RuleCall
 from ..ir.state import State
 from ..ir.tree import flatten, unflatten
@@ -84,7 +85,7 @@ def nan_guard(
 def _bad(inf: bool) -> Any:
     def bad(array: Array) -> bool:
         array = np.asarray(array)
-        if array.dtype.kind not in "fc":
+        if not is_inexact(array.dtype):
             return False
         return not np.isfinite(array).all() if inf else bool(np.isnan(array).any())
 

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from ..ir.kinds import is_inexact, kind_of, limits_of
 from ..ir.node import Tensor
 from ..ir.types import Array
 from .running import KERNELS, Evaluation, Ran
@@ -71,18 +72,18 @@ def terms(ran: Ran) -> float:
 def distance(a: Array, b: Array) -> Array:
     """|a - b| as float64; 0 where both are the same NaN or infinity, inf where only one is."""
     a, b = np.asarray(a), np.asarray(b)
-    wide = np.complex128 if "c" in (a.dtype.kind, b.dtype.kind) else np.float64
+    wide = np.complex128 if "c" in (kind_of(a.dtype), kind_of(b.dtype)) else np.float64
     with np.errstate(all="ignore"):
         found = np.asarray(np.abs(a.astype(wide) - b.astype(wide)))
         same = (a == b) | ((a != a) & (b != b))
-    if a.dtype.kind in "biu":
+    if kind_of(a.dtype) in "biu":
         found = np.maximum(found, 1.0)  # large integers may be one float64
     return np.where(same, 0.0, np.where(np.isnan(found), np.inf, found))
 
 
 def _unless_lost(y: Array, z: Array) -> Array:
     """distance(y, z), but 0 where only the move made a NaN: such a move tells nothing."""
-    lost = np.isnan(z) if np.asarray(z).dtype.kind in "fc" else False
+    lost = np.isnan(z) if is_inexact(np.asarray(z).dtype) else False
     return np.where(lost, 0.0, distance(y, z))
 
 
@@ -140,7 +141,7 @@ def _jittered(
 
 
 def _rounds(t: Tensor, array: Array) -> bool:
-    return array.dtype.kind in "fc" and t.node.type != "Constant"
+    return is_inexact(array.dtype) and t.node.type != "Constant"
 
 
 def _signs(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
@@ -149,17 +150,17 @@ def _signs(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
 
 def _moved(a: Array, by: Array) -> Array:
     """a * (1 + by * eps), in the dtype of a."""
-    wide = np.complex128 if a.dtype.kind == "c" else np.float64
-    moved: Array = np.asarray(a.astype(wide) * (1.0 + by * np.finfo(a.dtype).eps))
+    wide = np.complex128 if kind_of(a.dtype) == "c" else np.float64
+    moved: Array = np.asarray(a.astype(wide) * (1.0 + by * limits_of(a.dtype).eps))
     return moved.astype(a.dtype)
 
 
 def _last_bits(a: Array) -> Array:
     """eps |a| where that is finite; 0 for what is not floating."""
     a = np.asarray(a)
-    if a.dtype.kind not in "fc":
+    if not is_inexact(a.dtype):
         return np.zeros(a.shape)
-    found = np.abs(a).astype(np.float64) * float(np.finfo(a.dtype).eps)
+    found = np.abs(a).astype(np.float64) * float(limits_of(a.dtype).eps)
     return np.where(np.isfinite(found), found, 0.0)
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..compiled import CompiledFunction
 from ..ir.errors import GradientError
+from ..ir.kinds import is_inexact
 from ..ir.node import Node, Region, RuleCall, Tensor
 from ..ir.state import State
 from ..ir.tree import flatten
@@ -200,11 +201,7 @@ class _Trial:
         passes = False
         for place in places:
             here = [n for n in nodes if place in self.ran[n]]
-            inside = set(here)
-            reads = dict.fromkeys(
-                self.stand.get(t, t) for n in here for t in n.inputs if t.node not in inside
-            )
-            known = [t for t in reads if self._value(t, place) is not None]
+            known = self._read_by(here, place)
             cotangents = [t for t in known if t.node.origin is not None]
             gradients.update(dict.fromkeys(cotangents))
             came = list(self._floats(known, place))
@@ -213,18 +210,25 @@ class _Trial:
             kind = _kind(came, went, flows)
             passes = passes or any(a.any() for _, a in went)
             if kind is not None:
-                odd = [t.node for t, a in went if kind == "killed" or not np.isfinite(a).all()]
                 suspect = _suspect(kind, origin, came, went, self.ran[here[0]][place])
-                suspects.append((suspect, list(dict.fromkeys(odd))))
+                suspects.append((suspect, _makers(kind, went)))
         poisoned = [s for s in suspects if s[0].kind == "poisoned"]
         for suspect, makers in [*poisoned, *([] if passes else suspects)]:
             return suspect, makers, list(gradients)
         return None, [], list(gradients)
 
+    def _read_by(self, nodes: list[Node], place: Place) -> list[Tensor]:
+        """What nodes read of others that has a value there."""
+        inside = set(nodes)
+        reads = dict.fromkeys(
+            self.stand.get(t, t) for n in nodes for t in n.inputs if t.node not in inside
+        )
+        return [t for t in reads if self._value(t, place) is not None]
+
     def _floats(self, tensors: list[Tensor], place: Place) -> Iterator[tuple[Tensor, Array]]:
         for t in tensors:
             array = np.asarray(self._value(t, place))
-            if array.dtype.kind in "fc":
+            if is_inexact(array.dtype):
                 yield t, array
 
 
@@ -235,6 +239,12 @@ def _kind(came: Moved, went: Moved, flows: bool) -> str | None:
     if not all(np.isfinite(a).all() for _, a in went):
         return "poisoned"
     return "killed" if flows and not any(a.any() for _, a in went) else None
+
+
+def _makers(kind: str, went: Moved) -> list[Node]:
+    """The nodes that made what is odd."""
+    odd = [t.node for t, a in went if kind == "killed" or not np.isfinite(a).all()]
+    return list(dict.fromkeys(odd))
 
 
 def _is_choice(nodes: list[Node], inner: set[Node]) -> bool:

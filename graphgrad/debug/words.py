@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..ir.kinds import is_floating, is_inexact
 from ..ir.node import Node, Region, RuleCall, enclosing
 from ..ir.types import Array
 from ..ir.words import visible
@@ -60,12 +61,12 @@ def described(array: Array) -> str:
     """`float64[3, 4], 2 nan, 1 inf, finite values from -1 to 710`."""
     array = np.asarray(array)
     text = f"{array.dtype}[{', '.join(map(str, array.shape))}]"
-    if array.dtype.kind not in "fc" or not array.size:
+    if not is_inexact(array.dtype) or not array.size:
         return text if not array.size else f"{text} from {array.min()} to {array.max()}"
     nans, infs = int(np.isnan(array).sum()), int(np.isinf(array).sum())
     counts = [f"{n} {what}" for n, what in ((nans, "nan"), (infs, "inf")) if n]
     finite = array[np.isfinite(array)]
-    if finite.size and array.dtype.kind == "f":
+    if finite.size and is_floating(array.dtype):
         prefix = "finite values " if counts else ""
         counts.append(f"{prefix}from {finite.min():.6g} to {finite.max():.6g}")
     return ", ".join([text, *counts])

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..ir.errors import GradientError
-from ..ir.graph import Graph, Twins
-from ..ir.node import Tensor
+from ..ir.graph import Graph
+from ..ir.node import Tensor, Twins
 from ..ops.base import is_zero
 from ..ops.control import BodyGraph
 from ..regions.rules import BuiltinRule, Rule, as_rule

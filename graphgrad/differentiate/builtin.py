@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..ir.errors import GradientError, ShapeError
+from ..ir.kinds import is_inexact
 from ..ir.node import Tensor
 from ..ir.op import Op
 from ..ir.types import compatible
@@ -70,6 +71,6 @@ def given(op: Op, outputs: Sequence[Tensor], dys: Sequence[Tensor | None]) -> An
 def filled(outputs: Sequence[Tensor], dys: Sequence[Tensor | None]) -> list[Tensor | None]:
     """Zeros for missing gradients of floating and complex outputs; None stays for the others."""
     return [
-        ZeroTensor(y) if dy is None and y.dtype.kind in "fc" else dy
+        ZeroTensor(y) if dy is None and is_inexact(y.dtype) else dy
         for y, dy in zip(outputs, dys, strict=True)
     ]

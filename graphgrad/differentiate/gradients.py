@@ -14,6 +14,7 @@ from ..ir.context import Context, Within
 from ..ir.depth import check_room
 from ..ir.errors import DTypeError, GradientError, GraphError
 from ..ir.graph import Graph, current, entering
+from ..ir.kinds import kind_of
 from ..ir.node import Tensor
 from ..ir.residual import vantage
 from ..ir.tree import flatten, paths, unflatten
@@ -242,7 +243,7 @@ def _seeds(ys: Any, y_list: list[Tensor], grad_ys: Any) -> list[Any]:
             continue
         shape, dtype = (dy.shape, dy.dtype) if isinstance(dy, Tensor) else array_type(dy, y)
         if not compatible(shape, y.shape) or dtype != y.dtype:
-            raise (DTypeError if np.dtype(dtype).kind == "c" else GradientError)(
+            raise (DTypeError if kind_of(np.dtype(dtype)) == "c" else GradientError)(
                 f"a gradient of {y.name} ({y.type!r}, built at {y.where}) has its shape and "
                 f"dtype, got {dtype}{list(shape)}"
             )
@@ -259,7 +260,7 @@ def array_type(dy: Any, y: Tensor) -> tuple[Any, Any]:
     check_unmasked(dy)
     array = np.asarray(dy)
     kinds = "bifc" if y.type.complex else "bif"
-    weak = not isinstance(dy, np.ndarray | np.generic) and array.dtype.kind in kinds
+    weak = not isinstance(dy, np.ndarray | np.generic) and kind_of(array.dtype) in kinds
     return array.shape, y.dtype if weak else array.dtype
 
 

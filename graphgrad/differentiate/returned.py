@@ -10,6 +10,7 @@ import numpy as np
 from ..ir.build import adopted, apply
 from ..ir.context import CONTEXT, bodies_around
 from ..ir.errors import GradientError, counted
+from ..ir.kinds import can_cast, is_inexact, kind_of
 from ..ir.node import Tensor
 from ..ir.types import check_unmasked, compatible
 from ..ops.accumulate import EnsureLike
@@ -54,7 +55,7 @@ def _from_mapping(rule: Rule, site: Site, found: Mapping[Any, Any]) -> list[tupl
             why = " twice: inside and outside" if x in given else ", which it does not read"
             raise GradientError(f"{who(rule, site)} returned a gradient for {shown}{why}")
         given[x] = entry
-    missing = [x for x in dict.fromkeys(site.inputs) if x.dtype.kind in "fc" and x not in given]
+    missing = [x for x in dict.fromkeys(site.inputs) if is_inexact(x.dtype) and x not in given]
     if missing:
         raise GradientError(
             f"{who(rule, site)} returned a mapping without an entry for{rows(missing)}\n"
@@ -137,10 +138,10 @@ def _from_value(rule: Rule, site: Site, x: Tensor, entry: Any, i: int) -> Tensor
     check_unmasked(entry, f"{who(rule, site)} is to return arrays: ")
     try:
         array = np.asarray(entry)
-        fits = np.can_cast(array.dtype, x.dtype, "same_kind")
+        fits = can_cast(array.dtype, x.dtype, "same_kind")
     except (TypeError, ValueError):
         raise _wrong(rule, site, x, i, repr(entry)) from None
-    if array.dtype.kind not in "biufc" or not fits:
+    if kind_of(array.dtype) not in "biufc" or not fits:
         raise _wrong(rule, site, x, i, repr(entry))
     if array.ndim == 0:
         return broadcast_like(scalar(array.item(), x.dtype), x)

@@ -6,14 +6,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..ir.build import apply, read_here
-from ..ir.context import CONTEXT
 from ..ir.errors import GradientError
 from ..ir.node import Node, Region, Tensor
 from ..ir.residual import Residual
 from ..ops.base import DEFAULT, Constant
 from ..ops.sources import Identity
-from ..regions.boundary import scan, take_in_pins
+from ..regions.boundary import scan
 from ..regions.edits import Survey, insert
+from ..regions.opening import Pins, region_around
 from ..regions.rules import Rule
 from .site import Site
 
@@ -36,28 +36,18 @@ def with_second(
     listed = _listed(entries)
     if not any(isinstance(dx, Tensor) for dx in listed):
         return entries
-    context = CONTEXT.get()
     real_dys = [dy for dy in dys if dy is not None and dy.type.differentiable]
     spare = {dy.node for dy in real_dys}  # a structural zero becomes a node before the region
-    region = Region(
-        context.graph,
-        _second_rule(site, second, len(real_dys)),
-        parent=context.region,
-        origin=context.origin,
-        position=None,
-        kind="second",
-    )
     xs = read_here(site.inputs[:arity])
-    try:
-        region.graph.regions.append(region)
+
+    def inside(region: Region) -> Pins:
         _mark_since(region, start, first_region, spare)
-        context.region = region
-        dxs = [apply(Identity(), dx) if isinstance(dx, Tensor) else dx for dx in listed]
-    finally:
-        context.region, region.open = region.parent, False
-    region.pinned_inputs = (*xs, *real_dys)
-    region.pinned_outputs = tuple(dx for dx in dxs if isinstance(dx, Tensor))
-    take_in_pins(region)
+        outputs = [apply(Identity(), dx) for dx in listed if isinstance(dx, Tensor)]
+        return (*xs, *real_dys), outputs
+
+    rule = _second_rule(site, second, len(real_dys))
+    made = iter(region_around(inside, rule, kind="second").pinned_outputs or ())
+    dxs = [next(made) if isinstance(dx, Tensor) else dx for dx in listed]
     return dict(zip(entries, dxs, strict=True)) if isinstance(entries, Mapping) else dxs
 
 

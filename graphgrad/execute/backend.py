@@ -22,6 +22,7 @@ from ..ir.types import Array
 from ..lower.alias import is_strange
 from ..lower.binding import Binding, Pairs
 from ..lower.plan import Kernel
+from ..lower.widen import widen
 from .results import add_note, own, promised, reading
 
 __all__ = [
@@ -93,7 +94,12 @@ class Kernels:
     None to leave this op as it is. `@kernels.writes(Tanh)` decorates a function of a node with
     static types and of a number of threads that returns a writer (see `Binding`) or None. Both
     speak for this very op type, not for subclasses.
+
+    native  op types whose kernels compute of bfloat16 operands in float32 themselves, and round
+            once; for the others they are cast
     """
+
+    native: frozenset[type[Op]] = frozenset()
 
     def __init__(self, xp: Any) -> None:
         self.xp = xp
@@ -139,6 +145,7 @@ class Kernels:
 
 def one_call_per_node(program: Program, kernels: Kernels) -> Compiled:
     """The simplest way to run a program: a loop over its nodes, each value dropped in time."""
+    program = widen(program, kernels.native)
     run = _loop(program, [_held_to_its_word(node, kernels) for node in program.nodes])
     if kernels.xp is not np:  # what is being traced owns nothing
         return run

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..ir.kinds import is_floating
 from ..ir.node import Node, Tensor
 from ..ir.op import lasting
 from ..ir.program import Program
@@ -104,7 +105,7 @@ def reducible(node: Node) -> bool:
         return False
     x = node.inputs[0].type
     axes = node.op.reduced_axes(x.shape)
-    if not axes or (x.dtype.kind == "f" and x.dtype.itemsize < 4):
+    if not axes or (is_floating(x.dtype) and x.dtype.itemsize < 4):
         return False  # NumPy adds float16 up in more digits than a partial sum would have
     blocks = blocks_of(x.shape, BLOCK // x.dtype.itemsize)
     return blocks is None or 8 * math.prod(blocks.results(axes)) <= math.prod(blocks.shape)

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
+from ..ir.kinds import kind_of
 from ..ir.op import Op, lasting
 from ..ir.types import Array, DType, as_dtype
 
@@ -170,7 +171,7 @@ class _Namespace:
     @staticmethod
     def where(condition: Any, x: Any, y: Any) -> _Symbol:
         """Each element of x where the condition holds, else of y."""
-        if not isinstance(condition, _Symbol) or condition.dtype.kind != "b":
+        if not isinstance(condition, _Symbol) or kind_of(condition.dtype) != "b":
             raise _NotAnArray("a condition that is no bool")
         dtype = as_dtype(np.result_type(*[_sample(_kind(o)) for o in (x, y)]))
         if any(isinstance(o, _Symbol) and o.dtype is not dtype for o in (x, y)):

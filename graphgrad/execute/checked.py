@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..ir.errors import ExecutionError
+from ..ir.kinds import is_inexact
 from ..ir.node import Node
 from ..ir.types import Array
 from ..lower.alias import is_view
@@ -115,7 +116,7 @@ def _check_memory(node: Node, args: Sequence[Any], results: Sequence[Any]) -> No
 
 
 def _poison(array: Array) -> None:
-    if array.dtype.kind in "fc":
+    if is_inexact(array.dtype):
         array.fill(np.nan)
     else:
         array.reshape(-1).view(np.uint8).fill(POISON)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..ir.errors import DTypeError, ShapeError, did_you_mean
+from ..ir.kinds import can_cast, kind_of
 from ..ir.node import Tensor
 from ..ir.types import Array, TensorType, check_unmasked, compatible, type_of_array
 from ..ir.words import visible
@@ -101,16 +102,16 @@ def as_array(t: Tensor, value: Any) -> Array:
     wanted = t.type.dtype
     if array.dtype == wanted:
         return array if array.dtype is wanted else array.astype(wanted)
-    if array.dtype.kind not in "biufc":
+    if kind_of(array.dtype) not in "biufc":
         raise DTypeError(f"{_input(t)} takes numbers, got {type(value).__name__} {array.dtype}")
-    number = type(value) in (int, float, complex) and array.dtype.kind in "iufc"
-    unsigned = number and array.dtype.kind == "i" and wanted.kind == "u"
-    if not unsigned and not np.can_cast(array.dtype, wanted, "same_kind"):
+    number = type(value) in (int, float, complex) and kind_of(array.dtype) in "iufc"
+    unsigned = number and kind_of(array.dtype) == "i" and kind_of(wanted) == "u"
+    if not unsigned and not can_cast(array.dtype, wanted, "same_kind"):
         raise DTypeError(
             f"{_input(t)} cannot take {array.dtype}: cast it with .astype({wanted.name!r}) if "
             "losing information is meant"
         )
-    if wanted.kind in "iu" and array.dtype.kind in "iu":
+    if kind_of(wanted) in "iu" and kind_of(array.dtype) in "iu":
         new = array.astype(wanted)
         if not np.array_equal(new, array):
             raise DTypeError(f"{_input(t)} cannot hold the values it was given")

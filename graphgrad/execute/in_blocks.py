@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from .blocks import Block, Blocks, Shape
-from .body import Writer, fill, output_names, where
+from .body import ArrayFunction, Writer, fill, output_names, where
 from .calls import CHOOSE
 from .elements import SPREAD, Elements, ReductionStep, UfuncStep, ValueType
 from .reduce import means, reducer
@@ -31,16 +31,10 @@ class InBlocks:
         self.per_task = max(1, min(8, blocks.number // 32))
         self.once = once = _Once(elements, blocks)
         self.totals = [_Total(s.fn, blocks) for s in once.others if isinstance(s.fn, ReductionStep)]
-        made = {s.makes for s in once.others}
-        read = dict.fromkeys(o for s in once.others for o in s.operands if isinstance(o, int))
-        given = [v for v in read if v not in made]
+        given = _given(once)
         self.whole = [v for v in given if once.is_whole(v)]
         self.cut = [v for v in given if not once.is_whole(v)]
-        names = {v: f"a{v}" for v in given}
-        reduces = {total.fn.output: total.reduce for total in self.totals}
-        writer = Writer(elements, once.others, names, reduces, once.place, False)
-        inputs, whole = ([names[v] for v in vs] for vs in (self.cut, self.whole))
-        self.body = writer.write([*inputs, *output_names(elements), *whole])
+        self.body = self._written(elements)
         self.in_keys = [blocks.key(once.values[v].shape) for v in self.cut]
         self.out_keys = [blocks.key(blocks.shape)] * len(elements.outputs)
         for total in self.totals:
@@ -48,6 +42,14 @@ class InBlocks:
         rank = len(blocks.shape) - blocks.axis
         shapes = [once.place(v)[1] for v in self.whole] + [s for _, s in self.body.scratch]
         self.shortens = [len(s) == rank and s[0] == blocks.length for s in shapes]
+
+    def _written(self, elements: Elements) -> ArrayFunction:
+        """What is done in every block."""
+        names = {v: f"a{v}" for v in (*self.cut, *self.whole)}
+        reduces = {total.fn.output: total.reduce for total in self.totals}
+        writer = Writer(elements, self.once.others, names, reduces, self.once.place, False)
+        inputs, whole = ([names[v] for v in vs] for vs in (self.cut, self.whole))
+        return writer.write([*inputs, *output_names(elements), *whole])
 
     @property
     def scratch_bytes(self) -> int:
@@ -81,6 +83,13 @@ class InBlocks:
         if length == self.blocks.length:
             return fixed
         return [x[:length] if s else x for x, s in zip(fixed, self.shortens, strict=True)]
+
+
+def _given(once: _Once) -> list[int]:
+    """The values that blocks read and do not make."""
+    made = {s.makes for s in once.others}
+    read = dict.fromkeys(o for s in once.others for o in s.operands if isinstance(o, int))
+    return [v for v in read if v not in made]
 
 
 class _Once:

@@ -12,12 +12,14 @@ import jax.scipy.special
 import numpy as np
 from jax.experimental import io_callback
 
+from ..ir.kinds import FLOAT32, is_bfloat16, is_floating, kind_of
 from ..ir.op import OP_TYPES, Op
 from ..ir.program import Program
 from ..ir.state import RUN, RunNumber
 from ..ir.types import Array, TensorType, tensor_type
 from ..lower.alias import is_strange
 from ..ops.arithmetic import FloorDivide, Fmod, Power, Remainder
+from ..ops.base import Cast
 from ..ops.control import Cond, Scan, While
 from ..ops.linalg.eigenvalues import EigenvaluesH, Eigh
 from ..ops.linalg.exponentials import MatrixExp, MatrixExpDerivative, Quarter, with_corner
@@ -25,13 +27,14 @@ from ..ops.linalg.lu_factors import LuFactor, Permutation
 from ..ops.linalg.positive_definite import Cholesky, CholeskyGrad
 from ..ops.linalg.triangular import SolveTriangular
 from ..ops.places import Counted, refuse_length
+from ..ops.products import MatMul
 from ..ops.random.draws import Rejecting
 from ..ops.random.keys import draws_keys
 from ..ops.reductions import ReduceAll, ReduceAny
-from ..ops.scipy_functions import OfScipy
 from ..ops.sequencing import After
-from ..ops.special import PolyGamma
-from ..ops.special_bessel import BesselI, BesselIScaled
+from ..ops.special.bessel import BesselI, BesselIScaled
+from ..ops.special.gammas import PolyGamma
+from ..ops.special.scipy_functions import OfScipy
 from .backend import Compiled, Kernel, Kernels, one_call_per_node
 from .results import own, reading
 
@@ -47,6 +50,7 @@ class _JaxKernels(Kernels):
 
 
 KERNELS = _JaxKernels(jnp)
+KERNELS.native = frozenset({MatMul})
 
 
 class JaxBackend:
@@ -151,7 +155,7 @@ def _with_zero_divisors(op: Op) -> Kernel:
     """0 where an integer is divided by 0, as of NumPy."""
 
     def run(x: Any, y: Any) -> Any:
-        if y.dtype.kind == "f":
+        if is_floating(y.dtype):
             return op.kernel(jnp, x, y)
         made = op.kernel(jnp, x, jnp.where(y == 0, 1, y))
         return jnp.where(y == 0, 0, made).astype(x.dtype)
@@ -163,12 +167,21 @@ for _op_type in (FloorDivide, Remainder, Fmod):
     KERNELS.override(_op_type)(_with_zero_divisors)
 
 
+@KERNELS.override(Cast)
+def _cast(op: Cast) -> Kernel | None:
+    """XLA takes away roundings to bfloat16 between computations in float32, unless told to keep
+    them."""
+    if not is_bfloat16(op.dtype):
+        return None
+    return lambda x: jax.lax.reduce_precision(x.astype(FLOAT32), 8, 7).astype(op.dtype)
+
+
 @KERNELS.override(Power)
 def _power(op: Power) -> Kernel:
     """Unsigned integers by squares, modulo their range, as NumPy; the rest is JAX's."""
 
     def run(x: Any, y: Any) -> Any:
-        if x.dtype.kind != "u":
+        if kind_of(x.dtype) != "u":
             return op.kernel(jnp, x, y)
         made = jnp.ones_like(y * x)
         for _ in range(8 * x.dtype.itemsize):

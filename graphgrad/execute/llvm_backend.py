@@ -21,7 +21,7 @@ from .llvm.call import possible
 from .llvm.compiled import Kernel as CompiledGroup
 from .llvm.compiled import kernels_of
 from .llvm.draws import draw_writer
-from .llvm.driven import compiled_loop
+from .llvm.driven import CompiledLoop, compiled_loop
 from .llvm.jit import VERSION, host
 from .llvm.policy import free_nodes, loops
 from .llvm.products import product_writer
@@ -106,6 +106,7 @@ class LlvmBinding(NumpyBinding):
         self._llvm = backend
         self._groups: dict[Node, LoopGroup | None] = {}
         self._runs: dict[LoopGroup, Kernel] = {}
+        self._loops: list[CompiledLoop] = []
 
     def writer(self, node: Node) -> Kernel | None:
         """Compiled code, or NumPy's writer."""
@@ -123,7 +124,17 @@ class LlvmBinding(NumpyBinding):
         driven = super()._control(op)
         if self._llvm.check or not isinstance(op, Scan | While):
             return driven
-        return compiled_loop(op, self._bodies[op], self._kernel_of, driven) or driven
+        compiled = compiled_loop(op, self._bodies[op], self._kernel_of, driven)
+        if compiled is None:
+            return driven
+        self._loops.append(compiled)
+        return compiled
+
+    def release(self) -> None:
+        """Give back the memory of loops, too."""
+        super().release()
+        for loop in self._loops:
+            loop.release()
 
     def _kernel_of(self, node: Node) -> CompiledGroup | None:
         """The compiled group that a node is."""

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..ir.kinds import is_floating, is_inexact, kind_of
 from ..ir.node import Node
 from ..ir.op import Op
 from ..ops.einsum import Einsum, einsum_terms
@@ -28,7 +29,7 @@ WORTH_SHARING = 1 << 23  # multiplications; below this one thread does it sooner
 
 
 def _has_blas(dtype: np.dtype[Any]) -> bool:
-    return dtype.kind in "fc" and dtype.itemsize != 2
+    return is_inexact(dtype) and dtype.itemsize != 2
 
 
 def _matmul(node: Node, threads: int) -> Kernel:
@@ -53,10 +54,10 @@ def _matmul(node: Node, threads: int) -> Kernel:
                 np.matmul(x, right(y), out)
 
         return as_one
-    if z.dtype.kind in "iu" or z.dtype.name == "float16":
+    if kind_of(z.dtype) in "iu" or z.dtype.name == "float16":
         depth: Any = x.shape[-2 if op.transpose_a else -1]
         large = math.prod(z.shape) * depth >= WORTH_CONVERTING  # type: ignore[arg-type]
-        convert = _by_floats if z.dtype.kind == "f" else partial(_by_doubles, depth)
+        convert = _by_floats if is_floating(z.dtype) else partial(_by_doubles, depth)
         if large:
             return lambda x, y, out: convert(left(x), right(y), out)
     if z.ndim == 2 or not _has_blas(z.dtype):

@@ -22,6 +22,7 @@ from ..lower.order import ordered
 from ..lower.plan import BodyPlans, Plan
 from ..lower.schedule import schedule
 from ..lower.specialise import specialise
+from ..lower.widen import widen
 from ..ops.control import Cond, Scan, While
 from .backend import Compiled, Kernel, Kernels, Pairs
 from .checked import checked_loop
@@ -79,7 +80,7 @@ class PlannedBackend:
 
     def plan(self, program: Program) -> Plan:
         """How the program will run, as far as that is known without its arguments."""
-        return schedule(ordered(self.fuse(program)), self.bind())
+        return schedule(ordered(self.fuse(widen(program))), self.bind())
 
 
 def _flag(name: str, value: object) -> bool:
@@ -101,7 +102,7 @@ class PlannedProgram:
 
     def __init__(self, backend: PlannedBackend, program: Program) -> None:
         self._binding = binding = backend.bind()
-        self.plan = plan = schedule(ordered(backend.fuse(program)), binding)
+        self.plan = plan = schedule(ordered(backend.fuse(widen(program))), binding)
         self._quiet = all(binding.quiet(step.node) for step in plan.steps)
         self._idle: list[list[Compiled]] = []
         self._parts: tuple[Callable[[], Compiled], Note] | None = None
@@ -321,7 +322,8 @@ class KernelBinding:
         found = self._bodies.get(node.op, [])
         plans = [tuple(body.plans) for body in found]
         settled = [isinstance(body, PlannedProgram) for body in found]
-        return tuple(map(BodyPlans, node.op.body_names, plans, settled)) if found else ()
+        rows = zip(node.op.body_names, plans, settled, strict=True) if found else ()
+        return tuple([BodyPlans(*row, node.op) for row in rows])
 
     def release(self) -> None:
         """Give back the memory that waits for the next run of a branch."""

@@ -46,7 +46,8 @@ def max_pool_gradient(
     """
     padded = _Padded(window, x, lowest(x.dtype))
     cuts = list(window.cuts())
-    apart = all(s >= k for s, k in zip(window.strides, window.size, strict=True))
+    moves = zip(window.strides, window.size, window.dilation, strict=True)
+    apart = all(s > (k - 1) * d for s, k, d in moves)
     places = _for_gradient(padded, len(cuts), y.shape, dx.dtype, first)
     inside = (slice(None), *[slice(e.low, e.low + e.length) for e in window.axes])
 

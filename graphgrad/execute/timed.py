@@ -8,12 +8,15 @@ from copy import copy
 from time import perf_counter_ns
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from ..ir.errors import ExecutionError
 from ..ir.node import Node
 from ..ir.program import Program
 from ..ir.types import Array
 from ..lower.binding import Binding, Pairs
 from ..lower.plan import BodyPlans, Kernel
+from ..ops.control import Scan, While
 from .backend import Backend
 
 
@@ -38,12 +41,25 @@ class Run(NamedTuple):
     spans: tuple[Span, ...]
 
 
+class LoopRuns(NamedTuple):
+    """How often a loop ran its body, and what the first run took; None if there was none."""
+
+    node: Node
+    runs: int
+    first: tuple[Array, ...] | None
+
+
 def timed_runs(
-    backend: Backend, program: Program, arrays: Sequence[Array], repeat: int
+    backend: Backend,
+    program: Program,
+    arrays: Sequence[Array],
+    repeat: int,
+    clock: Clock | None = None,
 ) -> list[Run]:
     """The program run `repeat` times, as the backend runs it, after two runs that do not count.
 
-    The first of these makes what later runs have ready: memory, views into it.
+    The first of these makes what later runs have ready: memory, views into it. clock: a new one,
+    which knows the loops then.
     ExecutionError for a backend that does not bind its nodes one by one.
     """
     bind: Callable[[], Binding] | None = getattr(backend, "bind", None)
@@ -52,7 +68,7 @@ def timed_runs(
             f"the backend {backend.name!r} runs a program as a whole, so its steps cannot be "
             "timed; use a profiler of its own, or compile with backend='numpy'"
         )
-    clock = Clock()
+    clock = Clock() if clock is None else clock
     timing: Any = copy(backend)
     timing.bind = lambda: TimedBinding(bind(), clock)
     call = timing.compile(program)
@@ -73,11 +89,13 @@ class Clock:
 
     steps   node and bytes of each step, in order
     stamps  start and end of each step of a run
+    loops   those of the program
     """
 
     def __init__(self) -> None:
         self.steps: list[tuple[Node, int]] = []
         self.stamps: list[int] = []
+        self.loops: list[LoopRuns] = []
         self._noting = False
 
     @contextmanager
@@ -101,6 +119,8 @@ class Clock:
                 results = () if not returns else made if several else (made,)
                 touched = () if node.op.view else (*arrays, *results)
                 self.steps.append((node, sum(a.nbytes for a in touched)))
+                if isinstance(node.op, Scan | While):
+                    self.loops.append(_loop_runs(node, node.op, arrays, made))
             return made
 
         return run
@@ -110,6 +130,18 @@ class Clock:
         times = zip(self.stamps[::2], self.stamps[1::2], strict=True)
         steps = zip(self.steps, times, strict=True)
         return Run(start, end, tuple([Span(n, *when, size) for (n, size), when in steps]))
+
+
+def _loop_runs(node: Node, op: Scan | While, arrays: Sequence[Array], made: Any) -> LoopRuns:
+    """What a loop did, from what it took and made."""
+    if isinstance(op, While):
+        runs, first = int(made[-1]), arrays
+    else:
+        carries, stacked, constants = op.parts(arrays)
+        runs = op.count(stacked)
+        at = slice(-1, None) if op.reverse else slice(0, 1)
+        first = (*carries, *(x[at].reshape(x.shape[1:]) for x in stacked if runs), *constants)
+    return LoopRuns(node, runs, tuple([np.array(x) for x in first]) if runs else None)
 
 
 class TimedBinding:

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ..ir import kinds
 from ..ir.errors import GraphGradError
 from ..ir.node import Node, Region, RuleCall, Tensor
 from ..ir.position import Position, show, source_line
@@ -356,7 +357,7 @@ def _overlay(name: str, numbers: Mapping[Any, Any], matches: Matches) -> dict[st
 def _number(value: Any, name: str, node: Node) -> float | str:
     """A float; what JSON has no number for as text."""
     array = np.asarray(value)
-    if array.size != 1 or array.dtype.kind not in "biuf":
+    if array.size != 1 or kinds.kind_of(array.dtype) not in "biuf":
         raise TypeError(
             f"overlay {name!r} has one real number a node, got {shortened(repr(value), 80)} "
             f"for {node.name} ({node.where})"

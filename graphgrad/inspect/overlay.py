@@ -14,6 +14,7 @@ import numpy as np
 
 from ..ir.errors import GraphError
 from ..ir.graph import Graph
+from ..ir.kinds import is_inexact
 from ..ir.node import Node, Tensor
 from ..ir.program import Program
 from .profile import Profile
@@ -98,7 +99,7 @@ class Overlay:
         arrays = {key: np.asarray(value) for key, value in values.items()}
         if measure is None:
             measure = _length
-            arrays = {key: a for key, a in arrays.items() if a.dtype.kind in "fc"}
+            arrays = {key: a for key, a in arrays.items() if is_inexact(a.dtype)}
         return cls({key: measure(a) for key, a in arrays.items()}, title)
 
     @classmethod

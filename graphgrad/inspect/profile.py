@@ -9,13 +9,14 @@ from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
 
-from ..execute.timed import Run
+from ..execute.backend import Backend
+from ..execute.timed import Clock, LoopRuns, Run, timed_runs
 from ..ir.node import Node, RuleCall, Tensor
 from ..ir.program import Program
 from ..lower.loop_ir import nodes_within
 from .wording import Lines, call_title, region_title, short_type, shortened, visible
 
-__all__ = ["Profile", "Share"]
+__all__ = ["LoopTime", "Profile", "Share"]
 
 _ROWS = 12
 _SHOWN = 44
@@ -49,11 +50,58 @@ class Share(NamedTuple):
     bytes: float
 
 
+class LoopTime:
+    """What a loop takes in one call.
+
+    node     the loop
+    runs     how often its body ran
+    seconds  of all of them
+
+    >>> x = gg.placeholder((5,))
+    >>> y, _ = gg.scan(lambda s, x: (gg.sin(s) * x, None), 0.5, x)
+    >>> (loop,) = gg.compile(x, y).profile(np.ones(5)).loops
+    >>> loop.runs, loop.per_run <= loop.seconds
+    (5, True)
+    """
+
+    def __init__(self, runs: LoopRuns, seconds: float, backend: Backend) -> None:
+        self.node, self.runs, self.seconds = runs.node, runs.runs, seconds
+        self._first, self._backend = runs.first, backend
+
+    @property
+    def per_run(self) -> float:
+        """Seconds of one run, on average."""
+        return self.seconds / max(1, self.runs)
+
+    def body(self, repeat: int = 10) -> Profile:
+        """A profile of the body by itself, on what its first run took.
+
+        Its steps are called one by one, which a compiled loop does not do: they show where the time
+        of a run goes, and take longer.
+
+        Parameters: repeat: how often to run it.
+
+        Returns: a Profile; that of loops in the body is in its `loops`.
+
+        Raises: ValueError for a loop that did not run.
+        """
+        if self._first is None:
+            raise ValueError(f"the body of {self.node.name} did not run: there is nothing to time")
+        program, clock = self.node.op.bodies[-1], Clock()
+        runs = timed_runs(self._backend, program, self._first, repeat, clock)
+        return Profile(runs, program, self._backend, clock.loops)
+
+    def __repr__(self) -> str:
+        times = f"{self.seconds * 1e6:.1f} us, {self.per_run * 1e6:.3f} a run"
+        return f"<{self.node.name}: {self.runs} runs in {times}>"
+
+
 class Profile:
     """Median times of one call of a compiled function.
 
     seconds  of the whole call
     steps    in the order in which they ran
+    loops    those among the steps: how often they ran, and a profile of their bodies
 
     A group that runs as one loop is one step; its nodes share its time and bytes in equal parts.
     The clock itself takes about 0.3 us a step, most of it in `seconds` but not in the steps.
@@ -65,7 +113,13 @@ class Profile:
     (True, ['Exp'])
     """
 
-    def __init__(self, runs: Sequence[Run], program: Program) -> None:
+    def __init__(
+        self,
+        runs: Sequence[Run],
+        program: Program,
+        backend: Backend | None = None,
+        loops: Sequence[LoopRuns] = (),
+    ) -> None:
         if not runs:
             raise ValueError("a profile needs at least one run")
         self.runs = tuple(runs)
@@ -82,6 +136,10 @@ class Profile:
             ]
         )
         self._directions = _directions(program)
+        seconds = {step.node: step.seconds for step in self.steps}
+        self.loops = tuple(
+            [LoopTime(loop, seconds[loop.node], backend) for loop in loops if backend is not None]
+        )
 
     def by(self, key: Callable[[Node], str]) -> list[Share]:
         """Nodes with the same key together, those that take longest first."""
@@ -162,7 +220,10 @@ class Profile:
             regions = self.by_region()
             if len(regions) > len(rules):
                 tables.append(("region", regions))
-        return "\n\n".join([head, *(_table(*table, inside, unit, factor) for table in tables)])
+        shown = [_table(*table, inside, unit, factor) for table in tables]
+        if self.loops:
+            shown.append(_loop_table(self.loops, unit, factor))
+        return "\n\n".join([head, *shown])
 
 
 NO_RULE = "(none)"
@@ -229,6 +290,16 @@ def _table(title: str, shares: Sequence[Share], whole: float, unit: str, factor:
             f"{shortened(name, _SHOWN):<{_SHOWN}} {nodes:>6} {seconds * factor:>9.2f} {part:>5.1f} "
             f"{moved / 1e6:>9.3g} {rate:>6}"
         )
+    return "\n".join(rows)
+
+
+def _loop_table(loops: Sequence[LoopTime], unit: str, factor: float) -> str:
+    """The loops that take longest, a row each: all runs, and one of them in microseconds."""
+    rows = [f"{'loop':<{_SHOWN}} {'runs':>9} {unit:>9} {'us a run':>12}"]
+    for loop in sorted(loops, key=lambda loop: -loop.seconds)[:_ROWS]:
+        name = shortened(visible(loop.node.name), _SHOWN)
+        times = f"{loop.seconds * factor:>9.2f} {loop.per_run * 1e6:>12.3f}"
+        rows.append(f"{name:<{_SHOWN}} {loop.runs:>9} {times}")
     return "\n".join(rows)
 
 

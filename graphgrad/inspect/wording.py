@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..ir import kinds
 from ..ir.errors import GraphGradError
 from ..ir.node import Node, Region, RuleCall
 from ..ir.position import Position, show, source_line
@@ -34,8 +35,11 @@ def kind_of(node: Node) -> str:
 
 
 def short_dtype(dtype: DType) -> str:
-    """`f32`, `i64`, `c128`, `bool`."""
-    return "bool" if dtype.kind == "b" else f"{dtype.kind}{dtype.itemsize * 8}"
+    """`f32`, `i64`, `c128`, `bool`, `bf16`."""
+    if kinds.is_bfloat16(dtype):
+        return "bf16"
+    kind = kinds.kind_of(dtype)
+    return "bool" if kind == "b" else f"{kind}{dtype.itemsize * 8}"
 
 
 def short_type(type: TensorType) -> str:

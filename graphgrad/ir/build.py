@@ -8,8 +8,8 @@ from typing import Any
 
 from .context import CONTEXT, Context, Within, stamps_on
 from .errors import GraphError, RegionError, ScopeError
-from .graph import Graph, check_given_name, current
-from .node import Node, Tensor
+from .graph import Graph, current
+from .node import Node, Tensor, check_given_name
 from .op import Op, Types
 from .position import _library, caller, is_library, show
 from .residual import settle

@@ -12,8 +12,7 @@ from .errors import ScopeError
 from .region_tree import MARKED, RegionTree
 
 if TYPE_CHECKING:
-    from .graph import Graph
-    from .node import Node, Region, RuleCall
+    from .node import Graph, Node, Region, RuleCall
 
 
 _new = object.__new__

@@ -10,6 +10,8 @@ __all__ = [
     "DeviceError",
     "DuplicateGradientError",
     "ExecutionError",
+    "ExportError",
+    "FileError",
     "GradientError",
     "GraphError",
     "GraphFormatError",
@@ -83,6 +85,14 @@ class ScopeError(GraphGradError, RuntimeError):
 
 class GraphFormatError(GraphGradError, ValueError):
     """A stored graph that cannot be read: of another version, or broken."""
+
+
+class FileError(GraphFormatError):
+    """A file of graphgrad that cannot be written, or cannot be read."""
+
+
+class ExportError(GraphGradError, ValueError):
+    """A program that cannot be written in the form that was asked for."""
 
 
 class ExecutionError(GraphGradError, RuntimeError):

@@ -6,7 +6,7 @@ Positions become (file, line). What cannot leave its graph is refused by name.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from types import CodeType, FunctionType, MethodType
 from typing import Any
@@ -35,22 +35,9 @@ def flatten_graph(graph: Graph, carry: Carry = None) -> Flat:
     check_room()
     calls: dict[RuleCall, int] = {}
     bodies: dict[Any, int] = {}
-    flat: Flat = {
-        "name": graph.name,
-        "ops": [_flat_op(n, bodies) for n in graph.nodes],
-        "inputs": [_refs(n.inputs) for n in graph.nodes],
-        "controls": {n.index: [c.index for c in n.controls] for n in graph.nodes if n.controls},
-        "types": [tuple(t.type for t in n.outputs) for n in graph.nodes],
-        "region": {n.index: n.region.index for n in graph.nodes if n.region is not None},
-        "origin": {n.index: _origin(n.origin, calls) for n in graph.nodes if _at_home(n)},
-        "stamp": {
-            n.index: _portable(n.stamp, n, carry) for n in graph.nodes if n.stamp is not None
-        },
-        "scope": {n.index: n.scope for n in graph.nodes if n.scope},
-        "position": {n.index: full(n.position) for n in graph.nodes if n.position is not None},
-        "named": {name: n.index for name, n in graph._named.items()},
-        "state": {v.index: a for v, a in graph.state.values().items() if v.graph is graph},
-    }
+    flat: Flat = {"name": graph.name, **_flat_nodes(graph.nodes, calls, bodies, carry)}
+    flat["named"] = {name: n.index for name, n in graph._named.items()}
+    flat["state"] = {v.index: a for v, a in graph.state.values().items() if v.graph is graph}
     flat["random"] = graph.seed, graph.draws, graph.state.runs
     flat["scattered"] = [region.index for region in graph.scattered]
     flat["regions"] = [_flat_region(r, calls, carry) for r in graph.regions]
@@ -71,6 +58,23 @@ def flatten_graph(graph: Graph, carry: Carry = None) -> Flat:
     return flat
 
 
+def _flat_nodes(
+    nodes: Sequence[Node], calls: dict[RuleCall, int], bodies: dict[Any, int], carry: Carry
+) -> Flat:
+    """What every node has, as lists; by index, what some have."""
+    return {
+        "ops": [_flat_op(n, bodies) for n in nodes],
+        "inputs": [_refs(n.inputs) for n in nodes],
+        "controls": {n.index: [c.index for c in n.controls] for n in nodes if n.controls},
+        "types": [tuple(t.type for t in n.outputs) for n in nodes],
+        "region": {n.index: n.region.index for n in nodes if n.region is not None},
+        "origin": {n.index: _origin(n.origin, calls) for n in nodes if _at_home(n)},
+        "stamp": {n.index: _portable(n.stamp, n, carry) for n in nodes if n.stamp is not None},
+        "scope": {n.index: n.scope for n in nodes if n.scope},
+        "position": _positions(nodes),
+    }
+
+
 def restore_graph(graph: Graph, flat: Flat) -> Graph:
     """Fill an empty graph with what flatten_graph wrote."""
     check_room()
@@ -78,24 +82,8 @@ def restore_graph(graph: Graph, flat: Flat) -> Graph:
     regions = [_bare_region(graph, i, r) for i, r in enumerate(flat["regions"])]
     bodies = [_restored_body(b, graph) for b in flat["bodies"]]
     calls = [RuleCall(None, rule, frozenset()) for rule, _, _ in flat["calls"]]  # type: ignore[arg-type]
+    _restore_nodes(graph, flat, regions, bodies, calls)
     nodes = graph.nodes
-    origins, named = flat["origin"], {i: name for name, i in flat["named"].items()}
-    for index, (op, inputs, types) in enumerate(
-        zip(flat["ops"], flat["inputs"], flat["types"], strict=True)
-    ):
-        op = op if isinstance(op, Op) else _restored_op(op, regions, bodies)
-        read = tuple([nodes[i].outputs[k] for i, k in inputs])
-        node = new_node(graph, op, read, types, index)
-        if index in flat["controls"]:
-            node.controls = tuple([nodes[i] for i in flat["controls"][index]])
-        if index in flat["region"]:
-            node.region = regions[flat["region"][index]]
-        if index in origins:
-            kind, at = origins[index]
-            node.origin = nodes[at] if kind == "node" else calls[at]
-        node.stamp, node.scope = flat["stamp"].get(index), flat["scope"].get(index, "")
-        node.position, node._name = flat["position"].get(index), named.get(index)
-        nodes.append(node)
     _restore_calls(calls, flat["calls"], nodes, regions)
     for region, data in zip(regions, flat["regions"], strict=True):
         _restore_region(region, data, nodes, regions, calls)
@@ -104,22 +92,63 @@ def restore_graph(graph: Graph, flat: Flat) -> Graph:
             body.captures[nodes[i].outputs[k]] = body.nodes[j].outputs[m]
     graph.regions.extend(regions)
     graph.scattered.extend(regions[i] for i in flat["scattered"])
+    _restore_copies(graph, flat, bodies)
+    graph._named.update({name: nodes[i] for name, i in flat["named"].items()})
+    graph.seed, graph.draws, runs = flat.get("random", (0, 0, 0))  # older files have none
+    graph.state.commit({nodes[i]: a for i, a in flat["state"].items()}, runs)
+    return graph
+
+
+def _restore_nodes(
+    graph: Graph, flat: Flat, regions: list[Region], bodies: list[Any], calls: list[RuleCall]
+) -> None:
+    """The nodes again, each on those before it."""
+    nodes, named = graph.nodes, {i: name for name, i in flat["named"].items()}
+    rows = zip(flat["ops"], flat["inputs"], flat["types"], strict=True)
+    for index, (op, inputs, types) in enumerate(rows):
+        op = op if isinstance(op, Op) else _restored_op(op, regions, bodies)
+        read = tuple([nodes[i].outputs[k] for i, k in inputs])
+        node = new_node(graph, op, read, types, index)
+        if index in flat["controls"]:
+            node.controls = tuple([nodes[i] for i in flat["controls"][index]])
+        if index in flat["region"]:
+            node.region = regions[flat["region"][index]]
+        if index in flat["origin"]:
+            kind, at = flat["origin"][index]
+            node.origin = nodes[at] if kind == "node" else calls[at]
+        node.stamp, node.scope = flat["stamp"].get(index), flat["scope"].get(index, "")
+        node.position, node._name = flat["position"].get(index), named.get(index)
+        nodes.append(node)
+
+
+def _restore_copies(graph: Graph, flat: Flat, bodies: list[Any]) -> None:
+    """What is a copy of what, and what was built once more."""
     for is_node, i, twins in flat["twins"]:
-        graph.twins[nodes[i] if is_node else regions[i]] = twins
+        graph.twins[graph.nodes[i] if is_node else graph.regions[i]] = twins
     for is_node, i, j in flat["again"]:
-        steps: Any = nodes if is_node else regions
+        steps: Any = graph.nodes if is_node else graph.regions
         graph.again[steps[i]] = steps[j]
     for is_node, at, i, of, j in flat.get("again_in_bodies", ()):  # older files have none
         new, first = bodies[at], bodies[of]
         steps = (new.nodes, first.nodes) if is_node else (new.regions, first.regions)
         new.again[steps[0][i]] = steps[1][j]
-    graph._named.update({name: nodes[i] for name, i in flat["named"].items()})
-    graph.seed, graph.draws, runs = flat.get("random", (0, 0, 0))  # older files have none
-    graph.state.commit({nodes[i]: a.copy() for i, a in flat["state"].items()}, runs)
-    return graph
 
 
 # --- parts -------------------------------------------------------------------------------------
+
+
+def _positions(nodes: Sequence[Node]) -> dict[int, Any]:
+    """File and line of each node that has one: nodes of one line share them."""
+    known: dict[tuple[int, int], Any] = {}
+    found = {}
+    for node in nodes:
+        position = node.position
+        if position is not None:
+            key = id(position[0]), position[1]
+            if key not in known:
+                known[key] = full(position)
+            found[node.index] = known[key]
+    return found
 
 
 def _refs(tensors: tuple[Tensor, ...]) -> tuple[Ref, ...]:

@@ -1,22 +1,43 @@
-"""What flows: nodes, tensors, regions, and the record of why a derived node exists."""
+"""The records of the core: nodes, tensors, regions, calls of rules, graphs, values of variables.
+
+They name each other, so they stand in one file. What is done with them stands in others: nodes are
+born in `build`, graphs are entered in `graph`, trees of regions are in `region_tree`.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from fnmatch import fnmatchcase
+from operator import index
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from .ancestry import OUTSIDE, Ancestry
-from .errors import GraphError, RegionError, SymbolicError
-from .op import Op
+from .errors import (
+    DTypeError,
+    GraphError,
+    RegionError,
+    ShapeError,
+    StateError,
+    counted,
+    did_you_mean,
+)
+from .kinds import can_cast
+from .lazy import lazy_module
+from .locks import Turn, lock_of_module
+from .op import OP_TYPES, Op
 from .position import Position, show
+from .symbolic import Symbolic
 from .tree import flatten
-from .types import Array, DType, Shape, TensorType, size_of
+from .types import Array, DType, Shape, TensorType, check_unmasked, compatible, size_of
+from .variables import Variables, near
 from .words import shortened, visible
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from contextlib import AbstractContextManager
 
-    from .graph import Graph
-
+    import networkx
 
 _new = object.__new__
 
@@ -126,7 +147,7 @@ class Node:
         return _node_of, (self.graph, self.index)
 
 
-class Tensor:
+class Tensor(Symbolic):
     """A symbolic value: one output of a node. Compared with `is`; `==` builds a node.
 
     >>> x = gg.placeholder(("N", 2), "float32", name="x")
@@ -191,119 +212,6 @@ class Tensor:
         return _tensor_of, (self.node, self.index)
 
     __hash__ = object.__hash__
-
-    def _symbolic(self, what: str, instead: str) -> SymbolicError:
-        return SymbolicError(
-            f"{what} is not possible: {self.name} ({self.type!r}, built at {self.where}) is "
-            f"symbolic and has no value yet.\n{instead}"
-        )
-
-    def __bool__(self) -> bool:
-        raise self._symbolic(
-            "taking the truth of a tensor",
-            "Use gg.where or gg.cond to choose inside the graph, `is` to compare tensors as "
-            "objects, or gg.evaluate to get a value.",
-        )
-
-    def __format__(self, spec: str) -> str:
-        if spec:
-            raise self._symbolic(
-                f"formatting as {spec!r}", "Use gg.evaluate(t, feeds) for a value."
-            )
-        return repr(self)
-
-    def __float__(self) -> float:
-        raise self._symbolic("float()", "Use gg.evaluate(t, feeds) for a value.")
-
-    def __int__(self) -> int:
-        raise self._symbolic("int()", "Use gg.evaluate(t, feeds) for a value, t.astype to cast.")
-
-    def __complex__(self) -> complex:
-        raise self._symbolic("complex()", "Use gg.evaluate(t, feeds) for a value.")
-
-    def __index__(self) -> int:
-        raise self._symbolic(
-            "using a tensor as a Python index", "Use gg.take for an index that is computed."
-        )
-
-    def __array__(self, *args: Any, **kwargs: Any) -> Array:
-        raise self._symbolic(
-            "turning a tensor into a NumPy array",
-            "Use gg.evaluate(t, feeds) for a value, gg.stack or gg.concat to put tensors together.",
-        )
-
-    def __len__(self) -> int:
-        if self.ndim == 0:
-            raise SymbolicError(f"{self.name} is 0-d and has no length")
-        length = self.type.shape[0]
-        if not isinstance(length, int):
-            raise self._symbolic("len()", f"Its first length is {length!r}, known only when run.")
-        return length
-
-    def __iter__(self) -> Iterator[Tensor]:
-        if self.ndim == 0:
-            raise SymbolicError(
-                f"{self.name} (built at {self.where}) is 0-d and cannot be iterated over"
-            )
-        length = self.type.shape[0]
-        if not isinstance(length, int):
-            raise self._symbolic(
-                "iterating over a tensor of unknown length",
-                "Give the placeholder a length, or work on the whole axis at once.",
-            )
-        return iter(self.unstacked())
-
-    def __contains__(self, item: Any) -> bool:
-        raise self._symbolic("`in`", "Use gg.any(t == item).")
-
-    if TYPE_CHECKING:  # put in place by ops.methods, which knows the ops
-        T: Tensor
-
-        def __add__(self, other: Any) -> Tensor: ...
-        def __radd__(self, other: Any) -> Tensor: ...
-        def __sub__(self, other: Any) -> Tensor: ...
-        def __rsub__(self, other: Any) -> Tensor: ...
-        def __mul__(self, other: Any) -> Tensor: ...
-        def __rmul__(self, other: Any) -> Tensor: ...
-        def __truediv__(self, other: Any) -> Tensor: ...
-        def __rtruediv__(self, other: Any) -> Tensor: ...
-        def __floordiv__(self, other: Any) -> Tensor: ...
-        def __rfloordiv__(self, other: Any) -> Tensor: ...
-        def __mod__(self, other: Any) -> Tensor: ...
-        def __rmod__(self, other: Any) -> Tensor: ...
-        def __divmod__(self, other: Any) -> tuple[Tensor, Tensor]: ...
-        def __pow__(self, other: Any) -> Tensor: ...
-        def __rpow__(self, other: Any) -> Tensor: ...
-        def __matmul__(self, other: Any) -> Tensor: ...
-        def __rmatmul__(self, other: Any) -> Tensor: ...
-        def __neg__(self) -> Tensor: ...
-        def __pos__(self) -> Tensor: ...
-        def __abs__(self) -> Tensor: ...
-        def __invert__(self) -> Tensor: ...
-        def __and__(self, other: Any) -> Tensor: ...
-        def __rand__(self, other: Any) -> Tensor: ...
-        def __or__(self, other: Any) -> Tensor: ...
-        def __ror__(self, other: Any) -> Tensor: ...
-        def __xor__(self, other: Any) -> Tensor: ...
-        def __rxor__(self, other: Any) -> Tensor: ...
-        def __lt__(self, other: Any) -> Tensor: ...
-        def __le__(self, other: Any) -> Tensor: ...
-        def __gt__(self, other: Any) -> Tensor: ...
-        def __ge__(self, other: Any) -> Tensor: ...
-        def __eq__(self, other: object) -> Tensor: ...  # type: ignore[override]
-        def __ne__(self, other: object) -> Tensor: ...  # type: ignore[override]
-        def __getitem__(self, key: Any) -> Tensor: ...
-        def unstacked(self) -> tuple[Tensor, ...]: ...
-        def astype(self, dtype: Any) -> Tensor: ...
-        def reshape(self, *shape: Any) -> Tensor: ...
-        def transpose(self, *axes: Any) -> Tensor: ...
-        def sum(self, axis: Any = None, keepdims: bool = False) -> Tensor: ...
-        def mean(self, axis: Any = None, keepdims: bool = False) -> Tensor: ...
-        def max(self, axis: Any = None, keepdims: bool = False) -> Tensor: ...
-        def min(self, axis: Any = None, keepdims: bool = False) -> Tensor: ...
-        def prod(self, axis: Any = None, keepdims: bool = False) -> Tensor: ...
-        def any(self, axis: Any = None, keepdims: bool = False) -> Tensor: ...
-        def all(self, axis: Any = None, keepdims: bool = False) -> Tensor: ...
 
 
 def new_node(
@@ -541,6 +449,510 @@ class Members:
     def __init__(self, label: str, tensors: tuple[Tensor, ...]) -> None:
         self.label = label
         self.tensors = tensors
+
+
+class Twins:
+    """What copies of one node or region have in common: who has the same one is one of them.
+
+    graph  where the first of them was made; None where they came from a file
+    first  that first one; None where it is not known
+    """
+
+    def __init__(self, graph: Graph | None = None, first: Node | Region | None = None) -> None:
+        self.graph = graph
+        self.first = first
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Twins, ()
+
+
+class Graph:
+    """A static dataflow graph. It only grows: nodes never change and are never removed.
+
+    `with g:` (or `with g.as_default():`) sends new nodes there.
+
+    Parameters:
+        name: what it is called; None: "graph".
+        seed: of random numbers that are drawn without one of their own (gg.random.seed).
+
+    nodes    every node, in creation order
+    regions  every marked region, in the order they were opened
+    state    the values of its variables
+    maps     the op-type maps that were in force while nodes were built
+    scattered  regions that were marked afterwards: their readers may stand among their members
+    scanned  how many nodes the boundaries of the regions have taken in (regions.boundary)
+    used_in, left_to  tensor -> where it is read (regions.boundary)
+    pinned   nodes that make what regions declare as inputs, with those regions
+    index    what selections and marks find again without a look at every node (regions.index)
+    twins    node or region of which there are several copies -> what they have in common
+    again    node or region that was built once more (rules.recompute) -> what it was built from
+    seed, draws  of random numbers without a seed: the graph's, and how many were built so far
+
+    Raises: GraphError for a name that is no string; TypeError for a seed that is no int.
+
+    >>> g = gg.Graph("model")
+    >>> with g:
+    ...     y = 2 * gg.placeholder((), name="x")
+    >>> g, [n.type for n in g.nodes]
+    (<graph 'model': 3 nodes>, ['Placeholder', 'Constant', 'Multiply'])
+    """
+
+    def __init__(self, name: str | None = None, *, seed: int = 0) -> None:
+        if name is not None:
+            _check_name(name)
+        self.name = name or "graph"
+        self.nodes: list[Node] = []
+        self.regions: list[Region] = []
+        self.maps: list[Any] = []
+        self.scattered: list[Region] = []
+        self.state = State(self)
+        self.scanned = 0
+        self.used_in: dict[Tensor, Region] = {}
+        self.left_to: dict[Tensor, Region | None] = {}
+        self.pinned: dict[Node, dict[Region, None]] = {}
+        self.index: Any = None
+        self.residuals: dict[Any, Tensor] = {}
+        self.twins: dict[Node | Region, Twins] = {}
+        self.again: dict[Node | Region, Node | Region] = {}
+        self.seed = index(seed)
+        self.draws = 0
+        self._named: dict[str, Node] = {}
+        self._suffix: dict[str, int] = {}
+        self._scopes: list[Any] = []  # GraphScope
+
+    def claim_name(self, scope: str, name: str, node: Node) -> str:
+        """Reserve a name given by the user; a taken one gets the suffix _1, _2, ...
+
+        The name of an op type gets two underscores: with one it would be that of an unnamed node.
+        """
+        full = base = scope + name
+        line = "__" if name.rpartition("/")[2] in OP_TYPES else "_"
+        while self._named.setdefault(full, node) is not node:
+            self._suffix[base] = self._suffix.get(base, 0) + 1
+            full = f"{base}{line}{self._suffix[base]}"
+        return full
+
+    def node(self, name: str) -> Node:
+        """The node of that name.
+
+        Parameters: name: a name given by the user, or op type and creation index, after its scopes.
+
+        Returns: a Node.
+
+        Raises: GraphError with the nearest name where there is none.
+
+        >>> x = gg.placeholder((2,), name="x")
+        >>> x.graph.node("x") is x.node
+        True
+        """
+        _check_name(name)
+        found = self._named.get(name)
+        if found is not None:
+            return found
+        number = name.rpartition("_")[2]
+        if _is_number(number) and int(number) < len(self.nodes):
+            found = self.nodes[int(number)]
+            if found.name == name:
+                return found
+        hint = did_you_mean(name, (n.name for n in self.nodes))
+        raise GraphError(f"no node is named {name!r} in {self!r}. {hint}".rstrip())
+
+    def tensor(self, name: str) -> Tensor:
+        """The tensor `node:output`; without `:output` the only output of the node.
+
+        Parameters: name: as for `node`, with a colon and the output's number.
+
+        Returns: a Tensor.
+
+        Raises: GraphError where there is none, or several without a number.
+
+        >>> x = gg.placeholder((2,), name="x")
+        >>> x.graph.tensor("x:0") is x
+        True
+        """
+        _check_name(name)
+        base, colon, index = name.rpartition(":")
+        node = self.node(base if colon else name)
+        known = [str(i) for i in range(len(node.outputs))]
+        if index in known if colon else len(known) == 1:
+            return node.outputs[int(index) if colon else 0]
+        names = shortened(", ".join([repr(t.name) for t in node.outputs]), 120)
+        raise GraphError(f"no tensor is named {name!r} in {self!r}. {node.name!r} makes {names}")
+
+    def find(self, pattern: str) -> list[Node]:
+        """The nodes whose name matches a shell pattern, in creation order.
+
+        Parameters: pattern: such as `*/relu*`.
+
+        Returns: a list of nodes, maybe empty.
+
+        Raises: GraphError for a pattern that is no string.
+
+        >>> with gg.name_scope("enc"):
+        ...     x = gg.placeholder((2,), name="x")
+        >>> [n.name for n in x.graph.find("enc/*")]
+        ['enc/x']
+        """
+        _check_name(pattern)
+        return [n for n in self.nodes if fnmatchcase(n.name, pattern)]
+
+    @property
+    def variables(self) -> Variables[Tensor]:
+        """Its variables, in the order in which they were built; by name too: `g.variables["w"]`."""
+        return Variables(n.outputs[0] for n in self.nodes if n.type == "Variable")
+
+    def adopt(self, tensor: Tensor) -> Tensor:
+        """A tensor of this graph for one of another graph. Only bodies of control flow can."""
+        raise GraphError(
+            f"{tensor.name} ({tensor.type!r}, built at {tensor.where}) belongs to "
+            f"{tensor.graph!r}, but nodes are being built in {self!r}.\n"
+            "Build in the tensor's own graph (`with graph:`), or feed the value through a "
+            "placeholder."
+        )
+
+    def to_networkx(self) -> networkx.MultiDiGraph[Node]:
+        """A view for algorithms: an edge for each read.
+
+        Returns: a networkx.MultiDiGraph of nodes, with their type and name; an edge has the tensor
+        under "tensor" and its place among the reader's inputs under "input".
+
+        >>> x = gg.constant(3.0)
+        >>> y = x * x
+        >>> x.graph.to_networkx().number_of_edges()
+        2
+        """
+        nx: Any = lazy_module("networkx")
+        out: networkx.MultiDiGraph[Node] = nx.MultiDiGraph(name=self.name)
+        out.add_nodes_from((n, {"type": n.type, "name": n.name}) for n in self.nodes)
+        out.add_edges_from(
+            (t.node, n, {"tensor": t, "input": i})
+            for n in self.nodes
+            for i, t in enumerate(n.inputs)
+        )
+        return out
+
+    def __len__(self) -> int:
+        return len(self.nodes)
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __repr__(self) -> str:
+        marked = sum(region.group is None for region in self.regions)
+        regions = f", {counted(marked, 'region')}" if marked else ""
+        name, nodes = shortened(self.name, 80), counted(len(self.nodes), "node")
+        return visible(f"<graph {name!r}: {nodes}{regions}>")
+
+    if TYPE_CHECKING:  # put in place by what knows more
+
+        def as_default(self) -> AbstractContextManager[Graph]: ...
+        def __enter__(self) -> Graph: ...
+        def __exit__(self, kind: object, *exc: object) -> None: ...
+        def copy(self) -> Graph: ...
+        def subgraph(self, xs: Any, ys: Any) -> Graph: ...
+        def mark(
+            self,
+            selection: Any,
+            rule: Any,
+            inputs: Any = None,
+            outputs: Any = None,
+            *,
+            escape: str = "error",
+            order: str = "again",
+            late: bool = False,
+            replace: bool = False,
+            allow_inside: bool = False,
+            allow_empty: bool = False,
+            **attrs: Any,
+        ) -> list[Node | Region]: ...
+        def unmark(self, selection: Any) -> list[Node | Region]: ...
+        def gradient_override_map(
+            self, op_type_map: dict[str, Any], *, allow_empty: bool = False
+        ) -> Any: ...
+
+
+def check_given_name(name: str) -> None:
+    """GraphError for what is not, or may not be, the name that a user gives a node."""
+    _check_name(name)
+    base, _, number = name.rpartition("/")[2].rpartition("_")
+    if base in OP_TYPES and number.isdecimal():
+        raise GraphError(
+            f"the name {name!r} is reserved: op type and number is how unnamed nodes are called. "
+            "Choose another."
+        )
+    if not name or name != name.strip("/"):
+        raise GraphError(f"{name!r} is not a name: it may not be empty, or begin or end in '/'")
+
+
+def _check_name(name: object) -> None:
+    if not isinstance(name, str):
+        raise GraphError(f"a name is a string, got {name!r}")
+
+
+def _is_number(text: str) -> bool:
+    """Whether it can be the index of a node: not more digits than Python turns into an int."""
+    return text.isdecimal() and len(text) < 20
+
+
+_lock = lock_of_module()  # of all states: it is held for a copy
+
+
+class State:
+    """Variable -> value. A variable that was never written has its initial value.
+
+    Arrays inside are never handed out writable and never written in place, so a run that has read a
+    value keeps it whatever other threads do. Who writes has its turn from reading to writing:
+    others that write wait for it, and who reads sees all of what was written or nothing.
+
+    A variable is named by its tensor or, where the state knows its graph, by its name.
+
+    Parameters: graph: whose variables are known by name; None: that of what it is first used with,
+    by `compile` or a key.
+
+    graph  whose variables it knows by name
+    turn  that of writing: to write in it what the state is writing already is a StateError
+    runs  how many runs have succeeded of programs that draw random numbers without a seed: each has
+          other numbers than those before, and a copy of the state goes on with the same
+
+    >>> v = gg.variable([1.0, 2.0])
+    >>> state = gg.State()
+    >>> state[v] = [3.0, 4.0]
+    >>> gg.compile([], v, state=state)(), gg.evaluate(v)
+    (array([3., 4.]), array([1., 2.]))
+    """
+
+    def __init__(self, graph: Graph | None = None) -> None:
+        self.graph = graph
+        self._values: dict[Node, Array] = {}
+        self.runs = 0
+        self.turn = Turn(_refused)
+
+    def read(self, variables: Iterable[Node]) -> list[Array]:
+        """Values of many variables, all from one moment.
+
+        Parameters: variables: nodes of variables.
+
+        Returns: a list of arrays, which are not to be written.
+        """
+        with _lock:
+            return [self._values[v] if v in self._values else _initial(v) for v in variables]
+
+    def commit(self, values: Mapping[Node, Array], runs: int = 0) -> None:
+        """Write many variables together, whoever has the turn. The arrays become the state's.
+
+        Parameters:
+            values: {node of a variable: array of its shape and dtype}.
+            runs: how many runs are counted with it.
+
+        Returns: nothing.
+
+        Raises: StateError for what is no variable.
+        """
+        for variable in values:
+            if getattr(variable, "type", None) != "Variable":
+                raise StateError(f"{variable!r} is not the node of a variable; it has no value")
+        for value in values.values():
+            value.flags.writeable = False
+        with _lock:
+            self._values.update(values)
+            self.runs += runs
+
+    def __getitem__(self, variable: Tensor | str) -> Array:
+        return self.read([self._node(variable)])[0].copy()
+
+    def __setitem__(self, variable: Tensor | str, value: Any) -> None:
+        node = self._node(variable)
+        self.turn.take(self.commit, {node: _fitting(node, value)})
+
+    def as_dict(self) -> dict[str, Array]:
+        """All values by name, those that were never written too: what `load` takes.
+
+        Returns: {name: array}, copies of one moment, in the order in which the variables were
+        built.
+
+        Raises: StateError for a state that knows no graph, or of two graphs with a name in common.
+
+        >>> with gg.Graph() as g:
+        ...     w = gg.variable([1.0, 2.0], name="w")
+        >>> g.state.as_dict()
+        {'w': array([1., 2.])}
+        """
+        named = self._named()
+        values = self.read(named.values())
+        return {name: value.copy() for name, value in zip(named, values, strict=True)}
+
+    def load(self, values: Mapping[str, Any], strict: bool = True) -> tuple[list[str], list[str]]:
+        """Write many variables by name, all of them or, where anything is wrong, none.
+
+        Parameters:
+            values: {name: array of the variable's shape, of a dtype that NumPy casts to its by
+                same-kind casting}.
+            strict: whether every variable has to be there, and nothing else; else what is missing
+                keeps its value, and what is unknown is left out.
+
+        Returns: the names that were missing, and those that were unknown; none if strict.
+
+        Raises: StateError that lists all names that are missing, unknown or do not fit; in a thread
+        that is writing this state.
+
+        >>> with gg.Graph() as g:
+        ...     w, b = gg.variable([1.0, 2.0], name="w"), gg.variable(0.5, name="b")
+        >>> g.state.load({"w": [3.0, 4.0], "v": 1.0}, strict=False)
+        (['b'], ['v'])
+        >>> g.state["w"]
+        array([3., 4.])
+        """
+        named = self._named()
+        new: dict[Node, Array] = {}
+        wrong: list[str] = []
+        for name, node in named.items():
+            if name in values:
+                try:
+                    new[node] = _fitting(node, values[name])
+                except (DTypeError, ShapeError) as error:
+                    wrong.append(f"does not fit: {error}")
+        missing = [name for name in named if name not in values]
+        unknown = [name for name in values if name not in named]
+        if strict:
+            wrong += [f"missing: {n}, {_type(named[n])!r}" for n in missing]
+            wrong += [f"unknown: {n!r}. {near(str(n), named)}".rstrip() for n in unknown]
+        if wrong:
+            raise StateError(
+                "the values do not fit the variables; none was written.\n  " + "\n  ".join(wrong)
+            )
+        self.turn.take(self.commit, new)
+        return missing, unknown
+
+    def concerns(self, graph: Graph | None) -> State:
+        """Know the variables of a graph by name, if it knows none yet.
+
+        Parameters: graph: the one that it is used with.
+
+        Returns: the state itself.
+        """
+        if self.graph is None:
+            self.graph = graph
+        return self
+
+    def _node(self, variable: Tensor | str) -> Node:
+        """The node of a variable that is given, or named."""
+        if isinstance(variable, str):
+            named = self._named()
+            if variable not in named:
+                raise StateError(
+                    f"no variable is named {variable!r}. {near(variable, named)}".rstrip()
+                )
+            return named[variable]
+        node = _variable(variable)
+        self.concerns(node.graph)
+        return node
+
+    def _named(self) -> dict[str, Node]:
+        """The variables it knows, by name."""
+        if self.graph is None:
+            raise StateError(
+                "this state knows no variables by name: make it with their graph, "
+                "gg.State(graph), or give the variables themselves"
+            )
+        named: dict[str, Node] = {}
+        for node in self._known(self.graph):
+            other = named.setdefault(node.name, node)
+            if other is not node:
+                raise StateError(
+                    f"two variables are named {node.name!r}, built at {other.where} and at "
+                    f"{node.where}, in two graphs; give the variables themselves"
+                )
+        return named
+
+    def _known(self, graph: Graph) -> Iterator[Node]:
+        """Those of its graph, and of others those that were written."""
+        yield from (t.node for t in graph.variables)
+        yield from (node for node in self.values() if node.graph is not graph)
+
+    def values(self) -> dict[Node, Array]:
+        """What was written, by variable.
+
+        Returns: {node: array}, a copy.
+        """
+        with _lock:
+            return dict(self._values)
+
+    def reset(self) -> None:
+        """Back to the initial values, and to run 0.
+
+        Returns: nothing.
+
+        Raises: StateError in a thread that is writing this state.
+        """
+        self.turn.take(self._clear)
+
+    def _clear(self) -> None:
+        with _lock:
+            self._values.clear()
+            self.runs = 0
+
+    def copy(self) -> State:
+        """A state of its own with the same values.
+
+        Returns: a State.
+        """
+        new = State(self.graph)
+        with _lock:
+            new._values, new.runs = dict(self._values), self.runs
+        return new
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __getstate__(self) -> dict[str, Any]:
+        with _lock:
+            return {"_values": dict(self._values), "runs": self.runs, "graph": self.graph}
+
+    def __setstate__(self, given: dict[str, Any]) -> None:
+        State.__init__(self, given.get("graph"))  # older files have none
+        self._values.update(given["_values"])
+        self.runs = given.get("runs", 0)  # older files have none
+
+
+def _refused() -> StateError:
+    return StateError(
+        "a state is to be written by a thread that is writing it already, or that would wait in a "
+        "circle of threads for one another's: in a py_function, a signal handler or __del__ that "
+        "came while a run with updates was on.\nWrite it after that run, or give the variables of "
+        "the inner run a State of their own."
+    )
+
+
+def _fitting(node: Node, value: Any) -> Array:
+    """The value as an array of a variable's type; DTypeError or ShapeError where it is none."""
+    check_unmasked(value, f"{node.name}: ")
+    new = np.array(value)
+    promised = _type(node)
+    if not can_cast(new.dtype, promised.dtype, "same_kind"):
+        raise DTypeError(f"{node.name} is {promised.dtype}, cannot take {new.dtype}")
+    if not compatible(promised.shape, new.shape):
+        raise ShapeError(f"{node.name} is {promised!r}, cannot take shape {new.shape}")
+    return new.astype(promised.dtype)
+
+
+def _type(node: Node) -> TensorType:
+    return node.outputs[0].type
+
+
+def _initial(variable: Node) -> Array:
+    initial: Array = variable.op.attrs["initial"]
+    return initial
+
+
+def _variable(tensor: Tensor) -> Node:
+    node = getattr(tensor, "node", None)
+    if node is None:
+        raise StateError(
+            f"{tensor!r} is not a variable; a state is read by the variable itself, or its name"
+        )
+    if node.type != "Variable":
+        raise StateError(f"{tensor.name} (built at {tensor.where}) is not a variable")
+    return tensor.node
 
 
 def ancestry_of(region: Region | None) -> Ancestry:

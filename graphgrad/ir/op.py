@@ -76,6 +76,7 @@ class Op:
     value_range no element of a real output is outside of them, and none is -0.0 if the least is 0;
                 NaN may be
     stepwise    its gradient is zero wherever it is defined
+    withholds   its gradient is none, or zero, on purpose: it is not that of its value
     singular    the input, by place, at some values of which it has no finite value or slope
     guards      arguments are made safe with it: it keeps them away from such values
     relevance   how its inputs share relevance: "moved" with the elements, which all are elements
@@ -83,6 +84,8 @@ class Op:
                 activation; by the first order of a "taylor" series; else as linear maps do
     flop_free   takes no floating point operations: makes, moves or converts data
     onnx        its form in ONNX, where there is one: the name, and attributes to and from there
+    revision    which meaning of type and attributes this is, as files say: whoever changes what is
+                computed, or renames an attribute, counts it up and writes `from_revision`
     sharding    kept free: how its outputs may be divided among devices, given that of its inputs
     domain      where samples are drawn
     broadcasts  the driver sums gradients over the axes that were broadcast
@@ -124,10 +127,12 @@ class Op:
     reduction: ClassVar[str | None] = None
     value_range: ClassVar[tuple[float, float]] = (-np.inf, np.inf)
     stepwise: ClassVar[bool] = False
+    withholds: ClassVar[bool] = False
     singular: ClassVar[int | None] = None
     guards: ClassVar[bool] = False
     relevance: ClassVar[str | None] = None
     flop_free: ClassVar[bool] = False
+    revision: ClassVar[int] = 1
     sharding: ClassVar[Any] = None
     onnx: ClassVar[Onnx | None] = None
     domain: ClassVar[tuple[float, float]] = (-2.0, 2.0)
@@ -324,6 +329,11 @@ class Op:
     def replace_bodies(self, bodies: Sequence[Any]) -> Op:
         """The op with other bodies, which may be anything: files put what stands for them there."""
         raise NotImplementedError(f"{self.type}.replace_bodies")
+
+    @classmethod
+    def from_revision(cls, revision: int, attrs: dict[str, Any]) -> Op:
+        """The op that an older file means by these attributes."""
+        raise NotImplementedError(f"{cls.type}.from_revision({revision})")
 
     @classmethod
     def samples(cls, rng: np.random.Generator) -> Samples:

@@ -8,13 +8,10 @@ calls that do not name it never see it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .ancestry import OUTSIDE, Ancestry
-from .node import Members, Node, Region, ancestry_of, enclosing
-
-if TYPE_CHECKING:
-    from .graph import Graph
+from .node import Graph, Members, Node, Region, ancestry_of, enclosing
 
 Item = Node | Region
 

@@ -100,6 +100,16 @@ def derived_from(
     return False
 
 
+def unbuilt_residual(t: Tensor, context: Context) -> Tensor:
+    """As `residual_of`, by a node that is in no list: to want to know changes nothing."""
+    at = vantage(t, context)
+    if at is None or at.contains(context.region):
+        return t
+    index, outside = t.node.index, common_region(at.parent, context.region)
+    made = (t.node.graph, residual_op(at), (t,), (t.type,), index, outside)
+    return new_node(*made, context.origin, context.scope).outputs[0]
+
+
 def read_from(at: Region, t: Tensor, context: Context) -> Tensor:
     """The Residual of t as read from inside `at`, one for each (t, at) and surroundings."""
     graph = t.node.graph

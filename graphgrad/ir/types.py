@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from .errors import DTypeError, ShapeError
+from .kinds import bfloat16, common_dtype, is_bfloat16, is_inexact, kind_of
 from .words import visible
 
 Dim = int | None | str
@@ -40,13 +41,14 @@ class TensorType:
         return f"{self.dtype.name}{_show(self.shape)}"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return tensor_type, (self.shape, self.dtype.str)
+        dtype = self.dtype
+        return tensor_type, (self.shape, dtype.name if is_bfloat16(dtype) else dtype.str)
 
 
 _interned: dict[tuple[Shape, DType], TensorType] = {}
 _dtypes: dict[Any, DType] = {}
 _KINDS = "biufc"
-_SHORT = ("bfloat16", "float8_", "float6_", "float4_")
+_SHORT = ("float8_", "float6_", "float4_")
 _NO_SHAPE = (bytes, set, frozenset, dict)
 
 
@@ -59,9 +61,8 @@ def as_dtype(dtype: Any) -> DType:
     try:
         found: DType = np.dtype(dtype)
     except TypeError:
-        _refuse_short(str(dtype))
-        raise DTypeError(f"{dtype!r} is not a dtype") from None
-    if found.kind not in _KINDS:
+        found = _short(str(dtype), dtype)
+    if kind_of(found) not in _KINDS:
         _refuse_short(found.name)
         raise DTypeError(f"dtype {found} is not supported: tensors hold numbers and bools")
     found = np.dtype(found.type)  # native byte order, the one object NumPy keeps for it
@@ -71,11 +72,19 @@ def as_dtype(dtype: Any) -> DType:
     return found
 
 
+def _short(name: str, given: Any) -> DType:
+    """bfloat16 by its name, which NumPy knows when ml_dtypes was loaded; DTypeError for others."""
+    if name == "bfloat16":
+        return bfloat16()
+    _refuse_short(name)
+    raise DTypeError(f"{given!r} is not a dtype") from None
+
+
 def _refuse_short(name: str) -> None:
-    """DTypeError for the floats that NumPy gets from ml_dtypes, which no type of it stands for."""
+    """DTypeError for floats of less than 16 bits, which NumPy gets from ml_dtypes."""
     if name.startswith(_SHORT):
         raise DTypeError(
-            f"{name} is not supported: use float32, which holds all of its numbers, or float16; "
+            f"{name} is not supported: use bfloat16, float16 or float32, which hold its numbers; "
             'cast an array with a.astype("float32")'
         )
 
@@ -120,8 +129,8 @@ def tensor_type(shape: Shape, dtype: Any) -> TensorType:
     if found is None:
         found = TensorType()
         found.shape, found.dtype = shape, dtype
-        found.differentiable = dtype.kind in "fc"
-        found.complex = dtype.kind == "c"
+        found.differentiable = is_inexact(dtype)
+        found.complex = kind_of(dtype) == "c"
         found = _interned.setdefault(key, found)
     return found
 
@@ -220,11 +229,12 @@ def result_dtype(operands: Sequence[Any]) -> DType:
     key = tuple(type(o) if type(o) in _weak else o for o in operands)
     found = _promoted.get(key)
     if found is None:
-        args = [_WEAK_SAMPLE[type(o)] if type(o) in _weak else o for o in operands]
-        if all(type(o) in _weak for o in operands):
-            args = [np.asarray(a).dtype for a in args]
+        numbers = [_WEAK_SAMPLE[type(o)] for o in operands if type(o) in _weak]
+        dtypes = [o for o in operands if type(o) not in _weak]
+        if not dtypes:
+            dtypes, numbers = [np.asarray(a).dtype for a in numbers], []
         try:
-            found = _promoted[key] = as_dtype(np.result_type(*args))
+            found = _promoted[key] = as_dtype(common_dtype(dtypes, numbers))
         except TypeError:
             shown = ", ".join(str(o) for o in operands)
             raise DTypeError(f"no common dtype for {shown}") from None
@@ -236,7 +246,7 @@ _WEAK_SAMPLE: dict[type, Any] = {bool: True, int: 0, float: 0.0, complex: 0j}
 
 def inexact(dtype: DType) -> DType:
     """dtype itself if it is floating or complex, else float64 (as np.sqrt of an int64)."""
-    return dtype if dtype.kind in "fc" else as_dtype(np.float64)
+    return dtype if is_inexact(dtype) else as_dtype(np.float64)
 
 
 def small_float(operands: Sequence[Any]) -> DType:
@@ -245,7 +255,7 @@ def small_float(operands: Sequence[Any]) -> DType:
     That is float16 for those of 8 bits, float32 of 16 and float64 of more: what np.sqrt makes.
     """
     dtype = result_dtype(operands)
-    if dtype.kind not in "biu":
+    if is_inexact(dtype):
         return dtype
     held = [o for o in operands if type(o) not in _weak] or [dtype]
     return as_dtype(reduce(np.promote_types, held, np.dtype(np.float16)))

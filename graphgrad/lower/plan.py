@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from ..ir.node import Node
+from ..ir.op import Op
 from ..ir.program import Program
 from ..ir.types import Array, TensorType
 from .loop_ir import Fused, nodes_within
@@ -22,12 +23,13 @@ SHOWN = 12  # groups, and nodes of a group, that are listed
 class BodyPlans(NamedTuple):
     """A program that a kernel runs: what it is called, and its plans, as far as there are any.
 
-    known: whether these are all.
+    known: whether these are all. op: what runs it.
     """
 
     name: str
     plans: tuple[Plan, ...]
     known: bool
+    op: Op
 
 
 class Step(NamedTuple):

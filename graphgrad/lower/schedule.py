@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import accumulate
 
 import numpy as np
 
@@ -243,35 +244,39 @@ def _peak(
     aliases: AliasAnalysis, memory: Memory, results: Sequence[Result], binding: Binding
 ) -> tuple[int, bool]:
     """Bytes outside of arenas at the worst moment, and whether that is all."""
-    changes = [0] * (memory.end + 2)
-    exact = True
+    use = _Use(memory.end)
     for buffer in memory.all():
         if buffer.fresh:
-            changes[buffer.since] += buffer.size
-            changes[buffer.last + 1] -= buffer.size
+            use.lives(buffer.size, buffer.since, buffer.last)
     for at, action in enumerate(aliases.actions):
-        if action.kind is not Effect.CALL:
-            continue
-        made = 0
-        for t in action.node.outputs:
-            size = nbytes(t.type)
-            exact = exact and size is not None
-            made += size or 0
-            changes[at] += size or 0
-            changes[memory.last_in.get(t, at) + 1] -= size or 0
-        bodies = binding.bodies(action.node)
-        exact = exact and all(body.known and all(p.exact for p in body.plans) for body in bodies)
-        inside = [plan.peak - plan.kept for body in bodies for plan in body.plans]
-        more = max(0, max(inside, default=0) - made)
-        changes[at] += more
-        changes[at + 1] -= more
+        if action.kind is Effect.CALL:
+            outputs = action.node.outputs
+            made = [use.lives(nbytes(t.type), at, memory.last_in.get(t, at)) for t in outputs]
+            bodies = binding.bodies(action.node)
+            plans = [plan for body in bodies for plan in body.plans]
+            inside = max((plan.peak - plan.kept for plan in plans), default=0)
+            use.lives(max(0, inside - sum(made)), at, at)
+            use.exact &= all(body.known for body in bodies) and all(p.exact for p in plans)
     for t, result in zip(aliases.program.outputs, results, strict=True):
         if result.copied:
-            size = nbytes(t.type)
-            exact = exact and size is not None
-            changes[memory.end] += size or 0
-    now = peak = 0
-    for change in changes:
-        now += change
-        peak = max(peak, now)
-    return peak, exact
+            use.lives(nbytes(t.type), memory.end, memory.end)
+    return max(0, max(accumulate(use.changes))), use.exact
+
+
+class _Use:
+    """Bytes that are in use from action to action.
+
+    changes  what each adds to them
+    exact    whether all sizes are known
+    """
+
+    def __init__(self, end: int) -> None:
+        self.changes = [0] * (end + 2)
+        self.exact = True
+
+    def lives(self, size: int | None, since: int, last: int) -> int:
+        """Something is there from one action to another; its size, 0 where that is not known."""
+        self.exact &= size is not None
+        self.changes[since] += size or 0
+        self.changes[last + 1] -= size or 0
+        return size or 0

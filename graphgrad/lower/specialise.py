@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from ..ir.node import Node, Tensor
 from ..ir.op import Op
@@ -16,14 +17,24 @@ from ..ops.control import Cond, Scan, While
 def specialise(program: Program, types: Sequence[TensorType]) -> Program:
     """The same nodes on inputs of these types, with everything inferred again.
 
+    What stands in several bodies, as what a loop and its gradient compute does, stays one.
+
     Raises what `infer` raises where the types do not fit together, with the node as a note and as
     `failed`, for pictures that ring it.
     """
+    return _specialised(program, types, {})
+
+
+_Known = dict[Any, Any]
+"""(tensor, type) -> the tensor of that type; (node, what it reads) -> the node on that."""
+
+
+def _specialised(program: Program, types: Sequence[TensorType], known: _Known) -> Program:
     new: dict[Tensor, Tensor] = {}
     inputs = []
     for t, type in zip(program.inputs, types, strict=True):
-        inputs.append(t if type is t.type else Tensor(t.node, t.index, type))
-        new[t] = inputs[-1]
+        new[t] = _of_type(t, type, known)
+        inputs.append(new[t])
     given = frozenset(program.inputs)
     nodes: list[Node] = []
     for node in program.nodes:
@@ -32,9 +43,7 @@ def specialise(program: Program, types: Sequence[TensorType]) -> Program:
             nodes.append(node)
             continue
         try:
-            if isinstance(node.op, EnsureLike) and all(t.type.static for t in reads):
-                node.op.check(*[t.shape for t in reads])
-            made = derive(node, _of_types(node.op, reads), reads)
+            made = _on(node, reads, known)
         except Exception as error:
             rows = "".join(f"\n  {t.name}: {t.type!r}, built at {t.where}" for t in reads)
             note = f"in {node.name} = {node.op!r}, built at {node.where}, on{rows}"
@@ -46,7 +55,28 @@ def specialise(program: Program, types: Sequence[TensorType]) -> Program:
     return Program(inputs, [new.get(t, t) for t in program.outputs], nodes)
 
 
-def _of_types(op: Op, reads: Sequence[Tensor]) -> Op:
+def _of_type(t: Tensor, type: TensorType, known: _Known) -> Tensor:
+    if type is t.type:
+        return t
+    found: Tensor | None = known.get((t, type))
+    if found is None:
+        found = known[t, type] = Tensor(t.node, t.index, type)
+    return found
+
+
+def _on(node: Node, reads: tuple[Tensor, ...], known: _Known) -> Node:
+    """The node on what it reads now."""
+    found: Node | None = known.get((node, reads))
+    if found is None:
+        if isinstance(node.op, EnsureLike) and all(t.type.static for t in reads):
+            node.op.check(*[t.shape for t in reads])
+        found = derive(node, _of_types(node.op, reads, known), reads)
+        if node.op.pure:
+            known[node, reads] = found
+    return found
+
+
+def _of_types(op: Op, reads: Sequence[Tensor], known: _Known) -> Op:
     """An op with its bodies for inputs of these types; any other op as it is.
 
     A body that these do not fit stays as it is: it is an error only where it is run.
@@ -54,7 +84,8 @@ def _of_types(op: Op, reads: Sequence[Tensor]) -> Op:
     if not op.bodies:
         return op
     taken = _taken(op, [t.type for t in reads])
-    return op.replace_bodies([_where_it_fits(*pair) for pair in zip(op.bodies, taken, strict=True)])
+    pairs = zip(op.bodies, taken, strict=True)
+    return op.replace_bodies([_where_it_fits(*pair, known) for pair in pairs])
 
 
 def _taken(op: Op, types: Sequence[TensorType]) -> list[Sequence[TensorType]]:
@@ -69,9 +100,9 @@ def _taken(op: Op, types: Sequence[TensorType]) -> list[Sequence[TensorType]]:
     return [[t.type for t in body.inputs] for body in op.bodies]
 
 
-def _where_it_fits(program: Program, types: Sequence[TensorType]) -> Program:
+def _where_it_fits(program: Program, types: Sequence[TensorType], known: _Known) -> Program:
     try:
-        return specialise(program, types)
+        return _specialised(program, types, known)
     except Exception:  # whatever infer raises, a user's op's too
         return program
 

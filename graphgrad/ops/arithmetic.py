@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from ..ir.kinds import limits_of
 from .base import (
     NO_GRAD,
     ZERO,
@@ -26,6 +27,9 @@ from .base import (
     as_tensor,
     build,
     cast,
+    is_floating,
+    is_inexact,
+    kind_of,
     like,
     np,
     promoted,
@@ -144,7 +148,7 @@ class Subtract(Arithmetic):
     linear = "joint"
 
     def check(self, dtype: DType) -> None:
-        if dtype.kind == "b":
+        if kind_of(dtype) == "b":
             raise DTypeError("bools cannot be subtracted; use gg.logical_xor")
 
     def kernel(self, xp: Any, x: Any, y: Any) -> Any:
@@ -181,7 +185,7 @@ class Divide(Arithmetic):
     singular = 1
 
     def check(self, dtype: DType) -> None:
-        if dtype.kind not in "fc":
+        if not is_inexact(dtype):
             raise DTypeError(f"Divide takes floating operands, got {dtype}; use gg.divide to cast")
 
     def kernel(self, xp: Any, x: Any, y: Any) -> Any:
@@ -204,7 +208,7 @@ class Negative(Unary):
     relevance = "passed"
 
     def check(self, dtype: DType) -> None:
-        if dtype.kind == "b":
+        if kind_of(dtype) == "b":
             raise DTypeError("bools cannot be negated; use gg.logical_not")
 
     def kernel(self, xp: Any, x: Any) -> Any:
@@ -289,7 +293,7 @@ class Power(Kinds, Arithmetic):
             return make(MULTIPLY, make(SQUARE, x), x)
         if known == 4:
             return make(SQUARE, make(SQUARE, x))
-        if x.dtype.kind != "f":
+        if not is_floating(x.dtype):
             return None
         if known == -1:
             return make(RECIPROCAL, x)
@@ -760,7 +764,7 @@ def positive(x: TensorLike, /) -> Tensor:
     array([ 1., -2.])
     """
     x = as_tensor(x)
-    if x.dtype.kind == "b":
+    if kind_of(x.dtype) == "b":
         raise DTypeError("bools have no sign; use gg.cast to make numbers of them")
     return x
 
@@ -868,7 +872,7 @@ def power(x: TensorLike, y: TensorLike, /) -> Tensor:
     array([8., 9., 1.])
     """
     x, y = numbers(x, y)
-    known = known_number(y) if x.dtype.kind in "iu" else None
+    known = known_number(y) if kind_of(x.dtype) in "iu" else None
     if known is not None and known < 0:
         raise DTypeError(
             f"{x.type!r} to the power {known}: integers have no negative integer powers; "
@@ -931,7 +935,7 @@ def reciprocal(x: TensorLike, /) -> Tensor:
     array([ 0.5 , -0.25])
     """
     x = as_tensor(x)
-    if x.dtype.kind not in "fc":
+    if not is_inexact(x.dtype):
         raise DTypeError(
             f"the reciprocal of {x.type!r} would be rounded to 0 or 1; use gg.divide(1, x)"
         )
@@ -1057,7 +1061,7 @@ def round(x: TensorLike, /, decimals: int = 0) -> Tensor:
     if x.type.complex:
         first, second = (cast(round(part(x), decimals), x.dtype) for part in (real, imag))
         return where(isfinite(imag(x)), first + second * 1j, x)  # 1j * infinity would be NaN
-    if decimals == 0 or x.dtype.kind != "f":
+    if decimals == 0 or not is_floating(x.dtype):
         if decimals < 0:
             raise DTypeError(f"rounding {x.type!r} to {decimals} decimals: cast it to a float")
         return _stepped(ROUND, x)
@@ -1139,7 +1143,7 @@ def trunc(x: TensorLike, /) -> Tensor:
 
 def _stepped(op: Rounding, x: TensorLike) -> Tensor:
     x = as_tensor(x)
-    return x if x.dtype.kind in "biu" else apply(op, x)
+    return x if kind_of(x.dtype) in "biu" else apply(op, x)
 
 
 # --- bounds ------------------------------------------------------------------------------------
@@ -1248,7 +1252,7 @@ def clip(x: TensorLike, /, min: TensorLike | None = None, max: TensorLike | None
     if min is None and max is None:
         return as_tensor(x)
     x, *bounds = promoted(*[t for t in (x, min, max) if t is not None])
-    if x.dtype.kind not in "iuf":
+    if kind_of(x.dtype) not in "iuf":
         raise DTypeError(f"clip takes integers and floating numbers, got {x.type!r}")
     low = _lowest(x) if min is None else bounds[0]
     high = _highest(x) if max is None else bounds[-1]
@@ -1256,11 +1260,11 @@ def clip(x: TensorLike, /, min: TensorLike | None = None, max: TensorLike | None
 
 
 def _lowest(x: Tensor) -> Tensor:
-    return like(-math.inf if x.dtype.kind == "f" else int(np.iinfo(x.dtype).min), x)
+    return like(-math.inf if is_floating(x.dtype) else int(np.iinfo(x.dtype).min), x)
 
 
 def _highest(x: Tensor) -> Tensor:
-    return like(math.inf if x.dtype.kind == "f" else int(np.iinfo(x.dtype).max), x)
+    return like(math.inf if is_floating(x.dtype) else int(np.iinfo(x.dtype).max), x)
 
 
 # --- complex numbers, lengths, angles ----------------------------------------------------------
@@ -1281,7 +1285,7 @@ def real(x: TensorLike, /) -> Tensor:
     array([1.])
     """
     x = as_tensor(x)
-    return apply(REAL, x) if x.dtype.kind == "c" else x
+    return apply(REAL, x) if kind_of(x.dtype) == "c" else x
 
 
 def imag(x: TensorLike, /) -> Tensor:
@@ -1299,7 +1303,7 @@ def imag(x: TensorLike, /) -> Tensor:
     array([2.])
     """
     x = as_tensor(x)
-    return apply(IMAG, x) if x.dtype.kind == "c" else apply(ZerosLike(), x)
+    return apply(IMAG, x) if kind_of(x.dtype) == "c" else apply(ZerosLike(), x)
 
 
 def conj(x: TensorLike, /) -> Tensor:
@@ -1317,7 +1321,7 @@ def conj(x: TensorLike, /) -> Tensor:
     array([1.-2.j])
     """
     x = as_tensor(x)
-    return apply(CONJ, x) if x.dtype.kind == "c" else x
+    return apply(CONJ, x) if kind_of(x.dtype) == "c" else x
 
 
 def hypot(x: TensorLike, y: TensorLike, /) -> Tensor:
@@ -1465,10 +1469,10 @@ def nan_to_num(
     x = as_tensor(x)
     if x.type.complex:
         return _complex_nan_to_num(x, nan, posinf, neginf)
-    if x.dtype.kind != "f":
+    if not is_floating(x.dtype):
         return x
-    high = float(np.finfo(x.dtype).max) if posinf is None else posinf
-    low = float(np.finfo(x.dtype).min) if neginf is None else neginf
+    high = float(limits_of(x.dtype).max) if posinf is None else posinf
+    low = float(limits_of(x.dtype).min) if neginf is None else neginf
     bounded = where(isinf(x), where(greater(x, 0), like(high, x), like(low, x)), x)
     return where(isnan(x), like(nan, x), bounded)
 

@@ -23,6 +23,8 @@ from .base import (
     as_tensor,
     cast,
     constant,
+    is_inexact,
+    kind_of,
     like,
     np,
     tensor_type,
@@ -31,22 +33,22 @@ from .base import (
 )
 from .batching import Batch, Outputs
 from .creation import ones_like
+from .indexing import AT as AN_ARRAY
 from .indexing import (
-    _KINDS,
+    KIND_ORDER,
     AddAt,
-    _filled,
-    _index,
-    _is_basic,
-    _keyed,
-    _normal_key,
-    _picked,
-    _reader,
+    as_index,
+    batched_key,
     check_integers,
+    filled_key,
     getitem,
+    is_basic,
+    normal_key,
+    picked_shape,
+    reader_of,
     take,
     zeros_of,
 )
-from .indexing import AT as AN_ARRAY
 from .logic import WHERE, Equal, NotEqual, greater_equal, less, logical_and, logical_or, where
 from .reductions import size_over
 from .shaping import broadcast_like, broadcast_to, expand_dims, moveaxis
@@ -69,7 +71,7 @@ class Updating(Op, abstract=True):
 
     def infer(self, x: TensorType, updates: TensorType, *indices: TensorType) -> Types:
         check_integers(*indices)
-        shape = _picked(x, self.key, [i.shape for i in indices])
+        shape = picked_shape(x, self.key, [i.shape for i in indices])
         expected = tensor_type(shape, x.dtype)
         if updates.dtype is not x.dtype or len(updates.shape) != len(shape):
             raise ShapeError(f"putting {updates!r} into {x!r} at {self.key} needs {expected!r}")
@@ -78,12 +80,12 @@ class Updating(Op, abstract=True):
 
     def batch(self, batch: Batch) -> Outputs:
         x, updates = batch.every(0, 1)
-        key, found, here, there = _keyed(self.key, batch, 2, True)
+        key, found, here, there = batched_key(self.key, batch, 2, True)
         return batch.build(self.replace(key=key), x, moveaxis(updates, there, here), *found)
 
     def read(self, t: Tensor, node: Node) -> Tensor:
         """t at the key."""
-        return apply(_reader(self.key), t, *node.inputs[2:])
+        return apply(reader_of(self.key), t, *node.inputs[2:])
 
     def added(self, t: Tensor, updates: Tensor, node: Node) -> Tensor:
         """t with updates added at the key."""
@@ -107,7 +109,7 @@ class SetAt(Updating):
     flop_free = True
 
     def kernel(self, xp: Any, x: Any, updates: Any, *indices: Any) -> Any:
-        return set_at(xp, x, _filled(self.key, indices), updates, AN_ARRAY in self.key)
+        return set_at(xp, x, filled_key(self.key, indices), updates, AN_ARRAY in self.key)
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         x, updates, *indices = node.inputs
@@ -144,16 +146,16 @@ class LastAt(Op):
 
     def infer(self, x: TensorType, *indices: TensorType) -> Types:
         check_integers(*indices)
-        shape = _picked(x, self.key, [i.shape for i in indices])
+        shape = picked_shape(x, self.key, [i.shape for i in indices])
         return (tensor_type(shape, as_dtype(bool)),)
 
     def kernel(self, xp: Any, x: Any, *indices: Any) -> Any:
-        places, last = winners(xp, x.shape, _filled(self.key, indices))
+        places, last = winners(xp, x.shape, filled_key(self.key, indices))
         return last == places
 
     def batch(self, batch: Batch) -> Outputs:
         (x,) = batch.every(0)
-        key, found, here, there = _keyed(self.key, batch, 1, True)
+        key, found, here, there = batched_key(self.key, batch, 1, True)
         return (moveaxis(apply(LastAt(key), x, *found), here, there),)
 
     @classmethod
@@ -173,7 +175,7 @@ class MultiplyAt(Updating):
     linear = (0,)
 
     def kernel(self, xp: Any, x: Any, updates: Any, *indices: Any) -> Any:
-        return times_at(x, _filled(self.key, indices), updates)
+        return times_at(x, filled_key(self.key, indices), updates)
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         x, updates, *indices = node.inputs
@@ -214,12 +216,12 @@ class MaximumAt(Updating):
     """
 
     def infer(self, x: TensorType, updates: TensorType, *indices: TensorType) -> Types:
-        if x.dtype.kind == "c":
+        if kind_of(x.dtype) == "c":
             raise DTypeError(f"complex numbers have no order, got {x!r}")
         return super().infer(x, updates, *indices)
 
     def kernel(self, xp: Any, x: Any, updates: Any, *indices: Any) -> Any:
-        return extreme_at("max", x, _filled(self.key, indices), updates)
+        return extreme_at("max", x, filled_key(self.key, indices), updates)
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         x, updates, *indices = node.inputs
@@ -248,7 +250,7 @@ class MinimumAt(MaximumAt):
     """y = the least of x and the updates of each place; dy in equal shares to all that tie."""
 
     def kernel(self, xp: Any, x: Any, updates: Any, *indices: Any) -> Any:
-        return extreme_at("min", x, _filled(self.key, indices), updates)
+        return extreme_at("min", x, filled_key(self.key, indices), updates)
 
 
 def _ties(x: Tensor, best: Tensor) -> Tensor:
@@ -325,7 +327,7 @@ class AtIndex:
     def divide(self, values: TensorLike) -> Tensor:
         """x divided there by the values; x is floating or complex."""
         x = self._x
-        if x.dtype.kind not in "fc":
+        if not is_inexact(x.dtype):
             raise DTypeError(f"a quotient does not fit {x.type!r}, built at {x.where}; cast it")
         return divide(x, self._of(ones_like(x)).multiply(values))
 
@@ -367,7 +369,7 @@ class AtIndex:
         if len(self._parts) == 1 and _is_computed_mask(self._parts[0]):
             return _where_masked(kind, x, self._parts[0], values)
         if self._key is None:
-            self._key, self._indices = _normal_key(x, self._parts)
+            self._key, self._indices = normal_key(x, self._parts)
         updates = _for_places(values, x, self._key, self._indices)
         return apply(kind(self._key), x, updates, *self._indices)
 
@@ -403,23 +405,26 @@ def at(x: TensorLike) -> At:
 def _for_places(values: TensorLike, x: Tensor, key: Key, indices: Sequence[Tensor]) -> Tensor:
     """Values in the dtype of x and the shape of x[key]."""
     given = values.dtype if isinstance(values, Tensor) else np.asarray(values).dtype
-    if given.kind not in _KINDS or _KINDS[given.kind] > _KINDS[x.dtype.kind]:
+    if (
+        kind_of(given) not in KIND_ORDER
+        or KIND_ORDER[kind_of(given)] > KIND_ORDER[kind_of(x.dtype)]
+    ):
         raise DTypeError(
             f"values of {given} do not fit {x.name}: {x.type!r} (built at {x.where}). Cast one of "
             "them first."
         )
     updates = like(values, x)
-    shape = _picked(x.type, key, [i.shape for i in indices])
+    shape = picked_shape(x.type, key, [i.shape for i in indices])
     if updates.shape == shape and None not in shape:
         return updates
     lengths = tuple([d for d in shape if isinstance(d, int)])
     if len(lengths) == len(shape):
         return broadcast_to(updates, lengths)
-    return broadcast_like(updates, apply(_reader(key), x, *indices) if key else x)
+    return broadcast_like(updates, apply(reader_of(key), x, *indices) if key else x)
 
 
 def _is_computed_mask(part: Any) -> bool:
-    return isinstance(part, Tensor) and part.dtype.kind == "b"
+    return isinstance(part, Tensor) and kind_of(part.dtype) == "b"
 
 
 def _where_masked(kind: Any, x: Tensor, mask: Tensor, values: TensorLike) -> Tensor:
@@ -458,9 +463,9 @@ def _check_mode(mode: str, fill_value: Any) -> None:
 
 def _within(x: Tensor, items: tuple[Any, ...], mode: str) -> tuple[list[Any], list[Tensor]]:
     """The parts of a key with indices that are in bounds, and where they were so before."""
-    parts = [p if _is_basic(p) else _index(p) for p in items]
+    parts = [p if is_basic(p) else as_index(p) for p in items]
     counted = [p for p in parts if p is not None and p is not Ellipsis]
-    if any(isinstance(p, np.ndarray) and p.dtype.kind == "b" for p in counted):
+    if any(isinstance(p, np.ndarray) and kind_of(p.dtype) == "b" for p in counted):
         raise DTypeError("a mask is never out of bounds; leave mode away")
     axis, inside = 0, []
     for i, part in enumerate(parts):
@@ -490,11 +495,11 @@ def _filled_outside(
 ) -> Tensor:
     """What was found, with the fill value where an index was out of bounds."""
     if fill_value is None:
-        fill_value = np.nan if x.dtype.kind in "fc" else 0
+        fill_value = np.nan if is_inexact(x.dtype) else 0
     held = inside[0]
     for other in inside[1:]:
         held = logical_and(held, other)
-    full, _ = _normal_key(x, tuple(parts))
+    full, _ = normal_key(x, tuple(parts))
     arrays = [i for i, item in enumerate(full) if item == AN_ARRAY or type(item) is int]
     together = arrays[-1] - arrays[0] == len(arrays) - 1
     behind = found.ndim - held.ndim - (arrays[0] if together else 0)

@@ -14,6 +14,7 @@ from ..ir.build import apply, build
 from ..ir.context import CONTEXT
 from ..ir.errors import DTypeError, GraphGradError
 from ..ir.graph import current
+from ..ir.kinds import is_floating, is_inexact, kind_of
 from ..ir.node import Node, Tensor
 from ..ir.onnx import Onnx
 from ..ir.op import Gradients, Op, Samples, Types
@@ -69,7 +70,10 @@ __all__ = [
     "cast",
     "constant",
     "inexact",
+    "is_floating",
+    "is_inexact",
     "is_zero",
+    "kind_of",
     "like",
     "np",
     "operand_dtypes",
@@ -170,7 +174,7 @@ def as_array(value: Any, dtype: Any = None) -> Array:
     check_unmasked(value)
     array = array_of(value)
     found = as_dtype(array.dtype if dtype is None else dtype)
-    if array.dtype.kind == "c" and found.kind != "c":
+    if kind_of(array.dtype) == "c" and kind_of(found) != "c":
         raise DTypeError(f"{value!r} as {found} would drop the imaginary part; use its real part")
     return np.array(array_of(value, found))  # an error, not a wrapped number
 
@@ -200,7 +204,7 @@ class Cast(Op):
     flop_free = True
 
     def infer(self, x: TensorType) -> Types:
-        if x.dtype.kind == "c" and self.dtype.kind != "c":
+        if kind_of(x.dtype) == "c" and kind_of(self.dtype) != "c":
             raise DTypeError(f"casting {x} to {self.dtype} would drop the imaginary part")
         return (tensor_type(x.shape, self.dtype),)
 
@@ -211,7 +215,7 @@ class Cast(Op):
         (x,) = node.inputs
         if not x.type.differentiable:
             return (NO_GRAD,)
-        if self.dtype.kind == "c" and x.dtype.kind != "c":
+        if kind_of(self.dtype) == "c" and kind_of(x.dtype) != "c":
             dy = apply(Real(), dy)
         return (cast(dy, x.dtype),)
 
@@ -271,7 +275,7 @@ def promoted(
     first = operands[0]
     if isinstance(first, Tensor):
         dtype = first.type.dtype
-        if not floating or dtype.kind in "fc":
+        if not floating or first.type.differentiable:
             same = tuple([o for o in operands if isinstance(o, Tensor) and o.type.dtype is dtype])
             if len(same) == len(operands):
                 return same
@@ -481,7 +485,7 @@ class Real(Unary):
     flop_free = True
 
     def check(self, dtype: DType) -> None:
-        if dtype.kind != "c":
+        if kind_of(dtype) != "c":
             raise DTypeError(f"{self.type} takes complex operands, got {dtype}; use gg.cast")
 
     def result(self, dtype: DType) -> DType:
@@ -501,7 +505,7 @@ class Real(Unary):
 
 def real_dtype(dtype: DType) -> DType:
     """The dtype of the parts of a complex number; any other dtype is itself."""
-    return as_dtype(f"f{dtype.itemsize // 2}") if dtype.kind == "c" else dtype
+    return as_dtype(f"f{dtype.itemsize // 2}") if kind_of(dtype) == "c" else dtype
 
 
 class Comparison(Binary, abstract=True):

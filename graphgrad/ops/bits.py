@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..ir.errors import ShapeError
-from .base import DTypeError, Tensor, TensorLike, as_tensor, cast, constant, np, whole
+from .base import DTypeError, Tensor, TensorLike, as_tensor, cast, constant, kind_of, np, whole
 from .borders import pad
 from .logic import bitwise_and, bitwise_right_shift, not_equal
 from .reductions import sum
@@ -34,7 +34,7 @@ def packbits(a: TensorLike, axis: int | None = None, bitorder: str = "big") -> T
     """
     shifts = _shifts(bitorder)
     a = as_tensor(a)
-    if a.dtype.kind not in "biu":
+    if kind_of(a.dtype) not in "biu":
         raise DTypeError(f"packbits takes a bool or integer tensor, got {a.type!r}; use a != 0")
     bits, axis = _last(a, axis)
     count = _known("packbits", bits)

@@ -12,6 +12,7 @@ from .base import (
     array_of,
     as_tensor,
     cast,
+    kind_of,
     like,
     np,
     whole,
@@ -188,7 +189,7 @@ def _ramp(x: Tensor, axis: int, width: int, end: Any, place: int) -> Tensor:
     edge = take(x, [place], axis)
     weight = np.linspace(0.0, 1.0, width, endpoint=False)
     weight = (weight if place == 0 else weight[::-1]).reshape(-1, *(1,) * (x.ndim - 1 - axis))
-    if x.dtype.kind in "iu":
+    if kind_of(x.dtype) in "iu":
         return cast(floor(edge * weight + end * (1 - weight)), x.dtype)
     weight = weight.astype(x.dtype)
     return edge * weight + like(end, x) * (1 - weight)
@@ -205,7 +206,7 @@ def _statistic(x: Tensor, axis: int, width: int, length: Any, mode: str, side: i
         if not isinstance(known, int) or count < known:
             x = apply(Slice((*(FULL,) * axis, cut)), x)
     layer = _STATISTICS[mode](x, axis)
-    if x.dtype.kind in "iu":
+    if kind_of(x.dtype) in "iu":
         layer = cast(rint(layer), x.dtype)
     return repeat_by_numbers(layer, width, axis)
 

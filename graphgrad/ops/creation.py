@@ -26,6 +26,7 @@ from .base import (
     as_tensor,
     cast,
     constant,
+    kind_of,
     np,
     promoted,
     tensor_type,
@@ -341,7 +342,7 @@ def linspace(
     points = moveaxis(first * (1 - weight) + last * weight, 0, axis)
     if dtype is not None:
         found = as_dtype(dtype)
-        points = cast(floor(points) if found.kind in "iu" else points, found)
+        points = cast(floor(points) if kind_of(found) in "iu" else points, found)
     steps = max(count - endpoint, 0)
     return (points, (last - first) * (1 / steps if steps else np.nan)) if retstep else points
 

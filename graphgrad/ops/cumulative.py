@@ -20,6 +20,7 @@ from .base import (
     apply,
     as_tensor,
     cast,
+    kind_of,
     np,
     wants,
 )
@@ -313,8 +314,8 @@ def _prepared(x: TensorLike, axis: int | None, dtype: Any) -> tuple[Tensor, int]
         raise ShapeError(f"of {x.type!r}, give the axis along which to accumulate")
     if dtype is not None:
         x = cast(x, dtype)
-    elif x.dtype.kind in "biu" and x.dtype.itemsize < 8:
-        x = cast(x, "uint64" if x.dtype.kind == "u" else "int64")
+    elif kind_of(x.dtype) in "biu" and x.dtype.itemsize < 8:
+        x = cast(x, "uint64" if kind_of(x.dtype) == "u" else "int64")
     return x, normal_axis(0 if axis is None else axis, x.ndim)
 
 

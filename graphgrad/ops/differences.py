@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..ir.graph import Graph
 from ..ir.program import Program
 from .arithmetic import subtract
-from .base import DTypeError, Tensor, TensorLike, as_tensor, np, tensor_type
+from .base import DTypeError, Tensor, TensorLike, as_tensor, kind_of, np, tensor_type
 from .joining import concat
 from .logic import not_equal
 from .reductions import sum
@@ -57,7 +57,7 @@ def diff(
     before = (slice(None),) * axis
     for _ in range(n):
         left, right = x[(*before, slice(None, -1))], x[(*before, slice(1, None))]
-        x = not_equal(right, left) if x.dtype.kind == "b" else subtract(right, left)
+        x = not_equal(right, left) if kind_of(x.dtype) == "b" else subtract(right, left)
     return x
 
 

@@ -6,6 +6,7 @@ import builtins
 import math
 from typing import NamedTuple
 
+from ..ir import kinds
 from ..ir.errors import DeviceError
 from ..ir.types import as_shape
 from .base import (
@@ -21,6 +22,8 @@ from .base import (
     broadcast,
     cast,
     constant,
+    is_inexact,
+    kind_of,
     np,
     result_dtype,
 )
@@ -203,7 +206,7 @@ def can_cast(from_: Any, to: Any, /) -> builtins.bool:
     >>> gg.can_cast(gg.int32, gg.float64), gg.can_cast(gg.float64, gg.int32)
     (True, False)
     """
-    return np.can_cast(_dtype_of(from_), as_dtype(to))
+    return kinds.can_cast(_dtype_of(from_), as_dtype(to))
 
 
 def result_type(*arrays_and_dtypes: Any) -> DType:
@@ -280,7 +283,7 @@ def _is_of(dtype: DType, kind: Any) -> builtins.bool:
         return dtype is as_dtype(kind)
     if kind not in _KINDS:
         raise DTypeError(f"{kind!r} is no kind of dtypes; there are {', '.join(map(repr, _KINDS))}")
-    return dtype.kind in _KINDS[kind]
+    return kind_of(dtype) in _KINDS[kind]
 
 
 class FloatInfo(NamedTuple):
@@ -333,9 +336,9 @@ def finfo(type: Any, /) -> FloatInfo:
     3.4028234663852886e+38
     """
     dtype = _dtype_of(type)
-    if dtype.kind not in "fc":
+    if not is_inexact(dtype):
         raise DTypeError(f"finfo takes a floating dtype, got {dtype}; gg.iinfo is for integers")
-    found = np.finfo(dtype)
+    found = kinds.limits_of(dtype)
     return FloatInfo(
         int(found.bits),
         float(found.eps),
@@ -362,7 +365,7 @@ def iinfo(type: Any, /) -> IntegerInfo:
     65535
     """
     dtype = _dtype_of(type)
-    if dtype.kind not in "iu":
+    if kind_of(dtype) not in "iu":
         raise DTypeError(f"iinfo takes an integer dtype, got {dtype}; gg.finfo is for floats")
     found = np.iinfo(dtype)
     return IntegerInfo(int(found.bits), int(found.max), int(found.min), dtype)

@@ -21,6 +21,7 @@ from .base import (
     build,
     cast,
     inexact,
+    kind_of,
     np,
     promoted,
 )
@@ -50,7 +51,7 @@ class Kinds(Elementwise, abstract=True):
     kinds = "iufc"
 
     def check(self, dtype: DType) -> None:
-        if dtype.kind not in self.kinds:
+        if kind_of(dtype) not in self.kinds:
             known = [name for letters, name in _KINDS.items() if letters[0] in self.kinds]
             raise DTypeError(
                 f"{self.type} takes {' or '.join(known)} operands, got {dtype}; use gg.cast"
@@ -112,7 +113,7 @@ def binary(op: Op, x: TensorLike, y: TensorLike) -> Tensor:
 def float_ufunc(op: Op, *operands: TensorLike) -> Tensor:
     """op of the operands, promoted; bools and integers become floats as of NumPy's ufuncs."""
     x = operands[0]
-    if len(operands) == 1 and isinstance(x, Tensor) and x.type.dtype.kind in "fc":
+    if len(operands) == 1 and isinstance(x, Tensor) and x.type.differentiable:
         return build(op, (x,)).outputs[0]
     return apply(op, *promoted(*operands, floating=True, small=True))
 
@@ -124,7 +125,7 @@ def floating_binary(op: Op, x: TensorLike, y: TensorLike) -> Tensor:
 
 def floating_unary(op: Op, x: TensorLike) -> Tensor:
     """op of x; integers and bools become float64."""
-    if isinstance(x, Tensor) and x.type.dtype.kind in "fc":
+    if isinstance(x, Tensor) and x.type.differentiable:
         return build(op, (x,)).outputs[0]
     x = as_tensor(x)
     return apply(op, cast(x, inexact(x.dtype)))
@@ -133,7 +134,7 @@ def floating_unary(op: Op, x: TensorLike) -> Tensor:
 def numbers(*operands: TensorLike) -> tuple[Tensor, ...]:
     """The operands promoted, bools as int8: what NumPy makes of bools where it counts with them."""
     tensors = promoted(*operands)
-    if tensors[0].dtype.kind == "b":
+    if kind_of(tensors[0].dtype) == "b":
         return tuple([cast(t, "int8") for t in tensors])
     return tensors
 

@@ -33,6 +33,8 @@ from .base import (
     cast,
     constant,
     inexact,
+    is_floating,
+    kind_of,
     np,
     tensor_type,
     whole,
@@ -79,7 +81,7 @@ class Fourier(Op, abstract=True):
         """The length of the axis; ShapeError where there is none, DTypeError for another dtype."""
         if self.axis >= len(x.shape) or x.shape[self.axis] == 0:
             raise ShapeError(f"a Fourier transform along axis {self.axis} of {x!r}")
-        if x.dtype.kind != kind:
+        if kind_of(x.dtype) != kind:
             expected = "complex" if kind == "c" else "real floating"
             raise DTypeError(f"{self.type} takes {expected} numbers, got {x!r}")
         return x.shape[self.axis]
@@ -93,7 +95,7 @@ class Fourier(Op, abstract=True):
         """5 n log2(n) of complex numbers, half of that where one side is real."""
         n = max(lengths(t)[self.axis] for t in (inputs[0], outputs[0]))
         rows = elements(inputs[0]) / max(lengths(inputs[0])[self.axis], 1)
-        both = inputs[0].dtype.kind == outputs[0].dtype.kind
+        both = kind_of(inputs[0].dtype) == kind_of(outputs[0].dtype)
         return rows * (5 if both else 2.5) * n * log2(max(n, 2))
 
 
@@ -279,7 +281,7 @@ def _complex(rng: np.random.Generator, shape: tuple[int, ...]) -> Any:
 
 def complex_of(dtype: DType) -> DType:
     """The complex dtype of as many bits a part."""
-    return as_dtype("complex64" if dtype.name in ("float16", "float32") else "complex128")
+    return as_dtype("complex64" if dtype.itemsize <= 4 else "complex128")
 
 
 def real_of(dtype: DType) -> DType:
@@ -299,12 +301,12 @@ def _norm(norm: str | None) -> str:
 
 def _as_complex(x: TensorLike) -> Tensor:
     x = as_tensor(x)
-    return x if x.dtype.kind == "c" else cast(x, complex_of(inexact(x.dtype)))
+    return x if kind_of(x.dtype) == "c" else cast(x, complex_of(inexact(x.dtype)))
 
 
 def _as_real(x: TensorLike) -> Tensor:
     x = as_tensor(x)
-    if x.dtype.kind == "c":
+    if kind_of(x.dtype) == "c":
         raise DTypeError(f"rfft takes real numbers, got {x.type!r}; gg.fft.fft takes complex ones")
     return cast(x, real_of(complex_of(inexact(x.dtype))))
 
@@ -857,7 +859,7 @@ def rfftfreq(n: int, /, d: float = 1.0, *, dtype: Any = None, device: Any = None
 def _frequencies(make: Any, n: Any, d: float, dtype: Any, device: Any) -> Tensor:
     check_device(device)
     found = as_dtype("float64" if dtype is None else dtype)
-    if found.kind != "f":
+    if not is_floating(found):
         raise DTypeError(f"frequencies are floating, got dtype {found}")
     return constant(make(_length(whole("n", n)), d), found)
 

@@ -14,9 +14,11 @@ from .base import (
     as_tensor,
     cast,
     constant,
+    kind_of,
     like,
     np,
     promoted,
+    result_dtype,
     whole,
 )
 from .creation import linspace, ones_like, spaced
@@ -319,7 +321,7 @@ def ix_(*args: TensorLike) -> tuple[Tensor, ...]:
         vector = as_tensor(np.zeros(0, np.int64) if isinstance(arg, list) and not arg else arg)
         if vector.ndim != 1:
             raise ShapeError(f"ix_ takes vectors, got {vector.type!r}, built at {vector.where}")
-        if vector.dtype.kind == "b":
+        if kind_of(vector.dtype) == "b":
             if isinstance(arg, Tensor):
                 raise SymbolicError("ix_ of a computed mask: how much it picks depends on values")
             vector = constant(np.flatnonzero(np.asarray(arg)))
@@ -444,7 +446,7 @@ def vander(x: TensorLike, N: int | None = None, increasing: bool = False) -> Ten
            [9, 3, 1]])
     """
     x = as_tensor(x)
-    x = cast(x, np.promote_types(x.dtype, np.int64))
+    x = cast(x, result_dtype([x.dtype, as_dtype(np.int64)]))
     if x.ndim != 1 or (N is None and not isinstance(x.shape[0], int)):
         raise ShapeError(f"vander takes a vector of known length, or N, got {x.type!r}")
     (count,) = _lengths("vander", x.shape[0] if N is None else N)
@@ -535,7 +537,7 @@ def geomspace(
         made: Any = np.geomspace(start, stop, count, endpoint, dtype, axis)
         return constant(made)
     first, last = promoted(start, stop, floating=True)
-    if first.dtype.kind == "c":
+    if kind_of(first.dtype) == "c":
         raise DTypeError(f"geomspace of tensors takes real numbers, got {first.type!r}")
     points = exp(linspace(log(abs(first)), log(abs(last)), count, endpoint=endpoint))
     points = points * sign(first)

@@ -17,6 +17,8 @@ from .base import (
     cast,
     constant,
     inexact,
+    is_floating,
+    kind_of,
     np,
     promoted,
     whole,
@@ -68,7 +70,7 @@ def bincount(
     x = as_tensor(x)
     if x.ndim != 1:
         raise ShapeError(f"bincount takes a vector, got {x.type!r}")
-    if x.dtype.kind not in "biu":
+    if kind_of(x.dtype) not in "biu":
         raise DTypeError(f"bincount takes integers, got {x.type!r}")
     if length is None:
         length = _needed(x, minlength)
@@ -154,7 +156,7 @@ def _ends(a: Tensor, given: tuple[TensorLike, TensorLike] | None) -> tuple[Tenso
     if given is None:
         low, high = (as_tensor(f(a)) for f in (min, max))
     else:
-        plain = a.dtype.kind == "f" and all(isinstance(g, int | float) for g in given)
+        plain = is_floating(a.dtype) and all(isinstance(g, int | float) for g in given)
         low, high = (as_tensor(g, a.dtype if plain else None) for g in given)
         numbers = [t.node.op.value for t in (low, high) if isinstance(t.node.op, Constant)]
         if len(numbers) == 2 and not (np.isfinite(numbers).all() and numbers[0] <= numbers[1]):

@@ -24,6 +24,7 @@ from .base import (
     apply,
     as_tensor,
     constant,
+    kind_of,
     like,
     np,
     tensor_type,
@@ -64,7 +65,7 @@ def zeros_of(x: Tensor) -> Tensor:
 def check_integers(*indices: TensorType) -> None:
     """DTypeError for indices that are no integers."""
     for index in indices:
-        if index.dtype.kind not in "iu":
+        if kind_of(index.dtype) not in "iu":
             raise DTypeError(f"an index is an integer, got {index!r}")
 
 
@@ -187,10 +188,10 @@ class GetItem(Op):
 
     def infer(self, x: TensorType, *indices: TensorType) -> Types:
         check_integers(*indices)
-        return (tensor_type(_picked(x, self.key, [i.shape for i in indices]), x.dtype),)
+        return (tensor_type(picked_shape(x, self.key, [i.shape for i in indices]), x.dtype),)
 
     def kernel(self, xp: Any, x: Any, *indices: Any) -> Any:
-        return x[_filled(self.key, indices)]
+        return x[filled_key(self.key, indices)]
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         x, *indices = node.inputs
@@ -199,7 +200,7 @@ class GetItem(Op):
 
     def batch(self, batch: Batch) -> Outputs:
         x = batch.inputs[0]
-        key, found, here, there = _keyed(self.key, batch, 1, batch.flags[0])
+        key, found, here, there = batched_key(self.key, batch, 1, batch.flags[0])
         return (moveaxis(apply(GetItem(key), x, *found), here, there),)
 
     @classmethod
@@ -224,20 +225,20 @@ class AddAt(Op):
 
     def infer(self, x: TensorType, updates: TensorType, *indices: TensorType) -> Types:
         check_integers(*indices)
-        check_updates(x, _picked(x, self.key, [i.shape for i in indices]), updates)
+        check_updates(x, picked_shape(x, self.key, [i.shape for i in indices]), updates)
         return (x,)
 
     def kernel(self, xp: Any, x: Any, updates: Any, *indices: Any) -> Any:
-        return plus_at(xp.asarray(x), _filled(self.key, indices), updates)
+        return plus_at(xp.asarray(x), filled_key(self.key, indices), updates)
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         _, updates, *indices = node.inputs
-        back = apply(_reader(self.key), dy, *indices) if wants(updates) else NO_GRAD
+        back = apply(reader_of(self.key), dy, *indices) if wants(updates) else NO_GRAD
         return dy, back, *(NO_GRAD for _ in indices)
 
     def batch(self, batch: Batch) -> Outputs:
         x, updates = batch.every(0, 1)
-        key, found, here, there = _keyed(self.key, batch, 2, True)
+        key, found, here, there = batched_key(self.key, batch, 2, True)
         return batch.build(AddAt(key), x, moveaxis(updates, there, here), *found)
 
     def flops(self, inputs: Types, outputs: Types) -> float | None:
@@ -252,7 +253,7 @@ class AddAt(Op):
         yield cls((0, (1, None, None))), [x, rng.normal(size=(2, 4))]
 
 
-def _keyed(
+def batched_key(
     key: Key, batch: Batch, start: int, of_batch: bool
 ) -> tuple[Key, Outputs, tuple[int, ...], tuple[int, ...]]:
     """The key for a batch with its indices, and which axes of what it picks to move where.
@@ -275,17 +276,19 @@ def _keyed(
     return (AT, *key), (rows, *found), moved, tuple([i + at for i in moved])
 
 
-def _reader(key: Key) -> Op:
+def reader_of(key: Key) -> Op:
+    """What reads the elements that a key names."""
     return GetItem(key) if AT in key else Slice(key)
 
 
-def _filled(key: Key, indices: tuple[Any, ...]) -> tuple[Any, ...]:
+def filled_key(key: Key, indices: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The key as NumPy takes it, with the indices in their places."""
     supply = iter(indices)
     out = [slice(*i) if type(i) is tuple else next(supply) if i == AT else i for i in key]
     return (*out, ...)
 
 
-def _picked(x: TensorType, key: Key, indices: list[Shape]) -> Shape:
+def picked_shape(x: TensorType, key: Key, indices: list[Shape]) -> Shape:
     """The shape of x[key], by NumPy's rules."""
     if AT not in key:
         return sliced(x, key)
@@ -349,7 +352,7 @@ def getitem(x: TensorLike, key: Any, /) -> Tensor:
     items = key if type(key) is tuple else (key,)
     if len(items) == 1 and (mask := _whole_mask(x, items[0])) is not None:
         return _picked_by(x, mask)
-    full, indices = _normal_key(x, items)
+    full, indices = normal_key(x, items)
     return _read(x, full, indices)
 
 
@@ -357,7 +360,7 @@ def _whole_mask(x: Tensor, part: Any) -> Tensor | None:
     """A mask for all axes of x as a tensor, where it is computed or x has no axes."""
     if isinstance(part, bool | np.bool_):
         part = np.asarray(part)
-    if not isinstance(part, Tensor | np.ndarray) or part.dtype.kind != "b":
+    if not isinstance(part, Tensor | np.ndarray) or kind_of(part.dtype) != "b":
         return None
     if part.ndim == 0:
         return as_tensor(part)
@@ -383,9 +386,9 @@ def _read(x: Tensor, key: Key, indices: list[Tensor]) -> Tensor:
     return apply(GetItem(key), x, *indices)
 
 
-def _normal_key(x: Tensor, items: tuple[Any, ...]) -> tuple[Key, list[Tensor]]:
+def normal_key(x: Tensor, items: tuple[Any, ...]) -> tuple[Key, list[Tensor]]:
     """The key as ops hold it, and its index tensors. Masks have become their places."""
-    parts = [p if _is_basic(p) else _index(p) for p in items]
+    parts = [p if is_basic(p) else as_index(p) for p in items]
     dots = [i for i, p in enumerate(parts) if p is Ellipsis]
     if len(dots) > 1:
         raise ShapeError("an index can have one Ellipsis")
@@ -403,7 +406,8 @@ def _normal_key(x: Tensor, items: tuple[Any, ...]) -> tuple[Key, list[Tensor]]:
     return trimmed(key), indices
 
 
-def _is_basic(part: Any) -> bool:
+def is_basic(part: Any) -> bool:
+    """Whether a part of a key is no index tensor or mask."""
     return (
         part is None
         or part is Ellipsis
@@ -415,16 +419,16 @@ def _is_basic(part: Any) -> bool:
 def _axes_read(part: Any) -> int:
     if part is None or part is Ellipsis:
         return 0
-    return part.ndim if isinstance(part, Tensor | np.ndarray) and part.dtype.kind == "b" else 1
+    return part.ndim if isinstance(part, Tensor | np.ndarray) and kind_of(part.dtype) == "b" else 1
 
 
 _SINGLE = "a mask without axes can be an index alone, and not beside others"
 
 
-def _index(part: Any) -> Any:
+def as_index(part: Any) -> Any:
     """An index tensor, or a NumPy array, of integers or bools."""
     if isinstance(part, Tensor):
-        if part.dtype.kind != "b":
+        if kind_of(part.dtype) != "b":
             check_integers(part.type)
         elif part.ndim == 0:
             raise DTypeError(_SINGLE)
@@ -435,9 +439,9 @@ def _index(part: Any) -> Any:
         raise DTypeError("a list of tensors is no index; use gg.stack")
     check_unmasked(part)
     array = np.asarray(part)
-    if array.ndim == 0 and array.dtype.kind == "b":
+    if array.ndim == 0 and kind_of(array.dtype) == "b":
         raise DTypeError(_SINGLE)
-    if array.dtype.kind not in "iub":
+    if kind_of(array.dtype) not in "iub":
         raise DTypeError(f"an index is an integer, slice, None, ... or array, got {part!r}")
     return array
 
@@ -448,12 +452,12 @@ def _add_part(x: Tensor, axis: int, part: Any, key: list[Any], indices: list[Ten
     elif isinstance(part, slice):
         key.append(normal_slice(part, x.shape[axis]))
     elif isinstance(part, Tensor):
-        places = mask_places(x, axis, part) if part.dtype.kind == "b" else (part,)
+        places = mask_places(x, axis, part) if kind_of(part.dtype) == "b" else (part,)
         key.extend([AT] * len(places))
         indices.extend(places)
     elif not isinstance(part, np.ndarray):
         key.append(normal_int(part, x.shape[axis]))
-    elif part.dtype.kind == "b":
+    elif kind_of(part.dtype) == "b":
         if x.shape[axis : axis + part.ndim] != part.shape:
             raise ShapeError(
                 f"a mask of shape {list(part.shape)} does not fit axis {axis} of {x.type!r}; "
@@ -489,12 +493,13 @@ def add_at(x: TensorLike, key: Any, updates: TensorLike) -> Tensor:
     array([ 1., 12., 13.])
     """
     x = as_tensor(x)
-    full, indices = _normal_key(x, key if type(key) is tuple else (key,))
-    shape = _picked(x.type, full, [i.shape for i in indices])
+    full, indices = normal_key(x, key if type(key) is tuple else (key,))
+    shape = picked_shape(x.type, full, [i.shape for i in indices])
     return apply(AddAt(full), x, _fitted(updates, x, shape), *indices)
 
 
-_KINDS = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}  # what holds what
+KIND_ORDER = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}
+"""Which kind of numbers holds which."""
 
 
 def _fitted(updates: TensorLike, x: Tensor, shape: Shape) -> Tensor:
@@ -504,7 +509,7 @@ def _fitted(updates: TensorLike, x: Tensor, shape: Shape) -> Tensor:
     """
     fitted = like(updates, x)
     given = updates.dtype if isinstance(updates, Tensor) else np.asarray(updates).dtype
-    if _KINDS[given.kind] > _KINDS[x.dtype.kind]:
+    if KIND_ORDER[kind_of(given)] > KIND_ORDER[kind_of(x.dtype)]:
         raise DTypeError(
             f"updates of {given} are added into {x.name}: {x.type!r} (built at {x.where}), which "
             "cannot hold them. Cast one of them first."

@@ -5,7 +5,18 @@ from __future__ import annotations
 from ..ir.errors import ShapeError
 from ..ir.types import compatible
 from .arithmetic import maximum, minimum, remainder
-from .base import Constant, Tensor, TensorLike, as_dtype, as_tensor, cast, like, np, promoted
+from .base import (
+    Constant,
+    Tensor,
+    TensorLike,
+    as_dtype,
+    as_tensor,
+    cast,
+    kind_of,
+    like,
+    np,
+    promoted,
+)
 from .indexing import take
 from .joining import concat
 from .logic import equal, greater, less, where
@@ -97,7 +108,7 @@ def interp(
     array([15., 40.])
     """
     x, points, values = (as_tensor(t) for t in (x, xp, fp))
-    values = cast(values, "complex128" if values.dtype.kind == "c" else "float64")
+    values = cast(values, "complex128" if kind_of(values.dtype) == "c" else "float64")
     x, points = cast(x, "float64"), cast(points, "float64")
     if points.ndim != 1 or not compatible(points.shape, values.shape) or points.shape[0] == 0:
         raise ShapeError(f"interp through points {points.type!r}, {values.type!r}: no such vectors")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..ir.errors import ShapeError
+from ..ir.kinds import can_cast
 from ..ir.types import Dim, merge_dims
 from .base import (
     NO_GRAD,
@@ -204,7 +205,7 @@ def _joined(xs: Any, what: str, dtype: Any, casting: str) -> tuple[Tensor, ...]:
         return promoted(*tensors)
     found = as_dtype(dtype)
     for t in tensors:
-        if not np.can_cast(t.dtype, found, casting=casting):  # type: ignore[arg-type]
+        if not can_cast(t.dtype, found, casting):
             raise DTypeError(
                 f"{what} as {found} of {t.type!r}, built at {t.where}: casting={casting!r} does "
                 "not allow it; cast it first"

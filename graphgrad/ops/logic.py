@@ -24,6 +24,8 @@ from .base import (
     as_tensor,
     broadcast,
     cast,
+    is_floating,
+    kind_of,
     like,
     np,
     operand_dtypes,
@@ -143,8 +145,8 @@ def _compared(op: Comparison, x: TensorLike, y: TensorLike) -> Tensor:
     if isinstance(x, Tensor) and isinstance(y, Tensor) and x.type.dtype is y.type.dtype:
         return binary(op, x, y)
     dtypes = operand_dtypes(x, y)
-    kinds = [d.kind if isinstance(d, np.dtype) else "" for d in dtypes]
-    if sorted(kinds) != ["i", "u"] or result_dtype(dtypes).kind != "f":
+    kinds = [kind_of(d) if isinstance(d, np.dtype) else "" for d in dtypes]
+    if sorted(kinds) != ["i", "u"] or not is_floating(result_dtype(dtypes)):
         return binary(op, x, y)
     if kinds[0] == "i":
         mirrored: Any = OP_TYPES[op.mirror_type]() if op.mirror_type else op
@@ -405,7 +407,7 @@ def logical_not(x: TensorLike, /) -> Tensor:
 def _bool(x: TensorLike) -> Tensor:
     """x as a bool tensor: where it is not zero."""
     x = as_tensor(x)
-    return x if x.dtype.kind == "b" else not_equal(x, like(0, x))
+    return x if kind_of(x.dtype) == "b" else not_equal(x, like(0, x))
 
 
 # --- bits --------------------------------------------------------------------------------------
@@ -592,12 +594,12 @@ def bitwise_invert(x: TensorLike, /) -> Tensor:
     array([-1, -6])
     """
     x = as_tensor(x)
-    return apply(LOGICAL_NOT if x.dtype.kind == "b" else BitwiseNot(), x)
+    return apply(LOGICAL_NOT if kind_of(x.dtype) == "b" else BitwiseNot(), x)
 
 
 def _bitwise(op: Op, of_bools: Op, x: TensorLike, y: TensorLike) -> Tensor:
     x, y = promoted(x, y)
-    return apply(of_bools if x.dtype.kind == "b" else op, x, y)
+    return apply(of_bools if kind_of(x.dtype) == "b" else op, x, y)
 
 
 # --- tests of numbers --------------------------------------------------------------------------
@@ -703,7 +705,7 @@ def signbit(x: TensorLike, /) -> Tensor:
     array([False,  True,  True])
     """
     x = as_tensor(x)
-    return apply(SignBit(), x) if x.dtype.kind == "f" else less(x, like(0, x))
+    return apply(SignBit(), x) if is_floating(x.dtype) else less(x, like(0, x))
 
 
 # --- choice ------------------------------------------------------------------------------------
@@ -722,7 +724,7 @@ class Where(Op):
     relevance = "moved"
 
     def infer(self, condition: TensorType, x: TensorType, y: TensorType) -> Types:
-        if condition.dtype.kind != "b":
+        if kind_of(condition.dtype) != "b":
             raise DTypeError(f"the condition of Where is bool, got {condition!r}")
         if x.dtype is not y.dtype:
             raise DTypeError(f"Where takes operands of one dtype, got {x!r} and {y!r}")
@@ -783,4 +785,4 @@ def where(condition: TensorLike, x: Any = None, y: Any = None, /) -> Tensor:
         )
     x, y = promoted(x, y)
     condition = as_tensor(condition)
-    return apply(WHERE, condition if condition.dtype.kind == "b" else _bool(condition), x, y)
+    return apply(WHERE, condition if kind_of(condition.dtype) == "b" else _bool(condition), x, y)

@@ -43,10 +43,10 @@ from .logic import (
     less_equal,
     not_equal,
 )
+from .nonzero import nonzero, repeat
 from .numpy_protocol import array_function, array_namespace, array_ufunc
 from .products import dot, matmul
 from .reductions import all, any, argmax, argmin, max, mean, min, prod, std, sum, var
-from .selecting import nonzero, repeat
 from .shaping import flatten, matrix_transpose, reshape, squeeze, swapaxes, transpose
 from .sorting import argsort
 from .taking import take

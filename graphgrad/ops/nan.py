@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
-from .base import Any, Tensor, TensorLike, as_tensor, cast, inexact, like, np
+from .base import (
+    Any,
+    Tensor,
+    TensorLike,
+    as_tensor,
+    cast,
+    inexact,
+    is_floating,
+    is_inexact,
+    like,
+    np,
+)
 from .cumulative import cumprod, cumsum
 from .exponential import sqrt
 from .logic import isnan, logical_and, logical_not
@@ -37,7 +48,7 @@ __all__ = [
 
 def filled(x: Tensor, number: float) -> Tensor:
     """x with a number in place of NaN; x itself where it can hold none."""
-    return _where(isnan(x), like(number, x), x) if x.dtype.kind in "fc" else x
+    return _where(isnan(x), like(number, x), x) if is_inexact(x.dtype) else x
 
 
 def _known(x: Tensor, mask: Any) -> Any:
@@ -268,7 +279,7 @@ def nanmax(
     """
     x = as_tensor(x)
     least = max(filled(x, -np.inf), axis, keepdims, initial=initial, where=where)
-    if x.dtype.kind != "f" or initial is not None:
+    if not is_floating(x.dtype) or initial is not None:
         return least
     return _where(all(isnan(x), axis, keepdims), np.nan, least)
 
@@ -304,7 +315,7 @@ def nanmin(
     """
     x = as_tensor(x)
     least = min(filled(x, np.inf), axis, keepdims, initial=initial, where=where)
-    if x.dtype.kind != "f" or initial is not None:
+    if not is_floating(x.dtype) or initial is not None:
         return least
     return _where(all(isnan(x), axis, keepdims), np.nan, least)
 
@@ -332,7 +343,7 @@ def nanargmax(x: TensorLike, axis: int | None = None, keepdims: bool = False) ->
     """
     x = as_tensor(x)
     place = argmax(filled(x, -np.inf), axis, keepdims)
-    if x.dtype.kind != "f":
+    if not is_floating(x.dtype):
         return place
     return _where(all(isnan(x), axis, keepdims), -1, place)
 
@@ -360,7 +371,7 @@ def nanargmin(x: TensorLike, axis: int | None = None, keepdims: bool = False) ->
     """
     x = as_tensor(x)
     place = argmin(filled(x, np.inf), axis, keepdims)
-    if x.dtype.kind != "f":
+    if not is_floating(x.dtype):
         return place
     return _where(all(isnan(x), axis, keepdims), -1, place)
 

@@ -24,6 +24,8 @@ from .base import (
     as_dtype,
     as_tensor,
     cast,
+    is_floating,
+    kind_of,
     like,
     np,
     promoted,
@@ -49,7 +51,7 @@ class Ldexp(Op):
     linear = (0,)
 
     def infer(self, x: TensorType, n: TensorType) -> Types:
-        if x.dtype.kind != "f" or n.dtype.kind != "i":
+        if not is_floating(x.dtype) or kind_of(n.dtype) != "i":
             raise DTypeError(f"ldexp takes a floating and an integer tensor, got {x!r} and {n!r}")
         return (tensor_type(broadcast([x.shape, n.shape]), x.dtype),)
 
@@ -89,7 +91,7 @@ def ldexp(x1: TensorLike, x2: TensorLike, /) -> Tensor:
     array([4. , 1.5])
     """
     x, n = as_tensor(x1), as_tensor(x2)
-    if n.dtype.kind in "bu":
+    if kind_of(n.dtype) in "bu":
         n = cast(n, "int64")
     return apply(LDEXP, *promoted(x, floating=True, small=True), n)
 
@@ -286,4 +288,4 @@ def bitwise_count(x: TensorLike, /) -> Tensor:
     array([0, 3, 1], dtype=uint8)
     """
     x = as_tensor(x)
-    return apply(BitwiseCount(), cast(x, "uint8") if x.dtype.kind == "b" else x)
+    return apply(BitwiseCount(), cast(x, "uint8") if kind_of(x.dtype) == "b" else x)

@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 
 from ..ir.errors import DTypeError, SymbolicError
+from ..ir.kinds import can_cast
 from ..ir.node import Tensor
-from .base import as_dtype, as_tensor, cast
+from .base import as_dtype, as_tensor, cast, kind_of
 from .ufunc_methods import accumulate_with, outer_of, reduce_with, reduceat_with
 
 __all__: list[str] = []
@@ -127,8 +128,8 @@ ANSWERS: dict[Callable[..., Any], Callable[..., Any]] = {
     np.ndim: lambda a: a.ndim,
     np.size: lambda a, axis=None: a.size if axis is None else a.shape[axis],
     np.copy: lambda a, order="K", subok=False: a,
-    np.iscomplexobj: lambda x: x.dtype.kind == "c",
-    np.isrealobj: lambda x: x.dtype.kind != "c",
+    np.iscomplexobj: lambda x: kind_of(x.dtype) == "c",
+    np.isrealobj: lambda x: kind_of(x.dtype) != "c",
     np.result_type: lambda *args: np.result_type(*map(_type_of, args)),
     np.can_cast: lambda from_, to, casting="safe": np.can_cast(
         _type_of(from_), _type_of(to), casting
@@ -234,7 +235,7 @@ def _cast_first(
     found, casting = as_dtype(kwargs.pop("dtype")), kwargs.pop("casting", "same_kind")
     tensors = [as_tensor(x) for x in inputs]
     for t in tensors:
-        if not np.can_cast(t.dtype, found, casting):
+        if not can_cast(t.dtype, found, casting):
             raise DTypeError(
                 f"np.{ufunc.__name__}(dtype={found}) of {t.name}: {t.type!r} (built at {t.where}): "
                 f"casting={casting!r} does not allow it; cast it first"

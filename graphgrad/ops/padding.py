@@ -17,6 +17,7 @@ from .base import (
     Types,
     apply,
     as_tensor,
+    kind_of,
     np,
     tensor_type,
     whole,
@@ -219,7 +220,11 @@ class EnsureLength(Op):
         return (x,)
 
     def kernel(self, xp: Any, x: Any) -> Any:
-        self.infer(tensor_type(x.shape, x.dtype))
+        length = x.shape[self.axis]
+        if isinstance(length, int) and length < self.length:
+            raise ShapeError(
+                f"{self.what} of axis {self.axis} of {x.dtype}{list(x.shape)}: too short"
+            )
         return x
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
@@ -396,7 +401,7 @@ class Unrepeat(Op):
 def repeat_by_numbers(x: Tensor, repeats: Any, axis: int) -> Tensor:
     """gg.repeat by numbers that are known."""
     counts = np.asarray(repeats)
-    if counts.dtype.kind not in "iu" or (counts < 0).any():
+    if kind_of(counts.dtype) not in "iu" or (counts < 0).any():
         raise ShapeError(f"repeat takes numbers of copies, got {repeats!r}")
     if counts.size == 1:
         return _repeated(x, int(counts.reshape(())), axis)

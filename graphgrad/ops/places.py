@@ -13,6 +13,7 @@ from .base import (
     Types,
     as_dtype,
     build,
+    kind_of,
     tensor_type,
 )
 from .batching import Batch, Outputs
@@ -31,7 +32,7 @@ class Counted(Op, abstract=True):
     """Family: lengths of the outputs depend on values, so the types leave them open.
 
     No gradient: what is made are places. They have no samples, since neither JAX nor vmap can run
-    them: their laws are in tests/ops/test_selecting.py.
+    them: their laws are in tests/ops/test_nonzero.py.
     """
 
     differentiable = False
@@ -74,7 +75,7 @@ class MaskPlaces(Counted):
     shape_only = (1,)
 
     def infer(self, mask: TensorType, x: TensorType) -> Types:
-        if mask.dtype.kind != "b":
+        if kind_of(mask.dtype) != "b":
             raise DTypeError(f"a mask is bool, got {mask!r}")
         fits = x.shape[self.axis : self.axis + len(mask.shape)]
         if not compatible(fits, mask.shape):
@@ -107,7 +108,7 @@ class RepeatedPlaces(Counted):
     """Each place 0 ... N - 1 as often as a vector of N counts says."""
 
     def infer(self, counts: TensorType) -> Types:
-        if counts.dtype.kind not in "iu" or len(counts.shape) != 1:
+        if kind_of(counts.dtype) not in "iu" or len(counts.shape) != 1:
             raise ShapeError(f"numbers of copies are a vector of integers, got {counts!r}")
         return (PLACES,)
 

@@ -5,7 +5,20 @@ from __future__ import annotations
 from ..ir.errors import ShapeError
 from .arithmetic import abs as moduli
 from .arithmetic import add, square, subtract
-from .base import Any, Tensor, TensorLike, as_tensor, cast, constant, like, np, promoted, whole
+from .base import (
+    Any,
+    Tensor,
+    TensorLike,
+    as_tensor,
+    cast,
+    constant,
+    is_inexact,
+    like,
+    np,
+    promoted,
+    whole,
+)
+from .dtypes import finfo
 from .exponential import sqrt
 from .grids import vander
 from .joining import concat, unstack
@@ -221,7 +234,7 @@ def poly(seq_of_zeros: TensorLike) -> Tensor:
     array([ 1., -3.,  2.])
     """
     (zeros,) = _coefficients("poly", seq_of_zeros)
-    small = zeros.dtype.kind not in "fc" or zeros.dtype == np.float16
+    small = not is_inexact(zeros.dtype) or zeros.dtype == np.float16
     y = constant([1], "float64" if small else zeros.dtype)
     zeros = cast(zeros, y.dtype)
     for zero in unstack(zeros):
@@ -276,7 +289,7 @@ def polyfit(
     if isinstance(n, int) and n <= deg:
         raise ShapeError(f"{n} points do not say which polynomial of degree {deg} fits best")
     if rcond is None and isinstance(n, int):
-        rcond = n * float(np.finfo(x.dtype).eps)
+        rcond = n * float(finfo(x.dtype).eps)
     left, right = vander(x, deg + 1), y
     if w is not None:
         weights = expand_dims(like(w, left), 1)

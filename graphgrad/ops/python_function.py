@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TypeVar
 
-from ..ir.errors import ExecutionError, GradientError, ShapeError
+from ..ir.errors import ExecutionError, GradientError, GraphError, ShapeError
+from ..ir.kinds import can_cast
 from ..ir.position import of_function, show
 from ..ir.types import as_shape, check_unmasked, compatible
 from .base import (
@@ -25,7 +27,11 @@ from .base import (
     tensor_type,
 )
 
-__all__ = ["py_function"]
+__all__ = ["py_function", "register_function"]
+
+Fn = TypeVar("Fn", bound=Callable[..., Any])
+
+_functions: dict[str, Callable[..., Any]] = {}
 
 
 class PyFunction(Op, interned=False):
@@ -62,7 +68,7 @@ class PyFunction(Op, interned=False):
         weak = type(value) in (bool, int, float)
         check_unmasked(value, f"the py_function {self.label} is to return arrays: ")
         array = np.asarray(value)
-        if weak and np.can_cast(array.dtype, promised.dtype, "same_kind"):
+        if weak and can_cast(array.dtype, promised.dtype, "same_kind"):
             array = array.astype(promised.dtype)
         if array.dtype != promised.dtype or not compatible(promised.shape, array.shape):
             raise ExecutionError(
@@ -87,6 +93,92 @@ class PyFunction(Op, interned=False):
 
     def __repr__(self) -> str:
         return f"PyFunction({self.label})"
+
+
+class MissingFunction:
+    """Stands for a function whose name means nothing in this process, in a graph from a file."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.__name__ = name
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        raise self.error("")
+
+    def error(self, where: str) -> GraphError:
+        """What is said where it is needed."""
+        return GraphError(
+            f"the graph calls the Python function {self.name!r}{where}, which nobody registered "
+            "here: a file carries its name and no code.\nRegister it with "
+            f"@gg.register_function({self.name!r}), or give it to gg.load(path, functions={{"
+            f"{self.name!r}: f}})."
+        )
+
+
+def register_function(name: str, *, replace: bool = False) -> Callable[[Fn], Fn]:
+    """Decorator: give a Python function the name by which files of graphs know it.
+
+    A py_function, or its vjp, can be saved if it has one. Where the file is loaded, the name means
+    what is registered under it there; to load never runs or imports code.
+
+    Parameters:
+        name: best with the name of your package before it: "mylib/saw".
+        replace: whether a name that is taken is given to this function.
+
+    Returns: a decorator that returns the function unchanged.
+
+    Raises: GraphError for a name that another function has, unless it is the same one defined
+    again (same module and qualified name) or replace=True; TypeError for what is no name or no
+    function.
+
+    >>> @gg.register_function("doc/saw")
+    ... def saw(x):
+    ...     return x - np.floor(x)
+    >>> y = gg.py_function(saw, [[0.25, 1.5]], [((2,), "float64")])
+    >>> gg.evaluate(y)
+    array([0.25, 0.5 ])
+    """
+    if not isinstance(name, str) or not name:
+        raise TypeError(f"register_function takes the name to register under, got {name!r}")
+
+    def register(f: Fn) -> Fn:
+        if not callable(f):
+            raise TypeError(f"register_function names a function, got {f!r}")
+        old = _functions.get(name)
+        if old is not None and not replace and _identity(old) != _identity(f):
+            raise GraphError(
+                f"a function is already registered as {name!r}: {old!r}.\nChoose another name, or "
+                "say replace=True."
+            )
+        _functions[name] = f
+        return f
+
+    return register
+
+
+def _identity(f: Any) -> tuple[Any, ...]:
+    """What makes two functions the same one, defined again."""
+    name = getattr(f, "__qualname__", None)
+    return (id(f),) if name is None or "<lambda>" in name else (f.__module__, name)
+
+
+def name_of_function(f: Any) -> str | None:
+    """The name that a function has here; None: it has none."""
+    if isinstance(f, MissingFunction):
+        return f.name
+    return next((name for name, known in _functions.items() if known is f), None)
+
+
+def function_named(name: str) -> Callable[..., Any]:
+    """The function of a name, or what says that there is none."""
+    return _functions.get(name) or MissingFunction(name)
+
+
+def check_function(node: Node) -> None:
+    """GraphError for a node that calls a function which is not here."""
+    fn = getattr(node.op, "fn", None)
+    if isinstance(fn, MissingFunction):
+        raise fn.error(f" (at {node.where})")
 
 
 def _read_only(array: Any) -> Array:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..ir.types import Dim, Shape
 from .arithmetic import imag
-from .base import DTypeError, Tensor, TensorLike, as_tensor, np
+from .base import DTypeError, Tensor, TensorLike, as_tensor, kind_of, np
 from .logic import equal, not_equal
 from .shaping import normal_axis
 
@@ -97,7 +97,7 @@ def iscomplexobj(x: TensorLike) -> bool:
     >>> gg.iscomplexobj([1.0, 2.0])
     False
     """
-    return as_tensor(x).dtype.kind == "c"
+    return kind_of(as_tensor(x).dtype) == "c"
 
 
 def isrealobj(x: TensorLike) -> bool:
@@ -197,6 +197,6 @@ def isneginf(x: TensorLike) -> Tensor:
 
 def _real(what: str, x: TensorLike) -> Tensor:
     x = as_tensor(x)
-    if x.dtype.kind == "c":
+    if kind_of(x.dtype) == "c":
         raise DTypeError(f"{what} takes real numbers, got {x.type!r}, built at {x.where}")
     return x

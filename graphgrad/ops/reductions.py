@@ -28,6 +28,9 @@ from .base import (
     as_tensor,
     cast,
     inexact,
+    is_floating,
+    is_inexact,
+    kind_of,
     like,
     np,
     promoted,
@@ -190,7 +193,7 @@ def only(x: Tensor, mask: Any, neutral: Any) -> Tensor:
 def fitted_mask(mask: TensorLike, x: Tensor) -> Tensor:
     """The mask as a tensor; an error where it is not bool, or would make x larger."""
     mask = as_tensor(mask)
-    if mask.dtype.kind != "b":
+    if kind_of(mask.dtype) != "b":
         raise DTypeError(f"where= takes bools, got {mask.type!r}; use where=condition != 0")
     if not compatible(broadcast([mask.shape, x.shape]), x.shape):
         raise ShapeError(
@@ -222,9 +225,9 @@ def _summed_as(x: TensorLike, dtype: Any) -> Tensor:
 
 def widened(x: Tensor) -> Tensor:
     """Small ints and bools as 64 bits, unsigned ones unsigned, as NumPy sums them."""
-    if x.dtype.kind not in "biu" or x.dtype.itemsize == 8:
+    if kind_of(x.dtype) not in "biu" or x.dtype.itemsize == 8:
         return x
-    return cast(x, "uint64" if x.dtype.kind == "u" else "int64")
+    return cast(x, "uint64" if kind_of(x.dtype) == "u" else "int64")
 
 
 class SizeOf(Op):
@@ -278,7 +281,7 @@ class ReduceMean(Reduction):
     linear = "joint"
 
     def check(self, x: TensorType) -> None:
-        if x.dtype.kind not in "fc":
+        if not is_inexact(x.dtype):
             raise DTypeError(f"ReduceMean takes floating operands, got {x!r}; use gg.mean to cast")
 
     def kernel(self, xp: Any, x: Any) -> Any:
@@ -331,7 +334,7 @@ def mean(
 def _floating(x: Tensor, dtype: Any = None) -> Tensor:
     """x in a floating or complex dtype: as asked for, else its own, or float64."""
     found = inexact(x.dtype) if dtype is None else as_dtype(dtype)
-    if found.kind not in "fc":
+    if not is_inexact(found):
         raise DTypeError(f"a mean of {x.type!r} as {found} would be cut off; cast the result")
     return cast(x, found)
 
@@ -445,7 +448,7 @@ class ReduceMax(Reduction):
     relevance = "moved"
 
     def check(self, x: TensorType) -> None:
-        if x.dtype.kind == "c":
+        if kind_of(x.dtype) == "c":
             raise DTypeError(f"complex numbers have no order, got {x!r}")
         if 0 in [x.shape[a] for a in self.axes]:
             raise ShapeError(f"{self.type} over axes {self.axes} of {x!r}: there are no elements")
@@ -605,7 +608,7 @@ class ArgMax(Op):
     def infer(self, x: TensorType) -> Types:
         if self.axis >= len(x.shape) or x.shape[self.axis] == 0:
             raise ShapeError(f"{self.type} along axis {self.axis} of {x!r}")
-        if x.dtype.kind == "c":
+        if kind_of(x.dtype) == "c":
             raise DTypeError(f"complex numbers have no order, got {x!r}")
         return (tensor_type(reduced(x.shape, (self.axis,), self.keepdims), INT64),)
 
@@ -797,7 +800,7 @@ class ReduceLogSumExp(Reduction):
     relevance = "taylor"
 
     def check(self, x: TensorType) -> None:
-        if x.dtype.kind != "f":
+        if not is_floating(x.dtype):
             raise DTypeError(f"ReduceLogSumExp takes real floating operands, got {x!r}")
 
     def kernel(self, xp: Any, x: Any) -> Any:

@@ -18,6 +18,7 @@ from .base import (
     apply,
     as_dtype,
     as_tensor,
+    kind_of,
     np,
     tensor_type,
 )
@@ -42,7 +43,7 @@ class CumMax(Op):
     def infer(self, x: TensorType) -> Types:
         if self.axis >= len(x.shape):
             raise ShapeError(f"{self.type} along axis {self.axis} of {x!r}")
-        if x.dtype.kind == "c":
+        if kind_of(x.dtype) == "c":
             raise DTypeError(f"complex numbers have no order, got {x!r}")
         return (x,)
 

@@ -18,6 +18,7 @@ from .base import (
     Types,
     apply,
     as_tensor,
+    kind_of,
     np,
     promoted,
     tensor_type,
@@ -26,10 +27,10 @@ from .batching import Batch, Outputs
 from .indexing import take
 from .joining import concat, stack
 from .logic import equal, less, logical_and, logical_not
+from .nonzero import length_of
 from .padding import Pad
 from .places import INT64
 from .reductions import Flat
-from .selecting import length_of
 from .shaping import flatten, moveaxis, normal_axis, reshape_like
 from .slicing import FULL, Slice
 from .sorting import ArgSort, comparisons, sort
@@ -49,7 +50,7 @@ class SearchSorted(Op):
     def infer(self, x: TensorType, v: TensorType) -> Types:
         if len(x.shape) != 1 or x.dtype is not v.dtype:
             raise ShapeError(f"searchsorted takes a vector, and values like it, got {x!r}, {v!r}")
-        if x.dtype.kind == "c":
+        if kind_of(x.dtype) == "c":
             raise DTypeError(f"complex numbers have no order, got {x!r}")
         return (tensor_type(v.shape, INT64),)
 
@@ -133,7 +134,7 @@ class LexSort(Op):
     def infer(self, keys: TensorType) -> Types:
         if len(keys.shape) < 2 or keys.shape[-2] == 0:
             raise ShapeError(f"lexsort takes at least one key, got {keys!r}")
-        if keys.dtype.kind == "c":
+        if kind_of(keys.dtype) == "c":
             raise DTypeError(f"complex numbers have no order, got {keys!r}")
         return (tensor_type((*keys.shape[:-2], keys.shape[-1]), INT64),)
 

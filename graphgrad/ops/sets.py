@@ -5,16 +5,27 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from .arithmetic import imag, real, subtract
-from .base import Any, Tensor, TensorLike, apply, as_tensor, cast, like, promoted
+from .base import (
+    Any,
+    Tensor,
+    TensorLike,
+    apply,
+    as_tensor,
+    cast,
+    is_inexact,
+    kind_of,
+    like,
+    promoted,
+)
 from .creation import ones_like
 from .cumulative import cumsum
 from .indexing import getitem, scatter_add, take
 from .joining import concat, stack
 from .logic import isnan, less, logical_and, logical_not, not_equal, where
+from .nonzero import checked_size, first_places, length_of
 from .places import Nonzero
 from .reductions import Flat, any
 from .searching import LexSort, isin
-from .selecting import checked_size, first_places, length_of
 from .shaping import flatten, moveaxis, normal_axis, permute_dims, reshape, reshape_like
 from .sorting import ArgSort, sort
 
@@ -90,7 +101,7 @@ def _runs(x: Tensor, equal_nan: bool, size: int | None) -> Runs:
     inside = take(x, order, 0)
     later, sooner = getitem(inside, slice(1, None)), getitem(inside, slice(-1))
     new = not_equal(later, sooner)
-    if equal_nan and x.dtype.kind in "fc":
+    if equal_nan and is_inexact(x.dtype):
         new = logical_and(new, logical_not(logical_and(isnan(later), isnan(sooner))))
     if x.ndim == 2:
         new = any(new, 1)
@@ -107,7 +118,7 @@ def _runs(x: Tensor, equal_nan: bool, size: int | None) -> Runs:
 def _order(x: Tensor) -> Tensor:
     """The places that put a vector, or rows, in order; complex numbers as NumPy orders them."""
     keys = x
-    if x.dtype.kind == "c":
+    if kind_of(x.dtype) == "c":
         parts = stack([cast(isnan(x), real(x).dtype), real(x), imag(x)], -1)
         keys = parts if x.ndim == 1 else apply(Flat(1), parts)
     if keys.ndim == 1:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..ir.errors import ShapeError
+from ..ir.kinds import can_cast
 from ..ir.types import lengths
 from .arithmetic import abs, conj, remainder
 from .base import (
@@ -21,9 +22,11 @@ from .base import (
     as_tensor,
     cast,
     inexact,
+    kind_of,
     like,
     np,
     promoted,
+    result_dtype,
     tensor_type,
     wants,
 )
@@ -238,7 +241,7 @@ def ediff1d(
     array([0, 1, 2])
     """
     x = flatten(ary)
-    if x.dtype.kind == "b":
+    if kind_of(x.dtype) == "b":
         raise DTypeError(f"ediff1d takes numbers, got {x.type!r}; use gg.diff")
     parts = [_end(to_begin, x), diff(x), _end(to_end, x)]
     return concat([p for p in parts if p is not None], 0)
@@ -248,7 +251,7 @@ def _end(values: TensorLike | None, x: Tensor) -> Tensor | None:
     if values is None:
         return None
     end = flatten(as_tensor(values))
-    if not np.can_cast(end.dtype, x.dtype, "same_kind"):
+    if not can_cast(end.dtype, x.dtype, "same_kind"):
         raise DTypeError(f"ediff1d of {x.type!r} does not hold ends of {end.type!r}")
     return cast(end, x.dtype)
 
@@ -404,7 +407,7 @@ def unwrap(
     p = as_tensor(p)
     axis = normal_axis(axis, p.ndim)
     step = diff(p, axis=axis)
-    exact = p.dtype.kind in "iu" and isinstance(period, int)
+    exact = kind_of(p.dtype) in "iu" and isinstance(period, int)
     if not exact:
         step = cast(step, inexact(step.dtype))
     half: Any = period // 2 if exact else period / 2
@@ -416,6 +419,6 @@ def unwrap(
     least = max(half, 0 if discont is None else discont)
     correction = where(less(abs(step), least), like(0, step), moved - step)
     before = (slice(None),) * axis
-    p = cast(p, np.result_type(p.dtype, step.dtype))
+    p = cast(p, result_dtype([p.dtype, step.dtype]))
     rest = p[(*before, slice(1, None))] + cumsum(correction, axis)
     return concat([p[(*before, slice(None, 1))], rest], axis)

@@ -26,6 +26,7 @@ from .base import (
     as_tensor,
     build,
     cast,
+    kind_of,
     np,
     tensor_type,
     wants,
@@ -287,7 +288,7 @@ def comparisons(x: TensorType, axis: int) -> int:
 def _check_ordered(x: TensorType, axis: int) -> None:
     if axis >= len(x.shape):
         raise ShapeError(f"order along axis {axis} of {x!r}")
-    if x.dtype.kind == "c":
+    if kind_of(x.dtype) == "c":
         raise DTypeError(f"complex numbers have no order, got {x!r}")
 
 
@@ -447,10 +448,10 @@ def sort_complex(a: TensorLike) -> Tensor:
     array([0.+1.j, 2.-1.j, 2.+1.j])
     """
     a = as_tensor(a)
-    single = (a.dtype.kind in "iu" and a.dtype.itemsize <= 2) or a.dtype == np.complex64
+    single = (kind_of(a.dtype) in "iu" and a.dtype.itemsize <= 2) or a.dtype == np.complex64
     dtype = as_dtype("complex64" if single else "complex128")
     axis = normal_axis(-1, a.ndim)
-    if a.dtype.kind != "c":
+    if kind_of(a.dtype) != "c":
         return cast(sort(a, axis), dtype)
     order = argsort(imag(a), axis)
     order = apply(GatherElements(axis), order, argsort(apply(GatherElements(axis), real(a), order)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from ..ir.errors import GradientError, StateError
+from ..ir.kinds import can_cast
 from ..ir.types import as_shape, check_unmasked
 from .base import (
     NO_GRAD,
@@ -76,9 +77,15 @@ def placeholder(shape: Any, dtype: Any = "float64", name: str | None = None) -> 
 
 
 class Variable(Op, interned=False):
-    """A value that lives in a State and outlasts a run."""
+    """A value that lives in a State and outlasts a run.
+
+    trainable  it is meant to be trained
+    slot       it holds what an optimiser remembers
+    """
 
     initial: Array
+    trainable: bool = True
+    slot: bool = False
     source = True
     pure = False
     flop_free = True
@@ -90,7 +97,14 @@ class Variable(Op, interned=False):
         return f"Variable({tensor_type(self.initial.shape, self.initial.dtype)!r})"
 
 
-def variable(initial: Any, dtype: Any = None, name: str | None = None) -> Tensor:
+def variable(
+    initial: Any,
+    dtype: Any = None,
+    name: str | None = None,
+    *,
+    trainable: bool | None = None,
+    slot: bool = False,
+) -> Tensor:
     """State held outside the graph, with this initial value (copied).
 
     Its value is in `graph.state`, or in the State or Session that a run uses; write it with
@@ -99,11 +113,15 @@ def variable(initial: Any, dtype: Any = None, name: str | None = None) -> Tensor
     Parameters:
         initial: a number, an array, nested lists of numbers.
         dtype: what to cast it to; None: its own.
-        name: the node's name.
+        name: the node's name, by which `graph.variables`, states and files know it.
+        trainable: whether `graph.variables.trainable` has it, which changes nothing else; None: if
+            it is floating or complex, and no slot.
+        slot: it holds what an optimiser remembers; `graph.variables.slots` has it.
 
     Returns: a tensor of initial's shape: the value when a run begins.
 
-    Raises: StateError if initial is a tensor; DTypeError for what is no array of numbers.
+    Raises: StateError if initial is a tensor; DTypeError for what is no array of numbers; TypeError
+    for a mark that is no bool.
 
     >>> v = gg.variable(1.0)
     >>> v.graph.state[v] = 2.0
@@ -116,7 +134,12 @@ def variable(initial: Any, dtype: Any = None, name: str | None = None) -> Tensor
     array = np.array(initial)
     array = array.astype(as_dtype(array.dtype if dtype is None else dtype))
     array.flags.writeable = False
-    return build(Variable(array), (), name).outputs[0]
+    for mark in (trainable, slot):
+        if not isinstance(mark, bool | None):
+            raise TypeError(f"trainable and slot are True or False, got {mark!r}")
+    if trainable is None:
+        trainable = array.dtype.kind in "fc" and not slot
+    return build(Variable(array, trainable, slot), (), name).outputs[0]
 
 
 class Assign(Op):
@@ -169,7 +192,7 @@ def assign(variable: Tensor, value: Any, name: str | None = None) -> Tensor:
 
 def check_update(variable: Tensor, new: Tensor) -> None:
     """StateError unless new can be the variable's next value."""
-    if new.shape != variable.shape or not np.can_cast(new.dtype, variable.dtype, "same_kind"):
+    if new.shape != variable.shape or not can_cast(new.dtype, variable.dtype, "same_kind"):
         raise StateError(
             f"{variable.name} is {variable.type!r} (built at {variable.where}); it cannot be "
             f"updated with {new.name}, which is {new.type!r} (built at {new.where})"
@@ -224,6 +247,7 @@ def identity(x: TensorLike, name: str | None = None) -> Tensor:
 class StopGradient(Identity):
     """y = x; x is disconnected: nothing flows, the gradient is None."""
 
+    withholds = True
     linear_zero = False
     relevance: ClassVar[str | None] = None
 
@@ -252,6 +276,7 @@ def stop_gradient(x: TensorLike) -> Tensor:
 class ZeroGradient(Identity):
     """y = x; the gradient of x through here is zero, not None."""
 
+    withholds = True
     relevance: ClassVar[str | None] = None
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:

@@ -11,6 +11,7 @@ from .base import (
     TensorLike,
     array_of,
     as_tensor,
+    kind_of,
     like,
     np,
     tensor_type,
@@ -372,9 +373,9 @@ def _places(what: str, obj: Any, length: int) -> Any:
     places = array_of(obj)
     if places.size == 0:
         return np.zeros(0, np.int64)
-    if places.dtype.kind not in "iub" or places.ndim > 1:
+    if kind_of(places.dtype) not in "iub" or places.ndim > 1:
         raise DTypeError(f"{what} takes an int, a slice, a mask or ints, got {obj!r}")
-    if places.dtype.kind != "b":
+    if kind_of(places.dtype) != "b":
         return places
     if places.shape != (length,):
         raise ShapeError(f"{what}: a mask is as long as the axis, {length}, got {obj!r}")

@@ -17,6 +17,8 @@ from .base import (
     as_tensor,
     cast,
     inexact,
+    is_floating,
+    kind_of,
     like,
     np,
     promoted,
@@ -115,7 +117,7 @@ def nanmedian(a: TensorLike, axis: Any = None, *, keepdims: bool = False) -> Ten
     """
     a = as_tensor(a)
     rows, axes = _rows(a, axis)
-    if a.dtype.kind != "f" or rows.shape[-1] == 0:
+    if not is_floating(a.dtype) or rows.shape[-1] == 0:
         return median(a, axis, keepdims=keepdims)
     count = sum(logical_not(isnan(rows)), -1, True)
     places = concat([(count - 1) // 2, count // 2], -1)  # -1 and 0 where all are NaN
@@ -304,7 +306,7 @@ def _quantile(
     _check_quantile(a, q, method, rows)
     if weights is not None:
         y = _weighted(a, q, axes, method, weights, skip)
-    elif skip and a.dtype.kind == "f":
+    elif skip and is_floating(a.dtype):
         rows = sort(rows)
         n = sum(logical_not(isnan(rows)), -1, True)
         y = _between(rows, method, cast(n, _index_dtype(q)), q)
@@ -312,7 +314,7 @@ def _quantile(
         rows = sort(rows)
         y = _between(rows, method, size_over(rows, (rows.ndim - 1,), _index_dtype(q)), q)
         y = _unless_nan(rows, y, column=True)
-    if _values(q) is None and y.dtype.kind == "f":
+    if _values(q) is None and is_floating(y.dtype):
         inside = logical_and(q >= 0, q <= 1)
         y = where(inside, y, like(np.nan, y))
     if not q.ndim:
@@ -325,7 +327,7 @@ def _quantile(
 def _check_quantile(a: Tensor, q: Tensor, method: str, rows: Tensor) -> None:
     if method not in METHODS:
         raise ValueError(f"method={method!r} of a quantile; there are {', '.join(METHODS)}")
-    if q.dtype.kind != "f" or q.ndim > 1:
+    if not is_floating(q.dtype) or q.ndim > 1:
         raise ShapeError(f"a quantile is at a real number or a vector of these, got {q.type!r}")
     if rows.shape[-1] == 0:
         raise ShapeError(f"quantile of {a.type!r}, built at {a.where}: there are no elements")
@@ -429,7 +431,7 @@ def _weighted(
         raise ValueError(f'weights take method="inverted_cdf", got {method!r}')
     rows = _rows(a, axes)[0]
     shares = _rows(_fitted_weights(a, weights, axes), axes)[0]
-    if skip and a.dtype.kind == "f":
+    if skip and is_floating(a.dtype):
         shares = where(isnan(rows), like(0, shares), shares)
     order = argsort(rows)
     rows = take_along_axis(rows, order, axis=-1)
@@ -439,7 +441,7 @@ def _weighted(
     below = less(expand_dims(reached, -2), expand_dims(reshape(q, (-1,)), -1))
     n = size_over(rows, (rows.ndim - 1,), INT64)
     y = take_along_axis(rows, minimum(sum(below, -1), n - 1), axis=-1)
-    if a.dtype.kind != "f":
+    if not is_floating(a.dtype):
         return y
     return where(
         isnan(total[..., -1:] / total[..., -1:]) if skip else isnan(rows[..., -1:]), np.nan, y
@@ -476,7 +478,7 @@ def _laid_out(y: Tensor, axes: Axes, keepdims: bool, behind: int = 0) -> Tensor:
 
 def _unless_nan(rows: Tensor, y: Tensor, column: bool = False) -> Tensor:
     """y, or the NaN that stands last in its sorted row; column: y has one more axis."""
-    if rows.dtype.kind != "f":
+    if not is_floating(rows.dtype):
         return y
     last = rows[..., -1:] if column else rows[..., -1]
     return where(isnan(last), last, y)
@@ -621,14 +623,14 @@ def _variables(m: TensorLike, y: TensorLike | None, rowvar: bool, dtype: Any) ->
 
 
 def _real_dtype(x: Tensor) -> Any:
-    return real(x).dtype if x.dtype.kind == "c" else x.dtype
+    return real(x).dtype if kind_of(x.dtype) == "c" else x.dtype
 
 
 def _observation_weights(
     x: Tensor, fweights: TensorLike | None, aweights: TensorLike | None
 ) -> Tensor | None:
     """The product of both weights, in the real dtype of x; None for none."""
-    if fweights is not None and as_tensor(fweights).dtype.kind not in "iu":
+    if fweights is not None and kind_of(as_tensor(fweights).dtype) not in "iu":
         raise DTypeError(f"fweights count observations: integers, got {as_tensor(fweights).type!r}")
     given = [cast(as_tensor(w), _real_dtype(x)) for w in (fweights, aweights) if w is not None]
     for w in given:
@@ -665,4 +667,4 @@ def corrcoef(
         return c / c
     deviation = sqrt(real(diagonal(c)))
     r = c / expand_dims(deviation, 1) / deviation
-    return r if r.dtype.kind == "c" else clip(r, -1, 1)
+    return r if kind_of(r.dtype) == "c" else clip(r, -1, 1)

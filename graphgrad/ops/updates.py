@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from ..ir.kinds import is_floating
+
 __all__ = [
     "extreme_at",
     "plus",
@@ -23,7 +25,7 @@ __all__ = [
 
 def with_at(x: Any, key: Any, values: Any) -> Any:
     """x, which nobody else has seen, with values at the key."""
-    if _never_changes(x):
+    if never_changes(x):
         return x.at[key].set(values)
     x[key] = values
     return x
@@ -31,7 +33,7 @@ def with_at(x: Any, key: Any, values: Any) -> Any:
 
 def plus(x: Any, key: Any, values: Any) -> Any:
     """x, which nobody else has seen, with values added at a key that names nothing twice."""
-    if _never_changes(x):
+    if never_changes(x):
         return x.at[key].add(values)
     x[key] += values
     return x
@@ -39,7 +41,7 @@ def plus(x: Any, key: Any, values: Any) -> Any:
 
 def plus_at(x: Any, key: Any, values: Any) -> Any:
     """A copy of x with values added at the key; what is named twice is added twice."""
-    if _never_changes(x):
+    if never_changes(x):
         return x.at[key].add(values)
     y = x.copy()
     np.add.at(y, key, values)
@@ -51,7 +53,7 @@ def plus_along(x: Any, axis: int, indices: Any, values: Any) -> Any:
 
     By flat positions: np.add.at is several times faster on one axis than on rows.
     """
-    if _never_changes(x):
+    if never_changes(x):
         return plus_at(x, (slice(None),) * axis + (indices,), values)
     indices, y, length = np.asarray(indices), x.copy(order="C"), x.shape[axis]
     if indices.size and not (-length <= indices.min() and indices.max() < length):
@@ -83,7 +85,7 @@ def _counts_alike(y: Any, values: Any) -> bool:
     """
     if y.dtype not in _COUNTED or values.size < y.size // 4 or np.any(y):
         return False
-    if y.dtype.kind == "f":
+    if is_floating(y.dtype):
         return not np.signbit(y).any()
     low, high = values.min(initial=0), values.max(initial=0)
     return bool(max(-int(low), int(high)) * values.size < 2**53)
@@ -97,7 +99,7 @@ def set_at(xp: Any, x: Any, key: Any, values: Any, twice: bool) -> Any:
 
     twice: whether the key may name something twice; then the last value counts.
     """
-    if _never_changes(x):
+    if never_changes(x):
         if twice:
             _, last = winners(xp, x.shape, key)
             values = xp.reshape(values, -1)[last]
@@ -112,7 +114,7 @@ def winners(xp: Any, shape: Any, key: Any) -> tuple[Any, Any]:
     found = xp.zeros(shape, dtype=bool)[key]
     numbers = xp.reshape(xp.arange(found.size), found.shape)
     owner = xp.zeros(shape, dtype=numbers.dtype)
-    if _never_changes(owner):
+    if never_changes(owner):
         return numbers, owner.at[key].max(numbers)[key]
     owner[_in_order(key)] = numbers
     return numbers, owner[key]
@@ -130,7 +132,7 @@ def _in_order(key: Any) -> Any:
 
 def times_at(x: Any, key: Any, values: Any) -> Any:
     """A copy of x multiplied by values at the key, once for each time that it is named."""
-    if _never_changes(x):
+    if never_changes(x):
         return x.at[key].multiply(values)
     y = x.copy()
     np.multiply.at(y, key, values)
@@ -139,12 +141,12 @@ def times_at(x: Any, key: Any, values: Any) -> Any:
 
 def extreme_at(which: str, x: Any, key: Any, values: Any) -> Any:
     """A copy of x with the "max" or "min" of it and the values at the key."""
-    if _never_changes(x):
+    if never_changes(x):
         return getattr(x.at[key], which)(values)
     y = x.copy()
     (np.maximum if which == "max" else np.minimum).at(y, key, values)
     return y
 
 
-def _never_changes(x: Any) -> bool:
+def never_changes(x: Any) -> bool:
     return hasattr(x, "at")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .base import Any, Tensor, TensorLike, constant, np, promoted, whole
-from .special_bessel import i0
+from .special.bessel import i0
 
 __all__ = ["bartlett", "blackman", "hamming", "hanning", "kaiser"]
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ..ir.kinds import is_floating, kind_of
 from ..ir.node import Node, Tensor
 from ..ir.op import Op
 from ..ir.types import Dim, Shape, TensorType
@@ -52,7 +53,7 @@ def is_number(value: Any, number: float) -> bool:
     """Equal, and for floats of equal sign: 0.0 is not -0.0."""
     if value is None or value != number:
         return False
-    return value.dtype.kind != "f" or bool(np.signbit(value) == np.signbit(number))
+    return not is_floating(value.dtype) or bool(np.signbit(value) == np.signbit(number))
 
 
 def with_number(node: Node) -> Iterator[tuple[Tensor, Any]]:
@@ -70,7 +71,7 @@ def with_number(node: Node) -> Iterator[tuple[Tensor, Any]]:
 def without(node: Node, number: float) -> Tensor | None:
     """The other operand of two real ones, where one is this number everywhere."""
     for x, value in with_number(node):
-        if x.dtype.kind in REAL and is_number(value, number):
+        if kind_of(x.dtype) in REAL and is_number(value, number):
             return x
     return None
 
@@ -91,10 +92,10 @@ def at_least_zero(t: Tensor) -> bool:
     """Whether no element of t is negative or -0.0; NaN may be."""
     for _ in range(_DEPTH):
         op = t.node.op
-        if op.value_range[0] >= 0 and t.dtype.kind == "f":
+        if op.value_range[0] >= 0 and is_floating(t.dtype):
             return True
         if type(op) is Constant:
-            return t.dtype.kind in REAL and not np.signbit(op.value.astype(np.float64)).any()
+            return kind_of(t.dtype) in REAL and not np.signbit(op.value.astype(np.float64)).any()
         if type(op) not in (BroadcastTo, BroadcastLike, ExpandDims, Reshape):
             return False
         (t, *_) = t.node.inputs

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from ..ir.errors import GraphError
 from ..ir.program import Program
 from ..ir.verify import verify_program
-from .passes.bodies import choosing, optimise_bodies
+from .passes.bodies import choosing, optimise_bodies, outer_first
 from .passes.common import merging
 from .passes.fold import Folding
 from .passes.identities import identities
@@ -17,8 +17,10 @@ from .passes.leave_loops import leave_loops
 from .passes.loops import drop_unread
 from .passes.products import join_products
 from .passes.relu import ReluGrads
+from .passes.segments import Segmenting
 from .passes.stored_runs import store_runs
 from .rewrite import Pass, settle, standing_alone
+from .room import FREELY, Policy, Room
 from .rule import EXACT, ROUNDING, Step, applying
 from .rules.catalogue import FASTER, RULES
 
@@ -33,6 +35,7 @@ OTHERS: dict[str, tuple[str, str]] = {
     "unread_by_cond": ("cond of inputs that neither body reads -> without them", EXACT),
     "relu_grad_of_output": ("the gradient of y = relu(x), where x > 0 -> where y > 0", EXACT),
     "stored_runs": ("what a gradient computes again of a loop's runs -> rows that it keeps", EXACT),
+    "segments": ("what a loop keeps of n runs -> sqrt(n) of them; the others run again", EXACT),
     "left_loops": ("what need not be in a loop: x_t @ w of all rows -> one product", ROUNDING),
     "summed_runs": ("x_t^T @ y_t added up in a loop -> one product behind it", ROUNDING),
     "summed_products": ("x1^T @ y1 + x2^T @ y2 + ... -> [x1; x2; ...]^T @ [y1; y2; ...]", ROUNDING),
@@ -52,35 +55,45 @@ class Change(NamedTuple):
 
 
 def optimise(
-    program: Program, *, verify: bool = False, watch: Watch | None = None, fast_math: bool = False
+    program: Program,
+    *,
+    verify: bool = False,
+    watch: Watch | None = None,
+    fast_math: bool = False,
+    policy: Policy = FREELY,
 ) -> tuple[Program, list[Change]]:
     """The program with the same values and less work, and what was done.
 
     verify: check the invariants after every pass. watch: called with the name of each pass and the
     program after it. fast_math: rewrite by the algebra of real numbers, too; without it, NaN,
     infinities and the signs of zeros stay, and the last bits change only where docs/optimisation.md
-    says so.
+    says so. policy: how much memory loops may take to save time.
     """
     fired: Counter[str] = Counter()
-    return run_passes(program, pipeline(fired, fast_math), fired, verify=verify, watch=watch)
+    passes = pipeline(fired, fast_math, policy)
+    return run_passes(program, passes, fired, verify=verify, watch=watch)
 
 
-def pipeline(fired: Counter[str], fast_math: bool = False) -> list[Named]:
+def pipeline(fired: Counter[str], fast_math: bool = False, policy: Policy = FREELY) -> list[Named]:
     """The passes in their order: the bodies of control flow first, each by the same passes."""
-    body = _passes(Counter(), fast_math)
+    room, inside = Room(policy.room), Counter[str]()
+    body = [("leave loops", lambda p: leave_loops(p, inside, room)), *_passes(inside, fast_math)]
+    segmenting = Segmenting(policy.segments, fired)
+    segments = [("segments", lambda p: _less_read(p, segmenting))] if policy.segments else []
     return [
         ("drop unread", drop_unread),
-        ("store runs", lambda p: _stored(p, fired)),
+        *segments,
+        ("store runs", lambda p: _less_read(p, lambda p: store_runs(p, fired, room))),
         ("optimise bodies", lambda p: optimise_bodies(p, lambda b: _one_by_one(b, body))),
-        ("leave loops", lambda p: leave_loops(p, fired)),
+        ("leave loops", lambda p: leave_loops(p, fired, room)),
         *_passes(fired, fast_math),
     ]
 
 
-def _stored(program: Program, fired: Counter[str]) -> Program:
-    """What is kept of runs is not computed again, so that more may be read by nobody."""
-    stored = store_runs(program, fired)
-    return program if stored is program else drop_unread(stored)
+def _less_read(program: Program, step: Pass) -> Program:
+    """A step over a program and its bodies, after which more may be read by nobody."""
+    after = outer_first(program, step)
+    return program if after is program else drop_unread(after)
 
 
 def _passes(fired: Counter[str], fast_math: bool) -> list[Named]:

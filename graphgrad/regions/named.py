@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 
 from ..ir.errors import GraphError, RegionError
 from ..ir.graph import Graph
-from ..ir.node import Members, Node, Region, Tensor, enclosing
+from ..ir.node import Members, Node, Region, RuleCall, Tensor, enclosing
 from ..ir.position import Position
 from ..ir.region_tree import NamedTree
 from .boundary import LOCK, Boundary, boundary_of, inferred_outputs
@@ -120,10 +120,20 @@ def stand_in(
         return _placed(plans, region.position)[1][-1]
     except (GraphError, RegionError):  # a graph cut out of another, a batch
         none = Members(region.group.label, ())
-        at = region.position
-        bare = Region(graph, None, parent=parent, position=at, open=False, group=none)
+        bare = _new_group(graph, none, parent, None, region.position)
         graph.regions.append(bare)
         return bare
+
+
+def _new_group(
+    graph: Graph,
+    members: Members,
+    parent: Region | None,
+    origin: Node | RuleCall | None,
+    at: Position | None,
+) -> Region:
+    """A region without a rule, which its graph does not know yet."""
+    return Region(graph, None, parent=parent, origin=origin, position=at, open=False, group=members)
 
 
 def _carried(region: Region, tensor: Callable[[Tensor], Tensor]) -> Group:
@@ -208,15 +218,9 @@ def _region_for(plan: _Plan, at: Position | None) -> Region:
         if region.parent is plan.around:
             break
     else:
-        region = Region(
-            plan.group.graph,
-            None,
-            parent=plan.around,
-            origin=plan.group.nodes[-1].origin,
-            position=at,
-            open=False,
-            group=known.members,
-        )
+        group = plan.group
+        origin = group.nodes[-1].origin
+        region = _new_group(group.graph, known.members, plan.around, origin, at)
         region.settled = plan.settled
     _settle(region, known, plan)
     if region not in known.regions:

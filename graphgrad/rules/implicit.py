@@ -16,6 +16,7 @@ from ..differentiate.gradients import gradients
 from ..differentiate.site import Site
 from ..ir.errors import DTypeError, ExecutionError, ShapeError
 from ..ir.graph import current
+from ..ir.kinds import kind_of
 from ..ir.node import Tensor
 from ..ir.position import caller, show
 from ..ir.program import Program
@@ -283,7 +284,7 @@ class Dense(Solver):
 
 def _rows(like: Array, f: Callable[[Array], Array]) -> Array:
     """f of every unit vector of the shape of an array, as the rows of a matrix."""
-    if like.dtype.kind == "c":
+    if kind_of(like.dtype) == "c":
         raise DTypeError(
             "root() and linear_solve() solve for real numbers: what a function does to 1 does not "
             "say what it does to 1j. Solve for the real and imaginary parts, or use fixed_point()."

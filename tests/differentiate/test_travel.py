@@ -858,3 +858,25 @@ def test_S02_an_open_map_stamps_bodies_that_are_imported_too(nested):
             found = gg.import_graph(home, inputs={a: x})
         dxs = [gg.gradients(found[t], x) for t in (b, c)]
         assert values_of(dxs, {x: 0.5}) == [7.0, 2.0]
+
+
+def test_imports_of_one_graph_draw_independent_numbers_in_bodies_too():
+    """As do draws that are built here, before and after, and imports of what imported."""
+    with gg.Graph() as library:
+        x = gg.placeholder((), name="x")
+        drawn = [gg.random.normal(())]
+        drawn += [gg.cond(x > 0, lambda: gg.random.normal(()), lambda: gg.constant(0.0))]
+        again = drawn[0] + 1.0
+    with gg.Graph() as between:
+        own = [gg.random.normal(())]
+        found = [gg.import_graph(library, {x: 1.0}) for _ in range(2)]
+        parts = [*own, *[made[t] for made in found for t in drawn], gg.random.normal(())]
+        copied, first = gg.evaluate([found[0][again], found[0][drawn[0]]])
+    assert copied == first + 1.0
+    with gg.Graph():
+        found = [gg.import_graph(between) for _ in range(2)]
+        numbers = gg.evaluate([made[t] for made in found for t in parts])
+    assert len({float(v) for v in numbers}) == 2 * len(parts)
+    with gg.Graph():  # where nothing was drawn, they are those of the library
+        found = gg.import_graph(library, {x: 1.0})
+        assert gg.evaluate(found[drawn[0]]) == gg.evaluate(drawn[0])

@@ -12,8 +12,8 @@ from graphgrad.ops.base import Cast
 from graphgrad.ops.exponential import Sigmoid
 from graphgrad.ops.logic import Where
 from graphgrad.ops.nn.activations import Relu, ReluGrad
-from graphgrad.ops.scipy_functions import OfScipy
 from graphgrad.ops.shaping import Reshape
+from graphgrad.ops.special.scipy_functions import OfScipy
 
 from ..each import each
 from ..laws.cases import CASES, placed

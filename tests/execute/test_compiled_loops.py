@@ -10,6 +10,7 @@ import graphgrad as gg
 pytest.importorskip("llvmlite")
 from graphgrad.execute import llvm_backend
 from graphgrad.execute.llvm import driven
+from graphgrad.ops.control import Scan, While
 
 RNG = np.random.default_rng(0)
 ROWS, H, W = RNG.normal(size=(7, 2, 5)), RNG.normal(size=(2, 5)), 0.3 * RNG.normal(size=(5, 5))
@@ -80,6 +81,38 @@ def never(x, h, w):
     return gg.while_loop(lambda c: gg.sum(c) < -1e9, lambda c: c * 1.5, h)
 
 
+def nested(x, h, w):
+    """A loop of two loops in it, the other way round, of which one keeps its runs."""
+
+    def run(s, row):
+        a, made = gg.scan(lambda t, v: (gg.tanh(t * v[:1] + row), t @ w), s, x, reverse=True)
+        return gg.fori_loop(0, 3, lambda i, c: gg.sin(c) * a, s), (gg.sum(made), made[0])
+
+    return gg.scan(run, h, x)
+
+
+def three_deep(x, h, w):
+    def level(depth, s):
+        if not depth:
+            return gg.tanh(s @ w + 0.1)
+        return gg.scan(lambda s, _: (level(depth - 1, s), None), s, length=1 + depth)[0]
+
+    return level(3, h)
+
+
+def until_in_each(x, h, w):
+    """A loop with a test in a loop, of which some rows have no run."""
+
+    def run(s, row):
+        test = gg.stop_gradient(gg.sum(row))
+        end = gg.while_loop(
+            lambda c: c[0] < 3.0 * test, lambda c: (c[0] + 1.0, gg.sin(c[1]) + w[0]), (0.0, row)
+        )
+        return s + gg.stop_gradient(end[1]), end[0]
+
+    return gg.scan(run, h, x)
+
+
 LOOPS = [
     ema,
     rnn,
@@ -93,6 +126,9 @@ LOOPS = [
     until,
     until_at_most,
     never,
+    nested,
+    three_deep,
+    until_in_each,
 ]
 
 
@@ -206,6 +242,34 @@ def test_too_many_trips_is_an_error():
         f = gg.compile([h], [y], backend="llvm")
     with pytest.raises(gg.ExecutionError, match="max_trips=5"):
         f(np.abs(H))
+
+
+@pytest.mark.parametrize("loop", [nested, three_deep, until_in_each])
+def test_loops_in_a_compiled_loop_never_come_back_to_python(loop, calls, monkeypatch):
+    def refuse(*_):
+        raise AssertionError
+
+    for kind in (Scan, While):
+        monkeypatch.setattr(kind, "drive", refuse)
+    made = []
+    steps = driven._Loop.steps
+    monkeypatch.setattr(
+        driven._Loop, "steps", lambda self, *a: made.append(self) or steps(self, *a)
+    )
+    f = compiled(loop, ROWS)
+    f(*ARRAYS)
+    assert len(made) == sum(isinstance(n.op, Scan) for n in f.program.nodes)
+
+
+def test_release_gives_back_the_memory_of_loops():
+    f = compiled(nested, ROWS)
+    wanted = f(*ARRAYS)
+    loops = f._compiled._binding._loops
+    assert any(loop._idle for loop in loops)
+    f.release()
+    assert not any(loop._idle for loop in loops)
+    for a, b in zip(f(*ARRAYS), wanted, strict=True):
+        np.testing.assert_array_equal(a, b)
 
 
 def test_a_body_that_is_not_compiled_is_driven(calls):

@@ -14,6 +14,7 @@ import argparse
 import collections
 import importlib.util
 import pickle
+import re
 import sys
 import time
 import traceback
@@ -24,7 +25,9 @@ from typing import Any
 import numpy as np
 
 import graphgrad as gg
+from graphgrad.optimise.passes import segments
 
+segments.FEWEST = 2  # so that short loops are run in segments, where memory is short
 BACKENDS = [b for b, m in (("llvm", "llvmlite"), ("jax", "jax")) if importlib.util.find_spec(m)]
 WIDTH = 3
 """The length of every vector: rows of a matrix, which may be looped over in their turn."""
@@ -582,6 +585,7 @@ class Question:
         self.journeys = [str(s) for s in rng.choice(JOURNEYS, 8)]
         self.backend = str(rng.choice(["numpy", "numpy", *BACKENDS]))
         self.optimize = bool(rng.random() < 0.6)
+        self.memory = self.optimize and bool(np.random.default_rng([seed, 5]).random() < 0.4)
         self.seed = seed
 
     def arrays(self) -> list[np.ndarray]:
@@ -703,8 +707,22 @@ def answer(q: Question, world: Loops, travels: bool) -> list[np.ndarray]:
     with xs[0].graph:
         options = {"backend": q.backend, "optimize": q.optimize}
         if not travels:
-            options = {"backend": "numpy", "optimize": False}
+            return list(gg.compile(xs[:-1], both, backend="numpy", optimize=False)(*arrays))
+        if q.memory:
+            options |= least_memory(xs[:-1], both, arrays, options)
         return list(gg.compile(xs[:-1], both, **options)(*arrays))
+
+
+def least_memory(
+    xs: list[Any], ys: list[Any], arrays: list[np.ndarray], options: dict[str, Any]
+) -> dict[str, int]:
+    """The least limit under which a program runs, as its error names it; none if nobody knows."""
+    try:
+        gg.compile(xs, ys, memory=1, **options)(*arrays)
+    except gg.ExecutionError as error:
+        found = re.search(r"needs at least ([\d,]+)", str(error))
+        return {"memory": int(found[1].replace(",", ""))} if found else {}
+    return {"memory": 1}
 
 
 REASONS = (

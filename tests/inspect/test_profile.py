@@ -259,3 +259,46 @@ def test_regions_have_a_table_where_rules_have_several():
     assert rules.count("inside") == 1
     assert regions.startswith("region")
     assert regions.count('override "tanh_rule" #') == 2
+
+
+# --- loops ---------------------------------------------------------------------------------------
+
+
+def looped(backend):
+    """A loop with one in it, and one that ends by a test, backwards over 6 rows."""
+    x, w = gg.placeholder((6, 3)), gg.placeholder((3, 3))
+
+    def run(s, row):
+        s = gg.fori_loop(0, 4, lambda i, c: gg.tanh(c @ w), s) + row
+        return s, gg.sum(s)
+
+    last, rows = gg.scan(run, x[0], x, reverse=True)
+    end = gg.while_loop(lambda c: c < 10.0, lambda c: c + gg.exp(rows[0] * 0.0), 0.5)
+    f = gg.compile([x, w], [last, rows, end], backend=backend)
+    return f.profile(np.ones((6, 3)), 0.1 * np.ones((3, 3)), repeat=3)
+
+
+@pytest.mark.parametrize("backend", ["numpy", "llvm"])
+def test_a_loop_says_how_often_it_ran_and_what_one_run_takes(backend):
+    if backend == "llvm":
+        pytest.importorskip("llvmlite")
+    profile = looped(backend)
+    outer, until = profile.loops
+    assert (outer.runs, until.runs) == (6, 10)
+    step = next(s for s in profile.steps if s.node is outer.node)
+    assert outer.seconds == step.seconds == pytest.approx(6 * outer.per_run)
+    assert f"{outer.node.name:<44} {6:>9}" in repr(profile)
+    body = outer.body(repeat=2)
+    (inner,) = body.loops
+    assert inner.runs == 4
+    assert {"Scan", "ReduceSum"} <= {share.name for share in body.by_op()}
+    assert "Tanh" in {share.name for share in inner.body(repeat=1).by_op()}
+
+
+def test_a_loop_that_did_not_run_has_no_body_to_time():
+    x = gg.placeholder((None, 2))
+    y = gg.scan(lambda s, row: (s + row, None), gg.zeros(2), x)[0]
+    (loop,) = gg.compile(x, y).profile(np.ones((0, 2)), repeat=1).loops
+    assert (loop.runs, loop.per_run) == (0, loop.seconds)
+    with pytest.raises(ValueError, match="did not run"):
+        loop.body()

@@ -153,10 +153,10 @@ def test_a_rule_that_holds_tensors_cannot_leave_unless_it_is_carried(graph):
 
 def test_a_long_chain_does_not_recurse(graph):
     t = gg.placeholder((), name="x")
-    for _ in range(50_000):
+    for _ in range(10_000):
         t = gg.tanh(t)
     new = restored(graph)
-    assert len(new) == 50_001
+    assert len(new) == 10_001
     assert new.nodes[-1].inputs[0].node is new.nodes[-2]
 
 

@@ -113,7 +113,7 @@ def test_what_is_no_variable_is_refused(graph, v):
     x = gg.placeholder((2,), name="x")
     for wrong, said in [
         (x, r"x:0 \(built at test_state.py:\d+\) is not a variable"),
-        ("v", "'v' is not a variable"),
+        ("x", r"no variable is named 'x'. There are 'v'."),
         (3, "3 is not a variable"),
     ]:
         with pytest.raises(StateError, match=said):

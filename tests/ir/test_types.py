@@ -158,9 +158,8 @@ def test_dtypes_that_are_no_numbers_are_refused(dtype):
 
 
 def test_what_is_no_dtype_is_refused():
-    for name in ("bfloat16", "float8_e4m3fn"):
-        with pytest.raises(DTypeError, match=f"^{name} is not supported: use float32, which holds"):
-            as_dtype(name)
+    with pytest.raises(DTypeError, match=r"^float8_e4m3fn is not supported: use bfloat16"):
+        as_dtype("float8_e4m3fn")
     with pytest.raises(DTypeError, match="'float23' is not a dtype"):
         as_dtype("float23")
 

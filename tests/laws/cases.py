@@ -1,9 +1,11 @@
-"""Every sample of every op, and how to build it."""
+"""Every sample of every op."""
 
 import numpy as np
 
 import graphgrad as gg
-from graphgrad.ir.build import build
+from graphgrad.laws.trying import placed
+
+__all__ = ["CASES", "cases", "placed"]
 
 
 def cases():
@@ -17,24 +19,4 @@ def cases():
     return found
 
 
-def placed(op, arrays):
-    """(inputs, node): the op on placeholders of the arrays' types, in a graph of its own."""
-    with gg.Graph():
-        xs = [gg.placeholder(a.shape, a.dtype, name=f"x{i}") for i, a in enumerate(arrays)]
-        return xs, build(op, tuple(xs))
-
-
 CASES = cases()
-
-
-def drawn(rng, like):
-    """Normal numbers of an array's shape and dtype, in both parts of complex ones."""
-    made = rng.normal(size=like.shape)
-    if like.dtype.kind == "c":
-        made = made + 1j * rng.normal(size=like.shape)
-    return made.astype(like.dtype)
-
-
-def paired(lefts, rights):
-    """The real product re(sum(left * right)), in which a gradient is paired with a direction."""
-    return sum(np.sum(a * b).real for a, b in zip(lefts, rights, strict=True))

@@ -5,12 +5,10 @@ import importlib.util
 import numpy as np
 import pytest
 
-import graphgrad as gg
-from graphgrad.execute.numpy_backend import NumpyBackend
+from graphgrad.laws import backends
 
 from ..each import each
-from .cases import CASES, placed
-from .test_types import close
+from .cases import CASES
 
 HAS_JAX = importlib.util.find_spec("jax") is not None
 HAS_LLVM = importlib.util.find_spec("llvmlite") is not None
@@ -21,12 +19,7 @@ PRODUCTS = ("MatMul", "Einsum", "Conv2D", "Conv2DBackpropInput", "Conv2DBackprop
 
 @each(CASES)
 def test_the_checking_backend_finds_nothing(op, arrays):
-    """Promise, declared views, and no writing to inputs, checked after every step."""
-    xs, node = placed(op, arrays)
-    expected = gg.compile(xs, list(node.outputs), backend="numpy")(*arrays)
-    found = gg.compile(xs, list(node.outputs), backend=NumpyBackend(check=True))(*arrays)
-    for got, want in zip(found, expected, strict=True):
-        np.testing.assert_array_equal(got, want)
+    backends.checked(op, arrays)
 
 
 @pytest.mark.skipif(not HAS_LLVM, reason="llvmlite is not installed")
@@ -35,10 +28,7 @@ def test_llvm_agrees_with_numpy(op, arrays):
     """The same types, NaN, infinities and signs of zeros; floats within some units in the last
     place, sums and products within the rounding of their terms, and sums as exact as NumPy's.
     """
-    xs, node = placed(op, arrays)
-    expected = gg.compile(xs, list(node.outputs), backend="numpy")(*arrays)
-    found = gg.compile(xs, list(node.outputs), backend="llvm")(*arrays)
-    for got, want in zip(found, expected, strict=True):
+    for got, want in backends.on_both(op, arrays, "llvm"):
         assert (got.shape, got.dtype) == (want.shape, want.dtype)
         if got.dtype.kind != "f":
             np.testing.assert_array_equal(got, want)
@@ -49,7 +39,7 @@ def test_llvm_agrees_with_numpy(op, arrays):
         np.testing.assert_array_equal(np.signbit(got[zeros]), np.signbit(want[zeros]))
         off = np.abs(got - want)[numbers]
         assert (off <= ULPS * np.spacing(_size(op, arrays, want))[numbers]).all()
-        if node.type in SUMS:
+        if op.type in SUMS:
             exact = np.asarray(op.kernel(np, *[np.asarray(a, np.longdouble) for a in arrays]))
             a, b = (np.abs(exact - x)[numbers] for x in (got, want))
             assert (a <= np.maximum(b, 2 * np.spacing(_size(op, arrays, want))[numbers])).all()
@@ -66,9 +56,4 @@ def _size(op, arrays, want):
 @pytest.mark.filterwarnings("ignore::DeprecationWarning:jax")
 @each(CASES)
 def test_jax_agrees_with_numpy(op, arrays):
-    xs, node = placed(op, arrays)
-    expected = gg.compile(xs, list(node.outputs), backend="numpy")(*arrays)
-    found = gg.compile(xs, list(node.outputs), backend="jax")(*arrays)
-    for got, want in zip(found, expected, strict=True):
-        assert (got.shape, got.dtype) == (want.shape, want.dtype)
-        close(np.asarray(got), want)
+    backends.agrees(op, arrays, "jax")

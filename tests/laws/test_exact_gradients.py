@@ -16,7 +16,7 @@ import pytest
 import graphgrad as gg
 from graphgrad.ir.op import OP_TYPES
 from graphgrad.ops.base import apply
-from graphgrad.ops.scipy_functions import OfScipy
+from graphgrad.ops.special.scipy_functions import OfScipy
 
 ULPS = 4
 PRECISION = 1400  # bits; differences lose 160 of them

@@ -33,15 +33,27 @@ def test_channels_come_last(op_type):
     assert turned
 
 
+BY_CHANNEL = {
+    "same": {"padding": "SAME"},
+    "valid": {"padding": "VALID"},
+    "borders": {"padding": ((2, 0), (1, 1))},
+    "more border than window": {"padding": ((3, 0), (1, 1))},
+    "strides": {"strides": (2, 3), "padding": ((1, 2), (1, 0))},
+    "strides longer than the window": {"strides": (4, 3), "padding": "VALID"},
+    "strides and dilation": {"strides": (2, 3), "dilation": (3, 2), "padding": ((2, 4), 1)},
+    "strides of a common factor": {"strides": 2, "dilation": 2, "padding": 3},
+}
+
+
 @pytest.mark.parametrize("layout", ["NHWC", "NCHW"])
-@pytest.mark.parametrize("padding", ["SAME", "VALID", ((2, 0), (1, 1))])
-def test_filters_of_single_channels_are_taken_apart_and_give_the_same(padding, layout):
+@pytest.mark.parametrize(("each", "case"), [*((1, c) for c in BY_CHANNEL), (2, "same")])
+def test_filters_of_single_channels_are_taken_apart_and_give_the_same(case, each, layout):
     rng = np.random.default_rng(0)
     x = rng.normal(size=(2, 5, 6, 3) if layout == "NHWC" else (2, 3, 5, 6))
-    w = rng.normal(size=(3, 2, 1, 3))
+    w = rng.normal(size=(3, 2, 1, 3 * each))
     with gg.Graph():
         a, b = gg.placeholder(x.shape), gg.placeholder(w.shape)
-        z = gg.nn.conv(a, b, 1, padding, layout, groups=3)
+        z = gg.nn.conv(a, b, data_format=layout, groups=3, **BY_CHANNEL[case])
         outputs = [z, *gg.gradients([gg.sum(z * z)], [a, b])]
         left = {n.op.type for n in decompose(Program([a, b], outputs)).nodes}
         found = gg.compile([a, b], outputs, backend="llvm")(x, w)

@@ -7,7 +7,6 @@ import pickle
 import re
 import sys
 import warnings
-from inspect import unwrap
 from pathlib import Path
 from types import SimpleNamespace
 from typing import ClassVar
@@ -17,40 +16,21 @@ import pytest
 
 import graphgrad as gg
 from graphgrad import extend
+from graphgrad.differentiate.linearity import NonLinear
 from graphgrad.execute.backend import Kernels, one_call_per_node
 from graphgrad.inspect.flops import flops_of
 from graphgrad.ir.errors import ExecutionError
 from graphgrad.ir.op import OP_TYPES, Op
 from graphgrad.ir.program import Program
+from graphgrad.laws.check_op import LAWS
 from graphgrad.lower.decompose import decompose
 from graphgrad.ops.base import apply
-
-from ..laws import test_backends as backends
-from ..laws import test_facts as facts
-from ..laws import test_gradients as gradients
-from ..laws import test_linearity as linearity
-from ..laws import test_types as types
-from ..laws import test_vmap as vmap
 
 GUIDE = Path(__file__).resolve().parents[2] / "CONTRIBUTING.md"
 PLAIN = Kernels(np)
 one_at_a_time = SimpleNamespace(
     name="plain", kernels=PLAIN, compile=lambda program: one_call_per_node(program, PLAIN)
 )
-BY_OP = [
-    types.test_the_executed_type_is_the_promised_type,
-    types.test_layouts_do_not_matter,
-    types.test_unknown_lengths_give_the_same_values,
-    gradients.test_gradients_with_unknown_lengths_are_the_same,
-    vmap.test_vmap_of_an_op_is_a_few_nodes_and_no_loop,
-    vmap.test_vmap_over_as_many_examples_as_there_are_when_run,
-    vmap.test_vmap_is_a_loop_over_examples,
-    vmap.test_forward_and_reverse_mode_agree_under_vmap,
-    backends.test_the_checking_backend_finds_nothing,
-    facts.test_what_it_makes_is_in_its_range,
-    facts.test_an_alias_is_a_view,
-    facts.test_its_parts_compute_what_it_does,
-]
 
 
 @pytest.fixture(scope="module")
@@ -71,29 +51,90 @@ def _blocks():
     return re.findall(r"```python\n(.*?)```", GUIDE.read_text(), re.DOTALL)
 
 
-def samples(new):
-    return list(new.Centred.samples(np.random.default_rng(0)))
+def test_every_law_holds_for_it(new):
+    report = extend.check_op(new.Centred)
+    assert report.ok, report
+    assert {"second gradient", "linearity", "vmap", "decompose", "on llvm"} <= set(report.checked)
+    assert (report.samples, report.notes) == (2, [])
 
 
-@pytest.mark.parametrize("law", BY_OP, ids=[law.__name__ for law in BY_OP])
-def test_a_law_holds_for_it(new, law):
-    for op, arrays in samples(new):
-        unwrap(law)(op, arrays)
+BROKEN = {
+    "types": {"kernel": lambda self, xp, x: xp.astype(x, "float32")},
+    "layouts": {"kernel": lambda self, xp, x: 2 * np.ravel(x, "K").reshape(x.shape)},
+    "gradient": {"vjp": lambda self, node, dy: (3 * dy,)},
+    "second gradient": {
+        "kernel": lambda self, xp, x: x * x,
+        "vjp": lambda self, node, dy: (2 * dy * gg.stop_gradient(node.inputs[0]),),
+    },
+    "linearity": {"kernel": lambda self, xp, x: x + 1, "linear": "joint"},
+    "adjoint": {"vjp": lambda self, node, dy: (dy,), "linear": "joint"},
+    "linear gradient": {"vjp": lambda self, node, dy: (dy * dy,)},
+    "vmap": {"batch": lambda self, batch: batch.build(op("Negative"), *batch.every())},
+    "value_range": {"value_range": (0.0, 1.0)},
+    "idempotent or involution": {"idempotent": True},
+    "view": {"view": True, "alias": True},
+    "decompose": {"decompose": lambda self, make: make(op("Negative"), *make.inputs)},
+}
 
 
-@pytest.mark.parametrize("order", [1, 2])
-def test_its_gradient_is_right(new, order):
-    op, arrays = samples(new)[0]
-    unwrap(gradients.test_vjp_matches_central_differences)(op, arrays, order)
+def op(name):
+    return gg.op_types()[name]()
 
 
-@pytest.mark.parametrize("known", [True, False])
-def test_it_is_linear_and_so_is_its_gradient(new, known):
-    op, arrays = samples(new)[0]
-    unwrap(linearity.test_an_op_is_linear_where_it_says_so)(op, arrays, [0])
-    unwrap(linearity.test_the_gradient_of_a_linear_op_is_its_adjoint)(op, arrays, [0])
-    unwrap(linearity.test_the_gradient_of_every_op_is_linear_by_its_structure)(op, arrays, known)
-    unwrap(linearity.test_forward_and_reverse_mode_agree)(op, arrays, known)
+def doubled(**methods):
+    """2 x, with something written wrongly."""
+    right = {"kernel": lambda self, xp, x: 2 * x, "vjp": lambda self, node, dy: (2 * dy,)}
+    return type("Doubled2", (extend.Unary,), {**right, **methods})
+
+
+@pytest.mark.parametrize("law", BROKEN)
+def test_each_law_finds_what_breaks_it(law):
+    a = np.random.default_rng(0).normal(size=(2, 3))
+    with pytest.raises((AssertionError, gg.GraphGradError, NonLinear)):
+        LAWS[law](doubled(**BROKEN[law])(), [a])
+
+
+def test_what_check_op_found_is_said_with_the_op_its_types_and_its_line():
+    a = np.array([0.5, 1.5])
+
+    class Tripled(extend.Unary):
+        """3 x, where vjp says 2."""
+
+        def kernel(self, xp, x):
+            return 3 * x
+
+        def vjp(self, node, dy):
+            return (2 * dy,)
+
+    report = extend.check_op("Tripled", [(Tripled(), [a])], backends=[])
+    assert not report
+    assert [f.kind for f in report.findings] == ["gradient", "second gradient"]
+    with pytest.raises(gg.GraphGradError, match=r"check of Tripled, 1 sample: 2 finding") as error:
+        report.raise_if_failed()
+    said = (
+        r"\[gradient\] test_a_new_op\.py:\d+: Tripled\(\) of float64\[2\]: the slope is .* by vjp"
+    )
+    assert re.search(said, str(error.value))
+
+
+def test_a_loop_under_vmap_is_a_note_of_check_op():
+    cls = doubled(batch=lambda self, batch: None, elementwise=False)
+    report = extend.check_op(cls, [(cls(), [np.ones((2,))])], backends=[])
+    assert report.ok
+    assert any("one example after the other" in note for note in report.notes)
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ("Tanhh", "Did you mean 'Tanh'"),
+        (3, "got 3"),
+        ("Cond", "Cond.samples gives no"),
+    ],
+)
+def test_check_op_says_what_it_cannot_check(given, says):
+    with pytest.raises(gg.GraphGradError, match=says):
+        extend.check_op(given)
 
 
 @pytest.mark.parametrize("backend", ["numpy", "llvm", "jax"])

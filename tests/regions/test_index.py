@@ -102,7 +102,7 @@ def test_S37_a_selection_looks_at_what_is_new_alone(kind):
 
             return calls_of(lambda: [once() for _ in range(n)])
 
-    assert cost(200) < 1.3 * 4 * cost(50)
+    assert cost(100) < 1.3 * 4 * cost(25)
 
 
 def test_an_interrupted_look_takes_nothing_in_twice():

@@ -958,7 +958,7 @@ def test_S37_many_marks_cost_what_they_touch():
             spent += calls_of(lambda: graph.unmark(select.rule("seven")))
             return spent
 
-    assert cost(400) < 6 * cost(100)
+    assert cost(160) < 6 * cost(40)
 
 
 def test_S37_a_long_chain_can_be_marked(graph):

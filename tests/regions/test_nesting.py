@@ -189,7 +189,7 @@ def test_S37_asking_a_nest_with_all_marks_off_costs_at_most_its_nodes_times_its_
 
         return calls_of(work)
 
-    assert cost(200) < 1.2 * 4 * cost(100)
+    assert cost(100) < 1.2 * 4 * cost(50)
 
 
 def test_S37_rules_that_ask_for_their_default_all_the_way_down():

@@ -992,4 +992,4 @@ def test_relevance_is_linear_in_the_length_of_a_network():
             h = gg.tanh(h) * gates
         return calls_of(lambda: rules.relevance(gg.sum(h), x))
 
-    assert cost(800) < 2.2 * cost(400)
+    assert cost(200) < 2.2 * cost(100)

@@ -15,11 +15,13 @@ from .transforms import BESIDE, SEEDS, X, by_marks, first, known, spelled, world
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 PAIRS = [(row, column) for row in OVERRIDES for column in COLUMNS]
-CELLS = [
+DEFAULT = [
     (f"{row.name}, {column.title}", row, column)
     for row, column in PAIRS
     if column.sample is None or row.name in column.sample
 ]
+CELLS = [cell for cell in DEFAULT if cell[-1].needs != "jax"]
+ON_JAX = [cell for cell in DEFAULT if cell[-1].needs == "jax"]
 OTHERS = [
     (f"{column.title}, {row.name}", row, column)
     for row, column in PAIRS
@@ -34,6 +36,12 @@ def test_S27_an_override_survives(row, column):
         pytest.importorskip(column.needs)
     wrong = matrix.complaint(row, column, matrix.outcome(row, column))
     assert not wrong, wrong
+
+
+@pytest.mark.filterwarnings("ignore:PyFunction has no batched form:graphgrad.PerformanceWarning")
+@each(ON_JAX, lambda name: name.partition(",")[0])
+def test_S27_an_override_survives_on_jax(row, column):
+    test_S27_an_override_survives.__wrapped__(row, column)
 
 
 @pytest.mark.ci

@@ -17,7 +17,14 @@ _1D2D3D = {
         "adaptive_avg_pool": "adaptive_avg_pool",
         "adaptive_max_pool": "adaptive_max_pool",
         "dropout": "dropout",
+        "fractional_max_pool": "fractional_max_pool",
     }.items()
+}
+
+_1D2D3D |= {
+    f"{name}{d}d_with_indices": f"nn.{name}_with_indices"
+    for d in (1, 2, 3)
+    for name in ("max_pool", "fractional_max_pool")
 }
 
 _NO_FUNCTIONS = """
@@ -53,12 +60,23 @@ PEERS: dict[str, tuple[tuple[str, ...], dict[str, str], frozenset[str]]] = {
         },
         frozenset(_NO_FUNCTIONS.split()),
     ),
-    "jax.nn": (("graphgrad.nn", "graphgrad"), {}, frozenset()),
+    "jax.nn": (
+        ("graphgrad.nn", "graphgrad"),
+        {"hard_swish": "nn.hard_silu", "swish": "nn.silu"},
+        frozenset(),
+    ),
     "torch.nn.functional": (
         ("graphgrad.nn", "graphgrad"),
         {
             **_1D2D3D,
             "logsigmoid": "nn.log_sigmoid",
+            "hardsigmoid": "nn.hard_sigmoid",
+            "hardswish": "nn.hard_silu",
+            "hardtanh": "nn.hard_tanh",
+            "softsign": "nn.soft_sign",
+            "feature_alpha_dropout": "nn.alpha_dropout",
+            "native_channel_shuffle": "nn.channel_shuffle",
+            "triplet_margin_with_distance_loss": "nn.triplet_margin_loss",
             "nll_loss": "nn.nll_loss",
             "upsample": "nn.interpolate",
             "upsample_bilinear": "nn.interpolate",

@@ -9,7 +9,7 @@ are added up on the way. It is a scan like any other, so that orders repeat this
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -128,35 +128,37 @@ class Reverse:
 
     def gradients(self, inputs: Sequence[Tensor], given: Sequence[Tensor]) -> Gradients:
         """One for each tensor that is given for an input of the body."""
-        run = self.run
         pairs = zip(inputs, given, strict=True)
-        wanted = [t for t, x in pairs if x.type.differentiable and wants(x)]
+        wanted = {t for t, x in pairs if x.type.differentiable and wants(x)}
         if not wanted or not (self.moving or self.rows):
             return [NO_GRAD] * len(inputs)
+        others = wanted.difference(self.run.taken)
+        answers = self._answers([t for t in inputs if t in others])
+        return [answers.get(t, NO_GRAD) if t in wanted else NO_GRAD for t in inputs]
+
+    def _answers(self, others: list[Tensor]) -> dict[Tensor, Any]:
+        """The gradients of the carries that move, and of what else runs read."""
+        run = self.run
         moving = [run.taken[i] for i in self.moving]
-        others = [t for t in wanted if t not in set(run.taken)]
         carried = self._given(moving)
         found = self._differentiated(carried, [*moving, *others])
-        flows = [t for t in others if found[t] is not None and not is_zero(found[t])]
+        flows = {t: dx for t in others if (dx := found[t]) is not None and not is_zero(dx)}
         sliced = [t for t in flows if t in run.kept]
         summed = [t for t in flows if t in run.constants]
-        totals = self._given(summed)
+        given = [*carried, *self._given(summed)]
         with BodyScope(run.body):
             after = [self._before(i, found[run.taken[i]]) for i in self.moving]
-            after += [total + found[t] for t, total in zip(summed, totals, strict=True)]
-            made = [found[t] for t in sliced]
+            totals = given[len(carried) :]
+            after += [total + flows[t] for t, total in zip(summed, totals, strict=True)]
             if self.active is not None:
-                old = [*carried, *totals]
-                after = [where(self.active, *pair) for pair in zip(after, old, strict=True)]
+                after = [where(self.active, *pair) for pair in zip(after, given, strict=True)]
         first = [self._first(i) for i in self.moving]
         first += [_zeros(run.constants[t]) for t in summed]
         outputs: Sequence[Tensor] = ()
-        if after or made:
-            outputs = self._scan([*carried, *totals], after, made, first)  # type: ignore[arg-type]
-        answers = dict(zip((*moving, *summed, *sliced), outputs, strict=False))
+        if after or sliced:
+            outputs = self._scan(given, after, [flows[t] for t in sliced], first)
         zeros = dict.fromkeys((t for t in others if found[t] is not None), ZERO)
-        answers = zeros | answers  # type: ignore[assignment]
-        return [answers.get(t, NO_GRAD) if t in set(wanted) else NO_GRAD for t in inputs]
+        return {**zeros, **dict(zip((*moving, *summed, *sliced), outputs, strict=False))}
 
     def _moving(self) -> list[int]:
         run = self.run

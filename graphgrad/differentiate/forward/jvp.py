@@ -19,13 +19,14 @@ from ...ir.build import apply
 from ...ir.context import Within
 from ...ir.errors import DTypeError, GradientError
 from ...ir.graph import Graph, current, entering
+from ...ir.kinds import kind_of
 from ...ir.node import Node, Region, Tensor, enclosing
 from ...ir.tree import flatten, paths, unflatten
 from ...ir.types import compatible
 from ...ops.accumulate import EnsureLike
 from ...ops.base import Full, ZerosLike, as_tensor, is_zero
 from ...ops.control import around
-from ...ops.sources import RuleInput, RuleOutput, StopGradient, UndefinedGradient, ZeroGradient
+from ...ops.sources import RuleInput, RuleOutput, UndefinedGradient
 from ...regions.rules import Rule
 from ..choosing import resolved, running_groups
 from ..gradients import array_type, gradients, nested
@@ -109,7 +110,7 @@ def _tangents(xs: Sequence[Tensor], tangents: Any) -> list[Any]:
         weak = not isinstance(t, Tensor | np.ndarray | np.generic)
         shape, dtype = (t.shape, t.dtype) if not weak else array_type(t, x)
         if not compatible(tuple(shape), x.shape) or dtype != x.dtype:
-            raise (DTypeError if np.dtype(dtype).kind == "c" else GradientError)(
+            raise (DTypeError if kind_of(np.dtype(dtype)) == "c" else GradientError)(
                 f"a tangent of {x.name} ({x.type!r}, built at {x.where}) has its shape and dtype, "
                 f"got {dtype}{list(shape)}"
             )
@@ -203,7 +204,7 @@ def _by_value(
                 found[region] = None
         if isinstance(node.op, RuleInput):
             found[node] = AGAIN_AN_ERROR
-        elif isinstance(node.op, StopGradient | ZeroGradient | UndefinedGradient):
+        elif node.op.withholds or isinstance(node.op, UndefinedGradient):
             found[node] = "Identity"
         elif node.stamp is not None:
             found[node] = None

@@ -18,7 +18,7 @@ from ...ir.op import Gradients, Op, Samples, Types
 from ...ir.types import TensorType
 from ...ops.base import NO_GRAD, ZERO
 from ...ops.batching import Batch, Outputs
-from ...regions.boundary import take_in_pins
+from ...regions.opening import Pins, region_around
 from ...regions.rules import Rule
 from ..call import own_jvp
 from ..site import Site
@@ -29,28 +29,14 @@ PIECE = "jvp"
 
 def marked_piece(rule: Rule, dys: Sequence[Tensor], xs: Sequence[Tensor]) -> list[Any]:
     """A region from dys to gradients of xs. Its values are never read, only its rule counts."""
-    context = CONTEXT.get()
     xs = read_here(tuple(xs))
-    region = Region(
-        context.graph,
-        rule,
-        parent=context.region,
-        origin=context.origin,
-        position=None,
-        kind=PIECE,
-    )
-    outer = context.region
-    try:
-        context.graph.regions.append(region)
-        context.region = region
-        reals = [x for x in xs if x.type.differentiable]
-        made = build(Unread(len(reals), len(dys)), (*reals, *dys)).outputs
-    finally:
-        context.region, region.open = outer, False
-    region.pinned_inputs, region.pinned_outputs = tuple(dys), made
-    take_in_pins(region)
-    supply = iter(made)
-    return [next(supply) if x.type.differentiable else NO_GRAD for x in xs]
+    reals = [x for x in xs if x.type.differentiable]
+
+    def inside(region: Region) -> Pins:
+        return dys, build(Unread(len(reals), len(dys)), (*reals, *dys)).outputs
+
+    made = iter(region_around(inside, rule, kind=PIECE).pinned_outputs or ())
+    return [next(made) if x.type.differentiable else NO_GRAD for x in xs]
 
 
 class Unread(Op):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ...ir.build import read_here, stamp_by_maps
@@ -10,12 +10,14 @@ from ...ir.collector import collector_paused
 from ...ir.context import CONTEXT, Within
 from ...ir.errors import GraphError
 from ...ir.flat import holds
-from ...ir.graph import Graph, Twins, current
-from ...ir.node import Node, Region, Tensor, enclosing
+from ...ir.graph import Graph, current
+from ...ir.node import Node, Region, Tensor, Twins, enclosing
+from ...ir.op import Op
 from ...ir.program import Program, needed
 from ...ir.tree import flatten
 from ...ir.types import compatible
 from ...ops.base import as_tensor
+from ...ops.random.keys import numbers_for, renumbered
 from ...ops.sources import placeholder
 from ...regions.index import bodies_of
 from ..levels import Step
@@ -31,6 +33,7 @@ def import_graph(other: Graph, inputs: Mapping[Tensor, Any] | None = None) -> di
 
     Marks come along and win over op-type maps that are open here; those stamp what is unmarked. The
     nodes become members of the region that is open here. Variables come with their present values.
+    What is drawn without a seed is independent of what is drawn here, and by other imports.
 
     Parameters:
         other: the graph to import; it stays as it is.
@@ -58,6 +61,7 @@ def import_graph(other: Graph, inputs: Mapping[Tensor, Any] | None = None) -> di
             raise GraphError(f"{new!r} cannot stand for {old!r} of {other!r}")
         given[old] = here
     transplant = Importer(other, given)
+    transplant.numbers = numbers_for(other)
     with Within(context.copy()), collector_paused():
         transplant.run()
         _carry_twins(transplant)
@@ -65,7 +69,15 @@ def import_graph(other: Graph, inputs: Mapping[Tensor, Any] | None = None) -> di
 
 
 class Importer(Transplant):
-    """A transplant that keeps names, lines, origins and the values of variables."""
+    """A transplant that keeps names, lines, origins and the values of variables.
+
+    numbers  what is added to those of draws without a seed
+    """
+
+    numbers = 0
+
+    def _op(self, node: Node) -> Op:
+        return renumbered(super()._op(node), self.numbers)
 
     def place(self, node: Node) -> None:
         """Build one node anew, under its name in the scope that is open here."""
@@ -90,10 +102,11 @@ class Importer(Transplant):
         """The program of a body, in a copy on which open op-type maps act as on other nodes."""
         fresh = program.outputs[0].graph not in self.bodies
         found, context = super()._program(program), CONTEXT.get()
-        if fresh and context.stamps is not None:
+        if fresh and (context.stamps is not None or self.numbers):
             for body in bodies_of(found.outputs[0].graph):  # type: ignore[arg-type]
                 for node in body.nodes:
-                    if node.stamp is None and _takes_stamps(node):
+                    node.op = renumbered(node.op, self.numbers)
+                    if context.stamps is not None and node.stamp is None and _takes_stamps(node):
                         stamp_by_maps(node, context, tuple(t.type for t in node.outputs))
         return found
 
@@ -193,24 +206,28 @@ def _with_whole_regions(graph: Graph, xs: list[Tensor], ys: list[Tensor]) -> lis
     while True:
         nodes = needed(xs, wanted)
         regions = {r for n in nodes for r in enclosing(n.region)}
-        for x in xs:
-            cut = regions.intersection(enclosing(x.node.region))
-            if cut:
-                raise GraphError(
-                    f"{x.name} ({x.where}) lies inside {cut.pop()!r}, which it would cut"
-                )
-        among = set(nodes)
-        among.update(x.node for x in xs)
-        rest = [
-            n for n in graph.nodes if n not in among and regions.intersection(enclosing(n.region))
-        ]
-        rules = [*(r.rule for r in regions), *(n.stamp for n in nodes if n.stamp is not None)]
-        held = [t.node for r in regions for t in r.pinned_inputs or ()]
-        held += [n for rule in rules for n in _held(rule, graph)]
-        rest += [n for n in held if n not in among]
+        _check_uncut(xs, regions)
+        among = {*nodes, *(x.node for x in xs)}
+        rest = [n for n in _belonging(graph, nodes, regions) if n not in among]
         if not rest:
             return nodes
         wanted += [t for n in rest for t in n.outputs]
+
+
+def _check_uncut(xs: list[Tensor], regions: set[Region]) -> None:
+    """GraphError for an x inside a region that comes along."""
+    for x in xs:
+        cut = regions.intersection(enclosing(x.node.region))
+        if cut:
+            raise GraphError(f"{x.name} ({x.where}) lies inside {cut.pop()!r}, which it would cut")
+
+
+def _belonging(graph: Graph, nodes: list[Node], regions: set[Region]) -> Iterator[Node]:
+    """The members of regions, and what they and the rules of nodes hold on to."""
+    yield from (n for n in graph.nodes if regions.intersection(enclosing(n.region)))
+    yield from (t.node for r in regions for t in r.pinned_inputs or ())
+    for rule in (*(r.rule for r in regions), *(n.stamp for n in nodes if n.stamp is not None)):
+        yield from _held(rule, graph)
 
 
 def _held(rule: Any, graph: Graph) -> list[Node]:

@@ -44,23 +44,28 @@ def reduce_graph(graph: Graph) -> tuple[Any, ...]:
         raise GraphError(f"{graph!r} is a body of control flow; pickle the graph around it")
     rules = stored_rules(graph)
     flat = flatten_graph(graph, lambda rule, owner: rules.get(owner, rule))
-    return _unpickled, (Header(), _side_by_side(flat))
+    return _unpickled, (Header(), side_by_side(flat))
 
 
 def _unpickled(header: Header, flats: Any) -> Graph:
     """The graph, whose format was checked."""
     with collector_paused():
-        graph = restore_graph(Graph(), _nested(flats))
+        graph = restore_graph(Graph(), nested(flats))
+    at_home(graph)
+    return graph
+
+
+def at_home(graph: Graph) -> None:
+    """Tell the stored rules of a graph, and of the bodies in it, that this is their home."""
     for each in bodies_of(graph):
         regions = tuple(each.regions)
         for _, mark in marks_of(each):
             for fn in (getattr(mark, "fn", None), getattr(mark, "jvp", None)):
                 if isinstance(fn, StoredRule) and fn.at_home_only:
                     fn.regions = regions
-    return graph
 
 
-def _side_by_side(flat: Any) -> list[Any]:
+def side_by_side(flat: Any) -> list[Any]:
     """A flat graph and those of the bodies in it, by place: pickle recurses over what nests."""
     found = [dict(flat)]
     for each in found:
@@ -70,8 +75,8 @@ def _side_by_side(flat: Any) -> list[Any]:
     return found
 
 
-def _nested(flats: list[Any]) -> Any:
-    """What _side_by_side took apart."""
+def nested(flats: list[Any]) -> Any:
+    """What side_by_side took apart."""
     found = [dict(flat) for flat in flats]
     for each in found:
         each["bodies"] = [{**b, "graph": found[b["graph"]]} for b in each["bodies"]]

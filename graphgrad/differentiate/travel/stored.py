@@ -76,6 +76,8 @@ class StoredTrace:
     def __init__(self, trace: Trace, captures: Sequence[Any], rules: Mapping[Any, Any]) -> None:
         self.scratch = flatten_graph(trace.graph, lambda rule, owner: rules.get(owner, rule))
         self.given = [None if p is None or is_zero(p) else reference_of(p) for p in trace.given]
+        for ref in self.given:
+            self.scratch["position"].pop(ref and ref[0], None)  # it is where the graph was stored
         self.captures = captures
         self.entries = [
             ("tensor", reference_of(d)) if isinstance(d, Tensor) else ("value", d)
@@ -159,7 +161,10 @@ class StoredRule:
 
     traces   which of what it is given is zero -> the trace, or what was wrong
     regions  those of the graph that it was stored with, as they were; None: the graph is no other
+    named    whether it was put there by its registered name
     """
+
+    named = False
 
     def __init__(self, name: str) -> None:
         self.name = name

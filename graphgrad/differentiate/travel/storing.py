@@ -13,7 +13,7 @@ from ...ir.graph import Graph
 from ...ir.node import Node, Region, RuleCall, Tensor
 from ...ir.op import OP_TYPES
 from ...ir.position import full
-from ...ir.residual import Residual, residual_of
+from ...ir.residual import Residual, unbuilt_residual
 from ...ops.base import is_zero
 from ...ops.control import BodyScope
 from ...ops.sources import Placeholder
@@ -114,6 +114,7 @@ def _stored(step: Step, reference: Any, chain: Chain, depth: int, fresh: list[An
     if within is not chain and not _is_own(traced, step):  # what is opened in it reads more
         written = [_written(rule.name, ways, step, chain, depth, fresh) for ways in traced]
     new.fn = written[0]
+    new.fn.named = isinstance(reference, str)
     new.jvp = written[1] if len(written) > 1 else None
     return new
 
@@ -151,9 +152,15 @@ def _captured(t: Tensor, step: Step) -> tuple[Any, ...]:
     reader.origin = RuleCall(step, "", outer_reads(step, outputs))
     for kind, tensors in (("input", inputs), ("output", outputs)):
         for place, own in enumerate(tensors):
-            if own is base and residual_of(own, reader) is t:
+            if own is base and _is_read_as(unbuilt_residual(own, reader), region):
                 return kind, place
     return "home", reference_of(base), None if region is None else region.index
+
+
+def _is_read_as(t: Tensor, region: Region | None) -> bool:
+    """Whether a tensor is read as from inside this region, or from none."""
+    op = t.node.op
+    return (op.region if isinstance(op, Residual) else None) is region
 
 
 def _is_own(traced: Sequence[Traced], step: Step) -> bool:

@@ -14,7 +14,7 @@ from ...ir.build import adopted, build
 from ...ir.context import CONTEXT, Context
 from ...ir.graph import Graph, current
 from ...ir.node import Node, Region, Tensor
-from ...ir.residual import residual_of
+from ...ir.residual import Residual, unbuilt_residual
 from ...ops.base import ZERO, ZeroTensor, is_zero
 from ...ops.control import BodyGraph, BodyScope
 from ...ops.sources import Placeholder
@@ -34,10 +34,16 @@ from .deferred import Away, AwayNode, AwayRegion, Defaults, NotDeferred
 class TraceGraph(BodyGraph):
     """The scratch graph of a trace. What is read of the home is captured as the rule reads it.
 
+    The home stays as it is: a Residual that is read of it is no node there.
+
     deferred  whether it holds defaults that are still to be taken: then it is not differentiated
     """
 
     deferred = False
+
+    def __init__(self, outer: Graph, name: str) -> None:
+        super().__init__(outer, name)
+        self._reads: dict[Any, Tensor] = {}
 
     def adopt(self, tensor: Tensor) -> Tensor:
         """The placeholder that stands for a tensor of the home, or of a graph around it."""
@@ -46,8 +52,15 @@ class TraceGraph(BodyGraph):
             at_home = Context(self.outer)
             at_home.origin, at_home.question = here.origin, here.question
             at_home.scope = "gradients/"
-            tensor = residual_of(tensor, at_home)
+            tensor = self._once(unbuilt_residual(tensor, at_home))
         return super().adopt(tensor)
+
+    def _once(self, t: Tensor) -> Tensor:
+        """The same Residual every time."""
+        op = t.node.op
+        if not isinstance(op, Residual):
+            return t
+        return self._reads.setdefault((t.node.inputs[0], op.region), t)
 
     def before_gradients(self) -> None:
         """NotDeferred where a derivative might be one of what is not here yet."""

@@ -66,30 +66,14 @@ def batched_while(
     Where the test differs between examples, it goes on until all have ended, and those that have
     stay as they are.
     """
-    test, program = op.programs
     c = op.carries
-    taken, read = program.inputs[:c], program.inputs[c:]
-    inside = dict(zip(program.inputs, flags, strict=True))
-    some = varying_carries(program, inside, taken, for_each or is_marked_inside(op))
-    apart = for_each or test.outputs[0] in reaching(
-        test, {t for t in program.inputs if inside[t] or t in some}
-    )
-    varying = set(taken) if apart else some
-    inside.update(dict.fromkeys(varying, True))
-    reads = dict(zip(read, inputs[c:], strict=True))
+    taken, read = op.programs[1].inputs[:c], op.programs[1].inputs[c:]
+    inside, apart = _batched_inside(op, flags, for_each)
     if apart:
         check_pure(node, op, "end at different runs of", "their bodies are")
-    loop = LoopBody(batcher, node, program, reads, {t: inside[t] for t in taken}, apart)
-    with BodyScope(loop.graph):
-        (going,) = loop.outputs(test)
-        if apart:
-            going = batcher.repeated(going)
-            loop.close_behind(going)
-        after = loop.as_carried(loop.outputs(program), taken)
-        if apart:
-            after = [_while_going(going, *pair) for pair in zip(after, loop.given, strict=True)]
-            after.append(loop.counted(going))
-        ends = any(going) if apart else going
+    reads = dict(zip(read, inputs[c:], strict=True))
+    loop = LoopBody(batcher, node, op.programs[1], reads, {t: inside[t] for t in taken}, apart)
+    ends, after = _run_of_while(batcher, op, loop, apart)
     with batcher.standing_for(node):
         pairs = zip(taken, inputs, strict=False)
         starts = [batcher.repeated(x) if inside[t] else x for t, x in pairs]
@@ -98,16 +82,44 @@ def batched_while(
         constants = constants_of(loop.graph, [ends, *after], loop.given)
         ins, carried = [*loop.given, *constants], tuple(range(len(after)))
         programs = Program(ins, [ends]), Program(ins, after)
-        made = build(
-            While(programs, len(after), op.max_trips, carried, op.at),
-            (*starts, *constants.values()),
-        ).outputs
+        whole = While(programs, len(after), op.max_trips, carried, op.at)
+        made = build(whole, (*starts, *constants.values())).outputs
         trips = made[c] if apart else made[-1]
         outputs = [*made[:c], *made[len(after) : len(after) + c]]
         found = in_front(batcher, outputs, [inside[t] for t in taken] * 2, c)
         if apart:
             batcher.batched.add(trips)
         return (*found, trips)
+
+
+def _batched_inside(op: While, flags: Flags, for_each: bool) -> tuple[dict[Tensor, bool], bool]:
+    """Which of what the bodies take is a batch, and whether examples end at different runs."""
+    test, program = op.programs
+    taken = program.inputs[: op.carries]
+    inside = dict(zip(program.inputs, flags, strict=True))
+    some = varying_carries(program, inside, taken, for_each or is_marked_inside(op))
+    tested = {t for t in program.inputs if inside[t] or t in some}
+    apart = for_each or test.outputs[0] in reaching(test, tested)
+    inside.update(dict.fromkeys(set(taken) if apart else some, True))
+    return inside, apart
+
+
+def _run_of_while(
+    batcher: Batching, op: While, loop: LoopBody, apart: bool
+) -> tuple[Tensor, list[Tensor]]:
+    """Whether any example goes on, and what a run leaves; in the body of the loop."""
+    test, program = op.programs
+    taken = program.inputs[: op.carries]
+    with BodyScope(loop.graph):
+        (going,) = loop.outputs(test)
+        if not apart:
+            return going, loop.as_carried(loop.outputs(program), taken)
+        going = batcher.repeated(going)
+        loop.close_behind(going)
+        after = loop.as_carried(loop.outputs(program), taken)
+        after = [_while_going(going, *pair) for pair in zip(after, loop.given, strict=True)]
+        after.append(loop.counted(going))
+        return any(going), after
 
 
 class LoopBody:

@@ -22,8 +22,8 @@ from ...ops.per_example import PerExample
 from ...ops.random.keys import FoldIn, RandomKey, drawn_anew
 from ...ops.reductions import sum
 from ...ops.shaping import broadcast_like
-from ...regions.boundary import take_in_pins
 from ...regions.index import bodies_of
+from ...regions.opening import region_around
 from ...regions.rules import is_own
 from ..additive import at_home, copied_steps, note_twin
 from ..levels import Step
@@ -295,25 +295,14 @@ class Batcher(Importer):
         self, node: Node, inputs: tuple[Tensor, ...], flags: tuple[bool, ...]
     ) -> tuple[Tensor, ...]:
         """A stamped node as a region, since it may take several nodes to batch it."""
-        context = CONTEXT.get()
-        region = Region(
-            context.graph,
+        region = region_around(
+            lambda _: (inputs, self._outputs(node, inputs, flags)),
             carried(node.stamp, node, self),
-            parent=context.region,
-            origin=context.origin,
             position=node.position,
             allow_empty=True,
             kind=STAMP + node.op.type,
         )
-        try:
-            context.graph.regions.append(region)
-            context.region = region
-            outputs = self._outputs(node, inputs, flags)
-        finally:
-            context.region, region.open = region.parent, False
-        region.pinned_inputs, region.pinned_outputs = inputs, outputs
-        take_in_pins(region)
-        return outputs
+        return region.pinned_outputs or ()
 
 
 _LOOPED: set[str] = set()

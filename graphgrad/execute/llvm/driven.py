@@ -11,17 +11,18 @@ from typing import Any
 
 import numpy as np
 
-from ...ir.types import Array, TensorType
+from ...ir.types import Array, TensorType, as_dtype, tensor_type
 from ...lower.alias import nbytes
-from ...lower.plan import Plan
+from ...lower.plan import Plan, Step
 from ...ops.control import Scan, While
 from .call import possible
-from .records import Cells, KernelOf, Records, Unfit
-from .stepping import COPY, TEST, stepper
+from .records import Cells, KernelOf, Located, Records, Unfit, plain
+from .stepping import COPY, LOOP, SET, TEST, stepper
 
 FIRST = 256  # runs of the first block
 PAUSE = 0.02  # seconds of a block from which on the next one is no longer
 LARGE = 1 << 20  # bytes of arenas; runs of bodies that take more take long enough by themselves
+MANY = 1 << 62  # runs: as many as it takes
 ROOM = 64  # rows of what a loop with a test keeps, at first
 
 Kernel = Callable[..., Any]
@@ -29,33 +30,78 @@ Kernel = Callable[..., Any]
 
 def compiled_loop(
     op: Scan | While, bodies: Sequence[Any], kernel_of: KernelOf, driven: Kernel
-) -> Kernel | None:
-    """A kernel of the loop; None where a step of its bodies is no compiled code.
+) -> CompiledLoop | None:
+    """A kernel of the loop; None where that is known not to be compiled code.
 
     driven: what runs it otherwise.
     """
     plans: list[Plan] = [body.plan for body in bodies if hasattr(body, "plan")]
-    if not possible() or len(plans) < len(bodies) or sum(p.arena for p in plans) > LARGE:
+    if not possible() or len(plans) < len(bodies):
         return None
-    kind = _Scan if isinstance(op, Scan) else _While
-    try:
-        first = kind(op, plans, kernel_of)  # type: ignore[arg-type]
-    except Unfit:
-        return None
-    idle = [first]
+    return CompiledLoop(lambda: _loop(op, plans, kernel_of), driven)
 
-    def run(*arrays: Any) -> Any:
-        given = [np.require(a, requirements=("C", "A")) for a in arrays]
+
+def _loop(op: Scan | While, plans: Sequence[Plan], kernel_of: KernelOf) -> _Scan | _While:
+    kind: Any = _Scan if isinstance(op, Scan) else _While
+    loop: _Scan | _While = kind(op, plans, kernel_of, Cells())
+    loop.finish()
+    return loop
+
+
+def _inner(records: Records, at: int, step: Step, plans: Sequence[Plan]) -> None:
+    """The records of a loop in the loop."""
+    op, cells = step.node.op, records.cells
+    cells.nested = True
+    if len(plans) != len(op.bodies):
+        raise Unfit
+    inputs = [records.in_order(records.values[slot]) for slot in step.inputs]
+    kind: Any = _Scan if isinstance(op, Scan) else _While
+    loop = kind(op, plans, records.kernel_of, cells)
+    for cell, x in zip(loop.taken, inputs, strict=True):
+        records.record(SET, cell, x.cell, x.offset)
+    made = zip(step.outputs, step.node.outputs, strict=True)
+    loop.within(records, inputs, [records.place(at, slot, t.type) for slot, t in made])
+    if cells.size > LARGE:
+        raise Unfit
+
+
+class CompiledLoop:
+    """A loop as a function of arrays. What runs it waits for the next run, one for each thread.
+
+    It is made at the first call, which never comes for a loop in a loop that is compiled as a
+    whole; where a step of its bodies is no compiled code, the loop is driven.
+    """
+
+    def __init__(self, new: Callable[[], _Scan | _While], driven: Kernel) -> None:
+        self._new, self._driven, self._fits = new, driven, True
+        self._idle: list[_Scan | _While] = []
+
+    def __call__(self, *arrays: Any) -> Any:
+        """The outputs."""
+        loop = self._taken()
+        if loop is None:
+            return self._driven(*arrays)
         try:
-            loop = idle.pop()
-        except IndexError:
-            loop = kind(op, plans, kernel_of)  # type: ignore[arg-type]
-        try:
-            return loop.run(given, driven)
+            given = [np.require(a, requirements=("C", "A")) for a in arrays]
+            return loop.run(given, self._driven)
         finally:
-            idle.append(loop)
+            self._idle.append(loop)
 
-    return run
+    def _taken(self) -> _Scan | _While | None:
+        """What runs it; None if a step is no compiled code."""
+        try:
+            return self._idle.pop()
+        except IndexError:
+            pass
+        try:
+            return self._new() if self._fits else None
+        except Unfit:
+            self._fits = False
+            return None
+
+    def release(self) -> None:
+        """Give back the memory that waits for the next run."""
+        self._idle.clear()
 
 
 class _Loop:
@@ -65,8 +111,10 @@ class _Loop:
     turns  see `stepping._turn`
     """
 
-    def __init__(self) -> None:
-        self.cells = Cells()
+    def __init__(self, plans: Sequence[Plan], cells: Cells) -> None:
+        if sum(p.arena for p in plans) > LARGE:
+            raise Unfit
+        self.cells = cells
         self.words: list[int] = []
         self.moves: list[int] = []
         self.turns: list[int] = []
@@ -84,7 +132,18 @@ class _Loop:
             *(self._turns.ctypes.data, len(self._turns) // 4),
         )
         self._steps = stepper()
-        self._block = FIRST
+        self._block = 1 if self.cells.nested else FIRST
+
+    def record(self, records: Records, last: int, most: int, done: Located) -> None:
+        """The record that runs it as a loop in a loop. done: where the number of runs goes."""
+        arrays = [np.array(x, np.int64) for x in (self.words, self.moves, self.turns)]
+        self.cells.held += arrays
+        code, moves, turns = (int(x.ctypes.data) for x in arrays)
+        counts = len(self.moves) // 2, len(self.turns) // 4
+        records.record(
+            *(LOOP, code, code + arrays[0].nbytes, moves, counts[0], turns, counts[1]),
+            *(last, most, done.cell, done.offset),
+        )
 
     def steps(self, begin: int, end: int, last: int) -> int:
         """Runs from `begin` on, at most to `end`: how many are done."""
@@ -105,8 +164,8 @@ class _Loop:
 class _Scan(_Loop):
     """The cells of a scan, in its order: what runs take, then what they leave and make."""
 
-    def __init__(self, op: Scan, plans: Sequence[Plan], kernel_of: KernelOf) -> None:
-        super().__init__()
+    def __init__(self, op: Scan, plans: Sequence[Plan], kernel_of: KernelOf, cells: Cells) -> None:
+        super().__init__(plans, cells)
         (plan,) = plans
         self.op, program, c = op, plan.program, op.carries
         self.taken = [self.cells.open() for _ in program.inputs]
@@ -120,9 +179,42 @@ class _Scan(_Loop):
         for i in range(c):
             step = sign * _size(program.inputs[i].type) if i in op.history else 0
             self.turns += [self.taken[i], self.left[i], self.following[i], step]
-        self.words = Records(plan, self.cells, self.taken, self.left, kernel_of).words
+        self.words = Records(plan, cells, self.taken, self.left, kernel_of, _inner).words
         self.types = [t.type for t in program.outputs]
-        self.finish()
+
+    def within(
+        self, records: Records, inputs: Sequence[Located], outputs: Sequence[Located]
+    ) -> None:
+        """The records that run it in a loop, on what lies there."""
+        op, c, cells = self.op, self.op.carries, self.cells
+        count = op.runs_of([x.type for x in inputs])
+        if not isinstance(count, int) or not count:
+            raise Unfit
+        begin, following = (count - 1, count - 2) if op.reverse else (0, 1)
+
+        def row(cell: int, x: Located, at: int) -> None:
+            records.record(SET, cell, x.cell, x.offset + at * x.strides[0])
+
+        rows = [*self.taken[c : c + op.slices], *self.left[c:]]
+        stacks = [*inputs[c : c + op.slices], *outputs[c : len(self.left)]]
+        for cell, x in zip(rows, stacks, strict=True):
+            row(cell, x, begin)
+        kept = dict(zip(op.history, outputs[len(self.left) :], strict=True))
+        for i, final in enumerate(outputs[:c]):
+            if i not in kept:
+                spare = plain(cells.buffer(_size(final.type)), final.type)
+                one, two = (final, spare) if count % 2 else (spare, final)
+                records.record(SET, self.left[i], one.cell, one.offset)
+                records.record(SET, self.following[i], two.cell, two.offset)
+                continue
+            row(self.taken[i], kept[i], begin)
+            records.copy(plain(self.taken[i], final.type), inputs[i])
+            records.record(SET, self.left[i], final.cell, final.offset)
+            records.record(SET, self.following[i], final.cell, final.offset)
+            if count > 1:
+                row(self.left[i], kept[i], following)
+        done = plain(cells.buffer(8), tensor_type((), as_dtype("int64")))
+        self.record(records, count, count, done)
 
     def run(self, arrays: Sequence[Array], driven: Kernel) -> Any:
         """The outputs."""
@@ -166,15 +258,15 @@ class _Scan(_Loop):
 class _While(_Loop):
     """The cells of a loop with a test. What runs took is copied into rows, where it is kept."""
 
-    def __init__(self, op: While, plans: Sequence[Plan], kernel_of: KernelOf) -> None:
-        super().__init__()
+    def __init__(self, op: While, plans: Sequence[Plan], kernel_of: KernelOf, cells: Cells) -> None:
+        super().__init__(plans, cells)
         test, body = plans
         self.op, c = op, op.carries
         self.taken = [self.cells.open() for _ in body.program.inputs]
         self.left, self.following, self.kept = (
             [self.cells.open() for _ in places] for places in (range(c), range(c), op.history)
         )
-        asked = Records(test, self.cells, self.taken, [None], kernel_of)
+        asked = Records(test, cells, self.taken, [None], kernel_of, _inner)
         (holds,) = asked.results
         self.words += [*asked.words, TEST, 4, holds.cell, holds.offset]
         self._asked = len(self.words)
@@ -184,8 +276,21 @@ class _While(_Loop):
             self.moves += [cell, size]
         for i in range(c):
             self.turns += [self.taken[i], self.left[i], self.following[i], 0]
-        self.words += Records(body, self.cells, self.taken, self.left, kernel_of).words
-        self.finish()
+        self.words += Records(body, cells, self.taken, self.left, kernel_of, _inner).words
+
+    def within(
+        self, records: Records, inputs: Sequence[Located], outputs: Sequence[Located]
+    ) -> None:
+        """The records that run it in a loop, on what lies there."""
+        if self.op.history or self.op.max_trips is not None:
+            raise Unfit
+        *carries, done = outputs
+        for left, following, x in zip(self.left, self.following, carries, strict=True):
+            for cell in (left, following):
+                records.record(SET, cell, self.cells.buffer(_size(x.type)), 0)
+        self.record(records, -1, MANY, done)
+        for taken, x in zip(self.taken, carries, strict=False):
+            records.copy(x, plain(taken, x.type))
 
     def run(self, arrays: Sequence[Array], driven: Kernel) -> Any:
         """The outputs."""
@@ -205,7 +310,7 @@ class _While(_Loop):
     def _run(self, kept: Sequence[Array]) -> tuple[list[Array], int]:
         """What runs took, stacked, and how many there were."""
         trips, most = 0, self.op.max_trips
-        room = ROOM if kept else 1 << 62
+        room = ROOM if kept else MANY
         room = room if most is None else min(room, most)
         stacks = [np.empty((room, *x.shape), x.dtype) for x in kept]
         while True:

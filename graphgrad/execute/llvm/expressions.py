@@ -9,6 +9,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from ...ir.kinds import FLOAT32, is_bfloat16
 from ...ir.types import DType
 from .functions import circular, error, exponential, remainder
 from .functions.power import power
@@ -100,6 +101,11 @@ def express(name: str, operands: Operands) -> Value:
 
 def cast(x: Value, before: DType, after: DType) -> Value:
     """x as another dtype, as NumPy casts: floats are cut to integers, what is not 0 is True."""
+    if is_bfloat16(before):
+        high = x.convert("zext", "i32") << 16
+        return cast(high.as_float(), FLOAT32, after)
+    if is_bfloat16(after):
+        return _upper_half(cast(x, before, FLOAT32))
     element = element_of(after)
     assert element is not None
     if after.kind == "b":
@@ -121,6 +127,15 @@ def cast(x: Value, before: DType, after: DType) -> Value:
         return x.convert("uitofp" if before.kind == "u" else "sitofp", element)
     extend = "zext" if before.kind == "u" else "sext"
     return x.convert(extend if wider else "trunc", element)
+
+
+def _upper_half(x: Value) -> Value:
+    """The bits of the bfloat16 next to a float, the even one of two; of NaN, a NaN."""
+    bits = x.bits()
+    even = bits.binary("lshr", 16) & 1
+    rounded = (bits + 0x7FFF + even).binary("lshr", 16)
+    kept = bits.binary("lshr", 16) | 0x40
+    return x.is_nan().where(kept, rounded).convert("trunc", "i16")
 
 
 # --- arithmetic --------------------------------------------------------------------------------

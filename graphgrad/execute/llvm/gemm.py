@@ -2,8 +2,9 @@
 
 The loops are those of Goto and van de Geijn ("Anatomy of high-performance matrix multiplication",
 ACM TOMS 34(3), 2008): B is packed into panels as wide as a tile of C; a tile of C stays in
-registers while one pass over the shared axis feeds it; A is read where it lies. A tile is `rows` by
-WIDE vectors. What is left at the edges is done by lower tiles and by masked vectors.
+registers while one pass over the shared axis feeds it; A is read where it lies, unless it is turned
+and deep: its columns are then packed tile by tile. A tile is `rows` by WIDE vectors. What is left
+at the edges is done by lower tiles and by masked vectors.
 
     C[i, j] = sum over k of A[i, k] B[k, j]          any strides of A and B
 
@@ -25,6 +26,8 @@ DEPTH = (
 )
 BLOCK = 240  # rows of A that stay in the second-level cache
 DIRECT = 128  # rows of C up to which packing B does not pay
+TURNED = 64  # of the shared axis, from which on packing a turned A pays
+PACKED = -(1 << 63)  # in the place of A's stride: it is packed
 FREE = 1 << 21  # multiplications from which on the interpreter lock is given back
 
 _TILE = (
@@ -32,7 +35,7 @@ _TILE = (
     "i1 %more"
 )
 _STRIPE = _TILE.replace("i64 %depth", "i64 %rows, i64 %depth")
-_SHAPES = ((WIDE, False), (WIDE, True), (1, True))  # vectors across, and whether masked
+_SHAPES = ((WIDE, False), (WIDE, True), (1, False), (1, True))  # vectors across, and whether masked
 
 
 class Gemm:
@@ -65,6 +68,7 @@ class Gemm:
         return (
             self._pack_rows(),
             self._pack_columns(),
+            self._pack_tiles(),
             *(self._tile(height, *shape) for height in self.heights for shape in _SHAPES),
             *(self._stripe(*shape) for shape in _SHAPES),
             self._gemm(),
@@ -179,6 +183,38 @@ class Gemm:
             rows, half = made, 2 * half
         return rows
 
+    def _pack_tiles(self) -> str:
+        """What a tile reads of A, k by k, and one tile after the other; rows of A are adjacent."""
+        t = Text()
+
+        def pack(i: str, height: int) -> None:
+            source = t.at("%a", t.mul(i, self.size))
+            target = t.at("%to", t.mul(t.mul(i, "%depth"), self.size))
+            rows = f"<{height} x {self.scalar}>"
+
+            def one(k: str) -> None:
+                value = t(f"load {rows}, ptr {t.at(source, t.mul(k, '%csa'))}, align {self.size}")
+                where = t.at(target, t.mul(k, height * self.size))
+                t.do(f"store {rows} {value}, ptr {where}, align {self.size}")
+
+            t.loop(0, "%depth", 1, one)
+
+        self._by_heights(t, pack)
+        takes = "ptr %a, i64 %csa, ptr %to, i64 %rows, i64 %depth"
+        return function("void", "pack_tiles", takes, t)
+
+    def _by_heights(self, t: Text, act: Callable[[str, int], None]) -> None:
+        """act(first row, height) for the tiles over %rows rows, the highest first."""
+        done: str | int = 0
+        for height in self.heights:
+            stop = t.add(done, t.mul(t.div(t.sub("%rows", done), height), height))
+
+            def tile(i: str, height: int = height) -> None:
+                act(i, height)
+
+            t.loop(done, stop, height, tile)
+            done = stop
+
     # --- tiles --------------------------------------------------------------------------------
 
     def _tile(self, height: int, wide: int, masked: bool) -> str:
@@ -240,18 +276,16 @@ class Gemm:
     def _stripe(self, wide: int, masked: bool) -> str:
         """C[:rows, :cols] = A B or += A B, at most a panel wide: the highest tiles first."""
         t = Text()
-        done: str | int = 0
-        for height in self.heights:
-            name = _name("tile", height, wide, masked)
-            stop = t.add(done, t.mul(t.div(t.sub("%rows", done), height), height))
+        packed = t(f"icmp eq i64 %csa, {PACKED}")
+        step = t.chosen(packed, "i64", t.mul("%depth", self.size), "%rsa")
 
-            def tile(i: str, name: str = name) -> None:
-                a, c = t.at("%a", t.mul(i, "%rsa")), t.at("%c", t.mul(i, "%rsc"))
-                given = _TILE.replace("%a,", f"{a},").replace("%c,", f"{c},")
-                t.do(f"call void @{name}({given})")
+        def tile(i: str, height: int) -> None:
+            a, c = t.at("%a", t.mul(i, step)), t.at("%c", t.mul(i, "%rsc"))
+            csa = t.chosen(packed, "i64", height * self.size, "%csa")
+            given = _TILE.replace("%a,", f"{a},").replace("%c,", f"{c},").replace("%csa", csa)
+            t.do(f"call void @{_name('tile', height, wide, masked)}({given})")
 
-            t.loop(done, stop, height, tile)
-            done = stop
+        self._by_heights(t, tile)
         return function("void", _name("stripe", wide, masked), _STRIPE, t)
 
     def stripes(self, t: Text, given: str, cols: str, more: str) -> None:
@@ -264,8 +298,12 @@ class Gemm:
         full = t(f"icmp eq i64 {cols}, {self.panel}")
         narrow = t(f"icmp sle i64 {cols}, {self.lanes}")
 
+        def one_vector() -> None:
+            whole = t(f"icmp eq i64 {cols}, {self.lanes}")
+            t.when(whole, call(1, False), call(1, True))
+
         def edge() -> None:
-            t.when(narrow, call(1, True), call(WIDE, True))
+            t.when(narrow, one_vector, call(WIDE, True))
 
         t.when(full, call(WIDE, False), edge)
 
@@ -285,7 +323,12 @@ class Gemm:
         direct = t(f"and i1 {near}, {t(f'icmp sle i64 %rows, {DIRECT}')}")
         panels = t.ceil("%cols", self.panel)
         room = t.mul(t.mul(panels, width), t.least("%depth", DEPTH))
-        block, slab = self.aligned(t, t.chosen(direct, "i64", 0, room))
+        panels_of_b = t.chosen(direct, "i64", 0, room)
+        turned = t(f"and i1 {t(f'icmp eq i64 %rsa, {self.size}')}, {self._deep(t)}")
+        tiles = t.mul(t.mul(t.least("%rows", BLOCK), t.least("%depth", DEPTH)), self.size)
+        tiles = t.chosen(turned, "i64", tiles, 0)
+        block, slab = self.aligned(t, t.add(panels_of_b, tiles))
+        spare = t.at(slab, t.add(panels_of_b, self.lanes * width))
 
         def slice_of_depth(k: str) -> None:
             depth = t.least(t.sub("%depth", k), DEPTH)
@@ -299,6 +342,8 @@ class Gemm:
             self._blocks(
                 t,
                 a=t.at("%a", t.mul(k, "%csa")),
+                turned=turned,
+                spare=spare,
                 b=t.chosen(direct, "ptr", b, slab),
                 rsb=t.chosen(direct, "i64", "%rsb", width),
                 panel=t.chosen(direct, "i64", width, packed),
@@ -314,6 +359,14 @@ class Gemm:
             "i64 %cols, i64 %depth"
         )
         return function("void", "gemm", takes, t, internal=False)
+
+    def _deep(self, t: Text) -> str:
+        """Whether packing A pays: it is read for several panels, and in long columns."""
+        wide, deep = (
+            t(f"icmp sge i64 {n}, {least}")
+            for n, least in (("%cols", 2 * self.panel), ("%depth", TURNED))
+        )
+        return t(f"and i1 {wide}, {deep}")
 
     def _packed(self, t: Text, near: str, b: str, p: str, slab: str, depth: str) -> None:
         """Panel p of this slice of B, into its place in the slab."""
@@ -332,6 +385,8 @@ class Gemm:
         t: Text,
         *,
         a: str,
+        turned: str,
+        spare: str,
         b: str,
         rsb: str,
         panel: str,
@@ -344,11 +399,15 @@ class Gemm:
         def block(i: str) -> None:
             rows = t.least(t.sub("%rows", i), BLOCK)
             a_i, c_i = t.at(a, t.mul(i, "%rsa")), t.at("%c", t.mul(i, "%rsc"))
+            packs = f"ptr {a_i}, i64 %csa, ptr {spare}, i64 {rows}, i64 {depth}"
+            t.when(turned, lambda: t.do(f"call void @pack_tiles({packs})"))
+            a_i = t.chosen(turned, "ptr", spare, a_i)
+            csa = t.chosen(turned, "i64", PACKED, "%csa")
 
             def stripe(p: str) -> None:
                 left = t.mul(p, self.panel)
                 given = (
-                    f"ptr {a_i}, i64 %rsa, i64 %csa, ptr {t.at(b, t.mul(p, panel))}, i64 {rsb}, "
+                    f"ptr {a_i}, i64 %rsa, i64 {csa}, ptr {t.at(b, t.mul(p, panel))}, i64 {rsb}, "
                     f"ptr {t.at(c_i, t.mul(left, self.size))}, i64 %rsc, i64 {rows}, i64 {depth}"
                 )
                 self.stripes(t, given, t.least(t.sub("%cols", left), self.panel), more)

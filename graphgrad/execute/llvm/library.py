@@ -39,12 +39,12 @@ def matmul(dtype: DType, transpose_a: bool, transpose_b: bool) -> Callable[..., 
 
 
 def conv(dtype: DType) -> Callable[..., Any]:
-    """conv(x, w, z, top, left, start, stop, down, right); see Convolutions."""
+    """conv(x, w, z, low, range, strides, dilation, groups), see Convolutions."""
     return _functions(dtype)["conv"]
 
 
 def conv_filter(dtype: DType) -> Callable[..., Any]:
-    """conv_filter(x, dw, dz, top, left, start, stop, down, right, work); see Convolutions."""
+    """conv_filter(x, dw, dz, low, range, strides, dilation, groups, work); see Convolutions."""
     return _functions(dtype)["conv_filter"]
 
 

@@ -17,7 +17,7 @@ from ...ir.strided import Strided, contiguous
 from ...ir.types import DType, TensorType, broadcast
 from ...lower.loop_ir import LoopGroup, Member, Number, axes_through, viewed
 from ...ops.sorting import GatherElements
-from ...ops.special import Erf, Erfc
+from ...ops.special.error import Erf, Erfc
 from ..calls import Call, calls_of
 from .gathers import GATHERS, Range, first_index, gathering
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
+from ...ir.kinds import is_bfloat16
 from ...ir.node import Node, Tensor
 from ...ir.op import Op, lasting
 from ...ir.program import Program
@@ -65,7 +66,7 @@ _known = lru_cache(maxsize=4096)(_writable)
 
 def _reduction(node: Node) -> Loop | None:
     x: Any = node.inputs[0]
-    if element_of(x.dtype) is None:
+    if element_of(x.dtype) is None or is_bfloat16(x.dtype):
         return None
     shape = tuple([d for d in x.shape if d != 1])
     gone = node.op.reduced_axes(x.shape)
@@ -97,7 +98,7 @@ def free_nodes(program: Program) -> set[Node]:
             continue
         (y,) = node.outputs
         if is_number(node.op):
-            if element_of(y.dtype) is not None:
+            if element_of(y.dtype) is not None and not is_bfloat16(y.dtype):
                 found.add(node)
         elif node.op.view and (t := node.inputs[0]).type.static:
             shape: Any = t.shape

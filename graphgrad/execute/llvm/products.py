@@ -54,14 +54,16 @@ def _matmul(node: Node, threads: int) -> Writer | None:
 def _conv(node: Node, threads: int) -> Writer | None:
     op: Any = node.op
     x, w = node.inputs
-    if not _plain(op):
+    if op.data_format != "NHWC":
         return None
-    window = op.moved(op.spatial(x.shape), w.shape[:2])
-    run = _over_examples(x.dtype, _lengths(node.outputs[0]), _lengths(w), threads)
-    top, left = (e.low for e in window.axes)
+    window = op.moved(op.spatial(x.shape), w.shape[:2], op.dilation)
+    lengths = _lengths(node.outputs[0]), _lengths(w)
+    run = _over_examples(x.dtype, *lengths, op.groups, threads)
+    low = window.axes[0].low, window.axes[1].low
 
     def conv(x: Any, w: Any, out: Any) -> None:
-        run(np.ascontiguousarray(x), np.ascontiguousarray(w), out, (top, left), op.strides)
+        given = np.ascontiguousarray(x), np.ascontiguousarray(w)
+        run(*given, out, low, op.strides, op.dilation)
 
     return conv
 
@@ -70,71 +72,88 @@ class _Phase(NamedTuple):
     """Pixels of an axis that the same entries of a window reach: every `stride`-th from `first` on.
 
     Their gradient is the convolution of dz, from `start` on with `low` zeros before, with the
-    entries `taps` of the window turned round.
+    entries `taps` of the window turned round, `spread` apart.
     """
 
     first: int
     taps: slice
     start: int
     low: int
+    spread: int
 
 
 def _phases(window: Window, axis: int) -> list[_Phase]:
-    """By what is left of i + low, divided by the stride: pixel i = s (q + t) + r - low is seen by
-    entry r + s m of the window from place q + t - m.
+    """By what is left of i + low, divided by the stride.
+
+    Of a stride s and a dilation d with the greatest common divisor g, pixel i = s q + r - low is
+    seen by entries k = k0 + s/g m with k0 d = r modulo s, from place q + (r - k0 d) / s - d/g m.
     """
     extent, size, stride = window.axes[axis], window.size[axis], window.strides[axis]
+    dilation = window.dilation[axis]
+    common = math.gcd(stride, dilation)
     found = []
     for r in range(stride):
         first = (r - extent.low) % stride
-        q = (first + extent.low - r) // stride
-        taps = len(range(r, size, stride))
-        if first < extent.length:
-            low = taps - 1 - q
-            found.append(_Phase(first, slice(r, None, stride), max(-low, 0), max(low, 0)))
+        if first >= extent.length:
+            continue
+        start = next((k for k in range(stride) if (k * dilation - r) % stride == 0), size)
+        taps = range(size)[start :: stride // common]
+        spread = dilation // common
+        q = (first + extent.low - r) // stride + (r - start * dilation) // stride
+        low = (len(taps) - 1) * spread - q
+        some = slice(start, None, stride // common)
+        found.append(_Phase(first, some, max(-low, 0), max(low, 0), spread))
     return found
 
 
 def _conv_input(node: Node, threads: int) -> Writer | None:
     """Convolutions of dz with parts of w turned round, its channels exchanged."""
     op: Any = node.op
-    w = node.inputs[0]
-    if not _plain(op) or op.size is None:
+    w, groups = node.inputs[0], op.groups
+    if op.data_format != "NHWC" or op.size is None:
         return None
-    window = op.moved(op.size, w.shape[:2])
+    window = op.moved(op.size, w.shape[:2], op.dilation)
     down, right = op.strides
     pairs = list(product(_phases(window, 0), _phases(window, 1)))
     n, height, width, channels = _lengths(node.outputs[0])
     part = (n, -(-height // down), -(-width // right), channels)
-    filters = _lengths(w)
-    run = _over_examples(w.dtype, part, (*filters[:2], filters[3], filters[2]), threads)
+    high, wide, _, out = _lengths(w)
+    run = _over_examples(w.dtype, part, (high, wide, out // groups, channels), groups, threads)
+
+    def exchanged(w: Any) -> Any:
+        parts = w[::-1, ::-1].reshape(*w.shape[:3], groups, out // groups)
+        return parts.transpose(0, 1, 4, 3, 2).reshape(*w.shape[:2], out // groups, channels)
 
     def back(w: Any, dz: Any, out: Any) -> None:
         for rows, columns in pairs:
             here = out[:, rows.first :: down, columns.first :: right]
-            taps = w[rows.taps, columns.taps][::-1, ::-1].transpose(0, 1, 3, 2)
+            taps = w[rows.taps, columns.taps]
             seen = dz[:, rows.start :, columns.start :]
             if taps.size == 0 or seen.size == 0:
                 here[...] = 0
                 continue
-            given = np.ascontiguousarray(seen), np.ascontiguousarray(taps)
-            run(*given, here, (rows.low, columns.low), ONE)
+            given = np.ascontiguousarray(seen), np.ascontiguousarray(exchanged(taps))
+            low, spread = (rows.low, columns.low), (rows.spread, columns.spread)
+            run(*given, here, low, ONE, spread)
 
     return back
 
 
 def _over_examples(
-    dtype: DType, out: tuple[int, ...], w: tuple[int, ...], threads: int
+    dtype: DType, out: tuple[int, ...], w: tuple[int, ...], groups: int, threads: int
 ) -> Callable[..., None]:
-    """run(x, w, out, (top, left), strides), the examples shared out among threads."""
+    """run(x, w, out, low, strides, dilation), examples of groups shared out among threads."""
     conv = library.conv(dtype)
-    examples = out[0]
+    pieces = out[0] * groups
     work = math.prod(out[:3]) * math.prod(w)
-    parts = 1 if threads == 1 or work < SHARED else min(4 * threads, examples)
-    cuts = [examples * i // parts for i in range(parts + 1)]
+    parts = 1 if threads == 1 or work < SHARED else min(4 * threads, pieces)
+    cuts = [pieces * i // parts for i in range(parts + 1)]
 
-    def run(x: Any, w: Any, out: Any, low: Pair, strides: Pair) -> None:
-        parallel(lambda i: conv(x, w, out, *low, cuts[i], cuts[i + 1], *strides), parts, threads)
+    def run(x: Any, w: Any, out: Any, low: Pair, strides: Pair, dilation: Pair) -> None:
+        def part(i: int) -> None:
+            conv(x, w, out, *low, cuts[i], cuts[i + 1], *strides, *dilation, groups)
+
+        parallel(part, parts, threads)
 
     return run
 
@@ -142,30 +161,25 @@ def _over_examples(
 def _conv_filter(node: Node, threads: int) -> Writer | None:
     op: Any = node.op
     x, dz = node.inputs[:2]
-    if not _plain(op) or op.size is None:
+    if op.data_format != "NHWC" or op.size is None:
         return None
-    window = op.moved(op.spatial(x.shape), op.size)
-    top, left = (e.low for e in window.axes)
+    window = op.moved(op.spatial(x.shape), op.size, op.dilation)
+    low = window.axes[0].low, window.axes[1].low
     run = library.conv_filter(x.dtype)
-    pieces = op.size[0] * -(-_lengths(dz)[3] // library.panel(x.dtype))
+    rows = op.size[0] * (op.size[1] if op.dilation[1] > 1 else 1)
+    columns = _lengths(dz)[3] // op.groups
+    pieces = op.groups * rows * -(-columns // library.panel(x.dtype))
     parts = 1 if threads == 1 else min(threads, pieces)
     cuts = [pieces * i // parts for i in range(parts + 1)]
+    how = *op.strides, *op.dilation, op.groups
 
     def filter_gradient(x: Any, dz: Any, out: Any) -> None:
         x, dz = np.ascontiguousarray(x), np.ascontiguousarray(dz)
         out.fill(0)
         work = np.zeros((2, *out.shape), out.dtype)
-
-        def part(i: int) -> None:
-            run(x, out, dz, top, left, cuts[i], cuts[i + 1], *op.strides, work)
-
-        parallel(part, parts, threads)
+        parallel(lambda i: run(x, out, dz, *low, cuts[i], cuts[i + 1], *how, work), parts, threads)
 
     return filter_gradient
-
-
-def _plain(op: Any) -> bool:
-    return (op.dilation, op.groups, op.data_format) == (ONE, 1, "NHWC")
 
 
 def _lengths(t: Tensor) -> tuple[int, ...]:

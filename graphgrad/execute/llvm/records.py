@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import product
 from typing import Any, NamedTuple
 
@@ -12,11 +13,14 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from ...ir.node import Node
+from ...ir.op import Op
 from ...ir.types import TensorType, tensor_type
 from ...lower.alias import is_view, nbytes
 from ...lower.plan import Plan, Step
+from ...ops.control import Scan, While
 from ...ops.joining import Concat
 from ...ops.products import MatMul
+from ...ops.slicing import Slice, Unslice
 from ..arena import fixed_arrays
 from . import library
 from .compiled import Kernel
@@ -29,6 +33,8 @@ LINE = 64
 
 KernelOf = Callable[[Node], Kernel | None]
 """The compiled group that a node is, None where it is none."""
+Inner = Callable[["Records", int, Step, Sequence[Plan]], None]
+"""Makes the records of a loop in the loop, which is a step, of its plans."""
 
 
 class Unfit(Exception):
@@ -50,6 +56,20 @@ class Located(NamedTuple):
         return all(n == 1 or s == wanted for n, s, wanted in steps)
 
 
+def _views(x: Located, kernel: Callable[[Any], Any]) -> list[tuple[int, tuple[int, ...]]]:
+    """Offset and strides of what a kernel shows of a value."""
+    if any(s < 0 for s in x.strides):
+        raise Unfit
+    extent = sum((n - 1) * s for n, s in zip(_lengths(x.type), x.strides, strict=True))
+    canvas = np.empty(extent + x.type.dtype.itemsize, np.uint8)
+    shown = as_strided(canvas[: x.type.dtype.itemsize].view(x.type.dtype)[0:1].reshape(()))
+    made = kernel(as_strided(shown, _lengths(x.type), x.strides))
+    parts = made if isinstance(made, tuple) else (made,)
+    if not all(np.may_share_memory(part, canvas) for part in parts):
+        raise Unfit
+    return [(part.ctypes.data - canvas.ctypes.data, part.strides) for part in parts]
+
+
 def _row_major(type: TensorType) -> tuple[int, ...]:
     shape: Any = type.shape
     steps, step = [], type.dtype.itemsize
@@ -60,11 +80,16 @@ def _row_major(type: TensorType) -> tuple[int, ...]:
 
 
 class Cells:
-    """Addresses, and what lies there."""
+    """Addresses, and what lies there.
+
+    size    bytes of that
+    nested  whether some of it is for loops in the loop
+    """
 
     def __init__(self) -> None:
         self.addresses: list[int] = []
         self.held: list[Any] = []
+        self.size, self.nested = 0, False
 
     def open(self) -> int:
         """A cell that gets its address when the loop is run."""
@@ -79,6 +104,7 @@ class Cells:
 
     def space(self, size: int) -> int:
         """The address of so many bytes, from the start of a cache line."""
+        self.size += size
         block = np.empty(size + LINE, np.uint8)
         self.held.append(block)
         return int(-(-block.ctypes.data // LINE) * LINE)
@@ -104,15 +130,19 @@ class Records:
         given: Sequence[int],
         wanted: Sequence[int | None],
         kernel_of: KernelOf,
+        inner: Inner,
     ) -> None:
-        self.cells, self.wanted, self.kernel_of = cells, wanted, kernel_of
+        self.cells, self.wanted, self.kernel_of, self.inner = cells, wanted, kernel_of, inner
+        self._bodies: dict[Op, list[Plan]] = {}
+        for _, body in plan.bodies:
+            self._bodies.setdefault(body.op, []).extend(body.plans)
         if not all(nbytes(t.type) for t in (*plan.program.inputs, *plan.program.outputs)):
             raise Unfit
         self.words: list[int] = []
         self.moving = set(given)
         self.values: dict[int, Located] = {}
         for at, (t, cell) in enumerate(zip(plan.program.inputs, given, strict=True)):
-            self.values[at] = _plain(cell, t.type)
+            self.values[at] = plain(cell, t.type)
         self._fix(plan)
         self._redirected = _written(plan, wanted)
         for at, step in enumerate(plan.steps):
@@ -120,7 +150,7 @@ class Records:
         self.results = [self.values[r.slot] for r in plan.results]
         for value, target in zip(self.results, wanted, strict=True):
             if target is not None and value.cell != target:
-                self._copy(_plain(target, value.type), value)
+                self.copy(plain(target, value.type), value)
 
     def _fix(self, plan: Plan) -> None:
         types = {slot: type for slot, _, type in plan.places}
@@ -137,9 +167,12 @@ class Records:
                 cell = self.cells.buffer(nbytes(made) or 0)
             else:
                 self.moving.add(cell)
-            self.values[slot] = _plain(cell, made)
+            self.values[slot] = plain(cell, made)
         for slot, host, made in step.lodged:
-            self.values[slot] = _plain(self.values[host].cell, made)
+            self.values[slot] = plain(self.values[host].cell, made)
+        if isinstance(step.node.op, Scan | While):
+            self.inner(self, at, step, self._bodies.get(step.node.op, []))
+            return
         inputs = [self.values[slot] for slot in step.inputs]
         if not step.writes:
             self._look(step, inputs)
@@ -147,32 +180,43 @@ class Records:
         outputs = [self.values[slot] for slot in step.outputs]
         kernel = self.kernel_of(step.node)
         if kernel is not None:
-            self._group(kernel, [*map(self._in_order, inputs), *outputs])
+            self._group(kernel, [*map(self.in_order, inputs), *outputs])
         elif type(step.node.op) is MatMul:
             self._product(step.node, *inputs, *outputs)
         elif type(step.node.op) is Concat:
             self._concat(step.node, inputs, *outputs)
+        elif type(step.node.op) is Unslice:
+            self._unslice(step.node.op, *inputs, *outputs)
         else:
             raise Unfit
+
+    def place(self, at: int, slot: int, type: TensorType) -> Located:
+        """Where the output of a loop in the loop lies: where it is wanted, or by itself."""
+        cell = self._redirected.get((at, slot))
+        if not nbytes(type):
+            raise Unfit
+        if cell is None:
+            cell = self.cells.buffer(nbytes(type) or 0)
+        else:
+            self.moving.add(cell)
+        self.values[slot] = found = plain(cell, type)
+        return found
 
     def _look(self, step: Step, inputs: Sequence[Located]) -> None:
         """A view is an offset and strides; those that depend on numbers do not fit."""
         if not is_view(step.node) or len(inputs) != 1:
             raise Unfit
         (x,) = inputs
-        extent = sum((n - 1) * s for n, s in zip(_lengths(x.type), x.strides, strict=True))
-        if any(s < 0 for s in x.strides):
-            raise Unfit
-        canvas = np.empty(extent + x.type.dtype.itemsize, np.uint8)
-        shown = as_strided(canvas[: x.type.dtype.itemsize].view(x.type.dtype)[0:1].reshape(()))
-        shown = as_strided(shown, _lengths(x.type), x.strides)
-        made = step.kernel(shown)
-        parts = made if isinstance(made, tuple) else (made,)
-        for slot, part, t in zip(step.outputs, parts, step.node.outputs, strict=True):
-            if not np.may_share_memory(part, canvas):
-                raise Unfit
-            offset = part.ctypes.data - canvas.ctypes.data
-            self.values[slot] = Located(x.cell, x.offset + offset, part.strides, t.type)
+        parts = _views(x, step.kernel)
+        for slot, (offset, strides), t in zip(step.outputs, parts, step.node.outputs, strict=True):
+            self.values[slot] = Located(x.cell, x.offset + offset, strides, t.type)
+
+    def _unslice(self, op: Unslice, x: Located, out: Located) -> None:
+        """Zeros, and x among them."""
+        zeros = np.zeros(_lengths(out.type), out.type.dtype)
+        self.copy(out, plain(self.cells.of(zeros), out.type))
+        ((offset, strides),) = _views(out, partial(Slice(op.key).kernel, np))
+        self.copy(Located(out.cell, out.offset + offset, strides, x.type), x)
 
     def _group(self, kernel: Kernel, arrays: Sequence[Located]) -> None:
         shared, code = kernel
@@ -190,7 +234,7 @@ class Records:
         rows, end = (code.address(name) for name in shared.plain)
         self.cells.held.append(code)
         many = len(moving) // 3
-        self._record(GROUP, rows, end, shared.rows, partial, workspace, frame, many, *moving)
+        self.record(GROUP, rows, end, shared.rows, partial, workspace, frame, many, *moving)
 
     def _product(self, node: Node, a: Located, b: Located, c: Located) -> None:
         op: Any = node.op
@@ -207,7 +251,7 @@ class Records:
         gemm = library.gemm_address(c.type.dtype)
         for place in product(*map(range, stack)):
             at = [_within(x, place) for x in (a, b, c)]
-            self._record(
+            self.record(
                 PRODUCT,
                 gemm,
                 *(a.cell, at[0], *ends[0]),
@@ -220,18 +264,18 @@ class Records:
         op: Any = node.op
         offset = out.offset
         for part in parts:
-            self._copy(Located(out.cell, offset, out.strides, part.type), part)
+            self.copy(Located(out.cell, offset, out.strides, part.type), part)
             offset += _lengths(part.type)[op.axis] * out.strides[op.axis]
 
-    def _in_order(self, x: Located) -> Located:
+    def in_order(self, x: Located) -> Located:
         """The value in row-major order: itself, or a copy."""
         if x.plain:
             return x
-        copy = _plain(self.cells.buffer(nbytes(x.type) or 0), x.type)
-        self._copy(copy, x)
+        copy = plain(self.cells.buffer(nbytes(x.type) or 0), x.type)
+        self.copy(copy, x)
         return copy
 
-    def _copy(self, to: Located, x: Located) -> None:
+    def copy(self, to: Located, x: Located) -> None:
         """Runs of adjacent bytes, as many as lie evenly by one record."""
         axes = list(zip(_lengths(x.type), to.strides, x.strides, strict=True))
         axes = [axis for axis in axes if axis[0] != 1]
@@ -244,13 +288,15 @@ class Records:
         for place in product(*[range(n) for n, _, _ in axes]):
             ats = [sum(i * a[k] for i, a in zip(place, axes, strict=True)) for k in (1, 2)]
             places = (to.cell, to.offset + ats[0], x.cell, x.offset + ats[1])
-            self._record(COPY, *places, size, count, *steps)
+            self.record(COPY, *places, size, count, *steps)
 
-    def _record(self, kind: int, *words: int) -> None:
+    def record(self, kind: int, *words: int) -> None:
+        """Note what is done next."""
         self.words += [kind, len(words) + 2, *map(int, words)]
 
 
-def _plain(cell: int, type: TensorType) -> Located:
+def plain(cell: int, type: TensorType) -> Located:
+    """A value in row-major order behind the address in a cell."""
     return Located(cell, 0, _row_major(type), type)
 
 
@@ -278,11 +324,12 @@ def _written(plan: Plan, wanted: Sequence[int | None]) -> dict[tuple[int, int], 
     found: dict[tuple[int, int], int] = {}
     arity = len(plan.program.inputs)
     for result, cell in zip(plan.results, wanted, strict=True):
-        if cell is None or result.copied or result.made or not arity <= result.slot:
+        if cell is None or result.copied or not arity <= result.slot:
             continue
         for at in range(len(plan.steps) - 1, -1, -1):
             step = plan.steps[at]
-            if any(slot == result.slot for slot, _ in step.fresh):
+            looped = isinstance(step.node.op, Scan | While) and result.slot in step.outputs
+            if looped or any(slot == result.slot for slot, _ in step.fresh):
                 found.setdefault((at, result.slot), cell)
                 break
             if not step.writes and result.slot in step.outputs:

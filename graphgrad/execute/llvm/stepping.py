@@ -11,6 +11,9 @@ record of words of 8 bytes, its kind and its length first:
     COPY     cell and offset of the target, the same of the source, bytes, how often, and how many
              bytes further on each time, in the target and in the source
     TEST     cell and offset of a bool; where it is false, the loop ends
+    SET      a cell, and the cell and offset of the address that it gets
+    LOOP     a loop in the loop: its records and their end, its moves and turns with their counts,
+             how many runs there are in all, and at most; cell and offset of where their number goes
 
 A step of a few numbers takes some 10 ns: it is read, not compiled.
 """
@@ -24,7 +27,7 @@ from typing import Any
 from .jit import loaded
 from .text import Text, function
 
-GROUP, PRODUCT, COPY, TEST = range(4)
+GROUP, PRODUCT, COPY, TEST, SET, LOOP = range(6)
 TAKES = (
     "ptr %cells, ptr %code, ptr %stop, ptr %moves, i64 %moving, ptr %turns, i64 %turning, "
     "i64 %begin, i64 %end, i64 %last"
@@ -66,7 +69,8 @@ def _text() -> str:
     kind, size = _word(t, "%at", 0), _word(t, "%at", 1)
     t.do(
         f"switch i64 {kind}, label %group [i64 {PRODUCT}, label %product "
-        f"i64 {COPY}, label %copy i64 {TEST}, label %test]"
+        f"i64 {COPY}, label %copy i64 {TEST}, label %test i64 {SET}, label %set "
+        f"i64 {LOOP}, label %loop]"
     )
     t.label("group")
     _group(t)
@@ -76,6 +80,12 @@ def _text() -> str:
     t.do("br label %stepped")
     t.label("copy")
     _copy(t)
+    t.do("br label %stepped")
+    t.label("set")
+    t.do(f"store ptr {_cell(t, 3)}, ptr {_address(t, _word(t, '%at', 2))}")
+    t.do("br label %stepped")
+    t.label("loop")
+    _loop(t)
     t.do("br label %stepped")
     t.label("test")
     holds = t(f"icmp ne i8 {t.load('i8', _cell(t, 2))}, 0")
@@ -151,6 +161,16 @@ def _copy(t: Text) -> None:
         t(f"call ptr @memcpy(ptr {target}, ptr {source}, i64 {size})")
 
     t.loop(0, count, 1, one)
+
+
+def _loop(t: Text) -> None:
+    code, stop, moves, turns = (_pointer(t, "%at", place) for place in (2, 3, 4, 6))
+    moving, turning, last, most = (_word(t, "%at", place) for place in (5, 7, 8, 9))
+    runs = t(
+        f"call i64 @steps(ptr %cells, ptr {code}, ptr {stop}, ptr {moves}, i64 {moving}, "
+        f"ptr {turns}, i64 {turning}, i64 0, i64 {most}, i64 {last})"
+    )
+    t.do(f"store i64 {runs}, ptr {_cell(t, 10)}")
 
 
 def _move(t: Text, i: str) -> None:

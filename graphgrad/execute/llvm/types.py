@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 from typing import NamedTuple
 
+from ...ir.kinds import is_bfloat16
 from ...ir.types import DType
 
 INTEGERS = {1: "i8", 2: "i16", 4: "i32", 8: "i64"}
@@ -37,6 +38,8 @@ def element_of(dtype: DType) -> str | None:
     """LLVM's type of a number while it is computed with, None where there is none."""
     if dtype.kind == "b":
         return "i1"
+    if is_bfloat16(dtype):
+        return "i16"  # its bits, which casts alone look into
     names = FLOATS if dtype.kind == "f" else INTEGERS if dtype.kind in "iu" else {}
     return names.get(dtype.itemsize)
 

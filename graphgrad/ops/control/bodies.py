@@ -17,6 +17,7 @@ from ...ir.words import visible
 from ..base import TensorLike, as_tensor
 from ..random.keys import drawn_anew
 from ..sources import Identity, Placeholder
+from ..widening import computed
 
 
 class BodyGraph(Graph):
@@ -106,7 +107,7 @@ def interpret(program: Program, xp: Any, arrays: Sequence[Any]) -> tuple[Any, ..
     values = dict(zip(program.inputs, arrays, strict=True))
     for node in program.nodes:
         try:
-            found = node.op.kernel(xp, *[values[t] for t in node.inputs])
+            found = computed(node, xp, [values[t] for t in node.inputs])
         except Exception as error:
             error.add_note(visible(f"in {node.name}, {node.op!r}, built at {node.where}"))
             raise

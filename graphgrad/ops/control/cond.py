@@ -21,6 +21,7 @@ from ..base import (
     Types,
     as_tensor,
     build,
+    kind_of,
     tensor_type,
 )
 from .bodies import BodyGraph, as_outputs, needed, run, traced
@@ -102,7 +103,7 @@ def cond(pred: Any, then: Callable[[], Any], otherwise: Callable[[], Any]) -> An
             f"cond() takes a single bool, got {test.name}: {test.type!r} (built at {test.where}).\n"
             "To choose element by element, use gg.where(condition, x, y)."
         )
-    if test.dtype.kind != "b":
+    if kind_of(test.dtype) != "b":
         raise DTypeError(f"cond() takes a bool, got {test.type!r} (built at {test.where})")
     for fn in (then, otherwise):
         if not callable(fn):

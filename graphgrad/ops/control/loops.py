@@ -14,7 +14,7 @@ from ...ir.program import Program
 from ...ir.tree import flatten, paths, unflatten
 from ...ir.types import TensorType, compatible, tensor_type
 from ..accumulate import EnsureLike
-from ..base import as_tensor, whole
+from ..base import as_tensor, kind_of, whole
 from ..joining import concat, stack
 from ..logic import less
 from .bodies import BodyGraph, BodyScope, as_outputs, constants_of, given_here, traced
@@ -234,7 +234,7 @@ def fori_loop(lo: Any, hi: Any, f: Callable[[Any, Any], Any], init: Any) -> Any:
 
 def _bound(name: str, bound: Any) -> Tensor:
     found = as_tensor(bound)
-    if found.dtype.kind not in "iu" or found.shape != ():
+    if kind_of(found.dtype) not in "iu" or found.shape != ():
         raise TypeError(
             f"{name} of fori_loop() is an int or a scalar integer tensor, got {found.type!r}"
         )
@@ -292,8 +292,8 @@ def while_loop(
     carry = unflatten(init, given)
     asked = traced(inside, test, "the test of while_loop()", (carry,), given)
     (holds,) = as_outputs(inside, [asked])
-    if holds.dtype.kind != "b" or holds.ndim:
-        raise (DTypeError if holds.dtype.kind != "b" else ShapeError)(
+    if kind_of(holds.dtype) != "b" or holds.ndim:
+        raise (DTypeError if kind_of(holds.dtype) != "b" else ShapeError)(
             f"the test of while_loop() at {start.at} is a single bool, got {holds.name}: "
             f"{holds.type!r} (built at {holds.where})"
         )

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...ir.errors import DTypeError, ShapeError
-from ..base import as_tensor
+from ..base import as_tensor, kind_of
 from ..logic import less
 from .cond import cond
 
@@ -41,7 +41,7 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -
     if not branches:
         raise ShapeError("switch() needs a branch to choose")
     chosen = as_tensor(index)
-    if chosen.dtype.kind not in "iu":
+    if kind_of(chosen.dtype) not in "iu":
         raise DTypeError(f"switch() goes by an integer, got {chosen.type!r} ({chosen.where})")
     if chosen.ndim:
         raise ShapeError(

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ...ir.errors import GraphGradError
+from ...ir.kinds import kind_of
 from ...ir.lazy import lazy_module
 
 _blas: Any = lazy_module("scipy.linalg.blas")
@@ -127,7 +128,7 @@ def _right(d: Any, x: Any) -> Any:
 
 
 def _conj(x: Any) -> Any:
-    return x.conj() if x.dtype.kind == "c" else x
+    return x.conj() if kind_of(x.dtype) == "c" else x
 
 
 def _adjoint(x: Any) -> Any:

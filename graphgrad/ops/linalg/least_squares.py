@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ...ir.errors import DTypeError, ShapeError
+from ...ir.kinds import limits_of
 from ...ir.types import broadcast
 from ..arithmetic import abs as moduli
 from ..arithmetic import square as squared
@@ -24,6 +25,7 @@ from ..base import (
     build,
     cast,
     is_zero,
+    kind_of,
     np,
     promoted,
     tensor_type,
@@ -295,7 +297,7 @@ def pinv(
 def _with_tolerances(x: Tensor, rtol: Tensor) -> tuple[Tensor, Tensor]:
     """x and rtol, with all the axes of both stacks."""
     stack, m, n = matrices("pinv", x.type)
-    if rtol.dtype.kind not in "iuf":
+    if kind_of(rtol.dtype) not in "iuf":
         raise DTypeError(f"pinv takes real tolerances, got {rtol.type!r}, built at {rtol.where}")
     both = broadcast([stack, rtol.shape])
     if x.type.static and rtol.type.static:
@@ -407,4 +409,4 @@ def _spacing(x: Tensor) -> Any:
     lengths = [d for d in x.shape[-2:] if isinstance(d, int)]
     if len(lengths) < 2:
         raise ShapeError(f"matrix_rank takes matrices of known lengths, or rtol, got {x.type!r}")
-    return np.asarray(np.finfo(x.dtype).eps * np.max(lengths), real_of(x.dtype))
+    return np.asarray(limits_of(x.dtype).eps * np.max(lengths), real_of(x.dtype))

@@ -22,6 +22,7 @@ from ..base import (
     as_tensor,
     build,
     cast,
+    kind_of,
     np,
     promoted,
     tensor_type,
@@ -184,7 +185,7 @@ def lu_solve(
     factors, y = promoted(lu_and_piv[0], b, floating=True)
     pivots = as_tensor(lu_and_piv[1])
     check_square("lu_solve", factors.type)
-    if pivots.dtype.kind not in "iu":
+    if kind_of(pivots.dtype) not in "iu":
         raise DTypeError(f"lu_solve takes integer pivots, got {pivots.type!r}")
     order = apply(Permutation(), pivots, factors)
     vector = y.ndim == 1

@@ -13,7 +13,18 @@ from math import prod
 from ...ir.errors import ShapeError
 from ...ir.types import Dim, lengths
 from ..arithmetic import conj
-from ..base import Any, DTypeError, Tensor, TensorType, apply, as_dtype, is_zero, np
+from ..base import (
+    Any,
+    DTypeError,
+    Tensor,
+    TensorType,
+    apply,
+    as_dtype,
+    is_inexact,
+    is_zero,
+    kind_of,
+    np,
+)
 from ..creation import Tril
 from ..products import MATMUL
 from ..shaping import matrix_transpose
@@ -26,7 +37,7 @@ __all__: list[str] = []
 
 def check_floating(what: str, x: TensorType) -> None:
     """DTypeError unless x is floating or complex, of 32 or 64 bits: there is no LAPACK for 16."""
-    if x.dtype.kind not in "fc":
+    if not is_inexact(x.dtype):
         raise DTypeError(f"{what} takes floating matrices, got {x!r}")
     if x.dtype.itemsize == 2:
         raise DTypeError(f"{what} takes matrices of 32 or 64 bits, got {x!r}; use gg.cast")
@@ -62,7 +73,7 @@ def square(m: Dim, n: Dim) -> bool:
 
 def real_of(dtype: np.dtype[Any]) -> np.dtype[Any]:
     """The dtype of the parts of a complex number; a floating one is itself."""
-    return as_dtype(f"f{dtype.itemsize // 2}") if dtype.kind == "c" else dtype
+    return as_dtype(f"f{dtype.itemsize // 2}") if kind_of(dtype) == "c" else dtype
 
 
 # --- adjoints ------------------------------------------------------------------------------------

@@ -20,7 +20,7 @@ from ..base import (
 from ..logic import where
 from ..reductions import Axes, Reduction, sum
 from ..shaping import Squeeze, distinct_axes, expand_dims, moveaxis
-from ..special import xdivy
+from ..special.information import xdivy
 from .inverses import inv
 from .matrices import check_square, matrices
 from .singular_values import svdvals

@@ -23,6 +23,7 @@ from .cross_entropy import cross_entropy
 from .ctc import ctc_loss
 from .distances import cosine_similarity, normalize, pairwise_distance, pdist
 from .dropout import alpha_dropout, channel_dropout, dropout
+from .fractional import fractional_max_pool, fractional_max_pool_with_indices
 from .linear import bilinear, embedding, embedding_bag, linear, logmeanexp
 from .losses import (
     binary_cross_entropy,
@@ -106,6 +107,8 @@ __all__ = [
     "embedding",
     "embedding_bag",
     "fold",
+    "fractional_max_pool",
+    "fractional_max_pool_with_indices",
     "gaussian_nll_loss",
     "gelu",
     "glu",

@@ -22,7 +22,8 @@ from ..base import (
 from ..exponential import SIGMOID_SLOPE, Sigmoid, exp, expm1
 from ..families import Kinds, RealBinary, RealUnary, floating_unary
 from ..logic import greater, where
-from ..special import expit, ndtr
+from ..special.logistic import expit
+from ..special.normal import ndtr
 from ..trigonometry import tanh
 from .operands import check_real, real_operands
 

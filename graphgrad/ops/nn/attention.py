@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 
 from ...ir.errors import ShapeError
-from ..base import DTypeError, Tensor, TensorLike, as_tensor, cast, promoted
+from ..base import DTypeError, Tensor, TensorLike, as_tensor, cast, kind_of, promoted
 from ..creation import arange, ones_like
 from ..cumulative import cumulative_sum
 from ..logic import greater_equal, less_equal, logical_and, not_equal, where
+from ..nonzero import repeat
 from ..products import matmul
 from ..reductions import any as any_of
 from ..reductions import sum
-from ..selecting import repeat
 from ..shaping import expand_dims, matrix_transpose, moveaxis
 from .dropout import dropout
 from .operands import check_real, known_length
@@ -82,9 +82,9 @@ def scaled_dot_product_attention(
         keep = greater_equal(_numbers(q), matrix_transpose(_numbers(k)))
     elif attn_mask is not None:
         mask = as_tensor(attn_mask)
-        if mask.dtype.kind not in "bf":
+        if kind_of(mask.dtype) not in "bf":
             raise DTypeError(f"a mask is bool or floating, got {mask.type!r}")
-        if mask.dtype.kind == "b":
+        if kind_of(mask.dtype) == "b":
             keep = mask
         else:
             scores = scores + cast(mask, scores.dtype)
@@ -184,7 +184,7 @@ def dot_product_attention(
     kept: list[Tensor] = [] if bias is None else [not_equal(scores, -math.inf)]
     if mask is not None:
         given = as_tensor(mask)
-        if given.dtype.kind != "b":
+        if kind_of(given.dtype) != "b":
             raise DTypeError(f"a mask is bool, got {given.type!r}; numbers to add are a bias")
         kept.append(given)
     if is_causal:
@@ -203,7 +203,7 @@ def dot_product_attention(
 def _each(lengths: TensorLike, q: Tensor) -> Tensor:
     """Lengths of sequences, as what broadcasts with scores (B, N, T, S)."""
     found = as_tensor(lengths)
-    if found.dtype.kind not in "iu" or found.ndim != q.ndim - 3:
+    if kind_of(found.dtype) not in "iu" or found.ndim != q.ndim - 3:
         raise ShapeError(f"lengths of sequences are integers (B,), got {found.type!r}")
     return expand_dims(cast(found, "int64"), (-3, -2, -1)) if found.ndim else cast(found, "int64")
 

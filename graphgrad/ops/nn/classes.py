@@ -23,6 +23,7 @@ from ..base import (
     apply,
     as_dtype,
     as_tensor,
+    kind_of,
     np,
     tensor_type,
     whole,
@@ -110,7 +111,7 @@ def hits_of(make: Making, labels: Tensor, length: int, axis: int) -> Tensor:
 
 
 def check_labels(labels: TensorType) -> None:
-    if labels.dtype.kind not in "iu":
+    if kind_of(labels.dtype) not in "iu":
         raise DTypeError(f"class labels are integers, got {labels!r}")
 
 

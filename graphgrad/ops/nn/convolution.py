@@ -6,14 +6,12 @@ convolution is one matrix product with the patches under the window side by side
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from functools import reduce
+from collections.abc import Iterator
 from math import prod
 from typing import ClassVar, Self
 
 from ...ir.errors import ShapeError
 from ...ir.types import elements, lengths
-from ..arithmetic import ADD, MULTIPLY
 from ..base import (
     NO_GRAD,
     ZERO,
@@ -32,19 +30,14 @@ from ..base import (
 )
 from ..batching import Batch, Outputs
 from ..folding import folded, unfolded
-from ..joining import Stack
 from ..making import Making
-from ..padding import Pad
-from ..reductions import ReduceSum
-from ..shaping import ExpandDims, Reshape, Transpose
-from ..slicing import FULL, Slice
+from ..shaping import Transpose
+from . import by_channel
 from .windows import ONE, Extent, Padding, Pair, Window, Windowed, known_lengths, one_known
 
 LAST, FIRST = (0, 2, 3, 1), (0, 3, 1, 2)
 """The axes of an image with its channels first, in the order with them last; and back."""
 
-TAPS = 49
-"""Those of a filter, at most, for which a convolution of single channels is taken apart."""
 IN, OUT = 2, 3
 """The axes of a filter (height, width, in / groups, out)."""
 
@@ -96,35 +89,9 @@ class Convolution(Windowed, abstract=True):
         made = make(self.replace(data_format="NHWC"), *inputs)
         return make(Transpose(FIRST), made) if self.makes_image else made
 
-    # Where each channel has a filter of its own, products of matrices would be of single columns.
-    # Taken apart, it is element-wise nodes over views of the image, one for each tap.
-
-    def by_channel(self, image: TensorType, filters: tuple[Any, ...]) -> bool:
-        """Whether each channel of an image of known lengths has one filter, of few taps."""
-        h, w, per_group, out = filters
-        mine = self.groups > 1 == per_group and self.groups == out == image.shape[self.channels]
-        return mine and image.static and image.dtype.kind == "f" and 0 < h * w <= TAPS
-
-    def bordered(self, make: Making, x: Tensor, pairs: Sequence[Pair]) -> Tensor:
-        """The image with borders of zeros."""
-        if not any(map(sum, pairs)):
-            return x
-        spatial = [(0, 0), (0, 0), *pairs] if self.channels == 1 else [(0, 0), *pairs, (0, 0)]
-        return make(Pad(tuple(spatial)), x)
-
-    def under(self, make: Making, x: Tensor, window: Window) -> list[Tensor]:
-        """What of an image with borders stands under each tap."""
-        before = (FULL,) * (2 if self.channels == 1 else 1)
-        return [
-            make(Slice((*before, *[(c.start, c.stop, c.step) for c in cuts[1:]])), x)
-            for cuts in window.cuts()
-        ]
-
-    def factors(self, make: Making, w: Tensor) -> list[Tensor]:
-        """The filters of each tap, as what broadcasts with an image."""
-        high, wide = lengths(w.type)[:2]
-        rows = [make(Slice((i, j, 0)), w) for i in range(high) for j in range(wide)]
-        return [make(ExpandDims((1, 2)), r) for r in rows] if self.channels == 1 else rows
+    def by_channel(self, image: Tensor, filters: tuple[int, ...]) -> int:
+        """How many filters each channel has, where a convolution is taken apart; else 0."""
+        return by_channel.fits(image.type, self.groups, filters)
 
     def patches(self, xp: Any, x: Any, window: Window) -> Any:
         """(groups, places in the output, places in the window * channels of the group)"""
@@ -204,13 +171,14 @@ class Conv2D(Convolution):
         )
 
     def decompose(self, make: Making) -> Tensor | None:
-        """Of filters for single channels, the sum over taps of the image, shifted, times theirs."""
+        """Of filters for single channels, as by_channel says."""
         x, w = make.inputs
-        if not w.type.static or not self.by_channel(x.type, lengths(w.type)):
+        count = self.by_channel(x, lengths(w.type))
+        if not count:
             return super().decompose(make)
         window = self.moved(self.spatial(x.shape), _size(w), self.dilation)
-        padded = self.bordered(make, x, [(e.low, e.high) for e in window.axes])
-        return _weighted(make, self.under(make, padded, window), self.factors(make, w))
+        x = by_channel.repeated(make, x, self.channels, count)
+        return by_channel.convolved(make, x, w, self.channels, window)
 
     def batch(self, batch: Batch) -> Outputs | None:
         """Examples as more images; where filters differ, as more channels, or as groups of them."""
@@ -245,12 +213,6 @@ def _size(w: Tensor) -> Pair:
     """Height and width of filters of known lengths."""
     high, wide = lengths(w.type)[:2]
     return high, wide
-
-
-def _weighted(make: Making, images: Sequence[Tensor], factors: Sequence[Tensor]) -> Tensor:
-    """The sum of images, each times its factors."""
-    terms = [make(MULTIPLY, x, w) for x, w in zip(images, factors, strict=True)]
-    return reduce(lambda a, b: make(ADD, a, b), terms)
 
 
 def turned(window: Window) -> Window | None:
@@ -328,15 +290,14 @@ class Conv2DBackpropInput(Convolution):
         )
 
     def decompose(self, make: Making) -> Tensor | None:
-        """Of filters for single channels, the sum over taps of dz, shifted back, times theirs."""
+        """Of filters for single channels, as by_channel says."""
         w, dz = make.inputs[:2]
-        if self.size is None or not w.type.static or not self.by_channel(dz.type, lengths(w.type)):
+        count = self.by_channel(dz, lengths(w.type))
+        if self.size is None or not count:
             return super().decompose(make)
-        window = turned(self.moved(self.size, _size(w), self.dilation))
-        if window is None:
-            return super().decompose(make)
-        padded = self.bordered(make, dz, [(e.low, e.high) for e in window.axes])
-        return _weighted(make, self.under(make, padded, window), self.factors(make, w)[::-1])
+        window, at = self.moved(self.size, _size(w), self.dilation), self.channels
+        dx = by_channel.gradient_of_image(make, w, dz, at, window, turned(window))
+        return by_channel.added(make, dx, at, count)
 
     def batch(self, batch: Batch) -> Outputs | None:
         (w, dz, *like), at, groups = batch.inputs, self.channels, self.groups
@@ -411,22 +372,17 @@ class Conv2DBackpropFilter(Convolution):
         )
 
     def decompose(self, make: Making) -> Tensor | None:
-        """Of filters for single channels, for each tap the sum of dz times the image, shifted."""
+        """Of filters for single channels, as by_channel says."""
         x, dz = make.inputs[:2]
-        c = x.shape[self.channels]
-        if self.size is None or self.groups != c or dz.shape[self.channels] != c:
+        at = self.channels
+        if self.size is None or self.groups != x.shape[at]:
             return super().decompose(make)
-        filters = (*self.size, 1, c)
-        if not self.by_channel(x.type, filters):
+        count = self.by_channel(x, (*self.size, 1, lengths(dz.type)[at]))
+        if not count:
             return super().decompose(make)
         window = self.moved(self.spatial(x.shape), self.size, self.dilation)
-        padded = self.bordered(make, x, [(e.low, e.high) for e in window.axes])
-        axes = (0, 2, 3) if self.channels == 1 else (0, 1, 2)
-        taps = [
-            make(ReduceSum(axes, False), make(MULTIPLY, part, dz))
-            for part in self.under(make, padded, window)
-        ]
-        return make(Reshape(filters), make(Stack(0), *taps))
+        x = by_channel.repeated(make, x, at, count)
+        return by_channel.gradient_of_filter(make, x, dz, at, window)
 
     def batch(self, batch: Batch) -> Outputs | None:
         (x, dz, *like), at, groups = batch.inputs, self.channels, self.groups

@@ -19,6 +19,7 @@ from ..base import (
     apply,
     as_tensor,
     cast,
+    is_floating,
     like,
     np,
     promoted,
@@ -57,7 +58,7 @@ class SparseSoftmaxCrossEntropyWithLogits(Op):
     def infer(self, x: TensorType, labels: TensorType) -> Types:
         check_labels(labels)
         shape = reduced(x.shape, (self.axis,), False)
-        if x.dtype.kind != "f" or not compatible(shape, labels.shape):
+        if not is_floating(x.dtype) or not compatible(shape, labels.shape):
             raise ShapeError(f"labels {labels!r} do not fit logits {x!r} along axis {self.axis}")
         return (tensor_type(shape, x.dtype),)
 
@@ -103,7 +104,7 @@ class SoftmaxCrossEntropyWithLogits(Op):
     axis_attrs = ("axis",)
 
     def infer(self, x: TensorType, p: TensorType) -> Types:
-        if x.dtype.kind != "f" or p.dtype is not x.dtype or not compatible(x.shape, p.shape):
+        if not is_floating(x.dtype) or p.dtype is not x.dtype or not compatible(x.shape, p.shape):
             raise ShapeError(f"probabilities {p!r} do not fit logits {x!r}")
         return (tensor_type(reduced(x.shape, (self.axis,), False), x.dtype),)
 

@@ -25,7 +25,7 @@ from ..reductions import mean, sum
 from ..shaping import expand_dims, normal_axis, squeeze
 from ..sorting import take_along_axis
 from ..sources import stop_gradient
-from ..special import xlogy
+from ..special.information import xlogy
 from .activations import log_sigmoid, relu, softplus
 from .classes import check_labels, one_hot
 from .distances import cosine_similarity, pairwise_distance

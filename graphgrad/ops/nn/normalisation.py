@@ -5,9 +5,10 @@ from __future__ import annotations
 from functools import reduce
 
 from ...ir.errors import ShapeError
+from ...ir.kinds import limits_of
 from ...ir.types import compatible
 from ..arithmetic import add, multiply
-from ..base import Any, Tensor, TensorLike, apply, as_tensor, cast, np, whole
+from ..base import Any, Tensor, TensorLike, apply, as_tensor, cast, whole
 from ..exponential import sqrt
 from ..folding import merged, parted
 from ..padding import Pad
@@ -268,7 +269,7 @@ def rms_norm(
     array([[3., 4.]])
     """
     (x,) = real_operands("rms_norm", x)
-    added = float(np.finfo(x.dtype).eps) if epsilon is None else epsilon
+    added = float(limits_of(x.dtype).eps) if epsilon is None else epsilon
     return _scaled(x / sqrt(mean(x * x, normal_axes(axis, x.ndim), True) + added), scale, None)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ...ir.errors import ShapeError
-from ..base import Any, DTypeError, Tensor, TensorLike, like, operand_dtypes, promoted
+from ..base import Any, DTypeError, Tensor, TensorLike, kind_of, like, operand_dtypes, promoted
 
 
 def check_real(what: str, x: Tensor) -> None:
@@ -29,7 +29,7 @@ def real_operands(what: str, *operands: TensorLike) -> tuple[Tensor, ...]:
 
 def _floating(dtype: Any) -> bool:
     """Whether it is the dtype of tensors or arrays that are not whole numbers."""
-    return not isinstance(dtype, int | float | complex) and dtype.kind not in "biu"
+    return not isinstance(dtype, int | float | complex) and kind_of(dtype) not in "biu"
 
 
 def known_length(what: str, x: Tensor, axis: int) -> int:

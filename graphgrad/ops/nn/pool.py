@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import product
 from math import prod
 from typing import NamedTuple
@@ -16,6 +17,7 @@ from ..base import (
     apply,
     as_tensor,
     constant,
+    kind_of,
     like,
     np,
     promoted,
@@ -52,6 +54,7 @@ def max_pool(
     data_format: str = "NHWC",
     ties: str = "first",
     ceil_mode: bool = False,
+    dilation: Any = 1,
 ) -> Tensor:
     """The largest element of every window over one to three spatial axes; borders never win.
 
@@ -67,6 +70,7 @@ def max_pool(
             in TensorFlow, PyTorch and ONNX, or all in equal shares ("share", up to two axes).
         ceil_mode: whether a window that begins inside the image or its padding counts though it
             ends outside; takes known lengths.
+        dilation: how far the places of a window are apart, an int >= 1, or one for each axis.
 
     Returns: an image of the channels and dtype of x.
 
@@ -80,10 +84,10 @@ def max_pool(
     """
     one_of("ties", ties, ("first", "share"))
     x = as_tensor(x)
-    moves = _moves(x, window, strides, padding, data_format, ceil_mode)
+    moves = _moves(x, window, strides, padding, data_format, ceil_mode, dilation)
     if ties == "share" and len(moves.size) == 3:
         raise ShapeError(f"ties='share' is for one or two spatial axes, got {x.type!r}")
-    return moves.pool(MaxPool, x, ties)
+    return moves.largest(x, ties)
 
 
 def avg_pool(
@@ -123,7 +127,7 @@ def avg_pool(
     moves = _moves(x, window, strides, padding, data_format, ceil_mode)
     if count_include_pad:
         x, moves = moves.bordered(x)
-    return moves.pool(AvgPool, x)
+    return moves.means(x)
 
 
 class _Moves(NamedTuple):
@@ -133,6 +137,7 @@ class _Moves(NamedTuple):
     around       what is padded: "SAME", "VALID", or a pair for each axis
     beyond       how far the last window may reach out of that
     first        whether channels come first
+    spread       how far the places of the window are apart
     """
 
     size: tuple[int, ...]
@@ -140,6 +145,7 @@ class _Moves(NamedTuple):
     around: Any
     beyond: tuple[int, ...]
     first: bool
+    spread: tuple[int, ...]
 
     def axes(self) -> range:
         """The spatial axes of the image."""
@@ -150,11 +156,10 @@ class _Moves(NamedTuple):
         pads = self._pads()
         lengths = [known_length("this pool", x, a) for a in self.axes()]
         found = []
-        for n, k, s, pad, more in zip(
-            lengths, self.size, self.steps, pads, self.beyond, strict=True
-        ):
-            e = extent(n, k, s, 1, pad)
-            found.append(extent(n, k, s, 1, (e.low, e.high + more)) if more else e)
+        moves = zip(self.size, self.steps, self.spread, strict=True)
+        for n, pad, more, (k, s, d) in zip(lengths, pads, self.beyond, moves, strict=True):
+            e = extent(n, k, s, d, pad)
+            found.append(extent(n, k, s, d, (e.low, e.high + more)) if more else e)
         return found
 
     def reaching(self, x: Tensor) -> _Moves:
@@ -162,11 +167,12 @@ class _Moves(NamedTuple):
         if self.around == "SAME":
             return self
         missing = []
-        for e, k, s in zip(self.extents(x), self.size, self.steps, strict=True):
-            whole = e.length + e.low + e.high
-            out = -(-(whole - k) // s) + 1
+        moves = zip(self.extents(x), self.size, self.steps, self.spread, strict=True)
+        for e, k, s, d in moves:
+            whole, reach = e.length + e.low + e.high, (k - 1) * d + 1
+            out = -(-(whole - reach) // s) + 1
             out -= (out - 1) * s >= e.length + e.low
-            missing.append(max((out - 1) * s + k - whole, 0))
+            missing.append(max((out - 1) * s + reach - whole, 0))
         return self._replace(beyond=tuple(missing))
 
     def padding(self) -> Any:
@@ -185,30 +191,46 @@ class _Moves(NamedTuple):
             widths[a] = (e.low, e.high - more)
         return apply(Pad(tuple(widths)), x), self._replace(around="VALID")
 
-    def pool(self, op: type[Pool], x: Tensor, *ties: str) -> Tensor:
-        """The pool over this image; over three axes, over the last two and then the first."""
+    def largest(self, x: Tensor, ties: str = "first") -> Tensor:
+        """The largest element of each window."""
+
+        def op(steps: Any, pads: Any, data_format: str, size: Any, spread: Any) -> Pool:
+            return MaxPool(steps, pads, data_format, size, ties, spread)
+
+        return self.pool(op, x)
+
+    def means(self, x: Tensor) -> Tensor:
+        """The mean of each window."""
+        return self.pool(lambda *moves: AvgPool(*moves[:-1]), x)
+
+    def pool(self, op: Callable[..., Pool], x: Tensor) -> Tensor:
+        """The pool over this image; over three axes, over the last two and then the first.
+
+        op: makes it of strides, padding, data format, window and dilation.
+        """
         data_format, around = "NCHW" if self.first else "NHWC", self.padding()
         if len(self.size) == 3:
-            return self._deep(op, x, around, *ties)
+            return self._deep(op, x, around)
         steps, pads, _, size = of_two(self.steps, around, data_format, self.size)
-        made = op(steps, pads, data_format, size, *ties)
+        spread = self.spread if len(self.size) == 2 else (1, *self.spread)
+        made = op(steps, pads, data_format, size, spread)
         if len(self.size) == 2:
             return apply(made, x)
         at = self.axes()[0]
         return apply(Squeeze((at,)), apply(made, expand_dims(x, at)))
 
-    def _deep(self, op: type[Pool], x: Tensor, around: Any, *ties: str) -> Tensor:
+    def _deep(self, op: Callable[..., Pool], x: Tensor, around: Any) -> Tensor:
         """Over height and width with the depth as images, then over the depth."""
         whole: Any = isinstance(around, str)
         flat, deep = (around, around) if whole else (around[1:], (around[0], (0, 0)))
         x = moveaxis(x, 1, -1) if self.first else x
         n, depth = x.shape[0], x.shape[1]
-        (stride, *steps), (window, *size) = self.steps, self.size
-        over: Any = op
-        each = apply(over(tuple(steps), flat, "NHWC", tuple(size), *ties), merged(x, 0))
+        (stride, *steps), (window, *size), (far, *spread) = self.steps, self.size, self.spread
+        made = op(tuple(steps), flat, "NHWC", tuple(size), tuple(spread))
+        each = apply(made, merged(x, 0))
         y = parted(each, 0, n, depth)
         height, width = y.shape[2:4]
-        y = apply(over((stride, 1), deep, "NHWC", (window, 1), *ties), merged(y, 2))
+        y = apply(op((stride, 1), deep, "NHWC", (window, 1), (far, 1)), merged(y, 2))
         y = parted(y, 2, height, width)
         return moveaxis(y, -1, 1) if self.first else y
 
@@ -217,14 +239,21 @@ class _Moves(NamedTuple):
 
 
 def _moves(
-    x: Tensor, window: Any, strides: Any, padding: Any, data_format: str, ceil_mode: bool = False
+    x: Tensor,
+    window: Any,
+    strides: Any,
+    padding: Any,
+    data_format: str,
+    ceil_mode: bool = False,
+    dilation: Any = 1,
 ) -> _Moves:
     """How a window moves, by the arguments of a pool."""
     rank = rank_of(x)
     size = numbers_of("window", window, rank)
     steps = size if strides is None else numbers_of("strides", strides, rank)
     first = format_of(data_format) == "NCHW"
-    found = _Moves(size, steps, padding_of(padding, rank), (0,) * rank, first)
+    spread = numbers_of("dilation", dilation, rank)
+    found = _Moves(size, steps, padding_of(padding, rank), (0,) * rank, first, spread)
     return found.reaching(x) if ceil_mode else found
 
 
@@ -266,14 +295,14 @@ def lp_pool(
     moves = _moves(x, window, strides, padding, data_format, ceil_mode)
     size = absolute(x)
     if norm_type == float("inf"):
-        return moves.pool(MaxPool, size, "first")
+        return moves.largest(size)
     widths = [(0, 0)] * x.ndim
     if moves.around != "VALID" or any(moves.beyond):
         for axis, e in zip(moves.axes(), moves.extents(x), strict=True):
             widths[axis] = (e.low, e.high)
     powers = apply(Pad(tuple(widths)), size**norm_type)
     moves = moves._replace(around="VALID", beyond=(0,) * len(moves.size))
-    total = moves.pool(AvgPool, powers) * prod(moves.size)
+    total = moves.means(powers) * prod(moves.size)
     some = greater(total, 0)
     return where(some, where(some, total, 1.0) ** (1.0 / norm_type), 0.0)
 
@@ -288,6 +317,7 @@ def max_pool_with_indices(
     padding: Any = "VALID",
     data_format: str = "NHWC",
     ceil_mode: bool = False,
+    dilation: Any = 1,
 ) -> tuple[Tensor, Tensor]:
     """max_pool, and where in the image the largest element of every window is.
 
@@ -297,7 +327,7 @@ def max_pool_with_indices(
         strides: likewise; None for those of the window.
         padding: as for max_pool.
         data_format: "NHWC" or "NCHW".
-        ceil_mode: as for max_pool.
+        ceil_mode, dilation: as for max_pool.
 
     Returns: the pool; int64 of its shape, the place of the first largest element among those of its
         example and channel, in row-major order.
@@ -314,8 +344,8 @@ def max_pool_with_indices(
     array([1, 3])
     """
     x = as_tensor(x)
-    moves = _moves(x, window, strides, padding, data_format, ceil_mode)
-    y = moves.pool(MaxPool, x, "first")
+    moves = _moves(x, window, strides, padding, data_format, ceil_mode, dilation)
+    y = moves.largest(x)
     extents, axes = moves.extents(x), moves.axes()
     widths, borders = [(0, 0)] * x.ndim, [e.length for e in extents]
     for axis, e in zip(axes, extents, strict=True):
@@ -323,7 +353,8 @@ def max_pool_with_indices(
     padded = apply(Pad(tuple(widths), lowest(x.dtype)), x)
     found = zeros_like(y, dtype="int64")
     for place in reversed(list(product(*map(range, moves.size)))):
-        starts = zip(place, moves.steps, extents, strict=True)
+        at = [k * d for k, d in zip(place, moves.spread, strict=True)]
+        starts = zip(at, moves.steps, extents, strict=True)
         cuts = [(k, k + max((e.out - 1) * s + 1, 0), s) for k, s, e in starts]
         here = apply(Slice((FULL,) * axes[0] + tuple(cuts)), padded)
         lines = [np.arange(a, b, s) - e.low for (a, b, s), e in zip(cuts, extents, strict=True)]
@@ -363,7 +394,7 @@ def max_unpool(
     x, places = as_tensor(x), as_tensor(indices)
     rank, first = rank_of(x), format_of(data_format) == "NCHW"
     size = numbers_of("output_size", output_size, rank, least=0)
-    if places.dtype.kind not in "iu":
+    if kind_of(places.dtype) not in "iu":
         raise DTypeError(f"places are integers, got {places.type!r}")
     if places.shape != x.shape:
         raise ShapeError(f"max_unpool of {x.type!r} takes as many places, got {places.type!r}")
@@ -418,9 +449,9 @@ def adaptive_avg_pool(x: TensorLike, output_size: Any, data_format: str = "NHWC"
     array([1., 3.])
     """
     (x,) = promoted(x, floating=True)
-    even = _even(AvgPool, x, output_size, data_format)
+    even = _even(x, output_size, data_format)
     if even is not None:
-        return even
+        return even.means(x)
     for axis, count in _wanted(x, output_size, data_format):
         taken, inside = _windows(x, axis, count)
         total = sum(where(inside, taken, like(0, x)), axis + 1)
@@ -450,9 +481,9 @@ def adaptive_max_pool(x: TensorLike, output_size: Any, data_format: str = "NHWC"
     array([2., 4.])
     """
     x = as_tensor(x)
-    even = _even(MaxPool, x, output_size, data_format, "first")
+    even = _even(x, output_size, data_format)
     if even is not None:
-        return even
+        return even.largest(x)
     for axis, count in reversed(_wanted(x, output_size, data_format)):
         taken, inside = _windows(x, axis, count)
         held = where(inside, taken, like(lowest(x.dtype), x))
@@ -475,16 +506,14 @@ def _wanted(x: Tensor, output_size: Any, data_format: str) -> list[tuple[int, in
     return [(start + i, n) for i, n in enumerate(counts)]
 
 
-def _even(
-    op: type[Pool], x: Tensor, output_size: Any, data_format: str, *ties: str
-) -> Tensor | None:
-    """The pool with windows side by side, where they are so."""
+def _even(x: Tensor, output_size: Any, data_format: str) -> _Moves | None:
+    """Windows side by side, where they are so."""
     wanted = _wanted(x, output_size, data_format)
     lengths = [known_length("an adaptive pool", x, axis) for axis, _ in wanted]
     if any(n % count for n, (_, count) in zip(lengths, wanted, strict=True)):
         return None
     size = tuple(n // count for n, (_, count) in zip(lengths, wanted, strict=True))
-    return _moves(x, size, None, "VALID", data_format).pool(op, x, *ties)
+    return _moves(x, size, None, "VALID", data_format)
 
 
 def _windows(x: Tensor, axis: int, count: int) -> tuple[Tensor, Tensor]:

@@ -26,6 +26,8 @@ from ..base import (
     TensorType,
     Types,
     apply,
+    is_floating,
+    kind_of,
     np,
     tensor_type,
 )
@@ -35,7 +37,7 @@ from ..logic import EQUAL, LOGICAL_OR, NOT_EQUAL, WHERE
 from ..making import Making
 from ..shaping import BroadcastTo, Reshape
 from ..slicing import FULL, Slice
-from .windows import Padding, Pair, Window, Windowed, known_lengths, one_known
+from .windows import ONE, Padding, Pair, Window, Windowed, known_lengths, one_known
 
 PLACES = 16
 """Those in a window, at most, for which pooling is taken apart."""
@@ -45,6 +47,11 @@ class Pool(Windowed, abstract=True):
     """Family: one number out of every window, channel by channel."""
 
     window: Pair
+
+    @property
+    def spread(self) -> Pair:
+        """How far the places of the window are apart."""
+        return ONE
 
     def batch(self, batch: Batch) -> Outputs | None:
         """The batch axis as part of that of the images, if one of their lengths is known."""
@@ -58,15 +65,15 @@ class Pool(Windowed, abstract=True):
     def pooled(self, x: TensorType) -> TensorType:
         """The type of what comes out."""
         self.check(x)
-        out = self.outer(self.spatial(x.shape), self.window)
+        out = self.outer(self.spatial(x.shape), self.window, self.spread)
         return tensor_type(self.image(x.shape[0], out, x.shape[self.channels]), x.dtype)
 
     def over(self, x: Any) -> Window:
         """The window over this image."""
-        return self.moved(self.spatial(x.shape), self.window)
+        return self.moved(self.spatial(x.shape), self.window, self.spread)
 
     def attributes(self) -> tuple[Pair, Padding, str, Pair]:
-        """What an op and its adjoints have in common, but for ties."""
+        """What all pools have."""
         return self.strides, self.padding, self.data_format, self.window
 
     # Taken apart, pooling is element-wise nodes over views of the image, one for each place in the
@@ -91,7 +98,7 @@ class Pool(Windowed, abstract=True):
     def side_by_side(self, x: Tensor) -> bool:
         """Whether the windows cover the image, each pixel once."""
         lengths = self.spatial(x.shape)
-        return self.strides == self.window and all(
+        return (self.strides, self.spread) == (self.window, ONE) and all(
             d % k == 0 for d, k in zip(lengths, self.window, strict=True)
         )
 
@@ -136,9 +143,20 @@ class Largest(Pool, abstract=True):
 
     ties: whether the "first" of the largest elements of a window, in row-major order, has its
     gradient, or all of them "share" it equally. NaN is the largest.
+    dilation: how far the places of the window are apart.
     """
 
     ties: str = "first"
+    dilation: Pair = ONE
+
+    @property
+    def spread(self) -> Pair:
+        """The dilation."""
+        return self.dilation
+
+    def choices(self) -> tuple[Pair, Padding, str, Pair, str, Pair]:
+        """The attributes of all three."""
+        return *self.attributes(), self.ties, self.dilation
 
     @classmethod
     def tied(cls, rng: np.random.Generator) -> Iterator[tuple[tuple[Any, ...], Any]]:
@@ -147,6 +165,8 @@ class Largest(Pool, abstract=True):
             yield (*attributes, "first"), x
         yield (*attributes, "share"), x
         yield ((1, 2), "SAME", "NHWC", (3, 3), "share"), rng.normal(size=(1, 3, 4, 2))
+        spread = ((2, 1), ((2, 1), (0, 1)), "NHWC", (2, 3), "first", (2, 1))
+        yield spread, rng.normal(size=(1, 4, 5, 1))
 
 
 class MaxPool(Largest):
@@ -159,7 +179,7 @@ class MaxPool(Largest):
     relevance = "moved"
 
     def infer(self, x: TensorType) -> Types:
-        if x.dtype.kind not in "iuf":
+        if kind_of(x.dtype) not in "iuf":
             raise DTypeError(f"MaxPool takes an integer or floating image, got {x!r}")
         return (self.pooled(x),)
 
@@ -170,7 +190,7 @@ class MaxPool(Largest):
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         (x,), (y,) = node.inputs, node.outputs
-        return (apply(MaxPoolGrad(*self.attributes(), self.ties), dy, x, y),)
+        return (apply(MaxPoolGrad(*self.choices()), dy, x, y),)
 
     def decompose(self, make: Making) -> Tensor | None:
         """The maximum of the places."""
@@ -233,7 +253,7 @@ class MaxPoolGrad(Largest):
 
     def vjp(self, node: Node, ddx: Tensor) -> Gradients:
         _, x, y = node.inputs
-        return apply(MaxPoolGradGrad(*self.attributes(), self.ties), ddx, x, y), ZERO, ZERO
+        return apply(MaxPoolGradGrad(*self.choices()), ddx, x, y), ZERO, ZERO
 
     def decompose(self, make: Making) -> Tensor | None:
         """dy to the first place that is the largest, or in shares to all that are."""
@@ -287,7 +307,7 @@ class MaxPoolGradGrad(MaxPoolGrad):
 
     def vjp(self, node: Node, ddy: Tensor) -> Gradients:
         _, x, y = node.inputs
-        return apply(MaxPoolGrad(*self.attributes(), self.ties), ddy, x, y), ZERO, ZERO
+        return apply(MaxPoolGrad(*self.choices()), ddy, x, y), ZERO, ZERO
 
     def flops(self, inputs: Types, outputs: Types) -> float | None:
         """One for each element under each window."""
@@ -302,7 +322,7 @@ class MaxPoolGradGrad(MaxPoolGrad):
 
 def lowest(dtype: DType) -> Any:
     """The number of a dtype that no other is less than."""
-    return -np.inf if dtype.kind == "f" else np.iinfo(dtype).min
+    return -np.inf if is_floating(dtype) else np.iinfo(dtype).min
 
 
 def _is_largest(make: Making, x: Tensor, y: Tensor) -> Tensor:
@@ -325,7 +345,7 @@ class AvgPool(Pool):
     linear = "joint"
 
     def infer(self, x: TensorType) -> Types:
-        if x.dtype.kind != "f":
+        if not is_floating(x.dtype):
             raise DTypeError(f"AvgPool takes a floating image, got {x!r}")
         return (self.pooled(x),)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ...ir.kinds import limits_of
 from ...ir.types import elements
 from ..arithmetic import DIVIDE, SUBTRACT, negative
 from ..base import (
@@ -17,6 +18,7 @@ from ..base import (
     TensorType,
     Types,
     apply,
+    is_floating,
     np,
     promoted,
 )
@@ -44,7 +46,7 @@ class Softmax(Op):
     axis_attrs = ("axis",)
 
     def infer(self, x: TensorType) -> Types:
-        if x.dtype.kind != "f" or not 0 <= self.axis < len(x.shape):
+        if not is_floating(x.dtype) or not 0 <= self.axis < len(x.shape):
             raise DTypeError(f"{self!r} takes a floating tensor with that axis, got {x!r}")
         return (x,)
 
@@ -211,7 +213,7 @@ def gumbel_softmax(
     if not tau > 0:
         raise ValueError(f"gumbel_softmax takes a tau > 0, got {tau}")
     u = uniform(x, seed=seed, dtype=x.dtype)
-    tiny = float(np.finfo(x.dtype).tiny)
+    tiny = float(limits_of(x.dtype).tiny)
     noise = negative(log(negative(log(where(u > 0, u, tiny)))))
     soft = softmax((x + noise) / tau, at)
     if not hard:

@@ -15,6 +15,8 @@ from ..base import (
     as_dtype,
     as_tensor,
     cast,
+    is_floating,
+    kind_of,
     np,
     promoted,
     whole,
@@ -56,7 +58,7 @@ def check_probability(p: Any) -> None:
 def whole_dtype(dtype: Any) -> DType:
     """The dtype, which has to be an integer one."""
     found: DType = as_dtype(dtype)
-    if found.kind not in "iu":
+    if kind_of(found) not in "iu":
         raise DTypeError(f"random numbers of this kind are integers, not {found}")
     return found
 
@@ -140,7 +142,7 @@ def integers(
     [0, 1, 2]
     """
     dtype, low, high = as_dtype(dtype), whole("low", low), whole("high", high)
-    bounds = np.iinfo(dtype) if dtype.kind in "iu" else None
+    bounds = np.iinfo(dtype) if kind_of(dtype) in "iu" else None
     if bounds is None or not bounds.min <= low < high <= bounds.max + 1:
         raise DTypeError(f"no integers in [{low}, {high}) as {dtype}")
     return drawn(RandomIntegers, shape, dtype, seed, low, high)
@@ -303,7 +305,7 @@ def rademacher(shape: Any, *, seed: TensorLike | None = None, dtype: Any = "int6
     [-1, 1]
     """
     kind = as_dtype(dtype)
-    if kind.kind not in "if":
+    if kind_of(kind) not in "if":
         raise DTypeError(f"signs are signed integers or floating, not {kind}")
     top = drawn(RandomBits, shape, "uint32", seed, "rademacher")
     sign = cast(bitwise_right_shift(top, 31), "int32") * 2 - 1
@@ -334,7 +336,7 @@ def categorical(logits: TensorLike, axis: int = -1, *, seed: TensorLike | None =
     [0, 2]
     """
     (x,) = promoted(logits, floating=True)
-    if x.dtype.kind != "f":
+    if not is_floating(x.dtype):
         raise DTypeError(f"categorical takes real logits, got {x.type!r}")
     return argmax(x + _gumbel("categorical", x, seed), axis=normal_axis(axis, x.ndim))
 

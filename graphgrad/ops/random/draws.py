@@ -6,6 +6,7 @@ import math
 from typing import ClassVar
 
 from ...ir.errors import ShapeError
+from ...ir.kinds import limits_of
 from ...ir.types import Dim, as_shape
 from ..arithmetic import Multiply, Subtract
 from ..base import (
@@ -23,6 +24,7 @@ from ..base import (
     TensorType,
     Types,
     as_dtype,
+    kind_of,
     np,
     tensor_type,
 )
@@ -45,7 +47,7 @@ class Draw(Op, abstract=True):
     shape_only: ClassVar[tuple[int, ...]] = (1,)
 
     def infer(self, seed: TensorType, like: TensorType | None = None) -> Types:
-        if seed.dtype.kind not in "iu":
+        if kind_of(seed.dtype) not in "iu":
             raise DTypeError(f"a seed is a scalar integer, got {seed!r}")
         if like is None:
             assert self.shape is not None
@@ -112,7 +114,7 @@ class RandomBits(Draw):
 
 class RandomUniform(Draw):
     """Numbers in [0, 1), all equally likely: the first 53 bits of a word, or the first 24 of half a
-    word, for float16 11. No gradient.
+    word, for float16 11, for bfloat16 8. No gradient.
 
     name  of the stream; "": that of the op type
     """
@@ -128,7 +130,7 @@ class RandomUniform(Draw):
             return (made >> np.uint64(11)).astype(np.int64).astype(np.float64) * 2.0**-53
         if xp is np and self.dtype.itemsize == 4:
             return fractions(seed, self.stream, count, np.float32)
-        bits = 24 if self.dtype.itemsize == 4 else 11  # so that rounding never makes a 1
+        bits = limits_of(self.dtype).nmant + 1  # so that rounding never makes a 1
         made = halves(xp, seed, self.stream, count) >> np.uint32(HALF - bits)
         return made.astype(np.int32).astype(np.float32) * np.float32(2.0**-bits)
 
@@ -263,7 +265,7 @@ class RandomIntegers(Rejecting):
         else:
             found, low = wide_product(word, span)
         start = np.uint64(self.low % 2**64)
-        kind = np.uint64 if self.dtype.kind == "u" else np.int64
+        kind = np.uint64 if kind_of(self.dtype) == "u" else np.int64
         return (found + start).astype(kind).astype(self.dtype), low >= np.uint64(2**64 % span)
 
     @classmethod

@@ -9,7 +9,7 @@ from ..base import Any, Tensor, TensorLike, apply, as_dtype, as_tensor, cast
 from ..exponential import exp, log
 from ..reductions import logsumexp
 from ..shaping import broadcast_like, broadcast_to
-from ..special import expit
+from ..special.logistic import expit
 from .draws import RandomNormal, lengths_of
 from .keys import key_of
 from .rejection import RandomLogGamma

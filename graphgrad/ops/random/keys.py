@@ -24,6 +24,7 @@ from ..base import (
     apply,
     as_dtype,
     as_tensor,
+    kind_of,
     np,
     tensor_type,
     whole,
@@ -34,6 +35,7 @@ from .philox import folded
 __all__ = ["fold_in", "seed", "split"]
 
 _lock = lock_of_module()
+TOGETHER = 1 << 32  # numbers of the draws of one graph; those of an import follow in their own
 
 
 class FoldIn(Binary):
@@ -44,7 +46,7 @@ class FoldIn(Binary):
 
     def infer(self, *types: TensorType) -> Types:
         for t in types:
-            if t.dtype.kind not in "iu":
+            if kind_of(t.dtype) not in "iu":
                 raise DTypeError(f"a key and what is folded into it are integers, got {t!r}")
         return (tensor_type(super().infer(*types)[0].shape, as_dtype("int64")),)
 
@@ -109,7 +111,7 @@ def key_of(given: TensorLike | None, *near: Any) -> Tensor:
     if given is None:
         return _next_key(graph_elsewhere(near))
     found = as_tensor(given)
-    if found.dtype.kind not in "iu" or found.shape != ():
+    if kind_of(found.dtype) not in "iu" or found.shape != ():
         raise DTypeError(
             f"a seed is an int or a scalar integer tensor, got {found.type!r}; leave it out for "
             "numbers that are new in every run"
@@ -129,12 +131,31 @@ def _next_key(graph: Graph | None) -> Tensor:
         return apply(key)
 
 
+def numbers_for(source: Graph) -> int:
+    """What is added here to the numbers of the draws of a graph that is imported, so that no other
+    import of it, and no draw that is built here, has them. Nothing is, where nothing was drawn."""
+    *_, home = bodies_around(source)
+    *_, root = bodies_around(current().graph)
+    if not home.draws:
+        return 0
+    with _lock:
+        start = -(-root.draws // TOGETHER) * TOGETHER
+        root.draws = start - (-home.draws // TOGETHER) * TOGETHER
+    return start
+
+
+def renumbered(op: Op, by: int) -> Op:
+    """The key of another draw, for the key of a draw without a seed; any other op as it is."""
+    return op.replace(number=op.number + by) if by and isinstance(op, RandomKey) else op
+
+
 def seed(value: int) -> None:
     """Set the seed of the current graph: of what is drawn without one by what is built from now on.
 
     Such a draw has the key `fold_in(fold_in(value, number), run)`: number counts the draws without
     a seed as they are built in the graph, run the runs that its State has seen of programs with
-    such draws. `gg.Graph(seed=value)` sets it from the start; it is 0 else.
+    such draws. `gg.Graph(seed=value)` sets it from the start; it is 0 else. What is imported keeps
+    its graph's seed, and each import has numbers of its own.
 
     Parameters: value: an int.
 

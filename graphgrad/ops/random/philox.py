@@ -15,6 +15,8 @@ from typing import Any
 
 import numpy as np
 
+from ...ir.kinds import kind_of
+
 __all__ = [
     "HALF",
     "folded",
@@ -107,7 +109,7 @@ def wide_product(x: Any, factor: int) -> tuple[Any, Any]:
 def _as_words(xp: Any, x: Any) -> Any:
     """Integers modulo 2**64."""
     x = xp.asarray(x)
-    return (x.astype(np.int64) if x.dtype.kind == "i" else x).astype(np.uint64)
+    return (x.astype(np.int64) if kind_of(x.dtype) == "i" else x).astype(np.uint64)
 
 
 def _raw(seeds: Any, stream: Any, count: int) -> Any:
@@ -118,8 +120,10 @@ def _raw(seeds: Any, stream: Any, count: int) -> Any:
     return np.array(rows, np.uint64).reshape((*seeds.shape, count))
 
 
-_idle: list[np.random.Philox] = []
-"""Generators that nobody uses now: to make one takes as long as 10,000 numbers."""
+@cache
+def _idle() -> list[np.random.Philox]:
+    """Generators that nobody uses now: to make one takes as long as 10,000 numbers."""
+    return []
 
 
 def _drawn(seed: int, stream: int, counter: int, count: int) -> Any:
@@ -132,7 +136,7 @@ def _with_generator(
 ) -> Any:
     """What is drawn by a generator that stands behind a counter."""
     try:
-        generator = _idle.pop()
+        generator = _idle().pop()
     except IndexError:
         generator = np.random.Philox(key=0)
     none = np.zeros(4, np.uint64)
@@ -148,7 +152,7 @@ def _with_generator(
         "uinteger": 0,
     }
     made = draw(generator)
-    _idle.append(generator)
+    _idle().append(generator)
     return made
 
 

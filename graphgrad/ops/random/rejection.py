@@ -18,10 +18,11 @@ from ..base import (
     TensorType,
     Types,
     apply,
+    kind_of,
     np,
     tensor_type,
 )
-from ..special import digamma
+from ..special.gammas import digamma
 from .draws import Rejecting
 from .quantile import quantile
 
@@ -40,7 +41,7 @@ class ByParameters(Rejecting, abstract=True):
     shape_only: ClassVar[tuple[int, ...]] = ()
 
     def infer(self, seed: TensorType, *parameters: TensorType) -> Types:  # type: ignore[override]
-        if seed.dtype.kind not in "iu":
+        if kind_of(seed.dtype) not in "iu":
             raise DTypeError(f"a seed is a scalar integer, got {seed!r}")
         for t in parameters:
             if t.dtype.name != "float64" or t.shape != parameters[0].shape:

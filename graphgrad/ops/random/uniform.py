@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from ...ir.kinds import limits_of
 from ..arithmetic import clip, maximum, minimum, negative
 from ..base import (
     Any,
@@ -15,10 +16,11 @@ from ..base import (
     as_dtype,
     as_tensor,
     cast,
+    is_floating,
 )
 from ..exponential import exp, log, log1p, sqrt
 from ..logic import greater, less, where
-from ..special import ndtr
+from ..special.normal import ndtr
 from ..trigonometry import tan
 from .draws import Draw, RandomNormal, RandomUniform, lengths_of
 from .keys import key_of
@@ -53,14 +55,14 @@ def drawn(op: type[Draw], shape: Any, dtype: Any, seed: Any, *attrs: Any, near: 
 def floating(dtype: Any) -> DType:
     """The dtype, which has to be a floating one."""
     found: DType = as_dtype(dtype)
-    if found.kind != "f":
+    if not is_floating(found):
         raise DTypeError(f"random numbers of this kind are floating, not {found}")
     return found
 
 
 def above_zero(u: Tensor) -> Tensor:
     """Uniform numbers of which none is 0: half of the least one stands for that."""
-    least = {8: 2.0**-54, 4: 2.0**-25}.get(u.dtype.itemsize, 2.0**-12)
+    least = 0.5 ** (limits_of(u.dtype).nmant + 2)
     return maximum(u, as_tensor(least, u.dtype))
 
 

@@ -31,6 +31,32 @@ def optimise_bodies(program: Program, optimised: Pass) -> Program:
     return with_ops(program, done)
 
 
+def outer_first(program: Program, step: Pass) -> Program:
+    """The program after a step, with every body of its ops after it, those within bodies last."""
+    stepped: dict[Program, Program] = {}
+    done: dict[Op, Op] = {}
+    made: dict[Program, Program] = {}
+    stack = [program]
+    while stack:
+        each = stack[-1]
+        if each not in stepped:
+            stepped[each] = step(each)
+        after = stepped[each]
+        ops = {node.op: None for node in after.nodes if node.op.bodies}
+        inside = [body for op in ops for body in op.bodies if body not in made]
+        if inside:  # which another program may hold, too, at another depth
+            stack += inside
+            continue
+        stack.pop()
+        if each in made:
+            continue
+        for op in ops:
+            if any(made[body] is not body for body in op.bodies):
+                done[op] = op.replace_bodies([made[body] for body in op.bodies])
+        made[each] = with_ops(after, done)
+    return made[program]
+
+
 def _settled(program: Program) -> bool:
     return all(t.type.static for t in program.inputs)
 

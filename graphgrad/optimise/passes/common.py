@@ -6,6 +6,7 @@ from collections import Counter
 from hashlib import sha256
 from typing import Any
 
+from ...ir.kinds import kind_of
 from ...ir.node import Node, Tensor
 from ...ir.op import Op
 from ...ir.program import Visit
@@ -60,7 +61,7 @@ def _in_order(node: Node) -> Any:
 
 def _in_any_order(node: Node) -> Any:
     x, y = map(id, node.inputs)
-    return (node.op, x, y) if x < y or node.inputs[0].dtype.kind == "c" else (node.op, y, x)
+    return (node.op, x, y) if x < y or kind_of(node.inputs[0].dtype) == "c" else (node.op, y, x)
 
 
 def _mirrored(node: Node) -> Any:

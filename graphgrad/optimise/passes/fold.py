@@ -12,6 +12,7 @@ from ...ir.op import Op
 from ...ir.program import Visit, derive
 from ...ir.types import Array, TensorType, size_of
 from ...ops.base import Constant, Full
+from ...ops.widening import computed
 
 NODE_BYTES = 1 << 20
 TOTAL_BYTES = 16 << 20
@@ -79,7 +80,7 @@ class Folding:
         arrays = [self.known[t] for t in node.inputs]
         try:
             with np.errstate(all="ignore"):
-                made: Any = op.kernel(np, *arrays)
+                made: Any = computed(node, np, arrays)
         except Exception:  # it will say so when it is run
             return None
         values = [np.asarray(v) for v in (made if len(node.outputs) > 1 else (made,))]

@@ -1,6 +1,7 @@
 """What need not be in a loop leaves it.
 
 - What depends on nothing but constants of the loop is computed before it, once.
+- A constant w of a product with w^T is turned before it, once.
 - x_t @ w of rows that are there before the loop is one product before it.
 - A row that is v_t @ w, and nothing else reads it, is one product behind the loop, of the rows v_t.
 - A carry that only adds up x_t^T @ y_t is one product behind it: [x_1; x_2; ...]^T [y_1; y_2; ...].
@@ -20,12 +21,15 @@ from ...ops.arithmetic import Add
 from ...ops.control import Scan
 from ...ops.products import MATMUL, MatMul
 from ...ops.sequencing import After
+from ...ops.shaping import Transpose
+from ...ops.sources import Placeholder
 from ..build import beside, reshaped, total
 from ..facts import ints, nbytes
+from ..room import Room
 from .matrices import MOST_BYTES, is_plain
 
 
-def leave_loops(program: Program, fired: Counter[str]) -> Program:
+def leave_loops(program: Program, fired: Counter[str], room: Room) -> Program:
     """The program with loops that compute no more than they have to.
 
     Not where something is computed again to save memory: what leaves is kept in rows.
@@ -36,9 +40,39 @@ def leave_loops(program: Program, fired: Counter[str]) -> Program:
     def visit(node: Node) -> tuple[Tensor, ...] | None:
         if type(node.op) is not Scan or node.controls or not _known(node):
             return None
-        return _Leaving(node, node.op, fired).outputs()
+        turned = _with_turned(node, node.op, fired)
+        left = _Leaving(turned, turned.op, fired, room).outputs()  # type: ignore[arg-type]
+        return turned.outputs if left is None and turned is not node else left
 
     return program.rebuild(visit)
+
+
+def _with_turned(node: Node, op: Scan, fired: Counter[str]) -> Node:
+    """The loop whose constants are turned as its products read them."""
+    (body,) = op.programs
+    end = op.carries + op.slices
+    constants = dict(zip(body.inputs[end:], node.inputs[end:], strict=True))
+    turned: dict[Tensor, Tensor] = {}
+
+    def visit(inner: Node) -> tuple[Tensor, ...] | None:
+        if not is_plain(inner) or inner.inputs[1] not in constants:
+            return None
+        x, w = inner.inputs
+        product = inner.op
+        assert isinstance(product, MatMul)
+        if not product.transpose_b:
+            return None
+        if w not in turned:
+            turned[w] = beside(inner, Placeholder(w.shape[::-1], w.dtype))
+        return derive(inner, MATMUL[product.transpose_a, False], (x, turned[w])).outputs
+
+    after = body.rebuild(visit)
+    if not turned:
+        return node
+    fired["left_loops"] += len(turned)
+    program = Program((*body.inputs, *turned.values()), after.outputs)
+    given = [beside(node, Transpose((1, 0)), constants[w]) for w in turned]
+    return derive(node, op.replace(programs=(program,)), (*node.inputs, *given))
 
 
 def _bodies(program: Program) -> list[Program]:
@@ -67,11 +101,11 @@ class _Leaving:
     stacked   tensor of the body -> its rows, which are there before the loop
     left      nodes that have left
     rows      what the new loop makes in rows
-    room      bytes of a run for which there is room in rows
+    room      bytes that all rows may take; `most`: those of a run in this loop
     """
 
-    def __init__(self, node: Node, op: Scan, fired: Counter[str]) -> None:
-        self.node, self.op, self.fired = node, op, fired
+    def __init__(self, node: Node, op: Scan, fired: Counter[str], room: Room) -> None:
+        self.node, self.op, self.fired, self.room = node, op, fired, room
         (self.body,) = op.programs
         runs = op.runs_of([t.type for t in node.inputs])
         assert isinstance(runs, int)
@@ -83,7 +117,7 @@ class _Leaving:
         self.stacked = dict(pairs[op.carries : end])
         self.left: set[Node] = set()
         self.rows: list[Tensor] = []
-        self.room = MOST_BYTES // self.runs
+        self.most = MOST_BYTES // self.runs
 
     def outputs(self) -> tuple[Tensor, ...] | None:
         """What stands for the outputs of the node; None where nothing leaves."""
@@ -198,9 +232,9 @@ class _Leaving:
     def _has_room(self, rows: Sequence[Tensor]) -> bool:
         """Whether there is room for these rows, which is taken then."""
         size = sum(nbytes(t.type) for t in rows)
-        if size > self.room:
+        if size > self.most or not self.room.take(self.runs * size):
             return False
-        self.room -= size
+        self.most -= size
         return True
 
     # --- the new loop ---------------------------------------------------------------------------

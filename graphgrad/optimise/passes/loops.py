@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from ...ir.node import Node, Tensor
-from ...ir.op import Op
 from ...ir.program import Program, derive, needed
 from ...ops.control import Scan, While
-from .bodies import with_ops
+from .bodies import outer_first
 
 
 def drop_unread(program: Program) -> Program:
@@ -16,28 +15,7 @@ def drop_unread(program: Program) -> Program:
 
     Loops in bodies come after those around them, which may need less then.
     """
-    trimmed: dict[Program, Program] = {}
-    done: dict[Op, Op] = {}
-    made: dict[Program, Program] = {}
-    stack = [program]
-    while stack:
-        each = stack[-1]
-        if each not in trimmed:
-            trimmed[each] = _trimmed(each)
-        less = trimmed[each]
-        ops = {node.op: None for node in less.nodes if node.op.bodies}
-        inside = [body for op in ops for body in op.bodies if body not in made]
-        if inside:  # which another program may hold, too, at another depth
-            stack += inside
-            continue
-        stack.pop()
-        if each in made:
-            continue
-        for op in ops:
-            if any(made[body] is not body for body in op.bodies):
-                done[op] = op.replace_bodies([made[body] for body in op.bodies])
-        made[each] = with_ops(less, done)
-    return made[program]
+    return outer_first(program, _trimmed)
 
 
 def _trimmed(program: Program) -> Program:

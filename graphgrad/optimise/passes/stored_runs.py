@@ -10,15 +10,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ...ir.node import Node, Tensor
-from ...ir.program import Program, derive
+from ...ir.program import Program, derive, needed
 from ...ir.residual import Residual
 from ...ops.arithmetic import Add, Multiply, Negative, Subtract
 from ...ops.base import Cast
 from ...ops.control import Scan
 from ...ops.sources import Identity
+from ..facts import nbytes
+from ..room import Room
 
 CHEAP = Add, Subtract, Multiply, Negative, Cast, Identity, Residual
 
@@ -30,8 +32,9 @@ class Kept(NamedTuple):
     loop: Node
 
 
-def store_runs(program: Program, fired: Counter[str]) -> Program:
-    """The program with loops that keep what their gradients would compute again."""
+def store_runs(program: Program, fired: Counter[str], room: Room) -> Program:
+    """The program with loops that keep what their gradients would compute again, as far as there
+    is room for it."""
     loops = [node for node in program.nodes if type(node.op) is Scan and not node.controls]
     kept: dict[Node, Kept] = {}
     for at, node in enumerate(loops):
@@ -39,14 +42,54 @@ def store_runs(program: Program, fired: Counter[str]) -> Program:
             tensors = _again(first, node)
             if tensors and len(tensors) > len(kept[node].tensors if node in kept else ()):
                 kept[node] = Kept(tensors, first)
-    if not kept:
-        return program
-    fired["stored_runs"] += len(kept)
     rows: dict[Node, list[Tensor]] = {}
     for found in kept.values():
         wanted = rows.setdefault(found.loop, [])
         wanted += [t for t in found.tensors if t not in set(wanted)]
+    if room.limited:
+        rows = _fitting(rows, room)
+        kept = _of_these(kept, rows)
+    if not kept:
+        return program
+    fired["stored_runs"] += len(kept)
     return _rebuilt(program, kept, rows)
+
+
+def _fitting(rows: Mapping[Node, Sequence[Tensor]], room: Room) -> dict[Node, list[Tensor]]:
+    """What there is room for, first what saves the most work for its bytes."""
+    wanted = []
+    for loop, tensors in rows.items():
+        op: Any = loop.op
+        (body,) = op.programs
+        runs, made = op.runs_of([t.type for t in loop.inputs]), set(body.outputs[op.carries :])
+        for t in tensors if isinstance(runs, int) else ():
+            if t.type.static:
+                size = 0 if t in made else runs * nbytes(t.type)
+                wanted.append((_work(body, t) / max(1, size), size, loop, t))
+    found: dict[Node, list[Tensor]] = {}
+    for _, size, loop, t in sorted(wanted, key=lambda w: -w[0]):
+        if room.take(size):
+            found.setdefault(loop, []).append(t)
+    return found
+
+
+def _work(body: Program, t: Tensor) -> float:
+    """Operations that make a tensor of a body from what a run takes."""
+    total = 0.0
+    for node in needed(body.inputs, [t]):
+        types = [tuple([x.type for x in ts]) for ts in (node.inputs, node.outputs)]
+        total += node.op.flops(*types) or 0.0
+    return total
+
+
+def _of_these(kept: Mapping[Node, Kept], rows: Mapping[Node, Sequence[Tensor]]) -> dict[Node, Kept]:
+    """What is kept, as far as it is among these."""
+    these = {loop: set(tensors) for loop, tensors in rows.items()}
+    found = {
+        node: Kept([t for t in tensors if t in these.get(loop, ())], loop)
+        for node, (tensors, loop) in kept.items()
+    }
+    return {node: each for node, each in found.items() if each.tensors}
 
 
 def _rebuilt(
@@ -115,17 +158,22 @@ def _same(one: Scan, first: Node, two: Scan, second: Node) -> list[Tensor]:
         source = kept.get(at) if at < one.carries else outer
         if t not in mine or source is None or (t in stacked) != row:
             continue
-        if _origin(mine[t]) is _origin(source):
+        if origin_of(mine[t]) is origin_of(source):
             found.append(t)
             rows = rows or row
     return found if rows else []
 
 
-def _origin(t: Tensor) -> Tensor:
+def origin_of(t: Tensor) -> Tensor:
     """What a tensor is, behind the nodes that pass it on."""
-    while isinstance(t.node.op, Identity | Residual) and t.node.op.pure:
+    while passes_on(t.node):
         t = t.node.inputs[t.index]
     return t
+
+
+def passes_on(node: Node) -> bool:
+    """Whether a node's outputs are its inputs."""
+    return isinstance(node.op, Identity | Residual) and node.op.pure
 
 
 def _keeping(

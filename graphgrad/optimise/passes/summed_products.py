@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from ...ir.kinds import is_floating
 from ...ir.node import Node, Tensor
 from ...ir.program import Program
 from ...ops.accumulate import AddN
@@ -74,27 +75,20 @@ def sums_to_join(program: Program) -> dict[Node, _Sum]:
     reads = Counter(t for n in program.nodes for t in n.inputs)
     reads.update(program.outputs)
     sums = [n for n in program.nodes if _is_sum(n)]
-    inner = {
-        t.node
-        for n in sums
-        for t in n.inputs
-        if reads[t] == 1 and t.node in place and _is_sum(t.node)
-    }
-    found: dict[Node, _Sum] = {}
+
+    def made_for_it(ts: Iterable[Tensor]) -> list[Tensor]:
+        return [t for t in ts if reads[t] == 1 and t.node in place]
+
+    inner = {t.node for n in sums for t in made_for_it(n.inputs) if _is_sum(t.node)}
+    terms = {n: _terms(n, inner) for n in sums if n not in inner}
+    found = {n: _Sum(ts, []) for n, ts in terms.items() if len(ts) >= FEW}
     joined: Joined = {}
-    for node in sums:
-        if node in inner:
-            continue
-        terms = _terms(node, inner)
-        if len(terms) < FEW:
-            continue
-        once = [t for t in terms if reads[t] == 1 and t.node in place]
-        found[node] = _Sum(terms, [g for g in _products(once, place) if _pays(g)])
-        for group in found[node].groups:
+    for plan in found.values():
+        plan.groups.extend(g for g in _products(made_for_it(plan.terms), place) if _pays(g))
+        for group in plan.groups:
             _note(group, joined)
     for plan in found.values():
-        once = [t for t in plan.terms if reads[t] == 1 and t.node in place]
-        plan.groups.extend(_reductions(once, joined))
+        plan.groups.extend(_reductions(made_for_it(plan.terms), joined))
     return {node: plan for node, plan in found.items() if plan.groups}
 
 
@@ -103,7 +97,7 @@ def _is_sum(node: Node) -> bool:
     if type(node.op) not in (Add, AddN) or node.controls:
         return False
     (y,) = node.outputs
-    return y.dtype.kind == "f" and y.type.static and all(t.type is y.type for t in node.inputs)
+    return is_floating(y.dtype) and y.type.static and all(t.type is y.type for t in node.inputs)
 
 
 def _terms(node: Node, inner: set[Node]) -> list[Tensor]:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import numpy as np
-
+from ...ir.kinds import can_cast, is_inexact, kind_of, limits_of
 from ...ir.node import Node, Tensor
 from ...ir.types import DType
 from ...ops.base import Cast
@@ -26,16 +25,16 @@ def cast_of_cast(node: Node, inner: Node) -> Tensor | None:
         return None
     if start.dtype is last:
         return start
-    if middle.kind in "fc" and last.kind in "iu" and not _holds(start.dtype, last):
+    if is_inexact(middle) and kind_of(last) in "iu" and not _holds(start.dtype, last):
         return None  # what no integer holds becomes this or that, by the dtype it comes from
     return instead(node, Cast(last), start)
 
 
 def _holds(small: DType, big: DType) -> bool:
     """Whether big has every value of small."""
-    if small.kind in "iu" and big.kind in "fc":
-        return 8 * small.itemsize - (small.kind == "i") <= np.finfo(big).nmant + 1
-    return bool(np.can_cast(small, big, "safe"))
+    if kind_of(small) in "iu" and is_inexact(big):
+        return bool(8 * small.itemsize - (kind_of(small) == "i") <= limits_of(big).nmant + 1)
+    return can_cast(small, big)
 
 
 CASTS: tuple[RewriteRule, ...] = (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ...ir.kinds import kind_of
 from ...ir.node import Node, Tensor
 from ...ir.op import OP_TYPES, Op
 from ...ops.logic import (
@@ -34,7 +35,7 @@ def _compares(op: type[Op]) -> bool:
 @rule(LogicalNot, of=_compares)
 def not_of_comparison(node: Node, inner: Node) -> Tensor | None:
     """not (x == y) -> x != y; not (x < y) -> x >= y for integers; and so on"""
-    if inner.inputs[0].dtype.kind not in WHOLE and inner.op not in (EQUAL, NOT_EQUAL):
+    if kind_of(inner.inputs[0].dtype) not in WHOLE and inner.op not in (EQUAL, NOT_EQUAL):
         return None  # a NaN is neither less nor greater
     return instead(node, OP_TYPES[inner.op.negated_type or ""](), *inner.inputs)
 
@@ -48,7 +49,7 @@ def compared_with_itself(node: Node) -> Tensor | None:
     if node.op in (LESS, GREATER):
         return filled(node, False, x)
     holds = node.op in (EQUAL, LESS_EQUAL, GREATER_EQUAL)
-    return filled(node, holds, x) if x.dtype.kind in WHOLE else None
+    return filled(node, holds, x) if kind_of(x.dtype) in WHOLE else None
 
 
 @rule(Where)

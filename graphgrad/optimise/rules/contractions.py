@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeAlias
 
+from ...ir.kinds import kind_of
 from ...ir.node import Node, Tensor
 from ...ops.arithmetic import MULTIPLY
 from ...ops.einsum import Contraction, Einsum, contraction, einsum_terms
@@ -56,7 +57,7 @@ def _plain(node: Node, terms: Sequence[str]) -> bool:
         for letter, d in zip(term, ints(t.shape), strict=True):
             if lengths.setdefault(letter, d) != d:
                 return False
-    return node.outputs[0].dtype.kind in "iufc"
+    return kind_of(node.outputs[0].dtype) in "iufc"
 
 
 def _summed(node: Node, x: Tensor, term: str, lost: str) -> Operand:

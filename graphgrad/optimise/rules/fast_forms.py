@@ -6,6 +6,7 @@ change, and what overflowed may become a number.
 
 from __future__ import annotations
 
+from ...ir.kinds import is_floating, kind_of
 from ...ir.node import Node, Tensor
 from ...ops.arithmetic import (
     ABS,
@@ -45,28 +46,28 @@ from ..rule import FAST, NodeOf, RewriteRule, rule
 def root_of_square(node: Node, inner: Node) -> Tensor | None:
     """sqrt(x^2) -> |x|"""
     (x,) = inner.inputs
-    return instead(node, ABS, x) if x.dtype.kind in REAL else None
+    return instead(node, ABS, x) if kind_of(x.dtype) in REAL else None
 
 
 @rule(Log, Exp, of=(Log, Exp), level=FAST)
 def log_of_exp(node: Node, inner: Node) -> Tensor | None:
     """log(exp(x)) -> x; exp(log(x)) -> x"""
     (x,) = inner.inputs
-    return x if inner.op is not node.op and x.dtype.kind == "f" else None
+    return x if inner.op is not node.op and is_floating(x.dtype) else None
 
 
 @rule(Log1p, of=Exp, level=FAST)
 def log_of_one_plus_exp(node: Node, inner: Node) -> Tensor | None:
     """log(1 + exp(x)) -> softplus(x), which does not overflow"""
     (x,) = inner.inputs
-    return instead(node, Softplus(), x) if x.dtype.kind == "f" else None
+    return instead(node, Softplus(), x) if is_floating(x.dtype) else None
 
 
 @rule(Log, of=ReduceSum, level=FAST)
 def log_of_sum_of_exp(node: Node, inner: NodeOf[ReduceSum]) -> Tensor | None:
     """log(sum(exp(x))) -> logsumexp(x), which does not overflow"""
     (e,), op = inner.inputs, inner.op
-    if e.node.op is not EXP or e.dtype.kind != "f":
+    if e.node.op is not EXP or not is_floating(e.dtype):
         return None
     return instead(node, ReduceLogSumExp(op.axes, op.keepdims), *e.node.inputs)
 
@@ -84,7 +85,7 @@ def exp_over_sum(node: Node) -> Tensor | None:
     op = total.node.op
     if e.node.op is not EXP or type(op) is not ReduceSum or total.node.inputs[0] is not e:
         return None
-    if len(op.axes) != 1 or not op.keepdims or e.dtype.kind != "f":
+    if len(op.axes) != 1 or not op.keepdims or not is_floating(e.dtype):
         return None
     return instead(node, Softmax(op.axes[0]), *e.node.inputs)
 
@@ -98,7 +99,7 @@ def one_over_one_plus_exp(node: Node) -> Tensor | None:
     if below.op is not ADD:
         return None
     for e, value in with_number(below):
-        if e.node.op is EXP and e.dtype.kind == "f" and is_number(value, 1):
+        if e.node.op is EXP and is_floating(e.dtype) and is_number(value, 1):
             (x,) = e.node.inputs
             turned = x.node.inputs[0] if x.node.op is NEGATIVE else beside(node, NEGATIVE, x)
             return instead(node, Sigmoid(), turned)
@@ -114,7 +115,7 @@ def exp_times_quotient(node: Node) -> Tensor | None:
     exp(x) * sigmoid(-x) -> sigmoid(x)
     """
     for e, t in (node.inputs, node.inputs[::-1]):
-        if e.node.op is not EXP or e.dtype.kind != "f":
+        if e.node.op is not EXP or not is_floating(e.dtype):
             continue
         (x,) = e.node.inputs
         if type(t.node.op) is Sigmoid and _is_negative_of(t.node.inputs[0], x):
@@ -163,7 +164,7 @@ def times_divisor(node: Node) -> Tensor | None:
         if t.node.op is SUBTRACT and t.node.inputs[0].node.op is DIVIDE:
             quotient, z = t.node.inputs
             x, below = quotient.node.inputs
-            if below is y and x.dtype.kind == "f":
+            if below is y and is_floating(x.dtype):
                 return instead(node, SUBTRACT, x, beside(node, MULTIPLY, z, y))
     return None
 

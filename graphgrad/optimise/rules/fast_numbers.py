@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...ir.kinds import is_floating, kind_of, limits_of
 from ...ir.node import Node, Tensor
 from ...ops.arithmetic import (
     ADD,
@@ -64,7 +65,7 @@ def over_number(node: Node) -> Tensor | None:
         return None
     with np.errstate(all="ignore"):
         factor = np.asarray(1 / value, dtype=x.dtype)
-    usable = np.isfinite(factor) and abs(factor) >= np.finfo(x.dtype).tiny
+    usable = np.isfinite(factor) and abs(factor) >= limits_of(x.dtype).tiny
     return instead(node, MULTIPLY, x, number_of(node, factor, x.dtype)) if usable else None
 
 
@@ -127,13 +128,13 @@ def power_as_products(node: Node) -> Tensor | None:
     """x ** 0.5 -> sqrt(x); x ** -0.5 -> 1 / sqrt(x); x ** 3 -> x^2 * x; x ** 4 -> (x^2)^2"""
     x, _ = node.inputs
     value = second_number(node)
-    if value is None or x.dtype.kind not in REAL:
+    if value is None or kind_of(x.dtype) not in REAL:
         return None
     if value == 3:
         return instead(node, MULTIPLY, beside(node, SQUARE, x), x)
     if value == 4:
         return instead(node, SQUARE, beside(node, SQUARE, x))
-    if x.dtype.kind != "f":
+    if not is_floating(x.dtype):
         return None
     if value == 0.5:
         return instead(node, SQRT, x)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from ...ir.kinds import kind_of
 from ...ir.node import Node, Tensor
 from ...ops.arithmetic import (
     MAXIMUM,
@@ -51,7 +52,7 @@ def times_one(node: Node) -> Tensor | None:
 def over_one(node: Node) -> Tensor | None:
     """x / 1 -> x"""
     x, _ = node.inputs
-    return x if x.dtype.kind in REAL and is_number(second_number(node), 1) else None
+    return x if kind_of(x.dtype) in REAL and is_number(second_number(node), 1) else None
 
 
 @rule(Add, over=KNOWN)
@@ -64,14 +65,14 @@ def plus_zero(node: Node) -> Tensor | None:
 def minus_zero(node: Node) -> Tensor | None:
     """x - 0.0 -> x"""
     x, _ = node.inputs
-    return x if x.dtype.kind in REAL and is_number(second_number(node), 0.0) else None
+    return x if kind_of(x.dtype) in REAL and is_number(second_number(node), 0.0) else None
 
 
 @rule(Power, over=KNOWN)
 def power_one(node: Node) -> Tensor | None:
     """x ** 1 -> x"""
     x, _ = node.inputs
-    return x if x.dtype.kind in REAL and is_number(second_number(node), 1) else None
+    return x if kind_of(x.dtype) in REAL and is_number(second_number(node), 1) else None
 
 
 @rule(Maximum, Minimum, over=KNOWN)
@@ -105,7 +106,7 @@ def with_true_or_false(node: Node) -> Tensor | None:
 def integer_times_zero(node: Node) -> Tensor | None:
     """x * 0 -> 0 and x & 0 -> 0, for integers and bools"""
     for x, value in with_number(node):
-        if value.dtype.kind in WHOLE and value == 0:
+        if kind_of(value.dtype) in WHOLE and value == 0:
             return filled(node, 0, x)
     return None
 

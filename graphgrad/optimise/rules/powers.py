@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...ir.kinds import is_floating, kind_of
 from ...ir.node import Node, Tensor
 from ...ops.arithmetic import MULTIPLY, Divide, Power
 from ..build import filled, instead, number_of
@@ -16,7 +17,7 @@ def power_zero(node: Node) -> Tensor | None:
     """x ** 0 -> 1, of NaN too"""
     x, _ = node.inputs
     value = second_number(node)
-    right = x.dtype.kind in REAL and value is not None and value == 0
+    right = kind_of(x.dtype) in REAL and value is not None and value == 0
     return filled(node, 1, x) if right else None
 
 
@@ -25,7 +26,7 @@ def over_power_of_two(node: Node) -> Tensor | None:
     """x / 2^k -> x * 2^-k, which is the same number rounded once"""
     x, _ = node.inputs
     value = second_number(node)
-    if value is None or x.dtype.kind != "f" or abs(np.frexp(value)[0]) != 0.5:
+    if value is None or not is_floating(x.dtype) or abs(np.frexp(value)[0]) != 0.5:
         return None
     with np.errstate(over="ignore"):
         factor = 1 / value

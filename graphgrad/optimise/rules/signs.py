@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ...ir.kinds import kind_of
 from ...ir.node import Node, Tensor
 from ...ops.arithmetic import (
     ABS,
@@ -29,14 +30,14 @@ def times_minus_one(node: Node) -> Tensor | None:
         x = without(node, -1)
     else:
         x = node.inputs[0] if is_number(second_number(node), -1) else None
-    return None if x is None or x.dtype.kind not in REAL else instead(node, NEGATIVE, x)
+    return None if x is None or kind_of(x.dtype) not in REAL else instead(node, NEGATIVE, x)
 
 
 @rule(Subtract, over=KNOWN)
 def from_zero(node: Node) -> Tensor | None:
     """-0.0 - x -> -x, and 0 - x -> -x for integers"""
     x = node.inputs[1]
-    right = x.dtype.kind in REAL and is_number(first_number(node), -0.0)
+    right = kind_of(x.dtype) in REAL and is_number(first_number(node), -0.0)
     return instead(node, NEGATIVE, x) if right else None
 
 
@@ -60,7 +61,7 @@ def minus_negative(node: Node) -> Tensor | None:
 def two_negatives(node: Node) -> Tensor | None:
     """(-x) * (-y) -> x * y; (-x) / (-y) -> x / y"""
     x, y = node.inputs
-    if x.dtype.kind not in REAL or x.node.op is not NEGATIVE or y.node.op is not NEGATIVE:
+    if kind_of(x.dtype) not in REAL or x.node.op is not NEGATIVE or y.node.op is not NEGATIVE:
         return None
     return instead(node, node.op, x.node.inputs[0], y.node.inputs[0])
 
@@ -69,7 +70,7 @@ def two_negatives(node: Node) -> Tensor | None:
 def negative_times_number(node: Node) -> Tensor | None:
     """(-x) * c -> x * (-c); (-x) / c -> x / (-c); c / (-x) -> (-c) / x"""
     x, y = node.inputs
-    if x.dtype.kind not in REAL:
+    if kind_of(x.dtype) not in REAL:
         return None
     if x.node.op is NEGATIVE and uniform_value(y) is not None:
         return instead(node, node.op, x.node.inputs[0], beside(node, NEGATIVE, y))
@@ -82,7 +83,7 @@ def negative_times_number(node: Node) -> Tensor | None:
 def negative_of_multiple(node: Node, inner: Node) -> Tensor | None:
     """-(x * c) -> x * (-c); -(x / c) -> x / (-c); -(c / x) -> (-c) / x"""
     x, y = inner.inputs
-    if x.dtype.kind not in REAL:
+    if kind_of(x.dtype) not in REAL:
         return None
     if uniform_value(y) is not None:
         return instead(node, inner.op, x, beside(node, NEGATIVE, y))
@@ -97,7 +98,7 @@ def sign_that_is_lost(node: Node, inner: Node) -> Tensor | None:
     if inner.op is node.op:
         return None
     (start,) = inner.inputs
-    right = start.dtype.kind in ("if" if node.op is ABS else REAL)  # -x of unsigned x is large
+    right = kind_of(start.dtype) in ("if" if node.op is ABS else REAL)  # -x of unsigned x is large
     return instead(node, node.op, start) if right else None
 
 

@@ -6,6 +6,7 @@ meaning, and is in `fast`.
 
 from __future__ import annotations
 
+from ...ir.kinds import is_floating, kind_of
 from ...ir.node import Node, Tensor
 from ...ops.arithmetic import ADD, NEGATIVE, RECIPROCAL, SQUARE, SUBTRACT, Add, Power, Subtract
 from ...ops.exponential import EXP, EXPM1, LOG1P, SQRT, Exp, Log
@@ -18,7 +19,7 @@ from ..rule import ROUNDING, RewriteRule, rule
 def log_of_one_plus(node: Node, inner: Node) -> Tensor | None:
     """log(1 + x) -> log1p(x) + 0.0; without + 0.0 where x cannot be -0.0"""
     for x, value in with_number(inner):
-        if x.dtype.kind == "f" and is_number(value, 1):
+        if is_floating(x.dtype) and is_number(value, 1):
             if at_least_zero(x):
                 return instead(node, LOG1P, x)
             return _plus_zero(node, beside(node, LOG1P, x))
@@ -29,7 +30,7 @@ def log_of_one_plus(node: Node, inner: Node) -> Tensor | None:
 def log_of_one_minus(node: Node, inner: Node) -> Tensor | None:
     """log(1 - x) -> log1p(-x) + 0.0"""
     x = inner.inputs[1]
-    if x.dtype.kind != "f" or not is_number(first_number(inner), 1):
+    if not is_floating(x.dtype) or not is_number(first_number(inner), 1):
         return None
     return _plus_zero(node, beside(node, LOG1P, beside(node, NEGATIVE, x)))
 
@@ -38,7 +39,7 @@ def log_of_one_minus(node: Node, inner: Node) -> Tensor | None:
 def exp_minus_one(node: Node) -> Tensor | None:
     """exp(x) - 1 -> expm1(x) + 0.0; 1 - exp(x) -> 0.0 - expm1(x)"""
     x, y = node.inputs
-    if x.dtype.kind != "f":
+    if not is_floating(x.dtype):
         return None
     if node.op is ADD:
         for t, value in with_number(node):
@@ -58,9 +59,9 @@ def power_as_square(node: Node) -> Tensor | None:
     """x ** 2 -> x^2; x ** -1 -> 1 / x; x ** 0.5 -> sqrt(x) where x cannot be negative or -0.0"""
     x, _ = node.inputs
     value = second_number(node)
-    if x.dtype.kind in "iu" and is_number(value, 2):
+    if kind_of(x.dtype) in "iu" and is_number(value, 2):
         return instead(node, SQUARE, x)
-    if x.dtype.kind != "f" or value is None:
+    if not is_floating(x.dtype) or value is None:
         return None
     if value == 2:
         return instead(node, SQUARE, x)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...ir.kinds import is_floating, kind_of
 from ...ir.node import Node, Tensor
 from ...ir.op import Op
 from ...ir.types import DType
@@ -71,7 +72,7 @@ def sum_of_broadcast(node: NodeOf[ReduceSum], inner: Node) -> Tensor | None:
     if count == 0:
         return _spread(node, number_of(node, 0, x.dtype))
     times = beside(node, MULTIPLY, x, number_of(node, count, x.dtype))
-    if x.dtype.kind == "f":  # a sum begins with 0.0
+    if is_floating(x.dtype):  # a sum begins with 0.0
         times = beside(node, ADD, times, number_of(node, 0, x.dtype))
     return _spread(node, times)
 
@@ -116,10 +117,10 @@ def _spread(node: NodeOf[Reduction], x: Tensor) -> Tensor:
 
 def _holds_number(count: int, dtype: DType) -> bool:
     """Whether the dtype has this very number."""
-    if dtype.kind in "iu":
+    if kind_of(dtype) in "iu":
         return count <= np.iinfo(dtype).max
     with np.errstate(all="ignore"):
-        return dtype.kind in REAL and float(np.asarray(count).astype(dtype)) == count
+        return kind_of(dtype) in REAL and float(np.asarray(count).astype(dtype)) == count
 
 
 # --- of reductions -----------------------------------------------------------------------------
@@ -129,7 +130,7 @@ def _holds_number(count: int, dtype: DType) -> bool:
 def reduction_of_reduction(node: NodeOf[Reduction], inner: NodeOf[Reduction]) -> Tensor | None:
     """any of any, all of all; sum of sum, product, max, min likewise for integers -> one of both"""
     (x,) = inner.inputs
-    exact = node.op.reduction in _TRUTH or x.dtype.kind in "iu"
+    exact = node.op.reduction in _TRUTH or kind_of(x.dtype) in "iu"
     return at_once(node, inner) if exact else None
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ...ir.kinds import kind_of
 from ...ir.node import Node, Tensor
 from ...ir.op import Op
 from ...ops.arithmetic import (
@@ -43,7 +44,7 @@ def once_is_enough(node: Node, inner: Node) -> Tensor | None:
     """||x|| -> |x|; sign, relu likewise; floor, ceil, trunc, round of one of these -> that one"""
     (x,) = node.inputs
     whole = node.op.rounds and inner.op.rounds
-    return x if whole or (inner.op is node.op and x.dtype.kind in REAL) else None
+    return x if whole or (inner.op is node.op and kind_of(x.dtype) in REAL) else None
 
 
 @rule(Maximum, Minimum, LogicalAnd, LogicalOr, BitwiseAnd, BitwiseOr)
@@ -57,14 +58,14 @@ def with_itself(node: Node) -> Tensor | None:
 def times_itself(node: Node) -> Tensor | None:
     """x * x -> x^2"""
     x, y = node.inputs
-    return instead(node, SQUARE, x) if x is y and x.dtype.kind in REAL else None
+    return instead(node, SQUARE, x) if x is y and kind_of(x.dtype) in REAL else None
 
 
 @rule(Subtract, BitwiseXor, LogicalXor)
 def integer_minus_itself(node: Node) -> Tensor | None:
     """x - x -> 0 and x ^ x -> 0, for integers and bools"""
     x, y = node.inputs
-    return filled(node, 0, x) if x is y and x.dtype.kind in WHOLE else None
+    return filled(node, 0, x) if x is y and kind_of(x.dtype) in WHOLE else None
 
 
 TWICE: tuple[RewriteRule, ...] = (

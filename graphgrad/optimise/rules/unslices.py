@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ...ir.kinds import is_inexact
 from ...ir.node import Node, Tensor
 from ...ops.accumulate import AddN
 from ...ops.arithmetic import ADD, Add
@@ -172,7 +173,7 @@ def _zeros(node: Node, axis: int, length: int) -> Tensor:
 
 def _plus_zero(node: Node, t: Tensor) -> Tensor:
     """t without a -0.0."""
-    if t.dtype.kind not in "fc" or at_least_zero(t) or _has_zero_added(t):
+    if not is_inexact(t.dtype) or at_least_zero(t) or _has_zero_added(t):
         return t
     return beside(node, ADD, t, number_of(node, 0, t.dtype))
 

@@ -291,6 +291,7 @@ def test_nothing_is_kept_where_nobody_can_tell_whose_a_file_is(folder, monkeypat
     assert not folder.exists()
 
 
+@pytest.mark.ci
 def test_processes_that_write_at_once(folder):
     program = (
         "from graphgrad.execute.llvm import library\n"

@@ -163,6 +163,7 @@ assert len(seen) == 12
 """
 
 
+@pytest.mark.ci
 def test_finalizers_call_functions_that_are_garbage_themselves(request):
     script = LAST.format(root=str(request.config.rootpath))
     command = [sys.executable, "-c", script]
@@ -197,6 +198,7 @@ for number in range(5):
 """
 
 
+@pytest.mark.ci
 def test_processes_that_compile_the_same_at_once(tmp_path, request):
     script = PROCESS.format(root=str(request.config.rootpath))
     environment = {**os.environ, "GRAPHGRAD_CACHE": str(tmp_path)}

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from numbers import Real
 
-from ..ir.lazy import lazy_module
-from .base import Any, DTypeError, GraphGradError, Samples, np
-from .families import RealBinary, RealUnary
+from ...ir.lazy import lazy_module
+from ..base import Any, DTypeError, GraphGradError, Samples, np
+from ..families import RealBinary, RealUnary
 
 __all__ = [
     "OfScipy",

@@ -1,4 +1,4 @@
-"""Elements by where something holds, and how often each is taken.
+"""The places where something holds, elements by them, and how often each is taken.
 
 Without `size` the length of what is picked is known only when run. With it, it is that number: what
 is too much is left out, what is missing is filled up, and all backends and vmap can run it.
@@ -19,6 +19,7 @@ from .base import (
     build,
     cast,
     constant,
+    kind_of,
     like,
     np,
     whole,
@@ -322,7 +323,7 @@ def _counts(repeats: Tensor, x: Tensor, axis: int) -> Tensor:
     """One number of copies for each place along the axis."""
     here, there = x.shape[axis], repeats.shape[0] if repeats.ndim == 1 else 1
     wrong = isinstance(here, int) and isinstance(there, int) and there not in (1, here)
-    if repeats.dtype.kind not in "iu" or repeats.ndim > 1 or wrong:
+    if kind_of(repeats.dtype) not in "iu" or repeats.ndim > 1 or wrong:
         raise ShapeError(
             f"repeat of axis {axis} of {x.type!r} takes numbers of copies, one or one for each "
             f"place, got {repeats.type!r}"

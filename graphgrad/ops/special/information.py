@@ -1,30 +1,20 @@
-"""Entropies, and logarithms and powers near 1, element by element."""
+"""Entropies, and products with logarithms that are 0 where the factor is."""
 
 from __future__ import annotations
 
-from .base import (
-    NO_GRAD,
-    Any,
-    Gradients,
-    Node,
-    Tensor,
-    TensorLike,
-    wants,
-)
-from .exponential import log, log1p
-from .families import RealBinary, floating_binary, floating_unary
-from .scipy_functions import (
-    ScipyBinary,
-    ScipyUnary,
-    need_scipy,
-)
-from .special import xdivy
+from ..arithmetic import negative
+from ..base import NO_GRAD, Any, Gradients, Node, Tensor, TensorLike, apply, wants
+from ..exponential import log, log1p
+from ..families import RealBinary, floating_binary, floating_unary
+from .scipy_functions import ScipyBinary, ScipyUnary, need_scipy
 
 __all__ = [
     "entr",
     "kl_div",
     "rel_entr",
+    "xdivy",
     "xlog1py",
+    "xlogy",
 ]
 
 
@@ -64,6 +54,46 @@ class KlDivergence(ScipyBinary):
         return (
             dz * log(x / y) if wants(x) else NO_GRAD,
             dz * ((y - x) / y) if wants(y) else NO_GRAD,
+        )
+
+
+class XLogY(RealBinary):
+    """z = x * log(y), and 0 where x is 0. dx = dz * log(y), dy = dz * x / y (0 where x is 0)."""
+
+    domain = (0.5, 2.0)
+    scipy = "xlogy"
+    linear = (0,)
+    singular = 1
+
+    def kernel(self, xp: Any, x: Any, y: Any) -> Any:
+        none = (x == 0) & (y == y)
+        return xp.where(none, xp.zeros_like(x), x * xp.log(xp.where(none, xp.ones_like(y), y)))
+
+    def vjp(self, node: Node, dz: Tensor) -> Gradients:
+        x, y = node.inputs
+        return (
+            dz * log(y) if wants(x) else NO_GRAD,
+            dz * apply(XDivY(), x, y) if wants(y) else NO_GRAD,
+        )
+
+
+class XDivY(RealBinary):
+    """z = x / y, and 0 where x is 0, whatever y. dx = dz / y, dy = -dz * z / y, 0 likewise."""
+
+    domain = (0.5, 2.0)
+    linear = (0,)
+    singular = 1
+
+    def kernel(self, xp: Any, x: Any, y: Any) -> Any:
+        none = (x == 0) & (y == y)
+        return xp.where(none, xp.zeros_like(x), x / xp.where(none, xp.ones_like(y), y))
+
+    def vjp(self, node: Node, dz: Tensor) -> Gradients:
+        x, y = node.inputs
+        (z,) = node.outputs
+        return (
+            apply(XDivY(), dz, y) if wants(x) else NO_GRAD,
+            negative(apply(XDivY(), dz * z, y)) if wants(y) else NO_GRAD,
         )
 
 
@@ -149,6 +179,44 @@ def kl_div(x: TensorLike, y: TensorLike, /) -> Tensor:
     """
     need_scipy("kl_div")
     return floating_binary(KlDivergence(), x, y)
+
+
+def xlogy(x: TensorLike, y: TensorLike, /) -> Tensor:
+    """z = x * log(y), and 0 where x is 0 (unless y is NaN), element by element.
+
+    Parameters:
+        x, y: shapes that broadcast; floating, dtypes promoted, ints and bools become float64.
+
+    Returns: z, of the broadcast shape and the promoted dtype.
+
+    Raises: ShapeError if the shapes do not broadcast; DTypeError for complex operands.
+
+    Gradient: dx = dz * log(y), dy = dz * x / y, which is 0 where x is 0.
+
+    Source: scipy.special.xlogy.
+
+    >>> gg.evaluate(gg.special.xlogy([0.0, 2.0], [0.0, 1.0]))
+    array([0., 0.])
+    """
+    return floating_binary(XLogY(), x, y)
+
+
+def xdivy(x: TensorLike, y: TensorLike, /) -> Tensor:
+    """z = x / y, and 0 where x is 0 (unless y is NaN), element by element.
+
+    Parameters:
+        x, y: shapes that broadcast; floating, dtypes promoted, ints and bools become float64.
+
+    Returns: z, of the broadcast shape and the promoted dtype.
+
+    Raises: ShapeError if the shapes do not broadcast; DTypeError for complex operands.
+
+    Gradient: dx = dz / y, dy = -dz * z / y; 0 where the numerator is 0.
+
+    >>> gg.evaluate(gg.special.xdivy([0.0, 2.0], [0.0, 4.0]))
+    array([0. , 0.5])
+    """
+    return floating_binary(XDivY(), x, y)
 
 
 def xlog1py(x: TensorLike, y: TensorLike, /) -> Tensor:

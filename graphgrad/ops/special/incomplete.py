@@ -1,13 +1,12 @@
-"""Gamma and beta functions, incomplete ones with gradients by every argument, and zeta."""
+"""Incomplete gamma and beta functions and their inverses, with gradients by every argument."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
 
-from .base import (
+from ..base import (
     NO_GRAD,
-    ZERO,
     Any,
     Gradients,
     Node,
@@ -18,182 +17,25 @@ from .base import (
     np,
     promoted,
     wants,
-    whole,
 )
-from .exponential import exp, log, log1p
-from .families import floating_binary, floating_unary
-from .logic import greater, less, where
-from .scipy_functions import (
-    OfScipy,
-    ScipyBinary,
-    ScipyUnary,
-    need_scipy,
-    scipy_special,
-    without_gradient,
-)
-from .special import Digamma, PolyGamma, digamma, gammaln, xlogy
-from .special_information import xlog1py
+from ..exponential import exp, log, log1p
+from ..families import floating_binary
+from .betas import betaln
+from .gammas import Digamma, PolyGamma, gammaln
+from .information import xlog1py, xlogy
+from .scipy_functions import OfScipy, ScipyBinary, need_scipy, scipy_special
 
 __all__ = [
-    "beta",
     "betainc",
     "betaincinv",
-    "betaln",
-    "binom",
-    "factorial",
-    "gamma",
     "gammainc",
     "gammaincc",
     "gammainccinv",
     "gammaincinv",
-    "gammasgn",
-    "hyp1f1",
-    "hyp2f1",
-    "multigammaln",
-    "poch",
-    "zeta",
 ]
 
 _NODES = np.arange(-128, 129) / 32
 """Of the trapezoidal rule after the substitution s = exp(pi/2 sinh u) [Takahasi and Mori 1974]."""
-
-
-class Gamma(ScipyUnary):
-    """y = gamma(x), dx = dy * y * digamma(x)."""
-
-    scipy = "gamma"
-    domain = (0.5, 3.0)
-    singular = 0
-
-    def vjp(self, node: Node, dy: Tensor) -> Gradients:
-        (x,), (y,) = node.inputs, node.outputs
-        return (dy * (y * digamma(x)),)
-
-
-class GammaSign(ScipyUnary):
-    """y = the sign of gamma(x): a step, the gradient is zero."""
-
-    scipy = "gammasgn"
-    domain = (0.5, 3.0)
-    stepwise = True
-
-    def vjp(self, node: Node, dy: Tensor) -> Gradients:
-        return (ZERO,)
-
-
-class Beta(ScipyBinary):
-    """z = gamma(a) gamma(b) / gamma(a + b), da = dz * z * (digamma(a) - digamma(a + b))."""
-
-    scipy = "beta"
-
-    def vjp(self, node: Node, dz: Tensor) -> Gradients:
-        a, b = node.inputs
-        scaled, both = dz * node.outputs[0], digamma(a + b)
-        return (
-            scaled * (digamma(a) - both) if wants(a) else NO_GRAD,
-            scaled * (digamma(b) - both) if wants(b) else NO_GRAD,
-        )
-
-
-class BetaLn(ScipyBinary):
-    """z = log |beta(a, b)|, da = dz * (digamma(a) - digamma(a + b)), db likewise."""
-
-    scipy = "betaln"
-
-    def vjp(self, node: Node, dz: Tensor) -> Gradients:
-        a, b = node.inputs
-        both = digamma(a + b)
-        return (
-            dz * (digamma(a) - both) if wants(a) else NO_GRAD,
-            dz * (digamma(b) - both) if wants(b) else NO_GRAD,
-        )
-
-
-class Pochhammer(ScipyBinary):
-    """y = gamma(z + m) / gamma(z), dz = dy * y * (digamma(z + m) - digamma(z)), dm likewise."""
-
-    scipy = "poch"
-
-    def vjp(self, node: Node, dy: Tensor) -> Gradients:
-        z, m = node.inputs
-        scaled, both = dy * node.outputs[0], digamma(z + m)
-        return (
-            scaled * (both - digamma(z)) if wants(z) else NO_GRAD,
-            scaled * both if wants(m) else NO_GRAD,
-        )
-
-
-class Binomial(ScipyBinary):
-    """y = gamma(n + 1) / (gamma(k + 1) gamma(n - k + 1)), dn = dy * y * (digamma(n + 1) -
-    digamma(n - k + 1)), dk = dy * y * (digamma(n - k + 1) - digamma(k + 1)).
-    """
-
-    scipy = "binom"
-
-    def vjp(self, node: Node, dy: Tensor) -> Gradients:
-        n, k = node.inputs
-        scaled, rest = dy * node.outputs[0], digamma(n - k + 1.0)
-        return (
-            scaled * (digamma(n + 1.0) - rest) if wants(n) else NO_GRAD,
-            scaled * (rest - digamma(k + 1.0)) if wants(k) else NO_GRAD,
-        )
-
-
-class Zeta(ScipyUnary):
-    """y = the sum of (q + k)**-x over k >= 0, dq = -dy * x * zeta(x + 1, q) [DLMF 25.11.17]."""
-
-    x: float
-    scipy = "zeta"
-    domain = (0.5, 3.0)
-    singular = 0
-
-    def vjp(self, node: Node, dy: Tensor) -> Gradients:
-        return (dy * (-self.x * apply(Zeta(self.x + 1.0), *node.inputs)),)
-
-    @classmethod
-    def examples(cls) -> Any:
-        """Of one power."""
-        return (cls(2.5),)
-
-
-class Hyp1F1(ScipyUnary):
-    """y = 1F1(a; b; x), dx = dy * a / b * 1F1(a + 1; b + 1; x) [DLMF 13.3.15]."""
-
-    a: float
-    b: float
-    scipy = "hyp1f1"
-
-    def vjp(self, node: Node, dy: Tensor) -> Gradients:
-        slope = apply(Hyp1F1(self.a + 1.0, self.b + 1.0), *node.inputs)
-        return (dy * (self.a / self.b * slope),)
-
-    @classmethod
-    def examples(cls) -> Any:
-        """Of two parameters."""
-        return (cls(0.7, 1.8),)
-
-
-class Hyp2F1(ScipyUnary):
-    """y = 2F1(a, b; c; x), dx = dy * a b / c * 2F1(a + 1, b + 1; c + 1; x) [DLMF 15.5.1]."""
-
-    a: float
-    b: float
-    c: float
-    scipy = "hyp2f1"
-    domain = (-0.5, 0.5)
-
-    def vjp(self, node: Node, dy: Tensor) -> Gradients:
-        a, b, c = self.a, self.b, self.c
-        slope = apply(Hyp2F1(a + 1.0, b + 1.0, c + 1.0), *node.inputs)
-        return (dy * (a * b / c * slope),)
-
-    @classmethod
-    def examples(cls) -> Any:
-        """Of three parameters."""
-        return (cls(0.7, 1.3, 2.1),)
-
-
-# --- incomplete functions ----------------------------------------------------------------------
 
 
 def _bell(orders: tuple[int, ...], cumulant: Callable[[tuple[int, ...]], Any]) -> Any:
@@ -409,188 +251,6 @@ class BetaIncInv(OfScipy):
             yield cls(), [rng.uniform(0.5, 2.0, size=s) for s in ((2, 3), (3,))] + [np.array(0.4)]
 
 
-def gamma(x: TensorLike, /) -> Tensor:
-    """The gamma function [DLMF 5.2.1], element by element.
-
-    Parameters: x: any shape; floating, ints and bools become float64.
-
-    Returns: y, of the shape and dtype of x.
-
-    Raises: DTypeError if x is complex; GraphGradError without SciPy (the extra `scipy`).
-
-    Gradient: dx = dy * y * digamma(x) [DLMF 5.2.2].
-
-    Source: scipy.special.gamma.
-
-    >>> gg.evaluate(gg.special.gamma([0.5, 5.0])).round(4)
-    array([ 1.7725, 24.    ])
-    """
-    need_scipy("gamma")
-    return floating_unary(Gamma(), x)
-
-
-def gammasgn(x: TensorLike, /) -> Tensor:
-    """The sign of the gamma function, element by element.
-
-    Parameters: x: any shape; floating, ints and bools become float64.
-
-    Returns: y, of the shape and dtype of x.
-
-    Raises: DTypeError if x is complex; GraphGradError without SciPy (the extra `scipy`).
-
-    Gradient: zero, the result is a step.
-
-    Source: scipy.special.gammasgn.
-
-    >>> gg.evaluate(gg.special.gammasgn([0.5, -0.5])).round(4)
-    array([ 1., -1.])
-    """
-    need_scipy("gammasgn")
-    return floating_unary(GammaSign(), x)
-
-
-def factorial(n: TensorLike, /) -> Tensor:
-    """n! = gamma(n + 1), element by element; 0 for n < 0.
-
-    Parameters: n: any shape; floating, ints and bools become float64.
-
-    Returns: y, of the shape and dtype of n.
-
-    Raises: DTypeError if n is complex; GraphGradError without SciPy (the extra `scipy`).
-
-    Gradient: dn = dy * y * digamma(n + 1).
-
-    Source: scipy.special.factorial(exact=False).
-
-    >>> gg.evaluate(gg.special.factorial([0, 1, 5])).round(4)
-    array([  1.,   1., 120.])
-    """
-    need_scipy("factorial")
-    (n,) = promoted(n, floating=True)
-    below = less(n, 0)
-    return where(below, 0.0, apply(Gamma(), where(below, 0.0, n) + 1.0))
-
-
-def multigammaln(a: TensorLike, d: int, /) -> Tensor:
-    """The logarithm of the multivariate gamma function of dimension d, element by element.
-
-    Parameters:
-        a: any shape; floating, ints and bools become float64; NaN unless a > (d - 1) / 2.
-        d: an int >= 1.
-
-    Returns: y, of the shape and dtype of a.
-
-    Raises: DTypeError if a is complex; TypeError if d is no int, ValueError if d < 1;
-        GraphGradError without SciPy (the extra `scipy`).
-
-    Gradient: da = dy * the sum of digamma(a + (1 - j) / 2) over j = 1 ... d.
-
-    Source: scipy.special.multigammaln.
-
-    >>> gg.evaluate(gg.special.multigammaln([2.0, 3.0], 2)).round(4)
-    array([0.4516, 1.5502])
-    """
-    need_scipy("multigammaln")
-    d = whole("the dimension of multigammaln", d)
-    if d < 1:
-        raise ValueError(f"multigammaln takes a dimension d >= 1, got {d}")
-    (a,) = promoted(a, floating=True)
-    y = gammaln(a)
-    for j in range(1, d):
-        y = y + gammaln(a - 0.5 * j)
-    y = y + d * (d - 1) / 4 * math.log(math.pi)
-    return where(greater(a, (d - 1) / 2), y, math.nan)
-
-
-def beta(a: TensorLike, b: TensorLike, /) -> Tensor:
-    """The beta function gamma(a) gamma(b) / gamma(a + b) [DLMF 5.12.1], element by element.
-
-    Parameters:
-        a, b: shapes that broadcast; floating, dtypes promoted, ints and bools become float64.
-
-    Returns: z, of the broadcast shape and the promoted dtype.
-
-    Raises: ShapeError if the shapes do not broadcast; DTypeError for complex operands;
-        GraphGradError without SciPy (the extra `scipy`).
-
-    Gradient: da = dz * z * (digamma(a) - digamma(a + b)), db likewise.
-
-    Source: scipy.special.beta.
-
-    >>> gg.evaluate(gg.special.beta(2.0, [1.0, 3.0])).round(4)
-    array([0.5   , 0.0833])
-    """
-    need_scipy("beta")
-    return floating_binary(Beta(), a, b)
-
-
-def betaln(a: TensorLike, b: TensorLike, /) -> Tensor:
-    """z = log |beta(a, b)|, element by element.
-
-    Parameters:
-        a, b: shapes that broadcast; floating, dtypes promoted, ints and bools become float64.
-
-    Returns: z, of the broadcast shape and the promoted dtype.
-
-    Raises: ShapeError if the shapes do not broadcast; DTypeError for complex operands;
-        GraphGradError without SciPy (the extra `scipy`).
-
-    Gradient: da = dz * (digamma(a) - digamma(a + b)), db likewise.
-
-    Source: scipy.special.betaln.
-
-    >>> gg.evaluate(gg.special.betaln(2.0, [1.0, 3.0])).round(4)
-    array([-0.6931, -2.4849])
-    """
-    need_scipy("betaln")
-    return floating_binary(BetaLn(), a, b)
-
-
-def poch(z: TensorLike, m: TensorLike, /) -> Tensor:
-    """Pochhammer's symbol gamma(z + m) / gamma(z) [DLMF 5.2.5], element by element.
-
-    Parameters:
-        z, m: shapes that broadcast; floating, dtypes promoted, ints and bools become float64.
-
-    Returns: z, of the broadcast shape and the promoted dtype.
-
-    Raises: ShapeError if the shapes do not broadcast; DTypeError for complex operands;
-        GraphGradError without SciPy (the extra `scipy`).
-
-    Gradient: dz = dy * y * (digamma(z + m) - digamma(z)), dm = dy * y * digamma(z + m).
-
-    Source: scipy.special.poch.
-
-    >>> gg.evaluate(gg.special.poch(2.0, [1.0, 3.0])).round(4)
-    array([ 2., 24.])
-    """
-    need_scipy("poch")
-    return floating_binary(Pochhammer(), z, m)
-
-
-def binom(n: TensorLike, k: TensorLike, /) -> Tensor:
-    """The binomial coefficient n over k of real numbers, element by element.
-
-    Parameters:
-        n, k: shapes that broadcast; floating, dtypes promoted, ints and bools become float64.
-
-    Returns: z, of the broadcast shape and the promoted dtype.
-
-    Raises: ShapeError if the shapes do not broadcast; DTypeError for complex operands;
-        GraphGradError without SciPy (the extra `scipy`).
-
-    Gradient: dn = dy * y * (digamma(n + 1) - digamma(n - k + 1)), dk = dy * y * (digamma(n - k + 1)
-        - digamma(k + 1)).
-
-    Source: scipy.special.binom.
-
-    >>> gg.evaluate(gg.special.binom(5.0, [1.0, 2.0])).round(4)
-    array([ 5., 10.])
-    """
-    need_scipy("binom")
-    return floating_binary(Binomial(), n, k)
-
-
 def gammainc(a: TensorLike, x: TensorLike, /) -> Tensor:
     """The regularised lower incomplete gamma function P(a, x) [DLMF 8.2.4], element by element.
 
@@ -724,72 +384,3 @@ def betaincinv(a: TensorLike, b: TensorLike, y: TensorLike, /) -> Tensor:
     """
     need_scipy("betaincinv")
     return apply(BetaIncInv(), *promoted(a, b, y, floating=True))
-
-
-def zeta(x: float, q: TensorLike = 1.0, /) -> Tensor:
-    """Hurwitz' zeta function, the sum of (q + k)**-x over k >= 0 [DLMF 25.11.1]; Riemann's at 1.
-
-    Parameters:
-        x: a number.
-        q: any shape; floating, ints and bools become float64.
-
-    Returns: y, of the shape and dtype of q.
-
-    Raises: DTypeError if q is complex or x is no number; GraphGradError without SciPy (the extra
-        `scipy`).
-
-    Gradient: dq = -dy * x * zeta(x + 1, q) [DLMF 25.11.17]; none by x.
-
-    Source: scipy.special.zeta.
-
-    >>> gg.evaluate(gg.special.zeta(2.0, [1.0, 2.0])).round(4)
-    array([1.6449, 0.6449])
-    """
-    need_scipy("zeta")
-    return floating_unary(Zeta(*without_gradient("zeta", x=x)), q)
-
-
-def hyp1f1(a: float, b: float, x: TensorLike, /) -> Tensor:
-    """Kummer's confluent hypergeometric function 1F1(a; b; x) [DLMF 13.2.2], element by element.
-
-    Parameters:
-        a, b: numbers.
-        x: any shape; floating, ints and bools become float64.
-
-    Returns: y, of the shape and dtype of x.
-
-    Raises: DTypeError if x is complex, or a or b is no number; GraphGradError without SciPy (the
-        extra `scipy`).
-
-    Gradient: dx = dy * a / b * 1F1(a + 1; b + 1; x) [DLMF 13.3.15]; none by a and b.
-
-    Source: scipy.special.hyp1f1.
-
-    >>> gg.evaluate(gg.special.hyp1f1(1.0, 2.0, [0.5, 1.0])).round(4)
-    array([1.2974, 1.7183])
-    """
-    need_scipy("hyp1f1")
-    return floating_unary(Hyp1F1(*without_gradient("hyp1f1", a=a, b=b)), x)
-
-
-def hyp2f1(a: float, b: float, c: float, x: TensorLike, /) -> Tensor:
-    """Gauss' hypergeometric function 2F1(a, b; c; x) [DLMF 15.2.1], element by element.
-
-    Parameters:
-        a, b, c: numbers.
-        x: any shape; floating, ints and bools become float64.
-
-    Returns: y, of the shape and dtype of x.
-
-    Raises: DTypeError if x is complex, or a, b or c is no number; GraphGradError without SciPy (the
-        extra `scipy`).
-
-    Gradient: dx = dy * a b / c * 2F1(a + 1, b + 1; c + 1; x) [DLMF 15.5.1]; none by a, b and c.
-
-    Source: scipy.special.hyp2f1.
-
-    >>> gg.evaluate(gg.special.hyp2f1(1.0, 1.0, 2.0, [0.25, 0.5])).round(4)
-    array([1.1507, 1.3863])
-    """
-    need_scipy("hyp2f1")
-    return floating_unary(Hyp2F1(*without_gradient("hyp2f1", a=a, b=b, c=c)), x)

@@ -7,17 +7,7 @@ from collections.abc import Callable
 from ..ir.errors import ShapeError
 from ..ir.types import broadcast
 from .arithmetic import maximum, minimum, remainder
-from .base import (
-    Any,
-    DTypeError,
-    Tensor,
-    TensorLike,
-    as_tensor,
-    cast,
-    like,
-    np,
-    promoted,
-)
+from .base import Any, DTypeError, Tensor, TensorLike, as_tensor, cast, kind_of, like, np, promoted
 from .creation import zeros_like
 from .indexing import take
 from .joining import stack, tensors_of
@@ -65,7 +55,7 @@ def where_first(condlist: Any, choicelist: Any, default: TensorLike = 0) -> Tens
 
 def _condition(what: str, condition: TensorLike) -> Tensor:
     found = as_tensor(condition)
-    if found.dtype.kind != "b":
+    if kind_of(found.dtype) != "b":
         raise DTypeError(
             f"a condition of {what} is bool, got {found.type!r}, built at {found.where}"
         )
@@ -95,7 +85,7 @@ def choose(x: TensorLike, choices: Any, mode: str = "raise") -> Tensor:
     array([10,  2, 30])
     """
     x = as_tensor(x)
-    if x.dtype.kind not in "iu":
+    if kind_of(x.dtype) not in "iu":
         raise DTypeError(f"choose takes the number of a choice, an integer, got {x.type!r}")
     if mode not in ("raise", "wrap", "clip"):
         raise ValueError(f"mode is 'raise', 'wrap' or 'clip', got {mode!r}")

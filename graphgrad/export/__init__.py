@@ -1,0 +1,1 @@
+"""Programs as files that need no graphgrad."""

@@ -1,0 +1,96 @@
+"""What a written file does besides kernels: its own source goes into the file."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+__all__ = ["given", "per_example", "scan", "while_loop"]
+
+
+def given(name: str, value: Any, dtype: Any, shape: Any, lengths: Any) -> Any:
+    """The value as an array of this dtype; an error where its dtype or shape does not fit.
+
+    lengths: what named lengths were found to be.
+    """
+    array = np.asarray(value)
+    number = type(value) is int and np.dtype(dtype).kind == "u"
+    if not number and not np.can_cast(array.dtype, dtype, "same_kind"):
+        raise TypeError(f"{name} takes {np.dtype(dtype)}, got {array.dtype}")
+    fits = array.ndim == len(shape)
+    for known, length in zip(shape, array.shape) if fits else ():
+        if isinstance(known, str):
+            known = lengths.setdefault(known, length)
+        fits = fits and known in (None, length)
+    if not fits:
+        raise ValueError(f"{name} takes shape {shape} where {lengths}, got {array.shape}")
+    new = array.astype(dtype, copy=False)
+    if new.dtype.kind in "iu" and not np.array_equal(new, array):
+        raise TypeError(f"{name} cannot hold the values it was given")
+    return new
+
+
+def scan(body: Any, carries: Any, stacks: Any, constants: Any, loop: Any) -> Any:
+    """body(*carries, *rows, *constants) -> (*carries, *made) for each row of the stacks.
+
+    loop: (how many runs or None, whether from the last to the first, which carries to keep, the
+    dtypes and shapes of a row that is kept or made). Returns the last carries, then what each run
+    made and took, stacked.
+    """
+    length, backwards, kept, made, taken = loop
+    counts = {len(stack) for stack in stacks} | ({length} - {None})
+    if len(counts) != 1:
+        raise RuntimeError(f"a scan goes over rows of one number, got {sorted(counts)}")
+    count = counts.pop()
+    carries = [np.array(c) for c in carries]
+    places = range(count)[::-1] if backwards else range(count)
+    rows = [[None] * count for _ in (*made, *taken)]
+    for at in places:
+        took = [carries[i] for i in kept]
+        found = body(*carries, *[stack[at, ...] for stack in stacks], *constants)
+        carries = found[: len(carries)]
+        for row, value in zip(rows, (*found[len(carries) :], *took)):
+            row[at] = value
+    return (*carries, *[stacked(r, *kind) for r, kind in zip(rows, (*made, *taken))])
+
+
+def while_loop(test: Any, body: Any, carries: Any, constants: Any, loop: Any) -> Any:
+    """carries = body(*carries, *constants) as long as test(*carries, *constants).
+
+    loop: (how many runs there may be or None, which carries to keep, their dtypes and shapes, where
+    it was built). Returns the last carries, what each run took, stacked, and how many there were.
+    """
+    most, kept, taken, where = loop
+    carries = [np.array(c) for c in carries]
+    start, trips = carries, 0
+    rows: Any = [[] for _ in kept]
+    while test(*carries, *constants)[0]:
+        if trips == most:
+            raise RuntimeError(f"the loop at {where} goes on after max_trips={most} runs")
+        for row, i in zip(rows, kept):
+            row.append(carries[i])
+        carries = body(*carries, *constants)
+        trips += 1
+    for row, i in zip(rows, kept):
+        row.extend([row[-1] if row else start[i]] * ((most or trips) - trips))
+    return (*carries, *[stacked(r, *kind) for r, kind in zip(rows, taken)], np.array(trips))
+
+
+def per_example(body: Any, arrays: Any, batched: Any, rows: Any) -> Any:
+    """body(*arrays) -> results for each example of the arrays that are batched, stacked.
+
+    rows: the dtypes and shapes of the results for one example.
+    """
+    counts = {len(a) for a, one_each in zip(arrays, batched) if one_each}
+    if len(counts) != 1:
+        raise ValueError(f"the batched inputs have {sorted(counts)} examples")
+    found = []
+    for i in range(counts.pop()):
+        found.append(body(*[a[i, ...] if one_each else a for a, one_each in zip(arrays, batched)]))
+    return tuple([stacked([r[k] for r in found], *kind) for k, kind in enumerate(rows)])
+
+
+def stacked(rows: Any, dtype: Any, shape: Any) -> Any:
+    """Rows in one array."""
+    return np.stack(rows).astype(dtype) if rows else np.empty((0, *shape), dtype)

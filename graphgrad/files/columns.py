@@ -1,0 +1,150 @@
+"""Graphs as columns: one list for each thing that is said of nodes.
+
+It is the flat form (ir/flat.py), a graph and the bodies in it side by side, with places in tables
+for ops and types. What few nodes have is two lists: the nodes, and what they have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..ir.errors import FileError
+from ..ir.flat import Flat
+from ..ir.op import Op
+from .marks import MarkWriter
+from .tables import Tables
+from .values import Unwritten, written
+
+USUAL = {"kind": "scope", "options": ["error", "again", False, False], "attrs": {"dict": []}}
+"""What is said of most regions, and left out."""
+
+
+class ColumnWriter:
+    """Writes flat graphs, and the rules that are marked in them."""
+
+    def __init__(self, tables: Tables) -> None:
+        self.tables = tables
+        self.marks = MarkWriter(tables, self.written)
+
+    def written(self, flats: Sequence[Flat]) -> list[dict[str, Any]]:
+        """The columns of a graph and of the bodies in it."""
+        return [self._columns(flat) for flat in flats]
+
+    def _columns(self, flat: Flat) -> dict[str, Any]:
+        own: list[Any] = []
+        found = {
+            "name": flat["name"],
+            "ops": [self._op(op, own, i) for i, op in enumerate(flat["ops"])],
+            "own": own,
+            "inputs": list(map(_refs, flat["inputs"])),
+            "types": self._types(flat["types"]),
+            "controls": _sparse(flat["controls"], list),
+            "region": _sparse(flat["region"], int),
+            "origin": _sparse(flat["origin"], _origin),
+            "stamp": _sparse(flat["stamp"], lambda mark: self.marks.written(mark, flat)),
+            "scope": _runs(flat["scope"]),
+            "line": self._lines(flat["position"]),
+            "named": _sparse({i: name for name, i in flat["named"].items()}, str),
+            "state": _sparse(flat["state"], self.tables.array),
+            "random": [written(n, self.tables) for n in flat["random"]],
+            "regions": [self._region(r, flat, i) for i, r in enumerate(flat["regions"])],
+            "scattered": flat["scattered"],
+            "twins": _classes(flat["twins"]),
+            "again": list(map(list, flat["again"])),
+            "calls": [[rule, list(site), _refs(outer)] for rule, site, outer in flat["calls"]],
+            "bodies": [
+                {"graph": b["graph"], "captures": list(map(_refs, b["captures"]))}
+                for b in flat["bodies"]
+            ],
+            "again_in_bodies": list(map(list, flat["again_in_bodies"])),
+        }
+        return {k: v for k, v in found.items() if v or k in ("name", "ops", "inputs", "types")}
+
+    def _op(self, op: Any, own: list[Any], node: int) -> int:
+        """The place of an op in the table; -1 - k is the k-th of those of this graph alone."""
+        try:
+            if isinstance(op, Op):
+                return self.tables.op(op)
+            own.append(self._own(op))
+            return -len(own)
+        except Unwritten as error:
+            raise FileError(f"it cannot be saved: node {node} has {error}.") from None
+
+    def _own(self, op: Any) -> Any:
+        if op[0] == "residual":
+            return {"residual": op[1]}
+        _, cls, parts, attrs = op
+        row = self.tables.row(cls, attrs)
+        return {"op": row, "bodies": [[at, _refs(i), _refs(o)] for at, i, o in parts]}
+
+    def _types(self, types: list[tuple[Any, ...]]) -> list[Any]:
+        """For each node the type of its output, or a list of several or none."""
+        place = self.tables.type_place
+        return [place(ts[0]) if len(ts) == 1 else [place(t) for t in ts] for ts in types]
+
+    def _lines(self, positions: dict[int, tuple[str, int]]) -> list[list[int]]:
+        """Nodes, their source files, and the lines in these."""
+        rows = [(i, *self.tables.line(at)) for i, at in sorted(positions.items())]
+        return [list(column) for column in zip(*rows, strict=True)]
+
+    def _region(self, region: dict[str, Any], flat: Flat, index: int) -> dict[str, Any]:
+        settled, group = region["settled"], region["group"]
+        try:
+            attrs = written(region["attrs"], self.tables)
+        except Unwritten as error:
+            raise FileError(
+                f"it cannot be saved: region {index} ({region['position']}) has an attribute with "
+                f"{error}."
+            ) from None
+        found = {
+            "rule": self.marks.written(region["rule"], flat),
+            "kind": region["kind"],
+            "parent": region["parent"],
+            "origin": None if region["origin"] is None else _origin(region["origin"]),
+            "line": self.tables.line(region["position"]),
+            "attrs": attrs,
+            "options": list(region["options"]),
+            "pinned_inputs": _refs_or_none(region["pinned_inputs"]),
+            "pinned_outputs": _refs_or_none(region["pinned_outputs"]),
+            "settled": settled and list(map(_refs, settled)),
+            "group": group and [group[0], _refs(group[1])],
+        }
+        return {k: v for k, v in found.items() if v is not None and USUAL.get(k) != v}
+
+
+def _refs(refs: Any) -> list[Any]:
+    """Tensors: the place of the node; with its own among the outputs unless it is the first."""
+    return [i if not k else [i, k] for i, k in refs]
+
+
+def _refs_or_none(refs: Any) -> list[Any] | None:
+    return None if refs is None else _refs(refs)
+
+
+def _origin(origin: tuple[str, int]) -> int:
+    """The place of a node; -1 - k is the k-th call of a rule."""
+    kind, at = origin
+    return at if kind == "node" else -1 - at
+
+
+def _sparse(values: dict[int, Any], form: Callable[[Any], Any]) -> list[list[Any]]:
+    rows = sorted(values.items(), key=lambda row: row[0])
+    return [[i for i, _ in rows], [form(v) for _, v in rows]] if rows else []
+
+
+def _runs(scopes: dict[int, str]) -> list[list[Any]]:
+    """Neighbours in one scope: the first, how many, the scope."""
+    runs: list[list[Any]] = []
+    for i, scope in sorted(scopes.items()):
+        if runs and runs[-1][2] == scope and runs[-1][0] + runs[-1][1] == i:
+            runs[-1][1] += 1
+        else:
+            runs.append([i, 1, scope])
+    return runs
+
+
+def _classes(rows: Sequence[tuple[bool, int, Any]]) -> list[list[Any]]:
+    """Steps of which there are copies: those with one number are copies of one."""
+    numbers: dict[Any, int] = {}
+    return [[node, i, numbers.setdefault(each, len(numbers))] for node, i, each in rows]

@@ -1,0 +1,143 @@
+"""Named functions of a graph: what they take, give and write."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ..compiled import CompiledFunction, compile
+from ..functions import Function
+from ..ir.errors import FileError
+from ..ir.graph import Graph
+from ..ir.node import Tensor
+from ..ir.tree import flatten
+from .tables import Tables
+from .values import Unwritten, read, written
+
+PLAIN = (list, tuple, dict)
+
+
+class EntryPoint:
+    """A function of a graph that was saved under a name: it compiles, and can be called.
+
+    Parameters:
+        inputs: the tensors of its arguments, in order.
+        outputs: a tensor, or any nesting of lists, tuples and dicts of tensors and None.
+        updates: {variable: the tensor that is written to it}; None: it writes nothing.
+
+    >>> x = gg.placeholder((), name="x")
+    >>> square = gg.EntryPoint([x], x * x)
+    >>> square(3.0)
+    array(9.)
+    """
+
+    def __init__(
+        self, inputs: Any, outputs: Any, updates: Mapping[Tensor, Tensor] | None = None
+    ) -> None:
+        self.inputs = (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
+        self.outputs = outputs
+        self.updates = dict(updates or {})
+        self._compiled: CompiledFunction | None = None
+
+    def compile(self, **options: Any) -> CompiledFunction:
+        """The compiled function.
+
+        Parameters: **options: those of gg.compile: backend=, state=, optimize=, ...
+
+        Returns: a CompiledFunction.
+
+        Raises: what gg.compile raises.
+        """
+        return compile(self.inputs, self.outputs, updates=self.updates, **options)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run on arrays; compiled with the first call, as gg.compile does without options."""
+        if self._compiled is None:
+            self._compiled = self.compile()
+        return self._compiled(*args, **kwargs)
+
+    def __repr__(self) -> str:
+        takes = ", ".join(t.name for t in self.inputs)
+        writes = f", writes {len(self.updates)} variables" if self.updates else ""
+        return f"<entry point: ({takes}) -> {len(flatten(self.outputs))} outputs{writes}>"
+
+
+def as_entry(name: str, given: Any, graph: Graph) -> EntryPoint:
+    """What was given as a function, as an entry point of a graph."""
+    if isinstance(given, CompiledFunction):
+        given = EntryPoint(given.inputs, given.outputs, given.updates)
+    elif isinstance(given, Function):
+        raise FileError(
+            f"the function {name!r} is one of gg.function, which builds a graph of its own for "
+            "each kind of arguments: build it for one, f.build(*examples), and save the graph of "
+            "what that returns, f.build(*examples).outputs"
+        )
+    elif isinstance(given, tuple) and len(given) in (2, 3):
+        given = EntryPoint(*given)
+    elif not isinstance(given, EntryPoint):
+        raise FileError(
+            f"the function {name!r} is {given!r:.80}; give what gg.compile returned, an EntryPoint "
+            "or (inputs, outputs)"
+        )
+    tensors = [*given.inputs, *flatten(given.outputs), *given.updates, *given.updates.values()]
+    for t in tensors:
+        if t is not None and not (isinstance(t, Tensor) and t.graph is graph):
+            raise FileError(f"the function {name!r} has {t!r:.120}, which is not in {graph!r}")
+    found: EntryPoint = given
+    return found
+
+
+def write_entry(name: str, entry: EntryPoint, tables: Tables) -> dict[str, Any]:
+    """An entry point as JSON."""
+    return {
+        "inputs": [_ref(t) for t in entry.inputs],
+        "outputs": _written(name, entry.outputs, tables),
+        "updates": [[_ref(v), _ref(t)] for v, t in entry.updates.items()],
+    }
+
+
+def _ref(t: Tensor) -> list[int]:
+    return [t.node.index, t.index]
+
+
+def _written(name: str, tree: Any, tables: Tables) -> Any:
+    """The structure of outputs, with tensors by place."""
+    if tree is None:
+        return None
+    if isinstance(tree, Tensor):
+        return {"tensor": _ref(tree)}
+    if type(tree) not in PLAIN:
+        raise FileError(
+            f"the function {name!r} returns a {type(tree).__name__}, whose class no file holds: "
+            "compile it with lists, tuples or dicts"
+        )
+    if isinstance(tree, dict):
+        try:
+            return {
+                "dict": [[written(k, tables), _written(name, v, tables)] for k, v in tree.items()]
+            }
+        except Unwritten as error:
+            raise FileError(f"the function {name!r} returns a dict with the key {error}") from None
+    kind = "list" if isinstance(tree, list) else "tuple"
+    return {kind: [_written(name, child, tables) for child in tree]}
+
+
+def read_entry(said: dict[str, Any], tensor: Callable[[Any], Tensor], by: Any) -> EntryPoint:
+    """The entry point that was written so; tensor: what stands at a place of the graph."""
+    updates = {tensor(v): tensor(t) for v, t in said["updates"]}
+    inputs = [tensor(ref) for ref in said["inputs"]]
+    return EntryPoint(inputs, _read(said["outputs"], tensor, by), updates)
+
+
+def _read(said: Any, tensor: Callable[[Any], Tensor], by: Any) -> Any:
+    if said is None:
+        return None
+    ((kind, inside),) = said.items()
+    if kind == "tensor":
+        return tensor(inside)
+    if kind == "dict":
+        return {read(k, by): _read(v, tensor, by) for k, v in inside}
+    if kind not in ("list", "tuple"):
+        raise FileError(f"{kind!r:.40} is no structure of outputs")
+    children = [_read(child, tensor, by) for child in inside]
+    return children if kind == "list" else tuple(children)

@@ -1,0 +1,76 @@
+"""What is registered in this process, beside the rules of a file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from ..differentiate.levels import Step
+from ..differentiate.travel.pickles import side_by_side
+from ..differentiate.travel.stored import StoredRule
+from ..differentiate.travel.storing import marks_of, stored_rules
+from ..ir.errors import FileError
+from ..ir.flat import flatten_graph
+from ..ir.graph import Graph
+from ..ir.node import Node
+from ..regions.index import bodies_of
+from ..regions.rules import Rule, is_registered
+from .columns import ColumnWriter
+from .tables import Tables, text_of
+
+
+def named_marks(graph: Graph) -> Iterator[tuple[Step, Rule]]:
+    """The steps whose rule was put by a name that the file remembers."""
+    for each in bodies_of(graph):
+        for step, mark in marks_of(each):
+            if isinstance(getattr(mark, "fn", None), StoredRule) and mark.fn.named:
+                yield step, mark
+
+
+def answered_by_registry(graph: Graph) -> dict[str, str]:
+    """Put what is registered in place of the rules of these names; which they are."""
+    found = [(step, mark) for step, mark in named_marks(graph) if is_registered(mark.name)]
+    for step, mark in found:
+        put(step, mark.name)
+    return {mark.name: "registry" for _, mark in found}
+
+
+def check_registered(graph: Graph) -> None:
+    """FileError unless, for every name, what is registered builds what the file has."""
+    first: dict[str, tuple[Step, Rule]] = {}
+    for step, mark in named_marks(graph):
+        first.setdefault(mark.name, (step, mark))
+    missing = [name for name in first if not is_registered(name)]
+    if missing:
+        raise FileError(f"nobody registered {missing!r:.200} here, so it cannot be checked")
+    for name, (step, mark) in first.items():
+        saved = _text(graph, step)
+        put(step, name)
+        try:
+            here = _text(graph, step)
+        finally:
+            put(step, mark)
+        if saved != here:
+            raise FileError(
+                f"the rule {name!r} that is registered here is another than that of the file.\n"
+                f"of the file: {saved[:2000]}\nregistered here: {here[:2000]}"
+            )
+
+
+def put(step: Step, mark: Any) -> None:
+    """Mark a step."""
+    if isinstance(step, Node):
+        step.stamp = mark
+    else:
+        step.rule = mark
+
+
+def _text(graph: Graph, step: Step) -> str:
+    """What a file would say of the rule of one step, but for where it was written."""
+    rules = stored_rules(graph)
+    columns = ColumnWriter(Tables())
+    assert step.graph is not None
+    home = side_by_side(flatten_graph(step.graph, lambda rule, owner: rules.get(owner, rule)))[0]
+    mark = columns.marks.written(rules[step], home)
+    rows = [{k: v for k, v in row.items() if k != "line"} for row in columns.marks.rules]
+    return text_of([mark, rows, columns.tables.ops, columns.tables.types])

@@ -1,0 +1,280 @@
+"""Columns as graphs: what `columns` wrote, with every place checked before it is followed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from sys import intern
+from typing import Any
+
+from ..ir.errors import FileError
+from ..ir.flat import Flat
+from ..ir.node import Twins
+from ..ir.types import TensorType
+from ..ops.control import BodyGraph
+from .columns import USUAL
+from .stored_marks import MarkReader
+from .tables import StoredTables, entry
+from .values import read
+
+Ref = tuple[int, int]
+
+
+class ColumnReader:
+    """Reads flat graphs, and the rules that are marked in them."""
+
+    def __init__(self, tables: StoredTables) -> None:
+        self.tables = tables
+        self.marks = MarkReader(tables, self.read)
+
+    def read(self, graphs: list[dict[str, Any]]) -> list[Flat]:
+        """Flat graphs, side by side."""
+        sizes = [Size(g) for g in graphs]
+        bodies = [(i, b["graph"]) for i, g in enumerate(graphs) for b in g.get("bodies", ())]
+        if sorted(body for _, body in bodies) != list(range(1, len(graphs))):
+            raise FileError("a body of control flow is in no graph, or in several")
+        if any(type(body) is not int or body <= graph for graph, body in bodies):
+            raise FileError("a body of control flow stands before the graph that it is in")
+        return [self._flat(g, size, sizes) for g, size in zip(graphs, sizes, strict=True)]
+
+    def _flat(self, said: dict[str, Any], size: Size, sizes: list[Size]) -> Flat:
+        bodies = [_body(b, size, sizes[b["graph"]]) for b in said.get("bodies", ())]
+        within = [sizes[b["graph"]] for b in bodies]
+        own = [self._own(op, size, within) for op in said.get("own", ())]
+        twins: dict[int, Twins] = {}
+        flat: Flat = {
+            "name": text(said["name"]),
+            "ops": self._ops(said["ops"], own),
+            "inputs": _inputs(said["inputs"], size),
+            "types": self._types(said["types"]),
+            "controls": {i: [size.before(c, i) for c in cs] for i, cs in size.column("controls")},
+            "region": {i: size.region(r) for i, r in size.column("region")},
+            "origin": {i: size.origin(at, i) for i, at in size.column("origin")},
+            "stamp": {},
+            "scope": dict(size.scopes()),
+            "position": dict(self._positions(said.get("line", ()), size)),
+            "named": {text(name): i for i, name in size.column("named")},
+            "state": {i: self._array(value) for i, value in size.column("state")},
+            "random": tuple([number(read(n, self.tables)) for n in said["random"]]),
+            "scattered": [size.region(r) for r in said.get("scattered", ())],
+            "regions": [self._region(r, size) for r in said.get("regions", ())],
+            "twins": [
+                (node is True, size.step(node, i), twins.setdefault(number(k), Twins()))
+                for node, i, k in said.get("twins", ())
+            ],
+            "again": [
+                (node is True, size.step(node, i), size.step(node, j))
+                for node, i, j in said.get("again", ())
+            ],
+            "calls": [_call(call, size) for call in said.get("calls", ())],
+            "bodies": bodies,
+            "again_in_bodies": [_again(r, within) for r in said.get("again_in_bodies", ())],
+        }
+        self._mark(flat, said, size)
+        return flat
+
+    def _mark(self, flat: Flat, said: dict[str, Any], size: Size) -> None:
+        """Put the marks in, which may refer to each other."""
+        for region, r in zip(flat["regions"], said.get("regions", ()), strict=True):
+            region["rule"] = self.marks.read(r.get("rule"), flat, size)
+        for i, mark in size.column("stamp"):
+            flat["stamp"][i] = self.marks.read(mark, flat, size)
+        self.marks.note_asked(flat)
+
+    def _ops(self, places: list[Any], own: list[Any]) -> list[Any]:
+        """Ops of the table, and those of the graph's own, at -1 and before."""
+        _check_range(places, -len(own), len(self.tables.ops), "op")
+        known = [*self.tables.ops, *reversed(own)]
+        return [known[at] for at in places]
+
+    def _own(self, said: Any, size: Size, within: list[Size]) -> Any:
+        if "residual" in said:
+            return "residual", size.region(said["residual"])
+        name, revision, attrs = said["op"]
+        cls = self.tables.op_class(name, revision)
+        found = self.tables.attrs(attrs)
+        if revision != cls.revision:
+            found = cls.from_revision(revision, found).attrs
+        if set(found) != set(cls.fields):
+            raise FileError(f"{name} has {sorted(found)}, not {sorted(cls.fields)}")
+        parts = []
+        for at, inputs, outputs in said["bodies"]:
+            body: Size = entry(within, at, "body")
+            parts.append((at, body.tensors(inputs), body.tensors(outputs)))
+        if not parts or not all(outputs for _, _, outputs in parts):
+            raise FileError(f"{name} without a body, or with one that gives nothing")
+        return "bodies", cls, parts, found
+
+    def _types(self, said: list[Any]) -> list[tuple[TensorType, ...]]:
+        """For each node, the types of its outputs."""
+        types = self.tables.types
+        _check_range([at for at in said if type(at) is not list], 0, len(types), "type")
+        single = [(t,) for t in types]
+        several = self.tables.type_at
+        return [
+            tuple([several(at) for at in ats]) if type(ats) is list else single[ats] for ats in said
+        ]
+
+    def _positions(self, said: Any, size: Size) -> Iterator[tuple[int, tuple[str, int]]]:
+        known: dict[tuple[Any, Any], Any] = {}
+        for i, *at in zip(*said, strict=True):
+            key = at[0], at[1]
+            if key not in known:
+                known[key] = self.tables.position(at)
+            yield size.node(i), known[key]
+
+    def _array(self, said: Any) -> Any:
+        ((kind, inside),) = said.items()
+        return self.tables.array(kind, inside)
+
+    def _region(self, said: dict[str, Any], size: Size) -> dict[str, Any]:
+        r = {**USUAL, **said}
+        escape, order, late, allow_empty = r["options"]
+        settled, group = r.get("settled"), r.get("group")
+        attrs = read(r["attrs"], self.tables)
+        if not isinstance(attrs, dict) or not all(isinstance(k, str) for k in attrs):
+            raise FileError(f"{attrs!r:.80} are no attributes of a region")
+        return {
+            "rule": None,
+            "kind": text(r["kind"]),
+            "parent": None if r.get("parent") is None else size.region(r["parent"]),
+            "origin": None if r.get("origin") is None else size.origin(r["origin"]),
+            "position": self.tables.position(r.get("line")),
+            "attrs": attrs,
+            "options": (text(escape), text(order), bool(late), bool(allow_empty)),
+            "pinned_inputs": _tensors_or_none(r.get("pinned_inputs"), size),
+            "pinned_outputs": _tensors_or_none(r.get("pinned_outputs"), size),
+            "settled": None if settled is None else [size.tensors(refs) for refs in settled],
+            "group": None if group is None else (text(group[0]), size.tensors(group[1])),
+        }
+
+
+class Size:
+    """How much there is of each thing in a graph that is read: what places are checked against."""
+
+    def __init__(self, said: dict[str, Any]) -> None:
+        self._said = said
+        self.nodes = len(said["ops"])
+        self.outputs = [len(ts) if type(ts) is list else 1 for ts in said["types"]]
+        self.regions = len(said.get("regions", ()))
+        self.calls = len(said.get("calls", ()))
+        if len(self.outputs) != self.nodes or len(said["inputs"]) != self.nodes:
+            raise FileError("its columns are not of one length")
+
+    def node(self, at: Any) -> int:
+        """The place of a node."""
+        if type(at) is not int or not 0 <= at < self.nodes:
+            raise FileError(f"there is no node {at!r:.40}; there are {self.nodes}")
+        return at
+
+    def before(self, at: Any, reader: int) -> int:
+        """The place of a node that stands before its reader."""
+        if self.node(at) >= reader:
+            raise FileError(f"node {reader} comes of node {at}, which does not stand before it")
+        return int(at)
+
+    def region(self, at: Any) -> int:
+        """The place of a region."""
+        if type(at) is not int or not 0 <= at < self.regions:
+            raise FileError(f"there is no region {at!r:.40}; there are {self.regions}")
+        return at
+
+    def step(self, is_node: Any, at: Any) -> int:
+        """The place of a node or region."""
+        return self.node(at) if is_node is True else self.region(at)
+
+    def tensor(self, ref: Any) -> Ref:
+        """A tensor, by the place of its node and its own among the outputs."""
+        i, k = ref if type(ref) is list and len(ref) == 2 else (ref, 0)
+        if type(k) is not int or not 0 <= k < self.outputs[self.node(i)]:
+            raise FileError(f"there is no tensor {ref!r:.40}")
+        return i, k
+
+    def tensors(self, refs: Any) -> tuple[Ref, ...]:
+        """Several."""
+        return tuple([self.tensor(r) for r in refs])
+
+    def origin(self, at: Any, of: int | None = None) -> tuple[str, int]:
+        """The place of a node, before the node `of` if it is one's, or of a call of a rule."""
+        if type(at) is int and at < 0:
+            if -1 - at >= self.calls:
+                raise FileError(f"there is no call {-1 - at}; there are {self.calls}")
+            return "call", -1 - at
+        return "node", self.node(at) if of is None else self.before(at, of)
+
+    def column(self, name: str) -> Iterator[tuple[int, Any]]:
+        """What some nodes have, by node."""
+        said = self._said.get(name)
+        if said:
+            nodes, values = said
+            for i, value in zip(nodes, values, strict=True):
+                yield self.node(i), value
+
+    def scopes(self) -> Iterator[tuple[int, str]]:
+        """The name scopes of nodes."""
+        for first, count, scope in self._said.get("scope", ()):
+            self.node(first + count - 1)
+            for i in range(self.node(first), first + count):
+                yield i, text(scope)
+
+
+def _check_range(places: list[Any], first: int, end: int, what: str) -> None:
+    """FileError for a place that is none."""
+    kinds = set(map(type, places))
+    if places and (kinds != {int} or min(places) < first or max(places) >= end):
+        raise FileError(f"there are places of no {what} among {places!r:.60}; there are {end}")
+
+
+def _inputs(said: list[Any], size: Size) -> list[tuple[Ref, ...]]:
+    """What nodes read, each of nodes before it."""
+    outputs = size.outputs
+    found: list[tuple[Ref, ...]] = []
+    for reader, refs in enumerate(said):
+        row = []
+        for ref in refs:
+            i, k = ref if type(ref) is list and len(ref) == 2 else (ref, 0)
+            if not (type(i) is type(k) is int and 0 <= i < reader and 0 <= k < outputs[i]):
+                raise FileError(f"node {reader} reads {ref!r:.40}, which is not before it")
+            row.append((i, k))
+        found.append(tuple(row))
+    return found
+
+
+def _tensors_or_none(refs: Any, size: Size) -> tuple[Ref, ...] | None:
+    return None if refs is None else size.tensors(refs)
+
+
+def _body(said: dict[str, Any], outer: Size, inner: Size) -> dict[str, Any]:
+    captures = [(outer.tensor(o), inner.tensor(i)) for o, i in map(_pair, said["captures"])]
+    return {"graph": said["graph"], "type": BodyGraph, "captures": captures}
+
+
+def _pair(pair: Any) -> tuple[Any, Any]:
+    outer, inner = pair
+    return outer, inner
+
+
+def _call(said: Any, size: Size) -> tuple[str, tuple[str, int], tuple[Ref, ...]]:
+    rule, (kind, at), outer = said
+    if kind not in ("node", "region"):
+        raise FileError(f"{kind!r:.40} is neither node nor region")
+    return text(rule), (kind, size.step(kind == "node", at)), size.tensors(outer)
+
+
+def _again(said: Any, within: Sequence[Size]) -> tuple[bool, int, int, int, int]:
+    node, new, i, first, j = said
+    new_size, first_size = entry(within, new, "body"), entry(within, first, "body")
+    return node is True, new, new_size.step(node, i), first, first_size.step(node, j)
+
+
+def text(said: Any) -> str:
+    """A string, the same object for all that are equal."""
+    if type(said) is not str:
+        raise FileError(f"{said!r:.40} stands where a text should")
+    return intern(said)
+
+
+def number(said: Any) -> int:
+    """A whole number."""
+    if type(said) is not int:
+        raise FileError(f"{said!r:.40} stands where a whole number should")
+    return said

@@ -1,0 +1,178 @@
+"""`save`: a graph with its rules, values and functions in one file."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from ..differentiate.travel.pickles import side_by_side
+from ..differentiate.travel.storing import stored_rules
+from ..ir.collector import collector_paused
+from ..ir.errors import FileError
+from ..ir.flat import Flat, flatten_graph
+from ..ir.graph import Graph
+from ..ir.node import Node, Region
+from ..ir.state import State
+from ..ir.version import __version__
+from ..ops.control import BodyGraph
+from ..regions.boundary import LOCK
+from ..regions.index import bodies_of
+from .arrays import digests
+from .atomic import write_atomically
+from .columns import ColumnWriter
+from .container import NewMember, crc_of, write
+from .entries import as_entry, write_entry
+from .tables import Tables
+from .text import dump
+from .values import Unwritten, written
+from .versions import FORMAT, VERSION
+
+__all__ = ["save"]
+
+GRAPH = "graph.json"
+KIND = "graph"
+MADE_BY = f"graphgrad {__version__}"
+
+
+def save(
+    path: str | os.PathLike[str],
+    graph: Graph,
+    functions: Mapping[str, Any] | None = None,
+    metadata: Any = None,
+    *,
+    state: State | None = None,
+    full_paths: bool = False,
+) -> None:
+    """Write a graph into one file, with its rules, regions, values and named functions.
+
+    Every rule is traced, also one that was given by name, so that the file means the same in a
+    process that has none of your code: at orders 1 and 2, and for a rule that reads nothing but its
+    site at every order. The file holds no code. Equal graphs give equal bytes. Saving changes
+    nothing of the graph, and who is interrupted leaves the file that was there.
+
+    Parameters:
+        path: where to; a file that is there is replaced when the new one is complete.
+        graph: any graph, but for the body of a loop or choice.
+        functions: {name: what gg.compile returned, an EntryPoint, or (inputs, outputs)}, which
+            gg.load finds again under their names.
+        metadata: whatever is made of None, bools, numbers, strings, arrays, lists, tuples and
+            dicts.
+        state: where the values of variables are taken from; the graph's own by default.
+        full_paths: whether source files are named by their whole paths, which tell of this machine;
+            else by file and folder.
+
+    Returns: nothing.
+
+    Raises: FileError for what no file can hold, with its place: a py_function without a name (see
+    gg.register_function), an attribute of a region that is no plain value; what a rule raises when
+    it is traced; GraphError for a body or inside an open region; OSError of the disk.
+
+    >>> import os, tempfile
+    >>> x = gg.placeholder((), name="x")
+    >>> with gg.override_gradient(lambda site, dy: 10 * dy):
+    ...     y = gg.exp(x)
+    >>> path = os.path.join(tempfile.mkdtemp(), "exp.gg")
+    >>> gg.save(path, x.graph, functions={"slope": ([x], gg.gradients(y, x))})
+    >>> gg.load(path).functions["slope"](0.0)
+    array(10.)
+    """
+    with collector_paused():
+        parts = parts_of(graph, functions or {}, metadata, state, full_paths)
+    write_atomically(Path(path), lambda file: write(file, parts))
+
+
+def parts_of(
+    graph: Graph,
+    functions: Mapping[str, Any],
+    metadata: Any,
+    state: State | None,
+    full_paths: bool = False,
+) -> list[tuple[NewMember, int]]:
+    """The members of the file of a graph, each with its CRC-32."""
+    _check(graph)
+    tables = Tables(full_paths=full_paths)
+    columns = ColumnWriter(tables)
+    with _unsettled(graph):
+        flat = _flat(graph, state)
+        graphs = columns.written(side_by_side(flat))
+    entries = {name: as_entry(name, given, graph) for name, given in functions.items()}
+    try:
+        said = written(metadata, tables)
+    except Unwritten as error:
+        raise FileError(f"the metadata cannot be saved: it has {error}") from None
+    document = {
+        "graphs": graphs,
+        "rules": columns.marks.rules,
+        "functions": {name: write_entry(name, e, tables) for name, e in entries.items()},
+        "metadata": said,
+    }
+    return file_parts(GRAPH, KIND, document, tables)
+
+
+def file_parts(
+    name: str, kind: str, document: dict[str, Any], tables: Tables
+) -> list[tuple[NewMember, int]]:
+    """The members of a file: its text, which knows the digests of its arrays, and these."""
+    arrays = [(part, *digests(part)) for part in tables.arrays.parts()]
+    head = {
+        "format": FORMAT,
+        "version": VERSION,
+        "kind": kind,
+        "made_by": MADE_BY,
+        "needs": ["python functions"] if tables.functions else [],
+        "packages": dict(sorted(tables.packages.items())),
+        "arrays": [sha for _, _, sha in arrays],
+        "files": tables.files,
+        "types": tables.types,
+        "ops": tables.ops,
+    }
+    text = NewMember(name, [dump(head | document)])
+    return [(text, crc_of(text)), *((part, crc) for part, crc, _ in arrays)]
+
+
+def _check(graph: Any) -> None:
+    if not isinstance(graph, Graph):
+        raise FileError(f"save() takes a graph, got {graph!r:.120}; a tensor's is t.graph")
+    if isinstance(graph, BodyGraph):
+        raise FileError(f"{graph!r} is a body of control flow; save the graph around it")
+    for each in bodies_of(graph):
+        for region in each.regions:
+            if region.open:
+                raise FileError(f"{region!r} is still open; save the graph after its block")
+
+
+def _flat(graph: Graph, state: State | None) -> Flat:
+    """The graph, flat, with its rules traced, and values of this state."""
+    rules = stored_rules(graph)
+
+    def carry(rule: Any, owner: Node | Region) -> Any:
+        return rules.get(owner, rule)
+
+    flat = flatten_graph(graph, carry)
+    if state is not None:
+        values = state.values()
+        flat["state"] = {v.index: a for v, a in values.items() if v.graph is graph}
+        flat["random"] = graph.seed, graph.draws, state.runs
+    return flat
+
+
+@contextmanager
+def _unsettled(graph: Graph) -> Iterator[None]:
+    """What is settled in this block to be written down is not settled for the graph by it.
+
+    The same of the numbers of draws: a rule that is traced draws some.
+    """
+    draws = graph.draws
+    open_still = [r for each in bodies_of(graph) for r in each.regions if r.settled is None]
+    try:
+        yield
+    finally:
+        graph.draws = draws
+        with LOCK:
+            for region in open_still:
+                region.settled = None
+                if region.boundary is not None:
+                    region.boundary.unsettle()

@@ -1,0 +1,41 @@
+"""The versions of the format, and how the text of an older one becomes one of this."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ..ir.errors import FileError
+
+FORMAT = "graphgrad"
+VERSION = 1
+
+Document = dict[str, Any]
+
+MIGRATIONS: dict[int, Callable[[Document], Document]] = {}
+"""Version -> what makes the next one of it."""
+
+KNOWN = frozenset(["python functions"])
+"""What a file may need of its reader."""
+
+
+def up_to_date(found: Any, kind: str) -> Document:
+    """The text of a file in the form of this version; FileError where that cannot be."""
+    if not isinstance(found, dict) or found.get("format") != FORMAT:
+        raise FileError("it is no file of graphgrad")
+    document: Document = found
+    if document.get("kind") != kind:
+        raise FileError(f"it holds a {document.get('kind')!r:.40}, not a {kind}")
+    version, made_by = document.get("version"), document.get("made_by")
+    if type(version) is not int or not 1 <= version <= VERSION:
+        raise FileError(
+            f"it is of version {version!r:.20} of the format, made by {made_by!r:.60}; this "
+            f"graphgrad reads versions 1 to {VERSION}. Read it with a newer one"
+        )
+    needs = [need for need in document.get("needs", ()) if need not in KNOWN]
+    if needs:
+        raise FileError(f"it needs {needs!r:.120}, which this graphgrad does not know")
+    while version < VERSION:
+        document = MIGRATIONS[version](document)
+        version += 1
+    return document

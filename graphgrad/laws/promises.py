@@ -1,0 +1,64 @@
+"""Laws: what `infer` promises is what is computed, however arrays lie, and nobody's change."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from ..ir.op import Op
+from ..ir.types import Array
+from .trying import Arrays, close, compiled, of_type, placed, placed_unknown, require
+
+
+def executed_type(op: Op, arrays: Arrays) -> None:
+    """What is computed has the promised type, shares no memory with inputs, and these stay."""
+    placement = placed(op, arrays)
+    before = [a.copy() for a in arrays]
+    for optimize in (True, False):
+        found = compiled(placement, optimize=optimize)(*arrays)
+        for value, t in zip(found, placement[1].outputs, strict=True):
+            require(isinstance(value, np.ndarray), f"{t.name} is no array: {value!r}")
+            of_type(value, t, f"{t.name}, which promised {t.type!r},")
+            shared = any(np.shares_memory(value, a) for a in arrays)
+            require(not shared, f"{t.name} shares memory with an input")
+    for a, b in zip(arrays, before, strict=True):
+        np.testing.assert_array_equal(a, b, "an input was written into")
+
+
+def layouts(op: Op, arrays: Arrays) -> None:
+    """The same values with other strides: Fortran order, a reversed view, a read-only array."""
+    f = compiled(placed(op, arrays))
+    expected = f(*arrays)
+    changes: tuple[Callable[[Array], Array], ...] = (_fortran, _reversed_twice, _read_only)
+    for change in changes:
+        for got, want in zip(f(*[change(a) for a in arrays]), expected, strict=True):
+            close(got, want)
+
+
+def _fortran(a: Array) -> Array:
+    return np.array(a, order="F")
+
+
+def _reversed_twice(a: Array) -> Array:
+    every = (slice(None, None, -1),) * a.ndim
+    return np.array(a[every], order="C")[every]
+
+
+def _read_only(a: Array) -> Array:
+    a = a.copy()
+    a.flags.writeable = False
+    return a
+
+
+def unknown_lengths(op: Op, arrays: Arrays) -> None:
+    """Inferred with unknown lengths, it promises what is compatible and computes the same."""
+    placement = placed_unknown(op, arrays)
+    expected = compiled(placed(op, arrays))(*arrays)
+    found = compiled(placement)(*arrays)
+    for value, want, t in zip(found, expected, placement[1].outputs, strict=True):
+        promised = len(t.shape) == value.ndim and all(
+            d is None or d == n for d, n in zip(t.shape, value.shape, strict=True)
+        )
+        require(promised, f"{t.name}, which promised {t.type!r}, has the shape {value.shape}")
+        close(value, want)

@@ -1,0 +1,125 @@
+"""Special functions under SciPy's names, one file a family: what gg.special offers.
+
+Ops that are a SciPy function have its name as `scipy`, by which other backends find their own.
+"""
+
+from .bessel import (
+    bessel_jn,
+    i0,
+    i0e,
+    i1,
+    i1e,
+    iv,
+    ive,
+    j0,
+    j1,
+    jv,
+    k0,
+    k0e,
+    k1,
+    k1e,
+    kv,
+    kve,
+    y0,
+    y1,
+    yv,
+)
+from .betas import beta, betaln, binom, comb
+from .error import dawsn, erf, erfc, erfcinv, erfcx, erfinv, wofz
+from .gammas import (
+    digamma,
+    factorial,
+    gamma,
+    gammaln,
+    gammasgn,
+    loggamma,
+    multigammaln,
+    poch,
+    polygamma,
+)
+from .harmonics import sph_harm_y
+from .hypergeometric import hyp1f1, hyp2f1
+from .incomplete import betainc, betaincinv, gammainc, gammaincc, gammainccinv, gammaincinv
+from .information import entr, kl_div, rel_entr, xdivy, xlog1py, xlogy
+from .integrals import exp1, expi, expn, fresnel, sici, spence
+from .logistic import expit, logit
+from .normal import log_ndtr, ndtr, ndtri, owens_t
+from .power_transforms import boxcox, boxcox1p
+from .softmax import log_softmax, logsumexp, softmax
+from .zetas import bernoulli, zeta
+
+__all__ = [
+    "bernoulli",
+    "bessel_jn",
+    "beta",
+    "betainc",
+    "betaincinv",
+    "betaln",
+    "binom",
+    "boxcox",
+    "boxcox1p",
+    "comb",
+    "dawsn",
+    "digamma",
+    "entr",
+    "erf",
+    "erfc",
+    "erfcinv",
+    "erfcx",
+    "erfinv",
+    "exp1",
+    "expi",
+    "expit",
+    "expn",
+    "factorial",
+    "fresnel",
+    "gamma",
+    "gammainc",
+    "gammaincc",
+    "gammainccinv",
+    "gammaincinv",
+    "gammaln",
+    "gammasgn",
+    "hyp1f1",
+    "hyp2f1",
+    "i0",
+    "i0e",
+    "i1",
+    "i1e",
+    "iv",
+    "ive",
+    "j0",
+    "j1",
+    "jv",
+    "k0",
+    "k0e",
+    "k1",
+    "k1e",
+    "kl_div",
+    "kv",
+    "kve",
+    "log_ndtr",
+    "log_softmax",
+    "loggamma",
+    "logit",
+    "logsumexp",
+    "multigammaln",
+    "ndtr",
+    "ndtri",
+    "owens_t",
+    "poch",
+    "polygamma",
+    "rel_entr",
+    "sici",
+    "softmax",
+    "spence",
+    "sph_harm_y",
+    "wofz",
+    "xdivy",
+    "xlog1py",
+    "xlogy",
+    "y0",
+    "y1",
+    "yv",
+    "zeta",
+]

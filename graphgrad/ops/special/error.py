@@ -1,0 +1,351 @@
+"""The error function, its inverses and relatives.
+
+Erf and Erfc work without SciPy (slower); the others need it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import ClassVar
+
+from ..arithmetic import square
+from ..base import (
+    Any,
+    Gradients,
+    Node,
+    Onnx,
+    Samples,
+    Tensor,
+    TensorLike,
+    apply,
+    cast,
+    kind_of,
+    np,
+    promoted,
+)
+from ..exponential import exp
+from ..families import RealUnary, floating_unary
+from .scipy_functions import OfScipy, ScipyUnary, need_scipy, scipy_special
+
+__all__ = [
+    "dawsn",
+    "erf",
+    "erfc",
+    "erfcinv",
+    "erfcx",
+    "erfinv",
+    "wofz",
+]
+
+_TWO_OVER_SQRT_PI = 2.0 / math.sqrt(math.pi)
+
+
+_ROOT_PI = math.sqrt(math.pi)
+
+
+def _elementwise(fn: Callable[[float], float], x: Any) -> Any:
+    """A function of Python floats applied to every element: slow and right."""
+    flat = [fn(float(v)) for v in np.ravel(x)]
+    return np.reshape(np.asarray(flat, dtype=x.dtype), np.shape(x))
+
+
+class Erf(RealUnary):
+    """y = 2/sqrt(pi) * integral of exp(-t**2) from 0 to x, dx = dy * 2/sqrt(pi) * exp(-x**2)."""
+
+    onnx = Onnx("Erf")
+    scipy = "erf"
+    value_range = (-1.0, 1.0)
+    relevance = "passed"
+
+    def kernel(self, xp: Any, x: Any) -> Any:
+        y = _elementwise(math.erf, x) if scipy_special is None else scipy_special.erf(x)
+        return xp.astype(xp.asarray(y), x.dtype)
+
+    def vjp(self, node: Node, dy: Tensor) -> Gradients:
+        return (dy * (_TWO_OVER_SQRT_PI * apply(GAUSSIAN, *node.inputs)),)
+
+
+class Erfc(RealUnary):
+    """y = 1 - erf(x), exact where that would cancel; dx = -dy * 2/sqrt(pi) * exp(-x**2)."""
+
+    scipy = "erfc"
+    value_range = (0.0, 2.0)
+
+    def kernel(self, xp: Any, x: Any) -> Any:
+        y = _elementwise(math.erfc, x) if scipy_special is None else scipy_special.erfc(x)
+        return xp.astype(xp.asarray(y), x.dtype)
+
+    def vjp(self, node: Node, dy: Tensor) -> Gradients:
+        return (dy * (-_TWO_OVER_SQRT_PI * apply(GAUSSIAN, *node.inputs)),)
+
+
+class Gaussian(RealUnary):
+    """y = exp(-x**2), dx = -dy * 2 x y. The rounding of x**2 costs x**2 units in the last place, so
+    what it leaves is made up for: of x = h + t, h a multiple of 1/16, h**2 is exact.
+    """
+
+    value_range = (0.0, 1.0)
+
+    def kernel(self, xp: Any, x: Any) -> Any:
+        a = xp.minimum(xp.abs(x), 40.0)
+        h = xp.rint(16 * a) * 0.0625
+        square = a * a
+        e = xp.exp(-square)
+        return e - e * ((h * h - square) + (a - h) * (a + h))
+
+    def vjp(self, node: Node, dy: Tensor) -> Gradients:
+        (x,), (y,) = node.inputs, node.outputs
+        return (dy * (y * (-2.0 * x)),)
+
+
+GAUSSIAN = Gaussian()
+
+
+class ErfInv(ScipyUnary):
+    """y = the number with erf(y) = x, dx = dy * sqrt(pi)/2 * exp(y**2)."""
+
+    scipy = "erfinv"
+    domain = (-0.9, 0.9)
+    singular = 0
+
+    def vjp(self, node: Node, dy: Tensor) -> Gradients:
+        (y,) = node.outputs
+        return (dy * (_ROOT_PI / 2 * exp(square(y))),)
+
+
+class ErfcInv(ScipyUnary):
+    """y = the number with erfc(y) = x, dx = -dy * sqrt(pi)/2 * exp(y**2)."""
+
+    scipy = "erfcinv"
+    domain = (0.1, 1.9)
+    singular = 0
+
+    def vjp(self, node: Node, dy: Tensor) -> Gradients:
+        (y,) = node.outputs
+        return (dy * (-_ROOT_PI / 2 * exp(square(y))),)
+
+
+class Scaled(OfScipy, abstract=True):
+    """Family: the derivative of this order of a function f with f' = s (2 x f - c), s = 1 or -1.
+
+    The next ones are f(n) = 2 s (x f(n-1) + (n-1) f(n-2)), a difference of large numbers where x is
+    large; there it is by the series in 1/x, each term of which is a power with derivatives of its
+    own: f = c/2 * (the sum over k of (2k - 1)!! (-s)**k / (2**k x**(2k+1))) [DLMF 7.12].
+    """
+
+    order: int = 0
+    form: ClassVar[tuple[float, complex]] = (1.0, 1.0)
+
+    def kernel(self, xp: Any, x: Any) -> Any:
+        s, c = self.form
+        previous, y = 0.0, getattr(need_scipy(self.scipy), self.scipy)(x)
+        for n in range(1, self.order + 1):
+            more = -c if n == 1 else 2 * (n - 1) * previous
+            previous, y = y, s * (2 * x * y + more)
+        far = x > 12 if s == 1 else np.abs(x) > 12
+        if self.order and np.any(far):
+            y = np.where(far, self._series(np.where(far, x, 1.0)), y)
+        return np.asarray(y).astype(x.dtype)
+
+    def _series(self, x: Any) -> Any:
+        s, c = self.form
+        n = self.order
+        term = c / 2 * (-1) ** n * math.factorial(n) / x ** (n + 1)
+        total = term
+        for k in range(1, 24):
+            power = 2 * k - 1  # of 1/x in the term before
+            grown = (power + n) * (power + n + 1) / (power * (power + 1))
+            term = term * (-s * power / 2 * grown) / (x * x)
+            total = total + np.where(np.abs(term) < np.abs(total), term, 0)
+        return total
+
+    def vjp(self, node: Node, dy: Tensor) -> Gradients:
+        return (dy * apply(type(self)(self.order + 1), *node.inputs),)
+
+    @classmethod
+    def samples(cls, rng: np.random.Generator) -> Samples:
+        for order in (0, 1) if scipy_special else ():
+            yield cls(order), [rng.uniform(*cls.domain, size=(2, 3))]
+        if scipy_special:
+            yield cls(0), [rng.uniform(*cls.domain, size=(2,)).astype("float32")]
+
+
+class Erfcx(Scaled):
+    """y = exp(x**2) erfc(x), or the derivative of this order; dx = dy * the next one."""
+
+    scipy = "erfcx"
+    form = (1.0, 2 / _ROOT_PI)
+
+
+class Dawson(Scaled):
+    """y = exp(-x**2) * integral of exp(t**2) from 0 to x, or the derivative of this order."""
+
+    scipy = "dawsn"
+    form = (-1.0, 1.0)
+
+
+class Faddeeva(Scaled):
+    """y = exp(-z**2) erfc(-i z), or the derivative of this order, of complex z.
+
+    It is holomorphic: w' = 2 i / sqrt(pi) - 2 z w [DLMF 7.10.2].
+    """
+
+    scipy = "wofz"
+    kinds = "c"
+    form = (-1.0, 2j / _ROOT_PI)
+
+    def kernel(self, xp: Any, x: Any) -> Any:
+        """In the lower half plane, where w grows, by w(z) = 2 exp(-z**2) - w(-z)."""
+        below = x.imag < 0
+        w = super().kernel(xp, np.where(below, -x, x) if self.order else x)
+        if not self.order or not np.any(below):
+            return w
+        previous, grown = 0.0, 2 * np.exp(-x * x)
+        for n in range(1, self.order + 1):
+            previous, grown = grown, -2 * (x * grown + (n - 1) * previous)
+        return np.where(below, grown - (-1) ** self.order * w, w).astype(x.dtype)
+
+    @classmethod
+    def samples(cls, rng: np.random.Generator) -> Samples:
+        z = rng.uniform(-2, 2, size=(2, 3)) + 1j * rng.uniform(-1, 1, size=(2, 3))
+        for order in (0, 1) if scipy_special else ():
+            yield cls(order), [z]
+            yield cls(order), [z[0].astype("complex64")]
+
+
+def erf(x: TensorLike, /) -> Tensor:
+    """The error function: y = 2/sqrt(pi) * integral of exp(-t**2) from 0 to x [DLMF 7.2.1].
+
+    Parameters: x: any shape; floating, ints and bools become float64.
+
+    Returns: y, of the shape and dtype of x.
+
+    Raises: DTypeError if x is complex.
+
+    Gradient: dx = dy * 2/sqrt(pi) * exp(-x**2) [DLMF 7.10].
+
+    >>> gg.evaluate(gg.special.erf([0.0, 1.0])).round(4)
+    array([0.    , 0.8427])
+    """
+    return floating_unary(Erf(), x)
+
+
+def erfc(x: TensorLike, /) -> Tensor:
+    """The complementary error function: y = 1 - erf(x), exact where that would cancel [DLMF 7.2.2].
+
+    Parameters: x: any shape; floating, ints and bools become float64.
+
+    Returns: y, of the shape and dtype of x.
+
+    Raises: DTypeError if x is complex.
+
+    Gradient: dx = -dy * 2/sqrt(pi) * exp(-x**2) [DLMF 7.10].
+
+    >>> gg.evaluate(gg.special.erfc([0.0, 1.0])).round(4)
+    array([1.    , 0.1573])
+    """
+    return floating_unary(Erfc(), x)
+
+
+def erfinv(x: TensorLike, /) -> Tensor:
+    """The inverse of erf: erf(y) = x, element by element; infinite at -1 and 1.
+
+    Parameters: x: any shape; floating, ints and bools become float64.
+
+    Returns: y, of the shape and dtype of x.
+
+    Raises: DTypeError if x is complex; GraphGradError without SciPy (the extra `scipy`).
+
+    Gradient: dx = dy * sqrt(pi)/2 * exp(y**2) [DLMF 7.17(i)].
+
+    Source: scipy.special.erfinv.
+
+    >>> gg.evaluate(gg.special.erfinv([0.0, 0.5])).round(4)
+    array([0.    , 0.4769])
+    """
+    need_scipy("erfinv")
+    return floating_unary(ErfInv(), x)
+
+
+def erfcinv(x: TensorLike, /) -> Tensor:
+    """The inverse of erfc: erfc(y) = x, element by element; infinite at 0 and 2.
+
+    Parameters: x: any shape; floating, ints and bools become float64.
+
+    Returns: y, of the shape and dtype of x.
+
+    Raises: DTypeError if x is complex; GraphGradError without SciPy (the extra `scipy`).
+
+    Gradient: dx = -dy * sqrt(pi)/2 * exp(y**2) [DLMF 7.17(i)].
+
+    Source: scipy.special.erfcinv.
+
+    >>> gg.evaluate(gg.special.erfcinv([0.5, 1.5])).round(4)
+    array([ 0.4769, -0.4769])
+    """
+    need_scipy("erfcinv")
+    return floating_unary(ErfcInv(), x)
+
+
+def erfcx(x: TensorLike, /) -> Tensor:
+    """Scaled complementary error function: y = exp(x**2) erfc(x) [DLMF 7.2.3], without underflow.
+
+    Parameters: x: any shape; floating, ints and bools become float64.
+
+    Returns: y, of the shape and dtype of x.
+
+    Raises: DTypeError if x is complex; GraphGradError without SciPy (the extra `scipy`).
+
+    Gradient: dx = dy * (2 x y - 2 / sqrt(pi)), by its series where that would cancel [DLMF 7.12].
+
+    Source: scipy.special.erfcx.
+
+    >>> gg.evaluate(gg.special.erfcx([0.0, 1.0, 99.0])).round(4)
+    array([1.    , 0.4276, 0.0057])
+    """
+    need_scipy("erfcx")
+    return floating_unary(Erfcx(0), x)
+
+
+def dawsn(x: TensorLike, /) -> Tensor:
+    """Dawson's integral: y = exp(-x**2) * integral of exp(t**2) from 0 to x [DLMF 7.2.5].
+
+    Parameters: x: any shape; floating, ints and bools become float64.
+
+    Returns: y, of the shape and dtype of x.
+
+    Raises: DTypeError if x is complex; GraphGradError without SciPy (the extra `scipy`).
+
+    Gradient: dx = dy * (1 - 2 x y), by its series where that would cancel [DLMF 7.12].
+
+    Source: scipy.special.dawsn.
+
+    >>> gg.evaluate(gg.special.dawsn([0.0, 1.0])).round(4)
+    array([0.    , 0.5381])
+    """
+    need_scipy("dawsn")
+    return floating_unary(Dawson(0), x)
+
+
+def wofz(z: TensorLike, /) -> Tensor:
+    """The Faddeeva function w(z) = exp(-z**2) erfc(-i z), element by element.
+
+    Parameters: z: any shape; complex, what is real becomes complex.
+
+    Returns: w, complex, shape of z.
+
+    Raises: GraphGradError without SciPy (the extra `scipy`).
+
+    Gradient: dz = dw * (2 i / sqrt(pi) - 2 z w).
+
+    Source: scipy.special.wofz; DLMF 7.10.2.
+
+    >>> gg.evaluate(gg.special.wofz(0.0))
+    array(1.+0.j)
+    """
+    need_scipy("wofz")
+    (z,) = promoted(z, floating=True)
+    if kind_of(z.dtype) != "c":
+        z = cast(z, "complex64" if z.dtype.itemsize < 8 else "complex128")
+    return apply(Faddeeva(0), z)

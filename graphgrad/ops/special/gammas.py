@@ -1,0 +1,325 @@
+"""The gamma function, its logarithm, the derivatives of that, factorials."""
+
+from __future__ import annotations
+
+import math
+
+from ..arithmetic import multiply
+from ..base import (
+    NO_GRAD,
+    ZERO,
+    Any,
+    Gradients,
+    Node,
+    Samples,
+    Tensor,
+    TensorLike,
+    apply,
+    np,
+    promoted,
+    wants,
+    whole,
+)
+from ..families import RealUnary, floating_binary, floating_unary
+from ..logic import greater, less, where
+from .scipy_functions import ScipyBinary, ScipyUnary, need_scipy, scipy_special
+
+__all__ = [
+    "digamma",
+    "factorial",
+    "gamma",
+    "gammaln",
+    "gammasgn",
+    "loggamma",
+    "multigammaln",
+    "poch",
+    "polygamma",
+]
+
+
+class GammaLn(RealUnary):
+    """y = log |gamma(x)|, dx = dy * digamma(x). Needs SciPy."""
+
+    domain = (0.5, 3.0)
+    scipy = "gammaln"
+    singular = 0
+
+    def kernel(self, xp: Any, x: Any) -> Any:
+        return need_scipy("gammaln").gammaln(x).astype(x.dtype)
+
+    def vjp(self, node: Node, dy: Tensor) -> Gradients:
+        return (multiply(dy, apply(Digamma(), node.inputs[0])),)
+
+    @classmethod
+    def samples(cls, rng: np.random.Generator) -> Samples:
+        return super().samples(rng) if scipy_special else iter(())
+
+
+class Digamma(GammaLn):
+    """y = the derivative of gammaln at x, dx = dy * polygamma(1, x). Needs SciPy."""
+
+    scipy = "digamma"
+
+    def kernel(self, xp: Any, x: Any) -> Any:
+        return need_scipy("digamma").digamma(x).astype(x.dtype)
+
+    def vjp(self, node: Node, dy: Tensor) -> Gradients:
+        return (multiply(dy, apply(PolyGamma(1), node.inputs[0])),)
+
+
+class PolyGamma(RealUnary):
+    """y = the derivative of order `order` of digamma at x. Needs SciPy."""
+
+    order: int
+    domain = (0.5, 3.0)
+    scipy = "polygamma"
+
+    def kernel(self, xp: Any, x: Any) -> Any:
+        return need_scipy("polygamma").polygamma(self.order, x).astype(x.dtype)
+
+    def vjp(self, node: Node, dy: Tensor) -> Gradients:
+        return (multiply(dy, apply(PolyGamma(self.order + 1), node.inputs[0])),)
+
+    @classmethod
+    def samples(cls, rng: np.random.Generator) -> Samples:
+        for order in (1, 2) if scipy_special else ():
+            yield cls(order), [rng.uniform(*cls.domain, size=(2, 3))]
+
+
+class Gamma(ScipyUnary):
+    """y = gamma(x), dx = dy * y * digamma(x)."""
+
+    scipy = "gamma"
+    domain = (0.5, 3.0)
+    singular = 0
+
+    def vjp(self, node: Node, dy: Tensor) -> Gradients:
+        (x,), (y,) = node.inputs, node.outputs
+        return (dy * (y * digamma(x)),)
+
+
+class GammaSign(ScipyUnary):
+    """y = the sign of gamma(x): a step, the gradient is zero."""
+
+    scipy = "gammasgn"
+    domain = (0.5, 3.0)
+    stepwise = True
+
+    def vjp(self, node: Node, dy: Tensor) -> Gradients:
+        return (ZERO,)
+
+
+class Pochhammer(ScipyBinary):
+    """y = gamma(z + m) / gamma(z), dz = dy * y * (digamma(z + m) - digamma(z)), dm likewise."""
+
+    scipy = "poch"
+
+    def vjp(self, node: Node, dy: Tensor) -> Gradients:
+        z, m = node.inputs
+        scaled, both = dy * node.outputs[0], digamma(z + m)
+        return (
+            scaled * (both - digamma(z)) if wants(z) else NO_GRAD,
+            scaled * both if wants(m) else NO_GRAD,
+        )
+
+
+def gammaln(x: TensorLike, /) -> Tensor:
+    """y = log |gamma(x)|, element by element.
+
+    Parameters: x: any shape; floating, ints and bools become float64.
+
+    Returns: y, of the shape and dtype of x.
+
+    Raises: DTypeError if x is complex; GraphGradError without SciPy (the extra `scipy`).
+
+    Gradient: dx = dy * digamma(x) [DLMF 5.2.2].
+
+    Source: scipy.special.gammaln.
+
+    >>> gg.evaluate(gg.special.gammaln([1.0, 5.0])).round(4)
+    array([0.    , 3.1781])
+    """
+    need_scipy("gammaln")
+    return floating_unary(GammaLn(), x)
+
+
+def digamma(x: TensorLike, /) -> Tensor:
+    """The derivative of gammaln: y = gamma'(x) / gamma(x) [DLMF 5.2.2], element by element.
+
+    Parameters: x: any shape; floating, ints and bools become float64.
+
+    Returns: y, of the shape and dtype of x.
+
+    Raises: DTypeError if x is complex; GraphGradError without SciPy (the extra `scipy`).
+
+    Gradient: dx = dy * polygamma(1, x) [DLMF 5.15].
+
+    Source: scipy.special.digamma.
+
+    >>> gg.evaluate(gg.special.digamma([1.0, 2.0])).round(4)
+    array([-0.5772,  0.4228])
+    """
+    need_scipy("digamma")
+    return floating_unary(Digamma(), x)
+
+
+def polygamma(n: int, x: TensorLike, /) -> Tensor:
+    """The derivative of order n of digamma [DLMF 5.15], element by element.
+
+    Parameters:
+        n: an int >= 0.
+        x: any shape; floating, ints and bools become float64.
+
+    Returns: y, of the shape and dtype of x.
+
+    Raises: DTypeError if x is complex; TypeError if n is no int, ValueError if n < 0;
+        GraphGradError without SciPy (the extra `scipy`).
+
+    Gradient: dx = dy * polygamma(n + 1, x).
+
+    Source: scipy.special.polygamma.
+
+    >>> gg.evaluate(gg.special.polygamma(1, [1.0, 2.0])).round(4)
+    array([1.6449, 0.6449])
+    """
+    need_scipy("polygamma")
+    n = whole("the order of polygamma", n)
+    if n < 0:
+        raise ValueError(f"polygamma takes an order n >= 0, got {n}")
+    return floating_unary(PolyGamma(n), x) if n else digamma(x)
+
+
+def gamma(x: TensorLike, /) -> Tensor:
+    """The gamma function [DLMF 5.2.1], element by element.
+
+    Parameters: x: any shape; floating, ints and bools become float64.
+
+    Returns: y, of the shape and dtype of x.
+
+    Raises: DTypeError if x is complex; GraphGradError without SciPy (the extra `scipy`).
+
+    Gradient: dx = dy * y * digamma(x) [DLMF 5.2.2].
+
+    Source: scipy.special.gamma.
+
+    >>> gg.evaluate(gg.special.gamma([0.5, 5.0])).round(4)
+    array([ 1.7725, 24.    ])
+    """
+    need_scipy("gamma")
+    return floating_unary(Gamma(), x)
+
+
+def gammasgn(x: TensorLike, /) -> Tensor:
+    """The sign of the gamma function, element by element.
+
+    Parameters: x: any shape; floating, ints and bools become float64.
+
+    Returns: y, of the shape and dtype of x.
+
+    Raises: DTypeError if x is complex; GraphGradError without SciPy (the extra `scipy`).
+
+    Gradient: zero, the result is a step.
+
+    Source: scipy.special.gammasgn.
+
+    >>> gg.evaluate(gg.special.gammasgn([0.5, -0.5])).round(4)
+    array([ 1., -1.])
+    """
+    need_scipy("gammasgn")
+    return floating_unary(GammaSign(), x)
+
+
+def factorial(n: TensorLike, /) -> Tensor:
+    """n! = gamma(n + 1), element by element; 0 for n < 0.
+
+    Parameters: n: any shape; floating, ints and bools become float64.
+
+    Returns: y, of the shape and dtype of n.
+
+    Raises: DTypeError if n is complex; GraphGradError without SciPy (the extra `scipy`).
+
+    Gradient: dn = dy * y * digamma(n + 1).
+
+    Source: scipy.special.factorial(exact=False).
+
+    >>> gg.evaluate(gg.special.factorial([0, 1, 5])).round(4)
+    array([  1.,   1., 120.])
+    """
+    need_scipy("factorial")
+    (n,) = promoted(n, floating=True)
+    below = less(n, 0)
+    return where(below, 0.0, apply(Gamma(), where(below, 0.0, n) + 1.0))
+
+
+def multigammaln(a: TensorLike, d: int, /) -> Tensor:
+    """The logarithm of the multivariate gamma function of dimension d, element by element.
+
+    Parameters:
+        a: any shape; floating, ints and bools become float64; NaN unless a > (d - 1) / 2.
+        d: an int >= 1.
+
+    Returns: y, of the shape and dtype of a.
+
+    Raises: DTypeError if a is complex; TypeError if d is no int, ValueError if d < 1;
+        GraphGradError without SciPy (the extra `scipy`).
+
+    Gradient: da = dy * the sum of digamma(a + (1 - j) / 2) over j = 1 ... d.
+
+    Source: scipy.special.multigammaln.
+
+    >>> gg.evaluate(gg.special.multigammaln([2.0, 3.0], 2)).round(4)
+    array([0.4516, 1.5502])
+    """
+    need_scipy("multigammaln")
+    d = whole("the dimension of multigammaln", d)
+    if d < 1:
+        raise ValueError(f"multigammaln takes a dimension d >= 1, got {d}")
+    (a,) = promoted(a, floating=True)
+    y = gammaln(a)
+    for j in range(1, d):
+        y = y + gammaln(a - 0.5 * j)
+    y = y + d * (d - 1) / 4 * math.log(math.pi)
+    return where(greater(a, (d - 1) / 2), y, math.nan)
+
+
+def poch(z: TensorLike, m: TensorLike, /) -> Tensor:
+    """Pochhammer's symbol gamma(z + m) / gamma(z) [DLMF 5.2.5], element by element.
+
+    Parameters:
+        z, m: shapes that broadcast; floating, dtypes promoted, ints and bools become float64.
+
+    Returns: z, of the broadcast shape and the promoted dtype.
+
+    Raises: ShapeError if the shapes do not broadcast; DTypeError for complex operands;
+        GraphGradError without SciPy (the extra `scipy`).
+
+    Gradient: dz = dy * y * (digamma(z + m) - digamma(z)), dm = dy * y * digamma(z + m).
+
+    Source: scipy.special.poch.
+
+    >>> gg.evaluate(gg.special.poch(2.0, [1.0, 3.0])).round(4)
+    array([ 2., 24.])
+    """
+    need_scipy("poch")
+    return floating_binary(Pochhammer(), z, m)
+
+
+def loggamma(x: TensorLike, /) -> Tensor:
+    """The logarithm of the gamma function of real numbers, element by element.
+
+    Parameters: x: any shape; floating, ints and bools become float64.
+
+    Returns: y, shape and dtype of x; NaN where x < 0, infinity at 0. gammaln is log |gamma(x)|.
+
+    Raises: DTypeError for complex operands.
+
+    Gradient: dx = dy * digamma(x).
+
+    Source: scipy.special.loggamma, of real numbers.
+
+    >>> gg.evaluate(gg.special.loggamma([1.0, 3.0])).round(4)
+    array([0.    , 0.6931])
+    """
+    (x,) = promoted(x, floating=True)
+    negative = less(x, 0.0)
+    return where(negative, np.nan, gammaln(where(negative, 1.0, x)))

@@ -1,0 +1,245 @@
+"""Exponential, sine and Fresnel integrals, and the dilogarithm."""
+
+from __future__ import annotations
+
+import functools
+import math
+import operator
+
+from ..arithmetic import abs, square
+from ..base import Any, Gradients, Node, Samples, Tensor, TensorLike, np, promoted, whole
+from ..exponential import exp, log
+from ..families import floating_unary
+from ..logic import less, where
+from ..trigonometry import cos, sin
+from .scipy_functions import ScipyUnary, need_scipy, scipy_special
+
+__all__ = [
+    "exp1",
+    "expi",
+    "expn",
+    "fresnel",
+    "sici",
+    "spence",
+]
+
+
+class Exp1(ScipyUnary):
+    """y = integral of exp(-t) / t from x on, dx = -dy * exp(-x) / x."""
+
+    scipy = "exp1"
+    domain = (0.5, 2.0)
+    singular = 0
+
+    def vjp(self, node: Node, dy: Tensor) -> Gradients:
+        (x,) = node.inputs
+        return (-(dy * (exp(-x) / x)),)
+
+
+class ExpIntegral(ScipyUnary):
+    """y = principal value of the integral of exp(t) / t up to x, dx = dy * exp(x) / x."""
+
+    scipy = "expi"
+    domain = (0.5, 2.0)
+    singular = 0
+
+    def vjp(self, node: Node, dy: Tensor) -> Gradients:
+        (x,) = node.inputs
+        return (dy * (exp(x) / x),)
+
+
+class ExpN(ScipyUnary):
+    """y = integral of exp(-x t) / t**n from 1 on, dx = -dy * expn(n - 1, x)."""
+
+    order: int
+    scipy = "expn"
+    domain = (0.5, 2.0)
+    singular = 0
+
+    def vjp(self, node: Node, dy: Tensor) -> Gradients:
+        return (-(dy * expn(self.order - 1, *node.inputs)),)
+
+    @classmethod
+    def examples(cls) -> Any:
+        """Of the first and a later order."""
+        return cls(1), cls(3)
+
+
+class Spence(ScipyUnary):
+    """y = integral of log(t) / (1 - t) from 1 to x, dx = dy * log(x) / (1 - x)."""
+
+    scipy = "spence"
+    domain = (0.2, 0.8)
+    singular = 0
+
+    def vjp(self, node: Node, dy: Tensor) -> Gradients:
+        (x,) = node.inputs
+        t = x - 1.0
+        near = less(abs(t), 1e-5)
+        series = t * (0.5 - t * (1 / 3 - 0.25 * t)) - 1.0
+        return (dy * where(near, series, -log(where(near, 2.0, x)) / where(near, 1.0, t)),)
+
+
+class SineIntegral(ScipyUnary):
+    """y = integral of sin(t) / t from 0 to x, dx = dy * sin(x) / x."""
+
+    scipy = "sici"
+    part: int = 0
+
+    def kernel(self, xp: Any, x: Any) -> Any:
+        return np.asarray(getattr(need_scipy(self.scipy), self.scipy)(x)[self.part]).astype(x.dtype)
+
+    def vjp(self, node: Node, dy: Tensor) -> Gradients:
+        (x,) = node.inputs
+        if self.part:
+            return (dy * (cos(x) / x),)
+        near = less(abs(x), 1e-2)
+        q = square(x)
+        series = 1.0 - q * (1 / 6 - q * (1 / 120 - q * (1 / 5040)))
+        return (dy * where(near, series, sin(x) / where(near, 1.0, x)),)
+
+    @classmethod
+    def samples(cls, rng: np.random.Generator) -> Samples:
+        for part in (0, 1) if scipy_special else ():
+            yield cls(part), [rng.uniform(0.5, 3.0, size=(2, 3))]
+
+
+class Fresnel(SineIntegral):
+    """y = integral of sin or cos of pi t**2 / 2 from 0 to x, dx = dy * that of x."""
+
+    scipy = "fresnel"
+
+    def kernel(self, xp: Any, x: Any) -> Any:
+        return np.asarray(getattr(need_scipy(self.scipy), self.scipy)(x)[self.part]).astype(x.dtype)
+
+    def vjp(self, node: Node, dy: Tensor) -> Gradients:
+        angle = math.pi / 2 * square(node.inputs[0])
+        return (dy * (cos(angle) if self.part else sin(angle)),)
+
+
+def exp1(x: TensorLike, /) -> Tensor:
+    """The exponential integral: y = integral of exp(-t) / t from x on [DLMF 6.2.1]; NaN for x < 0.
+
+    Parameters: x: any shape; floating, ints and bools become float64.
+
+    Returns: y, of the shape and dtype of x.
+
+    Raises: DTypeError if x is complex; GraphGradError without SciPy (the extra `scipy`).
+
+    Gradient: dx = -dy * exp(-x) / x.
+
+    Source: scipy.special.exp1.
+
+    >>> gg.evaluate(gg.special.exp1([0.5, 1.0])).round(4)
+    array([0.5598, 0.2194])
+    """
+    need_scipy("exp1")
+    return floating_unary(Exp1(), x)
+
+
+def expi(x: TensorLike, /) -> Tensor:
+    """The exponential integral: y = integral of exp(t) / t from -inf to x [DLMF 6.2.5].
+
+    Parameters: x: any shape; floating, ints and bools become float64.
+
+    Returns: y, of the shape and dtype of x.
+
+    Raises: DTypeError if x is complex; GraphGradError without SciPy (the extra `scipy`).
+
+    Gradient: dx = dy * exp(x) / x.
+
+    Source: scipy.special.expi.
+
+    >>> gg.evaluate(gg.special.expi([-1.0, 1.0])).round(4)
+    array([-0.2194,  1.8951])
+    """
+    need_scipy("expi")
+    return floating_unary(ExpIntegral(), x)
+
+
+def expn(n: int, x: TensorLike, /) -> Tensor:
+    """The generalised exponential integral: y = integral of exp(-x t) / t**n from 1 on [DLMF 8.19].
+
+    Parameters:
+        n: an int.
+        x: any shape; floating, ints and bools become float64.
+
+    Returns: y, of the shape and dtype of x.
+
+    Raises: DTypeError if x is complex; TypeError if n is no int; GraphGradError without SciPy (the
+        extra `scipy`).
+
+    Gradient: dx = -dy * expn(n - 1, x) [DLMF 8.19.13].
+
+    Source: scipy.special.expn.
+
+    >>> gg.evaluate(gg.special.expn(2, [0.5, 1.0])).round(4)
+    array([0.3266, 0.1485])
+    """
+    need_scipy("expn")
+    n = whole("the order of expn", n)
+    if n > 0:
+        return floating_unary(ExpN(n), x)
+    (x,) = promoted(x, floating=True)
+    terms = [math.factorial(-n) // math.factorial(k) * x ** (k + n - 1) for k in range(1 - n)]
+    return exp(-x) * functools.reduce(operator.add, terms)
+
+
+def spence(x: TensorLike, /) -> Tensor:
+    """The dilogarithm of 1 - x: y = integral of log(t) / (1 - t) from 1 to x [DLMF 25.12.1].
+
+    Parameters: x: any shape; floating, ints and bools become float64.
+
+    Returns: y, of the shape and dtype of x.
+
+    Raises: DTypeError if x is complex; GraphGradError without SciPy (the extra `scipy`).
+
+    Gradient: dx = dy * log(x) / (1 - x).
+
+    Source: scipy.special.spence.
+
+    >>> gg.evaluate(gg.special.spence([0.5, 1.0])).round(4)
+    array([0.5822, 0.    ])
+    """
+    need_scipy("spence")
+    return floating_unary(Spence(), x)
+
+
+def sici(x: TensorLike, /) -> tuple[Tensor, Tensor]:
+    """The sine and the cosine integral [DLMF 6.2(ii)], element by element.
+
+    Parameters: x: any shape; floating, ints and bools become float64.
+
+    Returns: the pair of them, each of the shape and dtype of x.
+
+    Raises: DTypeError if x is complex; GraphGradError without SciPy (the extra `scipy`).
+
+    Gradient: that of the first is sin(x) / x, that of the second cos(x) / x.
+
+    Source: scipy.special.sici.
+
+    >>> [gg.evaluate(y).round(4) for y in gg.special.sici([1.0])]
+    [array([0.9461]), array([0.3374])]
+    """
+    need_scipy("sici")
+    return floating_unary(SineIntegral(0), x), floating_unary(SineIntegral(1), x)
+
+
+def fresnel(x: TensorLike, /) -> tuple[Tensor, Tensor]:
+    """The Fresnel integrals of sin and cos of pi t**2 / 2 [DLMF 7.2(iii)], element by element.
+
+    Parameters: x: any shape; floating, ints and bools become float64.
+
+    Returns: the pair of them, each of the shape and dtype of x.
+
+    Raises: DTypeError if x is complex; GraphGradError without SciPy (the extra `scipy`).
+
+    Gradient: that of the first is sin(pi x**2 / 2), that of the second cos(pi x**2 / 2).
+
+    Source: scipy.special.fresnel.
+
+    >>> [gg.evaluate(y).round(4) for y in gg.special.fresnel([1.0])]
+    [array([0.4383]), array([0.7799])]
+    """
+    need_scipy("fresnel")
+    return floating_unary(Fresnel(0), x), floating_unary(Fresnel(1), x)

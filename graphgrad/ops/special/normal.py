@@ -1,0 +1,141 @@
+"""The normal distribution: its distribution function, the inverse, the logarithm, and Owen's T."""
+
+from __future__ import annotations
+
+import math
+
+from ..arithmetic import square
+from ..base import NO_GRAD, Gradients, Node, Tensor, TensorLike, apply, promoted, wants
+from ..exponential import exp
+from ..families import floating_binary, floating_unary
+from .error import Erfcx, erf, erfc
+from .scipy_functions import ScipyBinary, ScipyUnary, need_scipy
+
+__all__ = [
+    "log_ndtr",
+    "ndtr",
+    "ndtri",
+    "owens_t",
+]
+
+
+class NdtrInv(ScipyUnary):
+    """y = the number with ndtr(y) = x, dx = dy * sqrt(2 pi) * exp(y**2 / 2)."""
+
+    scipy = "ndtri"
+    domain = (0.1, 0.9)
+    singular = 0
+
+    def vjp(self, node: Node, dy: Tensor) -> Gradients:
+        (y,) = node.outputs
+        return (dy * (math.sqrt(2 * math.pi) * exp(0.5 * square(y))),)
+
+
+class LogNdtr(ScipyUnary):
+    """y = log(ndtr(x)), dx = dy * sqrt(2 / pi) / erfcx(-x / sqrt(2))."""
+
+    scipy = "log_ndtr"
+
+    def vjp(self, node: Node, dy: Tensor) -> Gradients:
+        (x,) = node.inputs
+        return (dy * (math.sqrt(2 / math.pi) / apply(Erfcx(0), x * -math.sqrt(0.5))),)
+
+
+class OwensT(ScipyBinary):
+    """z = T(h, a); dh = -dz * exp(-h**2 / 2) erf(a h / sqrt(2)) / sqrt(8 pi) and
+    da = dz * exp(-h**2 (1 + a**2) / 2) / (2 pi (1 + a**2)).
+    """
+
+    scipy = "owens_t"
+
+    def vjp(self, node: Node, dz: Tensor) -> Gradients:
+        h, a = node.inputs
+        q = 1.0 + square(a)
+        by_h = exp(-0.5 * square(h)) * erf(a * h * math.sqrt(0.5)) * (-1 / math.sqrt(8 * math.pi))
+        return (
+            dz * by_h if wants(h) else NO_GRAD,
+            dz * (exp(-0.5 * square(h) * q) / (2 * math.pi * q)) if wants(a) else NO_GRAD,
+        )
+
+
+def ndtr(x: TensorLike, /) -> Tensor:
+    """The probability y that a standard normal number is less than x: y = erfc(-x / sqrt(2)) / 2.
+
+    Parameters: x: any shape; floating, ints and bools become float64.
+
+    Returns: y, of the shape and dtype of x.
+
+    Raises: DTypeError if x is complex.
+
+    Gradient: dx = dy * exp(-x**2 / 2) / sqrt(2 pi), the density.
+
+    Source: scipy.special.ndtr.
+
+    >>> gg.evaluate(gg.special.ndtr([0.0, 1.0])).round(4)
+    array([0.5   , 0.8413])
+    """
+    (x,) = promoted(x, floating=True)
+    return 0.5 * erfc(x * -math.sqrt(0.5))
+
+
+def ndtri(x: TensorLike, /) -> Tensor:
+    """The inverse of ndtr: a standard normal number is less than y with probability x.
+
+    Parameters: x: any shape; floating, ints and bools become float64.
+
+    Returns: y, of the shape and dtype of x.
+
+    Raises: DTypeError if x is complex; GraphGradError without SciPy (the extra `scipy`).
+
+    Gradient: dx = dy * sqrt(2 pi) * exp(y**2 / 2).
+
+    Source: scipy.special.ndtri.
+
+    >>> gg.evaluate(gg.special.ndtri([0.5, 0.975])).round(4)
+    array([0.  , 1.96])
+    """
+    need_scipy("ndtri")
+    return floating_unary(NdtrInv(), x)
+
+
+def log_ndtr(x: TensorLike, /) -> Tensor:
+    """y = log(ndtr(x)), of very negative numbers too, element by element.
+
+    Parameters: x: any shape; floating, ints and bools become float64.
+
+    Returns: y, of the shape and dtype of x.
+
+    Raises: DTypeError if x is complex; GraphGradError without SciPy (the extra `scipy`).
+
+    Gradient: dx = dy * sqrt(2 / pi) / erfcx(-x / sqrt(2)).
+
+    Source: scipy.special.log_ndtr.
+
+    >>> gg.evaluate(gg.special.log_ndtr([0.0, -40.0])).round(4)
+    array([-6.931000e-01, -8.046084e+02])
+    """
+    need_scipy("log_ndtr")
+    return floating_unary(LogNdtr(), x)
+
+
+def owens_t(h: TensorLike, a: TensorLike, /) -> Tensor:
+    """Owen's T function: the probability that X > h and 0 < Y < a X, for standard normal X, Y.
+
+    Parameters:
+        h, a: shapes that broadcast; floating, dtypes promoted, ints and bools become float64.
+
+    Returns: z, of the broadcast shape and the promoted dtype.
+
+    Raises: ShapeError if the shapes do not broadcast; DTypeError for complex operands;
+        GraphGradError without SciPy (the extra `scipy`).
+
+    Gradient: dh = -dz * exp(-h**2 / 2) erf(a h / sqrt(2)) / sqrt(8 pi), da = dz * exp(-h**2 (1 +
+        a**2) / 2) / (2 pi (1 + a**2)).
+
+    Source: scipy.special.owens_t.
+
+    >>> gg.evaluate(gg.special.owens_t(1.0, [0.0, 1.0])).round(4)
+    array([0.    , 0.0667])
+    """
+    need_scipy("owens_t")
+    return floating_binary(OwensT(), h, a)

@@ -1,0 +1,62 @@
+"""bfloat16 is a format to keep numbers in: what computes with them computes in float32.
+
+An op reads its bfloat16 operands as float32, runs as it does of float32, and what it makes is
+rounded once. Ops that move data, or look at it, run as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..ir.kinds import FLOAT32, is_bfloat16
+from ..ir.node import Node
+from ..ir.op import Op
+from ..ir.types import TensorType, tensor_type
+from .base import Cast
+
+TO_FLOAT32 = Cast(FLOAT32)
+
+
+def reads_or_makes_bfloat16(node: Node) -> bool:
+    """Whether a tensor at a node is of bfloat16."""
+    return any(is_bfloat16(t.type.dtype) for t in (*node.inputs, *node.outputs))
+
+
+def in_float32(node: Node) -> Op | None:
+    """The op that computes in float32 what a node does of bfloat16; None where it runs as it is."""
+    op = node.op
+    if not reads_or_makes_bfloat16(node) or _only_moves(op) or op.bodies or not op.pure:
+        return None
+    wide = op.replace(**{n: FLOAT32 for n, v in op.attrs.items() if _says_bfloat16(v)})
+    try:
+        made = wide.infer(*[_wide(t.type) for t in node.inputs])
+    except Exception:  # whatever infer raises, a user's op's too: it is for bfloat16 alone
+        return None
+    return wide if made == tuple([_wide(t.type) for t in node.outputs]) else None
+
+
+def computed(node: Node, xp: Any, arrays: Sequence[Any]) -> Any:
+    """What the kernel of a node makes of arrays: the output, or a tuple of them."""
+    wide = in_float32(node)
+    if wide is None:
+        return node.op.kernel(xp, *arrays)
+    made = wide.kernel(xp, *[xp.astype(a, FLOAT32) if is_bfloat16(a.dtype) else a for a in arrays])
+    if len(node.outputs) == 1:
+        return xp.astype(made, node.outputs[0].dtype)
+    return tuple([xp.astype(a, t.dtype) for a, t in zip(made, node.outputs, strict=True)])
+
+
+def _only_moves(op: Op) -> bool:
+    """Whether it makes, moves or passes on data; a view that counts operations may do more."""
+    return op.flop_free or (op.view and type(op).flops is Op.flops)
+
+
+def _says_bfloat16(attribute: Any) -> bool:
+    return isinstance(attribute, np.dtype) and is_bfloat16(attribute)
+
+
+def _wide(t: TensorType) -> TensorType:
+    return tensor_type(t.shape, FLOAT32) if is_bfloat16(t.dtype) else t

@@ -1,0 +1,412 @@
+"""Compiled functions as Python files that need NumPy alone."""
+
+import collections
+import re
+import runpy
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import graphgrad as gg
+
+
+@pytest.fixture(autouse=True)
+def graph():
+    with gg.Graph() as g:
+        yield g
+
+
+@gg.register_gradient("test/export/clipped")
+def clipped(site, dy):
+    """The gradient, clipped."""
+    return tuple(gg.clip(dx, -0.01, 0.01) for dx in site.default(dy))
+
+
+@pytest.fixture
+def written(tmp_path):
+    """Writes a compiled function, and gives the function of the file and all its names."""
+
+    def write(f, name="step"):
+        gg.export_numpy(f, tmp_path / f"{name}.py")
+        found = runpy.run_path(str(tmp_path / f"{name}.py"))
+        return found[name], found
+
+    return write
+
+
+def same(found, wanted, tolerance=1e-12):
+    """Structure, dtype, shape and values."""
+    if isinstance(wanted, dict):
+        assert list(found) == list(wanted)
+        found, wanted = list(found.values()), list(wanted.values())
+    if isinstance(wanted, list | tuple):
+        assert len(found) == len(wanted)
+        for a, b in zip(found, wanted, strict=True):
+            same(a, b, tolerance)
+        return
+    if wanted is None:
+        assert found is None
+        return
+    assert type(found) is np.ndarray
+    assert (found.dtype, found.shape) == (wanted.dtype, wanted.shape)
+    np.testing.assert_allclose(found, wanted, rtol=tolerance, atol=tolerance)
+
+
+def model(batch="N"):
+    """A step of training through an override."""
+    rng = np.random.default_rng(0)
+    x, y = gg.placeholder((batch, 3), name="x"), gg.placeholder((batch,), "int64", name="y")
+    w = gg.variable(rng.normal(size=(3, 8)), name="layer/w")
+    v = gg.variable(rng.normal(size=(8, 4)), name="v")
+    with gg.override_gradient("test/export/clipped"):
+        h = gg.tanh(x @ w)
+    logits = h @ v
+    loss = gg.mean(gg.nn.cross_entropy(logits, y))
+    adam = gg.optimizers.Adam(1e-2)
+    updates = adam.updates([w, v], gg.gradients(loss, [w, v]))
+    return gg.compile([x, y], {"loss": loss, "logits": logits}, updates=updates)
+
+
+BATCH = np.random.default_rng(1).normal(size=(5, 3)), np.array([0, 3, 1, 1, 2])
+
+
+def test_training_goes_on_in_the_file_as_at_home(written, graph):
+    step = model()
+    step(*BATCH)
+    there, names = written(step)
+    state = names["STATE"]
+    same(state, {n: graph.state[n] for n in state})
+    for _ in range(4):
+        found, state = there(*BATCH, state)
+        same(found, step(*BATCH), 1e-11)
+    same(state, {n: graph.state[n] for n in state}, 1e-11)
+    same(there(*(a[:2] for a in BATCH), state)[0], step(*(a[:2] for a in BATCH)), 1e-11)
+
+
+def test_the_file_runs_where_there_is_no_graphgrad(tmp_path, graph):
+    step = model()
+    gg.export_numpy(step, tmp_path / "step.py")
+    np.savez(tmp_path / "batch.npz", *BATCH)
+    program = f"""
+import sys
+class Refuse:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in ("graphgrad", "scipy", "jax", "llvmlite", "networkx"):
+            raise AssertionError(f"it imports {{name}}")
+sys.meta_path.insert(0, Refuse())
+sys.path.insert(0, {str(tmp_path)!r})
+import numpy as np, step
+outputs, state = step.step(*np.load("batch.npz").values(), step.STATE)
+assert "graphgrad" not in sys.modules
+print(repr(float(outputs["loss"])), repr(float(state["layer/w"].sum())))
+"""
+    done = subprocess.run(
+        [sys.executable, "-I", "-c", program], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    loss = float(step(*BATCH)["loss"])
+    found = [float(x) for x in done.stdout.split()]
+    np.testing.assert_allclose(found, [loss, graph.state["layer/w"].sum()], rtol=1e-12)
+
+
+def test_the_bytes_depend_on_nothing_but_program_and_values(tmp_path):
+    files = []
+    for folder in ("a", "b"):
+        with gg.Graph():
+            (tmp_path / folder).mkdir()
+            gg.export_numpy(model(), tmp_path / folder / "step.py")
+        files.append([p.read_bytes() for p in sorted((tmp_path / folder).iterdir())])
+    assert files[0] == files[1]
+    assert len(files[0]) == 2
+    text = files[0][1].decode()
+    assert "graphgrad" not in text.replace("graphgrad.export_numpy", "")
+    assert str(tmp_path) not in text
+
+
+def test_the_file_is_read_by_people(written, tmp_path):
+    x = gg.placeholder(("N", 3), name="data/x")
+    scale = gg.variable(2.0, name="scale")
+    y = gg.identity(gg.nn.sigmoid(x) * scale - 1.0, name="y")
+    written(gg.compile(x, [y, gg.gradients(gg.sum(y), x)], backend="numpy"), "slope")
+    text = (tmp_path / "slope.py").read_text()
+    assert text.startswith('"""slope, written by graphgrad.export_numpy. It needs NumPy alone.\n')
+    assert "\nInputs:\n    data/x: float64[N, 3]\n\nVariables:\n    scale: float64[]\n" in text
+    assert "def slope(data_x, state=STATE):" in text
+    assert "# test_numpy_file.py:" in text
+    assert "gradient of" in text
+    assert "STATE = {\n    'scale': np.array(2.0, np.float64),\n}" in text
+    assert not re.search(r"\bxp\b", text)
+    assert max(map(len, text.split("\n"))) <= 100
+
+
+def test_what_reads_variables_takes_their_values_or_others(written):
+    w = gg.variable([1.0, 2.0], name="w")
+    x = gg.placeholder((2,), name="x")
+    f = gg.compile(x, x * w)
+    f_there, names = written(f)
+    same(f_there([3.0, 4.0]), f([3.0, 4.0]))
+    same(f_there([3.0, 4.0], {"w": [5.0, 6.0]}), np.array([15.0, 24.0]))
+    same(f_there(x=[3.0, 4.0], state=names["STATE"]), f([3.0, 4.0]))
+
+
+Pair = collections.namedtuple("Pair", "left right")
+
+
+def test_outputs_keep_their_structure(written):
+    x = gg.placeholder((2,), name="x")
+    y = {"b": [x + 1.0, None], "a": (x * 2.0,), 3: Pair(x, gg.sum(x))}
+    f = gg.compile(x, y)
+    there, _ = written(f)
+    found = there([1.0, 2.0])
+    same(found, f([1.0, 2.0]))
+    assert found[3].right == 3.0
+    same(written(gg.compile(x, x))[0]([1.0, 2.0]), np.array([1.0, 2.0]))
+    same(written(gg.compile(x, {}))[0]([1.0, 2.0]), {})
+    with pytest.raises(gg.ExportError, match="have the key <class 'int'>"):
+        written(gg.compile(x, {int: x}))
+
+
+def test_no_output_shares_memory_with_anything(written):
+    x = gg.placeholder((2, 2), name="x")
+    w = gg.variable(np.ones((2, 2)), name="w")
+    c = gg.constant(np.arange(4.0).reshape(2, 2))
+    y = x + 1.0
+    outputs = [x, x.T, gg.broadcast_to(x[0], (2, 2)), w, c, y, y, y[0], gg.stop_gradient(y)]
+    there, _ = written(gg.compile(x, outputs, updates={w: w + x}))
+    given = np.ones((2, 2))
+    state = {"w": np.ones((2, 2))}
+    first, new = there(given, state)
+    for array in first:
+        array += 100.0
+    new["w"] += 100.0
+    again, _ = there(given, state)
+    assert given.tolist() == state["w"].tolist() == [[1, 1], [1, 1]]
+    same(again, [a - 100.0 for a in first])
+    for i, a in enumerate(again):
+        assert not any(np.shares_memory(a, b) for b in [*again[:i], given, state["w"]])
+
+
+@pytest.mark.parametrize(
+    ("value", "error", "said"),
+    [
+        (np.ones((2, 4)), ValueError, r"x takes shape \('N', 3\)"),
+        (np.ones(3), ValueError, "x takes shape"),
+        (np.ones((2, 3), complex), TypeError, "x takes float32, got complex128"),
+        (None, TypeError, "x takes float32, got object"),
+    ],
+)
+def test_what_does_not_fit_is_an_error(written, value, error, said):
+    x, n = gg.placeholder(("N", 3), "float32", name="x"), gg.placeholder(("N",), "uint8", name="n")
+    there, _ = written(gg.compile([x, n], gg.sum(x) + gg.cast(gg.sum(n), "float32")))
+    with pytest.raises(error, match=said):
+        there(value, np.ones(2, "uint8"))
+    with pytest.raises(ValueError, match=r"n takes shape \('N',\) where \{'N': 2\}, got \(3,\)"):
+        there(np.ones((2, 3)), np.ones(3, "uint8"))
+    with pytest.raises(TypeError, match="n takes uint8, got int64"):
+        there(np.ones((2, 3)), [1, 300])
+    assert there(np.ones((0, 3)), np.ones(0, "uint8")) == 0
+
+
+def loops():
+    """Control flow by name."""
+    x = gg.placeholder((3,), name="x")
+    n = gg.placeholder((), "int64", name="n")
+    s = gg.sum(x)
+    yield "cond", gg.cond(s > 0, lambda: (gg.exp(x), s), lambda: (x * s, -s))
+    yield (
+        "nested",
+        gg.cond(s > 0, lambda: gg.cond(s > 1, lambda: x * 2.0, lambda: x), lambda: x * 3.0),
+    )
+    yield "scan", gg.scan(lambda c, row: (c * row + s, (c, gg.sin(c))), s, x)
+    yield "reverse", gg.scan(lambda c, row: (c - row, c * x), x, x, reverse=True)
+    yield "counted", gg.scan(lambda c, _: (c * 0.5, None), x, None, length=4)[0]
+    yield "empty", gg.scan(lambda c, row: (c + row, c), s, x[:0])
+    yield "while", gg.while_loop(lambda c: gg.sum(c) < 20.0, lambda c: c * 1.5, x)
+    yield "never", gg.while_loop(lambda c: gg.sum(c) < -9.0, lambda c: c * 1.5, x)
+    yield "bounded", gg.while_loop(lambda c: c < 9.0, lambda c: c * 1.5, s, max_trips=30)
+    yield "fori", gg.fori_loop(0, 4, lambda i, c: c * x + gg.cast(i, "float64"), x)
+    yield "switch", gg.switch(n, [lambda i=i: x * float(i) for i in range(5)])
+    yield "associative", gg.associative_scan(lambda a, b: a * b, x)
+    yield "map", gg.map(lambda row: gg.cond(row > 0, lambda: row, lambda: row**2), x)
+
+
+@pytest.mark.parametrize(
+    "which",
+    [
+        *("cond", "nested", "scan", "reverse", "counted", "empty", "while", "never", "bounded"),
+        *("fori", "switch", "associative", "map"),
+    ],
+)
+def test_control_flow_and_its_gradient(written, which):
+    (y,) = [y for name, y in loops() if name == which]
+    g = gg.default_graph()
+    x, n = g.tensor("x"), g.tensor("n")
+    leaves = [t for t in (y if isinstance(y, tuple) else (y,)) if t is not None]
+    leaves = [t for each in leaves for t in (each if isinstance(each, tuple) else (each,))]
+    total = sum(gg.sum(t * t) for t in leaves)
+    f = gg.compile([x, n], [*leaves, gg.gradients(total, x)], backend="numpy")
+    there, _ = written(f)
+    for start in ([0.5, -1.0, 2.0], [-0.5, -1.0, 0.25]):
+        if which in ("while", "bounded") and sum(start) <= 0:
+            continue
+        same(there(start, 3), f(np.array(start), np.array(3)))
+
+
+def test_a_loop_that_does_not_end_says_where(written):
+    y = gg.while_loop(lambda c: c > 0.0, lambda c: c + 1.0, gg.placeholder((), name="x"), 5)
+    there, _ = written(gg.compile(gg.default_graph().tensor("x"), y))
+    with pytest.raises(RuntimeError, match=r"at test_numpy_file.py:\d+ goes on after max_trips=5"):
+        there(1.0)
+
+
+def test_random_numbers_are_those_of_the_same_run_at_home(written, graph):
+    x = gg.placeholder((4,), name="x")
+    seeded = gg.random.normal((3,), seed=7)
+    dropped = gg.nn.dropout(x, 0.5)
+    inside = gg.cond(gg.sum(x) > 0, lambda: gg.random.uniform((2,)), lambda: gg.zeros((2,)))
+    drawn = [gg.random.integers(0, 100, (3,)), gg.random.poisson((3,), 4.0), inside]
+    f = gg.compile(x, [seeded, dropped, *drawn, gg.gradients(gg.sum(dropped), x)])
+    f(np.ones(4))
+    there, names = written(f)
+    state = names["STATE"]
+    assert state == {"/runs": 1}
+    for _ in range(3):
+        found, state = there(np.ones(4), state)
+        same(found, f(np.ones(4)))
+    assert state == {"/runs": 4}
+
+
+def test_gradients_of_batches_complex_numbers_and_other_dtypes(written):
+    x = gg.placeholder((4, 3), name="x")
+    z = gg.placeholder((3,), "complex64", name="z")
+    i = gg.placeholder((4,), "int8", name="i")
+    per = gg.vmap(lambda row: gg.gradients(gg.sum(gg.cumsum(row) ** 3), row))(x)
+    outs = [per, gg.gradients(gg.sum(gg.abs(gg.fft.fft(z)) ** 2), z), x[i > 1], i // gg.constant(3)]
+    outs += [
+        gg.gradients(gg.linalg.slogdet(x.T @ x)[1], x),
+        gg.nn.max_pool(x.reshape((1, 4, 3, 1)), 2),
+    ]
+    f = gg.compile([x, z, i], outs, backend="numpy")
+    there, _ = written(f)
+    rng = np.random.default_rng(3)
+    arrays = rng.normal(size=(4, 3)), (rng.normal(size=3) + 1j).astype("complex64")
+    same(there(*arrays, np.arange(4)), f(*arrays, np.arange(4, dtype="int8")), 1e-6)
+
+
+@pytest.mark.filterwarnings("ignore::graphgrad.ir.errors.PerformanceWarning")
+def test_what_is_run_for_one_example_after_the_other(written):
+    x, n = gg.placeholder((2, 3), name="x"), gg.placeholder((None, 3), name="n")
+
+    def f(row):
+        return gg.cond(gg.sum(row) > 0, lambda: row * 2.0, lambda: -row), plus_one(row)
+
+    def plus_one(row):
+        return gg.extend.apply(Turned(), row)
+
+    nested = gg.vmap(lambda row: gg.vmap(lambda v: plus_one(gg.stack([v, v])))(row))(x)
+    outs = [gg.vmap(f)(x), nested, gg.vmap(plus_one)(n)]
+    there, _ = written(gg.compile([x, n], outs))
+    for rows in (2, 0):
+        arrays = np.array([[1.0, 2.0, 3.0], [-4.0, 1.0, 2.0]]), np.ones((rows, 3))
+        same(there(*arrays), gg.compile([x, n], outs)(*arrays))
+
+
+class Turned(gg.Op):
+    """y = x backwards, without a form for batches."""
+
+    def infer(self, x):
+        """The type of x."""
+        return (x,)
+
+    def kernel(self, xp, x):
+        """The rows from the last to the first."""
+        return xp.flip(x, axis=0)
+
+
+class Doubled(gg.Op):
+    """y = 2 x, of somebody's own."""
+
+    def infer(self, x):
+        """The type of x."""
+        return (x,)
+
+    def kernel(self, xp, x):
+        """With a function of this file."""
+        return _times(xp, x, FACTOR)
+
+    def vjp(self, node, dy):
+        """2 dy."""
+        return (2.0 * dy,)
+
+
+FACTOR = 2.0
+
+
+def _times(xp, x, factor):
+    return xp.multiply(x, factor)
+
+
+def test_an_op_of_the_users_own_is_written_too(written):
+    x = gg.placeholder((3,), name="x")
+    f = gg.compile(x, gg.extend.apply(Doubled(), x))
+    same(written(f)[0]([1.0, 2.0, 3.0]), np.array([2.0, 4.0, 6.0]))
+
+
+def test_what_needs_more_than_numpy_is_refused_by_name_and_nothing_is_written(tmp_path):
+    x = gg.placeholder((3,), name="x")
+    mine = gg.py_function(lambda a: a, [x], [((3,), "float64")])
+    path = tmp_path / "f.py"
+    path.write_text("before")
+    with pytest.raises(gg.ExportError) as error:
+        gg.export_numpy(gg.compile(x, [gg.special.gammaln(x), mine, x + 1.0]), path)
+    first, *rows, last = str(error.value).split("\n")
+    assert first == "2 ops cannot be written for NumPy alone:"
+    assert [r.split(" = ")[1].partition("(")[0] for r in rows] == ["PyFunction", "GammaLn"]
+    assert "built at test_numpy_file.py:" in rows[0]
+    assert rows[1].endswith("its kernel needs SciPy")
+    assert rows[0].endswith("it calls a Python function")
+    assert last.startswith("Compute these outside")
+    assert [p.name for p in tmp_path.iterdir()] == ["f.py"]
+    assert path.read_text() == "before"
+
+
+@pytest.mark.parametrize(
+    ("f", "path", "kind", "said"),
+    [
+        (lambda x: x, "f.py", TypeError, "what gg.compile returns"),
+        (None, "f.txt", ValueError, "ends in .py"),
+        (None, "my-step.py", ValueError, "ends in .py"),
+        (None, "for.py", ValueError, "ends in .py"),
+    ],
+)
+def test_wrong_arguments(tmp_path, f, path, kind, said):
+    x = gg.placeholder((), name="x")
+    with pytest.raises(kind, match=said):
+        gg.export_numpy(f or gg.compile(x, x + 1.0), tmp_path / path)
+    gg.export_numpy(gg.compile(x, x + 1.0), tmp_path / "my-step.py", name="step")
+
+
+@pytest.mark.parametrize(
+    "name", ["np", "state", "lengths", "run", "step", "for", "print", "_x", "é"]
+)
+def test_any_name_of_a_tensor_is_a_name_of_the_file(written, name):
+    x = gg.placeholder((2,), name=name)
+    v = gg.variable([1.0, 2.0], name=f"{name} \"'\n{{}}\\")
+    f = gg.compile(x, gg.identity(x * v, name=f"{name}/2"), updates={v: v + x})
+    there, names = written(f)
+    same(there([1.0, 2.0], names["STATE"])[0], np.array([1.0, 4.0]))
+
+
+def test_numbers_come_through_bit_for_bit(written):
+    values = [0.1, -0.0, np.nan, np.inf, -np.inf, 5e-324, 1e308, 1 / 3]
+    with np.errstate(all="ignore"):
+        arrays = [np.array(v, d) for v in values for d in ("float64", "float32", "float16")]
+        arrays += [np.array(values, d) for d in ("float64", "float32", "complex64")]
+    arrays += [np.linspace(0, 1, 40), np.array([True, False]), np.array(2**64 - 1, "uint64")]
+    arrays += [np.zeros((2, 0)), np.full((30, 2), -0.0), np.full(3, 1 + 2j), np.array(1 - 0j)]
+    there, _ = written(gg.compile([], [gg.constant(a) for a in arrays]))
+    for found, wanted in zip(there(), arrays, strict=True):
+        assert (found.dtype, found.shape) == (wanted.dtype, wanted.shape)
+        assert found.tobytes() == wanted.tobytes()
