@@ -268,7 +268,7 @@ def polyfit(
         coefficients, each times the norm of its column, are least.
 
     Raises: ShapeError for shapes that do not fit, or fewer than deg + 1 points; ValueError for a
-        negative deg, or if cov takes more points; DTypeError for float16.
+        negative deg, or if cov takes more points; DTypeError for bfloat16.
 
     Gradient: of the least squares, for y, x and w.
 
