@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from . import __version__
-from .commands import checking, listing, pictures, values
+from .commands import checking, filing, listing, pictures, values
 from .commands.target import UserCodeError
 from .ir.errors import GraphGradError
 from .ir.words import visible_lines
@@ -93,6 +93,7 @@ COMMANDS = {
     "explain": Command(
         checking.EXPLAIN, checking.explain_arguments, "graphgrad.commands.checking:run_explain"
     ),
+    "info": Command(filing.INFO, filing.info_arguments, "graphgrad.commands.filing:info"),
     "ops": Command(listing.OPS, listing.pattern_arguments, "graphgrad.commands.listing:ops"),
     "rules": Command(listing.RULES, listing.pattern_arguments, "graphgrad.commands.listing:rules"),
     "doctor": Command(listing.DOCTOR, listing.no_arguments, "graphgrad.commands.listing:doctor"),

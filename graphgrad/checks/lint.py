@@ -11,7 +11,7 @@ from typing import Any
 
 from ..ir.errors import did_you_mean
 from ..ir.graph import Graph
-from ..ir.node import Node, Region, Tensor
+from ..ir.node import Node, Region, Tensor, rule_name
 from ..ir.op import OP_TYPES
 from ..ir.position import is_library
 from ..ops.base import Constant
@@ -104,7 +104,7 @@ def dead_marks(graph: Graph) -> Iterator[Finding]:
             what = "inputs" if not inputs else "outputs"
             yield Finding(
                 "dead mark",
-                f"no gradient can ever reach the rule {_name_of(node.stamp)!r} on {node.name}: it "
+                f"no gradient can ever reach the rule {rule_name(node.stamp)!r} on {node.name}: it "
                 f"has no floating {what}",
                 node.where,
                 "Take the op type out of the map, or cast before the op.",
@@ -216,7 +216,7 @@ def shadowed_rules(graph: Graph) -> Iterator[Finding]:
         around = _answering(node.region, known)
         if around is not None:
             shadowed.append(
-                (around, f"the rule {_name_of(node.stamp)!r} on {node.name}", node.where)
+                (around, f"the rule {rule_name(node.stamp)!r} on {node.name}", node.where)
             )
     for around, what, where in shadowed:
         yield Finding(
@@ -298,14 +298,6 @@ def late_names(graph: Graph) -> Iterator[Finding]:
 
 def _resolves(name: str) -> bool:
     return is_registered(name) or name in OP_TYPES
-
-
-def _name_of(rule: Any) -> str:
-    return rule if isinstance(rule, str) else str(getattr(rule, "name", None) or _called(rule))
-
-
-def _called(fn: Any) -> str:
-    return str(getattr(fn, "__name__", type(fn).__name__))
 
 
 def undeclared_crossings(graph: Graph) -> Iterator[Finding]:

@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..compiled import CompiledFunction
+from ..files.loading import GraphFile
+from ..files.loading import load as load_file
 from ..ir.errors import GraphError, GraphGradError, did_you_mean
 from ..ir.graph import Graph, GraphScope
 from ..ir.node import Tensor
@@ -19,7 +21,8 @@ from ..ir.tree import flatten
 
 HELP = (
     "module:function or path/to/file.py:function; the function takes no arguments and returns a "
-    "graph, tensors (any nesting), or a compiled function"
+    "graph, tensors (any nesting), or a compiled function. Or a file that gg.save wrote, with "
+    ":function for one of those it holds"
 )
 
 
@@ -56,12 +59,36 @@ def load(name: str) -> TargetGraph:
     """The graph that a name leads to; TargetError where it leads to none.
 
     The function runs with a new graph open, so a function that only builds tensors does.
-    UserCodeError for whatever the module or the function raises.
+    UserCodeError for whatever the module or the function raises. A file that was saved is loaded.
     """
+    saved = _saved(name)
+    if saved is not None:
+        return saved
     function = _function(name)
     with GraphScope(Graph("graph")), _users_own(name):
         made = function() if callable(function) and not _is_answer(function) else function
     return _target(made, name)
+
+
+def _saved(name: str) -> TargetGraph | None:
+    """The graph in a file, with the tensors of one or all of its functions."""
+    where, _, function = name.rpartition(":")
+    for path, wanted in ((name, ""), (where, function)):
+        if not path.endswith(".py") and Path(path).is_file():
+            return _of_file(load_file(path), name, wanted)
+    if name.endswith(".gg") or where.endswith(".gg"):
+        raise TargetError(f"there is no file {name!r}")
+    return None
+
+
+def _of_file(file: GraphFile, name: str, wanted: str) -> TargetGraph:
+    if wanted and wanted not in file.functions:
+        near = did_you_mean(wanted, file.functions, f"It has {', '.join(file.functions)}.")
+        raise TargetError(f"{name}: there is no function {wanted!r} in it. {near}".rstrip())
+    entries = [file.functions[wanted]] if wanted else list(file.functions.values())
+    outputs = dict.fromkeys(t for e in entries for t in flatten(e.outputs) if t is not None)
+    found = list(outputs) or ends_of(file.graph)
+    return TargetGraph(file.graph, found, name, is_graph=not wanted)
 
 
 @contextmanager

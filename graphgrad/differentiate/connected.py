@@ -62,6 +62,7 @@ def check_undeclared(
             and site.reads_live(t)
             and any(bits >> i & 1 for i, dy in enumerate(dys) if dy is not None)
             and not _spoken_for(t, site.region)
+            and not site.is_spare(t)
         ):
             readers = [n for n in site.nodes if any(t is x for x in n.inputs)]
             raise GradientError(

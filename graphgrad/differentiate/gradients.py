@@ -88,6 +88,7 @@ def gradients(
     if holomorphic:
         check_holomorphic("gradients", [*y_list, *x_list])
     graphs = nested([*y_list, *x_list, *stops])
+    _check_open(graphs, [*y_list, *x_list, *stops])
     seeds = _seeds(ys, y_list, grad_ys)
     if not holomorphic:
         check_seeded(y_list, seeds)
@@ -200,6 +201,19 @@ def nested(tensors: Sequence[Tensor]) -> list[Graph]:
                 f"{t.graph!r}: gradients() works within one graph"
             )
     return order  # type: ignore[return-value]
+
+
+def _check_open(graphs: Sequence[Graph], tensors: Sequence[Tensor]) -> None:
+    """GraphError where tensors of a body are asked of together with some around it, from outside.
+
+    graphs: those of the tensors, innermost first.
+    """
+    if len(graphs) > 1 and graphs[0] not in around(current().graph):
+        t = next(t for t in tensors if t.graph is graphs[0])
+        raise GraphError(
+            f"{t.name} ({t.where}) is in {t.graph!r} and has a value in its runs alone: "
+            "gradients() works within one graph.\nAsk inside the body, or return it from there."
+        )
 
 
 def _check_differentiable(what: str, tensors: Sequence[Tensor]) -> None:

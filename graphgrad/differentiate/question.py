@@ -25,6 +25,8 @@ class Question(Unasked):
     seeds    the cotangents that ys start from; None: ones
     stops    tensors through which nothing flows
     off      regions and nodes whose mark does not count
+    spare    constants among xs that only a default is asked for: nobody around wants their gradient
+    unsaid   those of them for which a rule that reads them does not answer
     """
 
     __slots__ = (
@@ -38,8 +40,10 @@ class Question(Unasked):
         "opened",
         "running",
         "seeds",
+        "spare",
         "stops",
         "tree",
+        "unsaid",
         "xs",
         "ys",
     )
@@ -54,6 +58,8 @@ class Question(Unasked):
     ) -> None:
         self.ys, self.xs, self.seeds, self.stops = ys, xs, seeds, stops
         self.off: Off = NONE
+        self.spare: frozenset[Tensor] = frozenset()
+        self.unsaid: set[Tensor] = set()
         self.choice: Choice | None = around.choice
         self.chooses, self.tree, self.running = around.chooses, around.tree, around.running
         self.asked, self.opened, self.judge = around.asked, around.opened, around.judge

@@ -50,9 +50,7 @@ class Answers(Protocol):
     def ask(self, site: Site, dys: list[Tensor | None]) -> list[Gradient]:
         """What the site's rule gives for these cotangents of its outputs."""
 
-    def inside(
-        self, site: RegionSite, dys: Sequence[Tensor | None], off: Off
-    ) -> list[Tensor | None]:
+    def inside(self, site: RegionSite, dys: Sequence[Tensor | None], off: Off) -> list[Any]:
         """The gradients of a region's inputs by its inside; off: marks that do not count there."""
 
 
@@ -127,7 +125,8 @@ class Site:
         Parameters: *dys: one per output, each a tensor, a number, or None for nothing.
 
         Returns: a tuple of one partial per input: a tensor (a structural zero where nothing flows),
-        NO_GRAD for integers and bools.
+        NO_GRAD for integers and bools, and for a constant whose gradient nobody wants where a rule
+        inside reads it without an answer for it.
 
         Raises: GradientError after the rule has returned, for another number of dys, and for one
         that differs from its output in shape or dtype.
@@ -237,6 +236,14 @@ class RegionSite(Site):
     def reads_live(self, x: Tensor) -> bool:
         """Whether the running question wants a gradient of what is read here."""
         return self._sweep.plan.is_live(x, self.view)
+
+    def is_spare(self, x: Tensor) -> bool:
+        """Whether it is a constant whose gradient nobody wants but a default; then it has none."""
+        question = self._sweep.question
+        if x not in question.spare:
+            return False
+        question.unsaid.add(x)
+        return True
 
     def wants(self, x: Tensor) -> bool:
         """The same; a trace is for every question."""

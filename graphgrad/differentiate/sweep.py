@@ -18,7 +18,7 @@ from ..ir.region_tree import RegionTree
 from ..ir.residual import viewpoint
 from ..ops.accumulate import AddN
 from ..ops.arithmetic import ADD
-from ..ops.base import NO_GRAD, ZERO, ZeroTensor
+from ..ops.base import NO_GRAD, ZERO, Constant, ZeroTensor
 from ..ops.own import OwnStep
 from ..regions.boundary import boundary_of
 from .additive import check_additive, in_parts
@@ -180,19 +180,26 @@ class Sweep:
             check_additive(question.called, site, dys, found)
         return found
 
-    def inside(
-        self, site: RegionSite, dys: Sequence[Tensor | None], off: Off
-    ) -> list[Tensor | None]:
+    def inside(self, site: RegionSite, dys: Sequence[Tensor | None], off: Off) -> list[Any]:
         """The gradients of a region's inputs by its inside, where these marks do not count."""
         xs = site.inputs
         if not xs:
             return []
         pairs = [(y, dy) for y, dy in zip(site.outputs, dys, strict=True) if dy is not None]
         question = Question(CONTEXT.get().question, xs=xs, stops=xs)
-        question.off = off
+        question.off, question.spare = off, self._spare(site)
         keys = [key_of(y, site.region, off, question.tree) for y, _ in pairs]
         seeds = [(key, dy) for key, (_, dy) in zip(keys, pairs, strict=True)]
-        return Sweep(question, keys).run(seeds)
+        found = Sweep(question, keys).run(seeds)
+        return [NO_GRAD if x in question.unsaid else dx for x, dx in zip(xs, found, strict=True)]
+
+    def _spare(self, site: RegionSite) -> frozenset[Tensor]:
+        """The constants that a region reads whose gradient this sweep does not want."""
+        if not self.plan.live:  # a trace, for whatever question
+            return frozenset()
+        wanted = (x for x in site.inputs if site.reads_live(x) and x not in self.question.spare)
+        constants = (x for x in site.inputs if isinstance(x.node.op, Constant))
+        return frozenset(constants).difference(wanted)
 
 
 def _own_gradients(node: Node, dys: Sequence[Tensor | None], stamp: Any) -> Sequence[Any]:

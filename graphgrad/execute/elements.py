@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..ir.op import Op
-from ..ir.types import DType, TensorType, broadcast
+from ..ir.types import DType, broadcast, lengths
 from ..lower.loop_ir import LoopGroup, Member, Number
 from ..ops.shaping import BroadcastTo
 from .calls import Call, Operand, calls_of
@@ -89,7 +89,7 @@ class _UfuncLowering:
         self.group = group
         self.types = [*group.inputs, *[m.type for m in group.members]]
         self.loop = group.space.shape
-        self.values = [ValueType(t.dtype, _known(t)) for t in group.inputs]
+        self.values = [ValueType(t.dtype, lengths(t)) for t in group.inputs]
         self.steps: list[UfuncStep] = []
         self.made: dict[Any, int] = {}
         self.found: list[Operand | None] = list(range(len(self.values)))  # inputs, then members
@@ -178,7 +178,7 @@ class _UfuncLowering:
         number = len(self.found)
         for k in [k for k, o in enumerate(self.group.outputs) if o == number]:
             ufunc, dtype = REDUCTIONS[op.reduction], member.type.dtype
-            fn = ReductionStep(k, _known(member.type), ufunc, axes, dtype, divisor)
+            fn = ReductionStep(k, lengths(member.type), ufunc, axes, dtype, divisor)
             self.steps.append(UfuncStep(fn, (operand,), None))
         self.found.append(None)
 
@@ -187,8 +187,3 @@ class _UfuncLowering:
 
     def _shape(self, operand: Operand) -> Shape:
         return self.values[operand].shape if isinstance(operand, int) else ()
-
-
-def _known(t: TensorType) -> Shape:
-    assert t.static
-    return t.shape  # type: ignore[return-value]

@@ -36,6 +36,7 @@ from ..ops.special.bessel import BesselI, BesselIScaled
 from ..ops.special.gammas import PolyGamma
 from ..ops.special.scipy_functions import OfScipy
 from .backend import Compiled, Kernel, Kernels, one_call_per_node
+from .jax_host import on_host
 from .results import own, reading
 
 
@@ -123,7 +124,7 @@ def _scipy_on_host(op: Op) -> Kernel:
     def run(*arrays: Any) -> Any:
         shape = jnp.broadcast_shapes(*[x.shape for x in arrays])
         made = _struct(shape, arrays[0].dtype)
-        return jax.pure_callback(lambda *xs: op.kernel(np, *map(np.asarray, xs)), made, *arrays)
+        return on_host(jax.pure_callback, partial(op.kernel, np), [made], arrays)[0]
 
     return run
 
@@ -262,7 +263,8 @@ def _while(op: While) -> Kernel:
         trips, carries, kept = jax.lax.while_loop(going, step, start)
         if rows is not None:
             (more,) = test(*carries, *constants)
-            trips = jax.pure_callback(op.check_trips, _struct((), "int64"), more, trips)
+            made = [_struct((), "int64")]
+            (trips,) = on_host(jax.pure_callback, op.check_trips, made, (more, trips))
             carries = tuple(jnp.where(trips < 0, 0, x) for x in carries)  # so that it is called
         return (*carries, *kept, trips)
 
@@ -361,7 +363,8 @@ def _on_host(op: Op) -> Kernel:
     def run(*arrays: Any) -> Any:
         types = op.infer(*[tensor_type(x.shape, x.dtype) for x in arrays])
         made = tuple([_promised(op, t) for t in types])
-        return io_callback(kernel, made if len(made) > 1 else made[0], *arrays, ordered=True)
+        found = on_host(io_callback, kernel, made, arrays, ordered=True)
+        return tuple(found) if len(found) > 1 else found[0]
 
     return run
 

@@ -121,6 +121,8 @@ class NumpyFile:
         self.arrays: dict[str, Array] = {}
         self.refused: dict[str, None] = {}
         self._names = {*dir(builtins), *keyword.kwlist, *OWN_NAMES, name}
+        self.given = frozenset(f.inputs)
+        self._numbers: dict[str, int] = {}
         self._constants: list[str] = []
         self._kept: dict[Any, str] = {}
         self._bodies: list[str] = []
@@ -143,10 +145,10 @@ class NumpyFile:
 
     def fresh(self, base: str) -> str:
         """A name that nothing in the file has yet."""
-        name, number = base, 1
+        name = base
         while name in self._names:
-            number += 1
-            name = f"{base}_{number}"
+            self._numbers[base] = self._numbers.get(base, 1) + 1
+            name = f"{base}_{self._numbers[base]}"
         self._names.add(name)
         return name
 
@@ -398,16 +400,15 @@ class FunctionText:
         }
         parts = {n: parsed(text) for n, text in names.items()}
         text = ast.unparse(substituted(expression, parts))
-        (known, *_), single = node.outputs, len(node.outputs) == 1
-        if single and text in self.values.values():
-            self.values[known] = text
+        if isinstance(expression, ast.Name):  # it hands on what it is given
+            self.values[node.outputs[0]] = text
             return []
         return self._set(node, text)
 
     def _array(self, t: Tensor) -> str:
         """What a function is given: an array, where NumPy may have made a number."""
         value = self.values[t]
-        return value if t.ndim or t not in self._owned else f"np.asarray({value})"
+        return value if t.ndim or t in self.file.given else f"np.asarray({value})"
 
     def _operand(self, t: Tensor, node: Node, expression: ast.expr) -> str:
         """A value in an expression; `2.0` for `np.float64(2.0)` where both are the same."""

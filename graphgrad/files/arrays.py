@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import sys
 import zlib
 from math import prod
 from typing import Any
@@ -15,12 +16,15 @@ import numpy as np
 from numpy.lib import format as npy
 
 from ..ir.errors import FileError
+from ..ir.kinds import is_bfloat16
 from ..ir.types import Array, DType, as_dtype
 from .container import ALIGNMENT, Buffer, NewMember, StoredMember, checked
 
 INLINE = 32  # elements of an array that is written as text
 MERGED = 1 << 20  # bytes of an array that is compared with others
 BLOCK = 1 << 15  # elements that are looked at together
+NUMBERS = frozenset(map(np.dtype, "?bhilqBHILQefd"))
+"""Whose elements are numbers of JSON, where they are finite."""
 FILLED = 1 << 24  # bytes of arrays of one value that are made as arrays; beyond, they are views
 CHECKED = 1 << 26  # bytes of a member whose digest is always checked
 _HEADER = 1 << 12
@@ -62,6 +66,8 @@ class ArrayPool:
             numbers = _numbers(array)
             kind = "hex" if isinstance(numbers, str) else "values"
             return {kind: [array.dtype.name, shape, numbers]}
+        if is_bfloat16(array.dtype):  # which no .npy file knows
+            return {"bits": [array.dtype.name, self._member(array.view("u2"))]}
         return {"array": self._member(array)}
 
     def _member(self, array: Array) -> int:
@@ -114,10 +120,14 @@ def _number(value: Any) -> Any:
 
 def _numbers(array: Array) -> list[Any] | str:
     """The elements in order as numbers of JSON; their bytes as text where these are none."""
-    exact = array.dtype.kind in "biu" or (array.dtype.kind == "f" and array.dtype.itemsize <= 8)
-    if exact and (array.dtype.kind != "f" or bool(np.isfinite(array).all())):
+    if array.dtype in NUMBERS and bool(np.isfinite(array).all()):
         return array.ravel().tolist()
-    return array.astype(array.dtype.newbyteorder("<")).tobytes().hex()
+    return _little(array).tobytes().hex()
+
+
+def _little(array: Array) -> Array:
+    """The elements with their lowest byte first, wherever this runs."""
+    return array if sys.byteorder == "little" else array.byteswap()
 
 
 def _header_of(array: Array) -> bytes:
@@ -178,6 +188,9 @@ class StoredArrays:
         """The array that was written so."""
         if kind == "array":
             return self._member(said)
+        if kind == "bits":
+            name, index = said
+            return self._member(index).view(as_dtype(_text(name)))
         name, lengths, numbers = said
         dtype, shape = as_dtype(_text(name)), _shape(lengths)
         if kind == "full":
@@ -258,8 +271,7 @@ def _array(said: Any, dtype: DType) -> Array:
     """Elements in order, of numbers or of the text of their bytes."""
     try:
         if isinstance(said, str):
-            little = np.frombuffer(bytes.fromhex(said), dtype.newbyteorder("<"))
-            return little.astype(dtype)
+            return _little(np.frombuffer(bytes.fromhex(said), dtype))
         if not all(type(n) in (bool, int, float) for n in said):
             raise TypeError("not numbers")
         return np.array(said, dtype).reshape(-1)

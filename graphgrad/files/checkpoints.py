@@ -35,7 +35,15 @@ STALE = 3600.0
 
 
 class Checkpoint(NamedTuple):
-    """What was resumed from: the step, what was given as metadata, the file."""
+    """What was resumed from: the step, what was given as metadata, the file.
+
+    >>> import tempfile
+    >>> v = gg.variable(1.0, name="v")
+    >>> checkpoints = gg.Checkpoints(tempfile.mkdtemp())
+    >>> checkpoints.save(2, v.graph)
+    >>> checkpoints.resume(v.graph).path.name
+    'step-000000000002.gg'
+    """
 
     step: int
     metadata: Any
@@ -138,7 +146,7 @@ class Checkpoints:
         for step in reversed(self.steps):
             path = self.path(step)
             try:
-                values, runs, metadata = _read(path)
+                values, runs, metadata = read_checkpoint(path)
             except FileError as error:
                 aside = path.with_suffix(".damaged")
                 os.replace(path, aside)
@@ -172,7 +180,7 @@ def _parts(step: int, graph: Graph, state: State, metadata: Any) -> Any:
         return file_parts(MEMBER, KIND, document, tables)
 
 
-def _read(path: Path) -> tuple[dict[str, Array], int, Any]:
+def read_checkpoint(path: Path) -> tuple[dict[str, Array], int, Any]:
     """Values by name, the number of runs, and the metadata of a checkpoint."""
     with _whole(path):
         opened = opened_file(path, mapped=False)

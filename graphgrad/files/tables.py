@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import cache
 from importlib.metadata import packages_distributions, version
 from pathlib import PurePath
 from typing import Any
@@ -104,6 +105,7 @@ class Tables:
         return [found, line]
 
 
+@cache
 def _package(module: str) -> list[str]:
     """Distribution and version of a module that is not graphgrad's; "" where it has none."""
     top = module.partition(".")[0]

@@ -113,7 +113,7 @@ def read(said: Any, by: ValueReader) -> Any:
     if type(said) is not dict or len(said) != 1:
         raise FileError(f"{said!r:.80} is no value")
     ((kind, inside),) = said.items()
-    if kind in ("array", "full", "values", "hex"):
+    if kind in ("array", "bits", "full", "values", "hex"):
         return by.array(kind, inside)
     reader = _READERS.get(kind)
     if reader is None:

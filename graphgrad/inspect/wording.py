@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from ..ir import kinds
 from ..ir.errors import GraphGradError
-from ..ir.node import Node, Region, RuleCall
+from ..ir.node import Node, Region, RuleCall, rule_name
 from ..ir.position import Position, show, source_line
 from ..ir.types import DType, TensorType
 from ..ops.control import Scan, While
@@ -155,12 +153,7 @@ def site_name(call: RuleCall) -> str:
 
 def stamp_name(node: Node) -> str:
     """The name of the rule that an op-type map put on a node."""
-    stamp = node.stamp
-    return stamp if isinstance(stamp, str) else str(getattr(stamp, "name", None) or _named(stamp))
-
-
-def _named(fn: Any) -> str:
-    return str(getattr(fn, "__name__", type(fn).__name__))
+    return rule_name(node.stamp)
 
 
 def region_title(region: Region) -> str:

@@ -357,11 +357,7 @@ class Region:
         """The rule's name; of a group, the selection's."""
         if self.group is not None:
             return self.group.label
-        return (
-            self.rule
-            if isinstance(self.rule, str)
-            else str(getattr(self.rule, "name", None) or getattr(self.rule, "__name__", self.rule))
-        )
+        return rule_name(self.rule)
 
     @property
     def stamped(self) -> str | None:
@@ -953,6 +949,18 @@ def _variable(tensor: Tensor) -> Node:
     if node.type != "Variable":
         raise StateError(f"{tensor.name} (built at {tensor.where}) is not a variable")
     return tensor.node
+
+
+def rule_name(rule: Any) -> str:
+    """What a rule is called: a name, a rule object, or any callable."""
+    if isinstance(rule, str):
+        return rule
+    return str(getattr(rule, "name", None) or callable_name(rule))
+
+
+def callable_name(fn: Any) -> str:
+    """The name of a function, or of the class of what else can be called."""
+    return str(getattr(fn, "__name__", type(fn).__name__))
 
 
 def ancestry_of(region: Region | None) -> Ancestry:

@@ -32,8 +32,10 @@ from .base import (
     tensor_type,
     whole,
 )
-from .diagonal import diagonal
+from .diagonal import counted, diagonal, numbered
 from .dtypes import check_device
+from .logic import GREATER_EQUAL, LESS_EQUAL, WHERE
+from .making import Making
 from .shaping import (
     broadcast_arrays,
     broadcast_like,
@@ -436,6 +438,14 @@ class Tril(Op):
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         return (apply(self, dy),)
 
+    def decompose(self, make: Making) -> Tensor | None:
+        """x where the number of the column is not above that of the row and k, else 0."""
+        (x,) = make.inputs
+        if not counted(x):
+            return None
+        rows, columns = numbered(make, x, self.k)
+        return make(WHERE, make(LESS_EQUAL, columns, rows), x, make.zero(x))
+
     @classmethod
     def samples(cls, rng: np.random.Generator) -> Samples:
         yield cls(0), [rng.normal(size=(3, 3))]
@@ -449,6 +459,14 @@ class Triu(Tril):
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.triu(x, self.k)
+
+    def decompose(self, make: Making) -> Tensor | None:
+        """x where the number of the column is not below that of the row and k, else 0."""
+        (x,) = make.inputs
+        if not counted(x):
+            return None
+        rows, columns = numbered(make, x, self.k)
+        return make(WHERE, make(GREATER_EQUAL, columns, rows), x, make.zero(x))
 
 
 def tril(x: TensorLike, /, k: int = 0) -> Tensor:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from ..ir.errors import ShapeError
-from ..ir.types import Dim
+from ..ir.types import Dim, lengths
 from .base import (
     ZERO,
     Any,
+    Constant,
     Gradients,
     Node,
     Op,
@@ -17,12 +18,15 @@ from .base import (
     Types,
     apply,
     as_tensor,
+    kind_of,
     np,
     tensor_type,
     whole,
 )
+from .logic import EQUAL, WHERE
+from .making import Making
 from .reductions import sum
-from .shaping import normal_axis
+from .shaping import ExpandDims, normal_axis
 
 __all__ = ["diagonal", "trace"]
 
@@ -90,6 +94,17 @@ class DiagonalGrad(Op):
         spread = xp.take(padded, xp.where(hit, at, k), axis=-1)
         return xp.moveaxis(spread, (-2, -1), (self.axis1, self.axis2))
 
+    def decompose(self, make: Making) -> Tensor | None:
+        """dy where the numbers of row and column are the diagonal's, else 0, for the last axes."""
+        dy, y = make.inputs[0], make.node.outputs[0]
+        rank, (*_, n, m) = y.ndim, lengths(y.type)
+        plain = (self.axis1, self.axis2) == (rank - 2, rank - 1)
+        if not (plain and counted(dy) and dy.shape[-1] in (n, m)):
+            return None
+        rows, columns = numbered(make, y, self.offset)
+        along = make(ExpandDims((rank - 1 if dy.shape[-1] == n else rank - 2,)), dy)
+        return make(WHERE, make(EQUAL, columns, rows), along, make.zero(dy))
+
     def vjp(self, node: Node, dx: Tensor) -> Gradients:
         return apply(Diagonal(self.offset, self.axis1, self.axis2), dx), ZERO
 
@@ -98,6 +113,19 @@ class DiagonalGrad(Op):
         yield cls(0, 0, 1), [rng.normal(size=(3,)), rng.normal(size=(3, 3))]
         yield cls(1, 0, 1), [rng.normal(size=(3,)), rng.normal(size=(3, 4))]
         yield cls(-1, 2, 0), [rng.normal(size=(2, 3)), rng.normal(size=(3, 2, 4))]
+
+
+def counted(x: Tensor) -> bool:
+    """Whether there are numbers of rows and columns of the size of x's."""
+    return kind_of(x.dtype) in "iuf" and x.dtype.itemsize >= 4
+
+
+def numbered(make: Making, x: Tensor, offset: int) -> tuple[Tensor, Tensor]:
+    """The numbers of the rows of matrices, plus an offset, and of their columns: they broadcast."""
+    *_, n, m = lengths(x.type)
+    dtype = np.dtype(f"i{x.dtype.itemsize}")
+    rows = make(Constant(np.arange(offset, n + offset, dtype=dtype)[:, None]))
+    return rows, make(Constant(np.arange(m, dtype=dtype)))
 
 
 def diagonal(x: TensorLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:

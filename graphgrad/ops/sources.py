@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from ..ir.errors import GradientError, StateError
-from ..ir.kinds import can_cast
+from ..ir.kinds import can_cast, is_inexact
 from ..ir.types import as_shape, check_unmasked
 from .base import (
     NO_GRAD,
@@ -138,7 +138,7 @@ def variable(
         if not isinstance(mark, bool | None):
             raise TypeError(f"trainable and slot are True or False, got {mark!r}")
     if trainable is None:
-        trainable = array.dtype.kind in "fc" and not slot
+        trainable = is_inexact(array.dtype) and not slot
     return build(Variable(array, trainable, slot), (), name).outputs[0]
 
 

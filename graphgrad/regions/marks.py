@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from ..ir.errors import RegionError
 from ..ir.graph import Graph
-from ..ir.node import Node, Region, RuleCall, Tensor
+from ..ir.node import Node, Region, RuleCall, Tensor, rule_name
 from ..ir.position import Position, caller, show
 from ..ir.residual import Residual, viewpoint
 from .boundary import boundary_of, known, why_idle
@@ -37,7 +37,6 @@ from .select import (
     as_selection,
     members_of,
     nodes_of,
-    rule_name,
     targets_of,
 )
 

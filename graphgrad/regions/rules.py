@@ -17,6 +17,7 @@ from ..ir.errors import (
     did_you_mean,
 )
 from ..ir.locks import lock_of_module
+from ..ir.node import callable_name
 from ..ir.op import OP_TYPES
 from ..ir.position import Position, caller, of_function, show
 from .contracts import Contract, as_contract
@@ -68,7 +69,7 @@ class Rule:
         position: Position | None = None,
     ) -> None:
         self.fn = fn
-        self.name = name or str(getattr(fn, "__name__", type(fn).__name__))
+        self.name = name or callable_name(fn)
         self.contract = as_contract(contract)
         self.linear = linear
         self.jvp = jvp

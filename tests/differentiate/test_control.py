@@ -562,3 +562,53 @@ def test_S16_in_a_branch_too_a_rule_of_which_no_output_has_a_gradient_is_not_cal
         asked = [gg.gradients(gg.sum(p), x), gg.gradients(gg.sum(q), x)]
         found = gg.evaluate(asked, {x: np.zeros(3)})
     np.testing.assert_array_equal(found, [np.zeros(3), np.full(3, 101.0)])
+
+
+TREES = [
+    ({"a": 1.0, "b": 2.0}, {"b": 20.0, "z": 10.0}),
+    ([1.0, (2.0, 3.0)], [(20.0, 10.0), 30.0]),
+    (1.0, (2.0,)),
+]
+
+
+@pytest.mark.parametrize("trees", TREES, ids=["keys", "nesting", "a tuple of one"])
+def test_branches_of_other_structures_are_not_taken_for_one_another(trees):
+    x = gg.placeholder(())
+    then, other = (lambda: trees[0]), (lambda: trees[1])
+    with pytest.raises(gg.ShapeError, match="same structure"):
+        gg.cond(x > 0.0, then, other)
+    with pytest.raises(gg.ShapeError, match="same structure"):
+        gg.switch(gg.cast(x, "int64"), [then, then, other])
+
+
+def test_the_order_of_keys_and_lists_for_tuples_make_no_other_structure():
+    found = gg.cond(
+        gg.constant(False),
+        lambda: {"a": 1.0, "b": [2.0, 3.0]},
+        lambda: {"b": (20.0, 30.0), "a": 10.0},
+    )
+    assert gg.evaluate(found) == {"a": 10.0, "b": [20.0, 30.0]}
+
+
+BODIES = {
+    "scan": lambda keep, x: gg.scan(lambda c, _: (keep(c) * x, None), x, length=2)[0],
+    "while": lambda keep, x: gg.while_loop(lambda c: c < 9.0, lambda c: keep(c) * x, x),
+    "cond": lambda keep, x: gg.cond(x > 0.0, lambda: keep(x * x) * x, lambda: x),
+}
+ASKED = {
+    "by": lambda y, x, inner: gg.gradients(y, inner),
+    "of": lambda y, x, inner: gg.gradients(inner, x),
+    "of both": lambda y, x, inner: gg.gradients([y, inner], x),
+    "up to": lambda y, x, inner: gg.gradients(y, x, stop_gradients=inner),
+    "forward": lambda y, x, inner: gg.jvp(y, inner),
+}
+
+
+@pytest.mark.parametrize("kind", BODIES)
+@pytest.mark.parametrize("way", ASKED)
+def test_a_tensor_that_leaked_out_of_a_body_has_no_gradient_and_says_so(kind, way):
+    inner = []
+    x = gg.placeholder(())
+    y = BODIES[kind](lambda t: inner.append(t) or t, x)
+    with pytest.raises(gg.GraphError, match="has a value in its runs alone"):
+        ASKED[way](y, x, inner[0])

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 import graphgrad as gg
-from graphgrad.files import container
-from graphgrad.files.container import NewMember, crc_of
+from graphgrad.files.container import NewMember
+
+from .containers import members, packed
 
 
 def program():
@@ -34,19 +35,6 @@ def whole(tmp_path_factory):
     graph, functions = program()
     gg.save(path, graph, functions=functions)
     return path.read_bytes()
-
-
-def members(raw):
-    """{name: bytes} of a file."""
-    return {m.name: bytes(container.checked(raw, m)) for m in container.members_of(raw).values()}
-
-
-def packed(parts):
-    """A file of members, whose check sums are right."""
-    file = io.BytesIO()
-    made = [NewMember(name, [data]) for name, data in parts.items()]
-    container.write(file, [(part, crc_of(part)) for part in made])
-    return file.getvalue()
 
 
 def changed(raw, change):

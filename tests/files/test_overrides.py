@@ -1,4 +1,4 @@
-"""S32: a graph in a file differentiates as at home, where nobody has the user's code."""
+"""A graph in a file differentiates as at home, where nobody has the user's code."""
 
 import os
 import pickle
@@ -21,7 +21,7 @@ ROOT = Path(gg.__file__).parent.parent
 
 
 @each(ROWS, lambda name: name[:3])
-def test_S32_an_override_means_in_a_file_what_it_means_at_home(row, tmp_path):
+def test_an_override_means_in_a_file_what_it_means_at_home(row, tmp_path):
     """Bit for bit, at orders 1 to 3 and forward; saved again it is the same file."""
     path, again = tmp_path / "a.gg", tmp_path / "b.gg"
     w = journeys.built(row)
@@ -39,7 +39,7 @@ def test_S32_an_override_means_in_a_file_what_it_means_at_home(row, tmp_path):
 
 @pytest.mark.ci
 @each(ROWS, lambda name: name[:3])
-def test_S32_a_batch_of_what_was_loaded(row, tmp_path):
+def test_a_batch_of_what_was_loaded(row, tmp_path):
     w = journeys.built(row)
     journeys.saved(tmp_path / "a.gg", w)
     home = journeys.batched(w.x, w.loss, w.wrt)
@@ -51,7 +51,7 @@ def test_S32_a_batch_of_what_was_loaded(row, tmp_path):
 @pytest.mark.ci
 @pytest.mark.parametrize("backend", ["llvm", "jax"])
 @each(ROWS, lambda name: name[:3])
-def test_S32_what_was_loaded_compiles(row, backend, tmp_path):
+def test_what_was_loaded_compiles(row, backend, tmp_path):
     pytest.importorskip({"llvm": "llvmlite"}.get(backend, backend))
     w = journeys.built(row)
     journeys.saved(tmp_path / "a.gg", w)
@@ -68,7 +68,7 @@ def test_S32_what_was_loaded_compiles(row, backend, tmp_path):
 
 @pytest.mark.parametrize("body", [within_cond, around_cond])
 @pytest.mark.parametrize("name", ["Closure", "Many", "SecondRule"])
-def test_S32_a_mark_in_a_branch_and_its_gradient(name, body, tmp_path):
+def test_a_mark_in_a_branch_and_its_gradient(name, body, tmp_path):
     """The gradient of a choice was built before, and is differentiated again there."""
     row = next(r for r in journeys.SAVED if r.name == name)
     with gg.Graph():
@@ -103,7 +103,7 @@ with open({out!r}, "wb") as file:
 
 
 @pytest.mark.ci
-def test_S32_a_fresh_process_without_the_users_code_answers_alike(tmp_path):
+def test_a_fresh_process_without_the_users_code_answers_alike(tmp_path):
     paths, home = {}, {}
     for row in journeys.SAVED:
         w = journeys.built(row)

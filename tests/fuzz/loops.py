@@ -21,13 +21,13 @@ import traceback
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
+from unittest import mock
 
 import numpy as np
 
 import graphgrad as gg
 from graphgrad.optimise.passes import segments
 
-segments.FEWEST = 2  # so that short loops are run in segments, where memory is short
 BACKENDS = [b for b, m in (("llvm", "llvmlite"), ("jax", "jax")) if importlib.util.find_spec(m)]
 WIDTH = 3
 """The length of every vector: rows of a matrix, which may be looped over in their turn."""
@@ -708,9 +708,11 @@ def answer(q: Question, world: Loops, travels: bool) -> list[np.ndarray]:
         options = {"backend": q.backend, "optimize": q.optimize}
         if not travels:
             return list(gg.compile(xs[:-1], both, backend="numpy", optimize=False)(*arrays))
-        if q.memory:
+        if not q.memory:
+            return list(gg.compile(xs[:-1], both, **options)(*arrays))
+        with mock.patch.object(segments, "FEWEST", 2):  # short loops are cut, too
             options |= least_memory(xs[:-1], both, arrays, options)
-        return list(gg.compile(xs[:-1], both, **options)(*arrays))
+            return list(gg.compile(xs[:-1], both, **options)(*arrays))
 
 
 def least_memory(

@@ -29,7 +29,6 @@ LINES = {
 """Made of straight lines, so that their derivatives are numbers."""
 
 UNPROVEN = {
-    *("Log1mExp", "SoftSign", "SquarePlus"),  # their slopes lose more than 4 ulp in places
     *("NormalPoint", "NormalQuantile", "SphericalBessel"),  # read by other ops alone
 }
 """Whose derivatives are not held to the law."""
@@ -39,10 +38,12 @@ TAILS = (9.1, -9.1, 17.3, -17.3, 33.3, -33.3, 87.1, -87.1)
 POSITIVE = (1e-30, 1e-9, 0.1, 0.999, 1.001, 2.5, 1e9, 1e30)
 INSIDE = (1e-30, 1e-9, 0.3, -0.7, 0.999, -0.99999, 1 - 2.0**-20, 2.0**-20 - 1)
 UNIT = (1e-15, 1e-9, 0.1, 0.24, 0.26, 0.5 - 2.0**-20, 0.5 + 2.0**-20, 0.74, 0.76, 0.9, 1 - 2.0**-20)
+DECAYS = (1e-30, 1e-9, 0.1, 0.69, 0.7, 2.5, 17.3, 43.0, 87.1)
 POWERS = {"Cbrt": 6}
 """Gradients made of a power of the value: its error, and that of each product, count so often."""
 
 SLOPES = {"AtanSlope", "DirectionCosine", "Gaussian", "LogitSlope", "SigmoidSlope", "TanhSlope"}
+SLOPES |= {"Log1mExpSlope", "SquarePlusSlope"}
 """First derivatives of others: their second ones are of third order."""
 
 PAIRS = tuple(product((1e-15, 0.3, 2.9, 1e12), (1e-15, 0.7, 9.3, 1e12)))
@@ -74,6 +75,8 @@ FUNCTIONS = {
     "Gaussian": (lambda x: mp.exp(-x * x), (*REAL, 3.1, -7.3, 9.1), ()),
     "Log": (mp.log, POSITIVE, (0,)),
     "Log10": (mp.log10, POSITIVE, (0,)),
+    "Log1mExp": (lambda x: mp.log(-mp.expm1(-x)), DECAYS, (0,)),
+    "Log1mExpSlope": (lambda x: 1 / mp.expm1(x), DECAYS, (0,)),
     "Log1p": (mp.log1p, (*REAL[:6], -0.7, -0.99, 2.0**-20 - 1, 1e9), (-1,)),
     "Log2": (lambda x: mp.log(x, 2), POSITIVE, (0,)),
     "Logit": (lambda x: mp.log(x / (1 - x)), UNIT, (0, 1)),
@@ -85,10 +88,13 @@ FUNCTIONS = {
     "Silu": (lambda x: x * _sigmoid(x), (*REAL, *TAILS), ()),
     "Sin": (mp.sin, (*REAL, 99.7, 1e5), ()),
     "Sinh": (mp.sinh, (*REAL, 20.0, -80.0), ()),
+    "SoftSign": (lambda x: x / (1 + abs(x)), (*REAL[2:], 1e9, -1e12), (0,)),
     "Softplus": (lambda x: mp.log1p(mp.exp(x)), (*REAL, *TAILS), ()),
     "Sqrt": (mp.sqrt, POSITIVE[1:-1], (0,)),
     "Square": (lambda x: x * x, (*REAL, 1e9, -1e12), ()),
     "SquareComplement": (lambda x: (1 - x) * (1 + x), INSIDE, ()),
+    "SquarePlus": (lambda x: (x + mp.hypot(x, 2)) / 2, (*REAL, 1e9, -1e9), ()),
+    "SquarePlusSlope": (lambda x: (1 + x / mp.hypot(x, 2)) / 2, (*REAL, 1e9, -1e9), ()),
     "Tan": (mp.tan, (*REAL[:8], 1.57, -1.5707), (mp.pi / 2, -mp.pi / 2)),
     "Tanh": (mp.tanh, (*REAL, *TAILS[:6], 43.0, -43.0), ()),
     "TanhSlope": (lambda x: mp.sech(x) ** 2, (*REAL, *TAILS[:6], 43.0, -43.0), ()),

@@ -130,3 +130,25 @@ def test_powers_of_complex_numbers_stay_where_parts_would_be_other_numbers(expon
         x = gg.placeholder((3,), dtype)
         program = Program([x], [gg.power(x, exponent)])
     assert decompose(program) is program
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32"])
+@pytest.mark.parametrize("shape", [(3, 5), (2, 5, 3), (4, 4)])
+@pytest.mark.parametrize("k", [-2, 0, 1])
+def test_triangles_and_diagonals(shape, k, dtype):
+    """Nothing is left of them but a comparison, and NaN beside them stays outside."""
+    x = np.arange(np.prod(shape)).reshape(shape).astype(dtype)
+    dy = np.diagonal(x, k, -2, -1).copy()
+    with gg.Graph():
+        t, d = gg.placeholder(shape, dtype), gg.placeholder(dy.shape, dtype)
+        across = build(gg.op_types()["DiagonalGrad"](k, x.ndim - 2, x.ndim - 1), (d, t)).outputs
+        program = Program([t, d], [gg.tril(t, k), gg.triu(t, k), *across])
+    parts = decompose(program)
+    left = [n.type for n in parts.nodes if n.type in ("Tril", "Triu", "DiagonalGrad")]
+    assert left == ["DiagonalGrad"] * (dy.shape[-1] not in shape[-2:])
+    for a, b in zip(_run(parts, [x, dy]), _run(program, [x, dy]), strict=True):
+        assert a.dtype == b.dtype
+        np.testing.assert_array_equal(a, b)
+    if dtype != "int32":
+        x[np.triu(np.ones(shape, bool), k + 1)] = np.nan
+        assert np.isfinite(_run(parts, [x, dy])[0]).all()

@@ -7,6 +7,7 @@ import pytest
 
 import graphgrad as gg
 from graphgrad import linalg
+from graphgrad.ops.linalg import lapack
 
 from .test_linalg import check_gradient, run
 
@@ -56,6 +57,34 @@ def test_triangular_systems_broadcast_and_refuse_what_is_singular():
             linalg.solve_triangular(s, np.ones((2, 2)))
         with pytest.raises(gg.DTypeError, match="32 or 64 bits"):
             linalg.solve_triangular(gg.cast(s, "float16"), np.ones(3, "float16"))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "complex128"])
+@pytest.mark.parametrize("shape", [(1, 1), (5, 5), (70, 70), (2, 70, 70), (3, 4, 4), (0, 70, 70)])
+def test_cholesky_is_numpys_and_reads_one_triangle(shape, dtype):
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=shape) + (1j * rng.normal(size=shape) if "c" in dtype else 0)
+    x = (x @ x.conj().mT + shape[-1] * np.eye(shape[-1])).astype(dtype)
+    given = np.where(np.tri(shape[-1], dtype=bool), x, x.dtype.type(np.nan))
+    found, wanted = run(linalg.cholesky, given), np.linalg.cholesky(x)
+    assert found.dtype == wanted.dtype
+    np.testing.assert_allclose(found, wanted, rtol=1e4 * np.finfo(dtype).eps, atol=1e-6)
+    with pytest.raises(np.linalg.LinAlgError, match="positive definite"):
+        run(linalg.cholesky, -np.eye(70, dtype=dtype))
+
+
+@pytest.mark.parametrize("trans", [False, True])
+@pytest.mark.parametrize("dtype", ["float32", "complex128"])
+def test_systems_of_one_column_are_those_of_several(trans, dtype):
+    rng = np.random.default_rng(0)
+    x = (rng.normal(size=(2, 6, 6)) + 9 * np.eye(6)).astype(dtype)
+    y = rng.normal(size=(2, 6, 3)).astype(dtype)
+    for lower, unit in [(True, False), (False, True)]:
+        several = lapack.solve_triangular(x, y, lower, trans, unit)
+        one = [lapack.solve_triangular(x, y[..., i, None], lower, trans, unit) for i in range(3)]
+        np.testing.assert_allclose(np.concatenate(one, -1), several, rtol=1e-5)
+        alone = lapack.solve_triangular(x[1], y[1][:, :1], lower, trans, unit)
+        np.testing.assert_array_equal(alone, one[0][1])
 
 
 @pytest.mark.parametrize("n", [1, 63, 65, 150])

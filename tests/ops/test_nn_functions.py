@@ -55,6 +55,20 @@ def first_gradient(fn, weights):
     return gradient
 
 
+@pytest.mark.parametrize("backend", ["numpy", "llvm"])
+def test_slopes_at_the_ends_of_the_line(backend):
+    ends = np.array([-np.inf, -1e200, 1e200, np.inf, np.nan])
+
+    def slope(fn):
+        return lambda x: gg.gradients(fn(x), x)
+
+    found = [run(slope(f), ends, backend=backend) for f in (nn.squareplus, nn.soft_sign)]
+    np.testing.assert_array_equal(found, [[0, 0, 1, 1, np.nan], [0, 0, 0, 0, np.nan]])
+    far = np.array([400.0, 700.0])  # where the square of exp(x) is no number
+    second = run(slope(slope(nn.log1mexp)), far, backend=backend)
+    np.testing.assert_allclose(second, -np.exp(-far), rtol=1e-13)
+
+
 # --- windows -----------------------------------------------------------------------------------
 
 

@@ -751,3 +751,25 @@ def test_what_derivatives_alone_read_is_an_output_as_what_nothing_reads():
     dx = gg.gradients(loss, x)
     assert spy.sites[0].outputs == (y, z)
     assert values([plain, dx], {x: 0.0}) == [1, 3]
+
+
+def test_S10_a_constant_that_only_a_default_asks_about_has_no_gradient_there():
+    """A custom_gradient may close over one, inside a region whose rule asks for its default."""
+    for wanted in (False, True):
+        with gg.Graph():
+            x, w = gg.placeholder(()), gg.constant(3.0)
+            scaled = gg.custom_gradient(lambda x, w=w: (x * w, lambda dy: 5 * dy))
+            seen = []
+
+            def rule(site, dy, seen=seen):
+                seen.append(dict(zip(site.inputs, site.default(dy), strict=True)))
+                return [d if d is gg.extend.NO_GRAD else 2 * d for d in seen[-1].values()]
+
+            with gg.override_gradient(rule):
+                y = scaled(x) + w
+            if wanted:
+                with pytest.raises(gg.GradientError, match="is not among its inputs"):
+                    gg.gradients(y, [x, w])
+                continue
+            np.testing.assert_array_equal(gg.evaluate(gg.gradients(y, x), {x: 1.0}), 10.0)
+            assert seen[0][w] is gg.extend.NO_GRAD

@@ -10,7 +10,7 @@ from ...ir.build import build
 from ...ir.context import CONTEXT, Context
 from ...ir.errors import UnknownGradientError
 from ...ir.graph import Graph
-from ...ir.node import Node, Region, RuleCall, Tensor
+from ...ir.node import Node, Region, RuleCall, Tensor, rule_name
 from ...ir.op import OP_TYPES
 from ...ir.position import full
 from ...ir.residual import Residual, unbuilt_residual
@@ -21,7 +21,6 @@ from ...regions.boundary import boundary_of
 from ...regions.contracts import Contract
 from ...regions.index import bodies_of, marked_regions
 from ...regions.rules import Rule, as_rule, is_registered
-from ...regions.select import rule_name
 from ..call import outer_reads
 from ..levels import Step
 from ..question import Question

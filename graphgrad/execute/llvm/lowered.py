@@ -12,9 +12,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...ir.kinds import is_floating
 from ...ir.op import Op
 from ...ir.strided import Strided, contiguous
-from ...ir.types import DType, TensorType, broadcast
+from ...ir.types import DType, TensorType, broadcast, lengths
 from ...lower.loop_ir import LoopGroup, Member, Number, axes_through, viewed
 from ...ops.sorting import GatherElements
 from ...ops.special.error import Erf, Erfc
@@ -115,7 +116,7 @@ class _LoopLowering:
         self.ranges: list[Range] = []
         self.types = [*group.inputs, *(m.type for m in group.members)]
         self.values: list[Ref | tuple[int, Strided]] = [
-            (place, contiguous(_known(t))) for place, t in enumerate(group.inputs)
+            (place, contiguous(lengths(t))) for place, t in enumerate(group.inputs)
         ]
 
     def run(self) -> Lowered:
@@ -141,11 +142,11 @@ class _LoopLowering:
         if op.elementwise:
             return self._elementwise(op, [self._read(r) for r in member.reads], type_)
         first = member.reads[0]
-        value, of = self.values[first], _known(self.types[first])
+        value, of = self.values[first], lengths(self.types[first])
         if op.reduction is not None:
             return self._reduction(op, op.reduction, self._read(first), of, type_)
         if isinstance(value, Ref):
-            return self._view(op, value, of, _known(type_))
+            return self._view(op, value, of, lengths(type_))
         view = viewed(op, type_, value[1])
         assert view is not None
         return value[0], view
@@ -164,7 +165,7 @@ class _LoopLowering:
     def _elementwise(self, op: Op, reads: list[Ref], made: TensorType) -> Ref:
         found = calls(op, tuple([self.items[r.item].dtype for r in reads]), made.dtype)
         assert found is not None
-        dims = self._together([r.dims for r in reads], _known(made))
+        dims = self._together([r.dims for r in reads], lengths(made))
         numbers = [r.item for r in reads]
         for call in found:
             args = [self._operand(o, numbers) for o in call.operands]
@@ -189,7 +190,7 @@ class _LoopLowering:
     def _gather(self, op: Any, member: Member) -> Ref:
         of, *at = member.reads
         value = self.values[of]
-        view = contiguous(_known(self.types[of])) if isinstance(value, Ref) else value[1]
+        view = contiguous(lengths(self.types[of])) if isinstance(value, Ref) else value[1]
         refs = [self._read(i) for i in at]
         offset, gathers, kept = gathering(op, view)
         if type(op) is GatherElements:
@@ -234,7 +235,7 @@ class _LoopLowering:
         if gone:
             dtype = _BOOL if kind in ("any", "all") else self.items[item].dtype
             item = self._item(how, (item,), dtype, gone, tuple(left))
-        elif how == "sum" and made.dtype.kind == "f" and (axes or not op.view):
+        elif how == "sum" and is_floating(made.dtype) and (axes or not op.view):
             item = self._plus_zero(item)
         if kind == "mean":
             dtype = self.items[item].dtype
@@ -243,7 +244,7 @@ class _LoopLowering:
         if self.items[item].dtype != made.dtype:
             item = self._item("cast", (item,), made.dtype)
         left.reverse()
-        return Ref(item, tuple([None if d == 1 else left.pop() for d in _known(made)]))
+        return Ref(item, tuple([None if d == 1 else left.pop() for d in lengths(made)]))
 
     def _plus_zero(self, item: int) -> int:
         """The sum of one number, which starts from 0.0 as any: so it is never -0.0."""
@@ -353,8 +354,3 @@ _SAME_TYPE = frozenset(
         *("less_equal", "greater", "greater_equal", "choose"),
     ]
 )
-
-
-def _known(t: TensorType) -> tuple[int, ...]:
-    assert t.static
-    return t.shape  # type: ignore[return-value]

@@ -10,7 +10,7 @@ from ...ir.errors import ShapeError
 from ...ir.graph import current
 from ...ir.position import caller, show
 from ...ir.program import Program
-from ...ir.tree import flatten, unflatten
+from ...ir.tree import flatten, paths, unflatten
 from ..base import (
     Any,
     DTypeError,
@@ -140,7 +140,8 @@ def choose(
 
 def _check_alike(leaves: list[list[Any]], results: list[Any], at: str) -> None:
     then, other = leaves
-    if len(then) != len(other) or any(x is None for x in (*then, *other)):
+    places, others = (list(paths(tree)) for tree in results)
+    if places != others or any(x is None for x in (*then, *other)):
         raise ShapeError(
             f"the branches of cond() at {at} must return the same structure of tensors, got "
             f"{results[0]!r} and {results[1]!r}"

@@ -19,13 +19,14 @@ from ..base import (
     is_zero,
     np,
     promoted,
+    real_dtype,
     tensor_type,
     wants,
 )
 from ..reductions import sum
 from ..shaping import expand_dims, matrix_transpose
 from .inverses import Inverse
-from .matrices import check_square, dense, normal, positive, product, real_of
+from .matrices import check_square, dense, normal, positive, product
 from .results import SlogdetResult
 
 __all__ = ["det", "slogdet"]
@@ -172,7 +173,7 @@ class SLogDet(Op):
     def infer(self, x: TensorType) -> Types:
         check_square("slogdet", x)
         stack = x.shape[:-2]
-        return tensor_type(stack, x.dtype), tensor_type(stack, real_of(x.dtype))
+        return tensor_type(stack, x.dtype), tensor_type(stack, real_dtype(x.dtype))
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return tuple(xp.linalg.slogdet(x))

@@ -20,6 +20,7 @@ from ..base import (
     is_zero,
     np,
     promoted,
+    real_dtype,
     result_dtype,
     tensor_type,
 )
@@ -27,7 +28,7 @@ from ..diagonal import diagonal
 from ..reductions import sum
 from ..shaping import expand_dims
 from .inverses import Solve
-from .matrices import adjoint, check_square, conjugated, dense, positive, real_of, times
+from .matrices import adjoint, check_square, conjugated, dense, positive, times
 from .results import EighResult, EigResult
 from .triangular import LowerHalf
 
@@ -78,7 +79,7 @@ class Eigh(Op):
 
     def infer(self, x: TensorType) -> Types:
         check_square("eigh", x)
-        return tensor_type(x.shape[:-1], real_of(x.dtype)), x
+        return tensor_type(x.shape[:-1], real_dtype(x.dtype)), x
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return tuple(xp.linalg.eigh(x, UPLO="L"))
@@ -109,7 +110,7 @@ class EigenvaluesH(Op):
 
     def infer(self, x: TensorType) -> Types:
         check_square("eigvalsh", x)
-        return (tensor_type(x.shape[:-1], real_of(x.dtype)),)
+        return (tensor_type(x.shape[:-1], real_dtype(x.dtype)),)
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.linalg.eigvalsh(x, UPLO="L")

@@ -32,7 +32,7 @@ LETTERS = {"float32": "s", "float64": "d", "complex64": "c", "complex128": "z"}
 
 @cache
 def _routine(name: str, dtype: np.dtype[Any]) -> Any:
-    library = _blas if name == "trsm" else _lapack
+    library = _blas if name in ("trsm", "trsv") else _lapack
     return getattr(library, LETTERS[dtype.name] + name)
 
 
@@ -50,23 +50,29 @@ def _solved(x: Any, y: Any, lower: bool, transpose: bool, unit: bool) -> Any:
     """The same where there is no 0 on the diagonal."""
     if _blas is None or x.size == 0 or y.size == 0:
         return _by_numpy(x, y, lower, transpose, unit)
-    trsm = _routine("trsm", x.dtype)
+    solve = _of_vector if y.shape[-1] == 1 else _of_matrix
     if x.ndim == y.ndim == 2:
         z = np.array(y, order="C")
-        solve_in_place(trsm, x, z, lower, transpose, unit)
+        solve(x, z, lower, transpose, unit)
         return z
     stack = np.broadcast_shapes(x.shape[:-2], y.shape[:-2])
     z = np.empty((*stack, *y.shape[-2:]), y.dtype)
     z[...] = y
     x = np.broadcast_to(x, (*stack, *x.shape[-2:]))
     for at in np.ndindex(stack):
-        solve_in_place(trsm, x[at], z[at], lower, transpose, unit)
+        solve(x[at], z[at], lower, transpose, unit)
     return z
 
 
-def solve_in_place(trsm: Any, x: Any, z: Any, lower: bool, transpose: bool, unit: bool) -> None:
+def _of_matrix(x: Any, z: Any, lower: bool, transpose: bool, unit: bool) -> None:
     """z by rows becomes x**-1 @ z, or x.T**-1 @ z: z.T @ x.T**-1 by columns."""
-    trsm(1.0, x.T, z.T, 1, not lower, transpose, unit, 1)
+    _routine("trsm", x.dtype)(1.0, x.T, z.T, 1, not lower, transpose, unit, 1)
+
+
+def _of_vector(x: Any, z: Any, lower: bool, transpose: bool, unit: bool) -> None:
+    """The same of one column."""
+    trsv = _routine("trsv", x.dtype)
+    z[:, 0] = trsv(x.T, z[:, 0], lower=not lower, trans=not transpose, diag=unit, overwrite_x=1)
 
 
 def _by_numpy(x: Any, y: Any, lower: bool, transpose: bool, unit: bool) -> Any:
@@ -81,6 +87,23 @@ def _by_numpy(x: Any, y: Any, lower: bool, transpose: bool, unit: bool) -> Any:
 # --- Cholesky factors ----------------------------------------------------------------------------
 
 PANEL = 64  # columns
+ALONE = 64  # rows from which on a matrix of a stack is worth a call
+
+
+def cholesky(x: Any) -> Any:
+    """The lower triangular y with y @ y.H = x, of which the lower triangle is read.
+
+    By columns x.T is u.H @ u, with the upper triangle u = y.T.
+    """
+    if _lapack is None or x.size == 0 or (x.ndim > 2 and x.shape[-1] < ALONE):
+        return np.linalg.cholesky(x)
+    potrf, y = _routine("potrf", x.dtype), np.empty_like(x, order="C")
+    for at in np.ndindex(x.shape[:-2]):
+        u, info = potrf(x[at].T, 0, 1)
+        if info > 0:
+            raise np.linalg.LinAlgError("Matrix is not positive definite")
+        y[at] = u.T
+    return y
 
 
 def cholesky_backward(y: Any, dy: Any) -> Any:

@@ -28,6 +28,7 @@ from ..base import (
     kind_of,
     np,
     promoted,
+    real_dtype,
     tensor_type,
     wants,
 )
@@ -44,7 +45,6 @@ from .matrices import (
     dense,
     matrices,
     normal,
-    real_of,
     shorter,
     times,
 )
@@ -215,7 +215,7 @@ class LeastSquares(Op):
         return (
             tensor_type((*both, n, y.shape[-1]), x.dtype),
             tensor_type(both, "int32"),
-            tensor_type((*both, shorter(m, n)), real_of(x.dtype)),
+            tensor_type((*both, shorter(m, n)), real_dtype(x.dtype)),
         )
 
     def kernel(self, xp: Any, x: Any, y: Any) -> Any:
@@ -304,7 +304,7 @@ def _with_tolerances(x: Tensor, rtol: Tensor) -> tuple[Tensor, Tensor]:
         x = broadcast_to(x, (*both, m, n))
     elif x.ndim != len(both) + 2:
         raise ShapeError(f"pinv takes no tolerances {rtol.type!r} for {x.type!r}: lengths unknown")
-    return x, cast(broadcast_like(rtol, x[..., 0, 0]), real_of(x.dtype))
+    return x, cast(broadcast_like(rtol, x[..., 0, 0]), real_dtype(x.dtype))
 
 
 def _from_lower(what: str, x: Tensor) -> Tensor:
@@ -409,4 +409,4 @@ def _spacing(x: Tensor) -> Any:
     lengths = [d for d in x.shape[-2:] if isinstance(d, int)]
     if len(lengths) < 2:
         raise ShapeError(f"matrix_rank takes matrices of known lengths, or rtol, got {x.type!r}")
-    return np.asarray(limits_of(x.dtype).eps * np.max(lengths), real_of(x.dtype))
+    return np.asarray(limits_of(x.dtype).eps * np.max(lengths), real_dtype(x.dtype))

@@ -25,6 +25,7 @@ from ..base import (
     kind_of,
     np,
     promoted,
+    real_dtype,
     tensor_type,
 )
 from ..creation import Tril, Triu
@@ -35,7 +36,7 @@ from ..products import MATMUL, squeezed
 from ..shaping import expand_dims, matrix_transpose
 from ..sorting import argsort, sort, take_along_axis
 from . import lapack
-from .matrices import check_square, dense, matrices, real_of, shorter, square
+from .matrices import check_square, dense, matrices, shorter, square
 from .triangular import SolveTriangular, solve_triangular
 
 __all__ = ["lu", "lu_factor", "lu_solve"]
@@ -233,7 +234,7 @@ def lu(x: TensorLike, /) -> tuple[Tensor, Tensor, Tensor]:
     low, high = (factors, factors) if whole else (factors[..., :, :k], factors[..., :k, :])
     order = apply(Permutation(), pivots, x)
     p = equal(expand_dims(sort(order, axis=-1), -1), expand_dims(order, -2))
-    return cast(p, real_of(x.dtype)), _with_ones(low), apply(Triu(0), high)
+    return cast(p, real_dtype(x.dtype)), _with_ones(low), apply(Triu(0), high)
 
 
 def _with_ones(x: Tensor) -> Tensor:

@@ -19,10 +19,8 @@ from ..base import (
     Tensor,
     TensorType,
     apply,
-    as_dtype,
     is_inexact,
     is_zero,
-    kind_of,
     np,
 )
 from ..creation import Tril
@@ -69,11 +67,6 @@ def shorter(m: Dim, n: Dim) -> Dim:
 def square(m: Dim, n: Dim) -> bool:
     """Whether two lengths are known to be equal."""
     return m is not None and m == n
-
-
-def real_of(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """The dtype of the parts of a complex number; a floating one is itself."""
-    return as_dtype(f"f{dtype.itemsize // 2}") if kind_of(dtype) == "c" else dtype
 
 
 # --- adjoints ------------------------------------------------------------------------------------

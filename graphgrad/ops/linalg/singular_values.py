@@ -21,12 +21,13 @@ from ..base import (
     is_zero,
     np,
     promoted,
+    real_dtype,
     tensor_type,
 )
 from ..diagonal import diagonal
 from ..shaping import expand_dims
 from .eigenvalues import Inverted
-from .matrices import adjoint, conjugated, dense, matrices, real_of, shorter, square, times
+from .matrices import adjoint, conjugated, dense, matrices, shorter, square, times
 from .results import SVDResult
 
 __all__ = ["svd", "svdvals"]
@@ -50,7 +51,7 @@ class Svd(Op):
         rows, columns = (m, n) if self.full else (k, k)
         return (
             tensor_type((*stack, m, rows), x.dtype),
-            tensor_type((*stack, k), real_of(x.dtype)),
+            tensor_type((*stack, k), real_dtype(x.dtype)),
             tensor_type((*stack, columns, n), x.dtype),
         )
 
@@ -121,7 +122,7 @@ class SingularValues(Op):
 
     def infer(self, x: TensorType) -> Types:
         stack, m, n = matrices("svdvals", x)
-        return (tensor_type((*stack, shorter(m, n)), real_of(x.dtype)),)
+        return (tensor_type((*stack, shorter(m, n)), real_dtype(x.dtype)),)
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.linalg.svd(x, full_matrices=False, compute_uv=False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from ..arithmetic import absolute, hypot, negative, square
+from ..arithmetic import absolute, hypot, negative, reciprocal, square
 from ..base import (
     ZERO,
     Any,
@@ -151,7 +151,21 @@ class Log1mExp(RealUnary):
         return xp.where(near, xp.log(-xp.expm1(-small)), xp.log1p(-xp.exp(-large)))
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
-        return (dy / expm1(node.inputs[0]),)
+        return (dy * apply(Log1mExpSlope(), *node.inputs),)
+
+
+class Log1mExpSlope(RealUnary):
+    """y = 1 / (exp(x) - 1), dx = -dy * y * (1 + y): the slope of Log1mExp."""
+
+    domain = (0.1, 3.0)
+    singular = 0
+
+    def kernel(self, xp: Any, x: Any) -> Any:
+        return 1 / xp.expm1(x)
+
+    def vjp(self, node: Node, dy: Tensor) -> Gradients:
+        (y,) = node.outputs
+        return (-dy * (y * (1.0 + y)),)
 
 
 class SoftSign(RealUnary):
@@ -164,7 +178,7 @@ class SoftSign(RealUnary):
         return x / (1 + xp.abs(x))
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
-        return (dy / square(1.0 + absolute(node.inputs[0])),)
+        return (dy * square(reciprocal(1.0 + absolute(node.inputs[0]))),)
 
 
 class SquarePlus(RealUnary):
@@ -181,8 +195,24 @@ class SquarePlus(RealUnary):
         return xp.where(x >= 0, total, self.b / 4 / total)
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
-        (x,), (y,) = node.inputs, node.outputs
-        return (dy * (y / hypot(x, math.sqrt(self.b))),)
+        return (dy * apply(SquarePlusSlope(self.b), *node.inputs),)
+
+
+class SquarePlusSlope(RealUnary):
+    """y = (1 + x / h) / 2 with h = sqrt(x**2 + b), without cancellation; dx = dy * b / (2 h**3)."""
+
+    b: float = 4.0
+    value_range = (0.0, 1.0)
+
+    def kernel(self, xp: Any, x: Any) -> Any:
+        root = xp.hypot(x, math.sqrt(self.b))
+        most = float(np.finfo(x.dtype).max) ** 0.5  # from where on x is its own root
+        far = (xp.minimum(xp.abs(x), most) / xp.minimum(root, most) + 1) / 2
+        return xp.where(x >= 0, far, self.b / 4 / root / (root * far))
+
+    def vjp(self, node: Node, dy: Tensor) -> Gradients:
+        root = hypot(node.inputs[0], math.sqrt(self.b))
+        return (dy * (square(math.sqrt(self.b) / root) * (0.5 / root)),)
 
 
 def relu(x: TensorLike) -> Tensor:

@@ -29,7 +29,7 @@ from ..base import (
     tensor_type,
 )
 from .philox import HALF, fractions, halves, stream_of, wide_product, words, words_at
-from .quantile import NormalQuantile, quantile, quantile_in_blocks
+from .quantile import BLOCK, NormalQuantile, quantile, quantile_in_blocks
 
 __all__ = ["Draw", "Rejecting", "lengths_of"]
 
@@ -233,9 +233,13 @@ class Rejecting(Draw, abstract=True):
     def numbers(self, xp: Any, seed: Any, count: Any, *parameters: Any) -> Any:
         """By NumPy: those that are not accepted are tried again. The JAX backend has its own."""
         made, accepted = self.tried(np, 0, seed, count, *parameters)
-        shape, attempt = made.shape, 0
-        made, left = made.reshape(-1), np.flatnonzero(~accepted)
+        left = np.flatnonzero(~accepted)
+        return self.again(made.reshape(-1), left, seed, count, *parameters).reshape(made.shape)
+
+    def again(self, made: Any, left: Any, seed: Any, count: Any, *parameters: Any) -> Any:
+        """By NumPy, in place: the numbers with those at the places that are left tried anew."""
         seeds, flat = np.asarray(seed).reshape(-1), [p.reshape(-1) for p in parameters]
+        attempt = 0
         while left.size:
             attempt += 1
             key, index = seeds[left // count], left % count
@@ -243,7 +247,7 @@ class Rejecting(Draw, abstract=True):
             again, accepted = self.trial(np, drawn, *[p[left] for p in flat])
             made[left] = again
             left = left[~accepted]
-        return made.reshape(shape)
+        return made
 
 
 class RandomIntegers(Rejecting):
@@ -265,8 +269,29 @@ class RandomIntegers(Rejecting):
         else:
             found, low = wide_product(word, span)
         start = np.uint64(self.low % 2**64)
-        kind = np.uint64 if kind_of(self.dtype) == "u" else np.int64
-        return (found + start).astype(kind).astype(self.dtype), low >= np.uint64(2**64 % span)
+        return (found + start).astype(self._wide), low >= np.uint64(2**64 % span)
+
+    def numbers(self, xp: Any, seed: Any, count: Any, *parameters: Any) -> Any:
+        """By NumPy, in the memory of the words."""
+        made = words(np, seed, self.streams(0)[0], count)
+        return self.of_words(made, seed, count)
+
+    def of_words(self, made: Any, seed: Any, count: int) -> Any:
+        """What the words of the first trial give, by NumPy: written over them, block by block."""
+        flat, left = made.reshape(-1), []
+        numbers = flat.view(self._wide)
+        for start in range(0, flat.size, BLOCK):
+            part = slice(start, start + BLOCK)
+            numbers[part], accepted = self.trial(np, (flat[part],))
+            if not accepted.all():
+                left.append(np.flatnonzero(~accepted) + start)
+        if left:
+            self.again(numbers, np.concatenate(left), seed, count)
+        return numbers.reshape(made.shape)
+
+    @property
+    def _wide(self) -> Any:
+        return np.uint64 if kind_of(self.dtype) == "u" else np.int64
 
     @classmethod
     def samples(cls, rng: np.random.Generator) -> Samples:

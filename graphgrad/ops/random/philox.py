@@ -102,6 +102,8 @@ def wide_product(x: Any, factor: int) -> tuple[Any, Any]:
     mask, half = np.uint64(_LOW), np.uint64(HALF)
     x_low, x_high = x & mask, x >> half
     right = x_high * low + ((x_low * low) >> half)
+    if factor <= _LOW:
+        return right >> half, x * low
     left = x_low * high + (right & mask)
     return x_high * high + (right >> half) + (left >> half), x * np.uint64(factor)
 

@@ -5,7 +5,6 @@ node, a region, or a group of nodes that is to become one region.
 """
 
 from .api import Selection, as_selection, op_types, select, targets_of
-from .hints import rule_name
 from .targets import Group, Target, covered, is_in, members_of, nodes_of
 
 __all__ = [
@@ -18,7 +17,6 @@ __all__ = [
     "members_of",
     "nodes_of",
     "op_types",
-    "rule_name",
     "select",
     "targets_of",
 ]

@@ -34,13 +34,6 @@ def no_inputs(op_type: str) -> str:
     return f"{op_type!r} has no inputs, so there is no gradient to override"
 
 
-def rule_name(rule: Any) -> str:
-    """What a rule is called."""
-    if isinstance(rule, str):
-        return rule
-    return str(getattr(rule, "name", None) or getattr(rule, "__name__", rule))
-
-
 def shown(value: Any) -> str:
     """A value as it was written: a function by its name and line."""
     if callable(value) and hasattr(value, "__name__"):

@@ -7,10 +7,10 @@ from typing import Any
 
 from ...ir.errors import RegionError
 from ...ir.graph import Graph
-from ...ir.node import Node, Region, Tensor
+from ...ir.node import Node, Region, Tensor, rule_name
 from ...ir.residual import Residual
 from ..index import bodies_of, has_gradient, index_of, marked_regions
-from .hints import near, rule_name, shown, types_near
+from .hints import near, shown, types_near
 from .targets import Group, Kind, Target, as_group, is_in, members_of, of_types, pool
 
 

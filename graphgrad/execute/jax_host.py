@@ -1,0 +1,87 @@
+"""Calls of the host from a program that JAX compiled.
+
+XLA makes them in threads of its own, where the 64-bit types that were enabled for the call are off:
+numbers of 64 bits would be cut to 32 on the way there, and refused on the way back. So they go both
+ways as words of 32 bits. JAX knows no derivative of a call and says so; it would take that of the
+words for zero, so an empty part of each array goes along as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+__all__ = ["on_host"]
+
+
+def on_host(
+    callback: Callable[..., Any],
+    fn: Callable[..., Any],
+    types: Sequence[jax.ShapeDtypeStruct],
+    arrays: Sequence[Any],
+    **how: Any,
+) -> list[Any]:
+    """What fn makes of the arrays, one array for each of the types.
+
+    callback: jax.pure_callback or io_callback, with its arguments.
+    """
+    taken = [np.dtype(x.dtype) for x in arrays]
+
+    def run(*given: Any) -> tuple[Any, ...]:
+        pairs = zip(given, taken, strict=False)  # behind them come the empty parts
+        found = fn(*[_whole(np.asarray(x), dtype) for x, dtype in pairs])
+        results = found if isinstance(found, tuple) else (found,)
+        return tuple(_words(np.asarray(y)) for y in results)
+
+    struct: Any = jax.ShapeDtypeStruct
+    made = tuple(
+        struct((*t.shape, n), np.uint32) if (n := _count(t.dtype)) else t
+        for t in types
+    )
+    here = [jnp.asarray(x) for x in arrays]
+    real = [x for x in here if jnp.issubdtype(x.dtype, jnp.inexact)]
+    empty = [x.reshape(-1)[:0].real.astype("float32") for x in real]
+    found = callback(run, made, *map(_words_there, here), *empty, **how)
+    return [_whole_there(y, np.dtype(t.dtype)) for y, t in zip(found, types, strict=True)]
+
+
+def _count(dtype: Any) -> int:
+    """How many words a number takes; 0: it goes as it is."""
+    wide = np.dtype(dtype).name in ("float64", "int64", "uint64", "complex128")
+    return np.dtype(dtype).itemsize // 4 if wide else 0
+
+
+def _words(x: np.ndarray) -> np.ndarray:
+    if not _count(x.dtype):
+        return x
+    return np.asarray(x, order="C").reshape((*x.shape, 1)).view(np.uint32)
+
+
+def _whole(words: np.ndarray, dtype: np.dtype[Any]) -> np.ndarray:
+    if not _count(dtype):
+        return words
+    return np.asarray(words, order="C").view(dtype).reshape(words.shape[:-1])
+
+
+def _words_there(x: Any) -> Any:
+    """`_words` in the compiled program."""
+    if not _count(x.dtype):
+        return x
+    if x.dtype == np.complex128:
+        parts = jnp.stack([x.real, x.imag], -1)
+        return jax.lax.bitcast_convert_type(parts, jnp.uint32).reshape((*x.shape, 4))
+    return jax.lax.bitcast_convert_type(x, jnp.uint32)
+
+
+def _whole_there(words: Any, dtype: np.dtype[Any]) -> Any:
+    if not _count(dtype):
+        return words
+    if dtype == np.complex128:
+        pairs = words.reshape((*words.shape[:-1], 2, 2))
+        parts = jax.lax.bitcast_convert_type(pairs, jnp.float64)
+        return jax.lax.complex(parts[..., 0], parts[..., 1])
+    return jax.lax.bitcast_convert_type(words, dtype)

@@ -1,0 +1,68 @@
+"""What JAX asks of the host keeps its 64 bits, in whichever thread XLA asks."""
+
+import threading
+
+import numpy as np
+import pytest
+
+import graphgrad as gg
+
+jax = pytest.importorskip("jax")
+
+VALUES = [np.float64(1 / 3), np.int64(2**40 + 1), np.uint64(2**62 + 5), np.array([[1 / 3 + 2j]])]
+VALUES += [np.zeros((0, 2)), np.float32(1 / 3), np.array([True]), np.complex64(1j)]
+
+
+def elsewhere(run, made, *arrays):
+    """As pure_callback calls it, from a thread that has not enabled 64-bit types."""
+    found = []
+
+    def call():
+        there = [np.asarray(jax.device_put(np.asarray(x))) for x in arrays]
+        found.extend(np.asarray(jax.device_put(y)) for y in run(*there))
+
+    thread = threading.Thread(target=call)
+    thread.start()
+    thread.join()
+    assert [(y.shape, y.dtype) for y in found] == [(t.shape, t.dtype) for t in made]
+    return found
+
+
+@pytest.mark.parametrize("value", VALUES, ids=lambda v: f"{v.dtype}{list(v.shape)}")
+def test_numbers_go_to_the_host_and_back_as_they_are(value):
+    from graphgrad.execute.jax_host import on_host
+
+    seen = []
+    with jax.enable_x64(True):
+        made = [jax.ShapeDtypeStruct(value.shape, value.dtype)] * 2
+        found = on_host(elsewhere, lambda x: seen.append(x) or (x, x + x), made, [value])
+    for y, wanted in zip([*seen, *found], [value, value, value + value], strict=True):
+        assert (y.dtype, y.shape) == (value.dtype, value.shape)
+        np.testing.assert_array_equal(y, wanted)
+
+
+def test_a_call_of_the_host_has_no_derivative_of_zero():
+    from graphgrad.execute.jax_host import on_host
+
+    def f(x):
+        return on_host(jax.pure_callback, np.sin, [jax.ShapeDtypeStruct((), x.dtype)], [x])[0]
+
+    with jax.enable_x64(True), pytest.raises(ValueError, match="do not support JVP"):
+        jax.grad(f)(1.0)
+
+
+def test_loops_side_by_side_count_their_trips():
+    with gg.Graph():
+        m = gg.placeholder((64, 64))
+        outs = [
+            gg.while_loop(
+                lambda c, k=k: c[0] < 5.0 + k,
+                lambda c: (c[0] + 1.0, c[1] @ c[1] * 0.01),
+                (0.0, m),
+                max_trips=10,
+            )[1]
+            for k in range(4)
+        ]
+        f = gg.compile(m, outs, backend="jax")
+        for _ in range(8):  # XLA's own threads make the calls now and then
+            f(np.ones((64, 64)))

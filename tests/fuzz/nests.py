@@ -1,0 +1,1297 @@
+"""Random nests of loops, choices, batches and rules as data, against a tape that shares no code.
+
+A program is a list of statements over typed variables; loops and the like hold programs. One
+interpreter runs it in two worlds: graphgrad builds a graph with its loops, and the tape of
+`tape.py` computes what Python's own loops compute. The same derivatives are asked of both. A program that
+goes wrong is made smaller: statements become constants for as long as it goes wrong.
+
+python -m tests.fuzz.nests --count 200 --seed 0 [--shrink]
+"""
+
+from __future__ import annotations
+
+import argparse
+import collections
+import copy
+import itertools
+import pickle
+import sys
+import time
+import traceback
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+import graphgrad as gg
+
+from . import tape
+from .loops import BACKENDS, REASONS
+
+D = 3
+"""The length of vectors, and of both sides of matrices."""
+
+Type = tuple[str, tuple[Any, ...]]
+F, V, M, N, R = (("f", s) for s in [(), (D,), (D, D), ("n",), ("n", D)])
+I, P = ("i", ()), ("b", ())  # noqa: E741
+KINDS = {"f": "float64", "g": "float32", "i": "int64", "b": "bool"}
+
+
+@dataclass
+class Body:
+    """A program: what it is given, what it does, what it returns; it sees what is around it."""
+
+    params: list[int]
+    steps: list[Statement]
+    results: list[int]
+
+
+@dataclass
+class Statement:
+    """outs = op(ins), with bodies and what else there is to know."""
+
+    op: str
+    ins: list[int]
+    outs: list[int]
+    types: list[Type]
+    how: dict[str, Any] = field(default_factory=dict)
+    bodies: list[Body] = field(default_factory=list)
+
+
+# --- elementary statements: what they take, and what they are in each world ----------------------
+
+
+class Graphs:
+    """The elementary functions of graphgrad under the names of the tape."""
+
+    constant, sin, cos, tanh, exp = gg.constant, gg.sin, gg.cos, gg.tanh, gg.exp
+    identity, stop_gradient, cast, where, clip = (
+        gg.identity, gg.stop_gradient, gg.cast, gg.where, gg.clip)  # fmt: skip
+    add, multiply, subtract, negative = gg.add, gg.multiply, gg.subtract, gg.negative
+    total = staticmethod(lambda x, axis=None: gg.sum(x, axis=axis))
+    broadcast, transpose, flip = gg.broadcast_to, gg.permute_dims, staticmethod(lambda x: x[::-1])
+    product, stack = gg.matmul, staticmethod(lambda xs, axis=0: gg.stack(list(xs), axis=axis))
+    cumsum = staticmethod(lambda x: gg.cumsum(x, axis=0))
+    pick = staticmethod(lambda x, key: x[key])
+    reshape = gg.reshape
+
+    @staticmethod
+    def at(x: Any, i: Any) -> Any:
+        return gg.take(x, i, axis=0)
+
+
+class Tapes:
+    """The tape as it is."""
+
+    @staticmethod
+    def at(x: tape.Value, i: tape.Value) -> tape.Value:
+        return tape.pick(x, int(i.array))
+
+    @staticmethod
+    def constant(array: Any, dtype: Any = None) -> tape.Value:
+        return tape.Value(np.asarray(array, dtype))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(tape, name)
+
+
+def _vm(w: Any, x: Any, m: Any) -> Any:
+    return w.reshape(w.product(w.reshape(x, (1, D)), m), (D,))
+
+
+def _integer(w: Any, i: Any, by: int) -> Any:
+    if w is TAPE:
+        return tape.Value((i.array * 2 + by) % 3)
+    return gg.remainder(i * 2 + by, 3)
+
+
+def _compare(w: Any, x: Any, c: float) -> Any:
+    return tape.Value(x.array > c) if w is TAPE else x > c
+
+
+def _logic(w: Any, p: Any, q: Any) -> Any:
+    return tape.Value(p.array ^ q.array) if w is TAPE else p ^ q
+
+
+GRAPH, TAPE = Graphs, Tapes()
+
+SMALL = {F, V, M}
+EASY: dict[str, Any] = {  # name: (types of the inputs, function)
+    "sin": ("x", lambda w, x: w.sin(x)),
+    "cos": ("x", lambda w, x: w.cos(x)),
+    "tanh": ("x", lambda w, x: w.tanh(x)),
+    "bell": ("x", lambda w, x: w.exp(w.negative(w.multiply(x, x)))),
+    "scaled": ("x", lambda w, x: w.multiply(x, 0.7)),
+    "shifted": ("x", lambda w, x: w.add(x, 0.3)),
+    "negative": ("x", lambda w, x: w.negative(x)),
+    "same": ("x", lambda w, x: w.identity(x)),
+    "held": ("x", lambda w, x: w.multiply(w.sin(x), w.stop_gradient(w.cos(x)))),
+    "add": ("xx", lambda w, x, y: w.add(x, y)),
+    "subtract": ("xx", lambda w, x, y: w.subtract(x, y)),
+    "times": ("xx", lambda w, x, y: w.tanh(w.multiply(x, y))),
+    "by": ("xs", lambda w, x, y: w.multiply(x, w.sin(y))),
+    "where": ("pxx", lambda w, p, x, y: w.where(p, x, y)),
+    "first sum": ([V], lambda w, x: w.total(x, 0)),
+    "sums": ([M], lambda w, x: w.total(x, 1)),
+    "column sums": ([M], lambda w, x: w.total(x, 0)),
+    "row sums": ([R], lambda w, x: w.total(x, 0)),
+    "all": ([N], lambda w, x: w.total(x)),
+    "third": ([V], lambda w, x: w.pick(x, 2)),
+    "row": ([M], lambda w, x: w.pick(x, 1)),
+    "at": ([V, I], lambda w, x, i: w.at(x, i)),
+    "row at": ([M, I], lambda w, x, i: w.at(x, i)),
+    "vm": ([V, M], lambda w, x, m: _vm(w, x, m)),
+    "mv": ([V, M], lambda w, x, m: _vm(w, x, w.transpose(m, (1, 0)))),
+    "mm": ([M, M], lambda w, x, m: w.multiply(w.product(x, m), 0.4)),
+    "rm": ([R, M], lambda w, x, m: w.multiply(w.product(x, m), 0.5)),
+    "gram": ([R, R], lambda w, x, y: w.multiply(w.product(w.transpose(x, (1, 0)), y), 0.2)),
+    "outer": ([V, V], lambda w, x, y: w.multiply(w.reshape(x, (D, 1)), w.reshape(y, (1, D)))),
+    "turned": ([M], lambda w, x: w.transpose(x, (1, 0))),
+    "three": ([F, F, F], lambda w, *xs: w.stack(xs)),
+    "rows": ([V, V, V], lambda w, *xs: w.stack(xs)),
+    "columns": ([V, V, V], lambda w, *xs: w.stack(xs, 1)),
+    "sums so far": ([V], lambda w, x: w.cumsum(x)),
+    "rows so far": ([R], lambda w, x: w.multiply(w.cumsum(x), 0.5)),
+    "backwards": ([V], lambda w, x: w.flip(x)),
+    "rows backwards": ([R], lambda w, x: w.flip(x)),
+    "wide": ([F], lambda w, x: w.broadcast(x, (D,))),
+    "to rows": ([R, V], lambda w, x, y: w.add(x, y)),
+    "narrow": ([F], lambda w, x: w.cast(w.cast(x, "float32"), "float64")),
+    "next": ([I], lambda w, i: _integer(w, i, 1)),
+    "after": ([I], lambda w, i: _integer(w, i, 2)),
+    "as float": ([I], lambda w, i: w.multiply(w.cast(i, "float64"), 0.3)),
+    "above": ([F], lambda w, x: _compare(w, x, 0.05)),
+    "many": ([I], lambda w, i: _compare(w, i, 0)),
+    "either": ([P, P], lambda w, p, q: _logic(w, p, q)),
+}
+GIVES: dict[str, Type] = {
+    "first sum": F, "sums": V, "column sums": V, "row sums": V, "all": F, "third": F, "row": V,
+    "at": F, "row at": V, "vm": V, "mv": V, "mm": M, "rm": R, "gram": M, "outer": M, "turned": M,
+    "three": V, "rows": M, "columns": M, "sums so far": V, "rows so far": R, "backwards": V,
+    "rows backwards": R, "wide": V, "to rows": R, "narrow": F, "next": I, "after": I,
+    "as float": F, "above": P, "many": P, "either": P,
+}  # fmt: skip
+
+# --- rules -----------------------------------------------------------------------------------------
+
+LINEAR = ["sum", "inputs", "outputs", "both", "twice", "closure", "partial", "exact"]
+OTHERS = ["sine", "clip", "square", "clipped default"]
+
+
+def rule_of(kind: str, w: Any, closed: Any) -> Callable[..., Any]:
+    """A rule that treats all inputs alike, of graphgrad or of the tape."""
+    default = tape.Default if w is TAPE else gg.DEFAULT
+
+    def absent(d: Any) -> bool:
+        return d is None or d is gg.NO_GRAD
+
+    def rule(site: Any, *dys: Any) -> Any:
+        floats = [x.dtype.kind == "f" for x in site.inputs]
+        if kind in ("exact", "twice", "clipped default"):
+            found = [gg.NO_GRAD if absent(d) else d for d in site.default(*dys)]
+            if kind == "twice":
+                found = [d if absent(d) else w.multiply(d, 2.0) for d in found]
+            if kind == "clipped default":
+                found = [d if absent(d) else w.clip(d, -0.4, 0.4) for d in found]
+            return [None if absent(d) and w is TAPE else d for d in found]
+        s = w.constant(0.0, "float64")
+        for y, dy in zip(site.outputs, dys, strict=True):
+            if dy is None:
+                continue
+            if kind in ("outputs", "both"):
+                dy = w.multiply(dy, w.add(w.sin(y), 0.5))
+            s = w.add(s, w.cast(w.total(dy), "float64"))
+        if kind == "sine":
+            s = w.sin(s)
+        if kind == "clip":
+            s = w.clip(s, -0.5, 0.5)
+        if kind == "square":
+            s = w.multiply(w.multiply(s, s), 0.2)
+        if kind == "closure":
+            s = w.multiply(s, closed)
+        dxs: list[Any] = [None] * len(floats)
+        for i, x in enumerate(site.inputs):
+            if floats[i]:
+                slope = w.cos(x) if kind in ("inputs", "both") else w.add(w.multiply(x, 0.0), 0.3)
+                dxs[i] = w.multiply(slope, w.cast(s, x.dtype))
+        if kind == "partial":
+            dxs[floats.index(True)] = default
+        return dxs
+
+    rule.__name__ = kind.replace(" ", "_")
+    return rule
+
+
+# --- making programs -----------------------------------------------------------------------------
+
+
+@dataclass
+class Config:
+    """What programs of a question may hold."""
+
+    rules: list[str]
+    unknown: bool
+    bounded: bool
+    count: int
+    forward: bool
+
+
+class Maker:
+    """Makes a body. Variables that are seen: outer ones, parameters, what was made."""
+
+    def __init__(self, rng: Any, ids: Any, seen: Sequence[tuple[int, Type]], how: Config,
+                 depth: int = 0, alone: bool = False) -> None:  # fmt: skip
+        self.rng, self.ids, self.how, self.depth = rng, ids, how, depth
+        self.seen = list(seen)
+        self.steps: list[Statement] = []
+        self.simple = depth >= 3
+        self.alone = alone
+
+    def flip(self, p: float = 0.5) -> bool:
+        return bool(self.rng.random() < p)
+
+    def of(self, choices: Sequence[Any]) -> Any:
+        return choices[int(self.rng.integers(len(choices)))]
+
+    def do(self, op: str, ins: Sequence[int], types: Sequence[Type], how: Any = None,
+           bodies: Sequence[Body] = ()) -> list[int]:  # fmt: skip
+        outs = [next(self.ids) for _ in types]
+        self.steps.append(Statement(op, list(ins), outs, list(types), how or {}, list(bodies)))
+        self.seen += zip(outs, types, strict=True)
+        return outs
+
+    def have(self, t: Type) -> list[int]:
+        return [i for i, u in self.seen if u == t]
+
+    def get(self, t: Type, fresh: float = 0.0) -> int:
+        """A variable of a type, often a late one; made of others if there is none."""
+        found = self.have(t)
+        if found and not self.flip(fresh):
+            return int(self.of(found[-3:] if self.flip(0.65) else found))
+        kind, shape = t
+        if t in (I, P) or not any(u[0] == "f" for _, u in self.seen):
+            value = int(self.rng.integers(3)) if kind == "i" else kind == "b" and self.flip()
+            return self.do("constant", [], [t], {"value": value})[0]
+        if kind == "g":
+            return self.do("cast", [self.get(("f", shape))], [t], {"to": "float32"})[0]
+        if t == F:
+            narrow = [i for i, u in self.seen if u == ("g", ())]
+            if narrow and self.flip():
+                return self.do("cast", [self.of(narrow)], [t], {"to": "float64"})[0]
+            vectors = self.have(V)
+            if vectors:
+                return self.do("third", [self.of(vectors)], [F])[0]
+            return self.do("constant", [], [F], {"value": float(self.rng.uniform(-1, 1))})[0]
+        if t == V:
+            return self.do("wide", [self.get(F)], [V])[0]
+        if t == M:
+            return self.do("outer", [self.get(V), self.get(V)], [M])[0]
+        raise AssertionError(t)
+
+    def type(self) -> Type:
+        return self.of([F, F, F, V, V, V, M, ("g", ()), I, P])
+
+    def types(self, least: int, most: int) -> list[Type]:
+        found = [self.type() for _ in range(int(self.rng.integers(least, most + 1)))]
+        if least and not any(t[0] == "f" for t in found):
+            found[0] = self.of([F, V])
+        return found
+
+    def inside(self, params: Sequence[Type], results: Sequence[Any], alone: bool = False,
+               size: int = 3, fixed: Sequence[Type] = ()) -> Body:  # fmt: skip
+        """A body. A result is a type, or a (type, parameter) that may be passed on."""
+        ids = [next(self.ids) for _ in params]
+        outer = [] if alone else [s for s in self.seen if s[1][1][:1] != ("n",) or self.flip()]
+        if outer and not alone:
+            keep = [s for s in outer if self.flip(0.6)]
+            outer = keep or outer[-2:]
+        b = Maker(self.rng, self.ids, [*outer, *zip(ids, params, strict=True)], self.how,
+                  self.depth + 1, alone)  # fmt: skip
+        b.run(int(self.rng.integers(0 if self.flip(0.2) else 1, size + 1)))
+        out = []
+        for i, t in enumerate(results):
+            if i < len(fixed) and self.flip(0.15):  # a carry that goes on as it came, or another
+                same = [p for p, u in zip(ids, params, strict=True) if u == t]
+                out.append(int(self.of(same)))
+            elif i < len(fixed) and t[0] == "f" and self.flip(0.25):  # one that adds up
+                out += b.do("add", [ids[i], b.get(t)], [t])
+            else:
+                out.append(b.get(t))
+        return pruned(Body(ids, b.steps, out))
+
+    def run(self, count: int) -> None:
+        for _ in range(count):
+            kinds: list[Any] = [easy] * 5
+            if not self.simple:
+                kinds += [scan, scan, scan, mapped, fori, while_, choice, several, prefixes]
+                kinds += [batch, region, region, stamps, custom, checkpoint, derivative]
+            self.of(kinds)(self)
+
+
+def pruned(body: Body) -> Body:
+    """Without statements that nothing needs."""
+    needed = set(body.results)
+    kept = []
+    for s in reversed(body.steps):
+        if needed.intersection(s.outs):
+            kept.append(s)
+            needed |= reads(s)
+    return Body(body.params, kept[::-1], body.results)
+
+
+def reads(s: Statement) -> set[int]:
+    """The variables that a statement reads, in its bodies too."""
+    found = set(s.ins)
+    for b in s.bodies:
+        found |= free(b)
+    if "closed" in s.how:
+        found.add(s.how["closed"])
+    return found
+
+
+def free(body: Body) -> set[int]:
+    """The variables around a body that it reads."""
+    own, found = set(body.params), set()
+    for s in body.steps:
+        found |= reads(s) - own
+        own |= set(s.outs)
+    return found | (set(body.results) - own)
+
+
+def easy(m: Maker) -> None:
+    name = m.of(list(EASY))
+    takes = EASY[name][0]
+    if isinstance(takes, str):
+        t = m.of([F, V, M, *[u for _, u in m.seen if u in (N, R)][:2]])
+        ins = [m.get({"x": t, "s": F, "p": P}[c]) for c in takes]
+        m.do(name, ins, [t])
+        return
+    if any(t in (N, R) and not m.have(t) for t in takes):
+        return
+    m.do(name, [m.get(t) for t in takes], [GIVES[name]])
+
+
+def row_of(t: Type) -> Type:
+    return (t[0], t[1][1:])
+
+
+def sequences(m: Maker) -> list[int]:
+    """Variables of one number of rows, or none."""
+    whole = [s for s in m.seen if s[1][1][:1] == ("n",)]
+    fixed = [s for s in m.seen if s[1][1][:1] == (D,)]
+    found = whole if whole and m.flip(0.6) else fixed
+    if not found:
+        return []
+    return [int(m.of(found)[0]) for _ in range(m.of([1, 1, 2]))]
+
+
+def type_of(m: Maker, i: int) -> Type:
+    return next(t for j, t in m.seen if j == i)
+
+
+def scan(m: Maker) -> None:
+    xs = sequences(m) if m.flip(0.7) else []
+    carries, rows = m.types(0 if m.flip(0.15) else 1, 3), m.types(0, 2)
+    rows = [t for t in rows if len(t[1]) < 2]
+    if not carries and not rows:
+        return
+    slices = [row_of(type_of(m, i)) for i in xs]
+    how: dict[str, Any] = {"carries": len(carries), "reverse": m.flip(0.3), "length": None}
+    how["unroll"] = m.of([1, 1, 1, 2, 3])
+    n: Any = type_of(m, xs[0])[1][0] if xs else None
+    if not xs:
+        how["length"] = n = int(m.of([0, 1, 2, 3, 3, 5]))
+    if n == "n" and m.how.unknown:
+        how["unroll"] = 1
+    body = m.inside([*carries, *slices], [*carries, *rows], fixed=carries)
+    stacked = [(t[0], (n, *t[1])) for t in rows]
+    m.do("scan", [*[m.get(t) for t in carries], *xs], [*carries, *stacked], how, [body])
+
+
+def mapped(m: Maker) -> None:
+    xs = sequences(m)
+    if not xs:
+        return
+    rows = [t for t in m.types(1, 2) if len(t[1]) < 2] or [F]
+    body = m.inside([row_of(type_of(m, i)) for i in xs], rows)
+    n = type_of(m, xs[0])[1][0]
+    m.do("map", xs, [(t[0], (n, *t[1])) for t in rows], {}, [body])
+
+
+def fori(m: Maker) -> None:
+    carries = m.types(1, 3)
+    lo, ins = int(m.rng.integers(0, 2)), [m.get(t) for t in carries]
+    how = {"lo": lo, "hi": int(m.rng.integers(0, 4)), "late": False}
+    body = m.inside([I, *carries], carries)
+    if m.flip(0.35) and not m.how.bounded:
+        ins.append(m.get(I))
+        how["late"] = True
+    m.do("fori", ins, carries, how, [body])
+
+
+def while_(m: Maker) -> None:
+    carries = m.types(1, 3)
+    body = m.inside([F, *carries], [F, *carries], fixed=[])
+    how = {"most": int(m.rng.integers(0, 5)), "limit": float(m.rng.uniform(0.2, 2.5)),
+           "bound": 6 if m.how.bounded or m.flip() else None}  # fmt: skip
+    m.do("while", [m.get(F), *[m.get(t) for t in carries]], [F, *carries], how, [body])
+
+
+def choice(m: Maker) -> None:
+    types = m.types(1, 3)
+    bodies = [m.inside([], types), m.inside([], types)]
+    m.do("cond", [m.do("above", [m.get(F)], [P])[0] if m.flip() else m.get(P)], types, {}, bodies)
+
+
+def several(m: Maker) -> None:
+    types, params = m.types(1, 2), m.types(0, 2)
+    bodies = [m.inside(params, types) for _ in range(int(m.rng.integers(1, 4)))]
+    m.do("switch", [m.get(I), *[m.get(t) for t in params]], types, {"less": m.of([0, 1])}, bodies)
+
+
+def prefixes(m: Maker) -> None:
+    found = [s for s in m.seen if s[1] in (V, M) or (s[1] in (N, R) and not m.how.unknown)]
+    if not found:
+        return
+    x, t = m.of(found)
+    how = {"fn": m.of(["add", "affine"]), "reverse": m.flip()}
+    m.do("prefixes", [x, m.get(t)], [t], how)
+
+
+def batch(m: Maker) -> None:
+    """vmap over an axis of some of the arguments."""
+    args = [m.of([V, V, M, M]), *m.types(0, 2)]
+    axes: list[Any] = [int(m.rng.integers(len(args[0][1])))]
+    axes += [int(m.rng.integers(len(t[1]))) if t in (V, M) and m.flip() else None for t in args[1:]]
+    params = [t if a is None else row_of(t) for t, a in zip(args, axes, strict=True)]
+    results = [t for t in m.types(1, 2) if t in (F, V)] or [F]
+    body = m.inside(params, results)
+    out = int(m.rng.integers(2)) if all(t == V for t in results) else 0
+    types = [(t[0], (D, *t[1])) for t in results]
+    axes = [a - len(t[1]) if a is not None and m.flip(0.2) else a
+            for a, t in zip(axes, args, strict=True)]  # fmt: skip
+    m.do("vmap", [m.get(t) for t in args], types, {"axes": axes, "out": out}, [body])
+
+
+def region(m: Maker) -> None:
+    kind = m.of(m.how.rules)
+    closed = m.get(F)
+    results = [t for t in m.types(1, 2) if t[0] != "g"]
+    body = m.inside([], results or [F], size=3)
+    start = next((s for s in m.seen if s[1] in (F, V)), None)
+    if start is None:
+        return
+    inner = next(m.ids)  # there is always a float that is made inside of a float outside
+    body.steps.insert(0, Statement("tanh", [start[0]], [inner], [start[1]]))
+    own = {i: t for s in body.steps for i, t in zip(s.outs, s.types, strict=True)}
+    body.results = list(dict.fromkeys([inner, *(i for i in body.results if i in own)]))
+    nested = any(s.bodies for s in body.steps)
+    how = {"rule": kind, "closed": closed, "declared": nested or kind == "partial" or m.flip(),
+           "through": m.flip(0.2)}  # fmt: skip
+    m.do("region", [], [own[i] for i in body.results], how, [pruned(body)])
+
+
+def stamps(m: Maker) -> None:
+    start = m.get(m.of([F, V]))
+    body = m.inside([], m.types(1, 2))
+    inner = next(m.ids)
+    body.steps.append(Statement("tanh", [start], [inner], [type_of(m, start)]))
+    body.results.append(inner)
+    known = dict(m.seen) | {i: t for s in body.steps for i, t in zip(s.outs, s.types, strict=True)}
+    how = {"rule": m.of(m.how.rules), "closed": m.get(F)}
+    m.do("stamps", [], [known[i] for i in body.results], how, [body])
+
+
+def custom(m: Maker) -> None:
+    params = [m.of([F, V]), *[t for t in m.types(0, 2) if t[0] == "f"]]
+    results = [m.of([F, V]), *[t for t in m.types(0, 1) if t[0] == "f"]]
+    body = m.inside(params, results, alone=True)
+    how = {"square": m.flip(0.3) and "square" in m.how.rules}
+    m.do("custom", [m.get(t) for t in params], results, how, [body])
+
+
+def checkpoint(m: Maker) -> None:
+    params, types = m.types(1, 2), m.types(1, 2)
+    body = m.inside(params, types)
+    m.do("checkpoint", [m.get(t) for t in params], types, {}, [body])
+
+
+def derivative(m: Maker) -> None:
+    """A derivative that is part of the program."""
+    params = [t for t in m.types(1, 2) if t[0] == "f" and t != M] or [F]
+    body = m.inside(params, [t for t in m.types(1, 2) if t in (F, V)] or [F])
+    way = m.of(["grad", "grad", "jvp", "hvp"] if m.how.forward else ["grad", "hvp"])
+    types = params if way != "jvp" else [F]
+    m.do("derivative", [m.get(t) for t in params], types, {"way": way}, [body])
+
+
+# --- the two worlds ------------------------------------------------------------------------------
+
+
+class World:
+    """Runs statements; the worlds differ in control flow and rules."""
+
+    w: Any
+
+    def run(self, body: Body, env: dict[int, Any], *given: Any) -> list[Any]:
+        env = {**env, **dict(zip(body.params, given, strict=True))}
+        for s in body.steps:
+            ins = [env[i] for i in s.ins]
+            if s.op in EASY:
+                found = [EASY[s.op][1](self.w, *ins)]
+            elif s.op == "constant":
+                found = [self.constant(s)]
+            elif s.op == "cast":
+                found = [self.w.cast(ins[0], s.how["to"])]
+            else:
+                found = getattr(self, s.op)(s, ins, env)
+            env.update(zip(s.outs, found, strict=True))
+        return [env[i] for i in body.results]
+
+    def constant(self, s: Statement) -> Any:
+        (kind, shape), value = s.types[0], s.how["value"]
+        shape = tuple(self.n if d == "n" else d for d in shape)
+        return self.w.constant(np.full(shape, value, KINDS[kind]), KINDS[kind])
+
+    def limit(self, s: Statement, n: Any, at: Any) -> Any:
+        raise NotImplementedError
+
+    def loss(self, ys: Sequence[Any]) -> Any:
+        w, found = self.w, self.w.constant(0.0, "float64")
+        for k, y in enumerate(ys):
+            if y.dtype.kind == "f":
+                part = w.cast(w.total(w.sin(w.add(y, 0.1 * k))), "float64")
+                found = w.add(found, w.multiply(part, 1.0 - 0.15 * k))
+        return found
+
+
+def affine(w: Any) -> Any:
+    return lambda x, y: (w.multiply(x[0], y[0]), w.add(w.multiply(y[0], x[1]), y[1]))
+
+
+class InGraph(World):
+    """As graphgrad has it."""
+
+    w = GRAPH
+
+    def __init__(self, n: int) -> None:
+        self.n = n
+
+    def constant(self, s: Statement) -> Any:
+        return super().constant(s)
+
+    def scan(self, s: Statement, ins: list[Any], env: Any) -> list[Any]:
+        k = s.how["carries"]
+
+        def f(carry: Any, row: Any) -> Any:
+            found = self.run(s.bodies[0], env, *carry, *(row or ()))
+            return found[:k], found[k:]
+
+        xs = ins[k:] or None
+        last, ys = gg.scan(f, ins[:k], xs, s.how["length"], s.how["reverse"], s.how["unroll"])
+        return [*last, *ys]
+
+    def map(self, s: Statement, ins: list[Any], env: Any) -> list[Any]:
+        return list(gg.map(lambda row: self.run(s.bodies[0], env, *row), ins))
+
+    def fori(self, s: Statement, ins: list[Any], env: Any) -> list[Any]:
+        hi = ins.pop() if s.how["late"] else s.how["hi"]
+        return list(gg.fori_loop(s.how["lo"], hi, lambda i, c: self.run(s.bodies[0], env, i, *c),
+                                 ins))  # fmt: skip
+
+    def __getattr__(self, name: str) -> Any:
+        return {"while": self._while}[name]
+
+    def _while(self, s: Statement, ins: list[Any], env: Any) -> list[Any]:
+        def test(c: Any) -> Any:
+            return (c[0] < s.how["most"]) & (gg.abs(c[1]) < s.how["limit"])
+
+        def body(c: Any) -> Any:
+            return [c[0] + 1, *self.run(s.bodies[0], env, *c[1:])]
+
+        init = [gg.constant(0), *ins]
+        return list(gg.while_loop(test, body, init, max_trips=s.how["bound"]))[1:]
+
+    def cond(self, s: Statement, ins: list[Any], env: Any) -> list[Any]:
+        a, b = s.bodies
+        return list(gg.cond(ins[0], lambda: self.run(a, env), lambda: self.run(b, env)))
+
+    def switch(self, s: Statement, ins: list[Any], env: Any) -> list[Any]:
+        branches = [lambda *xs, b=b: self.run(b, env, *xs) for b in s.bodies]
+        return list(gg.switch(ins[0] - s.how["less"], branches, *ins[1:]))
+
+    def prefixes(self, s: Statement, ins: list[Any], env: Any) -> list[Any]:
+        a = gg.sin(ins[1])
+        if s.how["fn"] == "add":
+            return [gg.associative_scan(gg.add, ins[0] * a, s.how["reverse"])]
+        return [gg.associative_scan(affine(gg), (a, ins[0]), s.how["reverse"])[1]]
+
+    def vmap(self, s: Statement, ins: list[Any], env: Any) -> list[Any]:
+        f = gg.vmap(lambda *xs: self.run(s.bodies[0], env, *xs), s.how["axes"], s.how["out"])
+        return list(f(*ins))
+
+    def region(self, s: Statement, ins: list[Any], env: Any) -> list[Any]:
+        (body,) = s.bodies
+        rule = rule_of(s.how["rule"], GRAPH, env[s.how["closed"]])
+        how: dict[str, Any] = {"order": "through"} if s.how["through"] else {}
+        if s.how["declared"]:
+            how["inputs"] = [env[i] for i in sorted(free(body))]
+            kept: dict[int, Any] = {id(t): t for t in how["inputs"]}
+            how["inputs"] = list(kept.values())
+        with gg.override_gradient(rule, **how) as here:
+            found = [gg.identity(y) for y in self.run(body, env)]
+            if s.how["declared"]:
+                here.declare(outputs=list({id(t): t for t in found}.values()))
+        return [gg.identity(y) for y in found]
+
+    def stamps(self, s: Statement, ins: list[Any], env: Any) -> list[Any]:
+        rule = rule_of(s.how["rule"], GRAPH, env[s.how["closed"]])
+        with gg.gradient_override_map({"Tanh": rule}):
+            return self.run(s.bodies[0], env)
+
+    def custom(self, s: Statement, ins: list[Any], env: Any) -> list[Any]:
+        @gg.custom_gradient
+        def f(*xs: Any) -> Any:
+            ys = self.run(s.bodies[0], {}, *xs)
+            return ys, closed_over(self, s, xs, ys)
+
+        return list(f(*ins))
+
+    def checkpoint(self, s: Statement, ins: list[Any], env: Any) -> list[Any]:
+        return list(gg.rules.checkpoint(lambda *xs: self.run(s.bodies[0], env, *xs))(*ins))
+
+    def derivative(self, s: Statement, ins: list[Any], env: Any) -> list[Any]:
+        xs = [gg.identity(x) for x in ins]
+        y = self.loss(self.run(s.bodies[0], env, *xs))
+        if s.how["way"] == "jvp":
+            return [gg.jvp(y, xs, [gg.cos(x) for x in xs])]
+        if s.how["way"] == "hvp":
+            return list(gg.hvp(y, xs, [gg.ones_like(x) * 0.7 for x in xs], unconnected="zero"))
+        return [gg.sin(d) for d in gg.gradients(y, xs, unconnected="zero")]
+
+
+def closed_over(world: World, s: Statement, xs: Any, ys: Any) -> Any:
+    """A grad_fn that closes over what was returned, by its inner value."""
+    w = world.w
+
+    def grad(*dys: Any) -> Any:
+        total = w.constant(0.0, "float64")
+        for y, d in zip(ys, dys, strict=True):
+            d = w.multiply(d, d) if s.how["square"] else d
+            total = w.add(total, w.total(w.multiply(d, w.cos(y))))
+        return [w.multiply(w.sin(x), total) for x in xs]
+
+    return grad
+
+
+def rolled(v: tape.Value, axis: int) -> tape.Value:
+    """Its first axis at another place."""
+    order = list(range(1, v.ndim))
+    order.insert(axis, 0)
+    return tape.transpose(v, order)
+
+
+class OnTape(World):
+    """As Python runs it."""
+
+    w = TAPE
+
+    def __init__(self, n: int) -> None:
+        self.n = n
+        self.marks: list[Any] = [None]
+        self.tanhs: list[Any] = []
+
+    def apart(self, body: Body, env: dict[int, Any], *given: Any) -> list[Any]:
+        """A run of a body, whose parameters and results are tensors of their own."""
+        return [tape.identity(y) for y in self.run(body, env, *map(tape.identity, given))]
+
+    def run(self, body: Body, env: dict[int, Any], *given: Any) -> list[Any]:
+        env = {**env, **dict(zip(body.params, given, strict=True))}
+        for s in body.steps:
+            before = next(tape._count)
+            found = super().run(Body([], [s], s.outs), env)
+            for y in found:  # stamps; a tanh in the statement "times" is the last step as well
+                if s.op in EASY and y.step and y.step.kind == "Tanh" and y.step.id > before:
+                    y.step.rule = self.marks[-1]
+                    self.tanhs.append(y.step)
+            env.update(zip(s.outs, found, strict=True))
+        return [env[i] for i in body.results]
+
+    def scan(self, s: Statement, ins: list[Any], env: Any) -> list[Any]:
+        k = s.how["carries"]
+        carry, xs = [tape.identity(x) for x in ins[:k]], ins[k:]
+        n = xs[0].shape[0] if xs else s.how["length"]
+        rows: dict[int, list[Any]] = {}
+        for i in reversed(range(n)) if s.how["reverse"] else range(n):
+            found = self.apart(s.bodies[0], env, *carry, *(tape.pick(x, i) for x in xs))
+            carry, rows[i] = found[:k], found[k:]
+        out = list(carry)
+        for j, (kind, shape) in enumerate(s.types[k:]):
+            if n:
+                out.append(tape.stack([rows[i][j] for i in range(n)]))
+            else:
+                shape = tuple(self.n if d == "n" else d for d in shape)
+                out.append(tape.Value(np.zeros(shape, KINDS[kind])))
+        return out
+
+    def map(self, s: Statement, ins: list[Any], env: Any) -> list[Any]:
+        how = {"carries": 0, "length": None, "reverse": False}
+        return self.scan(Statement("scan", s.ins, s.outs, s.types, how, s.bodies), ins, env)
+
+    def fori(self, s: Statement, ins: list[Any], env: Any) -> list[Any]:
+        hi = int(ins.pop().array) if s.how["late"] else s.how["hi"]
+        ins = [tape.identity(x) for x in ins]
+        for i in range(s.how["lo"], hi):
+            ins = self.apart(s.bodies[0], env, tape.Value(np.asarray(i, "int64")), *ins)
+        return ins
+
+    def __getattr__(self, name: str) -> Any:
+        return {"while": self._while}[name]
+
+    def _while(self, s: Statement, ins: list[Any], env: Any) -> list[Any]:
+        n, ins = 0, [tape.identity(x) for x in ins]
+        while n < s.how["most"] and abs(float(ins[0].array)) < s.how["limit"]:
+            ins, n = self.apart(s.bodies[0], env, *ins), n + 1
+        return ins
+
+    def cond(self, s: Statement, ins: list[Any], env: Any) -> list[Any]:
+        return self.apart(s.bodies[0 if ins[0].array else 1], env)
+
+    def switch(self, s: Statement, ins: list[Any], env: Any) -> list[Any]:
+        at = min(max(int(ins[0].array) - s.how["less"], 0), len(s.bodies) - 1)
+        return [tape.identity(y) for y in self.run(s.bodies[at], env, *ins[1:])]
+
+    def prefixes(self, s: Statement, ins: list[Any], env: Any) -> list[Any]:
+        x, a = ins[0], tape.sin(ins[1])
+        if s.how["fn"] == "add":
+            x = tape.multiply(x, a)
+            a = tape.Value(np.ones_like(a.array))
+        order = list(range(x.shape[0]))
+        order = order[::-1] if s.how["reverse"] else order
+        found: dict[int, Any] = {}
+        last = None
+        for i in order:
+            here = tape.pick(x, i)
+            last = here if last is None else tape.add(tape.multiply(tape.pick(a, i), last), here)
+            found[i] = last
+        if not found:
+            return [x]
+        return [tape.stack([found[i] for i in sorted(found)])]
+
+    def vmap(self, s: Statement, ins: list[Any], env: Any) -> list[Any]:
+        axes = s.how["axes"]
+        return self.batched(lambda *xs: self.run(s.bodies[0], env, *xs), axes, s.how["out"], ins)
+
+    def batched(self, f: Any, axes: Any, out: int, ins: Any) -> list[Any]:
+        n = next(x.shape[a] for x, a in zip(ins, axes, strict=True) if a is not None)
+        found = []
+        for i in range(n):
+            given = []
+            for x, a in zip(ins, axes, strict=True):
+                key = None if a is None else (*(slice(None),) * (a % x.ndim), i)
+                given.append(tape.identity(x if key is None else tape.pick(x, key)))
+            found.append(f(*given))
+        return [rolled(tape.stack(list(ys)), out) for ys in zip(*found, strict=True)]
+
+    def region(self, s: Statement, ins: list[Any], env: Any) -> list[Any]:
+        (body,) = s.bodies
+        names = sorted(free(body))
+        rule = rule_of(s.how["rule"], TAPE, env[s.how["closed"]])
+        unique = list({id(env[i]): env[i] for i in names}.values())
+        places = {id(x): k for k, x in enumerate(unique)}
+
+        def inside(*xs: Any) -> list[Any]:
+            return self.run(body, {**env, **{i: xs[places[id(env[i])]] for i in names}})
+
+        return [tape.identity(y) for y in tape.site(inside, unique, rule, s.how["through"])]
+
+    def stamps(self, s: Statement, ins: list[Any], env: Any) -> list[Any]:
+        self.marks.append(rule_of(s.how["rule"], TAPE, env[s.how["closed"]]))
+        found = self.run(s.bodies[0], env)
+        self.marks.pop()
+        return found
+
+    def custom(self, s: Statement, ins: list[Any], env: Any) -> list[Any]:
+        hidden: list[Any] = []
+
+        def inside(*xs: Any) -> list[Any]:
+            ys = self.run(s.bodies[0], {}, *xs)
+            hidden[:] = [xs, ys]
+            return ys
+
+        def rule(site: Any, *dys: Any) -> Any:
+            return closed_over(self, s, site.inputs, hidden[1])(*dys)
+
+        return tape.site(inside, ins, rule)
+
+    def checkpoint(self, s: Statement, ins: list[Any], env: Any) -> list[Any]:
+        return [tape.identity(y) for y in self.run(s.bodies[0], env, *ins)]
+
+    def derivative(self, s: Statement, ins: list[Any], env: Any) -> list[Any]:
+        xs = [tape.identity(x) for x in ins]
+        y = self.loss(self.run(s.bodies[0], env, *xs))
+        if s.how["way"] == "jvp":
+            return forward([y], xs, [tape.cos(x) for x in xs])
+        if s.how["way"] == "hvp":
+            return second(y, xs, [tape.Value(np.full(x.shape, 0.7)) for x in xs])
+        return [tape.sin(d) for d in whole(tape.gradients([y], xs, [ones(y)]), xs)]
+
+
+def ones(x: tape.Value) -> tape.Value:
+    return tape.Value(np.ones_like(x.array))
+
+
+def whole(ds: Sequence[Any], xs: Sequence[tape.Value]) -> list[tape.Value]:
+    return [tape.zeros(x) if d is None else d for d, x in zip(ds, xs, strict=True)]
+
+
+def forward(ys: Any, xs: Any, ts: Any) -> list[tape.Value]:
+    """The transpose of what goes backward."""
+    us = [tape.Value(np.ones_like(y.array)) for y in ys]
+    back = whole(tape.gradients(ys, xs, us), xs)
+    return whole(tape.gradients(back, us, ts), us)
+
+
+def second(y: Any, xs: Any, vs: Any) -> list[tape.Value]:
+    ds = whole(tape.gradients([y], xs, [ones(y)]), xs)
+    return whole(tape.gradients(ds, xs, vs), xs)
+
+
+# --- questions -------------------------------------------------------------------------------------
+
+JOURNEYS = ["stay", "stay", "stay", "copy", "pickle", "import", "subgraph"]
+ASKED = ["grad", "grad", "grad", "jvp", "hvp", "one", "stop", "overrides", "none", "jacobian"]
+
+
+@dataclass
+class Question:
+    """A program and what is asked of it."""
+
+    seed: int
+    rules: list[str]
+    count: int
+    unknown: bool
+    axes: Any
+    batch: int
+    asked: list[str]
+    within: int
+    mark: int | None
+    journeys: list[str]
+    backend: str
+    optimize: bool
+    body: Body
+
+    def arrays(self) -> list[np.ndarray]:
+        rng = np.random.default_rng([self.seed, 2])
+        found = []
+        for t, axis in zip(GIVEN, self.axes or [None] * len(GIVEN), strict=True):
+            shape = [self.count if d == "n" else d for d in t[1]]
+            if axis is not None:
+                shape.insert(axis, self.batch)
+            a = rng.integers(0, 3, shape) if t == I else 0.6 * rng.normal(size=shape)
+            found.append(np.asarray(a))
+        return found
+
+
+GIVEN = [F, V, M, R, N, I]
+
+
+def question(seed: int) -> Question:
+    """The question of a seed."""
+    rng = np.random.default_rng([seed, 7])
+
+    def flip(p: float) -> bool:
+        return bool(rng.random() < p)
+
+    linear = flip(0.5)
+    rules = [str(k) for k in rng.choice(LINEAR if linear else LINEAR + OTHERS, 3)]
+    count, unknown = int(rng.choice([0, 1, 2, 3, 4, 5, 9])), flip(0.35)
+    axes = None
+    if flip(0.35):
+        axes = [int(rng.integers(len(t[1]) + 1)) if flip(0.6) else None for t in GIVEN]
+        axes = axes if any(a is not None for a in axes) else None
+    asked = [str(s) for s in rng.choice(ASKED, int(rng.choice([0, 1, 1, 2, 2, 2, 3])))]
+    backend, optimize = str(rng.choice(["numpy", *BACKENDS])), flip(0.7)
+    ids = itertools.count(len(GIVEN))
+    how = Config(rules, unknown, backend == "jax", count, linear)
+    m = Maker(rng, ids, list(enumerate(GIVEN)), how)
+    m.run(int(rng.integers(2, 5)))
+    outs = [i for i, t in m.seen[len(GIVEN) :] if t[0] == "f"][-4:]
+    body = pruned(Body(list(range(len(GIVEN))), m.steps, outs or [0]))
+    journeys = [str(s) for s in rng.choice(JOURNEYS, 5)]
+    within, batch = int(rng.integers(0, 2)) if axes is not None else 0, int(rng.integers(1, 4))
+    mark = int(rng.integers(2)) if flip(0.3) else None
+    return Question(seed, rules, count, unknown, axes, batch, asked, within, mark, journeys,
+                    backend, optimize, body)  # fmt: skip
+
+
+def replacing(w: Any) -> Any:
+    """A rule for every tanh that a call names, or that is marked later."""
+
+    def rule(site: Any, dy: Any) -> Any:
+        (x,) = site.inputs
+        return [w.multiply(dy, w.add(w.multiply(x, 0.3), 0.5))]
+
+    return rule
+
+
+def in_graph(q: Question, step: str, ys: Any, xs: Any, world: World) -> list[Any]:
+    loss = world.loss(ys)
+    if step == "jvp":
+        return list(gg.jvp(ys, xs, [gg.sin(x + 1.0) for x in xs]))
+    if step == "hvp":
+        vs = [gg.stop_gradient(gg.cos(x + 1.0)) for x in xs]
+        return list(gg.hvp(loss, xs, vs, unconnected="zero"))
+    if step == "jacobian":
+        y = gg.stack([loss, world.loss(ys[:1])])
+        return [j[1] + 0.5 * j[0] for j in gg.jacobian(y, xs, unconnected="zero")]
+    how: dict[str, Any] = {"unconnected": "zero"}
+    if step == "stop":
+        how["stop_gradients"] = [xs[0]]
+    if step == "overrides":
+        how["overrides"] = {"Tanh": replacing(GRAPH)}
+    if step == "none":
+        how["overrides"] = "none"
+    if step == "one":
+        return list(gg.gradients(ys[0], xs, grad_ys=gg.cos(ys[0]), **how))
+    return list(gg.gradients(loss, xs, **how))
+
+
+def on_tape(q: Question, step: str, ys: Any, xs: Any, world: World) -> list[Any]:
+    loss = world.loss(ys)
+    if step == "jvp":
+        return forward(ys, xs, [tape.sin(tape.add(x, 1.0)) for x in xs])
+    if step == "hvp":
+        return second(loss, xs, [tape.Value(np.cos(x.array + 1.0)) for x in xs])
+    if step == "jacobian":
+        found = [whole(tape.gradients([y], xs, [ones(y)]), xs) for y in (loss, world.loss(ys[:1]))]
+        return [tape.add(b, tape.multiply(a, 0.5)) for a, b in zip(*found, strict=True)]
+    how: dict[str, Any] = {}
+    if step == "stop":
+        how["stops"] = [xs[0]]
+    if step == "overrides":
+        how["override"] = replacing(TAPE)
+    if step == "none":
+        how["plain"] = True
+    if step == "one":
+        return whole(tape.gradients(ys[:1], xs, [tape.cos(ys[0])], **how), xs)
+    return whole(tape.gradients([loss], xs, [ones(loss)], **how), xs)
+
+
+def expected(q: Question) -> list[np.ndarray]:
+    """What the tape says."""
+    world = OnTape(q.count)
+    given = [tape.Value(a) for a in q.arrays()]
+    floats = given[:-1]
+
+    def asked(steps: Sequence[str], ys: Any, xs: Any) -> Any:
+        found, last = list(ys), list(ys)
+        for at, step in enumerate(steps):
+            if q.mark == at and q.axes is None:
+                for t in world.tanhs:
+                    t.rule = replacing(TAPE)
+            last = on_tape(q, step, last, xs, world)
+            found += last
+        return found, last
+
+    if q.axes is None:
+        return [y.array for y in asked(q.asked, world.run(q.body, {}, *given), floats)[0]]
+    split = q.within
+
+    def example(*xs: Any) -> list[Any]:
+        return asked(q.asked[:split], world.run(q.body, {}, *xs), list(xs[:-1]))[0]
+
+    ys = world.batched(example, q.axes, 0, given)
+    return [y.array for y in asked(q.asked[split:], ys, floats)[0]]
+
+
+def found(q: Question) -> list[np.ndarray]:
+    """What graphgrad says."""
+    arrays, world = q.arrays(), InGraph(q.count)
+    with gg.Graph():
+        given = []
+        for k, (a, t) in enumerate(zip(arrays, GIVEN, strict=True)):
+            loose = q.unknown and "n" in t[1]
+            shape = tuple(None if loose and i == 0 else d for i, d in enumerate(a.shape))
+            given.append(gg.placeholder(shape, a.dtype, name=f"x{k}"))
+        later = q.asked
+        if q.axes is None:
+            ys = world.run(q.body, {}, *given)
+            ys = [gg.identity(y) for y in ys]
+        else:
+
+            def example(*xs: Any) -> Any:
+                last = [gg.identity(y) for y in world.run(q.body, {}, *xs)]
+                every = list(last)
+                for step in q.asked[: q.within]:
+                    last = in_graph(q, step, last, list(xs[:-1]), world)
+                    every += last
+                return every
+
+            ys, later = list(gg.vmap(example, q.axes)(*given)), q.asked[q.within :]
+        every, last = list(ys), ys
+        for at, step in enumerate(later):
+            n, k = len(every), len(last)
+            moved = travel(q.journeys[at], [*every, *last], given)
+            every, last, given = moved[0][:n], moved[0][n:], moved[1]
+            assert len(last) == k
+            with given[0].graph as graph:
+                if q.mark == at and q.axes is None:
+                    graph.mark(gg.select.op("Tanh"), replacing(GRAPH), allow_inside=True,
+                               allow_empty=True, replace=True)  # fmt: skip
+                last = [gg.identity(y) for y in in_graph(q, step, last, given[:-1], world)]
+                every += last
+        every, given = travel(q.journeys[-1], every, given)
+        with given[0].graph:
+            f = gg.compile(given, every, backend=q.backend, optimize=q.optimize)
+            return list(f(*arrays))
+
+
+def travel(way: str, ys: list[Any], xs: list[Any]) -> tuple[list[Any], list[Any]]:
+    """ys and xs in another graph."""
+    graph = xs[0].graph
+    if way == "stay":
+        return ys, xs
+    if way == "subgraph":  # which keeps the names that were given
+        with graph:
+            ys = [gg.identity(y, name=f"out{len(graph)}_{i}") for i, y in enumerate(ys)]
+    table: dict[Any, gg.Tensor]
+    if way == "pickle":
+        _, named = pickle.loads(pickle.dumps((graph, {t.name: t for t in [*ys, *xs]})))
+        table = {t: named[t.name] for t in [*ys, *xs]}
+    elif way == "import":
+        with gg.Graph():
+            table = gg.import_graph(graph)
+    else:
+        other = graph.copy() if way == "copy" else graph.subgraph(xs, ys)
+        table = {t: other.tensor(t.name) for t in [*ys, *xs]}
+    return [table[y] for y in ys], [table[x] for x in xs]
+
+
+WORDS = (*REASONS, "selects nothing", "its default is taken there")
+"""What graphgrad may say where the tape has an answer (docs/semantics.md)."""
+
+
+class Refused(Exception):
+    """graphgrad gave an error for none of the known reasons."""
+
+
+def check(q: Question) -> str:
+    """How a question fared. Raises Refused, AssertionError, or what breaks."""
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        try:
+            there = found(q)
+        except gg.GraphGradError as error:
+            if any(
+                reason in str(error)
+                for reason in (*REASONS, "selects nothing", "its default is taken there")
+            ):
+                return "refused with a reason"
+            raise Refused(f"{type(error).__name__}: {error}") from error
+        here = expected(q)
+    if not all(np.all(np.isfinite(a)) and np.max(np.abs(a), initial=0) < 1e6 for a in here):
+        return "too large"
+    assert len(here) == len(there), (len(here), len(there))
+    for i, (a, b) in enumerate(zip(there, here, strict=True)):
+        assert (a.shape, a.dtype) == (b.shape, b.dtype), f"output {i}"
+        size = max(1.0, float(np.max(np.abs(b), initial=0.0)))
+        bound = 1e-9 if not narrow(q.body) else 3e-3
+        np.testing.assert_allclose(a, b, rtol=0, atol=bound * size, err_msg=f"output {i}")
+    return "agreed"
+
+
+def narrow(body: Body) -> bool:
+    """Whether anything is computed in float32."""
+    return any(
+        s.op == "narrow" or any(t[0] == "g" for t in s.types) or any(map(narrow, s.bodies))
+        for s in body.steps
+    )
+
+
+# --- smaller ones --------------------------------------------------------------------------------
+
+
+def smaller(q: Question, kind: Callable[[Question], str]) -> Question:
+    """A question that goes wrong in the same way, with less in it."""
+    wrong, changed = kind(q), True
+    while changed:
+        changed = False
+        for candidate in candidates(q):
+            if kind(candidate) == wrong:
+                q, changed = candidate, True
+                break
+    return q
+
+
+def candidates(q: Question) -> Any:
+    for name, value in [("journeys", ["stay"] * 5), ("mark", None), ("optimize", False),
+                        ("backend", "numpy"), ("axes", None), ("unknown", False),
+                        ("count", 1), ("batch", 1)]:  # fmt: skip
+        if getattr(q, name) != value:
+            yield changed_to(q, **{name: value, **({"within": 0} if name == "axes" else {})})
+    for k in range(len(q.asked)):
+        yield changed_to(q, asked=q.asked[:k] + q.asked[k + 1 :], within=min(q.within, k))
+    for k in range(len(q.body.results) if len(q.body.results) > 1 else 0):
+        yield with_body(q, lambda b, k=k: b.results.pop(k))
+    for path in places(q.body):
+        s = at_place(q.body, path)
+        if s.op != "constant":
+            yield with_body(q, lambda b, p=path: become_constants(b, p))
+        if s.op in ("stamps", "region", "checkpoint"):
+            yield with_body(q, lambda b, p=path: become_inline(b, p))
+        for name in ("reverse", "through"):
+            if s.how.get(name):
+                yield with_body(q, lambda b, p=path, n=name: at_place(b, p).how.update({n: False}))
+        if s.how.get("unroll", 1) > 1:
+            yield with_body(q, lambda b, p=path: at_place(b, p).how.update(unroll=1))
+        if s.op == "scan":
+            for k in range(s.how["carries"]):
+                yield with_body(q, lambda b, p=path, k=k: without_carry(b, p, k))
+            for k in range(s.how["carries"], len(s.outs)):
+                yield with_body(q, lambda b, p=path, k=k: without_row(b, p, k))
+
+
+def changed_to(q: Question, **how: Any) -> Question:
+    new = copy.copy(q)
+    for name, value in how.items():
+        setattr(new, name, value)
+    return new
+
+
+def with_body(q: Question, change: Any) -> Question:
+    body = copy.deepcopy(q.body)
+    change(body)
+    return changed_to(q, body=all_pruned(body))
+
+
+def all_pruned(body: Body) -> Body:
+    for s in body.steps:
+        s.bodies = [all_pruned(b) for b in s.bodies]
+    return pruned(body)
+
+
+def places(body: Body, path: Any = ()) -> Any:
+    for k, s in enumerate(body.steps):
+        yield (*path, k)
+        for j, b in enumerate(s.bodies):
+            yield from places(b, (*path, k, j))
+
+
+def holder(body: Body, path: Any) -> tuple[Body, int]:
+    for k, j in zip(path[:-1:2], path[1::2], strict=True):
+        body = body.steps[k].bodies[j]
+    return body, path[-1]
+
+
+def at_place(body: Body, path: Any) -> Statement:
+    b, k = holder(body, path)
+    return b.steps[k]
+
+
+def become_constants(body: Body, path: Any) -> None:
+    b, k = holder(body, path)
+    s = b.steps[k]
+    values = {"f": 0.4, "g": 0.4, "i": 1, "b": True}
+    b.steps[k : k + 1] = [
+        Statement("constant", [], [i], [t], {"value": values[t[0]]})
+        for i, t in zip(s.outs, s.types, strict=True)
+    ]
+
+
+def become_inline(body: Body, path: Any) -> None:
+    b, k = holder(body, path)
+    s = b.steps[k]
+    (inner,) = s.bodies
+    names = [(p, i) for p, i in zip(inner.params, s.ins, strict=False)]
+    same = [Statement("same", [i], [p], [F]) for p, i in names]
+    out = [
+        Statement("same", [r], [o], [t])
+        for r, o, t in zip(inner.results, s.outs, s.types, strict=True)
+    ]
+    b.steps[k : k + 1] = [*same, *inner.steps, *out]
+
+
+def without_carry(body: Body, path: Any, k: int) -> None:
+    s = at_place(body, path)
+    (b,), t = s.bodies, s.types[k]
+    out, param, init = s.outs[k], b.params[k], s.ins[k]
+    here, at = holder(body, path)
+    for part in (s.ins, s.outs, s.types, b.params, b.results):
+        del part[k]
+    s.how["carries"] -= 1
+    b.steps.insert(0, Statement("same", [init], [param], [t]))
+    here.steps.insert(at + 1, Statement("same", [init], [out], [t]))
+
+
+def without_row(body: Body, path: Any, k: int) -> None:
+    s = at_place(body, path)
+    t, out = s.types[k], s.outs[k]
+    here, at = holder(body, path)
+    for part in (s.outs, s.types, s.bodies[0].results):
+        del part[k]
+    here.steps.insert(at + 1, Statement("constant", [], [out], [t], {"value": 1}))
+
+
+def told(body: Body, indent: str = "") -> str:
+    """A program as text."""
+    lines = []
+    for s in body.steps:
+        how = {k: v for k, v in s.how.items() if v is not None}
+        outs = ", ".join(f"v{i}: {t[0]}{list(t[1])}" for i, t in zip(s.outs, s.types, strict=True))
+        lines.append(f"{indent}{outs} = {s.op}({', '.join(f'v{i}' for i in s.ins)}) {how or ''}")
+        for b in s.bodies:
+            lines.append(f"{indent}  given {b.params}")
+            lines.append(told(b, indent + "    "))
+    lines.append(f"{indent}return {', '.join(f'v{i}' for i in body.results)}")
+    return "\n".join(lines)
+
+
+def kind_of(q: Question) -> str:
+    try:
+        check(q)
+    except AssertionError:
+        return "wrong"
+    except Refused as error:
+        return "refused " + str(error)[:60]
+    except Exception as error:
+        return f"{type(error).__name__}"
+    return "well"
+
+
+def main() -> int:
+    """Run the programs; 1 where one is wrong."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--count", type=int, default=100)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--shrink", action="store_true")
+    parser.add_argument("--trace", action="store_true")
+    given = parser.parse_args()
+    how: collections.Counter[str] = collections.Counter()
+    began = time.monotonic()
+    for seed in range(given.seed, given.seed + given.count):
+        q = question(seed)
+        try:
+            how[check(q)] += 1
+        except Exception as error:
+            name = "refused" if isinstance(error, Refused) else "wrong"
+            how[name] += 1
+            text = " ".join(str(error).split())[:500]
+            print(f"{seed}: {name.upper()} {type(error).__name__} {text}", flush=True)
+            if given.trace:
+                traceback.print_exc()
+            if given.shrink:
+                q = smaller(q, kind_of)
+                print({k: v for k, v in vars(q).items() if k != "body"}, f"\n{told(q.body)}")
+                try:
+                    check(q)
+                except Exception as error:
+                    print("   ", str(error)[:1500], flush=True)
+    print(dict(how), f"{time.monotonic() - began:.0f} s")
+    return int(how["wrong"] > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
