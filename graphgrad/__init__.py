@@ -126,6 +126,7 @@ from .ops.arithmetic import pow as pow
 from .ops.arithmetic import round as round
 from .ops.at import At, AtIndex, at, dynamic_slice, dynamic_update_slice
 from .ops.base import DEFAULT, NO_GRAD, TensorLike, cast, constant
+from .ops.bits import packbits, unpackbits
 from .ops.borders import pad
 from .ops.cases import apply_over_axes, choose, piecewise, where_first
 from .ops.closeness import allclose, array_equal, array_equiv
@@ -176,6 +177,7 @@ from .ops.dtypes import (
     nan,
     newaxis,
     pi,
+    promote_types,
     result_type,
     uint8,
     uint16,
@@ -257,7 +259,7 @@ from .ops.nan import (
     nanvar,
 )
 from .ops.nn.classes import one_hot
-from .ops.nonzero import argwhere, compress, extract, flatnonzero, nonzero, repeat
+from .ops.nonzero import argwhere, compress, extract, flatnonzero, nonzero, repeat, trim_zeros
 from .ops.number_parts import bitwise_count, frexp, gcd, lcm, ldexp, modf, spacing
 from .ops.padding import flip, roll, tile
 from .ops.polynomials import poly, polyadd, polyder, polyfit, polyint, polymul, polysub, polyval
@@ -400,6 +402,7 @@ from .ops.trigonometry import (
     tanh,
 )
 from .ops.vectors import cross
+from .ops.windows import bartlett, blackman, hamming, hanning, kaiser
 from .regions import marks as _marks
 from .regions.contracts import Contract, scaled, surrogate_of
 from .regions.rules import (
@@ -455,12 +458,12 @@ __all__ = [  # noqa: RUF022 (by what it is for)
     # dtypes and constants
     "FloatInfo", "IntegerInfo", "astype", "broadcast_shapes", "can_cast", "complex64",
     "complex128", "e", "finfo", "float16", "float32", "float64", "iinfo", "inf", "int8", "int16",
-    "int32", "int64", "isdtype", "nan", "newaxis", "pi", "result_type", "uint8", "uint16",
-    "uint32", "uint64",
+    "int32", "int64", "isdtype", "nan", "newaxis", "pi", "promote_types", "result_type", "uint8",
+    "uint16", "uint32", "uint64",
     # tensors without inputs, and state
-    "arange", "asarray", "assign", "constant", "empty", "empty_like", "eye", "from_dlpack",
-    "full", "full_like", "linspace", "meshgrid", "ones", "ones_like", "placeholder",
-    "variable", "zeros", "zeros_like",
+    "arange", "asarray", "assign", "bartlett", "blackman", "constant", "empty", "empty_like", "eye",
+    "from_dlpack", "full", "full_like", "hamming", "hanning", "kaiser", "linspace", "meshgrid",
+    "ones", "ones_like", "placeholder", "variable", "zeros", "zeros_like",
     # element by element
     "absolute", "acos", "acosh", "add", "angle", "arccos", "arccosh", "arcsin", "arcsinh",
     "arctan", "arctan2", "arctanh", "asin", "asinh", "atan", "atan2", "atanh", "bitwise_and",
@@ -471,9 +474,10 @@ __all__ = [  # noqa: RUF022 (by what it is for)
     "heaviside", "hypot", "identity", "imag", "isclose", "isfinite", "isinf", "isnan", "lcm",
     "ldexp", "less", "less_equal", "log", "log10", "log1p", "log2", "logaddexp", "logaddexp2",
     "logical_and", "logical_not", "logical_or", "logical_xor", "maximum", "minimum", "mod", "modf",
-    "multiply", "nan_to_num", "negative", "nextafter", "not_equal", "positive", "power", "rad2deg",
-    "radians", "real", "reciprocal", "remainder", "rint", "sign", "signbit", "sin", "sinc", "sinh",
-    "spacing", "sqrt", "square", "subtract", "tan", "tanh", "true_divide", "trunc", "where",
+    "multiply", "nan_to_num", "negative", "nextafter", "not_equal", "packbits", "positive", "power",
+    "rad2deg", "radians", "real", "reciprocal", "remainder", "rint", "sign", "signbit", "sin",
+    "sinc", "sinh", "spacing", "sqrt", "square", "subtract", "tan", "tanh", "true_divide", "trunc",
+    "unpackbits", "where",
     # reductions, statistics, signals and sorting
     "allclose", "argmax", "argmin", "argpartition", "argsort", "array_equal", "array_equiv",
     "average", "bincount", "convolve", "corrcoef", "correlate", "count_nonzero", "cov", "cummax",
@@ -487,8 +491,8 @@ __all__ = [  # noqa: RUF022 (by what it is for)
     # places and sets
     "UniqueAllResult", "UniqueCountsResult", "UniqueInverseResult", "argwhere", "compress",
     "extract", "flatnonzero", "intersect1d", "isin", "lexsort", "nonzero", "searchsorted",
-    "setdiff1d", "setxor1d", "union1d", "unique", "unique_all", "unique_counts", "unique_inverse",
-    "unique_values",
+    "setdiff1d", "setxor1d", "trim_zeros", "union1d", "unique", "unique_all", "unique_counts",
+    "unique_inverse", "unique_values",
     # products
     "cross", "dot", "einsum", "inner", "matmul", "matvec", "multi_dot", "outer", "tensordot",
     "vdot", "vecdot", "vecmat",

@@ -36,8 +36,11 @@ class GraphGradError(Exception):
         return visible_lines(super().__str__())
 
 
-class ShapeError(GraphGradError, ValueError):
-    """Shapes do not fit an op, a feed or a rule."""
+class ShapeError(GraphGradError, ValueError, IndexError):
+    """Shapes, axes or indices do not fit an op, a feed or a rule.
+
+    An IndexError too, as the array API has it of axes and masks that do not fit.
+    """
 
 
 class DTypeError(GraphGradError, TypeError):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Sequence
+from functools import reduce
 from math import prod
 from typing import Any
 
@@ -246,3 +247,15 @@ _WEAK_SAMPLE: dict[type, Any] = {bool: True, int: 0, float: 0.0, complex: 0j}
 def inexact(dtype: DType) -> DType:
     """dtype itself if it is floating or complex, else float64 (as np.sqrt of an int64)."""
     return dtype if is_inexact(dtype) else as_dtype(np.float64)
+
+
+def small_float(operands: Sequence[Any]) -> DType:
+    """The result_dtype of operands; of bools and integers the least float that holds them all.
+
+    That is float16 for those of 8 bits, float32 of 16 and float64 of more: what np.sqrt makes.
+    """
+    dtype = result_dtype(operands)
+    if is_inexact(dtype):
+        return dtype
+    held = [o for o in operands if type(o) not in _weak] or [dtype]
+    return as_dtype(reduce(np.promote_types, held, np.dtype(np.float16)))

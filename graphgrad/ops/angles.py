@@ -29,6 +29,6 @@ def angle(z: TensorLike, deg: bool = False) -> Tensor:
     >>> gg.evaluate(gg.angle([1.0, 1j], deg=True))
     array([ 0., 90.])
     """
-    (z,) = promoted(z, floating=True)
+    (z,) = promoted(z, floating=True, small=True)
     found = arctan2(imag(z), real(z))
     return found * (180 / math.pi) if deg else found

@@ -27,7 +27,6 @@ from .base import (
     as_tensor,
     build,
     cast,
-    inexact,
     is_floating,
     is_inexact,
     kind_of,
@@ -46,8 +45,7 @@ from .families import (
     RealBinary,
     RealUnary,
     binary,
-    floating_binary,
-    floating_unary,
+    float_ufunc,
     known_number,
     numbers,
 )
@@ -969,7 +967,7 @@ def abs(x: TensorLike, /) -> Tensor:
 def fabs(x: TensorLike, /) -> Tensor:
     """y = |x|, element by element, always floating.
 
-    Parameters: x: any shape; floating or complex, ints and bools become float64.
+    Parameters: x: any shape; floating or complex, ints and bools become floats.
 
     Returns: shape and dtype of x; of complex numbers the modulus, floating.
 
@@ -980,7 +978,7 @@ def fabs(x: TensorLike, /) -> Tensor:
     >>> gg.evaluate(gg.fabs([-2, 0, 3]))
     array([2., 0., 3.])
     """
-    return floating_unary(ABS, x)
+    return float_ufunc(ABS, x)
 
 
 def sign(x: TensorLike, /) -> Tensor:
@@ -1004,7 +1002,7 @@ def copysign(x: TensorLike, y: TensorLike, /) -> Tensor:
     """z = |x| with the sign of y, that of -0.0 too, element by element.
 
     Parameters:
-        x, y: shapes that broadcast; floating, dtypes promoted, ints and bools become float64.
+        x, y: shapes that broadcast; floating, dtypes promoted, ints and bools become floats.
 
     Returns: z, of the broadcast shape and the promoted dtype.
 
@@ -1017,14 +1015,14 @@ def copysign(x: TensorLike, y: TensorLike, /) -> Tensor:
     >>> gg.evaluate(gg.copysign([1.0, -2.0], [-0.0, 5.0]))
     array([-1.,  2.])
     """
-    return floating_binary(COPYSIGN, x, y)
+    return float_ufunc(COPYSIGN, x, y)
 
 
 def nextafter(x: TensorLike, y: TensorLike, /) -> Tensor:
     """The floating number after x towards y, element by element.
 
     Parameters:
-        x, y: shapes that broadcast; floating, dtypes promoted, ints and bools become float64.
+        x, y: shapes that broadcast; floating, dtypes promoted, ints and bools become floats.
 
     Returns: z, of the broadcast shape and the promoted dtype.
 
@@ -1037,7 +1035,7 @@ def nextafter(x: TensorLike, y: TensorLike, /) -> Tensor:
     >>> gg.evaluate(gg.nextafter(1.0, 2.0) - 1.0)
     array(2.22044605e-16)
     """
-    return floating_binary(NextAfter(), x, y)
+    return float_ufunc(NextAfter(), x, y)
 
 
 def round(x: TensorLike, /, decimals: int = 0) -> Tensor:
@@ -1077,7 +1075,7 @@ def rint(x: TensorLike, /) -> Tensor:
     """The integer nearest to x, the even one where two are, element by element; always floating.
 
     Parameters: x: any shape; floating or complex, of which it takes both parts; ints and bools
-        become float64.
+        become floats.
 
     Returns: y, of the shape and dtype of x.
 
@@ -1089,7 +1087,7 @@ def rint(x: TensorLike, /) -> Tensor:
     array([ 0.,  2., -3.])
     """
     x = as_tensor(x)
-    return round(x) if x.type.complex else floating_unary(ROUND, x)
+    return round(x) if x.type.complex else float_ufunc(ROUND, x)
 
 
 def floor(x: TensorLike, /) -> Tensor:
@@ -1330,7 +1328,7 @@ def hypot(x: TensorLike, y: TensorLike, /) -> Tensor:
     """z = sqrt(x**2 + y**2) without overflow, element by element.
 
     Parameters:
-        x, y: shapes that broadcast; floating, dtypes promoted, ints and bools become float64.
+        x, y: shapes that broadcast; floating, dtypes promoted, ints and bools become floats.
 
     Returns: z, of the broadcast shape and the promoted dtype.
 
@@ -1343,13 +1341,13 @@ def hypot(x: TensorLike, y: TensorLike, /) -> Tensor:
     >>> gg.evaluate(gg.hypot([3.0, 3e200], [4.0, 4e200]))
     array([5.e+000, 5.e+200])
     """
-    return floating_binary(HYPOT, x, y)
+    return float_ufunc(HYPOT, x, y)
 
 
 def deg2rad(x: TensorLike, /) -> Tensor:
     """Degrees as radians: y = x * pi / 180, element by element.
 
-    Parameters: x: any shape; floating or complex, ints and bools become float64.
+    Parameters: x: any shape; floating or complex, ints and bools become floats.
 
     Returns: y, of the shape and dtype of x.
 
@@ -1366,7 +1364,7 @@ def deg2rad(x: TensorLike, /) -> Tensor:
 def rad2deg(x: TensorLike, /) -> Tensor:
     """Radians as degrees: y = x * 180 / pi, element by element.
 
-    Parameters: x: any shape; floating or complex, ints and bools become float64.
+    Parameters: x: any shape; floating or complex, ints and bools become floats.
 
     Returns: y, of the shape and dtype of x.
 
@@ -1381,8 +1379,7 @@ def rad2deg(x: TensorLike, /) -> Tensor:
 
 
 def _floating(x: TensorLike) -> Tensor:
-    x = as_tensor(x)
-    return cast(x, inexact(x.dtype))
+    return promoted(x, floating=True, small=True)[0]
 
 
 # --- made of the above -------------------------------------------------------------------------
@@ -1392,7 +1389,7 @@ def heaviside(x: TensorLike, y: TensorLike, /) -> Tensor:
     """z = 0 where x < 0, y where x == 0, 1 where x > 0, element by element; NaN of NaN.
 
     Parameters:
-        x, y: shapes that broadcast; floating, dtypes promoted, ints and bools become float64.
+        x, y: shapes that broadcast; floating, dtypes promoted, ints and bools become floats.
 
     Returns: z, of the broadcast shape and the promoted dtype.
 
@@ -1405,7 +1402,7 @@ def heaviside(x: TensorLike, y: TensorLike, /) -> Tensor:
     >>> gg.evaluate(gg.heaviside([-2.0, 0.0, 3.0], 0.5))
     array([0. , 0.5, 1. ])
     """
-    x, y = promoted(x, y, floating=True)
+    x, y = promoted(x, y, floating=True, small=True)
     return where(equal(x, 0), y, where(isnan(x), x, where(greater(x, 0), like(1, x), 0)))
 
 

@@ -28,6 +28,7 @@ from ..ir.types import (
     check_unmasked,
     inexact,
     result_dtype,
+    small_float,
     tensor_type,
     type_of_array,
 )
@@ -263,10 +264,13 @@ def as_tensor(x: TensorLike, dtype: Any = None) -> Tensor:
     return constant(x, dtype)
 
 
-def promoted(*operands: TensorLike, floating: bool = False) -> tuple[Tensor, ...]:
+def promoted(
+    *operands: TensorLike, floating: bool = False, small: bool = False
+) -> tuple[Tensor, ...]:
     """The operands as tensors of one dtype, by NumPy 2's rules: Python numbers are weak.
 
-    floating: integers and bools become float64 (as for np.sqrt, np.true_divide).
+    floating: integers and bools become float64 (as for np.true_divide).
+    small: those of 8 bits become float16 and of 16 bits float32 (as for np.sqrt).
     """
     first = operands[0]
     if isinstance(first, Tensor):
@@ -276,9 +280,10 @@ def promoted(*operands: TensorLike, floating: bool = False) -> tuple[Tensor, ...
             if len(same) == len(operands):
                 return same
     held = [_held(o) for o in operands]
-    dtype = result_dtype(operand_dtypes(*held))
+    found = operand_dtypes(*held)
+    dtype = result_dtype(found)
     if floating:
-        dtype = inexact(dtype)
+        dtype = small_float(found) if small else inexact(dtype)
     return tuple([_as(o, dtype) for o in held])
 
 

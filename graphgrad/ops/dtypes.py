@@ -53,6 +53,7 @@ __all__ = [
     "nan",
     "newaxis",
     "pi",
+    "promote_types",
     "result_type",
     "uint8",
     "uint16",
@@ -237,6 +238,23 @@ def result_type(*arrays_and_dtypes: Any) -> DType:
 def _dtype_of(thing: Any) -> DType:
     """The dtype of a tensor or array, or the dtype itself."""
     return as_dtype(thing.dtype if isinstance(thing, Tensor | np.ndarray | np.generic) else thing)
+
+
+def promote_types(type1: Any, type2: Any) -> DType:
+    """The smallest dtype that holds the numbers of both.
+
+    Parameters: type1, type2: dtypes, or what names them.
+
+    Returns: a np.dtype.
+
+    Raises: DTypeError for what is no dtype that tensors have.
+
+    Source: numpy.promote_types.
+
+    >>> gg.promote_types("int16", gg.float16)
+    dtype('float32')
+    """
+    return result_dtype([as_dtype(type1), as_dtype(type2)])
 
 
 def isdtype(dtype: Any, kind: Any) -> builtins.bool:

@@ -18,7 +18,7 @@ from .base import (
     promoted,
     wants,
 )
-from .families import FloatUnary, RealBinary, RealUnary, floating_binary, floating_unary
+from .families import FloatUnary, RealBinary, RealUnary, float_ufunc
 from .logic import equal, isinf, logical_and, where
 
 __all__ = [
@@ -263,7 +263,7 @@ LOGADDEXP = LogAddExp()
 def exp(x: TensorLike, /) -> Tensor:
     """Exponential: y = e**x, element by element.
 
-    Parameters: x: any shape; floating or complex, ints and bools become float64.
+    Parameters: x: any shape; floating or complex, ints and bools become floats.
 
     Returns: y, of the shape and dtype of x.
 
@@ -274,13 +274,13 @@ def exp(x: TensorLike, /) -> Tensor:
     >>> gg.evaluate(gg.exp([0.0, 1.0])).round(4)
     array([1.    , 2.7183])
     """
-    return floating_unary(EXP, x)
+    return float_ufunc(EXP, x)
 
 
 def exp2(x: TensorLike, /) -> Tensor:
     """Power of two: y = 2**x, element by element.
 
-    Parameters: x: any shape; floating or complex, ints and bools become float64.
+    Parameters: x: any shape; floating or complex, ints and bools become floats.
 
     Returns: y, of the shape and dtype of x.
 
@@ -291,13 +291,13 @@ def exp2(x: TensorLike, /) -> Tensor:
     >>> gg.evaluate(gg.exp2([0.0, 3.0]))
     array([1., 8.])
     """
-    return floating_unary(EXP2, x)
+    return float_ufunc(EXP2, x)
 
 
 def expm1(x: TensorLike, /) -> Tensor:
     """y = e**x - 1, accurate near 0, element by element.
 
-    Parameters: x: any shape; floating or complex, ints and bools become float64.
+    Parameters: x: any shape; floating or complex, ints and bools become floats.
 
     Returns: y, of the shape and dtype of x.
 
@@ -308,13 +308,13 @@ def expm1(x: TensorLike, /) -> Tensor:
     >>> gg.evaluate(gg.expm1([0.0, 1e-20]))
     array([0.e+00, 1.e-20])
     """
-    return floating_unary(EXPM1, x)
+    return float_ufunc(EXPM1, x)
 
 
 def log(x: TensorLike, /) -> Tensor:
     """Natural logarithm: y = ln x, element by element; -inf at 0, NaN for x < 0.
 
-    Parameters: x: any shape; floating or complex, ints and bools become float64.
+    Parameters: x: any shape; floating or complex, ints and bools become floats.
 
     Returns: y, of the shape and dtype of x.
 
@@ -325,13 +325,13 @@ def log(x: TensorLike, /) -> Tensor:
     >>> gg.evaluate(gg.log([1.0, 2.0])).round(4)
     array([0.    , 0.6931])
     """
-    return floating_unary(LOG, x)
+    return float_ufunc(LOG, x)
 
 
 def log1p(x: TensorLike, /) -> Tensor:
     """y = ln(1 + x), accurate near 0, element by element; -inf at -1, NaN for x < -1.
 
-    Parameters: x: any shape; floating or complex, ints and bools become float64.
+    Parameters: x: any shape; floating or complex, ints and bools become floats.
 
     Returns: y, of the shape and dtype of x.
 
@@ -342,13 +342,13 @@ def log1p(x: TensorLike, /) -> Tensor:
     >>> gg.evaluate(gg.log1p([0.0, 1e-20]))
     array([0.e+00, 1.e-20])
     """
-    return floating_unary(LOG1P, x)
+    return float_ufunc(LOG1P, x)
 
 
 def log2(x: TensorLike, /) -> Tensor:
     """Logarithm to base 2: y = ln x / ln 2, element by element; -inf at 0, NaN for x < 0.
 
-    Parameters: x: any shape; floating or complex, ints and bools become float64.
+    Parameters: x: any shape; floating or complex, ints and bools become floats.
 
     Returns: y, of the shape and dtype of x.
 
@@ -359,13 +359,13 @@ def log2(x: TensorLike, /) -> Tensor:
     >>> gg.evaluate(gg.log2([1.0, 8.0]))
     array([0., 3.])
     """
-    return floating_unary(LOG2, x)
+    return float_ufunc(LOG2, x)
 
 
 def log10(x: TensorLike, /) -> Tensor:
     """Logarithm to base 10: y = ln x / ln 10, element by element; -inf at 0, NaN for x < 0.
 
-    Parameters: x: any shape; floating or complex, ints and bools become float64.
+    Parameters: x: any shape; floating or complex, ints and bools become floats.
 
     Returns: y, of the shape and dtype of x.
 
@@ -376,13 +376,13 @@ def log10(x: TensorLike, /) -> Tensor:
     >>> gg.evaluate(gg.log10([1.0, 1000.0]))
     array([0., 3.])
     """
-    return floating_unary(LOG10, x)
+    return float_ufunc(LOG10, x)
 
 
 def sqrt(x: TensorLike, /) -> Tensor:
     """Square root: y = x**(1/2), element by element; NaN for x < 0.
 
-    Parameters: x: any shape; floating or complex, ints and bools become float64.
+    Parameters: x: any shape; floating or complex, ints and bools become floats.
 
     Returns: y, of the shape and dtype of x.
 
@@ -393,13 +393,13 @@ def sqrt(x: TensorLike, /) -> Tensor:
     >>> gg.evaluate(gg.sqrt([0.0, 4.0]))
     array([0., 2.])
     """
-    return floating_unary(SQRT, x)
+    return float_ufunc(SQRT, x)
 
 
 def cbrt(x: TensorLike, /) -> Tensor:
     """Cube root: y = x**(1/3), element by element, of negative numbers too.
 
-    Parameters: x: any shape; floating, ints and bools become float64.
+    Parameters: x: any shape; floating, ints and bools become floats.
 
     Returns: y, of the shape and dtype of x.
 
@@ -410,14 +410,14 @@ def cbrt(x: TensorLike, /) -> Tensor:
     >>> gg.evaluate(gg.cbrt([8.0, -27.0]))
     array([ 2., -3.])
     """
-    return floating_unary(CBRT, x)
+    return float_ufunc(CBRT, x)
 
 
 def logaddexp(x: TensorLike, y: TensorLike, /) -> Tensor:
     """z = ln(e**x + e**y) without overflow, element by element.
 
     Parameters:
-        x, y: shapes that broadcast; floating, dtypes promoted, ints and bools become float64.
+        x, y: shapes that broadcast; floating, dtypes promoted, ints and bools become floats.
 
     Returns: z, of the broadcast shape and the promoted dtype.
 
@@ -430,14 +430,14 @@ def logaddexp(x: TensorLike, y: TensorLike, /) -> Tensor:
     >>> gg.evaluate(gg.logaddexp([0.0, 99.0], [0.0, 99.0])).round(4)
     array([ 0.6931, 99.6931])
     """
-    return floating_binary(LOGADDEXP, x, y)
+    return float_ufunc(LOGADDEXP, x, y)
 
 
 def logaddexp2(x: TensorLike, y: TensorLike, /) -> Tensor:
     """z = log2(2**x + 2**y) without overflow, element by element.
 
     Parameters:
-        x, y: shapes that broadcast; floating, dtypes promoted, ints and bools become float64.
+        x, y: shapes that broadcast; floating, dtypes promoted, ints and bools become floats.
 
     Returns: z, of the broadcast shape and the promoted dtype.
 
@@ -450,5 +450,5 @@ def logaddexp2(x: TensorLike, y: TensorLike, /) -> Tensor:
     >>> gg.evaluate(gg.logaddexp2([0.0, 9999.0], [0.0, 9999.0]))
     array([1.e+00, 1.e+04])
     """
-    x, y = promoted(x, y, floating=True)
+    x, y = promoted(x, y, floating=True, small=True)
     return logaddexp(x * LN2, y * LN2) * (1.0 / LN2)

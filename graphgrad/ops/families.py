@@ -35,6 +35,7 @@ __all__ = [
     "RealBinary",
     "RealUnary",
     "binary",
+    "float_ufunc",
     "floating_binary",
     "floating_unary",
     "known_number",
@@ -107,6 +108,14 @@ def binary(op: Op, x: TensorLike, y: TensorLike) -> Tensor:
     if isinstance(x, Tensor) and isinstance(y, Tensor) and x.type.dtype is y.type.dtype:
         return build(op, (x, y)).outputs[0]
     return apply(op, *promoted(x, y))
+
+
+def float_ufunc(op: Op, *operands: TensorLike) -> Tensor:
+    """op of the operands, promoted; bools and integers become floats as of NumPy's ufuncs."""
+    x = operands[0]
+    if len(operands) == 1 and isinstance(x, Tensor) and x.type.differentiable:
+        return build(op, (x,)).outputs[0]
+    return apply(op, *promoted(*operands, floating=True, small=True))
 
 
 def floating_binary(op: Op, x: TensorLike, y: TensorLike) -> Tensor:

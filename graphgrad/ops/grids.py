@@ -18,6 +18,7 @@ from .base import (
     like,
     np,
     promoted,
+    result_dtype,
     whole,
 )
 from .creation import linspace, ones_like, spaced
@@ -430,8 +431,8 @@ def vander(x: TensorLike, N: int | None = None, increasing: bool = False) -> Ten
         N: how many powers, from 0 on; None: as many as x has elements, whose number is then known.
         increasing: whether the powers increase from left to right, or decrease.
 
-    Returns: a matrix with a row for each element; its dtype, promoted with int64 for bools and
-    integers.
+    Returns: a matrix with a row for each element; of the dtype of x promoted with int64:
+        float64 for float32, too.
 
     Raises: ShapeError for what is no vector, or a length that is not known.
 
@@ -445,7 +446,7 @@ def vander(x: TensorLike, N: int | None = None, increasing: bool = False) -> Ten
            [9, 3, 1]])
     """
     x = as_tensor(x)
-    x = cast(x, np.promote_types(x.dtype, np.int64)) if kind_of(x.dtype) in "biu" else x
+    x = cast(x, result_dtype([x.dtype, as_dtype(np.int64)]))
     if x.ndim != 1 or (N is None and not isinstance(x.shape[0], int)):
         raise ShapeError(f"vander takes a vector of known length, or N, got {x.type!r}")
     (count,) = _lengths("vander", x.shape[0] if N is None else N)

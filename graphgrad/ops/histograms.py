@@ -322,6 +322,7 @@ def histogramdd(
     ranges = [None] * dimensions if range is None else list(range)
     if len(given) != dimensions or len(ranges) != dimensions:
         raise ShapeError(f"points have {dimensions} coordinates, got {len(given)} bins")
+    ranges = [None if r is None else tuple(map(_double, r)) for r in ranges]
     edges = [histogram_bin_edges(c, b, r) for c, b, r in zip(columns, given, ranges, strict=True)]
     counts = [_bin_count(e) for e in edges]
     total = prod(counts)
@@ -339,13 +340,18 @@ def histogramdd(
     return y, edges
 
 
+def _double(end: Any) -> Any:
+    """A Python number as an array, for the edges of a space are float64 where ends are given."""
+    return np.asarray(end, np.float64) if isinstance(end, int | float) else end
+
+
 def _columns(sample: Any) -> list[Tensor]:
     """The coordinates of points, one vector for each dimension."""
     if isinstance(sample, list | tuple):
         columns = [as_tensor(c) for c in sample]
         if any(c.ndim != 1 for c in columns):
             raise ShapeError("points are (N, D), or a list of D vectors")
-        return columns
+        return list(promoted(*columns)) if columns else columns
     t = as_tensor(sample)
     if t.ndim == 1:
         return [t]

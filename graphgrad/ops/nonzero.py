@@ -29,12 +29,12 @@ from .cumulative import cumsum
 from .indexing import getitem, scatter_add, take
 from .joining import stack
 from .logic import less, not_equal, where
-from .padding import repeat_by_numbers
+from .padding import flip, repeat_by_numbers
 from .places import INT64, Nonzero, RepeatedPlaces
-from .reductions import size_over, sum
+from .reductions import any, normal_axes, size_over, sum
 from .shaping import broadcast_to, expand_dims, flatten, moveaxis, normal_axis, reshape
 
-__all__ = ["argwhere", "compress", "extract", "flatnonzero", "nonzero", "repeat"]
+__all__ = ["argwhere", "compress", "extract", "flatnonzero", "nonzero", "repeat", "trim_zeros"]
 
 
 def checked_size(size: Any) -> int:
@@ -207,6 +207,40 @@ def compress(
     places, there = first_places(not_equal(condition, 0), checked_size(size))
     rows = moveaxis(take(x, places, axis), axis, -1)
     return moveaxis(where(there, rows, like(fill_value, x)), -1, axis)
+
+
+def trim_zeros(x: TensorLike, trim: str = "fb", axis: Any = None) -> Tensor:
+    """x without the zeros at its ends.
+
+    Parameters:
+        x: any shape but 0-d, any dtype; its length is known only when run (not on JAX, nor under
+            vmap).
+        trim: "f": at the front; "b": at the back; "fb": at both ends.
+        axis: an int, or several: where slices of zeros alone are left out; None: along all.
+
+    Returns: x with fewer slices, of its dtype.
+
+    Raises: ShapeError if x has no such axis; ValueError for another trim.
+
+    Gradient: dx = dy put back where its elements came from, zeros elsewhere.
+
+    Source: numpy.trim_zeros.
+
+    >>> gg.evaluate(gg.trim_zeros([0.0, 0.0, 1.0, 0.0, 2.0, 0.0]))
+    array([1., 0., 2.])
+    """
+    y = as_tensor(x)
+    if not trim or set(trim.lower()) - set("fb"):
+        raise ValueError(f"trim is 'f', 'b' or 'fb', got {trim!r}")
+    if y.ndim == 0:
+        raise ShapeError("trim_zeros takes at least one axis, got 0-d")
+    full, ends = not_equal(y, 0), trim.lower()
+    for a in normal_axes(axis, y.ndim):
+        kept = cast(any(full, tuple([b for b in range(y.ndim) if b != a])), "int64")
+        before = cumsum(kept) if "f" in ends else like(1, kept)
+        behind = flip(cumsum(flip(kept))) if "b" in ends else like(1, kept)
+        y = compress(before * behind, y, a)
+    return y
 
 
 def _check_no_longer(length: Dim, x: Tensor, axis: int) -> None:

@@ -24,14 +24,14 @@ from .base import (
     as_dtype,
     as_tensor,
     cast,
-    inexact,
     is_floating,
     kind_of,
     like,
     np,
+    promoted,
     tensor_type,
 )
-from .families import Kinds, RealUnary, binary, floating_unary
+from .families import Kinds, RealUnary, binary, float_ufunc
 from .logic import isinf, where
 
 __all__ = ["bitwise_count", "frexp", "gcd", "lcm", "ldexp", "modf", "spacing"]
@@ -75,7 +75,7 @@ def ldexp(x1: TensorLike, x2: TensorLike, /) -> Tensor:
     """z = x1 * 2**x2, right where 2**x2 alone would overflow.
 
     Parameters:
-        x1: any shape; floating, ints and bools become float64.
+        x1: any shape; floating, ints and bools become floats.
         x2: integer; the shapes broadcast.
 
     Returns: z, of the broadcast shape and the dtype of x1.
@@ -93,7 +93,7 @@ def ldexp(x1: TensorLike, x2: TensorLike, /) -> Tensor:
     x, n = as_tensor(x1), as_tensor(x2)
     if kind_of(n.dtype) in "bu":
         n = cast(n, "int64")
-    return apply(LDEXP, cast(x, inexact(x.dtype)), n)
+    return apply(LDEXP, *promoted(x, floating=True, small=True), n)
 
 
 class Exponent(RealUnary):
@@ -112,7 +112,7 @@ def frexp(x: TensorLike, /) -> tuple[Tensor, Tensor]:
     """Mantissa and exponent: x = m * 2**n with |m| from 0.5 to 1.
 
     Parameters:
-        x: any shape; floating, ints and bools become float64.
+        x: any shape; floating, ints and bools become floats.
 
     Returns: (m, n), of the shape of x; n is int32. Of 0, NaN and infinities m is x and n 0.
 
@@ -125,8 +125,7 @@ def frexp(x: TensorLike, /) -> tuple[Tensor, Tensor]:
     >>> gg.evaluate(gg.frexp([6.0, -0.25]))
     (array([ 0.75, -0.5 ]), array([ 3, -1], dtype=int32))
     """
-    x = as_tensor(x)
-    x = cast(x, inexact(x.dtype))
+    (x,) = promoted(x, floating=True, small=True)
     n = apply(Exponent(), x)
     return apply(LDEXP, x, -n), n
 
@@ -135,7 +134,7 @@ def modf(x: TensorLike, /) -> tuple[Tensor, Tensor]:
     """Fractional and whole part, both with the sign of x.
 
     Parameters:
-        x: any shape; floating, ints and bools become float64.
+        x: any shape; floating, ints and bools become floats.
 
     Returns: (fractional, whole), of the shape of x; of an infinity (0, x).
 
@@ -148,8 +147,7 @@ def modf(x: TensorLike, /) -> tuple[Tensor, Tensor]:
     >>> gg.evaluate(gg.modf([2.5, -1.25]))
     (array([ 0.5 , -0.25]), array([ 2., -1.]))
     """
-    x = as_tensor(x)
-    x = cast(x, inexact(x.dtype))
+    (x,) = promoted(x, floating=True, small=True)
     whole = trunc(x)
     return copysign(where(isinf(x), like(0, x), x - whole), x), whole
 
@@ -170,7 +168,7 @@ def spacing(x: TensorLike, /) -> Tensor:
     """The distance to the next number away from 0, with the sign of x.
 
     Parameters:
-        x: any shape; floating, ints and bools become float64.
+        x: any shape; floating, ints and bools become floats.
 
     Returns: shape and dtype of x.
 
@@ -183,7 +181,7 @@ def spacing(x: TensorLike, /) -> Tensor:
     >>> bool(gg.evaluate(gg.spacing(1.0)) == np.finfo(float).eps)
     True
     """
-    return floating_unary(Spacing(), x)
+    return float_ufunc(Spacing(), x)
 
 
 # --- integers ----------------------------------------------------------------------------------

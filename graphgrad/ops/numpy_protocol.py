@@ -150,7 +150,6 @@ LIKE: dict[Callable[..., Any], int | None] = {
 """Functions that take the shape of another array, or one that is given; and what they fill in."""
 
 _CHANGED = "Tensors never change; use gg.at(x)[key].set(values), a new tensor."
-_BY_VALUES = "Its shape depends on values; "
 INSTEAD: dict[str, str] = {
     "copyto": "Tensors never change; use gg.where(mask, new, old), or gg.at(x)[key].set(values).",
     "put": _CHANGED,
@@ -158,7 +157,6 @@ INSTEAD: dict[str, str] = {
     "place": "Tensors never change; use gg.where(mask, new, old), or gg.at(x)[mask].set(value).",
     "putmask": "Tensors never change; use gg.where(mask, new, old), or gg.at(x)[mask].set(value).",
     "fill_diagonal": "Tensors never change; use gg.at(x)[gg.diag_indices(n)].set(values).",
-    "trim_zeros": _BY_VALUES + "use a slice, or evaluate the tensor first.",
     "save": "Use gg.save for graphs, or gg.evaluate(t, feeds) for a value to save.",
     "savez": "Use gg.save for graphs, or gg.evaluate(t, feeds) for a value to save.",
     "may_share_memory": "A tensor has no memory: only values have.",
@@ -232,7 +230,7 @@ def _cast_first(
     """The operands of a ufunc in the dtype that `dtype=` says it computes in."""
     if kwargs.get("dtype") is None:
         return inputs
-    if not any(c * ufunc.nin + "->" + c in ufunc.types for c in "dl"):
+    if not any(c * ufunc.nin + "->" + c * ufunc.nout in ufunc.types for c in "dl"):
         return inputs  # of another dtype than its result: the keyword is refused
     found, casting = as_dtype(kwargs.pop("dtype")), kwargs.pop("casting", "same_kind")
     tensors = [as_tensor(x) for x in inputs]

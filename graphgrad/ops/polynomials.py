@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..ir.errors import ShapeError
 from .arithmetic import abs as moduli
-from .arithmetic import add, conj, square, subtract
+from .arithmetic import add, square, subtract
 from .base import (
     Any,
     Tensor,
@@ -18,10 +18,12 @@ from .base import (
     promoted,
     whole,
 )
+from .dtypes import finfo
 from .exponential import sqrt
-from .joining import concat, stack, unstack
-from .linalg.inverses import inv, solve
-from .linalg.orthogonal import qr
+from .grids import vander
+from .joining import concat, unstack
+from .linalg.inverses import inv
+from .linalg.least_squares import lstsq
 from .products import matmul
 from .reductions import sum
 from .shaping import expand_dims, matrix_transpose
@@ -219,7 +221,7 @@ def poly(seq_of_zeros: TensorLike) -> Tensor:
     Parameters:
         seq_of_zeros: a vector of known length.
 
-    Returns: coefficients, one more than there are zeros.
+    Returns: coefficients, one more than there are zeros; float64 for integers and float16.
 
     Raises: ShapeError for what is no vector: the characteristic polynomial of a matrix takes its
         eigenvalues.
@@ -232,7 +234,8 @@ def poly(seq_of_zeros: TensorLike) -> Tensor:
     array([ 1., -3.,  2.])
     """
     (zeros,) = _coefficients("poly", seq_of_zeros)
-    y = constant([1], zeros.dtype if is_inexact(zeros.dtype) else "float64")
+    small = not is_inexact(zeros.dtype) or zeros.dtype == np.float16
+    y = constant([1], "float64" if small else zeros.dtype)
     zeros = cast(zeros, y.dtype)
     for zero in unstack(zeros):
         y = concat([y, like([0], y)]) - concat([like([0], y), y * zero])
@@ -243,6 +246,7 @@ def polyfit(
     x: TensorLike,
     y: TensorLike,
     deg: int,
+    rcond: float | None = None,
     *,
     w: TensorLike | None = None,
     cov: bool | str = False,
@@ -253,15 +257,18 @@ def polyfit(
         x: where the points are: a vector.
         y: their values: a vector, or a column for each polynomial.
         deg: the degree, >= 0.
+        rcond: singular values of at most rcond times the greatest count as 0; None: the number of
+            points times the spacing of x's dtype at 1.
         w: how much each point counts: a vector.
         cov: whether the covariances of the coefficients are returned, too; "unscaled": as if w were
             1 / the deviation of y.
 
-    Returns: deg + 1 coefficients, the highest power first; or (coefficients, covariances).
+    Returns: deg + 1 coefficients, the highest power first, float64 or complex128; or (coefficients,
+        covariances). Where several polynomials fit best, as where points coincide, that whose
+        coefficients, each times the norm of its column, are least.
 
     Raises: ShapeError for shapes that do not fit, or fewer than deg + 1 points; ValueError for a
-        negative deg, or if cov takes more points. A run raises LinAlgError where points coincide
-        so that no one polynomial is the best.
+        negative deg, or if cov takes more points; DTypeError for bfloat16.
 
     Gradient: of the least squares, for y, x and w.
 
@@ -273,26 +280,24 @@ def polyfit(
     """
     if whole("deg", deg) < 0:
         raise ValueError(f"the degree of a polynomial is >= 0, got {deg}")
-    x, y = promoted(x, y, floating=True)
+    (x,), (y,) = promoted(x, floating=True), promoted(y, floating=True)
     if x.ndim != 1 or y.ndim not in (1, 2) or 0 in x.shape:
         raise ShapeError(
             f"polyfit takes points x: (M,), y: (M,) or (M, K), got {x.type!r}, {y.type!r}"
         )
-    powers = [like(1, x) + 0 * x]
-    for _ in range(deg):
-        powers.append(powers[-1] * x)
-    left, right = stack(powers[::-1], 1), y
+    n = x.shape[0]
+    if isinstance(n, int) and n <= deg:
+        raise ShapeError(f"{n} points do not say which polynomial of degree {deg} fits best")
+    if rcond is None and isinstance(n, int):
+        rcond = n * float(finfo(x.dtype).eps)
+    left, right = vander(x, deg + 1), y
     if w is not None:
-        weights = expand_dims(like(w, x), 1)
+        weights = expand_dims(like(w, left), 1)
         left = left * weights
         right = right * (weights if y.ndim == 2 else weights[:, 0])
     scale = sqrt(sum(square(moduli(left)), 0))
     left = left / scale
-    n = x.shape[0]
-    if isinstance(n, int) and n <= deg:
-        raise ShapeError(f"{n} points do not say which polynomial of degree {deg} fits best")
-    q, r = qr(left)
-    c = solve(r, matmul(matrix_transpose(conj(q)), right))
+    c = lstsq(left, right, rcond)[0]
     c = c / (scale if y.ndim == 1 else expand_dims(scale, 1))
     return c if cov is False else (c, _covariances(left, right, scale, c, cov, deg))
 
@@ -306,7 +311,7 @@ def _covariances(
         if not isinstance(n, int) or n <= deg + 1:
             raise ValueError(f"the covariances of polyfit take more than {deg + 1} points")
         distance = right - matmul(left * scale, c)
-        factor = sum(distance * distance, 0) / (n - deg - 1)
+        factor = sum(square(moduli(distance)), 0) / (n - deg - 1)
     else:
         factor = like(1, base)
     if right.ndim == 1:

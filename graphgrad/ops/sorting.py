@@ -435,7 +435,7 @@ def sort_complex(a: TensorLike) -> Tensor:
     Parameters:
         a: at least one axis; any dtype.
 
-    Returns: same shape as a; complex128, or complex64 for ints of 16 bits and less, float32 and
+    Returns: same shape as a; complex128, or complex64 for ints of 16 bits and less and
         complex64.
 
     Raises: ShapeError for 0-d.
@@ -448,7 +448,7 @@ def sort_complex(a: TensorLike) -> Tensor:
     array([0.+1.j, 2.-1.j, 2.+1.j])
     """
     a = as_tensor(a)
-    single = (kind_of(a.dtype) in "iu" and a.dtype.itemsize <= 2) or a.dtype in _SINGLE
+    single = (kind_of(a.dtype) in "iu" and a.dtype.itemsize <= 2) or a.dtype == np.complex64
     dtype = as_dtype("complex64" if single else "complex128")
     axis = normal_axis(-1, a.ndim)
     if kind_of(a.dtype) != "c":
@@ -456,9 +456,6 @@ def sort_complex(a: TensorLike) -> Tensor:
     order = argsort(imag(a), axis)
     order = apply(GatherElements(axis), order, argsort(apply(GatherElements(axis), real(a), order)))
     return apply(GatherElements(axis), a, order)
-
-
-_SINGLE = tuple(map(as_dtype, ("float16", "float32", "complex64")))
 
 
 def topk(x: TensorLike, k: int, axis: int = -1, *, largest: bool = True) -> tuple[Tensor, Tensor]:

@@ -17,7 +17,7 @@ from .base import (
     wants,
 )
 from .exponential import TANH, sqrt
-from .families import FloatUnary, RealBinary, floating_binary, floating_unary
+from .families import FloatUnary, RealBinary, float_ufunc
 
 __all__ = [
     "acos",
@@ -273,7 +273,7 @@ ATANH = Atanh()
 def sin(x: TensorLike, /) -> Tensor:
     """Sine: y = sin x, element by element.
 
-    Parameters: x: any shape; floating or complex, ints and bools become float64.
+    Parameters: x: any shape; floating or complex, ints and bools become floats.
 
     Returns: y, of the shape and dtype of x.
 
@@ -284,13 +284,13 @@ def sin(x: TensorLike, /) -> Tensor:
     >>> gg.evaluate(gg.sin([0.0, 0.5])).round(4)
     array([0.    , 0.4794])
     """
-    return floating_unary(SIN, x)
+    return float_ufunc(SIN, x)
 
 
 def cos(x: TensorLike, /) -> Tensor:
     """Cosine: y = cos x, element by element.
 
-    Parameters: x: any shape; floating or complex, ints and bools become float64.
+    Parameters: x: any shape; floating or complex, ints and bools become floats.
 
     Returns: y, of the shape and dtype of x.
 
@@ -301,13 +301,13 @@ def cos(x: TensorLike, /) -> Tensor:
     >>> gg.evaluate(gg.cos([0.0, 0.5])).round(4)
     array([1.    , 0.8776])
     """
-    return floating_unary(COS, x)
+    return float_ufunc(COS, x)
 
 
 def tan(x: TensorLike, /) -> Tensor:
     """Tangent: y = tan x, element by element.
 
-    Parameters: x: any shape; floating or complex, ints and bools become float64.
+    Parameters: x: any shape; floating or complex, ints and bools become floats.
 
     Returns: y, of the shape and dtype of x.
 
@@ -318,13 +318,13 @@ def tan(x: TensorLike, /) -> Tensor:
     >>> gg.evaluate(gg.tan([0.0, 0.5])).round(4)
     array([0.    , 0.5463])
     """
-    return floating_unary(TAN, x)
+    return float_ufunc(TAN, x)
 
 
 def asin(x: TensorLike, /) -> Tensor:
     """Arc sine: y = arcsin x, in [-pi/2, pi/2], element by element; NaN for |x| > 1.
 
-    Parameters: x: any shape; floating or complex, ints and bools become float64.
+    Parameters: x: any shape; floating or complex, ints and bools become floats.
 
     Returns: y, of the shape and dtype of x.
 
@@ -335,13 +335,13 @@ def asin(x: TensorLike, /) -> Tensor:
     >>> gg.evaluate(gg.asin([0.0, 0.5])).round(4)
     array([0.    , 0.5236])
     """
-    return floating_unary(ASIN, x)
+    return float_ufunc(ASIN, x)
 
 
 def acos(x: TensorLike, /) -> Tensor:
     """Arc cosine: y = arccos x, in [0, pi], element by element; NaN for |x| > 1.
 
-    Parameters: x: any shape; floating or complex, ints and bools become float64.
+    Parameters: x: any shape; floating or complex, ints and bools become floats.
 
     Returns: y, of the shape and dtype of x.
 
@@ -352,13 +352,13 @@ def acos(x: TensorLike, /) -> Tensor:
     >>> gg.evaluate(gg.acos([1.0, 0.5])).round(4)
     array([0.    , 1.0472])
     """
-    return floating_unary(ACOS, x)
+    return float_ufunc(ACOS, x)
 
 
 def atan(x: TensorLike, /) -> Tensor:
     """Arc tangent: y = arctan x, in [-pi/2, pi/2], element by element.
 
-    Parameters: x: any shape; floating or complex, ints and bools become float64.
+    Parameters: x: any shape; floating or complex, ints and bools become floats.
 
     Returns: y, of the shape and dtype of x.
 
@@ -369,14 +369,14 @@ def atan(x: TensorLike, /) -> Tensor:
     >>> gg.evaluate(gg.atan([0.0, 1.0, np.inf])).round(4)
     array([0.    , 0.7854, 1.5708])
     """
-    return floating_unary(ATAN, x)
+    return float_ufunc(ATAN, x)
 
 
 def atan2(y: TensorLike, x: TensorLike, /) -> Tensor:
     """The angle z of the point (x, y), in [-pi, pi], element by element; note the order: y first.
 
     Parameters:
-        y, x: shapes that broadcast; floating, dtypes promoted, ints and bools become float64.
+        y, x: shapes that broadcast; floating, dtypes promoted, ints and bools become floats.
 
     Returns: z, of the broadcast shape and the promoted dtype.
 
@@ -389,13 +389,13 @@ def atan2(y: TensorLike, x: TensorLike, /) -> Tensor:
     >>> gg.evaluate(gg.atan2([1.0, 1.0], [1.0, -1.0])).round(4)
     array([0.7854, 2.3562])
     """
-    return floating_binary(ATAN2, y, x)
+    return float_ufunc(ATAN2, y, x)
 
 
 def sinh(x: TensorLike, /) -> Tensor:
     """Hyperbolic sine: y = sinh x, element by element.
 
-    Parameters: x: any shape; floating or complex, ints and bools become float64.
+    Parameters: x: any shape; floating or complex, ints and bools become floats.
 
     Returns: y, of the shape and dtype of x.
 
@@ -406,13 +406,13 @@ def sinh(x: TensorLike, /) -> Tensor:
     >>> gg.evaluate(gg.sinh([0.0, 0.5])).round(4)
     array([0.    , 0.5211])
     """
-    return floating_unary(SINH, x)
+    return float_ufunc(SINH, x)
 
 
 def cosh(x: TensorLike, /) -> Tensor:
     """Hyperbolic cosine: y = cosh x, element by element.
 
-    Parameters: x: any shape; floating or complex, ints and bools become float64.
+    Parameters: x: any shape; floating or complex, ints and bools become floats.
 
     Returns: y, of the shape and dtype of x.
 
@@ -423,13 +423,13 @@ def cosh(x: TensorLike, /) -> Tensor:
     >>> gg.evaluate(gg.cosh([0.0, 0.5])).round(4)
     array([1.    , 1.1276])
     """
-    return floating_unary(COSH, x)
+    return float_ufunc(COSH, x)
 
 
 def tanh(x: TensorLike, /) -> Tensor:
     """Hyperbolic tangent: y = tanh x, element by element.
 
-    Parameters: x: any shape; floating or complex, ints and bools become float64.
+    Parameters: x: any shape; floating or complex, ints and bools become floats.
 
     Returns: y, of the shape and dtype of x.
 
@@ -440,13 +440,13 @@ def tanh(x: TensorLike, /) -> Tensor:
     >>> gg.evaluate(gg.tanh([0.0, 0.5])).round(4)
     array([0.    , 0.4621])
     """
-    return floating_unary(TANH, x)
+    return float_ufunc(TANH, x)
 
 
 def asinh(x: TensorLike, /) -> Tensor:
     """Inverse hyperbolic sine: y = arsinh x, element by element.
 
-    Parameters: x: any shape; floating or complex, ints and bools become float64.
+    Parameters: x: any shape; floating or complex, ints and bools become floats.
 
     Returns: y, of the shape and dtype of x.
 
@@ -457,13 +457,13 @@ def asinh(x: TensorLike, /) -> Tensor:
     >>> gg.evaluate(gg.asinh([0.0, 0.5])).round(4)
     array([0.    , 0.4812])
     """
-    return floating_unary(ASINH, x)
+    return float_ufunc(ASINH, x)
 
 
 def acosh(x: TensorLike, /) -> Tensor:
     """Inverse hyperbolic cosine: y = arcosh x >= 0, element by element; NaN for x < 1.
 
-    Parameters: x: any shape; floating or complex, ints and bools become float64.
+    Parameters: x: any shape; floating or complex, ints and bools become floats.
 
     Returns: y, of the shape and dtype of x.
 
@@ -474,13 +474,13 @@ def acosh(x: TensorLike, /) -> Tensor:
     >>> gg.evaluate(gg.acosh([1.0, 2.0])).round(4)
     array([0.   , 1.317])
     """
-    return floating_unary(ACOSH, x)
+    return float_ufunc(ACOSH, x)
 
 
 def atanh(x: TensorLike, /) -> Tensor:
     """Inverse hyperbolic tangent: y = artanh x, element by element; NaN for |x| > 1.
 
-    Parameters: x: any shape; floating or complex, ints and bools become float64.
+    Parameters: x: any shape; floating or complex, ints and bools become floats.
 
     Returns: y, of the shape and dtype of x.
 
@@ -491,7 +491,7 @@ def atanh(x: TensorLike, /) -> Tensor:
     >>> gg.evaluate(gg.atanh([0.0, 0.5])).round(4)
     array([0.    , 0.5493])
     """
-    return floating_unary(ATANH, x)
+    return float_ufunc(ATANH, x)
 
 
 arccos = acos

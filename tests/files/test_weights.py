@@ -127,5 +127,5 @@ def test_bfloat16_is_in_safetensors_alone(tmp_path):
         gg.variable([1.5, -2.0], gg.bfloat16, name="w")
     gg.export_weights(tmp_path / "w.safetensors", g.state)
     same(gg.import_weights(tmp_path / "w.safetensors"), g.state.as_dict())
-    with pytest.raises(gg.DTypeError, match=r"w: .npz has no bfloat16; write a .safetensors"):
+    with pytest.raises(gg.DTypeError, match=r"w: .npz has no bfloat16; write .safetensors"):
         gg.export_weights(tmp_path / "w.npz", g.state)

@@ -61,11 +61,6 @@ def wanted(name, dtypes):
         return [np.dtype(bool)]
     if name == "ldexp" and dtypes[1] == "uint64" and np.dtype(dtypes[0]).kind != "c":
         return wanted(name, (dtypes[0], "int64"))
-    if found is None:
-        return None
-    counted = set(dtypes[:1]) if name == "ldexp" else set(dtypes)
-    if {np.dtype(d).kind for d in counted} <= set("biu"):  # no small floats of integers
-        return [np.dtype("float64") if d.kind == "f" else d for d in found]
     return found
 
 

@@ -135,3 +135,12 @@ def test_even_bins_hold_what_their_edges_say(dtype):
     with np.errstate(all="ignore"):  # as many bins as numbers in between
         counts, _ = gg.evaluate(gg.histogram([0.0, 5e-324, np.nan], 4, (0.0, 1e-323)))
     assert counts.sum() == 2
+
+
+@pytest.mark.parametrize("ends", [None, [(0, 1), None]])
+@pytest.mark.parametrize("dtypes", [("float32", "int8"), ("float16", "float16")])
+def test_the_edges_of_a_space_are_of_the_dtype_of_all_points_or_float64_between_ends(ends, dtypes):
+    x, y = (np.arange(3).astype(d) for d in dtypes)
+    with gg.Graph():
+        ours = gg.histogramdd([gg.placeholder((3,), d) for d in dtypes], 3, ends)[1]
+    assert [e.dtype for e in ours] == [e.dtype for e in np.histogramdd([x, y], 3, ends)[1]]

@@ -479,3 +479,18 @@ def test_digits_are_kept_where_the_plain_formula_loses_them():
     np.testing.assert_allclose(run(nn.squareplus, x), [1e-8, 1e-4 * (1 - 1e-8)], rtol=1e-14)
     y = np.array([1e-20, 50.0])
     np.testing.assert_allclose(run(nn.log1mexp, y), [np.log(1e-20), -np.exp(-50)], rtol=1e-14)
+
+
+@pytest.mark.parametrize(
+    "loss", [nn.mse_loss, nn.kl_div, nn.soft_margin_loss, nn.cosine_similarity]
+)
+def test_whole_targets_leave_the_dtype_of_what_is_compared_with_them(loss):
+    with gg.Graph():
+        x, t = gg.placeholder((2, 3), "float32"), gg.placeholder((2, 3), "int64")
+        assert [loss(x, t).dtype, loss(t, t).dtype] == ["float32", "float64"]
+
+
+def test_no_images_are_sampled_to_none():
+    image, grid = np.ones((1, 0, 5, 5)), np.zeros((1, 0, 2, 2))
+    y = run(lambda x, g: nn.grid_sample(x, g, "nearest", data_format="NCHW"), image, grid)
+    assert y.shape == (1, 0, 0, 2)

@@ -296,3 +296,18 @@ def test_lexsort_is_numpys():
     same(run(lambda k: gg.lexsort((k[0], k[1])), keys), np.lexsort((keys[0], keys[1])))
     with pytest.raises(gg.ShapeError, match="keys"):
         gg.lexsort([1, 2])
+
+
+@pytest.mark.parametrize("trim", ["f", "b", "fb"])
+@pytest.mark.parametrize("axis", [None, 0, -1])
+@pytest.mark.parametrize("shape", [(6, 7), (None, None)])
+def test_trim_zeros_as_numpy_does_and_its_gradient_goes_back_to_where_it_was(trim, axis, shape):
+    a = np.pad(np.array([[1.0, 0.0, 2.0], [0.0, 0.0, 3.0]]), ((2, 2), (1, 3)))
+    with gg.Graph():
+        x = gg.placeholder(shape)
+        y = gg.trim_zeros(x, trim, axis)
+        run = gg.compile(x, [y, gg.gradients(y * y, x)], backend="numpy")
+    for given in (a, 0 * a):
+        found, dx = run(given)
+        np.testing.assert_array_equal(found, np.trim_zeros(given, trim, axis))
+        np.testing.assert_array_equal(dx, 2 * given)

@@ -329,3 +329,11 @@ def test_linspace_between_tensors():
     w = np.array([1.0, 2.0, 3.0])
     got = gradient(lambda t: N.linspace(t[0], t[1], 3), [1.0, 5.0], weights=w)
     np.testing.assert_array_equal(got, [2, 4])
+
+
+def test_what_is_out_of_bounds_is_an_index_error_as_the_array_api_says():
+    with gg.Graph():
+        x = gg.placeholder((3,))
+        for wrong in (lambda: gg.expand_dims(x, 3), lambda: x[gg.placeholder((2,), bool)]):
+            with pytest.raises(IndexError):
+                wrong()

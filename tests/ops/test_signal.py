@@ -65,6 +65,15 @@ POLYNOMIALS = {
     "polyint constants": (lambda p: np.polyint(p, 2, [1.0, 2.0]), V),
     "poly": (lambda z: np.poly(z), V),
     "polyfit": (lambda x, y: np.polyfit(x, y, 2), A, A**3),
+    "poly float16": (lambda z: np.poly(z), V.astype("float16")),
+    "vander float32": (lambda x: np.vander(x, 3), V.astype("float32")),
+    "polyfit c of two equal points": (lambda x, y: np.polyfit(x, y, 1), np.ones(2), A[:2]),
+    "polyfit c of few digits": (lambda x, y: np.polyfit(x, y, 2, rcond=0.3), A, A**3),
+    "polyfit c of bytes": (
+        lambda x, y: np.polyfit(x, y, 1),
+        INTS.astype("int8"),
+        A[:4] * 1j,
+    ),
     "polyfit columns": (lambda x, y: np.polyfit(x, y, 1, w=PLACES + 1), PLACES, X.T),
 }
 RESULTS = {
@@ -76,6 +85,7 @@ ORDER = {
     "sort stable": (lambda x: np.sort(x, axis=None, stable=True), X),
     "argsort": (lambda x: np.argsort(x, kind="stable"), INTS),
     "sort_complex": (lambda x: np.sort_complex(x), INTS),
+    "sort_complex float32": (lambda x: np.sort_complex(x), X.astype("float32")),
     "maximum.accumulate": (lambda x: np.maximum.accumulate(x, axis=1), X),
     "minimum.accumulate": (lambda x: np.minimum.accumulate(x), X),
     "multiply.accumulate": (lambda x: np.multiply.accumulate(x, 1), X),
@@ -90,6 +100,7 @@ ORDER = {
 }
 NUMBERS = {
     "modf": (lambda x: np.modf(x), np.array([2.5, -1.25, -0.0, np.inf, -np.inf, -3.0])),
+    "modf dtype": (lambda x: np.modf(x, dtype="float32"), X),
     "modf float32": (lambda x: np.modf(x), X.astype("float32")),
     "frexp": (lambda x: np.frexp(x), np.array([6.0, -0.3, 0.0, 1.7e308, np.inf])),
     "ldexp": (lambda x: np.ldexp(x, [1, -2, 3, 4, -9]), X),

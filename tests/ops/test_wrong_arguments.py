@@ -44,6 +44,7 @@ OPERANDS = {
     "nll_loss": (X, [0, 1]),
     "prelu": (X, [0.5, 0.5, 0.5]),
     "one_hot": ([0, 2], 3),
+    "packbits": (np.ones((2, 3), bool),),
     "partition": (X, 1),
     "percentile": (X, 50),
     "quantile": (X, 0.5),
@@ -55,6 +56,7 @@ OPERANDS = {
     "take": (X, [0]),
     "take_along_axis": (X, np.array([[0], [0]])),
     "topk": (X, 1),
+    "unpackbits": (np.ones((2, 3), "uint8"),),
     "vecdot": (X, X),
 }
 AXES = ("axis", "axis1", "axis2")

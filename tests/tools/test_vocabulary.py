@@ -54,3 +54,16 @@ def test_the_table_has_numpys_functions_and_their_keywords():
     }
     missing = {m for m in count.missing_from_the_table() if not m.startswith("array2string(")}
     assert missing <= known
+
+
+def test_the_differential_run_judges_five_layouts_their_values_and_gradients():
+    differential = pytest.importorskip("differential")
+    tally = differential.Tally()
+    a = np.array([[1.0, -2.0], [0.5, 4.0]])
+    differential.check(differential.Case("exp", "np.exp(A)", "np", {"A": a}), tally)
+    assert (tally.counts["right"], tally.gradients["judged"]) == (5, 5)
+    for wrong in ("np.exp(np.where(A > 3, A + 1e-6, A))", "np.exp(A.astype('float32'))"):
+        case = differential.Case("exp", "np.exp(A)", "scipy", {"A": a})
+        differential._theirs()["np.exp(A)"] = wrong
+        differential.check(case, tally)
+    assert (tally.counts["right"], tally.counts["wrong"]) == (6, 9)

@@ -214,14 +214,14 @@ class LeastSquares(Op):
         both = broadcast([stack, y.shape[:-2]])
         return (
             tensor_type((*both, n, y.shape[-1]), x.dtype),
-            tensor_type(both, "int64"),
+            tensor_type(both, "int32"),
             tensor_type((*both, shorter(m, n)), real_dtype(x.dtype)),
         )
 
     def kernel(self, xp: Any, x: Any, y: Any) -> Any:
         uh, inverted, v, s = _inverted(xp, x, self.rtol)
         z = v @ (inverted[..., :, None] * (uh @ y))
-        rank = xp.sum(inverted != 0, axis=-1, dtype=xp.int64)
+        rank = xp.sum(inverted != 0, axis=-1, dtype=xp.int32)
         stack = z.shape[:-2]
         return z, xp.broadcast_to(rank, stack), xp.broadcast_to(s, (*stack, s.shape[-1]))
 
@@ -334,7 +334,7 @@ def lstsq(
             the spacing of the dtype at 1.
 
     Returns: x (..., N, K), or (N,); the sums of squares of b - a @ x over its rows, (..., K), real,
-        of rank-deficient a too; the rank of a (...), int64; the singular values of a, (..., min(M,
+        of rank-deficient a too; the rank of a (...), int32; the singular values of a, (..., min(M,
         N)), broadcast too. Where M <= N is known, the sums are (..., 0), as of NumPy.
 
     Raises: ShapeError if b does not fit; DTypeError for float16; TypeError for an rcond that is no

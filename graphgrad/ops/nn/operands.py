@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ...ir.errors import ShapeError
-from ..base import Any, DTypeError, Tensor, TensorLike, promoted
+from ..base import Any, DTypeError, Tensor, TensorLike, kind_of, like, operand_dtypes, promoted
 
 
 def check_real(what: str, x: Tensor) -> None:
@@ -15,10 +15,21 @@ def check_real(what: str, x: Tensor) -> None:
 
 
 def real_operands(what: str, *operands: TensorLike) -> tuple[Tensor, ...]:
-    """Floating operands of one dtype; ints and bools become float64. DTypeError if complex."""
-    tensors = promoted(*operands, floating=True)
+    """Floating operands of one dtype, DTypeError if complex.
+
+    Ints and bools, as of targets, become what the others are; float64 where all are such.
+    """
+    dtypes = operand_dtypes(*operands)
+    floats = [o for o, d in zip(operands, dtypes, strict=True) if _floating(d)]
+    found = promoted(*(floats or operands), floating=True)
+    tensors = tuple([like(o, found[0]) for o in operands])
     check_real(what, tensors[0])
     return tensors
+
+
+def _floating(dtype: Any) -> bool:
+    """Whether it is the dtype of tensors or arrays that are not whole numbers."""
+    return not isinstance(dtype, int | float | complex) and kind_of(dtype) not in "biu"
 
 
 def known_length(what: str, x: Tensor, axis: int) -> int:

@@ -304,7 +304,8 @@ class _Sampler:
         for _ in range(number.ndim - 2):
             rows = merged(rows, 1)
         found = take_along_axis(self._flat, expand_dims(rows, -1), axis=1)
-        shape: Any = (-1, *number.shape[1:], found.shape[-1])
+        count = number.shape[0]
+        shape: Any = (-1 if count is None else count, *number.shape[1:], found.shape[-1])
         return where(expand_dims(inside, -1), reshape(found, shape), 0.0)
 
 
