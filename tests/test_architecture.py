@@ -12,7 +12,7 @@ ROOT = Path(graphgrad.__file__).parent
 OPTIONAL = {"jax", "ml_dtypes", "scipy", "sklearn", "matplotlib", "rich", "jinja2"}
 OPTIONAL |= {"pygraphviz", "pydot", "safetensors"}
 ONLY_IN = {
-    "jax": {"execute/jax_backend.py"},
+    "jax": {"execute/jax_backend.py", "execute/jax_host.py"},
     "ml_dtypes": {"ir/kinds.py"},
     "scipy": {"ops/special/scipy_functions.py"},
     "pygraphviz": {"inspect/svg.py"},

@@ -17,6 +17,8 @@ import numpy as np
 
 __all__ = ["on_host"]
 
+_struct: Any = jax.ShapeDtypeStruct
+
 
 def on_host(
     callback: Callable[..., Any],
@@ -37,10 +39,7 @@ def on_host(
         results = found if isinstance(found, tuple) else (found,)
         return tuple(_words(np.asarray(y)) for y in results)
 
-    made = tuple(
-        jax.ShapeDtypeStruct((*t.shape, n), np.uint32) if (n := _count(t.dtype)) else t
-        for t in types
-    )
+    made = tuple(_struct((*t.shape, n), np.uint32) if (n := _count(t.dtype)) else t for t in types)
     here = [jnp.asarray(x) for x in arrays]
     real = [x for x in here if jnp.issubdtype(x.dtype, jnp.inexact)]
     empty = [x.reshape(-1)[:0].real.astype("float32") for x in real]

@@ -27,6 +27,7 @@ from .llvm.policy import free_nodes, loops
 from .llvm.products import product_writer
 from .llvm.running import runner
 from .llvm.scatters import SCATTERS, scatter_writer
+from .llvm.searches import search_writer
 from .numpy_backend import NumpyBackend, NumpyBinding
 
 PARTS = 12_000, 800  # operands of a group; of a part of a longer one, which LLVM is slow with
@@ -72,7 +73,7 @@ class LlvmBackend(NumpyBackend):
 
     def function_of(self, node: Node) -> Kernel | None:
         """What writes the result of a node with static types, where that is compiled alone."""
-        makers = product_writer, scatter_writer, draw_writer
+        makers = product_writer, scatter_writer, search_writer, draw_writer
         return next(filter(None, [make(node, self.threads) for make in makers]), None)
 
     def group(self, node: Node) -> LoopGroup | None:

@@ -8,12 +8,13 @@ import keyword
 import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 
 from ..compiled import CompiledFunction
-from ..files.weights import whole, write_npz
+from ..files.atomic import write_atomically
+from ..files.weights import write_npz
 from ..ir.build import apply, build
 from ..ir.errors import ExportError, counted
 from ..ir.graph import Graph
@@ -100,12 +101,14 @@ def export_numpy(
         raise ValueError(f"a file that Python imports ends in .py; {path.name!r}, name={name!r}")
     file = NumpyFile(f, name)
     text = file.text()
-    with whole(path) as out:
-        out.write(text.encode())
-    beside = path.with_suffix(".npz")
     if file.arrays:
-        with whole(beside) as out:
-            write_npz(out, file.arrays)
+        write_atomically(path.with_suffix(".npz"), lambda out: write_npz(out, file.arrays))
+    write_atomically(path, lambda out: write_bytes(out, text))
+
+
+def write_bytes(out: IO[bytes], text: str) -> None:
+    """The text, as bytes."""
+    out.write(text.encode())
 
 
 class NumpyFile:
@@ -212,7 +215,7 @@ class NumpyFile:
         try:
             return self._array_text(v.name, value)
         except Refused as error:
-            self._refuse(v, error)
+            self.refuse(v, error)
             return "None"
 
     def _main(self) -> str:
@@ -220,6 +223,8 @@ class NumpyFile:
         named = {t: self.fresh(identifier(t.node.name)) for t in f.inputs}
         params = list(named.values())
         lines = ["    lengths = {}"] if f.inputs or f._variables else []
+        for t in program.inputs:
+            self._check(t)
         for t, name in named.items():
             lines.append(f"    {name} = {self._given(t.node.name, name, t.type)}")
         for v, t in zip(f._variables, program.inputs[len(f.inputs) :], strict=True):
@@ -243,8 +248,13 @@ class NumpyFile:
         head = ['@np.errstate(all="ignore")', f"def {self.name}({', '.join(params)}):"]
         return "\n".join([*head, *lines, f"    return {found}"])
 
+    def _check(self, t: Tensor) -> None:
+        try:
+            check_dtype(t.dtype)
+        except Refused as error:
+            self.refuse(t.node, error)
+
     def _given(self, label: str, value: str, promise: TensorType) -> str:
-        check_dtype(promise.dtype)
         given = self._helpers.verbatim(runtime.given)
         shape = literal(promise.shape)
         return f"{given}({literal(label)}, {value}, {dtype_name(promise.dtype)}, {shape}, lengths)"
@@ -311,7 +321,7 @@ class NumpyFile:
             made.params.insert(0, "run")
         return self._helpers.define("_" + snake(op.type), made, doc)
 
-    def _refuse(self, node: Node, error: Refused) -> None:
+    def refuse(self, node: Node, error: Refused) -> None:
         self.refused[f"{node.name} = {node.op!r}, built at {node.where}: {error}"] = None
 
 
@@ -336,7 +346,7 @@ class FunctionText:
             try:
                 lines = self._node(node)
             except Refused as error:
-                self.file._refuse(node, error)
+                self.file.refuse(node, error)
                 for t in node.outputs:
                     self.values[t] = "None"
                 continue

@@ -5,26 +5,23 @@ from __future__ import annotations
 import os
 import zipfile
 from collections.abc import Callable, Mapping
-from contextlib import contextmanager
 from pathlib import Path
-from secrets import token_hex
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
 import numpy as np
 
 from ..ir.errors import DTypeError, GraphFormatError, GraphGradError
-from ..ir.kinds import is_bfloat16, kind_of
+from ..ir.kinds import bfloat16, is_bfloat16, kind_of
 from ..ir.lazy import lazy_module
 from ..ir.state import State
 from ..ir.types import Array, as_dtype
+from .atomic import write_atomically
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-__all__ = ["export_weights", "import_weights", "whole", "write_npz"]
+__all__ = ["export_weights", "import_weights", "write_npz"]
 
 Values = dict[str, Array]
-_safetensors: Any = lazy_module("safetensors.numpy")
+_safetensors: Any = lazy_module("safetensors")
+_of_numpy: Any = lazy_module("safetensors.numpy")
 
 
 def export_weights(path: str | os.PathLike[str], state: State | Mapping[str, Any]) -> None:
@@ -54,8 +51,7 @@ def export_weights(path: str | os.PathLike[str], state: State | Mapping[str, Any
     write, _ = _format(path)
     values = state.as_dict() if isinstance(state, State) else state
     arrays = {_name(name): _array(name, value) for name, value in values.items()}
-    with whole(Path(path)) as file:
-        write(file, arrays)
+    write_atomically(Path(path), lambda file: write(file, arrays))
 
 
 def import_weights(path: str | os.PathLike[str]) -> Values:
@@ -85,33 +81,28 @@ def import_weights(path: str | os.PathLike[str]) -> Values:
     return found
 
 
+KINDS = {
+    "BOOL": "bool",
+    **{f"{letter}{8 * n}": f"{letter.lower()}{n}" for letter in "IUF" for n in (1, 2, 4, 8)},
+    "C64": "c8",
+}
+"""The dtypes of safetensors that NumPy has."""
+
+
 def _write_safetensors(file: IO[bytes], arrays: Values) -> None:
     for name, array in arrays.items():
         if array.dtype.char in "DgG":
             raise DTypeError(f"{name}: safetensors has no {array.dtype}; write an .npz")
-    file.write(_needed().save({n: np.asarray(a, order="C") for n, a in arrays.items()}))
+    _needed()
+    file.write(_of_numpy.save({n: np.asarray(a, order="C") for n, a in arrays.items()}))
 
 
 def _read_safetensors(path: Path) -> Values:
-    library, raw = _needed(), path.read_bytes()
-    if b'"BF16"' not in raw:
-        found: Values = library.load(raw)
-        return dict(sorted(found.items()))
-    return dict(sorted(_with_bfloat16(raw)))
-
-
-def _with_bfloat16(raw: bytes) -> Iterator[tuple[str, Array]]:
-    """Name and array, of a file that safetensors writes for NumPy, and reads for others alone."""
-    for name, entry in _needed().deserialize(raw):
-        said = entry["dtype"]
-        letters = said.rstrip("0123456789")
-        dtype = {"BF": "bfloat16", "BOOL": "bool"}.get(letters) or (
-            f"{_LETTERS[letters]}{int(said[len(letters) :]) // 8}"
-        )
-        yield name, np.frombuffer(entry["data"], as_dtype(dtype)).reshape(entry["shape"]).copy()
-
-
-_LETTERS = {"F": "f", "I": "i", "U": "u", "C": "c"}
+    found: Values = {}
+    for name, part in sorted(_needed().deserialize(path.read_bytes())):
+        dtype = bfloat16() if part["dtype"] == "BF16" else np.dtype(KINDS[part["dtype"]])
+        found[name] = np.frombuffer(part["data"], dtype).reshape(part["shape"]).copy()
+    return found
 
 
 def _needed() -> Any:
@@ -124,10 +115,11 @@ def _needed() -> Any:
 
 def write_npz(file: IO[bytes], arrays: Values) -> None:
     """As np.savez, for any names."""
+    for name, array in arrays.items():
+        if is_bfloat16(array.dtype):
+            raise DTypeError(f"{name}: .npz has no bfloat16; write a .safetensors")
     with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
         for name, array in arrays.items():
-            if is_bfloat16(array.dtype):
-                raise DTypeError(f"{name}: .npz has no bfloat16; write .safetensors, or cast it")
             with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
                 np.lib.format.write_array(member, array, allow_pickle=False)
 
@@ -169,17 +161,3 @@ def _array(name: str, value: Any) -> Array:
     if kind_of(array.dtype) not in "biufc":
         raise DTypeError(f"{name}: {array.dtype} is no dtype of numbers")
     return array.astype(as_dtype(array.dtype), copy=False)
-
-
-@contextmanager
-def whole(path: Path) -> Iterator[IO[bytes]]:
-    """A file that takes its place when all of it is written."""
-    temporary = path.with_name(f".{path.name}.{token_hex(8)}")
-    try:
-        with open(temporary, "xb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)

@@ -18,6 +18,7 @@ from .base import (
     Types,
     apply,
     as_tensor,
+    kind_of,
     np,
     tensor_type,
     whole,
@@ -116,7 +117,7 @@ class DiagonalGrad(Op):
 
 def counted(x: Tensor) -> bool:
     """Whether there are numbers of rows and columns of the size of x's."""
-    return x.dtype.kind in "iuf" and x.dtype.itemsize >= 4
+    return kind_of(x.dtype) in "iuf" and x.dtype.itemsize >= 4
 
 
 def numbered(make: Making, x: Tensor, offset: int) -> tuple[Tensor, Tensor]:

@@ -6,6 +6,7 @@ import builtins
 from math import prod
 
 from ..ir.errors import ShapeError, SymbolicError
+from .arithmetic import maximum, minimum
 from .base import (
     Any,
     Constant,
@@ -24,7 +25,7 @@ from .base import (
     whole,
 )
 from .differences import diff
-from .indexing import scatter_add
+from .indexing import scatter_add, take
 from .joining import concat
 from .logic import equal, greater_equal, less, less_equal, logical_and, where
 from .reductions import max, min, sum
@@ -188,6 +189,20 @@ def _bins_of(x: Tensor, edges: Tensor) -> tuple[Tensor, Tensor]:
     return place, logical_and(greater_equal(x, edges[0]), less_equal(x, edges[-1]))
 
 
+def _even_bins_of(x: Tensor, edges: Tensor) -> tuple[Tensor, Tensor]:
+    """_bins_of for bins of equal width: where arithmetic says, or next to it, as the edges say."""
+    count = _bin_count(edges)
+    x, edges = promoted(x, edges)
+    low, high = edges[0], edges[-1]
+    inside = logical_and(greater_equal(x, low), less_equal(x, high))
+    x = where(inside, x, low)
+    guess = cast((x - low) * (count / (high - low)), INT64)
+    guess = maximum(minimum(guess, count - 1), 0)  # of edges that are no numbers, anything
+    below = less(x, take(edges, guess, 0))
+    above = logical_and(greater_equal(x, take(edges, guess + 1, 0)), less(guess, count - 1))
+    return guess - cast(below, INT64) + cast(above, INT64), inside
+
+
 def histogram(
     a: TensorLike,
     bins: Any = 10,
@@ -218,7 +233,8 @@ def histogram(
     """
     x = as_tensor(a)
     edges = histogram_bin_edges(x, bins, range)
-    place, inside = _bins_of(x, edges)
+    even = not (isinstance(bins, Tensor) or np.ndim(bins))
+    place, inside = (_even_bins_of if even else _bins_of)(x, edges)
     count = _bin_count(edges)
     found = None if weights is None else as_tensor(weights)
     y = _counts(where(inside, place, count), count, found, x)

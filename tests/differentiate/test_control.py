@@ -612,3 +612,23 @@ def test_a_tensor_that_leaked_out_of_a_body_has_no_gradient_and_says_so(kind, wa
     y = BODIES[kind](lambda t: inner.append(t) or t, x)
     with pytest.raises(gg.GraphError, match="has a value in its runs alone"):
         ASKED[way](y, x, inner[0])
+
+
+@pytest.mark.parametrize(
+    "stop", [gg.stop_gradient, lambda x: gg.cast(gg.cast(x, "int64"), "float64")]
+)
+def test_what_no_branch_lets_through_has_no_gradient(stop):
+    x, y = gg.placeholder(()), gg.placeholder(())
+    z = gg.cond(y > 0.0, lambda: stop(x) * y, lambda: stop(x) + y)
+    assert gg.gradients(z, x) is None
+    assert gg.gradients(z, [x, y])[0] is None
+
+
+def test_a_branch_that_does_not_read_a_tensor_of_unknown_length_has_a_zero_of_its_length():
+    x, y, p = gg.placeholder((None,)), gg.placeholder((None,)), gg.placeholder((), "bool")
+    z = gg.cond(p, lambda: gg.sum(x * x), lambda: gg.sum(gg.sin(y)))
+    f = gg.compile([x, y, p], gg.gradients(z, [x, y]), backend="numpy")
+    dx, dy = f(np.ones(2), np.zeros(3), True)
+    assert (dx.tolist(), dy.tolist()) == ([2.0, 2.0], [0.0, 0.0, 0.0])
+    dx, dy = f(np.ones(2), np.zeros(3), False)
+    assert (dx.tolist(), dy.tolist()) == ([0.0, 0.0], [1.0, 1.0, 1.0])

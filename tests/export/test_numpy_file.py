@@ -5,6 +5,7 @@ import re
 import runpy
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -410,3 +411,49 @@ def test_numbers_come_through_bit_for_bit(written):
     for found, wanted in zip(there(), arrays, strict=True):
         assert (found.dtype, found.shape) == (wanted.dtype, wanted.shape)
         assert found.tobytes() == wanted.tobytes()
+
+
+def test_a_dtype_of_another_package_is_refused(tmp_path):
+    pytest.importorskip("ml_dtypes")
+    x = gg.placeholder((3,), gg.bfloat16, name="x")
+    v = gg.variable([1.0, 2.0, 3.0], gg.bfloat16, name="v")
+    with pytest.raises(gg.ExportError, match="bfloat16 is no dtype of NumPy alone") as error:
+        gg.export_numpy(gg.compile(x, gg.sum(x * v)), tmp_path / "f.py")
+    for name in ("x", "v", "Multiply"):
+        assert f"\n  {name}" in str(error.value)
+
+
+def test_lengths_that_values_decide_trials_and_second_orders(written):
+    x = gg.placeholder((4,), name="x")
+    a = gg.placeholder((4,), name="a")
+    drawn = gg.random.gamma((4,), a, seed=3)
+    outs = [gg.nonzero(x), x[x > 0.0], gg.repeat(x, gg.cast(gg.abs(x), "int64"))]
+    outs += [drawn, gg.argsort(x), gg.unique(x)]
+    outs += [gg.gradients(gg.sum(gg.gradients(gg.sum(gg.sort(x) ** 4), x)), x)]
+    f = gg.compile([x, a], outs, backend="numpy")
+    there, _ = written(f)
+    for given in ([1.0, -2.0, 3.0, 0.0], [0.0, 0.0, 1.0, 1.0]):
+        same(there(given, np.full(4, 1.5)), f(given, np.full(4, 1.5)))
+
+
+@pytest.mark.parametrize("backend", ["llvm", pytest.param("jax", marks=pytest.mark.ci)])
+def test_what_any_backend_runs_is_written(written, backend):
+    pytest.importorskip({"llvm": "llvmlite"}.get(backend, backend))
+    x = gg.placeholder((None, 3), name="x")
+    y = gg.nn.gelu(x @ gg.constant(np.ones((3, 2))))
+    f = gg.compile(x, [y, gg.gradients(gg.sum(y * y), x)], backend=backend)
+    same(written(f)[0](BATCH[0]), f(BATCH[0]), 1e-12)
+
+
+def test_the_document_is_so(tmp_path, monkeypatch):
+    text = (Path(__file__).parents[2] / "docs" / "export.md").read_text()
+    monkeypatch.chdir(tmp_path)
+    names = {}
+    for example in re.findall(r"```python\n(.*?)```", text, re.DOTALL)[:2]:
+        exec(example, names)
+    step, g = names["step"], names["g"]
+    found = runpy.run_path("step.py")
+    outputs, state = found["step"](np.ones((4, 2)), found["STATE"])
+    same(outputs, step(np.ones((4, 2))))
+    same(state, {n: g.state[n] for n in state})
+    assert g.variables.trainable.names == ["dense/w"]

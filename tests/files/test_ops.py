@@ -38,10 +38,10 @@ def comes_back(graph, folder):
 CARRIED = [case for case in CASES if case[1].type != "PyFunction"]
 
 
-def test_all_ops_and_their_gradients_come_back(tmp_path):
+def test_all_ops_come_back(tmp_path):
     with gg.Graph() as graph:
         for _, op, arrays in CARRIED:
-            placed_here(op, arrays, orders=1)
+            placed_here(op, arrays, orders=0)
     comes_back(graph, tmp_path)
     assert len({n.op.type for n in graph.nodes}) > 250
 

@@ -118,3 +118,14 @@ def test_without_safetensors_the_error_says_what_to_install(tmp_path, monkeypatc
     for use in (lambda p: gg.export_weights(p, {"w": 1.0}), gg.import_weights):
         with pytest.raises(gg.GraphGradError, match=r"pip install 'graphgrad\[safetensors\]'"):
             use(tmp_path / "w.safetensors")
+
+
+def test_bfloat16_is_in_safetensors_alone(tmp_path):
+    pytest.importorskip("ml_dtypes")
+    pytest.importorskip("safetensors")
+    with gg.Graph() as g:
+        gg.variable([1.5, -2.0], gg.bfloat16, name="w")
+    gg.export_weights(tmp_path / "w.safetensors", g.state)
+    same(gg.import_weights(tmp_path / "w.safetensors"), g.state.as_dict())
+    with pytest.raises(gg.DTypeError, match=r"w: .npz has no bfloat16; write a .safetensors"):
+        gg.export_weights(tmp_path / "w.npz", g.state)

@@ -2,8 +2,8 @@
 
 A program is a list of statements over typed variables; loops and the like hold programs. One
 interpreter runs it in two worlds: graphgrad builds a graph with its loops, and the tape of
-`tape.py` computes what Python's own loops compute. The same derivatives are asked of both. A program that
-goes wrong is made smaller: statements become constants for as long as it goes wrong.
+`tape.py` computes what Python's own loops compute. The same derivatives are asked of both. A
+program that goes wrong is made smaller: statements become constants for as long as it does.
 
 python -m tests.fuzz.nests --count 200 --seed 0 [--shrink]
 """
@@ -174,7 +174,7 @@ GIVES: dict[str, Type] = {
     "as float": F, "above": P, "many": P, "either": P,
 }  # fmt: skip
 
-# --- rules -----------------------------------------------------------------------------------------
+# --- rules ---------------------------------------------------------------------------------------
 
 LINEAR = ["sum", "inputs", "outputs", "both", "twice", "closure", "partial", "exact"]
 OTHERS = ["sine", "clip", "square", "clipped default"]
@@ -859,7 +859,7 @@ def second(y: Any, xs: Any, vs: Any) -> list[tape.Value]:
     return whole(tape.gradients(ds, xs, vs), xs)
 
 
-# --- questions -------------------------------------------------------------------------------------
+# --- questions -----------------------------------------------------------------------------------
 
 JOURNEYS = ["stay", "stay", "stay", "copy", "pickle", "import", "subgraph"]
 ASKED = ["grad", "grad", "grad", "jvp", "hvp", "one", "stop", "overrides", "none", "jacobian"]

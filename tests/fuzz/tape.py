@@ -1,4 +1,4 @@
-"""A tape: derivatives of any order of what NumPy computes at once. It shares no code with graphgrad.
+"""A tape: derivatives of any order of what NumPy computes at once; no code is graphgrad's.
 
 Every value is an array that is there when it is made, so that Python's own loops and choices are
 the control flow, and a program is its runs one after the other. A site, which is one step with a
@@ -206,7 +206,7 @@ def clip(x: Value, low: float, high: float) -> Value:
     return make("Clip", np.clip(x.array, low, high), [x], lambda d: (where(inside, d, zero),))
 
 
-# --- sites -----------------------------------------------------------------------------------------
+# --- sites ---------------------------------------------------------------------------------------
 
 
 class Default:

@@ -117,3 +117,21 @@ def test_examples_of_a_batch_are_searched_each_in_its_own_order():
 def test_what_has_no_meaning_is_an_error(wrong, words):
     with gg.Graph(), pytest.raises((ValueError, gg.ShapeError), match=words):
         wrong(gg.placeholder((3,)))
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "int64"])
+def test_even_bins_hold_what_their_edges_say(dtype):
+    """Elements on the edges of bins and next to them, where arithmetic alone is off by one."""
+    rng = np.random.default_rng(0)
+    for count in (1, 3, 7, 50):
+        low, high = int(rng.integers(-9, 0)), int(rng.integers(1, 30))
+        edges = np.linspace(low, high, count + 1)
+        x = np.concatenate([edges, np.nextafter(edges, 99), np.nextafter(edges, -99), [-99, 99]])
+        x = x.astype(dtype)
+        found, ends = gg.evaluate(gg.histogram(x, count, (low, high)))
+        both = np.result_type(x, ends)
+        wanted = np.histogram(x.astype(both), ends.astype(both))[0]
+        np.testing.assert_array_equal(found, wanted)
+    with np.errstate(all="ignore"):  # as many bins as numbers in between
+        counts, _ = gg.evaluate(gg.histogram([0.0, 5e-324, np.nan], 4, (0.0, 1e-323)))
+    assert counts.sum() == 2

@@ -22,6 +22,7 @@ from .stepping import COPY, LOOP, SET, TEST, stepper
 FIRST = 256  # runs of the first block
 PAUSE = 0.02  # seconds of a block from which on the next one is no longer
 LARGE = 1 << 20  # bytes of arenas; runs of bodies that take more take long enough by themselves
+SLACK = 1 << 16  # bytes that loops in a loop may take beyond those that were planned
 MANY = 1 << 62  # runs: as many as it takes
 ROOM = 64  # rows of what a loop with a test keeps, at first
 
@@ -43,7 +44,10 @@ def compiled_loop(
 
 def _loop(op: Scan | While, plans: Sequence[Plan], kernel_of: KernelOf) -> _Scan | _While:
     kind: Any = _Scan if isinstance(op, Scan) else _While
-    loop: _Scan | _While = kind(op, plans, kernel_of, Cells())
+    cells = Cells()
+    loop: _Scan | _While = kind(op, plans, kernel_of, cells)
+    if cells.nested and cells.size > SLACK + sum(p.peak for p in plans):
+        raise Unfit  # values in it share no memory, and more than planned is not taken
     loop.finish()
     return loop
 

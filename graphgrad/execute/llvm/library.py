@@ -14,6 +14,8 @@ from .call import built_in, possible
 from .convolution import Convolutions
 from .gemm import Gemm, entry_name
 from .jit import Loaded, host, loaded
+from .searching import NAMES as searches
+from .searching import Searching
 from .types import FLOATS, element_of
 
 Functions = dict[str, Callable[..., Any]]
@@ -55,6 +57,16 @@ def adding(dtype: DType, rows: bool) -> Callable[..., Any]:
     assert element is not None
     text = "\n".join((*DECLARATIONS, *Adding(element, host()).functions()))
     return load(text, NAMES)[NAMES[0 if rows else 1]]
+
+
+@cache
+def searching(dtype: DType, right: bool) -> Callable[..., Any]:
+    """The function of Searching for a dtype and a side."""
+    element = element_of(dtype)
+    assert element is not None
+    search = Searching(element)
+    text = "\n".join((*DECLARATIONS, *search.declarations(), *search.functions()))
+    return load(text, searches)[searches[int(right)]]
 
 
 @cache

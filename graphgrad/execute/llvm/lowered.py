@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...ir.kinds import is_floating
 from ...ir.op import Op
 from ...ir.strided import Strided, contiguous
 from ...ir.types import DType, TensorType, broadcast, lengths
@@ -234,7 +235,7 @@ class _LoopLowering:
         if gone:
             dtype = _BOOL if kind in ("any", "all") else self.items[item].dtype
             item = self._item(how, (item,), dtype, gone, tuple(left))
-        elif how == "sum" and made.dtype.kind == "f" and (axes or not op.view):
+        elif how == "sum" and is_floating(made.dtype) and (axes or not op.view):
             item = self._plus_zero(item)
         if kind == "mean":
             dtype = self.items[item].dtype
