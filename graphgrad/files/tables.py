@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from functools import cache
-from importlib.metadata import packages_distributions, version
 from pathlib import PurePath
 from typing import Any
 
 from ..ir.errors import FileError
+from ..ir.lazy import lazy_module
 from ..ir.op import OP_TYPES, Op
 from ..ir.types import Array, TensorType, as_shape, tensor_type
 from ..ops.python_function import function_named, name_of_function
@@ -17,6 +17,7 @@ from .arrays import ArrayPool, StoredArrays
 from .values import Unwritten, read, written
 
 OURS = __name__.partition(".")[0]
+_metadata: Any = lazy_module("importlib.metadata")
 
 
 _encode = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
@@ -109,8 +110,8 @@ class Tables:
 def _package(module: str) -> list[str]:
     """Distribution and version of a module that is not graphgrad's; "" where it has none."""
     top = module.partition(".")[0]
-    names = packages_distributions().get(top, [])
-    return [top, *((names[0], version(names[0])) if names else ("", ""))]
+    names = _metadata.packages_distributions().get(top, [])
+    return [top, *((names[0], _metadata.version(names[0])) if names else ("", ""))]
 
 
 class StoredTables:

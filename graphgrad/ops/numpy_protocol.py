@@ -256,8 +256,9 @@ def array_function(
     if func in ANSWERS:
         return ANSWERS[func](*args, **kwargs)
     places = func is np.where and len(args) == 1
-    target = _ours("nonzero" if places else FUNCTIONS.get(func))
-    if target is None:
+    name = "nonzero" if places else FUNCTIONS.get(func)
+    target = _ours(name)
+    if target is None or name in INSTEAD:
         raise _unsupported(func, (self,))
     if places:
         return target(*args)

@@ -326,7 +326,7 @@ class Turned(gg.Op):
         return xp.flip(x, axis=0)
 
 
-class Doubled(gg.Op):
+class TwiceExported(gg.Op):
     """y = 2 x, of somebody's own."""
 
     def infer(self, x):
@@ -351,7 +351,7 @@ def _times(xp, x, factor):
 
 def test_an_op_of_the_users_own_is_written_too(written):
     x = gg.placeholder((3,), name="x")
-    f = gg.compile(x, gg.extend.apply(Doubled(), x))
+    f = gg.compile(x, gg.extend.apply(TwiceExported(), x))
     same(written(f)[0]([1.0, 2.0, 3.0]), np.array([2.0, 4.0, 6.0]))
 
 

@@ -24,6 +24,7 @@ BUILTIN = {
     "ExecutionError": RuntimeError,
     "GradientError": ValueError,
     "GraphError": ValueError,
+    "ExportError": ValueError,
     "FileError": ValueError,
     "GraphFormatError": ValueError,
     "GraphGradError": Exception,

@@ -55,7 +55,8 @@ def test_every_law_holds_for_it(new):
     report = extend.check_op(new.Centred)
     assert report.ok, report
     assert {"second gradient", "linearity", "vmap", "decompose", "on llvm"} <= set(report.checked)
-    assert (report.samples, report.notes) == (2, [])
+    assert report.samples == 2
+    assert all("needs the package 'jax'" in note for note in report.notes), report.notes
 
 
 BROKEN = {

@@ -12,8 +12,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import graphgrad as gg
+from graphgrad.ir.node import rule_name
 from graphgrad.ir.verify import verify_graph
-from graphgrad.regions.select import members_of, nodes_of, rule_name
+from graphgrad.regions.select import members_of, nodes_of
 
 from .overrides import AsItIs, Made, Override
 from .spelled import Spelling

@@ -14,7 +14,7 @@ from ...ir.build import adopted, build
 from ...ir.context import CONTEXT, Context
 from ...ir.graph import Graph, current
 from ...ir.node import Node, Region, Tensor
-from ...ir.residual import Residual, unbuilt_residual
+from ...ir.residual import Residual, read_from, residual_of, unbuilt_residual
 from ...ops.base import ZERO, ZeroTensor, is_zero
 from ...ops.control import BodyGraph, BodyScope
 from ...ops.sources import Placeholder
@@ -34,7 +34,8 @@ from .deferred import Away, AwayNode, AwayRegion, Defaults, NotDeferred
 class TraceGraph(BodyGraph):
     """The scratch graph of a trace. What is read of the home is captured as the rule reads it.
 
-    The home stays as it is: a Residual that is read of it is no node there.
+    The home stays as it is: a Residual that is read of it is no node there, unless the rule takes
+    derivatives, which flow through it.
 
     deferred  whether it holds defaults that are still to be taken: then it is not differentiated
     """
@@ -44,16 +45,22 @@ class TraceGraph(BodyGraph):
     def __init__(self, outer: Graph, name: str) -> None:
         super().__init__(outer, name)
         self._reads: dict[Any, Tensor] = {}
+        self._differentiated = False
 
     def adopt(self, tensor: Tensor) -> Tensor:
         """The placeholder that stands for a tensor of the home, or of a graph around it."""
         if tensor.graph is self.outer:
-            here = current()
-            at_home = Context(self.outer)
-            at_home.origin, at_home.question = here.origin, here.question
-            at_home.scope = "gradients/"
-            tensor = self._once(unbuilt_residual(tensor, at_home))
+            if self._differentiated:
+                tensor = residual_of(tensor, self._at_home())
+            else:
+                tensor = self._once(unbuilt_residual(tensor, self._at_home()))
         return super().adopt(tensor)
+
+    def _at_home(self) -> Context:
+        here, there = current(), Context(self.outer)
+        there.origin, there.question = here.origin, here.question
+        there.scope = "gradients/"
+        return there
 
     def _once(self, t: Tensor) -> Tensor:
         """The same Residual every time."""
@@ -66,6 +73,17 @@ class TraceGraph(BodyGraph):
         """NotDeferred where a derivative might be one of what is not here yet."""
         if self.deferred:
             raise NotDeferred
+        self._differentiated = True
+        captures = {self._built(t): p for t, p in self.captures.items()}
+        self.captures.clear()
+        self.captures.update(captures)
+
+    def _built(self, t: Tensor) -> Tensor:
+        """What was captured, as a node that derivatives flow through."""
+        op = t.node.op
+        if not isinstance(op, Residual) or t is not self._reads.get((t.node.inputs[0], op.region)):
+            return t
+        return read_from(op.region, t.node.inputs[0], self._at_home())
 
 
 class Trace:
