@@ -19,7 +19,7 @@ def graph():
         yield g
 
 
-@gg.register_gradient("test/export/clipped")
+@gg.register_gradient("exported/clipped")
 def clipped(site, dy):
     """The gradient, clipped."""
     return tuple(gg.clip(dx, -0.01, 0.01) for dx in site.default(dy))
@@ -61,7 +61,7 @@ def model(batch="N"):
     x, y = gg.placeholder((batch, 3), name="x"), gg.placeholder((batch,), "int64", name="y")
     w = gg.variable(rng.normal(size=(3, 8)), name="layer/w")
     v = gg.variable(rng.normal(size=(8, 4)), name="v")
-    with gg.override_gradient("test/export/clipped"):
+    with gg.override_gradient("exported/clipped"):
         h = gg.tanh(x @ w)
     logits = h @ v
     loss = gg.mean(gg.nn.cross_entropy(logits, y))
