@@ -256,8 +256,17 @@ LIVES = [
 ]
 
 
-@pytest.mark.parametrize("live", LIVES, ids=lambda f: f.__name__)
-@pytest.mark.parametrize("program", PROGRAMS, ids=lambda f: f.__name__)
+@pytest.mark.parametrize(
+    ("backend", "program", "live"),
+    [
+        pytest.param(backend, program, live, id=f"{backend}-{program.__name__}-{live.__name__}")
+        for k, backend in enumerate(BACKENDS)
+        for i, program in enumerate(PROGRAMS)
+        for j, live in enumerate(LIVES)
+        if k == 0 or (i + j + k) % 3 == 0  # all on one backend, each of both on every one
+    ],
+    indirect=["backend"],
+)
 def test_no_graph_outlives_its_last_reference(program, live, backend):
     graphs = [ref(g) for g in live(program)]
     assert graphs
