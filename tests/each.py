@@ -9,16 +9,27 @@ import pytest
 from graphgrad.laws.trying import NotTried
 
 
-def each(cases, group=lambda name: name.partition("-")[0]):
+def type_of(name):
+    """The op type in the name of a sample."""
+    return name.partition("-")[0]
+
+
+def grouped(cases, group=type_of):
+    """{name of a group: [(name, arguments)]} of (name, *arguments)."""
+    groups = defaultdict(list)
+    for name, *arguments in cases:
+        groups[group(name)].append((name, arguments))
+    return groups
+
+
+def each(cases, group=type_of):
     """Have a test called for each (name, *arguments), in one run of it for each group of names.
 
     The arguments are its first parameters. What fails is raised after the last case of the group,
     with a note that names the case; several failures as an ExceptionGroup. A run is skipped
     where every case is.
     """
-    groups = defaultdict(list)
-    for name, *arguments in cases:
-        groups[group(name)].append((name, arguments))
+    groups = grouped(cases, group)
 
     def decorate(test):
         @wraps(test)
