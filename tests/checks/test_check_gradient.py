@@ -473,8 +473,11 @@ def is_checkable(op, arrays):
     return bool(arrays) and op.type not in (*INTERNAL, *WITHOUT_DERIVATIVE) and not coarse
 
 
+FIRST = [(name, *case) for name, *case in CASES if int(name.rpartition("-")[2]) < 2]
+
+
 @pytest.mark.ci
-@each([c for c in CASES if is_checkable(*c[1:])])
+@each([c for c in FIRST if is_checkable(*c[1:])])
 def test_S38_no_false_alarm_on_the_ops_own_gradients(op, arrays):
     with gg.Graph():
         xs = [gg.placeholder(a.shape, a.dtype) for a in arrays]

@@ -337,13 +337,13 @@ def test_same_bytes_in_another_process():
 
 
 @pytest.mark.ci
-def test_a_hundred_thousand_nodes():
-    tensors = chain(50_000)
-    assert len(tensors[0].graph) > 100_000
-    assert gg.to_dot(tensors, collapse="none").count("\n") > 200_000
+def test_thirty_thousand_nodes():
+    tensors = chain(15_000)
+    assert len(tensors[0].graph) > 30_000
+    assert gg.to_dot(tensors, collapse="none").count("\n") > 60_000
     assert gg.to_dot(tensors).count("\n") < 4_000
-    assert gg.graph_text(tensors).count("\n") > 100_000
-    assert gg.graph_text(tensors, style="list").count("\n") > 100_000
+    assert gg.graph_text(tensors).count("\n") > 30_000
+    assert gg.graph_text(tensors, style="list").count("\n") > 30_000
 
 
 def test_a_hundred_nested_regions():
