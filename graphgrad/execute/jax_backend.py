@@ -335,7 +335,8 @@ def _permutation(op: Permutation) -> Kernel:
 
 @KERNELS.override(MatrixExp)
 def _expm(op: MatrixExp) -> Kernel:
-    return jax.scipy.linalg.expm
+    kernel: Kernel = jax.scipy.linalg.expm
+    return kernel
 
 
 @KERNELS.override(MatrixExpDerivative)
