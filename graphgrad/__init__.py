@@ -8,7 +8,20 @@ put, at every order and through every transform, or an error says why not.
 import builtins as _builtins
 import typing as _typing
 
-from . import debug, extend, fft, initializers, linalg, nn, optimizers, random, rules, special
+from . import (
+    debug,
+    distributed,
+    extend,
+    fft,
+    initializers,
+    interop,
+    linalg,
+    nn,
+    optimizers,
+    random,
+    rules,
+    special,
+)
 from . import notebook as _notebook
 from .checks.explain import Explanation, PathOf, SiteUse, explain
 from .checks.gradient import check_gradient
@@ -76,60 +89,16 @@ from .ir.state import State
 from .ir.variables import Variables
 from .ir.version import __version__ as __version__
 from .ops import methods as _methods
-from .ops.angles import angle
-from .ops.arithmetic import abs as abs
-from .ops.arithmetic import (
-    absolute,
-    add,
-    ceil,
-    clip,
-    conj,
-    conjugate,
-    copysign,
-    deg2rad,
-    degrees,
-    divide,
-    fabs,
-    float_power,
-    floor,
-    floor_divide,
-    fmax,
-    fmin,
-    fmod,
-    heaviside,
-    hypot,
-    imag,
-    isclose,
-    maximum,
-    minimum,
-    mod,
-    multiply,
-    nan_to_num,
-    negative,
-    nextafter,
-    positive,
-    power,
-    rad2deg,
-    radians,
-    real,
-    reciprocal,
-    remainder,
-    rint,
-    sign,
-    square,
-    subtract,
-    true_divide,
-    trunc,
-)
-from .ops.arithmetic import divmod as divmod
-from .ops.arithmetic import pow as pow
-from .ops.arithmetic import round as round
+from .ops.angles import angle, deg2rad, degrees, rad2deg, radians
+from .ops.arithmetic import add, divide, multiply, negative, positive, subtract, true_divide
 from .ops.at import At, AtIndex, at, dynamic_slice, dynamic_update_slice
 from .ops.base import DEFAULT, NO_GRAD, TensorLike, cast, constant
 from .ops.bits import packbits, unpackbits
 from .ops.borders import pad
+from .ops.bounds import clip, fmax, fmin, maximum, minimum, nan_to_num
 from .ops.cases import apply_over_axes, choose, piecewise, where_first
-from .ops.closeness import allclose, array_equal, array_equiv
+from .ops.closeness import allclose, array_equal, array_equiv, isclose
+from .ops.complex_parts import conj, conjugate, imag, real
 from .ops.control import associative_scan, cond, fori_loop, scan, switch, while_loop
 from .ops.control import map as map
 from .ops.creation import (
@@ -245,6 +214,8 @@ from .ops.logic import (
     signbit,
     where,
 )
+from .ops.magnitudes import abs as abs
+from .ops.magnitudes import absolute, copysign, fabs, heaviside, hypot, sign
 from .ops.nan import (
     nanargmax,
     nanargmin,
@@ -262,7 +233,20 @@ from .ops.nn.classes import one_hot
 from .ops.nonzero import argwhere, compress, extract, flatnonzero, nonzero, repeat, trim_zeros
 from .ops.number_parts import bitwise_count, frexp, gcd, lcm, ldexp, modf, spacing
 from .ops.padding import flip, roll, tile
-from .ops.polynomials import poly, polyadd, polyder, polyfit, polyint, polymul, polysub, polyval
+from .ops.polynomials import (
+    poly,
+    polyadd,
+    polyder,
+    polydiv,
+    polyfit,
+    polyint,
+    polymul,
+    polysub,
+    polyval,
+    roots,
+)
+from .ops.powers import float_power, power, reciprocal, square
+from .ops.powers import pow as pow
 from .ops.products import (
     dot,
     inner,
@@ -303,6 +287,10 @@ from .ops.reductions import (
 from .ops.reductions import max as max
 from .ops.reductions import min as min
 from .ops.reductions import sum as sum
+from .ops.remainders import divmod as divmod
+from .ops.remainders import floor_divide, fmod, mod, remainder
+from .ops.rounding import ceil, floor, nextafter, rint, trunc
+from .ops.rounding import round as round
 from .ops.running_extrema import cummax, cummin
 from .ops.searching import isin, lexsort, searchsorted
 from .ops.sets import (
@@ -424,8 +412,8 @@ __array_api_version__ = "2024.12"
 # fmt: off
 __all__ = [  # noqa: RUF022 (by what it is for)
     # modules
-    "debug", "extend", "fft", "initializers", "linalg", "nn", "optimizers", "random", "rules",
-    "special",
+    "debug", "distributed", "extend", "fft", "initializers", "interop", "linalg", "nn",
+    "optimizers", "random", "rules", "special",
     # graphs
     "Graph", "Node", "Op", "Program", "Region", "State", "Tensor", "TensorLike", "Variables",
     "default_graph", "import_graph", "name_scope", "op_types", "reset_default_graph",
@@ -485,9 +473,9 @@ __all__ = [  # noqa: RUF022 (by what it is for)
     "ediff1d", "gradient", "histogram", "histogram2d", "histogram_bin_edges", "histogramdd",
     "interp", "logsumexp", "mean", "median", "nanargmax", "nanargmin", "nancumprod", "nancumsum",
     "nanmax", "nanmean", "nanmedian", "nanmin", "nanpercentile", "nanprod", "nanquantile", "nanstd",
-    "nansum", "nanvar", "partition", "percentile", "poly", "polyadd", "polyder", "polyfit",
-    "polyint", "polymul", "polysub", "polyval", "prod", "ptp", "quantile", "sort",
-    "sort_complex", "std", "topk", "trapezoid", "unwrap", "var",
+    "nansum", "nanvar", "partition", "percentile", "poly", "polyadd", "polyder", "polydiv",
+    "polyfit", "polyint", "polymul", "polysub", "polyval", "prod", "ptp", "quantile", "roots",
+    "sort", "sort_complex", "std", "topk", "trapezoid", "unwrap", "var",
     # places and sets
     "UniqueAllResult", "UniqueCountsResult", "UniqueInverseResult", "argwhere", "compress",
     "extract", "flatnonzero", "intersect1d", "isin", "lexsort", "nonzero", "searchsorted",

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import count
 from operator import itemgetter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from .ir.collector import collector_paused
 from .ir.depth import Bounded
 from .ir.errors import DTypeError, ExecutionError, GraphError, StateError
 from .ir.graph import Graph, GraphScope
+from .ir.held import any_gone
 from .ir.node import Node, Tensor
 from .ir.program import Program, needed
 from .ir.state import RunNumber, State
@@ -28,7 +29,7 @@ from .ir.words import visible_lines
 from .lower.plan import Plan
 from .lower.specialise import specialise
 from .ops.base import as_tensor, cast
-from .ops.python_function import PyFunction, check_function
+from .ops.python_function import check_function
 from .ops.random.keys import draws_keys
 from .ops.sources import Assign, Placeholder, Variable, check_update
 from .optimise.fitting import Fitting, Peak
@@ -78,7 +79,8 @@ def compile(
             state of every so many runs. "jax" is given what fits by the count of "numpy"; what XLA
             takes may be more.
         **options: of the backend: `num_threads`; `fast_math=True` for the algebra of real numbers,
-            where NaN, infinities, signs of zero and last bits may change, for "numpy" and "llvm".
+            where NaN, infinities, signs of zero and last bits may change, for "numpy" and "llvm";
+            `mesh`, `shardings` and `donate` for "jax": see docs/scale.md.
 
     Returns: a CompiledFunction.
 
@@ -96,17 +98,18 @@ def compile(
     """
     with collector_paused(), Bounded():
         chosen = load_backend(backend, **options)
-        passes = _passes(optimize, verify, getattr(chosen, "fast_math", False))
+        passes = _passes(optimize, verify, chosen)
         if memory is not None:
             passes = _within(_bytes(memory), passes, chosen)
         return _compile(inputs, outputs, chosen, updates or {}, state, passes, watch)
 
 
-def _passes(optimize: bool, verify: bool, fast_math: bool) -> Passes:
+def _passes(optimize: bool, verify: bool, backend: Backend) -> Passes:
     """What is done to a program before it runs."""
     if not optimize:
         return lambda program, watch=None, policy=None: (program, [])
-    return partial(optimise, verify=verify, fast_math=fast_math)
+    fast_math, joining = getattr(backend, "fast_math", False), getattr(backend, "joining", True)
+    return partial(optimise, verify=verify, fast_math=fast_math, joining=joining)
 
 
 def _bytes(memory: object) -> int:
@@ -160,7 +163,7 @@ def _compile(
     counted = draws_keys(start)
     program, log = passes(start, watch=watch)
     program, written = _without_dead_updates(program, list(writes), variables)
-    run = backend.compile(program)
+    run = _compiled_by(backend, program, given, variables, written)
     refined = _let_refine(run, passes, watch)
     where = state if state is not None else graph.state if graph is not None else State()
     where.concerns(graph)
@@ -170,7 +173,7 @@ def _compile(
         if program is not start or not hasattr(run, "refine"):
             specialise(start, [*types, *(v.outputs[0].type for v in variables)])
 
-    feeds = Feeds(given, fit_together)
+    feeds = Feeds(given, fit_together, getattr(run, "takes", ()))
     return CompiledFunction(
         feeds,
         outputs,
@@ -185,7 +188,22 @@ def _compile(
         backend,
         counted,
         asked,
+        [*wanted, *(writes[v] for v in written)],
+        passes,
     )
+
+
+def _compiled_by(
+    backend: Any, program: Program, given: list[Tensor], read: list[Node], written: list[Node]
+) -> Compiled:
+    """The program as a function; by a backend that can, with variables that stay where it runs."""
+    with_state = getattr(backend, "compile_with_state", None)
+    run: Compiled = (
+        backend.compile(program)
+        if with_state is None
+        else with_state(program, given, read, written)
+    )
+    return run
 
 
 def _as_built(
@@ -196,7 +214,7 @@ def _as_built(
     Assigns among the nodes needed are added to writes.
     """
     nodes = needed(given, [*wanted, *writes.values()])
-    _check_placeholders(nodes, wanted)
+    check_placeholders(nodes, wanted)
     _add_assigns(nodes, writes)
     variables = [n for n in nodes if type(n.op) is Variable]
     inputs = [*given, *(v.outputs[0] for v in variables)]
@@ -249,6 +267,8 @@ class CompiledFunction:
         backend: Backend,
         counted: bool,
         updates: dict[Tensor, Tensor],
+        results: Sequence[Tensor],
+        passes: Passes,
     ) -> None:
         self.inputs = feeds.inputs
         self.outputs = outputs
@@ -261,13 +281,17 @@ class CompiledFunction:
         self._fit = feeds.fit
         self._count = sum(t is not None for t in leaves)
         self._packed = packer(outputs)
-        self._compiled = run
-        self._run: Compiled = getattr(run, "call", run)
+        self._compiled: Any = run
+        self._run: Any = getattr(run, "call", run)
         self._state = state
         self._variables = tuple(variables)
         self._written = tuple(written)
         self._counted = counted
         self._changes = counted or bool(written)
+        self._stays = getattr(run, "keeps_state", False)
+        self._lends = [self._variables[i] for i in getattr(run, "lends", ())]
+        self._results = tuple(results)  # as they were built: what is differentiated
+        self._passes = passes
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run: arrays in the order of the inputs, or by name; the outputs' structure of arrays.
@@ -278,18 +302,47 @@ class CompiledFunction:
         arrays = args if not kwargs and self._fit(args) else self._feeds(args, kwargs)
         if self._changes:
             return self._state.turn.take(self._update, arrays)
+        if self._stays and self._variables:
+            return self._packed(self._run_where_it_is(arrays))
         if self._variables:
             arrays = (*arrays, *self._state.read(self._variables))
         return self._packed(self._run(*arrays))
+
+    def _run_where_it_is(self, arrays: tuple[Any, ...]) -> Sequence[Any]:
+        """A run that only reads, of values that stay on a device: after a run that took them."""
+        state = self._state
+        values = state.held(self._variables)
+        try:
+            results: Sequence[Any] = self._run(*arrays, *values)
+        except Exception:
+            if not any_gone(values):
+                raise
+            there = partial(state.there, self._variables)
+            results = state.turn.take(lambda: self._run(*arrays, *there()))
+        return results
 
     def _update(self, arrays: tuple[Any, ...]) -> Any:
         """A run that writes; it is this thread's turn."""
         state = self._state
         with RunNumber(state.runs):
-            results = self._run(*arrays, *state.read(self._variables))
-        written = dict(zip(self._written, results[self._count :], strict=True))
-        state.commit(written, self._counted)
+            if self._lends:
+                return self._packed(self._update_in_place(arrays))
+            values = (state.there if self._stays else state.read)(self._variables)
+            results = self._run(*arrays, *values)
+        state.commit(self._written_of(results), self._counted, own=self._stays)
         return self._packed(results)
+
+    def _update_in_place(self, arrays: tuple[Any, ...]) -> Sequence[Any]:
+        """A run that writes, and takes the memory of what it writes anew."""
+        state, run = self._state, self._run
+        values = state.there(self._variables)
+        with state.lent(self._lends) as alone:
+            results: Sequence[Any] = run(*arrays, *values, alone=alone)
+            state.commit(self._written_of(results), self._counted, own=True)
+        return results
+
+    def _written_of(self, results: Sequence[Any]) -> dict[Node, Any]:
+        return dict(zip(self._written, results[self._count :], strict=True))
 
     def release(self) -> None:
         """Give back the memory that is kept for the next run: the arena, and old large results.
@@ -340,6 +393,7 @@ class CompiledFunction:
         notes = getattr(self.backend, "notes", None)
         for plan in self.plans:
             rows += plan.explain() + (notes(plan) if notes else [])
+        rows += self._compiled.notes() if self._stays else []
         if self._variables:
             rows.append(f"reads {', '.join(v.name for v in self._variables)}")
         if self._written:
@@ -362,6 +416,17 @@ class CompiledFunction:
         inside. For the largest shapes that came; None where it is not known."""
         peaks = [plan.peak for plan in self.plans if plan.exact]
         return max(peaks, default=None)
+
+    if TYPE_CHECKING:  # graphgrad.interop puts them in place
+
+        def as_jax(self, gradients: int = 1, *, dtype: Any = None) -> Callable[..., Any]:
+            """A pure function of JAX arrays."""
+
+        def state_tree(self, dtype: Any = None) -> dict[str, Any]:
+            """The variables that it reads or writes, by name."""
+
+        def commit(self, tree: Mapping[str, Any]) -> None:
+            """Write such a tree."""
 
     def __repr__(self) -> str:
         return f"<compiled: {self._feeds.signature} -> {self._count} outputs>"
@@ -506,7 +571,7 @@ def _without_dead_updates(
 
 def _add_assigns(nodes: Sequence[Node], writes: dict[Node, Tensor]) -> None:
     for node in nodes:
-        if type(node.op) is PyFunction:
+        if "fn" in node.op.fields:
             check_function(node)
         if type(node.op) is not Assign:
             continue
@@ -520,7 +585,8 @@ def _add_assigns(nodes: Sequence[Node], writes: dict[Node, Tensor]) -> None:
         writes[variable] = node.outputs[0]
 
 
-def _check_placeholders(nodes: Sequence[Node], wanted: Sequence[Tensor]) -> None:
+def check_placeholders(nodes: Sequence[Node], wanted: Sequence[Tensor]) -> None:
+    """GraphError for a placeholder among nodes that a run needs."""
     missing = [n.outputs[0] for n in nodes if type(n.op) is Placeholder]
     if missing:
         rows = "".join(f"\n  {t.name}: {t.type!r}, built at {t.where}" for t in missing)

@@ -20,11 +20,14 @@ from .ir.errors import GradientError, ShapeError, StateError
 from .ir.graph import GraphScope
 from .ir.kinds import FLOAT32, is_bfloat16
 from .ir.node import Tensor
-from .ops.arithmetic import conj, floor, imag, maximum, minimum, power, real, square
 from .ops.base import as_tensor, cast, real_dtype
+from .ops.bounds import maximum, minimum
+from .ops.complex_parts import conj, imag, real
 from .ops.exponential import sqrt
 from .ops.logic import less, where
+from .ops.powers import power, square
 from .ops.reductions import sum as reduce_sum
+from .ops.rounding import floor
 from .ops.sources import Variable, variable
 from .ops.trigonometry import cos
 

@@ -6,6 +6,7 @@ that need a package which is not installed are left out, but for those named in 
 
 import gc
 import os
+import sys
 from importlib import import_module
 from importlib.util import find_spec
 
@@ -17,6 +18,9 @@ from graphgrad import compiled
 os.environ.setdefault("GRAPHGRAD_BACKEND", "numpy")
 for threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(threads, "1")  # of a library, for tests that run side by side
+
+sys.dont_write_bytecode = False  # or every process that a test starts compiles all modules anew
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 for package in os.environ.get("GRAPHGRAD_NEEDS", "").split():
     import_module(package)

@@ -3,6 +3,7 @@
 from collections import defaultdict
 from functools import wraps
 from inspect import Parameter, Signature, signature
+from itertools import product
 
 import pytest
 
@@ -14,12 +15,26 @@ def type_of(name):
     return name.partition("-")[0]
 
 
+def initial(name):
+    """Its first letter: a group for what takes no time."""
+    return name[0]
+
+
 def grouped(cases, group=type_of):
     """{name of a group: [(name, arguments)]} of (name, *arguments)."""
     groups = defaultdict(list)
     for name, *arguments in cases:
         groups[group(name)].append((name, arguments))
     return groups
+
+
+def by_law(laws, cases):
+    """(name with the law, law, *arguments) of every case: what `each` tries of it in one test."""
+    return [
+        (f"{name}, {law}", check, *arguments)
+        for name, *arguments in cases
+        for law, check in laws.items()
+    ]
 
 
 def each(cases, group=type_of):
@@ -43,6 +58,17 @@ def each(cases, group=type_of):
         return pytest.mark.parametrize("cases", groups.values(), ids=groups)(run)
 
     return decorate
+
+
+def crossed(first, *others):
+    """`each` for every combination of these values: one test for each of the first."""
+    cases = [(f"{values[0]}, {values[1:]}", *values) for values in product(first, *others)]
+    return each(cases, lambda name: name.partition(", (")[0])
+
+
+def together(cases):
+    """`each` for tuples of arguments, all in one test: for what takes next to no time."""
+    return each([(f"of {arguments!r}", *arguments) for arguments in cases], lambda name: "all")
 
 
 def judge(cases, test):

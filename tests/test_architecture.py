@@ -10,9 +10,10 @@ import graphgrad
 
 ROOT = Path(graphgrad.__file__).parent
 OPTIONAL = {"jax", "ml_dtypes", "scipy", "sklearn", "matplotlib", "rich", "jinja2"}
-OPTIONAL |= {"pygraphviz", "pydot", "safetensors"}
+OPTIONAL |= {"pygraphviz", "pydot", "safetensors", "torch"}
+JAX = ("backend", "host", "layout", "processes", "run")
 ONLY_IN = {
-    "jax": {"execute/jax_backend.py", "execute/jax_host.py"},
+    "jax": {*(f"execute/jax_{name}.py" for name in JAX), "interop/jax_calls.py"},
     "ml_dtypes": {"ir/kinds.py"},
     "scipy": {"ops/special/scipy_functions.py"},
     "pygraphviz": {"inspect/svg.py"},
@@ -34,6 +35,7 @@ MAY_IMPORT = {
     "checks": {"ir", "ops", "regions", "differentiate", "compiled"},
     "debug": {"ir", "ops", "compiled", "execute", "functions"},
     "files": {"ir", "ops", "regions", "differentiate", "compiled", "functions"},
+    "distributed": {"ir", "compiled", "execute"},
     "session": {"ir", "ops", "compiled", "execute"},
     "optimizers": {"ir", "ops"},
     "initializers": {"ir"},
@@ -46,9 +48,20 @@ MAY_IMPORT = {
     "laws": {"ir", "ops", "differentiate", "compiled", "lower", "execute", "checks"},
     "extend": {"ir", "ops", "optimise", "lower", "execute", "laws"},
     "export": {"ir", "ops", "compiled", "files"},
+    "interop": {
+        "ir",
+        "ops",
+        "regions",
+        "differentiate",
+        "lower",
+        "execute",
+        "compiled",
+        "functions",
+    },
 }
 
 
+@cache
 def files():
     return sorted(ROOT.rglob("*.py"))
 
@@ -60,13 +73,27 @@ def part(path):
 
 
 @cache
+def tree_of(path):
+    return ast.parse(path.read_text())
+
+
+def statements(nodes, hidden=False, typing=False):
+    """Every statement, with whether it is inside a function, and whether only for types."""
+    for node in nodes:
+        yield node, hidden, typing
+        inside = hidden or isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        types = isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
+        parts = ast.iter_child_nodes(node)
+        blocks = [n for n in parts if isinstance(n, ast.stmt | ast.excepthandler | ast.match_case)]
+        yield from statements(blocks, inside, typing or types)
+
+
+@cache
 def imports(path):
     """(what is imported, whether inside a function, whether only for types) of a file."""
-    tree = ast.parse(path.read_text())
-    parents = {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
     found = []
     package = ["graphgrad", *path.relative_to(ROOT).parent.parts]
-    for node in ast.walk(tree):
+    for node, hidden, typing in statements(tree_of(path).body):
         if isinstance(node, ast.Import):
             names = [a.name for a in node.names]
         elif isinstance(node, ast.ImportFrom):
@@ -75,15 +102,7 @@ def imports(path):
             names = [f"{module}.{a.name}" for a in node.names]
         else:
             continue
-        around, hidden, typing = node, False, False
-        while around in parents:
-            around = parents[around]
-            hidden = hidden or isinstance(around, ast.FunctionDef | ast.AsyncFunctionDef)
-            typing = typing or (
-                isinstance(around, ast.If) and "TYPE_CHECKING" in ast.unparse(around.test)
-            )
-        for name in names:
-            found.append((name, hidden, typing))
+        found += [(name, hidden, typing) for name in names]
     return found
 
 
@@ -140,7 +159,7 @@ def test_no_cycles_between_modules():
 def test_no_two_classes_have_one_name():
     where = {}
     for path in files():
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node, *_ in statements(tree_of(path).body):
             if isinstance(node, ast.ClassDef):
                 where.setdefault(node.name, []).append(path.relative_to(ROOT).as_posix())
     found = {name: paths for name, paths in where.items() if len(paths) > 1}

@@ -6,6 +6,7 @@ import math
 import pickle
 import sys
 from contextlib import ExitStack
+from functools import cache
 
 import pytest
 
@@ -42,6 +43,12 @@ def asking(depth):
             blocks.enter_context(gg.override_gradient(default))
             h = gg.sin(h)
     return g, x, h
+
+
+@cache
+def many_conds():
+    """400 choices in choices, once for all that look at them."""
+    return limited(100_000, lambda: conds(400))
 
 
 def limited(limit, act):
@@ -100,7 +107,7 @@ def test_S37_gradients_of_a_thousand_regions_in_regions_at_two_orders():
         lambda: pickle.dumps(asking(DEEP)[0]),
         *[
             pytest.param(
-                lambda act=act: act(*limited(100_000, lambda: conds(400))),
+                lambda act=act: act(*many_conds()),
                 marks=() if name in ("copy", "dot", "numpy") else pytest.mark.ci,
                 id=name,
             )

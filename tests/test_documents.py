@@ -18,9 +18,9 @@ def test_the_list_of_tests_by_clause_is_true():
     )
 
 
-@pytest.mark.parametrize("clause", clauses["clauses"]())
-def test_every_clause_has_a_test(clause):
-    assert clauses["tests"]().get(clause), f"no test carries the number of {clause}"
+def test_every_clause_has_a_test():
+    found = clauses["tests"]()
+    assert [c for c in clauses["clauses"]() if not found.get(c)] == [], "no test carries its number"
 
 
 def test_the_example_of_the_readme_runs(tmp_path):

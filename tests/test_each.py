@@ -4,7 +4,7 @@ import inspect
 
 import pytest
 
-from .each import each, judge
+from .each import by_law, crossed, each, judge, together
 
 
 def cases(*numbers):
@@ -68,3 +68,31 @@ def test_cases_are_run_by_the_group_of_their_name_with_fixtures_beside_them():
     for group in groups:
         law(group, known=True)
     assert seen == [(1, 2, True), (5, 6, True), (3, 4, True)]
+
+
+def test_every_law_is_tried_of_every_case():
+    tried = by_law({"odd": odd, "even": len}, [("n-1", 1), ("n-2", 2)])
+    assert [(name, *rest) for name, *rest in tried] == [
+        ("n-1, odd", odd, 1),
+        ("n-1, even", len, 1),
+        ("n-2, odd", odd, 2),
+        ("n-2, even", len, 2),
+    ]
+
+
+def tried_by(decorate):
+    """{id of a test: what its cases are} of a decorator."""
+
+    def test(*arguments):
+        pass
+
+    test.__signature__ = inspect.signature(lambda x, y: None)
+    (mark,) = decorate(test).pytestmark
+    groups = zip(mark.kwargs["ids"], mark.args[1], strict=True)
+    return {name: [arguments for _, arguments in cases] for name, cases in groups}
+
+
+def test_combinations_are_all_there_in_a_test_for_each_of_the_first():
+    found = tried_by(crossed(["a", "b"], [1, 2]))
+    assert found == {"a": [["a", 1], ["a", 2]], "b": [["b", 1], ["b", 2]]}
+    assert tried_by(together([(1, 2), (3, 4)])) == {"all": [[1, 2], [3, 4]]}

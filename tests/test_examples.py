@@ -2,6 +2,7 @@
 
 import contextvars
 import runpy
+import sys
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,8 @@ PROGRAMS = sorted(EXAMPLES.glob("*.py"))
 
 @pytest.mark.parametrize("path", PROGRAMS, ids=lambda p: p.stem)
 @pytest.mark.usefixtures("own_names")
-def test_example_runs_and_prints(path, capsys):
+def test_example_runs_and_prints(path, capsys, monkeypatch):
+    monkeypatch.setattr(sys, "argv", [str(path), "--quick"])  # for those that train for long
     contextvars.copy_context().run(runpy.run_path, str(path), run_name="__main__")
     assert capsys.readouterr().out.strip()
 

@@ -43,6 +43,7 @@ call(5)
 """
 
 
+@pytest.mark.ci
 def test_children_plan_though_a_thread_of_the_parent_was_planning():
     passes(PLANNING)
 
@@ -160,5 +161,6 @@ assert g.state[w] == 2
 """
 
 
+@pytest.mark.ci
 def test_children_write_though_a_thread_of_the_parent_was_writing():
     passes(WRITING)

@@ -116,6 +116,13 @@ def own_op(x):
     return gg.sum(gg.broadcast_to(y, (200, 100, 4, 3)) * apply(Holder(lambda: y), x))
 
 
+@pytest.fixture(autouse=True, scope="module")
+def _old():
+    """What was there before is not looked at again by every collection."""
+    gc.collect()
+    gc.freeze()
+
+
 PROGRAMS = [
     plain,
     large,

@@ -17,14 +17,18 @@ import pytest
 
 import graphgrad as gg
 
+from .each import together
+
 ROOT = Path(gg.__file__).parent
 USER = Path(__file__).parent / "typed" / "user.py"
 MODULES = (
     "graphgrad",
     "graphgrad.debug",
+    "graphgrad.distributed",
     "graphgrad.extend",
     "graphgrad.fft",
     "graphgrad.initializers",
+    "graphgrad.interop",
     "graphgrad.linalg",
     "graphgrad.nn",
     "graphgrad.optimizers",
@@ -125,7 +129,7 @@ def test_compile_and_function_are_functions_and_no_modules():
             importlib.import_module(f"graphgrad.{name}")
 
 
-@pytest.mark.parametrize("name", NAMES.split())
+@together([(name,) for name in NAMES.split()])
 def test_what_users_rely_on_is_there(name):
     found = gg
     for part in name.split("."):

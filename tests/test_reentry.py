@@ -26,7 +26,7 @@ def passes(*arguments):
     ("backend", "way"),
     [
         ("numpy", "line"),
-        ("numpy", "finalizer"),
+        pytest.param("numpy", "finalizer", marks=pytest.mark.ci),
         *[
             pytest.param(b, w, marks=pytest.mark.ci)
             for b in BACKENDS[1:]

@@ -34,6 +34,11 @@ def everything(length):
     gc.collect()
 
 
+def test_a_chain_of_2_000_nodes(shallow):
+    everything(2_000)
+
+
+@pytest.mark.ci
 def test_a_chain_of_6_000_nodes(shallow):
     everything(6_000)
 

@@ -23,8 +23,8 @@ from ..ir.program import needed
 from ..ir.residual import Residual
 from ..ir.tree import flatten
 from ..ir.types import Array, DType, TensorType
-from ..ops.arithmetic import conj
 from ..ops.base import array_of, as_tensor, is_zero, real_dtype
+from ..ops.complex_parts import conj
 from ..ops.sources import identity, placeholder
 from ..regions.boundary import boundary_of
 from ..regions.contracts import Contract

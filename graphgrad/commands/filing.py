@@ -22,7 +22,9 @@ def info_arguments(parser: ArgumentParser) -> None:
     """FILE, and how much is checked."""
     parser.add_argument("file", metavar="FILE", type=Path, help="what gg.save or Checkpoints wrote")
     parser.add_argument(
-        "--verify", action="store_true", help="check all arrays, however large they are"
+        "--verify",
+        action="store_true",
+        help="read and check all arrays; else they stay on the disk",
     )
 
 
@@ -34,9 +36,9 @@ def info(options: Namespace) -> int:
     with reading(path):
         is_graph = GRAPH in opened_file(path, mapped=True).members
     if is_graph:
-        rows = _of_graph(load(path, verify=True if options.verify else None))
+        rows = _of_graph(load(path, verify=options.verify))
     else:
-        rows = _of_checkpoint(path)
+        rows = _of_checkpoint(path, whole=options.verify)
     for row in [f"file: {path.stat().st_size} bytes", *rows]:
         print(visible(row))
     return 0
@@ -63,8 +65,8 @@ def _of_graph(file: GraphFile) -> list[str]:
     return rows + _metadata(file.metadata)
 
 
-def _of_checkpoint(path: Path) -> list[str]:
-    values, runs, metadata = read_checkpoint(path)
+def _of_checkpoint(path: Path, *, whole: bool) -> list[str]:
+    values, runs, metadata = read_checkpoint(path, whole=whole)
     rows = [f"checkpoint after {counted(runs, 'run')} with random draws"]
     rows += [f"variable {name}: {type_of_array(a)!r}" for name, a in values.items()]
     return rows + _metadata(metadata)

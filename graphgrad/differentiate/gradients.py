@@ -93,9 +93,10 @@ def gradients(
     if not holomorphic:
         check_seeded(y_list, seeds)
     outer = current()
+    crossed = set(around(graphs[0])).difference(around(graphs[-1]))
     for graph in around(outer.graph):
         if isinstance(graph, BodyGraph):
-            graph.before_gradients()
+            graph.before_gradients(leaving=graph in crossed)
     question = Question(outer.question, y_list, x_list, seeds, stops)
     choice = choice_of(overrides, graphs[-1], outer.question)
     question.choose(choice)

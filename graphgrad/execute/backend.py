@@ -142,6 +142,10 @@ class Kernels:
         found = None if make is None else make(op)
         return partial(op.kernel, self.xp) if found is None else found
 
+    def of_node(self, node: Node) -> Kernel:
+        """The callable of arrays for one node: that for its op."""
+        return self.of(node.op)
+
 
 def one_call_per_node(program: Program, kernels: Kernels) -> Compiled:
     """The simplest way to run a program: a loop over its nodes, each value dropped in time."""
@@ -160,7 +164,7 @@ def one_call_per_node(program: Program, kernels: Kernels) -> Compiled:
 def _held_to_its_word(node: Node, kernels: Kernels) -> Kernel:
     """The kernel of a node; what is not of this library is checked, and cannot write into NumPy's
     arrays that it reads."""
-    kernel = kernels.of(node.op)
+    kernel = kernels.of_node(node)
     if not is_strange(node.op):
         return kernel
     if kernels.xp is np and not node.op.bodies:

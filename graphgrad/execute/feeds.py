@@ -21,14 +21,17 @@ class Feeds:
     """The inputs of a compiled function: the user's arguments become checked arrays.
 
     fit_together: called with the types of arguments whose shapes are new; raises what is wrong.
+    taken: types of arrays that are taken as they are, beside NumPy's.
     """
 
     def __init__(
         self,
         inputs: Sequence[Tensor],
         fit_together: Callable[[list[TensorType]], object] = lambda types: None,
+        taken: tuple[Any, ...] = (),
     ) -> None:
         self.inputs = tuple(inputs)
+        self._taken = taken
         self._fit_together = fit_together
         self._types = [(t.dtype, t.shape if t.type.static else None) for t in inputs]
         self._static = all(shape is not None for _, shape in self._types)
@@ -54,26 +57,33 @@ class Feeds:
 
     def __call__(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[Array, ...]:
         """Arrays in the order of the inputs, each of its input's dtype and shape."""
-        placed = self._placed(args, kwargs)
+        placed = self.placed(args, kwargs)
         lengths: Lengths = {}
         arrays = []
         for t, value in zip(self.inputs, placed, strict=True):
-            array = as_array(t, value)
+            array = self._array(t, value)
             _check_shape(t, array, lengths)
             arrays.append(array)
         if not self._static:
-            self._check_together(arrays)
+            self.check_together([type_of_array(a) for a in arrays])
         return tuple(arrays)
 
-    def _check_together(self, arrays: Sequence[Array]) -> None:
-        shapes = tuple([a.shape for a in arrays])
+    def _array(self, t: Tensor, value: Any) -> Any:
+        """An array of the input's dtype; one on a device stays there."""
+        if self._taken and isinstance(value, self._taken) and value.dtype == t.type.dtype:
+            return value
+        return as_array(t, value)
+
+    def check_together(self, types: list[TensorType]) -> None:
+        """Whether arguments of these types fit the program; raises what is wrong."""
+        shapes = tuple([t.shape for t in types])
         if shapes in self._fitted:
             return
-        self._fit_together([type_of_array(a) for a in arrays])
+        self._fit_together(types)
         if len(self._fitted) < MANY:
             self._fitted.add(shapes)
 
-    def _placed(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[Any, ...]:
+    def placed(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[Any, ...]:
         """Positional and named arguments in one order; TypeError as for a Python function."""
         if len(args) > len(self.inputs):
             raise TypeError(f"takes {len(self.inputs)} arrays {self.signature}, got {len(args)}")

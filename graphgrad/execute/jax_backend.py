@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -12,13 +13,13 @@ import jax.scipy.special
 import numpy as np
 from jax.experimental import io_callback
 
+from ..ir.errors import DeviceError
 from ..ir.kinds import FLOAT32, is_bfloat16, is_floating, kind_of
+from ..ir.node import Node, Tensor
 from ..ir.op import OP_TYPES, Op
 from ..ir.program import Program
-from ..ir.state import RUN, RunNumber
-from ..ir.types import Array, TensorType, tensor_type
+from ..ir.types import TensorType, tensor_type
 from ..lower.alias import is_strange
-from ..ops.arithmetic import FloorDivide, Fmod, Power, Remainder
 from ..ops.base import Cast
 from ..ops.control import Cond, Scan, While
 from ..ops.linalg.eigenvalues import EigenvaluesH, Eigh
@@ -27,27 +28,48 @@ from ..ops.linalg.lu_factors import LuFactor, Permutation
 from ..ops.linalg.positive_definite import Cholesky, CholeskyGrad
 from ..ops.linalg.triangular import SolveTriangular
 from ..ops.places import Counted, refuse_length
+from ..ops.powers import Power
 from ..ops.products import MatMul
+from ..ops.python_function import PyFunction
 from ..ops.random.draws import Rejecting
-from ..ops.random.keys import draws_keys
 from ..ops.reductions import ReduceAll, ReduceAny
+from ..ops.remainders import FloorDivide, Fmod, Remainder
 from ..ops.sequencing import After
 from ..ops.special.bessel import BesselI, BesselIScaled
 from ..ops.special.gammas import PolyGamma
 from ..ops.special.scipy_functions import OfScipy
-from .backend import Compiled, Kernel, Kernels, one_call_per_node
-from .jax_host import on_host
-from .results import own, reading
+from .backend import Kernel, Kernels, one_call_per_node
+from .jax_host import AT, on_host
+from .jax_layout import MeshLayout
+from .jax_run import JaxRun
+from .results import reading
 
 
 class _JaxKernels(Kernels):
     """Code that is not of this library and may have effects runs in every call, on the host: what
-    is traced runs once."""
+    is traced runs once. So does a Python function, which takes arrays and no tracers."""
 
     def of(self, op: Op) -> Kernel:
         """The callable of arrays for one op."""
-        known = op.pure or type(op) in self._overrides or not is_strange(op)
-        return super().of(op) if known else _on_host(op)
+        if type(op) in self._overrides or not is_strange(op):
+            return super().of(op)
+        traced = op.pure and not isinstance(op, PyFunction)
+        return super().of(op) if traced else _on_host(op)
+
+    def of_node(self, node: Node) -> Kernel:
+        """The callable for its op, under the node's name and line: so XLA, its errors and its
+        profiles call what comes of it."""
+        kernel, name = self.of(node.op), f"{node.name} ({node.where})"
+
+        def named(*arrays: Any) -> Any:
+            token = AT.set(node)
+            try:
+                with jax.named_scope(name):
+                    return kernel(*arrays)
+            finally:
+                AT.reset(token)
+
+        return named
 
 
 KERNELS = _JaxKernels(jnp)
@@ -55,33 +77,50 @@ KERNELS.native = frozenset({MatMul})
 
 
 class JaxBackend:
-    """float64 stays float64: 64-bit types are enabled for the call, not for the process."""
+    """float64 stays float64: 64-bit types are enabled for the call, not for the process.
+
+    mesh       a jax.sharding.Mesh: devices with named axes
+    shardings  {input or variable: jax.sharding.PartitionSpec or NamedSharding}: how its axes are
+               divided among the devices. What is not named is whole on every device, but for what
+               an optimiser remembers of a variable, which lies as the variable does
+    donate     whether runs take the memory of the variables that they write. A run that fails may
+               then lose their values
+    """
 
     name = "jax"
     kernels = KERNELS
 
-    def compile(self, program: Program) -> Compiled:
+    def __init__(
+        self,
+        mesh: Any = None,
+        shardings: Mapping[Tensor, Any] | None = None,
+        donate: bool = False,
+    ) -> None:
+        if mesh is not None and shardings is None:
+            raise DeviceError(
+                "mesh= says nothing without shardings=, {input or variable: PartitionSpec}; "
+                "shardings={} has every array whole on every device"
+            )
+        if not isinstance(donate, bool):
+            raise TypeError(f"donate is True or False, got {donate!r}")
+        self.layout = None if shardings is None else MeshLayout(mesh, shardings)
+        self.joining = self.layout is None  # rows of divided arrays would be moved to be joined
+        self.donate = donate
+
+    def compile(self, program: Program) -> JaxRun:
         """The program under jax.jit. It is traced at the first call, and once per set of shapes."""
-        once, wanted = one_call_per_node(program, self.kernels), program.outputs
-        counted = draws_keys(program)
+        return self.compile_with_state(program, program.inputs, (), ())
 
-        def traced(*arrays: Any) -> tuple[Any, ...]:
-            if not counted:
-                return once(*arrays)
-            *arrays, number = arrays  # type: ignore[assignment]
-            with RunNumber(number):
-                return once(*arrays)
-
-        with jax.enable_x64(True):
-            jitted = jax.jit(traced)
-
-        def run(*arrays: Array) -> tuple[Array, ...]:
-            number = (np.int64(RUN.get()),) if counted else ()
-            with jax.enable_x64(True):
-                outputs: tuple[Any, ...] = jitted(*arrays, *number)
-                return own([np.asarray(y) for y in outputs], arrays, wanted)
-
-        return run
+    def compile_with_state(
+        self,
+        program: Program,
+        given: Sequence[Tensor],
+        read: Sequence[Node],
+        written: Sequence[Node],
+    ) -> JaxRun:
+        """The same, where the values of variables stay on the device."""
+        once = one_call_per_node(program, self.kernels)
+        return JaxRun(program, once, given, read, written, self.layout, self.donate)
 
 
 def _rejecting(op: Any) -> Kernel:
@@ -241,8 +280,9 @@ def _while(op: While) -> Kernel:
     rows = op.max_trips
     if op.history and rows is None:
         raise NotImplementedError(
-            f"the jax backend has to know how much the gradient of while_loop() at {op.at} keeps: "
-            "say max_trips=, or use the numpy or llvm backend"
+            f"the jax backend has to know how much the gradient of the loop at {op.at} keeps: give "
+            "while_loop() max_trips= or fori_loop() bounds that are ints, or use the numpy or llvm "
+            "backend"
         )
 
     def run(*arrays: Any) -> Any:

@@ -8,16 +8,27 @@ words for zero, so an empty part of each array goes along as it is.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Sequence
+from contextvars import ContextVar
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-__all__ = ["on_host"]
+from ..ir.node import Node
+from .results import add_note
+
+__all__ = ["AT", "RAISED", "on_host"]
+
+AT: ContextVar[Node | None] = ContextVar("at", default=None)
+"""The node that is being traced: what its call of the host raises is noted with it."""
 
 _struct: Any = jax.ShapeDtypeStruct
+RAISED: ContextVar[deque[Exception] | None] = ContextVar("raised", default=None)
+"""Where what functions raise is noted, of the program that is being traced: XLA says it in an error
+of its own, as text that it cuts."""
 
 
 def on_host(
@@ -31,11 +42,19 @@ def on_host(
 
     callback: jax.pure_callback or io_callback, with its arguments.
     """
-    taken = [np.dtype(x.dtype) for x in arrays]
+    taken, node, raised = [np.dtype(x.dtype) for x in arrays], AT.get(), RAISED.get()
 
     def run(*given: Any) -> tuple[Any, ...]:
         pairs = zip(given, taken, strict=False)  # behind them come the empty parts
-        found = fn(*[_whole(np.asarray(x), dtype) for x, dtype in pairs])
+        whole = [_whole(np.asarray(x), dtype) for x, dtype in pairs]
+        try:
+            found = fn(*whole)
+        except Exception as error:
+            if node is not None:
+                add_note(error, node, whole)
+            if raised is not None:
+                raised.append(error)
+            raise
         results = found if isinstance(found, tuple) else (found,)
         return tuple(_words(np.asarray(y)) for y in results)
 

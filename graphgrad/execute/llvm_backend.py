@@ -29,6 +29,7 @@ from .llvm.running import runner
 from .llvm.scatters import SCATTERS, scatter_writer
 from .llvm.searches import search_writer
 from .numpy_backend import NumpyBackend, NumpyBinding
+from .planned import Driven
 
 PARTS = 12_000, 800  # operands of a group; of a part of a longer one, which LLVM is slow with
 FAST = "reassoc nsz arcp contract"
@@ -107,7 +108,7 @@ class LlvmBinding(NumpyBinding):
         self._llvm = backend
         self._groups: dict[Node, LoopGroup | None] = {}
         self._runs: dict[LoopGroup, Kernel] = {}
-        self._loops: list[CompiledLoop] = []
+        self._compiled: list[CompiledLoop] = []
 
     def writer(self, node: Node) -> Kernel | None:
         """Compiled code, or NumPy's writer."""
@@ -123,18 +124,28 @@ class LlvmBinding(NumpyBinding):
     def _control(self, op: Op) -> Kernel:
         """A loop of compiled steps runs as one call."""
         driven = super()._control(op)
-        if self._llvm.check or not isinstance(op, Scan | While):
+        return self._loop(op, driven, False) if isinstance(op, Scan | While) else driven
+
+    def _scan_writer(self, op: Scan) -> Kernel:
+        """The same, into arrays that are there."""
+        return self._loop(op, super()._scan_writer(op), True)
+
+    def _loop(self, op: Scan | While, driven: Kernel, there: bool) -> Kernel:
+        if self._llvm.check:
+            self._loops[op] = Driven("check=True looks at every step")
             return driven
-        compiled = compiled_loop(op, self._bodies[op], self._kernel_of, driven)
-        if compiled is None:
+        compiled = compiled_loop(op, self._bodies_of(op), self._kernel_of, driven, there)
+        if isinstance(compiled, str):
+            self._loops[op] = Driven(compiled)
             return driven
-        self._loops.append(compiled)
+        self._loops[op] = compiled
+        self._compiled.append(compiled)
         return compiled
 
     def release(self) -> None:
         """Give back the memory of loops, too."""
         super().release()
-        for loop in self._loops:
+        for loop in self._compiled:
             loop.release()
 
     def _kernel_of(self, node: Node) -> CompiledGroup | None:

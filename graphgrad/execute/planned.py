@@ -19,7 +19,7 @@ from ..ir.types import Array, tensor_type
 from ..lower.alias import is_strange, is_view
 from ..lower.binding import Binding
 from ..lower.order import ordered
-from ..lower.plan import BodyPlans, Plan
+from ..lower.plan import BodyPlans, Looping, Plan
 from ..lower.schedule import schedule
 from ..lower.specialise import specialise
 from ..lower.widen import widen
@@ -282,9 +282,12 @@ class KernelBinding:
         self._backend = backend
         self._made: dict[Any, Kernel] = {}
         self._bodies: dict[Op, list[Planned]] = {}
+        self._loops: dict[Op, Looping] = {}
 
     def writer(self, node: Node) -> Kernel | None:
-        """What `kernels.writes` registered for the op."""
+        """What `kernels.writes` registered for the op; a scan writes its rows where they go."""
+        if isinstance(node.op, Scan) and not is_strange(node.op):
+            return self._scan_writer(node.op)
         return self._backend.kernels.writer_of(node, self._backend.threads)
 
     def kernel(self, node: Node) -> Kernel:
@@ -323,7 +326,7 @@ class KernelBinding:
         plans = [tuple(body.plans) for body in found]
         settled = [isinstance(body, PlannedProgram) for body in found]
         rows = zip(node.op.body_names, plans, settled, strict=True) if found else ()
-        return tuple([BodyPlans(*row, node.op) for row in rows])
+        return tuple([BodyPlans(*row, node.op, self._loops.get(node.op)) for row in rows])
 
     def release(self) -> None:
         """Give back the memory that waits for the next run of a branch."""
@@ -335,14 +338,53 @@ class KernelBinding:
         """What runs an op with bodies, each compiled by the same backend."""
         if not isinstance(op, Cond | Scan | While):
             return self._backend.kernels.of(op)
-        bodies = self._bodies[op] = [self._backend.compile(p) for p in op.bodies]
+        bodies = self._bodies_of(op)
         if isinstance(op, Cond):
             calls = [body.call for body in bodies]
             return lambda *arrays: op.drive(calls, arrays)
+        self._loops[op] = self._no_loops()
         return partial(_driven, op, bodies)
+
+    def _scan_writer(self, op: Scan) -> Kernel:
+        """What runs a scan whose outputs have their places."""
+        self._loops[op] = self._no_loops()
+        return partial(_filled, op, self._bodies_of(op))
+
+    def _no_loops(self) -> Driven:
+        return Driven(f"the {self._backend.name} backend compiles no loops")
+
+    def _bodies_of(self, op: Op) -> list[Planned]:
+        """The bodies of an op, each compiled by the same backend, once."""
+        if op not in self._bodies:
+            self._bodies[op] = [self._backend.compile(p) for p in op.bodies]
+        return self._bodies[op]
+
+
+class Driven:
+    """A loop whose runs are called from Python."""
+
+    orders = False
+
+    def __init__(self, why: str) -> None:
+        self.why = why
+
+    def told(self) -> str:
+        """With the reason."""
+        return f"run by run from Python: {self.why}"
+
+    def own(self) -> None:
+        """What its bodies take is planned."""
 
 
 def _driven(op: Scan | While, bodies: Sequence[Planned], *arrays: Array) -> Any:
     """The outputs of a loop, by calls of its bodies, each of which takes its memory once."""
     with ExitStack() as stack:
         return op.drive([stack.enter_context(body.held()) for body in bodies], arrays)
+
+
+def _filled(op: Scan, bodies: Sequence[Planned], *arrays: Array) -> None:
+    """The same, into the arrays behind the inputs."""
+    count = len(op.programs[0].inputs)
+    with ExitStack() as stack:
+        calls = [stack.enter_context(body.held()) for body in bodies]
+        op.fill(calls, arrays[:count], arrays[count:])

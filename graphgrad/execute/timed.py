@@ -120,7 +120,8 @@ class Clock:
                 touched = () if node.op.view else (*arrays, *results)
                 self.steps.append((node, sum(a.nbytes for a in touched)))
                 if isinstance(node.op, Scan | While):
-                    self.loops.append(_loop_runs(node, node.op, arrays, made))
+                    taken = arrays[: len(node.inputs)]
+                    self.loops.append(_loop_runs(node, node.op, taken, made))
             return made
 
         return run

@@ -33,6 +33,7 @@ OWN_NAMES = frozenset(
     (
         *("np", "math", "functools", "itertools", "operator", "zlib", "typing", "pathlib"),
         *("collections", "ARRAYS", "STATE", "state", "new_state", "lengths", "run", "_", "_file"),
+        *("hashlib", "_beside", "_digest"),
         *("_given", "_per_example", "_scan", "_stacked", "_while_loop"),
     )
 )

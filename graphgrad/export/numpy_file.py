@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import hashlib
 import keyword
 import os
 from collections.abc import Iterable, Sequence
@@ -64,7 +65,8 @@ def export_numpy(
     Overridden gradients are in it, as all else: it has the program that `f` runs, line by line,
     under the names that its tensors have, with the lines of the model as comments. The kernels are
     those of the NumPy backend, for what is known of their inputs. Arrays of more than 16 elements
-    are in a file beside, `step.npz` for `step.py`. What it computes agrees with `f` to rounding:
+    are in a file beside, `step.arrays.npz` for `step.py`; another file of that name is an
+    ImportError there. What it computes agrees with `f` to rounding:
     LLVM and JAX have other functions for some ops.
 
     A function that reads no variable becomes `step(x, y)`. One that reads variables becomes
@@ -75,8 +77,8 @@ def export_numpy(
 
     Parameters:
         f: what `compile` returned.
-        path: of the file, ending in `.py`; what is there is replaced. The bytes depend on nothing
-            but the program and the values.
+        path: of the file, ending in `.py`; it and the file beside replace what is there. The bytes
+            depend on nothing but the program and the values.
         name: that of the function; None: that of the file.
 
     Returns: nothing.
@@ -102,13 +104,32 @@ def export_numpy(
     file = NumpyFile(f, name)
     text = file.text()
     if file.arrays:
-        write_atomically(path.with_suffix(".npz"), lambda out: write_npz(out, file.arrays))
+        beside = path.with_suffix(BESIDE)
+        write_atomically(beside, lambda out: write_npz(out, file.arrays))
+        with open(beside, "rb") as written:
+            digest = hashlib.file_digest(written, "sha256").hexdigest()
+        text = text.replace(f'!= "{UNKNOWN}"', f'!= "{digest}"', 1)
     write_atomically(path, lambda out: write_bytes(out, text))
 
 
 def write_bytes(out: IO[bytes], text: str) -> None:
     """The text, as bytes."""
     out.write(text.encode())
+
+
+BESIDE = ".arrays.npz"
+UNKNOWN = 64 * "0"
+"""Stands for the digest of the file beside, until that is written."""
+
+LOADING = f"""
+_beside = pathlib.Path(__file__).with_suffix({BESIDE!r})
+with open(_beside, "rb") as _file:
+    _digest = hashlib.file_digest(_file, "sha256").hexdigest()
+if _digest != "{UNKNOWN}":
+    raise ImportError(f"{{_beside}} is not the file that was written with {{__file__}}")
+with np.load(_beside) as _file:
+    ARRAYS = dict(_file)
+"""
 
 
 class NumpyFile:
@@ -174,6 +195,8 @@ class NumpyFile:
         check_dtype(array.dtype)
         text = array_text(array, SMALL)
         if text is None:
+            while name in self.arrays:  # a variable may have any name
+                name += "_"
             self.arrays[name] = array
             text = f"ARRAYS[{literal(name)}]"
         return text
@@ -187,16 +210,13 @@ class NumpyFile:
             rows = [f"    {n.name}: {n.outputs[0].type!r}" for n in nodes]
             lines += ["", f"{what}:", *rows] if rows else []
         lines += ['"""', ""]
-        modules = sorted({*self._helpers.modules, *(["pathlib"] if self.arrays else [])})
+        loading = ["hashlib", "pathlib"] if self.arrays else []
+        modules = sorted({*self._helpers.modules, *loading})
         lines += [*(f"import {m}" for m in modules), *([""] if modules else [])]
         return "\n".join([*lines, "import numpy as np"]).replace("\\", "\\\\")
 
     def _constants_text(self) -> list[str]:
-        loading = [
-            'with np.load(pathlib.Path(__file__).with_suffix(".npz")) as _file:',
-            "    ARRAYS = dict(_file)",
-        ]
-        rows = [*(loading if self.arrays else []), *self._constants]
+        rows = [*([LOADING.strip()] if self.arrays else []), *self._constants]
         return ["\n".join(rows)] if rows else []
 
     def _variables(self) -> list[Node]:

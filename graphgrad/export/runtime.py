@@ -41,7 +41,7 @@ def scan(body: Any, carries: Any, stacks: Any, constants: Any, loop: Any) -> Any
     length, backwards, kept, made, taken = loop
     counts = {len(stack) for stack in stacks} | ({length} - {None})
     if len(counts) != 1:
-        raise RuntimeError(f"a scan goes over rows of one number, got {sorted(counts)}")
+        raise RuntimeError(f"a loop goes over rows of one number, got {sorted(counts)}")
     count = counts.pop()
     carries = [np.array(c) for c in carries]
     places = range(count)[::-1] if backwards else range(count)

@@ -165,6 +165,7 @@ class StoredArrays:
 
     mapped  whether arrays stay views of the file
     verify  whether digests are checked: of all members; None: of those that are not large
+    any_size  whether an array of one value may have any shape: what it stands for is not made
     """
 
     def __init__(
@@ -183,6 +184,7 @@ class StoredArrays:
         self._verify = verify
         self._read: dict[int, Array] = {}
         self._left = FILLED
+        self.any_size = True
 
     def read(self, kind: str, said: Any) -> Array:
         """The array that was written so."""
@@ -208,6 +210,8 @@ class StoredArrays:
 
     def _filled(self, shape: tuple[int, ...], dtype: DType, value: Array) -> Array:
         size = prod(shape) * dtype.itemsize
+        if size > FILLED and not self.any_size:
+            raise FileError(f"an array of shape {shape} stands where a small one should")
         if size > self._left:
             return np.broadcast_to(value, shape)
         self._left -= size

@@ -6,8 +6,11 @@ import os
 import tempfile
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import IO
+
+from ..ir.processes import write_once
 
 BEGINNING = ".writing-"
 """What the names of files begin with that are not complete yet."""
@@ -16,8 +19,13 @@ BEGINNING = ".writing-"
 def write_atomically(path: Path, write: Callable[[IO[bytes]], None]) -> None:
     """Write beside the path and put it there when all of it is on the disk.
 
-    Whoever is interrupted leaves what was there before; whoever reads has one or the other.
+    Whoever is interrupted leaves what was there before; whoever reads has one or the other. Of
+    processes that run one program together the first one writes, and the others wait for it.
     """
+    write_once(partial(_write, path, write))
+
+
+def _write(path: Path, write: Callable[[IO[bytes]], None]) -> None:
     folder = path.parent
     handle, name = tempfile.mkstemp(dir=folder, prefix=BEGINNING)
     try:

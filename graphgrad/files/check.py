@@ -19,6 +19,7 @@ def check_graph(graph: Graph) -> None:
     for each in graphs:
         for node in each.nodes:
             _check_types(node, known)
+            _check_bodies(node)
             for program in node.op.bodies:
                 body: Any = program.outputs[0].graph
                 if body not in seen:
@@ -41,6 +42,14 @@ def _check_types(node: Node, known: dict[tuple[Op, Types], Types]) -> None:
             f"node {node.index}, {op!r:.80}, is {_shown(node.outputs)} in the file, and its op "
             f"makes {list(found)!r:.120} here: the op has another meaning, or the file is forged"
         )
+
+
+def _check_bodies(node: Node) -> None:
+    """FileError unless the bodies of control flow take what the node is given."""
+    try:
+        node.op.check_bodies(*[t.type for t in node.inputs])
+    except Exception as error:
+        raise FileError(f"node {node.index}, {node.op!r:.80}, cannot be: {error}") from error
 
 
 def _shown(tensors: Iterable[Tensor]) -> str:

@@ -15,6 +15,7 @@ from ..ir.collector import collector_paused
 from ..ir.errors import FileError, StateError
 from ..ir.graph import Graph
 from ..ir.node import Node
+from ..ir.processes import agreed
 from ..ir.state import State
 from ..ir.types import Array, type_of_array
 from ..ops.sources import Variable
@@ -25,6 +26,7 @@ from .rows import number, text
 from .saving import file_parts
 from .tables import StoredTables, Tables
 from .values import Unwritten, read, written
+from .versions import is_newer
 
 __all__ = ["Checkpoint", "Checkpoints"]
 
@@ -141,13 +143,18 @@ class Checkpoints:
         Returns: a Checkpoint; None where there is none.
 
         Raises: StateError, which lists them all, for variables that are not those of the
-        checkpoint: then no value changes.
+        checkpoint: then no value changes; FileError for one that a newer graphgrad has written,
+        which stays where it is, and where processes that run one program together do not see the
+        same checkpoints; OSError of the disk.
         """
+        self._check_seen()
         for step in reversed(self.steps):
             path = self.path(step)
             try:
                 values, runs, metadata = read_checkpoint(path)
             except FileError as error:
+                if is_newer(error):
+                    raise
                 aside = path.with_suffix(".damaged")
                 os.replace(path, aside)
                 warnings.warn(f"{error}\nIt is {aside} now.", stacklevel=2)
@@ -156,6 +163,16 @@ class Checkpoints:
             into.turn.take(_put, into, _by_node(graph, values, path), runs)
             return Checkpoint(step, metadata, path)
         return None
+
+    def _check_seen(self) -> None:
+        """FileError where this folder is another one for other processes."""
+        seen = agreed(self.steps)
+        if seen is not None:
+            rows = "\n  ".join(f"process {i}: steps {steps}" for i, steps in enumerate(seen))
+            raise FileError(
+                f"the processes see different checkpoints in {self.folder}:\n  {rows}\n"
+                "Process 0 writes them: the folder has to be on a disk that all of them read"
+            )
 
     def __repr__(self) -> str:
         return f"<checkpoints in {str(self.folder)!r}: steps {self.steps}>"
@@ -180,12 +197,16 @@ def _parts(step: int, graph: Graph, state: State, metadata: Any) -> Any:
         return file_parts(MEMBER, KIND, document, tables)
 
 
-def read_checkpoint(path: Path) -> tuple[dict[str, Array], int, Any]:
-    """Values by name, the number of runs, and the metadata of a checkpoint."""
+def read_checkpoint(path: Path, *, whole: bool = True) -> tuple[dict[str, Array], int, Any]:
+    """Values by name, the number of runs, and the metadata of a checkpoint.
+
+    whole: whether all of it is read and checked; else arrays stay on the disk.
+    """
     with _whole(path):
-        opened = opened_file(path, mapped=False)
+        opened = opened_file(path, mapped=not whole)
         document = text_of_file(opened, MEMBER, KIND)
-        tables = StoredTables(document, arrays_of(opened, document, mapped=False, verify=True), {})
+        arrays = arrays_of(opened, document, mapped=not whole, verify=whole)
+        tables = StoredTables(document, arrays, {})
         values = {}
         for name, said in document["variables"]:
             ((kind, inside),) = said.items()

@@ -7,6 +7,7 @@ for ops and types. What few nodes have is two lists: the nodes, and what they ha
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from pathlib import PurePath
 from typing import Any
 
 from ..ir.errors import FileError
@@ -35,7 +36,7 @@ class ColumnWriter:
         own: list[Any] = []
         found = {
             "name": flat["name"],
-            "ops": [self._op(op, own, i) for i, op in enumerate(flat["ops"])],
+            "ops": [self._op(op, own, i, flat) for i, op in enumerate(flat["ops"])],
             "own": own,
             "inputs": list(map(_refs, flat["inputs"])),
             "types": self._types(flat["types"]),
@@ -61,7 +62,7 @@ class ColumnWriter:
         }
         return {k: v for k, v in found.items() if v or k in ("name", "ops", "inputs", "types")}
 
-    def _op(self, op: Any, own: list[Any], node: int) -> int:
+    def _op(self, op: Any, own: list[Any], node: int, flat: Flat) -> int:
         """The place of an op in the table; -1 - k is the k-th of those of this graph alone."""
         try:
             if isinstance(op, Op):
@@ -69,7 +70,8 @@ class ColumnWriter:
             own.append(self._own(op))
             return -len(own)
         except Unwritten as error:
-            raise FileError(f"it cannot be saved: node {node} has {error}.") from None
+            where = _where(flat["position"].get(node))
+            raise FileError(f"it cannot be saved: node {node}{where} has {error}.") from None
 
     def _own(self, op: Any) -> Any:
         if op[0] == "residual":
@@ -94,8 +96,8 @@ class ColumnWriter:
             attrs = written(region["attrs"], self.tables)
         except Unwritten as error:
             raise FileError(
-                f"it cannot be saved: region {index} ({region['position']}) has an attribute with "
-                f"{error}."
+                f"it cannot be saved: region {index}{_where(region['position'])} has an attribute "
+                f"with {error}."
             ) from None
         found = {
             "rule": self.marks.written(region["rule"], flat),
@@ -111,6 +113,11 @@ class ColumnWriter:
             "group": group and [group[0], _refs(group[1])],
         }
         return {k: v for k, v in found.items() if v is not None and USUAL.get(k) != v}
+
+
+def _where(position: tuple[str, int] | None) -> str:
+    """A line, as it stands in an error."""
+    return "" if position is None else f" ({PurePath(position[0]).name}:{position[1]})"
 
 
 def _refs(refs: Any) -> list[Any]:

@@ -30,7 +30,8 @@ _SIZES_64 = Struct("<HHQQ")
 _PLACE_64 = Struct("<HHQQQ")
 _PADDING = Struct("<HH")
 _MARKS = b"PK\x03\x04", b"PK\x01\x02", b"PK\x05\x06", b"PK\x06\x06", b"PK\x06\x07"
-_MANY, _LARGE = 0xFFFF, 0xFFFFFFFF
+_MANY, _LARGE = 0xFFFF, 0xFFFFFFFF  # what stands where a number is in a zip64 field
+FROM_64 = _LARGE  # sizes and places from here on are in zip64 fields
 _FIRST_DAY = 33  # 1980-01-01, the first that a zip file knows
 _MODE = 0o100644 << 16
 _PADDED = 0xD935  # the extra field of padding, as zipalign calls it
@@ -92,7 +93,7 @@ def crc_of(part: NewMember) -> int:
 def _local_header(part: NewMember, crc: int, place: int) -> bytes:
     """With as much padding as lets the data begin at a multiple of 64."""
     name, size = part.name.encode("ascii"), part.size
-    large = size >= _LARGE
+    large = size >= FROM_64
     extra = _SIZES_64.pack(1, 16, size, size) if large else b""
     short = -(place + _LOCAL.size + len(name) + len(extra)) % ALIGNMENT
     if short:
@@ -106,7 +107,7 @@ def _local_header(part: NewMember, crc: int, place: int) -> bytes:
 
 def _central_header(part: NewMember, crc: int, place: int) -> bytes:
     name, size = part.name.encode("ascii"), part.size
-    large = size >= _LARGE or place >= _LARGE
+    large = size >= FROM_64 or place >= FROM_64
     extra = _PLACE_64.pack(1, 24, size, size, place) if large else b""
     said, at = (_LARGE, _LARGE) if large else (size, place)
     version = 45 if large else 20
@@ -115,14 +116,13 @@ def _central_header(part: NewMember, crc: int, place: int) -> bytes:
 
 
 def _end(count: int, size: int, place: int) -> bytes:
-    if count < _MANY and place < _LARGE and size < _LARGE:
+    if count < _MANY and place < FROM_64 and size < FROM_64:
         return _END.pack(_MARKS[2], 0, 0, count, count, size, place, 0)
     end = _END_64.pack(
         _MARKS[3], _END_64.size - 12, 3 << 8 | 45, 45, 0, 0, count, count, size, place
     )
     locator = _LOCATOR.pack(_MARKS[4], 0, place + size, 1)
-    few, low, near = min(count, _MANY), min(size, _LARGE), min(place, _LARGE)
-    return end + locator + _END.pack(_MARKS[2], 0, 0, few, few, low, near, 0)
+    return end + locator + _END.pack(_MARKS[2], 0, 0, _MANY, _MANY, _LARGE, _LARGE, 0)
 
 
 # --- reading ------------------------------------------------------------------------------------

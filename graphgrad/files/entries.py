@@ -12,7 +12,7 @@ from ..ir.graph import Graph
 from ..ir.node import Tensor
 from ..ir.tree import flatten
 from .tables import Tables
-from .values import Unwritten, read, written
+from .values import DEEPEST, Unwritten, read, written
 
 PLAIN = (list, tuple, dict)
 
@@ -62,6 +62,13 @@ class EntryPoint:
         return f"<entry point: ({takes}) -> {len(flatten(self.outputs))} outputs{writes}>"
 
 
+def entries_of(functions: Any, graph: Graph) -> dict[str, EntryPoint]:
+    """Entry points by name; FileError for what is none."""
+    if not isinstance(functions, Mapping) or not all(type(name) is str for name in functions):
+        raise FileError(f"functions is {{name: function}}, got {functions!r:.120}")
+    return {name: as_entry(name, given, graph) for name, given in functions.items()}
+
+
 def as_entry(name: str, given: Any, graph: Graph) -> EntryPoint:
     """What was given as a function, as an entry point of a graph."""
     if isinstance(given, CompiledFunction):
@@ -100,8 +107,11 @@ def _ref(t: Tensor) -> list[int]:
     return [t.node.index, t.index]
 
 
-def _written(name: str, tree: Any, tables: Tables) -> Any:
+def _written(name: str, tree: Any, tables: Tables, depth: int = 0) -> Any:
     """The structure of outputs, with tensors by place."""
+    if depth > DEEPEST:
+        raise FileError(f"the function {name!r} returns more than {DEEPEST} structures in another")
+    deeper = depth + 1
     if tree is None:
         return None
     if isinstance(tree, Tensor):
@@ -114,12 +124,14 @@ def _written(name: str, tree: Any, tables: Tables) -> Any:
     if isinstance(tree, dict):
         try:
             return {
-                "dict": [[written(k, tables), _written(name, v, tables)] for k, v in tree.items()]
+                "dict": [
+                    [written(k, tables), _written(name, v, tables, deeper)] for k, v in tree.items()
+                ]
             }
         except Unwritten as error:
             raise FileError(f"the function {name!r} returns a dict with the key {error}") from None
     kind = "list" if isinstance(tree, list) else "tuple"
-    return {kind: [_written(name, child, tables) for child in tree]}
+    return {kind: [_written(name, child, tables, deeper) for child in tree]}
 
 
 def read_entry(said: dict[str, Any], tensor: Callable[[Any], Tensor], by: Any) -> EntryPoint:

@@ -29,12 +29,6 @@ from .versions import up_to_date
 
 __all__ = ["GraphFile", "load"]
 
-BROKEN = (
-    *(KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError, AssertionError),
-    *(RecursionError, MemoryError, StopIteration, NotImplementedError, GraphGradError),
-)
-"""What comes of text that is JSON, and no graph."""
-
 
 class GraphFile:
     """What gg.load returns.
@@ -147,7 +141,9 @@ def reading(path: str | os.PathLike[str]) -> Iterator[None]:
     """Whatever is wrong in this block is wrong with the file."""
     try:
         yield
-    except BROKEN as error:
+    except OSError:  # of the disk
+        raise
+    except Exception as error:
         said = str(error) if isinstance(error, GraphGradError) else f"it is broken: {error!r:.200}"
         raise FileError(f"{os.fspath(path)}: {said}") from error
 
@@ -188,7 +184,7 @@ def _read(
     arrays = arrays_of(opened, document, mapped, verify)
     try:
         return _graph_file(document, arrays, rules, functions, digest)
-    except BROKEN as error:
+    except Exception as error:
         if isinstance(error, FileError) and error.args[0].startswith("arrays/"):
             raise
         said = str(error) if isinstance(error, GraphGradError) else f"it is broken: {error!r:.200}"

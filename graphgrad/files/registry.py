@@ -16,6 +16,7 @@ from ..ir.node import Node
 from ..regions.index import bodies_of
 from ..regions.rules import Rule, is_registered
 from .columns import ColumnWriter
+from .saving import unsettled
 from .tables import Tables, text_of
 
 
@@ -44,12 +45,13 @@ def check_registered(graph: Graph) -> None:
     if missing:
         raise FileError(f"nobody registered {missing!r:.200} here, so it cannot be checked")
     for name, (step, mark) in first.items():
-        saved = _text(graph, step)
-        put(step, name)
-        try:
-            here = _text(graph, step)
-        finally:
-            put(step, mark)
+        with unsettled(graph):
+            saved = _text(graph, step)
+            put(step, name)
+            try:
+                here = _text(graph, step)
+            finally:
+                put(step, mark)
         if saved != here:
             raise FileError(
                 f"the rule {name!r} that is registered here is another than that of the file.\n"

@@ -91,7 +91,7 @@ class ColumnReader:
             return "residual", size.region(said["residual"])
         name, revision, attrs = said["op"]
         cls = self.tables.op_class(name, revision)
-        found = self.tables.attrs(attrs)
+        found = self.tables.attrs(attrs, cls)
         if revision != cls.revision:
             found = cls.from_revision(revision, found).attrs
         if set(found) != set(cls.fields):

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ..differentiate.travel.pickles import side_by_side
-from ..differentiate.travel.storing import stored_rules
+from ..differentiate.travel.storing import ORDER, Depth, stored_rules
 from ..ir.collector import collector_paused
 from ..ir.errors import FileError
 from ..ir.flat import Flat, flatten_graph
@@ -24,7 +24,7 @@ from .arrays import digests
 from .atomic import write_atomically
 from .columns import ColumnWriter
 from .container import NewMember, crc_of, write
-from .entries import as_entry, write_entry
+from .entries import entries_of, write_entry
 from .tables import Tables
 from .text import dump
 from .values import Unwritten, written
@@ -44,14 +44,16 @@ def save(
     metadata: Any = None,
     *,
     state: State | None = None,
+    order: int = ORDER,
     full_paths: bool = False,
 ) -> None:
     """Write a graph into one file, with its rules, regions, values and named functions.
 
     Every rule is traced, also one that was given by name, so that the file means the same in a
-    process that has none of your code: at orders 1 and 2, and for a rule that reads nothing but its
-    site at every order. The file holds no code. Equal graphs give equal bytes. Saving changes
-    nothing of the graph, and who is interrupted leaves the file that was there.
+    process that has none of your code: at the orders up to `order`, and for a rule that reads
+    nothing but its site, or opens no region, at every order. The file holds no code. Equal graphs
+    give equal bytes. Saving changes nothing of the graph, and who is interrupted leaves the file
+    that was there.
 
     Parameters:
         path: where to; a file that is there is replaced when the new one is complete.
@@ -61,6 +63,8 @@ def save(
         metadata: whatever is made of None, bools, numbers, strings, arrays, lists, tuples and
             dicts.
         state: where the values of variables are taken from; the graph's own by default.
+        order: how often what was saved can be differentiated where rules mark what they build:
+            rules of rules are traced so deep, and beyond is an error there.
         full_paths: whether source files are named by their whole paths, which tell of this machine;
             else by file and folder.
 
@@ -68,7 +72,8 @@ def save(
 
     Raises: FileError for what no file can hold, with its place: a py_function without a name (see
     gg.register_function), an attribute of a region that is no plain value; what a rule raises when
-    it is traced; GraphError for a body or inside an open region; OSError of the disk.
+    it is traced; ValueError for an order below 1; GraphError for a body or inside an open region;
+    OSError of the disk.
 
     >>> import os, tempfile
     >>> x = gg.placeholder((), name="x")
@@ -79,8 +84,9 @@ def save(
     >>> gg.load(path).functions["slope"](0.0)
     array(10.)
     """
+    tables = Tables(full_paths=full_paths)
     with collector_paused():
-        parts = parts_of(graph, functions or {}, metadata, state, full_paths)
+        parts = parts_of(graph, functions or {}, metadata, state, tables, order)
     write_atomically(Path(path), lambda file: write(file, parts))
 
 
@@ -89,16 +95,18 @@ def parts_of(
     functions: Mapping[str, Any],
     metadata: Any,
     state: State | None,
-    full_paths: bool = False,
+    tables: Tables,
+    order: int,
 ) -> list[tuple[NewMember, int]]:
     """The members of the file of a graph, each with its CRC-32."""
-    _check(graph)
-    tables = Tables(full_paths=full_paths)
+    _check(graph, state)
+    if type(order) is not int or order < 1:
+        raise ValueError(f"order is how often rules are differentiated, from 1, got {order!r}")
     columns = ColumnWriter(tables)
-    with _unsettled(graph):
-        flat = _flat(graph, state)
+    with unsettled(graph):
+        flat = _flat(graph, state, order)
         graphs = columns.written(side_by_side(flat))
-    entries = {name: as_entry(name, given, graph) for name, given in functions.items()}
+    entries = entries_of(functions, graph)
     try:
         said = written(metadata, tables)
     except Unwritten as error:
@@ -133,9 +141,11 @@ def file_parts(
     return [(text, crc_of(text)), *((part, crc) for part, crc, _ in arrays)]
 
 
-def _check(graph: Any) -> None:
+def _check(graph: Any, state: Any) -> None:
     if not isinstance(graph, Graph):
         raise FileError(f"save() takes a graph, got {graph!r:.120}; a tensor's is t.graph")
+    if state is not None and not isinstance(state, State):
+        raise FileError(f"save() takes the values of a State, got state={state!r:.120}")
     if isinstance(graph, BodyGraph):
         raise FileError(f"{graph!r} is a body of control flow; save the graph around it")
     for each in bodies_of(graph):
@@ -144,23 +154,25 @@ def _check(graph: Any) -> None:
                 raise FileError(f"{region!r} is still open; save the graph after its block")
 
 
-def _flat(graph: Graph, state: State | None) -> Flat:
+def _flat(graph: Graph, state: State | None, order: int) -> Flat:
     """The graph, flat, with its rules traced, and values of this state."""
-    rules = stored_rules(graph)
+    random = graph.seed, graph.draws, graph.state.runs
+    rules = stored_rules(graph, None, Depth(0, order))
 
     def carry(rule: Any, owner: Node | Region) -> Any:
         return rules.get(owner, rule)
 
     flat = flatten_graph(graph, carry)
+    flat["random"] = random
     if state is not None:
         values = state.values()
         flat["state"] = {v.index: a for v, a in values.items() if v.graph is graph}
-        flat["random"] = graph.seed, graph.draws, state.runs
+        flat["random"] = graph.seed, random[1], state.runs
     return flat
 
 
 @contextmanager
-def _unsettled(graph: Graph) -> Iterator[None]:
+def unsettled(graph: Graph) -> Iterator[None]:
     """What is settled in this block to be written down is not settled for the graph by it.
 
     The same of the numbers of draws: a rule that is traced draws some.

@@ -11,6 +11,7 @@ from ..ir.errors import FileError
 from ..ir.lazy import lazy_module
 from ..ir.op import OP_TYPES, Op
 from ..ir.types import Array, TensorType, as_shape, tensor_type
+from ..ops.base import Constant
 from ..ops.python_function import function_named, name_of_function
 from ..ops.sources import Variable
 from .arrays import ArrayPool, StoredArrays
@@ -186,12 +187,13 @@ class StoredTables:
         name, revision, said = row
         cls = self.op_class(name, revision)
         try:
-            return _made(cls, revision, self.attrs(said))
+            return _made(cls, revision, self.attrs(said, cls))
         except Exception as error:
             raise FileError(f"op {len(self.ops)}, {name}: {error}") from error
 
-    def attrs(self, said: dict[str, Any]) -> dict[str, Any]:
-        """Attributes by name."""
+    def attrs(self, said: dict[str, Any], cls: type[Op]) -> dict[str, Any]:
+        """Attributes by name, of an op of this class."""
+        self._arrays.any_size = issubclass(cls, Constant | Variable)  # which do not look into them
         return {name: read(value, self) for name, value in said.items()}
 
 

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ..ir.errors import FileError
+from ..ir.errors import DTypeError, FileError
 from ..ir.types import Array, TensorType, as_dtype
 from ..ops.base import DEFAULT, NO_GRAD, ZERO, Marker
 
@@ -55,8 +55,15 @@ class Unwritten(Exception):
     """A value that has no form in a file; the message says which."""
 
 
-def written(value: Any, to: ValueWriter) -> Any:
-    """A value as JSON; Unwritten for one that has no form."""
+DEEPEST = 100
+"""Values inside one another: as many as can be read wherever a file is loaded."""
+
+
+def written(value: Any, to: ValueWriter, depth: int = 0) -> Any:
+    """A value as JSON; Unwritten for one that has no form, or lies too deep in others."""
+    if depth > DEEPEST:
+        raise Unwritten(f"more than {DEEPEST} values inside one another")
+    deeper = depth + 1
     if value is None or type(value) in (bool, str):
         return value
     if type(value) is int:
@@ -64,13 +71,14 @@ def written(value: Any, to: ValueWriter) -> Any:
     if type(value) is float:
         return value if isfinite(value) else {"float": repr(value)}
     if type(value) is tuple:
-        return [written(v, to) for v in value]
+        return [written(v, to, deeper) for v in value]
     if type(value) is complex:
         return {"complex": [written(value.real, to), written(value.imag, to)]}
     if type(value) is list:
-        return {"list": [written(v, to) for v in value]}
+        return {"list": [written(v, to, deeper) for v in value]}
     if type(value) is dict:
-        return {"dict": [[written(k, to), written(v, to)] for k, v in value.items()]}
+        pairs = value.items()
+        return {"dict": [[written(k, to, deeper), written(v, to, deeper)] for k, v in pairs]}
     if type(value) is bytes:
         return {"bytes": value.hex()}
     return _other(value, to)
@@ -82,11 +90,9 @@ def _other(value: Any, to: ValueWriter) -> Any:
     if isinstance(value, type) and issubclass(value, np.generic):
         return {"scalar type": as_dtype(value).name}
     if isinstance(value, np.ndarray):
-        as_dtype(value.dtype)
-        return to.array(value)
+        return to.array(_of_numbers(value))
     if isinstance(value, np.generic):
-        as_dtype(value.dtype)
-        return {"scalar": to.array(np.asarray(value))}
+        return {"scalar": to.array(_of_numbers(np.asarray(value)))}
     if isinstance(value, TensorType):
         return {"type": to.type_place(value)}
     if isinstance(value, Marker):
@@ -102,6 +108,16 @@ def _other(value: Any, to: ValueWriter) -> Any:
             )
         return {"function": name}
     raise Unwritten(f"{value!r:.80}, a {type(value).__name__}, which has no form in a file")
+
+
+def _of_numbers(array: Array) -> Array:
+    """The array, in the byte order of this machine; Unwritten for what is more than numbers."""
+    if type(array) not in (np.ndarray, np.memmap):
+        raise Unwritten(f"a {type(array).__name__}, which is more than its numbers; np.asarray it")
+    try:
+        return array.astype(as_dtype(array.dtype), copy=False)
+    except DTypeError:
+        raise Unwritten(f"an array of dtype {array.dtype}, which holds no numbers") from None
 
 
 def read(said: Any, by: ValueReader) -> Any:

@@ -19,6 +19,17 @@ KNOWN = frozenset(["python functions"])
 """What a file may need of its reader."""
 
 
+class NewerFileError(FileError):
+    """A file that is whole, and of another version than is read here."""
+
+
+def is_newer(error: BaseException | None) -> bool:
+    """Whether an error says, in the end, that a file is of another version."""
+    while error is not None and not isinstance(error, NewerFileError):
+        error = error.__cause__
+    return error is not None
+
+
 def up_to_date(found: Any, kind: str) -> Document:
     """The text of a file in the form of this version; FileError where that cannot be."""
     if not isinstance(found, dict) or found.get("format") != FORMAT:
@@ -28,13 +39,13 @@ def up_to_date(found: Any, kind: str) -> Document:
         raise FileError(f"it holds a {document.get('kind')!r:.40}, not a {kind}")
     version, made_by = document.get("version"), document.get("made_by")
     if type(version) is not int or not 1 <= version <= VERSION:
-        raise FileError(
+        raise NewerFileError(
             f"it is of version {version!r:.20} of the format, made by {made_by!r:.60}; this "
             f"graphgrad reads versions 1 to {VERSION}. Read it with a newer one"
         )
     needs = [need for need in document.get("needs", ()) if need not in KNOWN]
     if needs:
-        raise FileError(f"it needs {needs!r:.120}, which this graphgrad does not know")
+        raise NewerFileError(f"it needs {needs!r:.120}, which this graphgrad does not know")
     while version < VERSION:
         document = MIGRATIONS[version](document)
         version += 1

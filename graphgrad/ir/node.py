@@ -7,6 +7,7 @@ born in `build`, graphs are entered in `graph`, trees of regions are in `region_
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from fnmatch import fnmatchcase
 from operator import index
 from typing import TYPE_CHECKING, Any
@@ -23,6 +24,7 @@ from .errors import (
     counted,
     did_you_mean,
 )
+from .held import any_gone, fetched, is_gone
 from .kinds import can_cast
 from .lazy import lazy_module
 from .locks import Turn, lock_of_module
@@ -719,7 +721,10 @@ class State:
 
     def __init__(self, graph: Graph | None = None) -> None:
         self.graph = graph
-        self._values: dict[Node, Array] = {}
+        self._values: dict[Node, Any] = {}
+        self._foreign = False  # whether any value was not NumPy's
+        self._own: set[Node] = set()  # whose values no copy of the state has
+        self._lent = False  # whether a run may take the memory of values
         self.runs = 0
         self.turn = Turn(_refused)
 
@@ -728,29 +733,99 @@ class State:
 
         Parameters: variables: nodes of variables.
 
+        Returns: a list of NumPy arrays, which are not to be written.
+
+        Raises: StateError for a value that was given to a run that failed (`donate=True`).
+        """
+        nodes = tuple(variables)
+        with _lock:
+            values = [self._values[v] if v in self._values else _initial(v) for v in nodes]
+        return self._fetched(nodes, values) if self._foreign else values
+
+    def held(self, variables: Iterable[Node]) -> list[Any]:
+        """As `read`, each value as the run that made it left it: on a device, maybe.
+
+        Parameters: variables: nodes of variables.
+
         Returns: a list of arrays, which are not to be written.
         """
         with _lock:
             return [self._values[v] if v in self._values else _initial(v) for v in variables]
 
-    def commit(self, values: Mapping[Node, Array], runs: int = 0) -> None:
+    def _fetched(self, nodes: Sequence[Node], values: list[Any]) -> list[Array]:
+        """Values as arrays of NumPy's. Those that were given to a run are read after it."""
+        try:
+            return [fetched(value) for value in values]
+        except Exception:
+            if not any_gone(values):
+                raise
+        return self.turn.take(lambda: [fetched(value) for value in self.there(nodes)])
+
+    def there(self, variables: Iterable[Node]) -> list[Any]:
+        """As `held`, for who has the turn.
+
+        Parameters: variables: nodes of variables.
+
+        Returns: a list of arrays.
+
+        Raises: StateError for a value that was given to a run that failed (`donate=True`).
+        """
+        nodes = list(variables)
+        values = self.held(nodes)
+        lost = [n.name for n, value in zip(nodes, values, strict=True) if is_gone(value)]
+        if lost:
+            raise StateError(
+                f"the values of {shortened(', '.join(lost), 120)} are lost: a run with donate=True "
+                "took their memory and failed.\nTake them from a checkpoint "
+                "(gg.Checkpoints.resume, state.load), or from the initial values (state.reset())"
+            )
+        return values
+
+    @contextmanager
+    def lent(self, variables: Sequence[Node]) -> Iterator[list[bool]]:
+        """While a run may take the memory of these values, for who has the turn.
+
+        Parameters: variables: nodes of variables.
+
+        Returns: a context manager. It gives for each whether nobody else, such as a copy of the
+        state, has the value.
+        """
+        with _lock:
+            own = [v in self._own for v in variables]
+            self._own.difference_update(variables)
+            self._lent = True
+        try:
+            yield own
+        finally:
+            self._lent = False
+
+    def commit(self, values: Mapping[Node, Any], runs: int = 0, *, own: bool = False) -> None:
         """Write many variables together, whoever has the turn. The arrays become the state's.
 
         Parameters:
-            values: {node of a variable: array of its shape and dtype}.
+            values: {node of a variable: array of its shape and dtype}, NumPy's or a backend's.
             runs: how many runs are counted with it.
+            own: whether nobody else has the arrays, so that a run may be given their memory.
 
         Returns: nothing.
 
         Raises: StateError for what is no variable.
         """
-        for variable in values:
+        foreign = False
+        for variable, value in values.items():
             if getattr(variable, "type", None) != "Variable":
                 raise StateError(f"{variable!r} is not the node of a variable; it has no value")
-        for value in values.values():
-            value.flags.writeable = False
+            if type(value) is np.ndarray:
+                value.flags.writeable = False
+            else:
+                foreign = True
         with _lock:
             self._values.update(values)
+            self._foreign = self._foreign or foreign
+            if own:
+                self._own.update(values)
+            elif self._own:
+                self._own.difference_update(values)
             self.runs += runs
 
     def __getitem__(self, variable: Tensor | str) -> Array:
@@ -863,15 +938,37 @@ class State:
     def _known(self, graph: Graph) -> Iterator[Node]:
         """Those of its graph, and of others those that were written."""
         yield from (t.node for t in graph.variables)
-        yield from (node for node in self.values() if node.graph is not graph)
+        with _lock:
+            written = list(self._values)
+        yield from (node for node in written if node.graph is not graph)
 
     def values(self) -> dict[Node, Array]:
         """What was written, by variable.
 
         Returns: {node: array}, a copy.
+
+        Raises: StateError for a value that was given to a run that failed (`donate=True`).
         """
+        return self._written()[0]
+
+    def _written(self) -> tuple[dict[Node, Array], int]:
+        """What was written, as arrays of NumPy's, and the number of runs, of one moment."""
         with _lock:
-            return dict(self._values)
+            values, runs = dict(self._values), self.runs
+        if not self._foreign:
+            return values, runs
+        try:
+            return {v: fetched(value) for v, value in values.items()}, runs
+        except Exception:
+            if not any_gone(values.values()):
+                raise
+        return self.turn.take(self._written_now)
+
+    def _written_now(self) -> tuple[dict[Node, Array], int]:
+        """The same, for who has the turn."""
+        nodes = list(self._values)
+        values = map(fetched, self.there(nodes))
+        return dict(zip(nodes, values, strict=True)), self.runs
 
     def reset(self) -> None:
         """Back to the initial values, and to run 0.
@@ -885,6 +982,7 @@ class State:
     def _clear(self) -> None:
         with _lock:
             self._values.clear()
+            self._own.clear()
             self.runs = 0
 
     def copy(self) -> State:
@@ -892,17 +990,31 @@ class State:
 
         Returns: a State.
         """
+        copied = self._copy()
+        return self.turn.take(self._copy_now) if copied is None else copied
+
+    def _copy(self) -> State | None:
+        """A copy; None while a run may take the memory of values."""
+        with _lock:
+            return None if self._lent else self._copy_now()
+
+    def _copy_now(self) -> State:
+        """A copy. From now on two have the arrays, so no run may be given their memory."""
         new = State(self.graph)
         with _lock:
-            new._values, new.runs = dict(self._values), self.runs
+            new._values, new._foreign, new.runs = dict(self._values), self._foreign, self.runs
+            self._own.clear()
         return new
+
+    def __copy__(self) -> State:
+        return self.copy()
 
     def __len__(self) -> int:
         return len(self._values)
 
     def __getstate__(self) -> dict[str, Any]:
-        with _lock:
-            return {"_values": dict(self._values), "runs": self.runs, "graph": self.graph}
+        values, runs = self._written()
+        return {"_values": values, "runs": runs, "graph": self.graph}
 
     def __setstate__(self, given: dict[str, Any]) -> None:
         State.__init__(self, given.get("graph"))  # older files have none
@@ -912,10 +1024,10 @@ class State:
 
 def _refused() -> StateError:
     return StateError(
-        "a state is to be written by a thread that is writing it already, or that would wait in a "
-        "circle of threads for one another's: in a py_function, a signal handler or __del__ that "
-        "came while a run with updates was on.\nWrite it after that run, or give the variables of "
-        "the inner run a State of their own."
+        "a state is to be written, or what a run was given of it is to be read, by a thread that "
+        "is writing it already, or that would wait in a circle of threads for one another's: in a "
+        "py_function, a signal handler or __del__ that came while a run with updates was on.\n"
+        "Write it after that run, or give the variables of the inner run a State of their own."
     )
 
 

@@ -326,6 +326,9 @@ class Op:
             return 0
         return elements(outputs[0]) if self.elementwise else None
 
+    def check_bodies(self, *types: TensorType) -> None:
+        """ShapeError where inputs of these types are not what the bodies take and give."""
+
     def replace_bodies(self, bodies: Sequence[Any]) -> Op:
         """The op with other bodies, which may be anything: files put what stands for them there."""
         raise NotImplementedError(f"{self.type}.replace_bodies")

@@ -103,8 +103,11 @@ def derived_from(
 def unbuilt_residual(t: Tensor, context: Context) -> Tensor:
     """As `residual_of`, by a node that is in no list: to want to know changes nothing."""
     at = vantage(t, context)
-    if at is None or at.contains(context.region):
-        return t
+    return t if at is None or at.contains(context.region) else unbuilt(at, t, context)
+
+
+def unbuilt(at: Region, t: Tensor, context: Context) -> Tensor:
+    """As `read_from`, by a node that is in no list."""
     index, outside = t.node.index, common_region(at.parent, context.region)
     made = (t.node.graph, residual_op(at), (t,), (t.type,), index, outside)
     return new_node(*made, context.origin, context.scope).outputs[0]

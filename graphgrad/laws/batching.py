@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,10 +17,8 @@ from ..ir.graph import Graph
 from ..ir.kinds import is_inexact
 from ..ir.node import Node, Tensor
 from ..ir.op import Op
-from ..ir.tree import flatten
 from ..ir.types import Array
 from ..ops.base import constant
-from ..ops.joining import stack
 from ..ops.sources import placeholder
 from .trying import (
     Arrays,
@@ -115,36 +115,41 @@ def any_number_of_examples(op: Op, arrays: Arrays) -> None:
 
 def is_a_loop(op: Op, arrays: Arrays) -> None:
     """Values and gradients of a batch are those of one example after the other."""
-    for flags in _patterns_of(arrays):
+    every = _patterns_of(arrays)
+    one, _ = _with_gradients(op, lambda xs: list(build(op, tuple(xs)).outputs), arrays)
+    for flags in every:
         pairs = zip(arrays, examples(arrays, 3), flags, strict=True)
         batch = [b if f else a for a, b, f in pairs]
-        with Graph():
-            xs = [placeholder(b.shape, b.dtype) for b in batch]
-            ys = _batched(op, xs, flags)
-            expected = _rows(op, xs, flags)
-            ours, theirs = (_with_gradients(op, xs, outs) for outs in (ys, expected))
-            found, want = compile(xs, [ours, theirs])(*batch)
-        for a, b in zip(flatten(found), flatten(want), strict=True):
-            of_type(a, b, "what vmap gives")
-            close(a, b)
+        together, seeds = _with_gradients(op, partial(_batched, op, flags=flags), batch)
+        given = [*zip(batch, flags, strict=True), *[(seed, True) for seed in seeds]]
+        rows = [one(*[a[i] if f else a for a, f in given]) for i in range(3)]
+        values, dxs = together(*[a for a, _ in given])
+        for found, parts in zip(values, zip(*[r[0] for r in rows], strict=True), strict=True):
+            _alike(found, np.stack(parts))
+        own = [f for a, f in zip(batch, flags, strict=True) if is_inexact(a.dtype)][: len(dxs)]
+        for found, parts, f in zip(dxs, zip(*[r[1] for r in rows], strict=True), own, strict=True):
+            _alike(found, np.stack(parts) if f else sum(parts))
 
 
-def _rows(op: Op, xs: list[Tensor], flags: list[bool]) -> list[Tensor]:
-    """The outputs of three examples, one after the other, stacked."""
-    rows = [
-        build(op, tuple([x[i] if f else x for x, f in zip(xs, flags, strict=True)])).outputs
-        for i in range(3)
-    ]
-    return [stack(list(outputs)) for outputs in zip(*rows, strict=True)]
+def _alike(found: Any, want: Any) -> None:
+    of_type(found, want, "what vmap gives")
+    close(found, want)
 
 
-def _with_gradients(op: Op, xs: list[Tensor], ys: list[Tensor]) -> list[Any]:
-    """ys, and the gradients of a weighted sum of them where there are such."""
-    wrt, smooth = differentiable(xs), differentiable(ys)
-    if not (wrt and smooth and op.differentiable):
-        return [ys]
-    seeds = [np.cos(np.arange(y.size)).reshape(y.shape).astype(y.dtype) for y in smooth]  # type: ignore[arg-type]
-    return [ys, gradients(smooth, wrt, seeds, unconnected="zero")]
+def _with_gradients(
+    op: Op, make: Callable[[list[Tensor]], list[Tensor]], arrays: Arrays
+) -> tuple[Any, list[Array]]:
+    """Outputs, and gradients where there are such, as a function of inputs and seeds; seeds."""
+    with Graph():
+        xs = [placeholder(a.shape, a.dtype) for a in arrays]
+        ys = make(xs)
+        wrt, smooth = differentiable(xs), differentiable(ys)
+        if not (wrt and smooth and op.differentiable):
+            return compile(xs, [ys, []]), []
+        seeds = [placeholder(y.shape, y.dtype) for y in smooth]
+        dxs = gradients(smooth, wrt, seeds, unconnected="zero")
+        f = compile([*xs, *seeds], [ys, dxs])
+    return f, [np.cos(np.arange(y.size)).reshape(y.shape).astype(y.dtype) for y in smooth]  # type: ignore[arg-type]
 
 
 def forward_is_reverse(op: Op, arrays: Arrays) -> None:

@@ -12,7 +12,7 @@ from ..differentiate.gradients import gradients
 from ..ir.node import Node, Tensor
 from ..ir.op import Op
 from ..ir.types import Array
-from ..ops.arithmetic import real
+from ..ops.complex_parts import real
 from ..ops.creation import ones_like
 from .trying import (
     DOUBLE,

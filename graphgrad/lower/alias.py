@@ -74,6 +74,20 @@ class AliasAnalysis:
             found = self._layouts[t] = self._contiguous(t)
         return found
 
+    def likely(self, t: Tensor) -> Array:
+        """An array that lies in memory as t will, where arguments are in row-major order."""
+        looks: list[Tensor] = []
+        while self.layout(t) is None and t in self.root:
+            looks.append(t)
+            t = self.same.get(t.node.inputs[0], t.node.inputs[0])
+        found = self.layout(t)
+        found = self._contiguous(t) if found is None else found
+        for view in reversed(looks):
+            others = [_shaped(x.type) for x in view.node.inputs[1:]]
+            made = self._binding.kernel(view.node)(found, *others)
+            found = made if len(view.node.outputs) == 1 else made[view.index]
+        return found
+
     def _visit(self, node: Node) -> None:
         op = node.op
         if type(op) is Constant or type(op) is Full:
@@ -164,7 +178,7 @@ def is_strange(op: Op) -> bool:
     """
     pending = [op]
     for each in pending:
-        if type(each) is PyFunction or not type(each).__module__.startswith("graphgrad."):
+        if isinstance(each, PyFunction) or not type(each).__module__.startswith("graphgrad."):
             return True
         pending += each.runs
         pending += [n.op for p in each.bodies for n in p.nodes]

@@ -8,7 +8,7 @@ then what steps make. Those below 0 are fixed, counted from the end: constants, 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from ..ir.node import Node
 from ..ir.op import Op
@@ -20,16 +20,34 @@ Kernel = Callable[..., Any]
 SHOWN = 12  # groups, and nodes of a group, that are listed
 
 
+class Looping(Protocol):
+    """What runs a loop over the plans of its bodies.
+
+    orders: whether it needs what every run reads in row-major order, and copies what is not.
+    """
+
+    orders: bool
+
+    def told(self) -> str:
+        """How it runs them: "as one compiled function", "run by run from Python: " and why."""
+        ...
+
+    def own(self) -> int | None:
+        """Bytes that it takes beyond the plan; None where it calls its bodies one by one."""
+        ...
+
+
 class BodyPlans(NamedTuple):
     """A program that a kernel runs: what it is called, and its plans, as far as there are any.
 
-    known: whether these are all. op: what runs it.
+    known: whether these are all. op: what runs it. loop: the same, of a loop.
     """
 
     name: str
     plans: tuple[Plan, ...]
     known: bool
     op: Op
+    loop: Looping | None = None
 
 
 class Step(NamedTuple):
@@ -91,7 +109,7 @@ class Plan(NamedTuple):
     views      steps that make the fixed views of these, once for an arena
     changing   how many slots there are from 0 on
     fixed      how many there are below 0
-    peak       bytes that arenas, fresh arrays and what kernels return take at the worst moment
+    planned    bytes that arenas, fresh arrays and what kernels return take at the worst moment
     exact      whether that is all; not so where lengths are unknown
     looks      how many steps make views
     over       how many results are written over what they are made from
@@ -108,23 +126,40 @@ class Plan(NamedTuple):
     views: tuple[Step, ...]
     changing: int
     fixed: int
-    peak: int
+    planned: int
     exact: bool
     looks: int
     over: int
     inside: tuple[str, ...]
     bodies: tuple[tuple[str, BodyPlans], ...]
 
-    def explain(self) -> list[str]:
-        """Lines about steps, memory and the groups that run as one."""
+    @property
+    def peak(self) -> int:
+        """Bytes that a run takes at the worst moment, with what loops take beyond the plan."""
+        found, seen = self.planned, set()
+        for _, body in self.bodies:
+            own = None if body.loop is None else body.loop.own()
+            if own is None:
+                found += sum(plan.peak - plan.planned for plan in body.plans)
+            elif body.op not in seen:
+                seen.add(body.op)
+                found += own
+        return found
+
+    def explain(self, within: bool = False) -> list[str]:
+        """Lines about steps, memory and the groups that run as one.
+
+        within: whether it is the body of a loop that runs as one function.
+        """
         types = ", ".join(repr(t.type) for t in self.program.inputs)
         copies = sum(r.copied for r in self.results)
         least = "" if self.exact else "at least "
+        peak = self.planned if within else self.peak
         rows = [
             f"plan for ({types}): {len(self.steps)} steps, {len(self.constants)} constants",
             f"{len(self.views) + self.looks} views ({len(self.views)} made once), {self.over} "
             f"results written over what they are made from, {copies} outputs copied",
-            f"arena {self.arena:,} bytes; peak {least}{self.peak:,} bytes beyond inputs, variables "
+            f"arena {self.arena:,} bytes; peak {least}{peak:,} bytes beyond inputs, variables "
             "and constants"
             + (f", and what {', '.join(self.inside)} need inside" * bool(self.inside)),
         ]
@@ -132,11 +167,17 @@ class Plan(NamedTuple):
         rows += [f"as one: {_group(node)}" for node in groups[:SHOWN]]
         if len(groups) > SHOWN:
             rows.append(f"and {len(groups) - SHOWN} more groups")
+        told: set[Op] = set()
         for name, body in self.bodies:
+            loop = None if within else body.loop
+            if loop is not None and body.op not in told:
+                told.add(body.op)
+                rows.append(f"{name} runs {loop.told()}")
+            inside = within or (loop is not None and loop.own() is not None)
             if not body.plans:
                 rows.append(f"{name}, {body.name}: planned when the lengths are known")
             for plan in body.plans:
-                first, *others = plan.explain()
+                first, *others = plan.explain(inside)
                 rows += [f"{name}, {body.name}: {first}", *[f"  {row}" for row in others]]
         return rows
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import accumulate
+from typing import Any
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from ..ir.depth import check_room
 from ..ir.node import Node, Tensor
 from ..ir.program import Program
 from ..ir.types import Array, TensorType
+from ..ops.control import Scan, While
 from .alias import Action, AliasAnalysis, Effect, is_view, nbytes
 from .binding import Binding
 from .memory import Buffer, Memory, pack
@@ -249,18 +251,54 @@ def _peak(
         if buffer.fresh:
             use.lives(buffer.size, buffer.since, buffer.last)
     for at, action in enumerate(aliases.actions):
+        made = 0
         if action.kind is Effect.CALL:
-            outputs = action.node.outputs
-            made = [use.lives(nbytes(t.type), at, memory.last_in.get(t, at)) for t in outputs]
+            for t in action.node.outputs:
+                made += use.lives(nbytes(t.type), at, memory.last_in.get(t, at))
+        if action.node.op.bodies:
             bodies = binding.bodies(action.node)
             plans = [plan for body in bodies for plan in body.plans]
-            inside = max((plan.peak - plan.kept for plan in plans), default=0)
-            use.lives(max(0, inside - sum(made)), at, at)
+            use.lives(_inside(action, plans, made), at, at)
+            if any(body.loop is not None and body.loop.orders for body in bodies):
+                use.lives(_turned(aliases, action), at, at)
             use.exact &= all(body.known for body in bodies) and all(p.exact for p in plans)
     for t, result in zip(aliases.program.outputs, results, strict=True):
         if result.copied:
             use.lives(nbytes(t.type), memory.end, memory.end)
     return max(0, max(accumulate(use.changes))), use.exact
+
+
+def _inside(action: Action, plans: Sequence[Plan], made: int) -> int:
+    """Bytes that control flow takes beside what it makes, while a program of these runs."""
+    op = action.node.op
+    if isinstance(op, Scan | While):
+        return of_one_run(op, plans, action.kind is Effect.WRITE)
+    return max(0, max((plan.planned - plan.kept for plan in plans), default=0) - made)
+
+
+def _turned(aliases: AliasAnalysis, action: Action) -> int:
+    """Bytes of what a loop reads in every run and is not in row-major order."""
+    op: Any = action.node.op
+    stacks = op.slices if isinstance(op, Scan) else 0
+    size = 0
+    for at, t in enumerate(action.inputs[op.carries :]):
+        if t.type.static:
+            array = aliases.likely(t)
+            one = array[:1] if at < stacks else array  # rows may lie anywhere
+            size += 0 if one.flags.c_contiguous else nbytes(t.type) or 0
+    return size
+
+
+def of_one_run(op: Scan | While, plans: Sequence[Plan], there: bool) -> int:
+    """Bytes that a loop takes beside what it makes and keeps.
+
+    What the run before left is there as well; its carries are among what the loop makes in the end.
+
+    there: whether that has its places before the first run, so that the carries lie beside them.
+    """
+    inside = max((plan.planned - plan.kept for plan in plans), default=0)
+    left = plans[-1].program.outputs if plans else ()
+    return inside + sum(nbytes(t.type) or 0 for t in left[0 if there else op.carries :])
 
 
 class _Use:

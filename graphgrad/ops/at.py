@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..ir.errors import ShapeError, SymbolicError
 from ..ir.types import Shape, elements
-from .arithmetic import add, divide, maximum, minimum, multiply, power
+from .arithmetic import add, divide, multiply
 from .base import (
     NO_GRAD,
     Any,
@@ -32,6 +32,7 @@ from .base import (
     whole,
 )
 from .batching import Batch, Outputs
+from .bounds import maximum, minimum
 from .creation import ones_like
 from .indexing import AT as AN_ARRAY
 from .indexing import (
@@ -50,6 +51,7 @@ from .indexing import (
     zeros_of,
 )
 from .logic import WHERE, Equal, NotEqual, greater_equal, less, logical_and, logical_or, where
+from .powers import power
 from .reductions import size_over
 from .shaping import broadcast_like, broadcast_to, expand_dims, moveaxis
 from .slicing import FULL, Key

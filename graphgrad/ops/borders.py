@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from ..ir.errors import ShapeError
-from .arithmetic import floor, rint
 from .base import (
     Any,
     Tensor,
@@ -23,6 +22,7 @@ from .padding import EnsureLength, Flip, Pad, repeat_by_numbers
 from .reductions import max as max_of
 from .reductions import mean
 from .reductions import min as min_of
+from .rounding import floor, rint
 from .shaping import normal_axis
 from .slicing import FULL, Slice
 from .sorting import sort

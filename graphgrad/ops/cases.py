@@ -6,13 +6,14 @@ from collections.abc import Callable
 
 from ..ir.errors import ShapeError
 from ..ir.types import broadcast
-from .arithmetic import maximum, minimum, remainder
 from .base import Any, DTypeError, Tensor, TensorLike, as_tensor, cast, kind_of, like, np, promoted
+from .bounds import maximum, minimum
 from .creation import zeros_like
 from .indexing import take
 from .joining import stack, tensors_of
 from .logic import less, logical_not, logical_or, where
 from .reductions import argmax
+from .remainders import remainder
 from .shaping import broadcast_to, expand_dims, flatten, listed, squeeze
 from .sorting import take_along_axis
 from .sources import stop_gradient

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from ..ir.errors import ShapeError
 from ..ir.types import broadcast, compatible
-from .arithmetic import isclose
-from .base import Tensor, TensorLike, as_dtype, as_tensor, constant
-from .logic import equal, isnan, logical_and, logical_or
+from .base import Tensor, TensorLike, as_dtype, as_tensor, constant, promoted
+from .logic import equal, isfinite, isnan, less_equal, logical_and, logical_or
+from .magnitudes import abs
 from .reductions import all, size_over
 
-__all__ = ["allclose", "array_equal", "array_equiv"]
+__all__ = ["allclose", "array_equal", "array_equiv", "isclose"]
 
 
 def allclose(
@@ -95,3 +95,36 @@ def array_equiv(a1: TensorLike, a2: TensorLike) -> Tensor:
     except ShapeError:
         return constant(False)
     return all(equal(x, y))
+
+
+def isclose(
+    x: TensorLike,
+    y: TensorLike,
+    rtol: float = 1e-5,
+    atol: float = 1e-8,
+    equal_nan: bool = False,
+) -> Tensor:
+    """Whether |x - y| <= atol + rtol * |y|, element by element.
+
+    Infinities are close to themselves; NaN is close to nothing, or to NaN if equal_nan.
+
+    Parameters:
+        x, y: shapes that broadcast; any dtypes.
+        rtol, atol: how much x may differ, relative to y and as such.
+        equal_nan: whether NaN is close to NaN.
+
+    Returns: bool, of the broadcast shape.
+
+    Raises: ShapeError if the shapes do not broadcast; DTypeError for what is no array of numbers.
+
+    Gradient: none, the result is bool.
+
+    Source: numpy.isclose.
+
+    >>> gg.evaluate(gg.isclose([1.0, 1.1, np.inf], [1.0 + 1e-9, 1.0, np.inf]))
+    array([ True, False,  True])
+    """
+    x, y = promoted(x, y, floating=True)
+    near = less_equal(abs(x - y), atol + rtol * abs(y))
+    close = logical_or(equal(x, y), logical_and(near, isfinite(y)))
+    return logical_or(close, logical_and(isnan(x), isnan(y))) if equal_nan else close

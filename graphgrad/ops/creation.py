@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from ..ir.errors import ShapeError
+from ..ir.errors import GraphGradError, ShapeError
 from ..ir.types import as_shape
-from .arithmetic import floor
 from .base import (
     Any,
     DType,
@@ -34,13 +33,16 @@ from .base import (
 )
 from .diagonal import counted, diagonal, numbered
 from .dtypes import check_device
+from .joining import stack
 from .logic import GREATER_EQUAL, LESS_EQUAL, WHERE
 from .making import Making
+from .rounding import floor
 from .shaping import (
     broadcast_arrays,
     broadcast_like,
     broadcast_to,
     expand_dims,
+    flatten,
     moveaxis,
     normal_axis,
 )
@@ -73,15 +75,16 @@ def asarray(
     """x as a tensor: itself, or a constant; cast if a dtype is given.
 
     Parameters:
-        x: a tensor, a number, an array, nested lists of numbers.
+        x: a tensor, a number, an array, nested lists of numbers, or of tensors of one shape, which
+            are stacked and promoted.
         dtype: what to cast it to; None: its own.
         copy: taken for the standard's sake; it changes nothing, for tensors never change.
         device: "cpu", or None.
 
     Returns: a tensor of the shape of x.
 
-    Raises: DTypeError for what is no array of numbers, a list of tensors included (see gg.stack);
-    DeviceError for another device.
+    Raises: DTypeError for what is no array of numbers; ShapeError for lists of tensors of several
+    shapes; DeviceError for another device.
 
     Gradient: dx = dy, cast back.
 
@@ -91,7 +94,22 @@ def asarray(
     float64[2]
     """
     check_device(device)
-    return as_tensor(x, dtype)
+    try:
+        return as_tensor(x, dtype)
+    except GraphGradError:
+        if isinstance(x, Tensor) or not _has_tensors(x):
+            raise
+    return as_tensor(_stacked(x), dtype)
+
+
+def _has_tensors(x: Any) -> bool:
+    """Whether nested lists hold a tensor."""
+    return isinstance(x, Tensor) or (isinstance(x, list | tuple) and any(map(_has_tensors, x)))
+
+
+def _stacked(x: Any) -> Tensor:
+    """A tensor of nested lists in which there are tensors."""
+    return stack([_stacked(item) for item in x]) if isinstance(x, list | tuple) else as_tensor(x)
 
 
 def full(shape: Any, fill_value: Any, dtype: Any = None, *, device: Any = None) -> Tensor:
@@ -581,14 +599,14 @@ def meshgrid(
     """Grids of coordinates of vectors: in each, one of the vectors varies along its own axis.
 
     Parameters:
-        *xs: vectors (N1,), (N2,), ... of known lengths, or 0-d; any dtypes.
+        *xs: vectors (N1,), (N2,), ... of known lengths; others are flattened; any dtypes.
         copy: taken for NumPy's sake; it changes nothing, for tensors never change.
         sparse: whether each keeps length 1 along the axes of the others.
         indexing: "ij" gives each the axis of its place, "xy" exchanges the first two axes.
 
     Returns: a list of tensors (N1, N2, ...), or (N2, N1, ...) for "xy", each of its vector's dtype.
 
-    Raises: ShapeError for what is no vector, unknown lengths, or another indexing.
+    Raises: ShapeError for unknown lengths, or another indexing.
 
     Gradient: dx = dy summed over the other axes.
 
@@ -599,8 +617,8 @@ def meshgrid(
            [2, 2, 2]])
     """
     vectors = [as_tensor(x) for x in xs]
-    if indexing not in ("xy", "ij") or any(v.ndim > 1 for v in vectors):
-        raise ShapeError("meshgrid takes vectors, and indexing 'xy' or 'ij'")
+    if indexing not in ("xy", "ij"):
+        raise ShapeError(f"meshgrid takes indexing 'xy' or 'ij', got {indexing!r}")
     order = list(range(len(vectors)))
     if indexing == "xy":
         order[:2] = order[:2][::-1]
@@ -609,5 +627,5 @@ def meshgrid(
 
 
 def _column(x: Tensor, axis: int, ndim: int) -> Tensor:
-    x = x if x.ndim else expand_dims(x, 0)
+    x = x if x.ndim == 1 else flatten(x)
     return expand_dims(x, tuple(i for i in range(ndim) if i != axis)) if ndim > 1 else x

@@ -13,7 +13,6 @@ from typing import ClassVar
 
 from ..ir.errors import ShapeError
 from ..ir.types import Dim, elements, lengths
-from .arithmetic import conj
 from .base import (
     ZERO,
     Any,
@@ -39,6 +38,7 @@ from .base import (
     tensor_type,
     whole,
 )
+from .complex_parts import conj
 from .dtypes import check_device
 from .indexing import getitem
 from .padding import Pad, roll

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from ..ir.errors import ShapeError, SymbolicError
-from .arithmetic import abs, power, sign
 from .at import at, indices_in_bounds
 from .base import (
     Any,
@@ -26,6 +25,8 @@ from .exponential import exp, log
 from .indexing import check_integers
 from .joining import stack, tensors_of
 from .logic import less, where
+from .magnitudes import abs, sign
+from .powers import power
 from .shaping import expand_dims, listed, moveaxis
 
 __all__ = [

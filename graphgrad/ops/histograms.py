@@ -5,14 +5,24 @@ from __future__ import annotations
 import builtins
 from math import prod
 
-from ..ir.errors import ShapeError, SymbolicError
-from .arithmetic import maximum, minimum
+from ..ir.errors import ShapeError
+from ..ir.types import compatible, elements
 from .base import (
+    NO_GRAD,
+    ZERO,
     Any,
     Constant,
+    DType,
     DTypeError,
+    Gradients,
+    Node,
+    Op,
+    Samples,
     Tensor,
     TensorLike,
+    TensorType,
+    Types,
+    apply,
     as_dtype,
     as_tensor,
     cast,
@@ -20,21 +30,118 @@ from .base import (
     inexact,
     is_floating,
     kind_of,
+    like,
     np,
     promoted,
+    tensor_type,
     whole,
 )
+from .batching import Batch, Outputs
+from .bounds import maximum, minimum
 from .differences import diff
 from .indexing import scatter_add, take
 from .joining import concat
 from .logic import equal, greater_equal, less, less_equal, logical_and, where
+from .places import Counted
 from .reductions import max, min, sum
 from .searching import searchsorted
 from .shaping import broadcast_like, expand_dims, flatten, reshape
+from .updates import never_changes
 
 __all__ = ["bincount", "histogram", "histogram2d", "histogram_bin_edges", "histogramdd"]
 
 INT64 = as_dtype("int64")
+
+
+class BinCount(Op):
+    """How often each of 0 ... length - 1 is in a vector, or the sums of its weights.
+
+    Numbers from length on do not count. dweights = dy at the number, 0 where it does not count.
+    """
+
+    length: int
+    linear = (1,)
+
+    def infer(self, x: TensorType, *weights: TensorType) -> Types:
+        return (tensor_type((self.length,), _counted_type(self, x, *weights)),)
+
+    def kernel(self, xp: Any, x: Any, *weights: Any) -> Any:
+        if never_changes(x):
+            ones = weights[0] if weights else xp.ones(x.shape, dtype=x.dtype)
+            places = xp.where(x < 0, self.length, x)
+            return xp.zeros(self.length, dtype=ones.dtype).at[places].add(ones, mode="drop")
+        if x.size and np.maximum.reduce(x) >= self.length:
+            inside = x < self.length
+            x, weights = x[inside], tuple([w[inside] for w in weights])
+        return _numpy_counts(x, weights, self.length)
+
+    def vjp(self, node: Node, dy: Tensor) -> Gradients:
+        x = node.inputs[0]
+        if not self.length:
+            return NO_GRAD, ZERO
+        inside = less(x, self.length)
+        return NO_GRAD, where(inside, take(dy, minimum(x, self.length - 1), 0), like(0, dy))
+
+    def batch(self, batch: Batch) -> Outputs | None:
+        """One count for all examples: numbers of example b count from b (length + 1) on, the last
+        of them for what does not count. Negative ones stay negative, and an error.
+        """
+        x, *weights = batch.every()
+        size, row = x.shape[0], self.length + 1
+        if not isinstance(size, int):
+            return None
+        starts = constant(np.arange(size)[:, None] * row)
+        places = where(less(x, 0), x, minimum(x, self.length) + starts)
+        every = apply(BinCount(size * row), *map(flatten, (places, *weights)))
+        return (reshape(every, (size, row))[:, : self.length],)
+
+    def flops(self, inputs: Types, outputs: Types) -> float | None:
+        """One for each element of the vector."""
+        return elements(inputs[0])
+
+    @classmethod
+    def samples(cls, rng: np.random.Generator) -> Samples:
+        yield cls(4), [np.array([0, 3, 3, 9])]
+        yield cls(4), [np.array([1, 0, 1, 4]), rng.normal(size=4)]
+        yield cls(0), [np.array([1, 0])]
+
+
+class BinCountOfAll(Counted):
+    """How often each number up to the largest of a vector is in it, or the sums of its weights.
+
+    dweights = dy at the number.
+    """
+
+    minlength: int
+    differentiable = True
+    linear = (1,)
+
+    def infer(self, x: TensorType, *weights: TensorType) -> Types:
+        return (tensor_type((None,), _counted_type(self, x, *weights)),)
+
+    def kernel(self, xp: Any, x: Any, *weights: Any) -> Any:
+        return _numpy_counts(x, weights, self.minlength)
+
+    def vjp(self, node: Node, dy: Tensor) -> Gradients:
+        return NO_GRAD, take(dy, node.inputs[0], 0)
+
+
+def _counted_type(op: Op, x: TensorType, *weights: TensorType) -> DType:
+    """The dtype of the counts; DTypeError or ShapeError for what cannot be counted."""
+    if x.dtype != np.int64 or any(w.dtype != np.float64 for w in weights):
+        raise DTypeError(f"{op!r} takes int64, and float64 weights, got {x!r}, {weights!r}")
+    if len(x.shape) != 1 or any(not compatible(w.shape, x.shape) for w in weights):
+        raise ShapeError(f"{op!r} takes a vector, and weights of its shape, got {x!r}, {weights!r}")
+    return weights[0].dtype if weights else INT64
+
+
+def _numpy_counts(x: Any, weights: tuple[Any, ...], minlength: int) -> Any:
+    """np.bincount, with an error that says what was counted."""
+    try:
+        counts = np.bincount(x, weights[0] if weights else None, minlength)
+    except ValueError:
+        raise IndexError(f"bincount counts integers >= 0, got {int(x.min())}") from None
+    return counts if x.size or not weights else counts.astype("float64")
 
 
 def bincount(
@@ -46,20 +153,18 @@ def bincount(
 ) -> Tensor:
     """How often each number is in x: y[i] = how often i is, or the sum of its weights.
 
-    NumPy's result is as long as the largest x needs, which depends on values: `length` says how
-    long it is, unless x is a constant.
-
     Parameters:
         x: a vector of integers, >= 0.
         weights: what each element counts, of the shape of x; None: 1.
-        minlength: how long the result is at least, where x is a constant.
-        length: how long it is; larger x do not count.
+        minlength: how long the result is at least, where there is no length.
+        length: how long it is; larger x do not count. None: one more than the largest x, known only
+            when run (not on JAX, nor under vmap), or if x is a constant.
 
     Returns: a vector, int64, or float64 with weights.
 
-    Raises: SymbolicError without a length; ShapeError for what is no vector; DTypeError for what is
-        not integer; ValueError for negative constants. A run raises IndexError for negative x,
-        where the backend has such errors.
+    Raises: ShapeError for what is no vector; DTypeError for what is not integer; ValueError for
+        negative constants. A run raises IndexError for negative x, where the backend has such
+        errors.
 
     Gradient: dweights = dy[x].
 
@@ -73,21 +178,16 @@ def bincount(
         raise ShapeError(f"bincount takes a vector, got {x.type!r}")
     if kind_of(x.dtype) not in "biu":
         raise DTypeError(f"bincount takes integers, got {x.type!r}")
+    if length is None and isinstance(x.node.op, Constant):
+        length = _needed(x.node.op.value, minlength)
+    inputs = _countable(cast(x, INT64), _floats(weights))
     if length is None:
-        length = _needed(x, minlength)
-    places = cast(x, INT64)
-    places = where(less(places, 0), places - (whole("length", length) + 1), places)
-    return _counts(where(less(places, length), places, length), length, _floats(weights), x)
+        return apply(BinCountOfAll(whole("minlength", minlength)), *inputs)
+    return apply(BinCount(whole("length", length)), *inputs)
 
 
-def _needed(x: Tensor, minlength: int) -> int:
+def _needed(values: Any, minlength: int) -> int:
     """How long the counts of a constant are."""
-    op = x.node.op
-    if not isinstance(op, Constant):
-        raise SymbolicError(
-            f"the length of bincount({x.name}), built at {x.where}, depends on values; give length="
-        )
-    values = op.value
     if values.size and values.min() < 0:
         raise ValueError(f"bincount counts integers >= 0, got {int(values.min())}")
     return builtins.max(whole("minlength", minlength), int(values.max()) + 1 if values.size else 0)
@@ -97,14 +197,22 @@ def _floats(weights: TensorLike | None) -> Tensor | None:
     return None if weights is None else cast(weights, "float64")
 
 
-def _counts(places: Tensor, bins: int, weights: Tensor | None, x: Tensor) -> Tensor:
+def _countable(places: Tensor, weights: Tensor | None) -> list[Tensor]:
+    """The places as a vector, with the weights of each."""
+    if weights is None:
+        return [flatten(places)]
+    if weights.shape != places.shape:
+        weights = broadcast_like(weights, places)
+    return [flatten(places), flatten(weights)]
+
+
+def _counts(places: Tensor, bins: int, weights: Tensor | None) -> Tensor:
     """Sums of weights, or of ones, at places from 0 to bins; those at `bins` are left out."""
-    if weights is not None and weights.shape != x.shape:
-        weights = broadcast_like(weights, x)
-    places = flatten(places)
-    updates = broadcast_like(constant(1), places) if weights is None else flatten(weights)
-    zeros = constant(np.zeros(bins + 1), updates.dtype)
-    return scatter_add(zeros, places, updates)[:bins]
+    inputs = _countable(cast(places, INT64), weights)
+    if weights is None or weights.dtype == np.float64:
+        return apply(BinCount(bins), *inputs)
+    zeros = constant(np.zeros(bins + 1), weights.dtype)
+    return scatter_add(zeros, inputs[0], inputs[1])[:bins]
 
 
 # --- histograms --------------------------------------------------------------------------------
@@ -237,7 +345,7 @@ def histogram(
     place, inside = (_even_bins_of if even else _bins_of)(x, edges)
     count = _bin_count(edges)
     found = None if weights is None else as_tensor(weights)
-    y = _counts(where(inside, place, count), count, found, x)
+    y = _counts(where(inside, place, count), count, found)
     return (y / diff(edges) / sum(y) if density else y), edges
 
 
@@ -331,7 +439,7 @@ def histogramdd(
     for column, e, n in zip(columns, edges, counts, strict=True):
         at, within = _bins_of(column, e)
         place, inside = place * n + at, logical_and(within, inside)
-    y = _counts(where(inside, place, total), total, _floats(weights), columns[0])
+    y = _counts(where(inside, place, total), total, _floats(weights))
     y = reshape(cast(y, "float64"), tuple(counts))
     if density:
         y = y / sum(y)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from ..ir.errors import ShapeError
 from ..ir.types import compatible
-from .arithmetic import maximum, minimum, remainder
 from .base import (
     Constant,
     Tensor,
@@ -17,11 +16,13 @@ from .base import (
     np,
     promoted,
 )
+from .bounds import maximum, minimum
 from .indexing import take
 from .joining import concat
 from .logic import equal, greater, less, where
 from .padding import flip
 from .reductions import size_over
+from .remainders import remainder
 from .searching import searchsorted
 from .sorting import argsort
 

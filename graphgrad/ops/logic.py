@@ -14,6 +14,7 @@ from .base import (
     Node,
     Onnx,
     Op,
+    Real,
     Samples,
     Tensor,
     TensorLike,
@@ -143,11 +144,11 @@ def _compared(op: Comparison, x: TensorLike, y: TensorLike) -> Tensor:
     No integer type holds both, and float64, to which they promote, not all of their digits.
     """
     if isinstance(x, Tensor) and isinstance(y, Tensor) and x.type.dtype is y.type.dtype:
-        return binary(op, x, y)
+        return _of_one_dtype(op, x, y)
     dtypes = operand_dtypes(x, y)
     kinds = [kind_of(d) if isinstance(d, np.dtype) else "" for d in dtypes]
     if sorted(kinds) != ["i", "u"] or not is_floating(result_dtype(dtypes)):
-        return binary(op, x, y)
+        return _of_one_dtype(op, *promoted(x, y))
     if kinds[0] == "i":
         mirrored: Any = OP_TYPES[op.mirror_type]() if op.mirror_type else op
         return _compared(mirrored, y, x)
@@ -157,6 +158,17 @@ def _compared(op: Comparison, x: TensorLike, y: TensorLike) -> Tensor:
     if op in (GREATER, GREATER_EQUAL, NOT_EQUAL):
         return logical_or(negative, exact)
     return logical_and(logical_not(negative), exact)
+
+
+def _of_one_dtype(op: Comparison, x: Tensor, y: Tensor) -> Tensor:
+    """op; complex numbers in NumPy's order: by the real part, ties by the imaginary one."""
+    if kind_of(x.dtype) != "c" or not isinstance(op, Ordering):
+        return binary(op, x, y)
+    (a, b), (c, d) = [[apply(part, t) for part in (Real(), OP_TYPES["Imag"]())] for t in (x, y)]
+    known = logical_not(logical_or(isnan(b), isnan(d)))
+    strict = LESS if op in (LESS, LESS_EQUAL) else GREATER
+    tie = logical_and(apply(EQUAL, a, c), apply(op, b, d))
+    return logical_or(logical_and(apply(strict, a, c), known), tie)
 
 
 def equal(x: TensorLike, y: TensorLike, /) -> Tensor:
@@ -199,11 +211,12 @@ def less(x: TensorLike, y: TensorLike, /) -> Tensor:
     """Whether x < y, element by element; never where one is NaN.
 
     Parameters:
-        x, y: shapes that broadcast; dtypes promoted as NumPy 2 does; integers by value.
+        x, y: shapes that broadcast; dtypes promoted as NumPy 2 does; integers by value, complex
+            numbers by the real part, ties by the imaginary one.
 
     Returns: bool, of the broadcast shape.
 
-    Raises: ShapeError if the shapes do not broadcast; DTypeError for complex operands.
+    Raises: ShapeError if the shapes do not broadcast; DTypeError for what is no array of numbers.
 
     Gradient: none, the result is bool.
 
@@ -217,11 +230,12 @@ def less_equal(x: TensorLike, y: TensorLike, /) -> Tensor:
     """Whether x <= y, element by element; never where one is NaN.
 
     Parameters:
-        x, y: shapes that broadcast; dtypes promoted as NumPy 2 does; integers by value.
+        x, y: shapes that broadcast; dtypes promoted as NumPy 2 does; integers by value, complex
+            numbers by the real part, ties by the imaginary one.
 
     Returns: bool, of the broadcast shape.
 
-    Raises: ShapeError if the shapes do not broadcast; DTypeError for complex operands.
+    Raises: ShapeError if the shapes do not broadcast; DTypeError for what is no array of numbers.
 
     Gradient: none, the result is bool.
 
@@ -235,11 +249,12 @@ def greater(x: TensorLike, y: TensorLike, /) -> Tensor:
     """Whether x > y, element by element; never where one is NaN.
 
     Parameters:
-        x, y: shapes that broadcast; dtypes promoted as NumPy 2 does; integers by value.
+        x, y: shapes that broadcast; dtypes promoted as NumPy 2 does; integers by value, complex
+            numbers by the real part, ties by the imaginary one.
 
     Returns: bool, of the broadcast shape.
 
-    Raises: ShapeError if the shapes do not broadcast; DTypeError for complex operands.
+    Raises: ShapeError if the shapes do not broadcast; DTypeError for what is no array of numbers.
 
     Gradient: none, the result is bool.
 
@@ -253,11 +268,12 @@ def greater_equal(x: TensorLike, y: TensorLike, /) -> Tensor:
     """Whether x >= y, element by element; never where one is NaN.
 
     Parameters:
-        x, y: shapes that broadcast; dtypes promoted as NumPy 2 does; integers by value.
+        x, y: shapes that broadcast; dtypes promoted as NumPy 2 does; integers by value, complex
+            numbers by the real part, ties by the imaginary one.
 
     Returns: bool, of the broadcast shape.
 
-    Raises: ShapeError if the shapes do not broadcast; DTypeError for complex operands.
+    Raises: ShapeError if the shapes do not broadcast; DTypeError for what is no array of numbers.
 
     Gradient: none, the result is bool.
 
@@ -705,7 +721,7 @@ def signbit(x: TensorLike, /) -> Tensor:
     array([False,  True,  True])
     """
     x = as_tensor(x)
-    return apply(SignBit(), x) if is_floating(x.dtype) else less(x, like(0, x))
+    return less(x, like(0, x)) if kind_of(x.dtype) in "biu" else apply(SignBit(), x)
 
 
 # --- choice ------------------------------------------------------------------------------------

@@ -6,24 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 from ..ir.node import Tensor
-from .arithmetic import (
-    abs,
-    add,
-    clip,
-    conj,
-    divide,
-    divmod,
-    floor_divide,
-    imag,
-    multiply,
-    negative,
-    positive,
-    power,
-    real,
-    remainder,
-    round,
-    subtract,
-)
+from .arithmetic import add, divide, multiply, negative, positive, subtract
+from .bounds import clip
+from .complex_parts import conj, imag, real
 from .cumulative import cumprod, cumsum
 from .diagonal import diagonal, trace
 from .dtypes import DEVICE, astype, dlpack, to_device
@@ -43,10 +28,14 @@ from .logic import (
     less_equal,
     not_equal,
 )
+from .magnitudes import abs
 from .nonzero import nonzero, repeat
 from .numpy_protocol import array_function, array_namespace, array_ufunc
+from .powers import power
 from .products import dot, matmul
 from .reductions import all, any, argmax, argmin, max, mean, min, prod, std, sum, var
+from .remainders import divmod, floor_divide, remainder
+from .rounding import round
 from .shaping import flatten, matrix_transpose, reshape, squeeze, swapaxes, transpose
 from .sorting import argsort
 from .taking import take

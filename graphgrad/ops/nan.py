@@ -18,18 +18,7 @@ from .cumulative import cumprod, cumsum
 from .exponential import sqrt
 from .logic import isnan, logical_and, logical_not
 from .logic import where as _where
-from .reductions import (
-    all,
-    argmax,
-    argmin,
-    fitted_mask,
-    max,
-    mean,
-    min,
-    prod,
-    sum,
-    var,
-)
+from .reductions import all, argmax, argmin, fitted_mask, max, mean, min, prod, sum, var
 
 __all__ = [
     "nanargmax",
@@ -279,7 +268,7 @@ def nanmax(
     """
     x = as_tensor(x)
     least = max(filled(x, -np.inf), axis, keepdims, initial=initial, where=where)
-    if not is_floating(x.dtype) or initial is not None:
+    if not is_inexact(x.dtype) or initial is not None:
         return least
     return _where(all(isnan(x), axis, keepdims), np.nan, least)
 
@@ -315,7 +304,7 @@ def nanmin(
     """
     x = as_tensor(x)
     least = min(filled(x, np.inf), axis, keepdims, initial=initial, where=where)
-    if not is_floating(x.dtype) or initial is not None:
+    if not is_inexact(x.dtype) or initial is not None:
         return least
     return _where(all(isnan(x), axis, keepdims), np.nan, least)
 

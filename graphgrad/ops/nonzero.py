@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from ..ir.errors import ShapeError
 from ..ir.types import Dim
-from .arithmetic import floor_divide, maximum, minimum, remainder
 from .base import (
     Any,
     Constant,
@@ -24,6 +23,7 @@ from .base import (
     np,
     whole,
 )
+from .bounds import maximum, minimum
 from .creation import ones_like, zeros_like
 from .cumulative import cumsum
 from .indexing import getitem, scatter_add, take
@@ -32,6 +32,7 @@ from .logic import less, not_equal, where
 from .padding import flip, repeat_by_numbers
 from .places import INT64, Nonzero, RepeatedPlaces
 from .reductions import any, normal_axes, size_over, sum
+from .remainders import floor_divide, remainder
 from .shaping import broadcast_to, expand_dims, flatten, moveaxis, normal_axis, reshape
 
 __all__ = ["argwhere", "compress", "extract", "flatnonzero", "nonzero", "repeat", "trim_zeros"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from ..ir.types import broadcast
-from .arithmetic import copysign, trunc
 from .base import (
     NO_GRAD,
     ZERO,
@@ -33,6 +32,8 @@ from .base import (
 )
 from .families import Kinds, RealUnary, binary, float_ufunc
 from .logic import isinf, where
+from .magnitudes import copysign
+from .rounding import trunc
 
 __all__ = ["bitwise_count", "frexp", "gcd", "lcm", "ldexp", "modf", "spacing"]
 

@@ -14,6 +14,7 @@ import numpy as np
 from ..ir.errors import DTypeError, SymbolicError
 from ..ir.kinds import can_cast
 from ..ir.node import Tensor
+from ..ir.types import lengths
 from .base import as_dtype, as_tensor, cast, kind_of
 from .ufunc_methods import accumulate_with, outer_of, reduce_with, reduceat_with
 
@@ -118,10 +119,40 @@ FUNCTIONS: dict[Callable[..., Any], str] = {
             "around": "round",
             "fix": "trunc",
             "select": "where_first",
+            "i0": "special.i0",
         },
     ),
 }
 """NumPy function -> name of the graphgrad function that stands for it, where graphgrad has it."""
+
+
+def _real_if_close(a: Tensor, tol: float = 100) -> Tensor:
+    """Of a complex tensor that depends on values."""
+    if kind_of(a.dtype) == "c":
+        raise _unsupported(np.real_if_close, (a,))
+    return a
+
+
+def _min_scalar_type(a: Tensor) -> Any:
+    """Of arrays their dtype; of a number that depends on its value."""
+    if not a.ndim:
+        raise _unsupported(np.min_scalar_type, (a,))
+    return a.dtype
+
+
+def _einsum_path(*operands: Any, **kwargs: Any) -> Any:
+    """NumPy's, which reads shapes."""
+    return np.einsum_path(*map(_of_its_shape, operands), **kwargs)
+
+
+def _of_its_shape(x: Any) -> Any:
+    """An array of the shape of a tensor, without memory of that size; what is none as it is."""
+    if not isinstance(x, Tensor):
+        return x
+    if not x.type.static:
+        raise _symbolic("np.einsum_path", (x,), "It takes known lengths.")
+    return np.broadcast_to(np.zeros((), np.int8), lengths(x.type))
+
 
 ANSWERS: dict[Callable[..., Any], Callable[..., Any]] = {
     np.shape: lambda a: a.shape,
@@ -135,6 +166,9 @@ ANSWERS: dict[Callable[..., Any], Callable[..., Any]] = {
         _type_of(from_), _type_of(to), casting
     ),
     np.common_type: lambda *arrays: np.common_type(*[np.empty(0, _type_of(a)) for a in arrays]),
+    np.real_if_close: _real_if_close,
+    np.min_scalar_type: _min_scalar_type,
+    np.einsum_path: _einsum_path,
     np.array2string: lambda a, *_, **__: str(a),
     np.array_repr: lambda arr, *_, **__: repr(arr),
     np.array_str: lambda a, *_, **__: str(a),
@@ -162,8 +196,7 @@ INSTEAD: dict[str, str] = {
     "may_share_memory": "A tensor has no memory: only values have.",
     "shares_memory": "A tensor has no memory: only values have.",
     "real_if_close": "Its dtype depends on values; use gg.real, after gg.imag was checked.",
-    "roots": "How many there are depends on values; evaluate the tensor first.",
-    "polydiv": "The length of the remainder depends on values; evaluate the tensors first.",
+    "min_scalar_type": "The least dtype of a number depends on its value.",
 }
 _RENAMED = {"a_min": "min", "a_max": "max", "ddof": "correction"}
 _LAYOUTS = ("K", "C", "A", "F")

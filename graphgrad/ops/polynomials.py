@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from ..ir.errors import ShapeError
-from .arithmetic import abs as moduli
-from .arithmetic import add, square, subtract
+from .arithmetic import add, subtract
 from .base import (
     Any,
     Tensor,
     TensorLike,
+    as_dtype,
     as_tensor,
     cast,
     constant,
@@ -16,14 +16,20 @@ from .base import (
     like,
     np,
     promoted,
+    result_dtype,
     whole,
 )
+from .complex_parts import real
 from .dtypes import finfo
 from .exponential import sqrt
 from .grids import vander
 from .joining import concat, unstack
+from .linalg.eigenvalues import eigvals
 from .linalg.inverses import inv
 from .linalg.least_squares import lstsq
+from .linalg.matrices import operands
+from .magnitudes import abs as moduli
+from .powers import square
 from .products import matmul
 from .reductions import sum
 from .shaping import expand_dims, matrix_transpose
@@ -33,11 +39,13 @@ __all__ = [
     "poly",
     "polyadd",
     "polyder",
+    "polydiv",
     "polyfit",
     "polyint",
     "polymul",
     "polysub",
     "polyval",
+    "roots",
 ]
 
 
@@ -156,6 +164,67 @@ def polymul(a1: TensorLike, a2: TensorLike) -> Tensor:
     return convolve(a, b)
 
 
+def polydiv(u: TensorLike, v: TensorLike) -> tuple[Tensor, Tensor]:
+    """The quotient and the remainder of two polynomials: u = q v + r.
+
+    Parameters:
+        u, v: coefficients: vectors of known lengths; that of the highest power of v is not 0.
+
+    Returns: (q, r), floating: as many coefficients of q as u has more than v, and one; and one less
+        of r than v has, at least one. Leading zeros of r stay, which NumPy drops.
+
+    Raises: ShapeError for what is no vector of coefficients.
+
+    Gradient: that of the long division.
+
+    Source: numpy.polydiv; jax.numpy.polydiv for the lengths.
+
+    >>> q, r = gg.polydiv([3.0, 5.0, 2.0], [2.0, 1.0])
+    >>> gg.evaluate([q, r])
+    [array([1.5 , 1.75]), array([0.25])]
+    """
+    u, v = operands(*_coefficients("polydiv", u, v))
+    if not _length(u) or not _length(v):
+        raise ShapeError(f"polydiv takes polynomials with coefficients, got {u.type!r}, {v.type!r}")
+    more, n = _length(u) - _length(v), _length(v)
+    scale, found, rest = 1 / v[:1], [], u
+    for _ in range(more + 1):
+        found.append(scale * rest[:1])
+        rest = concat([(rest[:n] - found[-1] * v)[1:], rest[n:]])
+    zero = constant([0], u.dtype)
+    return concat(found) if found else zero, rest if _length(rest) else zero
+
+
+def roots(p: TensorLike) -> Tensor:
+    """The zeros of a polynomial: the eigenvalues of its companion matrix.
+
+    Parameters: p: coefficients, the highest power first: a vector of known length, at least 1; the
+        first is not 0.
+
+    Returns: the zeros, one less than there are coefficients, always complex, in the order of
+        LAPACK. A run raises numpy.linalg.LinAlgError where the first coefficient is 0, which NumPy
+        drops.
+
+    Raises: ShapeError for what is no vector of coefficients; DTypeError for float16.
+
+    Gradient: that of the eigenvalues: -dy * zero**k / p'(zero) for the coefficient of x**k, where
+        no zero is double.
+
+    Source: numpy.roots; jax.numpy.roots with strip_zeros=False.
+
+    >>> gg.evaluate(gg.roots([1.0, -3.0, 2.0])).round(6)
+    array([2.+0.j, 1.+0.j])
+    """
+    (p,) = operands(*_coefficients("roots", p))
+    n = _length(p) - 1
+    if n < 0:
+        raise ShapeError(f"roots takes at least one coefficient, got {p.type!r}")
+    if n == 0:
+        return constant(np.zeros(0), result_dtype([p.dtype, as_dtype("complex64")]))
+    below = constant(np.eye(n - 1, n), p.dtype)
+    return eigvals(concat([expand_dims(-p[1:] / p[0], 0), below]))
+
+
 def polyder(p: TensorLike, m: int = 1) -> Tensor:
     """The derivative of a polynomial, m times over.
 
@@ -219,21 +288,26 @@ def poly(seq_of_zeros: TensorLike) -> Tensor:
     """The polynomial with these zeros, and 1 before its highest power.
 
     Parameters:
-        seq_of_zeros: a vector of known length.
+        seq_of_zeros: a vector of known length; or a square matrix, whose eigenvalues are meant.
 
-    Returns: coefficients, one more than there are zeros; float64 for integers and float16.
+    Returns: coefficients, one more than there are zeros; float64 for integers and float16. Those of
+        a real matrix are real.
 
-    Raises: ShapeError for what is no vector: the characteristic polynomial of a matrix takes its
-        eigenvalues.
+    Raises: ShapeError for what is no vector of known length, nor a square matrix of that.
 
-    Gradient: that of the products of (x - zero).
+    Gradient: that of the products of (x - zero); of a matrix, that of its eigenvalues, which has to
+        have as many eigenvectors as columns.
 
     Source: numpy.poly.
 
     >>> gg.evaluate(gg.poly([1.0, 2.0]))
     array([ 1., -3.,  2.])
     """
-    (zeros,) = _coefficients("poly", seq_of_zeros)
+    matrix = as_tensor(seq_of_zeros)
+    if matrix.ndim == 2:
+        y = poly(eigvals(matrix))
+        return y if matrix.type.complex else real(y)
+    (zeros,) = _coefficients("poly", matrix)
     small = not is_inexact(zeros.dtype) or zeros.dtype == np.float16
     y = constant([1], "float64" if small else zeros.dtype)
     zeros = cast(zeros, y.dtype)
@@ -247,7 +321,7 @@ def polyfit(
     y: TensorLike,
     deg: int,
     rcond: float | None = None,
-    *,
+    full: bool = False,
     w: TensorLike | None = None,
     cov: bool | str = False,
 ) -> Any:
@@ -259,13 +333,15 @@ def polyfit(
         deg: the degree, >= 0.
         rcond: singular values of at most rcond times the greatest count as 0; None: the number of
             points times the spacing of x's dtype at 1.
+        full: whether to say more of the least squares.
         w: how much each point counts: a vector.
         cov: whether the covariances of the coefficients are returned, too; "unscaled": as if w were
             1 / the deviation of y.
 
-    Returns: deg + 1 coefficients, the highest power first, float64 or complex128; or (coefficients,
-        covariances). Where several polynomials fit best, as where points coincide, that whose
-        coefficients, each times the norm of its column, are least.
+    Returns: deg + 1 coefficients, the highest power first, float64 or complex128; with cov,
+        (coefficients, covariances); with full, (coefficients, sums of squares, rank, singular
+        values, rcond), as of lstsq. Where several polynomials fit best, as where points coincide,
+        that whose coefficients, each times the norm of its column, are least.
 
     Raises: ShapeError for shapes that do not fit, or fewer than deg + 1 points; ValueError for a
         negative deg, or if cov takes more points; DTypeError for bfloat16.
@@ -297,8 +373,10 @@ def polyfit(
         right = right * (weights if y.ndim == 2 else weights[:, 0])
     scale = sqrt(sum(square(moduli(left)), 0))
     left = left / scale
-    c = lstsq(left, right, rcond)[0]
+    c, *more = lstsq(left, right, rcond)
     c = c / (scale if y.ndim == 1 else expand_dims(scale, 1))
+    if full:
+        return (c, *more, rcond)
     return c if cov is False else (c, _covariances(left, right, scale, c, cov, deg))
 
 

@@ -9,7 +9,7 @@ from math import prod
 from ..ir.errors import ShapeError
 from ..ir.types import Dim, broadcast, lengths, merge_dims
 from .accumulate import EnsureLike
-from .arithmetic import conj, multiply
+from .arithmetic import multiply
 from .base import (
     NO_GRAD,
     Any,
@@ -32,6 +32,7 @@ from .base import (
     whole,
 )
 from .batching import Batch, Outputs
+from .complex_parts import conj
 from .einsum import contract, einsum
 from .shaping import Squeeze, distinct_axes, expand_dims, moveaxis, normal_axis, reshape
 

@@ -218,14 +218,15 @@ def py_function(
     array([0.   , 0.841])
     """
     tensors = tuple([as_tensor(x) for x in inputs])
-    types = tuple([_promised(t) for t in out_types])
+    types = tuple([promised_type(t) for t in out_types])
     if not types:
         raise ShapeError("py_function needs at least one output in out_types")
     outputs = build(PyFunction(f, types, vjp), tensors, name).outputs
     return outputs[0] if len(outputs) == 1 else outputs
 
 
-def _promised(given: Any) -> TensorType:
+def promised_type(given: Any) -> TensorType:
+    """The type that an entry of out_types means."""
     if isinstance(given, TensorType):
         return given
     try:

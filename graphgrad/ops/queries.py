@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ..ir.types import Dim, Shape
-from .arithmetic import imag
 from .base import DTypeError, Tensor, TensorLike, as_tensor, kind_of, np
+from .complex_parts import imag
 from .logic import equal, not_equal
 from .shaping import normal_axis
 

@@ -6,7 +6,7 @@ import builtins
 
 from ..ir.errors import ShapeError
 from ..ir.types import Dim, broadcast, compatible, elements, size_of
-from .arithmetic import ADD, DIVIDE, SUBTRACT, conj, maximum, minimum, real
+from .arithmetic import ADD, DIVIDE, SUBTRACT
 from .base import (
     ZERO,
     Any,
@@ -38,10 +38,23 @@ from .base import (
     tensor_type,
 )
 from .batching import Batch, Outputs
+from .bounds import maximum, minimum
+from .complex_parts import conj, imag, real
 from .cumulative import CumProd
-from .exponential import EXP, LOG, sqrt
+from .exponential import EXP, LOG, exp, log, sqrt
 from .families import known_number
-from .logic import EQUAL, LOGICAL_OR, NOT_EQUAL, WHERE, IsFinite, not_equal, where
+from .logic import (
+    EQUAL,
+    LOGICAL_OR,
+    NOT_EQUAL,
+    WHERE,
+    IsFinite,
+    equal,
+    isnan,
+    logical_and,
+    not_equal,
+    where,
+)
 from .making import Making
 from .padding import Pad
 from .shaping import (
@@ -53,6 +66,8 @@ from .shaping import (
     reshape,
     reshape_like,
 )
+from .sorting import GatherElements
+from .sources import stop_gradient
 
 __all__ = [
     "all",
@@ -212,10 +227,20 @@ def counted(x: Tensor, mask: Any, axes: Axes, keepdims: bool, dtype: DType) -> T
 
 def _initial(value: TensorLike, x: Tensor) -> Tensor:
     """What a reduction begins with, in the dtype of x; DTypeError where that would lose a part."""
-    value = like(value, x) if type(value) in (bool, int) else promoted(value, x)[0]
+    if type(value) in (bool, int) or (isinstance(value, float) and _holds(x, value)):
+        return like(value, x)
+    value = promoted(value, x)[0]
     if value.dtype is not x.dtype:
         raise DTypeError(f"initial= is {value.dtype}, which {x.type!r} does not hold; cast x first")
     return value
+
+
+def _holds(x: Tensor, number: float) -> bool:
+    """Whether a float is one of the integers that x's dtype has."""
+    if kind_of(x.dtype) not in "iu" or not number.is_integer():
+        return False
+    limits = np.iinfo(x.dtype)
+    return int(limits.min) <= number <= int(limits.max)
 
 
 def _summed_as(x: TensorLike, dtype: Any) -> Tensor:
@@ -521,7 +546,7 @@ def max(
     """Largest element over axes; NaN if there is one.
 
     Parameters:
-        x: any shape; bool, integer or floating.
+        x: any shape and dtype; complex numbers go by the real part, ties by the imaginary one.
         axis: an int, several in a tuple, or None for all of them.
         keepdims: whether the axes stay, with length 1.
         initial: a number to begin with; with it, there may be nothing along an axis.
@@ -530,9 +555,10 @@ def max(
     Returns: x without the axes, or with length 1 there.
 
     Raises: ShapeError if x has no such axis, nothing along it, or a where without initial;
-        DTypeError if x is complex, or for an initial or where that does not fit.
+        DTypeError for an initial or where that does not fit.
 
-    Gradient: dx = dy in equal shares to the elements that are the largest.
+    Gradient: dx = dy in equal shares to the elements that are the largest; of complex numbers to
+        the first.
 
     Source: numpy.max.
 
@@ -554,7 +580,7 @@ def min(
     """Smallest element over axes; NaN if there is one.
 
     Parameters:
-        x: any shape; bool, integer or floating.
+        x: any shape and dtype; complex numbers go by the real part, ties by the imaginary one.
         axis: an int, several in a tuple, or None for all of them.
         keepdims: whether the axes stay, with length 1.
         initial: a number to begin with; with it, there may be nothing along an axis.
@@ -563,9 +589,10 @@ def min(
     Returns: x without the axes, or with length 1 there.
 
     Raises: ShapeError if x has no such axis, nothing along it, or a where without initial;
-        DTypeError if x is complex, or for an initial or where that does not fit.
+        DTypeError for an initial or where that does not fit.
 
-    Gradient: dx = dy in equal shares to the elements that are the smallest.
+    Gradient: dx = dy in equal shares to the elements that are the smallest; of complex numbers to
+        the first.
 
     Source: numpy.min.
 
@@ -584,7 +611,7 @@ def _extremum(
             raise ShapeError(
                 "the extremum of what where= picks may be that of nothing: give initial="
             )
-        return apply(op(axes, builtins.bool(keepdims)), x)
+        return _extremum_over(op, x, axes, builtins.bool(keepdims))
     first = _initial(initial, x)
     x = only(x, where, first)
     if not size_of([x.shape[a] for a in axes]):  # there may be nothing: begin with one layer
@@ -592,8 +619,32 @@ def _extremum(
         if number is None:
             raise ShapeError(f"initial= of {x.type!r}, which may be empty, has to be a number")
         x = apply(Pad(tuple((int(a in axes), 0) for a in range(x.ndim)), number), x)
-    y = apply(op(axes, builtins.bool(keepdims)), x)
+    y = _extremum_over(op, x, axes, builtins.bool(keepdims))
     return (maximum if op is ReduceMax else minimum)(y, first)
+
+
+def _extremum_over(op: type[ReduceMax], x: Tensor, axes: Axes, keepdims: bool) -> Tensor:
+    """op of x; of complex numbers the first of the extrema, which has all of the gradient."""
+    if kind_of(x.dtype) != "c" or not axes:
+        return apply(op(axes, keepdims), x)
+    kept = tuple([a for a in range(x.ndim) if a not in axes])
+    last = len(kept)
+    rows = apply(Flat(last), permute_dims(x, (*kept, *axes)))
+    y = apply(GatherElements(last), rows, _place_of_complex(op, rows, last))
+    y = apply(Squeeze((last,)), y)
+    return expand_dims(y, axes) if keepdims else y
+
+
+def _place_of_complex(op: type[ReduceMax], x: Tensor, axis: int) -> Tensor:
+    """The first extremum along an axis, by the real part, ties by the imaginary one; first NaN."""
+    extremum, lost = op((axis,), True), isnan(x)
+    first, second = real(x), imag(x)
+    ahead = equal(first, apply(extremum, first))
+    nothing = like(-np.inf if op is ReduceMax else np.inf, second)
+    second = where(ahead, second, nothing)
+    found = logical_and(ahead, equal(second, apply(extremum, second)))
+    flags = where(apply(ReduceAny((axis,), True), lost), lost, found)
+    return apply(ArgMax(axis, True), flags)
 
 
 class ArgMax(Op):
@@ -639,13 +690,13 @@ def argmax(x: TensorLike, axis: int | None = None, keepdims: bool = False) -> Te
     """The place of the first largest element along an axis; of the first NaN if there is one.
 
     Parameters:
-        x: any shape; bool, integer or floating.
+        x: any shape and dtype; complex numbers go by the real part, ties by the imaginary one.
         axis: an int, or None for the place in the flattened x.
         keepdims: whether the axes stay, with length 1.
 
     Returns: int64, x without the axes, or with length 1 there.
 
-    Raises: ShapeError if x has no such axis, or nothing along it; DTypeError if x is complex.
+    Raises: ShapeError if x has no such axis, or nothing along it.
 
     Gradient: none, the result is not floating.
 
@@ -661,13 +712,13 @@ def argmin(x: TensorLike, axis: int | None = None, keepdims: bool = False) -> Te
     """The place of the first smallest element along an axis; of the first NaN if there is one.
 
     Parameters:
-        x: any shape; bool, integer or floating.
+        x: any shape and dtype; complex numbers go by the real part, ties by the imaginary one.
         axis: an int, or None for the place in the flattened x.
         keepdims: whether the axes stay, with length 1.
 
     Returns: int64, x without the axes, or with length 1 there.
 
-    Raises: ShapeError if x has no such axis, or nothing along it; DTypeError if x is complex.
+    Raises: ShapeError if x has no such axis, or nothing along it.
 
     Gradient: none, the result is not floating.
 
@@ -681,9 +732,16 @@ def argmin(x: TensorLike, axis: int | None = None, keepdims: bool = False) -> Te
 
 def _argextremum(op: type[ArgMax], x: Tensor, axis: int | None, keepdims: bool) -> Tensor:
     if axis is not None:
-        return apply(op(normal_axis(axis, x.ndim), builtins.bool(keepdims)), x)
-    place = apply(op(0), reshape(x, (-1,)) if x.ndim else expand_dims(x, 0))
+        return _place(op, x, normal_axis(axis, x.ndim), builtins.bool(keepdims))
+    place = _place(op, reshape(x, (-1,)) if x.ndim else expand_dims(x, 0), 0, False)
     return expand_dims(place, tuple(range(x.ndim))) if keepdims and x.ndim else place
+
+
+def _place(op: type[ArgMax], x: Tensor, axis: int, keepdims: bool) -> Tensor:
+    if kind_of(x.dtype) != "c":
+        return apply(op(axis, keepdims), x)
+    place = _place_of_complex(ReduceMin if op is ArgMin else ReduceMax, x, axis)
+    return place if keepdims else apply(Squeeze((axis,)), place)
 
 
 # --- products --------------------------------------------------------------------------------
@@ -884,13 +942,13 @@ def logsumexp(x: TensorLike, axis: Any = None, keepdims: bool = False) -> Tensor
     """y = log(sum(exp(x))) over axes, without overflow.
 
     Parameters:
-        x: any shape; floating, ints and bools become float64.
+        x: any shape; floating or complex, ints and bools become float64.
         axis: an int, several in a tuple, or None for all of them.
         keepdims: whether the axes stay, with length 1.
 
     Returns: x without the axes, or with length 1 there; -inf over nothing.
 
-    Raises: ShapeError if x has no such axis; DTypeError if x is complex.
+    Raises: ShapeError if x has no such axis.
 
     Gradient: dx = dy * exp(x - y), the softmax of x; 0 where all of x are -inf
         [Blanchard, Higham and Higham 2021, "Accurately computing the log-sum-exp and softmax
@@ -900,7 +958,18 @@ def logsumexp(x: TensorLike, axis: Any = None, keepdims: bool = False) -> Tensor
     array([99.6931])
     """
     x = _floating(as_tensor(x))
-    return apply(ReduceLogSumExp(normal_axes(axis, x.ndim), builtins.bool(keepdims)), x)
+    axes = normal_axes(axis, x.ndim)
+    if kind_of(x.dtype) == "c":
+        return _logsumexp_of_complex(x, axes, builtins.bool(keepdims))
+    return apply(ReduceLogSumExp(axes, builtins.bool(keepdims)), x)
+
+
+def _logsumexp_of_complex(x: Tensor, axes: Axes, keepdims: bool) -> Tensor:
+    """log(sum(exp(x))), less the largest real part within, which has no gradient."""
+    most = apply(ReduceMax(axes, True), real(stop_gradient(x)))
+    most = where(apply(IsFinite(), most), most, like(0, most))
+    y = log(apply(ReduceSum(axes, True), exp(x - most))) + most
+    return y if keepdims else apply(Squeeze(axes), y)
 
 
 # --- truth, and what is not a number -----------------------------------------------------------

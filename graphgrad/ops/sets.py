@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from .arithmetic import imag, real, subtract
+from .arithmetic import subtract
 from .base import (
     Any,
     Tensor,
@@ -17,6 +17,7 @@ from .base import (
     like,
     promoted,
 )
+from .complex_parts import imag, real
 from .creation import ones_like
 from .cumulative import cumsum
 from .indexing import getitem, scatter_add, take
@@ -352,10 +353,10 @@ def setdiff1d(x1: TensorLike, x2: TensorLike, assume_unique: bool = False) -> Te
     """The distinct elements of a tensor that another does not have, in order.
 
     Parameters:
-        x1, x2: any shapes, flattened; integer, bool or floating, promoted together.
+        x1, x2: any shapes, flattened; integer, bool or floating.
         assume_unique: whether to take the elements of x1 as they stand.
 
-    Returns: (K,), K known only when run.
+    Returns: (K,), of the dtype of x1; K known only when run.
 
     Raises: DTypeError for complex numbers.
 
@@ -366,9 +367,9 @@ def setdiff1d(x1: TensorLike, x2: TensorLike, assume_unique: bool = False) -> Te
     >>> gg.evaluate(gg.setdiff1d([3, 1, 1], [1, 2]))
     array([3])
     """
-    x, y = promoted(x1, x2)
+    x = as_tensor(x1)
     values = flatten(x) if assume_unique else unique(x)
-    return getitem(values, isin(values, y, invert=True))
+    return getitem(values, isin(values, x2, invert=True))
 
 
 def setxor1d(x1: TensorLike, x2: TensorLike, assume_unique: bool = False) -> Tensor:

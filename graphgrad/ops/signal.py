@@ -5,7 +5,6 @@ from __future__ import annotations
 from ..ir.errors import ShapeError
 from ..ir.kinds import can_cast
 from ..ir.types import lengths
-from .arithmetic import abs, conj, remainder
 from .base import (
     NO_GRAD,
     Any,
@@ -30,12 +29,15 @@ from .base import (
     tensor_type,
     wants,
 )
+from .complex_parts import conj
 from .cumulative import cumsum
 from .differences import diff
 from .joining import concat
 from .logic import equal, greater, less, logical_and, where
+from .magnitudes import abs
 from .padding import flip
 from .reductions import sum
+from .remainders import remainder
 from .shaping import distinct_axes, flatten, normal_axis, reshape
 
 __all__ = ["convolve", "correlate", "ediff1d", "gradient", "trapezoid", "unwrap"]

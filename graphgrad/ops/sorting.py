@@ -6,7 +6,6 @@ from math import log2
 
 from ..ir.errors import ShapeError
 from ..ir.types import Dim, broadcast, compatible, elements, lengths, merge_dims
-from .arithmetic import imag, real
 from .base import (
     NO_GRAD,
     Any,
@@ -27,12 +26,15 @@ from .base import (
     build,
     cast,
     kind_of,
+    like,
     np,
     tensor_type,
     wants,
     whole,
 )
+from .complex_parts import imag, real
 from .indexing import check_integers, check_updates, zeros_of
+from .logic import isnan, where
 from .shaping import broadcast_to, flatten, listed, normal_axis
 from .updates import plus_at
 
@@ -311,7 +313,8 @@ def sort(
     """x in order along an axis; NaN counts as the largest.
 
     Parameters:
-        x: at least one axis; integer, bool or floating.
+        x: at least one axis, any dtype; complex numbers go by the real part, ties by the imaginary
+            one.
         axis: the axis; None: x is flattened first.
         kind: as in NumPy; it means nothing here.
         descending: whether the largest comes first.
@@ -319,7 +322,7 @@ def sort(
 
     Returns: same shape and dtype as x.
 
-    Raises: ShapeError if x has no such axis; DTypeError if x is complex.
+    Raises: ShapeError if x has no such axis; DTypeError for what is no array.
 
     Gradient: dx = dy, each element at the place it came from.
 
@@ -331,6 +334,9 @@ def sort(
     x = as_tensor(x)
     if axis is None:
         return sort(flatten(x), 0, descending=descending)
+    if kind_of(x.dtype) == "c":
+        axis = normal_axis(axis, x.ndim)
+        return apply(GatherElements(axis), x, _order_of_complex(x, axis, descending))
     return apply(Sort(normal_axis(axis, x.ndim), bool(descending)), x)
 
 
@@ -345,7 +351,8 @@ def argsort(
     """The places of the elements in order along an axis; NaN counts as the largest.
 
     Parameters:
-        x: at least one axis; integer, bool or floating.
+        x: at least one axis, any dtype; complex numbers go by the real part, ties by the imaginary
+            one.
         axis: the axis; None: x is flattened first.
         kind: as in NumPy; it means nothing here.
         descending: whether the largest comes first.
@@ -353,7 +360,7 @@ def argsort(
 
     Returns: same shape as x, int64.
 
-    Raises: ShapeError if x has no such axis; DTypeError if x is complex.
+    Raises: ShapeError if x has no such axis; DTypeError for what is no array.
 
     Gradient: none, the result is integer.
 
@@ -365,7 +372,23 @@ def argsort(
     x = as_tensor(x)
     if axis is None:
         return argsort(flatten(x), 0, descending=descending)
+    if kind_of(x.dtype) == "c":
+        return _order_of_complex(x, normal_axis(axis, x.ndim), descending)
     return apply(ArgSort(normal_axis(axis, x.ndim), bool(descending)), x)
+
+
+def _order_of_complex(x: Tensor, axis: int, descending: bool) -> Tensor:
+    """The places by the real part, ties by the imaginary one; then R + nanj, nan + Rj, nan + nanj.
+
+    That is NumPy's order, found by stable sorts, the last key first.
+    """
+    first, second = real(x), imag(x)
+    behind = like(np.inf, first)
+    order = apply(ArgSort(axis, descending), first)
+    for key in (second, where(isnan(second), where(isnan(first), first, behind), first)):
+        moved = apply(GatherElements(axis), key, order)
+        order = apply(GatherElements(axis), order, apply(ArgSort(axis, descending), moved))
+    return order
 
 
 def partition(x: TensorLike, kth: Any, axis: int | None = -1, kind: str | None = None) -> Tensor:
@@ -374,14 +397,15 @@ def partition(x: TensorLike, kth: Any, axis: int | None = -1, kind: str | None =
     Everything is put in order, which is such a partition for every kth.
 
     Parameters:
-        x: at least one axis; integer, bool or floating.
+        x: at least one axis, any dtype; complex numbers go by the real part, ties by the imaginary
+            one.
         kth: an int or several: from -N to N - 1 for an axis of length N.
         axis: the axis; None: x is flattened first.
         kind: as in NumPy; it means nothing here.
 
     Returns: same shape and dtype as x.
 
-    Raises: ShapeError if x has no such axis, or it has no such place; DTypeError if x is complex.
+    Raises: ShapeError if x has no such axis, or it has no such place.
 
     Gradient: dx = dy, each element at the place it came from.
 
@@ -398,14 +422,15 @@ def argpartition(x: TensorLike, kth: Any, axis: int | None = -1, kind: str | Non
     """The places of the elements of partition(x, kth, axis).
 
     Parameters:
-        x: at least one axis; integer, bool or floating.
+        x: at least one axis, any dtype; complex numbers go by the real part, ties by the imaginary
+            one.
         kth: an int or several: from -N to N - 1 for an axis of length N.
         axis: the axis; None: x is flattened first.
         kind: as in NumPy; it means nothing here.
 
     Returns: same shape as x, int64.
 
-    Raises: ShapeError if x has no such axis, or it has no such place; DTypeError if x is complex.
+    Raises: ShapeError if x has no such axis, or it has no such place.
 
     Gradient: none, the result is integer.
 
@@ -453,9 +478,7 @@ def sort_complex(a: TensorLike) -> Tensor:
     axis = normal_axis(-1, a.ndim)
     if kind_of(a.dtype) != "c":
         return cast(sort(a, axis), dtype)
-    order = argsort(imag(a), axis)
-    order = apply(GatherElements(axis), order, argsort(apply(GatherElements(axis), real(a), order)))
-    return apply(GatherElements(axis), a, order)
+    return sort(a, axis)
 
 
 def topk(x: TensorLike, k: int, axis: int = -1, *, largest: bool = True) -> tuple[Tensor, Tensor]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 from ..ir.errors import ShapeError
-from .arithmetic import ceil, clip, conj, floor, maximum, minimum, multiply, real, rint
+from .arithmetic import multiply
 from .base import (
     Any,
     Constant,
@@ -18,11 +18,14 @@ from .base import (
     cast,
     inexact,
     is_floating,
+    is_inexact,
     kind_of,
     like,
     np,
     promoted,
 )
+from .bounds import clip, maximum, minimum
+from .complex_parts import conj, real
 from .cumulative import cumsum
 from .diagonal import diagonal
 from .exponential import sqrt
@@ -31,14 +34,8 @@ from .joining import concat, stack
 from .logic import equal, isinf, isnan, less, logical_and, logical_not, logical_or, where
 from .products import matmul
 from .reductions import Axes, Flat, max, mean, min, normal_axes, size_over, sum
-from .shaping import (
-    broadcast_like,
-    expand_dims,
-    matrix_transpose,
-    permute_dims,
-    reshape,
-    squeeze,
-)
+from .rounding import ceil, floor, rint
+from .shaping import broadcast_like, expand_dims, matrix_transpose, permute_dims, reshape, squeeze
 from .sorting import argsort, sort, take_along_axis
 
 __all__ = [
@@ -64,13 +61,14 @@ def median(a: TensorLike, axis: Any = None, *, keepdims: bool = False) -> Tensor
     """The middle element over axes, or the mean of the two in the middle; NaN if there is one.
 
     Parameters:
-        a: any shape; bool, integer or floating, of which the first two become float64.
+        a: any shape; bools and integers become float64; complex numbers go by the real part, ties
+            by the imaginary one.
         axis: an int, several in a tuple, or None for all of them.
         keepdims: whether the axes stay, with length 1.
 
     Returns: a without the axes, or with length 1 there; NaN over nothing, if that is known.
 
-    Raises: ShapeError if a has no such axis, or axis names one twice; DTypeError if a is complex. A
+    Raises: ShapeError if a has no such axis, or axis names one twice. A
         run raises IndexError over nothing that had an unknown length.
 
     Gradient: dy to the middle element, or half of it to each of two; of equal elements, those count
@@ -99,13 +97,14 @@ def nanmedian(a: TensorLike, axis: Any = None, *, keepdims: bool = False) -> Ten
     """The median over axes of what is not NaN.
 
     Parameters:
-        a: any shape; bool, integer or floating, of which the first two become float64.
+        a: any shape; bools and integers become float64; complex numbers go by the real part, ties
+            by the imaginary one.
         axis: an int, several in a tuple, or None for all of them.
         keepdims: whether the axes stay, with length 1.
 
     Returns: a without the axes, or with length 1 there; NaN where all are NaN.
 
-    Raises: ShapeError if a has no such axis, or axis names one twice; DTypeError if a is complex.
+    Raises: ShapeError if a has no such axis, or axis names one twice.
 
     Gradient: dy to the middle element, or half of it to each of two; of equal elements, those count
         that a stable sort puts there.
@@ -117,7 +116,7 @@ def nanmedian(a: TensorLike, axis: Any = None, *, keepdims: bool = False) -> Ten
     """
     a = as_tensor(a)
     rows, axes = _rows(a, axis)
-    if not is_floating(a.dtype) or rows.shape[-1] == 0:
+    if not is_inexact(a.dtype) or rows.shape[-1] == 0:
         return median(a, axis, keepdims=keepdims)
     count = sum(logical_not(isnan(rows)), -1, True)
     places = concat([(count - 1) // 2, count // 2], -1)  # -1 and 0 where all are NaN
@@ -325,6 +324,8 @@ def _quantile(
 
 
 def _check_quantile(a: Tensor, q: Tensor, method: str, rows: Tensor) -> None:
+    if kind_of(a.dtype) == "c":
+        raise DTypeError(f"quantiles are of real numbers, got {a.type!r}")
     if method not in METHODS:
         raise ValueError(f"method={method!r} of a quantile; there are {', '.join(METHODS)}")
     if not is_floating(q.dtype) or q.ndim > 1:
@@ -478,7 +479,7 @@ def _laid_out(y: Tensor, axes: Axes, keepdims: bool, behind: int = 0) -> Tensor:
 
 def _unless_nan(rows: Tensor, y: Tensor, column: bool = False) -> Tensor:
     """y, or the NaN that stands last in its sorted row; column: y has one more axis."""
-    if not is_floating(rows.dtype):
+    if not is_inexact(rows.dtype):
         return y
     last = rows[..., -1:] if column else rows[..., -1]
     return where(isnan(last), last, y)
@@ -494,7 +495,7 @@ def ptp(a: TensorLike, axis: Any = None, *, keepdims: bool = False) -> Tensor:
 
     Returns: a without the axes, or with length 1 there.
 
-    Raises: ShapeError if a has no such axis, or nothing along it; DTypeError if a is complex.
+    Raises: ShapeError if a has no such axis, or nothing along it.
 
     Gradient: da = dy in equal shares to the largest elements, -dy to the smallest.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from .arithmetic import hypot
 from .base import (
     NO_GRAD,
     Any,
@@ -18,6 +17,7 @@ from .base import (
 )
 from .exponential import TANH, sqrt
 from .families import FloatUnary, RealBinary, float_ufunc
+from .magnitudes import hypot
 
 __all__ = [
     "acos",

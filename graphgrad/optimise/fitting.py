@@ -98,7 +98,8 @@ def _unknown(program: Program) -> str:
                 return (
                     "memory= needs lengths that are known before a run, and those of "
                     f"{node.name} = {node.op!r} (built at {node.where}) are not: give its inputs "
-                    "known lengths, a while_loop() max_trips=, or leave memory= out"
+                    "known lengths, a while_loop() max_trips=, a fori_loop() bounds that are ints, "
+                    "or leave memory= out"
                 )
             stack += node.op.bodies
     return "memory= needs lengths that are known before a run, and a kernel's are not"

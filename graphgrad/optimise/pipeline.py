@@ -61,23 +61,28 @@ def optimise(
     watch: Watch | None = None,
     fast_math: bool = False,
     policy: Policy = FREELY,
+    joining: bool = True,
 ) -> tuple[Program, list[Change]]:
     """The program with the same values and less work, and what was done.
 
     verify: check the invariants after every pass. watch: called with the name of each pass and the
     program after it. fast_math: rewrite by the algebra of real numbers, too; without it, NaN,
     infinities and the signs of zeros stay, and the last bits change only where docs/optimisation.md
-    says so. policy: how much memory loops may take to save time.
+    says so. policy: how much memory loops may take to save time. joining: whether products of many
+    steps may become one, which lays their operands side by side: where these are divided among
+    devices, they would have to be moved for it.
     """
     fired: Counter[str] = Counter()
-    passes = pipeline(fired, fast_math, policy)
+    passes = pipeline(fired, fast_math, policy, joining)
     return run_passes(program, passes, fired, verify=verify, watch=watch)
 
 
-def pipeline(fired: Counter[str], fast_math: bool = False, policy: Policy = FREELY) -> list[Named]:
+def pipeline(
+    fired: Counter[str], fast_math: bool = False, policy: Policy = FREELY, joining: bool = True
+) -> list[Named]:
     """The passes in their order: the bodies of control flow first, each by the same passes."""
     room, inside = Room(policy.room), Counter[str]()
-    body = [("leave loops", lambda p: leave_loops(p, inside, room)), *_passes(inside, fast_math)]
+    body = _passes(inside, fast_math, room, joining)
     segmenting = Segmenting(policy.segments, fired)
     segments = [("segments", lambda p: _less_read(p, segmenting))] if policy.segments else []
     return [
@@ -85,8 +90,7 @@ def pipeline(fired: Counter[str], fast_math: bool = False, policy: Policy = FREE
         *segments,
         ("store runs", lambda p: _less_read(p, lambda p: store_runs(p, fired, room))),
         ("optimise bodies", lambda p: optimise_bodies(p, lambda b: _one_by_one(b, body))),
-        ("leave loops", lambda p: leave_loops(p, fired, room)),
-        *_passes(fired, fast_math),
+        *_passes(fired, fast_math, room, joining),
     ]
 
 
@@ -96,11 +100,17 @@ def _less_read(program: Program, step: Pass) -> Program:
     return program if after is program else drop_unread(after)
 
 
-def _passes(fired: Counter[str], fast_math: bool) -> list[Named]:
-    """The passes over one program. Each of the last two settles every node that it touches."""
-    return [
+def _passes(fired: Counter[str], fast_math: bool, room: Room, joining: bool) -> list[Named]:
+    """The passes over one program. `simplify` and what joins settle every node that they touch."""
+    always: list[Named] = [
         ("stand alone", standing_alone),
         ("simplify", lambda p: settle(p, *normal_form(fired, fast_math))),
+    ]
+    if not joining:
+        return always
+    return [
+        ("leave loops", lambda p: leave_loops(p, fired, room)),
+        *always,
         ("join products", lambda p: join_products(p, fired, normal_form(fired, fast_math))),
     ]
 

@@ -6,7 +6,8 @@ from typing import Any
 
 from ..differentiate.site import Site
 from ..ir.node import Tensor
-from ..ops.arithmetic import clip, conj, maximum, nan_to_num, real
+from ..ops.bounds import clip, maximum, nan_to_num
+from ..ops.complex_parts import conj, real
 from ..ops.exponential import sqrt
 from ..ops.shaping import normal_axis
 from ..regions.rules import Rule

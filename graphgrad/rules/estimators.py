@@ -12,8 +12,8 @@ from ..ir.errors import DTypeError, ExecutionError, counted
 from ..ir.node import Tensor
 from ..ir.position import of_function, show
 from ..ops import random
-from ..ops.arithmetic import real
 from ..ops.base import NO_GRAD, TensorLike, as_tensor, cast
+from ..ops.complex_parts import real
 from ..ops.logic import where
 from ..ops.python_function import py_function
 from ..regions.contracts import Contract

@@ -17,8 +17,8 @@ from ..ir.errors import GradientError
 from ..ir.node import Tensor
 from ..ir.tree import flatten
 from ..ops.accumulate import AddN
-from ..ops.arithmetic import maximum, minimum
 from ..ops.base import NO_GRAD, TensorLike, apply, cast
+from ..ops.bounds import maximum, minimum
 from ..ops.shaping import broadcast_like
 from ..ops.sources import identity
 from ..regions.contracts import Contract

@@ -6,11 +6,12 @@ from typing import Any
 
 from ..differentiate.site import Site
 from ..ir.node import Tensor
-from ..ops.arithmetic import clip, rint
 from ..ops.base import TensorLike, as_tensor, cast
+from ..ops.bounds import clip
 from ..ops.creation import ones_like
 from ..ops.exponential import sqrt
 from ..ops.logic import logical_and, where
+from ..ops.rounding import rint
 from ..ops.shaping import sum_to
 from ..regions.contracts import surrogate_of
 from ..regions.scopes import override_gradient

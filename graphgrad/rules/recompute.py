@@ -23,6 +23,7 @@ from ..ir.residual import Residual
 from ..ir.tree import flatten, unflatten
 from ..ops.base import NO_GRAD, Constant, apply, is_zero
 from ..ops.control import around
+from ..ops.random.keys import RandomKey
 from ..ops.sequencing import After
 from ..ops.sources import Assign, identity
 from ..regions.index import has_gradient
@@ -161,6 +162,9 @@ class _Again(Transplant):
         """Build one node anew: what was derived stays so; an update is not made a second time."""
         if isinstance(node.op, Assign):
             self.tensors[node.outputs[0]] = identity(self.tensor(node.inputs[1]))
+            return
+        if isinstance(node.op, RandomKey) and node.op.number < 0:  # drawn where it is built anew
+            self.tensors[node.outputs[0]] = self.tensor(node.outputs[0])
             return
         super().place(node)
         if node.origin is not None:

@@ -10,10 +10,11 @@ from ..differentiate.gradients import gradients
 from ..differentiate.site import NodeSite, Site
 from ..ir.errors import GradientError
 from ..ir.node import Node, Tensor
-from ..ops.arithmetic import absolute, maximum
 from ..ops.base import NO_GRAD, ZERO, TensorLike, apply, as_tensor, is_zero
+from ..ops.bounds import maximum
 from ..ops.exponential import exp
 from ..ops.logic import where
+from ..ops.magnitudes import absolute
 from ..ops.reductions import logsumexp
 from ..ops.reductions import sum as reduce_sum
 from ..ops.shaping import broadcast_like, sum_to

@@ -6,7 +6,7 @@ from typing import Any
 
 from ..differentiate.site import Site
 from ..ir.node import Tensor
-from ..ops.arithmetic import maximum
+from ..ops.bounds import maximum
 from ..ops.logic import logical_and, where
 from ..ops.reductions import any as some
 from ..regions.rules import Rule

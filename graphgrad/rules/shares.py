@@ -18,9 +18,9 @@ from ..differentiate.site import NodeSite, Site
 from ..ir.node import Node, Tensor
 from ..ir.op import Op
 from ..ir.residual import Residual
-from ..ops.arithmetic import copysign
 from ..ops.base import NO_GRAD, ZERO, Constant, Full, apply, is_zero
 from ..ops.logic import where
+from ..ops.magnitudes import copysign
 from ..ops.per_example import PerExample
 from ..ops.reductions import ReduceSum
 from ..ops.shaping import sum_to

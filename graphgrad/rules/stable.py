@@ -8,7 +8,7 @@ from typing import Any
 from ..differentiate.gradients import gradients
 from ..differentiate.site import Site
 from ..ir.node import Tensor
-from ..ops.arithmetic import conj
+from ..ops.complex_parts import conj
 from ..ops.logic import where
 from ..ops.nn.activations import sigmoid
 from ..ops.nn.softmax import softmax

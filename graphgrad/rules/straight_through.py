@@ -6,8 +6,9 @@ from typing import Any
 
 from ..differentiate.site import Site
 from ..ir.node import Tensor
-from ..ops.arithmetic import absolute, clip
+from ..ops.bounds import clip
 from ..ops.logic import where
+from ..ops.magnitudes import absolute
 from ..regions.contracts import surrogate_of
 from ..regions.rules import Rule
 from .entries import entry, rule

@@ -9,7 +9,8 @@ from typing import Any
 from ..differentiate.gradients import gradients
 from ..differentiate.site import Site
 from ..ir.node import Tensor
-from ..ops.arithmetic import absolute, clip, maximum
+from ..ops.bounds import clip, maximum
+from ..ops.magnitudes import absolute
 from ..ops.trigonometry import arctan
 from ..regions.contracts import surrogate_of
 from ..regions.rules import Rule

@@ -23,12 +23,12 @@ def tool():
         sys.modules.update(before)
 
 
-def test_S38_right_rules_raise_no_alarm(tool):
+@pytest.mark.parametrize("seed", [0, *(pytest.param(k, marks=pytest.mark.ci) for k in (1, 2))])
+def test_S38_right_rules_raise_no_alarm(tool, seed):
     for case in tool["CASES"]:
-        for seed in range(3):
-            report = check_gradient(tool["right"](case), case.function, *case.arrays(), seed=seed)
-            assert report.ok, f"{case.name}: {report}"
-            assert not report.notes
+        report = check_gradient(tool["right"](case), case.function, *case.arrays(), seed=seed)
+        assert report.ok, f"{case.name}: {report}"
+        assert not report.notes
 
 
 @pytest.mark.ci

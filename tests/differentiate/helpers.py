@@ -97,7 +97,6 @@ def calls_of(action: Callable[[], object]) -> int:
         count += event == "call"
 
     before = sys.getprofile()
-    gc.collect()
     gc.disable()  # or the finalizers of others would be counted
     sys.setprofile(note)
     try:

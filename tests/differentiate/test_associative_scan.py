@@ -101,7 +101,12 @@ def test_a_rule_in_the_function_counts_in_every_call():
         (gg.ShapeError, lambda: gg.associative_scan(lambda a, b: (a, b), np.ones(2)), "structure"),
         (gg.ShapeError, lambda: gg.associative_scan(lambda a, b: gg.sum(a), np.ones(4)), "takes"),
         (gg.DTypeError, lambda: gg.associative_scan(lambda a, b: a < b, np.ones(2)), "bool"),
-        (gg.ShapeError, lambda: gg.associative_scan(gg.add, np.ones(2), axis=1), "axis"),
+        (gg.ShapeError, lambda: gg.associative_scan(lambda a, b: None, np.ones(2)), "structure"),
+        (
+            gg.ShapeError,
+            lambda: gg.associative_scan(gg.add, (np.ones((2, 2)), np.ones(2)), axis=1),
+            r"associative_scan\(\) at .*axis of elems\[1\], which is float64\[2\]",
+        ),
     ],
 )
 def test_what_cannot_be_scanned_is_an_error_that_says_so(error, call, words):

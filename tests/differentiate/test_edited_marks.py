@@ -7,6 +7,8 @@ import pytest
 
 import graphgrad as gg
 
+from ..each import crossed
+
 gg.register_gradient("edited/twice")(lambda site, dy: [2.0 * site.default(dy)[0]])
 gg.register_gradient("edited/inner")(lambda site, dy: 3.0 * dy)
 
@@ -98,18 +100,14 @@ JOURNEYS = [
 ]
 
 
-@pytest.mark.parametrize("how", EDITS)
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("journey", JOURNEYS)
+@crossed(JOURNEYS, KINDS, EDITS)
 def test_S04_marks_edited_after_a_journey_count(journey, kind, how):
     _, x, y = program(kind, journey)
     expected = edit(x.graph, how)
     assert asked(y, x) == expected
 
 
-@pytest.mark.parametrize("how", EDITS)
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("journey", JOURNEYS[1:])
+@crossed(JOURNEYS[1:], KINDS, EDITS)
 def test_S27_what_is_edited_at_home_changes_nothing_elsewhere(journey, kind, how):
     home, x, y = program(kind, journey)
     if "vmap" in journey:
@@ -118,8 +116,7 @@ def test_S27_what_is_edited_at_home_changes_nothing_elsewhere(journey, kind, how
     assert asked(y, x) == 6
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("journey", ["copy", "import", "pickle", "copy-copy"])
+@crossed(["copy", "import", "pickle", "copy-copy"], KINDS)
 def test_S27_taking_the_outer_mark_off_at_home_changes_nothing_elsewhere(journey, kind):
     home, x, y = program(kind, journey)
     home.unmark(home.regions[0])

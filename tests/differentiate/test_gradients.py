@@ -11,10 +11,12 @@ import numpy as np
 import pytest
 
 import graphgrad as gg
-from graphgrad.ops.arithmetic import abs as absolute
-from graphgrad.ops.arithmetic import clip, maximum, minimum, negative, sign
+from graphgrad.ops.arithmetic import negative
+from graphgrad.ops.bounds import clip, maximum, minimum
 from graphgrad.ops.exponential import exp
 from graphgrad.ops.joining import split
+from graphgrad.ops.magnitudes import abs as absolute
+from graphgrad.ops.magnitudes import sign
 from graphgrad.ops.reductions import sum as reduce_sum
 from graphgrad.ops.sources import (
     identity,

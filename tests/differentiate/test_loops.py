@@ -428,16 +428,29 @@ X3 = np.ones((3, 2))
         (TypeError, lambda: gg.scan(3, 1.0, X3), "takes a function"),
         (TypeError, lambda: gg.scan(half, 1.0, X3, unroll=1.5), "unroll"),
         (ValueError, lambda: gg.scan(half, 1.0, X3, unroll=0), "unroll"),
-        (gg.StateError, lambda: gg.map(lambda r: gg.placeholder(()), X3), "body of scan"),
-        (gg.StateError, lambda: gg.map(lambda r: gg.variable(1.0), X3), "body of scan"),
+        (gg.StateError, lambda: gg.map(lambda r: gg.placeholder(()), X3), r"body of map\(\)"),
+        (gg.StateError, lambda: gg.map(lambda r: gg.variable(1.0), X3), r"body of map\(\)"),
+        (gg.ShapeError, lambda: gg.map(abs, 3.0), r"map\(\) at .*goes over rows"),
+        (gg.ShapeError, lambda: gg.map(abs, (X3, X3[:2])), r"map\(\) at .*one number"),
+        (gg.ShapeError, lambda: gg.map(abs, ()), r"map\(\) at .*no xs"),
+        (gg.ShapeError, lambda: gg.map(abs, None), r"map\(\) at .*no xs"),
         (gg.DTypeError, lambda: gg.while_loop(lambda c: c, lambda c: c, 1.0), "single bool"),
         (gg.ShapeError, lambda: gg.while_loop(lambda c: c < 1, lambda c: c, X3), "single bool"),
         (gg.ShapeError, lambda: gg.while_loop(lambda c: True, lambda c: c, ()), "no carry"),
         (ValueError, lambda: gg.while_loop(lambda c: c < 1, lambda c: c, 1.0, -1), "max_trips"),
+        (gg.DTypeError, lambda: gg.while_loop(lambda c: (c < 1,), abs, 1.0), "single bool"),
+        (gg.DTypeError, lambda: gg.while_loop(lambda c: None, abs, 1.0), "bool, got None"),
         (gg.DTypeError, lambda: gg.switch(1.5, [gg.sin, gg.cos], 1.0), "integer"),
+        (TypeError, lambda: gg.switch(1, gg.sin, 1.0), r"switch\(\) takes a list"),
+        (
+            TypeError,
+            lambda: gg.switch(1, [gg.sin, 3], 1.0),
+            r"of switch\(\) are functions",
+        ),
         (gg.ShapeError, lambda: gg.switch(gg.constant([1]), [gg.sin], 1.0), "one integer"),
         (gg.ShapeError, lambda: gg.switch(1, []), "needs a branch"),
         (TypeError, lambda: gg.fori_loop(0, 1.5, lambda i, c: c, 1.0), "int"),
+        (gg.DTypeError, lambda: gg.fori_loop(0, 3, abs, None), r"fori_loop\(\) at .* with None;"),
     ],
 )
 def test_what_is_no_loop_is_an_error_that_says_so(error, call, words):
@@ -445,9 +458,53 @@ def test_what_is_no_loop_is_an_error_that_says_so(error, call, words):
         call()
 
 
+@pytest.mark.parametrize("hi", [3, "tensor"])
+@pytest.mark.parametrize(
+    ("error", "body", "words"),
+    [
+        (gg.DTypeError, lambda i, c: c > 0.0, r"carry init of .* is float64\[\] and becomes bool"),
+        (gg.ShapeError, lambda i, c: gg.stack([c]), r"carry init of .* becomes float64\[1\]"),
+        (
+            gg.ShapeError,
+            lambda i, c: [c],
+            r"structure than it takes: \[<\w+:0.*>\] for 1.0$",
+        ),
+        (gg.ShapeError, lambda i, c: None, "carries on None"),
+        (gg.StateError, lambda i, c: gg.variable(1.0), "a Variable inside the body of "),
+    ],
+)
+def test_errors_of_a_counted_loop_are_about_the_carry_that_was_given(hi, error, body, words):
+    hi = gg.constant(3) if hi == "tensor" else hi
+    with pytest.raises(error, match=words) as caught:
+        gg.fori_loop(0, hi, body, 1.0)
+    assert "fori_loop()" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("error", "other", "words"),
+    [
+        (gg.ShapeError, lambda x: (x, x), "must return the same structure"),
+        (gg.ShapeError, lambda x: gg.stack([x]), "reshape one"),
+        (gg.DTypeError, lambda x: 0, "cast one"),
+    ],
+)
+def test_errors_of_a_switch_name_the_branches(error, other, words):
+    with pytest.raises(error, match=rf"branches 2 and 3 of switch\(\) at test_loops.*{words}"):
+        gg.switch(gg.constant(1), [gg.sin, gg.cos, gg.exp, other], gg.constant(1.0))
+    with pytest.raises(gg.StateError, match=r"a branch of switch\(\)"):
+        gg.switch(gg.constant(1), [gg.sin, lambda x: gg.variable(1.0)], gg.constant(1.0))
+
+
+def test_rows_that_turn_out_to_be_of_two_numbers():
+    x, y = gg.placeholder((None, 2)), gg.placeholder((None, 2))
+    f = gg.compile([x, y], [gg.map(lambda r: r[0] + r[1], (x, y))])
+    with pytest.raises(gg.ShapeError, match=r"goes over rows of one number, got \[3, 2\]"):
+        f(X3, X3[:2])
+
+
 def test_assign_in_a_body():
     v = gg.variable(1.0)
-    with pytest.raises(gg.StateError, match=r"assign.*body of scan"):
+    with pytest.raises(gg.StateError, match=r"assign.*body of map"):
         gg.map(lambda row: gg.assign(v, v + 1.0), X3)
 
 

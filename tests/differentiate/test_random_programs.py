@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from graphgrad.ops.exponential import exp
 from graphgrad.ops.sources import identity, placeholder
 from graphgrad.ops.trigonometry import cos, sin, tanh
 
+from ..each import each
 from .helpers import values
 
 INPUTS = 3
@@ -209,8 +211,22 @@ def derivatives(body: Body, with_regions: bool, order: int, outputs: list[int]) 
         return values(wanted, dict(zip(xs, (0.3, -0.6, 0.9), strict=True)))
 
 
+def steps_of(body: Body) -> tuple[tuple[str, tuple[int, ...]], ...]:
+    """What a body computes, whatever regions lie around it."""
+    steps: list[Any] = []
+    for item in body:
+        steps += [(item.op, item.reads)] if isinstance(item, Step) else steps_of(item.body)
+    return tuple(steps)
+
+
+@cache
+def plainly(steps: tuple[Any, ...], order: int, outputs: tuple[int, ...]) -> list[Any]:
+    """The derivatives of the program without any region."""
+    return derivatives([Step(*step) for step in steps], False, order, list(outputs))
+
+
 def check(body: Body, order: int, outputs: list[int]) -> None:
-    plain = derivatives(body, False, order, outputs)
+    plain = plainly(steps_of(body), order, tuple(outputs))
     found = derivatives(body, True, order, outputs)
     assert found == pytest.approx(plain, rel=1e-12, abs=1e-12)
 
@@ -249,7 +265,9 @@ def run_seeds(first: int, last: int, order: int) -> None:
             raise
 
 
-@pytest.mark.parametrize("first", range(0, 120, 40))
+@pytest.mark.parametrize(
+    "first", [0, pytest.param(40, marks=pytest.mark.ci), pytest.param(80, marks=pytest.mark.ci)]
+)
 def test_S23_exact_rules_change_no_derivative_of_orders_1_to_3(first):
     run_seeds(first, first + 40, 3)
 
@@ -265,18 +283,25 @@ def test_S23_exact_rules_change_no_derivative_of_order_4():
     run_seeds(20_000, 20_300, 4)
 
 
+def outermost(name):
+    return name.partition(",")[0]
+
+
 @pytest.mark.parametrize("style", STYLES)
 def test_S17_every_style_of_exact_rule_alone(style):
     steps: Body = [Step("exp", (0,)), Step("multiply", (3, 1)), Step("divide", (4, 3))]
     check([Block(style, steps), Step("sin", (5,)), Step("multiply", (6, 4))], 4, [7])
 
 
-@pytest.mark.parametrize("outer", STYLES)
-@pytest.mark.parametrize("inner", STYLES)
+NESTED = [(f"{outer}, around {inner}", outer, inner) for outer in STYLES for inner in STYLES]
+
+
+@each(NESTED, outermost)
 def test_S07_every_style_inside_every_other(outer, inner):
     steps: Body = [Step("exp", (0,)), Step("multiply", (3, 1))]
     body: Body = [Block(outer, [Block(inner, steps), Step("sin", (4,)), Step("multiply", (5, 3))])]
-    check([*body, Step("divide", (6, 4))], 3, [7, 5])
+    order = 3 if "second_order" in (outer, inner) or outer == inner else 2
+    check([*body, Step("divide", (6, 4))], order, [7, 5])
 
 
 # --- the same, with programs that shrink --------------------------------------------------------
@@ -302,7 +327,7 @@ def programs(draw: Any) -> tuple[Body, list[int]]:
     return body(0), [count - 1]
 
 
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(max_examples=40, deadline=None, derandomize=True)
 @given(programs())
 def test_S23_exact_rules_change_no_derivative_of_drawn_programs(program):
     check(program[0], 3, program[1])

@@ -170,15 +170,18 @@ def check(seed, rules=None, backend="numpy"):
         np.testing.assert_allclose(a, b, rtol=1e-7, atol=1e-9, err_msg=f"seed {seed}")
 
 
-@pytest.mark.parametrize("first", range(0, 30, 10))
+MORE = pytest.mark.ci  # by .ci/run alone
+
+
+@pytest.mark.parametrize("first", [0, pytest.param(10, marks=MORE), pytest.param(20, marks=MORE)])
 def test_S27_vmap_is_the_loop_over_examples(first):
     for seed in range(first, first + 10):
         check(seed)
 
 
-@pytest.mark.parametrize("first", range(0, 20, 10))
+@pytest.mark.parametrize("first", [0, *(pytest.param(k, marks=MORE) for k in (5, 10, 15))])
 def test_S27_vmap_is_the_loop_where_rules_are_linear_and_forward_mode_goes_through(first):
-    for seed in range(first, first + 10):
+    for seed in range(first, first + 5):
         check(seed, LINEAR)
 
 

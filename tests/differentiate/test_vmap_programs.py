@@ -131,7 +131,9 @@ def check(seeds, rules, orders):
                 np.testing.assert_allclose(a, b, rtol=1e-8, atol=1e-9, err_msg=f"seed {seed}")
 
 
-@pytest.mark.parametrize("first", [0, 5, 10])
+@pytest.mark.parametrize(
+    "first", [0, pytest.param(5, marks=pytest.mark.ci), pytest.param(10, marks=pytest.mark.ci)]
+)
 def test_S27_random_programs_under_vmap_are_those_of_every_example(first):
     """Also gradients taken inside of vmap."""
     check(range(first, first + 5), ANY, (1, 0))
@@ -139,7 +141,12 @@ def test_S27_random_programs_under_vmap_are_those_of_every_example(first):
 
 def test_S27_random_programs_under_vmap_at_second_order():
     """Where rules are linear; cond() refuses another rule at second order."""
-    check(range(30, 36), LINEAR, (2, 2))
+    check(range(30, 33), LINEAR, (2, 2))
+
+
+@pytest.mark.ci
+def test_S27_more_random_programs_under_vmap_at_second_order():
+    check(range(33, 36), LINEAR, (2, 2))
 
 
 @pytest.mark.slow

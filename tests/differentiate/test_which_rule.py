@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 import graphgrad as gg
-from graphgrad.ops.arithmetic import floor, sign
 from graphgrad.ops.exponential import exp
 from graphgrad.ops.logic import greater, where
+from graphgrad.ops.magnitudes import sign
 from graphgrad.ops.python_function import py_function
+from graphgrad.ops.rounding import floor
 from graphgrad.ops.sources import identity, placeholder, stop_gradient, undefined_gradient
 from graphgrad.ops.trigonometry import cos, sin, tanh
 

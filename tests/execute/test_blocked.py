@@ -16,7 +16,7 @@ from graphgrad.ir.program import Program
 from graphgrad.lower.loop_ir import Fused
 from graphgrad.optimise.pipeline import optimise
 
-from ..each import each
+from ..each import each, initial
 from ..laws.cases import CASES, placed
 from ..lower.fusing import fuse
 
@@ -87,7 +87,7 @@ def close(found, wanted):
 # --- values ----------------------------------------------------------------------------------
 
 
-@each(CASES)
+@each(CASES, initial)
 def test_every_elementwise_op_as_a_group(op, arrays):
     xs, node = placed(op, arrays)
     if not fusible(node):

@@ -7,15 +7,17 @@ import pytest
 
 import graphgrad as gg
 from graphgrad.execute.calls import CAST, CHOOSE, calls_of, writing
-from graphgrad.ops.arithmetic import Add, Clip, Maximum, Power
+from graphgrad.ops.arithmetic import Add
 from graphgrad.ops.base import Cast
+from graphgrad.ops.bounds import Clip, Maximum
 from graphgrad.ops.exponential import Sigmoid
 from graphgrad.ops.logic import Where
 from graphgrad.ops.nn.activations import Relu, ReluGrad
+from graphgrad.ops.powers import Power
 from graphgrad.ops.shaping import Reshape
 from graphgrad.ops.special.scipy_functions import OfScipy
 
-from ..each import each
+from ..each import each, initial
 from ..laws.cases import CASES, placed
 
 WHOLE = {"Exponent", "FoldIn", "PolyGamma", "SphericalBessel"}
@@ -87,7 +89,7 @@ def test_kernels_that_stay_whole(kernel):
     assert calls_of(SaysElementwise(), (F4,), F4) is None
 
 
-@each(CASES)
+@each(CASES, initial)
 def test_every_elementwise_kernel_is_taken_apart(op, arrays):
     _, node = placed(op, arrays)
     if not op.elementwise or op.view or op.type in WHOLE or isinstance(op, OfScipy):

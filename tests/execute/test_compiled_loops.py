@@ -1,5 +1,6 @@
 """Loops that run as one compiled call give the bits of those that are driven run by run."""
 
+import re
 import threading
 
 import numpy as np
@@ -9,7 +10,7 @@ import graphgrad as gg
 
 pytest.importorskip("llvmlite")
 from graphgrad.execute import llvm_backend
-from graphgrad.execute.llvm import driven
+from graphgrad.execute.llvm import driven, records
 from graphgrad.ops.control import Scan, While
 
 RNG = np.random.default_rng(0)
@@ -153,7 +154,7 @@ def by_runs(monkeypatch):
 
     def make(*args):
         with monkeypatch.context() as patch:
-            patch.setattr(llvm_backend, "compiled_loop", lambda *_: None)
+            patch.setattr(llvm_backend, "compiled_loop", lambda *_: "a test")
             f = compiled(*args)
             f(*ARRAYS)  # bodies are bound when the program is
             return f
@@ -215,6 +216,98 @@ def test_arrays_in_any_layout():
         np.testing.assert_array_equal(a, b)
 
 
+LAYOUTS = {
+    "turned": lambda x: np.ascontiguousarray(x[::-1])[::-1],
+    "every second": lambda x: np.repeat(x, 2, 0)[::2],
+    "one for all": lambda x: np.broadcast_to(x[0], x.shape),
+    "one number": lambda x: np.broadcast_to(x[0, 0, 0], x.shape),
+    "columns": lambda x: np.asfortranarray(x),
+    "unaligned": lambda x: np.frombuffer(b"." + x.tobytes(), np.uint8)[1:].view(x.dtype),
+}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("loop", [rnn, backwards], ids=lambda f: f.__name__)
+def test_stacks_in_any_layout(loop, layout, calls):
+    with gg.Graph():
+        inputs = [gg.placeholder(a.shape) for a in ARRAYS]
+        f = gg.compile(inputs, tensors(loop(*inputs)), backend="llvm")
+    for change in (LAYOUTS[layout], np.array):  # and again as ever
+        x = change(ROWS).reshape(ROWS.shape)
+        for a, b in zip(f(x, H, W), f(np.array(x), H, W), strict=True):
+            np.testing.assert_array_equal(a, b)
+    assert calls
+
+
+def packed_in_scan(h, w, u):
+    return gg.scan(lambda c, _: (gg.tanh(c @ w @ gg.transpose(u)), c @ w), h, length=3)
+
+
+def packed_in_stacks(h, w, u):
+    """A stack of matrices, one of which is read in two ways."""
+    s = gg.stack([w @ gg.transpose(u), u @ gg.transpose(w)])
+    return gg.scan(lambda c, _: (gg.sin((c @ s)[::-1]) @ s, None), gg.stack([h, h]), length=3)[0]
+
+
+def packed_until(h, w, u):
+    def run(c):
+        return c[0] + 1, gg.tanh(c[1] @ w @ gg.transpose(u)) + (h @ w)[:, :1]
+
+    return gg.while_loop(lambda c: gg.logical_and(c[0] < 4, gg.sum(c[1] @ w) < 1e9), run, (0, h))
+
+
+def packed_within(h, w, u):
+    """What is the same in each run of an inner loop is another in each run of the outer one."""
+
+    def run(c, k):
+        v = w * k
+        return gg.fori_loop(0, 3, lambda _, d: gg.tanh(d @ v @ gg.transpose(u)), c), c @ w
+
+    return gg.scan(run, h, np.array([0.5, 1.0, -2.0], h.dtype.name))
+
+
+PACKED = [(packed_in_scan, "float32")]
+PACKED += [(f, "float64") for f in (packed_in_scan, packed_in_stacks, packed_until, packed_within)]
+
+
+@pytest.mark.parametrize(("loop", "dtype"), PACKED, ids=lambda x: getattr(x, "__name__", x))
+def test_matrices_that_are_packed_once_give_the_same_bits(loop, dtype, calls, monkeypatch):
+    """Deeper than a slice, with a panel's rest; too large for the room of some."""
+    arrays = [RNG.normal(size=s).astype(dtype) / 20 for s in ((7, 300), (300, 37), (300, 37))]
+    found, packed = [], []
+    for slabs in (records.SLABS, 0, records.library.packed_bytes(np.dtype(dtype), 300, 37)):
+        monkeypatch.setattr(records, "SLABS", slabs)
+        with gg.Graph():
+            inputs = [gg.placeholder(a.shape, a.dtype) for a in arrays]
+            f = gg.compile(inputs, tensors(loop(*inputs)), backend="llvm", num_threads=1)
+        f(*[a + 1 for a in arrays])  # what was packed for one call is not for the next
+        found.append(f(*arrays))
+        loops = [loop for made in f._compiled._binding._compiled for loop in made._idle]
+        packed.append(sum(len(loop.before) for loop in loops))
+    assert packed[0] >= packed[2] >= packed[1] == 0 < packed[0]
+    for some in found[1:]:
+        for a, b in zip(found[0], some, strict=True):
+            np.testing.assert_array_equal(a, b)
+    assert len(calls) == 6
+
+
+@pytest.mark.parametrize("backend", ["numpy", "llvm"])
+def test_rows_that_nobody_gets_lie_in_the_arena(backend):
+    """Which waits for the next run: memory is taken once, and given away when rows are read."""
+    with gg.Graph():
+        x, h, w = (gg.placeholder(a.shape) for a in ARRAYS)
+        y = gg.sum(rnn(x, h, w)[1])
+        f = gg.compile([x, h, w], [y, *gg.gradients(y, [h, w])], backend=backend)
+    (plan,) = f._compiled.plans
+    scans = [step for step in plan.steps if isinstance(step.node.op, Scan)]
+    assert len(scans) == 2
+    assert all(step.writes for step in scans)
+    made = [pair for s in scans for pair in zip(s.outputs, s.node.outputs, strict=True)]
+    rows = {slot for slot, t in made if len(t.shape) == 3}
+    assert len(rows) > 1
+    assert rows <= {place.slot for place in plan.places}
+
+
 def test_float32_and_many_threads_at_once():
     rows = ROWS.astype(np.float32)
     f = compiled(rnn, rows, W.astype(np.float32))
@@ -261,10 +354,72 @@ def test_loops_in_a_compiled_loop_never_come_back_to_python(loop, calls, monkeyp
     assert len(made) == sum(isinstance(n.op, Scan) for n in f.program.nodes)
 
 
+def told(outputs, inputs, **options):
+    """What is said of how loops run."""
+    rows = gg.compile(inputs, outputs, **options).explain().splitlines()
+    return [row.strip() for row in rows if " runs " in row and row.strip()[0] != "c"]
+
+
+def within(test=None, **how):
+    """A loop with a test in each run of a scan, and the gradient."""
+    x, h = gg.placeholder((4, 3)), gg.placeholder((3,))
+
+    def run(s, row):
+        return gg.while_loop(lambda c: gg.sum(c) < 3.0, lambda c: c + gg.exp(row), s, **how), None
+
+    y = gg.sum(gg.scan(run, h, x)[0])
+    return [x, h], [y, gg.gradients(y, x)]
+
+
+def one_step(f):
+    x, h = gg.placeholder((4, 3)), gg.placeholder((3,))
+    return [x, h], [gg.scan(lambda s, row: (f(s, row), None), h, x)[0]]
+
+
+@pytest.mark.parametrize(
+    ("program", "why"),
+    [
+        (lambda: one_step(lambda s, row: gg.sort(s + row)), r"Sort_\d+ = Sort\(.* is run by NumPy"),
+        (
+            lambda: one_step(lambda s, row: gg.cond(gg.sum(s) > 0, lambda: s + row, lambda: row)),
+            r"Cond_\d+ = .*, built at test_comp.*, is a choice, which is made in Python",
+        ),
+        (
+            lambda: one_step(lambda s, row: s + row[gg.cast(s[:1], "int64")]),
+            r"Gather.* checks indices",
+        ),
+        (
+            within,
+            r"While.*(keeps its runs for a gradient, and nobody|lengths that only a run)",
+        ),
+        (lambda: within(max_trips=9), r"While.* has max_trips="),
+    ],
+)
+def test_explain_says_which_step_keeps_a_loop_from_being_one_function(program, why):
+    with gg.Graph():
+        rows = told(*program()[::-1], backend="llvm")
+    driven = [row for row in rows if "runs run by run from Python: " in row]
+    assert driven
+    for row in driven:
+        assert re.search(rf"Scan_\d+ runs run by run from Python: {why}", row), row
+    assert all("runs as one compiled function" in row for row in rows if row not in driven)
+
+
+def test_explain_says_that_a_loop_is_one_function_or_why_none_is():
+    with gg.Graph():
+        inputs, outputs = one_step(lambda s, row: gg.fori_loop(0, 2, lambda i, c: c * row, s))
+        (row,) = told(outputs, inputs, backend="llvm")
+        assert row.endswith("Scan_2 runs as one compiled function")  # and the loop in it with it
+        assert all(
+            "the numpy backend compiles" in r for r in told(outputs, inputs, backend="numpy")
+        )
+        assert all("check=True" in r for r in told(outputs, inputs, backend="llvm", check=True))
+
+
 def test_release_gives_back_the_memory_of_loops():
     f = compiled(nested, ROWS)
     wanted = f(*ARRAYS)
-    loops = f._compiled._binding._loops
+    loops = f._compiled._binding._compiled
     assert any(loop._idle for loop in loops)
     f.release()
     assert not any(loop._idle for loop in loops)

@@ -66,3 +66,21 @@ def test_loops_side_by_side_count_their_trips():
         f = gg.compile(m, outs, backend="jax")
         for _ in range(8):  # XLA's own threads make the calls now and then
             f(np.ones((64, 64)))
+
+
+@pytest.mark.parametrize("backend", ["numpy", "jax"])
+def test_what_code_of_ones_own_raises_is_raised_as_it_is_on_every_backend(backend):
+    def wrong(x):
+        raise KeyError("mine", float(x.sum()))
+
+    with gg.Graph():
+        x = gg.placeholder((2,), name="x")
+        f = gg.compile(x, gg.py_function(wrong, [x], [((2,), "float64")]), backend=backend)
+        many = gg.while_loop(lambda y: y < 9, lambda y: y + 1, gg.sum(x), max_trips=2)
+        g = gg.compile(x, many, backend=backend)
+    for _ in range(2):  # when it is traced, and after
+        with pytest.raises(KeyError, match=r"'mine', 2.0") as error:
+            f(np.ones(2))
+        assert any("py_function 'wrong'" in note for note in error.value.__notes__)
+        with pytest.raises(gg.ExecutionError, match="still true after max_trips=2 runs"):
+            g(np.ones(2))

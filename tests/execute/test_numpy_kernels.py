@@ -9,7 +9,7 @@ import graphgrad as gg
 from graphgrad.execute.numpy_kernels import KERNELS, element_writer
 from graphgrad.ir.build import build
 
-from ..each import each
+from ..each import each, initial
 from ..laws.cases import CASES, placed
 
 LAYOUTS = {
@@ -50,7 +50,7 @@ def check(node, arrays, threads=1):
 
 @pytest.mark.parametrize("threads", [1, 3])
 @pytest.mark.parametrize("layout", LAYOUTS)
-@each(WRITTEN)
+@each(WRITTEN, initial)
 def test_writers_agree_with_the_general_kernels(node, arrays, layout, threads):
     check(node, [LAYOUTS[layout](a) for a in arrays], threads)
 

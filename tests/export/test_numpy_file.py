@@ -44,6 +44,7 @@ def same(found, wanted, tolerance=1e-12):
         found, wanted = list(found.values()), list(wanted.values())
     if isinstance(wanted, list | tuple):
         assert len(found) == len(wanted)
+        assert isinstance(found, list) is isinstance(wanted, list)
         for a, b in zip(found, wanted, strict=True):
             same(a, b, tolerance)
         return
@@ -126,6 +127,36 @@ def test_the_bytes_depend_on_nothing_but_program_and_values(tmp_path):
     assert str(tmp_path) not in text
 
 
+def test_the_file_beside_is_the_one_that_was_written_with_it(written, tmp_path):
+    np.savez(tmp_path / "step.npz", mine=1.0)  # of somebody else, and stays
+    mine = (tmp_path / "step.npz").read_bytes()
+    x = gg.placeholder((), name="x")
+    written(gg.compile(x, x * np.arange(20.0)))
+    before = (tmp_path / "step.arrays.npz").read_bytes()
+    f, _ = written(gg.compile(x, x * np.arange(20.0, 40.0)))
+    same(f(2.0), np.arange(40.0, 80.0, 2.0))
+    (tmp_path / "step.arrays.npz").write_bytes(before)
+    with pytest.raises(ImportError, match=r"step.arrays.npz is not the file .* with .*step.py"):
+        runpy.run_path(str(tmp_path / "step.py"))
+    (tmp_path / "step.arrays.npz").unlink()
+    with pytest.raises(FileNotFoundError, match=r"step\.arrays\.npz"):
+        runpy.run_path(str(tmp_path / "step.py"))
+    assert (tmp_path / "step.npz").read_bytes() == mine
+
+
+@pytest.mark.parametrize("name", ["C", "C_2", "ARRAYS", "_file", "c"])
+def test_a_variable_that_is_only_written_is_apart_from_constants(written, name):
+    x = gg.placeholder((20,), name="x")
+    v = gg.variable(np.arange(20.0), name=name)
+    c = gg.constant(-np.arange(20.0), name="c" if name != "c" else "d")
+    f = gg.compile(x, x + c, updates={v: x})
+    there, names = written(f)
+    same(names["STATE"][v.node.name], np.arange(20.0))
+    outputs, state = there(np.ones(20), names["STATE"])
+    same(outputs, 1.0 - np.arange(20.0))
+    same(state[v.node.name], np.ones(20))
+
+
 def test_the_file_is_read_by_people(written, tmp_path):
     x = gg.placeholder(("N", 3), name="data/x")
     scale = gg.variable(2.0, name="scale")
@@ -137,9 +168,24 @@ def test_the_file_is_read_by_people(written, tmp_path):
     assert "def slope(data_x, state=STATE):" in text
     assert "# test_numpy_file.py:" in text
     assert "gradient of" in text
+    assert "    multiply = sigmoid * scale\n" in text
     assert "STATE = {\n    'scale': np.array(2.0, np.float64),\n}" in text
     assert not re.search(r"\bxp\b", text)
     assert max(map(len, text.split("\n"))) <= 100
+
+
+def test_strings_in_long_lines_are_one_piece(written, tmp_path):
+    """Names of variables with quotes, commas and brackets, where a line is too long for one."""
+    x = gg.placeholder((), name="x")
+    names = [f'{i} it\'s ("so"), [\\] {{and}} on, {"and on, " * 9}' for i in range(3)]
+    vs = [gg.variable(float(i), name=name) for i, name in enumerate(names)]
+    f = gg.compile(x, {name: x + v for name, v in zip(names, vs, strict=True)}, updates={vs[0]: x})
+    there, found = written(f)
+    assert list(found["STATE"]) == names
+    outputs, state = there(1.0, found["STATE"])
+    same(outputs, {name: np.array(1.0 + i) for i, name in enumerate(names)})
+    assert state[names[0]] == 1.0
+    assert [p.name for p in tmp_path.iterdir()] == ["step.py"]  # no arrays, no file beside
 
 
 def test_what_reads_variables_takes_their_values_or_others(written):

@@ -12,6 +12,9 @@ import pytest
 
 import graphgrad as gg
 from graphgrad import optimizers
+from graphgrad.files.container import NewMember
+
+from .containers import members, packed
 
 ROOT = Path(gg.__file__).parent.parent
 MAKE = {
@@ -99,6 +102,10 @@ def test_the_newest_are_kept(tmp_path):
     assert sorted(os.listdir(tmp_path / "new")) == ["step-000000000005.gg", "step-000000000030.gg"]
     with pytest.raises(gg.FileError, match=r"later steps, \[30\], and this is step 6"):
         checkpoints.save(6, graph)
+    every = gg.Checkpoints(tmp_path / "new", keep=None)
+    every.save(31, graph)
+    every.save(32, graph)
+    assert every.steps == [5, 30, 31, 32]
     with pytest.raises(ValueError, match="keep is how many"):
         gg.Checkpoints(tmp_path, keep=0)
 
@@ -117,6 +124,47 @@ def test_a_damaged_one_is_put_aside(tmp_path):
     assert (found.step, graph.state[v][0]) == (1, 1.0)
     checkpoints.save(2, graph)
     assert checkpoints.steps == [1, 2]
+
+
+def test_one_of_a_newer_version_stays_where_it_is(tmp_path):
+    graph, _ = counting()
+    checkpoints = gg.Checkpoints(tmp_path)
+    checkpoints.save(1, graph)
+    checkpoints.save(2, graph)
+    parts = members(checkpoints.path(2).read_bytes())
+    name = "checkpoint.json"
+    parts[name] = parts[name].replace(b'"version":1', b'"version":9')
+    checkpoints.path(2).write_bytes(packed(parts))
+    with pytest.raises(gg.FileError, match=r"step-0+2.gg: .*of version 9 .* Read it with a newer"):
+        checkpoints.resume(graph)
+    assert checkpoints.steps == [1, 2]
+
+
+class Full(OSError):
+    """The disk is full."""
+
+
+@pytest.mark.parametrize("at", ["write", "fsync", "replace"])
+def test_a_disk_that_is_full_leaves_what_was_there(at, tmp_path, monkeypatch):
+    graph, v = counting()
+    checkpoints = gg.Checkpoints(tmp_path, keep=1)
+    checkpoints.save(1, graph)
+    graph.state[v] = np.arange(200.0) + 1.0
+    gg.save(tmp_path / "a.gg", graph)
+    before = {p.name: p.read_bytes() for p in tmp_path.iterdir()}
+
+    def full(*args):
+        raise Full("No space left on device")
+
+    if at == "write":
+        monkeypatch.setattr(NewMember, "chunks", full)
+    else:
+        monkeypatch.setattr(os, at, full)
+    with pytest.raises(Full):
+        checkpoints.save(2, graph)
+    with pytest.raises(Full):
+        gg.save(tmp_path / "a.gg", graph)
+    assert {p.name: p.read_bytes() for p in tmp_path.iterdir()} == before
 
 
 def test_another_graph_is_refused_whole(tmp_path):

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import graphgrad as gg
+from graphgrad.files import container
 from graphgrad.files.container import NewMember
 
 from .containers import members, packed
@@ -23,7 +24,7 @@ def program():
         with gg.override_gradient(lambda site, dy: dy * gg.sum(w), strength=0.5):
             y = gg.tanh(x)
         z = gg.cond(gg.sum(y) > 0, lambda: y @ w, lambda: -y @ w)
-        last, _ = gg.scan(lambda c, row: (c + row, c), gg.zeros((40,)), z)
+        last, _ = gg.scan(lambda c, row: (c + row, gg.sum(c)), gg.zeros((40,)), z)
         loss = gg.sum(last)
         (dx,) = gg.gradients([loss], [x])
     return graph, {"step": ([x], [loss, dx])}
@@ -69,6 +70,17 @@ def text(old, new):
     return change
 
 
+def in_bodies(kind, change):
+    """Have a body of control flow take or give other things."""
+
+    def changed(document):
+        own = [o for o in document["graphs"][0]["own"] if o.get("op", [""])[0] == kind]
+        for at, inputs, outputs in own[0]["bodies"]:
+            change(at, inputs, outputs)
+
+    return changed
+
+
 MAIN = ("graphs", 0)
 FORGED = {
     "another format": put("format", value="other"),
@@ -107,6 +119,13 @@ FORGED = {
     "an array that is none": text('{"array":0}', '{"array":3}'),
     "an array beyond all": text(
         '"value":{"full":["float64",[],', '"value":{"full":["float64",[999999999999999999],'
+    ),
+    "a body that takes less": in_bodies("Cond", lambda at, inputs, outputs: inputs.pop()),
+    "a body that takes more": in_bodies("Scan", lambda at, inputs, outputs: inputs.append(0)),
+    "a body that takes another": in_bodies("Cond", lambda at, inputs, outputs: inputs.reverse()),
+    "a body that gives another": in_bodies("Scan", lambda at, inputs, outputs: outputs.reverse()),
+    "a number that is a huge array": text(
+        '"carries":1', '"carries":{"full":["float64",[1099511627776],1.0]}'
     ),
     "code": text('"strength",0.5', '"strength",{"function":3}'),
     "a pickle": text('"strength",0.5', '"strength",{"pickle":"gASV"}'),
@@ -157,6 +176,8 @@ CONTAINERS = {
     "more behind": (lambda raw: raw + b"more", "does not end"),
     "another member": (lambda raw: packed({**members(raw), "code.py": b"1"}), "code.py"),
     "outside": (lambda raw: packed({**members(raw), "../../x": b"1"}), "x"),
+    "another text": (lambda raw: packed({**members(raw), "checkpoint.json": b"{}"}), "another"),
+    "two disks": (lambda raw: raw[:-16] + b"\x01\x00" + raw[-14:], "not one that graphgrad writes"),
     "too many arrays": (lambda raw: packed({**members(raw), "arrays/1.npy": b"1"}), "arrays/1"),
     "an array less": (
         lambda raw: packed({"graph.json": members(raw)["graph.json"]}),
@@ -255,13 +276,26 @@ def test_flipped_bits_and_cuts_are_refused_or_change_nothing(count, whole, tmp_p
     assert refusals > count * 0.8
 
 
-def test_the_file_is_one_that_zip_and_numpy_read(whole, tmp_path):
-    archive = zipfile.ZipFile(io.BytesIO(whole))
+@pytest.fixture(params=[False, True], ids=["zip", "zip64"])
+def raw(request, whole, tmp_path, monkeypatch):
+    """A file, as it is, and as files beyond 4 GiB are."""
+    if request.param:
+        monkeypatch.setattr(container, "FROM_64", 1000)
+        graph, functions = program()
+        gg.save(tmp_path / "a.gg", graph, functions=functions)
+        return (tmp_path / "a.gg").read_bytes()
+    return whole
+
+
+def test_the_file_is_one_that_zip_and_numpy_read(raw, tmp_path):
+    (tmp_path / "again.gg").write_bytes(raw)
+    assert len(gg.load(tmp_path / "again.gg", verify=True).graph) == 17
+    archive = zipfile.ZipFile(io.BytesIO(raw))
     assert archive.testzip() is None
     assert archive.namelist()[0] == "graph.json"
     np.testing.assert_array_equal(
         np.load(io.BytesIO(archive.read("arrays/0.npy"))), np.arange(120.0).reshape(3, 40)
     )
     for info in archive.infolist():
-        _, _, n, m = struct.unpack_from("<IIHH", whole, info.header_offset + 18)
+        _, _, n, m = struct.unpack_from("<IIHH", raw, info.header_offset + 18)
         assert (info.header_offset + 30 + n + m) % 64 == 0

@@ -15,7 +15,9 @@ class InFiles:
 
     def dumps(self, pair):
         graph, named = pair
+        before = len(graph)
         gg.save(self.folder / "a.gg", graph)
+        assert len(graph) == before
         return {name: (t.node.index, t.index) for name, t in named.items()}
 
     def loads(self, places):

@@ -21,7 +21,7 @@ ROOT = Path(gg.__file__).parent.parent
 
 
 @each(ROWS, lambda name: name[:3])
-def test_an_override_means_in_a_file_what_it_means_at_home(row, tmp_path):
+def test_S32_an_override_means_in_a_file_what_it_means_at_home(row, tmp_path):
     """Bit for bit, at orders 1 to 3 and forward; saved again it is the same file."""
     path, again = tmp_path / "a.gg", tmp_path / "b.gg"
     w = journeys.built(row)
@@ -39,7 +39,7 @@ def test_an_override_means_in_a_file_what_it_means_at_home(row, tmp_path):
 
 @pytest.mark.ci
 @each(ROWS, lambda name: name[:3])
-def test_a_batch_of_what_was_loaded(row, tmp_path):
+def test_S32_a_batch_of_what_was_loaded(row, tmp_path):
     w = journeys.built(row)
     journeys.saved(tmp_path / "a.gg", w)
     home = journeys.batched(w.x, w.loss, w.wrt)
@@ -68,7 +68,7 @@ def test_what_was_loaded_compiles(row, backend, tmp_path):
 
 @pytest.mark.parametrize("body", [within_cond, around_cond])
 @pytest.mark.parametrize("name", ["Closure", "Many", "SecondRule"])
-def test_a_mark_in_a_branch_and_its_gradient(name, body, tmp_path):
+def test_S32_a_mark_in_a_branch_and_its_gradient(name, body, tmp_path):
     """The gradient of a choice was built before, and is differentiated again there."""
     row = next(r for r in journeys.SAVED if r.name == name)
     with gg.Graph():
@@ -89,6 +89,24 @@ def again(x, dx):
         return gg.evaluate([dx, *gg.gradients([gg.sum(dx * dx)], [x])], {x: X})
 
 
+def test_S32_what_a_call_chose_for_a_group_means_the_same_there(tmp_path):
+    """A second derivative of it, and the same file again."""
+    with gg.Graph() as graph:
+        x = gg.placeholder((3,), name="x")
+        a = gg.sin(x)
+        b = gg.exp(a)
+        group = gg.select.nodes(a, b)
+        (dx,) = gg.gradients(gg.sum(b), [x], overrides={group: lambda site, dy: dy * b * x})
+    gg.save(tmp_path / "a.gg", graph, functions={"dx": ([x], dx)})
+    file = gg.load(tmp_path / "a.gg")
+    gg.save(tmp_path / "b.gg", file.graph, functions=file.functions)
+    assert (tmp_path / "a.gg").read_bytes() == (tmp_path / "b.gg").read_bytes()
+    entry = file.functions["dx"]
+    home, there = again(x, dx), again(entry.inputs[0], entry.outputs)
+    assert same(home, there)
+    np.testing.assert_allclose(home[0], np.exp(np.sin(X)) * X)
+
+
 NOBODY = """
 import sys
 sys.path.insert(0, {root!r})
@@ -103,7 +121,7 @@ with open({out!r}, "wb") as file:
 
 
 @pytest.mark.ci
-def test_a_fresh_process_without_the_users_code_answers_alike(tmp_path):
+def test_S32_a_fresh_process_without_the_users_code_answers_alike(tmp_path):
     paths, home = {}, {}
     for row in journeys.SAVED:
         w = journeys.built(row)
@@ -118,8 +136,10 @@ def test_a_fresh_process_without_the_users_code_answers_alike(tmp_path):
         assert wrong == set(), name
 
 
-def test_a_python_function_is_refused_by_name(tmp_path):
+def test_S32_a_python_function_is_refused_by_name(tmp_path):
     row = next(r for r in journeys.OVERRIDES if r.name == "BlackBox")
-    with pytest.raises(gg.FileError, match=r"node \d+ has the function .*register_function"):
+    with pytest.raises(
+        gg.FileError, match=r"node 6 \(overrides.py:\d+\) has the function .*register_function"
+    ):
         journeys.saved(tmp_path / "a.gg", journeys.built(row))
     assert not list(tmp_path.iterdir())

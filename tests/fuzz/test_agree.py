@@ -22,7 +22,9 @@ def run_seeds(first, last, backend):
             raise
 
 
-@pytest.mark.parametrize("first", range(0, 30, 10))
+@pytest.mark.parametrize(
+    "first", [0, pytest.param(10, marks=pytest.mark.ci), pytest.param(20, marks=pytest.mark.ci)]
+)
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_random_programs(backend, first):
     run_seeds(first, first + 10, backend)

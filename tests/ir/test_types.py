@@ -22,6 +22,7 @@ from graphgrad.ir.types import (
     type_of_array,
 )
 
+from ..each import together
 from .racing import race
 
 DIMS = [0, 1, 2, 3, None, "N", "M"]
@@ -167,7 +168,7 @@ def test_what_is_no_dtype_is_refused():
 # --- lengths together ----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("a", "b"), PAIRS)
+@together(PAIRS)
 def test_two_lengths_broadcast_to_what_every_value_of_them_gives(a, b):
     possible = []
     for named, (x, y) in values(a, b):
@@ -184,10 +185,9 @@ def test_two_lengths_broadcast_to_what_every_value_of_them_gives(a, b):
     assert all(found is None or named.get(found, found) == length for named, length in possible)
 
 
-@pytest.mark.parametrize(
-    "shapes",
+@together(
     [
-        s
+        (s,)
         for n in (1, 2, 3)
         for s in itertools.product([(), (1,), (2,), (0,), (3, 1), (3, 2)], repeat=n)
     ],
@@ -215,7 +215,7 @@ def test_shapes_that_do_not_broadcast_are_shown_whole():
         broadcast([(None, 3), ("N", 4)])
 
 
-@pytest.mark.parametrize(("a", "b"), PAIRS)
+@together(PAIRS)
 def test_a_length_that_is_known_in_two_ways(a, b):
     possible = [named for named, (x, y) in values(a, b) if x == y]
     if isinstance(a, int) and isinstance(b, int) and a != b:
@@ -229,7 +229,7 @@ def test_a_length_that_is_known_in_two_ways(a, b):
     assert possible
 
 
-@pytest.mark.parametrize(("a", "b"), PAIRS)
+@together(PAIRS)
 def test_shapes_are_compatible_if_some_values_make_them_equal(a, b):
     possible = isinstance(a, str) or isinstance(b, str) or any(x == y for _, (x, y) in values(a, b))
     assert compatible((5, a), (5, b)) == possible
@@ -247,7 +247,7 @@ def test_the_number_of_elements():
 # --- promotion -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("a", "b"), [*itertools.product(DTYPES, DTYPES)])
+@together(itertools.product(DTYPES, DTYPES))
 def test_dtypes_are_promoted_as_numpy_does(a, b):
     assert result_dtype([np.dtype(a), np.dtype(b)]) == np.result_type(a, b)
 

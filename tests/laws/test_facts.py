@@ -2,16 +2,10 @@
 
 from graphgrad.laws.check_op import OF_KERNEL
 
-from ..each import each
+from ..each import by_law, each
 from .cases import CASES
 
-FACTS = [
-    (f"{name} {fact}", law, op, arrays)
-    for name, op, arrays in CASES
-    for fact, law in OF_KERNEL.items()
-]
 
-
-@each(FACTS)
+@each(by_law(OF_KERNEL, CASES))
 def test_what_an_op_says_of_its_kernel_is_so(law, op, arrays):
     law(op, arrays)

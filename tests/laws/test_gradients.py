@@ -1,21 +1,18 @@
 """Laws over the registry: gradients are differences, to second order, and of the right type."""
 
-import pytest
-
 from graphgrad.laws import gradients
 
-from ..each import each
+from ..each import by_law, each
 from .cases import CASES
 
 SMOOTH = [case for case in CASES if gradients.is_smooth(*case[1:])]
+LAWS = {
+    "differences": gradients.differences,
+    "second differences": gradients.second_differences,
+    "unknown lengths": gradients.with_unknown_lengths,
+}
 
 
-@pytest.mark.parametrize("order", [1, 2])
-@each(SMOOTH)
-def test_vjp_matches_central_differences(op, arrays, order):
-    gradients.differences(op, arrays, order)
-
-
-@each(SMOOTH)
-def test_gradients_with_unknown_lengths_are_the_same(op, arrays):
-    gradients.with_unknown_lengths(op, arrays)
+@each(by_law(LAWS, SMOOTH))
+def test_vjp_matches_central_differences_and_that_with_unknown_lengths(law, op, arrays):
+    law(op, arrays)

@@ -1,5 +1,7 @@
 """Laws over the registry: an op is linear where it says so, and every gradient is linear in dy."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 
@@ -10,11 +12,18 @@ from graphgrad.laws import linearity
 from graphgrad.ops.base import apply
 from graphgrad.ops.sequencing import After
 
-from ..each import each
+from ..each import by_law, each
 from .cases import CASES
 from .test_gradients import SMOOTH
 
 LINEAR = [case for case in CASES if linearity.linear_places(*case[1:])]
+
+OF_GRADIENTS = {
+    "by structure": linearity.by_structure,
+    "by structure, unknown lengths": partial(linearity.by_structure, known=False),
+    "forward is reverse": linearity.forward_is_reverse,
+    "forward is reverse, unknown lengths": partial(linearity.forward_is_reverse, known=False),
+}
 
 
 def test_ops_that_are_linear_by_name_say_so():
@@ -56,23 +65,11 @@ def test_padding_with_a_number_that_is_not_zero_is_not_linear():
     assert types["Pad"](((1, 1),), 2.0).linear == ()
 
 
-@each(LINEAR)
-def test_an_op_is_linear_where_it_says_so(op, arrays):
-    linearity.as_said(op, arrays)
+@each(by_law({"superposition": linearity.as_said, "adjoint": linearity.adjoint}, LINEAR))
+def test_an_op_is_linear_where_it_says_so_and_its_gradient_is_its_adjoint(law, op, arrays):
+    law(op, arrays)
 
 
-@each(LINEAR)
-def test_the_gradient_of_a_linear_op_is_its_adjoint(op, arrays):
-    linearity.adjoint(op, arrays)
-
-
-@pytest.mark.parametrize("known", [True, False], ids=["known lengths", "unknown lengths"])
-@each(SMOOTH)
-def test_the_gradient_of_every_op_is_linear_by_its_structure(op, arrays, known):
-    linearity.by_structure(op, arrays, known)
-
-
-@pytest.mark.parametrize("known", [True, False], ids=["known lengths", "unknown lengths"])
-@each(SMOOTH)
-def test_forward_and_reverse_mode_agree(op, arrays, known):
-    linearity.forward_is_reverse(op, arrays, known)
+@each(by_law(OF_GRADIENTS, SMOOTH))
+def test_the_gradient_of_every_op_is_linear_and_forward_mode_is_its_transpose(law, op, arrays):
+    law(op, arrays)

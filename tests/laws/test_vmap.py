@@ -7,32 +7,41 @@ import pytest
 from graphgrad.laws import batching
 from graphgrad.laws.trying import NotTried
 
-from ..each import each
+from ..each import by_law, each
 from .cases import CASES
 
 WITH_INPUTS = [case for case in CASES if case[2]]
+FEW = 2  # samples of an element-wise op, which all are batched in one way
 LOOPED = {"Conv2DBackpropFilter", "Conv2DBackpropInput"}  # where a tensor gives lengths when run
 pytestmark = pytest.mark.filterwarnings("ignore::graphgrad.PerformanceWarning")
 
 
-@each(WITH_INPUTS)
-def test_vmap_of_an_op_is_a_few_nodes_and_no_loop(op, arrays):
+def few_nodes(op, arrays):
+    """And no loop."""
     known = op.type in LOOPED and len(arrays) == 3
     with pytest.raises(NotTried, match="vmap runs it") if known else nullcontext():
         batching.few_nodes(op, arrays)
 
 
-@each(WITH_INPUTS)
-def test_vmap_over_as_many_examples_as_there_are_when_run(op, arrays):
-    """None at all too."""
-    batching.any_number_of_examples(op, arrays)
+LAWS = {
+    "few nodes": few_nodes,
+    "any number of examples": batching.any_number_of_examples,
+    "a loop over examples": batching.is_a_loop,
+    "forward is reverse": batching.forward_is_reverse,
+}
 
 
-@each(WITH_INPUTS)
-def test_vmap_is_a_loop_over_examples(op, arrays):
-    batching.is_a_loop(op, arrays)
+def is_one_of_many(case):
+    name, op, _ = case
+    return op.elementwise and int(name.rpartition("-")[2]) >= FEW
 
 
-@each(WITH_INPUTS)
-def test_forward_and_reverse_mode_agree_under_vmap(op, arrays):
-    batching.forward_is_reverse(op, arrays)
+@each(by_law(LAWS, [case for case in WITH_INPUTS if not is_one_of_many(case)]))
+def test_vmap_of_an_op_is_the_loop_over_examples_in_a_few_nodes(law, op, arrays):
+    law(op, arrays)
+
+
+@pytest.mark.ci
+@each(by_law(LAWS, filter(is_one_of_many, WITH_INPUTS)))
+def test_so_it_is_of_more_samples_of_element_wise_ops(law, op, arrays):
+    law(op, arrays)

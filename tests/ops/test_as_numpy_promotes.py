@@ -15,9 +15,6 @@ UFUNCS = sorted(
     for name in dir(gg)
     if isinstance(ufunc := getattr(np, name, None), np.ufunc) and ufunc.signature is None
 )
-ORDERED = {"fmax", "fmin", "greater", "greater_equal", "less", "less_equal", "maximum", "minimum"}
-"""Complex numbers have no order here; NumPy goes by the real parts first."""
-
 SHIFTS = {"bitwise_left_shift", "bitwise_right_shift"}
 """Bools have no bits to shift; NumPy makes them int8."""
 
@@ -51,7 +48,7 @@ def wanted(name, dtypes):
     """What graphgrad gives: what NumPy does, but for what is said here."""
     found = of_numpy(name, dtypes)
     kinds = {np.dtype(d).kind for d in dtypes}
-    if (name in ORDERED and "c" in kinds) or (name == "reciprocal" and kinds <= set("biu")):
+    if name == "reciprocal" and kinds <= set("biu"):
         return None  # 1 / n is no integer
     if name in SHIFTS and kinds == {"b"}:
         return None

@@ -80,16 +80,40 @@ def test_every_backend_agrees(backend):
     backends_agree(TABLE.values(), backend)
 
 
-def test_counts_of_what_is_computed_take_a_length():
-    x = np.array([0, 5, 1, 1])
+@pytest.mark.parametrize("backend", ["numpy", "llvm"])
+def test_counts_are_as_many_as_a_run_needs_or_as_is_said(backend):
+    x, weights = np.array([0, 5, 1, 1], "uint8"), np.array([1.0, 2.0, 3.0, 4.0])
+    with gg.Graph():
+        t, w = gg.placeholder((None,), "uint8"), gg.placeholder((None,))
+        counts, sums = np.bincount(t, minlength=2), np.bincount(t, w)
+        short = gg.bincount(t, w, length=3)
+        (dw,), (cut,) = gg.gradients([sums**2], [w]), gg.gradients([short**2], [w])
+        f = gg.compile([t, w], [counts, sums, short, dw, cut], backend=backend)
+    found = f(x, weights)
+    wanted = np.bincount(x), np.bincount(x, weights), [1, 7, 0], [2, 4, 14, 14], [2, 0, 14, 14]
+    for a, b in zip(found, wanted, strict=True):
+        np.testing.assert_array_equal(a, b)
+    assert [a.size for a in f(x[:0], weights[:0])] == [2, 0, 3, 0, 0]
+
+
+def test_counts_refuse_what_is_negative():
     with gg.Graph():
         t = gg.placeholder((None,), "int64")
-        with pytest.raises(gg.SymbolicError, match="length="):
-            np.bincount(t)
-        y = gg.bincount(t, length=3)
-        np.testing.assert_array_equal(gg.evaluate(y, {t: x}), [1, 2, 0])
-        with pytest.raises((gg.ExecutionError, IndexError), match="out of bounds"):
-            gg.evaluate(y, {t: -x})
+        for y in (gg.bincount(t), gg.bincount(t, length=3)):
+            with pytest.raises((gg.ExecutionError, IndexError), match=">= 0, got -5"):
+                gg.evaluate(y, {t: np.array([0, -5])})
+        with pytest.raises(gg.SymbolicError, match="vmap"):
+            gg.vmap(gg.bincount)(gg.placeholder((2, 3), "int64"))
+        rows = gg.vmap(lambda r: gg.bincount(r, length=2))(gg.constant([[0, 5, 1], [1, 1, 0]]))
+        np.testing.assert_array_equal(gg.evaluate(rows), [[1, 1], [1, 2]])
+
+
+def test_counts_of_a_length_that_jax_cannot_know():
+    pytest.importorskip("jax")
+    with gg.Graph():
+        t = gg.placeholder((None,), "int64")
+        with pytest.raises(gg.ExecutionError, match="length"):
+            gg.compile([t], gg.bincount(t), backend="jax")(np.array([1]))
 
 
 def test_examples_of_a_batch_are_searched_each_in_its_own_order():

@@ -218,8 +218,10 @@ def test_rank_and_pseudo_inverse_by_other_tolerances():
             linalg.matrix_rank(t, 0.1, rtol=0.1)
 
 
-@pytest.mark.parametrize("shape", [(4, 4), (4, 3), (3, 4), (2, 4, 3)])
-@pytest.mark.parametrize("rtol", [0.5, 0.9, 0.1])
+@pytest.mark.parametrize(
+    ("shape", "rtol"),
+    [((4, 4), 0.5), ((4, 4), 0.9), ((4, 3), 0.9), ((3, 4), 0.5), ((2, 4, 3), 0.1)],
+)
 def test_the_gradient_of_what_is_cut_off_by_a_tolerance(shape, rtol):
     """Singular values 3, 3 (equal ones count too), 2 and 1, of which rtol keeps some."""
     u, _, vh = np.linalg.svd(RNG.normal(size=shape), full_matrices=False)
@@ -306,3 +308,36 @@ def test_all_backends_agree(name):
     for other in found[1:]:
         for a, b in zip(found[0], other, strict=True):
             np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "complex64"])
+def test_svd_of_hermitian_matrices_and_of_values_alone(dtype):
+    rng = np.random.default_rng(0)
+    a = (
+        rng.normal(size=(2, 3, 3)) + (1j * rng.normal(size=(2, 3, 3)) if dtype[0] == "c" else 0)
+    ).astype(dtype)
+    a = a + np.conj(np.swapaxes(a, -1, -2))
+    a[1, 2] = a[1, :, 2] = 0
+    digits = {"rtol": 1e-10, "atol": 1e-10} if dtype == "float64" else {"rtol": 2e-5, "atol": 2e-5}
+    with gg.Graph():
+        x = gg.placeholder(a.shape, dtype)
+        u, s, vh = np.linalg.svd(x, hermitian=True)
+        ss = [s, np.linalg.svd(x, compute_uv=False), np.linalg.svd(x, True, False, hermitian=True)]
+        dxs = [gg.gradients([gg.sum(t**3)], [x])[0] for t in ss]
+        sym = [gg.real(gg.sum(dx * gg.conj(a))) for dx in dxs]
+        found, rest = (
+            gg.evaluate([ss, sym], {x: a}),
+            gg.evaluate((u * s[..., None, :]) @ vh, {x: a}),
+        )
+    np.testing.assert_allclose(rest, a, **digits)
+    for got in found[0]:
+        np.testing.assert_allclose(got, np.linalg.svd(a, compute_uv=False), **digits)
+    np.testing.assert_allclose(found[1], found[1][1], rtol=1e-4)
+
+
+def test_integers_count_as_float64_beside_float32():
+    a, b = np.array([[2, 1], [1, 3]], "int16"), np.ones(2, "float32")
+    for fn in (np.linalg.solve, np.linalg.tensorsolve, lambda x, y: np.linalg.lstsq(x, y)[0]):
+        found = gg.evaluate(fn(gg.constant(a), gg.constant(b)))
+        assert found.dtype == fn(a, b).dtype == np.float64
+        np.testing.assert_allclose(found, fn(a, b))

@@ -237,8 +237,10 @@ CONVS = [
 ]
 
 
-@pytest.mark.parametrize("layout", ["NHWC", "NCHW"])
-@pytest.mark.parametrize(("size", "strides", "padding", "dilation"), CONVS)
+@pytest.mark.parametrize(
+    ("size", "strides", "padding", "dilation", "layout"),
+    [*[(*c, "NHWC") for c in CONVS], *[(*c, "NCHW") for c in CONVS if c[0] == (3, 2)]],
+)
 def test_conv_is_the_naive_loop(size, strides, padding, dilation, layout):
     x, w = RNG.normal(size=(2, 5, 6, 3)), RNG.normal(size=(*size, 3, 2))
     want = naive_conv(x, w, strides, padding, dilation)
@@ -248,7 +250,7 @@ def test_conv_is_the_naive_loop(size, strides, padding, dilation, layout):
     def fn(t, f):
         return nn.conv(t, f, strides, padding, layout, dilation)
 
-    for unknown in (False, True):
+    for unknown in (False, True) if size == (3, 2) else (False,):
         np.testing.assert_allclose(run(fn, x, w, unknown=unknown), want, atol=1e-12)
         check_gradient(fn, x, w, unknown=unknown)
 

@@ -9,6 +9,8 @@ import pytest
 import graphgrad as gg
 from graphgrad.differentiate.forward.jvp import jvp
 
+from ..each import crossed
+
 HAS_JAX = importlib.util.find_spec("jax") is not None
 BACKENDS = ["numpy", *(["llvm"] if importlib.util.find_spec("llvmlite") else [])]
 ALL = [*BACKENDS, *(["jax"] if HAS_JAX else [])]
@@ -139,10 +141,7 @@ def test_a_mask_that_all_examples_share_is_no_matter_of_theirs():
 ARRAYS = [X, X > 0, np.int8([0, 2, 0]), NAN, Z, EMPTY, np.zeros((2, 0, 3)), np.ones((1, 1))]
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-@pytest.mark.parametrize("shape", SHAPES, ids=["known", "unknown"])
-@pytest.mark.parametrize("x", ARRAYS, ids=lambda x: f"{x.dtype}{x.shape}")
-@pytest.mark.parametrize("name", ["nonzero", "argwhere", "flatnonzero", "count_nonzero"])
+@crossed(["nonzero", "argwhere", "flatnonzero", "count_nonzero"], ARRAYS, SHAPES, BACKENDS)
 def test_places_are_those_of_numpy(name, x, shape, backend):
     wanted = getattr(np, name)(x)
     wanted = np.asarray(wanted) if name == "count_nonzero" else wanted

@@ -7,7 +7,7 @@ import pytest
 
 import graphgrad as gg
 from graphgrad.ir.op import op_types
-from graphgrad.ops import arithmetic, logic, nn, shaping
+from graphgrad.ops import arithmetic, bounds, logic, nn, powers, shaping
 from graphgrad.ops.accumulate import AddN, EnsureLike
 from graphgrad.ops.base import Cast, Full, OnesLike, ZerosLike, as_dtype
 from graphgrad.ops.base import apply as node
@@ -43,6 +43,7 @@ from graphgrad.optimise.rewrite import rewrite
 from graphgrad.optimise.rule import EXACT, FAST, LEVELS, ROUNDING
 from graphgrad.optimise.rules.catalogue import FASTER, RULES
 
+from ..each import each
 from .helpers import check_bits, check_close, check_rounding, program, text, verified
 
 F = {"x": (3,), "y": (3,)}
@@ -102,7 +103,7 @@ def times_rest(y):
 
 
 def square(x):
-    return node(arithmetic.SQUARE, x)
+    return node(powers.SQUARE, x)
 
 
 def total(x, *axes, keepdims=False):
@@ -264,11 +265,11 @@ CASES = {
     ],
     "power_one": [
         Case(
-            lambda x, y: node(arithmetic.POWER, x, number(1.0, x)),
+            lambda x, y: node(powers.POWER, x, number(1.0, x)),
             lambda x, y: x,
             twins=[
-                lambda x, y: node(arithmetic.POWER, number(1.0, x), x),
-                lambda x, y: node(arithmetic.POWER, x, number(-1.0, x)),
+                lambda x, y: node(powers.POWER, number(1.0, x), x),
+                lambda x, y: node(powers.POWER, x, number(-1.0, x)),
             ],
         )
     ],
@@ -282,16 +283,16 @@ CASES = {
     ],
     "clip_with_one_bound": [
         Case(
-            lambda x, y: node(arithmetic.CLIP, x, number(-np.inf, x), y),
-            lambda x, y: node(arithmetic.MINIMUM, x, y),
+            lambda x, y: node(bounds.CLIP, x, number(-np.inf, x), y),
+            lambda x, y: node(bounds.MINIMUM, x, y),
             twins=[
-                lambda x, y: node(arithmetic.CLIP, x, number(0, x), y),
-                lambda x, y: node(arithmetic.CLIP, number(0, x), number(-np.inf, x), y),
+                lambda x, y: node(bounds.CLIP, x, number(0, x), y),
+                lambda x, y: node(bounds.CLIP, number(0, x), number(-np.inf, x), y),
             ],
         ),
         Case(
-            lambda x, y: node(arithmetic.CLIP, x, y, number(np.inf, x)),
-            lambda x, y: node(arithmetic.MAXIMUM, x, y),
+            lambda x, y: node(bounds.CLIP, x, y, number(np.inf, x)),
+            lambda x, y: node(bounds.MAXIMUM, x, y),
         ),
     ],
     "with_true_or_false": [
@@ -470,15 +471,15 @@ CASES = {
     # --- powers, quotients, casts
     "power_zero": [
         Case(
-            lambda x, y: node(arithmetic.POWER, x, number(0.0, x)),
+            lambda x, y: node(powers.POWER, x, number(0.0, x)),
             lambda x, y: broadcast_to(1.0, (3,)),
             twins=[
-                lambda x, y: node(arithmetic.POWER, number(0.0, x), x),
-                lambda x, y: node(arithmetic.POWER, x, gg.constant([0.0, 0.0, 1.0])),
+                lambda x, y: node(powers.POWER, number(0.0, x), x),
+                lambda x, y: node(powers.POWER, x, gg.constant([0.0, 0.0, 1.0])),
             ],
         ),
         Case(
-            lambda x, y: node(arithmetic.POWER, x, number(0.0, x)),
+            lambda x, y: node(powers.POWER, x, number(0.0, x)),
             lambda x, y: broadcast_like(gg.constant(1.0), x),
             NAMED,
         ),
@@ -1249,24 +1250,24 @@ CASES = {
     ],
     "power_as_square": [
         Case(
-            lambda x, y: node(arithmetic.POWER, x, number(2.0, x)),
+            lambda x, y: node(powers.POWER, x, number(2.0, x)),
             lambda x, y: square(x),
             twins=[
-                lambda x, y: node(arithmetic.POWER, x, number(3.0, x)),
-                lambda x, y: node(arithmetic.POWER, x, number(0.5, x)),
-                lambda x, y: node(arithmetic.POWER, number(2.0, x), x),
+                lambda x, y: node(powers.POWER, x, number(3.0, x)),
+                lambda x, y: node(powers.POWER, x, number(0.5, x)),
+                lambda x, y: node(powers.POWER, number(2.0, x), x),
             ],
         ),
         Case(
-            lambda x, y: node(arithmetic.POWER, x, number(-1.0, x)),
-            lambda x, y: node(arithmetic.RECIPROCAL, x),
-            twins=[(lambda x: node(arithmetic.POWER, x, number(-1, x)), {"x": ((3,), "int64")})],
+            lambda x, y: node(powers.POWER, x, number(-1.0, x)),
+            lambda x, y: node(powers.RECIPROCAL, x),
+            twins=[(lambda x: node(powers.POWER, x, number(-1, x)), {"x": ((3,), "int64")})],
         ),
         Case(
-            lambda x, y: node(arithmetic.POWER, gg.exp(x), number(0.5, x)),
+            lambda x, y: node(powers.POWER, gg.exp(x), number(0.5, x)),
             lambda x, y: node(SQRT, gg.exp(x)),
         ),
-        Case(lambda x, y: node(arithmetic.POWER, x, number(2, x)), lambda x, y: square(x), I),
+        Case(lambda x, y: node(powers.POWER, x, number(2, x)), lambda x, y: square(x), I),
     ],
 }
 
@@ -1319,21 +1320,19 @@ FAST_CASES = {
     ],
     "power_as_products": [
         Case(
-            lambda x, y: node(arithmetic.POWER, x, number(3.0, x)),
+            lambda x, y: node(powers.POWER, x, number(3.0, x)),
             lambda x, y: square(x) * x,
-            twins=[lambda x, y: node(arithmetic.POWER, x, number(5.0, x))],
+            twins=[lambda x, y: node(powers.POWER, x, number(5.0, x))],
+        ),
+        Case(lambda x, y: node(powers.POWER, x, number(4.0, x)), lambda x, y: square(square(x))),
+        Case(lambda x, y: node(powers.POWER, x, number(0.5, x)), lambda x, y: gg.sqrt(x)),
+        Case(
+            lambda x, y: node(powers.POWER, x, number(-0.5, x)),
+            lambda x, y: node(powers.RECIPROCAL, gg.sqrt(x)),
         ),
         Case(
-            lambda x, y: node(arithmetic.POWER, x, number(4.0, x)), lambda x, y: square(square(x))
-        ),
-        Case(lambda x, y: node(arithmetic.POWER, x, number(0.5, x)), lambda x, y: gg.sqrt(x)),
-        Case(
-            lambda x, y: node(arithmetic.POWER, x, number(-0.5, x)),
-            lambda x, y: node(arithmetic.RECIPROCAL, gg.sqrt(x)),
-        ),
-        Case(
-            lambda x, y: node(arithmetic.POWER, x, number(-2.0, x)),
-            lambda x, y: node(arithmetic.RECIPROCAL, square(x)),
+            lambda x, y: node(powers.POWER, x, number(-2.0, x)),
+            lambda x, y: node(powers.RECIPROCAL, square(x)),
         ),
     ],
     "root_of_square": [
@@ -1391,9 +1390,7 @@ FAST_CASES = {
             lambda x, y: nn.sigmoid(x),
             twins=[lambda x, y: 1.0 / (2.0 + gg.exp(-x)), lambda x, y: 2.0 / (1.0 + gg.exp(-x))],
         ),
-        Case(
-            lambda x, y: node(arithmetic.RECIPROCAL, gg.exp(x) + 1.0), lambda x, y: nn.sigmoid(-x)
-        ),
+        Case(lambda x, y: node(powers.RECIPROCAL, gg.exp(x) + 1.0), lambda x, y: nn.sigmoid(-x)),
     ],
     "exp_times_quotient": [
         Case(
@@ -1491,16 +1488,8 @@ TIDY = rewrite(*(ALL[n] for n in ("reshape_to_the_same", "to_own_shape", "transp
 CHECKS = {EXACT: check_bits, ROUNDING: check_rounding, FAST: check_close}
 
 
-def listed(what):
-    """Every case, with each of what is asked of it."""
-    return list(_listed(what))
-
-
-def _listed(what):
-    for name, cases in EXAMPLES.items():
-        for i, case in enumerate(cases):
-            for j, item in enumerate(what(case)):
-                yield pytest.param(name, case, item, id=f"{name}-{i}-{j}")
+LISTED = [(f"{name}-{i}", name, c) for name, cases in EXAMPLES.items() for i, c in enumerate(cases)]
+TWINS = [(f"{at}-{j}", name, c, twin) for at, name, c in LISTED for j, twin in enumerate(c.twins)]
 
 
 def test_every_rule_has_an_example_and_a_twin():
@@ -1517,8 +1506,8 @@ def test_every_rule_says_its_algebra_and_names_what_there_is():
         assert rule.ops or rule.fits
 
 
-@pytest.mark.parametrize(("name", "case", "_"), listed(lambda case: [0]))
-def test_before_becomes_after(name, case, _):
+@each(LISTED)
+def test_before_becomes_after(name, case):
     before, after = (program(f, **case.inputs) for f in (case.before, case.after))
     found = verified(rewrite(ALL[name])(before))
     assert found is not before
@@ -1526,7 +1515,7 @@ def test_before_becomes_after(name, case, _):
     CHECKS[ALL[name].level](before, found, np.random.default_rng(0))
 
 
-@pytest.mark.parametrize(("name", "case", "twin"), listed(lambda case: case.twins))
+@each(TWINS)
 def test_the_twin_stays(name, case, twin):
     build, inputs = twin if isinstance(twin, tuple) else (twin, case.inputs)
     before = program(build, **inputs)

@@ -31,6 +31,7 @@ import numpy as np
 import graphgrad as gg
 
 from . import loops
+from .transforms import through_file
 
 Shape = tuple[int, ...]
 Shapes = tuple[Shape, ...]
@@ -648,6 +649,9 @@ def travel(ts: list[Any], count: int, steps: Sequence[tuple[Any, ...]]) -> list[
                 after, ts = copy.deepcopy((graph, ts))
             case "pickle":
                 after, ts = pickle.loads(pickle.dumps((graph, ts)))
+            case "file":
+                after = through_file(graph)
+                ts = [after.nodes[t.node.index].outputs[t.index] for t in ts]
             case "import":
                 with gg.Graph():
                     made = gg.import_graph(graph)
@@ -680,7 +684,7 @@ def edit(sites: Sequence[Any], steps: Sequence[tuple[Any, ...]]) -> None:
     for step, *rest in steps:
         if step == "register":
             plain_rule(rest[0])
-        elif step == "pickle":
+        elif step in ("pickle", "file"):
             for site in sites:
                 if hasattr(site.answer, "named"):
                     site.answer = NAMES[site.answer.named]
@@ -839,7 +843,7 @@ class Maker:
             if step == "subgraph" and ("Grad" in kinds or "Jvp" in kinds):
                 step = "copy"  # what is cut off is read no more, by regions around it neither
             if step != "edit":
-                steps.append((step,))
+                steps.append(("file" if step == "pickle" and self.seed % 2 else step,))
                 continue
             if not editable or ("subgraph",) in steps:
                 continue

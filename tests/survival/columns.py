@@ -24,7 +24,7 @@ class Column:
     """A transform with its heading.
 
     needs   a package
-    sample  the rows that are tried by default; the others are by .ci/run. None: all of them
+    sample  the rows that are tried by default; the others are by .ci/run. None: every third
     """
 
     title: str
@@ -40,6 +40,7 @@ JOURNEYS: dict[str, t.Journey] = {
     "copy": t.copy_of,
     "import": t.import_of,
     "pickle": t.stored,
+    "file": t.saved,
     "subgraph": t.part_of,
 }
 EDITS = {"unmarked": e.UNMARKED, "replaced": e.REPLACED, "marked inside": e.INSIDE}
@@ -48,7 +49,7 @@ EDITED: list[Column] = [
     for how, edit in EDITS.items()
     for column in (
         *(
-            Column(f"{way}, {how}", e.edited(edit, go))
+            Column(f"{way}, {how}", e.edited(edit, go), sample=LOOPED if way == "file" else None)
             for way, go in {"stay": t.stay, **JOURNEYS}.items()
         ),
         Column(f"vmap, {how}", e.edited_batch(edit)),
@@ -64,6 +65,7 @@ NAMES = [
     Column("copy, name registered anew", e.named_anew(t.copy_of)),
     Column("vmap, name registered anew", e.named_anew_in_a_batch),
     Column("pickle, name registered anew", e.named_anew(t.stored, keeps=True)),
+    Column("file, name registered anew", e.named_anew(t.saved, keeps=True), sample=LOOPED),
 ]
 
 COLUMNS: list[Column] = [
@@ -79,6 +81,7 @@ COLUMNS: list[Column] = [
     Column("jvp of a copy", t.jvp_after_copy),
     Column("jvp of an import", t.jvp_after_import),
     Column("jvp of a pickle", t.jvp_after_pickle),
+    Column("jvp of a file", t.jvp_after_file, sample=LOOPED),
     Column("jvp of gradients", t.jvp_of_gradients),
     Column("vmap(jvp)", t.vmap_of_jvp),
     Column("jvp(vmap)", t.jvp_of_vmap),
@@ -113,6 +116,7 @@ COLUMNS: list[Column] = [
     Column("gradients, copy, gradients", t.with_gradient(t.copy_of)),
     Column("pickle", t.pickled),
     Column("pickle, import", t.pickled_imported),
+    Column("file", t.in_file),
     Column("around cond, copy", t.copied_around_cond),
     Column("around cond, pickle", t.pickled_around_cond),
     Column("inside cond, pickle", t.pickled_in_a_branch),
@@ -126,9 +130,11 @@ COLUMNS: list[Column] = [
     Column("vmap, copy", e.batch_carried(e.copied)),
     Column("vmap, import", e.batch_carried(e.imported)),
     Column("vmap, pickle", e.batch_carried(e.stored)),
+    Column("vmap, file", e.batch_carried(e.saved), sample=LOOPED),
     Column("vmap, subgraph", e.batch_carried(e.cut_out)),
     Column("gradients, import, gradients", t.with_gradient(t.import_of)),
     Column("gradients, pickle, gradients", t.with_gradient(t.stored)),
+    Column("gradients, file, gradients", t.with_gradient(t.saved), sample=LOOPED),
     Column("gradients, subgraph, gradients", t.with_gradient(t.part_of)),
     Column("grad(vmap(grad))", t.grad_of_vmap_of_grad),
     *EDITED,

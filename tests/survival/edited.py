@@ -36,6 +36,7 @@ from .transforms import (
     recomputed,
     second,
     stay,
+    through_file,
     times_weights_too,
     world,
 )
@@ -255,6 +256,10 @@ def copied(g: gg.Graph, x: Any, y: Any) -> tuple[Any, Any]:
 
 def stored(g: gg.Graph, x: Any, y: Any) -> tuple[Any, Any]:
     return by_name(pickle.loads(pickle.dumps(g)), x, y)
+
+
+def saved(g: gg.Graph, x: Any, y: Any) -> tuple[Any, Any]:
+    return by_name(through_file(g), x, y)
 
 
 def cut_out(g: gg.Graph, x: Any, y: Any) -> tuple[Any, Any]:

@@ -23,6 +23,7 @@ FORWARD = (
     "jvp of a copy",
     "jvp of an import",
     "jvp of a pickle",
+    "jvp of a file",
     "jvp of gradients",
     "jvp, one input of two",
     "vmap(jvp)",
@@ -50,6 +51,13 @@ REFUSED |= {
     if column.title.endswith((", replaced", ", home edited", ", overrides="))
 }
 """The other rule has no gradient for what is captured; at home it is asked at last."""
+
+REFUSED |= {
+    ("BlackBox", column.title): "a file carries no code. Give it a name with @gg.register_function"
+    for column in COLUMNS
+    if re.search(r"\bfile\b", column.title)
+}
+"""A Python function of no name."""
 
 REFUSED["BlackBox", "vmap of cond: each its own"] = "PyFunction, which may have effects"
 """Where examples choose differently both branches are run, and that might be noticed."""

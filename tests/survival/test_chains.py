@@ -11,7 +11,7 @@ outcome = functools.cache(lambda seed: check(case(seed)))
 
 @pytest.mark.parametrize(
     "start",
-    [*range(0, 100, 20), *(pytest.param(s, marks=pytest.mark.ci) for s in range(100, 300, 20))],
+    [0, 20, *(pytest.param(s, marks=pytest.mark.ci) for s in range(40, 300, 20))],
 )
 def test_a_chain_of_transforms_means_the_loop_over_plain_arrays(start):
     """And most chains are honoured."""

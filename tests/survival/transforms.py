@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 import functools
 import pickle
+import tempfile
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -381,9 +382,19 @@ def jvp_after_import(row: Override) -> Pairs:
 
 def jvp_after_pickle(row: Override) -> Pairs:
     """Forward mode of what was stored."""
+    return jvp_after(row, stored)
+
+
+def jvp_after_file(row: Override) -> Pairs:
+    """Forward mode of what was saved."""
+    return jvp_after(row, saved)
+
+
+def jvp_after(row: Override, go: Journey) -> Pairs:
+    """Forward mode of what was carried away."""
     with gg.Graph() as g:
         w = world(row)
-    w = w.moved(by_index(pickle.loads(pickle.dumps(g))))
+    w = go(g, w)
     with w.x.graph:
         found = ran(jvp_of(w), w)
     return pairs(found, tangents(row))
@@ -923,6 +934,21 @@ def pickled(row: Override) -> Pairs:
 
 def stored(g: gg.Graph, w: World) -> World:
     return w.moved(by_index(pickle.loads(pickle.dumps(g))))
+
+
+def in_file(row: Override) -> Pairs:
+    return after_journey(row, saved)
+
+
+def saved(g: gg.Graph, w: World) -> World:
+    return w.moved(by_index(through_file(g)))
+
+
+def through_file(g: gg.Graph) -> gg.Graph:
+    """The graph of a file, of which nothing is left then."""
+    with tempfile.TemporaryDirectory() as folder:
+        gg.save(f"{folder}/a.gg", g)
+        return gg.load(f"{folder}/a.gg", mmap=False).graph
 
 
 def copied_around_cond(row: Override) -> Pairs:

@@ -132,6 +132,7 @@ def test_every_file_gets_its_share(mutate):
     assert len(mutate.sampled([*small, *large], 10_000, 1)) == len(small) + len(large)
 
 
+@pytest.mark.ci
 def test_a_mutant_that_no_test_sees_survives_and_the_others_are_killed(planted):
     found = planted("--only", "numbers.py:3")
     assert "since they fail:\n  tests/test_numbers.py::test_that_fails_anyway\n" in found
@@ -140,11 +141,13 @@ def test_a_mutant_that_no_test_sees_survives_and_the_others_are_killed(planted):
     assert "2 of    3" in found
 
 
+@pytest.mark.ci
 def test_a_mutant_that_hangs_is_killed(planted):
     found = planted("--only", "n -= 1  ->  pass", "--patience", "1")
     assert "killed by no answer: planted/numbers.py:11" in found
 
 
+@pytest.mark.ci
 def test_what_is_run_at_import_alone_is_not_tried_and_what_is_never_run_survives(planted):
     found = planted("--only", "return ")
     assert "return 2 * n" not in found

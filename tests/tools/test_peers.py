@@ -227,6 +227,7 @@ def command(folder, *arguments, **env):
     )
 
 
+@pytest.mark.ci
 def test_the_command_measures_and_writes_between_the_marks(tmp_path):
     page = tmp_path / "page.md"
     page.write_text(f"before\n{tables.BEGIN}\nstale\n{tables.END}\nafter\n")
@@ -246,12 +247,14 @@ def test_the_command_measures_and_writes_between_the_marks(tmp_path):
     assert page.read_text() == text
 
 
+@pytest.mark.ci
 def test_a_wrong_result_is_an_exit_code(tmp_path):
     done = command(tmp_path, "--workloads", "W4", "--measure", "wall", WRONG="1")
     assert done.returncode == 1
     assert "does not agree with the reference: wall W4/std" in done.stderr
 
 
+@pytest.mark.ci
 def test_a_harness_that_fails_or_is_missing(tmp_path):
     done = command(tmp_path, "--workloads", "W4", FAIL="1")
     assert done.returncode == 2

@@ -37,6 +37,7 @@ def _program(build, x):
 KERNELS = ["gelu chain with gradient", "polynomial with gradient", "exp", "sum", "softmax of rows"]
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("name", KERNELS)
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_numpy_and_c_compute_the_program(name, dtype, generators, text, tmp_path):

@@ -5,6 +5,7 @@
 NumPy: every call of numpy_calls.py is made with tensors, evaluated, and compared with NumPy's own
 result. A function is
     whole       every call builds nodes, and their values, shapes and dtypes are NumPy's
+    complex     so they are, but the dtype is complex where NumPy's depends on the values
     partly      some calls do; the others are refused by an error of graphgrad's that says why
     refused     all are
     misbehaves  a call has another answer, or fails otherwise
@@ -30,7 +31,9 @@ sys.path.insert(0, str(Path(__file__).parent))
 from numpy_calls import calls
 from renamed import PEERS
 
-ORDER = ("whole", "partly", "refused", "misbehaves")
+ORDER = ("whole", "complex", "partly", "refused", "misbehaves")
+ALWAYS_COMPLEX = ("linalg.eig", "linalg.eigvals", "roots")
+"""NumPy's results of these are real where all elements are; here, as in JAX, always complex."""
 
 
 def arrays() -> dict[str, Any]:
@@ -79,6 +82,9 @@ def outcome(call: str, given: dict[str, Any]) -> tuple[str, str]:
             except Exception as error:
                 clear = isinstance(error, gg.GraphGradError) or _has_no_attribute(error)
                 return ("refused" if clear else "misbehaves"), f"{type(error).__name__}: {error}"
+    if call.partition("(")[0] in ALWAYS_COMPLEX and np.iscomplexobj(found):
+        kind, why = compared(found, wanted + 0j)
+        return ("complex" if kind == "whole" else kind), why
     return compared(found, wanted)
 
 

@@ -43,6 +43,7 @@ PEERS: dict[str, tuple[tuple[str, ...], dict[str, str], frozenset[str]]] = {
         ("graphgrad",),
         {
             "select": "where_first",
+            "i0": "special.i0",
             "array": "asarray",
             "copy": "asarray",
             "astype": "cast",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ...ir.build import read_here, stamp_by_maps
@@ -136,18 +136,25 @@ def subgraph(graph: Graph, xs: Any, ys: Any) -> Graph:
     >>> [node.type for node in x.graph.subgraph(h, gg.sin(h)).nodes]
     ['Placeholder', 'Sin']
     """
+    return cut_out(graph, flatten(xs), flatten(ys))[0]
+
+
+def cut_out(
+    graph: Graph, xs: Sequence[Tensor], ys: Sequence[Tensor]
+) -> tuple[Graph, dict[Tensor, Tensor]]:
+    """What `subgraph` gives, and what stands there for the tensors that came along."""
     new = Graph(graph.name, seed=graph.seed)
     new.draws = graph.draws
     new.state.commit({}, graph.state.runs)
-    nodes = _with_whole_regions(graph, flatten(xs), flatten(ys))
+    nodes = _with_whole_regions(graph, xs, ys)
     with new:
-        given = {x: placeholder(x.shape, x.dtype, x.node._name) for x in flatten(xs)}
+        given = {x: placeholder(x.shape, x.dtype, x.node._name) for x in xs}
         transplant = Importer(graph, given)
         taken = {region for n in nodes for region in enclosing(n.region)}
         transplant.left_out = set(graph.regions) - taken
         transplant.run(nodes)
         _carry_twins(transplant)
-    return new
+    return new, transplant.tensors
 
 
 def _carry_twins(transplant: Transplant) -> None:
@@ -197,7 +204,7 @@ def _made_of(step: Step, transplant: Transplant) -> Step | None:
     return new if new is not None and new.graph is transplant.graph else None
 
 
-def _with_whole_regions(graph: Graph, xs: list[Tensor], ys: list[Tensor]) -> list[Node]:
+def _with_whole_regions(graph: Graph, xs: Sequence[Tensor], ys: Sequence[Tensor]) -> list[Node]:
     """What ys need beyond xs, and the regions that are touched: all members, what rules hold."""
     for t in (*xs, *ys):
         if t.graph is not graph:
@@ -214,7 +221,7 @@ def _with_whole_regions(graph: Graph, xs: list[Tensor], ys: list[Tensor]) -> lis
         wanted += [t for n in rest for t in n.outputs]
 
 
-def _check_uncut(xs: list[Tensor], regions: set[Region]) -> None:
+def _check_uncut(xs: Sequence[Tensor], regions: set[Region]) -> None:
     """GraphError for an x inside a region that comes along."""
     for x in xs:
         cut = regions.intersection(enclosing(x.node.region))

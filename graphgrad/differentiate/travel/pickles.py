@@ -42,7 +42,11 @@ def reduce_graph(graph: Graph) -> tuple[Any, ...]:
     """
     if isinstance(graph, BodyGraph):
         raise GraphError(f"{graph!r} is a body of control flow; pickle the graph around it")
-    rules = stored_rules(graph)
+    draws = graph.draws
+    try:
+        rules = stored_rules(graph)
+    finally:
+        graph.draws = draws  # what was drawn to trace a rule is drawn where it is called
     flat = flatten_graph(graph, lambda rule, owner: rules.get(owner, rule))
     return _unpickled, (Header(), side_by_side(flat))
 

@@ -10,18 +10,19 @@ from ...ir.collector import collector_paused
 from ...ir.context import CONTEXT
 from ...ir.errors import GradientError
 from ...ir.flat import flatten_graph, restore_graph
-from ...ir.graph import Graph
+from ...ir.graph import Graph, current
 from ...ir.node import Node, Region, Tensor
-from ...ir.residual import read_from
 from ...ops.base import ZeroTensor, is_zero
+from ...ops.random.keys import drawn_by_call
 from ...regions.boundary import known
+from ...regions.index import bodies_of
 from ...regions.rules import as_rule
 from ..call import told
 from ..forward.judge import Watched
 from ..levels import Step
 from ..site import Site
 from .deferred import Away, NotDeferred
-from .trace import Trace
+from .trace import Trace, read_inside
 from .transplant import Transplant
 
 Ref = tuple[int, int]
@@ -106,6 +107,7 @@ class StoredTrace:
         self._check_marks(site, home, regions)
         with collector_paused():
             scratch = restore_graph(Graph(), self.scratch)
+        drawn_by_call((n for g in bodies_of(scratch) for n in g.nodes), current().graph)
         for i in self.told:
             given[i].asked = True
         site.partials[:0] = [tuple(map(_zero, p, site.inputs)) for p in self.partials]
@@ -252,7 +254,7 @@ def _entered(site: Site, regions: Sequence[Region], what: tuple[Any, ...]) -> Te
     assert home is not None
     found = _at(home, place)
     if at[0] is not None and not regions[at[0]].contains(context.region):
-        found = read_from(regions[at[0]], found, context)
+        found = read_inside(regions[at[0]], found)
     return read_here((found,))[0]
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
-from typing import Any
+from typing import Any, NamedTuple
 
 from ...ir.build import build
 from ...ir.context import CONTEXT, Context
-from ...ir.errors import UnknownGradientError
+from ...ir.errors import GradientError, UnknownGradientError
 from ...ir.graph import Graph
 from ...ir.node import Node, Region, RuleCall, Tensor, rule_name
 from ...ir.op import OP_TYPES
@@ -16,6 +16,7 @@ from ...ir.position import full
 from ...ir.residual import Residual, unbuilt_residual
 from ...ops.base import is_zero
 from ...ops.control import BodyScope
+from ...ops.random.keys import numbered_by_call, root_of
 from ...ops.sources import Placeholder
 from ...regions.boundary import boundary_of
 from ...regions.contracts import Contract
@@ -30,7 +31,7 @@ from .stored import Asked, BeyondStored, StoredRule, StoredTrace, Zeros, referen
 from .trace import Trace, TraceGraph
 
 ORDER = 2
-"""How deep rules of rules are traced, where they are not their own."""
+"""How deep rules of rules are traced, where they are not their own, if nobody says it."""
 
 
 FEW = 3
@@ -45,11 +46,23 @@ Traced = dict[Zeros, Trace | str]
 """The trace for what is zero, or what was wrong."""
 
 
-def stored_rules(graph: Graph, chain: Chain | None = None, depth: int = 0) -> dict[Step, Any]:
+class Depth(NamedTuple):
+    """How deep in rules of rules a graph lies, and to which order they are traced."""
+
+    at: int = 0
+    order: int = ORDER
+
+
+OUTERMOST = Depth()
+
+
+def stored_rules(
+    graph: Graph, chain: Chain | None = None, depth: Depth = OUTERMOST
+) -> dict[Step, Any]:
     """What stands for every rule, of the graph and the bodies in it; names that mean nothing stay.
 
     A rule that opens a region under itself refers to itself, if it reads of its home nothing but
-    the inputs and outputs of its site; other rules of rules are traced to ORDER.
+    the inputs and outputs of its site; other rules of rules are traced to the order of `depth`.
     """
     found: dict[Step, Any] = {}
     fresh: list[tuple[StoredTrace, Trace]] = []
@@ -72,7 +85,10 @@ def _is_stored(mark: Any, step: Step) -> bool:
     fns = [fn for fn in (getattr(mark, "fn", None), getattr(mark, "jvp", None)) if fn is not None]
     assert step.graph is not None
     now = tuple(step.graph.regions)
-    return bool(fns) and all(isinstance(fn, StoredRule) and fn.is_at_home(now) for fn in fns)
+    return bool(fns) and all(
+        isinstance(fn, BeyondStored) or (isinstance(fn, StoredRule) and fn.is_at_home(now))
+        for fn in fns
+    )
 
 
 def _marks(graph: Graph) -> Iterator[tuple[Step, Any]]:
@@ -87,7 +103,7 @@ def marks_of(graph: Graph) -> list[tuple[Step, Any]]:
     return marked + [(region, region.rule) for region in marked_regions(graph)]
 
 
-def _stored(step: Step, reference: Any, chain: Chain, depth: int, fresh: list[Any]) -> Rule:
+def _stored(step: Step, reference: Any, chain: Chain, depth: Depth, fresh: list[Any]) -> Rule:
     rule = as_rule(reference)
     key = rule.fn, _signature(step)
     if key in chain:
@@ -96,14 +112,14 @@ def _stored(step: Step, reference: Any, chain: Chain, depth: int, fresh: list[An
     if contract is not None and callable(contract.of):
         contract = Contract(contract.kind)  # a function of the user's need not be there later
     new = Rule(
-        BeyondStored(rule.name, ORDER),
+        BeyondStored(rule.name, depth.order),
         rule.name,
         contract=contract,
         linear=rule.linear,
         position=None if rule.position is None else full(rule.position),
     )
     new.jvp = None if rule.jvp is None else new.fn
-    if depth >= ORDER:
+    if depth.at >= depth.order:
         return new
     traced = [_traced(step, reference, forward=False)]
     if rule.jvp is not None:
@@ -134,11 +150,19 @@ def _traced(step: Step, reference: Any, *, forward: bool) -> Traced:
 
 
 def _trace(step: Step, reference: Any, forward: bool, zeros: Zeros) -> Trace:
-    """A trace that asks for defaults where it is built anew, if it can."""
+    """A trace that asks for defaults where it is built anew, if it can; there it draws anew."""
+    assert step.graph is not None
+    first = root_of(step.graph).draws
     try:
-        return Trace(step, reference, forward=forward, zeros=zeros, defaults=lambda _: _AtHome())
+        found = Trace(step, reference, forward=forward, zeros=zeros, defaults=lambda _: _AtHome())
     except NotDeferred:
-        return Trace(step, reference, forward=forward, zeros=zeros)
+        found = Trace(step, reference, forward=forward, zeros=zeros)
+    if not numbered_by_call((n for g in bodies_of(found.graph) for n in g.nodes), first):
+        raise GradientError(
+            f"the rule of {step!r} computes again what another rule draws without a seed, which "
+            "cannot be stored: give that draw a seed, or take it out of the choice that it is in"
+        )
+    return found
 
 
 def _captured(t: Tensor, step: Step) -> tuple[Any, ...]:
@@ -193,14 +217,16 @@ def _patterns(tensors: Sequence[Tensor]) -> Iterator[Zeros]:
 
 
 def _written(
-    name: str, ways: Traced, step: Step, chain: Chain, depth: int, fresh: list[Any]
+    name: str, ways: Traced, step: Step, chain: Chain, depth: Depth, fresh: list[Any]
 ) -> StoredRule:
     stored = StoredRule(name)
     for zeros, trace in ways.items():
         if isinstance(trace, str):
             stored.traces[zeros] = trace
             continue
-        rules = stored_rules(trace.graph, chain, depth + 1)  # which may capture more
+        rules = stored_rules(
+            trace.graph, chain, Depth(depth.at + 1, depth.order)
+        )  # which may capture more
         captures = [(reference_of(p), _captured(o, step)) for o, p in trace.graph.captures.items()]
         stored.traces[zeros] = StoredTrace(trace, captures, rules)
         fresh.append((stored.traces[zeros], trace))

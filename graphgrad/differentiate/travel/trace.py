@@ -14,9 +14,9 @@ from ...ir.build import adopted, build
 from ...ir.context import CONTEXT, Context
 from ...ir.graph import Graph, current
 from ...ir.node import Node, Region, Tensor
-from ...ir.residual import Residual, read_from, residual_of, unbuilt_residual
+from ...ir.residual import Residual, read_from, residual_of, unbuilt, unbuilt_residual
 from ...ops.base import ZERO, ZeroTensor, is_zero
-from ...ops.control import BodyGraph, BodyScope
+from ...ops.control import BodyGraph, BodyScope, around
 from ...ops.sources import Placeholder
 from ...regions.boundary import Boundary
 from ...regions.rules import as_rule
@@ -35,7 +35,7 @@ class TraceGraph(BodyGraph):
     """The scratch graph of a trace. What is read of the home is captured as the rule reads it.
 
     The home stays as it is: a Residual that is read of it is no node there, unless the rule takes
-    derivatives, which flow through it.
+    derivatives of what it built with respect to the home, which flow through it.
 
     deferred  whether it holds defaults that are still to be taken: then it is not differentiated
     """
@@ -56,6 +56,13 @@ class TraceGraph(BodyGraph):
                 tensor = self._once(unbuilt_residual(tensor, self._at_home()))
         return super().adopt(tensor)
 
+    def read_from(self, at: Region, t: Tensor) -> Tensor:
+        """A tensor of the home as read from inside a region of it."""
+        context = self._at_home()
+        if self._differentiated:
+            return read_from(at, t, context)
+        return self._once(unbuilt(at, t, context))
+
     def _at_home(self) -> Context:
         here, there = current(), Context(self.outer)
         there.origin, there.question = here.origin, here.question
@@ -69,10 +76,12 @@ class TraceGraph(BodyGraph):
             return t
         return self._reads.setdefault((t.node.inputs[0], op.region), t)
 
-    def before_gradients(self) -> None:
+    def before_gradients(self, *, leaving: bool) -> None:
         """NotDeferred where a derivative might be one of what is not here yet."""
         if self.deferred:
             raise NotDeferred
+        if not leaving:
+            return
         self._differentiated = True
         captures = {self._built(t): p for t, p in self.captures.items()}
         self.captures.clear()
@@ -84,6 +93,15 @@ class TraceGraph(BodyGraph):
         if not isinstance(op, Residual) or t is not self._reads.get((t.node.inputs[0], op.region)):
             return t
         return read_from(op.region, t.node.inputs[0], self._at_home())
+
+
+def read_inside(at: Region, t: Tensor) -> Tensor:
+    """A tensor as read from inside a region; where a trace reads it, its home stays as it is."""
+    context = CONTEXT.get()
+    for graph in around(context.graph):
+        if isinstance(graph, TraceGraph) and graph.outer is t.graph:
+            return graph.read_from(at, t)
+    return read_from(at, t, context)
 
 
 class Trace:

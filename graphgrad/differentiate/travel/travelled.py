@@ -18,7 +18,7 @@ from ...ir.context import CONTEXT, Within
 from ...ir.errors import GradientError, GraphError, RegionError
 from ...ir.graph import Graph
 from ...ir.node import Node, Region, Tensor
-from ...ir.residual import Residual, read_from
+from ...ir.residual import Residual
 from ...ops.base import is_zero
 from ...regions.boundary import Boundary, boundary_of, known
 from ...regions.rules import BuiltinRule, Rule, as_rule
@@ -27,7 +27,7 @@ from ..forward.judge import Watched
 from ..levels import Step
 from ..site import Site
 from .deferred import NotDeferred
-from .trace import Trace
+from .trace import Trace, read_inside
 
 
 class Rebuilding(Protocol):
@@ -332,5 +332,5 @@ def enter(t: Tensor, carrier: Carrier) -> Tensor:
     with suppress(GraphError):  # a region that was marked at home later is none here
         at = carrier.region(op.region)
         if not at.contains(context.region):
-            found = read_from(at, found, context)
+            found = read_inside(at, found)
     return read_here((found,))[0]

@@ -6,8 +6,9 @@ from ...ir.build import apply, build
 from ...ir.node import Tensor
 from ...ir.op import Op
 from ...ir.types import TensorType, tensor_type
-from ...ops.arithmetic import multiply, real
+from ...ops.arithmetic import multiply
 from ...ops.base import Full, OnesLike, cast
+from ...ops.complex_parts import real
 from ...ops.cumulative import CumSum
 from ...ops.per_example import PerExample
 from ...ops.reductions import ReduceSum, sum

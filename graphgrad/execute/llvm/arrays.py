@@ -28,10 +28,10 @@ def number(t: Text, place: int) -> str:
     return t(f"call i64 @PyLong_AsLong(ptr {argument(t, place)})")
 
 
-def built_in(name: str, t: Text, result: str) -> str:
-    """The function of this body, which returns one of its arguments."""
+def built_in(name: str, t: Text, result: str, *more: str) -> str:
+    """The function of this body, which returns one of its arguments. more: what else it takes."""
     t.do(f"call void @Py_IncRef(ptr {result})")
-    return function("ptr", name, TAKES, t, result, internal=False)
+    return function("ptr", name, ", ".join((TAKES, *more)), t, result, internal=False)
 
 
 class ArrayArgument:

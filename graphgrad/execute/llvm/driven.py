@@ -14,10 +14,12 @@ import numpy as np
 from ...ir.types import Array, TensorType, as_dtype, tensor_type
 from ...lower.alias import nbytes
 from ...lower.plan import Plan, Step
+from ...lower.schedule import of_one_run
 from ...ops.control import Scan, While
 from .call import possible
 from .records import Cells, KernelOf, Located, Records, Unfit, plain
-from .stepping import COPY, LOOP, SET, TEST, stepper
+from .running import in_order
+from .stepping import COPY, LOOP, SET, TEST, pointers, stepper
 
 FIRST = 256  # runs of the first block
 PAUSE = 0.02  # seconds of a block from which on the next one is no longer
@@ -27,27 +29,34 @@ MANY = 1 << 62  # runs: as many as it takes
 ROOM = 64  # rows of what a loop with a test keeps, at first
 
 Kernel = Callable[..., Any]
+UNKNOWN = "has lengths that only a run knows"
+BIG = "takes so much memory in a run that to call it costs little"
 
 
 def compiled_loop(
-    op: Scan | While, bodies: Sequence[Any], kernel_of: KernelOf, driven: Kernel
-) -> CompiledLoop | None:
-    """A kernel of the loop; None where that is known not to be compiled code.
+    op: Scan | While, bodies: Sequence[Any], kernel_of: KernelOf, driven: Kernel, there: bool
+) -> CompiledLoop | str:
+    """A kernel of the loop; where that is known not to be compiled code, the reason.
 
-    driven: what runs it otherwise.
+    driven: what runs it otherwise. there: whether what it makes has its places.
     """
     plans: list[Plan] = [body.plan for body in bodies if hasattr(body, "plan")]
-    if not possible() or len(plans) < len(bodies):
-        return None
-    return CompiledLoop(lambda: _loop(op, plans, kernel_of), driven)
+    if len(plans) < len(bodies):
+        return f"it {UNKNOWN}"
+    if not possible():
+        return "compiled code cannot be called as built-in functions here"
+    planned = of_one_run(op, plans, there)
+    return CompiledLoop(lambda: _loop(op, plans, kernel_of, planned), driven, planned)
 
 
-def _loop(op: Scan | While, plans: Sequence[Plan], kernel_of: KernelOf) -> _Scan | _While:
+def _loop(
+    op: Scan | While, plans: Sequence[Plan], kernel_of: KernelOf, planned: int
+) -> _Scan | _While:
     kind: Any = _Scan if isinstance(op, Scan) else _While
     cells = Cells()
     loop: _Scan | _While = kind(op, plans, kernel_of, cells)
-    if cells.nested and cells.size > SLACK + sum(p.peak for p in plans):
-        raise Unfit  # values in it share no memory, and more than planned is not taken
+    if cells.nested and loop.size - cells.packed > SLACK + planned:
+        raise Unfit(f"takes {loop.size:,} bytes as a whole, much more than planned")
     loop.finish()
     return loop
 
@@ -57,28 +66,35 @@ def _inner(records: Records, at: int, step: Step, plans: Sequence[Plan]) -> None
     op, cells = step.node.op, records.cells
     cells.nested = True
     if len(plans) != len(op.bodies):
-        raise Unfit
+        raise Unfit(UNKNOWN)
     inputs = [records.in_order(records.values[slot]) for slot in step.inputs]
     kind: Any = _Scan if isinstance(op, Scan) else _While
     loop = kind(op, plans, records.kernel_of, cells)
     for cell, x in zip(loop.taken, inputs, strict=True):
         records.record(SET, cell, x.cell, x.offset)
     made = zip(step.outputs, step.node.outputs, strict=True)
-    loop.within(records, inputs, [records.place(at, slot, t.type) for slot, t in made])
+    loop.within(records, inputs, [records.place(at, step, slot, t.type) for slot, t in made])
     if cells.size > LARGE:
-        raise Unfit
+        raise Unfit(BIG)
 
 
 class CompiledLoop:
-    """A loop as a function of arrays. What runs it waits for the next run, one for each thread.
+    """A loop as a function of arrays; a scan's outputs may be given behind them, and are written.
+
+    What runs it waits for the next run, one for each thread.
 
     It is made at the first call, which never comes for a loop in a loop that is compiled as a
     whole; where a step of its bodies is no compiled code, the loop is driven.
+
+    planned: bytes that were planned for a run, beyond what it makes and the arenas of its bodies.
     """
 
-    def __init__(self, new: Callable[[], _Scan | _While], driven: Kernel) -> None:
-        self._new, self._driven, self._fits = new, driven, True
+    orders = True
+
+    def __init__(self, new: Callable[[], _Scan | _While], driven: Kernel, planned: int) -> None:
+        self._new, self._driven, self._planned = new, driven, planned
         self._idle: list[_Scan | _While] = []
+        self._unfit = ""
 
     def __call__(self, *arrays: Any) -> Any:
         """The outputs."""
@@ -86,8 +102,8 @@ class CompiledLoop:
         if loop is None:
             return self._driven(*arrays)
         try:
-            given = [np.require(a, requirements=("C", "A")) for a in arrays]
-            return loop.run(given, self._driven)
+            count = len(loop.taken)
+            return loop.run(arrays[:count], arrays[count:], self._driven)
         finally:
             self._idle.append(loop)
 
@@ -98,10 +114,24 @@ class CompiledLoop:
         except IndexError:
             pass
         try:
-            return self._new() if self._fits else None
-        except Unfit:
-            self._fits = False
+            return None if self._unfit else self._new()
+        except Unfit as error:
+            self._unfit = error.why if error.told else f"it {error.why}"
             return None
+
+    def told(self) -> str:
+        """Whether it is one function, and why not."""
+        if self.own() is None:
+            return f"run by run from Python: {self._unfit}"
+        return "as one compiled function"
+
+    def own(self) -> int | None:
+        """Bytes that it takes beyond what was planned; None where it is driven."""
+        loop = self._taken()
+        if loop is None:
+            return None
+        self._idle.append(loop)
+        return max(0, loop.size - self._planned)
 
     def release(self) -> None:
         """Give back the memory that waits for the next run."""
@@ -111,22 +141,33 @@ class CompiledLoop:
 class _Loop:
     """Memory of one run at a time.
 
-    moves  (cell, bytes) of rows that move on
-    turns  see `stepping._turn`
+    words   the records of a run
+    before  those of what is done once, before the first
+    moves   (cell, bytes) of rows that move on
+    turns   see `stepping._turn`
+    spare   types of arrays that a run makes for itself
     """
+
+    spare: list[TensorType]
 
     def __init__(self, plans: Sequence[Plan], cells: Cells) -> None:
         if sum(p.arena for p in plans) > LARGE:
-            raise Unfit
+            raise Unfit(BIG)
         self.cells = cells
         self.words: list[int] = []
+        self.before: list[int] = []
         self.moves: list[int] = []
         self.turns: list[int] = []
 
+    @property
+    def size(self) -> int:
+        """Bytes that it takes beside what it makes and arenas."""
+        return self.cells.size + self.cells.packed + sum(_size(t) for t in self.spare)
+
     def finish(self) -> None:
         """All is noted."""
-        self._code, self._moves, self._turns = (
-            np.array(x, np.int64) for x in (self.words, self.moves, self.turns)
+        self._code, self._before, self._moves, self._turns = (
+            np.array(x, np.int64) for x in (self.words, self.before, self.moves, self.turns)
         )
         self.addresses = np.array(self.cells.addresses, np.int64)
         self._stop = self._code.ctypes.data + self._code.nbytes
@@ -135,6 +176,9 @@ class _Loop:
             *(self._moves.ctypes.data, len(self._moves) // 2),
             *(self._turns.ctypes.data, len(self._turns) // 4),
         )
+        table, _, _, moves, _, turns, _ = self._tables
+        begin = self._before.ctypes.data
+        self._first = table, begin, begin + self._before.nbytes, moves, 0, turns, 0
         self._steps = stepper()
         self._block = 1 if self.cells.nested else FIRST
 
@@ -142,6 +186,7 @@ class _Loop:
         """The record that runs it as a loop in a loop. done: where the number of runs goes."""
         arrays = [np.array(x, np.int64) for x in (self.words, self.moves, self.turns)]
         self.cells.held += arrays
+        records.words += self.before
         code, moves, turns = (int(x.ctypes.data) for x in arrays)
         counts = len(self.moves) // 2, len(self.turns) // 4
         records.record(
@@ -152,6 +197,8 @@ class _Loop:
     def steps(self, begin: int, end: int, last: int) -> int:
         """Runs from `begin` on, at most to `end`: how many are done."""
         done = begin
+        if not begin and len(self._before):
+            self._steps(*self._first, 0, 1, 1)
         while done < end:
             stop = min(done + self._block, end)
             start = perf_counter()
@@ -183,8 +230,13 @@ class _Scan(_Loop):
         for i in range(c):
             step = sign * _size(program.inputs[i].type) if i in op.history else 0
             self.turns += [self.taken[i], self.left[i], self.following[i], step]
-        self.words = Records(plan, cells, self.taken, self.left, kernel_of, _inner).words
+        same = self.taken[c + op.slices :]
+        made = Records(plan, cells, self.taken, same, self.left, kernel_of, _inner)
+        self.words, self.before = made.words, made.before
         self.types = [t.type for t in program.outputs]
+        self.spare = [self.types[i] for i in range(c) if i not in op.history]
+        self._pointers = pointers()
+        self._layout: tuple[int, tuple[int, ...]] | None = None
 
     def within(
         self, records: Records, inputs: Sequence[Located], outputs: Sequence[Located]
@@ -192,8 +244,10 @@ class _Scan(_Loop):
         """The records that run it in a loop, on what lies there."""
         op, c, cells = self.op, self.op.carries, self.cells
         count = op.runs_of([x.type for x in inputs])
-        if not isinstance(count, int) or not count:
-            raise Unfit
+        if not isinstance(count, int):
+            raise Unfit("has a number of runs that only a run knows")
+        if not count:
+            raise Unfit("has no run")
         begin, following = (count - 1, count - 2) if op.reverse else (0, 1)
 
         def row(cell: int, x: Located, at: int) -> None:
@@ -220,43 +274,70 @@ class _Scan(_Loop):
         done = plain(cells.buffer(8), tensor_type((), as_dtype("int64")))
         self.record(records, count, count, done)
 
-    def run(self, arrays: Sequence[Array], driven: Kernel) -> Any:
-        """The outputs."""
+    def run(self, arrays: Sequence[Array], outs: Sequence[Array], driven: Kernel) -> Any:
+        """The outputs. outs: where they go; new arrays where there are none."""
         op, c = self.op, self.op.carries
-        carries, stacked, _ = op.parts(arrays)
+        middle = c + op.slices
+        stacked = [*map(_rows_in_order, arrays[c:middle])]
         count = op.count(stacked)
         if not count:
-            return driven(*arrays)
-        begin = count - 1 if op.reverse else 0
-        for cell, array in zip(self.taken, arrays, strict=True):
-            self.addresses[cell] = array.ctypes.data
-        for cell, array in zip(self.taken[c : c + op.slices], stacked, strict=True):
-            self.addresses[cell] = _row(array, begin)
-        rows = [_empty(t, count) for t in self.types[c:]]
-        for cell, stack in zip(self.left[c:], rows, strict=True):
-            self.addresses[cell] = _row(stack, begin)
-        kept = {i: _empty(self.types[i], count) for i in op.history}
-        spare = [np.empty_like(carries[i]) for i in range(c)]
-        last = [self._begin(i, carries[i], spare[i], kept.get(i), begin, count) for i in range(c)]
+            return driven(*arrays, *outs)
+        carries, same = arrays[:c], in_order(tuple(arrays[middle:]))
+        made = outs or self._new(carries, count)
+        for stack, i in zip(made[len(self.left) :], op.history, strict=True):
+            stack[-1 if op.reverse else 0] = carries[i]
+        layout = count, tuple([x.strides[0] for x in stacked])
+        if layout != self._layout:
+            self._settle(*layout)
+        spare = {i: _like(carries[i]) for i in range(c) if i not in op.history}
+        second = made if count % 2 == 0 else spare
+        first = [_laid(carries[i], second[i]) if i in spare else made[i] for i in range(c)]
+        self._pointers(self._found, *first, *stacked, *same, *made, *spare.values())
+        self.addresses[self._cells] = self._found[self._sources] + self._offsets
         self.steps(0, count, count)
-        made = (*last, *rows, *kept.values())
-        return made[0] if len(made) == 1 else made
+        return made[0] if len(made) == 1 else tuple(made)
 
-    def _begin(
-        self, i: int, first: Array, spare: Array, kept: Array | None, begin: int, count: int
-    ) -> Array:
-        """Give a carry its places; the array in which the last run leaves it."""
-        addresses, final = self.addresses, np.empty(first.shape, first.dtype)
-        if kept is None:
-            one, two = (final, spare) if count % 2 else (spare, final)
-            addresses[self.left[i]], addresses[self.following[i]] = one.ctypes.data, two.ctypes.data
-            return final
-        kept[begin] = first
-        addresses[self.taken[i]] = _row(kept, begin)
+    def _new(self, carries: Sequence[Array], count: int) -> list[Array]:
+        """Arrays for the outputs."""
+        stacks = [*self.types[len(carries) :], *[self.types[i] for i in self.op.history]]
+        return [*map(_like, carries), *[_empty(t, count) for t in stacks]]
+
+    def _settle(self, count: int, strides: tuple[int, ...]) -> None:
+        """Where cells point at first, for so many runs over stacks with these strides.
+
+        As cells, places among the arrays of a run (what it is given, its outputs, a second place
+        for each carry whose runs are not kept), and offsets in these.
+        """
+        op, c, given = self.op, self.op.carries, len(self.taken)
+        begin = count - 1 if op.reverse else 0
+        places = [(cell, at, 0) for at, cell in enumerate(self.taken)]
+        for k, stride in enumerate(strides):
+            places[c + k] = (self.taken[c + k], c + k, begin * stride)
+            self._moves[2 * k + 1] = -stride if op.reverse else stride
+        for at in range(c, len(self.left)):
+            places.append((self.left[at], given + at, begin * _size(self.types[at])))
+        kept = {i: given + at for at, i in enumerate(op.history, len(self.left))}
+        spare = given + len(self.left) + len(kept)
+        for i in range(c):
+            if i in kept:
+                places += self._kept(i, kept[i], begin, count)
+                continue
+            turns = (given + i, spare) if count % 2 else (spare, given + i)
+            places += [(self.left[i], turns[0], 0), (self.following[i], turns[1], 0)]
+            spare += 1
+        self._cells, self._sources, self._offsets = np.array(places, np.int64).T.copy()
+        self._found = np.empty(spare, np.int64)
+        self._layout = count, strides
+
+    def _kept(self, i: int, stack: int, begin: int, count: int) -> list[tuple[int, int, int]]:
+        """Where the cells of a carry point at first of which is kept what runs took."""
+        final, size = len(self.taken) + i, _size(self.types[i])
         following = begin - 1 if self.op.reverse else begin + 1
-        addresses[self.left[i]] = _row(kept, following) if count > 1 else final.ctypes.data
-        addresses[self.following[i]] = final.ctypes.data
-        return final
+        return [
+            (self.taken[i], stack, begin * size),
+            (self.left[i], stack, following * size) if count > 1 else (self.left[i], final, 0),
+            (self.following[i], final, 0),
+        ]
 
 
 class _While(_Loop):
@@ -266,11 +347,13 @@ class _While(_Loop):
         super().__init__(plans, cells)
         test, body = plans
         self.op, c = op, op.carries
+        self.spare = [t.type for t in body.program.outputs]
         self.taken = [self.cells.open() for _ in body.program.inputs]
         self.left, self.following, self.kept = (
             [self.cells.open() for _ in places] for places in (range(c), range(c), op.history)
         )
-        asked = Records(test, cells, self.taken, [None], kernel_of, _inner)
+        same = self.taken[c:]
+        asked = Records(test, cells, self.taken, same, [None], kernel_of, _inner)
         (holds,) = asked.results
         self.words += [*asked.words, TEST, 4, holds.cell, holds.offset]
         self._asked = len(self.words)
@@ -280,14 +363,18 @@ class _While(_Loop):
             self.moves += [cell, size]
         for i in range(c):
             self.turns += [self.taken[i], self.left[i], self.following[i], 0]
-        self.words += Records(body, cells, self.taken, self.left, kernel_of, _inner).words
+        made = Records(body, cells, self.taken, same, self.left, kernel_of, _inner)
+        self.words += made.words
+        self.before = asked.before + made.before
 
     def within(
         self, records: Records, inputs: Sequence[Located], outputs: Sequence[Located]
     ) -> None:
         """The records that run it in a loop, on what lies there."""
-        if self.op.history or self.op.max_trips is not None:
-            raise Unfit
+        if self.op.max_trips is not None:
+            raise Unfit("has max_trips=, which are counted in Python")
+        if self.op.history:
+            raise Unfit("keeps its runs for a gradient, and nobody knows how many there are")
         *carries, done = outputs
         for left, following, x in zip(self.left, self.following, carries, strict=True):
             for cell in (left, following):
@@ -296,17 +383,20 @@ class _While(_Loop):
         for taken, x in zip(self.taken, carries, strict=False):
             records.copy(x, plain(taken, x.type))
 
-    def run(self, arrays: Sequence[Array], driven: Kernel) -> Any:
-        """The outputs."""
-        op, addresses = self.op, self.addresses
-        carries = arrays[: op.carries]
-        for cell, array in zip(self.taken, arrays, strict=True):
+    def run(self, arrays: Sequence[Array], outs: Sequence[Array], driven: Kernel) -> Any:
+        """The outputs, which are always new arrays."""
+        op, addresses, c = self.op, self.addresses, self.op.carries
+        carries, same = arrays[:c], in_order(tuple(arrays[c:]))
+        for cell, array in zip(self.taken[c:], same, strict=True):
             addresses[cell] = array.ctypes.data
-        pairs = [(np.empty_like(x), np.empty_like(x)) for x in carries]
+        pairs = [(_like(x), _like(x)) for x in carries]
         for left, following, pair in zip(self.left, self.following, pairs, strict=True):
             addresses[left], addresses[following] = (x.ctypes.data for x in pair)
+        for cell, first, (_, second) in zip(self.taken, carries, pairs, strict=False):
+            addresses[cell] = _laid(first, second).ctypes.data
         stacks, trips = self._run([carries[i] for i in op.history])
         if not trips:
+            del pairs, stacks, second
             return driven(*arrays)
         last = [pair[(trips - 1) % 2] for pair in pairs]
         return (*last, *[self._kept(stack, trips) for stack in stacks], np.array(trips))
@@ -314,8 +404,7 @@ class _While(_Loop):
     def _run(self, kept: Sequence[Array]) -> tuple[list[Array], int]:
         """What runs took, stacked, and how many there were."""
         trips, most = 0, self.op.max_trips
-        room = ROOM if kept else MANY
-        room = room if most is None else min(room, most)
+        room = (ROOM if kept else MANY) if most is None else most
         stacks = [np.empty((room, *x.shape), x.dtype) for x in kept]
         while True:
             for cell, stack in zip(self.kept, stacks, strict=True):
@@ -325,10 +414,8 @@ class _While(_Loop):
                 return stacks, trips
             if room == most:
                 return stacks, self._ended(trips)
-            room = 2 * room if most is None else min(2 * room, most)
-            stacks = [
-                np.concatenate([x, np.empty((room - trips, *x.shape[1:]), x.dtype)]) for x in stacks
-            ]
+            room = 2 * room
+            stacks = [_grown(x, room) for x in stacks]
 
     def _ended(self, trips: int) -> int:
         """trips, where the test is false behind the last run that may be."""
@@ -340,10 +427,10 @@ class _While(_Loop):
 
     def _kept(self, stack: Array, trips: int) -> Array:
         """The rows of runs; the last one repeated where there may be more."""
-        rows = trips if self.op.max_trips is None else self.op.max_trips
-        found = np.empty((rows, *stack.shape[1:]), stack.dtype)
-        found[:trips], found[trips:] = stack[:trips], stack[trips - 1]
-        return found
+        if self.op.max_trips is None:
+            return stack[:trips].copy()
+        stack[trips:] = stack[trips - 1]
+        return stack
 
 
 def _size(type: TensorType) -> int:
@@ -352,6 +439,34 @@ def _size(type: TensorType) -> int:
 
 def _row(stack: Array, at: int) -> int:
     return int(stack.ctypes.data + at * stack.strides[0])
+
+
+def _like(array: Array) -> Array:
+    return np.empty(array.shape, array.dtype)
+
+
+def _laid(array: Array, place: Array) -> Array:
+    """The array in row-major order: itself, or written to a place."""
+    if type(array) is np.ndarray and array.flags.c_contiguous and array.flags.aligned:
+        return array
+    place[...] = array
+    return place
+
+
+def _grown(stack: Array, rows: int) -> Array:
+    found = np.empty((rows, *stack.shape[1:]), stack.dtype)
+    found[: len(stack)] = stack
+    return found
+
+
+def _rows_in_order(stack: Array) -> Array:
+    """The stack, or a copy where its rows do not lie in row-major order; those may be one row."""
+    row = stack[:1]
+    if row.flags.c_contiguous and stack.flags.aligned:
+        return stack
+    if stack.strides[0]:
+        return np.ascontiguousarray(stack)
+    return np.broadcast_to(np.ascontiguousarray(row), stack.shape)
 
 
 def _empty(type: TensorType, rows: int) -> Array:

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from .arrays import ArrayArgument, Unlocked, built_in, number
+from .arrays import TAKES, ArrayArgument, Unlocked, built_in, number
 from .text import Text, function
 
 WIDE = 2  # vectors across a tile
@@ -25,9 +25,10 @@ DEPTH = (
     256  # of the shared axis: a panel of B this deep stays near, a sum this long is exact enough
 )
 BLOCK = 240  # rows of A that stay in the second-level cache
-DIRECT = 128  # rows of C up to which packing B does not pay
+DIRECT = 64, 32  # rows of C up to which packing B does not pay; where its rows share cache sets
+SETS = 4096  # bytes between rows of which a first-level cache has place for few lines
 TURNED = 64  # of the shared axis, from which on packing a turned A pays
-PACKED = -(1 << 63)  # in the place of A's stride: it is packed
+PACKED = -(1 << 63)  # in the place of a stride: the matrix is packed
 FREE = 1 << 21  # multiplications from which on the interpreter lock is given back
 
 _TILE = (
@@ -35,6 +36,7 @@ _TILE = (
     "i1 %more"
 )
 _STRIPE = _TILE.replace("i64 %depth", "i64 %rows, i64 %depth")
+_PACK = "ptr %b, i64 %rsb, ptr %to, i64 %depth, i64 %cols"
 _SHAPES = ((WIDE, False), (WIDE, True), (1, False), (1, True))  # vectors across, and whether masked
 
 
@@ -71,12 +73,19 @@ class Gemm:
             self._pack_tiles(),
             *(self._tile(height, *shape) for height in self.heights for shape in _SHAPES),
             *(self._stripe(*shape) for shape in _SHAPES),
+            self._pack(),
             self._gemm(),
         )
 
+    def shared(self) -> dict[str, str]:
+        """Declarations of the functions that convolutions stand on, by name."""
+        found = {_name("stripe", *shape): _STRIPE for shape in _SHAPES} | {"pack_rows": _PACK}
+        return {name: f"declare void @{name}({takes})" for name, takes in found.items()}
+
     def entries(self) -> tuple[str, ...]:
         """The functions for Python, called as `entry_name` says."""
-        return tuple([self._matmul(a, b) for a in (False, True) for b in (False, True)])
+        flags = [(a, b) for a in (False, True) for b in (False, True)]
+        return self._matmul(), *[self._entry(a, b) for a, b in flags]
 
     # --- vectors ------------------------------------------------------------------------------
 
@@ -125,8 +134,7 @@ class Gemm:
                 self.store(t, self.load(t, t.at(source, j * step), mask), t.at(target, j * step))
 
         t.loop(0, "%depth", 1, row)
-        takes = "ptr %b, i64 %rsb, ptr %to, i64 %depth, i64 %cols"
-        return function("void", "pack_rows", takes, t)
+        return function("void", "pack_rows", _PACK, t, internal=False)
 
     def _pack_columns(self) -> str:
         """panel[k, :cols] = B[k, :cols], any strides; square by square where columns are adjacent.
@@ -286,7 +294,7 @@ class Gemm:
             t.do(f"call void @{_name('tile', height, wide, masked)}({given})")
 
         self._by_heights(t, tile)
-        return function("void", _name("stripe", wide, masked), _STRIPE, t)
+        return function("void", _name("stripe", wide, masked), _STRIPE, t, internal=False)
 
     def stripes(self, t: Text, given: str, cols: str, more: str) -> None:
         """Call the stripe for `cols` columns, at most a panel; given: its arguments before them."""
@@ -316,16 +324,41 @@ class Gemm:
         address = t.add(t(f"ptrtoint ptr {block} to i64"), 63)
         return block, t(f"inttoptr i64 {t(f'and i64 {address}, -64')} to ptr")
 
+    def packed_bytes(self, depth: int, cols: int) -> int:
+        """Bytes of a packed B, and of what is written behind it."""
+        return (-(-cols // self.panel) * depth + self.lanes) * self.panel * self.size
+
+    def _pack(self) -> str:
+        """B packed for products to come, of which PACKED in the place of its stride says so."""
+        t = Text()
+        near = t(f"icmp eq i64 %csb, {self.size}")
+        panels = t.ceil("%cols", self.panel)
+        row = t.mul(panels, self.panel * self.size)
+
+        def slice_of_depth(k: str) -> None:
+            depth = t.least(t.sub("%depth", k), DEPTH)
+            b, slab = t.at("%b", t.mul(k, "%rsb")), t.at("%to", t.mul(k, row))
+            t.loop(0, panels, 1, lambda p: self._packed(t, near, b, p, slab, depth))
+
+        t.loop(0, "%depth", DEPTH, slice_of_depth)
+        takes = "ptr %b, i64 %rsb, i64 %csb, ptr %to, i64 %cols, i64 %depth"
+        return function("void", "pack", takes, t, internal=False)
+
     def _gemm(self) -> str:
         t = Text()
         width = self.panel * self.size
         near = t(f"icmp eq i64 %csb, {self.size}")
         turned = t(f"and i1 {t(f'icmp eq i64 %rsa, {self.size}')}, {self._deep(t)}")
-        low = t(f"icmp sle i64 %rows, {t.chosen(turned, 'i64', 0, DIRECT)}")
+        shared = t(f"icmp eq i64 {t(f'and i64 %rsb, {SETS - 1}')}, 0")
+        most = t.chosen(shared, "i64", *reversed(DIRECT))
+        low = t(f"icmp sle i64 %rows, {t.chosen(turned, 'i64', 0, most)}")
         direct = t(f"and i1 {near}, {low}")
+        packed = t(f"icmp eq i64 %csb, {PACKED}")
+        there = t(f"or i1 {direct}, {packed}")
         panels = t.ceil("%cols", self.panel)
-        room = t.mul(t.mul(panels, width), t.least("%depth", DEPTH))
-        panels_of_b = t.chosen(direct, "i64", 0, room)
+        row = t.mul(panels, width)
+        step = t.chosen(packed, "i64", row, "%rsb")
+        panels_of_b = t.chosen(there, "i64", 0, t.mul(row, t.least("%depth", DEPTH)))
         tiles = t.mul(t.mul(t.least("%rows", BLOCK), t.least("%depth", DEPTH)), self.size)
         tiles = t.chosen(turned, "i64", tiles, 0)
         block, slab = self.aligned(t, t.add(panels_of_b, tiles))
@@ -333,21 +366,20 @@ class Gemm:
 
         def slice_of_depth(k: str) -> None:
             depth = t.least(t.sub("%depth", k), DEPTH)
-            b = t.at("%b", t.mul(k, "%rsb"))
-            packed = t.mul(depth, width)
+            b = t.at("%b", t.mul(k, step))
 
             def pack() -> None:
                 t.loop(0, panels, 1, lambda p: self._packed(t, near, b, p, slab, depth))
 
-            t.when(direct, lambda: None, pack)
+            t.when(there, lambda: None, pack)
             self._blocks(
                 t,
                 a=t.at("%a", t.mul(k, "%csa")),
                 turned=turned,
                 spare=spare,
-                b=t.chosen(direct, "ptr", b, slab),
+                b=t.chosen(there, "ptr", b, slab),
                 rsb=t.chosen(direct, "i64", "%rsb", width),
-                panel=t.chosen(direct, "i64", width, packed),
+                panel=t.chosen(direct, "i64", width, t.mul(depth, width)),
                 panels=panels,
                 depth=depth,
                 more=t(f"icmp sgt i64 {k}, 0"),
@@ -419,14 +451,22 @@ class Gemm:
 
     # --- for Python ---------------------------------------------------------------------------
 
-    def _matmul(self, transpose_a: bool, transpose_b: bool) -> str:
+    def _entry(self, transpose_a: bool, transpose_b: bool) -> str:
+        t = Text()
+        made = t(f"call ptr @matmul({TAKES}, i1 {int(transpose_a)}, i1 {int(transpose_b)})")
+        name = entry_name(transpose_a, transpose_b)
+        return function("ptr", name, TAKES, t, made, internal=False)
+
+    def _matmul(self) -> str:
         """matmul(a, b, out) or matmul(a, b, out, part, parts), which does its share of the rows.
 
-        Arrays of two axes, no length 0, and up to two axes before them, which broadcast.
+        Arrays of two axes, no length 0, and up to two axes before them, which broadcast; and of
+        the two whether they are turned.
         """
         t = Text()
         a, b, c = (ArrayArgument(t, i) for i in range(3))
-        rows, cols, depth = c.length(2), c.length(1), a.length(2 if transpose_a else 1)
+        lengths_a = a.length(2), a.length(1)
+        rows, cols, depth = c.length(2), c.length(1), t.chosen("%ta", "i64", *lengths_a)
         shared = t("icmp eq i64 %count, 5")
         part = t.value_if(shared, "i64", lambda: number(t, 3), "0")
         parts = t.value_if(shared, "i64", lambda: number(t, 4), "1")
@@ -438,10 +478,7 @@ class Gemm:
         outer, inner = c.length_or_one(4), c.length_or_one(3)
         work = t.mul(t.mul(t.mul(height, cols), depth), t.mul(outer, inner))
         unlocked = Unlocked(t, t(f"icmp sgt i64 {work}, {FREE}"))
-        strides_a, strides_b = (
-            [x.stride(1 if flag else 2), x.stride(2 if flag else 1)]
-            for x, flag in ((a, transpose_a), (b, transpose_b))
-        )
+        strides_a, strides_b = _turned(t, a, "%ta"), _turned(t, b, "%tb")
         rsc = c.stride(2)
         steps = [(x.data, x.step(4), x.step(3)) for x in (a, b, c)]
         unlocked.start()
@@ -457,7 +494,13 @@ class Gemm:
 
         t.loop(0, outer, 1, lambda i: t.loop(0, inner, 1, lambda j: one(i, j)))
         unlocked.stop()
-        return built_in(entry_name(transpose_a, transpose_b), t, c.object)
+        return built_in("matmul", t, c.object, "i1 %ta", "i1 %tb")
+
+
+def _turned(t: Text, x: ArrayArgument, turned: str) -> tuple[str, str]:
+    """The strides of a matrix, or of what it is turned."""
+    far, near = x.stride(2), x.stride(1)
+    return t.chosen(turned, "i64", near, far), t.chosen(turned, "i64", far, near)
 
 
 def entry_name(transpose_a: bool, transpose_b: bool) -> str:

@@ -42,12 +42,12 @@ def matmul(dtype: DType, transpose_a: bool, transpose_b: bool) -> Callable[..., 
 
 def conv(dtype: DType) -> Callable[..., Any]:
     """conv(x, w, z, low, range, strides, dilation, groups), see Convolutions."""
-    return _functions(dtype)["conv"]
+    return _windows(dtype)["conv"]
 
 
 def conv_filter(dtype: DType) -> Callable[..., Any]:
     """conv_filter(x, dw, dz, low, range, strides, dilation, groups, work); see Convolutions."""
-    return _functions(dtype)["conv_filter"]
+    return _windows(dtype)["conv_filter"]
 
 
 @cache
@@ -81,15 +81,20 @@ def _gemm(dtype: DType) -> Gemm:
     return Gemm(FLOATS[dtype.itemsize], 8 * host().width)
 
 
-def gemm_address(dtype: DType) -> int:
-    """Where Gemm's function for strided matrices is, which stays there."""
-    return _code(dtype).address("gemm")
+def gemm_address(dtype: DType, name: str = "gemm") -> int:
+    """Where Gemm's function for strided matrices is, or `pack` for them, which stays there."""
+    return _code(dtype).address(name)
+
+
+def packed_bytes(dtype: DType, depth: int, cols: int) -> int:
+    """Bytes of a matrix that is packed as the second of a product."""
+    return _gemm(dtype).packed_bytes(depth, cols)
 
 
 @cache
 def _functions(dtype: DType) -> Functions:
     code = _code(dtype)
-    return {name: built_in(code, name) for name in (*_ENTRIES, "conv", "conv_filter")}
+    return {name: built_in(code, name) for name in _ENTRIES}
 
 
 _ENTRIES = tuple([entry_name(a, b) for a in (False, True) for b in (False, True)])
@@ -98,16 +103,26 @@ _ENTRIES = tuple([entry_name(a, b) for a in (False, True) for b in (False, True)
 @cache
 def _code(dtype: DType) -> Loaded:
     gemm = _gemm(dtype)
-    windows = Convolutions(gemm)
+    parts = (*DECLARATIONS, *gemm.declarations(), *gemm.functions(), *gemm.entries())
+    return loaded("\n".join(parts), [*_ENTRIES, *gemm.shared(), "pack", "gemm"])
+
+
+@cache
+def _windows(dtype: DType) -> Functions:
+    """Convolutions, in a module of their own: most programs have none, and need not wait."""
+    gemm = _gemm(dtype)
+    windows, code = Convolutions(gemm), _code(dtype)
+    known = {name: code.address(name) for name in gemm.shared()}
     parts = (
         *DECLARATIONS,
         *gemm.declarations(),
+        *gemm.shared().values(),
         *windows.declarations(),
-        *gemm.functions(),
-        *gemm.entries(),
         *windows.functions(),
     )
-    return loaded("\n".join(parts), [*_ENTRIES, "conv", "conv_filter", "gemm"])
+    names = "conv", "conv_filter"
+    made = loaded("\n".join(parts), names, known)
+    return {name: built_in(made, name) for name in names}
 
 
 def load(text: str, names: Sequence[str]) -> Functions:

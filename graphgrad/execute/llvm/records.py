@@ -14,7 +14,7 @@ from numpy.lib.stride_tricks import as_strided
 
 from ...ir.node import Node
 from ...ir.op import Op
-from ...ir.types import TensorType, tensor_type
+from ...ir.types import DType, TensorType, tensor_type
 from ...lower.alias import is_view, nbytes
 from ...lower.plan import Plan, Step
 from ...ops.control import Scan, While
@@ -24,12 +24,15 @@ from ...ops.slicing import Slice, Unslice
 from ..arena import fixed_arrays
 from . import library
 from .compiled import Kernel
-from .stepping import COPY, GROUP, PRODUCT
+from .gemm import PACKED
+from .stepping import COPY, GROUP, PACK, PRODUCT
 
 STACKED = 16  # products of one step; of more, or larger ones, what calls them costs little
 COPIES = 64  # records of one copy
 WORK = 1 << 22  # multiplications
+SLABS = 1 << 20  # bytes of packed matrices of a loop, and of those in it
 LINE = 64
+NUMPY = "is run by NumPy"
 
 KernelOf = Callable[[Node], Kernel | None]
 """The compiled group that a node is, None where it is none."""
@@ -38,7 +41,11 @@ Inner = Callable[["Records", int, Step, Sequence[Plan]], None]
 
 
 class Unfit(Exception):
-    """A step is no compiled code."""
+    """Why something is no compiled code: `<it> is run by NumPy`; told: it is among the words."""
+
+    def __init__(self, why: str, told: bool = False) -> None:
+        super().__init__(why)
+        self.why, self.told = why, told
 
 
 class Located(NamedTuple):
@@ -59,14 +66,14 @@ class Located(NamedTuple):
 def _views(x: Located, kernel: Callable[[Any], Any]) -> list[tuple[int, tuple[int, ...]]]:
     """Offset and strides of what a kernel shows of a value."""
     if any(s < 0 for s in x.strides):
-        raise Unfit
+        raise Unfit("looks at rows from the last on")
     extent = sum((n - 1) * s for n, s in zip(_lengths(x.type), x.strides, strict=True))
     canvas = np.empty(extent + x.type.dtype.itemsize, np.uint8)
     shown = as_strided(canvas[: x.type.dtype.itemsize].view(x.type.dtype)[0:1].reshape(()))
     made = kernel(as_strided(shown, _lengths(x.type), x.strides))
     parts = made if isinstance(made, tuple) else (made,)
     if not all(np.may_share_memory(part, canvas) for part in parts):
-        raise Unfit
+        raise Unfit("makes a copy")
     return [(part.ctypes.data - canvas.ctypes.data, part.strides) for part in parts]
 
 
@@ -83,13 +90,14 @@ class Cells:
     """Addresses, and what lies there.
 
     size    bytes of that
+    packed  bytes of packed matrices beside it
     nested  whether some of it is for loops in the loop
     """
 
     def __init__(self) -> None:
         self.addresses: list[int] = []
         self.held: list[Any] = []
-        self.size, self.nested = 0, False
+        self.size, self.packed, self.nested = 0, 0, False
 
     def open(self) -> int:
         """A cell that gets its address when the loop is run."""
@@ -102,9 +110,18 @@ class Cells:
         self.addresses.append(array.ctypes.data)
         return len(self.addresses) - 1
 
+    def slab(self, size: int) -> int:
+        """A cell with the address of so many bytes for a packed matrix."""
+        self.packed += size
+        self.addresses.append(self._room(size))
+        return len(self.addresses) - 1
+
     def space(self, size: int) -> int:
         """The address of so many bytes, from the start of a cache line."""
         self.size += size
+        return self._room(size)
+
+    def _room(self, size: int) -> int:
         block = np.empty(size + LINE, np.uint8)
         self.held.append(block)
         return int(-(-block.ctypes.data // LINE) * LINE)
@@ -119,8 +136,10 @@ class Records:
     """The records of one plan, with an arena of their own.
 
     given    for each input of the program its cell
+    same     the cells of those that are the same in each run
     wanted   for each output the cell of where it is to be written, None where it may lie anywhere
     results  for each output where it lies
+    before   what is done once, before the first run
     """
 
     def __init__(
@@ -128,6 +147,7 @@ class Records:
         plan: Plan,
         cells: Cells,
         given: Sequence[int],
+        same: Sequence[int],
         wanted: Sequence[int | None],
         kernel_of: KernelOf,
         inner: Inner,
@@ -137,8 +157,11 @@ class Records:
         for _, body in plan.bodies:
             self._bodies.setdefault(body.op, []).extend(body.plans)
         if not all(nbytes(t.type) for t in (*plan.program.inputs, *plan.program.outputs)):
-            raise Unfit
+            raise Unfit("takes or makes arrays without elements")
         self.words: list[int] = []
+        self.before: list[int] = []
+        self._same = frozenset(same)
+        self._packs: dict[Any, int] = {}
         self.moving = set(given)
         self.values: dict[int, Located] = {}
         for at, (t, cell) in enumerate(zip(plan.program.inputs, given, strict=True)):
@@ -146,7 +169,10 @@ class Records:
         self._fix(plan)
         self._redirected = _written(plan, wanted)
         for at, step in enumerate(plan.steps):
-            self._step(at, step)
+            try:
+                self._step(at, step)
+            except Unfit as error:
+                raise error if error.told else Unfit(_said(step.node, error.why), True) from None
         self.results = [self.values[r.slot] for r in plan.results]
         for value, target in zip(self.results, wanted, strict=True):
             if target is not None and value.cell != target:
@@ -173,6 +199,8 @@ class Records:
         if isinstance(step.node.op, Scan | While):
             self.inner(self, at, step, self._bodies.get(step.node.op, []))
             return
+        if step.node.op.bodies:
+            raise Unfit("is a choice, which is made in Python")
         inputs = [self.values[slot] for slot in step.inputs]
         if not step.writes:
             self._look(step, inputs)
@@ -188,13 +216,16 @@ class Records:
         elif type(step.node.op) is Unslice:
             self._unslice(step.node.op, *inputs, *outputs)
         else:
-            raise Unfit
+            raise Unfit(NUMPY)
 
-    def place(self, at: int, slot: int, type: TensorType) -> Located:
-        """Where the output of a loop in the loop lies: where it is wanted, or by itself."""
-        cell = self._redirected.get((at, slot))
+    def place(self, at: int, step: Step, slot: int, type: TensorType) -> Located:
+        """Where the output of a loop in the loop lies: in its place, where it is wanted, or by
+        itself."""
         if not nbytes(type):
-            raise Unfit
+            raise Unfit("makes arrays without elements, or of lengths that only a run knows")
+        if step.writes:
+            return self.values[slot]
+        cell = self._redirected.get((at, slot))
         if cell is None:
             cell = self.cells.buffer(nbytes(type) or 0)
         else:
@@ -205,7 +236,7 @@ class Records:
     def _look(self, step: Step, inputs: Sequence[Located]) -> None:
         """A view is an offset and strides; those that depend on numbers do not fit."""
         if not is_view(step.node) or len(inputs) != 1:
-            raise Unfit
+            raise Unfit(NUMPY)
         (x,) = inputs
         parts = _views(x, step.kernel)
         for slot, (offset, strides), t in zip(step.outputs, parts, step.node.outputs, strict=True):
@@ -214,14 +245,17 @@ class Records:
     def _unslice(self, op: Unslice, x: Located, out: Located) -> None:
         """Zeros, and x among them."""
         zeros = np.zeros(_lengths(out.type), out.type.dtype)
+        self.cells.size += zeros.nbytes
         self.copy(out, plain(self.cells.of(zeros), out.type))
         ((offset, strides),) = _views(out, partial(Slice(op.key).kernel, np))
         self.copy(Located(out.cell, out.offset + offset, strides, x.type), x)
 
     def _group(self, kernel: Kernel, arrays: Sequence[Located]) -> None:
         shared, code = kernel
-        if shared.blocks or shared.ranges:
-            raise Unfit
+        if shared.ranges:
+            raise Unfit("checks indices")
+        if shared.blocks:
+            raise Unfit("is so large that it runs in blocks")
         frame = self.cells.space(8 * len(arrays))
         places = np.frombuffer(_memory(frame, 8 * len(arrays)), np.int64)
         moving = []
@@ -240,10 +274,10 @@ class Records:
         op: Any = node.op
         *stack, rows, cols = _lengths(c.type)
         depth = _lengths(a.type)[-2 if op.transpose_a else -1]
-        if c.type.dtype.char not in "fd" or not library.fast() or math.prod(stack) > STACKED:
-            raise Unfit
-        if math.prod(stack) * rows * cols * depth >= WORK:
-            raise Unfit
+        if c.type.dtype.char not in "fd" or not library.fast():
+            raise Unfit(NUMPY)
+        if math.prod(stack) > STACKED or math.prod(stack) * rows * cols * depth >= WORK:
+            raise Unfit("is so large that to call it costs little")
         ends = []
         for x, turned in ((a, op.transpose_a), (b, op.transpose_b)):
             near = x.strides[-2:]
@@ -251,14 +285,31 @@ class Records:
         gemm = library.gemm_address(c.type.dtype)
         for place in product(*map(range, stack)):
             at = [_within(x, place) for x in (a, b, c)]
+            second = b.cell, at[1], *ends[1]
             self.record(
                 PRODUCT,
                 gemm,
                 *(a.cell, at[0], *ends[0]),
-                *(b.cell, at[1], *ends[1]),
+                *(self._packed(c.type.dtype, second, cols, depth) or second),
                 *(c.cell, at[2], c.strides[-2]),
                 *(rows, cols, depth),
             )
+
+    def _packed(
+        self, dtype: DType, second: tuple[int, ...], cols: int, depth: int
+    ) -> tuple[int, ...] | None:
+        """A matrix that is the same in each run, packed before the first; None where it is not."""
+        if second[0] not in self._same:
+            return None
+        key = *second, cols, depth
+        if key not in self._packs:
+            size = library.packed_bytes(dtype, depth, cols)
+            if self.cells.packed + size > SLABS:
+                return None
+            slab = self._packs[key] = self.cells.slab(size)
+            pack = library.gemm_address(dtype, "pack")
+            self.before += [PACK, 10, pack, *map(int, second), slab, cols, depth]
+        return self._packs[key], 0, 0, PACKED
 
     def _concat(self, node: Node, parts: Sequence[Located], out: Located) -> None:
         op: Any = node.op
@@ -284,7 +335,7 @@ class Records:
             size *= axes.pop()[0]
         count, *steps = axes.pop() if axes else (1, 0, 0)
         if math.prod(n for n, _, _ in axes) > COPIES:
-            raise Unfit
+            raise Unfit("is copied in many small pieces")
         for place in product(*[range(n) for n, _, _ in axes]):
             ats = [sum(i * a[k] for i, a in zip(place, axes, strict=True)) for k in (1, 2)]
             places = (to.cell, to.offset + ats[0], x.cell, x.offset + ats[1])
@@ -293,6 +344,11 @@ class Records:
     def record(self, kind: int, *words: int) -> None:
         """Note what is done next."""
         self.words += [kind, len(words) + 2, *map(int, words)]
+
+
+def _said(node: Node, why: str) -> str:
+    """`Sort_3 = Sort(0), built at x.py:3, is run by NumPy`."""
+    return f"{node.name} = {node.op!r}, built at {node.where}, {why}"
 
 
 def plain(cell: int, type: TensorType) -> Located:
@@ -328,10 +384,11 @@ def _written(plan: Plan, wanted: Sequence[int | None]) -> dict[tuple[int, int], 
             continue
         for at in range(len(plan.steps) - 1, -1, -1):
             step = plan.steps[at]
-            looped = isinstance(step.node.op, Scan | While) and result.slot in step.outputs
+            made = not step.writes and result.slot in step.outputs
+            looped = made and isinstance(step.node.op, Scan | While)
             if looped or any(slot == result.slot for slot, _ in step.fresh):
                 found.setdefault((at, result.slot), cell)
                 break
-            if not step.writes and result.slot in step.outputs:
+            if made:
                 break  # a view
     return found

@@ -12,6 +12,8 @@ record of words of 8 bytes, its kind and its length first:
              bytes further on each time, in the target and in the source
     TEST     cell and offset of a bool; where it is false, the loop ends
     SET      a cell, and the cell and offset of the address that it gets
+    PACK     pack, cell, offset and two strides of a matrix, the cell of where it goes, columns,
+             depth; before the first run
     LOOP     a loop in the loop: its records and their end, its moves and turns with their counts,
              how many runs there are in all, and at most; cell and offset of where their number goes
 
@@ -21,13 +23,18 @@ A step of a few numbers takes some 10 ns: it is read, not compiled.
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-from .jit import loaded
+from .arrays import DECLARATIONS as ARRAYS
+from .arrays import ArrayArgument
+from .arrays import built_in as built_in_text
+from .call import built_in
+from .jit import Loaded, loaded
 from .text import Text, function
 
-GROUP, PRODUCT, COPY, TEST, SET, LOOP = range(6)
+GROUP, PRODUCT, COPY, TEST, SET, LOOP, PACK = range(7)
 TAKES = (
     "ptr %cells, ptr %code, ptr %stop, ptr %moves, i64 %moving, ptr %turns, i64 %turning, "
     "i64 %begin, i64 %end, i64 %last"
@@ -39,12 +46,24 @@ DECLARATIONS = ("declare ptr @memcpy(ptr, ptr, i64)",)
 
 
 @cache
+def _code() -> Loaded:
+    text = "\n".join((*ARRAYS, *DECLARATIONS, _text(), _pointers()))
+    return loaded(text, ["steps", "pointers"])
+
+
+@cache
+def pointers() -> Callable[..., Any]:
+    """pointers(out, *arrays): where the data of arrays begin, written into an array of int64."""
+    return built_in(_code(), "pointers")
+
+
+@cache
 def stepper() -> Any:
     """run(cells, code, stop, moves, moving, turns, turning, begin, end, last).
 
     How many runs are done, which is less than `end` where a test was false.
     """
-    code = loaded("\n".join((*DECLARATIONS, _text())), ["steps"])
+    code = _code()
     pointer, number = ctypes.c_void_p, ctypes.c_int64
     takes = (pointer,) * 4 + (number, pointer, number, number, number, number)
     run = ctypes.CFUNCTYPE(number, *takes)(code.address("steps"))
@@ -70,7 +89,7 @@ def _text() -> str:
     t.do(
         f"switch i64 {kind}, label %group [i64 {PRODUCT}, label %product "
         f"i64 {COPY}, label %copy i64 {TEST}, label %test i64 {SET}, label %set "
-        f"i64 {LOOP}, label %loop]"
+        f"i64 {LOOP}, label %loop i64 {PACK}, label %pack]"
     )
     t.label("group")
     _group(t)
@@ -86,6 +105,9 @@ def _text() -> str:
     t.do("br label %stepped")
     t.label("loop")
     _loop(t)
+    t.do("br label %stepped")
+    t.label("pack")
+    _pack(t)
     t.do("br label %stepped")
     t.label("test")
     holds = t(f"icmp ne i8 {t.load('i8', _cell(t, 2))}, 0")
@@ -105,6 +127,18 @@ def _text() -> str:
     t.do("br i1 %more, label %again, label %over")
     t.label("over")
     return function("i64", "steps", TAKES, t, "%end", internal=False)
+
+
+def _pointers() -> str:
+    t = Text()
+    out = ArrayArgument(t, 0)
+
+    def one(i: str) -> None:
+        data = t.load("ptr", t.at(t.load("ptr", t.at("%args", t.mul(i, 8))), 16))
+        t.do(f"store ptr {data}, ptr {t.at(out.data, t.mul(t.sub(i, 1), 8))}")
+
+    t.loop(1, "%count", 1, one)
+    return built_in_text("pointers", t, out.object)
 
 
 def _word(t: Text, base: str, place: int) -> str:
@@ -150,6 +184,14 @@ def _product(t: Text) -> None:
         f"i64 {words[10]}, ptr {c}, i64 {words[13]}, i64 {words[14]}, i64 {words[15]}, "
         f"i64 {words[16]})"
     )
+
+
+def _pack(t: Text) -> None:
+    pack, b = _pointer(t, "%at", 2), _cell(t, 3)
+    to = t.load("ptr", _address(t, _word(t, "%at", 7)))
+    near, far, cols, depth = (_word(t, "%at", i) for i in (5, 6, 8, 9))
+    given = f"ptr {b}, i64 {near}, i64 {far}, ptr {to}, i64 {cols}, i64 {depth}"
+    t.do(f"call void {pack}({given})")
 
 
 def _copy(t: Text) -> None:

@@ -55,13 +55,23 @@ def associative_scan(
         raise TypeError(f"associative_scan() takes a function of two stacks, got {fn!r}")
     at = show(caller())
     tensors = list(adopted(tuple([as_tensor(x) for x in flatten(elems)])))
-    axes = [normal_axis(axis, x.ndim) for x in tensors]
-    _check_lengths(at, list(paths(elems, "elems")), tensors, axes)
+    names = list(paths(elems, "elems"))
+    axes = [_axis(at, axis, *row) for row in zip(names, tensors, strict=True)]
+    _check_lengths(at, names, tensors, axes)
     prefixes = _Prefixes(fn, elems, axes, at)
     if reverse:
         tensors = prefixes.cut(tensors, None, None, -1)
     found = prefixes.of(tensors)
     return unflatten(elems, prefixes.cut(found, None, None, -1) if reverse else found)
+
+
+def _axis(at: str, axis: Any, name: str, x: Tensor) -> int:
+    try:
+        return normal_axis(axis, x.ndim)
+    except ShapeError as error:
+        raise ShapeError(
+            f"associative_scan() at {at} goes along an axis of {name}, which is {x.type!r}: {error}"
+        ) from None
 
 
 def _check_lengths(
@@ -124,7 +134,7 @@ class _Prefixes:
         """fn of two stacks, checked to be a stack of the same."""
         made = self.fn(unflatten(self.tree, one), unflatten(self.tree, other))
         names = list(paths(self.tree, "elems"))
-        if list(paths(made, "elems")) != names:
+        if made is None or list(paths(made, "elems")) != names:
             raise ShapeError(
                 f"the function of associative_scan() at {self.at} returns another structure than "
                 f"it takes: {made!r} for {self.tree!r}"

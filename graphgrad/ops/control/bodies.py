@@ -8,7 +8,7 @@ from typing import Any
 from ...ir.build import build
 from ...ir.context import Scope, bodies_around
 from ...ir.depth import check_room
-from ...ir.errors import StateError
+from ...ir.errors import ShapeError, StateError
 from ...ir.graph import Graph, GraphScope, current
 from ...ir.node import Tensor, enclosing
 from ...ir.program import Program
@@ -55,8 +55,8 @@ class BodyGraph(Graph):
             self.captures[tensor] = found
         return found
 
-    def before_gradients(self) -> None:
-        """Called before anything is differentiated in it."""
+    def before_gradients(self, *, leaving: bool) -> None:
+        """Called before anything is differentiated in it; leaving: through what it captured."""
 
     def home_of(self, placeholder: Tensor) -> Tensor | None:
         """The outer tensor that a placeholder stands for."""
@@ -195,6 +195,34 @@ def as_outputs(body: BodyGraph, leaves: Sequence[TensorLike]) -> list[Tensor]:
     with BodyScope(body):
         tensors = [as_tensor(leaf) for leaf in leaves]
         return [read_outside(t if t.graph is body else body.adopt(t)) for t in tensors]
+
+
+def check_takes(program: Program, types: Sequence[TensorType]) -> None:
+    """ShapeError where a body takes tensors of other types, or needs more than it is given."""
+    _check_fit("takes", [t.type for t in program.inputs], types)
+    for node in program.nodes:
+        if node.op.source:
+            raise ShapeError(f"a body reads {node.name}, which nothing gives a value there")
+
+
+def check_gives(program: Program, types: Sequence[TensorType], first: int = 0) -> None:
+    """ShapeError where a body gives tensors of other types from its output `first` on."""
+    found = [t.type for t in program.outputs[first : first + len(types)]]
+    _check_fit("gives", found, types)
+
+
+def _check_fit(what: str, found: Sequence[TensorType], types: Sequence[TensorType]) -> None:
+    if len(found) != len(types) or not all(map(_fits, found, types)):
+        raise ShapeError(
+            f"a body {what} {list(found)!r:.200}, where there are {list(types)!r:.200}"
+        )
+
+
+def _fits(a: TensorType, b: TensorType) -> bool:
+    """Whether tensors may be of both types."""
+    numbers = [(n, m) for n, m in zip(a.shape, b.shape) if type(n) is type(m) is int]
+    same_rank = len(a.shape) == len(b.shape)
+    return a.dtype == b.dtype and same_rank and all(n == m for n, m in numbers)
 
 
 def read_outside(t: Tensor) -> Tensor:

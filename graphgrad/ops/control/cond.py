@@ -24,7 +24,7 @@ from ..base import (
     kind_of,
     tensor_type,
 )
-from .bodies import BodyGraph, as_outputs, needed, run, traced
+from .bodies import BodyGraph, as_outputs, check_takes, needed, run, traced
 
 
 class Cond(Op, interned=False):
@@ -55,6 +55,14 @@ class Cond(Op, interned=False):
             tensor_type(_common(a.shape, b.shape), a.dtype)
             for a, b in zip(then.outputs, other.outputs, strict=True)
         )
+
+    def check_bodies(self, *types: TensorType) -> None:
+        """The bool is one, and each body takes what it reads of the rest."""
+        pred, *rest = types
+        if pred.shape != () or kind_of(pred.dtype) != "b":
+            raise ShapeError(f"a choice goes by a bool without axes, got {pred!r}")
+        for program, reads in zip(self.programs, self.reads, strict=True):
+            check_takes(program, [rest[i] for i in reads])
 
     def kernel(self, xp: Any, *arrays: Any) -> Any:
         return self.drive([partial(run, xp, body) for body in self.programs], arrays)
@@ -95,9 +103,12 @@ def cond(pred: Any, then: Callable[[], Any], otherwise: Callable[[], Any]) -> An
     >>> gg.evaluate([y, gg.gradients(y, x)])
     [array(2.), array(-1.)]
     """
+    for fn in (then, otherwise):
+        if not callable(fn):
+            raise TypeError(f"the branches of cond() are functions without arguments, got {fn!r}")
     if isinstance(pred, bool):
         return then() if pred else otherwise()
-    (test,) = adopted((as_tensor(pred),))
+    test = as_tensor(pred)
     if test.ndim:
         raise ShapeError(
             f"cond() takes a single bool, got {test.name}: {test.type!r} (built at {test.where}).\n"
@@ -105,22 +116,32 @@ def cond(pred: Any, then: Callable[[], Any], otherwise: Callable[[], Any]) -> An
         )
     if kind_of(test.dtype) != "b":
         raise DTypeError(f"cond() takes a bool, got {test.type!r} (built at {test.where})")
-    for fn in (then, otherwise):
-        if not callable(fn):
-            raise TypeError(f"the branches of cond() are functions without arguments, got {fn!r}")
+    return chosen("cond()", "the branches", test, then, otherwise)
+
+
+def chosen(
+    fn: str,
+    branches: str,
+    pred: Tensor,
+    then: Callable[[], Any],
+    otherwise: Callable[[], Any],
+) -> Any:
+    """The choice that a function of this name makes. branches: what errors call the two."""
+    (test,) = adopted((pred,))
     context = current()
     outer = test.graph if context.implicit else context.graph
     assert outer is not None
     at = show(caller())
-    bodies = [BodyGraph(outer, f"{name} of cond at {at}") for name in ("then", "else")]
+    bodies = [BodyGraph(outer, f"{name} of {fn[:-2]} at {at}") for name in ("then", "else")]
     results = [
-        traced(body, fn, "a branch of cond()")
-        for body, fn in zip(bodies, (then, otherwise), strict=True)
+        traced(body, make, f"a branch of {fn}")
+        for body, make in zip(bodies, (then, otherwise), strict=True)
     ]
     leaves = [flatten(r) for r in results]
-    _check_alike(leaves, results, at)
-    node = choose(test, bodies, [as_outputs(b, ts) for b, ts in zip(bodies, leaves, strict=True)])
-    return unflatten(results[0], node)
+    _check_alike(f"{branches} of {fn} at {at}", leaves, results)
+    outputs = [as_outputs(b, ts) for b, ts in zip(bodies, leaves, strict=True)]
+    _check_types(f"{branches} of {fn} at {at}", *outputs)
+    return unflatten(results[0], choose(test, bodies, outputs))
 
 
 def choose(
@@ -138,24 +159,27 @@ def choose(
     return build(op, (pred, *captured)).outputs
 
 
-def _check_alike(leaves: list[list[Any]], results: list[Any], at: str) -> None:
+def _check_alike(what: str, leaves: list[list[Any]], results: list[Any]) -> None:
     then, other = leaves
     places, others = (list(paths(tree)) for tree in results)
     if places != others or any(x is None for x in (*then, *other)):
         raise ShapeError(
-            f"the branches of cond() at {at} must return the same structure of tensors, got "
-            f"{results[0]!r} and {results[1]!r}"
+            f"{what} must return the same structure of tensors, got {results[0]!r} and "
+            f"{results[1]!r}"
         )
+
+
+def _check_types(what: str, then: Sequence[Tensor], other: Sequence[Tensor]) -> None:
     for a, b in zip(then, other, strict=True):
-        if isinstance(a, Tensor) and isinstance(b, Tensor) and a.dtype is not b.dtype:
-            raise DTypeError(
-                f"the branches of cond() at {at} return {a.name}: {a.type!r} ({a.where}) and "
-                f"{b.name}: {b.type!r} ({b.where}); cast one of them"
-            )
+        found = " and ".join(f"{t.name}: {t.type!r} ({t.where})" for t in (a, b))
+        if a.dtype is not b.dtype:
+            raise DTypeError(f"{what} return {found}; cast one of them")
+        if a.ndim != b.ndim:
+            raise ShapeError(f"{what} return {found}: they have as many axes, reshape one of them")
 
 
 def _common(a: Shape, b: Shape) -> Shape:
     """What is known of a shape that is one of two."""
     if len(a) != len(b):
-        raise ShapeError(f"the branches of cond() return {list(a)} and {list(b)}: ranks differ")
+        raise ShapeError(f"the branches of a choice return {list(a)} and {list(b)}: ranks differ")
     return tuple(x if x == y else None for x, y in zip(a, b, strict=True))

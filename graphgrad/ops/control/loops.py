@@ -23,14 +23,23 @@ from .while_loop import While
 
 __all__ = ["fori_loop", "map", "scan", "while_loop"]
 
+SCAN, MAP, FORI, WHILE = "scan()", "map()", "fori_loop()", "while_loop()"
+"""What errors call the loops."""
+
 
 class Start(NamedTuple):
-    """What a loop begins with: its tensors, in the graph of the loop, and their structure."""
+    """What a loop begins with.
+
+    what     the function that the user called, "scan()", and where
+    tree     the structure of the carry
+    tensors  the carry, in the graph of the loop
+    counted  whether the carry is (a number that the loop counts, the user's carry)
+    """
 
     what: str
-    at: str
     tree: Any
     tensors: tuple[Tensor, ...]
+    counted: bool
 
     def check_next(self, body: BodyGraph, tree: Any, taken: Sequence[Tensor]) -> list[Tensor]:
         """What a run carries on, as tensors of the body of the types that it took."""
@@ -46,44 +55,54 @@ class Start(NamedTuple):
         return unflatten(self.tree, self._all_as_taken(flatten(taken), found))
 
     def _check_structure(self, tree: Any) -> None:
-        if list(paths(tree, "init")) != list(paths(self.tree, "init")):
+        if any(leaf is None for leaf in flatten(tree)):
+            raise ShapeError(f"the body of {self.what} carries on None; is a `return` missing?")
+        if self._names(tree) != self._names(self.tree):
+            now, before = (t[1] if self.counted else t for t in (tree, self.tree))
             raise ShapeError(
-                f"the body of {self.what} at {self.at} carries on another structure than it "
-                f"takes: {tree!r} for {self.tree!r}"
+                f"the body of {self.what} carries on another structure than it takes: {now!r} for "
+                f"{before!r}"
             )
 
+    def _names(self, tree: Any) -> list[str]:
+        """What errors call the tensors of a carry."""
+        if self.counted:
+            return ["i", *paths(tree[1], "init")]
+        return list(paths(tree, "init"))
+
     def _all_as_taken(self, taken: Sequence[Tensor], found: Sequence[Tensor]) -> list[Tensor]:
-        names = paths(self.tree, "init")
+        names = self._names(self.tree)
         return [self._as_taken(*row) for row in zip(names, taken, found, strict=True)]
 
     def _as_taken(self, name: str, before: Tensor, after: Tensor) -> Tensor:
         if before.dtype is not after.dtype or not compatible(before.shape, after.shape):
             error = DTypeError if before.dtype is not after.dtype else ShapeError
             raise error(
-                f"the carry {name} of {self.what} at {self.at} is {before.type!r} and becomes "
-                f"{after.type!r} ({after.name}, built at {after.where}); a carry keeps shape and "
-                "dtype: begin with what it becomes, or cast or reshape it in the body"
+                f"the carry {name} of {self.what} is {before.type!r} and becomes {after.type!r} "
+                f"({after.name}, built at {after.where}); a carry keeps shape and dtype: begin "
+                "with what it becomes, or cast or reshape it in the body"
             )
         if before.type is after.type and before.type.static:
             return after
-        message = f"the carry {name} of {self.what} at {self.at} keeps its shape"
+        message = f"the carry {name} of {self.what} keeps its shape"
         return apply(EnsureLike(message), after, before)
 
 
-def started(what: str, init: Any) -> Start:
-    """The first carries of a loop."""
-    at = show(caller())
+def started(fn: str, init: Any) -> Start:
+    """The first carries of a loop that a function of this name makes."""
+    what, counted = f"{fn} at {show(caller())}", fn == FORI
     leaves = flatten(init)
     if any(leaf is None for leaf in leaves):
-        raise DTypeError(f"{what} at {at} begins with {init!r}; a carry is a tensor, not None")
-    return Start(what, at, init, adopted(tuple([as_tensor(leaf) for leaf in leaves])))
+        begin = init[1] if counted else init
+        raise DTypeError(f"{what} begins with {begin!r}; a carry is a tensor, not None")
+    return Start(what, init, adopted(tuple([as_tensor(leaf) for leaf in leaves])), counted)
 
 
-def new_body(what: str, at: str) -> BodyGraph:
+def new_body(what: str) -> BodyGraph:
     """A body of the current graph."""
     outer = current().graph
     assert outer is not None
-    return BodyGraph(outer, f"body of {what} at {at}")
+    return BodyGraph(outer, f"body of {what}")
 
 
 def scan(
@@ -126,22 +145,35 @@ def scan(
     """
     if not callable(f):
         raise TypeError(f"scan() takes a function (carry, x) -> (carry, y), got {f!r}")
+    return _scan(SCAN, f, init, xs, length, reverse, unroll)
+
+
+def _scan(
+    fn: str,
+    f: Callable[[Any, Any], tuple[Any, Any]],
+    init: Any,
+    xs: Any = None,
+    length: int | None = None,
+    reverse: bool = False,
+    unroll: int = 1,
+) -> tuple[Any, Any]:
+    """`scan`, for the function of this name."""
     stacks = [] if xs is None else flatten(xs)
     elsewhere = graph_elsewhere([*flatten(init), *stacks])
     if elsewhere is not None:
         with elsewhere.as_default():
-            return scan(f, init, xs, length, reverse, unroll)
-    start = started("scan()", init)
+            return _scan(fn, f, init, xs, length, reverse, unroll)
+    start = started(fn, init)
     stacked = adopted(tuple([as_tensor(x) for x in stacks]))
-    count = _length(start.at, xs, stacked, length)
+    count = _length(start.what, xs, stacked, length)
     if whole("unroll", unroll) != 1:
         return _unrolled(f, start, xs, stacked, count, reverse, unroll)
-    body = new_body("scan()", start.at)
+    body = new_body(start.what)
     given = given_here(body, [*(t.type for t in start.tensors), *(_row(x) for x in stacked)])
     c = len(start.tensors)
     carry = unflatten(init, given[:c])
     x = None if xs is None else unflatten(xs, given[c:])
-    carried, y = _pair(traced(body, f, "the body of scan()", (carry, x), given), start.at)
+    carried, y = _pair(traced(body, f, f"the body of {fn}", (carry, x), given), start.what)
     after = start.check_next(body, carried, given[:c])
     rows = [] if y is None else as_outputs(body, flatten(y))
     if not after and not rows:
@@ -155,25 +187,24 @@ def _row(x: Tensor) -> TensorType:
     return tensor_type(x.shape[1:], x.dtype)
 
 
-def _length(at: str, xs: Any, stacked: Sequence[Tensor], length: Any) -> int | None:
+def _length(what: str, xs: Any, stacked: Sequence[Tensor], length: Any) -> int | None:
     """What is said of the number of runs; None where the rows are counted when run."""
     if length is not None:
         length = whole("length", length)
         if length < 0:
-            raise ShapeError(f"scan() at {at} runs a number of times that is at least 0: {length}")
+            raise ShapeError(f"{what} runs a number of times that is at least 0: {length}")
     known = {"length": length}
     for name, x in zip(paths(xs, "xs") if stacked else (), stacked, strict=True):
         if not x.ndim:
             raise ShapeError(
-                f"scan() at {at} goes over rows, and {name} ({x.name}, built at {x.where}) is "
-                f"{x.type!r}"
+                f"{what} goes over rows, and {name} ({x.name}, built at {x.where}) is {x.type!r}"
             )
         known[name] = x.shape[0]
     numbers = {name: n for name, n in known.items() if isinstance(n, int)}
     if len(set(numbers.values())) > 1:
-        raise ShapeError(f"scan() at {at} goes over rows of one number, got {numbers}")
+        raise ShapeError(f"{what} goes over rows of one number, got {numbers}")
     if length is None and not stacked:
-        raise ShapeError(f"scan() at {at} has neither xs nor a length")
+        raise ShapeError(f"{what} has neither xs nor a length")
     return None if length is None else int(length)
 
 
@@ -198,7 +229,9 @@ def map(f: Callable[[Any], Any], xs: Any) -> Any:
     """
     if not callable(f):
         raise TypeError(f"map() takes a function of a row, got {f!r}")
-    return scan(lambda _, x: ((), f(x)), (), xs)[1]
+    if xs is None or not flatten(xs):
+        raise ShapeError(f"map() at {show(caller())} has no xs to go over")
+    return _scan(MAP, lambda _, x: ((), f(x)), (), xs)[1]
 
 
 def fori_loop(lo: Any, hi: Any, f: Callable[[Any, Any], Any], init: Any) -> Any:
@@ -224,12 +257,12 @@ def fori_loop(lo: Any, hi: Any, f: Callable[[Any, Any], Any], init: Any) -> Any:
         raise TypeError(f"fori_loop() takes a function (i, carry) -> carry, got {f!r}")
     if isinstance(lo, Tensor) or isinstance(hi, Tensor):
         first, last = (_bound(*bound) for bound in (("lo", lo), ("hi", hi)))
-        return while_loop(
-            lambda c: less(c[0], last), lambda c: (c[0] + 1, f(c[0], c[1])), (first, init)
+        return _while_loop(
+            FORI, lambda c: less(c[0], last), lambda c: (c[0] + 1, f(c[0], c[1])), (first, init)
         )[1]
     runs = max(0, whole("hi", hi) - whole("lo", lo))
     start = as_tensor(lo, "int64")
-    return scan(lambda c, _: ((c[0] + 1, f(*c)), None), (start, init), length=runs)[0][1]
+    return _scan(FORI, lambda c, _: ((c[0] + 1, f(*c)), None), (start, init), length=runs)[0][1]
 
 
 def _bound(name: str, bound: Any) -> Tensor:
@@ -278,26 +311,39 @@ def while_loop(
     for what, fn in (("test", test), ("body", body)):
         if not callable(fn):
             raise TypeError(f"the {what} of while_loop() is a function of the carry, got {fn!r}")
+    if max_trips is not None and whole("max_trips", max_trips) < 0:
+        raise ValueError(f"max_trips is at least 0, got {max_trips}")
+    return _while_loop(WHILE, test, body, init, max_trips)
+
+
+def _while_loop(
+    fn: str,
+    test: Callable[[Any], Any],
+    body: Callable[[Any], Any],
+    init: Any,
+    max_trips: int | None = None,
+) -> Any:
+    """`while_loop`, for the function of this name."""
     elsewhere = graph_elsewhere(flatten(init))
     if elsewhere is not None:
         with elsewhere.as_default():
-            return while_loop(test, body, init, max_trips)
-    if max_trips is not None and whole("max_trips", max_trips) < 0:
-        raise ValueError(f"max_trips is at least 0, got {max_trips}")
-    start = started("while_loop()", init)
+            return _while_loop(fn, test, body, init, max_trips)
+    start = started(fn, init)
     if not start.tensors:
-        raise ShapeError(f"while_loop() at {start.at} has no carry, so its test never changes")
-    inside = new_body("while_loop()", start.at)
+        raise ShapeError(f"{start.what} has no carry, so its test never changes")
+    inside = new_body(start.what)
     given = given_here(inside, [t.type for t in start.tensors])
     carry = unflatten(init, given)
-    asked = traced(inside, test, "the test of while_loop()", (carry,), given)
+    asked = traced(inside, test, f"the test of {fn}", (carry,), given)
+    if asked is None or isinstance(asked, tuple | list | dict):
+        raise DTypeError(f"the test of {start.what} returns a single bool, got {asked!r}")
     (holds,) = as_outputs(inside, [asked])
     if kind_of(holds.dtype) != "b" or holds.ndim:
         raise (DTypeError if kind_of(holds.dtype) != "b" else ShapeError)(
-            f"the test of while_loop() at {start.at} is a single bool, got {holds.name}: "
-            f"{holds.type!r} (built at {holds.where})"
+            f"the test of {start.what} is a single bool, got {holds.name}: {holds.type!r} (built "
+            f"at {holds.where})"
         )
-    found = traced(inside, body, "the body of while_loop()", (carry,), given)
+    found = traced(inside, body, f"the body of {fn}", (carry,), given)
     after = start.check_next(inside, found, given)
     constants = constants_of(inside, [holds, *after], given)
     reads = [*given, *constants]
@@ -306,7 +352,7 @@ def while_loop(
         len(given),
         max_trips,
         tuple(range(len(given))),
-        start.at,
+        show(caller()),
     )
     made = build(op, (*start.tensors, *constants.values())).outputs
     return unflatten(init, made[: len(given)])
@@ -326,7 +372,7 @@ def _unrolled(
         raise ValueError(f"unroll is at least 1, got {unroll}")
     count = length if length is not None else stacked[0].shape[0]
     if not isinstance(count, int):
-        raise ShapeError(f"scan() at {start.at} unrolls {count} runs: it needs a known length")
+        raise ShapeError(f"{start.what} unrolls {count} runs: it needs a known length")
     cut = count - count % unroll
 
     def run(carry: Any, rows: Sequence[Tensor], count: int) -> tuple[Any, Any]:
@@ -334,7 +380,7 @@ def _unrolled(
         made: list[Any] = [None] * count
         for at in reversed(range(count)) if reverse else range(count):
             x = None if xs is None else unflatten(xs, [row[at] for row in rows])
-            after, made[at] = _pair(f(carry, x), start.at)
+            after, made[at] = _pair(f(carry, x), start.what)
             carry = start.next_here(after, carry)
         return carry, _stacked(made)
 
@@ -366,10 +412,10 @@ def _unrolled(
     return carry, unflatten(one, joined)
 
 
-def _pair(found: Any, at: str) -> tuple[Any, Any]:
+def _pair(found: Any, what: str) -> tuple[Any, Any]:
     """What the body of a scan returns; TypeError for anything else."""
     if not isinstance(found, tuple) or len(found) != 2:
-        raise TypeError(f"the body of scan() at {at} returns (carry, y), got {found!r}")
+        raise TypeError(f"the body of {what} returns (carry, y), got {found!r}")
     return found
 
 

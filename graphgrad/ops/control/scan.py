@@ -14,7 +14,7 @@ from ...ir.op import Op, Types
 from ...ir.program import Program
 from ...ir.types import Dim, TensorType, tensor_type
 from ..base import Tensor, build
-from .bodies import BodyGraph, constants_of, run
+from .bodies import BodyGraph, check_gives, check_takes, constants_of, run
 
 
 class Scan(Op, interned=False):
@@ -59,13 +59,21 @@ class Scan(Op, interned=False):
         stacks = [tensor_type((length, *t.shape), t.dtype) for t in (*made[self.carries :], *kept)]
         return (*types[: self.carries], *stacks)
 
+    def check_bodies(self, *types: TensorType) -> None:
+        """The body takes carries, rows and constants, and gives carries first."""
+        (body,) = self.programs
+        carries, slices, constants = self.parts(types)
+        rows = [tensor_type(t.shape[1:], t.dtype) for t in slices]
+        check_takes(body, [*carries, *rows, *constants])
+        check_gives(body, carries)
+
     def runs_of(self, types: Sequence[TensorType]) -> Dim:
         """How often the body runs for inputs of these types, as far as that is known."""
         lengths = [t.shape[0] for t in types[self.carries : self.carries + self.slices]]
         known: dict[Dim, None] = dict.fromkeys([self.length, *lengths])
         numbers = [n for n in known if isinstance(n, int)]
         if len(numbers) > 1:
-            raise ShapeError(f"a scan goes over rows of one number, got {numbers}")
+            raise ShapeError(f"a loop goes over rows of one number, got {numbers}")
         return next(iter(numbers), next((n for n in known if n is not None), None))
 
     def parts(self, items: Sequence[Any]) -> tuple[list[Any], list[Any], list[Any]]:
@@ -79,10 +87,42 @@ class Scan(Op, interned=False):
 
     def drive(self, bodies: Sequence[Callable[..., Any]], arrays: Sequence[Any]) -> Any:
         """The outputs of the loop by calls of the body, as a function of arrays."""
+        count = self.count(self.parts(arrays)[1])
+        stacks = [Rows(count, type) for type in self._stacked_types()]
+        carries = self._run(bodies, arrays, count, stacks)
+        if not count:
+            carries = [np.array(x) for x in carries]
+        made = (*carries, *(stack.array for stack in stacks))
+        return made[0] if len(made) == 1 else made
+
+    def fill(
+        self, bodies: Sequence[Callable[..., Any]], arrays: Sequence[Any], outs: Sequence[Any]
+    ) -> None:
+        """Write the outputs of the loop, of which all lengths are known, to arrays."""
+        count = self.count(self.parts(arrays)[1])
+        pairs = zip(self._stacked_types(), outs[self.carries :], strict=True)
+        carries = self._run(bodies, arrays, count, [Rows(count, *pair) for pair in pairs])
+        for out, last in zip(outs, carries, strict=False):
+            out[...] = last
+
+    def _stacked_types(self) -> list[TensorType]:
+        """Of one row of each output behind the carries."""
+        (body,) = self.programs
+        rows = [t.type for t in body.outputs[self.carries :]]
+        return [*rows, *[body.inputs[i].type for i in self.history]]
+
+    def _run(
+        self,
+        bodies: Sequence[Callable[..., Any]],
+        arrays: Sequence[Any],
+        count: int,
+        stacks: Sequence[Rows],
+    ) -> Sequence[Any]:
+        """What the last run carries on. stacks: where rows go, and then what runs took."""
         carries, stacked, constants = self.parts(arrays)
-        count, c, body = self.count(stacked), self.carries, bodies[0]
-        rows = [Rows(count, t.type) for t in self.programs[0].outputs[c:]]
-        kept = [Rows(count, self.programs[0].inputs[i].type) for i in self.history]
+        c, body = self.carries, bodies[0]
+        end = len(stacks) - len(self.history)
+        rows, kept = stacks[:end], stacks[end:]
         put = [(i, stack.put) for i, stack in zip(self.history, kept, strict=True)]
         write = [stack.put for stack in rows]
         places = range(count - 1, -1, -1) if self.reverse else range(count)
@@ -93,10 +133,7 @@ class Scan(Op, interned=False):
             carries = found[:c]
             for store, row in zip(write, found[c:], strict=True):
                 store(at, row)
-        if not count:
-            carries = [np.array(x) for x in carries]
-        made = (*carries, *(stack.array for stack in (*rows, *kept)))
-        return made[0] if len(made) == 1 else made
+        return carries
 
     def _taken(self, stacked: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
         """The rows of stacked arrays, side by side in the order of the runs."""
@@ -109,7 +146,7 @@ class Scan(Op, interned=False):
         """How many runs there are over these arrays."""
         lengths = {len(x) for x in stacked} | ({self.length} if self.length is not None else set())
         if len(lengths) > 1:
-            raise ExecutionError(f"a scan goes over rows of one number, got {sorted(lengths)}")
+            raise ExecutionError(f"a loop goes over rows of one number, got {sorted(lengths)}")
         (count,) = lengths
         return count
 
@@ -126,18 +163,23 @@ def _rows_of(stack: Any) -> Iterator[Any]:
 
 
 class Rows:
-    """Rows in one array, which is made when the first one comes."""
+    """Rows in one array, which is given, or made when the first one comes."""
 
-    def __init__(self, count: int, type: TensorType) -> None:
+    def __init__(self, count: int, type: TensorType, array: Any = None) -> None:
         self.count = count
         self._type = type
-        self._made: Any = None
+        self._made = array
 
     def put(self, at: int, row: Any) -> None:
         """This is the row at that place."""
         if self._made is None:
             self._made = np.empty((self.count, *np.shape(row)), self._type.dtype)
         self._made[at] = row
+
+    def end(self, count: int, row: Any) -> None:
+        """So many rows came. The last one is repeated; this row, where there was none."""
+        for at in range(count, self.count):
+            self.put(at, self._made[count - 1] if count else row)
 
     @property
     def array(self) -> Any:

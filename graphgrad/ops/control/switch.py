@@ -8,7 +8,7 @@ from typing import Any
 from ...ir.errors import DTypeError, ShapeError
 from ..base import as_tensor, kind_of
 from ..logic import less
-from .cond import cond
+from .cond import chosen
 
 __all__ = ["switch"]
 
@@ -37,16 +37,21 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -
     >>> gg.evaluate(gg.switch(gg.constant(1), [gg.negative, gg.square, gg.sin], x))
     array(9.)
     """
+    if callable(branches):
+        raise TypeError(f"switch() takes a list of functions, got {branches!r}")
     branches = list(branches)
     if not branches:
         raise ShapeError("switch() needs a branch to choose")
-    chosen = as_tensor(index)
-    if kind_of(chosen.dtype) not in "iu":
-        raise DTypeError(f"switch() goes by an integer, got {chosen.type!r} ({chosen.where})")
-    if chosen.ndim:
+    for branch in branches:
+        if not callable(branch):
+            raise TypeError(f"the branches of switch() are functions, got {branch!r}")
+    number = as_tensor(index)
+    if kind_of(number.dtype) not in "iu":
+        raise DTypeError(f"switch() goes by an integer, got {number.type!r} ({number.where})")
+    if number.ndim:
         raise ShapeError(
-            f"switch() goes by one integer, got {chosen.name}: {chosen.type!r} (built at "
-            f"{chosen.where})"
+            f"switch() goes by one integer, got {number.name}: {number.type!r} (built at "
+            f"{number.where})"
         )
     last = len(branches) - 1
     if isinstance(index, int):
@@ -57,6 +62,12 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -
         if end - first == 1:
             return branches[first](*operands)
         middle = (first + end) // 2
-        return cond(less(chosen, middle), lambda: among(first, middle), lambda: among(middle, end))
+        return chosen(
+            "switch()",
+            f"branches {first} and {middle}",
+            less(number, middle),
+            lambda: among(first, middle),
+            lambda: among(middle, end),
+        )
 
     return among(0, last + 1)

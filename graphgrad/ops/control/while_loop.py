@@ -12,7 +12,7 @@ from ...ir.errors import ExecutionError
 from ...ir.op import Op, Types
 from ...ir.program import Program
 from ...ir.types import TensorType, as_dtype, tensor_type
-from .bodies import run
+from .bodies import check_gives, check_takes, run
 from .scan import Rows
 
 
@@ -52,6 +52,14 @@ class While(Op, interned=False):
         stacks = [tensor_type((self.max_trips, *t.shape), t.dtype) for t in kept]
         return (*types[: self.carries], *stacks, tensor_type((), as_dtype("int64")))
 
+    def check_bodies(self, *types: TensorType) -> None:
+        """Test and body take all that there is; they give a bool, and the carries."""
+        test, body = self.programs
+        check_takes(test, types)
+        check_takes(body, types)
+        check_gives(test, [tensor_type((), as_dtype("bool"))])
+        check_gives(body, types[: self.carries])
+
     def kernel(self, xp: Any, *arrays: Any) -> Any:
         return self.drive([partial(run, xp, body) for body in self.programs], arrays)
 
@@ -59,24 +67,25 @@ class While(Op, interned=False):
         """The outputs of the loop by calls of test and body, as functions of arrays."""
         test, body = bodies
         carries, constants = list(arrays[: self.carries]), arrays[self.carries :]
-        kept: list[list[Any]] = [[] for _ in self.history]
+        kept = [self._rows(i) for i in self.history]
         trips = 0
         while test(*carries, *constants)[0]:
             if trips == self.max_trips:
                 self.check_trips(True, trips)
             for i, rows in zip(self.history, kept, strict=True):
-                rows.append(carries[i])
+                rows.put(trips, carries[i])
             carries = list(body(*carries, *constants))
             trips += 1
         if not trips:
             carries = [np.array(x) for x in carries]
-        stacks = []
         for i, rows in zip(self.history, kept, strict=True):
-            stack = Rows(trips if self.max_trips is None else self.max_trips, self._taken(i))
-            for at in range(stack.count):
-                stack.put(at, rows[min(at, trips - 1)] if rows else carries[i])
-            stacks.append(stack.array)
-        return (*carries, *stacks, np.array(trips))
+            rows.end(trips, carries[i])
+        return (*carries, *[rows.array for rows in kept], np.array(trips))
+
+    def _rows(self, i: int) -> Rows | _Growing:
+        """Where what the runs take is kept."""
+        type = self.programs[1].inputs[i].type
+        return _Growing(type) if self.max_trips is None else Rows(self.max_trips, type)
 
     def check_trips(self, more: Any, trips: Any) -> Any:
         """trips; ExecutionError where the test is still true behind the last run that may be."""
@@ -86,9 +95,29 @@ class While(Op, interned=False):
             )
         return trips
 
-    def _taken(self, i: int) -> TensorType:
-        return self.programs[1].inputs[i].type
-
     def __repr__(self) -> str:
         test, body = self.programs
         return f"While(test {len(test.nodes)} nodes, body {len(body.nodes)} nodes)"
+
+
+class _Growing:
+    """Rows, of which nobody knows how many come."""
+
+    def __init__(self, type: TensorType) -> None:
+        self._type = type
+        self._rows: list[Any] = []
+
+    def put(self, at: int, row: Any) -> None:
+        """This is the next one."""
+        self._rows.append(row)
+
+    def end(self, count: int, row: Any) -> None:
+        """These are all."""
+
+    @property
+    def array(self) -> Any:
+        """All rows."""
+        stack = Rows(len(self._rows), self._type)
+        for at, row in enumerate(self._rows):
+            stack.put(at, row)
+        return stack.array

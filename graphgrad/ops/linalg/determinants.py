@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from ..arithmetic import imag
 from ..base import (
     NO_GRAD,
     Any,
@@ -23,6 +22,7 @@ from ..base import (
     tensor_type,
     wants,
 )
+from ..complex_parts import imag
 from ..reductions import sum
 from ..shaping import expand_dims, matrix_transpose
 from .inverses import Inverse

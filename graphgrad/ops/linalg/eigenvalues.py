@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from ...ir.types import elements
-from ..arithmetic import conj, real
 from ..base import (
     Any,
     Gradients,
@@ -24,6 +23,7 @@ from ..base import (
     result_dtype,
     tensor_type,
 )
+from ..complex_parts import conj, real
 from ..diagonal import diagonal
 from ..reductions import sum
 from ..shaping import expand_dims

@@ -29,7 +29,7 @@ from ..batching import Batch, Outputs
 from ..diagonal import DiagonalGrad, diagonal
 from ..products import MATMUL, matmul, may_equal, squeezed
 from ..shaping import expand_dims, moveaxis, normal_axis, reshape
-from .matrices import check_square, dense, positive
+from .matrices import check_square, dense, operands, positive
 from .triangular import system
 
 __all__ = ["inv", "matrix_power", "solve", "tensorinv", "tensorsolve"]
@@ -139,7 +139,7 @@ def solve(x1: TensorLike, x2: TensorLike, /) -> Tensor:
     >>> gg.evaluate(gg.linalg.solve([[2.0, 0.0], [0.0, 4.0]], [2.0, 2.0]))
     array([1. , 0.5])
     """
-    x, y = promoted(x1, x2, floating=True)
+    x, y = operands(x1, x2)
     if y.ndim == 1:
         return squeezed(apply(Solve(False), x, expand_dims(y, 1)), -1)
     return apply(Solve(False), x, y)
@@ -232,7 +232,7 @@ def tensorsolve(x1: TensorLike, x2: TensorLike, /, axes: Any = None) -> Tensor:
     array([[1., 2.],
            [3., 4.]])
     """
-    x, y = promoted(x1, x2, floating=True)
+    x, y = operands(x1, x2)
     for axis in () if axes is None else axes:
         x = moveaxis(x, normal_axis(axis, x.ndim), -1)
     first, last = _split("tensorsolve", x, y.ndim)

@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from ...ir.errors import DTypeError, ShapeError
 from ...ir.kinds import limits_of
 from ...ir.types import broadcast
-from ..arithmetic import abs as moduli
-from ..arithmetic import square as squared
 from ..base import (
     NO_GRAD,
     Any,
@@ -34,6 +32,8 @@ from ..base import (
 )
 from ..batching import Batch, Outputs
 from ..logic import greater
+from ..magnitudes import abs as moduli
+from ..powers import square as squared
 from ..products import may_equal, squeezed
 from ..reductions import max, sum
 from ..shaping import broadcast_like, broadcast_to, expand_dims
@@ -45,6 +45,7 @@ from .matrices import (
     dense,
     matrices,
     normal,
+    operands,
     shorter,
     times,
 )
@@ -350,7 +351,7 @@ def lstsq(
     >>> gg.evaluate(x).round(4)
     array([1., 2.])
     """
-    x, y = promoted(a, b, floating=True)
+    x, y = operands(a, b)
     vector = y.ndim == 1
     y = expand_dims(y, 1) if vector else y
     op = LeastSquares(_tolerance("lstsq", rcond))

@@ -36,7 +36,7 @@ from ..products import MATMUL, squeezed
 from ..shaping import expand_dims, matrix_transpose
 from ..sorting import argsort, sort, take_along_axis
 from . import lapack
-from .matrices import check_square, dense, matrices, shorter, square
+from .matrices import check_square, dense, matrices, operands, shorter, square
 from .triangular import SolveTriangular, solve_triangular
 
 __all__ = ["lu", "lu_factor", "lu_solve"]
@@ -183,7 +183,7 @@ def lu_solve(
     >>> gg.evaluate(gg.linalg.lu_solve(factors, [3.0, 4.0]))
     array([1., 1.])
     """
-    factors, y = promoted(lu_and_piv[0], b, floating=True)
+    factors, y = operands(lu_and_piv[0], b)
     pivots = as_tensor(lu_and_piv[1])
     check_square("lu_solve", factors.type)
     if kind_of(pivots.dtype) not in "iu":

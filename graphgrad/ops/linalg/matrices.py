@@ -12,17 +12,21 @@ from math import prod
 
 from ...ir.errors import ShapeError
 from ...ir.types import Dim, lengths
-from ..arithmetic import conj
 from ..base import (
     Any,
     DTypeError,
     Tensor,
+    TensorLike,
     TensorType,
     apply,
+    as_tensor,
+    cast,
     is_inexact,
     is_zero,
     np,
+    promoted,
 )
+from ..complex_parts import conj
 from ..creation import Tril
 from ..products import MATMUL
 from ..shaping import matrix_transpose
@@ -39,6 +43,12 @@ def check_floating(what: str, x: TensorType) -> None:
         raise DTypeError(f"{what} takes floating matrices, got {x!r}")
     if x.dtype.itemsize == 2:
         raise DTypeError(f"{what} takes matrices of 32 or 64 bits, got {x!r}; use gg.cast")
+
+
+def operands(*xs: TensorLike) -> tuple[Tensor, ...]:
+    """Promoted, floating; integers count as float64, as in NumPy's linear algebra."""
+    tensors = [as_tensor(x) for x in xs]
+    return promoted(*[t if is_inexact(t.dtype) else cast(t, "float64") for t in tensors])
 
 
 def check_square(what: str, x: TensorType) -> None:

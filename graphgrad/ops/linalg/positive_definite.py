@@ -19,7 +19,7 @@ from ..base import (
     wants,
 )
 from . import lapack
-from .matrices import adjoint, check_square, conjugated, dense, lower, positive, times
+from .matrices import adjoint, check_square, conjugated, dense, lower, operands, positive, times
 from .triangular import LowerHalf, SolveTriangular, solve_triangular
 
 __all__ = ["cho_factor", "cho_solve", "cholesky"]
@@ -169,7 +169,7 @@ def cho_solve(c_and_lower: tuple[TensorLike, bool], b: TensorLike, /) -> Tensor:
     array([1., 1.])
     """
     c, is_lower = c_and_lower
-    factor, y = promoted(c, b, floating=True)
+    factor, y = operands(c, b)
     first, second = ("N", "C") if is_lower else ("C", "N")
     z = solve_triangular(factor, y, lower=is_lower, trans=first)
     return solve_triangular(factor, z, lower=is_lower, trans=second)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from ...ir.errors import GradientError
 from ...ir.types import Dim
-from ..arithmetic import conj, imag
 from ..base import (
     Any,
     Gradients,
@@ -19,14 +18,19 @@ from ..base import (
     apply,
     build,
     is_zero,
+    like,
     np,
     promoted,
     real_dtype,
     tensor_type,
 )
+from ..complex_parts import conj, imag
 from ..diagonal import diagonal
+from ..logic import less, where
+from ..magnitudes import abs
 from ..shaping import expand_dims
-from .eigenvalues import Inverted
+from ..sorting import argsort, take_along_axis
+from .eigenvalues import Inverted, eigh, eigvalsh
 from .matrices import adjoint, conjugated, dense, matrices, shorter, square, times
 from .results import SVDResult
 
@@ -141,16 +145,21 @@ class SingularValues(Op):
             yield cls(), [rng.normal(size=shape)]
 
 
-def svd(x: TensorLike, /, full_matrices: bool = True) -> SVDResult:
+def svd(
+    x: TensorLike, /, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False
+) -> Any:
     """Singular values and vectors of matrices: x = u @ diag(s) @ vh.
 
     Parameters:
         x: (..., M, N); floating or complex, ints become float64.
         full_matrices: whether u and vh are completed to square matrices; the columns and rows that
             are added may be any.
+        compute_uv: whether the vectors are wanted, too.
+        hermitian: whether x is known to be Hermitian: its eigenvalues and vectors are taken, of
+            which the lower triangle is read.
 
     Returns: U (..., M, M), S (..., K) real and falling, Vh (..., N, N), K = min(M, N); unless
-        full_matrices, U (..., M, K) and Vh (..., K, N).
+        full_matrices, U (..., M, K) and Vh (..., K, N). Without compute_uv, S alone.
 
     Raises: ShapeError if x has fewer than two axes; DTypeError if x is float16; GradientError where
         completed U or Vh gets a gradient.
@@ -159,15 +168,34 @@ def svd(x: TensorLike, /, full_matrices: bool = True) -> SVDResult:
         is right for what does not depend on their phases. Of S alone conj(u @ diag(ds) @ vh), for
         any.
 
-    Source: Townsend 2016, "Differentiating the singular value decomposition".
+    Source: numpy.linalg.svd; Townsend 2016, "Differentiating the singular value decomposition".
 
     >>> u, s, vh = gg.linalg.svd([[3.0, 0.0], [0.0, 4.0], [0.0, 0.0]], full_matrices=False)
     >>> u.shape, vh.shape, gg.evaluate(s)
     ((3, 2), (2, 2), array([4., 3.]))
     """
+    if hermitian:
+        return _of_hermitian(x) if compute_uv else _falling(abs(eigvalsh(x)))[0]
+    if not compute_uv:
+        return svdvals(x)
     (x,) = promoted(x, floating=True)
     full = bool(full_matrices) and not (x.ndim > 1 and square(*x.shape[-2:]))
     return SVDResult(*build(Svd(full), (x,)).outputs)
+
+
+def _of_hermitian(x: TensorLike) -> SVDResult:
+    """Moduli of the eigenvalues, falling; their signs go with the vectors on the right."""
+    w, v = eigh(x)
+    s, order = _falling(abs(w))
+    u = take_along_axis(v, expand_dims(order, -2))
+    signs = take_along_axis(where(less(w, 0), like(-1, w), like(1, w)), order)
+    return SVDResult(u, s, adjoint(u * expand_dims(signs, -2)))
+
+
+def _falling(s: Tensor) -> tuple[Tensor, Tensor]:
+    """Numbers along the last axis, the largest first, and where they were."""
+    order = argsort(s, -1, descending=True)
+    return take_along_axis(s, order), order
 
 
 def svdvals(x: TensorLike, /) -> Tensor:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from ...ir.errors import ShapeError
 from ...ir.types import broadcast, elements, lengths
-from ..arithmetic import conj
 from ..base import (
     NO_GRAD,
     Any,
@@ -18,17 +17,17 @@ from ..base import (
     Types,
     apply,
     np,
-    promoted,
     tensor_type,
     wants,
     whole,
 )
 from ..batching import Batch, Outputs
+from ..complex_parts import conj
 from ..creation import Tril, Triu
 from ..products import MATMUL, may_equal, squeezed
 from ..shaping import expand_dims
 from . import lapack
-from .matrices import check_square, positive
+from .matrices import check_square, operands, positive
 
 __all__ = ["solve_triangular"]
 
@@ -148,7 +147,7 @@ def solve_triangular(
     >>> gg.evaluate(gg.linalg.solve_triangular(x, [2.0, 5.0], lower=True))
     array([1., 1.])
     """
-    x, y = promoted(x1, x2, floating=True)
+    x, y = operands(x1, x2)
     kind = _kind_of(trans)
     if kind == 2:
         x = conj(x)

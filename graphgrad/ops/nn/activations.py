@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from ..arithmetic import absolute, hypot, negative, reciprocal, square
+from ..arithmetic import negative
 from ..base import (
     ZERO,
     Any,
@@ -22,6 +22,8 @@ from ..base import (
 from ..exponential import SIGMOID_SLOPE, Sigmoid, exp, expm1
 from ..families import Kinds, RealBinary, RealUnary, floating_unary
 from ..logic import greater, where
+from ..magnitudes import absolute, hypot
+from ..powers import reciprocal, square
 from ..special.logistic import expit
 from ..special.normal import ndtr
 from ..trigonometry import tanh

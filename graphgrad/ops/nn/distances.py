@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from ...ir.errors import ShapeError
-from ..arithmetic import maximum
 from ..base import Tensor, TensorLike
+from ..bounds import maximum
 from ..indexing import take
 from ..linalg.norms import vector_norm
 from ..reductions import sum

@@ -6,7 +6,7 @@ from functools import reduce
 from math import prod
 
 from ...ir.errors import ShapeError
-from ..arithmetic import add, floor
+from ..arithmetic import add
 from ..base import (
     Any,
     DTypeError,
@@ -25,6 +25,7 @@ from ..joining import concat
 from ..logic import where
 from ..random.uniform import uniform
 from ..reductions import argmax
+from ..rounding import floor
 from ..shaping import expand_dims, moveaxis, squeeze
 from ..sorting import take_along_axis
 from .operands import known_length

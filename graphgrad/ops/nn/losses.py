@@ -7,8 +7,9 @@ from collections.abc import Callable
 
 from ...ir.errors import ShapeError
 from ...ir.types import compatible
-from ..arithmetic import absolute, minimum, negative, square
+from ..arithmetic import negative
 from ..base import Tensor, TensorLike, as_tensor, cast, like
+from ..bounds import minimum
 from ..cumulative import cumulative_prod
 from ..exponential import exp, log
 from ..logic import (
@@ -20,6 +21,8 @@ from ..logic import (
     logical_not,
     where,
 )
+from ..magnitudes import absolute
+from ..powers import square
 from ..reductions import any as any_of
 from ..reductions import mean, sum
 from ..shaping import expand_dims, normal_axis, squeeze

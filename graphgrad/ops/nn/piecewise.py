@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from ...ir.errors import ShapeError
-from ..arithmetic import absolute, clip, copysign, square
 from ..base import Tensor, TensorLike
+from ..bounds import clip
 from ..joining import split
 from ..logic import greater, greater_equal, less_equal, where
+from ..magnitudes import absolute, copysign
+from ..powers import square
 from ..random import uniform
 from ..shaping import expand_dims, normal_axis
 from ..trigonometry import tanh

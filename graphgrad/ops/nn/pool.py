@@ -8,7 +8,6 @@ from math import prod
 from typing import NamedTuple
 
 from ...ir.errors import ShapeError
-from ..arithmetic import absolute
 from ..base import (
     Any,
     DTypeError,
@@ -26,6 +25,7 @@ from ..creation import zeros_like
 from ..folding import merged, parted
 from ..indexing import take
 from ..logic import equal, greater, isnan, logical_and, logical_or, where
+from ..magnitudes import absolute
 from ..padding import Pad
 from ..reductions import argmax, sum
 from ..shaping import Squeeze, expand_dims, moveaxis, squeeze

@@ -9,7 +9,7 @@ from itertools import accumulate
 from math import prod
 
 from ...ir.types import elements, lengths
-from ..arithmetic import ADD, DIVIDE, MAXIMUM
+from ..arithmetic import ADD, DIVIDE
 from ..base import (
     ZERO,
     Any,
@@ -32,6 +32,7 @@ from ..base import (
     tensor_type,
 )
 from ..batching import Batch, Outputs
+from ..bounds import MAXIMUM
 from ..folding import folded, unfolded
 from ..logic import EQUAL, LOGICAL_OR, NOT_EQUAL, WHERE
 from ..making import Making

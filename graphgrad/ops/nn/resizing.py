@@ -7,12 +7,16 @@ from functools import reduce
 from itertools import product
 
 from ...ir.errors import ShapeError
-from ..arithmetic import absolute, add, clip, floor, remainder, rint
+from ..arithmetic import add
 from ..base import Any, Array, Tensor, TensorLike, cast, constant, np, promoted
+from ..bounds import clip
 from ..folding import merged
 from ..indexing import take
 from ..logic import greater_equal, less, logical_and, where
+from ..magnitudes import absolute
 from ..products import matmul
+from ..remainders import remainder
+from ..rounding import floor, rint
 from ..shaping import expand_dims, matrix_transpose, moveaxis, reshape
 from ..sorting import take_along_axis
 from .operands import check_real, known_length, one_of, real_operands

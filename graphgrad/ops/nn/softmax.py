@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ...ir.kinds import limits_of
 from ...ir.types import elements
+from .. import special
 from ..arithmetic import DIVIDE, SUBTRACT, negative
 from ..base import (
     Any,
@@ -26,7 +27,7 @@ from ..exponential import EXP, LOG, exp, log
 from ..logic import where
 from ..making import Making
 from ..random import uniform
-from ..reductions import ReduceMax, ReduceSum, argmax
+from ..reductions import ReduceMax, ReduceSum, argmax, normal_axes
 from ..shaping import normal_axis
 from ..sources import stop_gradient
 from .classes import OneHotLike
@@ -110,18 +111,18 @@ def decomposed_log_softmax(make: Making, axis: int) -> Tensor:
     return make(SUBTRACT, shifted, make(LOG, total))
 
 
-def softmax(x: TensorLike, axis: int = -1) -> Tensor:
-    """y = exp(x) / sum exp(x) along an axis, without overflow.
+def softmax(x: TensorLike, axis: Any = -1) -> Tensor:
+    """y = exp(x) / sum exp(x) over axes, without overflow.
 
     Parameters:
         x: at least one axis; floating, ints and bools become float64.
-        axis: the axis along which y adds up to 1.
+        axis: the axis over which y adds up to 1, several in a tuple, or None for all of them.
 
     Returns: y, of the shape and dtype of x.
 
     Raises: ShapeError if x has no such axis; DTypeError if x is complex.
 
-    Gradient: dx = y * (dy - sum(dy * y)), the sum along the axis.
+    Gradient: dx = y * (dy - sum(dy * y)), the sum over the axes.
 
     Source: Bridle 1990, "Probabilistic interpretation of feedforward classification network
         outputs".
@@ -130,21 +131,22 @@ def softmax(x: TensorLike, axis: int = -1) -> Tensor:
     array([0. , 0. , 0.5, 0.5])
     """
     (x,) = promoted(x, floating=True)
-    return apply(Softmax(normal_axis(axis, x.ndim)), x)
+    return _over(Softmax, x, axis)
 
 
-def log_softmax(x: TensorLike, axis: int = -1) -> Tensor:
-    """y = log(softmax(x)) along an axis, without overflow or log of zero.
+def log_softmax(x: TensorLike, axis: Any = -1) -> Tensor:
+    """y = log(softmax(x)) over axes, without overflow or log of zero.
 
     Parameters:
         x: at least one axis; floating, ints and bools become float64.
-        axis: the axis along which exp(y) adds up to 1.
+        axis: the axis over which exp(y) adds up to 1, several in a tuple, or None for all of
+            them.
 
     Returns: y, of the shape and dtype of x.
 
     Raises: ShapeError if x has no such axis; DTypeError if x is complex.
 
-    Gradient: dx = dy - exp(y) * sum(dy), the sum along the axis.
+    Gradient: dx = dy - exp(y) * sum(dy), the sum over the axes.
 
     Source: Blanchard, Higham and Higham 2021, "Accurately computing the log-sum-exp and softmax
         functions".
@@ -153,21 +155,31 @@ def log_softmax(x: TensorLike, axis: int = -1) -> Tensor:
     array([-0.6931, -0.6931])
     """
     (x,) = promoted(x, floating=True)
-    return apply(LogSoftmax(normal_axis(axis, x.ndim)), x)
+    return _over(LogSoftmax, x, axis)
 
 
-def softmin(x: TensorLike, axis: int = -1) -> Tensor:
-    """y = exp(-x) / sum exp(-x) along an axis, without overflow.
+def _over(op: type[Softmax], x: Tensor, axis: Any) -> Tensor:
+    """op of x; over several axes, or none, as of `special`."""
+    axes = normal_axes(axis, x.ndim)
+    if len(axes) == 1:
+        return apply(op(axes[0]), x)
+    if not is_floating(x.dtype):
+        raise DTypeError(f"softmax takes floating tensors, got {x.type!r}")
+    return (special.log_softmax if op is LogSoftmax else special.softmax)(x, axes)
+
+
+def softmin(x: TensorLike, axis: Any = -1) -> Tensor:
+    """y = exp(-x) / sum exp(-x) over axes, without overflow.
 
     Parameters:
         x: at least one axis; floating, ints and bools become float64.
-        axis: the axis along which y adds up to 1.
+        axis: the axis over which y adds up to 1, several in a tuple, or None for all of them.
 
     Returns: y, of the shape and dtype of x.
 
     Raises: ShapeError if x has no such axis; DTypeError if x is complex.
 
-    Gradient: dx = y * (sum(dy * y) - dy), the sum along the axis.
+    Gradient: dx = y * (sum(dy * y) - dy), the sum over the axes.
 
     Source: Bridle 1990, "Probabilistic interpretation of feedforward classification network
         outputs", of -x.

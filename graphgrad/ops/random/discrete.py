@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...ir.errors import ShapeError
 from ...ir.types import as_shape
-from ..arithmetic import floor, minimum, negative
+from ..arithmetic import negative
 from ..base import (
     Any,
     DType,
@@ -21,11 +21,13 @@ from ..base import (
     promoted,
     whole,
 )
+from ..bounds import minimum
 from ..cumulative import cumulative_sum
 from ..exponential import log, log1p
 from ..indexing import take
 from ..logic import bitwise_right_shift, greater_equal, less
 from ..reductions import argmax, count_nonzero
+from ..rounding import floor
 from ..shaping import expand_dims, normal_axis, reshape
 from ..sorting import topk
 from .draws import RandomBits, RandomIntegers, RandomPermutation, RandomUniform, lengths_of

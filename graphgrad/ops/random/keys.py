@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from ...ir.build import graph_elsewhere
 from ...ir.context import bodies_around
 from ...ir.graph import Graph, GraphScope, current
@@ -142,6 +144,41 @@ def numbers_for(source: Graph) -> int:
         start = -(-root.draws // TOGETHER) * TOGETHER
         root.draws = start - (-home.draws // TOGETHER) * TOGETHER
     return start
+
+
+def root_of(graph: Graph) -> Graph:
+    """The graph that counts the draws of a graph: the one around all bodies."""
+    *_, root = bodies_around(graph)
+    return root
+
+
+def numbered_by_call(nodes: Iterable[Node], first: int) -> bool:
+    """Number the draws from `first` on, which one call of a rule made, from -1 down.
+
+    So they are told from those that the call computed again. False where that cannot be: there are
+    some of another call among them.
+    """
+    keys = [node for node in nodes if isinstance(node.op, RandomKey)]
+    numbers = sorted({key.op.number for key in keys})  # type: ignore[attr-defined]
+    own = {number: -1 - i for i, number in enumerate(n for n in numbers if n >= first)}
+    for key in keys:
+        op: Any = key.op
+        key.op = op.replace(number=own.get(op.number, op.number))
+    return not numbers or numbers[0] >= 0
+
+
+def drawn_by_call(nodes: Iterable[Node], graph: Graph) -> None:
+    """Have the draws of a call of a rule be new ones of a graph, as if it was called there."""
+    keys = [n for n in nodes if isinstance(n.op, RandomKey) and n.op.number < 0]
+    if not keys:
+        return
+    root = root_of(graph)
+    with _lock:
+        start = root.draws - 1
+        root.draws -= min(key.op.number for key in keys)  # type: ignore[attr-defined]
+    for key in keys:
+        op: Any = key.op
+        key.op = op.replace(seed=root.seed, number=start - op.number)
 
 
 def renumbered(op: Op, by: int) -> Op:

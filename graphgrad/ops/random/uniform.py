@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from ...ir.kinds import limits_of
-from ..arithmetic import clip, maximum, minimum, negative
+from ..arithmetic import negative
 from ..base import (
     Any,
     DType,
@@ -18,6 +18,7 @@ from ..base import (
     cast,
     is_floating,
 )
+from ..bounds import clip, maximum, minimum
 from ..exponential import exp, log, log1p, sqrt
 from ..logic import greater, less, where
 from ..special.normal import ndtr

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ..arithmetic import sign
 from ..base import Any, Gradients, Node, Tensor, TensorLike, apply, as_tensor, whole
 from ..families import floating_unary
 from ..joining import stack
+from ..magnitudes import sign
 from .scipy_functions import ScipyUnary, need_scipy, without_gradient
 
 __all__ = [

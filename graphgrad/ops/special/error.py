@@ -9,7 +9,6 @@ import math
 from collections.abc import Callable
 from typing import ClassVar
 
-from ..arithmetic import square
 from ..base import (
     Any,
     Gradients,
@@ -26,6 +25,7 @@ from ..base import (
 )
 from ..exponential import exp
 from ..families import RealUnary, floating_unary
+from ..powers import square
 from .scipy_functions import OfScipy, ScipyUnary, need_scipy, scipy_special
 
 __all__ = [

@@ -6,11 +6,12 @@ import functools
 import math
 import operator
 
-from ..arithmetic import abs, square
 from ..base import Any, Gradients, Node, Samples, Tensor, TensorLike, np, promoted, whole
 from ..exponential import exp, log
 from ..families import floating_unary
 from ..logic import less, where
+from ..magnitudes import abs
+from ..powers import square
 from ..trigonometry import cos, sin
 from .scipy_functions import ScipyUnary, need_scipy, scipy_special
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 
-from ..arithmetic import square
 from ..base import NO_GRAD, Gradients, Node, Tensor, TensorLike, apply, promoted, wants
 from ..exponential import exp
 from ..families import floating_binary, floating_unary
+from ..powers import square
 from .error import Erfcx, erf, erfc
 from .scipy_functions import ScipyBinary, ScipyUnary, need_scipy
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 
 from .. import reductions
-from ..arithmetic import abs, sign
 from ..base import Any, Tensor, TensorLike, promoted
+from ..complex_parts import real
 from ..creation import zeros_like
 from ..exponential import exp, log
 from ..logic import equal, isfinite, where
+from ..magnitudes import abs, sign
 from ..shaping import squeeze
 from ..sources import stop_gradient
 
@@ -30,16 +31,16 @@ def logsumexp(
     """y = log(sum(b * exp(a))) over axes, without overflow.
 
     Parameters:
-        a: any shape; floating, ints and bools become float64.
+        a: any shape; floating or complex, ints and bools become float64.
         axis: an int, several in a tuple, or None for all of them.
         b: factors, of a shape that broadcasts with that of a; None: 1. A term with 0 is 0.
         keepdims: whether the axes stay, with length 1.
-        return_sign: whether the sum may be negative: y is then the logarithm of its modulus.
+        return_sign: whether the sum may be negative or complex: y is the logarithm of its modulus.
 
     Returns: y, a without the axes, or with length 1 there; -inf over nothing, NaN where the sum is
         negative. With return_sign, y and the sign of the sum.
 
-    Raises: ShapeError if a has no such axis or b does not broadcast; DTypeError if a is complex.
+    Raises: ShapeError if a has no such axis or b does not broadcast.
 
     Gradient: da = dy * b * exp(a - y) * the sign, db = dy * exp(a - y) * the sign.
 
@@ -53,7 +54,7 @@ def logsumexp(
     a, b = promoted(a, 1.0 if b is None else b, floating=True)
     a = a + zeros_like(b)
     shown = where(equal(b, 0), -math.inf, a)
-    most = reductions.max(stop_gradient(shown), axis, keepdims=True)
+    most = reductions.max(real(stop_gradient(shown)), axis, keepdims=True)
     most = where(isfinite(most), most, 0.0)
     total = reductions.sum(b * exp(where(equal(b, 0), 0.0, a - most)), axis, keepdims=True)
     found = sign(total)
@@ -68,12 +69,12 @@ def log_softmax(x: TensorLike, axis: Any = None) -> Tensor:
     """y = log(softmax(x)) over axes, without overflow or log of zero.
 
     Parameters:
-        x: any shape; floating, ints and bools become float64.
+        x: any shape; floating or complex, ints and bools become float64.
         axis: an int, several in a tuple, or None for all of them.
 
     Returns: y, of the shape and dtype of x.
 
-    Raises: ShapeError if x has no such axis; DTypeError if x is complex.
+    Raises: ShapeError if x has no such axis.
 
     Gradient: dx = dy - exp(y) * sum(dy), the sum over the axes.
 
@@ -82,20 +83,20 @@ def log_softmax(x: TensorLike, axis: Any = None) -> Tensor:
     >>> gg.evaluate(gg.special.log_softmax([0.0, 0.0])).round(4)
     array([-0.6931, -0.6931])
     """
-    (x,) = promoted(x, floating=True)
-    return x - reductions.logsumexp(x, axis, keepdims=True)
+    shifted, _, total = _exponentials(x, axis)
+    return shifted - log(total)
 
 
 def softmax(x: TensorLike, axis: Any = None) -> Tensor:
     """y = exp(x) / sum(exp(x)) over axes, without overflow; nn.softmax is that over one.
 
     Parameters:
-        x: any shape; floating, ints and bools become float64.
+        x: any shape; floating or complex, ints and bools become float64.
         axis: an int, several in a tuple, or None for all of them.
 
     Returns: y, of the shape and dtype of x.
 
-    Raises: ShapeError if x has no such axis; DTypeError if x is complex.
+    Raises: ShapeError if x has no such axis.
 
     Gradient: dx = y * (dy - sum(dy * y)), the sum over the axes.
 
@@ -104,4 +105,14 @@ def softmax(x: TensorLike, axis: Any = None) -> Tensor:
     >>> gg.evaluate(gg.special.softmax([0.0, 0.0]))
     array([0.5, 0.5])
     """
-    return exp(log_softmax(x, axis))
+    _, e, total = _exponentials(x, axis)
+    return e / total
+
+
+def _exponentials(x: TensorLike, axis: Any) -> tuple[Tensor, Tensor, Tensor]:
+    """x less its largest (real part, if finite) over axes; e to that; the sum of these."""
+    (x,) = promoted(x, floating=True)
+    most = reductions.max(real(stop_gradient(x)), axis, keepdims=True, initial=-math.inf)
+    shifted = x - where(isfinite(most), most, 0.0)
+    e = exp(shifted)
+    return shifted, e, reductions.sum(e, axis, keepdims=True)

@@ -9,7 +9,6 @@ from __future__ import annotations
 from ...ir.kinds import is_floating, kind_of
 from ...ir.node import Node, Tensor
 from ...ops.arithmetic import (
-    ABS,
     ADD,
     DIVIDE,
     MULTIPLY,
@@ -18,8 +17,6 @@ from ...ops.arithmetic import (
     Add,
     Divide,
     Multiply,
-    Reciprocal,
-    Square,
     Subtract,
 )
 from ...ops.exponential import (
@@ -33,8 +30,10 @@ from ...ops.exponential import (
     Sqrt,
     TanhSlope,
 )
+from ...ops.magnitudes import ABS
 from ...ops.nn.activations import Softplus
 from ...ops.nn.softmax import LogSoftmax, Softmax
+from ...ops.powers import Reciprocal, Square
 from ...ops.reductions import ReduceLogSumExp, ReduceSum
 from ...ops.shaping import ExpandDims
 from ..build import beside, instead, number_of

@@ -14,17 +14,15 @@ from ...ops.arithmetic import (
     ADD,
     MULTIPLY,
     NEGATIVE,
-    RECIPROCAL,
-    SQUARE,
     SUBTRACT,
     Add,
     Divide,
     Multiply,
     Negative,
-    Power,
     Subtract,
 )
 from ...ops.exponential import SQRT
+from ...ops.powers import RECIPROCAL, SQUARE, Power
 from ..build import beside, filled, instead, number_of
 from ..facts import KNOWN, REAL, first_number, second_number, with_number
 from ..rule import FAST, RewriteRule, rule

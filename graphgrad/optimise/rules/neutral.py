@@ -6,18 +6,8 @@ import math
 
 from ...ir.kinds import kind_of
 from ...ir.node import Node, Tensor
-from ...ops.arithmetic import (
-    MAXIMUM,
-    MINIMUM,
-    Add,
-    Clip,
-    Divide,
-    Maximum,
-    Minimum,
-    Multiply,
-    Power,
-    Subtract,
-)
+from ...ops.arithmetic import Add, Divide, Multiply, Subtract
+from ...ops.bounds import MAXIMUM, MINIMUM, Clip, Maximum, Minimum
 from ...ops.logic import (
     LOGICAL_AND,
     LOGICAL_NOT,
@@ -27,6 +17,7 @@ from ...ops.logic import (
     LogicalOr,
     LogicalXor,
 )
+from ...ops.powers import Power
 from ..build import filled, instead
 from ..facts import (
     KNOWN,

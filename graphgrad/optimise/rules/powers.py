@@ -6,7 +6,8 @@ import numpy as np
 
 from ...ir.kinds import is_floating, kind_of
 from ...ir.node import Node, Tensor
-from ...ops.arithmetic import MULTIPLY, Divide, Power
+from ...ops.arithmetic import MULTIPLY, Divide
+from ...ops.powers import Power
 from ..build import filled, instead, number_of
 from ..facts import KNOWN, REAL, second_number
 from ..rule import RewriteRule, rule

@@ -5,19 +5,18 @@ from __future__ import annotations
 from ...ir.kinds import kind_of
 from ...ir.node import Node, Tensor
 from ...ops.arithmetic import (
-    ABS,
     ADD,
     MULTIPLY,
     NEGATIVE,
     SUBTRACT,
-    Abs,
     Add,
     Divide,
     Multiply,
     Negative,
-    Square,
     Subtract,
 )
+from ...ops.magnitudes import ABS, Abs
+from ...ops.powers import Square
 from ..build import beside, instead
 from ..facts import KNOWN, REAL, first_number, is_number, second_number, uniform_value, without
 from ..rule import RewriteRule, rule

@@ -5,13 +5,8 @@ from __future__ import annotations
 from ...ir.kinds import kind_of
 from ...ir.node import Node, Tensor
 from ...ir.op import Op
-from ...ops.arithmetic import (
-    SQUARE,
-    Maximum,
-    Minimum,
-    Multiply,
-    Subtract,
-)
+from ...ops.arithmetic import Multiply, Subtract
+from ...ops.bounds import Maximum, Minimum
 from ...ops.logic import (
     BitwiseAnd,
     BitwiseOr,
@@ -20,6 +15,7 @@ from ...ops.logic import (
     LogicalOr,
     LogicalXor,
 )
+from ...ops.powers import SQUARE
 from ..build import filled, instead
 from ..facts import REAL, WHOLE
 from ..rule import RewriteRule, rule

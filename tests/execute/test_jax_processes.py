@@ -1,0 +1,138 @@
+"""Two processes of one program, and the examples that divide a network, as whole programs."""
+
+import re
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import graphgrad as gg
+from graphgrad.ir import digest, processes
+from graphgrad.ir.errors import DeviceError, ExecutionError, FileError, GraphError
+
+SCALE = Path(__file__).parents[2] / "examples" / "scale"
+PROGRAMS = sorted(path.stem for path in SCALE.glob("*.py") if path.stem != "network")
+
+
+class Acting:
+    """Process 1 of two; the other one says what it is told to."""
+
+    index, count = 1, 2
+
+    def __init__(self):
+        self.other = []
+
+    def gather(self, said):
+        return [self.other.pop(0) if self.other else said, said]
+
+
+@pytest.fixture
+def among():
+    before = processes.current()
+    processes.join(found := Acting())
+    yield found
+    processes.join(before)
+
+
+def test_a_process_is_alone_until_it_joins_others():
+    assert (gg.distributed.process_index(), gg.distributed.process_count()) == (0, 1)
+    with gg.Graph() as graph:
+        x = gg.placeholder((2,), name="x")
+        f = gg.compile(x, gg.exp(x))
+    gg.distributed.check_same(graph)
+    with pytest.raises(GraphError, match=r"check_same\(\) takes a graph"):
+        gg.distributed.check_same(x)
+    with pytest.raises(DeviceError, match="compiled with mesh="):
+        gg.distributed.from_local(f, [1.0, 2.0])
+
+
+def graph_of(change):
+    """A graph with a branch, a constant and a rule, one of which is another one."""
+    with gg.Graph() as graph:
+        x = gg.placeholder((2,), name="x")
+        with gg.override_gradient("Identity" if change == "rule" else lambda site, dy: dy):
+            y = gg.floor(x) + ([1.0, 3.0] if change == "constant" else [1.0, 2.0])
+        other = gg.exp if change == "branch" else gg.tanh
+        gg.cond(gg.sum(y) > 0, lambda: y, lambda: other(y))
+        gg.sum(y, axis=0, keepdims=change == "attribute")
+        gg.identity(y, name="last" if change == "name" else "end")
+    return list(digest.lines(graph.nodes))
+
+
+def test_the_same_code_builds_the_same_lines_on_jax_processes():
+    assert graph_of(None) == graph_of(None)
+
+
+@pytest.mark.parametrize("change", ["rule", "constant", "branch", "attribute", "name"])
+def test_what_differs_between_processes_is_found(change):
+    assert graph_of(change) != graph_of(None)
+
+
+def test_processes_but_the_first_write_nothing_and_know_if_it_failed(among, tmp_path):
+    with gg.Graph() as graph:
+        gg.variable(1.0, name="v")
+    among.other = [b""]
+    gg.save(tmp_path / "g.gg", graph)
+    assert list(tmp_path.iterdir()) == []
+    among.other = [b"OSError('disk full')"]
+    with pytest.raises(ExecutionError, match=r"process 0 could not write the file: .*disk full"):
+        gg.save(tmp_path / "g.gg", graph)
+    among.other = [b"[3]"]
+    with pytest.raises(FileError, match="different checkpoints"):
+        gg.Checkpoints(tmp_path).resume(graph)
+
+
+def run(folder, *commands):
+    """Programs side by side, until all are done or one has failed; what each printed."""
+    paths = [folder / f"said by {i}" for i in range(len(commands))]
+    running = []
+    for path, command in zip(paths, commands, strict=True):
+        with path.open("w") as out:
+            command = [sys.executable, *map(str, command)]
+            running.append(subprocess.Popen(command, stdout=out, stderr=subprocess.STDOUT))
+    end = time.monotonic() + 300
+    try:
+        while {p.poll() for p in running} == {None} or {p.poll() for p in running} == {None, 0}:
+            assert time.monotonic() < end, "nobody comes to an end"
+            time.sleep(0.1)
+    finally:
+        for process in running:
+            process.kill()
+            process.wait()
+    said = [path.read_text() for path in paths]
+    assert all(p.returncode == 0 for p in running), "\n".join(said)
+    return said
+
+
+@pytest.mark.ci
+def test_two_processes_keep_their_promises_on_jax(tmp_path):
+    pytest.importorskip("jax")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{free.getsockname()[1]}"
+    script = Path(__file__).with_name("two_processes.py")
+    said = run(tmp_path, *[[script, address, index, tmp_path] for index in range(2)])
+    assert all("done" in one for one in said)
+
+
+@pytest.mark.ci
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_a_divided_network_learns_as_on_one_device_with_jax(name, tmp_path):
+    pytest.importorskip("jax")
+    pytest.importorskip("sklearn")
+    (said,) = run(tmp_path, [SCALE / f"{name}.py"])
+    found = re.findall(r"from one device (\S+), without the straight-through rule (\S+)", said)
+    assert len(found) == (2 if name == "two_processes" else 1)
+    for distance, without in found:
+        assert float(distance) <= 1e-12 < 1e-3 < float(without)
+
+
+@pytest.mark.parametrize("path", sorted(SCALE.glob("*.py")), ids=lambda p: p.stem)
+def test_a_scale_example_reads_well(path):
+    text = path.read_text()
+    assert text.startswith('"""'), "says its idea first"
+    assert "assert" in text, "claims nothing"
+    assert len(text.splitlines()) <= 80
