@@ -48,6 +48,7 @@ MAY_IMPORT = {
     "laws": {"ir", "ops", "differentiate", "compiled", "lower", "execute", "checks"},
     "extend": {"ir", "ops", "optimise", "lower", "execute", "laws"},
     "export": {"ir", "ops", "compiled", "files"},
+    "onnx": {"ir", "ops", "regions", "compiled", "files"},
     "interop": {
         "ir",
         "ops",
