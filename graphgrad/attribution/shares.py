@@ -22,7 +22,8 @@ from .explained import Explained
 from .found import Found
 from .slopes import balance_from, baselines
 
-PRODUCTS = ("MatMul", "Conv2D")
+CONVOLUTIONS = ("Conv2D", "Conv2DBackpropInput")
+PRODUCTS = ("MatMul", *CONVOLUTIONS)
 
 
 class Composite(NamedTuple):
@@ -108,7 +109,7 @@ def _rules_of(asked: Explained, composite: Composite, options: dict[str, Any]) -
     first = _first(asked, layers)
     found: dict[Any, Rule] = {}
     for node, parts in layers.items():
-        make = composite.convolution if node.type == "Conv2D" else _epsilon
+        make = composite.convolution if node.type in CONVOLUTIONS else _epsilon
         if composite.first is not None and node in first:
             make = composite.first
         if make is not _epsilon or len(parts) > 1:

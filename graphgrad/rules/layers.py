@@ -28,7 +28,7 @@ def carrying_layer(site: Site, book: Ledger) -> Layer:
             f"this rule is for a layer with weights, but both factors of {site!r} carry relevance: "
             "use gg.rules.lrp_product() there, or the rule that relevance() has for it"
         )
-    return part._replace(x=part.w, w=part.x, flipped=True)
+    return part._replace(x=part.w, w=part.x, flipped=not part.flipped)
 
 
 def keep_bias(book: Ledger, bias: Tensor | None, dz: Tensor) -> None:

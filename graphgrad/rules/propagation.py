@@ -28,7 +28,7 @@ from .layers import carrying_layer, in_shares, keep_bias
 from .ledger import Ledger, asking, ledger
 from .shares import bare, is_linear, product, slopes_of, stabilised, taylor, usual
 from .shares import linear as in_proportion
-from .sites import BILINEAR, alike, number, only, total
+from .sites import BILINEAR, SIGNAL, alike, number, only, total
 
 FAMILY = "relevance"
 
@@ -60,7 +60,7 @@ def lrp_epsilon(epsilon: float = 1e-6) -> Rule:
         at = book.places(site)
         if isinstance(site, NodeSite) and bare(site.op).linear == "each":
             alone = site.type in BILINEAR and not book.asks
-            return product(book, site, dy, at[:1] if alone else at, epsilon)
+            return product(book, site, dy, [SIGNAL[site.type]] if alone else at, epsilon)
         if not any(n.type in BILINEAR for n in site.nodes):
             linear = not isinstance(site, NodeSite) or is_linear(bare(site.op), at)
             return (in_proportion if linear else taylor)(book, site, dy, at, epsilon)
