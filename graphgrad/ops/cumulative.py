@@ -77,6 +77,9 @@ class CumSum(Cumulative):
     def kernel(self, xp: Any, x: Any) -> Any:
         return self.run(xp, x, xp.cumsum, 0)
 
+    def to_onnx(self, to: Any, x: Any) -> Any:
+        return to.CumSum(x, np.int64(self.axis), exclusive=self.exclusive, reverse=self.reverse)
+
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         return (apply(CumSum(self.axis, not self.reverse, self.exclusive), dy),)
 

@@ -17,7 +17,6 @@ from ..base import (
     DTypeError,
     Gradients,
     Node,
-    Onnx,
     Op,
     Samples,
     Tensor,
@@ -120,7 +119,6 @@ class RandomUniform(Draw):
     """
 
     name: str = ""
-    onnx = Onnx("RandomUniform")
 
     def numbers(self, xp: Any, seed: Any, count: Any) -> Any:
         if not self._narrow:
@@ -143,7 +141,6 @@ class RandomNormal(Draw):
     """
 
     name: str = ""
-    onnx = Onnx("RandomNormal")
 
     def numbers(self, xp: Any, seed: Any, count: Any) -> Any:
         if xp is np:

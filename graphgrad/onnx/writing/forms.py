@@ -1,0 +1,202 @@
+"""The form of an op in ONNX: calls of operators, made once for an op and types of inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
+
+from ...ir.onnx import NoOnnxForm
+from ...ir.op import Op
+from ...ir.program import Program
+from ...ir.types import Array, TensorType, tensor_type
+from ...ops.base import Constant
+from ...ops.random.keys import FoldIn, RandomKey
+from .operators import Operators
+from .tracing import kernel_program, program_of
+from .values import Block, Call, Value
+
+__all__ = ["Forms", "Story", "type_of"]
+
+FUNCTION = 4
+"""Calls from which on a form is a local function, where it is not on its own."""
+
+DOMAIN = "graphgrad"
+"""The domain of local functions."""
+
+
+class Forms:
+    """The forms of ops, and the local functions made of the longer ones.
+
+    functions  name -> body
+    run        the number of the run, of which draws without a seed make their keys
+    """
+
+    def __init__(self) -> None:
+        self.functions: dict[str, Block] = {}
+        self.run: Value | None = None
+        self._made: dict[Any, Block] = {}
+        self._named: dict[Any, str] = {}
+        self._open: list[Any] = []
+
+    def place(
+        self, block: Block, op: Op, inputs: Sequence[Value], story: Story | None = None
+    ) -> tuple[Value, ...]:
+        """The outputs of an op of values in a block; NoOnnxForm."""
+        story = story or Story(op.type)
+        if isinstance(op, Constant):
+            return (block.constant(op.value, story.name),)
+        if isinstance(op, RandomKey):
+            return self.place(block, FoldIn(), [block.constant(op.of_draw()), self.run], story)
+        if op.bodies:
+            made = op.to_onnx(Operators(block, self), *inputs)
+            if made is None:
+                raise NoOnnxForm(f"{op.type} has no form in ONNX")
+            return made if isinstance(made, tuple) else (made,)
+        form = self.of(op, tuple(map(type_of, inputs)))
+        block.root.doubles |= form.doubles
+        if len(form.calls) < FUNCTION:
+            return placed(form, block, inputs, story)
+        outputs = tuple(
+            [Value(block.names.fresh(story.name), r.dtype, r.shape) for r in form.results]
+        )
+        made, given = tuple([v.name for v in outputs]), tuple([v.name for v in inputs])
+        name = self._function(op, form)
+        block.calls.append(Call(name, given, made, {}, DOMAIN, story.metadata))
+        return outputs
+
+    def of(self, op: Op, types: tuple[TensorType, ...]) -> Block:
+        """The form of an op for inputs of these types; NoOnnxForm."""
+        key = (op, types)
+        found = self._made.get(key)
+        if found is None:
+            if key in self._open:
+                raise NoOnnxForm(f"{op.type} has no form in ONNX")
+            self._open.append(key)
+            try:
+                found = self._made[key] = self._form(op, types)
+            finally:
+                self._open.pop()
+        return found
+
+    def _form(self, op: Op, types: tuple[TensorType, ...]) -> Block:
+        block = Block()
+        xs = [block.give(f"x{i}", t.dtype, t.shape) for i, t in enumerate(types)]
+        made = op.to_onnx(Operators(block, self), *xs)
+        if made is None:
+            made = self.program(block, kernel_program(op, types), xs)
+        results = made if isinstance(made, tuple) else (made,)
+        for value, promise in zip(results, op.infer(*types), strict=True):
+            assert value.dtype == promise.dtype, f"{op!r} has {value}, not {promise!r}, in ONNX"
+            block.results.append(Value(value.name, promise.dtype, promise.shape))
+        return block
+
+    def traced(
+        self, block: Block, function: Callable[..., Any], inputs: Sequence[Value]
+    ) -> tuple[Value, ...]:
+        """What function(xp, *tensors) builds, of values in a block."""
+        program = program_of(function, [type_of(v) for v in inputs])
+        return self.program(block, program, inputs)
+
+    def program(self, block: Block, program: Program, inputs: Sequence[Value]) -> tuple[Value, ...]:
+        """The outputs of a program of values, in a block."""
+        values = dict(zip(program.inputs, inputs, strict=True))
+        for node in program.nodes:
+            made = self.place(block, node.op, [values[t] for t in node.inputs])
+            values.update(zip(node.outputs, made, strict=True))
+        return tuple([values[t] for t in program.outputs])
+
+    def _function(self, op: Op, form: Block) -> str:
+        """The name of the local function of a form; equal ones are one."""
+        key = _content(form)
+        name = self._named.get(key)
+        if name is None:
+            name, number = op.type, 1
+            while name in self.functions:
+                number += 1
+                name = f"{op.type}_{number}"
+            self._named[key] = name
+            self.functions[name] = form
+        return name
+
+
+@dataclass(frozen=True)
+class Story:
+    """What a node of ONNX is called, and what its metadata say."""
+
+    name: str
+    metadata: Mapping[str, str] = field(default_factory=dict)
+
+
+def type_of(value: Value) -> TensorType:
+    """The type of a value of known rank."""
+    assert value.shape is not None, f"{value} has no known rank; say shape= where it is made"
+    return tensor_type(value.shape, value.dtype)
+
+
+def placed(form: Block, block: Block, inputs: Sequence[Value], story: Story) -> tuple[Value, ...]:
+    """A form, of these values, copied into a block."""
+    new = {v.name: x.name for v, x in zip(form.given, inputs, strict=True)}
+    known: dict[str, Array] = form.constants
+    last = {v.name for v in form.results}
+
+    def name_of(name: str) -> str:
+        if name not in new and name in known:
+            new[name] = block.constant(known[name]).name
+        return new.get(name, name)
+
+    def made(name: str) -> str:
+        new[name] = block.names.fresh(story.name if name in last else name)
+        return new[name]
+
+    for call in form.calls:
+        block.calls.append(_moved(call, block, name_of, made, story.metadata))
+    return tuple([Value(name_of(v.name), v.dtype, v.shape) for v in form.results])
+
+
+def _moved(
+    call: Call,
+    block: Block,
+    name_of: Callable[[str], str],
+    made: Callable[[str], str],
+    story: Mapping[str, str],
+) -> Call:
+    """A call with other names."""
+    attributes = dict(call.attributes)
+    for key, inner in attributes.items():
+        if isinstance(inner, Block):
+            attributes[key] = _moved_block(inner, block, name_of, made)
+    inputs = tuple([name_of(n) for n in call.inputs])
+    outputs = tuple([made(n) if n else "" for n in call.outputs])
+    metadata = {**call.metadata, **story}
+    return replace(call, inputs=inputs, outputs=outputs, attributes=attributes, metadata=metadata)
+
+
+def _moved_block(
+    inner: Block, outer: Block, name_of: Callable[[str], str], made: Callable[[str], str]
+) -> Block:
+    block = Block(outer)
+    block.given = [Value(made(v.name), v.dtype, v.shape) for v in inner.given]
+    block.calls = [_moved(call, block, name_of, made, {}) for call in inner.calls]
+    block.results = [Value(name_of(v.name), v.dtype, v.shape) for v in inner.results]
+    return block
+
+
+def _content(block: Block) -> Any:
+    """What two blocks have in common that are the same function."""
+    constants = [(n, a.dtype, a.shape, a.tobytes()) for n, a in block.constants.items()]
+    parts = partial(map, lambda v: (v.name, v.dtype))
+    return (
+        tuple(parts(block.given)),
+        tuple(map(_call_content, block.calls)),
+        tuple(parts(block.results)),
+        tuple(constants),
+    )
+
+
+def _call_content(call: Call) -> Any:
+    attributes = [
+        (k, _content(v) if isinstance(v, Block) else repr(v)) for k, v in call.attributes.items()
+    ]
+    return call.operator, call.domain, call.inputs, call.outputs, tuple(attributes)
