@@ -10,7 +10,7 @@ import graphgrad
 
 ROOT = Path(graphgrad.__file__).parent
 OPTIONAL = {"jax", "ml_dtypes", "scipy", "sklearn", "matplotlib", "rich", "jinja2"}
-OPTIONAL |= {"pygraphviz", "pydot", "safetensors", "torch"}
+OPTIONAL |= {"pygraphviz", "pydot", "safetensors", "torch", "onnx", "onnxruntime"}
 JAX = ("backend", "host", "layout", "processes", "run")
 ONLY_IN = {
     "jax": {*(f"execute/jax_{name}.py" for name in JAX), "interop/jax_calls.py"},
@@ -48,6 +48,7 @@ MAY_IMPORT = {
     "laws": {"ir", "ops", "differentiate", "compiled", "lower", "execute", "checks"},
     "extend": {"ir", "ops", "optimise", "lower", "execute", "laws"},
     "export": {"ir", "ops", "compiled", "files"},
+    "onnx": {"ir", "ops", "lower", "compiled", "files"},
     "interop": {
         "ir",
         "ops",

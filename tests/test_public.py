@@ -31,6 +31,7 @@ MODULES = (
     "graphgrad.interop",
     "graphgrad.linalg",
     "graphgrad.nn",
+    "graphgrad.onnx",
     "graphgrad.optimizers",
     "graphgrad.random",
     "graphgrad.rules",
@@ -265,6 +266,7 @@ HELPERS = {
     *("slicing", "updates"),
 }
 HELPERS |= {"convolution", "operands", "pooling", "reducing", "windows"}
+HELPERS |= {"onnx_loops", "onnx_places", "onnx_windows"}
 HELPERS |= {"draws", "philox", "quantile", "rejection"}
 
 

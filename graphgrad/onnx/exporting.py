@@ -12,9 +12,10 @@ import numpy as np
 
 from ..compiled import CompiledFunction
 from ..files.atomic import write_atomically
-from ..ir.errors import ExportError, counted
+from ..ir.errors import DTypeError, ExportError, counted
 from ..ir.node import Node, RuleCall, Tensor
 from ..ir.onnx import NoOnnxForm
+from ..ir.program import Program
 from ..ir.tree import flatten, paths, unflatten
 from ..ir.types import Array, as_dtype
 from ..lower.narrow import narrow
@@ -23,7 +24,7 @@ from .writing.forms import DOMAIN, Forms, Story
 from .writing.kernels import WITHOUT_FLOAT64
 from .writing.model import BesideWriter, check_dtype, made_model
 from .writing.operators import Operators
-from .writing.values import Block, Call, Value
+from .writing.values import OnnxBlock, OnnxCall, OnnxValue
 
 __all__ = ["export"]
 
@@ -78,7 +79,7 @@ def export(
     >>> import tempfile
     >>> x = gg.placeholder(("N",), "float32", name="x")
     >>> f = gg.compile(x, gg.gradients(gg.sum(gg.tanh(x)), x))
-    >>> with tempfile.TemporaryDirectory() as folder:  # doctest: +SKIP
+    >>> with tempfile.TemporaryDirectory() as folder:
     ...     gg.onnx.export(f, f"{folder}/slope.onnx")
     """
     need_onnx("gg.onnx.export()")
@@ -114,14 +115,14 @@ class OnnxFile:
     def __init__(self, f: CompiledFunction, dtype: str | None) -> None:
         self.f = f
         self.dtype = dtype
-        self.program = narrow(f.program) if dtype == "float32" else f.program
-        self.block = Block()
+        self.program = _narrowed(f.program) if dtype == "float32" else f.program
+        self.block = OnnxBlock()
         self.forms = Forms()
         self.initial: dict[str, Array] = {}
         self.metadata: dict[str, str] = {}
         self.refused: dict[str, None] = {}
         self.results: list[str] = []
-        self._values: dict[Tensor, Value] = {}
+        self._values: dict[Tensor, OnnxValue] = {}
 
     def write(self) -> None:
         """All of it; ExportError."""
@@ -154,7 +155,7 @@ class OnnxFile:
 
     def _given(self, t: Tensor, node: Node, fed: bool = True) -> str:
         self._allowed(t, node)
-        value = Value(self.block.names.fresh(node.name), t.dtype, t.shape)
+        value = OnnxValue(self.block.names.fresh(node.name), t.dtype, t.shape)
         if fed:
             self.block.given.append(value)
         self._values[t] = value
@@ -177,7 +178,7 @@ class OnnxFile:
             made = self.forms.place(self.block, node.op, inputs, story_of(node))
         except NoOnnxForm as error:
             self._refuse(node, str(error))
-            made = tuple([Value(t.name, t.dtype, t.shape) for t in node.outputs])
+            made = tuple([OnnxValue(t.name, t.dtype, t.shape) for t in node.outputs])
         lacking = sorted(self.block.doubles & WITHOUT_FLOAT64)
         if lacking and self.dtype is None:
             self._refuse(
@@ -186,7 +187,7 @@ class OnnxFile:
                 'dtype="float32", or with dtype="float64" for another runtime',
             )
         for t, value in zip(node.outputs, made, strict=True):
-            self._values[t] = Value(value.name, t.dtype, t.shape)
+            self._values[t] = OnnxValue(value.name, t.dtype, t.shape)
             if value.name not in self.block.constants:
                 self.block.typed.append(self._values[t])
 
@@ -214,8 +215,16 @@ class OnnxFile:
             assert self.forms.run is not None
             values.append(Operators(self.block, self.forms).Add(self.forms.run, 1))
         for value, name in zip(values, self.results, strict=True):
-            self.block.calls.append(Call("Identity", (value.name,), (name,)))
-            self.block.results.append(Value(name, value.dtype, value.shape))
+            self.block.calls.append(OnnxCall("Identity", (value.name,), (name,)))
+            self.block.results.append(OnnxValue(name, value.dtype, value.shape))
+
+
+def _narrowed(program: Program) -> Program:
+    """The program in float32; ExportError where an op is defined in float64 alone."""
+    try:
+        return narrow(program)
+    except DTypeError as error:
+        raise ExportError(f'as dtype="float32" this cannot be computed: {error}') from error
 
 
 def named_leaves(outputs: Any) -> list[tuple[str, Tensor | None]]:

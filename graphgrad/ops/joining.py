@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import reduce
 from itertools import pairwise
 
 from ..ir.errors import ShapeError
@@ -136,6 +137,12 @@ class ConcatPart(Op):
             start += x.shape[self.axis]
         part = slice(start, start + xs[self.index].shape[self.axis])
         return joined[(slice(None),) * self.axis + (part,)]
+
+    def to_onnx(self, to: Any, joined: Any, *xs: Any) -> Any:
+        before = [to.length(x, self.axis) for x in xs[: self.index]]
+        start = reduce(to.Add, before, to.value([0]))
+        end = to.Add(start, to.length(xs[self.index], self.axis))
+        return to.Slice(joined, start, end, [self.axis])
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         xs = list(node.inputs[1:])

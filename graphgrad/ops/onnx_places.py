@@ -129,7 +129,9 @@ def _drops(item: Any) -> bool:
 def read_slices(to: Any, x: Any, key: Key) -> Any:
     """x[key], of a key of integers, slices and new axes."""
     axes: list[int] = []
-    starts, ends, steps, dropped, added = [], [], [], [], []
+    dropped: list[int] = []
+    added: list[int] = []
+    bounds: list[tuple[int, int, int]] = []
     axis = place = 0
     for item in key:
         if item is None:
@@ -144,12 +146,13 @@ def read_slices(to: Any, x: Any, key: Key) -> Any:
             place += 1
         if item != FULL:
             axes.append(axis)
-            for row, number in zip((starts, ends, steps), part, strict=True):
-                row.append(number)
+            bounds.append(part)
         axis += 1
-    y = to.Slice(x, starts, ends, axes, steps) if axes else x
-    y = to.Squeeze(y, dropped) if dropped else y
-    return to.Unsqueeze(y, added) if added else y
+    if axes:
+        starts, ends, steps = zip(*bounds, strict=True)
+        x = to.Slice(x, starts, ends, axes, steps)
+    x = to.Squeeze(x, dropped) if dropped else x
+    return to.Unsqueeze(x, added) if added else x
 
 
 LAST = np.iinfo(np.int64).max

@@ -310,6 +310,14 @@ class Untile(Op):
         axes = tuple(range(0, len(shape), 2))
         return xp.sum(xp.reshape(x, tuple(shape)), axis=axes, dtype=x.dtype)
 
+    def to_onnx(self, to: Any, x: Any) -> Any:
+        if not self.repeats:
+            return to.Identity(x)
+        parts = []
+        for axis, count in enumerate(self.repeats):
+            parts += [count, to.Div(to.length(x, axis), [count])]
+        return to.ReduceSum(to.reshape(x, *parts), list(range(0, 2 * x.rank, 2)), keepdims=0)
+
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         return (apply(Tile(self.repeats), dy),)
 
@@ -415,6 +423,12 @@ class Unrepeat(Op):
         parts = (x.shape[self.axis] // self.count, self.count)
         shape = x.shape[: self.axis] + parts + x.shape[self.axis + 1 :]
         return xp.sum(xp.reshape(x, shape), axis=self.axis + 1, dtype=x.dtype)
+
+    def to_onnx(self, to: Any, x: Any) -> Any:
+        parts = [to.length(x, a) for a in range(x.rank)]
+        parts[self.axis] = to.Div(parts[self.axis], [self.count])
+        apart = to.reshape(x, *parts[: self.axis + 1], self.count, *parts[self.axis + 1 :])
+        return to.ReduceSum(apart, [self.axis + 1], keepdims=0)
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         return (apply(Repeat(self.count, self.axis), dy),)

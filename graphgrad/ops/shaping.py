@@ -570,6 +570,13 @@ class SumToShape(Summing):
     def kernel(self, xp: Any, x: Any) -> Any:
         return _summed(xp, x, self.shape)
 
+    def to_onnx(self, to: Any, x: Any) -> Any:
+        """Over the axes that go, and those of which length 1 is left."""
+        extra = x.rank - len(self.shape)
+        axes = [*range(extra), *[extra + i for i, d in enumerate(self.shape) if d == 1]]
+        y = to.ReduceSum(x, axes, keepdims=1) if axes else to.Identity(x)
+        return to.Squeeze(y, list(range(extra))) if extra else y
+
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         return (broadcast_like(dy, node.inputs[0]),)
 

@@ -80,8 +80,8 @@ class Convolve(Op):
         return xp.asarray(y, dtype=a.dtype)
 
     def to_onnx(self, to: Any, a: Any, v: Any) -> Any:
-        """A convolution with a channel for each row, whose filter is turned round."""
-        if not (a.static and v.static and is_floating(a.dtype)):
+        """A convolution with a channel for each row; of integers, products of neighbours."""
+        if not (a.static and v.static):
             return None
         m, n = a.shape[-1], v.shape[-1]
         if n > m:
@@ -90,10 +90,15 @@ class Convolve(Op):
         low, high = {"full": (n - 1, n - 1), "valid": (0, 0), "same": (n // 2, (n - 1) // 2)}[
             self.mode
         ]
-        turned = to.reshape(to.apply(Flip((v.rank - 1,)), v), rows, 1, n)
-        image = to.reshape(a, 1, rows, m)
-        y = to.Conv(image, turned, group=rows, pads=[low, high])
-        return to.reshape(y, *a.shape[:-1], m + low + high - n + 1)
+        turned, count = to.apply(Flip((v.rank - 1,)), v), m + low + high - n + 1
+        if is_floating(a.dtype):
+            image, filters = to.reshape(a, 1, rows, m), to.reshape(turned, rows, 1, n)
+            y = to.Conv(image, filters, group=rows, pads=[low, high])
+            return to.reshape(y, *a.shape[:-1], count)
+        widths = [0] * (a.rank - 1)
+        places = np.arange(count)[:, None] + np.arange(n)
+        parts = to.Gather(to.Pad(a, [*widths, low, *widths, high]), places, axis=a.rank - 1)
+        return to.ReduceSum(to.Mul(parts, to.Unsqueeze(turned, [-2])), [-1], keepdims=0)
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         a, v = node.inputs

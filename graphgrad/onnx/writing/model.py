@@ -11,7 +11,7 @@ from ...ir.onnx import NoOnnxForm
 from ...ir.types import Array, DType, Shape
 from ...ir.version import __version__
 from ..package import onnx, onnx_helper, onnx_numpy
-from .values import Block, Call, Value
+from .values import OnnxBlock, OnnxCall, OnnxValue
 
 __all__ = ["IR", "OPSET", "BesideWriter", "check_dtype", "made_model", "put_metadata"]
 
@@ -39,9 +39,9 @@ def enum_of(dtype: DType) -> int:
 
 def made_model(
     name: str,
-    block: Block,
+    block: OnnxBlock,
     initial: Mapping[str, Array],
-    functions: Mapping[tuple[str, str], Block],
+    functions: Mapping[tuple[str, str], OnnxBlock],
     metadata: Mapping[str, str],
     beside: BesideWriter | None,
 ) -> Any:
@@ -109,7 +109,7 @@ def _tensor(name: str, array: Array, beside: BesideWriter | None) -> Any:
     return proto
 
 
-def _function(domain: str, name: str, body: Block, opsets: Sequence[Any]) -> Any:
+def _function(domain: str, name: str, body: OnnxBlock, opsets: Sequence[Any]) -> Any:
     constants = [_constant(n, a) for n, a in body.constants.items()]
     used = set(_domains(body))
     proto = onnx_helper.make_function(
@@ -124,11 +124,11 @@ def _function(domain: str, name: str, body: Block, opsets: Sequence[Any]) -> Any
     return proto
 
 
-def _domains(body: Block) -> Iterable[str]:
+def _domains(body: OnnxBlock) -> Iterable[str]:
     for call in body.calls:
         yield call.domain
         for inner in call.attributes.values():
-            if isinstance(inner, Block):
+            if isinstance(inner, OnnxBlock):
                 yield from _domains(inner)
 
 
@@ -136,7 +136,7 @@ def _constant(name: str, array: Array) -> Any:
     return onnx_helper.make_node("Constant", [], [name], value=onnx_numpy.from_array(array))
 
 
-def _node(call: Call) -> Any:
+def _node(call: OnnxCall) -> Any:
     attributes = {k: _attribute(v) for k, v in call.attributes.items()}
     node = onnx_helper.make_node(
         call.operator, call.inputs, call.outputs, call.outputs[0], domain=call.domain
@@ -154,7 +154,7 @@ def _list_type(value: Any) -> Any:
 
 
 def _attribute(value: Any) -> Any:
-    if isinstance(value, Block):
+    if isinstance(value, OnnxBlock):
         return _subgraph(value)
     if isinstance(value, np.dtype):
         return enum_of(value)
@@ -165,7 +165,7 @@ def _attribute(value: Any) -> Any:
     return list(value) if isinstance(value, tuple) else value
 
 
-def _subgraph(block: Block) -> Any:
+def _subgraph(block: OnnxBlock) -> Any:
     return onnx_helper.make_graph(
         [_node(call) for call in block.calls],
         "body",
@@ -174,7 +174,7 @@ def _subgraph(block: Block) -> Any:
     )
 
 
-def _info(value: Value) -> Any:
+def _info(value: OnnxValue) -> Any:
     shape: Shape | None = value.shape
     lengths = None if shape is None else list(shape)
     return onnx_helper.make_tensor_value_info(value.name, enum_of(value.dtype), lengths)

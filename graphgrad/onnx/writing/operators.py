@@ -10,10 +10,10 @@ import numpy as np
 
 from ...ir.op import Op
 from ...ir.program import Program
-from ...ir.types import DType, Shape, as_dtype, broadcast
-from .values import Block, Call, Value
+from ...ir.types import DType, Shape, TensorType, as_dtype, broadcast, tensor_type
+from .values import OnnxBlock, OnnxCall, OnnxValue
 
-__all__ = ["Operators"]
+__all__ = ["Operators", "type_of"]
 
 BOOL, INT64, DOUBLE = np.dtype("bool"), np.dtype("int64"), np.dtype("float64")
 _OF_BOOL = frozenset(
@@ -100,18 +100,26 @@ _ELEMENTWISE = frozenset(
 """Operators whose result has the shape to which the inputs broadcast."""
 
 
+def type_of(value: OnnxValue) -> TensorType:
+    """The type of a value of known rank."""
+    assert value.shape is not None, f"{value} has no known rank; say shape= where it is made"
+    return tensor_type(value.shape, value.dtype)
+
+
 class Applying(Protocol):
     """What writes ops, functions of tensors and programs."""
 
-    def place(self, block: Block, op: Op, inputs: Sequence[Value]) -> tuple[Value, ...]:
+    def place(self, block: OnnxBlock, op: Op, inputs: Sequence[OnnxValue]) -> tuple[OnnxValue, ...]:
         """The outputs of an op."""
 
     def traced(
-        self, block: Block, function: Callable[..., Any], inputs: Sequence[Value]
-    ) -> tuple[Value, ...]:
+        self, block: OnnxBlock, function: Callable[..., Any], inputs: Sequence[OnnxValue]
+    ) -> tuple[OnnxValue, ...]:
         """What a kernel builds of tensors."""
 
-    def program(self, block: Block, program: Program, inputs: Sequence[Value]) -> tuple[Value, ...]:
+    def program(
+        self, block: OnnxBlock, program: Program, inputs: Sequence[OnnxValue]
+    ) -> tuple[OnnxValue, ...]:
         """The outputs of a program."""
 
 
@@ -122,7 +130,7 @@ class Operators:
     arrays have their own, lists and tuples of integers are int64. None is an input left out.
     """
 
-    def __init__(self, block: Block, applying: Applying) -> None:
+    def __init__(self, block: OnnxBlock, applying: Applying) -> None:
         self.block = block
         self._applying = applying
 
@@ -132,37 +140,60 @@ class Operators:
         *inputs: Any,
         outputs: int = 1,
         shape: Any = None,
+        types: Sequence[TensorType] = (),
         domain: str = "",
         **attributes: Any,
     ) -> Any:
-        """The value, or the tuple of them, that an operator makes. shape: where that is known."""
+        """The value that an operator makes, or the tuple of `outputs`, or of those of `types`.
+
+        shape: where it is known, and not told by the inputs.
+        """
         like = _number_dtype(operator, inputs)
         values = [None if x is None else self.value(x, like) for x in inputs]
         while values and values[-1] is None:
             values.pop()
-        types = _types(operator, values, outputs, attributes)
+        if types:
+            known = [(t.dtype, t.shape) for t in types]
+            return self._put(operator, values, attributes, domain, known)
+        dtypes = _types(operator, values, outputs, attributes)
         if shape is None and operator in _ELEMENTWISE:
             shape = _broadcast(values)
+        made = self._put(operator, values, attributes, domain, [(t, shape) for t in dtypes])
+        return made[0] if outputs == 1 else made
+
+    def _put(
+        self,
+        operator: str,
+        values: Sequence[OnnxValue | None],
+        attributes: dict[str, Any],
+        domain: str,
+        types: Sequence[tuple[DType, Shape | None]],
+    ) -> tuple[OnnxValue, ...]:
+        """A call, and the values it makes."""
         if any(v is not None and v.dtype == DOUBLE for v in values):
             self.block.root.doubles.add(operator)
-        names = tuple([self.block.names.fresh(operator.lower()) for _ in range(outputs)])
+        made = tuple([OnnxValue(self.block.names.fresh(operator.lower()), *t) for t in types])
         given = tuple(["" if v is None else v.name for v in values])
-        self.block.calls.append(Call(operator, given, names, attributes, domain))
-        made = tuple([Value(n, t, shape) for n, t in zip(names, types, strict=True)])
-        return made[0] if outputs == 1 else made
+        names = tuple([v.name for v in made])
+        self.block.calls.append(OnnxCall(operator, given, names, attributes, domain))
+        return made
 
     def __getattr__(self, operator: str) -> Callable[..., Any]:
         return partial(self, operator)
 
-    def value(self, x: Any, dtype: DType | None = None) -> Value:
+    def value(self, x: Any, dtype: DType | None = None) -> OnnxValue:
         """What stands for a number, an array, or a list of integers; a value is itself."""
-        if isinstance(x, Value):
+        if isinstance(x, OnnxValue):
             return x
         if isinstance(x, bool | int | float) and dtype is not None:
             return self.block.constant(np.asarray(x, dtype))
         if isinstance(x, list | tuple):
             return self.block.constant(np.asarray(x, INT64))
         return self.block.constant(x)
+
+    def type_of(self, x: OnnxValue) -> TensorType:
+        """The type of a value of known rank."""
+        return type_of(x)
 
     # --- other forms ----------------------------------------------------------------------------
 
@@ -172,22 +203,22 @@ class Operators:
         made = self._applying.place(self.block, op, [self.value(x, like) for x in inputs])
         return made[0] if len(made) == 1 else made
 
-    def traced(self, function: Callable[..., Any], *inputs: Value) -> Any:
+    def traced(self, function: Callable[..., Any], *inputs: OnnxValue) -> Any:
         """What function(xp, *tensors) builds, as a kernel does; a tuple of several outputs."""
         made = self._applying.traced(self.block, function, inputs)
         return made[0] if len(made) == 1 else made
 
-    def program(self, program: Program, *inputs: Value) -> tuple[Value, ...]:
+    def program(self, program: Program, *inputs: OnnxValue) -> tuple[OnnxValue, ...]:
         """The outputs of a program of values."""
         return self._applying.program(self.block, program, inputs)
 
-    def subgraph(self, make: Callable[..., Any], *given: tuple[str, Any, Any]) -> Block:
+    def subgraph(self, make: Callable[..., Any], *given: tuple[str, Any, Any]) -> OnnxBlock:
         """A subgraph, for the attribute of an operator of control flow.
 
         make(to, *values) writes it and returns its results; given: names, dtypes and shapes of
         what the operator gives it. It reads the values around it too.
         """
-        block = Block(self.block)
+        block = OnnxBlock(self.block)
         to = Operators(block, self._applying)
         values = [block.give(*each) for each in given]
         own: set[str] = set()
@@ -198,7 +229,7 @@ class Operators:
             block.results.append(result)
         return block
 
-    def where(self, condition: Value, x: Any, y: Any) -> Value:
+    def where(self, condition: OnnxValue, x: Any, y: Any) -> OnnxValue:
         """x where the condition holds, else y, of any dtype: runtimes choose among few."""
         like = _number_dtype("Where", (condition, x, y))
         a, b = self.value(x, like), self.value(y, like)
@@ -210,15 +241,15 @@ class Operators:
 
     # --- shapes ---------------------------------------------------------------------------------
 
-    def cast(self, x: Value, dtype: Any) -> Value:
+    def cast(self, x: OnnxValue, dtype: Any) -> OnnxValue:
         """The value in another dtype."""
         found = as_dtype(dtype)
         if x.dtype == found:
             return x
-        made: Value = self.Cast(x, to=found, shape=x.shape)
+        made: OnnxValue = self.Cast(x, to=found, shape=x.shape)
         return made
 
-    def wide(self, x: Value) -> Value:
+    def wide(self, x: OnnxValue) -> OnnxValue:
         """x as int32 or int64 in the same order, where runtimes do not order its dtype."""
         if x.dtype == np.dtype("uint64"):
             return self.cast(self.BitwiseXor(x, np.uint64(1 << 63)), INT64)
@@ -226,22 +257,22 @@ class Operators:
             return self.cast(x, "int32" if x.dtype.itemsize < 4 else "int64")
         return x
 
-    def shape(self, x: Value) -> Value:
+    def shape(self, x: OnnxValue) -> OnnxValue:
         """The lengths of all axes, int64."""
         if x.static:
             return self.value(list(x.shape or ()))
-        made: Value = self.Shape(x)
+        made: OnnxValue = self.Shape(x)
         return made
 
-    def length(self, x: Value, axis: int) -> Value:
+    def length(self, x: OnnxValue, axis: int) -> OnnxValue:
         """The length of an axis, as a vector of one element."""
         known = None if x.shape is None else x.shape[axis]
         if isinstance(known, int):
             return self.value([known])
-        made: Value = self.Shape(x, start=axis, end=axis + 1)
+        made: OnnxValue = self.Shape(x, start=axis, end=axis + 1)
         return made
 
-    def lengths(self, *parts: Any) -> Value:
+    def lengths(self, *parts: Any) -> OnnxValue:
         """A vector of numbers and of vectors, one after the other."""
         row: list[Any] = []
         for part in parts:
@@ -254,16 +285,16 @@ class Operators:
                 row.append(np.ravel(known).tolist())
         if not row:
             return self.value([])
-        made: Value = self.value(row[0]) if len(row) == 1 else self.Concat(*row, axis=0)
+        made: OnnxValue = self.value(row[0]) if len(row) == 1 else self.Concat(*row, axis=0)
         return made
 
-    def reshape(self, x: Value, *parts: Any, shape: Any = None) -> Value:
+    def reshape(self, x: OnnxValue, *parts: Any, shape: Any = None) -> OnnxValue:
         """x in the shape that numbers and vectors of lengths say."""
-        made: Value = self.Reshape(x, self.lengths(*parts), allowzero=1, shape=shape)
+        made: OnnxValue = self.Reshape(x, self.lengths(*parts), allowzero=1, shape=shape)
         return made
 
 
-def _broadcast(values: Sequence[Value | None]) -> Shape | None:
+def _broadcast(values: Sequence[OnnxValue | None]) -> Shape | None:
     """The common shape of values, where it is known."""
     shapes = [v.shape for v in values if v is not None]
     known = [s for s in shapes if s is not None]
@@ -272,13 +303,15 @@ def _broadcast(values: Sequence[Value | None]) -> Shape | None:
 
 def _number_dtype(operator: str, inputs: Sequence[Any]) -> DType | None:
     """The dtype that a Python number among the inputs takes."""
-    values = [x.dtype for x in inputs[1 if operator == "Where" else 0 :] if isinstance(x, Value)]
+    values = [
+        x.dtype for x in inputs[1 if operator == "Where" else 0 :] if isinstance(x, OnnxValue)
+    ]
     arrays = [x.dtype for x in inputs if isinstance(x, np.ndarray | np.generic)]
     return next(iter([*values, *arrays]), None)
 
 
 def _types(
-    operator: str, values: Sequence[Value | None], outputs: int, attributes: dict[str, Any]
+    operator: str, values: Sequence[OnnxValue | None], outputs: int, attributes: dict[str, Any]
 ) -> list[DType]:
     """The dtypes of what an operator makes."""
     if operator in _OF_BOOL:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,74 @@ from ...ops.sources import Placeholder
 
 __all__ = ["kernel_program", "program_of"]
 
+_OPERATORS = """
+    add sub mul truediv floordiv mod pow matmul and or xor lshift rshift
+    radd rsub rmul rtruediv rfloordiv rmod rpow rmatmul rand ror rxor rlshift rrshift
+    neg pos abs invert eq ne lt le gt ge getitem
+""".split()  # noqa: SIM905
+
+
+class Traced:
+    """What a kernel takes for an array: a tensor, of whose lengths it reads those that are known.
+
+    Anything else that a kernel did by a length would be done for good.
+    """
+
+    __array_ufunc__ = None  # NumPy's scalars leave operators to it
+    __hash__ = None  # type: ignore[assignment]
+
+    def __init__(self, tensor: Tensor) -> None:
+        self._tensor = tensor
+
+    @property
+    def shape(self) -> tuple[Any, ...]:
+        """Ints, and what only stands for a length."""
+        return tuple([d if isinstance(d, int) else Length(d) for d in self._tensor.shape])
+
+    @property
+    def size(self) -> Any:
+        """The number of elements."""
+        size = self._tensor.size
+        return Length(None) if size is None else size
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._tensor, name)
+        return partial(_called, found) if callable(found) else _wrapped(found)
+
+    def __array__(self, *args: Any, **kwargs: Any) -> Any:
+        raise NoOnnxForm("its kernel computes with NumPy alone")
+
+    def __bool__(self) -> bool:
+        raise NoOnnxForm("its kernel goes by values")
+
+    __iter__ = __int__ = __float__ = __index__ = __bool__
+
+
+def _operator(name: str) -> Callable[..., Any]:
+    def forward(self: Traced, *others: Any) -> Any:
+        return _called(getattr(self._tensor, f"__{name}__"), *others)
+
+    return forward
+
+
+for _name in _OPERATORS:
+    setattr(Traced, f"__{_name}__", _operator(_name))
+
+
+class Length:
+    """A length that is not known: it can be passed on, and nothing can depend on it."""
+
+    def __init__(self, dim: Any) -> None:
+        self.dim = dim
+
+    def _refused(self, *_: Any) -> Any:
+        raise NoOnnxForm("its kernel goes by lengths that are not known")
+
+    __bool__ = __eq__ = __lt__ = __gt__ = __le__ = __ge__ = __int__ = __index__ = _refused
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __neg__ = __mod__ = _refused
+    __floordiv__ = __rfloordiv__ = __truediv__ = _refused
+    __hash__ = None  # type: ignore[assignment]
+
 
 class Namespace:
     """What a kernel calls as `xp`: the graph functions of NumPy's names.
@@ -36,10 +105,9 @@ class Namespace:
         if isinstance(theirs, type) or (theirs is not None and not callable(theirs)):
             return theirs
         if name in _OWN:
-            return _OWN[name]
-        graph = sys.modules["graphgrad"]
-        ours = getattr(graph, UFUNCS.get(theirs, name) if theirs is not None else name, None)
-        return _Either(theirs, ours) if ours is not None else getattr(np, name)
+            return partial(_called, _OWN[name])
+        ours = UFUNCS.get(theirs, name) if theirs is not None else name
+        return _Either(theirs, getattr(sys.modules["graphgrad"], ours, None))
 
 
 class _Either:
@@ -50,11 +118,13 @@ class _Either:
         self._ours = ours
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        found = self._theirs if self._theirs and not _of_tensors(args) else self._ours
-        return found(*args, **kwargs)
+        of_graph = self._theirs is None or _of_tensors((*args, *kwargs.values()))
+        if of_graph and self._ours is None:
+            raise NoOnnxForm(f"its kernel calls {self._theirs}, which is no function of graphs")
+        return _called(self._ours if of_graph else self._theirs, *args, **kwargs)
 
     def __getattr__(self, method: str) -> Any:
-        return getattr(self._theirs, method)
+        return partial(_called, getattr(self._theirs, method))
 
 
 class _Scalar:
@@ -65,18 +135,49 @@ class _Scalar:
         self.dtype = np.dtype(scalar)
 
     def __call__(self, x: Any = 0, *args: Any) -> Any:
-        return cast(x, as_dtype(self._scalar)) if isinstance(x, Tensor) else self._scalar(x, *args)
+        if not isinstance(x, Traced | Tensor):
+            return self._scalar(x, *args)
+        return _called(partial(cast, dtype=as_dtype(self._scalar)), x)
+
+
+def _called(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """What it returns of tensors, as kernels see it."""
+    found = function(*map(_bare, args), **{k: _bare(v) for k, v in kwargs.items()})
+    return _wrapped(found)
+
+
+def _wrapped(x: Any) -> Any:
+    if isinstance(x, Tensor):
+        return Traced(x)
+    if type(x) in (list, tuple):
+        return type(x)(map(_wrapped, x))
+    return x
+
+
+def _bare(x: Any) -> Any:
+    """What a graph function is given."""
+    if isinstance(x, Traced):
+        return x._tensor
+    if isinstance(x, Length):
+        return x.dim
+    if isinstance(x, _Scalar):
+        return x._scalar
+    if type(x) in (list, tuple):
+        return type(x)(map(_bare, x))
+    if callable(x) and not isinstance(x, type | np.dtype | np.generic | np.ndarray):
+        return lambda *args: _bare(x(*_wrapped(args)))
+    return x
 
 
 def _of_tensors(args: Any) -> bool:
     return any(
-        isinstance(a, Tensor) or (isinstance(a, list | tuple) and _of_tensors(a)) for a in args
+        isinstance(a, Tensor | Traced) or (isinstance(a, list | tuple) and _of_tensors(a))
+        for a in args
     )
 
 
 def _asarray(x: Any, dtype: Any = None, copy: bool | None = None) -> Any:
     """A tensor stays one."""
-    dtype = dtype.dtype if isinstance(dtype, _Scalar) else dtype
     if not isinstance(x, Tensor):
         return np.asarray(x, dtype)
     return x if dtype is None else cast(x, as_dtype(dtype))
@@ -100,9 +201,9 @@ def program_of(function: Callable[..., Any], types: Sequence[TensorType]) -> Pro
     with Graph():
         xs = [apply(Placeholder(t.shape, t.dtype)) for t in types]
         with np.errstate(all="ignore"):
-            made = function(Namespace(), *xs)
+            made = function(Namespace(), *map(Traced, xs))
         made = made if isinstance(made, tuple | list) else (made,)
-        return Program(xs, [as_tensor(y) for y in made])
+        return Program(xs, [as_tensor(_bare(y)) for y in made])
 
 
 def kernel_program(op: Op, types: Types) -> Program:
@@ -110,8 +211,9 @@ def kernel_program(op: Op, types: Types) -> Program:
     promised = op.infer(*types)
     try:
         program = program_of(op.kernel, types)
-    except (GraphGradError, AttributeError, TypeError, ValueError, IndexError) as error:
-        raise NoOnnxForm(f"{op.type} has no form in ONNX") from error
+    except (GraphGradError, NoOnnxForm, AttributeError, TypeError, ValueError, IndexError) as error:
+        why = f": {error}" if isinstance(error, NoOnnxForm) else ""
+        raise NoOnnxForm(f"{op.type} has no form in ONNX{why}") from error
     if any(node.op is op for node in program.nodes):
         raise NoOnnxForm(f"{op.type} has no form in ONNX")
     made = [t.type for t in program.outputs]

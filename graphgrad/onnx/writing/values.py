@@ -10,10 +10,10 @@ import numpy as np
 
 from ...ir.types import Array, DType, Shape
 
-__all__ = ["Block", "Call", "Names", "Value", "inner_blocks"]
+__all__ = ["Names", "OnnxBlock", "OnnxCall", "OnnxValue", "inner_blocks"]
 
 
-class Value:
+class OnnxValue:
     """A name with what is known of the array behind it.
 
     shape  None: not even the rank is known, of what a form makes on its way
@@ -58,7 +58,7 @@ class Names:
 
 
 @dataclass(frozen=True)
-class Call:
+class OnnxCall:
     """One node of ONNX: an operator, or a local function, of values by name."""
 
     operator: str
@@ -72,7 +72,7 @@ class Call:
         return iter(self.inputs)
 
 
-class Block:
+class OnnxBlock:
     """Calls in their order: a graph, a subgraph, or the body of a local function.
 
     root     the block around all, which has the constants
@@ -83,25 +83,25 @@ class Block:
     metadata of a function
     """
 
-    def __init__(self, outer: Block | None = None) -> None:
+    def __init__(self, outer: OnnxBlock | None = None) -> None:
         self.names: Names = Names() if outer is None else outer.names
-        self.root: Block = self if outer is None else outer.root
-        self.calls: list[Call] = []
-        self.given: list[Value] = []
-        self.results: list[Value] = []
+        self.root: OnnxBlock = self if outer is None else outer.root
+        self.calls: list[OnnxCall] = []
+        self.given: list[OnnxValue] = []
+        self.results: list[OnnxValue] = []
         self.doubles: set[str] = set()
-        self.typed: list[Value] = []
+        self.typed: list[OnnxValue] = []
         self.metadata: dict[str, str] = {}
-        self._constants: dict[Any, Value] = {}
+        self._constants: dict[Any, OnnxValue] = {}
         self.constants: dict[str, Array] = {}
 
-    def give(self, name: str, dtype: DType, shape: Shape | None) -> Value:
+    def give(self, name: str, dtype: DType, shape: Shape | None) -> OnnxValue:
         """A new input."""
-        value = Value(self.names.fresh(name), dtype, shape)
+        value = OnnxValue(self.names.fresh(name), dtype, shape)
         self.given.append(value)
         return value
 
-    def constant(self, array: Any, hint: str = "constant") -> Value:
+    def constant(self, array: Any, hint: str = "constant") -> OnnxValue:
         """The value of an array, the same for equal ones."""
         array = np.asarray(array)
         root = self.root
@@ -109,15 +109,15 @@ class Block:
         found = root._constants.get(key)
         if found is None:
             name = root.names.fresh(hint)
-            found = root._constants[key] = Value(name, array.dtype, array.shape)
+            found = root._constants[key] = OnnxValue(name, array.dtype, array.shape)
             root.constants[name] = array
         return found
 
-    def known(self, value: Value) -> Array | None:
+    def known(self, value: OnnxValue) -> Array | None:
         """The array of a value that is a constant."""
         return self.root.constants.get(value.name)
 
 
-def inner_blocks(call: Call) -> list[Block]:
+def inner_blocks(call: OnnxCall) -> list[OnnxBlock]:
     """The subgraphs of a call of control flow."""
-    return [a for a in call.attributes.values() if isinstance(a, Block)]
+    return [a for a in call.attributes.values() if isinstance(a, OnnxBlock)]

@@ -288,6 +288,7 @@ class Conv2DBackpropInput(Convolution):
 
     def to_onnx(self, to: Any, w: Any, dz: Any, like: Any = None) -> Any:
         size = self.size if like is None else static_lengths(self, like)
+        around(self, dz, w.shape[:2])
         axes = self.moved(size, w.shape[:2], self.dilation).axes
         moves = zip(axes, w.shape[:2], self.strides, self.dilation, strict=True)
         made = [(e.out - 1) * s + (k - 1) * d + 1 - e.low - e.high for e, k, s, d in moves]
@@ -386,7 +387,7 @@ class Conv2DBackpropFilter(Convolution):
 
     def to_onnx(self, to: Any, x: Any, dz: Any, like: Any = None) -> Any:
         """A convolution with examples for channels, and dz for filters; strides are dilations."""
-        size = self.size if like is None else like.shape[:2]
+        size = like.shape[:2] if self.size is None else self.size
         if self.groups != 1:
             return None
         moves = around(self, x, size, self.dilation)

@@ -36,7 +36,11 @@ def around(op: Windowed, x: Any, size: Any, dilation: Pair = ONE) -> dict[str, A
     """The attributes of how a window of a size moves over an image."""
     moves = {"strides": list(op.strides), "dilations": list(dilation)}
     lengths = op.spatial(x.shape)
+    if not all(isinstance(d, int) for d in size):
+        raise NoOnnxForm(f"{op.type} in ONNX needs filters of known height and width")
     if op.padding == "SAME" and not all(isinstance(d, int) for d in lengths):
+        if dilation != ONE:
+            raise NoOnnxForm(f'dilation and padding="SAME" of {op.type} need known lengths')
         return {**moves, "auto_pad": "SAME_UPPER"}
     known = [d if isinstance(d, int) else 0 for d in lengths]
     axes = op.moved(known, size, dilation).axes
