@@ -48,7 +48,7 @@ MAY_IMPORT = {
     "laws": {"ir", "ops", "differentiate", "compiled", "lower", "execute", "checks"},
     "extend": {"ir", "ops", "optimise", "lower", "execute", "laws"},
     "export": {"ir", "ops", "compiled", "files"},
-    "onnx": {"ir", "ops", "lower", "compiled", "files"},
+    "onnx": {"ir", "ops", "regions", "lower", "compiled", "files"},
     "interop": {
         "ir",
         "ops",
