@@ -71,6 +71,10 @@ KEEPS = ("expn", "factorial", "hyp2f1")
 UNSTABLE = ("np.argsort", "np.argpartition", "np.take_along_axis", "np.unique_values")
 """Calls whose answer NumPy leaves open where elements are equal."""
 
+SHORTENED = ("polydiv", "polymul")
+"""Functions whose result NumPy cuts where it begins with zeros: a length that values decide, and
+what is 0 but for rounding stays."""
+
 TIED = ("np.partition", "np.median", "np.nanmedian")
 """Calls whose kinks at equal elements two sides do not show: the one in the middle stays there."""
 
@@ -277,6 +281,7 @@ def _compared(
         tensors = {n: gg.placeholder(a.shape, a.dtype, name=n) for n, a in case.given.items()}
         try:
             found = parts(eval(case.call, {"np": np, "sp": gg.special, "gg": gg, **tensors}))
+            wanted = lengthened(case, wanted, found)
             if (why := _types_differ(found, wanted)) and case.peer != "torch":
                 return dict.fromkeys(LAYOUTS, ("wrong", why))
             run, weights, xs = _compiled(found, tensors, wanted, backend, optimize)
@@ -287,6 +292,13 @@ def _compared(
     return {
         layout: _run(case, layout, run, found, weights, xs, tally) for layout in LAYOUTS
     }  # fmt: skip
+
+
+def lengthened(case: Case, wanted: list[Any], found: list[Any]) -> list[Any]:
+    """What is wanted, with zeros in front that NumPy cuts and without those that it leaves."""
+    if case.name not in SHORTENED:
+        return wanted
+    return [np.pad(w, (n, 0))[-n:] for w, f in zip(wanted, found, strict=True) for n in f.shape]
 
 
 def _types_differ(found: list[Any], wanted: list[Any]) -> str:
@@ -356,6 +368,7 @@ def _run(
     outputs = [next(told) if isinstance(f, gg.Tensor) else f for f in found]
     if case.call.startswith(UNSTABLE) and (layout == "broadcast" or "f" not in kinds):
         return "right", ""
+    wanted = lengthened(case, wanted, outputs)
     for f, w in zip(outputs, wanted, strict=True):
         if why := _differ(np.asarray(f), np.asarray(w), case):
             return "wrong", why
