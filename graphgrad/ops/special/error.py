@@ -139,7 +139,7 @@ class InverseSlope(ScipyUnary, abstract=True):
         return (dy * (2.0 * self.rate * y * square(node.outputs[0])),)
 
 
-class Inverse(ScipyUnary, abstract=True):
+class InverseFunction(ScipyUnary, abstract=True):
     """Family: inverses whose derivative is an InverseSlope."""
 
     slope: ClassVar[type[InverseSlope]]
@@ -149,7 +149,7 @@ class Inverse(ScipyUnary, abstract=True):
         return (dy * apply(self.slope(), *node.inputs),)
 
 
-class ErfInv(Inverse):
+class ErfInv(InverseFunction):
     """y = the number with erf(y) = x, dx = dy * sqrt(pi)/2 * exp(y**2)."""
 
     scipy = "erfinv"
@@ -166,7 +166,7 @@ class ErfInvSlope(InverseSlope):
         return 1 - xp.abs(x)
 
 
-class ErfcInv(Inverse):
+class ErfcInv(InverseFunction):
     """y = the number with erfc(y) = x, dx = -dy * sqrt(pi)/2 * exp(y**2)."""
 
     scipy = "erfcinv"

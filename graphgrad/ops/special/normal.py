@@ -8,7 +8,7 @@ from ..base import NO_GRAD, Any, Gradients, Node, Tensor, TensorLike, apply, pro
 from ..exponential import exp
 from ..families import floating_binary, floating_unary
 from ..powers import square
-from .error import Erfcx, Inverse, InverseSlope, erf, erfc
+from .error import Erfcx, InverseFunction, InverseSlope, erf, erfc
 from .scipy_functions import ScipyBinary, ScipyUnary, need_scipy
 
 __all__ = [
@@ -19,7 +19,7 @@ __all__ = [
 ]
 
 
-class NdtrInv(Inverse):
+class NdtrInv(InverseFunction):
     """y = the number with ndtr(y) = x, dx = dy * sqrt(2 pi) * exp(y**2 / 2)."""
 
     scipy = "ndtri"
