@@ -28,8 +28,8 @@ _1D2D3D |= {
 }
 
 _NO_FUNCTIONS = """
-array_repr array_str isscalar issubdtype iterable from_dlpack frombuffer fromfile fromiter fromstring frompyfunc get_printoptions
-set_printoptions printoptions load save savez einsum_path
+array_repr array_str from_dlpack frombuffer fromfile fromiter fromstring frompyfunc get_printoptions
+set_printoptions printoptions load save savez einsum_path isscalar issubdtype iterable
 """
 _TORCH_NO_FUNCTIONS = """
 Optional assert_int_or_pair handle_torch_function has_torch_function has_torch_function_unary
