@@ -288,7 +288,7 @@ def _compared(
         try:
             found = parts(eval(case.call, {"np": np, "sp": gg.special, "gg": gg, **tensors}))
             wanted = lengthened(case, wanted, found)
-            if (why := _types_differ(found, wanted)) and case.peer != "torch":
+            if why := _types_differ(found, wanted, case.peer):
                 return dict.fromkeys(LAYOUTS, ("wrong", why))
             run, weights, xs = _compiled(found, tensors, wanted, backend, optimize)
         except gg.GraphGradError as error:
@@ -308,12 +308,17 @@ def lengthened(case: Case, wanted: list[Any], found: list[Any]) -> list[Any]:
     return [np.pad(w, (f.shape[0], 0))[-f.shape[0] :] if np.ndim(w) == 1 else w for w, f in pairs]
 
 
-def _types_differ(found: list[Any], wanted: list[Any]) -> str:
+def _types_differ(found: list[Any], wanted: list[Any], peer: str) -> str:
     if len(found) != len(wanted):
         return f"{len(found)} outputs for {len(wanted)}"
-    for f, w in zip(found, wanted, strict=True):
-        w = np.asarray(w)
-        if isinstance(f, gg.Tensor) and f.dtype != w.dtype:
+    for f, w in zip(found, map(np.asarray, wanted), strict=True):
+        if not isinstance(f, gg.Tensor):
+            continue
+        shaped = not f.type.static or tuple(f.shape) == w.shape
+        if peer == "torch":  # promotes otherwise; and has shapes of its own for no elements
+            if w.size and not shaped:
+                return f"{f!r} for {w.shape}"
+        elif not shaped or f.dtype != w.dtype:
             return f"{f!r} for {w.dtype}{w.shape}"
     return ""
 
