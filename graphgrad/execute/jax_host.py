@@ -20,7 +20,7 @@ import numpy as np
 from ..ir.node import Node
 from .results import add_note
 
-__all__ = ["AT", "RAISED", "on_host"]
+__all__ = ["AT", "CALLED", "RAISED", "on_host"]
 
 AT: ContextVar[Node | None] = ContextVar("at", default=None)
 """The node that is being traced: what its call of the host raises is noted with it."""
@@ -29,6 +29,9 @@ _struct: Any = jax.ShapeDtypeStruct
 RAISED: ContextVar[deque[Exception] | None] = ContextVar("raised", default=None)
 """Where what functions raise is noted, of the program that is being traced: XLA says it in an error
 of its own, as text that it cuts."""
+
+CALLED: ContextVar[list[Node | None] | None] = ContextVar("called", default=None)
+"""Where nodes that call the host are noted, of a program that is traced for a place without it."""
 
 
 def on_host(
@@ -43,6 +46,9 @@ def on_host(
     callback: jax.pure_callback or io_callback, with its arguments.
     """
     taken, node, raised = [np.dtype(x.dtype) for x in arrays], AT.get(), RAISED.get()
+    called = CALLED.get()
+    if called is not None:
+        called.append(node)
 
     def run(*given: Any) -> tuple[Any, ...]:
         pairs = zip(given, taken, strict=False)  # behind them come the empty parts
