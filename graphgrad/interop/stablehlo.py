@@ -19,7 +19,7 @@ from ..ir.errors import ExportError, FileError, ShapeError
 from ..ir.kinds import is_bfloat16
 from ..ir.node import Tensor
 from ..ir.tree import tree_map
-from ..ir.types import Array, Dim, as_dtype, compatible, tensor_type
+from ..ir.types import Array, Dim, DType, as_dtype, compatible, tensor_type
 from ..ir.words import visible
 from ..lower.narrow import narrow_dtype
 from .jax_functions import as_jax, calls, number_of_gradients
@@ -106,10 +106,11 @@ def export_stablehlo(
     counted, single = number_of_gradients(gradients), is_single(dtype)
     _check_structure(f.outputs)
     jax_export = calls("export_stablehlo()", ".jax_export")
-    fn, state = as_jax(f, counted, dtype=dtype), state_tree(f, dtype)
+    fn, kept = as_jax(f, counted, dtype=dtype), state_tree(f, dtype)
+    state = {name: a.astype(_narrowest(a.dtype)) if single else a for name, a in kept.items()}
     wanted = _shapes(f.inputs, shapes or {})
     inputs = {
-        name_of(t): tensor_type(shape, narrow_dtype(t.dtype) if single else t.dtype)
+        name_of(t): tensor_type(shape, _narrowest(t.dtype) if single else t.dtype)
         for t, shape in zip(f.inputs, wanted, strict=True)
     }
     made = jax_export.exported(fn, inputs, state, counted, platforms, single)
@@ -123,6 +124,12 @@ def export_stablehlo(
         **made.about,
     }
     write_atomically(Path(path), lambda file: _write(file, about, made.program, state))
+
+
+def _narrowest(dtype: DType) -> DType:
+    """What JAX makes of a dtype where it has 64-bit types off."""
+    wide = dtype.kind in "iu" and dtype.itemsize == 8
+    return np.dtype(f"{dtype.name[:-2]}32") if wide else narrow_dtype(dtype)
 
 
 def _check_structure(outputs: Any) -> None:

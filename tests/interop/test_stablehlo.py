@@ -13,6 +13,7 @@ import pytest
 import graphgrad as gg
 
 from ..each import together
+from ..typed import beside_others
 from .test_jax_functions import X, expected_orders, model, training
 
 jax = pytest.importorskip("jax")
@@ -209,6 +210,12 @@ def test_what_is_no_such_file_is_an_error(path, tmp_path):
         gg.interop.load_stablehlo(tmp_path / "wrong.zip")
     with pytest.raises(FileNotFoundError):
         gg.interop.load_stablehlo(tmp_path / "none.zip")
+
+
+def test_what_passes_mypy_runs(path, tmp_path):
+    assert beside_others.in_jax([np.ones((2, 3))])["w"].tolist() == [0.8, 0.8, 0.8]
+    assert beside_others.in_a_file(path)["gradients"] == 1
+    assert beside_others.kept(tmp_path).state["w"].tolist() == [1.0, 1.0, 1.0]
 
 
 SCRIPT = """
