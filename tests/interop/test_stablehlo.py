@@ -1,6 +1,7 @@
 """Programs of XLA in files: what graphgrad computes, where graphgrad is not."""
 
 import json
+import re
 import subprocess
 import sys
 import zipfile
@@ -216,6 +217,22 @@ def test_what_passes_mypy_runs(path, tmp_path):
     assert beside_others.in_jax([np.ones((2, 3))])["w"].tolist() == [0.8, 0.8, 0.8]
     assert beside_others.in_a_file(path)["gradients"] == 1
     assert beside_others.kept(tmp_path).state["w"].tolist() == [1.0, 1.0, 1.0]
+
+
+@pytest.mark.ci
+def test_what_the_document_of_jax_shows_runs(tmp_path, monkeypatch):
+    """Its blocks after one another, the last one without graphgrad; numbers as graphgrad's own."""
+    monkeypatch.chdir(tmp_path)
+    names = {}
+    try:
+        exec("\n".join(re.findall(r"```python\n(.*?)```", RECIPE.read_text(), re.DOTALL)), names)
+    finally:
+        jax.config.update("jax_enable_x64", False)
+    assert np.abs(names["slope"]["w"]).max() > 0, "signs have a gradient by the rule alone"
+    (norm, dnorm) = names["f"](np.array([3.1, 3.9]))
+    np.testing.assert_allclose([norm, *dnorm], [5.0, 0.6, 0.8])
+    own = names["step"].call({"x": np.ones((4, 3)), "y": np.ones(4)}, names["state"])
+    assert own[0] == pytest.approx(names["value"])
 
 
 SCRIPT = """
