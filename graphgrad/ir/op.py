@@ -321,8 +321,8 @@ class Op:
         """Its outputs, one or a tuple, as values of ONNX made of those of its inputs.
 
         to.Mul(x, 2.0, ...) is an operator of values, arrays and numbers, attributes by name;
-        to.apply(op, *xs) another op, to.built(f, *xs) what a function of tensors builds. A value
-        has shape and dtype. None: what the kernel makes of tensors is written in its place.
+        to.apply(op, *xs) another op, to.traced(f, *xs) what f(xp, *tensors) builds as kernels do. A
+        value has shape and dtype. None: what the kernel builds of tensors. NoOnnxForm: why not.
         """
         onnx = self.onnx
         return None if onnx is None else to(onnx.name, *xs, **onnx.to_attributes(self))

@@ -1,9 +1,10 @@
-"""Models of ONNX: `gg.onnx.load` reads one as a graph."""
+"""Models of ONNX: `load` reads one as a graph, `export` writes a compiled function as one."""
 
+from .exporting import export
 from .loading.load import load
 from .loading.model import OnnxModel
 
-__all__ = ["OnnxModel", "load"]
+__all__ = ["OnnxModel", "export", "load"]
 
 
 def __dir__() -> list[str]:

@@ -29,7 +29,7 @@ def over_rows(
     count = xs[0].shape[0]
     if not isinstance(count, int) or count > MOST_BUILT:
         raise ShapeError(
-            f"it runs over {xs[0]!r}: to be unrolled it has to have a known number of rows, at most "
+            f"it runs over {xs[0]!r}: to be unrolled it needs a known number of rows, at most "
             f"{MOST_BUILT}"
         )
     states, made = start, []
