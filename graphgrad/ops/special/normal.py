@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 
-from ..base import NO_GRAD, Gradients, Node, Tensor, TensorLike, apply, promoted, wants
+from ..base import NO_GRAD, Any, Gradients, Node, Tensor, TensorLike, apply, promoted, wants
 from ..exponential import exp
 from ..families import floating_binary, floating_unary
 from ..powers import square
+from . import elementary
 from .error import Erfcx, erf, erfc
 from .scipy_functions import ScipyBinary, ScipyUnary, need_scipy
 
@@ -26,6 +27,10 @@ class NdtrInv(ScipyUnary):
     domain = (0.1, 0.9)
     singular = 0
 
+    def formula(self, xp: Any, p: Any) -> Any:
+        """The normal quantile."""
+        return elementary.normal_point(xp, p - 0.5, xp.minimum(p, 1.0 - p))
+
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         (y,) = node.outputs
         return (dy * (math.sqrt(2 * math.pi) * exp(0.5 * square(y))),)
@@ -35,6 +40,10 @@ class LogNdtr(ScipyUnary):
     """y = log(ndtr(x)), dx = dy * sqrt(2 / pi) / erfcx(-x / sqrt(2))."""
 
     scipy = "log_ndtr"
+
+    def formula(self, xp: Any, x: Any) -> Any:
+        """By erfcx on the left, by erfc on the right."""
+        return elementary.log_ndtr(xp, x)
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         (x,) = node.inputs
