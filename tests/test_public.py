@@ -46,6 +46,7 @@ MADE_BY_GRAPHGRAD = {
     gg.Selection,
     gg.Site,
     gg.Summary,
+    gg.onnx.OnnxModel,
 }
 """Classes that nobody makes: what their __init__ takes is no part of the face."""
 

@@ -233,10 +233,11 @@ def _cut(x: Any, axis: int, *ends: int | None) -> Any:
 def _shifted(xp: Any, x: Any, axis: int, by: int, fill: int) -> Any:
     """x moved by places along an axis, with fill where nothing came from."""
     n = x.shape[axis]
-    by = max(-n, min(n, by))
+    if type(n) is int:  # that of what JAX traces may be a symbol
+        by = max(-n, min(n, by))
     edge = xp.full((*x.shape[:axis], abs(by), *x.shape[axis + 1 :]), fill, dtype=x.dtype)
-    parts = [edge, _cut(x, axis, n - by)] if by > 0 else [_cut(x, axis, -by, None), edge]
-    return xp.concatenate(parts, axis=axis)
+    parts, start = ([edge, x], 0) if by > 0 else ([x, edge], -by)
+    return _cut(xp.concatenate(parts, axis=axis), axis, start, start + n)
 
 
 def cumulative_sum(

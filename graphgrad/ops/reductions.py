@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+from math import prod as product
 
 from ..ir.errors import ShapeError
 from ..ir.types import Dim, broadcast, compatible, elements, size_of
@@ -301,7 +302,7 @@ class SizeOf(Op):
 
 
 def _size(shape: tuple[int, ...], axes: Axes) -> int:
-    return int(np.prod([shape[a] for a in axes], dtype=np.int64))
+    return product([shape[a] for a in axes])
 
 
 def size_over(x: Tensor, axes: Axes, dtype: DType) -> Tensor:
@@ -324,7 +325,8 @@ class ReduceMean(Reduction):
     def kernel(self, xp: Any, x: Any) -> Any:
         wide = np.dtype(np.float32) if x.dtype.itemsize == 2 else x.dtype
         total = xp.sum(x, axis=self.axes, keepdims=self.keepdims, dtype=wide)
-        return xp.astype(xp.asarray(total / wide.type(_size(x.shape, self.axes))), x.dtype)
+        count = xp.asarray(_size(x.shape, self.axes), dtype=wide)
+        return xp.astype(xp.asarray(total / count), x.dtype)
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         (x,) = node.inputs

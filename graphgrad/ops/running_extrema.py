@@ -97,13 +97,13 @@ class RunStart(Op):
             raise ShapeError(f"{self.type} along axis {self.axis} of {x!r}")
         return (tensor_type(x.shape, "int64"),)
 
-    def kernel(self, xp: Any, x: Any) -> Any:
+    def kernel(self, xp: Any, x: Any, largest: Any = None) -> Any:
         x = xp.moveaxis(x, self.axis, -1)
         new = (x[..., 1:] != x[..., :-1]) & (x[..., :-1] == x[..., :-1])
         first = xp.zeros_like(x[..., :1], dtype=bool)
         new = xp.concatenate([first, new], axis=-1)
         places = xp.where(new, xp.arange(x.shape[-1]), 0)
-        places = xp.maximum.accumulate(places, axis=-1)
+        places = (largest or xp.maximum.accumulate)(places, axis=-1)
         return xp.astype(xp.moveaxis(places, -1, self.axis), as_dtype("int64"))
 
     def to_onnx(self, to: Any, x: Any) -> Any:

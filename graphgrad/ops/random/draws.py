@@ -283,12 +283,8 @@ class RandomIntegers(Rejecting):
         return (found + start).astype(self._wide), low >= np.uint64(2**64 % span)
 
     def numbers(self, xp: Any, seed: Any, count: Any, *parameters: Any) -> Any:
-        """By NumPy, in the memory of the words."""
+        """By NumPy, in the memory of the words: written over them, block by block."""
         made = words(np, seed, self.streams(0)[0], count)
-        return self.of_words(made, seed, count)
-
-    def of_words(self, made: Any, seed: Any, count: int) -> Any:
-        """What the words of the first trial give, by NumPy: written over them, block by block."""
         flat, left = made.reshape(-1), []
         numbers = flat.view(self._wide)
         for start in range(0, flat.size, BLOCK):
@@ -310,6 +306,8 @@ class RandomIntegers(Rejecting):
         yield cls((), as_dtype("int32"), -5, 5), [np.array(7)]
         yield cls((9,), as_dtype("int64"), -(2**63), 2**62 + 1), [np.array([7, 8])]
         yield cls((3,), as_dtype("uint64"), 0, 2**64), [np.array(7)]
+        yield cls((2,), as_dtype("int64"), -(2**63), 2**63), [np.array([7, 8])]
+        yield cls((2, 3), as_dtype("int16"), -3, 9), [np.array(7)]
         yield cls(None, as_dtype("uint8"), 0, 256), [np.array(7), rng.normal(size=(2,))]
 
 

@@ -8,7 +8,7 @@ import pytest
 import graphgrad as gg
 from graphgrad.ir.tree import flatten
 
-from .models import MODELS
+from .networks import MODELS
 
 onnx = pytest.importorskip("onnx")
 ort = pytest.importorskip("onnxruntime")
