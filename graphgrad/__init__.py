@@ -17,6 +17,7 @@ from . import (
     interop,
     linalg,
     nn,
+    onnx,
     optimizers,
     random,
     rules,
@@ -413,7 +414,7 @@ __array_api_version__ = "2024.12"
 # fmt: off
 __all__ = [  # noqa: RUF022 (by what it is for)
     # modules
-    "debug", "distributed", "extend", "fft", "initializers", "interop", "linalg", "nn",
+    "debug", "distributed", "extend", "fft", "initializers", "interop", "linalg", "nn", "onnx",
     "optimizers", "random", "rules", "special",
     # graphs
     "Graph", "Node", "Op", "Program", "Region", "State", "Tensor", "TensorLike", "Variables",

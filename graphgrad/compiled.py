@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -422,6 +423,17 @@ class CompiledFunction:
 
         def as_jax(self, gradients: int = 1, *, dtype: Any = None) -> Callable[..., Any]:
             """A pure function of JAX arrays."""
+
+        def export_stablehlo(
+            self,
+            path: str | os.PathLike[str],
+            gradients: int = 0,
+            *,
+            platforms: Sequence[str] | None = None,
+            shapes: Mapping[Any, Sequence[Any]] | None = None,
+            dtype: Any = None,
+        ) -> None:
+            """Write a file with what it computes, for XLA: who runs it needs JAX alone."""
 
         def state_tree(self, dtype: Any = None) -> dict[str, Any]:
             """The variables that it reads or writes, by name."""

@@ -76,6 +76,15 @@ class BinCount(Op):
             x, weights = x[inside], tuple([w[inside] for w in weights])
         return _numpy_counts(x, weights, self.length)
 
+    def to_onnx(self, to: Any, x: Any, *weights: Any) -> Any:
+        """Added up at places, one more than there are for what does not count."""
+        ones = weights[0] if weights else to.Expand(np.ones(1, "int64"), to.shape(x))
+        zeros = to.value(np.zeros(self.length + 1, ones.dtype))
+        counted = to.And(to.Less(x, self.length), to.Not(to.Less(x, 0)))
+        places = to.where(counted, x, self.length)
+        total = to.ScatterElements(zeros, to.cast(places, "int64"), ones, axis=0, reduction="add")
+        return to.Slice(total, [0], [self.length], [0])
+
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         x = node.inputs[0]
         if not self.length:

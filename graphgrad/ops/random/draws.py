@@ -17,7 +17,6 @@ from ..base import (
     DTypeError,
     Gradients,
     Node,
-    Onnx,
     Op,
     Samples,
     Tensor,
@@ -120,7 +119,6 @@ class RandomUniform(Draw):
     """
 
     name: str = ""
-    onnx = Onnx("RandomUniform")
 
     def numbers(self, xp: Any, seed: Any, count: Any) -> Any:
         if not self._narrow:
@@ -143,7 +141,6 @@ class RandomNormal(Draw):
     """
 
     name: str = ""
-    onnx = Onnx("RandomNormal")
 
     def numbers(self, xp: Any, seed: Any, count: Any) -> Any:
         if xp is np:
@@ -229,6 +226,20 @@ class Rejecting(Draw, abstract=True):
         made = (numbers or self.numbers)(xp, seed, count, *parameters)
         made = xp.asarray(made, dtype=self.dtype)
         return made.reshape((*made.shape[:rank], *shape))
+
+    def to_onnx(self, to: Any, *xs: Any) -> Any:
+        """Trials of all places until every one is accepted, each with the first that was."""
+
+        def numbers(xp: Any, seed: Any, count: Any, *parameters: Any) -> Any:
+            def again(state: Any) -> Any:
+                attempt, made, accepted = state
+                found, good = self.tried(xp, attempt, seed, count, *parameters)
+                return attempt + np.uint64(1), xp.where(accepted, made, found), accepted | good
+
+            start = (np.uint64(1), *self.tried(xp, 0, seed, count, *parameters))
+            return xp.while_loop(lambda state: ~xp.all(state[2]), again, start)[1]
+
+        return to.traced(lambda xp, *ts: self.kernel(xp, *ts, numbers=numbers), *xs)
 
     def numbers(self, xp: Any, seed: Any, count: Any, *parameters: Any) -> Any:
         """By NumPy: those that are not accepted are tried again. The JAX backend has its own."""
