@@ -18,6 +18,7 @@ from ..ir.errors import GraphError, GraphGradError, did_you_mean
 from ..ir.graph import Graph, GraphScope
 from ..ir.node import Tensor
 from ..ir.tree import flatten
+from .reading import shown_reading
 
 HELP = (
     "module:function or path/to/file.py:function; the function takes no arguments and returns a "
@@ -75,7 +76,8 @@ def _saved(name: str) -> TargetGraph | None:
     where, _, function = name.rpartition(":")
     for path, wanted in ((name, ""), (where, function)):
         if not path.endswith(".py") and Path(path).is_file():
-            return _of_file(load_file(path), name, wanted)
+            with shown_reading(Path(path)):
+                return _of_file(load_file(path), name, wanted)
     if name.endswith(".gg") or where.endswith(".gg"):
         raise TargetError(f"there is no file {name!r}")
     return None
