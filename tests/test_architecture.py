@@ -10,7 +10,7 @@ import graphgrad
 
 ROOT = Path(graphgrad.__file__).parent
 OPTIONAL = {"jax", "flatbuffers", "ml_dtypes", "scipy", "sklearn", "matplotlib", "rich", "jinja2"}
-OPTIONAL |= {"pygraphviz", "pydot", "safetensors", "torch"}
+OPTIONAL |= {"pygraphviz", "pydot", "safetensors", "torch", "onnx", "onnxruntime"}
 JAX = ("backend", "errors", "host", "layout", "processes", "run", "running")
 ONLY_IN = {
     "jax": {
@@ -52,6 +52,7 @@ MAY_IMPORT = {
     "laws": {"ir", "ops", "differentiate", "compiled", "lower", "execute", "checks"},
     "extend": {"ir", "ops", "optimise", "lower", "execute", "laws"},
     "export": {"ir", "ops", "compiled", "files"},
+    "onnx": {"ir", "ops", "regions", "lower", "compiled", "files"},
     "interop": {
         "ir",
         "ops",

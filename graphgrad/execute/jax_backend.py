@@ -40,6 +40,7 @@ from ..ops.running_extrema import CumMax, CumMin, RunStart
 from ..ops.searching import SearchSorted
 from ..ops.sequencing import After
 from ..ops.special.bessel import BesselI, BesselIScaled
+from ..ops.special.error import InverseSlope
 from ..ops.special.gammas import PolyGamma
 from ..ops.special.scipy_functions import OfScipy
 from .backend import Kernel, Kernels, one_call_per_node
@@ -184,6 +185,20 @@ for _op_type in OP_TYPES.values():
     elif hasattr(jax.scipy.special, _name):
         KERNELS.override(_op_type)(_special)
 KERNELS.override(PolyGamma)(_scipy_on_host)
+
+
+def _inverse_slope(op: Any) -> Kernel:
+    """Of the inverse, which JAX has, but for erfcinv."""
+    name = op.inverse.scipy
+    if name not in _AS_SCIPY:
+        return _scipy_on_host(op)
+    inverse = getattr(jax.scipy.special, name)
+    return lambda x: op.rough(jnp, inverse(x))
+
+
+for _op_type in OP_TYPES.values():
+    if issubclass(_op_type, InverseSlope):
+        KERNELS.override(_op_type)(_inverse_slope)
 
 
 @KERNELS.override(BesselI)

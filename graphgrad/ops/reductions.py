@@ -122,6 +122,14 @@ class Reduction(Op, abstract=True):
         self.check(x)
         return (tensor_type(reduced(x.shape, self.axes, self.keepdims), self.result(x.dtype)),)
 
+    def to_onnx(self, to: Any, x: Any) -> Any:
+        """The operator of its name over these axes; over none of them x itself."""
+        if self.onnx is None:
+            return None
+        if not self.axes:
+            return to.Identity(x)
+        return to(self.onnx.name, x, list(self.axes), keepdims=self.keepdims)
+
     def result(self, dtype: DType) -> DType:
         """The dtype of the output."""
         return dtype
@@ -274,6 +282,10 @@ class SizeOf(Op):
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.asarray(_size(x.shape, self.axes), dtype=self.dtype)
+
+    def to_onnx(self, to: Any, x: Any) -> Any:
+        size = to.ReduceProd(to.Gather(to.shape(x), list(self.axes)), keepdims=0)
+        return to.cast(size, self.dtype)
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         return (ZERO,)
@@ -493,6 +505,7 @@ class ReduceMin(ReduceMax):
     """y = smallest of x over axes (NaN if there is one); dx = dy in equal shares to ties."""
 
     onnx = Onnx("ReduceMin")
+    to_onnx = Reduction.to_onnx
     reduction = "min"
 
     def kernel(self, xp: Any, x: Any) -> Any:
@@ -668,6 +681,10 @@ class ArgMax(Op):
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.asarray(xp.argmax(x, axis=self.axis, keepdims=self.keepdims), dtype=INT64)
 
+    def to_onnx(self, to: Any, x: Any) -> Any:
+        assert self.onnx is not None
+        return to(self.onnx.name, to.wide(x), axis=self.axis, keepdims=self.keepdims)
+
     def flops(self, inputs: Types, outputs: Types) -> float | None:
         """One for each element of x."""
         return elements(inputs[0])
@@ -683,6 +700,7 @@ class ArgMin(ArgMax):
     """The place (int64) of the first smallest element of x along an axis. No gradient."""
 
     onnx = Onnx("ArgMin")
+    to_onnx = ArgMax.to_onnx
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.asarray(xp.argmin(x, axis=self.axis, keepdims=self.keepdims), dtype=INT64)
@@ -800,6 +818,11 @@ class Flat(Op):
     def kernel(self, xp: Any, x: Any) -> Any:
         last = tuple(range(self.axis, x.ndim))
         return xp.reshape(x, (*x.shape[: self.axis], _size(x.shape, last)))
+
+    def to_onnx(self, to: Any, x: Any) -> Any:
+        front = [to.length(x, a) for a in range(self.axis)]
+        last = to.ReduceProd(to.Shape(x, start=self.axis), [0], keepdims=1)
+        return to.reshape(x, *front, last)
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         return (reshape_like(dy, node.inputs[0]),)
@@ -989,6 +1012,14 @@ class ReduceAny(Reduction):
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.any(x, axis=self.axes, keepdims=self.keepdims)
 
+    def to_onnx(self, to: Any, x: Any) -> Any:
+        """Whether there is one that is."""
+        true = to.cast(x, "bool") if x.dtype != "bool" else x
+        if not self.axes:
+            return to.Identity(true)
+        count = to.ReduceSum(to.cast(true, "int64"), list(self.axes), keepdims=self.keepdims)
+        return to.Greater(count, 0)
+
 
 class ReduceAll(ReduceAny):
     """Whether all elements over axes are true (not 0). No gradient."""
@@ -997,6 +1028,10 @@ class ReduceAll(ReduceAny):
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.all(x, axis=self.axes, keepdims=self.keepdims)
+
+    def to_onnx(self, to: Any, x: Any) -> Any:
+        """Whether there is none that is not."""
+        return to.Not(to.apply(ReduceAny(self.axes, self.keepdims), to.Not(to.cast(x, "bool"))))
 
 
 def any(
