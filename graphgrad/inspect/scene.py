@@ -36,7 +36,8 @@ class Options(TypedDict, total=False):
                  up to 300 nodes
     collapse     boxes that are shown as one node: "auto" (above 200 nodes, all but the outer ones
                  that there is room for), "none", "all" (the outermost ones), or a list of regions
-                 and of names, which may be patterns, of scopes ("encoder/*"), rules ("ste") and regions ("#0")
+                 and of names, which may be patterns, of scopes ("encoder/*"), rules ("ste") and
+                 regions ("#0")
     scopes       whether name scopes are boxes (default: True)
     hide         nodes and op types that are left out
     overlay      {tensor or node: number} or an Overlay: shown as colours
