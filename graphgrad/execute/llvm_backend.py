@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from copy import copy
 
 from ..ir.node import Node
 from ..ir.op import Op
 from ..ir.program import Program
 from ..lower.alias import is_static, is_view
+from ..lower.binding import Binding
 from ..lower.decompose import decompose
 from ..lower.fused import fuse_loops
 from ..lower.loop_ir import Fused, LoopGroup, group_of_fused, group_of_one
@@ -33,12 +35,17 @@ from .planned import Driven
 
 PARTS = 12_000, 800  # operands of a group; of a part of a longer one, which LLVM is slow with
 FAST = "reassoc nsz arcp contract"
+SLABS = 1 << 20  # bytes of packed matrices of a loop, and of those in it
 
 
 class LlvmBackend(NumpyBackend):
-    """Compiles what can run as loops with LLVM; what it leaves is run by NumPy."""
+    """Compiles what can run as loops with LLVM; what it leaves is run by NumPy.
+
+    packs: whether loops keep matrices that are the same in each run as products like them best.
+    """
 
     name = "llvm"
+    packs = True
 
     def __init__(
         self, check: bool = False, *, num_threads: int | None = None, fast_math: bool = False
@@ -54,6 +61,15 @@ class LlvmBackend(NumpyBackend):
         program = fuse_loops(program, self._loop_of, free.__contains__, parts=PARTS)
         kernels_of(filter(None, map(self.group, program.nodes)), self.flags)  # all at once
         return program
+
+    def planned(self, program: Program) -> tuple[Plan, Binding]:
+        """With packed matrices, unless these take more than the limit."""
+        found = super().planned(program)
+        if not self.packs or self.limit is None or found[0].peak <= self.limit:
+            return found
+        sparing = copy(self)
+        sparing.packs = False
+        return sparing.planned(program)
 
     def describe(self) -> str:
         """`llvm (LLVM 22.1.0 for znver5, vectors of 512 bits, ...)`."""
@@ -134,7 +150,8 @@ class LlvmBinding(NumpyBinding):
         if self._llvm.check:
             self._loops[op] = Driven("check=True looks at every step")
             return driven
-        compiled = compiled_loop(op, self._bodies_of(op), self._kernel_of, driven, there)
+        slabs = SLABS if self._llvm.packs else 0
+        compiled = compiled_loop(op, self._bodies_of(op), self._kernel_of, driven, there, slabs)
         if isinstance(compiled, str):
             self._loops[op] = Driven(compiled)
             return driven

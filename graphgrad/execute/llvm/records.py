@@ -30,7 +30,6 @@ from .stepping import COPY, GROUP, PACK, PRODUCT
 STACKED = 16  # products of one step; of more, or larger ones, what calls them costs little
 COPIES = 64  # records of one copy
 WORK = 1 << 22  # multiplications
-SLABS = 1 << 20  # bytes of packed matrices of a loop, and of those in it
 LINE = 64
 NUMPY = "is run by NumPy"
 
@@ -90,13 +89,15 @@ class Cells:
     """Addresses, and what lies there.
 
     size    bytes of that
-    packed  bytes of packed matrices beside it
+    slabs   bytes that packed matrices may take beside it
+    packed  bytes that they take
     nested  whether some of it is for loops in the loop
     """
 
-    def __init__(self) -> None:
+    def __init__(self, slabs: int) -> None:
         self.addresses: list[int] = []
         self.held: list[Any] = []
+        self.slabs = slabs
         self.size, self.packed, self.nested = 0, 0, False
 
     def open(self) -> int:
@@ -304,7 +305,7 @@ class Records:
         key = *second, cols, depth
         if key not in self._packs:
             size = library.packed_bytes(dtype, depth, cols)
-            if self.cells.packed + size > SLABS:
+            if self.cells.packed + size > self.cells.slabs:
                 return None
             slab = self._packs[key] = self.cells.slab(size)
             pack = library.gemm_address(dtype, "pack")
