@@ -431,6 +431,26 @@ def test_what_a_test_keeps_gets_as_much_room_as_it_needs(by_runs, calls, monkeyp
     assert made[0] > made[1] == 2
 
 
+def test_threads_that_need_more_room_at_once(by_runs, monkeypatch):
+    monkeypatch.setattr(driven, "ROOM", 1)
+    wanted, f, wrong = by_runs(until_with_gradient, ROWS)(*ARRAYS), None, []
+    start = threading.Barrier(8)
+
+    def work():
+        start.wait()
+        for _ in range(5):
+            pairs = zip(f(*ARRAYS), wanted, strict=True)
+            wrong.extend(a for a, b in pairs if not np.array_equal(a, b))
+
+    f = compiled(until_with_gradient, ROWS)
+    threads = [threading.Thread(target=work) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
 def run_by_number(x, numbers):
     """The rows of x at numbers that come with each run."""
     return gg.scan(lambda s, i: (s + x[i], s), gg.zeros(3), numbers)[0]
