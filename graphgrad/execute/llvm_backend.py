@@ -10,7 +10,6 @@ from ..ir.node import Node
 from ..ir.op import Op
 from ..ir.program import Program
 from ..lower.alias import is_static, is_view
-from ..lower.binding import Binding
 from ..lower.decompose import decompose
 from ..lower.fused import fuse_loops
 from ..lower.loop_ir import Fused, LoopGroup, group_of_fused, group_of_one
@@ -35,17 +34,13 @@ from .planned import Driven
 
 PARTS = 12_000, 800  # operands of a group; of a part of a longer one, which LLVM is slow with
 FAST = "reassoc nsz arcp contract"
-SLABS = 1 << 20  # bytes of packed matrices of a loop, and of those in it
 
 
 class LlvmBackend(NumpyBackend):
-    """Compiles what can run as loops with LLVM; what it leaves is run by NumPy.
-
-    packs: whether loops keep matrices that are the same in each run as products like them best.
-    """
+    """Compiles what can run as loops with LLVM; what it leaves is run by NumPy."""
 
     name = "llvm"
-    packs = True
+    packs = True  # matrices that stay the same in a loop, into memory of their own
 
     def __init__(
         self, check: bool = False, *, num_threads: int | None = None, fast_math: bool = False
@@ -54,6 +49,12 @@ class LlvmBackend(NumpyBackend):
         self.flags = FAST if self.fast_math else ""
         self._loop_of = loops(host())
 
+    def frugal(self) -> LlvmBackend:
+        """This one, but that takes no memory for speed alone."""
+        found = copy(self)
+        found.packs = False
+        return found
+
     def fuse(self, program: Program) -> Program:
         """Loops as Fused nodes."""
         program = decompose(program)
@@ -61,15 +62,6 @@ class LlvmBackend(NumpyBackend):
         program = fuse_loops(program, self._loop_of, free.__contains__, parts=PARTS)
         kernels_of(filter(None, map(self.group, program.nodes)), self.flags)  # all at once
         return program
-
-    def planned(self, program: Program) -> tuple[Plan, Binding]:
-        """With packed matrices, unless these take more than the limit."""
-        found = super().planned(program)
-        if not self.packs or self.limit is None or found[0].peak <= self.limit:
-            return found
-        sparing = copy(self)
-        sparing.packs = False
-        return sparing.planned(program)
 
     def describe(self) -> str:
         """`llvm (LLVM 22.1.0 for znver5, vectors of 512 bits, ...)`."""
@@ -150,8 +142,9 @@ class LlvmBinding(NumpyBinding):
         if self._llvm.check:
             self._loops[op] = Driven("check=True looks at every step")
             return driven
-        slabs = SLABS if self._llvm.packs else 0
-        compiled = compiled_loop(op, self._bodies_of(op), self._kernel_of, driven, there, slabs)
+        compiled = compiled_loop(
+            op, self._bodies_of(op), self._kernel_of, driven, there=there, packs=self._llvm.packs
+        )
         if isinstance(compiled, str):
             self._loops[op] = Driven(compiled)
             return driven

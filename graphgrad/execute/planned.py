@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from copy import copy
 from functools import partial
 from itertools import count
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
@@ -48,13 +47,11 @@ class PlannedBackend:
     check: verify every kernel's result and every use of memory. Slow.
     num_threads: at most this many threads for one call; as many as there are processors by default.
     fast_math: allow results that differ by rounding, and in where they overflow.
-    limit: bytes that a run should take at most; what is done for speed alone has to fit.
     TypeError and ValueError for what these cannot be.
     """
 
     name: str
     kernels: Kernels
-    limit: int | None = None
 
     def __init__(
         self, check: bool = False, *, num_threads: int | None = None, fast_math: bool = False
@@ -81,20 +78,9 @@ class PlannedBackend:
             return PlannedProgram(self, program)
         return PlannedByShapes(self, program)
 
-    def within(self, limit: int) -> Self:
-        """The same, for runs that should take no more than so many bytes."""
-        found = copy(self)
-        found.limit = limit
-        return found
-
     def plan(self, program: Program) -> Plan:
         """How the program will run, as far as that is known without its arguments."""
-        return self.planned(program)[0]
-
-    def planned(self, program: Program) -> tuple[Plan, Binding]:
-        """The same, and what runs for its nodes."""
-        binding = self.bind()
-        return schedule(ordered(self.fuse(widen(program))), binding), binding
+        return schedule(ordered(self.fuse(widen(program))), self.bind())
 
 
 def _flag(name: str, value: object) -> bool:
@@ -115,7 +101,8 @@ class PlannedProgram:
     """One plan, and the arenas that wait for the next run. Call it, or `call`, with arrays."""
 
     def __init__(self, backend: PlannedBackend, program: Program) -> None:
-        self.plan, self._binding = plan, binding = backend.planned(program)
+        self._binding = binding = backend.bind()
+        self.plan = plan = schedule(ordered(backend.fuse(widen(program))), binding)
         self._quiet = all(binding.quiet(step.node) for step in plan.steps)
         self._idle: list[list[Compiled]] = []
         self._parts: tuple[Callable[[], Compiled], Note] | None = None

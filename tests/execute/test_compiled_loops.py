@@ -214,7 +214,7 @@ def by_runs(monkeypatch):
 
     def make(*args):
         with monkeypatch.context() as patch:
-            patch.setattr(llvm_backend, "compiled_loop", lambda *_: "a test")
+            patch.setattr(llvm_backend, "compiled_loop", lambda *_, **__: "a test")
             f = compiled(*args)
             f(*ARRAYS)  # bodies are bound when the program is
             return f
@@ -335,8 +335,8 @@ def test_matrices_that_are_packed_once_give_the_same_bits(loop, dtype, calls, mo
     """Deeper than a slice, with a panel's rest; too large for the room of some."""
     arrays = [RNG.normal(size=s).astype(dtype) / 20 for s in ((7, 300), (300, 37), (300, 37))]
     found, packed = [], []
-    for slabs in (llvm_backend.SLABS, 0, records.library.packed_bytes(np.dtype(dtype), 300, 37)):
-        monkeypatch.setattr(llvm_backend, "SLABS", slabs)
+    for slabs in (records.SLABS, 0, records.library.packed_bytes(np.dtype(dtype), 300, 37)):
+        monkeypatch.setattr(records, "SLABS", slabs)
         with gg.Graph():
             inputs = [gg.placeholder(a.shape, a.dtype) for a in arrays]
             f = gg.compile(inputs, tensors(loop(*inputs)), backend="llvm", num_threads=1)

@@ -38,13 +38,14 @@ def compiled_loop(
     bodies: Sequence[Any],
     kernel_of: KernelOf,
     driven: Kernel,
+    *,
     there: bool,
-    slabs: int,
+    packs: bool,
 ) -> CompiledLoop | str:
     """A kernel of the loop; where that is known not to be compiled code, the reason.
 
-    driven: what runs it otherwise. there: whether what it makes has its places. slabs: bytes that
-    packed matrices may take.
+    driven: what runs it otherwise. there: whether what it makes has its places. packs: whether
+    matrices that stay the same may be packed, for speed, beside where they lie.
     """
     plans: list[Plan] = [body.plan for body in bodies if hasattr(body, "plan")]
     if len(plans) < len(bodies):
@@ -54,7 +55,7 @@ def compiled_loop(
     planned = of_one_run(op, plans, there)
 
     def new(rows: int) -> _Scan | _While:
-        return _loop(op, plans, kernel_of, planned, Cells(slabs, rows))
+        return _loop(op, plans, kernel_of, planned, Cells(packs, rows))
 
     return CompiledLoop(new, driven, planned)
 

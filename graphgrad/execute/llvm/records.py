@@ -30,6 +30,7 @@ from .stepping import BRANCH, CHECK, COPY, GROUP, PACK, PRODUCT, SET
 STACKED = 16  # products of one step; of more, or larger ones, what calls them costs little
 COPIES = 64  # records of one copy
 WORK = 1 << 22  # multiplications
+SLABS = 1 << 20  # bytes of packed matrices of a loop, and of those in it
 LINE = 64
 NUMPY = "is run by NumPy"
 UNKNOWN = "has lengths that only a run knows"
@@ -94,17 +95,17 @@ class Cells:
     """Addresses, and what lies there.
 
     size    bytes of that
-    slabs   bytes that packed matrices may take beside it
-    rows    rows that are kept of a loop in the loop that has a test
-    packed  bytes that they take
-    kept    bytes of such rows, which nobody planned
+    packs   whether there may be packed matrices, and
+    packed  bytes of those beside it
+    rows    rows that are kept of a loop in the loop that has a test, and
+    kept    bytes of those, which nobody planned
     nested  whether some of it is for loops in the loop
     """
 
-    def __init__(self, slabs: int, rows: int) -> None:
+    def __init__(self, packs: bool, rows: int) -> None:
+        self.packs, self.rows = packs, rows
         self.addresses: list[int] = []
         self.held: list[Any] = []
-        self.slabs, self.rows = slabs, rows
         self.size, self.packed, self.kept, self.nested = 0, 0, 0, False
 
     def open(self) -> int:
@@ -346,7 +347,7 @@ class Records:
         key = *second, cols, depth
         if key not in self._packs:
             size = library.packed_bytes(dtype, depth, cols)
-            if self.cells.packed + size > self.cells.slabs:
+            if not self.cells.packs or self.cells.packed + size > SLABS:
                 return None
             slab = self._packs[key] = self.cells.slab(size)
             pack = library.gemm_address(dtype, "pack")
