@@ -6,6 +6,7 @@ error is its class and what its message says.
 """
 
 import json
+import re
 import warnings
 from importlib import import_module
 from pathlib import Path
@@ -18,6 +19,9 @@ from tests.tf1.recorded.saying import Raised
 
 HERE = Path(__file__).parent
 GROUPS = sorted(module.name for module in iter_modules(cases.__path__))
+LEGACY = HERE.parents[2] / "examples" / "legacy"
+EXAMPLES = sorted(path.stem for path in LEGACY.glob("*.py"))
+NUMBER = re.compile(r"-?\d+\.?\d*(?:e[+-]\d+)?")
 TOLERANCES = {"float16": (1e-2, 1e-3), "float32": (2e-5, 2e-6)}
 
 
@@ -45,6 +49,23 @@ def write_records(group, records):
     """Write the records of a group, one line a case."""
     lines = [f"{json.dumps(name)}: {json.dumps(record)}" for name, record in records.items()]
     (HERE / "records" / f"{group}.json").write_text("{\n" + ",\n".join(lines) + "\n}\n")
+
+
+def printed_by(example):
+    """What an example printed under TensorFlow."""
+    return (HERE / "examples" / f"{example}.txt").read_text()
+
+
+def write_printed(example, text):
+    """Record what an example prints."""
+    (HERE / "examples" / f"{example}.txt").write_text(text)
+
+
+def same_figures(record, text):
+    """Whether two texts say the same, but for the last digits of their numbers."""
+    a, b = (np.array(NUMBER.findall(t), float) for t in (record, text))
+    same_words = NUMBER.sub("", record) == NUMBER.sub("", text)
+    return same_words and a.shape == b.shape and np.allclose(a, b, rtol=1e-3, atol=2e-4)
 
 
 def encoded(value):
