@@ -17,7 +17,7 @@ import tensorflow.compat.v1 as tf
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from tests.tf1.recorded import running  # noqa: E402
+from tests.tf1.recorded import running
 
 
 def main(names):
