@@ -24,6 +24,10 @@ define("Switch", "data:A pred:bool", infer=lambda i, a: [i[0]._shape] * 2,
        types=lambda i, a: [i[0].dtype.base_dtype] * 2)  # fmt: skip
 
 
+define("RefSwitch", "data:R pred:bool", infer=lambda i, a: [i[0]._shape] * 2,
+       types=lambda i, a: [i[0].dtype] * 2)  # fmt: skip
+
+
 def _merged(inputs: Any, attrs: Any) -> Any:
     first = inputs[0]._shape
     for t in inputs[1:]:
@@ -110,8 +114,9 @@ class CondContext:
         found = self._outside.get(t)
         if found is None:
             inner = t if self.outer is None else self.outer.capture(t)
+            kind = "RefSwitch" if inner.dtype._is_ref_dtype else "Switch"
             with changed(t.graph, flow=self.outer, controls=()):
-                switched = build("Switch", inner, self.pred, name="Switch")
+                switched = build(kind, inner, self.pred, name="Switch")
             switched._control_flow_context = self
             found = self._outside[t] = switched.outputs[self.branch]
             self._inside.add(found)
@@ -122,7 +127,7 @@ class CondContext:
         context = op._control_flow_context
         while context is not None:
             if context is self:
-                return op.type != "Switch" or not any(t in self._inside for t in op.outputs)
+                return "Switch" not in op.type or not any(t in self._inside for t in op.outputs)
             context = context.outer
         return False
 
@@ -220,7 +225,7 @@ def _merge_branches(taken: list[Any], pred: Tensor, strict: bool) -> Any:
         if t is None or f is None:
             raise ValueError("one branch of tf.cond returned None, the other a tensor")
         if t.dtype.base_dtype is not f.dtype.base_dtype:
-            raise TypeError(
+            raise ValueError(
                 f"Outputs of true_fn and false_fn must have the same type: {t.dtype.name}, "
                 f"{f.dtype.name}"
             )
@@ -233,6 +238,7 @@ def _merge_branches(taken: list[Any], pred: Tensor, strict: bool) -> Any:
 
 
 @RegisterGradient("Switch")
+@RegisterGradient("RefSwitch")
 def _SwitchGrad(op: Operation, *grads: Any) -> list[Any]:
     """The gradient of the branch that was taken."""
     found = []

@@ -72,7 +72,7 @@ def numpy_value(value: Any, dtype: DType | None) -> np.ndarray[Any, Any]:
     numpy_given = isinstance(value, np.ndarray | np.generic)
     array = np.asarray(value)
     if array.dtype.kind in "SU":
-        array = array.astype(object)
+        array = _bytes(array)
     if array.dtype == object and (dtype is None or dtype.name != "string"):
         if not all(isinstance(v, str | bytes) for v in array.reshape(-1)):
             wanted = "" if dtype is None else f" of dtype {dtype.name}"
@@ -92,6 +92,15 @@ def numpy_value(value: Any, dtype: DType | None) -> np.ndarray[Any, Any]:
     _check_fits(value, array, dtype, numpy_given)
     with np.errstate(all="ignore"):
         return array.astype(dtype.numpy)
+
+
+def _bytes(array: Any) -> Any:
+    """Text as bytes, as TensorFlow's strings are."""
+    made = np.empty(array.shape, object)
+    flat = [v.encode() if isinstance(v, str) else bytes(v) for v in array.reshape(-1)]
+    for place, value in zip(np.ndindex(*array.shape), flat, strict=True):
+        made[place] = value
+    return made
 
 
 def _plain(value: Any) -> Any:
@@ -374,6 +383,12 @@ def _check_types(
             continue
         if kind is None:
             kind, first = t, argument.name
+            if definition.kinds and t.dtype.numpy.kind not in definition.kinds:
+                raise TypeError(
+                    f"Value passed to parameter '{argument.name}' has DataType "
+                    f"{t.dtype.base_dtype.name} not in list of allowed values of "
+                    f"'{definition.type}' Op."
+                )
         elif t.dtype.base_dtype is not kind.dtype.base_dtype:
             raise TypeError(
                 f"Input '{argument.name}' of '{definition.type}' Op has type "

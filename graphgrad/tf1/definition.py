@@ -43,6 +43,7 @@ class Definition:
     infer       infer(inputs, attrs): the shapes of its results; tried out where there is none
     types       types(inputs, attrs): the types of its results; that of the first input by default
     stateful    whether it does something, or gives other values each time
+    kinds       kinds of elements that inputs of kind T may have, as NumPy's letters; "" for all
     no_gradient places of inputs that never receive a gradient
     """
 
@@ -53,6 +54,7 @@ class Definition:
     infer: Callable[..., Any] | None = None
     types: Callable[..., Sequence[DType]] | None = None
     stateful: bool = False
+    kinds: str = ""
     no_gradient: frozenset[int] = field(default_factory=frozenset)
 
 
@@ -78,6 +80,7 @@ def define(
     dtype: Any = None,
     types: Callable[..., Sequence[DType]] | None = None,
     stateful: bool = False,
+    kinds: str = "",
     no_gradient: Iterable[int] = (),
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Define an op type; as a decorator, of what lowers it."""
@@ -88,8 +91,9 @@ def define(
             return fixed
 
     made = Definition(
-        type, _arguments(arguments), lower, host, infer, types, stateful, frozenset(no_gradient)
-    )
+        type, _arguments(arguments), lower, host, infer, types, stateful, kinds,
+        frozenset(no_gradient),
+    )  # fmt: skip
     DEFINITIONS[type] = made
     KNOWN_TYPES.add(type)
 

@@ -41,16 +41,20 @@ class Result:
         self.dtype, self.shape = t.dtype, t.shape
 
 
-def derived_gradient(op: Operation, *dys: Tensor | None) -> list[Tensor | None]:
+def derived_gradient(op: Operation, *dys: Tensor | None) -> Any:
     """The gradient of an op, from what the op means in graphgrad."""
-    return _derived(definition_of(op.type), op, dys)
+    return _one_or_all(_derived(definition_of(op.type), op, dys))
+
+
+def _one_or_all(found: list[Any]) -> Any:
+    return found[0] if len(found) == 1 else found
 
 
 def derived_of(type: str) -> Any:
     """The derived gradient of an op type, as a function of any op with its inputs."""
 
-    def gradient(op: Operation, *dys: Tensor | None) -> list[Tensor | None]:
-        return _derived(definition_of(type), op, dys)
+    def gradient(op: Operation, *dys: Tensor | None) -> Any:
+        return _one_or_all(_derived(definition_of(type), op, dys))
 
     gradient.__name__ = f"_{type}Grad"
     gradient.__doc__ = f"The gradient of {type}."

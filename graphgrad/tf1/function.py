@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,10 +14,16 @@ from .create import apply, build, convert_to_tensor, name_scope
 from .definition import DEFINITIONS, define
 from .derived import derived_gradient
 from .dtypes import as_dtype
-from .errors import InvalidArgumentError
+from .errors import (
+    InvalidArgumentError,
+    OutOfRangeError,
+    ResourceExhaustedError,
+    UnimplementedError,
+    UnknownError,
+)
 from .graph import Operation, Tensor, get_default_graph
 from .nest import flatten, pack_sequence_as
-from .registry import RegisterGradient, gradient_registry
+from .registry import NotDifferentiable, RegisterGradient, gradient_registry
 from .scope import changed
 from .shapes import unknown_shape
 from .variables import trainable_variables
@@ -47,29 +54,24 @@ def custom_gradient(f: Callable[..., Any] | None = None) -> Any:
     if f is None:
         return custom_gradient
 
-    def decorated(*args: Any, **kwargs: Any) -> Any:
-        return _with_gradient(f, args, kwargs)
-
-    decorated.__name__ = getattr(f, "__name__", "decorated")
-    decorated.__doc__ = f.__doc__
-    return Bound(decorated)
+    return Bound(f)
 
 
 class Bound:
     """A decorated function, which is a method where it stands in a class."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
-        self._function = function
-        self.__name__, self.__doc__ = function.__name__, function.__doc__
         self.__wrapped__ = function
+        self.__name__ = getattr(function, "__name__", "decorated")
+        self.__doc__ = function.__doc__
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self._function(*args, **kwargs)
+        return _with_gradient(self.__wrapped__, args, kwargs)
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         if instance is None:
             return self
-        return lambda *args, **kwargs: self._function(instance, *args, **kwargs)
+        return Bound(partial(self.__wrapped__, instance))
 
 
 def _with_gradient(f: Callable[..., Any], args: Any, kwargs: Any) -> Any:
@@ -119,7 +121,7 @@ def _with_gradient(f: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         grads = flatten(found) if isinstance(found, list | tuple | dict) else [found]
         if len(grads) != len(there):
             raise ValueError(
-                f"custom_gradient function expected to return {len(there)} gradients, but returned "
+                f"Num gradients: custom_gradient function expected to return {len(there)} gradients, but returned "
                 f"{len(grads)} instead."
             )
         return [None] * len(flat) + grads + dvars
@@ -187,8 +189,20 @@ def recompute_grad(f: Callable[..., Any]) -> Callable[..., Any]:
 # functions of Python
 
 
+KINDS: dict[Any, Any] = {
+    StopIteration: OutOfRangeError, MemoryError: ResourceExhaustedError,
+    NotImplementedError: UnimplementedError, ValueError: InvalidArgumentError,
+    TypeError: InvalidArgumentError, IndexError: InvalidArgumentError,
+}  # fmt: skip
+"""What an error in a function of Python's becomes in a run."""
+
+
 def _call_python(run: Any, op: Any, *arrays: Any) -> Any:
-    made = op.attrs["_function"](*arrays)
+    try:
+        made = op.attrs["_function"](*arrays)
+    except Exception as error:
+        kind = next((k for e, k in KINDS.items() if isinstance(error, e)), UnknownError)
+        raise kind(op.node_def, op, f"{type(error).__name__}: {error}") from error
     count = len(op.outputs)
     if count == 0:
         return []
@@ -227,6 +241,10 @@ def _python_types(inputs: Any, attrs: Any) -> Any:
 define("PyFunc", "input*:A", host=_call_python, infer=_python_shapes, types=_python_types,
        stateful=True)  # fmt: skip
 define("PyFuncStateless", "input*:A", host=_call_python, infer=_python_shapes, types=_python_types)
+
+
+NotDifferentiable("PyFunc")
+NotDifferentiable("PyFuncStateless")
 
 
 def py_func(

@@ -126,7 +126,7 @@ def _seed(y: Tensor, given: Any, place: int) -> Tensor:
             f"with type {kind.name} must be real or integer"
         )
     if kind.is_trainable and seed.dtype.base_dtype is not kind:
-        seed = apply("Cast", seed, dtypes=[kind], DstT=kind)
+        raise TypeError(f"grad_ys[{place}] has dtype {seed.dtype.name}, y {kind.name}: cast it")
     return apply("Identity", seed, name=f"grad_ys_{place}")
 
 
@@ -188,7 +188,7 @@ class Sweep:
             return
         with name_scope(op.name + "_grad"), changed(op.graph, original=op):
             for i, (t, dy) in enumerate(zip(op.outputs, dys, strict=True)):
-                if dy is None and t.dtype.base_dtype.is_trainable:
+                if dy is None and t.dtype.base_dtype.is_trainable and op.type != "While":
                     dys[i] = apply("ZerosLike", t, name="zeros_like")
             try:
                 made = function(op, *dys)

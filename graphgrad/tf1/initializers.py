@@ -7,13 +7,25 @@ from typing import Any
 
 import numpy as np
 
-from .create import apply, constant, name_scope
+from .create import apply, name_scope
+from .create import constant as constant_of
 from .dtypes import as_dtype
 from .graph import Tensor
-from .ops.array import matrix_diag_part, ones, reshape, transpose, zeros
+from .ops import array as A
 from .ops.math import sign
-from .ops.random import random_normal, random_uniform, truncated_normal
+from .ops import random as R
 
+__all__ = [
+    "Constant", "GlorotNormal", "GlorotUniform", "Identity", "Ones", "Orthogonal", "RandomNormal",
+    "RandomUniform", "TruncatedNormal", "UniformUnitScaling", "VarianceScaling", "Zeros",
+    "constant", "constant_initializer", "glorot_normal", "glorot_normal_initializer",
+    "glorot_uniform", "glorot_uniform_initializer", "he_normal", "he_uniform", "identity",
+    "identity_initializer", "lecun_normal", "lecun_uniform", "ones", "ones_initializer",
+    "orthogonal", "orthogonal_initializer", "random_normal", "random_normal_initializer",
+    "random_uniform", "random_uniform_initializer", "truncated_normal",
+    "truncated_normal_initializer", "uniform_unit_scaling_initializer", "variance_scaling",
+    "variance_scaling_initializer", "zeros", "zeros_initializer",
+]  # fmt: skip
 Name = str | None
 
 
@@ -45,7 +57,7 @@ class Zeros(Initializer):
         self.dtype = as_dtype(dtype)
 
     def _make(self, shape: list[int], dtype: Any) -> Tensor:
-        return zeros(shape, dtype)
+        return A.zeros(shape, dtype)
 
 
 class Ones(Initializer):
@@ -55,7 +67,7 @@ class Ones(Initializer):
         self.dtype = as_dtype(dtype)
 
     def _make(self, shape: list[int], dtype: Any) -> Tensor:
-        return ones(shape, dtype)
+        return A.ones(shape, dtype)
 
 
 class Constant(Initializer):
@@ -67,7 +79,7 @@ class Constant(Initializer):
         self.value, self.dtype = value, as_dtype(dtype)
 
     def _make(self, shape: list[int], dtype: Any) -> Tensor:
-        return constant(self.value, dtype, shape)
+        return constant_of(self.value, dtype, shape)
 
 
 class RandomUniform(Initializer):
@@ -81,7 +93,7 @@ class RandomUniform(Initializer):
 
     def _make(self, shape: list[int], dtype: Any) -> Tensor:
         high = 1 if self.maxval is None else self.maxval
-        return random_uniform(shape, self.minval, high, dtype, seed=self.seed)
+        return R.random_uniform(shape, self.minval, high, dtype, seed=self.seed)
 
 
 class RandomNormal(Initializer):
@@ -94,14 +106,14 @@ class RandomNormal(Initializer):
         self.dtype = as_dtype(dtype)
 
     def _make(self, shape: list[int], dtype: Any) -> Tensor:
-        return random_normal(shape, self.mean, self.stddev, dtype, seed=self.seed)
+        return R.random_normal(shape, self.mean, self.stddev, dtype, seed=self.seed)
 
 
 class TruncatedNormal(RandomNormal):
     """Normal, drawn again beyond two standard deviations."""
 
     def _make(self, shape: list[int], dtype: Any) -> Tensor:
-        return truncated_normal(shape, self.mean, self.stddev, dtype, seed=self.seed)
+        return R.truncated_normal(shape, self.mean, self.stddev, dtype, seed=self.seed)
 
 
 class VarianceScaling(Initializer):
@@ -128,11 +140,11 @@ class VarianceScaling(Initializer):
         scale = self.scale / max(1.0, count)
         if self.distribution in ("normal", "truncated_normal"):
             deviation = math.sqrt(scale) / 0.87962566103423978
-            return truncated_normal(shape, 0.0, deviation, dtype, seed=self.seed)
+            return R.truncated_normal(shape, 0.0, deviation, dtype, seed=self.seed)
         if self.distribution == "untruncated_normal":
-            return random_normal(shape, 0.0, math.sqrt(scale), dtype, seed=self.seed)
+            return R.random_normal(shape, 0.0, math.sqrt(scale), dtype, seed=self.seed)
         limit = math.sqrt(3.0 * scale)
-        return random_uniform(shape, -limit, limit, dtype, seed=self.seed)
+        return R.random_uniform(shape, -limit, limit, dtype, seed=self.seed)
 
 
 def fans(shape: list[int]) -> tuple[float, float]:
@@ -167,7 +179,7 @@ class UniformUnitScaling(Initializer):
 
     def _make(self, shape: list[int], dtype: Any) -> Tensor:
         limit = math.sqrt(3 / max(1.0, float(np.prod(shape[:-1])))) * self.factor
-        return random_uniform(shape, -limit, limit, dtype, seed=self.seed)
+        return R.random_uniform(shape, -limit, limit, dtype, seed=self.seed)
 
 
 class Orthogonal(Initializer):
@@ -182,11 +194,11 @@ class Orthogonal(Initializer):
         rows, columns = int(np.prod(shape[:-1])), shape[-1]
         with name_scope("orthogonal"):
             flat = [max(rows, columns), min(rows, columns)]
-            q, r = apply("Qr", random_normal(flat, dtype=dtype, seed=self.seed), full_matrices=False)
-            q = q * sign(matrix_diag_part(r))
+            q, r = apply("Qr", R.random_normal(flat, dtype=dtype, seed=self.seed), full_matrices=False)
+            q = q * sign(A.matrix_diag_part(r))
             if rows < columns:
-                q = transpose(q)
-            made: Tensor = reshape(q, shape) * self.gain  # type: ignore[operator]
+                q = A.transpose(q)
+            made: Tensor = A.reshape(q, shape) * self.gain  # type: ignore[operator]
             return made
 
 
@@ -197,10 +209,14 @@ class Identity(Initializer):
         self.gain, self.dtype = gain, as_dtype(dtype)
 
     def _make(self, shape: list[int], dtype: Any) -> Tensor:
-        return constant(np.eye(*shape) * self.gain, dtype)
+        return constant_of(np.eye(*shape) * self.gain, dtype)
 
 
 zeros_initializer, ones_initializer, constant_initializer = Zeros, Ones, Constant
+zeros, ones, constant, identity = Zeros, Ones, Constant, Identity
+random_uniform, random_normal, truncated_normal = RandomUniform, RandomNormal, TruncatedNormal
+orthogonal, glorot_uniform, glorot_normal = Orthogonal, GlorotUniform, GlorotNormal
+variance_scaling = VarianceScaling
 random_uniform_initializer, random_normal_initializer = RandomUniform, RandomNormal
 truncated_normal_initializer, variance_scaling_initializer = TruncatedNormal, VarianceScaling
 glorot_uniform_initializer, glorot_normal_initializer = GlorotUniform, GlorotNormal

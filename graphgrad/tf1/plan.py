@@ -24,6 +24,7 @@ from .trace import DEAD, SPECIAL, Break, Trace, variable_of
 
 __all__ = ["Plan"]
 
+COMPILED_AT = 8  # the run for which a program is compiled
 VARIANTS = 64  # sets of small numbers that are kept at one point
 Array = Any
 
@@ -41,7 +42,7 @@ class Compiled:
         if self._fast is not None:
             return self._fast(*arrays)
         self.runs += 1
-        if self.runs == 1:
+        if self.runs < COMPILED_AT:
             return load_backend("numpy").compile(self.program)(*arrays)
         backend = load_backend("auto")
         joining = getattr(backend, "joining", True)
@@ -153,7 +154,7 @@ class Plan:
         ]
         try:
             made = call(given)
-        except GraphGradError as error:
+        except (GraphGradError, IndexError, ValueError) as error:
             raise InvalidArgumentError(None, None, str(error)) from error
         n = len(stretch.tensors)
         arrays.update(zip(stretch.tensors, made))
@@ -248,7 +249,13 @@ class Plan:
 
 
 def _is_host(op: Operation) -> bool:
-    return op.type not in SPECIAL and definition_of(op.type).lower is None
+    """Whether Python runs it: what has no lowering, and what is about strings."""
+    if op.type in SPECIAL:
+        return False
+    definition = definition_of(op.type)
+    if definition.lower is None:
+        return True
+    return definition.host is not None and op._outputs[0].dtype.name == "string"
 
 
 def _is_given(op: Operation, arrays: Any) -> bool:

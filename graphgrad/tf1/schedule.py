@@ -35,7 +35,7 @@ def _rank(op: Operation) -> int:
     definition = DEFINITIONS.get(op.type)
     if definition is None:
         return 0
-    if definition.host is not None:
+    if definition.lower is None and definition.host is not None:
         return 1
     return 2 if definition.stateful else 0
 

@@ -54,6 +54,11 @@ def variable_of(t: Tensor) -> Operation | None:
     return None
 
 
+def is_alias(op: Operation) -> bool:
+    """Whether an op reads a variable as it is when the value is used, not when the op runs."""
+    return op.type == "Identity" and variable_of(op._inputs[0]) is not None
+
+
 class Trace:
     """What a stretch of ops computes.
 
@@ -132,8 +137,8 @@ class Trace:
             elif t.op.type == "Const":
                 found = gg.constant(t.op.attrs["value"])
             else:
-                variable = variable_of(t)
-                if variable is None or variable is not t.op:
+                variable = variable_of(t.op._inputs[0] if is_alias(t.op) else t)
+                if variable is None:
                     raise KeyError(t.name)
                 return self.variable(variable)
         if isinstance(found, np.ndarray):
@@ -203,6 +208,8 @@ class Trace:
             for t in outputs:
                 self.known[t] = DEAD
             return
+        if op.type == "Identity" and is_alias(op):
+            return
         special = SPECIAL.get(op.type)
         if special is not None:
             special(self, op)
@@ -227,6 +234,8 @@ class Trace:
             made = as_results(definition.lower(self, op, *args))  # type: ignore[misc]
             return [_typed(r, t) for r, t in zip(made, op._outputs, strict=True)]
         except (Break, OpError):
+            raise
+        except NotImplementedError:
             raise
         except (GraphGradError, ValueError, TypeError, IndexError) as error:
             types = ", ".join(f"{t.name} {self.shown(t)}" for t in op._inputs)
@@ -290,6 +299,11 @@ def _switch(trace: Trace, op: Operation) -> None:
     trace.known[op._outputs[1 - taken]] = DEAD
 
 
+def _ref_switch(trace: Trace, op: Operation) -> None:
+    taken = int(trace.decided(op._inputs[1]))
+    trace.known[op._outputs[1 - taken]] = DEAD
+
+
 def _merge(trace: Trace, op: Operation) -> None:
     alive = [i for i, t in enumerate(op._inputs) if trace.known.get(t) is not DEAD]
     if not alive or any(c in trace.dead for c in op.control_inputs):
@@ -338,6 +352,7 @@ def _is_initialized(trace: Trace, op: Operation) -> None:
 
 SPECIAL: dict[str, Any] = {
     "Switch": _switch,
+    "RefSwitch": _ref_switch,
     "Merge": _merge,
     "NoOp": _nothing,
     "Const": _nothing,

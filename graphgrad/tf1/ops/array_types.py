@@ -552,7 +552,7 @@ def _sum_like(trace: Any, op: Any, x: Any, like: Any) -> Any:
 
 define("ZerosLike", "x", infer=same, lower=lambda t, op, x: gg.zeros(x.shape, x.dtype))
 define("OnesLike", "x", infer=same, lower=lambda t, op, x: gg.ones(x.shape, x.dtype))
-define("Identity", "input:A", infer=same, lower=lambda t, op, x: x)
+define("Identity", "input:A", infer=same, lower=lambda t, op, x: x, host=lambda r, op, x: [x])
 define("Snapshot", "input:A", infer=same, lower=lambda t, op, x: x)
 define("RefIdentity", "input:A", infer=same, lower=lambda t, op, x: x)
 define("StopGradient", "input", infer=same, lower=lambda t, op, x: x)
@@ -568,9 +568,17 @@ define(
 )
 
 
-@define("CheckNumerics", "tensor", infer=same)
-def _check_numerics(trace: Any, op: Any, x: Any) -> Any:
-    return x
+def _check_numerics(run: Any, op: Any, x: Any) -> Any:
+    found = [w for w, bad in (("Inf", np.isinf(x)), ("NaN", np.isnan(x))) if bad.any()]
+    if found:
+        message = op.attrs["message"].decode()
+        raise InvalidArgumentError(
+            op.node_def, op, f"{message} : Tensor had {' and '.join(found)} values"
+        )
+    return [x]
+
+
+define("CheckNumerics", "tensor", infer=same, host=_check_numerics)
 
 
 # choices
@@ -736,12 +744,11 @@ def _depth_to_space(trace: Any, op: Any, x: Any) -> Any:
     return gg.reshape(gg.transpose(y, (0, 1, 3, 2, 4, 5)), (n, h * b, w * b, c // (b * b)))
 
 
-def _partition(run: Any, op: Any, data: Any, partitions: Any) -> Any:
-    return [data[partitions == i] for i in range(len(op.outputs))]
-
-
-define("DynamicPartition", "data partitions:A", host=_partition,
-       infer=lambda i, a: unknown_shape(), types=lambda i, a: [i[0].dtype] * a["num"])  # fmt: skip
+@define("DynamicPartition", "data partitions:A", infer=lambda i, a: unknown_shape(),
+        types=lambda i, a: [i[0].dtype.base_dtype] * a["num"])  # fmt: skip
+def _partition(trace: Any, op: Any, data: Any, partitions: Any) -> Any:
+    parts = trace.value(op.inputs[1])
+    return [data[np.nonzero(parts == i)] for i in range(op.attrs["num"])]
 
 
 def _stitch_shape(inputs: Any, attrs: Any) -> TensorShape:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Callable
 from typing import Any
 
@@ -18,6 +19,25 @@ from ..dtypes import as_dtype
 from ..graph import Tensor
 
 
+__all__ = [
+    "abs", "accumulate_n", "acos", "acosh", "add", "add_n", "arg_max", "arg_min", "argmax",
+    "argmin", "asin", "asinh", "atan", "atan2", "atanh", "batch_matmul", "bincount",
+    "bitwise_and", "bitwise_or", "bitwise_xor", "cast", "ceil", "clip_by_average_norm",
+    "clip_by_global_norm", "clip_by_norm", "clip_by_value", "complex", "conj", "cos", "cosh",
+    "count_nonzero", "cross", "cumprod", "cumsum", "digamma", "div", "div_no_nan", "divide",
+    "einsum", "equal", "erf", "erfc", "erfinv", "exp", "expm1", "floor", "floor_div", "floordiv",
+    "floormod", "global_norm", "greater", "greater_equal", "igamma", "igammac", "imag", "inv",
+    "invert", "is_finite", "is_inf", "is_nan", "lbeta", "less", "less_equal", "lgamma",
+    "lin_space", "linspace", "log", "log1p", "logical_and", "logical_not", "logical_or",
+    "logical_xor", "matmul", "maximum", "minimum", "mod", "mul", "multiply", "ndtri", "neg",
+    "negative", "not_equal", "polygamma", "pow", "range", "real", "realdiv", "reciprocal",
+    "reduce_all", "reduce_any", "reduce_logsumexp", "reduce_max", "reduce_mean", "reduce_min",
+    "reduce_prod", "reduce_std", "reduce_sum", "reduce_variance", "rint", "round", "rsqrt",
+    "saturate_cast", "segment_mean", "segment_sum", "sigmoid", "sign", "sin", "sinh",
+    "sparse_matmul", "sqrt", "square", "squared_difference", "sub", "subtract", "tan", "tanh",
+    "tensordot", "to_bfloat16", "to_double", "to_float", "to_int32", "to_int64", "truediv",
+    "truncatediv", "truncatemod", "unsorted_segment_sum", "xdivy", "xlogy", "zeta",
+]  # fmt: skip
 Name = str | None
 
 
@@ -213,6 +233,8 @@ def _reduced(
 ) -> Tensor:
     x = convert_to_tensor(x, dtype, name="input_tensor")
     made: Tensor = apply(type, x, _axes(x, axis), name=name, keep_dims=bool(keep))
+    if axis is None and not keep:
+        made.set_shape(())
     return made
 
 
@@ -347,7 +369,7 @@ def matmul(
         raise ValueError("Only one of transpose and adjoint can be True.")
     with name_scope(name, "MatMul", [a, b]) as scope:
         a = convert_to_tensor(a, name="a", preferred_dtype=_kind(b))
-        b = convert_to_tensor(b, dtype=a.dtype.base_dtype, name="b")
+        b = convert_to_tensor(b, name="b", preferred_dtype=a.dtype.base_dtype)
         ranks = [t.shape.ndims for t in (a, b)]
         if any(r is not None and r > 2 for r in ranks) or None in ranks:
             made: Tensor = apply(
@@ -376,7 +398,7 @@ def tensordot(a: Any, b: Any, axes: Any, name: Name = None) -> Tensor:
         b = convert_to_tensor(b, name="b", dtype=a.dtype.base_dtype)
         ranks = len(a.shape), len(b.shape)
         if isinstance(axes, int):
-            first, second = list(range(ranks[0] - axes, ranks[0])), list(range(axes))
+            first, second = list(builtins.range(ranks[0] - axes, ranks[0])), list(builtins.range(axes))
         else:
             first, second = ([x] if isinstance(x, int) else [int(i) for i in x] for x in axes)
             first = [i % ranks[0] for i in first]

@@ -202,6 +202,19 @@ def _CastGrad(op: Operation, grad: Tensor) -> Any:
     return apply("Cast", grad, DstT=kind)
 
 
+@RegisterGradient("Pow")
+def _PowGrad(op: Operation, grad: Tensor) -> Grads:
+    """dy y x^(y - 1), and dy x^y log x where x > 0."""
+    x, y, z = _conj(op.inputs[0]), _conj(op.inputs[1]), _conj(op.outputs[0])
+    one = constant(1.0, y.dtype)
+    dx = _mul(_mul(grad, y), apply("Pow", x, apply("Sub", y, one)))
+    positive = apply("Greater", x, apply("ZerosLike", x)) if not x.dtype.is_complex else (
+        apply("NotEqual", x, apply("ZerosLike", x)))  # fmt: skip
+    ones, zeros = apply("OnesLike", x), apply("ZerosLike", x)
+    log = apply("SelectV2", positive, apply("Log", apply("SelectV2", positive, x, ones)), zeros)
+    return [sum_to(dx, op.inputs[0]), sum_to(_mul(_mul(grad, z), log), op.inputs[1])]
+
+
 @RegisterGradient("FloorMod")
 def _FloorModGrad(op: Operation, grad: Tensor) -> Grads:
     """dy and -dy floor(x / y)."""

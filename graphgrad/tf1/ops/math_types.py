@@ -91,14 +91,20 @@ def _element_wise(function: Callable[..., Any]) -> Callable[..., Any]:
     return lambda trace, op, *args: function(*args)
 
 
+WHOLE = {"Abs", "Neg", "Sign", "Round", "Rint", "Floor", "Ceil", "Square", "Invert", "Conj"}
+"""Ops of one input that also take whole numbers."""
+
 for _type, _function in UNARY.items():
-    define(_type, "x", lower=_element_wise(_function), infer=same)
+    _kinds = "" if _type in WHOLE else "fc"
+    define(_type, "x", lower=_element_wise(_function), infer=same, kinds=_kinds)
 for _type, _function in TRUTHS.items():
     define(_type, "x", lower=_element_wise(_function), infer=same, dtype="bool")
 for _type, _function in BINARY.items():
-    define(_type, "x y", lower=_element_wise(_function), infer=both)
+    _kinds = "iu" if _type.startswith(("Bitwise", "Left", "Right")) else "fciuO"
+    define(_type, "x y", lower=_element_wise(_function), infer=both, kinds=_kinds)
 for _type, _function in COMPARISONS.items():
-    define(_type, "x y", lower=_element_wise(_function), infer=both, dtype="bool")
+    _kinds = "b" if _type.startswith("Logical") else "" if "Equal" == _type[-5:] else "fiu"
+    define(_type, "x y", lower=_element_wise(_function), infer=both, dtype="bool", kinds=_kinds)
 
 
 # reductions
@@ -203,7 +209,7 @@ def _matmul_shape(inputs: Any, attrs: Any) -> TensorShape:
     return TensorShape([rows, columns])
 
 
-@define("MatMul", "a b", infer=_matmul_shape)
+@define("MatMul", "a b", infer=_matmul_shape, kinds="fciu")
 def _matmul(trace: Any, op: Any, a: Any, b: Any) -> Any:
     return gg.matmul(_turned(a, op.attrs["transpose_a"]), _turned(b, op.attrs["transpose_b"]))
 
@@ -357,7 +363,7 @@ def _bincount(trace: Any, op: Any, arr: Any, size: Any, weights: Any) -> Any:
 
 @define("SqrtGrad", "y dy", infer=same)
 def _sqrt_grad(trace: Any, op: Any, y: Any, dy: Any) -> Any:
-    return dy * 0.5 / y
+    return gg.where(gg.equal(dy, 0), gg.zeros_like(dy), dy * 0.5 / y)
 
 
 @define("SigmoidGrad", "y dy", infer=same)

@@ -14,6 +14,18 @@ from . import array as A
 from . import math as M
 from .random import random_uniform
 
+__all__ = [
+    "atrous_conv2d", "avg_pool", "avg_pool2d", "avg_pool3d", "batch_normalization", "bias_add",
+    "conv1d", "conv2d", "conv2d_backprop_filter", "conv2d_backprop_input", "conv2d_transpose",
+    "conv3d", "convolution", "crelu", "depthwise_conv2d", "depthwise_conv2d_native", "dropout",
+    "elu", "embedding_lookup", "fused_batch_norm", "in_top_k", "l2_loss", "l2_normalize",
+    "leaky_relu", "local_response_normalization", "log_sigmoid", "log_softmax", "lrn", "max_pool",
+    "max_pool2d", "max_pool3d", "moments", "norm", "relu", "relu6", "relu_layer", "selu",
+    "separable_conv2d", "sigmoid", "sigmoid_cross_entropy_with_logits", "softmax",
+    "softmax_cross_entropy_with_logits", "softmax_cross_entropy_with_logits_v2", "softplus",
+    "softsign", "sparse_softmax_cross_entropy_with_logits", "swish", "tanh", "top_k",
+    "weighted_cross_entropy_with_logits", "xw_plus_b", "zero_fraction",
+]  # fmt: skip
 Name = str | None
 
 

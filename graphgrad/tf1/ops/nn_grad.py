@@ -63,6 +63,14 @@ def _SoftmaxGrad(op: Operation, grad: Tensor) -> Any:
     return apply("Mul", apply("Sub", grad, inner, name="sub"), y, name="mul")
 
 
+@RegisterGradient("LogSoftmax")
+def _LogSoftmaxGrad(op: Operation, grad: Tensor) -> Any:
+    """dy - sum(dy) softmax."""
+    p = apply("Exp", op.outputs[0])
+    total = apply("Sum", grad, constant(-1, "int32"), keep_dims=True)
+    return apply("Sub", grad, apply("Mul", total, p, name="mul"), name="sub")
+
+
 @RegisterGradient("SoftmaxCrossEntropyWithLogits")
 def _SoftmaxCrossEntropyWithLogitsGrad(op: Operation, grad: Tensor, grad_backprop: Tensor) -> Any:
     """dy (softmax - labels), and -dy log softmax."""

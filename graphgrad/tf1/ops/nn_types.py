@@ -28,9 +28,10 @@ def _plain(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 for _type, _function in ACTIVATIONS.items():
-    define(_type, "features", lower=_plain(_function), infer=same)
-define("Softmax", "logits", lower=_plain(gg.nn.softmax), infer=same)
-define("LogSoftmax", "logits", lower=_plain(gg.nn.log_softmax), infer=same)
+    define(_type, "features", lower=_plain(_function), infer=same,
+           kinds="fiu" if "elu" in _type and _type[0] == "R" else "f")
+define("Softmax", "logits", lower=_plain(gg.nn.softmax), infer=same, kinds="f")
+define("LogSoftmax", "logits", lower=_plain(gg.nn.log_softmax), infer=same, kinds="f")
 
 
 @define("LeakyRelu", "features", infer=same)
@@ -400,3 +401,10 @@ def _fake_quant_grad(trace: Any, op: Any, dy: Any, x: Any, low: Any, high: Any) 
     zero = gg.zeros_like(dy)
     inside = gg.where(gg.logical_or(below, above), zero, dy)
     return inside, gg.sum(gg.where(below, dy, zero)), gg.sum(gg.where(above, dy, zero))
+
+
+@define("AvgPoolGrad", "orig_input_shape:int32 grad", infer=_input_shape, no_gradient=[0],
+        types=lambda i, a: [i[1].dtype.base_dtype])  # fmt: skip
+def _avg_pool_grad(trace: Any, op: Any, shape: Any, dy: Any) -> Any:
+    x = gg.zeros(tuple(sized(trace, op.inputs[0])), dy.dtype)
+    return gg.gradients(_avg_pool(trace, op, x), x, dy)

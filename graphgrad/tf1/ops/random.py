@@ -11,6 +11,10 @@ from ..graph import Tensor, get_default_graph
 from .array import _shape_value
 from .math import add, cast, floor, multiply, subtract
 
+__all__ = [
+    "bernoulli", "categorical", "multinomial", "random_gamma", "random_normal", "random_poisson",
+    "random_shuffle", "random_uniform", "set_random_seed", "truncated_normal",
+]  # fmt: skip
 Name = str | None
 
 
