@@ -17,8 +17,9 @@ from .edges import Edge, edges_of
 from .mirror import heights_of, pairs_of
 from .overlay import overlay_of
 from .parts import divide
+from .repeats import fold_repeats
 from .scene import Options, Scene
-from .wording import kind_of
+from .wording import is_private
 
 __all__ = ["View", "view_of"]
 
@@ -54,12 +55,16 @@ class View(Scene):
         self.scoped = options.get("scopes", True)
         scopes = self.scope if self.scoped else dict.fromkeys(self.nodes, ())
         tree = Tree(self.nodes, self.column, self.marks, scopes)
+        for column in tree.columns:
+            if self.updates and all(n in self.updates for n in column.members()):
+                column.title = "updates"
         if is_large(collapse, count):
+            fold_repeats(tree)
             divide(tree, self.order)
         tree.number()
         self.box, self.columns = tree.box, tree.columns
         self.mirror = mirrored(self.columns)
-        self.collapsed = collapsed_boxes(self.columns, collapse, count)
+        self.collapsed = collapsed_boxes(self.columns, collapse, count, self.mirror)
         self.saved = _saved(options.get("saved_edges", "auto"), count)
         self.overlay = overlay_of(options.get("overlay"), self.nodes)
 
@@ -70,7 +75,7 @@ class View(Scene):
     def place_of_source(self, edge: Edge) -> Place:
         """Where the source of an edge is drawn: rules share constants, each box has its own."""
         node = edge.source
-        if kind_of(node) == "constant" and node.origin is not None and edge.owner is None:
+        if is_private(node) and edge.owner is None:
             node = edge.target
         return self.place(node)
 
