@@ -17,6 +17,7 @@ from . import (
     interop,
     linalg,
     nn,
+    onnx,
     optimizers,
     random,
     rules,
@@ -39,6 +40,7 @@ from .differentiate.site import Site, is_zero
 from .differentiate.travel import pickles as _pickles
 from .differentiate.travel.importing import import_graph
 from .differentiate.vmap.along import apply_along_axis
+from .differentiate.vmap.vectorize import vectorize
 from .differentiate.vmap.vmap import vmap
 from .execute.backend import MissingBackendError, UnknownBackendError
 from .export.numpy_file import export_numpy
@@ -412,7 +414,7 @@ __array_api_version__ = "2024.12"
 # fmt: off
 __all__ = [  # noqa: RUF022 (by what it is for)
     # modules
-    "debug", "distributed", "extend", "fft", "initializers", "interop", "linalg", "nn",
+    "debug", "distributed", "extend", "fft", "initializers", "interop", "linalg", "nn", "onnx",
     "optimizers", "random", "rules", "special",
     # graphs
     "Graph", "Node", "Op", "Program", "Region", "State", "Tensor", "TensorLike", "Variables",
@@ -424,7 +426,7 @@ __all__ = [  # noqa: RUF022 (by what it is for)
     "registered_gradients", "scaled", "select", "stop_gradient", "sum_to", "surrogate_of",
     "temporary_gradient", "undefined_gradient", "unregister_gradient", "zero_gradient",
     # derivatives and transforms
-    "gradients", "hessian", "hvp", "jacobian", "jvp", "value_and_grad", "vjp", "vmap",
+    "gradients", "hessian", "hvp", "jacobian", "jvp", "value_and_grad", "vectorize", "vjp", "vmap",
     "apply_along_axis",
     # running
     "CompiledFunction", "Function", "Session", "evaluate", "function",

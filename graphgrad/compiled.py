@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -77,7 +78,7 @@ def compile(
         memory: a limit of the bytes that a run takes, as `peak_bytes` counts them. Gradients of
             loops keep as much of the runs as fits and compute the rest again, if need be from the
             state of every so many runs. "jax" is given what fits by the count of "numpy"; what XLA
-            takes may be more.
+            takes may be more. Within a limit "llvm" packs no matrices for products in loops.
         **options: of the backend: `num_threads`; `fast_math=True` for the algebra of real numbers,
             where NaN, infinities, signs of zero and last bits may change, for "numpy" and "llvm";
             `mesh`, `shardings` and `donate` for "jax": see docs/scale.md.
@@ -100,6 +101,7 @@ def compile(
         chosen = load_backend(backend, **options)
         passes = _passes(optimize, verify, chosen)
         if memory is not None:
+            chosen = getattr(chosen, "frugal", lambda: chosen)()
             passes = _within(_bytes(memory), passes, chosen)
         return _compile(inputs, outputs, chosen, updates or {}, state, passes, watch)
 
@@ -421,6 +423,17 @@ class CompiledFunction:
 
         def as_jax(self, gradients: int = 1, *, dtype: Any = None) -> Callable[..., Any]:
             """A pure function of JAX arrays."""
+
+        def export_stablehlo(
+            self,
+            path: str | os.PathLike[str],
+            gradients: int = 0,
+            *,
+            platforms: Sequence[str] | None = None,
+            shapes: Mapping[Any, Sequence[Any]] | None = None,
+            dtype: Any = None,
+        ) -> None:
+            """Write a file with what it computes, for XLA: who runs it needs JAX alone."""
 
         def state_tree(self, dtype: Any = None) -> dict[str, Any]:
             """The variables that it reads or writes, by name."""

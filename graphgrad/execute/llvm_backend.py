@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from copy import copy
 
 from ..ir.node import Node
 from ..ir.op import Op
@@ -39,6 +40,7 @@ class LlvmBackend(NumpyBackend):
     """Compiles what can run as loops with LLVM; what it leaves is run by NumPy."""
 
     name = "llvm"
+    packs = True  # matrices that stay the same in a loop, into memory of their own
 
     def __init__(
         self, check: bool = False, *, num_threads: int | None = None, fast_math: bool = False
@@ -46,6 +48,12 @@ class LlvmBackend(NumpyBackend):
         super().__init__(check, num_threads=num_threads, fast_math=fast_math)
         self.flags = FAST if self.fast_math else ""
         self._loop_of = loops(host())
+
+    def frugal(self) -> LlvmBackend:
+        """This one, but that takes no memory for speed alone."""
+        found = copy(self)
+        found.packs = False
+        return found
 
     def fuse(self, program: Program) -> Program:
         """Loops as Fused nodes."""
@@ -134,7 +142,9 @@ class LlvmBinding(NumpyBinding):
         if self._llvm.check:
             self._loops[op] = Driven("check=True looks at every step")
             return driven
-        compiled = compiled_loop(op, self._bodies_of(op), self._kernel_of, driven, there)
+        compiled = compiled_loop(
+            op, self._bodies_of(op), self._kernel_of, driven, there=there, packs=self._llvm.packs
+        )
         if isinstance(compiled, str):
             self._loops[op] = Driven(compiled)
             return driven

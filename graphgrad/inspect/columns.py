@@ -7,7 +7,7 @@ ones derived.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from ..ir.graph import Graph
 from ..ir.node import Node, RuleCall, Tensor
@@ -20,18 +20,21 @@ def columns_of(nodes: Sequence[Node], reads: Reads) -> dict[Node, int]:
     """The column of each node, in two passes: all that one rule call built stays together."""
     column: dict[Node, int] = {}
     lowest: dict[RuleCall, int] = {}
-    order = _with_sites(nodes, reads)
+    first = _first_of_sweeps(nodes)
+    order = _with_sites(nodes, reads, first)
     for _ in range(2):
         for node in order:
             origin = node.origin
             found = 0 if origin is None else _after(_column_of(origin, column))
+            if node in first:
+                found = max(found, column.get(first[node], 0))
             for t, _residual in reads(node):
                 found = max(found, _from_input(column.get(t.node, 0), origin is None))
             if isinstance(origin, RuleCall):
                 found = max(found, lowest.get(origin, 0))
                 lowest[origin] = found
             column[node] = found
-        if not lowest:
+        if not lowest and not first:
             break
     _move_constants(nodes, column)
     return {n: column[n] for n in nodes} if len(order) > len(nodes) else column
@@ -51,8 +54,37 @@ def column_mark(column: int) -> str:
     return f"{'FB'[column % 2]}{column // 2 + 1 if column > 1 else ''}"
 
 
-def _with_sites(nodes: Sequence[Node], reads: Reads) -> list[Node]:
+def _first_of_sweeps(nodes: Sequence[Node]) -> dict[Node, Node]:
+    """Derived node -> the first one of the sweep that built it, which says of which order that is.
+
+    What ignores its dy, or reads nothing but the forward part, cannot tell itself. A sweep goes
+    from the outputs down: one that is derived of something later than what is before it begins
+    another sweep.
+    """
+    graphs = dict.fromkeys(n.graph for n in nodes if n.origin is not None)
+    return {n: f for g in graphs if g is not None for n, f in _sweeps_of(g) if n is not f}
+
+
+def _sweeps_of(graph: Graph) -> Iterator[tuple[Node, Node]]:
+    """The derived nodes of a graph, each with the first one of its sweep."""
+    first: Node | None = None
+    place = 0
+    for node in graph.nodes:
+        origin = node.origin
+        if origin is None:
+            first = None
+            continue
+        if isinstance(origin, Node) and origin.graph is graph:
+            first = None if origin.index > place else first
+            place = origin.index
+        first = first or node
+        yield node, first
+
+
+def _with_sites(nodes: Sequence[Node], reads: Reads, first: Mapping[Node, Node]) -> list[Node]:
     """The nodes, and before each one what it was derived from although that is not shown.
+
+    So what began the sweep that built it.
 
     The sum of a gradient is differentiated, say, and only the result of that asked for. What was
     built before the first gradient is forward in any case, and not looked at.
@@ -61,7 +93,7 @@ def _with_sites(nodes: Sequence[Node], reads: Reads) -> list[Node]:
     found = dict.fromkeys(nodes, True)
     order: list[Node] = []
     for node in nodes:
-        stack = _hidden_sites(node, found, start)
+        stack = _hidden_sites(node, found, start, first)
         while stack:
             one = stack[-1]
             if one in found:
@@ -72,17 +104,20 @@ def _with_sites(nodes: Sequence[Node], reads: Reads) -> list[Node]:
             found[one] = False  # it follows when all that it reads has been looked at
             around = [t.node for t, _ in reads(one)]
             stack += [n for n in around if n not in found and _is_late(n, start)]
-            stack += _hidden_sites(one, found, start)
+            stack += _hidden_sites(one, found, start, first)
         order.append(node)
     return order
 
 
 def _hidden_sites(
-    node: Node, found: Mapping[Node, bool], start: dict[Graph | None, int]
+    node: Node,
+    found: Mapping[Node, bool],
+    start: dict[Graph | None, int],
+    first: Mapping[Node, Node],
 ) -> list[Node]:
     site = None if node.origin is None else site_of(node.origin)
-    hidden = isinstance(site, Node) and site not in found and _is_late(site, start)
-    return [site] if hidden and isinstance(site, Node) else []
+    known = [n for n in (site, first.get(node)) if isinstance(n, Node)]
+    return [n for n in known if n not in found and _is_late(n, start)]
 
 
 def _is_late(node: Node, start: dict[Graph | None, int]) -> bool:

@@ -11,10 +11,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from ..ir.node import Node, RuleCall, enclosing
+from ..ir.node import Node
 from ..ir.residual import Residual
-from .boxes import Owner
-from .matching import matched, reads_of
+from .matching import mark_twins, matched, reads_of
 from .subject import Subject, subject_of
 from .wording import Lines, short_attrs, short_type, visible
 
@@ -75,7 +74,7 @@ class Difference:
         name = after.title if after.title == before.title else f"{before.title} -> {after.title}"
         self.title = name.strip(" ->") if title is None else title
         self._twin = twin
-        self._marks = _mark_twins(found)
+        self._marks = mark_twins(found)
         self._results = after.results
         self._after = new
 
@@ -132,18 +131,6 @@ def _without_residuals(nodes: Iterable[Node]) -> list[Node]:
 
 
 # --- what stands for what ---------------------------------------------------------------
-
-
-def _mark_twins(pairs: Mapping[Node, Node]) -> dict[Owner, Owner]:
-    """Region or rule call before -> the same after: those of nodes that were matched."""
-    found: dict[Owner, Owner] = {}
-    for new, old in pairs.items():
-        if isinstance(old.origin, RuleCall) and isinstance(new.origin, RuleCall):
-            found.setdefault(old.origin, new.origin)
-        for a, b in zip(reversed(enclosing(old.region)), reversed(enclosing(new.region))):
-            if a.name == b.name:
-                found.setdefault(a, b)
-    return {a: b for a, b in found.items() if a is not b}
 
 
 def _merged(

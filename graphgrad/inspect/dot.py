@@ -285,7 +285,7 @@ class _DotWriter:
             if column < 2:
                 bottoms.append(f"bottom{column}")
                 yield self._anchor(bottoms[-1], ordered[-1].id, above=False)
-        for row, rank in ((tops, "min"), (bottoms, "max")):
+        for row, rank in ((tops, "min"), (bottoms, "max")) if bottoms else ((tops, "min"),):
             yield f"{{rank={rank}; {' -> '.join(row)} [style=invis];}}\n"
 
     def _anchor(self, name: str, beside: str, above: bool) -> str:
@@ -364,6 +364,7 @@ class _DotWriter:
             tensors = link.tensors()
             known = owner is None and tensors and self.said.issuperset(tensors)
             style = f'{"tooltip" if known else "xlabel"}="{label}"'
+            style += f', xlabel="{link.operand}"' if known and link.operand else ""
             style += ", constraint=false"  # else the columns may change sides
         elif edge.kind == "loop":
             style = f'xlabel="{label}", constraint=false'

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from ..ir.ancestry import OUTSIDE
 from ..ir.node import Node, Region, RuleCall, Tensor
+from ..ops.accumulate import AddN
 from ..regions.boundary import boundary_of
 from .boxes import Owner, Path
 from .scene import Scene, behind
-from .wording import kind_of
+from .wording import is_private, kind_of
 
 
 class Edge:
@@ -22,11 +23,12 @@ class Edge:
             user's nodes read a gradient), "loop" (what a run of a loop carries on to the next),
             "control"
     tag     words for the picture, such as "in 0"
+    operand which operand of the reader it is, as operand_words says
     owner   the region or rule call whose boundary is crossed
     status  in a comparison: "added", "removed", or "" for an edge of both sides
     """
 
-    __slots__ = ("kind", "owner", "source", "status", "tag", "target", "tensor")
+    __slots__ = ("kind", "operand", "owner", "source", "status", "tag", "target", "tensor")
 
     def __init__(self, tensor: Tensor | None, source: Node, target: Node, kind: str) -> None:
         self.tensor = tensor
@@ -34,6 +36,7 @@ class Edge:
         self.target = target
         self.kind = kind
         self.tag = ""
+        self.operand = ""
         self.owner: Owner | None = None
         self.status = ""
 
@@ -47,9 +50,13 @@ def edges_of(scene: Scene) -> list[Edge]:
     column, before = scene.column, scene.before
     for node in scene.nodes:
         old = before.get(node) if before else None
-        for t, residual in scene.reads(node):
+        reads = scene.reads(node)
+        words = operand_words(node, scene) if len(node.inputs) > 1 else {}
+        for t, residual in reads:
             if t.node in column:
-                found.append(_edge(t, node, residual, scene))
+                edge = _edge(t, node, residual, scene)
+                edge.operand = words.get(t, "")
+                found.append(edge)
         found += [Edge(None, c, node, "control") for c in node.controls if c in column]
         if old is not None and old is not node:
             _compare(found, node, old, scene)
@@ -58,6 +65,22 @@ def edges_of(scene: Scene) -> list[Edge]:
         ends = scene.status.get(edge.source, ""), scene.status.get(edge.target, "")
         edge.status = next((s for s in ends if s in ("added", "removed")), edge.status)
     return found
+
+
+def operand_words(node: Node, scene: Scene) -> dict[Tensor, str]:
+    """What is read -> which operands it is.
+
+    `arg 1`, or `arg 0,2`, where it matters; `x2` where it does not, and one thing is read twice.
+    Control flow has none: what its bodies make stands in their boxes.
+    """
+    if node.op.bodies:
+        return {}
+    places: dict[Tensor, list[int]] = {}
+    for place, t in enumerate(scene.operands(node)):
+        places.setdefault(t, []).append(place)
+    if node.op.commutes or type(node.op) is AddN:
+        return {t: f"x{len(at)}" for t, at in places.items() if len(at) > 1}
+    return {t: f"arg {','.join(map(str, at))}" for t, at in places.items()}
 
 
 def _loops(scene: Scene) -> list[Edge]:
@@ -74,7 +97,7 @@ def _loops(scene: Scene) -> list[Edge]:
 
 def _compare(found: list[Edge], node: Node, old: Node, scene: Scene) -> None:
     """What a node reads now and did not before, and the other way round."""
-    was = dict(scene.reads(old))
+    was, gone = dict(scene.reads(old)), operand_words(old, scene) if len(old.inputs) > 1 else {}
     now = {t for t, _ in scene.reads(node)}
     for edge in reversed(found):
         if edge.target is not node:
@@ -84,14 +107,14 @@ def _compare(found: list[Edge], node: Node, old: Node, scene: Scene) -> None:
     for t, residual in was.items():
         if t not in now and t.node in scene.column:
             edge = _edge(t, node, residual, scene)
-            edge.status = "removed"
+            edge.status, edge.operand = "removed", gone.get(t, "")
             found.append(edge)
 
 
 def _edge(t: Tensor, node: Node, residual: bool, scene: Scene) -> Edge:
     here, there = scene.column[node], scene.column[t.node]
     edge = Edge(t, t.node, node, "data")
-    if here % 2 == 1 and kind_of(t.node) == "constant" and t.node.origin is not None:
+    if here % 2 == 1 and is_private(t.node):
         there = here
     if residual:
         edge.kind = edge.tag = "residual"

@@ -52,12 +52,17 @@ class Link:
         """The first edge."""
         return self.edges[0]
 
+    @property
+    def operand(self) -> str:
+        """`arg 1`, `x2`: which operand of its reader it is; see edges.operand_words."""
+        return self.edge.operand if self.target.box is None else ""
+
     def tensors(self) -> list[Tensor]:
         """The tensors that are read, each once."""
         return list(dict.fromkeys(e.tensor for e in self.edges if e.tensor is not None))
 
     def words(self) -> str:
-        """`in 0 f32[64,N]`, `3 x f32[64,N]`, `7 tensors`, `control`.
+        """`in 0 f32[64,N]`, `arg 1 f32[64]`, `3 x f32[64,N]`, `7 tensors`, `control`.
 
         That a value is saved or a residual is shown by the stroke.
         """
@@ -75,4 +80,4 @@ class Link:
         tags = dict.fromkeys(e.tag for e in self.edges)
         told = self.edge.owner is not None or self.edge.kind == "loop"
         tag = next(iter(tags)) if len(tags) == 1 and told else ""
-        return f"{tag} {text}" if tag else text
+        return " ".join(filter(None, (tag, self.operand, text)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+from ..ir.errors import counted
 from ..ir.node import Node, RuleCall
 from .colours import DIFF
 from .items import PictureItem
@@ -102,10 +103,14 @@ class Labels:
     def _box_rows(self, item: PictureItem, common: int = COMMON) -> list[str]:
         box = item.box
         assert box is not None
-        counts = Counter(n.type for n in box.members())
+        status = self.view.status
+        there = [n for n in box.members() if status.get(n) != "removed"]
+        gone = box.size - len(there)
+        lost = f", {gone} removed" if gone else ""
+        counts = Counter(n.type for n in there)
         ops = [f"{op} x{n}" if n > 1 else op for op, n in counts.most_common(common)]
         more = ["..."] if len(counts) > common else []
-        rows = [box.title, f"{box.size} nodes", ", ".join([*ops, *more])]
+        rows = [box.title, f"{counted(len(there), 'node')}{lost}", ", ".join([*ops, *more])]
         value = self.value(item)
         rows += [] if value is None else [number_text(value)]
         failed = any(n in self.view.failed for n in self.nodes(item)) if self.view.failed else False

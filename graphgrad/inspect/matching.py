@@ -10,8 +10,9 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from ..ir.node import Node, Region, Tensor
+from ..ir.node import Node, Region, RuleCall, Tensor, enclosing
 from ..ir.position import full
+from .boxes import Owner
 from .scene import behind
 from .view import View
 
@@ -21,11 +22,13 @@ __all__: list[str] = []
 class Matches:
     """Nodes of several pictures, each picture compared with the one before.
 
-    key  node -> number; the same for nodes of different pictures that stand for each other
+    key    node -> number; the same for nodes of different pictures that stand for each other
+    marks  likewise for regions and rule calls
     """
 
     def __init__(self, views: Sequence[View]) -> None:
         self.key: dict[Node, int] = {}
+        self.marks: dict[Owner, int] = {}
         count = 0
         before: list[Node] = []
         for view in views:
@@ -37,7 +40,21 @@ class Matches:
                 else:
                     self.key[node] = count
                     count += 1
+            self._match_marks([*view.regions, *view.calls], mark_twins(twins))
             before = view.nodes
+
+    def mark(self, owner: Owner) -> int:
+        """The number of a region or rule call; also of one whose rule built nothing shown."""
+        return self.marks.setdefault(owner, len(self.marks))
+
+    def _match_marks(self, owners: Sequence[Owner], twins: Mapping[Owner, Owner]) -> None:
+        old = {b: self.marks[a] for a, b in twins.items() if a in self.marks}
+        taken = {self.marks[owner] for owner in owners if owner in self.marks}
+        for owner in owners:
+            if owner not in self.marks:
+                key = old.get(owner)
+                self.marks[owner] = len(self.marks) if key is None or key in taken else key
+                taken.add(self.marks[owner])
 
     def of(self, nodes: Sequence[Node]) -> dict[Node, Node]:
         """Of nodes that no picture has, what stands for them in one."""
@@ -60,6 +77,28 @@ def matched(old: Sequence[Node], new: Sequence[Node]) -> dict[Node, Node]:
         _match(old, new, _equal_derivations, found)
         _match(old, new, _derivations, found)
     return found
+
+
+def mark_twins(pairs: Mapping[Node, Node]) -> dict[Owner, Owner]:
+    """Region or rule call before -> the same after, one to one: those around matched nodes.
+
+    pairs: new node -> old node.
+    """
+    found: dict[Owner, Owner] = {}
+    taken: set[Owner] = set()
+
+    def match(a: Owner, b: Owner) -> None:
+        if a not in found and b not in taken:
+            found[a] = b
+            taken.add(b)
+
+    for new, old in pairs.items():
+        if isinstance(old.origin, RuleCall) and isinstance(new.origin, RuleCall):
+            match(old.origin, new.origin)
+        for a, b in zip(reversed(enclosing(old.region)), reversed(enclosing(new.region))):
+            if a.name == b.name:
+                match(a, b)
+    return {a: b for a, b in found.items() if a is not b}
 
 
 Keys = Callable[[Sequence[Node], Mapping[Node, Node]], Iterator[Any]]

@@ -267,7 +267,7 @@ def _frame(title: str, view: View, tables: _Tables, matches: Matches) -> dict[st
         "key": [] if keys == nodes else keys,
         "box": [place[view.box[n]] for n in view.nodes],
         "height": [view.height.get(n, -1) for n in view.nodes],
-        "boxes": [_box(box, place, tables) for box in boxes],
+        "boxes": [_box(box, place, tables, matches) for box in boxes],
         "columns": [[box.column, box.title] for box in view.columns],
         "pairs": [[tables.node(n) for n in (f, *b)] for f, b in view.pairs.items()],
         "results": [tables.tensor(t) for t in view.results],
@@ -276,11 +276,12 @@ def _frame(title: str, view: View, tables: _Tables, matches: Matches) -> dict[st
     }
 
 
-def _box(box: Box, place: Mapping[Box, int], tables: _Tables) -> list[Any]:
-    """Place of the box around it (-1: none), kind, and what it is of.
+def _box(box: Box, place: Mapping[Box, int], tables: _Tables, matches: Matches) -> list[Any]:
+    """Place of the box around it (-1: none), kind, what it is of, and a key where there is one.
 
-    That is the number of a column, the title of a scope, body or default gradient, the first and
-    the last place of a part, or a row of the regions or calls.
+    What it is of is the number of a column, the title of a scope, body or default gradient, the
+    first and the last place of a part, or a row of the regions or calls. Boxes of several frames
+    that stand for each other have the same key.
     """
     around = -1 if box.parent is None else place[box.parent]
     owner = box.owner
@@ -293,11 +294,14 @@ def _box(box: Box, place: Mapping[Box, int], tables: _Tables) -> list[Any]:
         what = [owner.first, owner.last]
     elif isinstance(owner, NameScope | BodyMark | Bypass):
         what = visible(box.title)
+    mark = owner.call if isinstance(owner, Bypass) else owner
+    if isinstance(mark, Region | RuleCall):
+        return [around, box.kind, what, matches.mark(mark)]
     return [around, box.kind, what]
 
 
 def _edges(view: View, tables: _Tables) -> list[list[Any]]:
-    """Columns: source, its output (-1: control), target, kind, tag, owner; then which are copies.
+    """Columns: source, its output (-1: control), target, kind, tag, owner, operand; then copies.
 
     owner  -1: none. 2 r: region r. 2 c + 1: call c.
     copies the edges whose source, a constant, is drawn in the box of the target
@@ -314,13 +318,14 @@ def _edges(view: View, tables: _Tables) -> list[list[Any]]:
                 _EDGES.index(edge.kind),
                 tables.text(edge.tag),
                 tables.owner(owner),
+                tables.text(edge.operand),
             )
         )
         if kind_of(edge.source) == "constant" and view.place_of_source(edge) != view.place(
             edge.source
         ):
             copies.append(place)
-    columns = [list(column) for column in zip(*rows, strict=True)] or [[] for _ in range(6)]
+    columns = [list(column) for column in zip(*rows, strict=True)] or [[] for _ in range(7)]
     return [*columns, copies]
 
 

@@ -12,7 +12,7 @@ from .edges import Edge
 from .items import Link, PictureItem
 from .ordering import ordering_edges
 from .view import View
-from .wording import kind_of
+from .wording import is_private
 
 __all__ = ["Picture"]
 
@@ -78,11 +78,7 @@ class Picture:
 
     def _shared_constants(self) -> set[Node]:
         """The constants that are drawn where they are read."""
-        return {
-            n
-            for n in self.view.nodes
-            if n.origin is not None and kind_of(n) == "constant" and n not in self.view.bypassed
-        }
+        return {n for n in self.view.nodes if is_private(n) and n not in self.view.bypassed}
 
     def _add_nodes(self, shared: set[Node]) -> None:
         view = self.view

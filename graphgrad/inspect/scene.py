@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import Any, TypedDict
 
-from ..ir.errors import did_you_mean
+from ..ir.errors import counted, did_you_mean
 from ..ir.node import Node, Region, RuleCall, Tensor
 from ..ir.op import OP_TYPES
 from ..ir.residual import Residual
@@ -22,7 +22,7 @@ from .failed import failure_of
 from .overlay import Values
 from .subject import subject_of
 from .unfolded import unfold
-from .wording import kind_of, local_name, site_of
+from .wording import is_private, kind_of, local_name, site_of
 
 __all__ = ["Options", "Scene", "behind"]
 
@@ -98,6 +98,7 @@ class Scene:
         self._paths = Paths(subject.marks)
         self.path = {n: self._around(n) for n in self.nodes}
         self.scope = scopes_of(self.nodes, self.path)
+        self._lodgers = self._lodge()
         self.bypassed: dict[Node, Bypass] = {}
         if options.get("bypassed", False):
             self._add_bypassed(bypassed_of(self.nodes))
@@ -107,15 +108,19 @@ class Scene:
         """The tensors a node reads, each once, and whether only as a residual."""
         known = self._reads.get(node)
         if known is None:
-            twins = self.twins
             found: dict[Tensor, bool] = {}
-            for read in self.inputs(node):
-                t, residual = behind(read)
-                if twins and t.node in twins:
-                    t = twins[t.node].outputs[t.index]
-                found[t] = found.get(t, True) and residual
+            for read, t in zip(self.inputs(node), self.operands(node), strict=True):
+                found[t] = found.get(t, True) and type(read.node.op) is Residual
             known = self._reads[node] = list(found.items())
         return known
+
+    def operands(self, node: Node) -> list[Tensor]:
+        """The tensors a node reads, in order, as often as it reads them."""
+        read = [behind(t)[0] for t in self.inputs(node)]
+        twins = self.twins
+        if not twins:
+            return read
+        return [twins[t.node].outputs[t.index] if t.node in twins else t for t in read]
 
     def inputs(self, node: Node) -> Sequence[Tensor]:
         """What a node reads, in order: its inputs, or what is shown in their place.
@@ -169,6 +174,20 @@ class Scene:
         new = unseen(self.path[n] for n in self.nodes)
         return list(dict.fromkeys(m for found in new for m in found if isinstance(m, RuleCall)))
 
+    @property
+    def present(self) -> list[Node]:
+        """The nodes that there are: not what a comparison lost, nor default gradients not used."""
+        gone = {n for n, status in self.status.items() if status == "removed"}
+        return [n for n in self.nodes if n not in gone and n not in self.bypassed]
+
+    def counts(self) -> str:
+        """`58 nodes, 2 regions, 1 spliced` of what there is."""
+        nodes = self.present
+        marks = {m for new in unseen(self.path[n] for n in nodes) for m in new}
+        regions = sum(isinstance(m, Region) for m in marks)
+        calls = sum(isinstance(m, RuleCall) for m in marks)
+        return f"{counted(len(nodes), 'node')}, {counted(regions, 'region')}, {calls} spliced"
+
     def derived(self) -> dict[Node | Region, list[Node]]:
         """Provenance backwards: node or region -> the nodes shown that are derived from it."""
         found: dict[Node | Region, list[Node]] = {}
@@ -183,7 +202,24 @@ class Scene:
         marks = dict(self.path)
         marks.update((n, self._around(n, True)) for n in self.nodes if n in self.bodies)
         marks.update((n, self._paths.put(by, self.path[n])) for n, by in self.bypassed.items())
+        marks.update((n, marks[reader]) for n, reader in self._lodgers.items())
         return marks
+
+    def _lodge(self) -> dict[Node, Node]:
+        """Constants of rules and gradients -> their first readers, where they are at home.
+
+        Rules share them: the call that was the first to want one need not be shown.
+        """
+        found: dict[Node, Node] = {}
+        for node in self.nodes:
+            for t, _ in self.reads(node):
+                constant = t.node
+                if is_private(constant) and constant in self.column:
+                    found.setdefault(constant, node)
+        for constant, reader in found.items():
+            for of in (self.column, self.path, self.scope):
+                of[constant] = of[reader]  # type: ignore[assignment]
+        return found
 
     def _around(self, node: Node, bodies: bool = False) -> Path:
         """The regions and rule calls around a node, and what runs it; if asked for, the bodies."""
@@ -205,7 +241,7 @@ class Scene:
             self.twins.update(twins)
         for one in defaults:
             like = first[one.owner.call]
-            around = self.path[like]
+            around = self._around(like)
             while around.item is not one.owner.call:
                 around = around.outer
             around = around.outer

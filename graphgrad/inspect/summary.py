@@ -139,7 +139,7 @@ def summary(shown: Any, lengths: Mapping[str | None, int] | None = None) -> Summ
     known = dict(lengths or {})
     found = Summary(view.title)
     unknown: dict[str, None] = {}
-    for node in view.nodes:
+    for node in view.present:
         count, is_known = _count(node, known)
         if not is_known:
             unknown[node.type] = None

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from typing import Any, TextIO
 
 from ..ir.ancestry import OUTSIDE
-from ..ir.errors import counted
 from ..ir.node import Node, Region, RuleCall, Tensor
 from ..regions.boundary import boundary_of
 from .boxes import BodyMark, Bypass, Mark, Path, unseen
@@ -102,10 +101,8 @@ class _TextWriter:
     def _head(self) -> str:
         view = self.view
         title = visible(shortened(view.title, 120)) or "graph"
-        counts = f"{counted(len(view.nodes), 'node')}, {counted(len(view.regions), 'region')}, "
-        counts += f"{len(view.calls)} spliced"
         failed = f"\nfailed: {visible(view.reason)}" if view.reason else ""
-        return f"{title}: {counts}{failed}\n"
+        return f"{title}: {view.counts()}{failed}\n"
 
     def _results(self) -> Iterator[str]:
         if self.view.results:

@@ -18,7 +18,7 @@ from .mirror import heights_of, pairs_of
 from .overlay import overlay_of
 from .parts import divide
 from .scene import Options, Scene
-from .wording import kind_of
+from .wording import is_private
 
 __all__ = ["View", "view_of"]
 
@@ -70,7 +70,7 @@ class View(Scene):
     def place_of_source(self, edge: Edge) -> Place:
         """Where the source of an edge is drawn: rules share constants, each box has its own."""
         node = edge.source
-        if kind_of(node) == "constant" and node.origin is not None and edge.owner is None:
+        if is_private(node) and edge.owner is None:
             node = edge.target
         return self.place(node)
 

@@ -32,6 +32,11 @@ def kind_of(node: Node) -> str:
     return _KINDS.get(node.type, "op")
 
 
+def is_private(node: Node) -> bool:
+    """Whether it is a constant that a rule or a gradient made for itself."""
+    return node.origin is not None and kind_of(node) == "constant"
+
+
 def short_dtype(dtype: DType) -> str:
     """`f32`, `i64`, `c128`, `bool`, `bf16`."""
     if kinds.is_bfloat16(dtype):

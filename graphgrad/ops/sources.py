@@ -213,6 +213,9 @@ class Identity(Op):
     def kernel(self, xp: Any, x: Any) -> Any:
         return x
 
+    def to_onnx(self, to: Any, x: Any) -> Any:
+        return to.Identity(x)
+
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         return (dy,)
 

@@ -154,7 +154,7 @@ def by_runs(monkeypatch):
 
     def make(*args):
         with monkeypatch.context() as patch:
-            patch.setattr(llvm_backend, "compiled_loop", lambda *_: "a test")
+            patch.setattr(llvm_backend, "compiled_loop", lambda *_, **__: "a test")
             f = compiled(*args)
             f(*ARRAYS)  # bodies are bound when the program is
             return f

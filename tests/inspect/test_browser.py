@@ -383,3 +383,66 @@ def test_a_comparison_keeps_the_columns_and_boxes_in_place(opened):
         )
         assert forward < backward
         assert count(page, ".box.rule") == 3
+
+
+def test_two_calls_of_one_rule_are_two_boxes(opened):
+    def no_slope(site, dy):
+        return [2.0 * gg.ones_like(dy)]
+
+    with gg.Graph():
+        x = gg.placeholder((3,), name="x")
+        with gg.override_gradient(no_slope):
+            y = gg.exp(x)
+        twice = [gg.gradients(gg.sum(y * k), x) for k in (y, x)]
+        again = gg.gradients(gg.sum(twice[0] * y), x)
+    shown = [*twice, again]
+    page = opened(shown)
+    titles = texts(page, ".heads .rule .title")
+    assert len(titles) == 3
+    assert len(set(titles)) == 1
+    assert texts(page, ".heads .column .title")[-1] == "backward, order 2"
+    assert "3 spliced" in texts(page, "#count")[0]
+
+
+def test_a_comparison_counts_what_there_is(opened):
+    shown = marked()
+    counts = texts(opened(shown), "#count")
+    page = opened(shown, diff=plain(shown))
+    assert texts(page, "#count") == [f"after: {counts[0]}"]
+    assert count(page, ".item.removed") > 0
+
+
+def test_operands_are_numbered_where_their_order_matters(opened):
+    with gg.Graph():
+        x = gg.placeholder((), name="x")
+        y = (1.0 - x * x) / x
+    page = opened(y)
+    assert sorted(texts(page, ".link text.type")) == [
+        "arg 0 f64[]",
+        "arg 0 f64[]",
+        "arg 1 f64[]",
+        "arg 1 f64[]",
+        "x2 f64[]",
+    ]
+
+
+def test_boundaries_have_types_in_large_graphs_others_when_zoomed_in(opened):
+    with gg.Graph():
+        x = y = gg.placeholder((3,), name="x")
+        for i in range(120):
+            with gg.override_gradient(ste) if i % 40 == 0 else gg.name_scope("plain"):
+                y = gg.tanh(y)
+        shown = [y, gg.gradients(y, x)]
+    page = opened(shown)
+    assert count(page, ".item[id]") > 300
+    seen = "[...document.querySelectorAll('#picture {}')].filter((e) =>"
+    seen += " getComputedStyle(e).opacity !== '0' && getComputedStyle(e).display !== 'none').length"
+    crossing = count(page, ".link.crossing")
+    assert crossing > 9
+    assert page.do(seen.format(".link.crossing text.type")) == crossing
+    near = page.do(seen.format(".link.fine text.type"))
+    assert near > 300
+    page.do("document.getElementById('zoom-out').click()")
+    page.do("document.getElementById('zoom-out').click()")
+    assert page.do(seen.format(".link.fine text.type")) == 0
+    assert page.do(seen.format(".link.crossing text.type")) == crossing

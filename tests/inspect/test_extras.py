@@ -28,7 +28,8 @@ def test_default_gradients_are_a_frame_of_their_own():
     assert sorted(named(model, bypass["nodes"])) == sorted(n.type for n in view.bypassed)
     assert set(bypass["nodes"]).isdisjoint(model["frames"][0]["nodes"])
     assert len(model["frames"]) == 1
-    titles = [what for _, kind, what in bypass["frame"]["boxes"] if kind == "bypass"]
+    boxes = bypass["frame"]["boxes"]
+    titles = [what for _, kind, what, *_ in boxes if kind == "bypass"]
     assert titles
     assert all(title.startswith("default gradient of") for title in titles)
 
@@ -83,7 +84,8 @@ def test_a_rule_that_raises_when_it_is_called_again_fails_no_page():
         shown = [y, *gg.gradients(gg.sum(y), x)]
     model = model_in(to_html(shown))
     assert len(called) == 2
-    titles = [w for _, kind, w in model["bypass"]["frame"]["boxes"] if kind == "bypass"]
+    boxes = model["bypass"]["frame"]["boxes"]
+    titles = [what for _, kind, what, *_ in boxes if kind == "bypass"]
     assert any(title.endswith("RuntimeError: only <once>") for title in titles)
 
 

@@ -43,8 +43,8 @@ def test_boxes_are_those_of_the_view_outer_ones_first():
     found = model_of("", [("as built", view)], {}, compare=False)
     (frame,) = found["frames"]
     boxes = [box for column in view.columns for box in column.within()]
-    assert [kind for _, kind, _ in frame["boxes"]] == [box.kind for box in boxes]
-    assert all(around < place for place, (around, _, _) in enumerate(frame["boxes"]))
+    assert [kind for _, kind, *_ in frame["boxes"]] == [box.kind for box in boxes]
+    assert all(around < place for place, (around, *_) in enumerate(frame["boxes"]))
     assert [frame["boxes"][i][1] for i in frame["box"]] == [view.box[n].kind for n in view.nodes]
 
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import graphgrad as gg
+from graphgrad.execute.backend import load_backend
 from graphgrad.optimise.passes.segments import Segmentation, cut
 
 from .test_loops import scans
@@ -215,6 +216,16 @@ def test_unknown_lengths_are_held_to_the_limit_when_they_come(backend):
         assert f.peak_bytes <= 10_000
     with pytest.raises(gg.ExecutionError, match="memory=10,000 bytes are not enough"):
         f(RNG.normal(size=(3000, 2, 8)), a)
+
+
+def test_within_a_limit_no_memory_goes_to_speed_alone():
+    needs("llvm")
+    x, w = gg.placeholder((20, 2, 8)), gg.placeholder((8, 8))
+    last, _ = gg.scan(lambda h, row: (gg.tanh(row + h @ w), None), gg.zeros((2, 8)), x)
+    backend = load_backend("llvm")
+    freely = gg.compile([x, w], last, backend=backend).peak_bytes
+    assert gg.compile([x, w], last, backend=backend, memory=1e9).peak_bytes < freely
+    assert gg.compile([x, w], last, backend=backend).peak_bytes == freely
 
 
 def test_lengths_that_only_a_run_knows_have_no_limit():

@@ -34,11 +34,18 @@ BIG = "takes so much memory in a run that to call it costs little"
 
 
 def compiled_loop(
-    op: Scan | While, bodies: Sequence[Any], kernel_of: KernelOf, driven: Kernel, there: bool
+    op: Scan | While,
+    bodies: Sequence[Any],
+    kernel_of: KernelOf,
+    driven: Kernel,
+    *,
+    there: bool,
+    packs: bool,
 ) -> CompiledLoop | str:
     """A kernel of the loop; where that is known not to be compiled code, the reason.
 
-    driven: what runs it otherwise. there: whether what it makes has its places.
+    driven: what runs it otherwise. there: whether what it makes has its places. packs: whether
+    matrices that stay the same may be packed, for speed, beside where they lie.
     """
     plans: list[Plan] = [body.plan for body in bodies if hasattr(body, "plan")]
     if len(plans) < len(bodies):
@@ -46,14 +53,14 @@ def compiled_loop(
     if not possible():
         return "compiled code cannot be called as built-in functions here"
     planned = of_one_run(op, plans, there)
-    return CompiledLoop(lambda: _loop(op, plans, kernel_of, planned), driven, planned)
+    return CompiledLoop(lambda: _loop(op, plans, kernel_of, planned, packs), driven, planned)
 
 
 def _loop(
-    op: Scan | While, plans: Sequence[Plan], kernel_of: KernelOf, planned: int
+    op: Scan | While, plans: Sequence[Plan], kernel_of: KernelOf, planned: int, packs: bool
 ) -> _Scan | _While:
     kind: Any = _Scan if isinstance(op, Scan) else _While
-    cells = Cells()
+    cells = Cells(packs)
     loop: _Scan | _While = kind(op, plans, kernel_of, cells)
     if cells.nested and loop.size - cells.packed > SLACK + planned:
         raise Unfit(f"takes {loop.size:,} bytes as a whole, much more than planned")

@@ -92,9 +92,11 @@ class Cells:
     size    bytes of that
     packed  bytes of packed matrices beside it
     nested  whether some of it is for loops in the loop
+    packs   whether there may be packed matrices
     """
 
-    def __init__(self) -> None:
+    def __init__(self, packs: bool) -> None:
+        self.packs = packs
         self.addresses: list[int] = []
         self.held: list[Any] = []
         self.size, self.packed, self.nested = 0, 0, False
@@ -304,7 +306,7 @@ class Records:
         key = *second, cols, depth
         if key not in self._packs:
             size = library.packed_bytes(dtype, depth, cols)
-            if self.cells.packed + size > SLABS:
+            if not self.cells.packs or self.cells.packed + size > SLABS:
                 return None
             slab = self._packs[key] = self.cells.slab(size)
             pack = library.gemm_address(dtype, "pack")

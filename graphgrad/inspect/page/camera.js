@@ -21,6 +21,7 @@ class Camera {
     this.world.querySelector(".heads")?.style.setProperty("--reach", Math.max(1, 1 / this.k));
     this.world.setAttribute("transform", `translate(${this.x.toFixed(2)} ${this.y.toFixed(2)}) scale(${this.k.toFixed(4)})`);
     this.svg.classList.toggle("far", this.k < 0.45);
+    this.svg.classList.toggle("close", this.k >= READABLE);
     this.onmove();
   }
 

@@ -30,7 +30,7 @@ function dotOf(visible) {
   links.forEach((link, i) => {
     if (link.across) return;
     const [a, b] = link.mirrored ? [link.b, link.a] : [link.a, link.b];
-    const label = link.label ? `,label=${room(widthOf(link.label, "type") + 6, 12)}` : "";
+    const label = link.spaced ? `,label=${room(widthOf(link.label, "type") + 6, 12)}` : "";
     rows.push(`n${a.id}->n${b.id}[id=${i}${link.mirrored ? ",dir=back" : ""}${label}]`);
   });
   rows.push("}");

@@ -11,7 +11,7 @@ class Panel {
   }
 
   overview(scene) {
-    const shown = scene.nodes.filter((n) => !defaults.has(n));
+    const shown = scene.present;
     const count = (kind) => shown.filter((n) => kindOf(n) === kind).length;
     const parts = [make("h2", {}, "Overview")];
     parts.push(
@@ -82,6 +82,7 @@ class Panel {
     const fold = make("button", { type: "button", id: "fold", onclick: () => this.go.fold(b) }, shut ? "Expand" : "Collapse");
     const parts = [this.back(), heading(box.title), fold];
     const facts = [["nodes", box.count.toLocaleString("en")]];
+    if (box.gone) facts.push(["removed", box.gone.toLocaleString("en")]);
     if (box.kind === "region") parts.push(rows([...facts, ...this.region(box.what)]), ...this.regionLists(box.what, scene));
     else if (box.kind === "rule") parts.push(rows([...facts, ...this.call(box.what, scene)]), make("h3", {}, "Built"), this.nodes(box.nodes));
     else parts.push(rows(facts));
@@ -121,7 +122,7 @@ class Panel {
     if (!edges?.length) return [];
     const found = edges.slice(0, 200).map((edge) => {
       const types = typesOf(edge.source);
-      const about = edge.out < 0 ? "control" : `${edge.tag ? `${edge.tag}, ` : ""}${types.length > 1 ? `:${edge.out} ` : ""}${types[edge.out]}`;
+      const about = edge.out < 0 ? "control" : `${[edge.tag, edge.operand].filter(Boolean).map((s) => `${s}, `).join("")}${types.length > 1 ? `:${edge.out} ` : ""}${types[edge.out]}`;
       return make("span", {}, this.nodeLink(edge[end]), make("small", {}, ` ${middleCut(about, LONG)}`));
     });
     return [make("h3", {}, title), list(found, edges.length)];

@@ -59,7 +59,7 @@ class Picture {
     const marked = link.kind === "data" && [link.a, link.b].some(({ node }) => table.stamp[node] >= 0);
     const colour = marked && link.owner < 0 ? (scene.compared ? "ownless" : "stamped") : scene.colourOf(link.owner);
     const crossing = colour && `crossing ${colour}`;
-    const group = draw("g", { class: `link ${link.kind} ${crossing} ${link.status} ${link.across ? "" : `under${link.a.column % 2}`}`, "data-link": i });
+    const group = draw("g", { class: `link ${link.kind} ${crossing} ${link.status} ${link.fine ? "fine" : ""} ${link.across ? "" : `under${link.a.column % 2}`}`, "data-link": i });
     group.append(draw("path", { class: "line", d }), draw("path", { class: "tip", d: tipOf(link.kind, points[points.length - 1], tip) }));
     const about = draw("title");
     about.textContent = `${describeItem(link.a, scene)} to ${describeItem(link.b, scene)} ${this.visible.labelOf(link)}`;
@@ -122,9 +122,9 @@ function badge(status, w) {
 
 function describeItem(item, scene) {
   if (item.shut !== undefined) {
-    const { title, count, failed } = scene.boxes[item.shut];
+    const { title, failed } = scene.boxes[item.shut];
     const status = scene.statusOf(item);
-    return `${title}, collapsed, ${plural(count, "node")}${status ? `, ${status}` : ""}${failed ? ", failed inside" : ""}`;
+    return `${title}, collapsed, ${countOf(scene.boxes[item.shut])}${status ? `, ${status}` : ""}${failed ? ", failed inside" : ""}`;
   }
   const n = item.node;
   const { status } = scene.at.get(n);

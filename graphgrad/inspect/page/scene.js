@@ -22,8 +22,8 @@ class Scene {
     const boxes = frame.boxes.map((box) => box);
     const titles = new Map(frame.columns);
     const place = [];
-    boxes.forEach(([parent, kind, what], i) => {
-      place[i] = this.box(parent < 0 ? -1 : place[parent], kind, what, titles);
+    boxes.forEach(([parent, kind, what, mark], i) => {
+      place[i] = this.box(parent < 0 ? -1 : place[parent], kind, what, mark, titles);
     });
     frame.nodes.forEach((n, i) => {
       const found = status(n);
@@ -67,9 +67,9 @@ class Scene {
     for (const [n, ...beside] of before.pairs) this.beside.set(moved(n), beside.filter(gone));
   }
 
-  box(parent, kind, what, titles) {
+  box(parent, kind, what, mark, titles) {
     const around = parent < 0 ? "" : this.boxes[parent].key;
-    const key = `${around}/${kind}:${boxName(kind, what)}`;
+    const key = `${around}/${kind}:${mark ?? JSON.stringify(what)}`;
     let found = this.places.get(key);
     if (found === undefined) {
       found = this.boxes.length;
@@ -79,7 +79,7 @@ class Scene {
         title: boxTitle(kind, what, titles),
         column: kind === "column" ? what : this.boxes[parent].column,
         owner: kind === "region" ? 2 * what : kind === "rule" ? 2 * what + 1 : -1,
-        inner: [], nodes: [], count: 0, failed: false, statuses: new Set(),
+        inner: [], nodes: [], count: 0, gone: 0, failed: false, statuses: new Set(),
       });
       if (parent >= 0) this.boxes[parent].inner.push(found);
     }
@@ -90,12 +90,13 @@ class Scene {
     this.failed = new Set(frame.failed);
     for (let i = this.boxes.length - 1; i >= 0; i--) {
       const box = this.boxes[i];
-      box.count += box.nodes.length;
+      for (const n of box.nodes) box[this.at.get(n).status === "removed" ? "gone" : "count"] += 1;
       box.failed ||= box.nodes.some((n) => this.failed.has(n));
       for (const n of box.nodes) box.statuses.add(this.at.get(n).status);
       if (box.parent < 0) continue;
       const around = this.boxes[box.parent];
-      around.count += box.count;
+      if (box.kind !== "bypass") around.count += box.count; // what was not used counts nowhere else
+      around.gone += box.gone;
       around.failed ||= box.failed;
       box.statuses.forEach((status) => around.statuses.add(status));
     }
@@ -121,6 +122,9 @@ class Scene {
       add(this.reads, edge.target, edge);
       add(this.readers, edge.source, edge);
     }
+    this.present = this.nodes.filter((n) => !defaults.has(n) && this.at.get(n).status !== "removed");
+    const live = (kind) => new Set(this.boxes.filter((b) => b.kind === kind && b.count).map((b) => b.what)).size;
+    this.counts = [plural(this.present.length, "node"), plural(live("region"), "region"), `${live("rule").toLocaleString("en")} spliced`];
     this.regions = [...new Set(this.boxes.filter((b) => b.kind === "region").map((b) => b.what))];
     this.regions.sort((a, b) => data.regions[a].index - data.regions[b].index);
     this.calls = [...new Set(this.boxes.filter((b) => b.kind === "rule").map((b) => b.what))];
@@ -182,12 +186,12 @@ class Scene {
 const keyAt = (frame, i) => (frame.key.length ? frame.key[i] : frame.nodes[i]);
 
 function* edgesOf(frame) {
-  const [source, out, target, kind, tag, owner, copies] = frame.edges;
+  const [source, out, target, kind, tag, owner, operand, copies] = frame.edges;
   const copied = new Set(copies);
   for (let i = 0; i < source.length; i++) {
     yield {
       source: source[i], out: out[i], target: target[i], kind: EDGES[kind[i]],
-      tag: data.strings[tag[i]], owner: owner[i], copy: copied.has(i),
+      tag: data.strings[tag[i]], owner: owner[i], operand: data.strings[operand[i]], copy: copied.has(i),
     };
   }
 }
@@ -209,13 +213,6 @@ const link = (e, own) => `${own.keyOf.get(e.source)}:${e.out} ${own.keyOf.get(e.
 function sameNode(a, b, old, now) {
   const same = (column) => JSON.stringify(table[column][a]) === JSON.stringify(table[column][b]);
   return same("op") && same("attrs") && same("type") && old.reads.get(a) === now.reads.get(b);
-}
-
-function boxName(kind, what) {
-  if (kind === "region") return `${data.regions[what].name}#${data.regions[what].index}`;
-  if (kind !== "rule") return JSON.stringify(what);
-  const { name, region, node } = data.calls[what];
-  return `${name} for ${region >= 0 ? boxName("region", region) : nameOf(node)}`;
 }
 
 function boxTitle(kind, what, titles) {

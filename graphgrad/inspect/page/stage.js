@@ -42,11 +42,7 @@ function newScene() {
     byId("saved").checked = scene.nodes.length <= LABEL_LIMIT;
   }
   const named = data.frames.length > 1 ? `${data.frames[state.step].title}: ` : "";
-  byId("count").textContent = [
-    `${named}${plural(scene.nodes.filter((n) => !defaults.has(n)).length, "node")}`,
-    plural(scene.regions.length, "region"),
-    `${scene.calls.length.toLocaleString("en")} spliced`,
-  ].join(", ");
+  byId("count").textContent = `${named}${scene.counts.join(", ")}`;
   showStep();
   find(byId("query").value, false);
 }

@@ -4,7 +4,7 @@ const MONO = 'ui-monospace, "SF Mono", Menlo, Consolas, "Liberation Mono", "Deja
 const FONTS = { name: `600 12px ${FONT}`, note: `11px ${FONT}`, type: `10px ${MONO}`, title: `600 12px ${FONT}` };
 const NAME_LIMIT = 34;
 const VISIBLE_LIMIT = 2000;
-const LABEL_LIMIT = 300;
+const LABEL_LIMIT = 300; // items above which only types on boundaries take room; the others show when zoomed in
 const FAN_LIMIT = 12; // what is read more often takes part in the layout with its first readers only
 
 const ruler = document.createElement("canvas").getContext("2d");
@@ -27,6 +27,8 @@ function together(values, keys) {
   return adds ? found.reduce((a, b) => a + b) : values.largest(keys);
 }
 
+const countOf = ({ count, gone }) => `${plural(count, "node")}${gone ? `, ${gone.toLocaleString("en")} removed` : ""}`;
+
 class Visible {
   constructor(scene, options) {
     this.scene = scene;
@@ -43,8 +45,12 @@ class Visible {
     this.align();
     this.open = new Set();
     for (const item of this.items) for (let b = item.box; b >= 0 && !this.open.has(b); b = scene.boxes[b].parent) this.open.add(b);
-    const plain = this.items.length <= LABEL_LIMIT && options.types;
-    for (const l of this.links) if (plain) l.label = this.labelOf(l);
+    const few = this.items.length <= LABEL_LIMIT;
+    for (const link of options.types ? this.links : []) {
+      link.label = this.labelOf(link);
+      link.spaced = !link.across && (few || link.owner >= 0);
+      link.fine = !few && link.owner < 0;
+    }
   }
 
   // For each box the outermost collapsed one around it, itself included; -1 where all are open.
@@ -114,7 +120,7 @@ class Visible {
 
   boxItem(b) {
     const box = this.scene.boxes[b];
-    const lines = [[middleCut(box.title, NAME_LIMIT), "name"], [plural(box.count, "node"), "note"]];
+    const lines = [[middleCut(box.title, NAME_LIMIT), "name"], [countOf(box), "note"]];
     if (box.failed) lines.push(["FAILED inside", "name"]);
     const value = this.options.values && this.valueOf(this.scene.within(b), lines);
     return { kind: "folded", shut: b, box: box.parent, lines, value };
@@ -168,13 +174,13 @@ class Visible {
     return single ? this.itemOf(source, scene.at.get(source).box) : this.itemOf(source, here.box, `@${target}`);
   }
 
-  labelOf({ edges }) {
+  labelOf({ b, edges }) {
     if (edges.length > 1) return plural(edges.length, "tensor");
-    const [{ source, out, tag }] = edges;
+    const [{ source, out, tag, operand }] = edges;
     if (out < 0) return "control";
     const types = typesOf(source);
     const type = types.length > 1 ? `:${out} ${types[out]}` : types[out];
-    return middleCut(tag ? `${tag} ${type}` : type, 30);
+    return middleCut([tag, b.shut === undefined ? operand : "", type].filter(Boolean).join(" "), 40);
   }
 
   // Which items stand side by side. Folded ones: those with most pairs of nodes in them.

@@ -6,6 +6,7 @@ from ..arithmetic import negative
 from ..base import NO_GRAD, Any, Gradients, Node, Tensor, TensorLike, apply, wants
 from ..exponential import log, log1p
 from ..families import RealBinary, floating_binary, floating_unary
+from ..logic import less, where
 from .scipy_functions import ScipyBinary, ScipyUnary, need_scipy
 
 __all__ = [
@@ -51,9 +52,10 @@ class KlDivergence(ScipyBinary):
 
     def vjp(self, node: Node, dz: Tensor) -> Gradients:
         x, y = node.inputs
+        share = where(less(2.0 * x, y), 1.0 - x / y, (y - x) / y)  # nor does x / y**2 cancel
         return (
             dz * log(x / y) if wants(x) else NO_GRAD,
-            dz * ((y - x) / y) if wants(y) else NO_GRAD,
+            dz * share if wants(y) else NO_GRAD,
         )
 
 

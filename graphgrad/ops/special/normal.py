@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 
-from ..base import NO_GRAD, Gradients, Node, Tensor, TensorLike, apply, promoted, wants
+from ..base import NO_GRAD, Any, Gradients, Node, Tensor, TensorLike, apply, promoted, wants
 from ..exponential import exp
 from ..families import floating_binary, floating_unary
 from ..powers import square
-from .error import Erfcx, erf, erfc
+from .error import Erfcx, InverseFunction, InverseSlope, erf, erfc
 from .scipy_functions import ScipyBinary, ScipyUnary, need_scipy
 
 __all__ = [
@@ -19,16 +19,26 @@ __all__ = [
 ]
 
 
-class NdtrInv(ScipyUnary):
+class NdtrInv(InverseFunction):
     """y = the number with ndtr(y) = x, dx = dy * sqrt(2 pi) * exp(y**2 / 2)."""
 
     scipy = "ndtri"
     domain = (0.1, 0.9)
-    singular = 0
 
-    def vjp(self, node: Node, dy: Tensor) -> Gradients:
-        (y,) = node.outputs
-        return (dy * (math.sqrt(2 * math.pi) * exp(0.5 * square(y))),)
+
+class NdtrInvSlope(InverseSlope):
+    """y = the derivative of ndtri at x, dx = dy * ndtri(x) y**2."""
+
+    inverse = NdtrInv
+    domain = (0.1, 0.9)
+    rate = 0.5
+    factor = math.sqrt(2 * math.pi)
+
+    def tail(self, xp: Any, x: Any) -> Any:
+        return 2 * xp.minimum(x, 1 - x)
+
+
+NdtrInv.slope = NdtrInvSlope
 
 
 class LogNdtr(ScipyUnary):
