@@ -58,13 +58,26 @@ def add_control_inputs(op, others):
     op._add_control_inputs(list(others))
 
 
-def get_backward_walk_ops(seeds, inclusive=True, stop_at_ts=()):
+def get_backward_walk_ops(seeds, inclusive=True, within_ops=None, stop_at_ts=()):
     """All ops that lead to the seeds, not beyond some tensors."""
-    stops, seen, stack = set(stop_at_ts), [], list(seeds)
+    stops = set(stop_at_ts)
+    return _walk(
+        seeds, inclusive, within_ops, lambda op: [t.op for t in op.inputs if t not in stops]
+    )
+
+
+def get_forward_walk_ops(seeds, inclusive=True, within_ops=None):
+    """All ops that the seeds lead to."""
+    return _walk(
+        seeds, inclusive, within_ops, lambda op: [c for t in op.outputs for c in t.consumers()]
+    )
+
+
+def _walk(seeds, inclusive, within, following):
+    seen, stack = [], list(seeds)
     while stack:
         op = stack.pop()
-        if op in seen:
-            continue
-        seen.append(op)
-        stack.extend(t.op for t in op.inputs if t not in stops)
+        if op not in seen and (within is None or op in within):
+            seen.append(op)
+            stack.extend(following(op))
     return seen if inclusive else [op for op in seen if op not in seeds]

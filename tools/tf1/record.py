@@ -2,12 +2,13 @@
 
     TF_USE_LEGACY_KERAS=1 python tools/tf1/record.py [group or example ...]
 
-Needs TensorFlow 2 and tf_keras (for layers and cells). Without a name, all groups and examples.
-Cases are run twice: what is not the same both times cannot be recorded.
+Needs TensorFlow 2, tf_keras for layers and cells, tf_slim for what was in tf.contrib. Without a
+name, all groups and examples. Cases are run twice: what is not the same cannot be recorded.
 """
 
 import sys
 from contextlib import redirect_stdout
+from importlib import import_module
 from io import StringIO
 from pathlib import Path
 from types import ModuleType
@@ -37,10 +38,16 @@ def main(names):
 
 
 def with_contrib():
-    """Put what there is of `tf.contrib` in place."""
+    """Put in place what there is of `tf.contrib`, which TensorFlow 2 does not have."""
+    for name in ("", ".base", ".convolutional", ".core", ".normalization", ".pooling"):
+        module = import_module(f"tf_keras.src.legacy_tf_layers{name}")
+        sys.modules[f"tf_keras.legacy_tf_layers{name}"] = module  # where tf_slim looks for it
+    import_module("tensorflow.python.framework.ops").Tensor = tf.Tensor  # moved since
+    slim = import_module("tf_slim")
     contrib = ModuleType("tensorflow.contrib")
     contrib.graph_editor = graph_editor
-    sys.modules[contrib.__name__] = contrib
+    contrib.slim = contrib.layers = contrib.framework = slim
+    tf.contrib = sys.modules[contrib.__name__] = contrib
 
 
 def recorded(name, case):

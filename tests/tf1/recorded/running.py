@@ -22,7 +22,7 @@ GROUPS = sorted(module.name for module in iter_modules(cases.__path__))
 LEGACY = HERE.parents[2] / "examples" / "legacy"
 EXAMPLES = sorted(path.stem for path in LEGACY.glob("*.py"))
 NUMBER = re.compile(r"-?\d+\.?\d*(?:e[+-]\d+)?")
-TOLERANCES = {"float16": (1e-2, 1e-3), "float32": (2e-5, 2e-6)}
+TOLERANCES = {"float16": (1e-2, 1e-3), "float32": (3e-5, 1e-5)}  # of the largest element
 
 
 def cases_of(group):
@@ -141,6 +141,8 @@ def _differences_of_arrays(dtype, record, result, at):
     ((_, a),), ((_, b),) = record.items(), result.items()
     rtol, atol = TOLERANCES.get(dtype, (1e-9, 1e-11))
     a, b = np.array(a), np.array(b)
+    if a.dtype.kind == "f" and a.size:
+        atol *= max(1.0, np.max(np.abs(a), initial=0.0, where=np.isfinite(a)))
     same = a.shape == b.shape and (
         np.allclose(a, b, rtol, atol, equal_nan=True) if a.dtype.kind in "fc" else (a == b).all()
     )
