@@ -12,6 +12,7 @@ from typing import Any as _Any
 from . import (
     app,
     contrib,
+    distributions,
     errors,
     flags,
     image,
@@ -29,16 +30,23 @@ from . import (
     train,
 )
 from . import python as python
-from .derived import register_derived as _register_derived
-from .missing import missing as _missing
-from .ops import array_grad as _array_grad
-from .ops import array_types as _array_types
-from .ops import linalg_types as _linalg_types
-from .ops import math_grad as _math_grad
-from .ops import math_types as _math_types
-from .ops import nn_grad as _nn_grad
-from .ops import nn_types as _nn_types
-from .ops import random_types as _random_types
+from .checks import (
+    assert_equal,
+    assert_greater,
+    assert_greater_equal,
+    assert_integer,
+    assert_less,
+    assert_less_equal,
+    assert_non_negative,
+    assert_none_equal,
+    assert_positive,
+    assert_rank,
+    assert_rank_at_least,
+    assert_scalar,
+    assert_type,
+    fake_quant_with_min_max_args,
+    fake_quant_with_min_max_vars,
+)
 from .control_flow import (
     case,
     cond,
@@ -46,6 +54,8 @@ from .control_flow import (
     group,
     no_op,
     switch_case,
+)
+from .control_flow import (
     tuple_ as tuple,
 )
 from .create import (
@@ -55,6 +65,7 @@ from .create import (
     name_scope,
     register_tensor_conversion_function,
 )
+from .derived import register_derived as _register_derived
 from .dtypes import (
     DType,
     as_dtype,
@@ -74,6 +85,8 @@ from .dtypes import (
     uint16,
     uint32,
     uint64,
+)
+from .dtypes import (
     bool_ as bool,
 )
 from .function import (
@@ -102,22 +115,19 @@ from .graph_def import (
     GraphDef,
     import_graph_def,
 )
-from .checks import (
-    assert_equal,
-    assert_greater,
-    assert_greater_equal,
-    assert_integer,
-    assert_less,
-    assert_less_equal,
-    assert_non_negative,
-    assert_none_equal,
-    assert_positive,
-    assert_rank,
-    assert_rank_at_least,
-    assert_scalar,
-    assert_type,
-    fake_quant_with_min_max_args,
-    fake_quant_with_min_max_vars,
+from .initializers import (
+    constant_initializer,
+    glorot_normal_initializer,
+    glorot_uniform_initializer,
+    identity_initializer,
+    ones_initializer,
+    orthogonal_initializer,
+    random_normal_initializer,
+    random_uniform_initializer,
+    truncated_normal_initializer,
+    uniform_unit_scaling_initializer,
+    variance_scaling_initializer,
+    zeros_initializer,
 )
 from .loops import (
     foldl,
@@ -143,75 +153,15 @@ from .misc import (
     device,
     get_static_value,
 )
-from .second_order import (
-    hessians,
-)
-from .session import (
-    InteractiveSession,
-    Session,
-    get_default_session,
-)
-from .shapes import (
-    Dimension,
-    TensorShape,
-)
-from .tensor_array import (
-    TensorArray,
-)
-from .registry import (
-    NoGradient,
-    NotDifferentiable,
-    RegisterGradient,
-)
-from .variable_scope import (
-    AUTO_REUSE,
-    VariableScope,
-    get_local_variable,
-    get_variable,
-    get_variable_scope,
-    make_template,
-    no_regularizer,
-    variable_creator_scope,
-    variable_op_scope,
-    variable_scope,
-)
-from .variables import (
-    Variable,
-    assign,
-    assign_add,
-    assign_sub,
-    global_variables,
-    global_variables_initializer,
-    is_variable_initialized,
-    local_variables,
-    local_variables_initializer,
-    report_uninitialized_variables,
-    scatter_update,
-    trainable_variables,
-    variables_initializer,
-    all_variables,
-    initialize_all_variables,
-    initialize_local_variables,
-    initialize_variables,
-    model_variables,
-    moving_average_variables,
-    scatter_add,
-    scatter_sub,
-)
-from .initializers import (
-    constant_initializer,
-    glorot_normal_initializer,
-    glorot_uniform_initializer,
-    identity_initializer,
-    ones_initializer,
-    orthogonal_initializer,
-    random_normal_initializer,
-    random_uniform_initializer,
-    truncated_normal_initializer,
-    uniform_unit_scaling_initializer,
-    variance_scaling_initializer,
-    zeros_initializer,
-)
+from .missing import missing as _missing
+from .ops import array_grad as _array_grad
+from .ops import array_types as _array_types
+from .ops import linalg_types as _linalg_types
+from .ops import math_grad as _math_grad
+from .ops import math_types as _math_types
+from .ops import nn_grad as _nn_grad
+from .ops import nn_types as _nn_types
+from .ops import random_types as _random_types
 from .ops.array import (
     argsort,
     batch_gather,
@@ -284,6 +234,23 @@ from .ops.array import (
     where_v2,
     zeros,
     zeros_like,
+)
+from .ops.array import slice_ as slice
+from .ops.image import (
+    extract_image_patches,
+)
+from .ops.linalg import (
+    cholesky,
+    cholesky_solve,
+    matrix_determinant,
+    matrix_inverse,
+    matrix_solve,
+    matrix_triangular_solve,
+    norm,
+    qr,
+    self_adjoint_eig,
+    self_adjoint_eigvals,
+    svd,
 )
 from .ops.math import (
     abs,
@@ -426,27 +393,64 @@ from .ops.random import (
     set_random_seed,
     truncated_normal,
 )
-from .ops.linalg import (
-    cholesky,
-    cholesky_solve,
-    matrix_determinant,
-    matrix_inverse,
-    matrix_solve,
-    matrix_triangular_solve,
-    norm,
-    qr,
-    self_adjoint_eig,
-    self_adjoint_eigvals,
-    svd,
+from .registry import (
+    NoGradient,
+    NotDifferentiable,
+    RegisterGradient,
 )
-from .ops.image import (
-    extract_image_patches,
+from .second_order import (
+    hessians,
 )
-from .ops.array import slice_ as slice
+from .session import (
+    InteractiveSession,
+    Session,
+    get_default_session,
+)
+from .shapes import (
+    Dimension,
+    TensorShape,
+)
+from .tensor_array import (
+    TensorArray,
+)
+from .variable_scope import (
+    AUTO_REUSE,
+    VariableScope,
+    get_local_variable,
+    get_variable,
+    get_variable_scope,
+    make_template,
+    no_regularizer,
+    variable_creator_scope,
+    variable_op_scope,
+    variable_scope,
+)
+from .variables import (
+    Variable,
+    all_variables,
+    assign,
+    assign_add,
+    assign_sub,
+    global_variables,
+    global_variables_initializer,
+    initialize_all_variables,
+    initialize_local_variables,
+    initialize_variables,
+    is_variable_initialized,
+    local_variables,
+    local_variables_initializer,
+    model_variables,
+    moving_average_variables,
+    report_uninitialized_variables,
+    scatter_add,
+    scatter_sub,
+    scatter_update,
+    trainable_variables,
+    variables_initializer,
+)
 
 __version__ = "1.15.5"
 VERSION = __version__
-newaxis = None
 float32_ref, float64_ref, int32_ref = float32._ref, float64._ref, int32._ref
 int64_ref, bool_ref = int64._ref, bool._ref
 

@@ -195,7 +195,7 @@ def cond(
 def _branch(function: Callable[[], Any], context: CondContext) -> tuple[Any, list[Any]]:
     """What a branch gives: the structure, and its tensors; of ops, something to wait for."""
     result = function()
-    flat = []
+    flat: list[Any] = []
     for value in flatten(result):
         if value is None:
             flat.append(None)
@@ -212,7 +212,7 @@ def _branch(function: Callable[[], Any], context: CondContext) -> tuple[Any, lis
 
 
 def _merge_branches(taken: list[Any], pred: Tensor, strict: bool) -> Any:
-    (true_result, true_flat), (false_result, false_flat) = taken
+    (true_result, true_flat), (_false_result, false_flat) = taken
     if len(true_flat) != len(false_flat):
         raise ValueError("true_fn and false_fn must return the same number of outputs, got "
                          f"{len(true_flat)} and {len(false_flat)}")  # fmt: skip
@@ -306,9 +306,7 @@ def case(
 def switch_case(branch_index: Any, branch_fns: Any, default: Any = None, name: Any = None) -> Any:
     """What the function of a number gives."""
     items = dict(branch_fns) if isinstance(branch_fns, dict) else dict(enumerate(branch_fns))
-    pairs = [
-        (apply("Equal", branch_index, number), function) for number, function in items.items()
-    ]
+    pairs = [(apply("Equal", branch_index, number), function) for number, function in items.items()]
     return case(pairs, default or pairs[-1][1], name=name or "switch_case")
 
 

@@ -81,7 +81,7 @@ def numpy_value(value: Any, dtype: DType | None) -> np.ndarray[Any, Any]:
             )
     if dtype is None:
         if not numpy_given:
-            wide = {"float64": np.float32, "int64": np.int32}.get(array.dtype.name)
+            wide: Any = {"float64": np.float32, "int64": np.int32}.get(array.dtype.name)
             if array.size == 0 and isinstance(value, list | tuple):
                 wide = np.float32
             if wide is np.int32 and array.size and np.abs(array).max() > np.iinfo(np.int32).max:
@@ -220,7 +220,7 @@ def _type_in(values: Any) -> DType | None:
             if found is not None:
                 return found
         elif _holds_tensor(v):
-            return v.dtype.base_dtype  # type: ignore[no-any-return]
+            return v.dtype.base_dtype
     return None
 
 
@@ -311,7 +311,7 @@ def _common(definition: Definition, inputs: tuple[Any, ...]) -> DType | None:
             continue
         for v in value if argument.many else (value,):
             if isinstance(v, Tensor) or hasattr(v, "_tensor_of"):
-                return v.dtype.base_dtype  # type: ignore[no-any-return]
+                return v.dtype.base_dtype
     return None
 
 

@@ -8,8 +8,16 @@ from collections.abc import Callable
 from typing import Any
 
 __all__ = [
-    "DEFINE_bool", "DEFINE_boolean", "DEFINE_enum", "DEFINE_float", "DEFINE_integer", "DEFINE_list",
-    "DEFINE_string", "FLAGS", "mark_flag_as_required", "run",
+    "FLAGS",
+    "DEFINE_bool",
+    "DEFINE_boolean",
+    "DEFINE_enum",
+    "DEFINE_float",
+    "DEFINE_integer",
+    "DEFINE_list",
+    "DEFINE_string",
+    "mark_flag_as_required",
+    "run",
 ]  # fmt: skip
 
 
@@ -30,8 +38,8 @@ class Flags:
         given = list(sys.argv if argv is None else argv)
         parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
         for name, kind in self._kinds.items():
-            parser.add_argument(f"--{name}", f"-{name}", type=kind, default=None, dest=name,
-                                nargs="?" if kind is _truth else None, const=True)  # fmt: skip
+            alone: dict[str, Any] = {"nargs": "?", "const": True} if kind is _truth else {}
+            parser.add_argument(f"--{name}", f"-{name}", type=kind, default=None, dest=name, **alone)
             if kind is _truth:
                 parser.add_argument(f"--no{name}", action="store_false", default=None, dest=name)
         found, rest = parser.parse_known_args(given[1:])
@@ -112,5 +120,5 @@ def mark_flag_as_required(name: str) -> None:
 def run(main: Any = None, argv: Any = None) -> None:
     """Read the flags, call main with what is left of the command line, and exit."""
     rest = FLAGS(argv)
-    main = main or sys.modules["__main__"].main  # type: ignore[attr-defined]
+    main = main or sys.modules["__main__"].main
     sys.exit(main(rest))

@@ -121,8 +121,8 @@ def _with_gradient(f: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         grads = flatten(found) if isinstance(found, list | tuple | dict) else [found]
         if len(grads) != len(there):
             raise ValueError(
-                f"Num gradients: custom_gradient function expected to return {len(there)} gradients, but returned "
-                f"{len(grads)} instead."
+                f"Num gradients: custom_gradient function expected to return "
+                f"{len(there)} gradients, but returned {len(grads)} instead."
             )
         return [None] * len(flat) + grads + dvars
 
@@ -178,7 +178,7 @@ def grad_pass_through(f: Callable[..., Any]) -> Callable[..., Any]:
 
         return f(*args), grad
 
-    return wrapped  # type: ignore[no-any-return]
+    return wrapped
 
 
 def recompute_grad(f: Callable[..., Any]) -> Callable[..., Any]:
@@ -206,8 +206,9 @@ def _call_python(run: Any, op: Any, *arrays: Any) -> Any:
     count = len(op.outputs)
     if count == 0:
         return []
-    if not isinstance(made, list | tuple) or op.attrs["_single"] and not (
-        isinstance(made, list | tuple) and len(made) == 1 and count == 1
+    if not isinstance(made, list | tuple) or (
+        op.attrs["_single"]
+        and not (isinstance(made, list | tuple) and len(made) == 1 and count == 1)
     ):
         made = [made]
     if len(made) != count:
@@ -218,7 +219,7 @@ def _call_python(run: Any, op: Any, *arrays: Any) -> Any:
     for a, t in zip(made, op.outputs, strict=True):
         array = np.asarray(a)
         wanted = t.dtype.base_dtype.numpy
-        if array.dtype != wanted and wanted != object:
+        if array.dtype != wanted and wanted.kind != "O":
             given = getattr(array.dtype, "name", array.dtype)
             raise InvalidArgumentError(
                 op.node_def,
@@ -304,7 +305,7 @@ def Print(
     name: Any = None,
 ) -> Tensor:
     """The value; a run prints data on standard error."""
-    return apply(  # type: ignore[no-any-return]
+    return apply(
         "Print", convert_to_tensor(input_), *[convert_to_tensor(d) for d in data], name=name,
         message=message or "", first_n=first_n, summarize=summarize, _shown=[0],
     )  # fmt: skip

@@ -232,7 +232,9 @@ def _rule_of(op: Operation) -> Any:
         asked = op.attrs.get("_gradient_op_type")
         if own is not None and asked is None:
             return own
-        named = "" if asked is None else f" A map names {asked.decode()!r}, which is not registered."
+        named = (
+            "" if asked is None else f" A map names {asked.decode()!r}, which is not registered."
+        )
         raise LookupError(
             f"No gradient defined for operation'{op.name}' (op type: {op.type}). In general every "
             "operation must have an associated `@tf.RegisterGradient` for correct autodiff, which "
@@ -292,4 +294,3 @@ def _pending_counts(to_ops: list[Operation], from_ops: list[Operation]) -> dict[
             if t.op in between:
                 between[t.op] += 1
     return between
-

@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from difflib import get_close_matches
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -132,6 +132,20 @@ class Tensor:
             f"Cannot convert a symbolic tf.Tensor ({self.name}) to a numpy array. It has a value "
             "only in tf.Session.run."
         )
+
+    if TYPE_CHECKING:  # ops/math.py and ops/array.py put them in place
+        __add__: Any
+        __radd__: Any
+        __sub__: Any
+        __rsub__: Any
+        __mul__: Any
+        __rmul__: Any
+        __truediv__: Any
+        __rtruediv__: Any
+        __neg__: Any
+        __lt__: Any
+        __gt__: Any
+        __getitem__: Any
 
     def __repr__(self) -> str:
         return f"<tf.Tensor {self.name!r} shape={self._shape} dtype={self._dtype.name}>"
@@ -372,7 +386,7 @@ class Graph:
         controls = _controls(scope.controls, inputs) if scope.controls else []
         if scope.maps and type in scope.maps:
             attrs = {**attrs, "_gradient_op_type": scope.maps[type].encode()}
-            scope.maps[type].matched.add(type)  # type: ignore[attr-defined]
+            scope.maps[type].matched.add(type)
         op = Operation(self, type, full, inputs, attrs, controls, dtypes, shapes)
         op._device = scope.device
         op._original_op = scope.original
@@ -589,7 +603,7 @@ class Graph:
             if not index.isdigit():
                 raise ValueError(
                     f"The name {name!r} looks a like a Tensor name, but is not a valid one. "
-                    "Tensor names must be of the form \"<op_name>:<output_index>\"."
+                    'Tensor names must be of the form "<op_name>:<output_index>".'
                 )
             if op_name not in self._by_name:
                 raise KeyError(
@@ -614,11 +628,11 @@ class Graph:
         if name in self._by_name:
             raise ValueError(
                 f"The name {name!r} refers to an Operation, not a Tensor. Tensor names must be of "
-                "the form \"<op_name>:<output_index>\"."
+                'the form "<op_name>:<output_index>".'
             )
         raise ValueError(
             f"The name {name!r} looks like an (invalid) Operation name, not a Tensor. Tensor names "
-            "must be of the form \"<op_name>:<output_index>\"."
+            'must be of the form "<op_name>:<output_index>".'
         )
 
     def _near(self, name: str) -> str:

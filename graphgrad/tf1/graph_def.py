@@ -43,7 +43,7 @@ def _as_graph_def(self: Graph, from_version: Any = None, add_shapes: bool = Fals
     return GraphDef(self.get_operations())
 
 
-Graph.as_graph_def = _as_graph_def  # type: ignore[attr-defined]
+setattr(Graph, "as_graph_def", _as_graph_def)  # noqa: B010
 
 
 def import_graph_def(

@@ -243,9 +243,7 @@ def graph_replace(
     return found[0] if single else found
 
 
-def reroute_ts(
-    ts0: Any, ts1: Any, can_modify: Any = None, cannot_modify: Any = None
-) -> int:
+def reroute_ts(ts0: Any, ts1: Any, can_modify: Any = None, cannot_modify: Any = None) -> int:
     """Let ops that read ts1 read ts0; how many inputs were changed."""
     allowed = None if can_modify is None else set(make_list_of_op(can_modify))
     forbidden = set() if cannot_modify is None else set(make_list_of_op(cannot_modify))

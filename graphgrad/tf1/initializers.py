@@ -12,8 +12,8 @@ from .create import constant as constant_of
 from .dtypes import as_dtype
 from .graph import Tensor
 from .ops import array as A
-from .ops.math import sign
 from .ops import random as R
+from .ops.math import sign
 
 __all__ = [
     "Constant", "GlorotNormal", "GlorotUniform", "Identity", "Ones", "Orthogonal", "RandomNormal",
@@ -73,9 +73,7 @@ class Ones(Initializer):
 class Constant(Initializer):
     """One value everywhere, or the values of an array."""
 
-    def __init__(
-        self, value: Any = 0, dtype: Any = "float32", verify_shape: bool = False
-    ) -> None:
+    def __init__(self, value: Any = 0, dtype: Any = "float32", verify_shape: bool = False) -> None:
         self.value, self.dtype = value, as_dtype(dtype)
 
     def _make(self, shape: list[int], dtype: Any) -> Tensor:
@@ -194,11 +192,13 @@ class Orthogonal(Initializer):
         rows, columns = int(np.prod(shape[:-1])), shape[-1]
         with name_scope("orthogonal"):
             flat = [max(rows, columns), min(rows, columns)]
-            q, r = apply("Qr", R.random_normal(flat, dtype=dtype, seed=self.seed), full_matrices=False)
+            q, r = apply(
+                "Qr", R.random_normal(flat, dtype=dtype, seed=self.seed), full_matrices=False
+            )
             q = q * sign(A.matrix_diag_part(r))
             if rows < columns:
                 q = A.transpose(q)
-            made: Tensor = A.reshape(q, shape) * self.gain  # type: ignore[operator]
+            made: Tensor = A.reshape(q, shape) * self.gain
             return made
 
 
@@ -209,7 +209,7 @@ class Identity(Initializer):
         self.gain, self.dtype = gain, as_dtype(dtype)
 
     def _make(self, shape: list[int], dtype: Any) -> Tensor:
-        return constant_of(np.eye(*shape) * self.gain, dtype)
+        return constant_of(np.eye(shape[0], shape[-1]) * self.gain, dtype)
 
 
 zeros_initializer, ones_initializer, constant_initializer = Zeros, Ones, Constant

@@ -14,7 +14,6 @@ from .initializers import ones_initializer, zeros_initializer
 from .ops import array as A
 from .ops import math as M
 from .ops import nn
-
 from .training.averages import assign_moving_average
 from .variable_scope import get_variable, variable_scope
 
@@ -63,17 +62,21 @@ def dense(
         if n is None:
             raise ValueError("The last dimension of the inputs to `Dense` should be defined. Found "
                              "`None`.")  # fmt: skip
-        kernel = get_variable("kernel", [n, units], x.dtype, kernel_initializer,
-                              kernel_regularizer, trainable, constraint=kernel_constraint)  # fmt: skip
+        kernel = get_variable(
+            "kernel", [n, units], x.dtype, kernel_initializer, kernel_regularizer, trainable,
+            constraint=kernel_constraint,
+        )  # fmt: skip
         if x.shape.ndims is not None and x.shape.ndims > 2:
             made = M.tensordot(x, kernel, [[x.shape.ndims - 1], [0]])
         else:
             made = M.matmul(x, kernel)
         if use_bias:
-            bias = get_variable("bias", [units], x.dtype, bias_initializer or zeros_initializer(),
-                                bias_regularizer, trainable, constraint=bias_constraint)  # fmt: skip
+            bias = get_variable(
+                "bias", [units], x.dtype, bias_initializer or zeros_initializer(), bias_regularizer,
+                trainable, constraint=bias_constraint,
+            )  # fmt: skip
             made = nn.bias_add(made, bias)
-        return _finished(made, activation, activity_regularizer)  # type: ignore[no-any-return]
+        return _finished(made, activation, activity_regularizer)
 
 
 fully_connected = dense
@@ -88,7 +91,7 @@ def _channels(x: Tensor, data_format: str) -> int:
     n = x.shape[1 if data_format == "channels_first" else -1].value
     if n is None:
         raise ValueError("The channel dimension of the inputs should be defined. Found `None`.")
-    return n  # type: ignore[no-any-return]
+    return n
 
 
 def _form(data_format: str) -> str:
@@ -126,10 +129,12 @@ def conv2d(
         made = nn.conv2d(x, kernel, _pair(strides), padding.upper(), data_format=form,
                          dilations=_pair(dilation_rate))  # fmt: skip
         if use_bias:
-            bias = get_variable("bias", [filters], x.dtype, bias_initializer or zeros_initializer(),
-                                bias_regularizer, trainable, constraint=bias_constraint)  # fmt: skip
+            bias = get_variable(
+                "bias", [filters], x.dtype, bias_initializer or zeros_initializer(), bias_regularizer,
+                trainable, constraint=bias_constraint,
+            )  # fmt: skip
             made = nn.bias_add(made, bias, data_format=form)
-        return _finished(made, activation, activity_regularizer)  # type: ignore[no-any-return]
+        return _finished(made, activation, activity_regularizer)
 
 
 def conv1d(
@@ -165,7 +170,7 @@ def conv1d(
             bias = get_variable("bias", [filters], x.dtype, bias_initializer or zeros_initializer(),
                                 bias_regularizer, trainable)  # fmt: skip
             made = nn.bias_add(made, bias)
-        return _finished(made, activation, activity_regularizer)  # type: ignore[no-any-return]
+        return _finished(made, activation, activity_regularizer)
 
 
 def conv2d_transpose(
@@ -198,17 +203,17 @@ def conv2d_transpose(
         at = 2 if form == "NCHW" else 1
         known = x.shape.as_list()
         space = [
-            _wide(known[at + i] if known[at + i] is not None else lengths[at + i], k, s, padding)  # type: ignore[index]
+            _wide(known[at + i] if known[at + i] is not None else lengths[at + i], k, s, padding)
             for i, (k, s) in enumerate(zip(size, steps, strict=True))
         ]
-        batch = known[0] if known[0] is not None else lengths[0]  # type: ignore[index]
+        batch = known[0] if known[0] is not None else lengths[0]
         shape = [batch, filters, *space] if form == "NCHW" else [batch, *space, filters]
         made = nn.conv2d_transpose(x, kernel, shape, steps, padding.upper(), form)
         if use_bias:
             bias = get_variable("bias", [filters], x.dtype, bias_initializer or zeros_initializer(),
                                 bias_regularizer, trainable)  # fmt: skip
             made = nn.bias_add(made, bias, data_format=form)
-        return _finished(made, activation, activity_regularizer)  # type: ignore[no-any-return]
+        return _finished(made, activation, activity_regularizer)
 
 
 def _wide(n: Any, kernel: int, stride: int, padding: str) -> Any:
@@ -246,7 +251,7 @@ def separable_conv2d(
             bias = get_variable("bias", [filters], x.dtype, bias_initializer or zeros_initializer(),
                                 trainable=trainable)  # fmt: skip
             made = nn.bias_add(made, bias)
-        return _finished(made, activation, None)  # type: ignore[no-any-return]
+        return _finished(made, activation, None)
 
 
 def _pooling(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
@@ -267,7 +272,12 @@ def _pooling(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
 
 def _pooling1d(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
     def pooled(
-        inputs: Any, pool_size: Any, strides: Any, padding: str = "valid", name: Any = None, **_: Any
+        inputs: Any,
+        pool_size: Any,
+        strides: Any,
+        padding: str = "valid",
+        name: Any = None,
+        **_: Any,
     ) -> Tensor:
         wide = A.expand_dims(inputs, 2)
         made = function(wide, [_pair(pool_size, 1)[0], 1], [_pair(strides, 1)[0], 1],
@@ -307,7 +317,7 @@ def dropout(
     def dropped() -> Tensor:
         return nn.dropout(inputs, rate=rate, noise_shape=noise_shape, seed=seed, name=name)
 
-    return _if(training, dropped, lambda: A.identity(inputs))  # type: ignore[no-any-return]
+    return _if(training, dropped, lambda: A.identity(inputs))
 
 
 def _if(training: Any, yes: Callable[[], Any], no: Callable[[], Any]) -> Any:
@@ -371,7 +381,7 @@ def batch_normalization(
         made, batch_mean, batch_spread = _plain(x, gamma, beta, mean, spread, epsilon, at, training)
     _move(mean, batch_mean, momentum, training)
     _move(spread, batch_spread, momentum, training)
-    return made  # type: ignore[no-any-return]
+    return made
 
 
 def _fused(
@@ -478,5 +488,3 @@ class Conv2D(_Layer):
     """`conv2d`, as an object."""
 
     function, default = staticmethod(conv2d), "conv2d"
-
-

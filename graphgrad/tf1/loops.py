@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-
 from .copying import copied
 from .create import apply, build, constant, convert_to_tensor, name_scope
 from .definition import define
@@ -267,9 +266,9 @@ def _results(result: Any, structure: Any, inner: list[Tensor], context: Any) -> 
     """What the body gave, as tensors of the body."""
     if isinstance(result, Operation):
         raise TypeError("the body of a loop returned an op, not loop variables")
-    if len(structure) == 1 and not isinstance(result, list | tuple):
-        result = [result]
-    elif len(structure) == 1 and isinstance(structure[0], list | tuple) and len(result) != 1:
+    if (len(structure) == 1 and not isinstance(result, list | tuple)) or (
+        len(structure) == 1 and isinstance(structure[0], list | tuple) and len(result) != 1
+    ):
         result = [result]
     values = flatten(map_structure(_as_flow, list(result)))
     if len(values) != len(inner):
@@ -404,7 +403,7 @@ def _WhileGrad(op: Operation, *dys: Any) -> list[Any]:
     attrs = op.attrs
     inner, entered, results = attrs["_inner"], attrs["_enter"], attrs["_results"]
     n = len(inner)
-    trips, kept = op.outputs[n], op.outputs[n + 1 :]
+    trips = op.outputs[n]
     floats = [i for i, t in enumerate(inner) if t.dtype.is_trainable]
     outside = [i for i, t in enumerate(entered) if t.dtype.is_trainable]
     last = [
@@ -422,9 +421,7 @@ def _WhileGrad(op: Operation, *dys: Any) -> list[Any]:
         context.again = again_of = Again(op, context, place)
         ys = [again_of.of(results[i]) for i in floats]
         starts = {i: again_of.known[inner[i]] for i in floats if inner[i] in again_of.known}
-        ends = {
-            i: again_of.known[entered[i]] for i in outside if entered[i] in again_of.known
-        }
+        ends = {i: again_of.known[entered[i]] for i in outside if entered[i] in again_of.known}
         xs = [*starts.values(), *ends.values()]
         found = gradients(ys, xs, list(carried[: len(floats)])) if xs else []
         through = dict(zip(starts, found))
@@ -435,7 +432,7 @@ def _WhileGrad(op: Operation, *dys: Any) -> list[Any]:
             if from_kept[i] is not None:
                 extra = apply("GatherV2", from_kept[i], place, 0, batch_dims=0)
                 g = extra if g is None else apply("AddV2", g, extra)
-            new.append(_or_zeros(g, y if i not in starts else starts[i]))
+            new.append(_or_zeros(g, starts.get(i, y)))
         added = [
             total if beyond.get(i) is None else apply("AddV2", total, beyond[i])
             for i, total in zip(outside, carried[len(floats) :], strict=True)
@@ -511,7 +508,9 @@ def map_fn(
         out = [TensorArray(k, n, infer_shape=infer_shape) for k in kinds]
 
         def step(i: Any, arrays: Any) -> Any:
-            parts = pack_sequence_as(elems, [apply("GatherV2", t, i, 0, batch_dims=0) for t in flat])
+            parts = pack_sequence_as(
+                elems, [apply("GatherV2", t, i, 0, batch_dims=0) for t in flat]
+            )
             values = flatten(fn(parts))
             if len(values) != len(arrays):
                 raise TypeError(f"fn gave {len(values)} results, dtype says {len(arrays)}")
@@ -581,14 +580,16 @@ def _folded(fn: Any, elems: Any, initializer: Any, name: Any, default: str, righ
 
         def part(i: Any) -> Any:
             at = n - 1 - i if right else i
-            return pack_sequence_as(elems, [apply("GatherV2", t, at, 0, batch_dims=0) for t in flat])
+            return pack_sequence_as(
+                elems, [apply("GatherV2", t, at, 0, batch_dims=0) for t in flat]
+            )
 
         first = part(constant(0)) if initializer is None else initializer
         begin = constant(1 if initializer is None else 0)
         first = map_structure(convert_to_tensor, first)
-        return while_loop(
-            lambda i, a: i < n, lambda i, a: (i + 1, fn(a, part(i))), (begin, first)
-        )[1]
+        return while_loop(lambda i, a: i < n, lambda i, a: (i + 1, fn(a, part(i))), (begin, first))[
+            1
+        ]
 
 
 def foldl(
@@ -605,5 +606,3 @@ def foldr(
 ) -> Any:  # fmt: skip
     """The last value of a = fn(a, part) over the parts of elems, from the last."""
     return _folded(fn, elems, initializer, name, "foldr", True)
-
-

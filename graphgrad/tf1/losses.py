@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-
 from .create import constant, convert_to_tensor, name_scope
 from .graph import GraphKeys, Tensor, get_default_graph
 from .ops import array as A
@@ -53,7 +52,7 @@ def compute_weighted_loss(
         else:
             found = M.reduce_sum(weighted)
             if reduction == Reduction.MEAN:
-                found = _safe(found, M.reduce_sum(A.ones_like(x) * w))  # type: ignore[operator]
+                found = _safe(found, M.reduce_sum(A.ones_like(x) * w))
             elif reduction == Reduction.SUM_BY_NONZERO_WEIGHTS:
                 found = _safe(found, _present(x, w))
             elif reduction == Reduction.SUM_OVER_BATCH_SIZE:
@@ -66,7 +65,7 @@ def compute_weighted_loss(
 def _present(losses: Tensor, weights: Tensor) -> Tensor:
     """How many elements have a weight that is not zero."""
     there = M.cast(M.not_equal(weights, 0.0), "float32")
-    return M.reduce_sum(there * A.ones_like(losses))  # type: ignore[operator]
+    return M.reduce_sum(there * A.ones_like(losses))
 
 
 def _safe(total: Tensor, count: Tensor) -> Tensor:
@@ -141,7 +140,7 @@ def log_loss(
     """The mean cross entropy of probabilities."""
     with name_scope(scope, "log_loss", [predictions, labels]) as names:
         z, p = _pair(labels, predictions)
-        losses = -z * M.log(p + epsilon) - (1 - z) * M.log(1 - p + epsilon)  # type: ignore[operator]
+        losses = -z * M.log(p + epsilon) - (1 - z) * M.log(1 - p + epsilon)
         return compute_weighted_loss(losses, weights, names, loss_collection, reduction)
 
 
@@ -154,7 +153,7 @@ def huber_loss(
         labels, predictions = _pair(labels, predictions)
         distance = M.abs(M.subtract(predictions, labels))
         near = M.minimum(distance, delta)
-        losses = 0.5 * near * near + delta * (distance - near)  # type: ignore[operator]
+        losses = 0.5 * near * near + delta * (distance - near)
         return compute_weighted_loss(losses, weights, names, loss_collection, reduction)
 
 
@@ -165,7 +164,7 @@ def hinge_loss(
     """max(0, 1 - y x), with labels of 0 and 1."""
     with name_scope(scope, "hinge_loss", [logits, labels]) as names:
         z, x = _pair(labels, logits)
-        losses = nn.relu(1.0 - (2.0 * z - 1.0) * x)  # type: ignore[operator]
+        losses = nn.relu(1.0 - (2.0 * z - 1.0) * x)
         return compute_weighted_loss(losses, weights, names, loss_collection, reduction)
 
 
@@ -177,7 +176,7 @@ def cosine_distance(
     with name_scope(scope, "cosine_distance_loss", [predictions, labels]) as names:
         z, p = _pair(labels, predictions)
         total = M.reduce_sum(M.multiply(p, z), dim if axis is None else axis, keepdims=True)
-        return compute_weighted_loss(1 - total, weights, names, loss_collection, reduction)  # type: ignore[operator]
+        return compute_weighted_loss(1 - total, weights, names, loss_collection, reduction)
 
 
 def sigmoid_cross_entropy(
@@ -189,7 +188,7 @@ def sigmoid_cross_entropy(
         x = convert_to_tensor(logits)
         z = M.cast(multi_class_labels, x.dtype)
         if label_smoothing > 0:
-            z = z * (1 - label_smoothing) + 0.5 * label_smoothing  # type: ignore[operator]
+            z = z * (1 - label_smoothing) + 0.5 * label_smoothing
         losses = nn.sigmoid_cross_entropy_with_logits(labels=z, logits=x, name="xentropy")
         return compute_weighted_loss(losses, weights, names, loss_collection, reduction)
 
@@ -204,7 +203,7 @@ def softmax_cross_entropy(
         z = M.cast(onehot_labels, x.dtype)
         if label_smoothing > 0:
             classes = z.shape[-1].value
-            z = z * (1 - label_smoothing) + label_smoothing / classes  # type: ignore[operator]
+            z = z * (1 - label_smoothing) + label_smoothing / classes
         z = A.stop_gradient(z)
         losses = nn.softmax_cross_entropy_with_logits_v2(labels=z, logits=x, name="xentropy")
         return compute_weighted_loss(losses, weights, names, loss_collection, reduction)
@@ -223,5 +222,3 @@ def sparse_softmax_cross_entropy(
         losses = nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits,
                                                              name="xentropy")  # fmt: skip
         return compute_weighted_loss(losses, weights, names, loss_collection, reduction)
-
-

@@ -135,8 +135,8 @@ def densified(slices: IndexedSlices) -> Tensor:
 
 def unsorted_rows(values: Any, indices: Any, shape: Any) -> Tensor:
     """Rows added up by number."""
-    rows = convert_to_tensor(shape)[0]  # type: ignore[index]
-    return unsorted_segment_sum(values, indices, rows)  # type: ignore[no-any-return]
+    rows = convert_to_tensor(shape)[0]
+    return unsorted_segment_sum(values, indices, rows)
 
 
 class SparseTensor:

@@ -20,8 +20,6 @@ INSTEAD = {
     "decode_raw": "numpy.frombuffer, fed by feed_dict",
     "image.decode_jpeg": "Pillow, fed by feed_dict",
     "image.decode_png": "Pillow, fed by feed_dict",
-    "contrib.distributions": "the densities written out, and tf.random_normal and its like",
-    "distributions": "the densities written out, and tf.random_normal and its like",
     "ctc_loss": "graphgrad.nn.ctc_loss, in a graph of graphgrad's own",
     "svd": "tf.svd",
 }

@@ -48,7 +48,8 @@ def _packed(structure: Any, leaves: Iterator[Any]) -> Any:
     parts = [_packed(p, leaves) for p in _parts(structure)]
     if isinstance(structure, Mapping):
         named = dict(zip(sorted(structure), parts, strict=True))
-        return type(structure)((k, named[k]) for k in structure)  # type: ignore[call-arg]
+        rebuilt: Any = type(structure)
+        return rebuilt((k, named[k]) for k in structure)
     if hasattr(structure, "_fields"):
         return type(structure)(*parts)
     if _fields_of(structure) is not None:

@@ -149,9 +149,7 @@ class Plan:
         call = stretch.call
         if call is None:
             return
-        given = [
-            arrays[s] if type(s) is Tensor else run.value_of(s) for s in stretch.sources
-        ]
+        given = [arrays[s] if type(s) is Tensor else run.value_of(s) for s in stretch.sources]
         try:
             made = call(given)
         except (GraphGradError, IndexError, ValueError) as error:
@@ -242,7 +240,8 @@ class Plan:
         known = {
             t: v
             for t, v in trace.known.items()
-            if (v is DEAD or isinstance(v, np.ndarray)) and self._last_use.get(t, -1) >= position - 1
+            if (v is DEAD or isinstance(v, np.ndarray))
+            and self._last_use.get(t, -1) >= position - 1
         }
         made = stretch.points[key] = Point(position, known, trace.dead)
         return made

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import namedtuple
+from functools import partial
 from typing import Any
 
 from .create import apply, constant, convert_to_tensor, name_scope
@@ -89,11 +90,13 @@ class RNNCell:
         with name_scope(type(self).__name__ + "ZeroState"):
             return map_structure(lambda n: _zeros(batch_size, n, dtype), self.state_size)
 
-    def get_initial_state(self, inputs: Any = None, batch_size: Any = None, dtype: Any = None) -> Any:
+    def get_initial_state(
+        self, inputs: Any = None, batch_size: Any = None, dtype: Any = None
+    ) -> Any:
         """A state of zeros for inputs."""
         if inputs is not None:
             inputs = convert_to_tensor(inputs)
-            batch_size, dtype = A.shape(inputs)[0], inputs.dtype  # type: ignore[index]
+            batch_size, dtype = A.shape(inputs)[0], inputs.dtype
         return self.zero_state(batch_size, dtype)
 
     @property
@@ -182,9 +185,9 @@ class GRUCell(RNNCell):
         """Gates, candidate, and what is between the old state and it."""
         gates = M.matmul(A.concat([inputs, state], 1), self._gate_kernel)
         r, u = A.split(M.sigmoid(nn.bias_add(gates, self._gate_bias)), 2, 1)
-        candidate = M.matmul(A.concat([inputs, r * state], 1), self._kernel)  # type: ignore[operator]
+        candidate = M.matmul(A.concat([inputs, r * state], 1), self._kernel)
         c = self._activation(nn.bias_add(candidate, self._bias))
-        new = u * state + (1 - u) * c  # type: ignore[operator]
+        new = u * state + (1 - u) * c
         return new, new
 
 
@@ -221,7 +224,7 @@ class BasicLSTMCell(RNNCell):
         c, h = state if self._tuple else A.split(state, 2, 1)
         gates = nn.bias_add(M.matmul(A.concat([inputs, h], 1), self._kernel), self._bias)
         i, j, f, o = A.split(gates, 4, 1)
-        keep, fresh = M.sigmoid(f + self._forget), M.sigmoid(i)  # type: ignore[operator]
+        keep, fresh = M.sigmoid(f + self._forget), M.sigmoid(i)
         new_c = M.add(M.multiply(c, keep), M.multiply(fresh, self._activation(j)))
         new_h = M.multiply(self._activation(new_c), M.sigmoid(o))
         state = LSTMStateTuple(new_c, new_h) if self._tuple else A.concat([new_c, new_h], 1)
@@ -269,15 +272,15 @@ class LSTMCell(BasicLSTMCell):
         c, h = state if self._tuple else (state[:, :n], state[:, n:])
         gates = nn.bias_add(M.matmul(A.concat([inputs, h], 1), self._kernel), self._bias)
         i, j, f, o = A.split(gates, 4, 1)
-        f = f + self._forget  # type: ignore[operator]
+        f = f + self._forget
         if self._peepholes:
-            f, i = f + self._diags[0] * c, i + self._diags[1] * c  # type: ignore[operator]
-        new_c = M.sigmoid(f) * c + M.sigmoid(i) * self._activation(j)  # type: ignore[operator]
+            f, i = f + self._diags[0] * c, i + self._diags[1] * c
+        new_c = M.sigmoid(f) * c + M.sigmoid(i) * self._activation(j)
         if self._clip is not None:
             new_c = M.clip_by_value(new_c, -self._clip, self._clip)
         if self._peepholes:
-            o = o + self._diags[2] * new_c  # type: ignore[operator]
-        new_h = M.sigmoid(o) * self._activation(new_c)  # type: ignore[operator]
+            o = o + self._diags[2] * new_c
+        new_h = M.sigmoid(o) * self._activation(new_c)
         if self._proj is not None:
             new_h = M.matmul(new_h, self._projection)
             if self._proj_clip is not None:
@@ -414,7 +417,7 @@ def _turned(x: Tensor) -> Tensor:
 
 def _length(x: Tensor, axis: int) -> Any:
     known = x.shape[axis].value
-    return A.shape(x)[axis] if known is None else known  # type: ignore[index]
+    return A.shape(x)[axis] if known is None else known
 
 
 def static_rnn(
@@ -433,7 +436,7 @@ def static_rnn(
             if sequence_length is not None:
                 done = apply("GreaterEqual", time, M.to_int32(sequence_length))
                 output = _kept(done, A.zeros_like(output), output)
-                new = map_structure(lambda old, n: _kept(done, old, n), state, new)
+                new = map_structure(partial(_kept, done), state, new)
             state = new
             outputs.append(output)
         return outputs, state
@@ -467,5 +470,3 @@ def bidirectional_dynamic_rnn(
 def raw_rnn(*_: Any, **__: Any) -> Any:
     """Not there."""
     raise NotImplementedError("raw_rnn: write tf.while_loop with a TensorArray")
-
-

@@ -31,7 +31,7 @@ class Scope:
     """
 
     prefix: str = ""
-    maps: dict[str, str] = field(default_factory=dict)
+    maps: dict[str, Any] = field(default_factory=dict)
     controls: tuple[ControlFrame, ...] = ()
     device: Any = ""
     flow: Any = None
@@ -39,8 +39,8 @@ class Scope:
 
 
 ROOT = Scope()
-_scopes: ContextVar[dict[Any, Scope]] = ContextVar("tf1_scopes", default={})
-_defaults: ContextVar[dict[str, tuple[Any, ...]]] = ContextVar("tf1_defaults", default={})
+_scopes: ContextVar[dict[Any, Scope]] = ContextVar("tf1_scopes", default={})  # noqa: B039
+_defaults: ContextVar[dict[str, tuple[Any, ...]]] = ContextVar("tf1_defaults", default={})  # noqa: B039
 
 
 def scope_of(graph: Any) -> Scope:

@@ -57,9 +57,7 @@ def hessian_vector_product(ys: Any, xs: Any, v: Any) -> list[Any]:
     """The second derivatives of ys, times v."""
     firsts = gradients(ys, xs)
     products = [
-        apply("Mul", g, A.stop_gradient(w))
-        for g, w in zip(firsts, v, strict=True)
-        if g is not None
+        apply("Mul", g, A.stop_gradient(w)) for g, w in zip(firsts, v, strict=True) if g is not None
     ]
     return gradients(products, xs)
 
@@ -87,7 +85,7 @@ def compute_gradient(
     feeds = dict(extra_feed_dict or {})
     kind = x.dtype.base_dtype.numpy
     if x_init_value is None:
-        x_init_value = np.random.random_sample(tuple(x_shape)).astype(kind)
+        x_init_value = np.random.default_rng(0).random(tuple(x_shape)).astype(kind)
     at = np.array(x_init_value, kind)
     dy = A.placeholder(y.dtype.base_dtype, list(y_shape))
     (dx,) = gradients(y, x, grad_ys=dy)

@@ -12,6 +12,7 @@ import numpy as np
 from .create import numpy_value
 from .errors import FailedPreconditionError, InvalidArgumentError, OpError
 from .graph import Graph, Operation, Tensor, get_default_graph
+from .graph_def import GraphDef
 from .plan import Plan
 from .scope import default_stack, pushed
 from .static import constant_value
@@ -87,7 +88,7 @@ class Fetch:
             return lambda results: make([p(results) for p in parts])
         if isinstance(fetches, Mapping):
             named = {k: self._handler(v, graph) for k, v in fetches.items()}
-            of = type(fetches) if type(fetches) is not dict else dict
+            of: Any = type(fetches)
             return lambda results: of({k: p(results) for k, p in named.items()})
         as_parts = getattr(fetches, "_fetch_parts", None)
         if as_parts is not None:
@@ -146,7 +147,7 @@ class BaseSession:
     @property
     def graph_def(self) -> Any:
         """The description of the graph."""
-        return self._graph.as_graph_def()  # type: ignore[attr-defined]
+        return GraphDef(self._graph.get_operations())
 
     def close(self) -> None:
         """Forget all values; it cannot run any more."""
@@ -214,15 +215,15 @@ class BaseSession:
             plan.run(run, arrays)
         except OpError as error:
             if error._op is not None:
-                error.add_note(f"in {error._op.type} {error._op.name!r}, built at {error._op.where}")
+                error.add_note(
+                    f"in {error._op.type} {error._op.name!r}, built at {error._op.where}"
+                )
             raise
         results = [self._result(t, arrays, feeds, run) for t in fetch.tensors]
         self._commit(run.written)
         return results
 
-    def plan(
-        self, fetches: list[Tensor], targets: list[Operation], feeds: list[Tensor]
-    ) -> Plan:
+    def plan(self, fetches: list[Tensor], targets: list[Operation], feeds: list[Tensor]) -> Plan:
         """How to run these, as found before or new."""
         if self._plans_of != self._graph._changes:
             self._plans.clear()
@@ -354,7 +355,7 @@ def _fed_array(t: Tensor, value: Any) -> Array:
                     f"Tensor type {t.dtype.name}. Try explicitly setting the type of the feed "
                     "tensor to a larger type (e.g. int64)."
                 )
-        array = np.asarray(value, wanted) if wanted != object else numpy_value(value, t.dtype)
+        array = np.asarray(value, wanted) if wanted.kind != "O" else numpy_value(value, t.dtype)
     lengths = t._shape.lengths
     if lengths is not None and array.shape != lengths:
         if not t._shape.is_compatible_with(array.shape):

@@ -172,7 +172,7 @@ class TensorShape:
         """The lengths as Dimensions, or None for an unknown rank."""
         return None if self.lengths is None else [Dimension(n) for n in self.lengths]
 
-    def as_list(self) -> list[int | None]:
+    def as_list(self) -> list[Any]:
         """The lengths as numbers and None. Raises ValueError for an unknown rank."""
         if self.lengths is None:
             raise ValueError("as_list() is not defined on an unknown TensorShape.")

@@ -44,9 +44,7 @@ def _summary(kind: str, name: str, value: Any, collections: Any, shown: bool) ->
     return made
 
 
-def scalar(
-    name: str, tensor: Any, collections: Any = None, family: Any = None, **_: Any
-) -> Tensor:
+def scalar(name: str, tensor: Any, collections: Any = None, family: Any = None, **_: Any) -> Tensor:
     """A summary of a number."""
     return _summary("scalar", name, tensor, collections, True)
 

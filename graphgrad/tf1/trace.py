@@ -13,6 +13,7 @@ from ..ir.errors import GraphGradError
 from ..ir.graph import Graph as Native
 from ..ir.node import Tensor as NativeTensor
 from ..ir.program import Program, needed
+from ..ops.random import fold_in
 from ..ops.sources import Placeholder
 from .definition import Definition, definition_of
 from .errors import InvalidArgumentError, OpError, UnimplementedError
@@ -126,7 +127,7 @@ class Trace:
         seeded = bool(seed or seed2)
         source = self._input("seeded" if seeded else "random", np.zeros((), "int64"))
         number = hash((seed, seed2)) if seeded else op.attrs.get("_draw", op._id)
-        return gg.random.fold_in(source, np.int64(number & 0x7FFFFFFF))
+        return fold_in(source, np.int64(number & 0x7FFFFFFF))
 
     def of(self, t: Tensor) -> NativeTensor:
         """A tensor as graphgrad's."""
@@ -231,7 +232,8 @@ class Trace:
     def _lowered(self, definition: Definition, op: Operation) -> list[Any]:
         try:
             args = [self._argument(t) for t in op._inputs]
-            made = as_results(definition.lower(self, op, *args))  # type: ignore[misc]
+            lower: Any = definition.lower
+            made = as_results(lower(self, op, *args))
             return [_typed(r, t) for r, t in zip(made, op._outputs, strict=True)]
         except (Break, OpError):
             raise

@@ -140,7 +140,7 @@ class Store:
 
 
 _stores: WeakKeyDictionary[Graph, Store] = WeakKeyDictionary()
-_scopes: ContextVar[dict[Graph, VariableScope]] = ContextVar("tf1_variable_scopes", default={})
+_scopes: ContextVar[dict[Graph, VariableScope]] = ContextVar("tf1_variable_scopes", default={})  # noqa: B039
 _roots: WeakKeyDictionary[Graph, VariableScope] = WeakKeyDictionary()
 
 
@@ -298,9 +298,7 @@ def _made(
         elif dtype.is_integer or dtype.is_bool:
             initializer = zeros_initializer()
         else:
-            raise ValueError(
-                f"An initializer for variable {name} of {dtype.name} is required"
-            )
+            raise ValueError(f"An initializer for variable {name} of {dtype.name} is required")
     if isinstance(initializer, type):
         initializer = initializer(dtype=dtype)
     if not callable(initializer):
@@ -353,7 +351,7 @@ def _accepts(function: Any, extra: dict[str, Any]) -> bool:
     code = getattr(function, "__code__", None)
     bound = 0
     if code is None:
-        call = getattr(type(function), "__call__", None)
+        call = getattr(type(function), "__call__", None)  # noqa: B004
         code, bound = getattr(call, "__code__", None), 1
     elif getattr(function, "__self__", None) is not None:
         bound = 1
@@ -365,7 +363,7 @@ def _accepts(function: Any, extra: dict[str, Any]) -> bool:
     return len(names) >= 1 + len(extra) and all(n in names for n in extra)
 
 
-class variable_scope:  # noqa: N801
+class variable_scope:
     """Names of variables in the block have this before them; a name scope of it is opened too.
 
     name_or_scope  a name, a VariableScope to enter again, or None for default_name made unique

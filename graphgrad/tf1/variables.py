@@ -14,7 +14,7 @@ from .ops.array import _slice_helper
 from .ops.math import operators
 from .registry import NotDifferentiable
 from .scope import changed, default_stack
-from .shapes import TensorShape, as_shape, unknown_shape
+from .shapes import TensorShape, unknown_shape
 from .trace import variable_of
 
 __all__ = [
@@ -32,9 +32,9 @@ def _ref_type(inputs: Any, attrs: Any) -> Any:
 def _assigned_shape(inputs: Any, attrs: Any) -> TensorShape:
     value = inputs[1]._shape
     if not attrs.get("validate_shape", True):
-        return value  # type: ignore[no-any-return]
+        return value
     try:
-        return inputs[0]._shape.merge_with(value)  # type: ignore[no-any-return]
+        return inputs[0]._shape.merge_with(value)
     except ValueError:
         raise ValueError(
             f"Dimension must be equal: shapes {inputs[0]._shape} and {value} of a variable and "

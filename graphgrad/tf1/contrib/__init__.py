@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .. import graph_editor
+from .. import distributions, graph_editor
 from . import framework, layers, metrics, opt, rnn, slim, util
 
-__all__ = ["framework", "graph_editor", "layers", "metrics", "opt", "rnn", "slim", "util"]
+__all__ = ["distributions", "framework", "graph_editor", "layers", "metrics", "opt", "rnn", "slim", "util"]

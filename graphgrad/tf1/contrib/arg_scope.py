@@ -10,7 +10,8 @@ from typing import Any
 
 __all__ = ["add_arg_scope", "arg_scope", "current_arg_scope", "has_arg_scope"]
 
-_current: ContextVar[dict[Any, dict[str, Any]]] = ContextVar("tf1_arg_scope", default={})
+_current: ContextVar[dict[Any, dict[str, Any]]] = ContextVar("tf1_arg_scope", default={})  # noqa: B039
+SCOPED: set[Any] = set()
 
 
 def add_arg_scope(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -21,13 +22,13 @@ def add_arg_scope(function: Callable[..., Any]) -> Callable[..., Any]:
         given = _current.get().get(with_defaults, {})
         return function(*args, **{**given, **kwargs})
 
-    with_defaults._arg_scoped = True  # type: ignore[attr-defined]
+    SCOPED.add(with_defaults)
     return with_defaults
 
 
 def has_arg_scope(function: Any) -> bool:
     """Whether `arg_scope` can say its arguments."""
-    return hasattr(function, "_arg_scoped")
+    return function in SCOPED
 
 
 def current_arg_scope() -> dict[Any, dict[str, Any]]:

@@ -9,8 +9,15 @@ import numpy as np
 from .. import layers as core
 from ..create import convert_to_tensor
 from ..graph import GraphKeys, Tensor
-from ..initializers import GlorotNormal, GlorotUniform, VarianceScaling, zeros_initializer
+from ..initializers import (
+    GlorotNormal,
+    GlorotUniform,
+    VarianceScaling,
+    ones_initializer,
+    zeros_initializer,
+)
 from ..ops import array as A
+from ..ops import math as M
 from ..ops import nn
 from ..regularizers import (
     apply_regularization,
@@ -85,7 +92,7 @@ def fully_connected(
                          weights_initializer or xavier_initializer(), weights_regularizer,
                          trainable)  # fmt: skip
         flat = x if x.shape.ndims in (2, None) else A.reshape(x, [-1, n])
-        made = core.M.matmul(flat, w)
+        made = M.matmul(flat, w)
         if normalizer_fn is None and biases_initializer is not None:
             b = get_variable("biases", [num_outputs], x.dtype, biases_initializer,
                              biases_regularizer, trainable)  # fmt: skip
@@ -93,7 +100,7 @@ def fully_connected(
         if flat is not x:
             lengths = [-1 if m is None else m for m in x.shape.as_list()[:-1]]
             made = A.reshape(made, [*lengths, num_outputs])
-        return _normalised(made, normalizer_fn, normalizer_params, activation_fn,  # type: ignore[no-any-return]
+        return _normalised(made, normalizer_fn, normalizer_params, activation_fn,
                            outputs_collections)  # fmt: skip
 
 
@@ -146,7 +153,7 @@ def conv2d(
             b = get_variable("biases", [num_outputs], x.dtype, biases_initializer,
                              biases_regularizer, trainable)  # fmt: skip
             made = nn.bias_add(made, b, data_format=form)
-        return _normalised(made, normalizer_fn, normalizer_params, activation_fn,  # type: ignore[no-any-return]
+        return _normalised(made, normalizer_fn, normalizer_params, activation_fn,
                            outputs_collections)  # fmt: skip
 
 
@@ -181,7 +188,7 @@ def conv2d_transpose(
             kernel_initializer=weights_initializer or xavier_initializer(),
             kernel_regularizer=weights_regularizer, trainable=trainable, name=opened,
         )  # fmt: skip
-        return _normalised(made, normalizer_fn, normalizer_params, activation_fn,  # type: ignore[no-any-return]
+        return _normalised(made, normalizer_fn, normalizer_params, activation_fn,
                            outputs_collections)  # fmt: skip
 
 
@@ -197,7 +204,7 @@ def separable_conv2d(
             inputs, num_outputs, kernel_size, stride, padding, depth_multiplier,
             use_bias=normalizer_fn is None, name=opened,
         )  # fmt: skip
-        return _normalised(made, normalizer_fn, normalizer_params, activation_fn, None)  # type: ignore[no-any-return]
+        return _normalised(made, normalizer_fn, normalizer_params, activation_fn, None)
 
 
 @add_arg_scope
@@ -243,13 +250,20 @@ def batch_norm(
 ) -> Tensor:
     """Batch normalisation; with updates_collections=None the averages move with the result."""
     with variable_scope(scope, "BatchNorm", [inputs], reuse=reuse) as opened:
-        graph = opened and convert_to_tensor(inputs).graph
+        graph = convert_to_tensor(inputs).graph
         held = graph.get_collection(GraphKeys.UPDATE_OPS)
+        x = convert_to_tensor(inputs)
+        flat = x.shape.ndims == 2 and fused is not False
+        if flat:  # one op, which is for images
+            x = A.reshape(x, [-1, 1, 1, x.shape[-1]])
         made = core.batch_normalization(
-            inputs, axis=1 if data_format == "NCHW" else -1, momentum=decay, epsilon=epsilon,
+            x, axis=1 if data_format == "NCHW" else -1, momentum=decay, epsilon=epsilon,
             center=center, scale=scale, training=is_training, trainable=trainable, name=opened,
             fused=fused,
         )  # fmt: skip
+        if flat:
+            made = A.reshape(made, [-1, x.shape[-1]])
+            made.set_shape(convert_to_tensor(inputs).shape)
         updates = graph.get_collection_ref(GraphKeys.UPDATE_OPS)
         new = updates[len(held) :]
         if updates_collections != GraphKeys.UPDATE_OPS:
@@ -260,7 +274,7 @@ def batch_norm(
             else:
                 for u in new:
                     graph.add_to_collections(updates_collections, u)
-        return made if activation_fn is None else activation_fn(made)  # type: ignore[no-any-return]
+        return made if activation_fn is None else activation_fn(made)
 
 
 @add_arg_scope
@@ -279,12 +293,12 @@ def layer_norm(
         if center:
             beta = get_variable("beta", shape, x.dtype, zeros_initializer(), trainable=trainable)
         if scale:
-            gamma = get_variable("gamma", shape, x.dtype, core.ones_initializer(),
+            gamma = get_variable("gamma", shape, x.dtype, ones_initializer(),
                                  trainable=trainable)  # fmt: skip
         axes = list(range(begin_norm_axis % rank, rank))
         mean, variance = nn.moments(x, axes, keep_dims=True)
         made = nn.batch_normalization(x, mean, variance, beta, gamma, 1e-12)
-        return made if activation_fn is None else activation_fn(made)  # type: ignore[no-any-return]
+        return made if activation_fn is None else activation_fn(made)
 
 
 @add_arg_scope
@@ -309,7 +323,7 @@ def bias_add(inputs: Any, activation_fn: Any = None, scope: Any = None, **_: Any
         x = convert_to_tensor(inputs)
         b = get_variable("biases", [x.shape[-1].value], x.dtype, zeros_initializer())
         made = nn.bias_add(x, b)
-        return made if activation_fn is None else activation_fn(made)  # type: ignore[no-any-return]
+        return made if activation_fn is None else activation_fn(made)
 
 
 def softmax(logits: Any, scope: Any = None) -> Tensor:

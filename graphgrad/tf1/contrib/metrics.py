@@ -16,4 +16,4 @@ def accuracy(predictions: Any, labels: Any, weights: Any = None, name: Any = Non
     right = M.cast(M.equal(convert_to_tensor(predictions), labels), "float32")
     if weights is None:
         return M.reduce_mean(right)
-    return M.truediv(M.reduce_sum(right * weights), M.reduce_sum(weights))  # type: ignore[operator]
+    return M.truediv(M.reduce_sum(right * weights), M.reduce_sum(weights))

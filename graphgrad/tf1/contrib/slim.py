@@ -36,7 +36,9 @@ __all__ = [
 ]  # fmt: skip
 
 
-def get_variables(scope: Any = None, suffix: Any = None, collection: str = "variables") -> list[Any]:
+def get_variables(
+    scope: Any = None, suffix: Any = None, collection: str = "variables"
+) -> list[Any]:
     """The variables of a scope."""
     found = get_default_graph().get_collection(collection, getattr(scope, "name", scope))
     return [v for v in found if suffix is None or v.op.name.endswith(suffix)]

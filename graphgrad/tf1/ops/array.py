@@ -13,15 +13,12 @@ from ..create import (
     constant,
     convert_n_to_tensor,
     convert_to_tensor,
-
     name_scope,
     numpy_value,
 )
 from ..dtypes import as_dtype
 from ..graph import Tensor, get_default_graph
-from ..shapes import TensorShape, as_shape
-
-from . import array_types as _types
+from ..shapes import TensorShape, as_shape, broadcast
 from .math import cast, reduce_max
 
 __all__ = [
@@ -136,7 +133,7 @@ def rank(input: Any, name: Name = None) -> Tensor:
 
 def broadcast_static_shape(shape_x: Any, shape_y: Any) -> TensorShape:
     """The shape of both broadcast against each other."""
-    return _types.broadcast(as_shape(shape_x), as_shape(shape_y))
+    return broadcast(as_shape(shape_x), as_shape(shape_y))
 
 
 def broadcast_dynamic_shape(shape_x: Any, shape_y: Any) -> Tensor:
@@ -158,16 +155,14 @@ def _shape_value(shape: Any) -> Any:
     if isinstance(shape, list | tuple) and not shape:
         return np.zeros(0, "int32")
     if isinstance(shape, list | tuple) and all(
-        isinstance(n, int | np.integer) or hasattr(n, "value") and not isinstance(n, Tensor)
+        isinstance(n, int | np.integer) or (hasattr(n, "value") and not isinstance(n, Tensor))
         for n in shape
     ):
-        return np.array([int(getattr(n, "value", n)) for n in shape], "int32")
+        return np.array([getattr(n, "value", n) for n in shape], "int32")
     return shape
 
 
-def expand_dims(
-    input: Any, axis: Any = None, name: Name = None, dim: Any = None
-) -> Tensor:
+def expand_dims(input: Any, axis: Any = None, name: Name = None, dim: Any = None) -> Tensor:
     """With an axis of length 1 put in."""
     axis = dim if axis is None else axis
     if axis is None:
@@ -176,9 +171,7 @@ def expand_dims(
     return made
 
 
-def squeeze(
-    input: Any, axis: Any = None, name: Name = None, squeeze_dims: Any = None
-) -> Tensor:
+def squeeze(input: Any, axis: Any = None, name: Name = None, squeeze_dims: Any = None) -> Tensor:
     """Without axes of length 1."""
     axis = squeeze_dims if axis is None else axis
     axes = [] if axis is None else [int(a) for a in np.atleast_1d(axis)]
@@ -197,7 +190,7 @@ def transpose(a: Any, perm: Any = None, name: str = "transpose", conjugate: bool
                 count = apply("Rank", a)
                 perm = apply("Range", count - 1, -1, -1, name="Range")
         made: Tensor = apply("Transpose", a, perm, name=scope)
-        return apply("Conj", made) if conjugate and made.dtype.is_complex else made  # type: ignore[no-any-return]
+        return apply("Conj", made) if conjugate and made.dtype.is_complex else made
 
 
 def matrix_transpose(a: Any, name: str = "matrix_transpose", conjugate: bool = False) -> Tensor:
@@ -211,7 +204,7 @@ def matrix_transpose(a: Any, name: str = "matrix_transpose", conjugate: bool = F
 
 
 def concat(values: Any, axis: Any, name: str = "concat") -> Tensor:
-    """Tensors behind each other along an axis. TensorFlow's old order (axis, values) is taken too."""
+    """Tensors behind each other along an axis; the old order (axis, values) is taken too."""
     if isinstance(axis, list | tuple) and not isinstance(values, list | tuple):
         values, axis = axis, values
     if not isinstance(values, list | tuple):
@@ -225,8 +218,8 @@ def concat(values: Any, axis: Any, name: str = "concat") -> Tensor:
 
 def apply_many(type: str, values: Any, *rest: Any, name: Name = None, **attrs: Any) -> Any:
     """An op of a list of tensors, and of others behind it."""
-    kind = next((v.dtype.base_dtype for v in values if hasattr(v, "dtype") and isinstance(
-        v, Tensor) or hasattr(v, "_tensor_of")), None)  # fmt: skip
+    kind = next((v.dtype.base_dtype for v in values if (hasattr(v, "dtype") and isinstance(
+        v, Tensor)) or hasattr(v, "_tensor_of")), None)  # fmt: skip
     with name_scope(name or type, values=values) as scope:
         tensors = []
         for i, v in enumerate(values):
@@ -262,8 +255,7 @@ def unstack(value: Any, num: Any = None, axis: int = 0, name: str = "unstack") -
         num = value.shape[axis].value
         if num is None:
             raise ValueError(f"Cannot infer num from shape {value.shape}")
-    outputs = build("Unpack", value, name=name, axis=int(axis), num=int(num)).outputs
-    return outputs
+    return build("Unpack", value, name=name, axis=int(axis), num=int(num)).outputs
 
 
 unpack = unstack
@@ -285,8 +277,8 @@ def split(
     if isinstance(value, int) and isinstance(axis, Tensor):  # split(axis, n, value) of 0.x
         value, axis = axis, value
     parts = num_or_size_splits
-    if isinstance(parts, int | np.integer) or hasattr(parts, "value") and not isinstance(
-        parts, Tensor
+    if isinstance(parts, int | np.integer) or (
+        hasattr(parts, "value") and not isinstance(parts, Tensor)
     ):
         n = int(getattr(parts, "value", parts))
         return build("Split", axis, value, name=name, num=n, num_split=n).outputs
@@ -334,7 +326,9 @@ def _slice_helper(tensor: Any, key: Any, var: Any = None) -> Tensor:
             _packed_index(p, n)
             for p, n in zip((begin, end, strides), ("stack", "stack_1", "stack_2"), strict=True)
         ]
-        made: Tensor = apply("StridedSlice", convert_to_tensor(tensor), *packed, name=scope, **masks)
+        made: Tensor = apply(
+            "StridedSlice", convert_to_tensor(tensor), *packed, name=scope, **masks
+        )
         return made
 
 
@@ -366,7 +360,7 @@ def _packed_index(parts: list[Any], name: str) -> Tensor:
                  name=name)  # fmt: skip
 
 
-Tensor.__getitem__ = _slice_helper  # type: ignore[attr-defined]
+Tensor.__getitem__ = _slice_helper
 
 
 def strided_slice(
@@ -505,12 +499,12 @@ def pad(
     if mode == "CONSTANT":
         plain = not isinstance(constant_values, Tensor) and constant_values == 0
         if plain:
-            return apply("Pad", tensor, paddings, name=name)  # type: ignore[no-any-return]
-        return apply("PadV2", tensor, paddings, constant_values, name=name)  # type: ignore[no-any-return]
+            return apply("Pad", tensor, paddings, name=name)
+        return apply("PadV2", tensor, paddings, constant_values, name=name)
     if mode not in ("REFLECT", "SYMMETRIC"):
         raise ValueError(f"Value of argument `mode` expected to be one of CONSTANT, REFLECT, or "
                          f"SYMMETRIC. Received `mode` = {mode}")  # fmt: skip
-    return apply("MirrorPad", tensor, paddings, name=name, mode=mode.encode())  # type: ignore[no-any-return]
+    return apply("MirrorPad", tensor, paddings, name=name, mode=mode.encode())
 
 
 def reverse(tensor: Any, axis: Any = None, name: Name = None, dims: Any = None) -> Tensor:
@@ -593,16 +587,12 @@ def fill(dims: Any, value: Any, name: Name = None) -> Tensor:
     return made
 
 
-def zeros_like(
-    tensor: Any, dtype: Any = None, name: Name = None, optimize: bool = True
-) -> Tensor:
+def zeros_like(tensor: Any, dtype: Any = None, name: Name = None, optimize: bool = True) -> Tensor:
     """Zeros of the shape and type of a tensor."""
     return _like(tensor, 0, dtype, name, optimize)
 
 
-def ones_like(
-    tensor: Any, dtype: Any = None, name: Name = None, optimize: bool = True
-) -> Tensor:
+def ones_like(tensor: Any, dtype: Any = None, name: Name = None, optimize: bool = True) -> Tensor:
     """Ones of the shape and type of a tensor."""
     return _like(tensor, 1, dtype, name, optimize)
 
@@ -615,7 +605,7 @@ def _like(tensor: Any, number: int, dtype: Any, name: Name, optimize: bool) -> T
         if number == 0 and optimize and x.shape.is_fully_defined():
             return _full(x.shape, 0, kind, scope, "zeros")
         if number == 0 and kind is x.dtype.base_dtype:
-            return apply("ZerosLike", x, name=scope)  # type: ignore[no-any-return]
+            return apply("ZerosLike", x, name=scope)
         made = _full(shape(x, optimize=optimize), number, kind, scope, word)
         made.set_shape(x.shape)
         return made
@@ -640,7 +630,7 @@ def eye(
         square = apply("MatrixDiag", ones([num_rows], dtype))
         if num_columns is not None:
             raise NotImplementedError("tf.eye of lengths that are tensors is square")
-        return square  # type: ignore[no-any-return]
+        return square
 
 
 def expand_dims_many(x: Tensor, count: int) -> Tensor:
@@ -656,7 +646,7 @@ def meshgrid(*args: Any, indexing: str = "xy", name: str = "meshgrid") -> list[T
         order = list(builtins.range(n))
         if indexing == "xy" and n > 1:
             order[0], order[1] = 1, 0
-        lengths = [shape(x)[0] for x in (xs[i] for i in np.argsort(order))]  # type: ignore[index]
+        lengths = [shape(x)[0] for x in (xs[i] for i in np.argsort(order))]
         found = []
         for i, x in enumerate(xs):
             wide = [1] * n
@@ -666,7 +656,9 @@ def meshgrid(*args: Any, indexing: str = "xy", name: str = "meshgrid") -> list[T
         return found
 
 
-def sequence_mask(lengths: Any, maxlen: Any = None, dtype: Any = "bool", name: Name = None) -> Tensor:
+def sequence_mask(
+    lengths: Any, maxlen: Any = None, dtype: Any = "bool", name: Name = None
+) -> Tensor:
     """Which places are before each length."""
     with name_scope(name, "SequenceMask", [lengths, maxlen]):
         lengths = convert_to_tensor(lengths)
@@ -688,8 +680,7 @@ def where(condition: Any, x: Any = None, y: Any = None, name: Name = None) -> Te
         return made
     if x is None or y is None:
         raise ValueError("x and y must both be non-None or both be None.")
-    made = apply("Select", condition, x, y, name=name)
-    return made
+    return apply("Select", condition, x, y, name=name)
 
 
 select = where
@@ -715,7 +706,7 @@ def boolean_mask(tensor: Any, mask: Any, name: str = "boolean_mask", axis: Any =
         lengths = shape(x)
         rest = x.shape.lengths
         if n > 1:
-            x = reshape(x, concat([lengths[:at], [-1], lengths[at + n :]], 0))  # type: ignore[index]
+            x = reshape(x, concat([lengths[:at], [-1], lengths[at + n :]], 0))
         if rest is not None:
             x.set_shape([*rest[:at], None if n > 1 else rest[at], *rest[at + n :]])
         places = squeeze(where(reshape(mask, [-1])), axis=[1])
@@ -816,9 +807,9 @@ def sort(values: Any, axis: int = -1, direction: str = "ASCENDING", name: Name =
     """In order, along the last axis."""
     x = convert_to_tensor(values)
     down = direction == "DESCENDING"
-    n = x.shape[axis].value if x.shape[axis].value is not None else shape(x)[axis]  # type: ignore[index]
-    found = apply("TopKV2", x if down else -x, n, name=name)[0]  # type: ignore[operator]
-    return found if down else -found  # type: ignore[no-any-return]
+    n = x.shape[axis].value if x.shape[axis].value is not None else shape(x)[axis]
+    found = apply("TopKV2", x if down else -x, n, name=name)[0]
+    return found if down else -found
 
 
 def argsort(
@@ -828,8 +819,8 @@ def argsort(
     """Where the elements are in order, along the last axis."""
     x = convert_to_tensor(values)
     down = direction == "DESCENDING"
-    n = x.shape[axis].value if x.shape[axis].value is not None else shape(x)[axis]  # type: ignore[index]
-    found: Tensor = apply("TopKV2", x if down else -x, n, name=name)[1]  # type: ignore[operator]
+    n = x.shape[axis].value if x.shape[axis].value is not None else shape(x)[axis]
+    found: Tensor = apply("TopKV2", x if down else -x, n, name=name)[1]
     return found
 
 

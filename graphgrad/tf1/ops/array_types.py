@@ -207,7 +207,9 @@ def _each_first(inputs: Any, attrs: Any) -> Sequence[Any]:
     return [inputs[0].dtype.base_dtype] * attrs["num"]
 
 
-@define("SplitV", "value size_splits:int32 split_dim:int32", infer=_split_v_shape, types=_each_first)
+@define(
+    "SplitV", "value size_splits:int32 split_dim:int32", infer=_split_v_shape, types=_each_first
+)
 def _split_v(trace: Any, op: Any, x: Any, sizes: Any, axis: Any) -> Any:
     parts = np.array(sized(trace, op.inputs[1]))
     place = int(trace.value(op.inputs[2])) % len(x.shape)
@@ -585,7 +587,7 @@ define("CheckNumerics", "tensor", infer=same, host=_check_numerics)
 
 
 def _select_shape(inputs: Any, attrs: Any) -> TensorShape:
-    return inputs[1]._shape.merge_with(inputs[2]._shape)  # type: ignore[no-any-return]
+    return inputs[1]._shape.merge_with(inputs[2]._shape)
 
 
 @define("Select", "condition:bool t e", infer=_select_shape, types=_second)
@@ -626,7 +628,7 @@ define("Unique", "x", host=_unique, infer=lambda i, a: [TensorShape([None]), i[0
        types=lambda i, a: [i[0].dtype.base_dtype, as_dtype("int32")])  # fmt: skip
 define("UniqueWithCounts", "x", host=_unique,
        infer=lambda i, a: [TensorShape([None]), i[0]._shape, TensorShape([None])],
-       types=lambda i, a: [i[0].dtype.base_dtype, as_dtype("int32"), as_dtype("int32")])  # fmt: skip
+       types=lambda i, a: [i[0].dtype.base_dtype] + [as_dtype("int32")] * 2)  # fmt: skip
 
 
 def _top_shape(inputs: Any, attrs: Any) -> TensorShape:

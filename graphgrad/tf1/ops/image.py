@@ -229,16 +229,16 @@ def per_image_standardization(image: Any) -> Tensor:
     axes = [-3, -2, -1]
     n = float(np.prod(x.shape.as_list()[-3:]))
     mean = M.reduce_mean(x, axes, keepdims=True)
-    spread = M.sqrt(M.reduce_mean(M.square(x - mean), axes, keepdims=True))  # type: ignore[operator]
-    return (x - mean) / M.maximum(spread, 1.0 / np.sqrt(n))  # type: ignore[operator, no-any-return]
+    spread = M.sqrt(M.reduce_mean(M.square(x - mean), axes, keepdims=True))
+    return (x - mean) / M.maximum(spread, 1.0 / np.sqrt(n))
 
 
 def total_variation(images: Any, name: Name = None) -> Tensor:
     """Sums of the differences of neighbours."""
     with name_scope(name, "total_variation"):
         x = convert_to_tensor(images)
-        rows = x[..., 1:, :, :] - x[..., :-1, :, :]  # type: ignore[index]
-        columns = x[..., :, 1:, :] - x[..., :, :-1, :]  # type: ignore[index]
+        rows = x[..., 1:, :, :] - x[..., :-1, :, :]
+        columns = x[..., :, 1:, :] - x[..., :, :-1, :]
         axes = None if x.shape.ndims == 3 else [1, 2, 3]
         return M.add(M.reduce_sum(M.abs(rows), axes), M.reduce_sum(M.abs(columns), axes))
 
@@ -247,7 +247,7 @@ def rgb_to_grayscale(images: Any, name: Name = None) -> Tensor:
     """One channel of three."""
     x = M.cast(images, "float32")
     weights = np.array([0.2989, 0.587, 0.114], "float32")
-    return M.reduce_sum(x * weights, -1, keepdims=True)  # type: ignore[operator]
+    return M.reduce_sum(x * weights, -1, keepdims=True)
 
 
 def grayscale_to_rgb(images: Any, name: Name = None) -> Tensor:
@@ -258,23 +258,25 @@ def grayscale_to_rgb(images: Any, name: Name = None) -> Tensor:
 
 def adjust_brightness(image: Any, delta: Any) -> Tensor:
     """Brighter."""
-    return convert_to_tensor(image) + delta  # type: ignore[operator, no-any-return]
+    return convert_to_tensor(image) + delta
 
 
 def adjust_contrast(images: Any, contrast_factor: Any) -> Tensor:
     """Farther from the mean."""
     x = convert_to_tensor(images)
     mean = M.reduce_mean(x, [-3, -2], keepdims=True)
-    return (x - mean) * contrast_factor + mean  # type: ignore[operator, no-any-return]
+    return (x - mean) * contrast_factor + mean
 
 
-def convert_image_dtype(image: Any, dtype: Any, saturate: bool = False, name: Name = None) -> Tensor:
+def convert_image_dtype(
+    image: Any, dtype: Any, saturate: bool = False, name: Name = None
+) -> Tensor:
     """Of another type, scaled from its whole numbers to [0, 1] or back."""
     x, kind = convert_to_tensor(image), as_dtype(dtype)
     if x.dtype.is_integer and kind.is_floating:
         return M.multiply(M.cast(x, kind), 1.0 / float(x.dtype.max))
     if x.dtype.is_floating and kind.is_integer:
-        return M.saturate_cast(x * (float(kind.max) + 0.5), kind)  # type: ignore[operator]
+        return M.saturate_cast(x * (float(kind.max) + 0.5), kind)
     return M.cast(x, kind)
 
 

@@ -12,7 +12,6 @@ from .array import (
     diag_part,
     eye,
     matrix_band_part,
-
     matrix_diag_part,
     matrix_set_diag,
     matrix_transpose,
@@ -52,7 +51,7 @@ def logdet(matrix: Any, name: Name = None) -> Tensor:
     """log det of positive definite matrices."""
     with name_scope(name, "logdet", [matrix]):
         factor = cholesky(matrix)
-        return 2.0 * M.reduce_sum(M.log(matrix_diag_part(factor)), [-1])  # type: ignore[operator, no-any-return]
+        return 2.0 * M.reduce_sum(M.log(matrix_diag_part(factor)), [-1])
 
 
 def cholesky(input: Any, name: Name = None) -> Tensor:
@@ -114,6 +113,11 @@ def expm(input: Any, name: Name = None) -> Tensor:
     return made
 
 
-det, inv, eigh, eigvalsh = matrix_determinant, matrix_inverse, self_adjoint_eig, self_adjoint_eigvals
+det, inv, eigh, eigvalsh = (
+    matrix_determinant,
+    matrix_inverse,
+    self_adjoint_eig,
+    self_adjoint_eigvals,
+)
 solve, triangular_solve, set_diag = matrix_solve, matrix_triangular_solve, matrix_set_diag
 band_part, tensor_diag, tensor_diag_part = matrix_band_part, diag, diag_part

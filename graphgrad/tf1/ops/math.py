@@ -18,7 +18,6 @@ from ..create import (
 from ..dtypes import as_dtype
 from ..graph import Tensor
 
-
 __all__ = [
     "abs", "accumulate_n", "acos", "acosh", "add", "add_n", "arg_max", "arg_min", "argmax",
     "argmin", "asin", "asinh", "atan", "atan2", "atanh", "batch_matmul", "bincount",
@@ -39,7 +38,6 @@ __all__ = [
     "truncatediv", "truncatemod", "unsorted_segment_sum", "xdivy", "xlogy", "zeta",
 ]  # fmt: skip
 Name = str | None
-
 
 
 def _unary(type: str, name: Any = None, doc: str = "") -> Callable[..., Tensor]:
@@ -134,9 +132,7 @@ def _quotients(x: Any, y: Any, name: str, whole: str) -> Tensor:
         x = convert_to_tensor(x, name="x", preferred_dtype=_kind(y))
         y = convert_to_tensor(y, name="y", dtype=x.dtype.base_dtype)
         if x.dtype.base_dtype != y.dtype.base_dtype:
-            raise TypeError(
-                f"x and y must have the same dtype, got {x.dtype!r} != {y.dtype!r}"
-            )
+            raise TypeError(f"x and y must have the same dtype, got {x.dtype!r} != {y.dtype!r}")
         if not (x.dtype.is_floating or x.dtype.is_complex):
             if whole == "RealDiv":
                 wide = as_dtype("float32" if x.dtype.size < 4 else "float64")
@@ -166,7 +162,7 @@ def divide(x: Any, y: Any, name: Name = None) -> Tensor:
     """x / y, as the operator."""
     if name is not None:
         return truediv(x, y, name)
-    return convert_to_tensor(x) / y  # type: ignore[operator, no-any-return]
+    return convert_to_tensor(x) / y
 
 
 realdiv = _binary("RealDiv")
@@ -228,9 +224,7 @@ def _axes(x: Tensor, axis: Any) -> Any:
     return apply("Range", 0, apply("Rank", x), 1, name="range")
 
 
-def _reduced(
-    type: str, x: Any, axis: Any, keep: Any, name: Name, dtype: Any = None
-) -> Tensor:
+def _reduced(type: str, x: Any, axis: Any, keep: Any, name: Name, dtype: Any = None) -> Tensor:
     x = convert_to_tensor(x, dtype, name="input_tensor")
     made: Tensor = apply(type, x, _axes(x, axis), name=name, keep_dims=bool(keep))
     if axis is None and not keep:
@@ -280,8 +274,10 @@ def reduce_logsumexp(
         )
         total = reduce_sum(exp(subtract(x, top)), axis, keepdims=keep)
         if not keep:
-            shape = total.shape if total.shape.is_fully_defined() else apply(
-                "Shape", total, out_type="int32"
+            shape = (
+                total.shape
+                if total.shape.is_fully_defined()
+                else apply("Shape", total, out_type="int32")
             )
             top = apply("Reshape", top, shape)
         return add(log(total), top, name=scope)
@@ -291,7 +287,7 @@ def reduce_variance(x: Any, axis: Any = None, keepdims: bool = False, name: Name
     """The mean of squared distances to the mean, over axes."""
     with name_scope(name or "reduce_variance"):
         x = convert_to_tensor(x)
-        return reduce_mean(square(x - reduce_mean(x, axis, keepdims=True)), axis, keepdims)  # type: ignore[operator]
+        return reduce_mean(square(x - reduce_mean(x, axis, keepdims=True)), axis, keepdims)
 
 
 def reduce_std(x: Any, axis: Any = None, keepdims: bool = False, name: Name = None) -> Tensor:
@@ -381,11 +377,10 @@ def matmul(
             a, transpose_a = conj(a), True
         if adjoint_b and b.dtype.is_complex:
             b, transpose_b = conj(b), True
-        made = apply(
+        return apply(
             "MatMul", a, b, name=scope, transpose_a=bool(transpose_a or adjoint_a),
             transpose_b=bool(transpose_b or adjoint_b),
         )  # fmt: skip
-        return made
 
 
 batch_matmul = sparse_matmul = matmul
@@ -398,7 +393,10 @@ def tensordot(a: Any, b: Any, axes: Any, name: Name = None) -> Tensor:
         b = convert_to_tensor(b, name="b", dtype=a.dtype.base_dtype)
         ranks = len(a.shape), len(b.shape)
         if isinstance(axes, int):
-            first, second = list(builtins.range(ranks[0] - axes, ranks[0])), list(builtins.range(axes))
+            first, second = (
+                list(builtins.range(ranks[0] - axes, ranks[0])),
+                list(builtins.range(axes)),
+            )
         else:
             first, second = ([x] if isinstance(x, int) else [int(i) for i in x] for x in axes)
             first = [i % ranks[0] for i in first]
@@ -429,12 +427,14 @@ def add_n(inputs: Any, name: Name = None) -> Tensor:
                          "same dtype and shape")  # fmt: skip
     tensors = convert_n_to_tensor(inputs)
     if len(tensors) == 1:
-        return apply("Identity", tensors[0], name=name) if name else tensors[0]  # type: ignore[no-any-return]
+        return apply("Identity", tensors[0], name=name) if name else tensors[0]
     made: Tensor = _apply_many("AddN", tensors, name)
     return made
 
 
-def accumulate_n(inputs: Any, shape: Any = None, tensor_dtype: Any = None, name: Name = None) -> Any:
+def accumulate_n(
+    inputs: Any, shape: Any = None, tensor_dtype: Any = None, name: Name = None
+) -> Any:
     """The sum of a list of tensors."""
     return add_n(inputs, name)
 
@@ -510,7 +510,7 @@ lin_space = linspace
 def real(input: Any, name: Name = None) -> Tensor:
     """The real part."""
     x = convert_to_tensor(input)
-    return apply("Real", x, name=name) if x.dtype.is_complex else x  # type: ignore[no-any-return]
+    return apply("Real", x, name=name) if x.dtype.is_complex else x
 
 
 def imag(input: Any, name: Name = None) -> Tensor:
@@ -523,7 +523,7 @@ def imag(input: Any, name: Name = None) -> Tensor:
 def conj(x: Any, name: Name = None) -> Tensor:
     """The conjugate."""
     x = convert_to_tensor(x)
-    return apply("Conj", x, name=name) if x.dtype.is_complex else x  # type: ignore[no-any-return]
+    return apply("Conj", x, name=name) if x.dtype.is_complex else x
 
 
 def complex(real: Any, imag: Any, name: Name = None) -> Tensor:
@@ -540,12 +540,16 @@ def lbeta(x: Any, name: Name = None) -> Tensor:
 
 
 def bincount(
-    arr: Any, weights: Any = None, minlength: Any = None, maxlength: Any = None, dtype: Any = "int32"
+    arr: Any,
+    weights: Any = None,
+    minlength: Any = None,
+    maxlength: Any = None,
+    dtype: Any = "int32",
 ) -> Tensor:
     """How often each whole number comes."""
     if weights is not None:
         raise NotImplementedError("bincount with weights: write tf.unsorted_segment_sum")
-    size = reduce_max(arr) + 1 if minlength is None else minlength  # type: ignore[operator]
+    size = reduce_max(arr) + 1 if minlength is None else minlength
     made: Tensor = apply("Bincount", arr, size, np.zeros(0, "float32"))
     return cast(made, dtype)
 
@@ -553,9 +557,7 @@ def bincount(
 # clipping
 
 
-def clip_by_value(
-    t: Any, clip_value_min: Any, clip_value_max: Any, name: Name = None
-) -> Tensor:
+def clip_by_value(t: Any, clip_value_min: Any, clip_value_max: Any, name: Name = None) -> Tensor:
     """t, between two bounds."""
     with name_scope(name, "clip_by_value", [t, clip_value_min, clip_value_max]) as scope:
         t = convert_to_tensor(t, name="t")
@@ -596,9 +598,7 @@ def clip_by_global_norm(
     with name_scope(name, "clip_by_global_norm", [t for t in t_list if t is not None]) as scope:
         limit = convert_to_tensor(clip_norm, norm.dtype.base_dtype)
         one = constant(1.0, norm.dtype.base_dtype)
-        scale = multiply(
-            limit, minimum(truediv(one, norm), truediv(one, limit)), name="mul"
-        )
+        scale = multiply(limit, minimum(truediv(one, norm), truediv(one, limit)), name="mul")
         scale = add(scale, subtract(norm, norm, name="sub"), name="add")
         clipped = [
             t
@@ -615,8 +615,12 @@ def clip_by_average_norm(t: Any, clip_norm: Any, name: Name = None) -> Tensor:
         t = convert_to_tensor(t)
         count = cast(apply("Size", t, out_type="int32"), t.dtype)
         mean = divide(sqrt(reduce_sum(square(t))), count)
-        return t * clip_norm * minimum(  # type: ignore[operator, no-any-return]
-            divide(constant(1.0, t.dtype), mean), divide(constant(1.0, t.dtype), clip_norm)
+        return (
+            t
+            * clip_norm
+            * minimum(
+                divide(constant(1.0, t.dtype), mean), divide(constant(1.0, t.dtype), clip_norm)
+            )
         )
 
 
@@ -698,7 +702,3 @@ def operators() -> dict[str, Any]:
 for _name, _method in operators().items():
     setattr(Tensor, _name, _method)
 Tensor.OVERLOADABLE_OPERATORS = set(operators())
-
-
-
-

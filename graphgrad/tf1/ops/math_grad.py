@@ -54,7 +54,7 @@ def _MulGrad(op: Operation, grad: Tensor) -> Grads:
 
 
 def _conj(x: Tensor) -> Tensor:
-    return apply("Conj", x) if x.dtype.is_complex else x  # type: ignore[no-any-return]
+    return apply("Conj", x) if x.dtype.is_complex else x
 
 
 @RegisterGradient("Div")
@@ -230,4 +230,3 @@ for _type in (
     "BitwiseOr", "BitwiseXor", "LeftShift", "RightShift", "Invert", "Bincount",
 ):  # fmt: skip
     NotDifferentiable(_type)
-

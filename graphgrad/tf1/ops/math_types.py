@@ -28,10 +28,6 @@ def both(inputs: Any, attrs: Any) -> TensorShape:
     return broadcast(inputs[0]._shape, inputs[1]._shape)
 
 
-
-
-
-
 def _rsqrt(x: Any) -> Any:
     return 1.0 / gg.sqrt(x)
 
@@ -103,7 +99,7 @@ for _type, _function in BINARY.items():
     _kinds = "iu" if _type.startswith(("Bitwise", "Left", "Right")) else "fciuO"
     define(_type, "x y", lower=_element_wise(_function), infer=both, kinds=_kinds)
 for _type, _function in COMPARISONS.items():
-    _kinds = "b" if _type.startswith("Logical") else "" if "Equal" == _type[-5:] else "fiu"
+    _kinds = "b" if _type.startswith("Logical") else "" if _type[-5:] == "Equal" else "fiu"
     define(_type, "x y", lower=_element_wise(_function), infer=both, dtype="bool", kinds=_kinds)
 
 
@@ -124,7 +120,9 @@ def reduced_shape(inputs: Any, attrs: Any) -> TensorShape:
     chosen = set()
     for axis in np.atleast_1d(axes).reshape(-1):
         if not -rank <= axis < rank:
-            raise ValueError(f"Invalid reduction dimension {axis} for input with {rank} dimensions.")
+            raise ValueError(
+                f"Invalid reduction dimension {axis} for input with {rank} dimensions."
+            )
         chosen.add(int(axis) % rank)
     if keep:
         return TensorShape([1 if i in chosen else n for i, n in enumerate(shape.lengths)])
@@ -181,8 +179,12 @@ def _arg(function: Callable[..., Any]) -> Callable[..., Any]:
     return lower
 
 
-define("ArgMax", "input dimension:int32", lower=_arg(gg.argmax), infer=_arg_shape, types=_output_type)
-define("ArgMin", "input dimension:int32", lower=_arg(gg.argmin), infer=_arg_shape, types=_output_type)
+define(
+    "ArgMax", "input dimension:int32", lower=_arg(gg.argmax), infer=_arg_shape, types=_output_type
+)
+define(
+    "ArgMin", "input dimension:int32", lower=_arg(gg.argmin), infer=_arg_shape, types=_output_type
+)
 
 
 # matrix products

@@ -9,7 +9,6 @@ import numpy as np
 
 from ..create import apply, build, constant, convert_to_tensor, name_scope
 from ..graph import Tensor
-
 from . import array as A
 from . import math as M
 from .random import random_uniform
@@ -58,7 +57,7 @@ def crelu(features: Any, name: Name = None, axis: int = -1) -> Tensor:
     """relu of x and of -x, next to each other."""
     with name_scope(name, "CRelu", [features]):
         x = convert_to_tensor(features)
-        return relu(A.concat([x, -x], axis))  # type: ignore[operator]
+        return relu(A.concat([x, -x], axis))
 
 
 def swish(features: Any, name: Name = None) -> Tensor:
@@ -71,7 +70,7 @@ def log_sigmoid(x: Any, name: Name = None) -> Tensor:
     """log(sigmoid(x))."""
     with name_scope(name, "LogSigmoid", [x]) as scope:
         x = convert_to_tensor(x)
-        return M.negative(softplus(-x), name=scope)  # type: ignore[operator]
+        return M.negative(softplus(-x), name=scope)
 
 
 def _along(type: str, x: Any, axis: Any, name: Name) -> Tensor:
@@ -81,8 +80,8 @@ def _along(type: str, x: Any, axis: Any, name: Name) -> Tensor:
     rank = x.shape.ndims
     if rank is not None and not -rank <= axis < rank:
         raise ValueError(f"dimension {axis} must be in the range [{-rank}, {rank})")
-    if axis == -1 or rank is not None and axis == rank - 1:
-        return apply(type, x, name=name)  # type: ignore[no-any-return]
+    if axis == -1 or (rank is not None and axis == rank - 1):
+        return apply(type, x, name=name)
     if rank is None:
         raise ValueError(f"{type} along axis {axis} needs a tensor of known rank")
     perm = list(range(rank))
@@ -210,8 +209,8 @@ def conv1d(
         numbers = [1, 1, 1, steps] if channels_first else [1, 1, steps, 1]
         rate = 1 if dilations is None else int(np.max(dilations))
         rates = [1, 1, 1, rate] if channels_first else [1, 1, rate, 1]
-        made = conv2d(wide, filters, numbers, padding,
-                      data_format="NCHW" if channels_first else "NHWC", dilations=rates)  # fmt: skip
+        form = "NCHW" if channels_first else "NHWC"
+        made = conv2d(wide, filters, numbers, padding, data_format=form, dilations=rates)
         return A.squeeze(made, [at])
 
 
@@ -429,7 +428,7 @@ def dropout(
             raise ValueError(f"rate must be a scalar tensor or a float in the range [0, 1), "
                              f"got {rate}")  # fmt: skip
         rate = convert_to_tensor(rate, x.dtype, name="rate")
-        keep = 1 - rate  # type: ignore[operator]
+        keep = 1 - rate
         scaled = M.multiply(x, 1 / keep, name="Mul")
         shape = A.shape(x) if noise_shape is None else noise_shape
         draws = random_uniform(shape, seed=seed, dtype=x.dtype)
@@ -549,11 +548,11 @@ def batch_normalization(
 ) -> Tensor:
     """(x - mean) / sqrt(variance + epsilon) scale + offset."""
     with name_scope(name, "batchnorm", [x, mean, variance, scale, offset]):
-        inverse = M.rsqrt(convert_to_tensor(variance) + variance_epsilon)  # type: ignore[operator]
+        inverse = M.rsqrt(convert_to_tensor(variance) + variance_epsilon)
         if scale is not None:
-            inverse = inverse * scale  # type: ignore[operator]
+            inverse = inverse * scale
         shift = -mean * inverse if offset is None else offset - mean * inverse
-        return x * inverse + shift  # type: ignore[no-any-return]
+        return x * inverse + shift
 
 
 def fused_batch_norm(
@@ -585,13 +584,15 @@ def fused_batch_norm(
 def _two_d(x: Tensor) -> Tensor:
     """All axes but the last as one."""
     last = x.shape[-1].value
-    shape = [-1, last if last is not None else A.shape(x)[-1]]  # type: ignore[index]
+    shape = [-1, last if last is not None else A.shape(x)[-1]]
     return A.reshape(x, shape)
 
 
 def _only_named(sentinel: Any, function: str) -> None:
     if sentinel is not None:
-        raise ValueError(f"Only call `{function}` with named arguments (labels=..., logits=..., ...)")
+        raise ValueError(
+            f"Only call `{function}` with named arguments (labels=..., logits=..., ...)"
+        )
 
 
 def softmax_cross_entropy_with_logits(
@@ -639,7 +640,7 @@ def _rows_back(loss: Tensor, logits: Tensor, shape: Any) -> Tensor:
     elif shape[:-1].is_fully_defined():
         made = A.reshape(loss, shape[:-1])
     else:
-        made = A.reshape(loss, A.shape(logits)[:-1])  # type: ignore[index]
+        made = A.reshape(loss, A.shape(logits)[:-1])
     made.set_shape(shape[:-1])
     return made
 
@@ -661,7 +662,7 @@ def sparse_softmax_cross_entropy_with_logits(
                     f"Received: labels.shape={labels.shape} and logits.shape={logits.shape}"
                 )
         if logits.shape.ndims in (None, 2):
-            return apply("SparseSoftmaxCrossEntropyWithLogits", logits, labels, name=scope)[0]  # type: ignore[no-any-return]
+            return apply("SparseSoftmaxCrossEntropyWithLogits", logits, labels, name=scope)[0]
         rows = A.shape(labels)
         flat = apply("SparseSoftmaxCrossEntropyWithLogits", _two_d(logits),
                      A.reshape(labels, [-1]), name=scope)[0]  # fmt: skip
@@ -680,8 +681,7 @@ def sigmoid_cross_entropy_with_logits(
         labels = convert_to_tensor(labels, logits.dtype, name="labels")
         if not labels.shape.is_compatible_with(logits.shape):
             raise ValueError(
-                f"`logits` and `labels` must have the same shape ({logits.shape} vs "
-                f"{labels.shape})"
+                f"`logits` and `labels` must have the same shape ({logits.shape} vs {labels.shape})"
             )
         zeros = apply("ZerosLike", logits, name="zeros_like")
         positive = M.greater_equal(logits, zeros)
@@ -706,8 +706,8 @@ def weighted_cross_entropy_with_logits(
     with name_scope(name, "logistic_loss", [logits, labels]):
         x, z = convert_to_tensor(logits), convert_to_tensor(labels)
         weight = 1 + (pos_weight - 1) * z
-        smooth = M.log1p(M.exp(-M.abs(x))) + relu(-x)  # type: ignore[operator]
-        return (1 - z) * x + weight * smooth  # type: ignore[operator, no-any-return]
+        smooth = M.log1p(M.exp(-M.abs(x))) + relu(-x)
+        return (1 - z) * x + weight * smooth
 
 
 def top_k(input: Any, k: Any = 1, sorted: bool = True, name: Name = None) -> Any:
@@ -719,5 +719,3 @@ def in_top_k(predictions: Any, targets: Any, k: Any, name: Name = None) -> Tenso
     """Whether each target is among the k greatest predictions."""
     made: Tensor = apply("InTopKV2", predictions, targets, k, name=name)
     return made
-
-

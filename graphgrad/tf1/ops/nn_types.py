@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -28,8 +28,13 @@ def _plain(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 for _type, _function in ACTIVATIONS.items():
-    define(_type, "features", lower=_plain(_function), infer=same,
-           kinds="fiu" if "elu" in _type and _type[0] == "R" else "f")
+    define(
+        _type,
+        "features",
+        lower=_plain(_function),
+        infer=same,
+        kinds="fiu" if "elu" in _type and _type[0] == "R" else "f",
+    )
 define("Softmax", "logits", lower=_plain(gg.nn.softmax), infer=same, kinds="f")
 define("LogSoftmax", "logits", lower=_plain(gg.nn.log_softmax), infer=same, kinds="f")
 
@@ -95,7 +100,7 @@ def _bias_add(trace: Any, op: Any, x: Any, bias: Any) -> Any:
 # windows
 
 
-def _window(values: Sequence[int], data_format: bytes) -> tuple[int, ...]:
+def _window(values: Any, data_format: bytes) -> Any:
     """The numbers of the axes of space."""
     return tuple(values[2:] if data_format.startswith(b"NC") else values[1:-1])
 
@@ -109,7 +114,7 @@ def _padding(op: Any) -> Any:
     if padding != "EXPLICIT":
         return padding
     pairs = np.reshape(op.attrs["explicit_paddings"], (-1, 2)).tolist()
-    return _window([tuple(p) for p in pairs], op.attrs["data_format"])  # type: ignore[misc]
+    return _window([tuple(p) for p in pairs], op.attrs["data_format"])
 
 
 def _length(n: int | None, k: int | None, stride: int, padding: bytes, dilation: int) -> Any:
@@ -273,8 +278,10 @@ def _lrn(trace: Any, op: Any, x: Any) -> Any:
 def _patches_shape(inputs: Any, attrs: Any) -> TensorShape:
     shape = inputs[0]._shape
     kernel = attrs["ksizes"][1:3]
-    channels = None if shape.lengths is None or shape.lengths[-1] is None else (
-        shape.lengths[-1] * kernel[0] * kernel[1]
+    channels = (
+        None
+        if shape.lengths is None or shape.lengths[-1] is None
+        else (shape.lengths[-1] * kernel[0] * kernel[1])
     )
     window = {**attrs, "data_format": b"NHWC", "dilations": attrs["rates"]}
     return _windowed(shape, kernel, channels, window)
@@ -381,8 +388,7 @@ def _quantised(x: Any, low: Any, high: Any, bits: int, narrow: bool) -> Any:
 @define("FakeQuantWithMinMaxVars", "inputs min max", infer=same)
 def _fake_quant(trace: Any, op: Any, x: Any, low: Any, high: Any) -> Any:
     attrs = op.attrs
-    y, bottom, top = _quantised(x, low, high, attrs["num_bits"], attrs["narrow_range"])
-    return y
+    return _quantised(x, low, high, attrs["num_bits"], attrs["narrow_range"])[0]
 
 
 @define("FakeQuantWithMinMaxArgs", "inputs", infer=same)

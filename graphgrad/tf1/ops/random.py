@@ -7,7 +7,6 @@ from typing import Any
 from ..create import apply, convert_to_tensor, name_scope
 from ..dtypes import as_dtype
 from ..graph import Tensor, get_default_graph
-
 from .array import _shape_value
 from .math import add, cast, floor, multiply, subtract
 
@@ -31,7 +30,7 @@ def get_seed(op_seed: Any) -> tuple[Any, Any]:
     return (None, None) if op_seed is None else (87654321, op_seed)
 
 
-def _seeds(seed: Any) -> dict[str, int]:
+def _seeds(seed: Any) -> dict[str, Any]:
     first, second = get_seed(seed)
     return {"seed": first or 0, "seed2": second or 0}
 
@@ -60,11 +59,9 @@ def random_uniform(
         low = convert_to_tensor(minval, kind, "min")
         high = convert_to_tensor(maxval, kind, "max")
         if kind.is_integer:
-            return apply("RandomUniformInt", lengths, low, high, name=scope, **_seeds(seed))  # type: ignore[no-any-return]
+            return apply("RandomUniformInt", lengths, low, high, name=scope, **_seeds(seed))
         draws = apply("RandomUniform", lengths, dtype=kind, **_seeds(seed))
-        return add(
-            multiply(draws, subtract(high, low, name="sub"), name="mul"), low, name=scope
-        )
+        return add(multiply(draws, subtract(high, low, name="sub"), name="mul"), low, name=scope)
 
 
 def _scaled(
@@ -88,7 +85,9 @@ def random_normal(
     name: Name = None,
 ) -> Tensor:
     """Normal."""
-    return _scaled("RandomStandardNormal", shape, mean, stddev, dtype, seed, name or "random_normal")
+    return _scaled(
+        "RandomStandardNormal", shape, mean, stddev, dtype, seed, name or "random_normal"
+    )
 
 
 def truncated_normal(
@@ -139,7 +138,7 @@ def random_gamma(
     with name_scope(name, "random_gamma", [shape, alpha, beta]):
         alpha = convert_to_tensor(alpha, as_dtype(dtype), "alpha")
         draws: Tensor = apply("RandomGamma", _shape_value(shape), alpha, **_seeds(seed))
-        return draws if beta is None else draws / convert_to_tensor(beta, alpha.dtype)  # type: ignore[operator, no-any-return]
+        return draws if beta is None else draws / convert_to_tensor(beta, alpha.dtype)
 
 
 def random_poisson(
@@ -155,4 +154,4 @@ def random_poisson(
 
 def bernoulli(probs: Any, shape: Any, dtype: Any, seed: Any = None) -> Tensor:
     """1 with a probability, else 0."""
-    return cast(floor(random_uniform(shape, seed=seed) + probs), dtype)  # type: ignore[operator]
+    return cast(floor(random_uniform(shape, seed=seed) + probs), dtype)

@@ -120,7 +120,7 @@ class ExponentialMovingAverage:
     def average_name(self, var: Any) -> str:
         """The name of the variable that holds the average."""
         if var in self._averages:
-            return self._averages[var].op.name  # type: ignore[no-any-return]
+            return self._averages[var].op.name
         return f"{var.op.name}/{self._name}"
 
     def variables_to_restore(self, moving_avg_variables: Any = None) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-
 from typing import Any
 
 from ..control_flow import group
@@ -59,7 +58,8 @@ class Optimizer:
         if not any(g is not None for g, _ in pairs):
             raise ValueError(
                 "No gradients provided for any variable, check your graph for ops that do not "
-                f"support gradients, between variables {[str(v) for _, v in pairs]} and loss {loss}."
+                "support gradients, between variables "
+                f"{[str(v) for _, v in pairs]} and loss {loss}."
             )
         return self.apply_gradients(pairs, global_step=global_step, name=name)
 
@@ -74,8 +74,10 @@ class Optimizer:
     ) -> list[tuple[Any, Any]]:
         """Pairs of gradient (or None) and variable."""
         if gate_gradients not in (self.GATE_NONE, self.GATE_OP, self.GATE_GRAPH):
-            raise ValueError("gate_gradients must be one of: Optimizer.GATE_NONE, "
-                             f"Optimizer.GATE_OP, Optimizer.GATE_GRAPH. Not {gate_gradients}")  # fmt: skip
+            raise ValueError(
+                "gate_gradients must be one of: Optimizer.GATE_NONE, Optimizer.GATE_OP, "
+                f"Optimizer.GATE_GRAPH, not {gate_gradients}"
+            )
         if callable(loss):
             loss = loss()
         loss = convert_to_tensor(loss)
@@ -91,7 +93,9 @@ class Optimizer:
             loss, var_list, grad_ys=grad_loss, aggregation_method=aggregation_method,
             gate_gradients=gate_gradients == self.GATE_OP,
         )  # fmt: skip
-        self._assert_valid_dtypes([v for g, v in zip(found, var_list, strict=True) if g is not None])
+        self._assert_valid_dtypes(
+            [v for g, v in zip(found, var_list, strict=True) if g is not None]
+        )
         return list(zip(found, var_list, strict=True))
 
     def apply_gradients(
@@ -219,5 +223,3 @@ class Optimizer:
 
     def _finish(self, update_ops: Any, name_scope: str) -> Operation:
         return group(*update_ops, name=name_scope)
-
-

@@ -21,7 +21,6 @@ __all__ = [
 ]  # fmt: skip
 
 
-
 class Parametrised(Optimizer):
     """An optimizer whose parameters are numbers, tensors, or functions that give them."""
 
@@ -34,7 +33,7 @@ class Parametrised(Optimizer):
         """A parameter in the type of a variable."""
         t: Tensor = getattr(self, f"_{name}_t")
         kind = var.dtype.base_dtype
-        return t if t.dtype.base_dtype is kind else apply("Cast", t, DstT=kind)  # type: ignore[no-any-return]
+        return t if t.dtype.base_dtype is kind else apply("Cast", t, DstT=kind)
 
 
 class GradientDescentOptimizer(Parametrised):
@@ -48,7 +47,7 @@ class GradientDescentOptimizer(Parametrised):
 
     def _prepare(self) -> None:
         self._tensors(learning_rate=self._learning_rate)
-        self._learning_rate_tensor = self._learning_rate_t  # type: ignore[attr-defined]
+        self._learning_rate_tensor = getattr(self, "_learning_rate_t")  # noqa: B009
 
     def _apply_dense(self, grad: Any, var: Any) -> Any:
         lr = self._of("learning_rate", var)
@@ -139,7 +138,7 @@ class AdamOptimizer(Parametrised):
 
 
 class RMSPropOptimizer(Parametrised):
-    """s = decay s + (1 - decay) g^2, which starts at 1; v -= lr g / sqrt(s + eps), with momentum."""
+    """s = decay s + (1 - decay) g^2, starting at 1; v -= lr g / sqrt(s + eps), with momentum."""
 
     def __init__(
         self,

@@ -56,9 +56,7 @@ class Saver:
         if not var_list and not allow_empty and not defer_build:
             raise ValueError("No variables to save")
         self._variables = (
-            dict(var_list)
-            if isinstance(var_list, dict)
-            else {v.op.name: v for v in var_list}
+            dict(var_list) if isinstance(var_list, dict) else {v.op.name: v for v in var_list}
         )
         self._saved: list[str] = []
 
@@ -85,7 +83,7 @@ class Saver:
             step = global_step if isinstance(global_step, int | np.integer) else sess.run(
                 global_step)  # fmt: skip
             path = f"{path}-{int(step)}"
-        values = sess.run(self._variables)
+        values = sess.run({n: v.op.name + ":0" for n, v in self._variables.items()})
         folder = os.path.dirname(path)
         if folder and not os.path.isdir(folder):
             raise ValueError(f"Parent directory of {path} doesn't exist, can't save.")
@@ -118,7 +116,7 @@ class Saver:
                 raise ValueError(
                     f"{name} has shape {array.shape} in {path}, the variable {v.shape}"
                 )
-            found[v.op] = array
+            found[sess.graph.get_operation_by_name(v.op.name)] = array
         sess._commit(found)
 
     def set_last_checkpoints(self, last_checkpoints: Any) -> None:

@@ -8,7 +8,6 @@ from ..create import convert_to_tensor
 from ..initializers import zeros_initializer
 from ..variable_scope import get_variable, variable_scope
 
-
 __all__ = ["create_slot", "create_slot_with_initializer", "create_zeros_slot"]
 
 
@@ -41,7 +40,9 @@ def create_zeros_slot(
 ) -> Any:
     """A variable of zeros, of the shape of another."""
     kind = primary.dtype.base_dtype if dtype is None else dtype
-    return create_slot_with_initializer(primary, zeros_initializer(), primary.get_shape(), kind, name)
+    return create_slot_with_initializer(
+        primary, zeros_initializer(), primary.get_shape(), kind, name
+    )
 
 
 def _slot(value: Any, shape: Any, primary: Any, dtype: Any = None) -> Any:
@@ -49,8 +50,5 @@ def _slot(value: Any, shape: Any, primary: Any, dtype: Any = None) -> Any:
         value = convert_to_tensor(value)
         dtype = value.dtype
     kind = getattr(dtype, "base_dtype", dtype)
-    slot = get_variable("", initializer=value, trainable=False, shape=shape, dtype=kind,
+    return get_variable("", initializer=value, trainable=False, shape=shape, dtype=kind,
                         use_resource=False)  # fmt: skip
-    return slot
-
-

@@ -52,6 +52,6 @@ def global_step(sess: Any, global_step_tensor: Any) -> int:
 def assert_global_step(global_step_tensor: Any) -> None:
     """Raises TypeError for what cannot count steps."""
     if not isinstance(global_step_tensor, Variable) and not hasattr(global_step_tensor, "dtype"):
-        raise TypeError("Existing \"global_step\" must be a Variable or Tensor.")
+        raise TypeError('Existing "global_step" must be a Variable or Tensor.')
     if not global_step_tensor.dtype.base_dtype.is_integer:
-        raise TypeError("Existing \"global_step\" does not have integer type")
+        raise TypeError('Existing "global_step" does not have integer type')

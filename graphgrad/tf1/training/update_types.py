@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import graphgrad as gg
@@ -20,7 +21,7 @@ def _ref(inputs: Any, attrs: Any) -> Any:
     return [inputs[0].dtype]
 
 
-def update(type: str, arguments: str) -> Any:
+def update(type: str, arguments: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Define an op type that changes variables."""
     NotDifferentiable(type)
     return define(type, arguments, infer=_infer, types=_ref, stateful=True)
@@ -43,7 +44,9 @@ def _momentum(trace: Any, op: Any, var: Any, accum: Any, lr: Any, grad: Any, rat
     return _set(trace, op, 0, var - accum * lr)
 
 
-@update("ApplyAdam", "var:R m:R v:R beta1_power:A beta2_power:A lr:A beta1:A beta2:A epsilon:A grad")
+@update(
+    "ApplyAdam", "var:R m:R v:R beta1_power:A beta2_power:A lr:A beta1:A beta2:A epsilon:A grad"
+)
 def _adam(
     trace: Any, op: Any, var: Any, m: Any, v: Any, power1: Any, power2: Any, lr: Any, beta1: Any,
     beta2: Any, epsilon: Any, grad: Any,
