@@ -252,7 +252,8 @@ def case_gradient_checkpoints_by_recomputing(tf, np):
     gap = [
         tf.reduce_max(tf.abs(g - saved[v.name])) for g, v in zip(plain, tf.trainable_variables())
     ]
-    train = tf.train.MomentumOptimizer(0.1, 0.9).apply_gradients(pairs)
+    grads = tf.tuple([g for g, _ in pairs])  # all of them, before a variable is written
+    train = tf.train.MomentumOptimizer(0.1, 0.9).apply_gradients(zip(grads, [v for _, v in pairs]))
     rng = np.random.RandomState(0)
     feed = {x: rng.randn(4, 6), y: rng.rand(4, 6)}
     steps = trained(tf, train, [loss, *plain[:2]], feed)
