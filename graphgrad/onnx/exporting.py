@@ -154,8 +154,6 @@ class OnnxFile:
         self.program = Program([*f.inputs, *variables], f._results)
         self._inputs()
         self._named_outputs()
-        for graph in {t.graph for t in f._results if t.graph is not None}:
-            self.marked.check(graph)
         self.marked.write(self.block, self._values, f._results, None)
         self._finish()
 

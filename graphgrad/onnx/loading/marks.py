@@ -10,7 +10,7 @@ from ...ir.node import Tensor
 from ...ops.base import NO_GRAD, ZERO
 from ...regions.rules import Rule
 from ...regions.scopes import override_gradient
-from .names import Value
+from .call import Value
 from .protobuf import metadata_of
 
 __all__ = ["REGION", "RULE", "StoredMark", "mark_of"]
@@ -31,7 +31,7 @@ class StoredMark:
         told, of_rule = metadata_of(function), metadata_of(rule)
         self.name = _of(told, "rule")
         self.count = int(told.get("graphgrad.inputs", len(function.input)))
-        self.options = {key: _of(told, key) for key in ("order", "escape")}
+        self.options: dict[str, Any] = {key: _of(told, key) for key in ("order", "escape")}
         self.attrs = _json(told, "attributes", dict)
         self.residuals = _json(of_rule, "residuals", list)
         self.returns = _json(of_rule, "returns", list)

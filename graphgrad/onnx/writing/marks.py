@@ -14,14 +14,14 @@ from typing import Any
 from ...differentiate.levels import Step
 from ...differentiate.travel.trace import Trace
 from ...ir.errors import GraphError, GraphGradError
-from ...ir.graph import Graph
 from ...ir.node import Node, Region, Tensor
 from ...ir.onnx import NoOnnxForm
+from ...ir.op import Op
 from ...ir.program import Program
 from ...ir.residual import Residual
 from ...ops.base import Constant, is_zero
 from ...regions.boundary import boundary_of
-from ...regions.index import bodies_of, marked_regions
+from ...regions.index import marked_regions
 from .forms import Forms, Story
 from .values import FreshNames, OnnxBlock, OnnxCall, OnnxValue
 
@@ -48,15 +48,6 @@ class Marked:
         self.functions: dict[tuple[str, str], OnnxBlock] = {}
         self._names = FreshNames()
 
-    def check(self, graph: Graph) -> None:
-        """Refuse marks that have no place in a model: in bodies of control flow."""
-        for body in bodies_of(graph):
-            if body is graph:
-                continue
-            marked: list[Step] = [*marked_regions(body), *[n for n in body.nodes if n.stamp]]
-            for step in marked:
-                self.refuse(step, "it is marked inside a loop or a choice")
-
     def write(
         self, block: OnnxBlock, values: Values, outputs: Sequence[Tensor], around: Region | None
     ) -> None:
@@ -73,6 +64,8 @@ class Marked:
         try:
             if isinstance(node.op, Residual):
                 raise NoOnnxForm("it is part of a gradient, which marks alone give back")
+            if inside := _marked_inside(node.op):
+                raise NoOnnxForm(f"there is a mark inside it, {inside}: in a loop or a choice")
             if node.stamp is not None:
                 raise NoOnnxForm("it has a rule by its op type: mark it with a region instead")
             found = self.forms.place(
@@ -206,6 +199,17 @@ class _RuleWriter:
             )
         self.residuals.append(self.inside[base].name)
         return self.block.give(base.node.name, base.dtype, base.shape)
+
+
+def _marked_inside(op: Op) -> str:
+    """Where something is marked in the bodies of an op; "" where nothing is."""
+    pending = list(op.bodies)
+    for body in pending:
+        for node in body.nodes:
+            if node.stamp is not None or (node.region is not None and node.origin is None):
+                return str(node.where if node.region is None else node.region.where)
+            pending += node.op.bodies
+    return ""
 
 
 def _own(block: OnnxBlock, value: OnnxValue) -> OnnxValue:
