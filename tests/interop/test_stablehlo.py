@@ -19,6 +19,7 @@ from .test_jax_functions import X, expected_orders, model, training
 
 jax = pytest.importorskip("jax")
 pytest.importorskip("flatbuffers")
+jax_host = pytest.importorskip("graphgrad.execute.jax_host")
 jnp = jax.numpy
 
 RECIPE = Path(__file__).parents[2] / "docs" / "jax.md"
@@ -144,8 +145,11 @@ def test_what_cannot_be_in_a_file_is_named(path):
     y = gg.special.dawsn(x)
     z = gg.while_loop(lambda a: a < 3.0, lambda a: a + 1.0, gg.sum(x), max_trips=4)
     f = gg.compile(x, [y, gg.gradients(z, x)])
+    settings = dict(jax.config.values)
     with pytest.raises(gg.ExportError, match=r"(?s)cannot call the host.*, built at test_stable"):
         f.export_stablehlo(path)
+    assert dict(jax.config.values) == settings
+    assert jax_host.CALLED.get() is None
     point = namedtuple("point", "a b")
     with pytest.raises(gg.ExportError, match="point: no file holds a class"):
         gg.compile(x, {"both": point(x, y)}).export_stablehlo(path)
