@@ -123,7 +123,9 @@ def test_a_print_is_one_page_with_all_of_the_graph(opened):
     page.do("document.getElementById('picture').focus()")
     found = page.call("Page.printToPDF", printBackground=True)
     pdf = base64.b64decode(found["data"])
-    assert pdf.count(b"/Type /Page\n") + pdf.count(b"/Type /Page ") + pdf.count(b"/Type /Page/") == 1
+    assert (
+        pdf.count(b"/Type /Page\n") + pdf.count(b"/Type /Page ") + pdf.count(b"/Type /Page/") == 1
+    )
     page.call("Emulation.setEmulatedMedia", media="print")
     page.do("dispatchEvent(new Event('beforeprint'))")
     shown = page.do(
@@ -145,8 +147,10 @@ def test_a_print_is_one_page_with_all_of_the_graph(opened):
 
 def test_the_address_names_the_chosen_node(opened, tmp_path):
     page = opened(lstm(20))
-    page.do("document.querySelector('#picture .item[aria-label^=\"W,\"]')"
-            ".dispatchEvent(new MouseEvent('click', { bubbles: true }))")
+    page.do(
+        "document.querySelector('#picture .item[aria-label^=\"W,\"]')"
+        ".dispatchEvent(new MouseEvent('click', { bubbles: true }))"
+    )
     assert page.do("location.hash") == "#W"
     page.call("Page.navigate", url="about:blank")
     page.call("Page.navigate", url=f"{(tmp_path / 'page.html').as_uri()}#step7%2FMultiply_139")
