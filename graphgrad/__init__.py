@@ -17,12 +17,14 @@ from . import (
     interop,
     linalg,
     nn,
+    onnx,
     optimizers,
     random,
     rules,
     special,
 )
 from . import notebook as _notebook
+from .attribution.attribute import Attribution, attribute
 from .checks.explain import Explanation, PathOf, SiteUse, explain
 from .checks.gradient import check_gradient
 from .checks.lint import lint
@@ -39,6 +41,7 @@ from .differentiate.site import Site, is_zero
 from .differentiate.travel import pickles as _pickles
 from .differentiate.travel.importing import import_graph
 from .differentiate.vmap.along import apply_along_axis
+from .differentiate.vmap.vectorize import vectorize
 from .differentiate.vmap.vmap import vmap
 from .execute.backend import MissingBackendError, UnknownBackendError
 from .export.numpy_file import export_numpy
@@ -412,7 +415,7 @@ __array_api_version__ = "2024.12"
 # fmt: off
 __all__ = [  # noqa: RUF022 (by what it is for)
     # modules
-    "debug", "distributed", "extend", "fft", "initializers", "interop", "linalg", "nn",
+    "debug", "distributed", "extend", "fft", "initializers", "interop", "linalg", "nn", "onnx",
     "optimizers", "random", "rules", "special",
     # graphs
     "Graph", "Node", "Op", "Program", "Region", "State", "Tensor", "TensorLike", "Variables",
@@ -424,7 +427,7 @@ __all__ = [  # noqa: RUF022 (by what it is for)
     "registered_gradients", "scaled", "select", "stop_gradient", "sum_to", "surrogate_of",
     "temporary_gradient", "undefined_gradient", "unregister_gradient", "zero_gradient",
     # derivatives and transforms
-    "gradients", "hessian", "hvp", "jacobian", "jvp", "value_and_grad", "vjp", "vmap",
+    "gradients", "hessian", "hvp", "jacobian", "jvp", "value_and_grad", "vectorize", "vjp", "vmap",
     "apply_along_axis",
     # running
     "CompiledFunction", "Function", "Session", "evaluate", "function",
@@ -433,6 +436,8 @@ __all__ = [  # noqa: RUF022 (by what it is for)
     "export_numpy", "export_weights", "import_weights",
     # checking
     "Explanation", "Finding", "PathOf", "Report", "SiteUse", "check_gradient", "explain", "lint",
+    # attributing
+    "Attribution", "attribute",
     # looking
     "Difference", "LoopTime", "Overlay", "PassRecord", "Profile", "Share", "Summary", "graph_diff",
     "graph_text", "print_graph", "summary", "to_dot", "to_html", "to_mermaid", "to_pdf", "to_png",

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from . import __version__
-from .commands import checking, filing, listing, pictures, values
+from .commands import checking, filing, listing, models, pictures, values
 from .commands.target import UserCodeError
 from .ir.errors import GraphGradError
 from .ir.words import visible_lines
@@ -21,7 +21,8 @@ EXIT_CODES = """\
 exit codes:
   0  done, and nothing found
   1  found: differences (diff), findings (check, lint), a NaN or infinity (run --guard); or nothing
-     of that name (ops, rules), or something needed is missing (doctor)
+     of that name (ops, rules), something that cannot be loaded (onnx), or something needed is
+     missing (doctor)
   2  the command cannot be done as it was given: a name, an option, a feed, a file, a package
   3  your code raised: the module, the function, a rule or a py_function
 """
@@ -94,6 +95,7 @@ COMMANDS = {
         checking.EXPLAIN, checking.explain_arguments, "graphgrad.commands.checking:run_explain"
     ),
     "info": Command(filing.INFO, filing.info_arguments, "graphgrad.commands.filing:info"),
+    "onnx": Command(models.ONNX, models.onnx_arguments, "graphgrad.commands.models:onnx"),
     "ops": Command(listing.OPS, listing.pattern_arguments, "graphgrad.commands.listing:ops"),
     "rules": Command(listing.RULES, listing.pattern_arguments, "graphgrad.commands.listing:rules"),
     "doctor": Command(listing.DOCTOR, listing.no_arguments, "graphgrad.commands.listing:doctor"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -33,6 +34,7 @@ from .ops.python_function import check_function
 from .ops.random.keys import draws_keys
 from .ops.sources import Assign, Placeholder, Variable, check_update
 from .optimise.fitting import Fitting, Peak
+from .optimise.passes.loops import drop_unread
 from .optimise.pipeline import Change, Watch, optimise
 
 __all__ = ["CompiledFunction", "compile", "evaluate"]
@@ -197,7 +199,11 @@ def _compile(
 def _compiled_by(
     backend: Any, program: Program, given: list[Tensor], read: list[Node], written: list[Node]
 ) -> Compiled:
-    """The program as a function; by a backend that can, with variables that stay where it runs."""
+    """The program as a function; by a backend that can, with variables that stay where it runs.
+
+    What loops keep is left out where nobody reads it, whether or not anything else is optimised.
+    """
+    program = drop_unread(program)
     with_state = getattr(backend, "compile_with_state", None)
     run: Compiled = (
         backend.compile(program)
@@ -422,6 +428,17 @@ class CompiledFunction:
 
         def as_jax(self, gradients: int = 1, *, dtype: Any = None) -> Callable[..., Any]:
             """A pure function of JAX arrays."""
+
+        def export_stablehlo(
+            self,
+            path: str | os.PathLike[str],
+            gradients: int = 0,
+            *,
+            platforms: Sequence[str] | None = None,
+            shapes: Mapping[Any, Sequence[Any]] | None = None,
+            dtype: Any = None,
+        ) -> None:
+            """Write a file with what it computes, for XLA: who runs it needs JAX alone."""
 
         def state_tree(self, dtype: Any = None) -> dict[str, Any]:
             """The variables that it reads or writes, by name."""

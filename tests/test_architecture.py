@@ -9,11 +9,15 @@ import networkx as nx
 import graphgrad
 
 ROOT = Path(graphgrad.__file__).parent
-OPTIONAL = {"jax", "ml_dtypes", "scipy", "sklearn", "matplotlib", "rich", "jinja2"}
-OPTIONAL |= {"pygraphviz", "pydot", "safetensors", "torch"}
-JAX = ("backend", "host", "layout", "processes", "run")
+OPTIONAL = {"jax", "flatbuffers", "ml_dtypes", "scipy", "sklearn", "matplotlib", "rich", "jinja2"}
+OPTIONAL |= {"pygraphviz", "pydot", "safetensors", "torch", "onnx", "onnxruntime"}
+JAX = ("backend", "errors", "host", "layout", "processes", "run", "running")
 ONLY_IN = {
-    "jax": {*(f"execute/jax_{name}.py" for name in JAX), "interop/jax_calls.py"},
+    "jax": {
+        *(f"execute/jax_{name}.py" for name in JAX),
+        *(f"interop/jax_{name}.py" for name in ("calls", "export")),
+    },
+    "flatbuffers": {"interop/jax_export.py"},
     "ml_dtypes": {"ir/kinds.py"},
     "scipy": {"ops/special/scipy_functions.py"},
     "pygraphviz": {"inspect/svg.py"},
@@ -48,6 +52,8 @@ MAY_IMPORT = {
     "laws": {"ir", "ops", "differentiate", "compiled", "lower", "execute", "checks"},
     "extend": {"ir", "ops", "optimise", "lower", "execute", "laws"},
     "export": {"ir", "ops", "compiled", "files"},
+    "onnx": {"ir", "ops", "regions", "lower", "compiled", "files"},
+    "attribution": {"ir", "ops", "regions", "differentiate", "rules", "compiled"},
     "interop": {
         "ir",
         "ops",
@@ -57,6 +63,7 @@ MAY_IMPORT = {
         "execute",
         "compiled",
         "functions",
+        "files",
     },
 }
 

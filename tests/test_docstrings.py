@@ -24,7 +24,7 @@ import graphgrad as gg
 
 HEADINGS = ("Parameters", "Returns", "Raises", "Gradient", "Source")
 PUBLIC = (gg, gg.fft, gg.nn, gg.linalg, gg.special, gg.random)
-PUBLIC += (gg.debug, gg.distributed, gg.initializers, gg.interop, gg.optimizers, gg.rules)
+PUBLIC += (gg.debug, gg.distributed, gg.initializers, gg.interop, gg.onnx, gg.optimizers, gg.rules)
 ALSO = (type(gg.select), gg.Graph.copy, gg.Graph.mark, gg.Graph.subgraph, gg.Graph.unmark)
 ALSO += (gg.CompiledFunction.as_jax, gg.CompiledFunction.commit, gg.CompiledFunction.state_tree)
 """What has no name in these modules."""
@@ -32,6 +32,7 @@ ALSO += (gg.CompiledFunction.as_jax, gg.CompiledFunction.commit, gg.CompiledFunc
 NEEDS = {"graphgrad.inspect.tensorboard": "tensorboardX", "graphgrad.ops.special": "scipy"}
 NEEDS |= {"graphgrad.interop.jax_functions": "jax", "graphgrad.interop.jax_ops": "jax"}
 NEEDS |= {"graphgrad.interop.torch_functions": "torch", "graphgrad.interop.torch_call": "torch"}
+NEEDS |= {"graphgrad.onnx": "onnx"}
 """The package without which examples of a module, or of those within it, cannot run."""
 
 

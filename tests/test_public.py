@@ -31,6 +31,7 @@ MODULES = (
     "graphgrad.interop",
     "graphgrad.linalg",
     "graphgrad.nn",
+    "graphgrad.onnx",
     "graphgrad.optimizers",
     "graphgrad.random",
     "graphgrad.rules",
@@ -45,6 +46,7 @@ MADE_BY_GRAPHGRAD = {
     gg.Selection,
     gg.Site,
     gg.Summary,
+    gg.onnx.OnnxModel,
 }
 """Classes that nobody makes: what their __init__ takes is no part of the face."""
 
@@ -265,6 +267,7 @@ HELPERS = {
     *("slicing", "updates"),
 }
 HELPERS |= {"convolution", "operands", "pooling", "reducing", "windows"}
+HELPERS |= {"elementary", "onnx_loops", "onnx_places", "onnx_windows"}
 HELPERS |= {"draws", "philox", "quantile", "rejection"}
 
 

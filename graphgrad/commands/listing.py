@@ -29,6 +29,7 @@ PACKAGES = {
     "llvmlite": "fast",
     "jax": "jax",
     "scipy": "scipy",
+    "onnx": "onnx",
     "pygraphviz": "viz",
     "tensorboardX": "tensorboard",
     "sklearn": "demo",

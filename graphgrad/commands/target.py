@@ -18,11 +18,13 @@ from ..ir.errors import GraphError, GraphGradError, did_you_mean
 from ..ir.graph import Graph, GraphScope
 from ..ir.node import Tensor
 from ..ir.tree import flatten
+from ..onnx.loading.load import load as load_onnx
+from .reading import shown_reading
 
 HELP = (
     "module:function or path/to/file.py:function; the function takes no arguments and returns a "
     "graph, tensors (any nesting), or a compiled function. Or a file that gg.save wrote, with "
-    ":function for one of those it holds"
+    ":function for one of those it holds; or a model of ONNX, FILE.onnx"
 )
 
 
@@ -72,13 +74,23 @@ def load(name: str) -> TargetGraph:
 
 def _saved(name: str) -> TargetGraph | None:
     """The graph in a file, with the tensors of one or all of its functions."""
+    if name.endswith(".onnx"):
+        return _of_onnx(name)
     where, _, function = name.rpartition(":")
     for path, wanted in ((name, ""), (where, function)):
         if not path.endswith(".py") and Path(path).is_file():
-            return _of_file(load_file(path), name, wanted)
+            with shown_reading(Path(path)):
+                return _of_file(load_file(path), name, wanted)
     if name.endswith(".gg") or where.endswith(".gg"):
         raise TargetError(f"there is no file {name!r}")
     return None
+
+
+def _of_onnx(name: str) -> TargetGraph:
+    if not Path(name).is_file():
+        raise TargetError(f"there is no file {name!r}")
+    model = load_onnx(name)
+    return TargetGraph(model.graph, list(dict.fromkeys(model.outputs.values())), name)
 
 
 def _of_file(file: GraphFile, name: str, wanted: str) -> TargetGraph:

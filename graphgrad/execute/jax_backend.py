@@ -22,11 +22,13 @@ from ..ir.types import TensorType, tensor_type
 from ..lower.alias import is_strange
 from ..ops.base import Cast
 from ..ops.control import Cond, Scan, While
+from ..ops.cumulative import Recurrence
 from ..ops.linalg.eigenvalues import EigenvaluesH, Eigh
 from ..ops.linalg.exponentials import MatrixExp, MatrixExpDerivative, Quarter, with_corner
 from ..ops.linalg.lu_factors import LuFactor, Permutation
 from ..ops.linalg.positive_definite import Cholesky, CholeskyGrad
 from ..ops.linalg.triangular import SolveTriangular
+from ..ops.nn.ctc import BandedRecurrence, LogBandedRecurrence
 from ..ops.places import Counted, refuse_length
 from ..ops.powers import Power
 from ..ops.products import MatMul
@@ -34,14 +36,18 @@ from ..ops.python_function import PyFunction
 from ..ops.random.draws import Rejecting
 from ..ops.reductions import ReduceAll, ReduceAny
 from ..ops.remainders import FloorDivide, Fmod, Remainder
+from ..ops.running_extrema import CumMax, CumMin, RunStart
+from ..ops.searching import SearchSorted
 from ..ops.sequencing import After
 from ..ops.special.bessel import BesselI, BesselIScaled
+from ..ops.special.error import InverseSlope
 from ..ops.special.gammas import PolyGamma
 from ..ops.special.scipy_functions import OfScipy
 from .backend import Kernel, Kernels, one_call_per_node
-from .jax_host import AT, on_host
+from .jax_host import AT, note_call, on_host
 from .jax_layout import MeshLayout
 from .jax_run import JaxRun
+from .jax_running import banded, largest, recurrence, run_start, searched, smallest
 from .results import reading
 
 
@@ -181,6 +187,20 @@ for _op_type in OP_TYPES.values():
 KERNELS.override(PolyGamma)(_scipy_on_host)
 
 
+def _inverse_slope(op: Any) -> Kernel:
+    """Of the inverse, which JAX has, but for erfcinv."""
+    name = op.inverse.scipy
+    if name not in _AS_SCIPY:
+        return _scipy_on_host(op)
+    inverse = getattr(jax.scipy.special, name)
+    return lambda x: op.rough(jnp, inverse(x))
+
+
+for _op_type in OP_TYPES.values():
+    if issubclass(_op_type, InverseSlope):
+        KERNELS.override(_op_type)(_inverse_slope)
+
+
 @KERNELS.override(BesselI)
 @KERNELS.override(BesselIScaled)
 def _bessel(op: Any) -> Kernel:
@@ -318,6 +338,19 @@ def _after(op: After) -> Kernel:
     return lambda *arrays: barrier(arrays)[0]
 
 
+_ALONG_AN_AXIS: dict[type[Op], Any] = {
+    BandedRecurrence: banded,
+    LogBandedRecurrence: banded,
+    CumMax: largest,
+    CumMin: smallest,
+    Recurrence: recurrence,
+    RunStart: run_start,
+    SearchSorted: searched,
+}
+for _op_type, _make in _ALONG_AN_AXIS.items():
+    KERNELS.override(_op_type)(_make)
+
+
 # --- linear algebra ------------------------------------------------------------------------------
 
 
@@ -402,6 +435,7 @@ def _on_host(op: Op) -> Kernel:
     kernel = reading(partial(op.kernel, np))
 
     def run(*arrays: Any) -> Any:
+        note_call()
         types = op.infer(*[tensor_type(x.shape, x.dtype) for x in arrays])
         made = tuple([_promised(op, t) for t in types])
         found = on_host(io_callback, kernel, made, arrays, ordered=True)

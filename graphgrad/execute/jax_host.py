@@ -9,26 +9,81 @@ words for zero, so an empty part of each array goes along as it is.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
+from sys import modules
+from threading import get_ident
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ..ir.locks import acting_for
 from ..ir.node import Node
 from .results import add_note
 
-__all__ = ["AT", "RAISED", "on_host"]
+__all__ = ["AT", "CALLED", "HOST", "HostCalls", "note_call", "on_host"]
 
 AT: ContextVar[Node | None] = ContextVar("at", default=None)
 """The node that is being traced: what its call of the host raises is noted with it."""
 
 _struct: Any = jax.ShapeDtypeStruct
-RAISED: ContextVar[deque[Exception] | None] = ContextVar("raised", default=None)
-"""Where what functions raise is noted, of the program that is being traced: XLA says it in an error
-of its own, as text that it cuts."""
+
+
+class HostCalls:
+    """The calls of the host in one program.
+
+    raised  what the last of them raised: XLA says it in an error of its own, as text that it cuts
+    """
+
+    def __init__(self) -> None:
+        self.raised: deque[Exception] = deque(maxlen=4)
+        self._waiting: list[int] = []
+
+    @contextmanager
+    def awaited(self) -> Iterator[None]:
+        """This thread waits for the program."""
+        me = get_ident()
+        self._waiting.append(me)
+        try:
+            yield
+        finally:
+            self._waiting.remove(me)
+
+    def acting(self) -> AbstractContextManager[None]:
+        """A thread of XLA works for the one that waits, where that is known: so what waits for
+        itself is an error, as on every backend, and does not hang."""
+        waiting = self._waiting[:]
+        return acting_for(waiting[0]) if len(set(waiting)) == 1 else nullcontext()
+
+    def begin_anew(self) -> list[Exception]:
+        """What was raised, and no more of it.
+
+        JAX keeps calls in order by what each returns; of one that failed all that come later would
+        say so. It has no public way to forget it.
+        """
+        raised = [*self.raised]
+        self.raised.clear()
+        returned = getattr(modules.get("jax._src.dispatch"), "runtime_tokens", None)
+        if raised and returned is not None:
+            returned.clear()
+        return raised
+
+
+HOST: ContextVar[HostCalls | None] = ContextVar("host", default=None)
+"""Those of the program that is being traced."""
+
+CALLED: ContextVar[list[Node | None] | None] = ContextVar("called", default=None)
+"""Where nodes that call the host are noted, of a program that is traced for a place without it."""
+
+
+def note_call() -> None:
+    """Say that the node that is traced calls the host."""
+    called = CALLED.get()
+    if called is not None:
+        called.append(AT.get())
 
 
 def on_host(
@@ -42,18 +97,20 @@ def on_host(
 
     callback: jax.pure_callback or io_callback, with its arguments.
     """
-    taken, node, raised = [np.dtype(x.dtype) for x in arrays], AT.get(), RAISED.get()
+    taken, node, host = [np.dtype(x.dtype) for x in arrays], AT.get(), HOST.get()
+    note_call()
 
     def run(*given: Any) -> tuple[Any, ...]:
         pairs = zip(given, taken, strict=False)  # behind them come the empty parts
         whole = [_whole(np.asarray(x), dtype) for x, dtype in pairs]
         try:
-            found = fn(*whole)
+            with nullcontext() if host is None else host.acting():
+                found = fn(*whole)
         except Exception as error:
             if node is not None:
                 add_note(error, node, whole)
-            if raised is not None:
-                raised.append(error)
+            if host is not None:
+                host.raised.append(error)
             raise
         results = found if isinstance(found, tuple) else (found,)
         return tuple(_words(np.asarray(y)) for y in results)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import Timer
 from typing import Any
 
 import jax
 import numpy as np
 from jax.experimental import multihost_utils
 
-__all__ = ["JaxProcesses", "start"]
+__all__ = ["JaxProcesses", "start", "waiting_for_others"]
 
 
 class JaxProcesses:
@@ -28,7 +32,35 @@ class JaxProcesses:
 
 
 def _all(array: Any) -> Any:
-    return np.asarray(multihost_utils.process_allgather(array))
+    with waiting_for_others():
+        return np.asarray(multihost_utils.process_allgather(array))
+
+
+PATIENCE = 60.0
+"""Seconds after which a process says that it waits."""
+
+
+@contextmanager
+def waiting_for_others() -> Iterator[None]:
+    """What all processes do together; says so where the others do not come. XLA waits for ever."""
+
+    def say() -> None:
+        print(
+            f"graphgrad: process {jax.process_index()} of {jax.process_count()} has waited for "
+            f"{PATIENCE:g} s for the others. All processes have to call gg.save, Checkpoints.save, "
+            "export_weights, what reads a divided variable and what compiles for a mesh of several "
+            "processes, in the same order; process 0 alone writes the files.",
+            file=sys.stderr,
+            flush=True,
+        )
+
+    timer = Timer(PATIENCE, say)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 def start(**options: Any) -> JaxProcesses:

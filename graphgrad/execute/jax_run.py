@@ -7,7 +7,6 @@ place on its devices (`jax_layout`), and XLA puts in what the devices tell each 
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from typing import Any
@@ -29,8 +28,10 @@ from ..ir.types import Array
 from ..lower.alias import is_strange
 from ..ops.random.keys import draws_keys
 from .backend import Compiled
-from .jax_host import RAISED
+from .jax_errors import say_where
+from .jax_host import HOST, HostCalls
 from .jax_layout import MeshLayout, Placed
+from .jax_processes import waiting_for_others
 from .results import check_promise, fits, own
 
 __all__ = ["JaxRun"]
@@ -45,7 +46,7 @@ def _fetched(value: Any) -> Array:
     try:
         if value.is_fully_addressable or value.is_fully_replicated:
             return np.asarray(value)
-        with jax.enable_x64(True):
+        with jax.enable_x64(True), waiting_for_others():
             found: Array = multihost_utils.process_allgather(value, tiled=True)
             return found
     except jax.errors.JaxRuntimeError as error:  # of a run that nobody waited for
@@ -85,11 +86,12 @@ class JaxRun:
     ) -> None:
         self.given, self.read, self.written = tuple(given), tuple(read), tuple(written)
         self.once, self.wanted = once, program.outputs
+        self._program = program
         self.counted = draws_keys(program)
         self.lends = self._donated(program) if donate else ()
         self._order = self._outputs_in_order()
         self.moved = Moved()
-        self._raised: deque[Exception] = deque(maxlen=4)  # by functions on the host, in this run
+        self._host = HostCalls()
         self.placed = None if layout is None else Placed(layout, given, read, written)
         if self.placed is not None and self.placed.several:
             check_same([*self.placed.lines(), *lines(program.nodes, program.inputs)], "programs")
@@ -145,12 +147,12 @@ class JaxRun:
 
     def _traced(self, stays: Sequence[Any], lent: Sequence[Any], *number: Any) -> tuple[Any, ...]:
         arrays = self._whole(stays, lent)
-        before = RAISED.set(self._raised)
+        before = HOST.set(self._host)
         try:
             with RunNumber(number[0]) if number else nullcontext():
                 made = self._distinct(self.once(*arrays), arrays)
         finally:
-            RAISED.reset(before)
+            HOST.reset(before)
         return tuple([made[i] for i in self._order])
 
     def _distinct(self, made: Sequence[Any], arrays: Sequence[Any]) -> list[Any]:
@@ -175,17 +177,18 @@ class JaxRun:
             stays, lent = self._split(put)
             lent = [a if ok else _copied(a) for a, ok in zip(lent, alone, strict=True)]
             try:
-                found = self._jitted(tuple(stays), tuple(lent), *number)
-                made = dict(zip(self._order, found, strict=True))
-                return self._handed_out([made[i] for i in range(len(made))], arrays)
+                with self._host.awaited():
+                    found = self._jitted(tuple(stays), tuple(lent), *number)
+                    made = dict(zip(self._order, found, strict=True))
+                    return self._handed_out([made[i] for i in range(len(made))], arrays)
             except Exception as error:
                 self._say_what_was_raised(error)
+                say_where(error, self._program, arrays)
                 raise
 
     def _say_what_was_raised(self, error: Exception) -> None:
         """Raise what a function on the host raised, if that is what XLA's error is about."""
-        raised = [*self._raised]
-        self._raised.clear()
+        raised = self._host.begin_anew()
         if raised and "allback" in str(error):
             raise raised[-1] from None
 

@@ -2,10 +2,11 @@
 
 from .jax_functions import to_jax
 from .jax_ops import from_jax
+from .stablehlo import StableHlo, load_stablehlo
 from .torch_call import from_torch
 from .torch_functions import to_torch
 
-__all__ = ["from_jax", "from_torch", "to_jax", "to_torch"]
+__all__ = ["StableHlo", "from_jax", "from_torch", "load_stablehlo", "to_jax", "to_torch"]
 
 
 def __dir__() -> list[str]:

@@ -20,13 +20,16 @@ from .states import RUNS, commit, is_single, misfits, state_names, state_tree, v
 
 __all__ = ["to_jax"]
 
+NEEDED = ("jax", "jaxlib", "flatbuffers")
+"""What the extra "jax" installs."""
 
-def calls(who: str) -> Any:
-    """The module of what needs JAX; MissingBackendError without it."""
+
+def calls(who: str, module: str = ".jax_calls") -> Any:
+    """A module of what needs JAX; MissingBackendError without it."""
     try:
-        return import_module(".jax_calls", __package__)
+        return import_module(module, __package__)
     except ModuleNotFoundError as error:
-        if error.name is None or error.name.partition(".")[0] not in ("jax", "jaxlib"):
+        if error.name is None or error.name.partition(".")[0] not in NEEDED:
             raise
         raise MissingBackendError(
             f"{who} needs the package {error.name!r}: pip install 'graphgrad[jax]'"
@@ -70,12 +73,13 @@ def as_jax(f: CompiledFunction, gradients: int = 1, *, dtype: Any = None) -> Cal
     >>> jax.grad(loss, argnums=1)(np.ones(2, "float32"), f.state_tree())
     {'w': Array(2., dtype=float32)}
     """
-    counted, single = _count(gradients), is_single(dtype)
+    counted, single = number_of_gradients(gradients), is_single(dtype)
     order = calls("as_jax()").JaxOrder(first_order(f, counted, "as_jax"), single)
     return _pure(f, order, single)
 
 
-def _count(gradients: Any) -> int:
+def number_of_gradients(gradients: Any) -> int:
+    """It as an int; ValueError for what is none."""
     if isinstance(gradients, bool) or not isinstance(gradients, int) or gradients < 0:
         raise ValueError(f"gradients is how many times it may be differentiated, got {gradients!r}")
     return gradients
@@ -159,7 +163,7 @@ def to_jax(
     >>> jax.grad(f)(np.array([1.25, 2.75], "float32"))
     Array([2., 6.], dtype=float32)
     """
-    counted, single = _count(gradients), is_single(dtype)
+    counted, single = number_of_gradients(gradients), is_single(dtype)
     if isinstance(f, Function):
         return _of_function(f, counted, dtype)
     if not isinstance(f, CompiledFunction):

@@ -11,7 +11,8 @@ who holds it, wherever he calls.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from threading import RLock, get_ident
 from typing import Any, TypeVar
 from weakref import WeakSet
@@ -64,6 +65,7 @@ class Turn(OwnLock):
     def take(self, work: Callable[..., T], *args: Any) -> T:
         """work(*args), while no other thread works in this turn."""
         me = get_ident()
+        me = _acting.get(me, me)
         if me in _at_work:
             return self._take_another(me, work, *args)
         with self.lock:
@@ -100,7 +102,21 @@ class Turn(OwnLock):
         return holder == me
 
 
+@contextmanager
+def acting_for(other: int) -> Iterator[None]:
+    """This thread works while that one waits for it, so the turns of that one are this one's."""
+    me = get_ident()
+    before = _acting.get(me, me)
+    _acting[me] = other
+    try:
+        yield
+    finally:
+        _acting[me] = before
+
+
 _own: WeakSet[OwnLock] = WeakSet()
+_acting: dict[int, int] = {}
+"""Threads that work for others."""
 _at_work: dict[int, tuple[Turn, ...]] = {}
 """Threads that have turns, and which."""
 _waiting: dict[int, Turn] = {}
@@ -110,6 +126,7 @@ _waiting: dict[int, Turn] = {}
 def _after_fork() -> None:
     me = get_ident()
     _waiting.clear()
+    _acting.clear()
     for other in [who for who in _at_work if who != me]:
         del _at_work[other]
     for own in _own:

@@ -7,6 +7,10 @@ from typing import Any
 from .errors import GraphGradError
 
 
+class NoOnnxForm(Exception):
+    """An op has no form in ONNX, for these attributes or inputs, and why."""
+
+
 class Onnx:
     """The form of an op type in ONNX: the name of the operator, and {attribute there: ours}.
 

@@ -31,7 +31,7 @@ OF_KERNEL = frozenset(
             "rounds",
             "reshapes",
         ),
-        *("value_range", "stepwise", "onnx"),
+        *("value_range", "stepwise", "onnx", "to_onnx", "from_onnx"),
     )
 )
 """What an op says of its kernel, and would be wrong of another one."""
@@ -83,7 +83,8 @@ class Op:
                 of an input or constants; "passed" on by what is zero at zero, or an established
                 activation; by the first order of a "taylor" series; else as linear maps do
     flop_free   takes no floating point operations: makes, moves or converts data
-    onnx        its form in ONNX, where there is one: the name, and attributes to and from there
+    onnx        the operator of ONNX that it is, with attributes to and from there; what is not one
+                operator with the same meaning writes `to_onnx` and `from_onnx`
     revision    which meaning of type and attributes this is, as files say: whoever changes what is
                 computed, or renames an attribute, counts it up and writes `from_revision`
     sharding    kept free: how its outputs may be divided among devices, given that of its inputs
@@ -315,6 +316,26 @@ class Op:
         Element-wise parts and reductions can share loops with what stands around them.
         """
         return None
+
+    def to_onnx(self, to: Any, *xs: Any) -> Any:
+        """Its outputs, one or a tuple, as values of ONNX made of those of its inputs.
+
+        to.Mul(x, 2.0, ...) is an operator of values, arrays and numbers, attributes by name;
+        to.apply(op, *xs) another op, to.traced(f, *xs) what f(xp, *tensors) builds as kernels do. A
+        value has shape and dtype. None: what the kernel builds of tensors. NoOnnxForm: why not.
+        """
+        onnx = self.onnx
+        return None if onnx is None else to(onnx.name, *xs, **onnx.to_attributes(self))
+
+    @classmethod
+    def from_onnx(cls, call: Any) -> Any:
+        """The outputs, one or a tuple, that a call of the operator `onnx.name` means here.
+
+        call.inputs are tensors, arrays where known, None where left out; call.attributes a dict;
+        call.build(op, *xs) is op of them.
+        """
+        assert cls.onnx is not None
+        return call.build(cls.onnx.from_attributes(cls, call.attributes), *call.inputs)
 
     def flops(self, inputs: Types, outputs: Types) -> float | None:
         """The floating point operations for types of known lengths; None: that is not known.

@@ -154,6 +154,7 @@ def onnx_form(op: Op, arrays: Arrays) -> None:
         _refused(lambda: onnx.from_attributes(type(op), {"strange": 1}), "strange")
     else:
         _refused(lambda: onnx.to_attributes(op), f"{op.type}.onnx a form")
+        require(type(op).to_onnx is not Op.to_onnx, f"{op.type} has no to_onnx for its attributes")
 
 
 def _refused(what: Any, says: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..ir.errors import ExecutionError, ShapeError
+from ..ir.kinds import is_floating
 from ..ir.types import compatible, elements
 from .base import (
     ZERO,
@@ -46,6 +47,9 @@ class AddN(Op):
         for x in xs[1:]:
             total = xp.add(total, x)
         return total
+
+    def to_onnx(self, to: Any, *xs: Any) -> Any:
+        return to.Sum(*xs) if is_floating(xs[0].dtype) else None
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         return (dy,) * len(node.inputs)
@@ -93,6 +97,10 @@ class EnsureLike(Op):
     def kernel(self, xp: Any, x: Any, like: Any) -> Any:
         self.check(x.shape, like.shape)
         return x
+
+    def to_onnx(self, to: Any, x: Any, like: Any) -> Any:
+        """In that shape: another number of elements is an error of the runtime."""
+        return to.Reshape(x, to.shape(like), allowzero=1)
 
     def check(self, shape: Any, expected: Any) -> None:
         """ExecutionError unless these shapes, which are those of a run, are equal."""

@@ -49,6 +49,9 @@ class Add(Arithmetic):
     def kernel(self, xp: Any, x: Any, y: Any) -> Any:
         return xp.add(x, y)
 
+    def to_onnx(self, to: Any, x: Any, y: Any) -> Any:
+        return to("Or" if kind_of(x.dtype) == "b" else "Add", x, y)
+
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         return dy, dy
 
@@ -79,6 +82,9 @@ class Multiply(Arithmetic):
 
     def kernel(self, xp: Any, x: Any, y: Any) -> Any:
         return xp.multiply(x, y)
+
+    def to_onnx(self, to: Any, x: Any, y: Any) -> Any:
+        return to("And" if kind_of(x.dtype) == "b" else "Mul", x, y)
 
     def vjp(self, node: Node, dz: Tensor) -> Gradients:
         x, y = node.inputs

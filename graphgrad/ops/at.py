@@ -51,6 +51,7 @@ from .indexing import (
     zeros_of,
 )
 from .logic import WHERE, Equal, NotEqual, greater_equal, less, logical_and, logical_or, where
+from .onnx_places import places_of, scattered
 from .powers import power
 from .reductions import size_over
 from .shaping import broadcast_like, broadcast_to, expand_dims, moveaxis
@@ -113,6 +114,9 @@ class SetAt(Updating):
     def kernel(self, xp: Any, x: Any, updates: Any, *indices: Any) -> Any:
         return set_at(xp, x, filled_key(self.key, indices), updates, AN_ARRAY in self.key)
 
+    def to_onnx(self, to: Any, x: Any, updates: Any, *indices: Any) -> Any:
+        return scattered(to, x, self.key, updates, indices)
+
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         x, updates, *indices = node.inputs
         dx = apply(self, dy, zeros_of(updates), *indices) if wants(x) else NO_GRAD
@@ -155,6 +159,16 @@ class LastAt(Op):
         places, last = winners(xp, x.shape, filled_key(self.key, indices))
         return last == places
 
+    def to_onnx(self, to: Any, x: Any, *indices: Any) -> Any:
+        """The elements counted in order, and the greatest count of each place."""
+        places = places_of(to, x, self.key, indices)
+        zeros = to.ConstantOfShape(to.shape(x), value=np.zeros(1, "int64"))
+        shape = to.Shape(to.GatherND(zeros, places))
+        size = to.ReduceProd(shape, [0], keepdims=0)
+        count = to.Reshape(to.Range(np.int64(0), size, np.int64(1)), shape, allowzero=1)
+        greatest = to.ScatterND(zeros, places, count, reduction="max")
+        return to.Equal(to.GatherND(greatest, places), count)
+
     def batch(self, batch: Batch) -> Outputs:
         (x,) = batch.every(0)
         key, found, here, there = batched_key(self.key, batch, 1, True)
@@ -178,6 +192,9 @@ class MultiplyAt(Updating):
 
     def kernel(self, xp: Any, x: Any, updates: Any, *indices: Any) -> Any:
         return times_at(x, filled_key(self.key, indices), updates)
+
+    def to_onnx(self, to: Any, x: Any, updates: Any, *indices: Any) -> Any:
+        return scattered(to, x, self.key, updates, indices, "mul")
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         x, updates, *indices = node.inputs
@@ -225,6 +242,9 @@ class MaximumAt(Updating):
     def kernel(self, xp: Any, x: Any, updates: Any, *indices: Any) -> Any:
         return extreme_at("max", x, filled_key(self.key, indices), updates)
 
+    def to_onnx(self, to: Any, x: Any, updates: Any, *indices: Any) -> Any:
+        return scattered(to, x, self.key, updates, indices, "max")
+
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         x, updates, *indices = node.inputs
         (y,) = node.outputs
@@ -253,6 +273,9 @@ class MinimumAt(MaximumAt):
 
     def kernel(self, xp: Any, x: Any, updates: Any, *indices: Any) -> Any:
         return extreme_at("min", x, filled_key(self.key, indices), updates)
+
+    def to_onnx(self, to: Any, x: Any, updates: Any, *indices: Any) -> Any:
+        return scattered(to, x, self.key, updates, indices, "min")
 
 
 def _ties(x: Tensor, best: Tensor) -> Tensor:

@@ -211,6 +211,9 @@ class Cast(Op):
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.astype(x, self.dtype)
 
+    def to_onnx(self, to: Any, x: Any) -> Any:
+        return to.cast(x, self.dtype)
+
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         (x,) = node.inputs
         if not x.type.differentiable:
@@ -325,6 +328,13 @@ def whole(what: str, n: Any) -> int:
     return operator.index(n)
 
 
+def truth(what: str, b: Any) -> bool:
+    """b as a bool; TypeError, which says what it is, for all that is none: "no" is not False."""
+    if not isinstance(b, bool | np.bool_):
+        raise TypeError(f"{what} is True or False, got {b!r}")
+    return bool(b)
+
+
 def wants(x: Tensor) -> bool:
     """Whether the running gradient has a use for the gradient of x. True outside gradients."""
     live = CONTEXT.get().question.live
@@ -387,6 +397,11 @@ class Full(Op):
     def kernel(self, xp: Any) -> Any:
         return xp.full(self.shape, self.value, dtype=self.dtype)
 
+    def to_onnx(self, to: Any) -> Any:
+        if np.prod(self.shape) <= 16:
+            return to.value(np.full(self.shape, self.value, self.dtype))
+        return to.ConstantOfShape(list(self.shape), value=np.full(1, self.value, self.dtype))
+
     @classmethod
     def samples(cls, rng: np.random.Generator) -> Samples:
         yield cls((2, 3), 1.5, as_dtype("float64")), []
@@ -406,6 +421,9 @@ class ZerosLike(Op):
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.zeros_like(x)
 
+    def to_onnx(self, to: Any, x: Any) -> Any:
+        return to.ConstantOfShape(to.shape(x), value=self.kernel(np, np.empty(1, x.dtype)))
+
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         return (ZERO,)
 
@@ -421,6 +439,7 @@ class OnesLike(ZerosLike):
     """Ones of the shape and dtype of x. The gradient is zero."""
 
     shape_only = (0,)
+    to_onnx = ZerosLike.to_onnx
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.ones_like(x)

@@ -61,6 +61,9 @@ class Maximum(Kinds, Binary):
     def kernel(self, xp: Any, x: Any, y: Any) -> Any:
         return xp.maximum(x, y)
 
+    def to_onnx(self, to: Any, x: Any, y: Any) -> Any:
+        return to("Or" if kind_of(x.dtype) == "b" else "Max", x, y)
+
     def vjp(self, node: Node, dz: Tensor) -> Gradients:
         return _shared(dz, GREATER, *node.inputs)
 
@@ -75,6 +78,9 @@ class Minimum(Kinds, Binary):
 
     def kernel(self, xp: Any, x: Any, y: Any) -> Any:
         return xp.minimum(x, y)
+
+    def to_onnx(self, to: Any, x: Any, y: Any) -> Any:
+        return to("And" if kind_of(x.dtype) == "b" else "Min", x, y)
 
     def vjp(self, node: Node, dz: Tensor) -> Gradients:
         return _shared(dz, LESS, *node.inputs)

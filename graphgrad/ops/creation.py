@@ -36,6 +36,7 @@ from .dtypes import check_device
 from .joining import stack
 from .logic import GREATER_EQUAL, LESS_EQUAL, WHERE
 from .making import Making
+from .onnx_places import AT, scattered
 from .rounding import floor
 from .shaping import (
     broadcast_arrays,
@@ -46,6 +47,7 @@ from .shaping import (
     moveaxis,
     normal_axis,
 )
+from .slicing import FULL
 from .sources import stop_gradient
 from .updates import with_at
 
@@ -453,6 +455,9 @@ class Tril(Op):
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.tril(x, self.k)
 
+    def to_onnx(self, to: Any, x: Any) -> Any:
+        return to.Trilu(x, np.int64(self.k), upper=0)
+
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         return (apply(self, dy),)
 
@@ -477,6 +482,9 @@ class Triu(Tril):
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.triu(x, self.k)
+
+    def to_onnx(self, to: Any, x: Any) -> Any:
+        return to.Trilu(x, np.int64(self.k), upper=1)
 
     def decompose(self, make: Making) -> Tensor | None:
         """x where the number of the column is not below that of the row and k, else 0."""
@@ -555,6 +563,17 @@ class Diag(Op):
         zeros = xp.zeros((*x.shape[:-1], n + abs(self.k), n + abs(self.k)), dtype=x.dtype)
         rows = xp.arange(n) + max(-self.k, 0)
         return with_at(zeros, (..., rows, rows + self.k), x)
+
+    def to_onnx(self, to: Any, x: Any) -> Any:
+        before, n = x.rank - 1, to.length(x, x.rank - 1)
+        side = to.Add(n, abs(self.k))
+        shape = (*x.shape[:-1], None, None)
+        lengths = to.lengths(*[to.length(x, a) for a in range(before)], side, side)
+        zeros = to.ConstantOfShape(lengths, value=np.zeros(1, x.dtype), shape=shape)
+        places = to.Range(np.int64(0), to.Squeeze(n, [0]), np.int64(1), shape=(None,))
+        rows = to.Add(places, max(-self.k, 0))
+        key = (*(FULL,) * before, AT, AT)
+        return scattered(to, zeros, key, x, [rows, to.Add(rows, self.k)])
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         return (diagonal(dy, self.k, -2, -1),)

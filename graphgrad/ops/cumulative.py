@@ -24,6 +24,7 @@ from .base import (
     np,
     wants,
 )
+from .onnx_loops import along, filled_beside
 from .padding import Pad
 from .shaping import flatten, normal_axis
 
@@ -77,6 +78,9 @@ class CumSum(Cumulative):
     def kernel(self, xp: Any, x: Any) -> Any:
         return self.run(xp, x, xp.cumsum, 0)
 
+    def to_onnx(self, to: Any, x: Any) -> Any:
+        return to.CumSum(x, np.int64(self.axis), exclusive=self.exclusive, reverse=self.reverse)
+
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         return (apply(CumSum(self.axis, not self.reverse, self.exclusive), dy),)
 
@@ -90,6 +94,15 @@ class CumProd(Cumulative):
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return self.run(xp, x, xp.cumprod, 1)
+
+    def to_onnx(self, to: Any, x: Any) -> Any:
+
+        def step(to: Any, so_far: Any, row: Any) -> Any:
+            made = to.Mul(so_far, row)
+            return made, so_far if self.exclusive else made
+
+        first = filled_beside(to, x, self.axis, 1)
+        return along(to, step, first, (x,), self.axis, self.reverse)
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         x, (y,) = node.inputs[0], node.outputs
@@ -123,6 +136,18 @@ class Shift(Op):
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return _shifted(xp, x, self.axis, self.by, 0)
+
+    def to_onnx(self, to: Any, x: Any) -> Any:
+        """Zeros on one side, and as many places of the other side less."""
+        front, by = [0] * x.rank, abs(self.by)
+        if by:
+            start, end = (0, -by) if self.by > 0 else (by, np.iinfo(np.int64).max)
+            front[self.axis] = by
+            zeros = [0] * x.rank
+            pads = [*front, *zeros] if self.by > 0 else [*zeros, *front]
+            padded = to.Pad(to.Slice(x, [start], [end], [self.axis]), pads)
+            x = to.Slice(padded, [0], to.length(x, self.axis), [self.axis])
+        return to.Identity(x)
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         return (apply(Shift(self.axis, -self.by), dy),)
@@ -171,6 +196,16 @@ class Recurrence(Op):
             reach *= 2
         return xp.flip(b, axis=self.axis) if self.reverse else b
 
+    def to_onnx(self, to: Any, b: Any, c: Any) -> Any:
+        """A loop that carries y; nothing where it is 0, whatever c is, as at the first place."""
+
+        def step(to: Any, y: Any, b: Any, c: Any) -> Any:
+            made = to.Add(b, to.Where(to.Equal(y, 0.0), y, to.Mul(c, y)))
+            return made, made
+
+        first = filled_beside(to, b, self.axis, 0)
+        return along(to, step, first, (b, c), self.axis, self.reverse)
+
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         c, (y,) = node.inputs[1], node.outputs
         step = 1 if self.reverse else -1
@@ -198,10 +233,11 @@ def _cut(x: Any, axis: int, *ends: int | None) -> Any:
 def _shifted(xp: Any, x: Any, axis: int, by: int, fill: int) -> Any:
     """x moved by places along an axis, with fill where nothing came from."""
     n = x.shape[axis]
-    by = max(-n, min(n, by))
+    if type(n) is int:  # that of what JAX traces may be a symbol
+        by = max(-n, min(n, by))
     edge = xp.full((*x.shape[:axis], abs(by), *x.shape[axis + 1 :]), fill, dtype=x.dtype)
-    parts = [edge, _cut(x, axis, n - by)] if by > 0 else [_cut(x, axis, -by, None), edge]
-    return xp.concatenate(parts, axis=axis)
+    parts, start = ([edge, x], 0) if by > 0 else ([x, edge], -by)
+    return _cut(xp.concatenate(parts, axis=axis), axis, start, start + n)
 
 
 def cumulative_sum(

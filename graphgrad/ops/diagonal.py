@@ -25,8 +25,10 @@ from .base import (
 )
 from .logic import EQUAL, WHERE
 from .making import Making
+from .onnx_places import AT, places_of
 from .reductions import sum
 from .shaping import ExpandDims, normal_axis
+from .slicing import FULL
 
 __all__ = ["diagonal", "trace"]
 
@@ -57,6 +59,17 @@ class Diagonal(Op):
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.copy(xp.diagonal(x, self.offset, self.axis1, self.axis2))
+
+    def to_onnx(self, to: Any, x: Any) -> Any:
+        row, column = max(-self.offset, 0), max(self.offset, 0)
+        left = to.Sub(to.length(x, self.axis1), row), to.Sub(to.length(x, self.axis2), column)
+        count = to.Squeeze(to.Max(to.Min(*left), 0), [0])
+        rows = to.Add(to.Range(np.int64(0), count, np.int64(1), shape=(None,)), row)
+        kept = [a for a in range(x.rank) if a not in (self.axis1, self.axis2)]
+        shape = tuple([x.shape[a] for a in (*kept, self.axis1, self.axis2)])
+        moved = to.Transpose(x, perm=[*kept, self.axis1, self.axis2], shape=shape)
+        key = (*(FULL,) * len(kept), AT, AT)
+        return to.GatherND(moved, places_of(to, moved, key, [rows, to.Add(rows, column - row)]))
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         return (apply(DiagonalGrad(self.offset, self.axis1, self.axis2), dy, node.inputs[0]),)

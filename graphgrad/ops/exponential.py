@@ -62,6 +62,9 @@ class Exp2(FloatUnary):
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.exp2(x)
 
+    def to_onnx(self, to: Any, x: Any) -> Any:
+        return to.Pow(2.0, x)
+
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         (y,) = node.outputs
         return (dy * (y * LN2),)
@@ -74,6 +77,10 @@ class Expm1(FloatUnary):
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.expm1(x)
+
+    def to_onnx(self, to: Any, x: Any) -> Any:
+        """tanh(x / 2) (e**x + 1), which keeps the digits near 0."""
+        return to.Mul(to.Tanh(to.Mul(x, 0.5)), to.Add(to.Exp(x), 1.0))
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         return (dy * apply(EXP, *node.inputs),)
@@ -104,6 +111,13 @@ class Log1p(FloatUnary):
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.log1p(x)
 
+    def to_onnx(self, to: Any, x: Any) -> Any:
+        """log(u) x / (u - 1) with u = 1 + x, in which the rounding of u cancels [Goldberg 1991]."""
+        u = to.Add(x, 1.0)
+        same = to.Or(to.Equal(u, 1.0), to.IsInf(u))
+        steps = to.Where(same, 1.0, to.Sub(u, 1.0))
+        return to.Where(same, x, to.Mul(to.Log(u), to.Div(x, steps)))
+
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         (x,) = node.inputs
         return (dy / (1.0 + x),)
@@ -118,6 +132,9 @@ class Log2(FloatUnary):
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.log2(x)
 
+    def to_onnx(self, to: Any, x: Any) -> Any:
+        return to.Mul(to.Log(x), 1 / LN2)
+
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         (x,) = node.inputs
         return (dy / (x * LN2),)
@@ -131,6 +148,9 @@ class Log10(FloatUnary):
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.log10(x)
+
+    def to_onnx(self, to: Any, x: Any) -> Any:
+        return to.Mul(to.Log(x), 1 / LN10)
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         (x,) = node.inputs
@@ -162,6 +182,15 @@ class Cbrt(RealUnary):
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.cbrt(x)
+
+    def to_onnx(self, to: Any, x: Any) -> Any:
+        """A power, and a step of Newton's for the last digits."""
+        size = to.Abs(x)
+        y = to.Pow(size, 1 / 3)
+        plain = to.Or(to.Equal(x, 0.0), to.IsInf(x))
+        safe = to.Where(plain, 1.0, y)
+        step = to.Div(to.Sub(safe, to.Div(to.Where(plain, 1.0, size), to.Mul(safe, safe))), 3.0)
+        return to.Where(plain, x, to.Mul(to.Sign(x), to.Sub(safe, step)))
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         (y,) = node.outputs
@@ -235,6 +264,11 @@ class LogAddExp(RealBinary):
 
     def kernel(self, xp: Any, x: Any, y: Any) -> Any:
         return xp.logaddexp(x, y)
+
+    def to_onnx(self, to: Any, x: Any, y: Any) -> Any:
+        same = to.Equal(x, y)
+        gap = to.Where(same, 0.0, to.Neg(to.Abs(to.Sub(x, y))))
+        return to.Add(to.Max(x, y), to.apply(LOG1P, to.Exp(gap)))
 
     def vjp(self, node: Node, dz: Tensor) -> Gradients:
         x, y = node.inputs

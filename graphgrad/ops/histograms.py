@@ -56,7 +56,8 @@ INT64 = as_dtype("int64")
 class BinCount(Op):
     """How often each of 0 ... length - 1 is in a vector, or the sums of its weights.
 
-    Numbers from length on do not count. dweights = dy at the number, 0 where it does not count.
+    Numbers from length on do not count; negative ones are an error, and where a backend has none,
+    they do not count. dweights = dy at the number, 0 where it does not count.
     """
 
     length: int
@@ -75,12 +76,21 @@ class BinCount(Op):
             x, weights = x[inside], tuple([w[inside] for w in weights])
         return _numpy_counts(x, weights, self.length)
 
+    def to_onnx(self, to: Any, x: Any, *weights: Any) -> Any:
+        """Added up at places, one more than there are for what does not count."""
+        ones = weights[0] if weights else to.Expand(np.ones(1, "int64"), to.shape(x))
+        zeros = to.value(np.zeros(self.length + 1, ones.dtype))
+        counted = to.And(to.Less(x, self.length), to.Not(to.Less(x, 0)))
+        places = to.where(counted, x, self.length)
+        total = to.ScatterElements(zeros, to.cast(places, "int64"), ones, axis=0, reduction="add")
+        return to.Slice(total, [0], [self.length], [0])
+
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         x = node.inputs[0]
         if not self.length:
             return NO_GRAD, ZERO
-        inside = less(x, self.length)
-        return NO_GRAD, where(inside, take(dy, minimum(x, self.length - 1), 0), like(0, dy))
+        places = minimum(maximum(x, 0), self.length - 1)
+        return NO_GRAD, where(equal(x, places), take(dy, places, 0), like(0, dy))
 
     def batch(self, batch: Batch) -> Outputs | None:
         """One count for all examples: numbers of example b count from b (length + 1) on, the last
@@ -164,7 +174,7 @@ def bincount(
 
     Raises: ShapeError for what is no vector; DTypeError for what is not integer; ValueError for
         negative constants. A run raises IndexError for negative x, where the backend has such
-        errors.
+        errors; on JAX they do not count.
 
     Gradient: dweights = dy[x].
 

@@ -31,6 +31,7 @@ from .base import (
     wants,
 )
 from .batching import Batch, Outputs
+from .onnx_places import places_of, scattered
 from .places import mask_places
 from .shaping import broadcast_to, expand_dims, flatten, moveaxis, normal_axis, reshape
 from .slicing import (
@@ -132,6 +133,9 @@ class ScatterAdd(Op):
     def kernel(self, xp: Any, x: Any, indices: Any, updates: Any) -> Any:
         return plus_along(xp.asarray(x), self.axis, indices, updates)
 
+    def to_onnx(self, to: Any, x: Any, indices: Any, updates: Any) -> Any:
+        return scattered(to, x, (*(FULL,) * self.axis, AT), updates, [indices], "add")
+
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         indices, updates = node.inputs[1:]
         back = apply(Gather(self.axis), dy, indices) if wants(updates) else NO_GRAD
@@ -193,6 +197,9 @@ class GetItem(Op):
     def kernel(self, xp: Any, x: Any, *indices: Any) -> Any:
         return x[filled_key(self.key, indices)]
 
+    def to_onnx(self, to: Any, x: Any, *indices: Any) -> Any:
+        return to.GatherND(x, places_of(to, x, self.key, indices))
+
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         x, *indices = node.inputs
         dx = apply(AddAt(self.key), zeros_of(x), dy, *indices)
@@ -230,6 +237,9 @@ class AddAt(Op):
 
     def kernel(self, xp: Any, x: Any, updates: Any, *indices: Any) -> Any:
         return plus_at(xp.asarray(x), filled_key(self.key, indices), updates)
+
+    def to_onnx(self, to: Any, x: Any, updates: Any, *indices: Any) -> Any:
+        return scattered(to, x, self.key, updates, indices, "add")
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         _, updates, *indices = node.inputs

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from functools import reduce
+from itertools import pairwise
+
 from ..ir.errors import ShapeError
 from ..ir.kinds import can_cast
 from ..ir.types import Dim, merge_dims
@@ -135,6 +138,12 @@ class ConcatPart(Op):
         part = slice(start, start + xs[self.index].shape[self.axis])
         return joined[(slice(None),) * self.axis + (part,)]
 
+    def to_onnx(self, to: Any, joined: Any, *xs: Any) -> Any:
+        before = [to.length(x, self.axis) for x in xs[: self.index]]
+        start = reduce(to.Add, before, to.value([0]))
+        end = to.Add(start, to.length(xs[self.index], self.axis))
+        return to.Slice(joined, start, end, [self.axis])
+
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         xs = list(node.inputs[1:])
         parts = [dy if i == self.index else _zeros_of(x) for i, x in enumerate(xs)]
@@ -237,6 +246,9 @@ class Stack(Op):
 
     def kernel(self, xp: Any, *xs: Any) -> Any:
         return xp.stack(xs, axis=self.axis)
+
+    def to_onnx(self, to: Any, *xs: Any) -> Any:
+        return to.Concat(*[to.Unsqueeze(x, [self.axis]) for x in xs], axis=self.axis)
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         return build(Unstack(self.axis, len(node.inputs)), (dy,)).outputs
@@ -374,6 +386,14 @@ class Split(Op):
     def kernel(self, xp: Any, x: Any) -> Any:
         at = self.at if isinstance(self.at, int) else list(self.at)
         return _outputs(xp.split(x, at, axis=self.axis))
+
+    def to_onnx(self, to: Any, x: Any) -> Any:
+        if isinstance(self.at, int):
+            return to.Split(x, axis=self.axis, outputs=self.at, num_outputs=self.at)
+        cuts = [0, *self.at]
+        parts = [b - a for a, b in pairwise(cuts)]
+        rest = to.Sub(to.length(x, self.axis), [cuts[-1]])
+        return to.Split(x, to.lengths(*parts, rest), axis=self.axis, outputs=len(cuts))
 
     def vjp(self, node: Node, *dys: Tensor) -> Gradients:
         return (apply(Concat(self.axis), *dys),)

@@ -22,6 +22,7 @@ from .base import (
     Types,
     Unary,
     apply,
+    as_dtype,
     as_tensor,
     broadcast,
     cast,
@@ -84,6 +85,9 @@ class NotEqual(Comparison):
 
     def kernel(self, xp: Any, x: Any, y: Any) -> Any:
         return xp.not_equal(x, y)
+
+    def to_onnx(self, to: Any, x: Any, y: Any) -> Any:
+        return to.Not(to.Equal(x, y))
 
 
 class Less(Ordering):
@@ -478,12 +482,30 @@ class BitwiseLeftShift(Bitwise):
     def kernel(self, xp: Any, x: Any, y: Any) -> Any:
         return xp.left_shift(x, y)
 
+    def to_onnx(self, to: Any, x: Any, y: Any) -> Any:
+        """Of unsigned words, for others are not shifted; 0 where all bits leave."""
+        words = as_dtype(f"u{x.dtype.itemsize}")
+        places, bits = to.cast(y, words), 8 * x.dtype.itemsize
+        shifted = to.BitShift(to.cast(x, words), to.Min(places, bits - 1), direction="LEFT")
+        return to.where(to.Less(places, bits), to.cast(shifted, x.dtype), 0)
+
 
 class BitwiseRightShift(Bitwise):
     """The bits of x, y places down; the sign stays."""
 
     def kernel(self, xp: Any, x: Any, y: Any) -> Any:
         return xp.right_shift(x, y)
+
+    def to_onnx(self, to: Any, x: Any, y: Any) -> Any:
+        """Of unsigned words, for others are not shifted; those of numbers below 0 turned over."""
+        words, bits = as_dtype(f"u{x.dtype.itemsize}"), 8 * x.dtype.itemsize
+        places = to.Min(to.cast(y, words), bits - 1)
+        over = to.Less(x, 0) if kind_of(x.dtype) == "i" else None
+        plain = x if over is None else to.where(over, to.BitwiseNot(x), x)
+        shifted = to.cast(to.BitShift(to.cast(plain, words), places, direction="RIGHT"), x.dtype)
+        if over is not None:
+            return to.where(over, to.BitwiseNot(shifted), shifted)
+        return to.where(to.Less(to.cast(y, words), bits), shifted, 0)
 
 
 class BitwiseNot(Kinds, Unary):
@@ -629,6 +651,9 @@ class IsNan(Predicate):
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.isnan(x)
 
+    def to_onnx(self, to: Any, x: Any) -> Any:
+        return to.IsNaN(x) if is_floating(x.dtype) else to.Not(to.Equal(x, x))
+
 
 class IsInf(Predicate):
     """Whether x is infinite, of either sign."""
@@ -638,12 +663,18 @@ class IsInf(Predicate):
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.isinf(x)
 
+    def to_onnx(self, to: Any, x: Any) -> Any:
+        return to.IsInf(x) if is_floating(x.dtype) else to.Not(to.Equal(x, x))
+
 
 class IsFinite(Predicate):
     """Whether x is neither infinite nor NaN."""
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.isfinite(x)
+
+    def to_onnx(self, to: Any, x: Any) -> Any:
+        return to.Not(to.Or(to.IsNaN(x), to.IsInf(x))) if is_floating(x.dtype) else to.Equal(x, x)
 
 
 class SignBit(Predicate):
@@ -653,6 +684,12 @@ class SignBit(Predicate):
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.signbit(x)
+
+    def to_onnx(self, to: Any, x: Any) -> Any:
+        """Less than 0, or -0.0, whose reciprocal is."""
+        if not is_floating(x.dtype):
+            return to.Less(to.cast(x, "int64"), 0)
+        return to.Or(to.Less(x, 0.0), to.Less(to.Reciprocal(x), 0.0))
 
 
 def isnan(x: TensorLike, /) -> Tensor:
@@ -748,6 +785,9 @@ class Where(Op):
 
     def kernel(self, xp: Any, condition: Any, x: Any, y: Any) -> Any:
         return xp.where(condition, x, y)
+
+    def to_onnx(self, to: Any, condition: Any, x: Any, y: Any) -> Any:
+        return to.where(condition, x, y)
 
     def vjp(self, node: Node, dz: Tensor) -> Gradients:
         condition, x, y = node.inputs

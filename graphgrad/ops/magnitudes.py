@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..ir.op import OP_TYPES
 from .base import (
     NO_GRAD,
     ZERO,
@@ -95,6 +96,10 @@ class CopySign(RealBinary):
     def kernel(self, xp: Any, x: Any, y: Any) -> Any:
         return xp.copysign(x, y)
 
+    def to_onnx(self, to: Any, x: Any, y: Any) -> Any:
+        size = to.Abs(x)
+        return to.Where(to.apply(OP_TYPES["SignBit"](), y), to.Neg(size), size)
+
     def vjp(self, node: Node, dz: Tensor) -> Gradients:
         x, y = node.inputs
         return (
@@ -111,6 +116,13 @@ class Hypot(RealBinary):
 
     def kernel(self, xp: Any, x: Any, y: Any) -> Any:
         return xp.hypot(x, y)
+
+    def to_onnx(self, to: Any, x: Any, y: Any) -> Any:
+        a, b = to.Abs(x), to.Abs(y)
+        most, endless = to.Max(a, b), to.Or(to.IsInf(a), to.IsInf(b))
+        ratio = to.Div(to.Min(a, b), to.Where(to.Equal(most, 0.0), 1.0, most))
+        length = to.Mul(most, to.Sqrt(to.Add(to.Mul(ratio, ratio), 1.0)))
+        return to.Where(endless, np.inf, length)
 
     def vjp(self, node: Node, dz: Tensor) -> Gradients:
         x, y = node.inputs

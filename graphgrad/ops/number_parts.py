@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..ir.kinds import limits_of
 from ..ir.types import broadcast
 from .base import (
     NO_GRAD,
@@ -30,9 +31,10 @@ from .base import (
     promoted,
     tensor_type,
 )
+from .exponential import LN2
 from .families import Kinds, RealUnary, binary, float_ufunc
-from .logic import isinf, where
-from .magnitudes import copysign
+from .logic import IsFinite, isinf, where
+from .magnitudes import COPYSIGN, copysign
 from .rounding import trunc
 
 __all__ = ["bitwise_count", "frexp", "gcd", "lcm", "ldexp", "modf", "spacing"]
@@ -58,6 +60,15 @@ class Ldexp(Op):
 
     def kernel(self, xp: Any, x: Any, n: Any) -> Any:
         return xp.ldexp(x, n)
+
+    def to_onnx(self, to: Any, x: Any, n: Any) -> Any:
+        """In three steps, so that no power leaves the range before the product does."""
+        most = 3 * ((2 * limits_of(x.dtype).maxexp) // 3 + limits_of(x.dtype).nmant)
+        places = to.Clip(to.wide(n), -most, most)
+        third = to.Div(places, 3)
+        for part in (third, third, to.Sub(places, to.Mul(third, 2))):
+            x = to.Mul(x, to.Pow(np.asarray(2, x.dtype), to.cast(part, x.dtype)))
+        return x
 
     def vjp(self, node: Node, dz: Tensor) -> Gradients:
         return apply(LDEXP, dz, node.inputs[1]), NO_GRAD
@@ -107,6 +118,17 @@ class Exponent(RealUnary):
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.where(xp.isfinite(x), xp.frexp(x)[1], 0).astype("int32")
+
+    def to_onnx(self, to: Any, x: Any) -> Any:
+        """The whole part of the logarithm, one more or less where that was rounded."""
+        size = to.Abs(x)
+        plain = to.Or(to.Equal(size, 0.0), to.Not(to.apply(IsFinite(), x)))
+        size = to.Where(plain, 1.0, size)
+        n = to.Add(to.cast(to.Floor(to.Div(to.Log(size), LN2)), "int32"), 1)
+        mantissa = to.apply(Ldexp(), size, to.Neg(n))
+        n = to.Add(n, to.cast(to.GreaterOrEqual(mantissa, 1.0), "int32"))
+        n = to.Sub(n, to.cast(to.Less(mantissa, 0.5), "int32"))
+        return to.Where(plain, 0, n)
 
 
 def frexp(x: TensorLike, /) -> tuple[Tensor, Tensor]:
@@ -161,6 +183,14 @@ class Spacing(RealUnary):
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.spacing(x)
 
+    def to_onnx(self, to: Any, x: Any) -> Any:
+        numbers = limits_of(x.dtype)
+        least = numbers.minexp - numbers.nmant
+        n = to.Max(to.Sub(to.apply(Exponent(), x), numbers.nmant + 1), least)
+        n = to.Where(to.Equal(x, 0.0), least, n)
+        one = to.Add(to.Mul(x, 0.0), 1.0)  # NaN of what is not finite
+        return to.apply(COPYSIGN, to.apply(Ldexp(), one, n), x)
+
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         return (ZERO,)
 
@@ -213,6 +243,15 @@ class Lcm(Gcd):
         return xp.lcm(x, y)
 
 
+def _counted_bits(xp: Any, x: Any) -> Any:
+    """How many bits of each word of 64 are 1: in pairs, fours, bytes, and these by a product."""
+    ones = [np.uint64(n) for n in (0x5555555555555555, 0x3333333333333333, 0x0F0F0F0F0F0F0F0F)]
+    x = x - ((x >> np.uint64(1)) & ones[0])
+    x = (x & ones[1]) + ((x >> np.uint64(2)) & ones[1])
+    x = (x + (x >> np.uint64(4))) & ones[2]
+    return (x * np.uint64(0x0101010101010101)) >> np.uint64(56)
+
+
 class BitwiseCount(Kinds, Unary):
     """How many bits of |x| are 1 (uint8). No gradient."""
 
@@ -224,6 +263,11 @@ class BitwiseCount(Kinds, Unary):
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.bitwise_count(x)
+
+    def to_onnx(self, to: Any, x: Any) -> Any:
+        """Bits added up in pairs, fours and bytes, and the bytes by a product."""
+        size = to.cast(to.Abs(x) if x.dtype.kind == "i" else x, "uint64")
+        return to.cast(to.traced(_counted_bits, size), "uint8")
 
     @classmethod
     def samples(cls, rng: np.random.Generator) -> Samples:

@@ -24,6 +24,7 @@ from .base import (
 )
 from .batching import Batch, Outputs
 from .indexing import take
+from .onnx_places import BACKWARD, read_slices
 from .shaping import (
     distinct_axes,
     expand_dims,
@@ -57,6 +58,10 @@ class Flip(Op):
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.flip(x, axis=self.axes)
+
+    def to_onnx(self, to: Any, x: Any) -> Any:
+        key = [BACKWARD if a in self.axes else FULL for a in range(x.rank)]
+        return read_slices(to, x, tuple(key))
 
     def strided(self, x: Strided, shape: Lengths) -> Strided:
         last = sum((x.shape[a] - 1) * x.strides[a] for a in self.axes)
@@ -113,6 +118,15 @@ class Roll(Op):
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.roll(x, self.shifts, axis=self.axes)
+
+    def to_onnx(self, to: Any, x: Any) -> Any:
+        """What leaves at one end, in front of the rest."""
+        for shift, axis in zip(self.shifts, self.axes, strict=True):
+            count = to.Squeeze(to.length(x, axis), [0])
+            places = to.Range(np.int64(0), count, np.int64(1), shape=(None,))
+            places = to.Mod(to.Sub(places, shift), to.Max(count, 1))
+            x = to.Gather(x, places, axis=axis, shape=x.shape)
+        return x if self.axes else to.Identity(x)
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         return (apply(Roll(tuple(-s for s in self.shifts), self.axes), dy),)
@@ -182,6 +196,12 @@ class Pad(Op):
         pairs = list(zip(x.shape, self.widths))
         whole = xp.full(tuple(d + a + b for d, (a, b) in pairs), self.value, dtype=x.dtype)
         return with_at(whole, tuple(slice(a, a + d) for d, (a, _) in pairs) or (...,), x)
+
+    def to_onnx(self, to: Any, x: Any) -> Any:
+        if not self.widths:
+            return to.Identity(x)
+        before, after = zip(*self.widths, strict=True)
+        return to.Pad(x, [*before, *after], np.asarray(self.value, x.dtype))
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         inner = tuple((a or None, -b or None, None) for a, b in self.widths)
@@ -255,6 +275,9 @@ class Tile(Op):
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.tile(x, self.repeats)
 
+    def to_onnx(self, to: Any, x: Any) -> Any:
+        return to.Tile(x, list(self.repeats)) if self.repeats else to.Identity(x)
+
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         return (apply(Untile(self.repeats), dy),)
 
@@ -286,6 +309,14 @@ class Untile(Op):
         shape = [n for d, r in zip(x.shape, self.repeats) for n in (r, d // r)]
         axes = tuple(range(0, len(shape), 2))
         return xp.sum(xp.reshape(x, tuple(shape)), axis=axes, dtype=x.dtype)
+
+    def to_onnx(self, to: Any, x: Any) -> Any:
+        if not self.repeats:
+            return to.Identity(x)
+        parts = []
+        for axis, count in enumerate(self.repeats):
+            parts += [count, to.Div(to.length(x, axis), [count])]
+        return to.ReduceSum(to.reshape(x, *parts), list(range(0, 2 * x.rank, 2)), keepdims=0)
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         return (apply(Tile(self.repeats), dy),)
@@ -354,6 +385,14 @@ class Repeat(Op):
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.repeat(x, self.count, axis=self.axis)
 
+    def to_onnx(self, to: Any, x: Any) -> Any:
+        ones = [1] * (x.rank + 1)
+        ones[self.axis + 1] = self.count
+        copies = to.Tile(to.Unsqueeze(x, [self.axis + 1]), ones)
+        parts = [to.length(x, a) for a in range(x.rank)]
+        parts[self.axis] = to.Mul(parts[self.axis], [self.count])
+        return to.reshape(copies, *parts)
+
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         return (apply(Unrepeat(self.count, self.axis), dy),)
 
@@ -384,6 +423,12 @@ class Unrepeat(Op):
         parts = (x.shape[self.axis] // self.count, self.count)
         shape = x.shape[: self.axis] + parts + x.shape[self.axis + 1 :]
         return xp.sum(xp.reshape(x, shape), axis=self.axis + 1, dtype=x.dtype)
+
+    def to_onnx(self, to: Any, x: Any) -> Any:
+        parts = [to.length(x, a) for a in range(x.rank)]
+        parts[self.axis] = to.Div(parts[self.axis], [self.count])
+        apart = to.reshape(x, *parts[: self.axis + 1], self.count, *parts[self.axis + 1 :])
+        return to.ReduceSum(apart, [self.axis + 1], keepdims=0)
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         return (apply(Repeat(self.count, self.axis), dy),)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from ..ir.errors import ShapeError
 from ..ir.types import Dim, lengths, merge_dims
 from .base import Any, Op, TensorType, Types, tensor_type
+from .onnx_loops import scanned
 
 __all__ = ["PerExample"]
 
@@ -63,6 +64,18 @@ class PerExample(Op):
             return self._empty(xp, arrays)
         columns = tuple(xp.stack(column) for column in zip(*rows, strict=True))
         return columns[0] if len(columns) == 1 else columns
+
+    def to_onnx(self, to: Any, *xs: Any) -> Any:
+        """A loop that carries nothing."""
+        rows = [x for x, batched in zip(xs, self.batched, strict=True) if batched]
+
+        def run(to: Any, *given: Any) -> Any:
+            supply = iter(given)
+            found = [next(supply) if b else x for x, b in zip(xs, self.batched, strict=True)]
+            made = to.apply(self.op, *found)
+            return made if isinstance(made, tuple) else (made,)
+
+        return scanned(to, run, (), rows, self.infer(*map(to.type_of, xs)))
 
     def flops(self, inputs: Types, outputs: Types) -> float | None:
         """Those of the op, as often as it runs."""

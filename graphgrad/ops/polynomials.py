@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..ir.errors import ShapeError
+from ..ir.kinds import limits_of
 from .arithmetic import add, subtract
 from .base import (
     Any,
@@ -20,7 +21,6 @@ from .base import (
     whole,
 )
 from .complex_parts import real
-from .dtypes import finfo
 from .exponential import sqrt
 from .grids import vander
 from .joining import concat, unstack
@@ -365,7 +365,7 @@ def polyfit(
     if isinstance(n, int) and n <= deg:
         raise ShapeError(f"{n} points do not say which polynomial of degree {deg} fits best")
     if rcond is None and isinstance(n, int):
-        rcond = n * float(finfo(x.dtype).eps)
+        rcond = n * limits_of(x.dtype).eps
     left, right = vander(x, deg + 1), y
     if w is not None:
         weights = expand_dims(like(w, left), 1)

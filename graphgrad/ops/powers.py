@@ -105,6 +105,9 @@ class Square(Kinds, Unary):
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.square(x)
 
+    def to_onnx(self, to: Any, x: Any) -> Any:
+        return to.Mul(x, x)
+
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         (x,) = node.inputs
         return (dy * (2.0 * x),)

@@ -25,6 +25,7 @@ from .base import (
     TensorType,
     Types,
     apply,
+    is_floating,
     np,
     promoted,
     tensor_type,
@@ -88,6 +89,12 @@ class MatMul(Op):
             return xp.reshape(xp.matmul(rows, y), (*x.shape[:-1], y.shape[1]))
         return xp.matmul(x.mT if self.transpose_a else x, y)
 
+    def to_onnx(self, to: Any, x: Any, y: Any) -> Any:
+        a, b = self.transpose_a, self.transpose_b
+        if (a or b) and x.rank == y.rank == 2 and is_floating(x.dtype):
+            return to.Gemm(x, y, transA=a, transB=b)
+        return to.MatMul(_turned(to, x) if a else x, _turned(to, y) if b else y)
+
     def vjp(self, node: Node, dz: Tensor) -> Gradients:
         x, y = node.inputs
         return (
@@ -146,6 +153,12 @@ class MatMul(Op):
 
 MATMUL = {(a, b): MatMul(a, b) for a in (False, True) for b in (False, True)}
 _PLAIN = MATMUL[False, False]
+
+
+def _turned(to: Any, x: Any) -> Any:
+    """The last two axes exchanged, in ONNX."""
+    axes = [*range(x.rank - 2), x.rank - 1, x.rank - 2]
+    return to.Transpose(x, perm=axes)
 
 
 def matmul(x1: TensorLike, x2: TensorLike, /) -> Tensor:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+from math import prod as product
 
 from ..ir.errors import ShapeError
 from ..ir.types import Dim, broadcast, compatible, elements, size_of
@@ -120,6 +121,14 @@ class Reduction(Op, abstract=True):
             raise ShapeError(f"{self.type} over axes {self.axes} of {x!r}")
         self.check(x)
         return (tensor_type(reduced(x.shape, self.axes, self.keepdims), self.result(x.dtype)),)
+
+    def to_onnx(self, to: Any, x: Any) -> Any:
+        """The operator of its name over these axes; over none of them x itself."""
+        if self.onnx is None:
+            return None
+        if not self.axes:
+            return to.Identity(x)
+        return to(self.onnx.name, x, list(self.axes), keepdims=self.keepdims)
 
     def result(self, dtype: DType) -> DType:
         """The dtype of the output."""
@@ -274,6 +283,10 @@ class SizeOf(Op):
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.asarray(_size(x.shape, self.axes), dtype=self.dtype)
 
+    def to_onnx(self, to: Any, x: Any) -> Any:
+        size = to.ReduceProd(to.Gather(to.shape(x), list(self.axes)), keepdims=0)
+        return to.cast(size, self.dtype)
+
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         return (ZERO,)
 
@@ -289,7 +302,7 @@ class SizeOf(Op):
 
 
 def _size(shape: tuple[int, ...], axes: Axes) -> int:
-    return int(np.prod([shape[a] for a in axes], dtype=np.int64))
+    return product([shape[a] for a in axes])
 
 
 def size_over(x: Tensor, axes: Axes, dtype: DType) -> Tensor:
@@ -312,7 +325,8 @@ class ReduceMean(Reduction):
     def kernel(self, xp: Any, x: Any) -> Any:
         wide = np.dtype(np.float32) if x.dtype.itemsize == 2 else x.dtype
         total = xp.sum(x, axis=self.axes, keepdims=self.keepdims, dtype=wide)
-        return xp.astype(xp.asarray(total / wide.type(_size(x.shape, self.axes))), x.dtype)
+        count = xp.asarray(_size(x.shape, self.axes), dtype=wide)
+        return xp.astype(xp.asarray(total / count), x.dtype)
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         (x,) = node.inputs
@@ -491,6 +505,7 @@ class ReduceMin(ReduceMax):
     """y = smallest of x over axes (NaN if there is one); dx = dy in equal shares to ties."""
 
     onnx = Onnx("ReduceMin")
+    to_onnx = Reduction.to_onnx
     reduction = "min"
 
     def kernel(self, xp: Any, x: Any) -> Any:
@@ -666,6 +681,10 @@ class ArgMax(Op):
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.asarray(xp.argmax(x, axis=self.axis, keepdims=self.keepdims), dtype=INT64)
 
+    def to_onnx(self, to: Any, x: Any) -> Any:
+        assert self.onnx is not None
+        return to(self.onnx.name, to.wide(x), axis=self.axis, keepdims=self.keepdims)
+
     def flops(self, inputs: Types, outputs: Types) -> float | None:
         """One for each element of x."""
         return elements(inputs[0])
@@ -681,6 +700,7 @@ class ArgMin(ArgMax):
     """The place (int64) of the first smallest element of x along an axis. No gradient."""
 
     onnx = Onnx("ArgMin")
+    to_onnx = ArgMax.to_onnx
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.asarray(xp.argmin(x, axis=self.axis, keepdims=self.keepdims), dtype=INT64)
@@ -798,6 +818,11 @@ class Flat(Op):
     def kernel(self, xp: Any, x: Any) -> Any:
         last = tuple(range(self.axis, x.ndim))
         return xp.reshape(x, (*x.shape[: self.axis], _size(x.shape, last)))
+
+    def to_onnx(self, to: Any, x: Any) -> Any:
+        front = [to.length(x, a) for a in range(self.axis)]
+        last = to.ReduceProd(to.Shape(x, start=self.axis), [0], keepdims=1)
+        return to.reshape(x, *front, last)
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         return (reshape_like(dy, node.inputs[0]),)
@@ -987,6 +1012,14 @@ class ReduceAny(Reduction):
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.any(x, axis=self.axes, keepdims=self.keepdims)
 
+    def to_onnx(self, to: Any, x: Any) -> Any:
+        """Whether there is one that is."""
+        true = to.cast(x, "bool") if x.dtype != "bool" else x
+        if not self.axes:
+            return to.Identity(true)
+        count = to.ReduceSum(to.cast(true, "int64"), list(self.axes), keepdims=self.keepdims)
+        return to.Greater(count, 0)
+
 
 class ReduceAll(ReduceAny):
     """Whether all elements over axes are true (not 0). No gradient."""
@@ -995,6 +1028,10 @@ class ReduceAll(ReduceAny):
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.all(x, axis=self.axes, keepdims=self.keepdims)
+
+    def to_onnx(self, to: Any, x: Any) -> Any:
+        """Whether there is none that is not."""
+        return to.Not(to.apply(ReduceAny(self.axes, self.keepdims), to.Not(to.cast(x, "bool"))))
 
 
 def any(

@@ -13,6 +13,7 @@ from .base import (
     Tensor,
     TensorLike,
     apply,
+    is_floating,
     np,
     wants,
 )
@@ -31,6 +32,16 @@ class FloorDivide(NumberBinary):
     def kernel(self, xp: Any, x: Any, y: Any) -> Any:
         return xp.floor_divide(x, y)
 
+    def to_onnx(self, to: Any, x: Any, y: Any) -> Any:
+        """Of integers 0 where y is 0; of floats (x - rest) / y, whole but for rounding."""
+        if is_floating(x.dtype):
+            quotient = to.Div(to.Sub(x, to.apply(REMAINDER, x, y)), y)
+            return to.Where(to.Equal(y, 0.0), to.Div(x, y), to.Round(quotient))
+        nothing = to.Equal(y, 0)
+        safe = to.Where(nothing, 1, y)
+        whole = to.Div(to.Sub(x, to.Mod(x, safe)), safe)
+        return to.Where(nothing, 0, whole)
+
     def vjp(self, node: Node, dz: Tensor) -> Gradients:
         return ZERO, ZERO
 
@@ -48,6 +59,15 @@ class Remainder(FloorDivide):
     def kernel(self, xp: Any, x: Any, y: Any) -> Any:
         return xp.remainder(x, y)
 
+    def to_onnx(self, to: Any, x: Any, y: Any) -> Any:
+        if not is_floating(x.dtype):
+            nothing = to.Equal(y, 0)
+            return to.Where(nothing, 0, to.Mod(x, to.Where(nothing, 1, y)))
+        rest = to.Mod(x, y, fmod=1)
+        other = to.Xor(to.Less(rest, 0.0), to.Less(y, 0.0))
+        turned = to.And(to.Not(to.Equal(rest, 0.0)), other)
+        return to.Where(turned, to.Add(rest, y), rest)
+
     def vjp(self, node: Node, dz: Tensor) -> Gradients:
         x, y = node.inputs
         return dz, -(dz * apply(FLOOR_DIVIDE, x, y)) if wants(y) else NO_GRAD
@@ -58,6 +78,12 @@ class Fmod(FloorDivide):
 
     def kernel(self, xp: Any, x: Any, y: Any) -> Any:
         return xp.fmod(x, y)
+
+    def to_onnx(self, to: Any, x: Any, y: Any) -> Any:
+        if is_floating(x.dtype):
+            return to.Mod(x, y, fmod=1)
+        nothing = to.Equal(y, 0)
+        return to.Where(nothing, 0, to.Mod(x, to.Where(nothing, 1, y), fmod=1))
 
     def vjp(self, node: Node, dz: Tensor) -> Gradients:
         x, y = node.inputs

@@ -75,6 +75,9 @@ class Trunc(Rounding):
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.trunc(x)
 
+    def to_onnx(self, to: Any, x: Any) -> Any:
+        return to.Where(to.Less(x, 0.0), to.Ceil(x), to.Floor(x))
+
 
 class NextAfter(RealBinary):
     """z = the number after x towards y; dx = dz, dy = 0."""

@@ -23,6 +23,8 @@ from .base import (
     tensor_type,
 )
 from .indexing import zeros_of
+from .onnx_loops import greatest_so_far
+from .onnx_places import LAST
 from .shaping import normal_axis
 from .sorting import ScatterElements
 
@@ -50,6 +52,9 @@ class CumMax(Op):
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.maximum.accumulate(x, axis=self.axis)
 
+    def to_onnx(self, to: Any, x: Any) -> Any:
+        return greatest_so_far(to, "Max", x, self.axis)
+
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         (x,), (y,) = node.inputs, node.outputs
         places = apply(RunStart(self.axis), y)
@@ -76,6 +81,9 @@ class CumMin(CumMax):
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.minimum.accumulate(x, axis=self.axis)
 
+    def to_onnx(self, to: Any, x: Any) -> Any:
+        return greatest_so_far(to, "Min", x, self.axis)
+
 
 class RunStart(Op):
     """At each place along an axis, the last place (int64) where the value changed. No gradient."""
@@ -89,14 +97,29 @@ class RunStart(Op):
             raise ShapeError(f"{self.type} along axis {self.axis} of {x!r}")
         return (tensor_type(x.shape, "int64"),)
 
-    def kernel(self, xp: Any, x: Any) -> Any:
+    def kernel(self, xp: Any, x: Any, largest: Any = None) -> Any:
         x = xp.moveaxis(x, self.axis, -1)
         new = (x[..., 1:] != x[..., :-1]) & (x[..., :-1] == x[..., :-1])
         first = xp.zeros_like(x[..., :1], dtype=bool)
         new = xp.concatenate([first, new], axis=-1)
         places = xp.where(new, xp.arange(x.shape[-1]), 0)
-        places = xp.maximum.accumulate(places, axis=-1)
+        places = (largest or xp.maximum.accumulate)(places, axis=-1)
         return xp.astype(xp.moveaxis(places, -1, self.axis), as_dtype("int64"))
+
+    def to_onnx(self, to: Any, x: Any) -> Any:
+        """The last place so far that differs from the one before, from 0 on."""
+        axes = [self.axis]
+        row, before = to.Slice(x, [1], [LAST], axes), to.Slice(x, [0], [-1], axes)
+        new = to.And(to.Not(to.Equal(row, before)), to.Equal(before, before))
+        count = to.Squeeze(to.length(x, self.axis), [0])
+        places = to.Range(np.int64(1), count, np.int64(1))
+        others = list(range(1, x.rank - self.axis))
+        at = to.Mul(to.cast(new, "int64"), to.Unsqueeze(places, others) if others else places)
+        widths = [0] * (2 * x.rank)
+        widths[self.axis] = 1
+        padded = to.Pad(at, widths)
+        whole = to.Slice(padded, [0], to.length(x, self.axis), axes, shape=x.shape)
+        return greatest_so_far(to, "Max", whole, self.axis)
 
     def flops(self, inputs: Types, outputs: Types) -> float | None:
         """One comparison for each element of x."""

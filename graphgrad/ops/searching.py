@@ -33,7 +33,7 @@ from .places import INT64
 from .reductions import Flat
 from .shaping import flatten, moveaxis, normal_axis, reshape_like
 from .slicing import FULL, Slice
-from .sorting import ArgSort, comparisons, sort
+from .sorting import ArgSort, GatherElements, comparisons, sort
 
 __all__ = ["isin", "lexsort", "searchsorted"]
 
@@ -57,6 +57,12 @@ class SearchSorted(Op):
     def kernel(self, xp: Any, x: Any, v: Any) -> Any:
         side = "right" if self.right else "left"
         return xp.astype(xp.asarray(xp.searchsorted(x, v, side=side)), INT64)
+
+    def to_onnx(self, to: Any, x: Any, v: Any) -> Any:
+        """Each element of v against each of x."""
+        apart = to.Unsqueeze(v, [-1])
+        before = to("LessOrEqual" if self.right else "Less", to.wide(x), to.wide(apart))
+        return to.ReduceSum(to.cast(before, "int64"), [-1], keepdims=0)
 
     def batch(self, batch: Batch) -> Outputs | None:
         """With one order for all, as it is. Else what is before v when both are put in order
@@ -140,6 +146,21 @@ class LexSort(Op):
 
     def kernel(self, xp: Any, keys: Any) -> Any:
         return xp.astype(xp.lexsort(xp.moveaxis(keys, -2, 0), axis=-1), INT64)
+
+    def to_onnx(self, to: Any, keys: Any) -> Any:
+        """By one key after the other, the last one last, each time leaving ties as they are."""
+        count, last = keys.shape[-2], keys.rank - 2
+        if not isinstance(count, int):
+            return None
+        order = None
+        for i in range(count):
+            key = to.Gather(keys, np.int64(i), axis=last, shape=(*keys.shape[:-2], keys.shape[-1]))
+            if order is None:
+                order = to.apply(ArgSort(last), key)
+            else:
+                moved = to.apply(GatherElements(last), key, order)
+                order = to.apply(GatherElements(last), order, to.apply(ArgSort(last), moved))
+        return order
 
     def flops(self, inputs: Types, outputs: Types) -> float | None:
         """About log2(N) comparisons for each element."""

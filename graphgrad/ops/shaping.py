@@ -106,6 +106,15 @@ class Reshape(Op):
         shape = tuple(x.shape[d[1]] if isinstance(d, tuple) else d for d in self.shape)
         return xp.reshape(x, shape)
 
+    def to_onnx(self, to: Any, x: Any) -> Any:
+        (y,) = self.infer(tensor_type(x.shape, x.dtype))
+        if y.static:
+            return to.reshape(x, *lengths(y))
+        parts = [to.length(x, d[1]) if isinstance(d, tuple) else d for d in self.shape]
+        if -1 in self.shape:
+            return to.Reshape(x, to.lengths(*parts), shape=y.shape)
+        return to.reshape(x, *parts, shape=y.shape)
+
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         return (reshape_like(dy, node.inputs[0]),)
 
@@ -212,6 +221,9 @@ class ReshapeLike(Op):
     def kernel(self, xp: Any, x: Any, like: Any) -> Any:
         return xp.reshape(x, like.shape)
 
+    def to_onnx(self, to: Any, x: Any, like: Any) -> Any:
+        return to.reshape(x, to.shape(like), shape=like.shape)
+
     def static(self, inputs: Types) -> Op:
         return Reshape(lengths(inputs[1]))
 
@@ -272,6 +284,9 @@ class ExpandDims(Op):
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.expand_dims(x, axis=self.axes)
 
+    def to_onnx(self, to: Any, x: Any) -> Any:
+        return to.Unsqueeze(x, list(self.axes)) if self.axes else to.Identity(x)
+
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         return (apply(Squeeze(self.axes), dy) if self.axes else dy,)
 
@@ -303,6 +318,9 @@ class Squeeze(Op):
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.squeeze(x, axis=self.axes)
+
+    def to_onnx(self, to: Any, x: Any) -> Any:
+        return to.Squeeze(x, list(self.axes)) if self.axes else to.Identity(x)
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         return (apply(ExpandDims(self.axes), dy),)
@@ -352,6 +370,9 @@ class BroadcastTo(Op):
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.broadcast_to(x, self.shape)
+
+    def to_onnx(self, to: Any, x: Any) -> Any:
+        return to.Expand(x, list(self.shape))
 
     def strided(self, x: Strided, shape: Lengths) -> Strided:
         extra = len(shape) - len(x.shape)
@@ -421,6 +442,9 @@ class BroadcastLike(Op):
 
     def kernel(self, xp: Any, x: Any, like: Any) -> Any:
         return xp.broadcast_to(x, like.shape)
+
+    def to_onnx(self, to: Any, x: Any, like: Any) -> Any:
+        return to.Expand(x, to.shape(like))
 
     def static(self, inputs: Types) -> Op:
         return BroadcastTo(lengths(inputs[1]))
@@ -499,6 +523,17 @@ class SumTo(Summing):
     def kernel(self, xp: Any, x: Any, like: Any) -> Any:
         return _summed(xp, x, like.shape)
 
+    def to_onnx(self, to: Any, x: Any, like: Any) -> Any:
+        """Over the axes where that has length 1 and x another, or none at all."""
+        extra = list(range(x.rank - like.rank))
+        y = to.ReduceSum(x, extra, keepdims=0) if extra else x
+        if not like.rank:
+            return y
+        shape = to.shape(like)
+        apart = to.Not(to.Equal(shape, to.Shape(y)))
+        axes = to.Squeeze(to.NonZero(apart), [0])
+        return to.ReduceSum(y, axes, keepdims=1, noop_with_empty_axes=1)
+
     def static(self, inputs: Types) -> Op:
         return SumToShape(lengths(inputs[1]))
 
@@ -534,6 +569,13 @@ class SumToShape(Summing):
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return _summed(xp, x, self.shape)
+
+    def to_onnx(self, to: Any, x: Any) -> Any:
+        """Over the axes that go, and those of which length 1 is left."""
+        extra = x.rank - len(self.shape)
+        axes = [*range(extra), *[extra + i for i, d in enumerate(self.shape) if d == 1]]
+        y = to.ReduceSum(x, axes, keepdims=1) if axes else to.Identity(x)
+        return to.Squeeze(y, list(range(extra))) if extra else y
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         return (broadcast_like(dy, node.inputs[0]),)

@@ -21,6 +21,7 @@ from .base import (
     as_tensor,
     cast,
     inexact,
+    is_floating,
     kind_of,
     like,
     np,
@@ -35,7 +36,7 @@ from .differences import diff
 from .joining import concat
 from .logic import equal, greater, less, logical_and, where
 from .magnitudes import abs
-from .padding import flip
+from .padding import Flip, Pad, flip
 from .reductions import sum
 from .remainders import remainder
 from .shaping import distinct_axes, flatten, normal_axis, reshape
@@ -78,6 +79,27 @@ class Convolve(Op):
         y = _rowwise(xp, lambda x, w: xp.convolve(x, w, mode=mode), a, v)
         return xp.asarray(y, dtype=a.dtype)
 
+    def to_onnx(self, to: Any, a: Any, v: Any) -> Any:
+        """A convolution with a channel for each row; of integers, products of neighbours."""
+        if not (a.static and v.static):
+            return None
+        m, n = a.shape[-1], v.shape[-1]
+        if n > m:
+            a, v, m, n = v, a, n, m
+        rows = int(np.prod(a.shape[:-1]))
+        low, high = {"full": (n - 1, n - 1), "valid": (0, 0), "same": (n // 2, (n - 1) // 2)}[
+            self.mode
+        ]
+        turned, count = to.apply(Flip((v.rank - 1,)), v), m + low + high - n + 1
+        if is_floating(a.dtype):
+            image, filters = to.reshape(a, 1, rows, m), to.reshape(turned, rows, 1, n)
+            y = to.Conv(image, filters, group=rows, pads=[low, high])
+            return to.reshape(y, *a.shape[:-1], count)
+        widths = [0] * (a.rank - 1)
+        places = np.arange(count)[:, None] + np.arange(n)
+        parts = to.Gather(to.Pad(a, [*widths, low, *widths, high]), places, axis=a.rank - 1)
+        return to.ReduceSum(to.Mul(parts, to.Unsqueeze(turned, [-2])), [-1], keepdims=0)
+
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         a, v = node.inputs
         back = Unconvolve(self.mode)
@@ -119,7 +141,7 @@ class Unconvolve(Op):
         n, m, mode = x.shape[-1], v.shape[-1], self.mode
 
         def row(g: Any, w: Any) -> Any:
-            before = {"full": 0, "same": (min(n, m) - 1) // 2, "valid": min(n, m) - 1}[mode]
+            before = missing(mode, n, m)
             after = n + m - 1 - before - g.shape[0]
             whole = xp.concatenate(
                 [xp.zeros(before, dtype=g.dtype), g, xp.zeros(after, dtype=g.dtype)]
@@ -127,6 +149,15 @@ class Unconvolve(Op):
             return xp.convolve(whole, w[::-1], mode="valid")
 
         return xp.asarray(_rowwise(xp, row, dy, v), dtype=x.dtype)
+
+    def to_onnx(self, to: Any, dy: Any, v: Any, x: Any) -> Any:
+        if not (dy.static and v.static and x.static):
+            return None
+        n, m = x.shape[-1], v.shape[-1]
+        before = missing(self.mode, n, m)
+        after = n + m - 1 - before - dy.shape[-1]
+        whole = to.apply(Pad(((0, 0),) * (dy.rank - 1) + ((before, after),)), dy)
+        return to.apply(Convolve("valid"), whole, to.apply(Flip((v.rank - 1,)), v))
 
     def vjp(self, node: Node, dx: Tensor) -> Gradients:
         dy, v, _ = node.inputs
@@ -146,6 +177,11 @@ class Unconvolve(Op):
         yield cls("full"), [rng.normal(size=(n,)) for n in (6, 3, 4)]
         yield cls("same"), [rng.normal(size=(n,)) for n in (4, 2, 4)]
         yield cls("valid"), [rng.normal(size=(2, n)) for n in (3, 4, 2)]
+
+
+def missing(mode: str, n: int, m: int) -> int:
+    """How many places of the full convolution of n and m places stand before those of a mode."""
+    return {"full": 0, "same": (min(n, m) - 1) // 2, "valid": min(n, m) - 1}[mode]
 
 
 def _rowwise(xp: Any, fn: Any, a: Any, v: Any) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from .base import Any, Gradients, Node, Samples, Tensor, TensorLike, apply, as_tensor, np
-from .families import RealUnary, floating_unary
+from .families import FloatUnary, floating_unary
 
 __all__ = ["sinc"]
 
@@ -13,7 +13,7 @@ TERMS = 14
 """Of the series, for |x| up to 2 and orders from 0 on: the last is below 1e-17 of the sum."""
 
 
-class SphericalBessel(RealUnary):
+class SphericalBessel(FloatUnary):
     """The spherical Bessel function j_n, of which j_0 is sin(x) / x.
 
     dx = dy * (n j_{n-1} - (n+1) j_{n+1}) / (2n + 1), which has no quotient that fails at 0 [DLMF
@@ -43,6 +43,7 @@ class SphericalBessel(RealUnary):
         for order in (0, 1, 2):
             yield cls(order), [np.array([0.0, 0.3, -1.9, 2.1, 7.0])]
         yield cls(0), [np.array([[0.5, -3.0]], "float32")]
+        yield cls(0), [np.array([0.0, 0.5 - 0.7j, 3.0 + 1.0j])]
 
 
 def _series(xp: Any, x: Any, n: int) -> Any:
@@ -66,11 +67,9 @@ def sinc(x: TensorLike) -> Tensor:
     """y = sin(pi x) / (pi x), and 1 at 0.
 
     Parameters:
-        x: any shape; real, ints and bools become float64.
+        x: any shape; ints and bools become float64.
 
     Returns: y, of the shape of x.
-
-    Raises: DTypeError if x is complex.
 
     Gradient: dx = dy * (cos(pi x) - y) / x, 0 at 0, without cancellation.
 

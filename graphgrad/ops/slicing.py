@@ -26,6 +26,7 @@ from .base import (
     tensor_type,
 )
 from .batching import Batch, Outputs
+from .onnx_places import read_slices, scattered
 from .updates import with_at
 
 __all__ = [
@@ -65,6 +66,9 @@ class Slice(Op):
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return x[_indices(self.key)]
+
+    def to_onnx(self, to: Any, x: Any) -> Any:
+        return read_slices(to, x, self.key)
 
     def strided(self, x: Strided, shape: Lengths) -> Strided:
         strides, offset, axis = [], x.offset, 0
@@ -118,6 +122,10 @@ class Unslice(Op):
     def kernel(self, xp: Any, x: Any) -> Any:
         return with_at(xp.zeros(self.shape, dtype=x.dtype), _indices(self.key), x)
 
+    def to_onnx(self, to: Any, x: Any) -> Any:
+        zeros = to.apply(Full(self.shape, 0, x.dtype))
+        return scattered(to, zeros, self.key, x)
+
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         return (apply(Slice(self.key), dy),)
 
@@ -150,6 +158,10 @@ class UnsliceLike(Op):
 
     def kernel(self, xp: Any, x: Any, like: Any) -> Any:
         return with_at(xp.zeros(like.shape, dtype=x.dtype), _indices(self.key), x)
+
+    def to_onnx(self, to: Any, x: Any, like: Any) -> Any:
+        zeros = to.ConstantOfShape(to.shape(like), value=np.zeros(1, x.dtype), shape=like.shape)
+        return scattered(to, zeros, self.key, x)
 
     def static(self, inputs: Types) -> Op:
         return Unslice(self.key, lengths(inputs[1]))

@@ -70,6 +70,9 @@ class GatherElements(Op):
     def kernel(self, xp: Any, x: Any, indices: Any) -> Any:
         return xp.take_along_axis(x, indices, axis=self.axis)
 
+    def to_onnx(self, to: Any, x: Any, indices: Any) -> Any:
+        return to.GatherElements(x, to.cast(indices, "int64"), axis=self.axis)
+
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         x, indices = node.inputs
         return apply(ScatterElements(self.axis), zeros_of(x), indices, dy), NO_GRAD
@@ -102,6 +105,10 @@ class ScatterElements(Op):
             for i, n in enumerate(indices.shape)
         ]
         return plus_at(xp.asarray(x), tuple(columns), updates)
+
+    def to_onnx(self, to: Any, x: Any, indices: Any, updates: Any) -> Any:
+        places = to.cast(indices, "int64")
+        return to.ScatterElements(x, places, updates, axis=self.axis, reduction="add")
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         indices, updates = node.inputs[1:]
@@ -199,6 +206,9 @@ class Sort(Op):
         y = xp.sort(x, axis=self.axis)
         return xp.flip(y, axis=self.axis) if self.descending else y
 
+    def to_onnx(self, to: Any, x: Any) -> Any:
+        return _top(to, x, to.length(x, self.axis), self.axis, self.descending)[0]
+
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         (x,) = node.inputs
         order = apply(ArgSort(self.axis, self.descending), x)
@@ -230,6 +240,9 @@ class ArgSort(Op):
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.astype(_order(xp, x, self.axis, self.descending), INT64)
+
+    def to_onnx(self, to: Any, x: Any) -> Any:
+        return _top(to, x, to.length(x, self.axis), self.axis, self.descending)[1]
 
     def flops(self, inputs: Types, outputs: Types) -> float | None:
         """About log2(n) comparisons for each element."""
@@ -267,6 +280,9 @@ class TopK(Op):
         places = order[(slice(None),) * self.axis + (slice(self.k),)]
         return xp.take_along_axis(x, places, axis=self.axis), xp.astype(places, INT64)
 
+    def to_onnx(self, to: Any, x: Any) -> Any:
+        return _top(to, x, [self.k], self.axis, self.largest)
+
     def vjp(self, node: Node, dy: Tensor, _: Any) -> Gradients:
         (x,), places = node.inputs, node.outputs[1]
         return (apply(ScatterElements(self.axis), zeros_of(x), places, dy),)
@@ -285,6 +301,13 @@ def comparisons(x: TensorType, axis: int) -> int:
     """What it takes to sort along an axis: about log2(n) for each element."""
     n = lengths(x)[axis]
     return elements(x) * max(1, round(log2(n))) if n else 0
+
+
+def _top(to: Any, x: Any, k: Any, axis: int, largest: bool) -> Any:
+    """The first of x in order, and their places, in ONNX: ties as in x."""
+    wide = to.wide(x)
+    values, places = to.TopK(wide, k, axis=axis, largest=largest, outputs=2)
+    return values if wide is x else to.GatherElements(x, places, axis=axis), places
 
 
 def _check_ordered(x: TensorType, axis: int) -> None:

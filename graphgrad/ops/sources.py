@@ -159,6 +159,9 @@ class Assign(Op):
     def kernel(self, xp: Any, variable: Any, value: Any) -> Any:
         return value
 
+    def to_onnx(self, to: Any, variable: Any, value: Any) -> Any:
+        return to.Identity(value)
+
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         return NO_GRAD, dy
 
@@ -212,6 +215,9 @@ class Identity(Op):
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return x
+
+    def to_onnx(self, to: Any, x: Any) -> Any:
+        return to.Identity(x)
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         return (dy,)

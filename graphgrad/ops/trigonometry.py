@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..ir.op import OP_TYPES
 from .base import (
     NO_GRAD,
     Any,
@@ -17,7 +18,7 @@ from .base import (
 )
 from .exponential import TANH, sqrt
 from .families import FloatUnary, RealBinary, float_ufunc
-from .magnitudes import hypot
+from .magnitudes import COPYSIGN, hypot
 
 __all__ = [
     "acos",
@@ -165,6 +166,19 @@ class Atan2(RealBinary):
 
     def kernel(self, xp: Any, y: Any, x: Any) -> Any:
         return xp.arctan2(y, x)
+
+    def to_onnx(self, to: Any, y: Any, x: Any) -> Any:
+        """By the lesser over the greater, in the first half quadrant, and turned from there."""
+        wide, high = to.Abs(x), to.Abs(y)
+        steep = to.Greater(high, wide)
+        most = to.Max(wide, high)
+        plain = to.Or(to.Equal(most, 0.0), to.IsInf(to.Min(wide, high)))
+        ratio = to.Div(to.Min(wide, high), to.Where(to.Equal(most, 0.0), 1.0, most))
+        ratio = to.Where(to.And(plain, to.IsInf(most)), 1.0, ratio)
+        angle = to.Atan(ratio)
+        angle = to.Where(steep, to.Sub(np.pi / 2, angle), angle)
+        angle = to.Where(to.apply(OP_TYPES["SignBit"](), x), to.Sub(np.pi, angle), angle)
+        return to.apply(COPYSIGN, angle, y)
 
     def vjp(self, node: Node, dz: Tensor) -> Gradients:
         y, x = node.inputs

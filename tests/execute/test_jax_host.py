@@ -8,6 +8,7 @@ import pytest
 import graphgrad as gg
 
 jax = pytest.importorskip("jax")
+HostCalls = pytest.importorskip("graphgrad.execute.jax_host").HostCalls
 
 VALUES = [np.float64(1 / 3), np.int64(2**40 + 1), np.uint64(2**62 + 5), np.array([[1 / 3 + 2j]])]
 VALUES += [np.zeros((0, 2)), np.float32(1 / 3), np.array([True]), np.complex64(1j)]
@@ -84,3 +85,58 @@ def test_what_code_of_ones_own_raises_is_raised_as_it_is_on_every_backend(backen
         assert any("py_function 'wrong'" in note for note in error.value.__notes__)
         with pytest.raises(gg.ExecutionError, match="still true after max_trips=2 runs"):
             g(np.ones(2))
+
+
+def test_what_failed_in_a_thread_of_xla_is_no_matter_of_the_next_run():
+    """JAX has calls with effects wait for one another, and would raise it again for ever."""
+    calls = []
+
+    def at_first(x):
+        calls.append(x)
+        if len(calls) == 1:
+            raise KeyError("mine")
+        return x
+
+    with gg.Graph():
+        x = gg.placeholder((400, 400), name="x")
+        y = gg.py_function(at_first, [x @ x], [((400, 400), "float64")])
+        f = gg.compile(x, y[0, 0], backend="jax")
+    with pytest.raises(KeyError, match="mine"):
+        f(np.ones((400, 400)))
+    assert [f(np.ones((400, 400))) for _ in range(2)] == [400.0, 400.0]
+
+
+def test_code_that_writes_the_state_of_the_run_that_waits_for_it_is_an_error_on_jax():
+    """In a thread of XLA it would wait for the run, and the run for it."""
+    with gg.Graph() as graph:
+        gg.variable(1.0, name="w")
+    calls, raised = HostCalls(), []
+
+    def of_xla():
+        try:
+            with calls.acting():
+                graph.state["w"] = 2.0
+        except gg.StateError as error:
+            raised.append(str(error))
+
+    def run():
+        with calls.awaited():
+            thread = threading.Thread(target=of_xla, daemon=True)
+            thread.start()
+            thread.join(10)
+
+    graph.state.turn.take(run)
+    assert "a run with updates was on" in raised[0]
+    assert graph.state["w"] == 1.0
+    run()  # one that only reads
+    assert graph.state["w"] == 2.0
+
+
+def test_an_error_of_xla_says_what_is_large():
+    with gg.Graph():
+        x = gg.placeholder(("N",), name="x")
+        f = gg.compile(x, gg.sum(gg.sort(x[:, None] * x, axis=0)), backend="jax")
+    with pytest.raises(Exception, match="RESOURCE_EXHAUSTED") as error:
+        f(np.ones(2**20))  # 8 TB
+    (note,) = error.value.__notes__
+    assert "float64[1048576, 1048576], 8796093022208 bytes, built at test_jax_host.py:" in note

@@ -85,6 +85,20 @@ def test_processes_but_the_first_write_nothing_and_know_if_it_failed(among, tmp_
         gg.Checkpoints(tmp_path).resume(graph)
 
 
+def test_a_process_that_waits_long_for_the_others_says_so(monkeypatch, capsys):
+    pytest.importorskip("jax")
+    from graphgrad.execute import jax_processes
+
+    with jax_processes.waiting_for_others():
+        pass
+    monkeypatch.setattr(jax_processes, "PATIENCE", 0.01)
+    with jax_processes.waiting_for_others():
+        time.sleep(0.1)
+    said = capsys.readouterr().err
+    assert said.count("process 0 of 1 has waited for 0.01 s") == 1
+    assert "All processes have to call gg.save" in said
+
+
 def run(folder, *commands):
     """Programs side by side, until all are done or one has failed; what each printed."""
     paths = [folder / f"said by {i}" for i in range(len(commands))]

@@ -54,6 +54,31 @@ def test_no_value_of_a_variable_moves_in_100_steps(trained):
     assert trained.state[trained.n] == 102
 
 
+def test_nothing_is_read_back_in_100_steps_and_donated_memory_is_kept():
+    """Values leave the device by `fetched` alone; new ones are written where the old ones were."""
+    with gg.Graph() as graph:
+        x, w = gg.placeholder((64,), name="x"), gg.variable(np.ones(64), name="w")
+        updates = gg.optimizers.SGD(0.1, momentum=0.9).updates([w], [w * x])
+        step = gg.compile(x, gg.sum(w * x), updates=updates, backend="jax", donate=True)
+    x = np.linspace(0.0, 1.0, 64)
+    step(x)
+    read = []
+    kept = fetched.dispatch(jax.Array)
+    fetched.register(jax.Array, lambda value: read.append(value) or kept(value))
+    try:
+        places = set()
+        for _ in range(100):
+            step(x)
+            for value in graph.state.held([v.node for v in graph.variables]):
+                places.add(value.unsafe_buffer_pointer())
+        assert read == []
+        assert len(places) == len(list(graph.variables)) > 1
+        assert graph.state["w"][-1] < 1.0
+        assert len(read) == 1
+    finally:
+        fetched.register(jax.Array, kept)
+
+
 def test_what_is_moved_is_counted(trained):
     trained.step(jax.device_put(np.zeros(3, "float32")))  # another dtype: by way of the host
     trained.state["n"] = 5

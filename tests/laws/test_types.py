@@ -33,7 +33,7 @@ WITHOUT_SAMPLES = {
     "TorchCall",  # tests/interop/test_torch_calls
     "PerExample",
     *("MaskPlaces", "Nonzero", "RepeatedPlaces"),  # as long as values say: tests/ops/test_nonzero
-    *("RandomLogGamma", "LogGammaSlope"),  # tests/ops/test_random
+    *("RandomLogGamma", "LogGammaSlope", "WaldNumber"),  # tests/ops/test_random
 }
 WITHOUT_SAMPLES |= {"JaxFunction"} if find_spec("jax") is None else set()
 

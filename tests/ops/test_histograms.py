@@ -108,6 +108,17 @@ def test_counts_refuse_what_is_negative():
         np.testing.assert_array_equal(gg.evaluate(rows), [[1, 1], [1, 2]])
 
 
+def test_what_jax_does_not_count_has_no_gradient():
+    pytest.importorskip("jax")
+    with gg.Graph():
+        t, w = gg.placeholder((4,), "int64"), gg.placeholder((4,))
+        y = gg.bincount(t, w, length=3)
+        dw = gg.gradients(y * [1.0, 2.0, 3.0], w)
+        found = gg.compile([t, w], [y, dw], backend="jax")(np.array([-1, 0, 7, 2]), np.ones(4))
+    np.testing.assert_array_equal(found[0], [1, 0, 1])
+    np.testing.assert_array_equal(found[1], [0, 1, 0, 3])
+
+
 def test_counts_of_a_length_that_jax_cannot_know():
     pytest.importorskip("jax")
     with gg.Graph():

@@ -235,6 +235,17 @@ KNOWN = {
     "weibull": (lambda: random.weibull((N,), 1.5, 2.0, seed=1), "weibull_min", (1.5, 0, 2)),
     "pareto": (lambda: random.pareto((N,), 3.0, 2.0, seed=1), "pareto", (3, 0, 2)),
     "maxwell": (lambda: random.maxwell((N,), 2.0, seed=1), "maxwell", (0, 2)),
+    "wald": (lambda: random.wald((N,), 2.0, 5.0, seed=1), "invgauss", (0.4, 0, 5)),
+    "generalized": (
+        lambda: random.generalized_normal((N,), 3.0, 1.0, 2.0, seed=1),
+        "gennorm",
+        (3, 1, 2),
+    ),
+    "both sides": (
+        lambda: gg.abs(random.double_sided_maxwell((N,), 0.0, 2.0, seed=1)),
+        "maxwell",
+        (0, 2),
+    ),
     "triangular": (lambda: random.triangular((N,), 0.0, 1.0, 3.0, seed=1), "triang", (1 / 3, 0, 3)),
     "truncated": (lambda: random.truncated_normal((N,), 1.0, 2.5, seed=1), "truncnorm", (1, 2.5)),
     "gamma": (lambda: random.gamma((N,), 0.5, 2.0, seed=1), "gamma", (0.5, 0, 2)),
@@ -265,6 +276,8 @@ def test_floating_numbers_are_distributed_as_scipys(name):
         (lambda: random.binomial((N,), 100, 0.8, seed=1), "binom", (100, 0.8)),
         (lambda: random.geometric((N,), 0.3, seed=1), "geom", (0.3,)),
         (lambda: random.integers(0, 7, (N,), seed=1), "randint", (0, 7)),
+        (lambda: random.multinomial(10, [1, 2, 0, 2, 5], (N,), seed=1)[:, 3], "binom", (10, 0.2)),
+        (lambda: random.multinomial(10, [0.5, 0.5], (N,), seed=1)[:, 0], "binom", (10, 0.5)),
     ],
 )
 def test_whole_numbers_are_distributed_as_scipys(build, law, args):
@@ -306,6 +319,7 @@ def test_gradients_are_those_of_the_path(build):
     [
         (lambda a: random.gamma((N,), a, 3.0, seed=1), 3.0),
         (lambda a: random.chisquare((N,), a, seed=1), 1.0),
+        (lambda a: gg.square(random.generalized_normal((N,), a, seed=1)), -0.0581),
         (lambda a: random.beta((N,), a, 2.0, seed=1), 2 / 25),
         (lambda a: random.dirichlet(gg.stack([a, 2.0]), (N,), seed=1)[:, 0], 2 / 25),
         (lambda a: random.f((N,), 3.0, 3.0 * a, seed=1), -6 / 49),
@@ -318,6 +332,45 @@ def test_the_mean_of_implicit_gradients_is_that_of_the_mean(build, slope):
         a = placeholder(())
         found = evaluate(gradients(gg.mean(build(a)), a), {a: 3.0})
     assert found == pytest.approx(slope, rel=0.08)
+
+
+def test_wald_numbers_keep_their_rank_to_second_order():
+    stats = pytest.importorskip("scipy.stats")
+    with Graph():
+        p = placeholder((2,))
+        ys = [random.wald((), p[0], p[1], seed=k) for k in range(4)]
+        slopes = [gradients(y, p) for y in ys]
+        curves = [[gradients(d, p)[i] for i, d in enumerate(gg.unstack(dp))] for dp in slopes]
+        f = compile(p, [gg.stack(ys), gg.stack(slopes), gg.stack([gg.stack(c) for c in curves])])
+    point = np.array([2.0, 5.0])
+    found, slope, curve = f(point)
+    rank = stats.invgauss.cdf(found, 2 / 5, 0, 5)
+
+    def moved(step):
+        m, s = point + step
+        return stats.invgauss.ppf(rank, m / s, 0, s)
+
+    for i, h in enumerate(np.eye(2) * 1e-2):
+        first = (moved(h / 100) - moved(-h / 100)) / 2e-4
+        second = (moved(h) - 2 * found + moved(-h)) / 1e-4
+        np.testing.assert_allclose(slope[:, i], first, rtol=1e-6)
+        np.testing.assert_allclose(curve[:, i], second, rtol=1e-3)
+
+
+def test_multinomial_numbers_add_up_and_say_what_is_none():
+    with Graph():
+        p = placeholder((None, 3))
+        rows = random.multinomial([5, 7], p, seed=1)
+        ill = [(3, [0.0, 0.0]), (3, [2.0, -1.0]), (2.0**54, [0.5, 0.5]), (3, [np.nan, 1.0])]
+        none = [random.multinomial(n, q, seed=1) for n, q in ill]
+        found, one = evaluate([rows, random.multinomial(3, [1.0], seed=1)], {p: np.ones((2, 3))})
+        for y in evaluate(none):
+            np.testing.assert_array_equal(y, [-1, -1])
+        with pytest.raises(ShapeError, match="last axis"):
+            random.multinomial(3, placeholder((None,)), seed=1)
+    np.testing.assert_array_equal(found.sum(-1), [5, 7])
+    np.testing.assert_array_equal(one, [3])
+    assert found.shape == (2, 3)
 
 
 def test_slopes_of_gamma_numbers_keep_the_rank():

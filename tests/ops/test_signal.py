@@ -163,6 +163,13 @@ def test_every_backend_agrees(group, backend):
     backends_agree(group.values(), backend)
 
 
+def test_what_counts_as_zero_has_the_dtype_of_the_points():
+    points = np.arange(5, dtype="float32")
+    rcond = gg.polyfit(points, points, 1, full=True)[-1]
+    wanted = np.polyfit(points, points, 1, full=True)[-1]
+    assert (rcond, rcond.dtype) == (wanted, wanted.dtype)
+
+
 def test_powers_of_two_are_exact_where_they_alone_overflow():
     x = np.array([5e-324, 1e-300])
     with gg.Graph():

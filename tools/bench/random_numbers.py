@@ -1,4 +1,4 @@
-"""Times of random numbers against NumPy's own generators, interleaved: medians and their ratios.
+"""CPU times of random numbers beside NumPy's own generators, interleaved: medians and ratios.
 
     python -m tools.bench.random_numbers [count] [repeats]
 
@@ -57,20 +57,20 @@ def compiled(draw: Callable[[Any], Any], backend: str) -> Callable[[], Any]:
 
 
 def timed(runs: dict[str, Callable[[], Any]], repeats: int) -> dict[str, float]:
-    """Median milliseconds of each, one after the other in every round."""
+    """Median milliseconds of CPU of each, one after the other in every round."""
     found: dict[str, list[float]] = {name: [] for name in runs}
     for _ in range(repeats):
         for name, run in runs.items():
-            start = time.perf_counter()
+            start = time.process_time()
             run()
-            found[name].append(1e3 * (time.perf_counter() - start))
+            found[name].append(1e3 * (time.process_time() - start))
     return {name: median(times) for name, times in found.items()}
 
 
 def main() -> None:
     """A line for each kind of number."""
     n, repeats = (int(a) for a in [*sys.argv[1:], "1000000", "15"][:2])
-    print(f"{n} numbers, median of {repeats}: ms, and times NumPy's own Philox / PCG64")
+    print(f"{n} numbers, median of {repeats}: ms of CPU, and times NumPy's own Philox / PCG64")
     for name, (draw, numpy) in cases(n).items():
         philox, pcg = np.random.Generator(np.random.Philox(key=7)), np.random.default_rng(7)
         runs: dict[str, Callable[[], Any]] = {b: compiled(draw, b) for b in BACKENDS}

@@ -24,12 +24,12 @@ _1D2D3D = {
 _1D2D3D |= {
     f"{name}{d}d_with_indices": f"nn.{name}_with_indices"
     for d in (1, 2, 3)
-    for name in ("max_pool", "fractional_max_pool")
+    for name in ("max_pool", "adaptive_max_pool", "fractional_max_pool")
 }
 
 _NO_FUNCTIONS = """
 array_repr array_str from_dlpack frombuffer fromfile fromiter fromstring frompyfunc get_printoptions
-set_printoptions printoptions load save savez einsum_path
+set_printoptions printoptions load save savez einsum_path isscalar issubdtype iterable
 """
 _TORCH_NO_FUNCTIONS = """
 Optional assert_int_or_pair handle_torch_function has_torch_function has_torch_function_unary
@@ -37,6 +37,12 @@ has_torch_function_variadic boolean_dispatch multi_head_attention_forward groupe
 scaled_grouped_mm celu_ elu_ hardtanh_ leaky_relu_ relu_ rrelu_ selu_ threshold_
 """
 """Helpers of its own, products of packed weights, and what writes into its argument."""
+
+_JAX_PACKED = "get_scaled_dot_general_config scaled_dot_general scaled_matmul"
+"""Products of blocks of eight-bit numbers with scales, and their settings."""
+
+_KEYS = "PRNGKey clone key key_data key_dtype key_impl wrap_key_data"
+"""Keys as objects; graphgrad's are integers."""
 
 PEERS: dict[str, tuple[tuple[str, ...], dict[str, str], frozenset[str]]] = {
     "jax.numpy": (
@@ -64,7 +70,7 @@ PEERS: dict[str, tuple[tuple[str, ...], dict[str, str], frozenset[str]]] = {
     "jax.nn": (
         ("graphgrad.nn", "graphgrad"),
         {"hard_swish": "nn.hard_silu", "swish": "nn.silu"},
-        frozenset(),
+        frozenset(_JAX_PACKED.split()),
     ),
     "torch.nn.functional": (
         ("graphgrad.nn", "graphgrad"),
@@ -79,6 +85,8 @@ PEERS: dict[str, tuple[tuple[str, ...], dict[str, str], frozenset[str]]] = {
             "native_channel_shuffle": "nn.channel_shuffle",
             "triplet_margin_with_distance_loss": "nn.triplet_margin_loss",
             "nll_loss": "nn.nll_loss",
+            "conv_tbc": "nn.conv",
+            "linear_cross_entropy": "nn.cross_entropy",
             "upsample": "nn.interpolate",
             "upsample_bilinear": "nn.interpolate",
             "upsample_nearest": "nn.interpolate",
@@ -86,7 +94,15 @@ PEERS: dict[str, tuple[tuple[str, ...], dict[str, str], frozenset[str]]] = {
         frozenset(_TORCH_NO_FUNCTIONS.split()),
     ),
     "jax.scipy.special": (("graphgrad.special", "graphgrad", "graphgrad.nn"), {}, frozenset()),
-    "jax.random": (("graphgrad.random",), {}, frozenset()),
+    "jax.random": (
+        ("graphgrad.random",),
+        {
+            "randint": "random.integers",
+            "t": "random.student_t",
+            "weibull_min": "random.weibull",
+        },
+        frozenset(_KEYS.split()),
+    ),
     "jax.numpy.linalg": (("graphgrad.linalg",), {}, frozenset()),
     "jax.numpy.fft": (("graphgrad.fft",), {}, frozenset()),
 }

@@ -130,6 +130,8 @@ nn.max_pool_with_indices(T, 2, 1, data_format='NCW') | F.max_pool1d(T, 2, 1, ret
 nn.lp_pool(abs(T), 2.0, 2, data_format='NCW') | F.lp_pool1d(abs(T), 2.0, 2)
 nn.adaptive_avg_pool(T, 3, 'NCW') | F.adaptive_avg_pool1d(T, 3)
 nn.adaptive_max_pool(T[None], (1, 3), 'NCHW') | F.adaptive_max_pool2d(T[None], (1, 3))
+nn.adaptive_max_pool_with_indices(T[None], (1, 3), 'NCHW') | F.adaptive_max_pool2d_with_indices(T[None], (1, 3))
+nn.adaptive_max_pool_with_indices(T, 3, 'NCW') | F.adaptive_max_pool1d_with_indices(T, 3)
 nn.unfold(T[None], 2, data_format='NCHW') | F.unfold(T[None], 2)
 nn.unfold(T[None], 2, 2, 1, 'NCHW', 2) | F.unfold(T[None], 2, 2, 1, 2)
 nn.fold(gg.nn.unfold(T[None], 2, data_format='NCHW'), (3, 4), 2, data_format='NCHW') | F.fold(F.unfold(T[None], 2), (3, 4), 2)

@@ -31,29 +31,33 @@ def draw_writer(node: Node, threads: int) -> Kernel | None:
     if not possible():
         return None
     if type(op) is RandomIntegers:
-        return _integers(op, _drawing("words", op.streams(0)[0], node, threads))
+        return _integers(op, node, threads)
     name = NAMES.get((type(op), node.outputs[0].dtype.name))
-    return None if name is None else _drawing(name, op.stream, node, threads)
+    if name is None:
+        return None
+    draw = _drawing(name, op.stream, node, threads)
+    return lambda seed, *others: draw(seed, others[-1])
 
 
-def _integers(op: RandomIntegers, draw_words: Kernel) -> Kernel:
-    """The words are drawn where the integers go, which NumPy makes of them block by block."""
+def _integers(op: RandomIntegers, node: Node, threads: int) -> Kernel:
+    """Integers of the first words; where one of these is refused, NumPy makes all of them."""
+    span = op.high - op.low
+    bounds = np.array([span - 1, op.low % 2**64, 2**64 % span], np.uint64)
+    first = _drawing(f"integers{8 * op.dtype.itemsize}", op.streams(0)[0], node, threads)
 
     def draw(seed: Any, *others: Any) -> None:
         out = others[-1]
-        here = out.itemsize == 8
-        drawn = out.view(np.uint64) if here else np.empty(out.shape, np.uint64)
-        draw_words(seed, drawn)
-        count = out.size // max(seed.size, 1)
-        made = op.of_words(drawn.reshape((*seed.shape, count)), seed, count)
-        if not here:
-            out[...] = made.reshape(out.shape)
+        refused = np.zeros(1, np.int64)
+        first(seed, out, bounds, refused)
+        if refused[0]:
+            count = out.size // max(seed.size, 1)
+            out[...] = op.numbers(np, seed, count).reshape(out.shape)
 
     return draw
 
 
 def _drawing(name: str, stream: int, node: Node, threads: int) -> Kernel:
-    """What fills its last argument with what is made of the words of a stream."""
+    """draw(seed, out, *more): out becomes what is made of the words of a stream; more is KINDS'."""
     rank = node.inputs[0].ndim
     shape: Any = node.outputs[0].shape
     rows, count = math.prod(shape[:rank]), math.prod(shape[rank:])
@@ -63,16 +67,15 @@ def _drawing(name: str, stream: int, node: Node, threads: int) -> Kernel:
     cuts = [(rows if by_row else blocks) * i // parts for i in range(parts + 1)]
     fill = library.filling(name)
 
-    def draw(seed: Any, *others: Any) -> None:
+    def draw(seed: Any, out: Any, *more: Any) -> None:
         seeds = np.ascontiguousarray(seed.astype(np.uint64)).reshape(-1)
-        out = others[-1]
 
         def part(i: int) -> None:
             first, last = cuts[i], cuts[i + 1]
             if by_row:
-                fill(out, seeds, stream, count, first, last, 0, blocks)
+                fill(out, seeds, stream, count, first, last, 0, blocks, *more)
             else:
-                fill(out, seeds, stream, count, 0, rows, first, last)
+                fill(out, seeds, stream, count, 0, rows, first, last, *more)
 
         parallel(part, parts, threads)
 

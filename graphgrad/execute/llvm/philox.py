@@ -15,13 +15,15 @@ LANES = 4
 class WordKind(NamedTuple):
     """What is made of a word: the type stored, how many of them, and the bits that are left out.
 
-    scale  by which they are multiplied as a float; "" for integers
+    scale    by which they are multiplied as a float; "" for integers
+    bounded  whether they are integers within bounds
     """
 
     stored: str
     each: int
     dropped: int
     scale: str
+    bounded: bool = False
 
 
 KINDS = {
@@ -29,11 +31,20 @@ KINDS = {
     "halves": WordKind("i32", 2, 0, ""),
     "double": WordKind("double", 1, 11, "0x3CA0000000000000"),
     "float": WordKind("float", 2, 8, "0x3E70000000000000"),
+    **{f"integers{bits}": WordKind(f"i{bits}", 1, 0, "", True) for bits in (8, 16, 32, 64)},
 }
-"""By name of the function: fill(out, seeds, stream, count, row, row_end, block, block_end).
+"""By name of the function: fill(out, seeds, stream, count, row, row_end, block, block_end), and
+for integers fill(..., bounds, refused).
 
-out    (rows, count), C-contiguous; seeds: (rows,) as uint64; blocks are counted from 0
+out      (rows, count), C-contiguous; seeds: (rows,) as uint64; blocks are counted from 0
+bounds   uint64: one less than how many integers there are, the least of them, and 2**64 modulo
+         their number
+refused  int64: where a word is refused, 1 is written there [Lemire 2019]
 """
+
+SIZES = {"i8": 1, "i16": 2, "i32": 4, "float": 4, "i64": 8, "double": 8}
+
+Made = Callable[[str], list[str]]
 
 
 def filling(name: str) -> str:
@@ -43,14 +54,18 @@ def filling(name: str) -> str:
     stream, count, row, row_end, start, end = (number(t, i) for i in range(2, 8))
     unlocked = Unlocked(t, "true")
     unlocked.start()
-    size = {"i32": 4, "float": 4}.get(kind.stored, 8)
+    size = SIZES[kind.stored]
+    of_word = _bounded(t, kind) if kind.bounded else lambda word: _plain(t, kind, word)
     per_block = LANES * kind.each
     whole = t.least(end, t.div(count, per_block))
 
     def rows(r: str) -> None:
         seed = t.load("i64", t.at(seeds.data, t.mul(r, 8)))
         here = t.at(out.data, t.mul(t.mul(r, count), size))
-        numbers = _numbers(t, kind, seed, stream)
+
+        def numbers(block: str) -> list[str]:
+            words = _words(t, t.add(block, 1), seed, stream)
+            return [made for word in words for made in of_word(word)]
 
         def full(b: str) -> None:
             at = t.at(here, t.mul(b, per_block * size))
@@ -73,18 +88,28 @@ def filling(name: str) -> str:
     return built_in(name, t, out.object)
 
 
-def _numbers(t: Text, kind: WordKind, seed: str, stream: str) -> Callable[[str], list[str]]:
-    """The numbers of a block."""
+def _plain(t: Text, kind: WordKind, word: str) -> list[str]:
+    """The word itself or its halves, as integers or floats."""
+    parts = [word]
+    if kind.each == 2:
+        high = t(f"lshr i64 {word}, 32")
+        parts = [t(f"trunc i64 {w} to i32") for w in (word, high)]
+    return [_number(t, kind, p) for p in parts]
 
-    def made(block: str) -> list[str]:
-        found = []
-        for word in _words(t, t.add(block, 1), seed, stream):
-            parts = [word]
-            if kind.each == 2:
-                high = t(f"lshr i64 {word}, 32")
-                parts = [t(f"trunc i64 {w} to i32") for w in (word, high)]
-            found += [_number(t, kind, p) for p in parts]
-        return found
+
+def _bounded(t: Text, kind: WordKind) -> Made:
+    """What makes an integer within the bounds of a word: ops.random.draws.RandomIntegers."""
+    bounds, refused = ArrayArgument(t, 8).data, ArrayArgument(t, 9).data
+    last, least, rest = (t.load("i64", t.at(bounds, 8 * i)) for i in range(3))
+    factor = t(f"zext i64 {last} to i128")
+
+    def made(word: str) -> list[str]:
+        wide = t(f"zext i64 {word} to i128")
+        high, low = _halves(t, t(f"add i128 {t(f'mul i128 {wide}, {factor}')}, {wide}"))
+        again = t(f"icmp ult i64 {low}, {rest}")
+        t.when(again, lambda: t.do(f"store i64 1, ptr {refused}"))
+        found = t.add(high, least)
+        return [found if kind.stored == "i64" else t(f"trunc i64 {found} to {kind.stored}")]
 
     return made
 
@@ -115,6 +140,9 @@ def _words(t: Text, counter: str, seed: str, stream: str) -> tuple[str, ...]:
 
 def _wide(t: Text, x: str, factor: int) -> tuple[str, str]:
     """x * factor: the high and the low 64 bits."""
-    product = t(f"mul i128 {t(f'zext i64 {x} to i128')}, {factor}")
+    return _halves(t, t(f"mul i128 {t(f'zext i64 {x} to i128')}, {factor}"))
+
+
+def _halves(t: Text, product: str) -> tuple[str, str]:
     high = t(f"trunc i128 {t(f'lshr i128 {product}, 64')} to i64")
     return high, t(f"trunc i128 {product} to i64")

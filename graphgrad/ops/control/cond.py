@@ -74,6 +74,16 @@ class Cond(Op, interned=False):
         found = bodies[branch](*[rest[i] for i in self.reads[branch]])
         return found[0] if len(found) == 1 else found
 
+    def to_onnx(self, to: Any, pred: Any, *xs: Any) -> Any:
+        """An If: its branches read the values around it."""
+
+        def branch(body: Program, reads: tuple[int, ...]) -> Any:
+            return to.subgraph(lambda to: to.program(body, *[xs[i] for i in reads]))
+
+        then, other = map(branch, self.programs, self.reads)
+        types = self.infer(*[to.type_of(x) for x in (pred, *xs)])
+        return to.If(pred, then_branch=then, else_branch=other, types=types)
+
     def __repr__(self) -> str:
         then, other = self.programs
         return f"Cond(then {len(then.nodes)} nodes, else {len(other.nodes)} nodes)"

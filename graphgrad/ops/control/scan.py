@@ -14,6 +14,7 @@ from ...ir.op import Op, Types
 from ...ir.program import Program
 from ...ir.types import Dim, TensorType, tensor_type
 from ..base import Tensor, build
+from ..onnx_loops import scanned
 from .bodies import BodyGraph, check_gives, check_takes, constants_of, run
 
 
@@ -94,6 +95,19 @@ class Scan(Op, interned=False):
             carries = [np.array(x) for x in carries]
         made = (*carries, *(stack.array for stack in stacks))
         return made[0] if len(made) == 1 else made
+
+    def to_onnx(self, to: Any, *xs: Any) -> Any:
+        """A loop over no rows of its own goes over zeros."""
+        (body,) = self.programs
+        carries, stacked, constants = self.parts(xs)
+        if not stacked:
+            stacked = [to.value(np.zeros(self.length or 0, np.int64))]
+
+        def run(to: Any, *taken: Any) -> Any:
+            made = to.program(body, *taken[: self.carries + self.slices], *constants)
+            return (*made, *[taken[i] for i in self.history])
+
+        return scanned(to, run, carries, stacked, self.infer(*map(to.type_of, xs)), self.reverse)
 
     def fill(
         self, bodies: Sequence[Callable[..., Any]], arrays: Sequence[Any], outs: Sequence[Any]

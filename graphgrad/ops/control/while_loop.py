@@ -82,6 +82,41 @@ class While(Op, interned=False):
             rows.end(trips, carries[i])
         return (*carries, *[rows.array for rows in kept], np.array(trips))
 
+    def to_onnx(self, to: Any, *xs: Any) -> Any:
+        """A Loop, that counts its runs. One run too many is an index out of bounds."""
+        test, body = self.programs
+        first, constants = xs[: self.carries], xs[self.carries :]
+
+        def run(to: Any, at: Any, going: Any, *carries: Any) -> Any:
+            taken = carries[: self.carries]
+            made = to.program(body, *taken, *constants)
+            (more,) = to.program(test, *made, *constants)
+            return (more, *made, to.Add(at, 1), *[taken[i] for i in self.history])
+
+        types = self.infer(*map(to.type_of, xs))
+        states = [(t.dtype, t.shape) for t in (*types[: self.carries], types[-1])]
+        given = [("at", np.dtype("int64"), ()), ("going", np.dtype("bool"), ())]
+        graph = to.subgraph(run, *given, *[("taken", *state) for state in states])
+        (going,) = to.program(test, *xs)
+        limit = None if self.max_trips is None else np.int64(self.max_trips + 1)
+        kept = [tensor_type((None, *t.shape[1:]), t.dtype) for t in types[self.carries : -1]]
+        start = (limit, going, *first, np.int64(0))
+        made = to.Loop(*start, body=graph, types=(*types[: self.carries], types[-1], *kept))
+        *last, trips = made[: self.carries + 1]
+        if self.max_trips is None:
+            return (*last, *made[self.carries + 1 :], trips)
+        over = to.cast(to.Greater(trips, self.max_trips), "int64")
+        last, trips = [_only(to, x, over) for x in last], _only(to, trips, over)
+        ends = [last[i] for i in self.history]
+        rows = [self._filled(to, *pair, trips) for pair in zip(made[self.carries + 1 :], ends)]
+        return (*last, *rows, trips)
+
+    def _filled(self, to: Any, rows: Any, end: Any, trips: Any) -> Any:
+        """Rows for all runs that may be: the last one again, or the end where there was none."""
+        rows = to.Concat(rows, to.Unsqueeze(end, [0]), axis=0)
+        places = to.Min(to.value(np.arange(self.max_trips or 0)), to.Max(to.Sub(trips, 1), 0))
+        return to.Gather(rows, places, axis=0)
+
     def _rows(self, i: int) -> Rows | _Growing:
         """Where what the runs take is kept."""
         type = self.programs[1].inputs[i].type
@@ -98,6 +133,11 @@ class While(Op, interned=False):
     def __repr__(self) -> str:
         test, body = self.programs
         return f"While(test {len(test.nodes)} nodes, body {len(body.nodes)} nodes)"
+
+
+def _only(to: Any, x: Any, at: Any) -> Any:
+    """x, if `at` is 0; an error of the runtime else."""
+    return to.Gather(to.Unsqueeze(x, [0]), at, axis=0, shape=x.shape)
 
 
 class _Growing:

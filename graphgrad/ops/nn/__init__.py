@@ -73,6 +73,7 @@ from .piecewise import (
 from .pool import (
     adaptive_avg_pool,
     adaptive_max_pool,
+    adaptive_max_pool_with_indices,
     avg_pool,
     lp_pool,
     max_pool,
@@ -85,6 +86,7 @@ from .softmax import gumbel_softmax, log_softmax, softmax, softmin
 __all__ = [
     "adaptive_avg_pool",
     "adaptive_max_pool",
+    "adaptive_max_pool_with_indices",
     "affine_grid",
     "alpha_dropout",
     "avg_pool",

@@ -80,6 +80,14 @@ class OneHotLike(Op):
     def kernel(self, xp: Any, labels: Any, like: Any) -> Any:
         return _one_hot(xp, labels, like.shape[self.axis], self.axis, like.dtype)
 
+    def to_onnx(self, to: Any, labels: Any, like: Any) -> Any:
+        count = to.Squeeze(to.length(like, self.axis), [0])
+        places = to.Range(np.int64(0), count, np.int64(1), shape=(None,))
+        others = list(range(1, like.rank - self.axis))
+        found = to.Unsqueeze(to.cast(labels, "int64"), [self.axis])
+        hits = to.Equal(found, to.Unsqueeze(places, others) if others else places)
+        return to.cast(hits, like.dtype)
+
     def static(self, inputs: Types) -> Op:
         return OneHot(lengths(inputs[1])[self.axis], self.axis, inputs[1].dtype)
 

@@ -33,6 +33,7 @@ from ..folding import folded, unfolded
 from ..making import Making
 from ..shaping import Transpose
 from . import by_channel
+from .onnx_windows import OF_ONNX, around, first, last, static_lengths
 from .windows import ONE, Extent, Padding, Pair, Window, Windowed, known_lengths, one_known
 
 LAST, FIRST = (0, 2, 3, 1), (0, 3, 1, 2)
@@ -163,6 +164,10 @@ class Conv2D(Convolution):
         z = xp.reshape(xp.permute_dims(z, (1, 0, 2)), (n, h.out, v.out, w.shape[3]))
         return self.back(xp, z)
 
+    def to_onnx(self, to: Any, x: Any, w: Any) -> Any:
+        filters, moves = to.Transpose(w, perm=OF_ONNX), around(self, x, w.shape[:2], self.dilation)
+        return last(to, self, to.Conv(first(to, self, x), filters, group=self.groups, **moves))
+
     def vjp(self, node: Node, dz: Tensor) -> Gradients:
         x, w = node.inputs
         return (
@@ -281,6 +286,23 @@ class Conv2DBackpropInput(Convolution):
         pieces = xp.reshape(found, (places, n, h.out, v.out, g * c))
         return self.back(xp, window.scatter(xp, pieces, (n, g * c), dz.dtype))
 
+    def to_onnx(self, to: Any, w: Any, dz: Any, like: Any = None) -> Any:
+        size = self.size if like is None else static_lengths(self, like)
+        around(self, dz, w.shape[:2])
+        axes = self.moved(size, w.shape[:2], self.dilation).axes
+        moves = zip(axes, w.shape[:2], self.strides, self.dilation, strict=True)
+        made = [(e.out - 1) * s + (k - 1) * d + 1 - e.low - e.high for e, k, s, d in moves]
+        dx = to.ConvTranspose(
+            first(to, self, dz),
+            to.Transpose(w, perm=OF_ONNX),
+            group=self.groups,
+            strides=list(self.strides),
+            dilations=list(self.dilation),
+            pads=[*(e.low for e in axes), *(e.high for e in axes)],
+            output_padding=[e.length - m for e, m in zip(axes, made, strict=True)],
+        )
+        return last(to, self, dx)
+
     def vjp(self, node: Node, dx: Tensor) -> Gradients:
         w, dz, *like = node.inputs
         return (
@@ -362,6 +384,20 @@ class Conv2DBackpropFilter(Convolution):
         g, _, o = dw.shape
         c = x.shape[self.channels] // g
         return xp.reshape(xp.permute_dims(dw, (1, 0, 2)), (*size, c, g * o))
+
+    def to_onnx(self, to: Any, x: Any, dz: Any, like: Any = None) -> Any:
+        """A convolution with examples for channels, and dz for filters; strides are dilations."""
+        size = like.shape[:2] if self.size is None else self.size
+        if self.groups != 1:
+            return None
+        moves = around(self, x, size, self.dilation)
+        if "pads" not in moves:
+            static_lengths(self, x)
+        image, filters = (to.Transpose(first(to, self, t), perm=[1, 0, 2, 3]) for t in (x, dz))
+        turned = {"strides": list(self.dilation), "dilations": list(self.strides)}
+        dw = to.Conv(image, filters, **(moves | turned))
+        kept = to.Slice(dw, [0, 0], list(size), [2, 3])
+        return to.Transpose(kept, perm=[2, 3, 0, 1])
 
     def vjp(self, node: Node, dw: Tensor) -> Gradients:
         x, dz, *like = node.inputs

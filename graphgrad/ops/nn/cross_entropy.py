@@ -68,6 +68,14 @@ class SparseSoftmaxCrossEntropyWithLogits(Op):
         logs = xp.take_along_axis(log_softmax_of(xp, x, self.axis), at, axis=self.axis)
         return xp.where(known, -xp.squeeze(logs, axis=self.axis), np.nan)
 
+    def to_onnx(self, to: Any, x: Any, labels: Any) -> Any:
+        count = to.Squeeze(to.length(x, self.axis), [0])
+        labels = to.cast(labels, "int64")
+        known = to.And(to.GreaterOrEqual(labels, 0), to.Less(labels, count))
+        at = to.Unsqueeze(to.Where(known, labels, 0), [self.axis])
+        logs = to.GatherElements(to.LogSoftmax(x, axis=self.axis), at, axis=self.axis)
+        return to.Where(known, to.Neg(to.Squeeze(logs, [self.axis])), np.asarray(np.nan, x.dtype))
+
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         x, labels = node.inputs
         error = apply(Softmax(self.axis), x) - apply(OneHotLike(self.axis), labels, x)
@@ -111,6 +119,11 @@ class SoftmaxCrossEntropyWithLogits(Op):
     def kernel(self, xp: Any, x: Any, p: Any) -> Any:
         logs = xp.where(p == 0, 0, log_softmax_of(xp, x, self.axis))
         return -xp.sum(p * logs, axis=self.axis)
+
+    def to_onnx(self, to: Any, x: Any, p: Any) -> Any:
+        logs = to.LogSoftmax(x, axis=self.axis)
+        terms = to.Mul(p, to.Where(to.Equal(p, 0.0), 0.0, logs))
+        return to.Neg(to.ReduceSum(terms, [self.axis], keepdims=0))
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         x, p = node.inputs

@@ -70,6 +70,18 @@ class Banded(Op, abstract=True):
 
     reverse: bool = False
 
+    def step(self, xp: Any, row: Any, before: Any, weights: Any) -> Any:
+        """y[t], of b[t], y[t - 1] and the bands at t."""
+        raise NotImplementedError
+
+    def kernel(self, xp: Any, b: Any, *bands: Any) -> Any:
+        n, step = b.shape[0], -1 if self.reverse else 1
+        rows: list[Any] = []
+        for t in range(n)[::step]:
+            row = b[t]
+            rows.append(self.step(xp, row, rows[-1], [w[t] for w in bands]) if rows else row)
+        return xp.stack(rows[::step], axis=0) if rows else b * 1
+
     def infer(self, b: TensorType, *bands: TensorType) -> Types:
         if len(b.shape) < 2 or len(bands) != BANDS or any(w is not b for w in bands):
             raise ShapeError(f"{self.type} takes b and three bands like it, got {b!r}, {bands!r}")
@@ -99,15 +111,11 @@ class BandedRecurrence(Banded):
 
     linear = (0,)
 
-    def kernel(self, xp: Any, b: Any, *bands: Any) -> Any:
-        n, step = b.shape[0], -1 if self.reverse else 1
-        rows: list[Any] = []
-        for t in range(n)[::step]:
-            row = b[t]
-            for k, w in enumerate(bands if rows else ()):
-                row = row + w[t] * _moved(xp, rows[-1], k * step, 0)
-            rows.append(row)
-        return xp.stack(rows[::step], axis=0) if rows else b * 1
+    def step(self, xp: Any, row: Any, before: Any, weights: Any) -> Any:
+        step = -1 if self.reverse else 1
+        for k, w in enumerate(weights):
+            row = row + w * _moved(xp, before, k * step, 0)
+        return row
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         bands, (y,) = node.inputs[1:], node.outputs
@@ -129,18 +137,12 @@ class LogBandedRecurrence(Banded):
     shares p_k of the sum, db is the banded recurrence of dy the other way round, and dw_k = db p_k.
     """
 
-    def kernel(self, xp: Any, b: Any, *bands: Any) -> Any:
-        n, step = b.shape[0], -1 if self.reverse else 1
-        rows: list[Any] = []
-        for t in range(n)[::step]:
-            row = b[t]
-            if rows:
-                terms = [w[t] + _moved(xp, rows[-1], k * step, NEVER) for k, w in enumerate(bands)]
-                top = xp.maximum(xp.maximum(terms[0], terms[1]), terms[2])
-                total = xp.exp(terms[0] - top) + xp.exp(terms[1] - top) + xp.exp(terms[2] - top)
-                row = row + (top + xp.log(total))
-            rows.append(row)
-        return xp.stack(rows[::step], axis=0) if rows else b * 1
+    def step(self, xp: Any, row: Any, before: Any, weights: Any) -> Any:
+        step = -1 if self.reverse else 1
+        terms = [w + _moved(xp, before, k * step, NEVER) for k, w in enumerate(weights)]
+        top = xp.maximum(xp.maximum(terms[0], terms[1]), terms[2])
+        total = xp.exp(terms[0] - top) + xp.exp(terms[1] - top) + xp.exp(terms[2] - top)
+        return row + (top + xp.log(total))
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         bands, (y,) = node.inputs[1:], node.outputs

@@ -11,9 +11,9 @@ from ..indexing import take
 from ..logic import equal, logical_not, where
 from ..products import matmul
 from ..reductions import any as any_of
-from ..reductions import logsumexp, mean, normal_axes, size_over, sum
-from ..reductions import max as max_of
-from ..shaping import expand_dims, matrix_transpose
+from ..reductions import argmax, logsumexp, mean, normal_axes, size_over, sum
+from ..shaping import expand_dims, matrix_transpose, squeeze
+from ..sorting import take_along_axis
 from ..sources import stop_gradient
 from .operands import known_length, one_of, real_operands
 
@@ -145,7 +145,8 @@ def embedding_bag(
         no such padding row; DTypeError for indices that are no integers; ValueError for another
         mode, or weights without "sum". A run raises IndexError for an index that is out of bounds.
 
-    Gradient: dweight = dy added up at the rows that count, in shares or times their factors.
+    Gradient: dweight = dy added up at the rows that count, in shares or times their factors; of a
+        maximum at the first row that has it.
 
     Source: PyTorch, torch.nn.functional.embedding_bag.
 
@@ -166,17 +167,21 @@ def embedding_bag(
         rows = rows * expand_dims(factors, -1)
     if padding is None:
         if mode == "max":
-            return max_of(rows, -2)
+            return _first_largest(rows)
         return mean(rows, -2) if mode == "mean" else sum(rows, -2)
     counts = expand_dims(logical_not(_names(places, table, padding)), -1)
     some = any_of(counts, -2)
     if mode == "max":
-        return where(some, max_of(where(counts, rows, -float("inf")), -2), 0.0)
+        return where(some, _first_largest(where(counts, rows, -float("inf"))), 0.0)
     total = sum(where(counts, rows, 0.0), -2)
     if mode == "sum":
         return total
     number = sum(cast(counts, rows.dtype), -2)
     return total / where(some, number, 1.0)
+
+
+def _first_largest(rows: Tensor) -> Tensor:
+    return squeeze(take_along_axis(rows, argmax(rows, -2, True), axis=-2), -2)
 
 
 def logmeanexp(x: TensorLike, axis: Any = None, keepdims: bool = False) -> Tensor:

@@ -28,7 +28,7 @@ from ..logic import equal, greater, isnan, logical_and, logical_or, where
 from ..magnitudes import absolute
 from ..padding import Pad
 from ..reductions import argmax, sum
-from ..shaping import Squeeze, expand_dims, moveaxis, squeeze
+from ..shaping import Squeeze, broadcast_like, expand_dims, moveaxis, squeeze
 from ..slicing import FULL, Slice
 from ..sorting import ScatterElements, take_along_axis
 from .operands import known_length, one_of, real_operands
@@ -38,6 +38,7 @@ from .windows import Extent, extent, format_of, numbers_of, of_two, padding_of, 
 __all__ = [
     "adaptive_avg_pool",
     "adaptive_max_pool",
+    "adaptive_max_pool_with_indices",
     "avg_pool",
     "lp_pool",
     "max_pool",
@@ -485,11 +486,56 @@ def adaptive_max_pool(x: TensorLike, output_size: Any, data_format: str = "NHWC"
     if even is not None:
         return even.largest(x)
     for axis, count in reversed(_wanted(x, output_size, data_format)):
-        taken, inside = _windows(x, axis, count)
-        held = where(inside, taken, like(lowest(x.dtype), x))
-        best = argmax(held, axis + 1, True)
-        x = squeeze(take_along_axis(taken, best, axis=axis + 1), axis + 1)
+        x = _at(x, _best(x, axis, count), axis, count)
     return x
+
+
+def adaptive_max_pool_with_indices(
+    x: TensorLike, output_size: Any, data_format: str = "NHWC"
+) -> tuple[Tensor, Tensor]:
+    """adaptive_max_pool, and where in the image the largest element of every window is.
+
+    Parameters:
+        x, output_size, data_format: as for adaptive_max_pool.
+
+    Returns: the pool; int64 of its shape, the place of the first largest element among those of its
+        example and channel, in row-major order.
+
+    Raises: as adaptive_max_pool.
+
+    Gradient: that of adaptive_max_pool; none through the places.
+
+    Source: PyTorch, torch.nn.functional.adaptive_max_pool2d_with_indices.
+
+    >>> x = np.arange(5.0).reshape(1, 5, 1)
+    >>> gg.evaluate(gg.nn.adaptive_max_pool_with_indices(x, 2)[1])[0, :, 0]
+    array([2, 4])
+    """
+    x = as_tensor(x)
+    even = _even(x, output_size, data_format)
+    if even is not None:
+        return max_pool_with_indices(x, even.size, data_format=data_format)
+    wanted = _wanted(x, output_size, data_format)
+    start, stop = wanted[0][0], wanted[-1][0] + 1
+    lengths = [known_length("an adaptive pool", x, axis) for axis in range(start, stop)]
+    numbers = np.arange(prod(lengths)).reshape(*lengths, *(1,) * (x.ndim - stop))
+    places = broadcast_like(constant(numbers, "int64"), x)
+    for axis, count in reversed(wanted):
+        best = _best(x, axis, count)
+        x, places = _at(x, best, axis, count), _at(places, best, axis, count)
+    return x, places
+
+
+def _best(x: Tensor, axis: int, count: int) -> Tensor:
+    """Where in each window along an axis the first largest element is."""
+    taken, inside = _windows(x, axis, count)
+    return argmax(where(inside, taken, like(lowest(x.dtype), x)), axis + 1, True)
+
+
+def _at(x: Tensor, best: Tensor, axis: int, count: int) -> Tensor:
+    """The elements there."""
+    taken, _ = _windows(x, axis, count)
+    return squeeze(take_along_axis(taken, best, axis=axis + 1), axis + 1)
 
 
 def _wanted(x: Tensor, output_size: Any, data_format: str) -> list[tuple[int, int]]:

@@ -38,6 +38,7 @@ from ..logic import EQUAL, LOGICAL_OR, NOT_EQUAL, WHERE
 from ..making import Making
 from ..shaping import BroadcastTo, Reshape
 from ..slicing import FULL, Slice
+from .onnx_windows import around, first, joined_pieces, last, static_lengths
 from .windows import ONE, Padding, Pair, Window, Windowed, known_lengths, one_known
 
 PLACES = 16
@@ -80,6 +81,18 @@ class Pool(Windowed, abstract=True):
     # Taken apart, pooling is element-wise nodes over views of the image, one for each place in the
     # window. Only where the windows meet no border, and gradients only where they lie side by side:
     # then an image is (N, H / k, k, W / m, m, C), and the places are axes of their own.
+
+    def rows(self, xp: Any, pieces: list[Any]) -> Any:
+        """Pieces (N, H', W', C) side by side, as ONNX joins them: (N, C * places, H' * W')."""
+        found = xp.permute_dims(xp.stack(pieces, axis=-1), (0, 3, 4, 1, 2))
+        _, c, k, h, w = found.shape
+        return xp.reshape(found, (-1, c * k, h * w))
+
+    def beside(self, x: Any) -> bool:
+        """Whether a window may stand beside the image, where ONNX has another number for it."""
+        if isinstance(self.padding, str):
+            return False
+        return any(max(p) >= k for p, k in zip(self.padding, self.window, strict=True))
 
     def places(self, make: Making, x: Tensor) -> list[Tensor] | None:
         """What stands at each place of every window; None where that is not worth it."""
@@ -189,6 +202,14 @@ class MaxPool(Largest):
         padded = window.pad(xp, self.last(xp, x), lowest(x.dtype))
         return self.back(xp, reduce(xp.maximum, [padded[c] for c in window.cuts()]))
 
+    def to_onnx(self, to: Any, x: Any) -> Any:
+        if not is_floating(x.dtype) or self.beside(x):
+            return None
+        moves = around(self, x, self.window, self.dilation)
+        return last(
+            to, self, to.MaxPool(first(to, self, x), kernel_shape=list(self.window), **moves)
+        )
+
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         (x,), (y,) = node.inputs, node.outputs
         return (apply(MaxPoolGrad(*self.choices()), dy, x, y),)
@@ -222,11 +243,20 @@ class MaxPoolGrad(Largest):
         return (x,)
 
     def kernel(self, xp: Any, dy: Any, x: Any, y: Any) -> Any:
-        window, hits = self.hits(xp, x, y)
-        share = self.shared(xp, self.last(xp, dy), hits)
-        pieces = [xp.where(hit, share, 0) for hit in hits]
+        pieces = self.pieces(xp, dy, x, y)
         shape = (x.shape[0], x.shape[self.channels])
-        return self.back(xp, window.scatter(xp, pieces, shape, dy.dtype))
+        return self.back(xp, self.over(x).scatter(xp, pieces, shape, dy.dtype))
+
+    def pieces(self, xp: Any, dy: Any, x: Any, y: Any) -> list[Any]:
+        """For each place in the window, what of dy goes there: (N, H', W', C)."""
+        _, hits = self.hits(xp, x, y)
+        share = self.shared(xp, self.last(xp, dy), hits)
+        return [xp.where(hit, share, 0) for hit in hits]
+
+    def to_onnx(self, to: Any, dy: Any, x: Any, y: Any) -> Any:
+        window = self.moved(static_lengths(self, x), self.window, self.dilation)
+        rows = to.traced(lambda xp, *ts: self.rows(xp, self.pieces(xp, *ts)), dy, x, y)
+        return joined_pieces(to, self, rows, window)
 
     def hits(self, xp: Any, x: Any, y: Any) -> tuple[Window, list[Any]]:
         """For each place in the window whether the gradient goes there."""
@@ -356,6 +386,14 @@ class AvgPool(Pool):
         total = reduce(xp.add, [padded[cut] for cut in window.cuts()])
         return self.back(xp, total / xp.asarray(window.counts(), dtype=x.dtype))
 
+    def to_onnx(self, to: Any, x: Any) -> Any:
+        if self.beside(x):
+            return None
+        moves = around(self, x, self.window)
+        del moves["dilations"]
+        window = list(self.window)
+        return last(to, self, to.AveragePool(first(to, self, x), kernel_shape=window, **moves))
+
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         (x,) = node.inputs
         size = known_lengths(self.spatial(x.shape))
@@ -399,10 +437,19 @@ class AvgPoolGrad(Pool):
     def kernel(self, xp: Any, dy: Any, like: Any = None) -> Any:
         lengths = self.size if like is None else self.spatial(like.shape)
         window = self.moved(lengths, self.window)
-        share = self.last(xp, dy) / xp.asarray(window.counts(), dtype=dy.dtype)
         shape = (dy.shape[0], dy.shape[self.channels])
-        pieces = [share] * (self.window[0] * self.window[1])
-        return self.back(xp, window.scatter(xp, pieces, shape, dy.dtype))
+        return self.back(xp, window.scatter(xp, self.pieces(xp, dy, window), shape, dy.dtype))
+
+    def pieces(self, xp: Any, dy: Any, window: Window) -> list[Any]:
+        """For each place in the window, what of dy goes there: (N, H', W', C)."""
+        share = self.last(xp, dy) / xp.asarray(window.counts(), dtype=dy.dtype)
+        return [share] * (self.window[0] * self.window[1])
+
+    def to_onnx(self, to: Any, dy: Any, like: Any = None) -> Any:
+        lengths = self.size if like is None else static_lengths(self, like)
+        window = self.moved(lengths, self.window)
+        rows = to.traced(lambda xp, dy: self.rows(xp, self.pieces(xp, dy, window)), dy)
+        return joined_pieces(to, self, rows, window)
 
     def vjp(self, node: Node, ddx: Tensor) -> Gradients:
         return apply(AvgPool(*self.attributes()), ddx), *(ZERO for _ in node.inputs[1:])

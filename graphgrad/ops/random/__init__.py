@@ -16,9 +16,13 @@ from .gammas import *  # noqa: F403
 from .gammas import __all__ as _gammas
 from .keys import *  # noqa: F403
 from .keys import __all__ as _keys
+from .multinomial import *  # noqa: F403
+from .multinomial import __all__ as _multinomial
 from .uniform import *  # noqa: F403
 from .uniform import __all__ as _uniform
 from .vectors import *  # noqa: F403
 from .vectors import __all__ as _vectors
+from .wald import *  # noqa: F403
+from .wald import __all__ as _wald
 
-__all__ = sorted([*_discrete, *_gammas, *_keys, *_uniform, *_vectors])
+__all__ = sorted([*_discrete, *_gammas, *_keys, *_multinomial, *_uniform, *_vectors, *_wald])

@@ -25,7 +25,7 @@ from ..bounds import minimum
 from ..cumulative import cumulative_sum
 from ..exponential import log, log1p
 from ..indexing import take
-from ..logic import bitwise_right_shift, greater_equal, less
+from ..logic import greater_equal, less
 from ..reductions import argmax, count_nonzero
 from ..rounding import floor
 from ..shaping import expand_dims, normal_axis, reshape
@@ -34,7 +34,7 @@ from .draws import RandomBits, RandomIntegers, RandomPermutation, RandomUniform,
 from .gammas import filled
 from .keys import key_of
 from .rejection import RandomBinomial, RandomPoisson
-from .uniform import above_zero, check_positive, drawn
+from .uniform import above_zero, check_positive, drawn, signs
 
 __all__ = [
     "bernoulli",
@@ -309,9 +309,7 @@ def rademacher(shape: Any, *, seed: TensorLike | None = None, dtype: Any = "int6
     kind = as_dtype(dtype)
     if kind_of(kind) not in "if":
         raise DTypeError(f"signs are signed integers or floating, not {kind}")
-    top = drawn(RandomBits, shape, "uint32", seed, "rademacher")
-    sign = cast(bitwise_right_shift(top, 31), "int32") * 2 - 1
-    return cast(sign, kind)
+    return signs("rademacher", shape, seed, kind)
 
 
 def categorical(logits: TensorLike, axis: int = -1, *, seed: TensorLike | None = None) -> Tensor:

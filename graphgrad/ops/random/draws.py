@@ -17,7 +17,6 @@ from ..base import (
     DTypeError,
     Gradients,
     Node,
-    Onnx,
     Op,
     Samples,
     Tensor,
@@ -120,7 +119,6 @@ class RandomUniform(Draw):
     """
 
     name: str = ""
-    onnx = Onnx("RandomUniform")
 
     def numbers(self, xp: Any, seed: Any, count: Any) -> Any:
         if not self._narrow:
@@ -143,7 +141,6 @@ class RandomNormal(Draw):
     """
 
     name: str = ""
-    onnx = Onnx("RandomNormal")
 
     def numbers(self, xp: Any, seed: Any, count: Any) -> Any:
         if xp is np:
@@ -230,6 +227,20 @@ class Rejecting(Draw, abstract=True):
         made = xp.asarray(made, dtype=self.dtype)
         return made.reshape((*made.shape[:rank], *shape))
 
+    def to_onnx(self, to: Any, *xs: Any) -> Any:
+        """Trials of all places until every one is accepted, each with the first that was."""
+
+        def numbers(xp: Any, seed: Any, count: Any, *parameters: Any) -> Any:
+            def again(state: Any) -> Any:
+                attempt, made, accepted = state
+                found, good = self.tried(xp, attempt, seed, count, *parameters)
+                return attempt + np.uint64(1), xp.where(accepted, made, found), accepted | good
+
+            start = (np.uint64(1), *self.tried(xp, 0, seed, count, *parameters))
+            return xp.while_loop(lambda state: ~xp.all(state[2]), again, start)[1]
+
+        return to.traced(lambda xp, *ts: self.kernel(xp, *ts, numbers=numbers), *xs)
+
     def numbers(self, xp: Any, seed: Any, count: Any, *parameters: Any) -> Any:
         """By NumPy: those that are not accepted are tried again. The JAX backend has its own."""
         made, accepted = self.tried(np, 0, seed, count, *parameters)
@@ -272,12 +283,8 @@ class RandomIntegers(Rejecting):
         return (found + start).astype(self._wide), low >= np.uint64(2**64 % span)
 
     def numbers(self, xp: Any, seed: Any, count: Any, *parameters: Any) -> Any:
-        """By NumPy, in the memory of the words."""
+        """By NumPy, in the memory of the words: written over them, block by block."""
         made = words(np, seed, self.streams(0)[0], count)
-        return self.of_words(made, seed, count)
-
-    def of_words(self, made: Any, seed: Any, count: int) -> Any:
-        """What the words of the first trial give, by NumPy: written over them, block by block."""
         flat, left = made.reshape(-1), []
         numbers = flat.view(self._wide)
         for start in range(0, flat.size, BLOCK):
@@ -299,6 +306,8 @@ class RandomIntegers(Rejecting):
         yield cls((), as_dtype("int32"), -5, 5), [np.array(7)]
         yield cls((9,), as_dtype("int64"), -(2**63), 2**62 + 1), [np.array([7, 8])]
         yield cls((3,), as_dtype("uint64"), 0, 2**64), [np.array(7)]
+        yield cls((2,), as_dtype("int64"), -(2**63), 2**63), [np.array([7, 8])]
+        yield cls((2, 3), as_dtype("int16"), -3, 9), [np.array(7)]
         yield cls(None, as_dtype("uint8"), 0, 256), [np.array(7), rng.normal(size=(2,))]
 
 

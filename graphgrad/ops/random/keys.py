@@ -85,8 +85,11 @@ class RandomKey(Op):
         return (tensor_type((), as_dtype("int64")),)
 
     def kernel(self, xp: Any) -> Any:
-        of_draw = folded(np, np.array(self.seed), np.array(self.number))
-        return folded(np if isinstance(RUN.get(), int) else xp, of_draw, RUN.get())
+        return folded(np if isinstance(RUN.get(), int) else xp, self.of_draw(), RUN.get())
+
+    def of_draw(self) -> Any:
+        """The key of the draw, into which the number of the run is folded."""
+        return folded(np, np.array(self.seed), np.array(self.number))
 
 
 def draws_keys(program: Program) -> bool:

@@ -20,15 +20,16 @@ from ..base import (
 )
 from ..bounds import clip, maximum, minimum
 from ..exponential import exp, log, log1p, sqrt
-from ..logic import greater, less, where
+from ..logic import bitwise_right_shift, greater, less, where
 from ..special.normal import ndtr
 from ..trigonometry import tan
-from .draws import Draw, RandomNormal, RandomUniform, lengths_of
+from .draws import Draw, RandomBits, RandomNormal, RandomUniform, lengths_of
 from .keys import key_of
 from .quantile import NormalPoint
 
 __all__ = [
     "cauchy",
+    "double_sided_maxwell",
     "exponential",
     "gumbel",
     "laplace",
@@ -89,6 +90,12 @@ def _is(value: Any, number: float) -> bool:
 def _uniform(name: str, shape: Any, seed: Any, dtype: Any, *near: Any) -> Tensor:
     """Uniform numbers of a function's own, none of them 0."""
     return above_zero(drawn(RandomUniform, shape, floating(dtype), seed, name, near=near))
+
+
+def signs(name: str, shape: Any, seed: Any, dtype: Any) -> Tensor:
+    """-1 and 1, equally likely."""
+    top = bitwise_right_shift(drawn(RandomBits, shape, "uint32", seed, name), 31)
+    return cast(cast(top, "int32") * 2 - 1, dtype)
 
 
 def uniform(
@@ -512,13 +519,50 @@ def maxwell(
     True
     """
     check_positive("a scale", scale, least=True)
-    key = key_of(seed, shape, scale)
-    squares = [
-        z * z
-        for i in range(3)
-        for z in [drawn(RandomNormal, shape, floating(dtype), key, f"maxwell {i}")]
-    ]
-    return moved(sqrt(squares[0] + squares[1] + squares[2]), 0.0, scale)
+    speeds = _speeds("maxwell", shape, key_of(seed, shape, scale), floating(dtype))
+    return moved(speeds, 0.0, scale)
+
+
+def double_sided_maxwell(
+    shape: Any,
+    loc: TensorLike = 0.0,
+    scale: TensorLike = 1.0,
+    *,
+    seed: TensorLike | None = None,
+    dtype: Any = "float64",
+) -> Tensor:
+    """Numbers of `maxwell` to both sides of loc: of density y**2 exp(-y**2 / 2), up to a factor.
+
+    Parameters:
+        shape: ints, or a tensor of the shape wanted.
+        loc, scale: numbers, or tensors that broadcast with the shape.
+        seed: an int or a scalar integer tensor; the same one gives the same numbers. None: new ones
+            in every run.
+        dtype: a floating one.
+
+    Returns: a tensor of this shape and dtype.
+
+    Raises: ShapeError for lengths that are not known; DTypeError for another dtype, or a seed that
+    is no integer; ValueError for a number below 0 as a scale.
+
+    Gradient: dloc = dy, dscale = dy * (y - loc) / scale, summed to their shapes.
+
+    Source: jax.random.double_sided_maxwell.
+
+    >>> y = gg.evaluate(gg.random.double_sided_maxwell((10_000,), 5.0, 2.0, seed=1))
+    >>> bool(abs(np.mean(y) - 5.0) < 0.1)
+    True
+    """
+    check_positive("a scale", scale, least=True)
+    kind, key = floating(dtype), key_of(seed, shape, loc, scale)
+    y = _speeds("double_sided_maxwell", shape, key, kind)
+    return moved(y * signs("double_sided_maxwell", shape, key, kind), loc, scale)
+
+
+def _speeds(name: str, shape: Any, key: Tensor, dtype: DType) -> Tensor:
+    """Lengths of vectors of three normal numbers."""
+    x, y, z = (drawn(RandomNormal, shape, dtype, key, f"{name} {i}") for i in range(3))
+    return sqrt(x * x + y * y + z * z)
 
 
 def triangular(

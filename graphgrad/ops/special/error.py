@@ -23,9 +23,10 @@ from ..base import (
     np,
     promoted,
 )
-from ..exponential import exp
 from ..families import RealUnary, floating_unary
 from ..powers import square
+from . import elementary
+from .elementary import in_double
 from .scipy_functions import OfScipy, ScipyUnary, need_scipy, scipy_special
 
 __all__ = [
@@ -76,6 +77,9 @@ class Erfc(RealUnary):
         y = _elementwise(math.erfc, x) if scipy_special is None else scipy_special.erfc(x)
         return xp.astype(xp.asarray(y), x.dtype)
 
+    def to_onnx(self, to: Any, x: Any) -> Any:
+        return in_double(to, elementary.erfc, x)
+
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         return (dy * (-_TWO_OVER_SQRT_PI * apply(GAUSSIAN, *node.inputs)),)
 
@@ -102,28 +106,110 @@ class Gaussian(RealUnary):
 GAUSSIAN = Gaussian()
 
 
-class ErfInv(ScipyUnary):
+_FARTHEST = 50.0
+"""Beyond any finite inverse: at the ends, where y is infinite, y' is."""
+
+
+class InverseSlope(ScipyUnary, abstract=True):
+    """Family: y' of an inverse y of x, with y' = c exp(a y**2) and so y'' = 2 a y y'**2.
+
+    The rounding of y alone costs exp(a y**2) 2 a y**2 units in the last place. But it is
+    erfcx(r) / erfc(r) with r = sqrt(a) |y|, and erfc(r) is a tail that x says to the last digit
+    [DLMF 7.2.3]; erfcx hardly changes where r does.
+    """
+
+    scipy = "erfcx"
+    inverse: ClassVar[type[ScipyUnary]]
+    rate: ClassVar[float] = 1.0
+    factor: ClassVar[float] = _ROOT_PI / 2
+    singular = 0
+
+    def tail(self, xp: Any, x: Any) -> Any:
+        """erfc(r)."""
+        raise NotImplementedError
+
+    def kernel(self, xp: Any, x: Any) -> Any:
+        y = self.inverse().kernel(xp, x)
+        r = np.minimum(np.abs(y), _FARTHEST) * y.dtype.type(math.sqrt(self.rate))
+        with np.errstate(divide="ignore"):
+            found = self.factor * need_scipy("erfcx").erfcx(r) / self.tail(xp, x)
+        return np.asarray(found).astype(x.dtype)
+
+    def to_onnx(self, to: Any, x: Any) -> Any:
+        return in_double(to, self.formula, x)
+
+    def formula(self, xp: Any, x: Any) -> Any:
+        """The same, of erfcx by elementary functions."""
+        r = xp.minimum(xp.abs(self.inverse().formula(xp, x)), _FARTHEST) * math.sqrt(self.rate)
+        return self.factor * elementary.erfcx(xp, r) / self.tail(xp, x)
+
+    def rough(self, xp: Any, y: Any) -> Any:
+        """The same of y, without erfcx, which not every backend has."""
+        return self.factor * xp.exp(self.rate * y * y)
+
+    def vjp(self, node: Node, dy: Tensor) -> Gradients:
+        y = apply(self.inverse(), *node.inputs)
+        return (dy * (2.0 * self.rate * y * square(node.outputs[0])),)
+
+
+class InverseFunction(ScipyUnary, abstract=True):
+    """Family: inverses whose derivative is an InverseSlope."""
+
+    slope: ClassVar[type[InverseSlope]]
+    singular = 0
+
+    def vjp(self, node: Node, dy: Tensor) -> Gradients:
+        return (dy * apply(self.slope(), *node.inputs),)
+
+
+class ErfInv(InverseFunction):
     """y = the number with erf(y) = x, dx = dy * sqrt(pi)/2 * exp(y**2)."""
 
     scipy = "erfinv"
     domain = (-0.9, 0.9)
-    singular = 0
 
-    def vjp(self, node: Node, dy: Tensor) -> Gradients:
-        (y,) = node.outputs
-        return (dy * (_ROOT_PI / 2 * exp(square(y))),)
+    def formula(self, xp: Any, x: Any) -> Any:
+        """The normal quantile of half of it."""
+        half = 0.5 * x
+        return math.sqrt(0.5) * elementary.normal_point(xp, half, 0.5 - xp.abs(half))
 
 
-class ErfcInv(ScipyUnary):
+class ErfInvSlope(InverseSlope):
+    """y = the derivative of erfinv at x, dx = dy * 2 erfinv(x) y**2."""
+
+    inverse = ErfInv
+    domain = (-0.9, 0.9)
+
+    def tail(self, xp: Any, x: Any) -> Any:
+        return 1 - xp.abs(x)
+
+
+class ErfcInv(InverseFunction):
     """y = the number with erfc(y) = x, dx = -dy * sqrt(pi)/2 * exp(y**2)."""
 
     scipy = "erfcinv"
     domain = (0.1, 1.9)
-    singular = 0
 
-    def vjp(self, node: Node, dy: Tensor) -> Gradients:
-        (y,) = node.outputs
-        return (dy * (-_ROOT_PI / 2 * exp(square(y))),)
+    def formula(self, xp: Any, x: Any) -> Any:
+        """The normal quantile of half of it, from the other end."""
+        half = 0.5 * x
+        return -math.sqrt(0.5) * elementary.normal_point(
+            xp, half - 0.5, xp.minimum(half, 1.0 - half)
+        )
+
+
+class ErfcInvSlope(InverseSlope):
+    """y = the derivative of erfcinv at x, dx = dy * 2 erfcinv(x) y**2."""
+
+    inverse = ErfcInv
+    domain = (0.1, 1.9)
+    factor = -_ROOT_PI / 2
+
+    def tail(self, xp: Any, x: Any) -> Any:
+        return xp.minimum(x, 2 - x)
+
+
+ErfInv.slope, ErfcInv.slope = ErfInvSlope, ErfcInvSlope
 
 
 class Scaled(OfScipy, abstract=True):
@@ -138,17 +224,33 @@ class Scaled(OfScipy, abstract=True):
     form: ClassVar[tuple[float, complex]] = (1.0, 1.0)
 
     def kernel(self, xp: Any, x: Any) -> Any:
+        y = self._derived(x, getattr(need_scipy(self.scipy), self.scipy)(x))
+        far = self._far(x)
+        if self.order and np.any(far):
+            y = np.where(far, self._series(np, np.where(far, x, 1.0)), y)
+        return np.asarray(y).astype(x.dtype)
+
+    def to_onnx(self, to: Any, *xs: Any) -> Any:
+        return in_double(to, self._formula, *xs)
+
+    def _formula(self, xp: Any, x: Any) -> Any:
+        far, y = self._far(x), self._derived(x, self.formula(xp, x))
+        return xp.where(far, self._series(xp, xp.where(far, x, 1.0)), y) if self.order else y
+
+    def _far(self, x: Any) -> Any:
+        """Where the series in 1 / x is to be taken."""
+        return x > 12 if self.form[0] == 1 else abs(x) > 12
+
+    def _derived(self, x: Any, y: Any) -> Any:
+        """The derivative, from the function."""
         s, c = self.form
-        previous, y = 0.0, getattr(need_scipy(self.scipy), self.scipy)(x)
+        previous: Any = 0.0
         for n in range(1, self.order + 1):
             more = -c if n == 1 else 2 * (n - 1) * previous
             previous, y = y, s * (2 * x * y + more)
-        far = x > 12 if s == 1 else np.abs(x) > 12
-        if self.order and np.any(far):
-            y = np.where(far, self._series(np.where(far, x, 1.0)), y)
-        return np.asarray(y).astype(x.dtype)
+        return y
 
-    def _series(self, x: Any) -> Any:
+    def _series(self, xp: Any, x: Any) -> Any:
         s, c = self.form
         n = self.order
         term = c / 2 * (-1) ** n * math.factorial(n) / x ** (n + 1)
@@ -157,7 +259,7 @@ class Scaled(OfScipy, abstract=True):
             power = 2 * k - 1  # of 1/x in the term before
             grown = (power + n) * (power + n + 1) / (power * (power + 1))
             term = term * (-s * power / 2 * grown) / (x * x)
-            total = total + np.where(np.abs(term) < np.abs(total), term, 0)
+            total = total + xp.where(xp.abs(term) < xp.abs(total), term, 0.0)
         return total
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
@@ -176,6 +278,10 @@ class Erfcx(Scaled):
 
     scipy = "erfcx"
     form = (1.0, 2 / _ROOT_PI)
+
+    def formula(self, xp: Any, x: Any) -> Any:
+        """By an interpolation of its logarithm."""
+        return elementary.erfcx(xp, x)
 
 
 class Dawson(Scaled):

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from ..arithmetic import negative
-from ..base import NO_GRAD, Any, Gradients, Node, Tensor, TensorLike, apply, wants
+from ..base import NO_GRAD, Any, Gradients, Node, Tensor, TensorLike, apply, np, wants
 from ..exponential import log, log1p
 from ..families import RealBinary, floating_binary, floating_unary
+from ..logic import less, where
 from .scipy_functions import ScipyBinary, ScipyUnary, need_scipy
 
 __all__ = [
@@ -25,6 +26,11 @@ class Entropy(ScipyUnary):
     domain = (0.5, 3.0)
     singular = 0
 
+    def formula(self, xp: Any, x: Any) -> Any:
+        """With its limit at 0."""
+        found = -x * xp.log(xp.where(x > 0, x, 1.0))
+        return xp.where(x > 0, found, xp.where(x == 0, 0.0, xp.where(x < 0, -np.inf, x)))
+
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         return (-(dy * (log(*node.inputs) + 1.0)),)
 
@@ -34,6 +40,13 @@ class RelativeEntropy(ScipyBinary):
 
     scipy = "rel_entr"
     singular = 1
+
+    def formula(self, xp: Any, x: Any, y: Any) -> Any:
+        """With its limits at 0."""
+        inside = (x > 0) & (y > 0)
+        found = x * xp.log(xp.where(inside, x, 1.0) / xp.where(inside, y, 1.0))
+        edge = xp.where((x == 0) & (y >= 0), 0.0, np.inf)
+        return xp.where(inside, found, xp.where((x != x) | (y != y), np.nan, edge))
 
     def vjp(self, node: Node, dz: Tensor) -> Gradients:
         x, y = node.inputs
@@ -49,11 +62,19 @@ class KlDivergence(ScipyBinary):
     scipy = "kl_div"
     singular = 1
 
+    def formula(self, xp: Any, x: Any, y: Any) -> Any:
+        """With its limits at 0."""
+        inside = (x > 0) & (y > 0)
+        found = x * xp.log(xp.where(inside, x, 1.0) / xp.where(inside, y, 1.0)) - x + y
+        edge = xp.where((x == 0) & (y >= 0), y, np.inf)
+        return xp.where(inside, found, xp.where((x != x) | (y != y), np.nan, edge))
+
     def vjp(self, node: Node, dz: Tensor) -> Gradients:
         x, y = node.inputs
+        share = where(less(2.0 * x, y), 1.0 - x / y, (y - x) / y)  # nor does x / y**2 cancel
         return (
             dz * log(x / y) if wants(x) else NO_GRAD,
-            dz * ((y - x) / y) if wants(y) else NO_GRAD,
+            dz * share if wants(y) else NO_GRAD,
         )
 
 

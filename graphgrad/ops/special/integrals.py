@@ -6,12 +6,13 @@ import functools
 import math
 import operator
 
-from ..base import Any, Gradients, Node, Samples, Tensor, TensorLike, np, promoted, whole
+from ..base import Any, Gradients, Node, Samples, Tensor, TensorLike, apply, np, promoted, whole
 from ..exponential import exp, log
 from ..families import floating_unary
 from ..logic import less, where
 from ..magnitudes import abs
 from ..powers import square
+from ..sinc import SphericalBessel
 from ..trigonometry import cos, sin
 from .scipy_functions import ScipyUnary, need_scipy, scipy_special
 
@@ -94,10 +95,7 @@ class SineIntegral(ScipyUnary):
         (x,) = node.inputs
         if self.part:
             return (dy * (cos(x) / x),)
-        near = less(abs(x), 1e-2)
-        q = square(x)
-        series = 1.0 - q * (1 / 6 - q * (1 / 120 - q * (1 / 5040)))
-        return (dy * where(near, series, sin(x) / where(near, 1.0, x)),)
+        return (dy * apply(SphericalBessel(0), x),)
 
     @classmethod
     def samples(cls, rng: np.random.Generator) -> Samples:

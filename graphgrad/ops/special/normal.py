@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 
-from ..base import NO_GRAD, Gradients, Node, Tensor, TensorLike, apply, promoted, wants
+from ..base import NO_GRAD, Any, Gradients, Node, Tensor, TensorLike, apply, promoted, wants
 from ..exponential import exp
 from ..families import floating_binary, floating_unary
 from ..powers import square
-from .error import Erfcx, erf, erfc
+from . import elementary
+from .error import Erfcx, InverseFunction, InverseSlope, erf, erfc
 from .scipy_functions import ScipyBinary, ScipyUnary, need_scipy
 
 __all__ = [
@@ -19,22 +20,40 @@ __all__ = [
 ]
 
 
-class NdtrInv(ScipyUnary):
+class NdtrInv(InverseFunction):
     """y = the number with ndtr(y) = x, dx = dy * sqrt(2 pi) * exp(y**2 / 2)."""
 
     scipy = "ndtri"
     domain = (0.1, 0.9)
-    singular = 0
 
-    def vjp(self, node: Node, dy: Tensor) -> Gradients:
-        (y,) = node.outputs
-        return (dy * (math.sqrt(2 * math.pi) * exp(0.5 * square(y))),)
+    def formula(self, xp: Any, p: Any) -> Any:
+        """The normal quantile."""
+        return elementary.normal_point(xp, p - 0.5, xp.minimum(p, 1.0 - p))
+
+
+class NdtrInvSlope(InverseSlope):
+    """y = the derivative of ndtri at x, dx = dy * ndtri(x) y**2."""
+
+    inverse = NdtrInv
+    domain = (0.1, 0.9)
+    rate = 0.5
+    factor = math.sqrt(2 * math.pi)
+
+    def tail(self, xp: Any, x: Any) -> Any:
+        return 2 * xp.minimum(x, 1 - x)
+
+
+NdtrInv.slope = NdtrInvSlope
 
 
 class LogNdtr(ScipyUnary):
     """y = log(ndtr(x)), dx = dy * sqrt(2 / pi) / erfcx(-x / sqrt(2))."""
 
     scipy = "log_ndtr"
+
+    def formula(self, xp: Any, x: Any) -> Any:
+        """By erfcx on the left, by erfc on the right."""
+        return elementary.log_ndtr(xp, x)
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         (x,) = node.inputs

@@ -1,0 +1,161 @@
+"""Functions of JAX as programs of XLA in bytes, by `jax.export`, and back."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import flatbuffers  # noqa: F401  jax.export needs it, and says so when it is late
+import jax
+import jax.export
+
+from ..execute.jax_host import CALLED
+from ..ir.errors import DTypeError, ExportError, GraphGradError
+from ..ir.node import Node
+from ..ir.types import Array, TensorType
+from .jax_calls import has_64_bits
+
+__all__ = ["Exported", "exported", "loaded"]
+
+RESERVED = {"max", "min", "mod", "floordiv", "non_negative"}
+"""What means something in JAX's own language of lengths."""
+
+
+_config: Any = jax.config  # these have no annotations
+_struct: Any = jax.ShapeDtypeStruct
+
+
+class Exported(NamedTuple):
+    """A function as bytes, and what is to be known of them."""
+
+    program: bytes
+    about: dict[str, Any]
+
+
+def exported(
+    fn: Callable[..., Any],
+    inputs: Mapping[str, TensorType],
+    state: Mapping[str, Array],
+    gradients: int,
+    platforms: Sequence[str] | None,
+    single: bool,
+) -> Exported:
+    """fn(inputs, state) as bytes, for inputs and a state of these types.
+
+    Raises ExportError for what calls the host, and for what JAX refuses.
+    """
+    asked: list[Node | None] = []
+    before = CALLED.set(asked)
+    try:
+        with jax.enable_x64(not single), _lines_without_folders():
+            given = dict(zip(inputs, _structs([*inputs.values()]), strict=True))
+            held = {name: _struct(a.shape, a.dtype) for name, a in state.items()}
+            made = jax.export.export(jax.jit(fn), platforms=platforms)(given, held)
+            data = bytes(made.serialize(vjp_order=gradients))
+    except GraphGradError:
+        raise
+    except Exception as error:  # of JAX, which has one for every reason
+        raise ExportError(_host_calls(asked) if asked else _refusal(error)) from error
+    finally:
+        CALLED.reset(before)
+    wide = [a for a in (*made.in_avals, *made.out_avals) if a.dtype.name[-2:] in ("64", "28")]
+    about = {
+        "platforms": [*made.platforms],
+        "64 bits": any(a.dtype.name != "complex64" for a in wide),
+        "made_by": f"jax {jax.__version__}, calling convention {made.calling_convention_version}",
+    }
+    return Exported(data, about)
+
+
+@contextmanager
+def _lines_without_folders() -> Iterator[None]:
+    """Nodes with their lines in the program, and no paths of this machine."""
+    wanted = {
+        "jax_include_full_tracebacks_in_locations": False,
+        "jax_hlo_source_file_canonicalization_regex": ".*",
+    }
+    before = {name: getattr(_config, name) for name in wanted}
+    try:
+        for name, value in wanted.items():
+            _config.update(name, value)
+        yield
+    finally:
+        for name, value in before.items():
+            _config.update(name, value)
+
+
+def _host_calls(asked: Sequence[Node | None]) -> str:
+    nodes = dict.fromkeys(asked)
+    rows = "".join(f"\n  {n.name} = {n.op!r}, built at {n.where}" for n in nodes if n is not None)
+    return (
+        f"a file of StableHLO cannot call the host, as these do:{rows}\n"
+        "Compute them outside and feed what they give, or use gg.export_numpy."
+    )
+
+
+def _refusal(error: Exception) -> str:
+    said = str(error).partition("\n")[0]
+    notes = getattr(error, "__notes__", ())
+    where = "".join(f"\n{note}" for note in notes if note.startswith("while running"))
+    return (
+        f"JAX cannot export it: {said}{where}\nIf it is about a length that is not known, say it, "
+        "as shapes={x: (32, 64)}; lengths of one name, shapes={x: ('n', 64), y: ('n', 8)}, are "
+        "equal."
+    )
+
+
+def _structs(types: Sequence[TensorType]) -> list[Any]:
+    """Types as JAX has them, all unknown lengths in one scope."""
+    scope = jax.export.SymbolicScope()
+    found = []
+    for t, text in zip(types, symbols(types), strict=True):
+        shape = t.shape if t.static else jax.export.symbolic_shape(text, scope=scope)
+        found.append(_struct(shape, t.dtype))
+    return found
+
+
+def symbols(types: Sequence[TensorType]) -> list[str]:
+    """Shapes as JAX reads them: a name for each length that is not known."""
+    taken = {d for t in types for d in t.shape if isinstance(d, str)}
+    fresh = (name for i in range(10**9) if (name := f"d{i}") not in taken)
+    names: dict[str, str] = {}
+
+    def shown(d: Any) -> str:
+        if isinstance(d, int):
+            return str(d)
+        if d is None:
+            return next(fresh)
+        if d not in names:
+            plain = re.fullmatch(r"[A-Za-z]\w*", d, re.ASCII) and d not in RESERVED
+            names[d] = d if plain else next(fresh)
+        return names[d]
+
+    return [", ".join(map(shown, t.shape)) for t in types]
+
+
+def loaded(program: bytes, names: Sequence[str], wide: bool) -> Callable[..., Any]:
+    """(inputs, state) -> (outputs, state), of such bytes; ValueError for others."""
+    function: Any = jax.export.deserialize(bytearray(program))
+
+    def call(inputs: Any = (), state: Mapping[str, Any] | None = None) -> Any:
+        """(inputs, state) -> (outputs, state)."""
+        if wide and not has_64_bits():
+            raise DTypeError(
+                "this program takes numbers of 64 bits, and JAX has them off: "
+                '_config.update("jax_enable_x64", True), before arrays are made'
+            )
+        return function.call(_by_name(names, inputs), dict(state or {}))
+
+    return call
+
+
+def _by_name(names: Sequence[str], inputs: Any) -> dict[str, Any]:
+    """Inputs that were given by name, in order, or as the only one."""
+    if isinstance(inputs, Mapping):
+        return dict(inputs)
+    given = inputs if isinstance(inputs, list | tuple) else [inputs]
+    if len(given) != len(names):
+        raise TypeError(f"takes {len(names)} arrays ({', '.join(names)}), got {len(given)}")
+    return dict(zip(names, given, strict=True))

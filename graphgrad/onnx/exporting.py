@@ -1,0 +1,260 @@
+"""A compiled function as a model of ONNX."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..compiled import CompiledFunction
+from ..files.atomic import write_atomically
+from ..ir.errors import DTypeError, ExportError, counted
+from ..ir.node import Node, RuleCall, Tensor
+from ..ir.onnx import NoOnnxForm
+from ..ir.program import Program
+from ..ir.tree import flatten, paths, unflatten
+from ..ir.types import Array, as_dtype
+from ..lower.narrow import narrow
+from .package import need_onnx
+from .writing.forms import DOMAIN, Forms, Story
+from .writing.kernels import WITHOUT_FLOAT64
+from .writing.model import BesideWriter, check_dtype, made_model
+from .writing.operators import Operators
+from .writing.values import OnnxBlock, OnnxCall, OnnxValue
+
+__all__ = ["export"]
+
+RUNS = "runs"
+"""The input that counts the runs, of which draws without a seed make their keys."""
+
+NEXT = "/next"
+"""What the name of a variable's new value ends with."""
+
+SHORT = 200
+"""Characters of what metadata say of an op."""
+
+INSIDE = 1 << 30
+"""Bytes of weights that a model may have inside; what has more has a file beside."""
+
+
+def export(
+    f: CompiledFunction,
+    path: str | os.PathLike[str],
+    *,
+    dtype: Any = None,
+    external: bool | None = None,
+) -> None:
+    """Write a compiled function as a model of ONNX: gradients, with their rules, and updates too.
+
+    What is written is the program that `f` runs, in operators of `ai.onnx` alone (opset 21, IR
+    version 10); what takes several of them is a local function. So every runtime that reads ONNX
+    runs it, and none of them needs to know of gradients.
+
+    Inputs and outputs have the names of their tensors. A variable that is only read is an
+    initializer; one that is written is an input `w`, with its value now as the default, and an
+    output `w/next`. A function that draws random numbers without a seed takes and gives `runs`, the
+    number of the run. Every node says in its metadata where it was built, of which node it is the
+    gradient, and by which rule.
+
+    Parameters:
+        f: what `compile` returned.
+        path: of the model.
+        dtype: "float32": every float64 as float32. "float64": as it is, whatever runtimes have
+            kernels for. None: as it is, where onnxruntime has kernels for all of it.
+        external: whether weights go into a file beside, `model.onnx.data` for `model.onnx`; None:
+            if they have more than 1 GiB.
+
+    Returns: nothing.
+
+    Raises: ExportError that lists every node that has no form in ONNX, with where it was built and
+    why; nothing is written then. TypeError for what `compile` did not return; GraphGradError where
+    the package onnx is not installed.
+
+    Source: [ONNX, "Open Neural Network Exchange Intermediate Representation Specification"].
+
+    >>> import tempfile
+    >>> x = gg.placeholder(("N",), "float32", name="x")
+    >>> f = gg.compile(x, gg.gradients(gg.sum(gg.tanh(x)), x))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     gg.onnx.export(f, f"{folder}/slope.onnx")
+    """
+    need_onnx("gg.onnx.export()")
+    if not isinstance(f, CompiledFunction):
+        raise TypeError(f"onnx.export() takes what gg.compile returns, got {f!r}")
+    if dtype is not None and as_dtype(dtype) not in (np.dtype("float32"), np.dtype("float64")):
+        raise ExportError(f"dtype is float32, float64 or None, got {dtype!r}")
+    path = Path(path)
+    file = OnnxFile(f, None if dtype is None else as_dtype(dtype).name)
+    file.write()
+    total = sum(a.nbytes for a in (*file.initial.values(), *file.block.constants.values()))
+    outside = total > INSIDE if external is None else external
+    beside = BesideWriter(f"{path.name}.data") if outside else None
+    functions = {(DOMAIN, name): body for name, body in file.forms.functions.items()}
+    model = made_model(path.stem, file.block, file.initial, functions, file.metadata, beside)
+    if beside is not None:
+        write_atomically(path.with_name(beside.name), beside.write)
+    write_atomically(path, lambda out: _write_bytes(out, model))
+
+
+def _write_bytes(out: Any, model: Any) -> None:
+    out.write(model.SerializeToString(deterministic=True))
+
+
+class OnnxFile:
+    """One model while it is written.
+
+    block    the graph
+    initial  {input or initializer: its value}
+    refused  lines of the error
+    """
+
+    def __init__(self, f: CompiledFunction, dtype: str | None) -> None:
+        self.f = f
+        self.dtype = dtype
+        self.program = _narrowed(f.program) if dtype == "float32" else f.program
+        self.block = OnnxBlock()
+        self.forms = Forms()
+        self.initial: dict[str, Array] = {}
+        self.metadata: dict[str, str] = {}
+        self.refused: dict[str, None] = {}
+        self.results: list[str] = []
+        self._values: dict[Tensor, OnnxValue] = {}
+
+    def write(self) -> None:
+        """All of it; ExportError."""
+        self._inputs()
+        self._named_outputs()
+        for node in self.program.nodes:
+            self._node(node)
+        if self.refused:
+            rows = "".join(f"\n  {row}" for row in self.refused)
+            raise ExportError(f"{counted(len(self.refused), 'node')} cannot be written:{rows}")
+        self._outputs()
+
+    # --- inputs ---------------------------------------------------------------------------------
+
+    def _inputs(self) -> None:
+        f, given = self.f, self.program.inputs
+        count = len(f.inputs)
+        for t, read in zip(given[:count], f.inputs, strict=True):
+            self._given(t, read.node)
+        written = set(f._written)
+        for v, t in zip(f._variables, given[count:], strict=True):
+            (value,) = f._state.read([v])
+            name = self._given(t, v, v in written)
+            self.initial[name] = np.asarray(value).astype(t.dtype, copy=False)
+        if f._counted:
+            self.forms.run = self.block.give(RUNS, as_dtype("int64"), ())
+            self.initial[self.forms.run.name] = np.array(f._state.runs)
+        names = {v.name: self._values[t].name for v, t in zip(f._variables, given[count:])}
+        self.metadata["graphgrad.variables"] = json.dumps(names)
+
+    def _given(self, t: Tensor, node: Node, fed: bool = True) -> str:
+        self._allowed(t, node)
+        value = OnnxValue(self.block.names.fresh(node.name), t.dtype, t.shape)
+        if fed:
+            self.block.given.append(value)
+        self._values[t] = value
+        return value.name
+
+    def _allowed(self, t: Tensor, node: Node) -> None:
+        try:
+            check_dtype(t.dtype)
+        except NoOnnxForm as error:
+            self._refuse(node, str(error))
+
+    # --- nodes ----------------------------------------------------------------------------------
+
+    def _node(self, node: Node) -> None:
+        self.block.doubles.clear()
+        try:
+            for t in (*node.inputs, *node.outputs):
+                check_dtype(t.dtype)
+            inputs = [self._values[t] for t in node.inputs]
+            made = self.forms.place(self.block, node.op, inputs, story_of(node))
+        except NoOnnxForm as error:
+            self._refuse(node, str(error))
+            made = tuple([OnnxValue(t.name, t.dtype, t.shape) for t in node.outputs])
+        lacking = sorted(self.block.doubles & WITHOUT_FLOAT64)
+        if lacking and self.dtype is None:
+            self._refuse(
+                node,
+                f"onnxruntime has no float64 kernel for {' and '.join(lacking)}; export with "
+                'dtype="float32", or with dtype="float64" for another runtime',
+            )
+        for t, value in zip(node.outputs, made, strict=True):
+            self._values[t] = OnnxValue(value.name, t.dtype, t.shape)
+            if value.name not in self.block.constants:
+                self.block.typed.append(self._values[t])
+
+    def _refuse(self, node: Node, why: str) -> None:
+        self.refused[f"{node.name} = {node.op!r}, built at {node.where}: {why}"] = None
+
+    # --- outputs --------------------------------------------------------------------------------
+
+    def _named_outputs(self) -> None:
+        """Take their names, before anything inside is called so."""
+        f = self.f
+        fresh = self.block.names.fresh
+        tree = [None if t is None else fresh(name) for name, t in named_leaves(f.outputs)]
+        updates = {v.name: fresh(f"{v.name}{NEXT}") for v in f._written}
+        self.results = [name for name in tree if name is not None] + list(updates.values())
+        if f._counted:
+            self.results.append(fresh(f"{RUNS}{NEXT}"))
+        self.metadata["graphgrad.updates"] = json.dumps(updates)
+        self.metadata["graphgrad.outputs"] = json.dumps(_plain(unflatten(f.outputs, tree)))
+
+    def _outputs(self) -> None:
+        """An Identity for each: an input may be an output, or two outputs one tensor."""
+        values = [self._values[t] for t in self.program.outputs]
+        if self.f._counted:
+            assert self.forms.run is not None
+            values.append(Operators(self.block, self.forms).Add(self.forms.run, 1))
+        for value, name in zip(values, self.results, strict=True):
+            self.block.calls.append(OnnxCall("Identity", (value.name,), (name,)))
+            self.block.results.append(OnnxValue(name, value.dtype, value.shape))
+
+
+def _narrowed(program: Program) -> Program:
+    """The program in float32; ExportError where an op is defined in float64 alone."""
+    try:
+        return narrow(program)
+    except DTypeError as error:
+        raise ExportError(f'as dtype="float32" this cannot be computed: {error}') from error
+
+
+def named_leaves(outputs: Any) -> list[tuple[str, Tensor | None]]:
+    """A name for every output: its path in dicts, else the name that the user gave it."""
+    leaves = flatten(outputs)
+    found: list[tuple[str, Tensor | None]] = []
+    for i, (path, t) in enumerate(zip(paths(outputs), leaves, strict=True)):
+        given = None if t is None else t.node._name
+        keys = re.findall(r"\['(.*?)'\]|\[(.+?)\]", path)
+        own = "/".join(a or b for a, b in keys) if "['" in path else given
+        found.append((own or ("output" if len(leaves) == 1 else f"output_{i}"), t))
+    return found
+
+
+def _plain(tree: Any) -> Any:
+    """A tree for JSON."""
+    if isinstance(tree, dict):
+        return {str(k): _plain(v) for k, v in tree.items()}
+    return [_plain(v) for v in tree] if isinstance(tree, list | tuple) else tree
+
+
+def story_of(node: Node) -> Story:
+    """The name of a node, and where it is from."""
+    told = {"graphgrad.op": repr(node.op)[:SHORT], "graphgrad.where": node.where}
+    origin = node.origin
+    if isinstance(origin, RuleCall):
+        told["graphgrad.rule"] = origin.rule
+        told["graphgrad.of"] = origin.site.name
+    elif origin is not None:
+        told["graphgrad.of"] = origin.name
+    if node.region is not None:
+        told["graphgrad.region"] = node.region.name
+    return Story(node.name, told)

@@ -1,0 +1,1 @@
+"""The way in: what a file holds, checked, and the graph that its nodes become."""

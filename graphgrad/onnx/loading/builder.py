@@ -1,0 +1,314 @@
+"""The nodes of a file as nodes of a graph, one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ...ir.build import build
+from ...ir.errors import FileError, GraphGradError, did_you_mean
+from ...ir.graph import Graph, current, name_scope
+from ...ir.node import Tensor
+from ...ir.types import Array, as_dtype, size_of
+from ...ops.base import Constant
+from ...ops.sources import identity
+from ...regions.scopes import override_gradient
+from ..package import onnx
+from .attributes import values_of
+from .call import OperatorCall, Value
+from .forms import Form, form_of
+from .lengths import as_numbers, has_lengths
+from .moving import moved
+from .names import clean, path_of, rename
+from .protobuf import opsets_of
+from .survey import body_of, domain_of, functions_of, key_of
+from .tensors import NAMES, array_of_tensor
+
+__all__ = ["Builder"]
+
+MOST_FOLDED = 1 << 16
+"""How many elements may be made while loading, of what is known."""
+
+
+class Names:
+    """What the names of values mean in a graph of the file, and in those around it."""
+
+    def __init__(self, around: Names | None = None) -> None:
+        self.values: dict[str, Value] = {}
+        self.around = around
+
+    def find(self, name: str) -> Value:
+        """The value; FileError where nothing before makes it."""
+        here: Names | None = self
+        while here is not None:
+            if name in here.values:
+                return here.values[name]
+            here = here.around
+        hint = did_you_mean(name, self.values)
+        raise FileError(f"it reads {name!r:.80}, which nothing before it makes. {hint}".rstrip())
+
+    def put(self, name: str, value: Value) -> None:
+        """FileError where there is such a value."""
+        if name in self.values:
+            raise FileError(f"{name!r:.80} is made twice")
+        self.values[name] = value
+
+
+class Builder:
+    """Builds nodes into the graph that is open.
+
+    model    the ModelProto
+    folder   where its external data may lie
+    regions  {name of a local function: rule}
+    unroll   whether loops of known length are built run by run
+    """
+
+    def __init__(
+        self, model: Any, folder: Path | None, regions: Mapping[str, Any], unroll: bool = False
+    ) -> None:
+        self.folder = folder
+        self.regions = regions
+        self.unroll = unroll
+        self.functions = functions_of(model)
+        self.opsets = opsets_of(model)
+        self.names = Names()
+        self._attributes: Mapping[str, Any] = {}
+        self._prefix = ""
+        self._constants: dict[tuple[int, int], tuple[Tensor, Array]] = {}
+
+    # --- values ---
+
+    def as_tensor(self, value: Value, name: str = "") -> Tensor:
+        """A value as a tensor; one node for each array and graph."""
+        if isinstance(value, Tensor):
+            return value
+        if value is None:
+            raise FileError("it gives a value that is left out")
+        if has_lengths(value):
+            return as_numbers(value)
+        graph = current().graph
+        key = id(graph), id(value)
+        found = self._constants.get(key)
+        if found is None:
+            t = build(Constant(_fixed(value)), ()).outputs[0]
+            if clean(name):
+                rename(t, self._prefix + clean(name))
+            found = self._constants[key] = t, value  # the array is held, so that its id stays
+        return found[0]
+
+    def initializers(self, graph: Any) -> dict[str, Array]:
+        """{name: array} of a graph of the file."""
+        found = {}
+        for stored in graph.initializer:
+            if stored.name in found:
+                raise FileError(f"there are two initializers {stored.name!r:.80}")
+            found[stored.name] = array_of_tensor(stored, self.folder)
+        for sparse in graph.sparse_initializer:
+            raise FileError(f"the initializer {sparse.values.name!r:.80} is sparse")
+        return found
+
+    # --- graphs ---
+
+    def nodes(self, nodes: Any) -> None:
+        """Build nodes; what they make gets their names."""
+        for i, node in enumerate(nodes):
+            with _told(i, node):
+                self._node(node)
+
+    def body(self, graph: Any, given: Sequence[Value]) -> list[Value]:
+        """The outputs of a graph inside a node, for values of its inputs."""
+        if len(given) != len(graph.input):
+            raise FileError(f"its body takes {len(graph.input)} inputs, and gets {len(given)}")
+        with self._inside(Names(self.names)):
+            for name, array in self.initializers(graph).items():
+                self.names.put(name, array)
+            for said, value in zip(graph.input, given, strict=True):
+                self.names.put(said.name, value)
+            self.nodes(graph.node)
+            return [self.names.find(said.name) for said in graph.output]
+
+    @contextmanager
+    def _inside(self, names: Names, **other: Any) -> Iterator[None]:
+        """A block in which names, and other fields, mean others."""
+        fields = {"names": names, **other}
+        before = {name: getattr(self, name) for name in fields}
+        self.__dict__.update(fields)
+        try:
+            yield
+        finally:
+            self.__dict__.update(before)
+
+    # --- nodes ---
+
+    def _node(self, node: Any) -> None:
+        values = [self.names.find(name) if name else None for name in node.input]
+        attributes = values_of(node.attribute, self._attributes, self.folder)
+        path = self._prefix + path_of(node)
+        function = self.functions.get(key_of(node))
+        form = None if function is not None else form_of(domain_of(node), node.op_type)
+        if function is not None:
+            made = self._called(function, node, path, values, attributes)
+        elif form is None:
+            version = self.opsets[domain_of(node)]
+            body, defaults = body_of(node, version, list(map(_type_proto, values)))
+            made = self._called(body, node, path, values, {**defaults, **attributes})
+        else:
+            made = self._formed(form, node, path, values, attributes)
+        if len(made) < len([name for name in node.output if name]):
+            raise FileError(f"it has {len(node.output)} outputs, of which {len(made)} are made")
+        for name, value in zip(node.output, made, strict=False):
+            if name:
+                self.names.put(name, value)
+
+    def _formed(
+        self, form: Form, node: Any, path: str, values: list[Value], attributes: dict[str, Any]
+    ) -> list[Value]:
+        """What the form of an operator makes of values."""
+        opset = self.opsets[domain_of(node)]
+        call = OperatorCall(node, opset, attributes, values, self._made(node), self)
+        if form.folded and _all_known(values):
+            found = _folded(form, call)
+            if found is not None:
+                return found
+            call = OperatorCall(node, opset, attributes, values, self._made(node), self)
+        start = len(current().graph.nodes)
+        with name_scope(path):
+            found = _as_list(form.read(call))
+        _check_read(call)
+        return [self._named(value, path, start, i) for i, value in enumerate(found)]
+
+    def _made(self, node: Any) -> Any:
+        def made(array: Array, i: int) -> Tensor:
+            return self.as_tensor(array, node.input[i] if i >= 0 else "")
+
+        return made
+
+    def _named(self, value: Value, path: str, start: int, i: int) -> Value:
+        """A tensor that a node of this name makes."""
+        if not isinstance(value, Tensor):
+            return value
+        made = value.node
+        if made.graph is not current().graph or made.index < start or made._name is not None:
+            if i and made.index >= start:
+                return value
+            value = identity(value)
+        rename(value, path)
+        return value
+
+    # --- functions ---
+
+    def _called(
+        self,
+        function: Any,
+        node: Any,
+        path: str,
+        values: list[Value],
+        attributes: dict[str, Any],
+    ) -> list[Value]:
+        """The outputs of a function of the file, or of ONNX, opened."""
+        defaults = values_of(function.attribute_proto, {}, self.folder)
+        names = Names()
+        for i, name in enumerate(function.input):
+            names.put(name, values[i] if i < len(values) else None)
+        inside = {
+            "_attributes": {**defaults, **attributes},
+            "_prefix": f"{path}/",
+            "opsets": {**self.opsets, **opsets_of(function)},
+        }
+        rule = self.regions.get(function.name)
+        with ExitStack() as stack, self._inside(names, **inside):
+            if rule is not None:
+                inputs = [
+                    self.as_tensor(v, n) for n, v in zip(function.input, values, strict=False)
+                ]
+                for name, t in zip(function.input, inputs, strict=True):
+                    names.values[name] = t
+                region = stack.enter_context(override_gradient(rule, inputs=inputs))
+            self.nodes(function.node)
+            wanted = zip(function.output, node.output, strict=False)
+            found = [names.find(name) if read else None for name, read in wanted]
+            if rule is not None:
+                found = [self.as_tensor(value) for value in found]
+                region.declare(outputs=found)
+        return found
+
+
+@contextmanager
+def _told(i: int, node: Any) -> Iterator[None]:
+    """Whatever is wrong in this block is wrong with a node of the file."""
+    name = node.name or next(iter(node.output), "")
+    said = f"node {i}, {name!r:.80} ({node.op_type:.80})"
+    try:
+        yield
+    except FileError as error:
+        error.args = (f"{said}: {error}",)
+        raise
+    except Exception as error:
+        what = str(error) if isinstance(error, GraphGradError) else repr(error)
+        raise FileError(f"{said}: {what:.1000}") from error
+
+
+def _all_known(values: Sequence[Value]) -> bool:
+    """Whether all that is read are small arrays of numbers."""
+    total = 0
+    for value in values:
+        if value is None:
+            continue
+        if not isinstance(value, np.ndarray):
+            return False
+        total += value.size
+    return bool(values) and total <= MOST_FOLDED
+
+
+def _folded(form: Form, call: OperatorCall) -> list[Value] | None:
+    """What a form makes of known arrays, computed; None where that is too much."""
+    if any(has_lengths(value) for value in call.values):
+        return moved(call)
+    scratch = Graph()
+    with scratch:
+        call._made = lambda array, _: build(Constant(_fixed(array)), ()).outputs[0]
+        found = _as_list(form.read(call))
+    _check_read(call)
+    made = [size_of(t.shape) for node in scratch.nodes for t in node.outputs]
+    if any(size is None or size > MOST_FOLDED for size in made):
+        return None
+    arrays: dict[Tensor, Array] = {}
+    with np.errstate(all="ignore"):
+        for node in scratch.nodes:
+            ran = node.op.kernel(np, *[arrays[t] for t in node.inputs])
+            rows = ran if isinstance(ran, tuple) else (ran,)
+            arrays.update(zip(node.outputs, map(np.asarray, rows), strict=True))
+    return [arrays[v] if isinstance(v, Tensor) else v for v in found]
+
+
+def _as_list(made: Any) -> list[Value]:
+    return list(made) if isinstance(made, tuple | list) else [made]
+
+
+def _check_read(call: OperatorCall) -> None:
+    """FileError for attributes that the form did not read: they may change the meaning."""
+    if call.unread:
+        names = ", ".join(sorted(call.unread))
+        raise FileError(f"nothing here reads its attributes {names:.200}")
+
+
+def _fixed(array: Any) -> Array:
+    """An array that nobody writes to."""
+    found = np.asarray(array)
+    if found.flags.writeable:
+        found = found.copy()
+        found.flags.writeable = False
+    return found
+
+
+def _type_proto(value: Value) -> Any:
+    """The type of a value, as ONNX says it."""
+    if value is None:
+        return onnx.TypeProto()
+    number = {name: n for n, name in NAMES.items()}
+    dtype = as_dtype("int64") if has_lengths(value) else value.dtype
+    return onnx.helper.make_tensor_type_proto(number[dtype.name], value.shape)

@@ -1,0 +1,46 @@
+"""What several families of forms need."""
+
+from __future__ import annotations
+
+from functools import reduce
+from operator import mul
+from typing import Any
+
+from ....ir.build import apply
+from ....ir.errors import FileError
+from ....ir.node import Tensor
+from ....ir.types import as_dtype
+from ....ops import reductions
+from ....ops.base import constant
+from ..lengths import lengths_of, reshaped
+
+FAR = 1 << 31
+"""A place beyond the end of every axis."""
+FEW = 1 << 16
+MANY = 1 << 24
+MOST_RUNS = 1 << 24
+
+
+def as_size(x: Tensor, axis: int) -> Any:
+    """The length of an axis: an int, or a tensor where it is known only when run."""
+    length = x.shape[axis]
+    return (
+        length
+        if isinstance(length, int)
+        else apply(reductions.SizeOf((axis,), as_dtype("int64")), x)
+    )
+
+
+def flat_from(x: Tensor, axis: int) -> Tensor:
+    """A matrix: the axes before this one as one, and those from it on."""
+    dims = lengths_of(x)
+    rows: Any = reduce(mul, dims[:axis], 1)
+    columns: Any = reduce(mul, dims[axis:], 1)
+    if not 0 <= axis <= x.ndim:
+        raise FileError(f"{x!r} is cut before axis {axis}, which it has not")
+    return reshaped(x, [rows, columns])
+
+
+def like(value: float, x: Tensor) -> Tensor:
+    """A number as a constant of the dtype of x."""
+    return constant(value, x.dtype)

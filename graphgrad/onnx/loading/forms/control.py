@@ -1,0 +1,145 @@
+"""Choices and loops: bodies of a file become bodies of the graph."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ....ir.errors import FileError, ShapeError
+from ....ir.node import Tensor
+from ....ops.base import constant
+from ....ops.control import cond, while_loop
+from ....ops.indexing import getitem
+from ....ops.joining import stack
+from ....ops.logic import less, logical_and
+from ....ops.padding import flip
+from ....ops.shaping import moveaxis, reshape
+from ..call import OperatorCall
+from .common import MOST_RUNS
+from .loops import over_rows
+from .table import form
+
+
+@form("If", folded=False)
+def _if(call: OperatorCall) -> Any:
+    branches = [call.needed("then_branch"), call.needed("else_branch")]
+    test = call.values[0]
+    if not isinstance(test, Tensor):
+        return tuple(call.inside.body(branches[0 if np.asarray(test).reshape(()) else 1], ()))
+    made = [partial(_tensors, call, branch) for branch in branches]
+    return tuple(cond(reshape(test, ()), *made))
+
+
+def _tensors(call: OperatorCall, body: Any, given: Sequence[Any] = ()) -> list[Tensor]:
+    """The outputs of a body as tensors."""
+    return [call.inside.as_tensor(value) for value in call.inside.body(body, given)]
+
+
+@form("Scan", folded=False)
+def _scan(call: OperatorCall) -> Any:
+    if call.opset < 9:
+        return _scan_of_examples(call)
+    return _scanned(call, call.tensors)
+
+
+def _scan_of_examples(call: OperatorCall) -> Any:
+    """Of version 8: each example by itself, after an input of lengths that nobody gives."""
+    if call.given(0):
+        raise FileError("it runs over sequences of different lengths")
+    given = [call.tensor(i) for i in range(1, len(call.values))]
+    call.attribute("directions")
+    each = [_scanned(call, list(row)) for row in zip(*map(_rows, given), strict=True)]
+    return tuple(stack(list(outputs)) for outputs in zip(*each, strict=True))
+
+
+def _rows(x: Tensor) -> list[Tensor]:
+    if not isinstance(x.shape[0], int):
+        raise ShapeError(f"{x!r} needs to know how many examples it has")
+    return [getitem(x, i) for i in range(x.shape[0])]
+
+
+def _scanned(call: OperatorCall, tensors: Sequence[Tensor]) -> Any:
+    body, count = call.needed("body"), call.needed("num_scan_inputs")
+    states = len(tensors) - count
+    outs = len(body.output) - states
+    if states < 0 or outs < 0:
+        raise FileError(f"it has {len(tensors)} inputs, of which it scans {count}")
+    ins = call.attribute("scan_input_axes", [0] * count)
+    out_axes = call.attribute("scan_output_axes", [0] * outs)
+    backward = call.attribute("scan_input_directions", [0] * count)
+    out_backward = call.attribute("scan_output_directions", [0] * outs)
+    xs = [moveaxis(x, a, 0) if a else x for x, a in zip(tensors[states:], ins, strict=True)]
+    xs = [flip(x, 0) if b else x for x, b in zip(xs, backward, strict=True)]
+
+    def run(carry: Any, x: Any) -> Any:
+        made = _tensors(call, body, [*carry, *x])
+        return tuple(made[:states]), tuple(made[states:])
+
+    last, rows = over_rows(call, run, tuple(tensors[:states]), tuple(xs))
+    ys = [flip(y, 0) if b else y for y, b in zip(rows, out_backward, strict=True)]
+    ys = [moveaxis(y, 0, a) if a else y for y, a in zip(ys, out_axes, strict=True)]
+    return *last, *ys
+
+
+@form("Loop", folded=False)
+def _loop(call: OperatorCall) -> Any:
+    body = call.needed("body")
+    start = [call.values[i] for i in range(2, len(call.values))]
+    if any(value is None for value in start):
+        raise FileError("it carries on a value that is left out")
+    carried = len(start)
+    limit = call.values[0] if call.given(0) else None
+    test = call.values[1] if call.given(1) else None
+    goes_on = test is None or (not isinstance(test, Tensor) and bool(np.reshape(test, ())))
+    rows = len(body.output) - 1 - carried
+    if goes_on and limit is not None and not isinstance(limit, Tensor) and _is_counted(body):
+        return _counted_loop(call, body, int(np.reshape(limit, ())), carried, rows)
+    if rows:
+        raise FileError(
+            "it collects rows as long as a condition holds, or as often as a computed number says"
+        )
+    return _while_loop(call, body, limit, test, carried)
+
+
+def _is_counted(body: Any) -> bool:
+    """Whether the condition that a body gives is the one that it took, or a constant true."""
+    name, taken = body.output[0].name, body.input[1].name
+    made = {output: node for node in body.node for output in node.output}
+    while name in made and made[name].op_type == "Identity":
+        name = made[name].input[0]
+    return bool(name == taken)
+
+
+def _counted_loop(call: OperatorCall, body: Any, count: int, carried: int, rows: int) -> Any:
+    start = tuple(call.tensor(2 + i) for i in range(carried))
+    always = constant(True)
+
+    def run(carry: Any, row: Any) -> Any:
+        made = _tensors(call, body, [*row, always, *carry])
+        return tuple(made[1 : 1 + carried]), tuple(made[1 + carried :])
+
+    if count > MOST_RUNS:
+        raise FileError(f"it runs {count} times; at most {MOST_RUNS} are read")
+    last, ys = over_rows(call, run, start, (constant(np.arange(count), "int64"),))
+    return *last, *ys
+
+
+def _while_loop(call: OperatorCall, body: Any, limit: Any, test: Any, carried: int) -> Any:
+    start = [call.tensor(2 + i) for i in range(carried)]
+    go = constant(True) if test is None else reshape(call.tensor(1), ())
+    most = None if limit is None else reshape(call.tensor(0), ())
+
+    def goes_on(carry: Any) -> Tensor:
+        i, more, _ = carry
+        return more if most is None else logical_and(more, less(i, most))
+
+    def run(carry: Any) -> Any:
+        i, more, states = carry
+        made = _tensors(call, body, [i, more, *states])
+        return i + 1, reshape(made[0], ()), tuple(made[1:])
+
+    _, _, last = while_loop(goes_on, run, (constant(0, "int64"), go, tuple(start)))
+    return tuple(last)

@@ -1,0 +1,115 @@
+"""Pools over windows, and over whole images."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from ....ir.errors import DTypeError, ShapeError
+from ....ir.node import Tensor
+from ....ops import nn, reductions
+from ....ops.at import at
+from ....ops.base import cast, constant, kind_of
+from ....ops.borders import pad
+from ....ops.creation import zeros
+from ....ops.grids import ravel_multi_index, unravel_index
+from ....ops.linalg.norms import vector_norm
+from ....ops.magnitudes import absolute
+from ....ops.powers import power
+from ....ops.shaping import reshape
+from ..call import OperatorCall
+from .table import form
+from .windows import Windows, known_spatial, window_sums, windows_of
+
+
+@form("MaxPool")
+def _max_pool(call: OperatorCall) -> Any:
+    x = call.tensor(0)
+    w = windows_of(call, x, [])
+    by_column = call.attribute("storage_order", 0)
+    if kind_of(x.dtype) == "b":
+        raise DTypeError(f"MaxPool takes numbers, got {x!r}")
+    if not call.wants(1):
+        return nn.max_pool(
+            x, w.kernel, w.strides, w.pads, "NCHW", ceil_mode=w.ceil, dilation=w.dilations
+        )
+    y, places = nn.max_pool_with_indices(
+        x, w.kernel, w.strides, w.pads, "NCHW", w.ceil, w.dilations
+    )
+    lengths = known_spatial(x)
+    if by_column:
+        at = unravel_index(places, tuple(lengths))
+        places = ravel_multi_index(at[::-1], tuple(lengths[::-1]))
+    n, c = x.shape[:2]
+    if not isinstance(n, int) or not isinstance(c, int):
+        raise ShapeError(f"the places in {x!r} need known lengths: give them by shapes=")
+    begins = np.arange(n * c).reshape((n, c) + (1,) * len(lengths)) * prod(lengths)
+    return y, places + constant(begins, "int64")
+
+
+@form("AveragePool")
+def _average_pool(call: OperatorCall) -> Tensor:
+    x = call.tensor(0)
+    w = windows_of(call, x, [])
+    padded = bool(call.attribute("count_include_pad", 0))
+    if set(w.dilations) == {1}:
+        return nn.avg_pool(x, w.kernel, w.strides, w.pads, "NCHW", w.ceil, padded)
+    return cast(window_sums(x, w) / _terms(x, w, padded), x.dtype)
+
+
+def _terms(x: Tensor, w: Windows, padded: bool) -> Tensor:
+    """How many places of each window count."""
+    lengths = known_spatial(x)
+    inside = np.ones(lengths)
+    if padded:
+        inside = np.pad(inside, w.pads, constant_values=1)
+        w = w._replace(pads=tuple((0, 0) for _ in w.kernel))
+    image = constant(inside[None, None], x.dtype)
+    return window_sums(image, w)
+
+
+@form("LpPool")
+def _lp_pool(call: OperatorCall) -> Tensor:
+    x = call.tensor(0)
+    w, p = windows_of(call, x, []), call.attribute("p", 2)
+    if set(w.dilations) == {1}:
+        return nn.lp_pool(x, p, w.kernel, w.strides, w.pads, "NCHW", w.ceil)
+    return cast(power(window_sums(power(absolute(x), p), w), 1 / p), x.dtype)
+
+
+@form("GlobalAveragePool")
+def _global_average_pool(call: OperatorCall) -> Tensor:
+    x = call.tensor(0)
+    return reductions.mean(x, tuple(range(2, x.ndim)), keepdims=True)
+
+
+@form("GlobalMaxPool")
+def _global_max_pool(call: OperatorCall) -> Tensor:
+    x = call.tensor(0)
+    return reductions.max(x, tuple(range(2, x.ndim)), keepdims=True)
+
+
+@form("GlobalLpPool")
+def _global_lp_pool(call: OperatorCall) -> Tensor:
+    x, p = call.tensor(0), call.attribute("p", 2)
+    return vector_norm(x, axis=tuple(range(2, x.ndim)), keepdims=True, ord=p)
+
+
+@form("MaxUnpool")
+def _max_unpool(call: OperatorCall) -> Tensor:
+    x, places = call.tensor(0), call.tensor(1)
+    n, c, lengths = x.shape[0], x.shape[1], known_spatial(x)
+    if not isinstance(n, int) or not isinstance(c, int):
+        raise ShapeError(f"{x!r} needs known lengths here: give them by shapes=")
+    w = windows_of(call, x, [])
+    rows = zip(lengths, w.strides, w.kernel, w.pads, strict=True)
+    found = [(m - 1) * s + k - a - b for m, s, k, (a, b) in rows]
+    zeros_ = zeros((n * c * prod(found),), x.dtype)
+    flat = at(zeros_)[reshape(places, (-1,))].set(reshape(x, (-1,)))
+    image = reshape(flat, (n, c, *found))
+    if not call.given(2):
+        return image
+    wanted = [int(d) for d in call.known(2, "output shape")][2:]
+    return pad(image, [(0, 0), (0, 0), *((0, b - a) for a, b in zip(found, wanted, strict=True))])

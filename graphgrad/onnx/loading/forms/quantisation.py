@@ -1,0 +1,141 @@
+"""Numbers on grids: quantised, back again, and products of them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ....ir.errors import DTypeError
+from ....ir.node import Tensor
+from ....ir.types import as_dtype
+from ....ops import reductions
+from ....ops.base import DType, cast, kind_of
+from ....ops.bounds import clip, maximum, minimum
+from ....ops.indexing import getitem
+from ....ops.nonzero import repeat
+from ....ops.products import matmul
+from ....ops.rounding import round as round_
+from ....ops.shaping import normal_axis, reshape
+from ..call import OperatorCall
+from ..tensors import dtype_of
+from .convolutions import by_channel, convolved
+from .table import form
+
+
+@form("QuantizeLinear")
+def _quantize(call: OperatorCall) -> Tensor:
+    x, scale, zero = call.tensor(0), call.tensor(1), call.optional(2)
+    number = call.attribute("output_dtype", 0)
+    dtype = dtype_of(number, "the result") if number else as_dtype("uint8")
+    dtype = dtype if zero is None else zero.dtype
+    call.attribute("saturate")
+    call.attribute("precision")
+    scale, zero = _spread(call, x, scale, zero)
+    return on_grid(x, scale, zero, dtype)
+
+
+def on_grid(x: Tensor, scale: Tensor, zero: Tensor | None, dtype: DType) -> Tensor:
+    """x / scale, rounded, shifted and held within an integer dtype."""
+    if kind_of(dtype) not in "iu":
+        raise DTypeError(f"numbers are put on a grid of integers, not of {dtype}")
+    wide = as_dtype("float32") if x.dtype.itemsize < 8 else x.dtype
+    info = np.iinfo(dtype)
+    steps = round_(cast(x, wide) / cast(scale, wide))
+    moved = steps if zero is None else steps + cast(zero, wide)
+    return cast(clip(moved, float(info.min), float(info.max)), dtype)
+
+
+@form("DequantizeLinear")
+def _dequantize(call: OperatorCall) -> Tensor:
+    x, scale, zero = call.tensor(0), call.tensor(1), call.optional(2)
+    number = call.attribute("output_dtype", 0)
+    dtype = dtype_of(number, "the result") if number else scale.dtype
+    scale, zero = _spread(call, x, scale, zero)
+    return cast(from_grid(x, scale, zero), dtype)
+
+
+def from_grid(x: Tensor, scale: Tensor, zero: Tensor | None) -> Tensor:
+    """What numbers of a grid stand for."""
+    exact = cast(x, as_dtype("int32"))
+    exact = exact if zero is None else exact - cast(zero, as_dtype("int32"))
+    return cast(exact, scale.dtype) * scale
+
+
+def _spread(
+    call: OperatorCall, x: Tensor, scale: Tensor, zero: Tensor | None
+) -> tuple[Tensor, Tensor | None]:
+    """Scale and zero of each channel or block, ready to be broadcast with x."""
+    axis, block = call.attribute("axis", 1), call.attribute("block_size", 0)
+    if scale.ndim == 0 or (scale.ndim == 1 and scale.shape[0] == 1 and not block):
+        rows = [reshape(row, ()) if row is not None else None for row in (scale, zero)]
+    elif block:
+        axis = normal_axis(axis, x.ndim)
+        length = x.shape[axis]
+        key = (slice(None),) * axis + (slice(length),)
+        rows = [
+            None if row is None else getitem(repeat(row, block, axis), key) for row in (scale, zero)
+        ]
+    else:
+        shape = [1] * x.ndim
+        shape[normal_axis(axis, x.ndim)] = -1
+        rows = [reshape(row, tuple(shape)) if row is not None else None for row in (scale, zero)]
+    found, at_zero = rows
+    assert found is not None
+    return found, at_zero
+
+
+@form("DynamicQuantizeLinear")
+def _dynamic(call: OperatorCall) -> tuple[Tensor, Tensor, Tensor]:
+    x = call.tensor(0)
+    high = maximum(reductions.max(x), 0.0)
+    low = minimum(reductions.min(x), 0.0)
+    scale = cast((high - low) / 255.0, x.dtype)
+    zero = cast(clip(round_(-low / scale), 0.0, 255.0), as_dtype("uint8"))
+    return on_grid(x, scale, zero, as_dtype("uint8")), scale, zero
+
+
+def _without_zero(call: OperatorCall, i: int, zero: int, axis: int) -> Tensor:
+    """Integers of a grid less their zero, exact as float64."""
+    x, offset = call.tensor(i), call.optional(zero)
+    x = cast(x, as_dtype("float64"))
+    if offset is None:
+        return x
+    if offset.ndim == 1 and offset.shape[0] != 1:
+        shape = [1] * x.ndim
+        shape[axis] = -1
+        offset = reshape(offset, tuple(shape))
+    elif offset.ndim == 1:
+        offset = reshape(offset, ())
+    return x - cast(offset, x.dtype)
+
+
+@form("MatMulInteger")
+def _matmul_integer(call: OperatorCall) -> Tensor:
+    x = _without_zero(call, 0, 2, call.tensor(0).ndim - 2)
+    y = _without_zero(call, 1, 3, call.tensor(1).ndim - 1)
+    return cast(matmul(x, y), as_dtype("int32"))
+
+
+@form("ConvInteger")
+def _conv_integer(call: OperatorCall) -> Tensor:
+    x, filters = _without_zero(call, 0, 2, 1), _without_zero(call, 1, 3, 0)
+    return cast(convolved(call, x, filters, None), as_dtype("int32"))
+
+
+@form("QLinearMatMul")
+def _qlinear_matmul(call: OperatorCall) -> Tensor:
+    x = _without_zero(call, 0, 2, call.tensor(0).ndim - 2)
+    y = _without_zero(call, 3, 5, call.tensor(3).ndim - 1)
+    scale = cast(call.tensor(1), x.dtype) * cast(call.tensor(4), x.dtype)
+    z = matmul(x, y) * scale
+    return on_grid(z, call.tensor(6), call.tensor(7), call.tensor(7).dtype)
+
+
+@form("QLinearConv")
+def _qlinear_conv(call: OperatorCall) -> Tensor:
+    x, filters = _without_zero(call, 0, 2, 1), _without_zero(call, 3, 5, 0)
+    bias = call.optional(8)
+    z = convolved(call, x, filters, None if bias is None else cast(bias, x.dtype))
+    weights = call.tensor(4)
+    scale = weights if weights.ndim == 0 else by_channel(weights, z)
+    z = z * cast(reshape(call.tensor(1), ()), z.dtype) * cast(scale, z.dtype)
+    return on_grid(z, call.tensor(6), call.tensor(7), call.tensor(7).dtype)

@@ -1,0 +1,110 @@
+"""How windows lie on an image: what convolutions and pools of ONNX have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from ....ir.errors import FileError, ShapeError
+from ....ir.node import Tensor
+from ....ops import nn
+from ....ops.creation import ones
+from ..call import OperatorCall
+from ..lengths import lengths_of, reshaped
+
+
+class Windows(NamedTuple):
+    """Lengths, steps and borders of windows, one for each spatial axis of (N, C, ...)."""
+
+    kernel: tuple[int, ...]
+    strides: tuple[int, ...]
+    dilations: tuple[int, ...]
+    pads: Any
+    ceil: bool
+
+    @property
+    def reach(self) -> tuple[int, ...]:
+        """How many places a window reaches over."""
+        return tuple([(k - 1) * d + 1 for k, d in zip(self.kernel, self.dilations, strict=True)])
+
+    def counts(self, lengths: Sequence[int]) -> list[int]:
+        """How many windows there are along axes of known lengths."""
+        found = []
+        rows = zip(lengths, self.reach, self.strides, self.pads, strict=True)
+        for n, reach, stride, (before, after) in rows:
+            room = n + before + after - reach
+            count = (-(-room // stride) if self.ceil else room // stride) + 1
+            if self.ceil and (count - 1) * stride >= n + before:
+                count -= 1
+            found.append(count)
+        return found
+
+    def to_the_end(self, lengths: Sequence[int]) -> Windows:
+        """The same windows, with borders in which the last of them end, so that none is cut."""
+        rows = zip(self.counts(lengths), lengths, self.reach, self.strides, self.pads, strict=True)
+        pads = []
+        for count, n, reach, stride, (before, after) in rows:
+            pads.append((before, max(after, (count - 1) * stride + reach - n - before)))
+        return self._replace(pads=tuple(pads), ceil=False)
+
+
+def windows_of(call: OperatorCall, x: Tensor, kernel: Sequence[Any]) -> Windows:
+    """The windows of a call over the spatial axes of x."""
+    lengths = list(x.shape[2:])
+    said = call.attribute("kernel_shape", [k or 0 for k in kernel])
+    if len(said) != len(lengths) or not lengths or min(said) < 1:
+        raise ShapeError(f"it has windows of {list(said)} for {x!r}")
+    ones = [1] * len(said)
+    strides = tuple(call.attribute("strides", ones))
+    dilations = tuple(call.attribute("dilations", ones))
+    pads = call.attribute("pads", [0] * 2 * len(said))
+    how, ceil = call.attribute("auto_pad", "NOTSET"), bool(call.attribute("ceil_mode", 0))
+    if how in ("SAME_UPPER", "SAME_LOWER"):
+        borders = _same(call, x, said, strides, dilations, how == "SAME_UPPER")
+    elif how == "VALID":
+        borders = tuple((0, 0) for _ in said)
+    elif how == "NOTSET":
+        borders = tuple(zip(pads[: len(said)], pads[len(said) :], strict=True))
+    else:
+        raise FileError(f"its auto_pad {how!r:.40} is none that is known")
+    return Windows(tuple(said), strides, dilations, borders, ceil)
+
+
+def _same(
+    call: OperatorCall,
+    x: Tensor,
+    kernel: Sequence[int],
+    strides: Sequence[int],
+    dilations: Sequence[int],
+    upper: bool,
+) -> Any:
+    """Borders that give ceil(length / stride) windows."""
+    found = []
+    for n, k, stride, dilation in zip(x.shape[2:], kernel, strides, dilations, strict=True):
+        if not isinstance(n, int):
+            if upper:
+                return "SAME"
+            raise ShapeError(f"{x!r} is padded by {call.type} to lengths that are not known")
+        total = max(0, (-(-n // stride) - 1) * stride + (k - 1) * dilation + 1 - n)
+        found.append(
+            (total // 2, total - total // 2) if upper else (total - total // 2, total // 2)
+        )
+    return tuple(found)
+
+
+def known_spatial(x: Tensor) -> list[int]:
+    """The spatial lengths of (N, C, ...); ShapeError where one is not known."""
+    if not all(isinstance(d, int) for d in x.shape[2:]):
+        raise ShapeError(f"{x!r} needs spatial axes of known lengths here: give them by shapes=")
+    return [int(d) for d in x.shape[2:]]  # type: ignore[arg-type]
+
+
+def window_sums(x: Tensor, windows: Windows) -> Tensor:
+    """The sum over each window, channel by channel; zeros outside."""
+    lengths = known_spatial(x)
+    n, c = lengths_of(x)[:2]
+    one = reshaped(x, [-1, 1, *lengths])
+    filters = ones((*windows.kernel, 1, 1), x.dtype)
+    w = windows.to_the_end(lengths)
+    made = nn.conv(one, filters, w.strides, w.pads, "NCHW", w.dilations)
+    return reshaped(made, [n, c, *known_spatial(made)])

@@ -1,0 +1,204 @@
+"""Lengths that are known only when run, among numbers that are known while loading.
+
+What `Shape` makes of a tensor with unknown lengths is an array of objects: ints, and a `RunLength`
+for each length that is not known. Operators that move numbers, and products, work on such arrays;
+so what exporters write to reshape a batch is settled while loading.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import reduce
+from math import prod
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from ...ir.build import apply
+from ...ir.errors import FileError
+from ...ir.node import Tensor
+from ...ir.types import Array, as_dtype, broadcast
+from ...ops import reductions
+from ...ops.base import cast, constant
+from ...ops.creation import ones, zeros_like
+from ...ops.joining import stack
+from ...ops.shaping import Reshape, broadcast_like, broadcast_to, reshape
+
+__all__ = [
+    "Dimension",
+    "RunLength",
+    "as_numbers",
+    "entries",
+    "expanded",
+    "has_lengths",
+    "lengths_of",
+    "of_lengths",
+    "reshaped",
+]
+
+
+class RunLength:
+    """A number times lengths of axes, each (tensor, axis), which are known only when run."""
+
+    def __init__(self, axes: tuple[tuple[Tensor, int], ...], factor: int = 1) -> None:
+        self.axes = axes
+        self.factor = factor
+
+    def __mul__(self, other: Any) -> RunLength:
+        if isinstance(other, RunLength):
+            return RunLength((*self.axes, *other.axes), self.factor * other.factor)
+        return RunLength(self.axes, self.factor * int(other))
+
+    __rmul__ = __mul__
+
+    def __floordiv__(self, other: Any) -> Any:
+        if isinstance(other, RunLength):
+            left = list(self.axes)
+            for axis in other.axes:
+                same = [a for a in left if _is_same(a, axis)]
+                if not same:
+                    return NotImplemented
+                left.remove(same[0])
+            if self.factor % other.factor:
+                return NotImplemented
+            factor = self.factor // other.factor
+            return RunLength(tuple(left), factor) if left else factor
+        if not other or self.factor % int(other):
+            return NotImplemented
+        return RunLength(self.axes, self.factor // int(other))
+
+    def __eq__(self, other: object) -> bool:
+        """Whether it is the same for certain. No length is below 0."""
+        if not isinstance(other, RunLength) or self.factor != other.factor:
+            return False
+        mine, theirs = ([_key(a) for a in x.axes] for x in (self, other))
+        return sorted(mine) == sorted(theirs)
+
+    def __hash__(self) -> int:
+        return hash((self.factor, len(self.axes)))
+
+    @property
+    def tensor(self) -> Tensor:
+        """It as a 0-d int64 tensor."""
+        sizes = [apply(reductions.SizeOf((i,), as_dtype("int64")), t) for t, i in self.axes]
+        return reduce(lambda a, b: a * b, sizes) * self.factor
+
+    def __repr__(self) -> str:
+        shown = [f"length {i} of {t.name}" for t, i in self.axes]
+        return " times ".join([*([str(self.factor)] if self.factor != 1 else []), *shown])
+
+
+Dimension: TypeAlias = int | RunLength
+
+
+def _key(axis: tuple[Tensor, int]) -> tuple[Any, ...]:
+    t, i = axis
+    name = t.shape[i]
+    return ("", name) if isinstance(name, str) else ("node", str(t.node.index), t.index, i)
+
+
+def _is_same(a: tuple[Tensor, int], b: tuple[Tensor, int]) -> bool:
+    return _key(a) == _key(b)
+
+
+def lengths_of(x: Tensor) -> list[Dimension]:
+    """The lengths of a tensor: ints where they are known."""
+    return [d if isinstance(d, int) else RunLength(((x, i),)) for i, d in enumerate(x.shape)]
+
+
+def of_lengths(dims: Sequence[Dimension]) -> Array:
+    """Lengths as a vector: int64 if all are known, else of objects."""
+    if all(isinstance(d, int) for d in dims):
+        return np.array(dims, np.int64)
+    found = np.empty(len(dims), object)
+    found[:] = dims
+    return found
+
+
+def has_lengths(value: Any) -> bool:
+    """Whether a value is an array with lengths that are known only when run."""
+    return isinstance(value, np.ndarray) and value.dtype == object
+
+
+def entries(value: Array) -> list[Dimension]:
+    """The elements of a vector as ints and lengths."""
+    return [d if isinstance(d, RunLength) else int(d) for d in value.reshape(-1).tolist()]
+
+
+def as_numbers(value: Array) -> Tensor:
+    """An array with lengths as an int64 tensor of the graph."""
+    rows = [
+        d.tensor if isinstance(d, RunLength) else constant(int(d), "int64")
+        for d in value.reshape(-1).tolist()
+    ]
+    flat = stack([cast(row, as_dtype("int64")) for row in rows])
+    return flat if value.ndim == 1 else reshape(flat, value.shape)
+
+
+def reshaped(x: Tensor, dims: Sequence[Dimension]) -> Tensor:
+    """x under a shape of ints, at most one of which is -1, and lengths known only when run."""
+    found: list[Any] = []
+    for d in dims:
+        at = _axis_of(x, d) if isinstance(d, RunLength) else None
+        found.append(d if isinstance(d, int) else ("axis", at) if at is not None else d)
+    unknown = [i for i, d in enumerate(found) if isinstance(d, RunLength)]
+    if len(unknown) > 1 or (unknown and -1 in found):
+        names = ", ".join(repr(found[i]) for i in unknown)
+        raise FileError(
+            f"{x.type!r} gets a shape of which more than one length is known only when run: "
+            f"{names}. Give the lengths by shapes="
+        )
+    for i in unknown:
+        found[i] = -1
+    if all(isinstance(d, int) for d in found):
+        return reshape(x, tuple(found))
+    return apply(Reshape(tuple(found)), x)
+
+
+def _axis_of(x: Tensor, d: RunLength) -> int | None:
+    """The axis of x that has this length for certain."""
+    if len(d.axes) != 1 or d.factor != 1:
+        return None
+    found = [i for i in range(x.ndim) if _is_same((x, i), d.axes[0])]
+    return found[0] if found else None
+
+
+def expanded(x: Tensor, dims: Sequence[Dimension]) -> Tensor:
+    """x broadcast with a shape, of which lengths may be known only when run."""
+    if all(isinstance(d, int) for d in dims):
+        known = [int(d) for d in dims]  # type: ignore[arg-type]
+        if x.type.static:
+            return broadcast_to(x, broadcast([x.shape, tuple(known)]))
+        if prod(known) == 1 and len(known) <= x.ndim:
+            return x
+    return broadcast_like(x, x * 0 + _ones(dims, x) if _widens(x, dims) else _ones(dims, x))
+
+
+def _widens(x: Tensor, dims: Sequence[Dimension]) -> bool:
+    """Whether x has axes or lengths that the shape has not."""
+    if len(dims) < x.ndim:
+        return True
+    pairs = zip(reversed(x.shape), reversed(list(dims)), strict=False)
+    return any(d == 1 and n != 1 for n, d in pairs if isinstance(d, int))
+
+
+def _ones(dims: Sequence[Dimension], x: Tensor) -> Tensor:
+    """Ones of a shape."""
+    found = ones(tuple(d if isinstance(d, int) else 1 for d in dims), x.dtype)
+    for place, d in enumerate(dims):
+        if isinstance(d, RunLength):
+            row = _zeros_along(d, x.dtype)
+            shape = [1] * len(dims)
+            shape[place] = -1
+            found = found + reshape(row, tuple(shape))
+    return found
+
+
+def _zeros_along(d: RunLength, dtype: Any) -> Tensor:
+    """A vector of zeros of a length."""
+    if d.factor != 1 or len(d.axes) != 1:
+        raise FileError(f"a length is computed, {d!r}; give the lengths by shapes=")
+    t, i = d.axes[0]
+    others = tuple(a for a in range(t.ndim) if a != i)
+    zeros = zeros_like(t).astype(dtype)
+    return reductions.sum(zeros, others).astype(dtype) if others else zeros

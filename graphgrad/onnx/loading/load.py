@@ -1,0 +1,248 @@
+"""`load`: a model of ONNX as a graph, checked, without running any code of the file."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...files.loading import reading
+from ...ir.build import build
+from ...ir.collector import collector_paused
+from ...ir.errors import FileError, did_you_mean
+from ...ir.graph import Graph
+from ...ir.kinds import is_inexact
+from ...ir.node import Tensor
+from ...ir.types import Array, as_shape
+from ...ops.sources import Variable, placeholder
+from ..package import need_onnx, onnx
+from .builder import Builder
+from .model import OnnxModel
+from .names import clean, rename
+from .protobuf import metadata_of, opsets_of, read_model
+from .survey import ModelSurvey, functions_of, survey
+from .tensors import dtype_of
+
+__all__ = ["load", "opened", "surveyed"]
+
+OLDEST_OPSET = 7
+"""Before it operators broadcast in a way of their own: onnx's converter brings them here."""
+MODERN = 13
+
+
+class LoadOptions(NamedTuple):
+    """What the caller of `load` asked for."""
+
+    trainable: Any
+    known: Mapping[str, Any]
+    shapes: Mapping[str, Any]
+    regions: Mapping[str, Any]
+    unroll: bool
+
+
+def load(
+    path: Any,
+    *,
+    trainable: bool | Iterable[str] = False,
+    known: Mapping[str, Any] | None = None,
+    shapes: Mapping[str, Any] | None = None,
+    regions: Mapping[str, Any] | None = None,
+    unroll: bool = False,
+) -> OnnxModel:
+    """Read a model of ONNX as a graph of its own. Nothing of the file is run.
+
+    Nodes have the names, scopes and order of the file, and each operator of ONNX that is an op here
+    becomes one node; what computes shapes from known numbers is computed while loading. All is
+    checked before the first node is built: operators that cannot be loaded are named at once.
+
+    Parameters:
+        path: the file, with its weights in it or in files beside it, which are mapped and must not
+            be changed in place while in use; or a ModelProto of the package onnx.
+        trainable: whether floating weights become variables, which can be trained; or names of
+            those that do, which may be patterns ("layer4.*"). The rest are constants.
+        known: {name of an input: array} for inputs that are fixed, such as shapes: they become
+            constants.
+        shapes: {name of an input: shape} instead of that in the file; lengths as for
+            gg.placeholder: int, None or a name.
+        regions: {name of a local function: rule}; each call of the function is a region whose
+            gradient is the rule's.
+        unroll: whether loops and recurrent layers of known length are built step by step, which
+            methods need that do not pass loops, such as LRP and DeepLIFT.
+
+    Returns: an OnnxModel: graph, inputs, outputs, and tensors by the names of the file.
+
+    Raises: FileError, which names the file, the node and the reason, for what is no model, is
+    damaged, leads out of its folder, or holds what no graph has; GraphGradError without the package
+    onnx; UnknownGradientError for a rule that nobody registered; OSError of the disk.
+
+    Source: the ONNX specification, "Open Neural Network Exchange Intermediate Representation".
+
+    >>> import onnx
+    >>> node = onnx.helper.make_node("Relu", ["x"], ["y"], name="body/relu")
+    >>> x, y = (onnx.helper.make_tensor_value_info(n, 1, ["N", 2]) for n in "xy")
+    >>> graph = onnx.helper.make_graph([node], "g", [x], [y])
+    >>> model = gg.onnx.load(onnx.helper.make_model(graph))
+    >>> model.outputs["y"].name, model.outputs["y"].type
+    ('body/relu:0', float32[N, 2])
+    >>> g = model.graph.mark(gg.select.op("Relu"), gg.rules.guided())
+    """
+    need_onnx("gg.onnx.load")
+    options = LoadOptions(trainable, known or {}, shapes or {}, regions or {}, unroll)
+    with collector_paused(), opened(path) as (model, folder):
+        found = surveyed(model)
+        found.check()
+        return _Loading(model, folder, found, options).load()
+
+
+@contextmanager
+def opened(path: Any) -> Iterator[tuple[Any, Path | None]]:
+    """The ModelProto of a file and its folder; what is wrong in the block is wrong with it."""
+    if isinstance(path, onnx.ModelProto):
+        with reading("the model"):
+            yield _modern(path), None
+        return
+    file = Path(os.fspath(path))
+    with reading(file):
+        yield _modern(read_model(file)), file.parent
+
+
+def surveyed(model: Any) -> ModelSurvey:
+    """What a model needs."""
+    return survey(model)
+
+
+def _modern(model: Any) -> Any:
+    """A model whose operators broadcast as NumPy does."""
+    version = opsets_of(model).get("", OLDEST_OPSET)
+    if version >= OLDEST_OPSET:
+        return model
+    try:
+        return onnx.version_converter.convert_version(model, MODERN)
+    except Exception as error:
+        raise FileError(
+            f"its operators are of version {version}, and onnx's converter cannot bring them to "
+            f"{MODERN}: {error!s:.300}"
+        ) from None
+
+
+class _Loading:
+    """One call of `load`."""
+
+    def __init__(
+        self, model: Any, folder: Path | None, found: ModelSurvey, options: LoadOptions
+    ) -> None:
+        self.model = model
+        self.options = options
+        self.survey = found
+        self.builder = Builder(model, folder, options.regions, options.unroll)
+        self.inputs: dict[str, Tensor] = {}
+
+    def load(self) -> OnnxModel:
+        """The model, built."""
+        weights = self.builder.initializers(self.model.graph)
+        said = [each for each in self.model.graph.input if each.name not in weights]
+        self._check(said, weights)
+        graph = Graph(self.model.graph.name or "onnx")
+        with graph:
+            for each in said:
+                self.builder.names.put(each.name, self._input(each))
+            for name, array in weights.items():
+                self.builder.names.put(name, self._weight(name, array))
+            self.builder.nodes(self.model.graph.node)
+            outputs = {each.name: self._output(each.name) for each in self.model.graph.output}
+        named = self.builder.names.values.items()
+        tensors = {name: value for name, value in named if isinstance(value, Tensor)}
+        return OnnxModel(
+            graph,
+            self.inputs,
+            outputs,
+            {**tensors, **outputs},
+            self.survey.operators,
+            opsets_of(self.model),
+            f"{self.model.producer_name} {self.model.producer_version}".strip(),
+            metadata_of(self.model),
+        )
+
+    def _check(self, said: list[Any], weights: Mapping[str, Array]) -> None:
+        """FileError for names in the options that the file does not have, and for its inputs."""
+        names = [each.name for each in said]
+        functions = [f.name for f in functions_of(self.model).values()]
+        given = (
+            ("known", self.options.known, names, "input"),
+            ("shapes", self.options.shapes, names, "input"),
+            ("regions", self.options.regions, functions, "local function"),
+        )
+        for option, wanted, there, what in given:
+            for name in wanted:
+                if name not in there:
+                    near = did_you_mean(str(name), there, f"It has {', '.join(there) or 'none'}.")
+                    raise FileError(f"{option}: it has no {what} {name!r:.80}. {near}".rstrip())
+        if not isinstance(self.options.trainable, bool):
+            for pattern in self.options.trainable:
+                if not any(fnmatchcase(name, pattern) for name in weights):
+                    near = did_you_mean(pattern, weights)
+                    raise FileError(
+                        f"trainable: no weight is called {pattern!r:.80}. {near}".rstrip()
+                    )
+        for each in said:
+            _type_of(each)
+
+    def _input(self, said: Any) -> Any:
+        """A placeholder, or the array that it is known to be."""
+        dtype, shape = _type_of(said)
+        if said.name in self.options.known:
+            return np.asarray(self.options.known[said.name]).astype(dtype)
+        if said.name in self.options.shapes:
+            wanted = as_shape(self.options.shapes[said.name])
+            if shape is not None and len(wanted) != len(shape):
+                raise FileError(f"shapes: {said.name!r:.80} is {list(shape)}, not {list(wanted)}")
+            shape = wanted
+        if shape is None:
+            raise FileError(f"the shape of {said.name!r:.80} is not said; give it by shapes=")
+        t = placeholder(shape, dtype)
+        rename(t, clean(said.name) or "x")
+        self.inputs[said.name] = t
+        return t
+
+    def _weight(self, name: str, array: Array) -> Any:
+        """A variable, or the array."""
+        if not is_inexact(array.dtype) or not self._is_trainable(name):
+            return array
+        t = build(Variable(array, True, False), ()).outputs[0]
+        rename(t, clean(name) or "weight")
+        return t
+
+    def _is_trainable(self, name: str) -> bool:
+        asked = self.options.trainable
+        return asked if isinstance(asked, bool) else any(fnmatchcase(name, p) for p in asked)
+
+    def _output(self, name: str) -> Tensor:
+        try:
+            return self.builder.as_tensor(self.builder.names.find(name), name)
+        except FileError as error:
+            raise FileError(f"the output {name!r:.80}: {error}") from None
+
+
+def _type_of(said: Any) -> tuple[Any, tuple[Any, ...] | None]:
+    """dtype and shape of an input; FileError for what is no tensor of numbers."""
+    what = f"the input {said.name!r:.80}"
+    kind = said.type.WhichOneof("value")
+    if kind != "tensor_type":
+        raise FileError(f"{what} is a {str(kind).removesuffix('_type')}, not a tensor")
+    dtype = dtype_of(said.type.tensor_type.elem_type, what)
+    if not said.type.tensor_type.HasField("shape"):
+        return dtype, None
+    return dtype, tuple(map(_length, said.type.tensor_type.shape.dim))
+
+
+def _length(dim: Any) -> Any:
+    """A length: an int, a name, or None where nothing is said."""
+    kind = dim.WhichOneof("value")
+    if kind == "dim_value":
+        return int(dim.dim_value) if dim.dim_value >= 0 else None
+    return dim.dim_param or None

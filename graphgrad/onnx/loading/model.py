@@ -1,0 +1,87 @@
+"""What `gg.onnx.load` returns."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...files.entries import EntryPoint
+from ...ir.errors import GraphError, did_you_mean
+from ...ir.graph import Graph
+from ...ir.node import Tensor
+
+__all__ = ["OnnxModel"]
+
+
+class OnnxModel:
+    """What gg.onnx.load returns: a graph, and what its tensors are called in the file.
+
+    graph      the graph; the weights are in graph.variables if they were loaded as such
+    inputs     {name: placeholder}, in the order of the file
+    outputs    {name: tensor}, likewise
+    tensors    {name: tensor} of all values of the file's main graph
+    operators  {name: how often it is in the file}, functions opened
+    opset      {domain: version}, "" for ONNX's own operators
+    producer   what wrote the file
+    metadata   {key: text}, as it stands in the file
+
+    A call runs it on arrays: all outputs in a tuple, or the only one.
+
+    >>> import os, tempfile, onnx
+    >>> node = onnx.helper.make_node("Relu", ["x"], ["y"])
+    >>> x, y = (onnx.helper.make_tensor_value_info(n, 1, [2]) for n in "xy")
+    >>> graph = onnx.helper.make_graph([node], "g", [x], [y])
+    >>> model = gg.onnx.load(onnx.helper.make_model(graph))
+    >>> model([-1.0, 2.0])
+    array([0., 2.], dtype=float32)
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        inputs: dict[str, Tensor],
+        outputs: dict[str, Tensor],
+        tensors: dict[str, Tensor],
+        operators: dict[str, int],
+        opset: dict[str, int],
+        producer: str,
+        metadata: dict[str, str],
+    ) -> None:
+        self.graph = graph
+        self.inputs = inputs
+        self.outputs = outputs
+        self.tensors = tensors
+        self.operators = operators
+        self.opset = opset
+        self.producer = producer
+        self.metadata = metadata
+        only = len(outputs) == 1
+        found = tuple(outputs.values())
+        self.entry = EntryPoint(tuple(inputs.values()), found[0] if only else found)
+
+    def compile(self, **options: Any) -> Any:
+        """The compiled function of its inputs.
+
+        Parameters: **options: those of gg.compile: backend=, state=, ...
+
+        Returns: a CompiledFunction.
+
+        Raises: what gg.compile raises.
+        """
+        return self.entry.compile(**options)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run on arrays, in the order of the inputs."""
+        return self.entry(*args, **kwargs)
+
+    def __getitem__(self, name: str) -> Tensor:
+        """The tensor that the file calls so."""
+        try:
+            return self.tensors[name]
+        except KeyError:
+            near = did_you_mean(name, self.tensors)
+            raise GraphError(f"the file has no tensor {name!r}. {near}".rstrip()) from None
+
+    def __repr__(self) -> str:
+        takes = ", ".join(f"{name}: {t.type!r}" for name, t in self.inputs.items())
+        gives = ", ".join(f"{name}: {t.type!r}" for name, t in self.outputs.items())
+        return f"<ONNX model of {len(self.graph)} nodes: ({takes}) -> {gives}>"

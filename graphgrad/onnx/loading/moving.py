@@ -1,0 +1,131 @@
+"""Operators on arrays that hold lengths known only when run: those that move or multiply them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ...ir.types import Array
+from .call import OperatorCall
+
+__all__ = ["moved"]
+
+
+def moved(call: OperatorCall) -> list[Any] | None:
+    """What an operator makes of arrays with lengths; None where it needs their numbers."""
+    fn = _MOVES.get(call.type)
+    if fn is None:
+        return None
+    try:
+        found = fn(call)
+    except TypeError:  # an operation that lengths do not have
+        return None
+    return None if found is None else [_array(found)]
+
+
+def _axes(call: OperatorCall) -> tuple[int, ...]:
+    return tuple(call.axes(1) or ())
+
+
+def _unsqueeze(call: OperatorCall) -> Array:
+    return np.expand_dims(call.values[0], _axes(call))
+
+
+def _squeeze(call: OperatorCall) -> Array:
+    found: Array = np.squeeze(call.values[0], _axes(call) or None)
+    return found
+
+
+def _gather(call: OperatorCall) -> Any:
+    return np.take(call.values[0], call.known(1, "indices"), call.attribute("axis", 0))
+
+
+def _concat(call: OperatorCall) -> Array:
+    return np.concatenate([v.astype(object) for v in call.values], call.needed("axis"))
+
+
+def _slice(call: OperatorCall) -> Array | None:
+    x = call.values[0]
+    if call.opset < 10 or x.ndim != 1:
+        return None
+    start, end = (int(call.known(i, "bounds")[0]) for i in (1, 2))
+    step = int(call.known(4, "steps")[0]) if call.given(4) else 1
+    found: Array = x[slice(start, end, step)]
+    return found
+
+
+def _reshape(call: OperatorCall) -> Array:
+    call.attribute("allowzero")
+    found: Array = call.values[0].reshape(call.known(1, "shape"))
+    return found
+
+
+def _cast(call: OperatorCall) -> Array | None:
+    """Of lengths, only to another integer."""
+    found: Array = call.values[0]
+    return found if call.attribute("to") in (6, 7) else None
+
+
+def _identity(call: OperatorCall) -> Array:
+    found: Array = call.values[0]
+    return found
+
+
+def _mul(call: OperatorCall) -> Any:
+    x, y = call.values
+    return x * y
+
+
+def _div(call: OperatorCall) -> Any:
+    x, y = call.values
+    return x // y
+
+
+def _prod(call: OperatorCall) -> Any:
+    if call.attribute("keepdims", 1) not in (0, 1) or call.values[0].ndim != 1:
+        return None
+    call.axes(1)
+    total = np.prod(call.values[0])
+    return [total] if call.attribute("keepdims", 1) else total
+
+
+def _equal(call: OperatorCall) -> Array:
+    """A length is no number that stands for something else, such as -1."""
+    x, y = np.broadcast_arrays(*call.values)
+    same = [a == b for a, b in zip(x.reshape(-1), y.reshape(-1), strict=True)]
+    return np.array(same, bool).reshape(x.shape)
+
+
+def _where(call: OperatorCall) -> Any:
+    return np.where(*(v if i else v.astype(bool) for i, v in enumerate(call.values)))
+
+
+def _array(made: Any) -> Array:
+    """An array of objects, also without axes; int64 where it holds numbers alone."""
+    found: Array = made
+    if not isinstance(made, np.ndarray):
+        listed = isinstance(made, list)
+        found = np.empty((1,) if listed else (), object)
+        found[...] = made[0] if listed else made
+    if found.dtype == object and all(isinstance(d, int) for d in found.reshape(-1).tolist()):
+        found = found.astype(np.int64)
+    return found
+
+
+_MOVES: dict[str, Callable[[OperatorCall], Any]] = {
+    "Unsqueeze": _unsqueeze,
+    "Squeeze": _squeeze,
+    "Gather": _gather,
+    "Concat": _concat,
+    "Slice": _slice,
+    "Reshape": _reshape,
+    "Cast": _cast,
+    "Identity": _identity,
+    "Mul": _mul,
+    "Div": _div,
+    "ReduceProd": _prod,
+    "Equal": _equal,
+    "Where": _where,
+}

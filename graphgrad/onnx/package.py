@@ -1,0 +1,20 @@
+"""The package onnx, which loads when it is first used."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..ir.errors import GraphGradError
+from ..ir.lazy import lazy_module
+
+__all__ = ["need_onnx", "onnx", "onnx_helper", "onnx_numpy"]
+
+onnx: Any = lazy_module("onnx")
+onnx_helper: Any = lazy_module("onnx.helper")
+onnx_numpy: Any = lazy_module("onnx.numpy_helper")
+
+
+def need_onnx(what: str) -> None:
+    """GraphGradError where the package is not installed."""
+    if onnx is None:
+        raise GraphGradError(f"{what} needs the package onnx: pip install 'graphgrad[onnx]'")

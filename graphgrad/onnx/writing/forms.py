@@ -1,0 +1,208 @@
+"""The form of an op in ONNX: calls of operators, made once for an op and types of inputs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from ...ir.onnx import NoOnnxForm
+from ...ir.op import Op
+from ...ir.program import Program
+from ...ir.types import Array, TensorType
+from ...ops.base import Constant
+from ...ops.random.keys import FoldIn, RandomKey
+from .operators import Operators, type_of
+from .tracing import kernel_program, program_of
+from .values import FreshNames, OnnxBlock, OnnxCall, OnnxValue
+
+__all__ = ["DOMAIN", "Forms", "Story"]
+
+FUNCTION = 4
+"""Calls from which on a form is a local function, where it is not on its own."""
+
+DOMAIN = "graphgrad"
+"""The domain of local functions."""
+
+
+class Forms:
+    """The forms of ops, and the local functions made of the longer ones.
+
+    functions  name -> body
+    run        the number of the run, of which draws without a seed make their keys
+    """
+
+    def __init__(self) -> None:
+        self.functions: dict[str, OnnxBlock] = {}
+        self.run: OnnxValue | None = None
+        self._made: dict[Any, OnnxBlock] = {}
+        self._named: dict[Any, str] = {}
+        self._open: list[Any] = []
+        self._names = FreshNames()
+
+    def place(
+        self, block: OnnxBlock, op: Op, inputs: Sequence[OnnxValue], story: Story | None = None
+    ) -> tuple[OnnxValue, ...]:
+        """The outputs of an op of values in a block; NoOnnxForm."""
+        story = story or Story(op.type)
+        if isinstance(op, Constant):
+            return (block.constant(op.value, story.name),)
+        if isinstance(op, RandomKey):
+            assert self.run is not None
+            return self.place(block, FoldIn(), [block.constant(op.of_draw()), self.run], story)
+        if op.bodies:
+            made = op.to_onnx(Operators(block, self), *inputs)
+            if made is None:
+                raise NoOnnxForm(f"{op.type} has no form in ONNX")
+            return made if isinstance(made, tuple) else (made,)
+        form = self.of(op, tuple(map(type_of, inputs)))
+        block.root.doubles |= form.doubles
+        if len(form.calls) < FUNCTION:
+            return placed(form, block, inputs, story)
+        outputs = tuple(
+            [OnnxValue(block.names.fresh(story.name), r.dtype, r.shape) for r in form.results]
+        )
+        made, given = tuple([v.name for v in outputs]), tuple([v.name for v in inputs])
+        name = self._function(op, form)
+        block.calls.append(OnnxCall(name, given, made, {}, DOMAIN, story.metadata))
+        return outputs
+
+    def of(self, op: Op, types: tuple[TensorType, ...]) -> OnnxBlock:
+        """The form of an op for inputs of these types; NoOnnxForm."""
+        key = (op, types)
+        found = self._made.get(key)
+        if found is None:
+            if key in self._open:
+                raise NoOnnxForm(f"{op.type} has no form in ONNX")
+            self._open.append(key)
+            try:
+                found = self._made[key] = self._form(op, types)
+            finally:
+                self._open.pop()
+        return found
+
+    def _form(self, op: Op, types: tuple[TensorType, ...]) -> OnnxBlock:
+        block = OnnxBlock()
+        xs = [block.give(f"x{i}", t.dtype, t.shape) for i, t in enumerate(types)]
+        made = op.to_onnx(Operators(block, self), *xs)
+        if made is None:
+            made = self.program(block, kernel_program(op, types), xs)
+        results = made if isinstance(made, tuple) else (made,)
+        for value, promise in zip(results, op.infer(*types), strict=True):
+            assert value.dtype == promise.dtype, f"{op!r} has {value}, not {promise!r}, in ONNX"
+            block.results.append(OnnxValue(value.name, promise.dtype, promise.shape))
+        return block
+
+    def traced(
+        self, block: OnnxBlock, function: Callable[..., Any], inputs: Sequence[OnnxValue]
+    ) -> tuple[OnnxValue, ...]:
+        """What function(xp, *tensors) builds, of values in a block."""
+        program = program_of(function, [type_of(v) for v in inputs])
+        return self.program(block, program, inputs)
+
+    def program(
+        self, block: OnnxBlock, program: Program, inputs: Sequence[OnnxValue]
+    ) -> tuple[OnnxValue, ...]:
+        """The outputs of a program of values, in a block."""
+        values = dict(zip(program.inputs, inputs, strict=True))
+        for node in program.nodes:
+            made = self.place(block, node.op, [values[t] for t in node.inputs])
+            values.update(zip(node.outputs, made, strict=True))
+        return tuple([values[t] for t in program.outputs])
+
+    def _function(self, op: Op, form: OnnxBlock) -> str:
+        """The name of the local function of a form; equal ones are one."""
+        key = _content(form)
+        name = self._named.get(key)
+        if name is None:
+            name = self._named[key] = self._names.fresh(snake(op.type))
+            self.functions[name] = form
+        return name
+
+
+@dataclass(frozen=True)
+class Story:
+    """What a node of ONNX is called, and what its metadata say."""
+
+    name: str
+    metadata: Mapping[str, str] = field(default_factory=dict)
+
+
+def placed(
+    form: OnnxBlock, block: OnnxBlock, inputs: Sequence[OnnxValue], story: Story
+) -> tuple[OnnxValue, ...]:
+    """A form, of these values, copied into a block."""
+    new = {v.name: x.name for v, x in zip(form.given, inputs, strict=True)}
+    known: dict[str, Array] = form.constants
+    last = {v.name for v in form.results}
+
+    def name_of(name: str) -> str:
+        if name not in new and name in known:
+            new[name] = block.constant(known[name]).name
+        return new.get(name, name)
+
+    def made(name: str) -> str:
+        new[name] = block.names.fresh(story.name if name in last else name)
+        return new[name]
+
+    for call in form.calls:
+        block.calls.append(_moved(call, block, name_of, made, story.metadata))
+    return tuple([OnnxValue(name_of(v.name), v.dtype, v.shape) for v in form.results])
+
+
+def _moved(
+    call: OnnxCall,
+    block: OnnxBlock,
+    name_of: Callable[[str], str],
+    made: Callable[[str], str],
+    story: Mapping[str, str],
+) -> OnnxCall:
+    """A call with other names."""
+    attributes = dict(call.attributes)
+    for key, inner in attributes.items():
+        if isinstance(inner, OnnxBlock):
+            attributes[key] = _moved_block(inner, block, name_of, made)
+    inputs = tuple([name_of(n) for n in call.inputs])
+    outputs = tuple([made(n) if n else "" for n in call.outputs])
+    metadata = {**call.metadata, **story}
+    return replace(call, inputs=inputs, outputs=outputs, attributes=attributes, metadata=metadata)
+
+
+def _moved_block(
+    inner: OnnxBlock, outer: OnnxBlock, name_of: Callable[[str], str], made: Callable[[str], str]
+) -> OnnxBlock:
+    block = OnnxBlock(outer)
+    block.given = [OnnxValue(made(v.name), v.dtype, v.shape) for v in inner.given]
+    block.calls = [_moved(call, block, name_of, made, {}) for call in inner.calls]
+    block.results = [OnnxValue(name_of(v.name), v.dtype, v.shape) for v in inner.results]
+    return block
+
+
+def snake(type_: str) -> str:
+    """`max_pool` for MaxPool: no operator of ONNX is called so."""
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", type_).lower()
+
+
+def _content(block: OnnxBlock) -> Any:
+    """What two blocks have in common that are the same function."""
+    constants = [(n, a.dtype, a.shape, a.tobytes()) for n, a in block.constants.items()]
+    inner = block.root is not block  # a subgraph, which says the shapes of its own
+
+    def parts(values: Sequence[OnnxValue]) -> tuple[Any, ...]:
+        return tuple([(v.name, v.dtype, v.shape if inner else None) for v in values])
+
+    return (
+        parts(block.given),
+        tuple(map(_call_content, block.calls)),
+        parts(block.results),
+        tuple(constants),
+    )
+
+
+def _call_content(call: OnnxCall) -> Any:
+    attributes = [
+        (k, _content(v) if isinstance(v, OnnxBlock) else repr(v))
+        for k, v in call.attributes.items()
+    ]
+    return call.operator, call.domain, call.inputs, call.outputs, tuple(attributes)

@@ -1,0 +1,186 @@
+"""Blocks as protocol buffers of ONNX."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ...ir.onnx import NoOnnxForm
+from ...ir.types import Array, DType, Shape
+from ...ir.version import __version__
+from ..package import onnx, onnx_helper, onnx_numpy
+from .values import OnnxBlock, OnnxCall, OnnxValue
+
+__all__ = ["IR", "OPSET", "BesideWriter", "check_dtype", "made_model", "put_metadata"]
+
+OPSET = 21
+IR = 10
+
+BESIDE = 1024
+"""Bytes; smaller arrays stay in the model."""
+
+ALIGNED = 4096
+"""Arrays beside the model begin at multiples of this, so that they can be mapped."""
+
+
+def check_dtype(dtype: DType) -> None:
+    """NoOnnxForm for a dtype that operators of ONNX do not compute with."""
+    if dtype.kind == "c":
+        raise NoOnnxForm("ONNX has no operators for complex numbers")
+
+
+def enum_of(dtype: DType) -> int:
+    """ONNX's number of a dtype."""
+    found: int = onnx_helper.np_dtype_to_tensor_dtype(dtype)
+    return found
+
+
+def made_model(
+    name: str,
+    block: OnnxBlock,
+    initial: Mapping[str, Array],
+    functions: Mapping[tuple[str, str], OnnxBlock],
+    metadata: Mapping[str, str],
+    beside: BesideWriter | None,
+) -> Any:
+    """The ModelProto. initial: arrays by name, of inputs and of others."""
+    arrays = {**initial, **block.constants}
+    tensors = [_tensor(n, a, beside) for n, a in arrays.items()]
+    domains = sorted({domain for domain, _ in functions})
+    opsets = [onnx_helper.make_opsetid("", OPSET)]
+    opsets += [onnx_helper.make_opsetid(domain, 1) for domain in domains]
+    known = [v for v in block.typed if v.name not in {r.name for r in block.results}]
+    graph = onnx_helper.make_graph(
+        [_node(call) for call in block.calls],
+        name,
+        [_info(v) for v in block.given],
+        [_info(v) for v in block.results],
+        tensors,
+        value_info=[_info(v) for v in known],
+    )
+    protos = [_function(*key, body, opsets) for key, body in functions.items()]
+    model = onnx_helper.make_model(
+        graph,
+        opset_imports=opsets,
+        functions=protos,
+        ir_version=IR,
+        producer_name="graphgrad",
+        producer_version=__version__,
+    )
+    put_metadata(model, metadata)
+    return model
+
+
+class BesideWriter:
+    """Arrays that go into a file beside the model, one after the other."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.arrays: list[tuple[int, Array]] = []
+        self.end = 0
+
+    def take(self, array: Array) -> tuple[int, int]:
+        """Where it begins, and how many bytes it has."""
+        start = -(-self.end // ALIGNED) * ALIGNED
+        self.arrays.append((start, array))
+        self.end = start + array.nbytes
+        return start, array.nbytes
+
+    def write(self, file: Any) -> None:
+        """All of them, in ONNX's order of bytes."""
+        at = 0
+        for start, array in self.arrays:
+            file.write(bytes(start - at))
+            little = array.astype(array.dtype.newbyteorder("<"), copy=False)
+            file.write(np.ascontiguousarray(little).data.cast("B") if array.size else b"")
+            at = start + array.nbytes
+
+
+def _tensor(name: str, array: Array, beside: BesideWriter | None) -> Any:
+    if beside is None or array.nbytes < BESIDE:
+        return onnx_numpy.from_array(np.ascontiguousarray(array).reshape(array.shape), name)
+    start, count = beside.take(array)
+    proto = onnx.TensorProto(name=name, data_type=enum_of(array.dtype), dims=array.shape)
+    proto.data_location = onnx.TensorProto.EXTERNAL
+    for key, value in (("location", beside.name), ("offset", start), ("length", count)):
+        proto.external_data.add(key=key, value=str(value))
+    return proto
+
+
+def _function(domain: str, name: str, body: OnnxBlock, opsets: Sequence[Any]) -> Any:
+    constants = [_constant(n, a) for n, a in body.constants.items()]
+    used = set(_domains(body))
+    proto = onnx_helper.make_function(
+        domain,
+        name,
+        [v.name for v in body.given],
+        [v.name for v in body.results],
+        [*constants, *map(_node, body.calls)],
+        [o for o in opsets if o.domain in {"", *used}],
+    )
+    put_metadata(proto, body.metadata)
+    return proto
+
+
+def _domains(body: OnnxBlock) -> Iterable[str]:
+    for call in body.calls:
+        yield call.domain
+        for inner in call.attributes.values():
+            if isinstance(inner, OnnxBlock):
+                yield from _domains(inner)
+
+
+def _constant(name: str, array: Array) -> Any:
+    return onnx_helper.make_node("Constant", [], [name], value=onnx_numpy.from_array(array))
+
+
+def _node(call: OnnxCall) -> Any:
+    attributes = {k: _attribute(v) for k, v in call.attributes.items()}
+    node = onnx_helper.make_node(
+        call.operator, call.inputs, call.outputs, call.outputs[0], domain=call.domain
+    )
+    node.attribute.extend(
+        onnx_helper.make_attribute(k, v, attr_type=_list_type(v)) for k, v in attributes.items()
+    )
+    put_metadata(node, call.metadata)
+    return node
+
+
+def _list_type(value: Any) -> Any:
+    """The type of an empty list, which does not show."""
+    return onnx.AttributeProto.INTS if isinstance(value, list) and not value else None
+
+
+def _attribute(value: Any) -> Any:
+    if isinstance(value, OnnxBlock):
+        return _subgraph(value)
+    if isinstance(value, np.dtype):
+        return enum_of(value)
+    if isinstance(value, np.ndarray):
+        return onnx_numpy.from_array(value)
+    if isinstance(value, bool):
+        return int(value)
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _subgraph(block: OnnxBlock) -> Any:
+    return onnx_helper.make_graph(
+        [_node(call) for call in block.calls],
+        "body",
+        [_info(v) for v in block.given],
+        [_info(v) for v in block.results],
+    )
+
+
+def _info(value: OnnxValue) -> Any:
+    shape: Shape | None = value.shape
+    lengths = None if shape is None else list(shape)
+    return onnx_helper.make_tensor_value_info(value.name, enum_of(value.dtype), lengths)
+
+
+def put_metadata(proto: Any, metadata: Mapping[str, str]) -> None:
+    """Keys and values of a model, a function or a node."""
+    for key, value in metadata.items():
+        proto.metadata_props.add(key=key, value=value)
