@@ -53,6 +53,7 @@ MAY_IMPORT = {
     "extend": {"ir", "ops", "optimise", "lower", "execute", "laws"},
     "export": {"ir", "ops", "compiled", "files"},
     "onnx": {"ir", "ops", "regions", "lower", "compiled", "files"},
+    "attribution": {"ir", "ops", "regions", "differentiate", "rules", "compiled"},
     "interop": {
         "ir",
         "ops",

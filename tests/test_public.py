@@ -267,7 +267,7 @@ HELPERS = {
     *("slicing", "updates"),
 }
 HELPERS |= {"convolution", "operands", "pooling", "reducing", "windows"}
-HELPERS |= {"onnx_loops", "onnx_places", "onnx_windows"}
+HELPERS |= {"elementary", "onnx_loops", "onnx_places", "onnx_windows"}
 HELPERS |= {"draws", "philox", "quantile", "rejection"}
 
 

@@ -61,7 +61,9 @@ def _type(said: Any) -> str:
     if kind != "tensor_type":
         return str(kind).removesuffix("_type")
     tensor = said.type.tensor_type
-    dims = [d.dim_param or (d.dim_value if d.HasField("dim_value") else "?") for d in tensor.shape.dim]
+    dims = [
+        d.dim_param or (d.dim_value if d.HasField("dim_value") else "?") for d in tensor.shape.dim
+    ]
     return f"{type_name(tensor.elem_type)}[{', '.join(map(str, dims))}]"
 
 

@@ -30,6 +30,7 @@ _SCRIPTS = (
     "ordering",
     "layout",
     "labels",
+    "routes",
     "picture",
     "minimap",
     "camera",

@@ -37,6 +37,7 @@ class Labels:
         mark = DIFF[self.view.status.get(node, "")][0]
         rows = self._node_rows(node)
         rows[0] = f"{mark} {rows[0]}" if mark else rows[0]
+        rows += [f"read by {item.readers}"] if item.readers else []
         value = self.value(item)
         rows += [] if value is None else [number_text(value)]
         return [*rows, "FAILED"] if node in self.view.failed else rows
@@ -111,6 +112,7 @@ class Labels:
         ops = [f"{op} x{n}" if n > 1 else op for op, n in counts.most_common(common)]
         more = ["..."] if len(counts) > common else []
         rows = [box.title, f"{counted(len(there), 'node')}{lost}", ", ".join([*ops, *more])]
+        rows += [f"reads {', '.join(map(self._name, item.reads))}"] if item.reads else []
         value = self.value(item)
         rows += [] if value is None else [number_text(value)]
         failed = any(n in self.view.failed for n in self.nodes(item)) if self.view.failed else False

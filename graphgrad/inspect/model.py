@@ -268,6 +268,8 @@ def _frame(title: str, view: View, tables: _Tables, matches: Matches) -> dict[st
         "box": [place[view.box[n]] for n in view.nodes],
         "height": [view.height.get(n, -1) for n in view.nodes],
         "boxes": [_box(box, place, tables, matches) for box in boxes],
+        "shut": [place[box] for box in view.collapsed],
+        "mirror": [[place[box], place[twin]] for box, twin in view.mirror.items() if box.parent],
         "columns": [[box.column, box.title] for box in view.columns],
         "pairs": [[tables.node(n) for n in (f, *b)] for f, b in view.pairs.items()],
         "results": [tables.tensor(t) for t in view.results],
@@ -279,9 +281,8 @@ def _frame(title: str, view: View, tables: _Tables, matches: Matches) -> dict[st
 def _box(box: Box, place: Mapping[Box, int], tables: _Tables, matches: Matches) -> list[Any]:
     """Place of the box around it (-1: none), kind, what it is of, and a key where there is one.
 
-    What it is of is the number of a column, the title of a scope, body or default gradient, the
-    first and the last place of a part, or a row of the regions or calls. Boxes of several frames
-    that stand for each other have the same key.
+    What it is of is the number of a column, a title, or a row of the regions or calls. Boxes of
+    several frames that stand for each other have the same key.
     """
     around = -1 if box.parent is None else place[box.parent]
     owner = box.owner
@@ -290,9 +291,7 @@ def _box(box: Box, place: Mapping[Box, int], tables: _Tables, matches: Matches) 
         what = tables.region(owner)
     elif isinstance(owner, RuleCall):
         what = tables.call(owner)
-    elif isinstance(owner, Part):
-        what = [owner.first, owner.last]
-    elif isinstance(owner, NameScope | BodyMark | Bypass):
+    elif isinstance(owner, NameScope | BodyMark | Bypass | Part):
         what = visible(box.title)
     mark = owner.call if isinstance(owner, Bypass) else owner
     if isinstance(mark, Region | RuleCall):

@@ -184,6 +184,16 @@ def test_bfloat16_is_kept(path):
     assert call((), state)[0] == 3.5
 
 
+@pytest.mark.parametrize("package", ["jax", "flatbuffers"])
+def test_without_a_package_the_error_says_what_to_install(package, path, monkeypatch):
+    f = gg.compile([], gg.constant(1.0))
+    monkeypatch.delitem(sys.modules, "graphgrad.interop.jax_export", raising=False)
+    monkeypatch.setitem(sys.modules, package, None)
+    for act in (lambda: f.export_stablehlo(path), lambda: gg.interop.load_stablehlo(path)):
+        with pytest.raises(ImportError, match=rf"{package}.*pip install 'graphgrad\[jax\]'"):
+            act()
+
+
 def test_what_is_no_such_file_is_an_error(path, tmp_path):
     x = gg.placeholder((2,), name="x")
     gg.compile(x, gg.exp(x)).export_stablehlo(path)

@@ -210,3 +210,21 @@ def test_batch_norm_in_training_gives_new_moments(rng):
     np.testing.assert_allclose(variance, 3.6 + 0.1 * spread, rtol=1e-5)
     scaled = (x - now[:, None]) / np.sqrt(spread[:, None] + 1e-5)
     np.testing.assert_allclose(y, 2 * scaled + 1, rtol=1e-4, atol=1e-5)
+
+
+def test_recurrent_layers_may_be_built_step_by_step(rng):
+    """The same numbers, as a loop and without one."""
+    weights = {
+        "w": rng.normal(size=(2, 12, 2)).astype("float32"),
+        "r": rng.normal(size=(2, 12, 3)).astype("float32"),
+        "b": rng.normal(size=(2, 24)).astype("float32"),
+    }
+    names = ["x", "w", "r", "b"]
+    made = node("LSTM", names, ["y", "h"], hidden_size=3, direction="bidirectional")
+    model = model_of([made], {"x": [5, 4, 2]}, ["y", "h"], weights)
+    looped, built = gg.onnx.load(model), gg.onnx.load(model, unroll=True)
+    types = [{n.type for n in m.graph.nodes} for m in (looped, built)]
+    assert ["Scan" in found for found in types] == [True, False]
+    x = rng.normal(size=(5, 4, 2)).astype("float32")
+    for a, b in zip(looped(x), built(x), strict=True):
+        np.testing.assert_allclose(a, b, atol=1e-6)

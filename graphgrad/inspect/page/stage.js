@@ -22,6 +22,7 @@ const camera = new Camera(svg, picture.world, () => minimap.follow(camera));
 let scene;
 let search;
 let turn = 0;
+const seen = new Set(); // steps that were shown, whose boxes stand as they were left
 
 const panel = new Panel(byId("panel"), {
   node: (n) => choose({ node: n }, true),
@@ -32,13 +33,15 @@ const panel = new Panel(byId("panel"), {
 
 function newScene() {
   const first = scene === undefined;
+  const fresh = !seen.has(state.step);
   const frames = [...data.frames];
   if (byId("bypassed").checked && data.bypass) frames[data.bypass.of] = data.bypass.frame;
   scene = new Scene(state.step, state.compare, frames);
   if (state.compare) quieten(scene);
   search = searcher(scene);
+  if (fresh) scene.shut.forEach((key) => state.shut.add(key));
+  seen.add(state.step);
   if (first) {
-    if (scene.nodes.length > VISIBLE_LIMIT) state.shut = outermost(scene);
     byId("saved").checked = scene.nodes.length <= LABEL_LIMIT;
   }
   const named = data.frames.length > 1 ? `${data.frames[state.step].title}: ` : "";

@@ -64,12 +64,15 @@ class Builder:
     model    the ModelProto
     folder   where its external data may lie
     regions  {name of a local function: rule}
-    tensors  {name of a value of the main graph: Tensor}
+    unroll   whether loops of known length are built run by run
     """
 
-    def __init__(self, model: Any, folder: Path | None, regions: Mapping[str, Any]) -> None:
+    def __init__(
+        self, model: Any, folder: Path | None, regions: Mapping[str, Any], unroll: bool = False
+    ) -> None:
         self.folder = folder
         self.regions = regions
+        self.unroll = unroll
         self.functions = functions_of(model)
         self.opsets = opsets_of(model)
         self.names = Names()

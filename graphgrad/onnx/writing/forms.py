@@ -15,7 +15,7 @@ from ...ops.base import Constant
 from ...ops.random.keys import FoldIn, RandomKey
 from .operators import Operators, type_of
 from .tracing import kernel_program, program_of
-from .values import Names, OnnxBlock, OnnxCall, OnnxValue
+from .values import FreshNames, OnnxBlock, OnnxCall, OnnxValue
 
 __all__ = ["DOMAIN", "Forms", "Story"]
 
@@ -39,7 +39,7 @@ class Forms:
         self._made: dict[Any, OnnxBlock] = {}
         self._named: dict[Any, str] = {}
         self._open: list[Any] = []
-        self._names = Names()
+        self._names = FreshNames()
 
     def place(
         self, block: OnnxBlock, op: Op, inputs: Sequence[OnnxValue], story: Story | None = None

@@ -10,7 +10,7 @@ import numpy as np
 
 from ...ir.types import Array, DType, Shape
 
-__all__ = ["Names", "OnnxBlock", "OnnxCall", "OnnxValue", "inner_blocks"]
+__all__ = ["FreshNames", "OnnxBlock", "OnnxCall", "OnnxValue", "inner_blocks"]
 
 
 class OnnxValue:
@@ -41,7 +41,7 @@ class OnnxValue:
         return f"<{self.name}: {self.dtype}{'' if self.shape is None else list(self.shape)}>"
 
 
-class Names:
+class FreshNames:
     """Names that no two values of one graph share, subgraphs included."""
 
     def __init__(self, taken: Sequence[str] = ()) -> None:
@@ -84,7 +84,7 @@ class OnnxBlock:
     """
 
     def __init__(self, outer: OnnxBlock | None = None) -> None:
-        self.names: Names = Names() if outer is None else outer.names
+        self.names: FreshNames = FreshNames() if outer is None else outer.names
         self.root: OnnxBlock = self if outer is None else outer.root
         self.calls: list[OnnxCall] = []
         self.given: list[OnnxValue] = []

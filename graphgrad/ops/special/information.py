@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..arithmetic import negative
-from ..base import NO_GRAD, Any, Gradients, Node, Tensor, TensorLike, apply, wants
+from ..base import NO_GRAD, Any, Gradients, Node, Tensor, TensorLike, apply, np, wants
 from ..exponential import log, log1p
 from ..families import RealBinary, floating_binary, floating_unary
 from ..logic import less, where
@@ -26,6 +26,11 @@ class Entropy(ScipyUnary):
     domain = (0.5, 3.0)
     singular = 0
 
+    def formula(self, xp: Any, x: Any) -> Any:
+        """With its limit at 0."""
+        found = -x * xp.log(xp.where(x > 0, x, 1.0))
+        return xp.where(x > 0, found, xp.where(x == 0, 0.0, xp.where(x < 0, -np.inf, x)))
+
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         return (-(dy * (log(*node.inputs) + 1.0)),)
 
@@ -35,6 +40,13 @@ class RelativeEntropy(ScipyBinary):
 
     scipy = "rel_entr"
     singular = 1
+
+    def formula(self, xp: Any, x: Any, y: Any) -> Any:
+        """With its limits at 0."""
+        inside = (x > 0) & (y > 0)
+        found = x * xp.log(xp.where(inside, x, 1.0) / xp.where(inside, y, 1.0))
+        edge = xp.where((x == 0) & (y >= 0), 0.0, np.inf)
+        return xp.where(inside, found, xp.where((x != x) | (y != y), np.nan, edge))
 
     def vjp(self, node: Node, dz: Tensor) -> Gradients:
         x, y = node.inputs
@@ -49,6 +61,13 @@ class KlDivergence(ScipyBinary):
 
     scipy = "kl_div"
     singular = 1
+
+    def formula(self, xp: Any, x: Any, y: Any) -> Any:
+        """With its limits at 0."""
+        inside = (x > 0) & (y > 0)
+        found = x * xp.log(xp.where(inside, x, 1.0) / xp.where(inside, y, 1.0)) - x + y
+        edge = xp.where((x == 0) & (y >= 0), y, np.inf)
+        return xp.where(inside, found, xp.where((x != x) | (y != y), np.nan, edge))
 
     def vjp(self, node: Node, dz: Tensor) -> Gradients:
         x, y = node.inputs
