@@ -25,6 +25,7 @@ from . import (
     nest,
     nn,
     random,
+    signal,
     summary,
     test,
     train,
@@ -385,6 +386,7 @@ from .ops.math import (
 )
 from .ops.random import (
     multinomial,
+    random_crop,
     random_gamma,
     random_normal,
     random_poisson,
@@ -409,6 +411,14 @@ from .session import (
 from .shapes import (
     Dimension,
     TensorShape,
+)
+from .signal import (
+    fft,
+    fft2d,
+    fft3d,
+    ifft,
+    ifft2d,
+    ifft3d,
 )
 from .tensor_array import (
     TensorArray,
@@ -503,6 +513,7 @@ def finalize() -> None:
     get_default_graph().finalize()
 
 
+spectral = signal
 _register_derived()
 _here = _sys.modules[__name__]
 compat = _SimpleNamespace(v1=_here, as_bytes=lambda s: s.encode() if isinstance(s, str) else s,
