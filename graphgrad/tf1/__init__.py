@@ -936,4 +936,4 @@ _sys.modules[f"{__name__}.compat.v1"] = _here
 
 def __getattr__(name: str) -> _Any:
     """What TensorFlow has and this has not: it says so when it is used."""
-    return _missing(name)
+    return _missing(name, offered=__all__)
