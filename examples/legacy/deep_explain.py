@@ -5,10 +5,10 @@ Gradient times input, integrated gradients [Sundararajan et al. 2017], epsilon-L
 """
 
 import numpy as np
-
-import graphgrad.tf1 as tf
 from graphgrad.tf1.python.framework import ops
 from graphgrad.tf1.python.ops import math_grad, nn_grad
+
+import graphgrad.tf1 as tf
 
 ENABLED = None  # the method whose rule is in force
 ORIGINAL = {

@@ -5,9 +5,9 @@ the gradient round, as in Ganin and Lempitsky, "Unsupervised domain adaptation b
 """
 
 import numpy as np
+from graphgrad.tf1.python.framework import ops
 
 import graphgrad.tf1 as tf
-from graphgrad.tf1.python.framework import ops
 
 
 class FlipGradientBuilder:

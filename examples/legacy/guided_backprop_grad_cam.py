@@ -5,10 +5,10 @@ The two maps are per op type: the network is read again from its GraphDef inside
 """
 
 import numpy as np
-
-import graphgrad.tf1 as tf
 from graphgrad.tf1.python.framework import ops
 from graphgrad.tf1.python.ops import gen_nn_ops
+
+import graphgrad.tf1 as tf
 
 
 @ops.RegisterGradient("GuidedRelu")

@@ -6,9 +6,9 @@ which are 1/e where two eigenvalues meet. There the rule of the decomposition di
 """
 
 import numpy as np
+from graphgrad.tf1.python.framework import function
 
 import graphgrad.tf1 as tf
-from graphgrad.tf1.python.framework import function
 
 
 def divided_differences(e):

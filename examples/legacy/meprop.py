@@ -5,9 +5,9 @@ gradient [Sun et al. 2017, "meProp: sparsified back propagation"].
 """
 
 import numpy as np
+from graphgrad.tf1.python.framework import function
 
 import graphgrad.tf1 as tf
-from graphgrad.tf1.python.framework import function
 
 
 def sparsified(dy, k):

@@ -6,9 +6,9 @@ A `Defun` that does nothing carries the rule for all that stands before it [Gome
 from functools import partial
 
 import numpy as np
+from graphgrad.tf1.python.framework import function, ops
 
 import graphgrad.tf1 as tf
-from graphgrad.tf1.python.framework import function, ops
 
 
 def with_custom_grad(f, inputs, grad_function):

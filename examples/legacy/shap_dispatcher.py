@@ -5,9 +5,9 @@ and reference in one batch and gives the slope between them [Lundberg and Lee 20
 """
 
 import numpy as np
+from graphgrad.tf1.python.framework import ops
 
 import graphgrad.tf1 as tf
-from graphgrad.tf1.python.framework import ops
 
 registry = ops._gradient_registry._registry
 ORIGINAL = {}

@@ -5,9 +5,9 @@ branches of a `tf.cond` [Bengio et al. 2013, "Estimating or propagating gradient
 """
 
 import numpy as np
+from graphgrad.tf1.python.framework import ops
 
 import graphgrad.tf1 as tf
-from graphgrad.tf1.python.framework import ops
 
 graph = tf.get_default_graph()
 

@@ -12,6 +12,7 @@ from ..ir.build import build
 from ..ir.errors import DTypeError, ExecutionError, GraphGradError, ShapeError
 from ..ir.lazy import lazy_module
 from ..ir.node import Node, Tensor
+from ..ir.onnx import NoOnnxForm
 from ..ir.op import Gradients, Op, Samples, Types
 from ..ir.position import of_function, show
 from ..ir.tree import flatten, tree_map
@@ -103,6 +104,9 @@ class JaxFunction(Op):
     def kernel(self, xp: Any, *arrays: Any) -> Any:
         made = self._on_numpy(arrays) if xp is np else self._traced(arrays)
         return made[0] if len(made) == 1 else made
+
+    def to_onnx(self, to: Any, *xs: Any) -> Any:
+        raise NoOnnxForm(f"{self.type} has no form in ONNX: it calls a function of JAX")
 
     def _on_numpy(self, arrays: Sequence[Array]) -> tuple[Array, ...]:
         """Compiled once for each set of shapes; JAX reads the arrays where they are."""

@@ -18,6 +18,7 @@ from ..ir.errors import DTypeError, ExecutionError, GradientError, GraphError, S
 from ..ir.graph import Graph, GraphScope, current
 from ..ir.lazy import lazy_module
 from ..ir.node import Node, Tensor
+from ..ir.onnx import NoOnnxForm
 from ..ir.op import Gradients, Types
 from ..ir.tree import flatten, paths, unflatten
 from ..ir.types import Array, Dim, TensorType, compatible, tensor_type
@@ -121,6 +122,9 @@ class TorchCall(PyFunction, interned=False):
             error.add_note(f"in the torch function {self.label}")
             raise
         return found[0] if len(found) == 1 else tuple(found)
+
+    def to_onnx(self, to: Any, *xs: Any) -> Any:
+        raise NoOnnxForm(f"{self.type} has no form in ONNX: it calls a function of PyTorch")
 
     @contextmanager
     def _watched(self, tensors: Sequence[Any]) -> Iterator[None]:

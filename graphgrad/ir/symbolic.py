@@ -63,7 +63,8 @@ class Symbolic:
     def __array__(self, *args: Any, **kwargs: Any) -> Array:
         raise self._symbolic(
             "turning a tensor into a NumPy array",
-            "Use gg.evaluate(t, feeds) for a value, gg.stack or gg.concat to put tensors together.",
+            "Use gg.evaluate(t, feeds) for a value, gg.stack or gg.concat to put tensors together, "
+            "gg.vectorize for np.vectorize.",
         )
 
     def __len__(self) -> int:

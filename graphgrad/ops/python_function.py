@@ -7,6 +7,7 @@ from typing import TypeVar
 
 from ..ir.errors import ExecutionError, GradientError, GraphError, ShapeError
 from ..ir.kinds import can_cast
+from ..ir.onnx import NoOnnxForm
 from ..ir.position import of_function, show
 from ..ir.types import as_shape, check_unmasked, compatible
 from .base import (
@@ -62,6 +63,9 @@ class PyFunction(Op, interned=False):
             )
         made = [self.checked(v, t) for v, t in zip(values, self.out_types, strict=True)]
         return made[0] if len(made) == 1 else tuple(made)
+
+    def to_onnx(self, to: Any, *xs: Any) -> Any:
+        raise NoOnnxForm(f"{self.type} has no form in ONNX: it calls a Python function")
 
     def checked(self, value: Any, promised: TensorType) -> Array:
         """The value as an array of the promised type; Python numbers are weak."""

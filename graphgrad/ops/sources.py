@@ -159,6 +159,9 @@ class Assign(Op):
     def kernel(self, xp: Any, variable: Any, value: Any) -> Any:
         return value
 
+    def to_onnx(self, to: Any, variable: Any, value: Any) -> Any:
+        return to.Identity(value)
+
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         return NO_GRAD, dy
 

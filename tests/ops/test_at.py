@@ -134,6 +134,9 @@ def test_a_computed_mask_takes_values_that_are_the_same_everywhere():
 def test_reading_out_of_bounds():
     same(lambda x, i: gg.at(x)[i].get(mode="clip"), lambda x, i: x[[2, 0, 2, 1]], X, [7, -9, -1, 1])
     same(lambda x, i: gg.at(x)[:, i].get(mode="wrap"), lambda x, i: x[:, [3, 3, 0]], X, [7, -9, 4])
+    same(
+        lambda x, i: gg.at(x)[..., None, i].get(mode="clip"), lambda x, i: x[:, None, [-1]], X, [9]
+    )
     wanted = np.where(np.array([False, True])[:, None], X[[0, 2]], 9.0)
     same(lambda x, i: gg.at(x)[i].get(mode="fill", fill_value=9), lambda x, i: wanted, X, [5, -1])
     apart = np.where([False, True], X[2, 1], np.nan)

@@ -361,7 +361,8 @@ def test_multinomial_numbers_add_up_and_say_what_is_none():
     with Graph():
         p = placeholder((None, 3))
         rows = random.multinomial([5, 7], p, seed=1)
-        none = random.multinomial(3, [0.0, 0.0], seed=1), random.multinomial(3, [2.0, -1.0], seed=1)
+        ill = [(3, [0.0, 0.0]), (3, [2.0, -1.0]), (2.0**54, [0.5, 0.5]), (3, [np.nan, 1.0])]
+        none = [random.multinomial(n, q, seed=1) for n, q in ill]
         found, one = evaluate([rows, random.multinomial(3, [1.0], seed=1)], {p: np.ones((2, 3))})
         for y in evaluate(none):
             np.testing.assert_array_equal(y, [-1, -1])

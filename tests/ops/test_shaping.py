@@ -261,6 +261,8 @@ def test_repeat_each_place_so_often():
     np.testing.assert_array_equal(gradient(lambda t: gg.repeat(t, counts), [1.0, 1, 1]), counts)
     with gg.Graph(), pytest.raises(ShapeError):
         gg.repeat(placeholder(("n",)), counts, 0)
+    with pytest.raises(ShapeError, match="one for each place"):
+        gg.repeat(np.ones(4), counts, 0)
 
 
 def test_broadcast_arrays():

@@ -1,8 +1,8 @@
 """What TensorFlow 1's graph mode does, recorded from it, case by case."""
 
-import graphgrad.tf1 as tf
 import pytest
 
+import graphgrad.tf1 as tf
 from tests.tf1.recorded.running import GROUPS, cases_of, differences, records_of, result_of
 
 

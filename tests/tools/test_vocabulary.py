@@ -13,12 +13,12 @@ CALLS = count.calls()
 OWN = """
 append apply_along_axis apply_over_axes array_split atleast_1d atleast_2d atleast_3d block
 broadcast_arrays broadcast_to choose clip column_stack concat concatenate copy cross delete diag
-diagflat diagonal dsplit dstack einsum empty_like expand_dims flip fliplr flipud full_like
-geomspace hsplit hstack insert ix_ kron linspace logspace meshgrid moveaxis ones_like pad
-permute_dims piecewise ravel ravel_multi_index reshape resize roll rollaxis rot90 select shape size
-split squeeze stack swapaxes take take_along_axis tile transpose tril triu unravel_index unstack
-vsplit vstack zeros_like angle vander isneginf isposinf isreal iscomplex isrealobj iscomplexobj add
-exp arctan2 absolute
+diagflat diagonal dsplit dstack einsum empty_like expand_dims flip fliplr flipud full_like geomspace
+hsplit hstack insert ix_ kron linspace logspace meshgrid moveaxis ones_like pad permute_dims
+piecewise ravel ravel_multi_index reshape resize roll rollaxis rot90 select shape size split squeeze
+stack swapaxes take take_along_axis tile transpose tril triu unravel_index unstack vsplit vstack
+zeros_like interp cov correlate quantile repeat angle vander isneginf isposinf isreal iscomplex
+isrealobj iscomplexobj add exp arctan2 absolute
 """
 
 

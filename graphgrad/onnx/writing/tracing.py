@@ -208,6 +208,8 @@ def program_of(function: Callable[..., Any], types: Sequence[TensorType]) -> Pro
 
 def kernel_program(op: Op, types: Types) -> Program:
     """The program that the kernel of an op is for inputs of these types; NoOnnxForm."""
+    if not op.pure:
+        raise NoOnnxForm(f"{op.type} has no form in ONNX: it is more than a function of its inputs")
     promised = op.infer(*types)
     try:
         program = program_of(op.kernel, types)

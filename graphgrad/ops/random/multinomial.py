@@ -8,7 +8,7 @@ from ..base import Any, Tensor, TensorLike, apply, as_dtype, as_tensor, cast
 from ..borders import pad
 from ..folding import merged
 from ..joining import stack
-from ..logic import greater, greater_equal, logical_and, where
+from ..logic import where
 from ..reductions import all as all_of
 from ..reductions import sum
 from ..shaping import expand_dims
@@ -65,10 +65,8 @@ def multinomial(
     n = expand_dims(cast(as_tensor(n), "float64"), -1)
     whole: Any = p[..., :1] if not before else (*before, *lengths_of(p)[:-1], 1)
     (found,) = filled(whole, n)
-    usable = logical_and(
-        greater(sum(p, -1, keepdims=True), 0.0), all_of(p >= 0.0, -1, keepdims=True)
-    )
-    usable = logical_and(usable, greater_equal(n, 0.0))
+    likely = all_of(p >= 0.0, -1, keepdims=True) & (sum(p, -1, keepdims=True) > 0.0)
+    usable = likely & (n >= 0.0) & (n < 2.0**53)
     for level, shares in enumerate(_halvings(p)):
         (left,) = filled(found, shares)
         stream = fold_in(key, stream_of(f"multinomial {level}"))
@@ -86,6 +84,6 @@ def _halvings(p: Tensor) -> list[Tensor]:
     while p.shape[-1] != 1:
         left, right = p[..., 0::2], p[..., 1::2]
         p = left + right
-        some = greater(p, 0.0)
+        some = p > 0.0
         found.append(where(some, left / where(some, p, 1.0), 0.0))
     return found[::-1]

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from ...ir.errors import DTypeError
-from ..base import NO_GRAD, Gradients, Node, Tensor, TensorLike, is_floating, promoted, wants
+from ..base import NO_GRAD, Any, Gradients, Node, Tensor, TensorLike, is_floating, promoted, wants
 from ..families import floating_binary
 from ..logic import equal, less_equal, where
+from . import elementary
 from .gammas import digamma
 from .scipy_functions import ScipyBinary, need_scipy
 
@@ -17,10 +18,21 @@ __all__ = [
 ]
 
 
+def _log_beta(xp: Any, a: Any, b: Any) -> Any:
+    """log |beta(a, b)|."""
+    first, second, both = (elementary.log_gamma(xp, x) for x in (a, b, a + b))
+    return first + second - both
+
+
 class Beta(ScipyBinary):
     """z = gamma(a) gamma(b) / gamma(a + b), da = dz * z * (digamma(a) - digamma(a + b))."""
 
     scipy = "beta"
+
+    def formula(self, xp: Any, a: Any, b: Any) -> Any:
+        """By its logarithm and its sign."""
+        sign = [elementary.gamma_sign(xp, x) for x in (a, b, a + b)]
+        return sign[0] * sign[1] * sign[2] * xp.exp(_log_beta(xp, a, b))
 
     def vjp(self, node: Node, dz: Tensor) -> Gradients:
         a, b = node.inputs
@@ -35,6 +47,10 @@ class BetaLn(ScipyBinary):
     """z = log |beta(a, b)|, da = dz * (digamma(a) - digamma(a + b)), db likewise."""
 
     scipy = "betaln"
+
+    def formula(self, xp: Any, a: Any, b: Any) -> Any:
+        """By logarithms of gamma functions."""
+        return _log_beta(xp, a, b)
 
     def vjp(self, node: Node, dz: Tensor) -> Gradients:
         a, b = node.inputs
@@ -51,6 +67,12 @@ class Binomial(ScipyBinary):
     """
 
     scipy = "binom"
+
+    def formula(self, xp: Any, n: Any, k: Any) -> Any:
+        """1 / ((n + 1) beta(n - k + 1, k + 1))."""
+        a, b = n - k + 1.0, k + 1.0
+        sign = [elementary.gamma_sign(xp, x) for x in (a, b, a + b)]
+        return sign[0] * sign[1] * sign[2] * xp.exp(-_log_beta(xp, a, b)) / (n + 1.0)
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         n, k = node.inputs

@@ -25,6 +25,8 @@ from ..base import (
 )
 from ..families import RealUnary, floating_unary
 from ..powers import square
+from . import elementary
+from .elementary import in_double
 from .scipy_functions import OfScipy, ScipyUnary, need_scipy, scipy_special
 
 __all__ = [
@@ -74,6 +76,9 @@ class Erfc(RealUnary):
     def kernel(self, xp: Any, x: Any) -> Any:
         y = _elementwise(math.erfc, x) if scipy_special is None else scipy_special.erfc(x)
         return xp.astype(xp.asarray(y), x.dtype)
+
+    def to_onnx(self, to: Any, x: Any) -> Any:
+        return in_double(to, elementary.erfc, x)
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         return (dy * (-_TWO_OVER_SQRT_PI * apply(GAUSSIAN, *node.inputs)),)
@@ -130,6 +135,14 @@ class InverseSlope(ScipyUnary, abstract=True):
             found = self.factor * need_scipy("erfcx").erfcx(r) / self.tail(xp, x)
         return np.asarray(found).astype(x.dtype)
 
+    def to_onnx(self, to: Any, x: Any) -> Any:
+        return in_double(to, self.formula, x)
+
+    def formula(self, xp: Any, x: Any) -> Any:
+        """The same, of erfcx by elementary functions."""
+        r = xp.minimum(xp.abs(self.inverse().formula(xp, x)), _FARTHEST) * math.sqrt(self.rate)
+        return self.factor * elementary.erfcx(xp, r) / self.tail(xp, x)
+
     def rough(self, xp: Any, y: Any) -> Any:
         """The same of y, without erfcx, which not every backend has."""
         return self.factor * xp.exp(self.rate * y * y)
@@ -155,6 +168,11 @@ class ErfInv(InverseFunction):
     scipy = "erfinv"
     domain = (-0.9, 0.9)
 
+    def formula(self, xp: Any, x: Any) -> Any:
+        """The normal quantile of half of it."""
+        half = 0.5 * x
+        return math.sqrt(0.5) * elementary.normal_point(xp, half, 0.5 - xp.abs(half))
+
 
 class ErfInvSlope(InverseSlope):
     """y = the derivative of erfinv at x, dx = dy * 2 erfinv(x) y**2."""
@@ -171,6 +189,13 @@ class ErfcInv(InverseFunction):
 
     scipy = "erfcinv"
     domain = (0.1, 1.9)
+
+    def formula(self, xp: Any, x: Any) -> Any:
+        """The normal quantile of half of it, from the other end."""
+        half = 0.5 * x
+        return -math.sqrt(0.5) * elementary.normal_point(
+            xp, half - 0.5, xp.minimum(half, 1.0 - half)
+        )
 
 
 class ErfcInvSlope(InverseSlope):
@@ -199,17 +224,33 @@ class Scaled(OfScipy, abstract=True):
     form: ClassVar[tuple[float, complex]] = (1.0, 1.0)
 
     def kernel(self, xp: Any, x: Any) -> Any:
+        y = self._derived(x, getattr(need_scipy(self.scipy), self.scipy)(x))
+        far = self._far(x)
+        if self.order and np.any(far):
+            y = np.where(far, self._series(np, np.where(far, x, 1.0)), y)
+        return np.asarray(y).astype(x.dtype)
+
+    def to_onnx(self, to: Any, *xs: Any) -> Any:
+        return in_double(to, self._formula, *xs)
+
+    def _formula(self, xp: Any, x: Any) -> Any:
+        far, y = self._far(x), self._derived(x, self.formula(xp, x))
+        return xp.where(far, self._series(xp, xp.where(far, x, 1.0)), y) if self.order else y
+
+    def _far(self, x: Any) -> Any:
+        """Where the series in 1 / x is to be taken."""
+        return x > 12 if self.form[0] == 1 else abs(x) > 12
+
+    def _derived(self, x: Any, y: Any) -> Any:
+        """The derivative, from the function."""
         s, c = self.form
-        previous, y = 0.0, getattr(need_scipy(self.scipy), self.scipy)(x)
+        previous: Any = 0.0
         for n in range(1, self.order + 1):
             more = -c if n == 1 else 2 * (n - 1) * previous
             previous, y = y, s * (2 * x * y + more)
-        far = x > 12 if s == 1 else np.abs(x) > 12
-        if self.order and np.any(far):
-            y = np.where(far, self._series(np.where(far, x, 1.0)), y)
-        return np.asarray(y).astype(x.dtype)
+        return y
 
-    def _series(self, x: Any) -> Any:
+    def _series(self, xp: Any, x: Any) -> Any:
         s, c = self.form
         n = self.order
         term = c / 2 * (-1) ** n * math.factorial(n) / x ** (n + 1)
@@ -218,7 +259,7 @@ class Scaled(OfScipy, abstract=True):
             power = 2 * k - 1  # of 1/x in the term before
             grown = (power + n) * (power + n + 1) / (power * (power + 1))
             term = term * (-s * power / 2 * grown) / (x * x)
-            total = total + np.where(np.abs(term) < np.abs(total), term, 0)
+            total = total + xp.where(xp.abs(term) < xp.abs(total), term, 0.0)
         return total
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
@@ -237,6 +278,10 @@ class Erfcx(Scaled):
 
     scipy = "erfcx"
     form = (1.0, 2 / _ROOT_PI)
+
+    def formula(self, xp: Any, x: Any) -> Any:
+        """By an interpolation of its logarithm."""
+        return elementary.erfcx(xp, x)
 
 
 class Dawson(Scaled):

@@ -22,6 +22,8 @@ from ..base import (
 )
 from ..families import RealUnary, floating_binary, floating_unary
 from ..logic import greater, less, where
+from . import elementary
+from .elementary import in_double
 from .scipy_functions import ScipyBinary, ScipyUnary, need_scipy, scipy_special
 
 __all__ = [
@@ -47,6 +49,9 @@ class GammaLn(RealUnary):
     def kernel(self, xp: Any, x: Any) -> Any:
         return need_scipy("gammaln").gammaln(x).astype(x.dtype)
 
+    def to_onnx(self, to: Any, x: Any) -> Any:
+        return in_double(to, elementary.log_gamma, x)
+
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         return (multiply(dy, apply(Digamma(), node.inputs[0])),)
 
@@ -63,6 +68,9 @@ class Digamma(GammaLn):
     def kernel(self, xp: Any, x: Any) -> Any:
         return need_scipy("digamma").digamma(x).astype(x.dtype)
 
+    def to_onnx(self, to: Any, x: Any) -> Any:
+        return in_double(to, elementary.digamma, x)
+
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         return (multiply(dy, apply(PolyGamma(1), node.inputs[0])),)
 
@@ -76,6 +84,12 @@ class PolyGamma(RealUnary):
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return need_scipy("polygamma").polygamma(self.order, x).astype(x.dtype)
+
+    def to_onnx(self, to: Any, x: Any) -> Any:
+        """(-1)**(n + 1) n! zeta(n + 1, x) [DLMF 25.11.12]."""
+        n = self.order
+        factor = float((-1) ** (n + 1) * math.factorial(n))
+        return in_double(to, lambda xp, x: factor * elementary.hurwitz(xp, n + 1.0, x), x)
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         return (multiply(dy, apply(PolyGamma(self.order + 1), node.inputs[0])),)
@@ -93,6 +107,10 @@ class Gamma(ScipyUnary):
     domain = (0.5, 3.0)
     singular = 0
 
+    def formula(self, xp: Any, x: Any) -> Any:
+        """By its logarithm and its sign."""
+        return elementary.gamma_sign(xp, x) * xp.exp(elementary.log_gamma(xp, x))
+
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         (x,), (y,) = node.inputs, node.outputs
         return (dy * (y * digamma(x)),)
@@ -105,6 +123,10 @@ class GammaSign(ScipyUnary):
     domain = (0.5, 3.0)
     stepwise = True
 
+    def formula(self, xp: Any, x: Any) -> Any:
+        """Minus for an odd number of steps below 0."""
+        return elementary.gamma_sign(xp, x)
+
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         return (ZERO,)
 
@@ -113,6 +135,11 @@ class Pochhammer(ScipyBinary):
     """y = gamma(z + m) / gamma(z), dz = dy * y * (digamma(z + m) - digamma(z)), dm likewise."""
 
     scipy = "poch"
+
+    def formula(self, xp: Any, z: Any, m: Any) -> Any:
+        """By logarithms and signs."""
+        sign = elementary.gamma_sign(xp, z + m) * elementary.gamma_sign(xp, z)
+        return sign * xp.exp(elementary.log_gamma(xp, z + m) - elementary.log_gamma(xp, z))
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         z, m = node.inputs

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
+
 from ..arithmetic import negative
-from ..base import NO_GRAD, Any, Gradients, Node, Tensor, TensorLike, apply, wants
+from ..base import NO_GRAD, Any, Gradients, Node, Tensor, TensorLike, apply, np, wants
 from ..exponential import log, log1p
 from ..families import RealBinary, floating_binary, floating_unary
 from ..logic import less, where
+from ..magnitudes import abs
 from .scipy_functions import ScipyBinary, ScipyUnary, need_scipy
 
 __all__ = [
@@ -19,6 +22,10 @@ __all__ = [
 ]
 
 
+ONE_OVER_E = (0.36787944117144233, -1.2428753672788363e-17)
+"""1 / e, in two parts."""
+
+
 class Entropy(ScipyUnary):
     """y = -x log x, 0 at 0 and -inf for x < 0; dx = -dy * (log x + 1)."""
 
@@ -26,8 +33,18 @@ class Entropy(ScipyUnary):
     domain = (0.5, 3.0)
     singular = 0
 
+    def formula(self, xp: Any, x: Any) -> Any:
+        """With its limit at 0."""
+        found = -x * xp.log(xp.where(x > 0, x, 1.0))
+        return xp.where(x > 0, found, xp.where(x == 0, 0.0, xp.where(x < 0, -np.inf, x)))
+
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
-        return (-(dy * (log(*node.inputs) + 1.0)),)
+        (x,) = node.inputs
+        zero = x.dtype.type(ONE_OVER_E[0])  # around which log x + 1 would keep few digits
+        past = (x - zero) - (ONE_OVER_E[0] - float(zero) + ONE_OVER_E[1])
+        near = less(abs(past), 0.1)
+        slope = where(near, log1p(math.e * where(near, past, 0.0)), log(x) + 1.0)
+        return (-(dy * slope),)
 
 
 class RelativeEntropy(ScipyBinary):
@@ -35,6 +52,13 @@ class RelativeEntropy(ScipyBinary):
 
     scipy = "rel_entr"
     singular = 1
+
+    def formula(self, xp: Any, x: Any, y: Any) -> Any:
+        """With its limits at 0."""
+        inside = (x > 0) & (y > 0)
+        found = x * xp.log(xp.where(inside, x, 1.0) / xp.where(inside, y, 1.0))
+        edge = xp.where((x == 0) & (y >= 0), 0.0, np.inf)
+        return xp.where(inside, found, xp.where((x != x) | (y != y), np.nan, edge))
 
     def vjp(self, node: Node, dz: Tensor) -> Gradients:
         x, y = node.inputs
@@ -49,6 +73,13 @@ class KlDivergence(ScipyBinary):
 
     scipy = "kl_div"
     singular = 1
+
+    def formula(self, xp: Any, x: Any, y: Any) -> Any:
+        """With its limits at 0."""
+        inside = (x > 0) & (y > 0)
+        found = x * xp.log(xp.where(inside, x, 1.0) / xp.where(inside, y, 1.0)) - x + y
+        edge = xp.where((x == 0) & (y >= 0), y, np.inf)
+        return xp.where(inside, found, xp.where((x != x) | (y != y), np.nan, edge))
 
     def vjp(self, node: Node, dz: Tensor) -> Gradients:
         x, y = node.inputs

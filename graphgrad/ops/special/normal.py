@@ -8,6 +8,7 @@ from ..base import NO_GRAD, Any, Gradients, Node, Tensor, TensorLike, apply, pro
 from ..exponential import exp
 from ..families import floating_binary, floating_unary
 from ..powers import square
+from . import elementary
 from .error import Erfcx, InverseFunction, InverseSlope, erf, erfc
 from .scipy_functions import ScipyBinary, ScipyUnary, need_scipy
 
@@ -24,6 +25,10 @@ class NdtrInv(InverseFunction):
 
     scipy = "ndtri"
     domain = (0.1, 0.9)
+
+    def formula(self, xp: Any, p: Any) -> Any:
+        """The normal quantile."""
+        return elementary.normal_point(xp, p - 0.5, xp.minimum(p, 1.0 - p))
 
 
 class NdtrInvSlope(InverseSlope):
@@ -45,6 +50,10 @@ class LogNdtr(ScipyUnary):
     """y = log(ndtr(x)), dx = dy * sqrt(2 / pi) / erfcx(-x / sqrt(2))."""
 
     scipy = "log_ndtr"
+
+    def formula(self, xp: Any, x: Any) -> Any:
+        """By erfcx on the left, by erfc on the right."""
+        return elementary.log_ndtr(xp, x)
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         (x,) = node.inputs

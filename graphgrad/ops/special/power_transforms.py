@@ -27,6 +27,11 @@ class BoxCox(ScipyBinary):
         """The transform of power 0."""
         return log(x)
 
+    def formula(self, xp: Any, x: Any, p: Any) -> Any:
+        """(exp(p u) - 1) / p, and u where p is 0, of the logarithm u."""
+        u = (xp.log if type(self) is BoxCox else xp.log1p)(x)
+        return xp.where(p == 0, u, xp.expm1(p * u) / xp.where(p == 0, 1.0, p))
+
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         x, p = node.inputs
         u = self.log(x)

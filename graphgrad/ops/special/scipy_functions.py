@@ -9,8 +9,10 @@ from __future__ import annotations
 from numbers import Real
 
 from ...ir.lazy import lazy_module
+from ...ir.onnx import NoOnnxForm
 from ..base import Any, DTypeError, GraphGradError, Samples, np
 from ..families import RealBinary, RealUnary
+from .elementary import in_double
 
 __all__ = [
     "OfScipy",
@@ -50,6 +52,13 @@ class OfScipy(RealUnary, abstract=True):
     def kernel(self, xp: Any, *arrays: Any) -> Any:
         fn = getattr(need_scipy(self.scipy), self.scipy)
         return np.asarray(fn(*self.attrs.values(), *arrays)).astype(arrays[0].dtype)
+
+    def to_onnx(self, to: Any, *xs: Any) -> Any:
+        return in_double(to, self.formula, *xs)
+
+    def formula(self, *_: Any) -> Any:
+        """formula(xp, *tensors): the function made of elementary ones, in float64."""
+        raise NoOnnxForm(f"{self.type} has no form in ONNX: its kernel needs SciPy")
 
 
 class ScipyUnary(OfScipy, abstract=True):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ..base import Any, Gradients, Node, Tensor, TensorLike, apply, constant, whole
 from ..families import floating_unary
+from . import elementary
 from .scipy_functions import ScipyUnary, need_scipy, without_gradient
 
 __all__ = [
@@ -19,6 +20,10 @@ class Zeta(ScipyUnary):
     scipy = "zeta"
     domain = (0.5, 3.0)
     singular = 0
+
+    def formula(self, xp: Any, q: Any) -> Any:
+        """A few terms, and the rest by Euler and Maclaurin."""
+        return elementary.hurwitz(xp, self.x, q)
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         return (dy * (-self.x * apply(Zeta(self.x + 1.0), *node.inputs)),)
