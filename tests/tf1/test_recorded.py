@@ -5,7 +5,6 @@ import pytest
 import graphgrad.tf1 as tf
 from tests.tf1.recorded.running import GROUPS, cases_of, differences, records_of, result_of
 
-
 LONG = {"ops", "programs_learning", "programs_vision", "random_graphs"}
 MARKED = [pytest.param(g, marks=pytest.mark.ci) if g in LONG else g for g in GROUPS]
 
