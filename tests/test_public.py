@@ -102,6 +102,13 @@ def test_dir_is_what_is_offered_and_no_more(name):
     assert [n for n in inner if f"{name}.{n}" not in MODULES] == []
 
 
+def test_dir_of_tf1_is_what_it_offers_and_all_of_it_is_there():
+    """Its names are TensorFlow's, so the other rules for names do not hold of it."""
+    tf = importlib.import_module("graphgrad.tf1")
+    assert dir(tf) == sorted(offered(tf))
+    assert [n for n in dir(tf) if "which is not there" in repr(getattr(tf, n))] == []
+
+
 def test_what_is_not_offered_is_no_attribute_but_for_the_folders():
     rest = {n: v for n, v in vars(gg).items() if n not in dir(gg) and not n.startswith("_")}
     assert [n for n, v in rest.items() if not isinstance(v, types.ModuleType)] == []
