@@ -24,6 +24,7 @@ from . import (
     special,
 )
 from . import notebook as _notebook
+from .attribution.attribute import Attribution, attribute
 from .checks.explain import Explanation, PathOf, SiteUse, explain
 from .checks.gradient import check_gradient
 from .checks.lint import lint
@@ -435,6 +436,8 @@ __all__ = [  # noqa: RUF022 (by what it is for)
     "export_numpy", "export_weights", "import_weights",
     # checking
     "Explanation", "Finding", "PathOf", "Report", "SiteUse", "check_gradient", "explain", "lint",
+    # attributing
+    "Attribution", "attribute",
     # looking
     "Difference", "LoopTime", "Overlay", "PassRecord", "Profile", "Share", "Summary", "graph_diff",
     "graph_text", "print_graph", "summary", "to_dot", "to_html", "to_mermaid", "to_pdf", "to_png",

@@ -34,6 +34,7 @@ from .ops.python_function import check_function
 from .ops.random.keys import draws_keys
 from .ops.sources import Assign, Placeholder, Variable, check_update
 from .optimise.fitting import Fitting, Peak
+from .optimise.passes.loops import drop_unread
 from .optimise.pipeline import Change, Watch, optimise
 
 __all__ = ["CompiledFunction", "compile", "evaluate"]
@@ -198,7 +199,11 @@ def _compile(
 def _compiled_by(
     backend: Any, program: Program, given: list[Tensor], read: list[Node], written: list[Node]
 ) -> Compiled:
-    """The program as a function; by a backend that can, with variables that stay where it runs."""
+    """The program as a function; by a backend that can, with variables that stay where it runs.
+
+    What loops keep is left out where nobody reads it, whether or not anything else is optimised.
+    """
+    program = drop_unread(program)
     with_state = getattr(backend, "compile_with_state", None)
     run: Compiled = (
         backend.compile(program)

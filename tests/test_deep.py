@@ -45,6 +45,43 @@ def asking(depth):
     return g, x, h
 
 
+LOOPS = {
+    "scan": lambda f, h: gg.scan(lambda s, _: (f(s), None), h, length=1)[0],
+    "map": lambda f, h: gg.map(f, gg.stack([h]))[0],
+    "while": lambda f, h: gg.while_loop(lambda c: c[0] < 1, lambda c: (1, f(c[1])), (0, h))[1],
+}
+
+
+def loops(kind, depth):
+    """x, and a loop in the body of a loop, depth times."""
+
+    def nest(h, left):
+        return LOOPS[kind](lambda s: nest(s * 1.01, left - 1), h) if left else gg.sin(h)
+
+    with gg.Graph() as g:
+        x = gg.placeholder((), name="x")
+        return g, x, nest(x, depth)
+
+
+@pytest.mark.parametrize(
+    "kind", ["scan", *(pytest.param(kind, marks=pytest.mark.ci) for kind in ("map", "while"))]
+)
+def test_S37_loops_in_loops_are_copied_and_end_with_an_error_or_a_result(kind):
+    """Each backend, too, runs them as calls in calls."""
+    with pytest.raises(gg.GraphError, match="too deep for Python"):
+        loops(kind, 200)
+    g, x, y = limited(100_000, lambda: loops(kind, 200))
+    for name in ("copy", "pickle", "subgraph", "lint"):
+        ACTS[name](g, x, y)
+    with pytest.raises(gg.GraphError, match="too deep for Python"):
+        gg.gradients(y, x)
+    with pytest.raises(gg.GraphError, match="too deep for Python"):
+        gg.compile([x], y, backend="numpy")
+    _, x, y = loops(kind, 4)
+    value = gg.compile([x], [y, gg.gradients(y, x)], backend="numpy")(0.5)
+    assert value == pytest.approx([math.sin(a := 0.5 * 1.01**4), 1.01**4 * math.cos(a)])
+
+
 @cache
 def many_conds():
     """400 choices in choices, once for all that look at them."""

@@ -133,6 +133,48 @@ def building_choices_and_batches():
     return Case(graph, build, lambda: asked(graph, x, build()))
 
 
+def loops(x):
+    """A rule in each run of a loop, and a loop with a test in it."""
+
+    def run(s, row):
+        with gg.override_gradient(scaled(3.0)):
+            t = gg.sin(s * row)
+        far = gg.while_loop(lambda c: gg.abs(c) < 2.0, lambda c: c * 1.5 + row, t)
+        return t + far, gg.cond(t > 0.0, lambda: t, lambda: row)
+
+    s, rows = gg.scan(run, gg.sum(x), x)
+    return s * gg.map(gg.tanh, rows)
+
+
+def building_loops():
+    graph, x = new()
+
+    def build():
+        with graph, gg.gradient_override_map({"Sin": scaled(2.0)}):
+            return loops(x)
+
+    return Case(graph, build, lambda: asked(graph, x, build()))
+
+
+def asking_of_loops():
+    graph, x = new()
+    with graph:
+        y = loops(x)
+    return Case(graph, *[lambda: asked(graph, x, y)] * 2)
+
+
+def running_loops(backend="numpy"):
+    graph, x = new()
+    with graph:
+        y = loops(x)
+        f = gg.compile([x], [y, gg.gradients(gg.sum(y), x)], backend=backend)
+
+    def question():
+        return [numbers(f, POINT), numbers(f, 3.0 * POINT)]
+
+    return Case(graph, question, question)
+
+
 def asking(order=1, **options):
     graph, x, y = built()
     return Case(graph, *[lambda: asked(graph, x, y, order, **options)] * 2)
@@ -378,11 +420,13 @@ CASES = {
     "build": building,
     "build custom_gradient": building_custom_gradients,
     "build cond, vmap": building_choices_and_batches,
+    "build loops": building_loops,
     "gradients": asking,
     "second order": lambda: asking(2),
     "overrides": lambda: asking(2, overrides={"Sin": default, gg.select.rule("times"): None}),
     "overrides of a group": asking_of_a_group,
     "gradients of cond": asking_of_a_choice,
+    "gradients of loops": asking_of_loops,
     "gradients of custom_gradient": asking_custom_gradients,
     "jvp": asking_forward,
     "mark nodes": marking,
@@ -393,6 +437,8 @@ CASES = {
     "compile llvm": lambda: compiling("llvm"),
     "run": running,
     "run llvm": lambda: running("llvm"),
+    "run loops": running_loops,
+    "run loops llvm": lambda: running_loops("llvm"),
     "update": updating,
     "session": session,
     "train": training,

@@ -94,6 +94,19 @@ def batched(x):
     return gg.sum(gg.vmap(f)(x))
 
 
+def looped(x):
+    k = gg.exp(gg.sum(x))
+
+    def run(s, row):
+        t = s * row
+        with gg.override_gradient(lambda site, dy: dy * k):
+            t = gg.tanh(t)
+        return gg.while_loop(lambda c: gg.sum(c) < 2.0, lambda c: c * c + 1.5, t, max_trips=9), t
+
+    s, rows = gg.scan(run, gg.sum(x, axis=0), x)
+    return gg.sum(s) + gg.sum(gg.map(gg.sum, rows))
+
+
 def recomputed(x):
     return gg.sum(gg.rules.checkpoint(region)(x))
 
@@ -132,6 +145,7 @@ PROGRAMS = [
     custom,
     stamped,
     batched,
+    looped,
     recomputed,
     own_op,
 ]

@@ -14,6 +14,7 @@ from ..ir.node import Tensor
 from ..ir.tree import flatten
 from ..ir.types import type_of_array
 from ..ir.words import shortened, visible
+from .reading import shown_reading
 
 INFO = "say what a saved graph or a checkpoint holds"
 
@@ -35,10 +36,11 @@ def info(options: Namespace) -> int:
         raise FileError(f"there is no file {str(path)!r}")
     with reading(path):
         is_graph = GRAPH in opened_file(path, mapped=True).members
-    if is_graph:
-        rows = _of_graph(load(path, verify=options.verify))
-    else:
-        rows = _of_checkpoint(path, whole=options.verify)
+    with shown_reading(path):
+        if is_graph:
+            rows = _of_graph(load(path, verify=options.verify))
+        else:
+            rows = _of_checkpoint(path, whole=options.verify)
     for row in [f"file: {path.stat().st_size} bytes", *rows]:
         print(visible(row))
     return 0

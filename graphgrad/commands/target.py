@@ -19,6 +19,7 @@ from ..ir.graph import Graph, GraphScope
 from ..ir.node import Tensor
 from ..ir.tree import flatten
 from ..onnx.loading.load import load as load_onnx
+from .reading import shown_reading
 
 HELP = (
     "module:function or path/to/file.py:function; the function takes no arguments and returns a "
@@ -78,7 +79,8 @@ def _saved(name: str) -> TargetGraph | None:
     where, _, function = name.rpartition(":")
     for path, wanted in ((name, ""), (where, function)):
         if not path.endswith(".py") and Path(path).is_file():
-            return _of_file(load_file(path), name, wanted)
+            with shown_reading(Path(path)):
+                return _of_file(load_file(path), name, wanted)
     if name.endswith(".gg") or where.endswith(".gg"):
         raise TargetError(f"there is no file {name!r}")
     return None

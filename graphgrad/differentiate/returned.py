@@ -160,14 +160,21 @@ def _checked_tensor(rule: Rule, site: Site, x: Tensor, dx: Tensor, i: int) -> Te
         remedy = "take gg.real(dx)" if parts else f"cast it with `.astype({x.dtype.name!r})`"
         raise _wrong(rule, site, x, i, f"{dx.type!r}; {remedy}")
     if not compatible(dx.shape, x.shape):
-        small = len(dx.shape) < len(x.shape)
-        hint = (
-            "gg.broadcast_like(dx, x) repeats it"
-            if small
-            else "gg.sum_to(dx, like=x) sums over broadcast axes"
-        )
-        raise _wrong(rule, site, x, i, f"{dx.type!r}; {hint}")
+        raise _wrong(rule, site, x, i, f"{dx.type!r}; {_remedy(site, x, dx)}")
     return _ensured(rule, site, x, dx, i)
+
+
+def _remedy(site: Site, x: Tensor, dx: Tensor) -> str:
+    """How a gradient of another shape becomes one of x's."""
+    if len(dx.shape) < len(x.shape):
+        return "gg.broadcast_like(dx, x) repeats it"
+    carried = getattr(site._target, "rule", None)  # which another one stands in for
+    if getattr(carried, "batched", False) and compatible(dx.shape[1:], x.shape):
+        return (
+            "gg.sum(dx, 0) adds up what the examples give: a rule that is put on what vmap() made "
+            f"is called once for all of them, and they share {x.name}"
+        )
+    return "gg.sum_to(dx, like=x) sums over broadcast axes"
 
 
 def _ensured(rule: Rule, site: Site, x: Tensor, dx: Tensor, i: int) -> Tensor:

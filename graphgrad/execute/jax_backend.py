@@ -44,7 +44,7 @@ from ..ops.special.error import InverseSlope
 from ..ops.special.gammas import PolyGamma
 from ..ops.special.scipy_functions import OfScipy
 from .backend import Kernel, Kernels, one_call_per_node
-from .jax_host import AT, on_host
+from .jax_host import AT, note_call, on_host
 from .jax_layout import MeshLayout
 from .jax_run import JaxRun
 from .jax_running import banded, largest, recurrence, run_start, searched, smallest
@@ -435,6 +435,7 @@ def _on_host(op: Op) -> Kernel:
     kernel = reading(partial(op.kernel, np))
 
     def run(*arrays: Any) -> Any:
+        note_call()
         types = op.infer(*[tensor_type(x.shape, x.dtype) for x in arrays])
         made = tuple([_promised(op, t) for t in types])
         found = on_host(io_callback, kernel, made, arrays, ordered=True)

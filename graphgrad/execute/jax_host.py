@@ -24,7 +24,7 @@ from ..ir.locks import acting_for
 from ..ir.node import Node
 from .results import add_note
 
-__all__ = ["AT", "CALLED", "HOST", "HostCalls", "on_host"]
+__all__ = ["AT", "CALLED", "HOST", "HostCalls", "note_call", "on_host"]
 
 AT: ContextVar[Node | None] = ContextVar("at", default=None)
 """The node that is being traced: what its call of the host raises is noted with it."""
@@ -79,6 +79,13 @@ CALLED: ContextVar[list[Node | None] | None] = ContextVar("called", default=None
 """Where nodes that call the host are noted, of a program that is traced for a place without it."""
 
 
+def note_call() -> None:
+    """Say that the node that is traced calls the host."""
+    called = CALLED.get()
+    if called is not None:
+        called.append(AT.get())
+
+
 def on_host(
     callback: Callable[..., Any],
     fn: Callable[..., Any],
@@ -91,9 +98,7 @@ def on_host(
     callback: jax.pure_callback or io_callback, with its arguments.
     """
     taken, node, host = [np.dtype(x.dtype) for x in arrays], AT.get(), HOST.get()
-    called = CALLED.get()
-    if called is not None:
-        called.append(node)
+    note_call()
 
     def run(*given: Any) -> tuple[Any, ...]:
         pairs = zip(given, taken, strict=False)  # behind them come the empty parts

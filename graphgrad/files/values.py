@@ -102,9 +102,10 @@ def _other(value: Any, to: ValueWriter) -> Any:
     if callable(value):
         name = to.function(value)
         if name is None:
+            said = getattr(value, "__name__", type(value).__name__)
             raise Unwritten(
-                f"the function {getattr(value, '__name__', value)!r}, and a file carries no code. "
-                "Give it a name with @gg.register_function, also where the file is loaded"
+                f"the function {said!r}, and a file carries no code. Give it a name with "
+                "@gg.register_function, also where the file is loaded"
             )
         return {"function": name}
     raise Unwritten(f"{value!r:.80}, a {type(value).__name__}, which has no form in a file")

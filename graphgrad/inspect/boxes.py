@@ -26,13 +26,16 @@ class NameScope:
 
 
 class Part:
-    """Some nodes of a box that has very many, in order of what they are or are derived from."""
+    """Some things of a box that has very many, named by the first and the last of them.
 
-    __slots__ = ("first", "last")
+    repeats: whether they are what comes once more, after the first of its kind.
+    """
 
-    def __init__(self, first: int, last: int) -> None:
-        self.first = first
-        self.last = last
+    __slots__ = ("repeats", "title")
+
+    def __init__(self, title: str, repeats: bool = False) -> None:
+        self.title = title
+        self.repeats = repeats
 
 
 class Bypass:
@@ -150,8 +153,7 @@ def _named(owner: Around | None, column: int) -> tuple[str, str]:
     if isinstance(owner, NameScope):
         return "scope", owner.path.rpartition("/")[2]
     if isinstance(owner, Part):
-        of = "gradients of nodes" if column == 1 else "nodes"
-        return "part", f"{of} {owner.first} to {owner.last}"
+        return "part", owner.title
     if isinstance(owner, BodyMark):
         return "body", f"{owner.word} of {shortened(local_name(owner.site), 40)}{owner.often}"
     why = f": {owner.why_not}" if owner.why_not else ""

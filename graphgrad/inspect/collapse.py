@@ -2,31 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any
 
 from ..ir.errors import GraphError, did_you_mean
 from ..ir.node import Region, RuleCall
-from .boxes import Box, NameScope
+from .boxes import Box, NameScope, Part
 from .wording import site_name
 
-VISIBLE_LIMIT = 2000
+LARGE = 200
+"""Nodes above which a picture opens with boxes collapsed."""
+READABLE = 80
+"""How many things it then shows, or as few as it takes."""
 
 Collapse = str | Iterable[Any]
 
 
 def is_large(collapse: Collapse, nodes: int) -> bool:
     """Whether the picture of so many nodes is to be made small."""
-    return collapse == "auto" and nodes > VISIBLE_LIMIT
+    return collapse == "auto" and nodes > LARGE
 
 
-def collapsed_boxes(columns: Sequence[Box], collapse: Collapse, nodes: int) -> set[Box]:
+def collapsed_boxes(
+    columns: Sequence[Box], collapse: Collapse, nodes: int, mirror: Mapping[Box, Box]
+) -> set[Box]:
     """The boxes to collapse.
 
-    collapse  "none"; "all"; "auto": above 2,000 nodes, all boxes below the largest depth at which
-              at most 2,000 nodes and boxes are seen; or what to collapse: regions, and names that
-              may be patterns, of scopes ("encoder/*"), rules ("ste") and regions ("#0")
+    collapse  "none"; "all"; "auto": above 200 nodes, all boxes but the outer ones that there is
+              room for; or what to collapse: regions, and names that may be patterns, of scopes
+              ("encoder/*"), rules ("ste") and regions ("#0")
+    mirror    gradients' box -> the forward box that it stands beside
 
     GraphError for what names no box, ValueError for another word.
     """
@@ -38,7 +44,7 @@ def collapsed_boxes(columns: Sequence[Box], collapse: Collapse, nodes: int) -> s
             return set()
         if collapse == "all":
             return {b for b in boxes if b.depth == 1}
-        return _deep_ones(boxes, columns) if nodes > VISIBLE_LIMIT else set()
+        return set(boxes) - _first_open(columns, mirror) if nodes > LARGE else set()
     found: set[Box] = set()
     for what in collapse:
         hits = {b for b in boxes if _is_meant(b, what)}
@@ -50,19 +56,31 @@ def collapsed_boxes(columns: Sequence[Box], collapse: Collapse, nodes: int) -> s
     return found
 
 
-def _deep_ones(boxes: Sequence[Box], columns: Sequence[Box]) -> set[Box]:
-    """All boxes below the largest depth at which few enough are seen."""
-    seen = sum(len(c.nodes) for c in columns) + sum(b.depth == 1 for b in boxes)
-    by_depth: dict[int, list[Box]] = {}
-    for box in boxes:
-        by_depth.setdefault(box.depth, []).append(box)
-    depth = 1
-    while depth in by_depth:
-        seen += sum(len(b.nodes) + len(b.boxes) - 1 for b in by_depth[depth])
-        if seen > VISIBLE_LIMIT:
-            break
-        depth += 1
-    return set(by_depth.get(depth, ()))
+def _first_open(columns: Sequence[Box], mirror: Mapping[Box, Box]) -> set[Box]:
+    """The boxes that a large picture opens with, each with its mirror image: outer ones first.
+
+    What repeats and the updates of parameters stay shut.
+    """
+    found = set(columns)
+    seen = sum(len(box.nodes) + len(box.boxes) for box in columns)
+    level = [box for column in columns for box in column.boxes]
+    while level:
+        pairs: dict[Box, list[Box]] = {}
+        for box in level:
+            pairs.setdefault(mirror.get(box, box), []).append(box)
+        level = []
+        for boxes in pairs.values():
+            more = sum(len(box.nodes) + len(box.boxes) - 1 for box in boxes)
+            if seen + more <= READABLE and all(map(_may_open, boxes)):
+                seen += more
+                found.update(boxes)
+                level += [inner for box in boxes for inner in box.boxes]
+    return found
+
+
+def _may_open(box: Box) -> bool:
+    repeats = isinstance(box.owner, Part) and box.owner.repeats
+    return not repeats and (box.column < 2 or box.kind != "scope")
 
 
 def _names(box: Box) -> list[str]:

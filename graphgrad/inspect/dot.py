@@ -69,9 +69,10 @@ def to_dot(
         title: default: the graph's name, if it was given one.
         saved_edges: whether to draw (dotted) what gradients read of the forward part: True, False,
             or "auto": up to 300 nodes.
-        collapse: boxes that are drawn as one node: "auto" (above 2,000 nodes, as many as it takes),
-            "none", "all" (the outermost ones), or a list of regions and of names, which may be
-            patterns, of scopes ("encoder/*"), rules ("ste") and regions ("#0").
+        collapse: boxes that are drawn as one node: "auto" (above 200 nodes, all but the outer ones
+            that there is room for), "none", "all" (the outermost ones), or a list of regions and
+            of names, which may be patterns, of scopes ("encoder/*"), rules ("ste") and regions
+            ("#0").
         scopes: whether name scopes are boxes.
         hide: nodes and op types that are left out.
         overlay: {tensor or node: number}, or an Overlay: shown as colours, with a legend.
@@ -319,8 +320,10 @@ class _DotWriter:
         if node in self.labels.results:
             style += ", penwidth=3"
         value = self.labels.value(item)
-        if value is not None and self.view.overlay is not None:
-            overlay = self.view.overlay
+        overlay = self.view.overlay
+        if overlay is not None and value is None:
+            style += ', fillcolor="#ffffff"'  # on no scale
+        if overlay is not None and value is not None:
             style += f', fillcolor="{overlay.colour(value)}", fontcolor="{overlay.ink(value)}"'
             if not isfinite(value):
                 style += f', style="rounded,filled,dashed", color="{FAILED.line}", penwidth=2'

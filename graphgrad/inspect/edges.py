@@ -122,7 +122,7 @@ def _edge(t: Tensor, node: Node, residual: bool, scene: Scene) -> Edge:
         edge.kind = edge.tag = "saved"
         _note_entry(edge, scene.path[t.node], scene.path[node])
     else:
-        if here != there:
+        if here != there and there % 2:
             edge.kind = "gradient"
         if scene.path[node] is not scene.path[t.node] and node not in scene.bypassed:
             _note_crossing(edge, scene.path[t.node], scene.path[node])

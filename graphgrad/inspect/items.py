@@ -18,9 +18,11 @@ class PictureItem:
     box     the collapsed box; None for a node
     inside  the open box it is drawn in
     level   how far down it stands among the items of its column
+    reads   hubs that are read in the box: no edges are drawn from these
+    readers of a hub: how many items read it
     """
 
-    __slots__ = ("box", "id", "inside", "level", "node")
+    __slots__ = ("box", "id", "inside", "level", "node", "readers", "reads")
 
     def __init__(self, id: str, node: Node | None, box: Box | None, inside: Box) -> None:
         self.id = id
@@ -28,6 +30,8 @@ class PictureItem:
         self.box = box
         self.inside = inside
         self.level = 0
+        self.reads: dict[Node, None] = {}
+        self.readers = 0
 
     def __repr__(self) -> str:
         return f"<item {self.id}>"

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from ..ir.errors import counted
-from ..ir.node import Node, RuleCall
+from ..ir.node import Node
 from .colours import DIFF
 from .items import PictureItem
 from .overlay import number_text
@@ -37,6 +37,7 @@ class Labels:
         mark = DIFF[self.view.status.get(node, "")][0]
         rows = self._node_rows(node)
         rows[0] = f"{mark} {rows[0]}" if mark else rows[0]
+        rows += [f"read by {item.readers}"] if item.readers else []
         value = self.value(item)
         rows += [] if value is None else [number_text(value)]
         return [*rows, "FAILED"] if node in self.view.failed else rows
@@ -94,7 +95,7 @@ class Labels:
             rows.append(attrs)
         if node.stamp is not None:
             rows.append(f'override "{stamp_name(node)}"')
-        if (why := self._why(node)) and not isinstance(node.origin, RuleCall):
+        if why := self._why(node):
             rows.append(why)
         if node in self.results:
             rows.append(", ".join(self.results[node]))
@@ -111,6 +112,7 @@ class Labels:
         ops = [f"{op} x{n}" if n > 1 else op for op, n in counts.most_common(common)]
         more = ["..."] if len(counts) > common else []
         rows = [box.title, f"{counted(len(there), 'node')}{lost}", ", ".join([*ops, *more])]
+        rows += [f"reads {', '.join(map(self._name, item.reads))}"] if item.reads else []
         value = self.value(item)
         rows += [] if value is None else [number_text(value)]
         failed = any(n in self.view.failed for n in self.nodes(item)) if self.view.failed else False
@@ -123,4 +125,4 @@ class Labels:
         origin = node.origin
         if isinstance(origin, Node) and node not in self.view.bypassed:
             return f"grad of {self._name(origin)}"
-        return "" if origin is not None else self.lines.why(node)
+        return self.lines(node.position)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 from .boxes import Box
 from .items import Link, PictureItem
@@ -19,7 +20,17 @@ Ordered = tuple[PictureItem, PictureItem]
 
 def ordering_edges(items: Sequence[PictureItem], links: Sequence[Link]) -> list[Ordered]:
     """Pairs of items of which the first is to stand above the second; its level says so too."""
-    return _Ordering(items, links).found()
+    return [*_Ordering(items, links).found(), *_below_each_other(items)]
+
+
+def _below_each_other(items: Sequence[PictureItem]) -> Iterator[Ordered]:
+    """Collapsed boxes of what the user built from gradients: nothing else would order them."""
+    beside: dict[Box, list[PictureItem]] = {}
+    for item in items:
+        if item.box is not None and item.box.column > 1 and item.box.kind == "scope":
+            beside.setdefault(item.inside, []).append(item)
+    for found in beside.values():
+        yield from pairwise(sorted(found, key=_level))
 
 
 class _Ordering:

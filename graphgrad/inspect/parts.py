@@ -1,15 +1,16 @@
 """Boxes in which very many things stand: runs of these become boxes of their own.
 
 Runs are of 10, 100, 1000, ... places and begin at multiples of that, so that the parts of the
-forward column have the parts with their gradients beside them.
+forward column have the parts with their gradients beside them. They are named by what is in them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from ..ir.node import Node
 from .boxes import Box, Part, Tree, mirrored
+from .wording import local_name, shortened
 
 __all__: list[str] = []
 
@@ -26,25 +27,25 @@ def divide(tree: Tree, order: Mapping[Node, int]) -> None:
     boxes = [box for column in tree.columns for box in column.within()]
     twins = mirrored(tree.columns)
     places = _Places(boxes, order, twins)
-    known: dict[tuple[int, int], Part] = {}
+    known: dict[tuple[Box, int, int], Part] = {}
     sizes = {box: places.size(box) for box in boxes if _is_crowded(box)}
-    stack = [(box, sizes.get(twins.get(box, box), size)) for box, size in sizes.items()]
+    whole = [(box, twins.get(box, box)) for box in sizes]
+    stack = [(box, sizes.get(twin, sizes[box]), twin) for box, twin in reversed(whole)]
     while stack:
-        box, size = stack.pop()
+        box, size, root = stack.pop()
         if not size or not _is_crowded(box):
             continue
         runs = places.runs(box, size)
         if len(runs) > 1:
             box.nodes, box.boxes = [], []
             for number, things in sorted(runs.items()):
-                ends = number * size, (number + 1) * size - 1
-                part = known.setdefault(ends, Part(*ends))
+                part = known.setdefault((root, number, size), Part(places.title(things)))
                 inner = tree.inside(box, part, part)
                 for thing in things:
                     tree.move(thing, inner)
-            stack += [(inner, size // 10) for inner in box.boxes]
+            stack += [(inner, size // 10, root) for inner in box.boxes]
         else:
-            stack.append((box, size // 10))
+            stack.append((box, size // 10, root))
 
 
 def _things(box: Box) -> list[Node | Box]:
@@ -54,6 +55,10 @@ def _things(box: Box) -> list[Node | Box]:
 
 def _is_crowded(box: Box) -> bool:
     return len(box.nodes) + len(box.boxes) > CROWDED
+
+
+def _name(thing: Node | Box) -> str:
+    return shortened(local_name(thing) if isinstance(thing, Node) else thing.title, 30)
 
 
 class _Places:
@@ -79,6 +84,12 @@ class _Places:
         for thing in _things(box):
             found.setdefault(self._of[thing] // size, []).append(thing)
         return found
+
+    def title(self, things: Sequence[Node | Box]) -> str:
+        """`layer1 ... layer99`."""
+        ordered = sorted(things, key=self._of.__getitem__)
+        first, last = (_name(ordered[i]) for i in (0, -1))
+        return first if first == last else f"{first} ... {last}"
 
     def _within(self, box: Box) -> list[int]:
         return [self._of[thing] for thing in _things(box)]

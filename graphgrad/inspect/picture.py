@@ -1,10 +1,13 @@
 """What is visible of a view: collapsed boxes are one item each, and edges between items merge.
 
 Renderers draw this. A constant that a rule or a gradient made for itself is drawn anew for each
-node that reads it: they share constants, and edges to one far away say nothing.
+node that reads it: they share constants, and edges to one far away say nothing. So is a hub, an
+input or variable that very many things read; a collapsed box names the hubs that are read in it.
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 from ..ir.node import Node, Region, RuleCall
 from .boxes import BodyMark, Box, Bypass, Mark
@@ -12,10 +15,12 @@ from .edges import Edge
 from .items import Link, PictureItem
 from .ordering import ordering_edges
 from .view import View
-from .wording import is_private
+from .wording import is_private, kind_of
 
 __all__ = ["Picture"]
 
+HUB = 8
+"""How many items may read an input or variable before it is drawn beside each of them."""
 COPY_LIMIT = 300
 """Items up to which copies of constants have ordering edges too, which cost layout a third more."""
 
@@ -113,9 +118,11 @@ class Picture:
     def _linked(self) -> list[Link]:
         merged: dict[object, Link] = {}
         found: list[Link] = []
-        for edge in self.view.edges:
-            if not self.view.saved and edge.kind in ("saved", "residual"):
-                continue
+        edges = self.view.edges
+        if not self.view.saved:
+            edges = [e for e in edges if e.kind not in ("saved", "residual")]
+        self._find_hubs(edges)
+        for edge in edges:
             target = self._of_node[edge.target]
             source = self._source(edge, target)
             if source is None or source is target:
@@ -132,10 +139,32 @@ class Picture:
                 link.edges.append(edge)
         return found
 
+    def _find_hubs(self, edges: Sequence[Edge]) -> None:
+        """The inputs and variables that more than a few items read."""
+        readers: dict[Node, set[PictureItem]] = {}
+        for edge in edges:
+            node = edge.source
+            if kind_of(node) not in ("input", "variable") or node in self.view.bodies:
+                continue
+            if self._of_node[node].box is None:
+                readers.setdefault(node, set()).add(self._of_node[edge.target])
+        for node, items in readers.items():
+            if len(items) > HUB:
+                self._count[node] = 0  # copies are counted from the one that stands where it was
+                self._of_node[node].readers = len(items)
+
     def _source(self, edge: Edge, target: PictureItem) -> PictureItem | None:
-        """Where an edge begins; None for a constant inside the collapsed box that reads it."""
+        """Where an edge begins; None where no line is drawn into the collapsed box that reads it:
+        from a hub, a constant in it, or the parameter of an update.
+        """
         node = edge.source
         found = self._of_node.get(node)
+        if found is not None and found is not target:
+            if found.readers and target.box is None:
+                return self._copy(node, target.inside, target)
+            if found.readers or _is_own_parameter(node, found, target):
+                target.reads[node] = None
+                return None
         if found is not None:
             return found
         if edge.owner is None:
@@ -189,6 +218,14 @@ class Picture:
         many = len(self.items) > COPY_LIMIT
         held = [i for i in self.items if i not in self._reader] if many else self.items
         return ordering_edges(held, self.links)
+
+
+def _is_own_parameter(node: Node, source: PictureItem, target: PictureItem) -> bool:
+    """Whether a variable is read by the collapsed box of an update: of its own, that is."""
+    around = target.box
+    if around is None or around.column < 2 or source.box is not None:
+        return False
+    return kind_of(node) == "variable"
 
 
 def site_in(owner: Mark | None) -> Region | Node | None:

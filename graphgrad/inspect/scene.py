@@ -22,6 +22,7 @@ from .failed import failure_of
 from .overlay import Values
 from .subject import subject_of
 from .unfolded import unfold
+from .updates import updates_of
 from .wording import is_private, kind_of, local_name, site_of
 
 __all__ = ["Options", "Scene", "behind"]
@@ -33,9 +34,10 @@ class Options(TypedDict, total=False):
     title        default: the graph's name, if it was given one
     saved_edges  whether to draw what gradients read of the forward part: True, False, or "auto":
                  up to 300 nodes
-    collapse     boxes that are shown as one node: "auto" (above 2,000 nodes, as many as it takes),
-                 "none", "all" (the outermost ones), or a list of regions and of names, which may be
-                 patterns, of scopes ("encoder/*"), rules ("ste") and regions ("#0")
+    collapse     boxes that are shown as one node: "auto" (above 200 nodes, all but the outer ones
+                 that there is room for), "none", "all" (the outermost ones), or a list of regions
+                 and of names, which may be patterns, of scopes ("encoder/*"), rules ("ste") and
+                 regions ("#0")
     scopes       whether name scopes are boxes (default: True)
     hide         nodes and op types that are left out
     overlay      {tensor or node: number} or an Overlay: shown as colours
@@ -70,6 +72,7 @@ class Scene:
     nexts      placeholder of a loop's carry -> what a run carries on
     marks      as path, with bodies, and with the default gradient of a rule, as around their nodes
     scope      node -> the parts of the name scope it belongs to
+    updates    node of an optimiser -> the name of the parameter that it is for
     failed     nodes to ring; reason: the first line of the error
     bypassed   node of a default gradient that a rule was used instead of -> what stands for that
     status     in a comparison: node -> "added", "removed", "changed" or ""
@@ -98,6 +101,10 @@ class Scene:
         self._paths = Paths(subject.marks)
         self.path = {n: self._around(n) for n in self.nodes}
         self.scope = scopes_of(self.nodes, self.path)
+        self.updates = updates_of(self.nodes, self.reads)
+        for node, name in self.updates.items():
+            self.column[node] = max(2, self.column[node])
+            self.scope[node] = tuple(name.split("/"))
         self._lodgers = self._lodge()
         self.bypassed: dict[Node, Bypass] = {}
         if options.get("bypassed", False):

@@ -17,6 +17,7 @@ from .edges import Edge, edges_of
 from .mirror import heights_of, pairs_of
 from .overlay import overlay_of
 from .parts import divide
+from .repeats import fold_repeats
 from .scene import Options, Scene
 from .wording import is_private
 
@@ -54,12 +55,16 @@ class View(Scene):
         self.scoped = options.get("scopes", True)
         scopes = self.scope if self.scoped else dict.fromkeys(self.nodes, ())
         tree = Tree(self.nodes, self.column, self.marks, scopes)
+        for column in tree.columns:
+            if self.updates and all(n in self.updates for n in column.members()):
+                column.title = "updates"
         if is_large(collapse, count):
+            fold_repeats(tree)
             divide(tree, self.order)
         tree.number()
         self.box, self.columns = tree.box, tree.columns
         self.mirror = mirrored(self.columns)
-        self.collapsed = collapsed_boxes(self.columns, collapse, count)
+        self.collapsed = collapsed_boxes(self.columns, collapse, count, self.mirror)
         self.saved = _saved(options.get("saved_edges", "auto"), count)
         self.overlay = overlay_of(options.get("overlay"), self.nodes)
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-import flatbuffers
+import flatbuffers  # noqa: F401  jax.export needs it, and says so when it is late
 import jax
 import jax.export
 
@@ -17,10 +17,7 @@ from ..ir.node import Node
 from ..ir.types import Array, TensorType
 from .jax_calls import has_64_bits
 
-__all__ = ["NEEDED", "Exported", "exported", "loaded"]
-
-NEEDED = (jax, flatbuffers)
-"""jax.export needs the second one too, and says so when it is late."""
+__all__ = ["Exported", "exported", "loaded"]
 
 RESERVED = {"max", "min", "mod", "floordiv", "non_negative"}
 """What means something in JAX's own language of lengths."""

@@ -39,8 +39,8 @@ class Bounded:
 def _too_deep() -> GraphError:
     return GraphError(
         f"what nests here is too deep for Python, which ends calls in calls at "
-        f"{sys.getrecursionlimit()}: branches of cond() in branches, rules that ask for the "
-        "default of regions with such rules, functions in functions of vmap(), checkpoint() or "
+        f"{sys.getrecursionlimit()}: branches and loops in branches and loops, rules that ask for "
+        "the default of regions with such rules, functions in functions of vmap(), checkpoint() or "
         "custom_gradient().\n"
         "Nest less, or raise the limit with sys.setrecursionlimit() (in a thread with a larger "
         "threading.stack_size())."

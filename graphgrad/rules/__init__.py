@@ -5,6 +5,7 @@ Most functions return a rule, to be put wherever a rule can be; some build tenso
 """
 
 from .alignment import feedback
+from .by_sign import lrp_alpha_beta, lrp_flat, lrp_signed_gamma
 from .clipping import clip_norm, clip_value, nan_guard
 from .entries import Entry, library
 from .estimators import black_box, spsa
@@ -49,10 +50,13 @@ __all__ = [
     "linear_solve",
     "log1pexp",
     "logsumexp",
+    "lrp_alpha_beta",
     "lrp_epsilon",
+    "lrp_flat",
     "lrp_gamma",
     "lrp_pass",
     "lrp_product",
+    "lrp_signed_gamma",
     "lrp_zbox",
     "lsq",
     "masked",

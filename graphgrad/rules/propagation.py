@@ -24,36 +24,13 @@ from ..ops.sources import identity
 from ..regions.contracts import Contract
 from ..regions.rules import Rule
 from .entries import entry, rule
+from .layers import carrying_layer, in_shares, keep_bias
 from .ledger import Ledger, asking, ledger
 from .shares import bare, is_linear, product, slopes_of, stabilised, taylor, usual
 from .shares import linear as in_proportion
-from .sites import BILINEAR, Layer, alike, layer, number, only, total
+from .sites import BILINEAR, SIGNAL, alike, number, only, total
 
 FAMILY = "relevance"
-
-
-def _shared(z: Tensor, xs: Sequence[Tensor], dz: Tensor) -> list[Tensor]:
-    """What each x has of the relevance of z, which is linear in the xs; dz is R / z."""
-    slopes = gradients(z, list(xs), dz, unconnected="zero", overrides={})
-    return [x * slope for x, slope in zip(xs, slopes, strict=True)]
-
-
-def _layer(site: Site, book: Ledger) -> Layer:
-    """The parts of a layer, x being what carries relevance; GradientError where both carry."""
-    part = layer(site)
-    if not book.asks or not book.carries(part.w):
-        return part
-    if book.carries(part.x):
-        raise GradientError(
-            f"this rule is for a layer with weights, but both factors of {site!r} carry relevance: "
-            "use gg.rules.lrp_product() there, or the rule that relevance() has for it"
-        )
-    return part._replace(x=part.w, w=part.x, flipped=True)
-
-
-def _bias_kept(book: Ledger, bias: Tensor | None, dz: Tensor) -> None:
-    if bias is not None and book.counts:
-        book.keep(book.biases, dz * bias)
 
 
 @entry(FAMILY, "attribution")
@@ -83,13 +60,13 @@ def lrp_epsilon(epsilon: float = 1e-6) -> Rule:
         at = book.places(site)
         if isinstance(site, NodeSite) and bare(site.op).linear == "each":
             alone = site.type in BILINEAR and not book.asks
-            return product(book, site, dy, at[:1] if alone else at, epsilon)
+            return product(book, site, dy, [SIGNAL[site.type]] if alone else at, epsilon)
         if not any(n.type in BILINEAR for n in site.nodes):
             linear = not isinstance(site, NodeSite) or is_linear(bare(site.op), at)
             return (in_proportion if linear else taylor)(book, site, dy, at, epsilon)
-        part = _layer(site, book)
+        part = carrying_layer(site, book)
         dz = stabilised(book, site.outputs[0], dy, epsilon)
-        _bias_kept(book, part.bias, dz)
+        keep_bias(book, part.bias, dz)
         slopes = slopes_of(site, dz)
         return [
             x * slope if x is part.x else NO_GRAD
@@ -125,13 +102,13 @@ def lrp_gamma(gamma: float = 0.25, epsilon: float = 1e-9) -> Rule:
 
     def lrp_gamma(site: Site, dy: Tensor) -> Any:
         book = ledger()
-        part = _layer(site, book)
+        part = carrying_layer(site, book)
         x = identity(part.x)
         bias = None if part.bias is None else raised(part.bias)
         z = part.applied(x, raised(part.w), bias)
         dz = stabilised(book, z, dy, epsilon)
-        _bias_kept(book, bias, dz)
-        (dx,) = _shared(z, [x], dz)
+        keep_bias(book, bias, dz)
+        (dx,) = in_shares(z, [x], dz)
         return only(site, part.x, dx)
 
     return rule(lrp_gamma, gamma=gamma)
@@ -161,7 +138,7 @@ def lrp_zbox(low: TensorLike = 0.0, high: TensorLike = 1.0, epsilon: float = 1e-
 
     def lrp_zbox(site: Site, dy: Tensor) -> Any:
         book = ledger()
-        part = _layer(site, book)
+        part = carrying_layer(site, book)
         x = identity(part.x)
         lows, highs = [identity(broadcast_like(number(b, x), x)) for b in (low, high)]
         z = (
@@ -170,7 +147,7 @@ def lrp_zbox(low: TensorLike = 0.0, high: TensorLike = 1.0, epsilon: float = 1e-
             - part.applied(highs, minimum(part.w, 0.0), None)
         )
         dz = stabilised(book, z, dy, epsilon)
-        of_x, of_lows, of_highs = _shared(z, [x, lows, highs], dz)
+        of_x, of_lows, of_highs = in_shares(z, [x, lows, highs], dz)
         return only(site, part.x, of_x + of_lows + of_highs)
 
     return rule(lrp_zbox, low=low, high=high)

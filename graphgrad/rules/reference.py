@@ -28,6 +28,8 @@ from .sites import alike, number, only
 
 FAMILY = "relevance"
 NEAR = 1e-7
+LOOPS = ("Scan", "While")
+POOLS = ("MaxPool", "ReduceMax")
 
 
 @entry(FAMILY, "attribution")
@@ -85,8 +87,8 @@ def deeplift(
         f: a function of a tensor that builds the same nodes each time it is called.
         x: a floating tensor.
         reference: broadcasts to x, and is cast to its dtype.
-        unknown: what happens at an op that is neither linear, a softmax nor element by element:
-            "error", or "gradient": its derivative, and the sum is off.
+        unknown: what happens at an op that is neither linear, a softmax, a maximum nor element by
+            element, and at a loop: "error", or "gradient": its derivative, and the sum is off.
 
     Returns: a tensor of the shape and dtype of x.
 
@@ -135,7 +137,7 @@ def _by_differences(book: Ledger, twins: dict[Node, Node], by_gradient: bool) ->
         if not at or all(dy is None or is_zero(dy) for dy in dys):
             return [ZERO] * len(site.inputs)
         picked = any(book.varies(x) for x in site.inputs if not x.type.differentiable)
-        if not picked and (is_linear(op, at) or op.bodies):
+        if not picked and (is_linear(op, at) or (op.bodies and op.type not in LOOPS)):
             return site.default(*dys)
         twin = twins.get(site.node)
         (dy,) = dys if len(dys) == 1 else (None,)
@@ -144,6 +146,8 @@ def _by_differences(book: Ledger, twins: dict[Node, Node], by_gradient: bool) ->
                 return _midway(site, twin, dy, at)
             if site.type == "Softmax":
                 return _softmax(site, twin, dy)
+            if site.type in POOLS:
+                return _pooled(site, twin, dy)
             if op.elementwise and len(at) <= 2:
                 return _either_order(site, twin, dy, at)
         return site.default(*dys) if by_gradient else book.stuck(site)
@@ -175,6 +179,17 @@ def _either_order(site: NodeSite, twin: Node, dy: Tensor, at: Sequence[int]) -> 
             rise = 0.5 * ((ahead - y0) + (y - behind))
         found[i] = _ratio(sum_to(dy * rise, like=x), x - x0, own[i], NEAR)
     return found
+
+
+def _pooled(site: NodeSite, twin: Node, dy: Tensor) -> list[Any]:
+    """Of a largest element: y rises to the greater of both at the place of x's, then falls to where
+    it is now at the place of the reference's, as in DeepLIFT's authors' own program.
+    """
+    (x,), (x0,), (y,), (y0,) = site.inputs, twin.inputs, site.outputs, twin.outputs
+    most = maximum(y, y0)
+    (own,), (up,) = site.default(dy), site.default(dy * (most - y0))
+    (down,) = gradients(y0, [x0], dy * (y - most), unconnected="zero", overrides={})
+    return [_ratio(up + down, x - x0, own, NEAR)]
 
 
 def _softmax(site: NodeSite, twin: Node, dy: Tensor) -> list[Any]:

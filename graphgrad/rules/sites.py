@@ -75,7 +75,7 @@ def total(x: Tensor, axis: Any = None, keepdims: bool = False) -> Tensor:
 
 
 class Layer(NamedTuple):
-    """A site that is `x @ w`, a convolution, or one of these plus a bias.
+    """A site that is `x @ w`, a convolution or its adjoint in x, or one of these plus a bias.
 
     flipped  whether w is its first factor
     """
@@ -88,11 +88,13 @@ class Layer(NamedTuple):
 
     def applied(self, x: Tensor, w: Tensor, bias: Tensor | None) -> Tensor:
         """The layer's output for other tensors."""
-        y = apply(self.node.op, *((w, x) if self.flipped else (x, w)))
+        y = apply(self.node.op, *((w, x) if self.flipped else (x, w)), *self.node.inputs[2:])
         return y if bias is None else y + bias
 
 
-BILINEAR = ("MatMul", "Conv2D")
+SIGNAL = {"MatMul": 0, "Conv2D": 0, "Conv2DBackpropInput": 1}
+"""Of what a layer may be, the place of the input that is no weight, unless the question says."""
+BILINEAR = tuple(SIGNAL)
 
 
 def layer(site: Site) -> Layer:
@@ -102,9 +104,11 @@ def layer(site: Site) -> Layer:
     if len(products) != 1 or len(others) > 1 or any(n.type != "Add" for n in others):
         found = ", ".join(n.type for n in site.nodes)
         raise GradientError(
-            f"this rule is for a layer: a MatMul or a Conv2D, and in a region at most the addition "
-            f"of a bias; {site!r} consists of {found}"
+            f"this rule is for a layer: a MatMul, a Conv2D or its adjoint, and in a region at most "
+            f"the addition of a bias; {site!r} consists of {found}"
         )
     (node,) = products
     biases = [t for n in others for t in n.inputs if t.node is not node]
-    return Layer(node, node.inputs[0], node.inputs[1], biases[0] if biases else None)
+    at = SIGNAL[node.type]
+    x, w = node.inputs[at], node.inputs[1 - at]
+    return Layer(node, x, w, biases[0] if biases else None, flipped=at == 1)

@@ -5,6 +5,7 @@ import pytest
 
 import graphgrad as gg
 from graphgrad.__main__ import main
+from graphgrad.commands import reading
 
 
 @pytest.fixture(scope="module")
@@ -72,3 +73,20 @@ def test_a_broken_file_is_exit_code_2(tmp_path, capsys):
     for command in ("info", "dot"):
         assert main([command, str(path)]) == 2
         assert f"graphgrad {command}: {path}: it does not end as" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("live", [False, True])
+def test_reading_a_large_file_shows_how_far_it_is(live, tmp_path, capsys, monkeypatch):
+    path = tmp_path / "large.gg"
+    with gg.Graph() as graph:
+        gg.variable(np.random.default_rng(0).normal(size=500_000), name="w")
+    gg.save(path, graph)
+    assert main(["info", str(path), "--verify"]) == 0
+    assert capsys.readouterr().err == "", "4 MB are read at once"
+    monkeypatch.setattr(reading, "LARGE", 1_000_000)
+    monkeypatch.setattr("sys.stderr.isatty", lambda: live)
+    assert main(["info", str(path), "--verify"]) == 0
+    said = capsys.readouterr().err
+    assert said.startswith("\r" if live else "large.gg:  25 % checked, 1 of 4 MB\n")
+    assert said.count("large.gg: ") == 4
+    assert said.endswith(" of 4 MB\n")

@@ -819,6 +819,21 @@ def test_S19_the_error_says_how_to_make_it_of_the_right_shape(shape, got, hint):
     assert str(error.value).count("gg.") == 1
 
 
+def test_S19_the_error_says_that_the_examples_of_a_batch_share_an_input():
+    """Its stamp makes the batch, and the rule of the call is put on that."""
+    x = placeholder((3,))
+
+    def f(k):
+        with gg.gradient_override_map({"Exp": lambda site, dy: dy * k}):
+            return exp(x)
+
+    y = gg.vmap(f)(gg.constant([1.0, 2.0]))
+    with pytest.raises(gg.GradientError, match=r"gg.sum\(dx, 0\).*they share"):
+        gg.gradients(y, x, overrides={"Exp": lambda site, dy: dy * site.inputs[0]})
+    dx = gg.gradients(y, x, overrides={"Exp": lambda site, dy: gg.sum(dy * site.inputs[0], 0)})
+    assert value(dx, {x: [1.0, 2.0, 3.0]}).tolist() == [2, 4, 6]
+
+
 def test_S19_an_unknown_length_is_checked_when_run():
     x, other = placeholder((None, 3)), placeholder((None, 3))
     with gg.override_gradient(lambda site, dy: [dy, dy]):

@@ -426,6 +426,14 @@ X3 = np.ones((3, 2))
         (gg.ShapeError, lambda: gg.scan(half, 1.0, 3.0), "goes over rows"),
         (TypeError, lambda: gg.scan(lambda s, r: s, 1.0, X3), "returns"),
         (TypeError, lambda: gg.scan(3, 1.0, X3), "takes a function"),
+        *[
+            (TypeError, lambda no=no: gg.scan(half, 1.0, X3, reverse=no), "reverse is True or")
+            for no in ("no", 0, None, [])
+        ],
+        (gg.ShapeError, lambda: gg.scan(half, 1.0, length=1 << 63), r"2\*\*63"),
+        (ValueError, lambda: gg.while_loop(abs, abs, 1.0, max_trips=1 << 63), r"2\*\*63"),
+        (gg.ShapeError, lambda: gg.map(lambda r: None, X3), "returns None"),
+        (TypeError, lambda: gg.switch(0, None, 1.0), "list of functions"),
         (TypeError, lambda: gg.scan(half, 1.0, X3, unroll=1.5), "unroll"),
         (ValueError, lambda: gg.scan(half, 1.0, X3, unroll=0), "unroll"),
         (gg.StateError, lambda: gg.map(lambda r: gg.placeholder(()), X3), r"body of map\(\)"),
@@ -512,9 +520,16 @@ def test_assign_in_a_body():
 def test_more_runs_than_there_may_be(backend):
     if backend == "jax":
         pytest.importorskip("jax")
-    y = gg.while_loop(lambda c: c < 100.0, lambda c: c * 2.0, 1.0, max_trips=3)
-    with pytest.raises(Exception, match="still true after max_trips=3 runs"):
-        gg.compile([], [y], backend=backend)()
+    for most in (3, 0):
+        y = gg.while_loop(lambda c: c < 100.0, lambda c: c * 2.0, 1.0, max_trips=most)
+        with pytest.raises(Exception, match=f"still true after max_trips={most} runs"):
+            gg.compile([], [y], backend=backend)()
+
+
+def test_what_nobody_reads_is_not_kept_whatever_is_optimised():
+    """Or 8 GB were taken here."""
+    y = gg.while_loop(lambda c: c < 100.0, lambda c: c * 2.0, 1.0, max_trips=10**9)
+    assert gg.evaluate(y) == 128.0
 
 
 def test_jax_needs_to_know_how_much_is_kept():

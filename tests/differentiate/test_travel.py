@@ -179,6 +179,37 @@ def test_S27_what_rules_close_over_is_cut_out_too():
         )
 
 
+@pytest.mark.parametrize("stamped", [False, True])
+def test_S27_what_rules_in_bodies_close_over_is_cut_out_too(stamped):
+    """Of a choice in a loop: the rule's k is read nowhere else."""
+    with gg.Graph() as g:
+        x, b = gg.placeholder((), name="x"), gg.placeholder((), name="b")
+        k = gg.cos(b)
+
+        def rule(site, dy):
+            return dy * k
+
+        def one():
+            over = gg.gradient_override_map({"Exp": rule}) if stamped else None
+            with over or gg.override_gradient(rule):
+                return gg.exp(x)
+
+        def run(s, _):
+            return s + gg.cond(s < 0, lambda: gg.identity(x), one), None
+
+        y = gg.identity(gg.scan(run, 0.0, length=2)[0], name="y")
+        dy = gg.gradients(y, x)
+    new = g.subgraph(x, y)
+    with new:
+        found = gg.gradients(new.tensor("y:0"), new.tensor("x:0"))
+    feeds = {"x": 0.5, "b": 0.3}
+    one, other = (
+        gg.evaluate(d, {h.tensor(f"{n}:0"): a for n, a in feeds.items()})
+        for d, h in ((dy, g), (found, new))
+    )
+    assert one == other == pytest.approx(2 * np.cos(0.3))
+
+
 def test_S27_a_tensor_that_nobody_saw_a_rule_hold_is_an_error_that_names_it():
     with gg.Graph() as g:
         x = gg.placeholder((), name="x")

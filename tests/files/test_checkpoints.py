@@ -24,7 +24,7 @@ MAKE = {
 }
 
 
-def training(make):
+def training(make, backend="auto"):
     """A compiled step of a small net with dropout, a schedule, and a rule."""
     rng = np.random.default_rng(0)
     with gg.Graph() as graph:
@@ -36,7 +36,7 @@ def training(make):
             h = gg.tanh(a)
         loss = gg.mean((gg.nn.dropout(h, 0.3) @ v - y) ** 2)
         updates = make().updates([w, v], gg.gradients(loss, [w, v]))
-        step = gg.compile([x, y], loss, updates=updates)
+        step = gg.compile([x, y], loss, updates=updates, backend=backend)
     return graph, step
 
 
@@ -50,19 +50,24 @@ def trained(step, data, count):
     return [float(step(*next(data))) for _ in range(count)]
 
 
+ELSEWHERE = [pytest.param(name, marks=pytest.mark.ci) for name in ("numpy", "llvm", "jax")]
+
+
+@pytest.mark.parametrize("backend", ["auto", *ELSEWHERE])
 @pytest.mark.parametrize("name", MAKE)
-def test_ten_steps_and_ten_more_are_twenty(name, tmp_path):
+def test_ten_steps_and_ten_more_are_twenty(name, backend, tmp_path):
     """Bit for bit, also what dropout draws without a seed."""
-    graph, step = training(MAKE[name])
+    pytest.importorskip({"llvm": "llvmlite", "jax": "jax"}.get(backend, "numpy"))
+    graph, step = training(MAKE[name], backend)
     straight = trained(step, batches(), 20)
     expected = values(graph)
 
-    graph, step = training(MAKE[name])
+    graph, step = training(MAKE[name], backend)
     data = batches()
     assert trained(step, data, 10) == straight[:10]
     gg.Checkpoints(tmp_path).save(10, graph, metadata={"at": 10})
 
-    graph, step = training(MAKE[name])
+    graph, step = training(MAKE[name], backend)
     found = gg.Checkpoints(tmp_path).resume(graph)
     assert (found.step, found.metadata) == (10, {"at": 10})
     assert trained(step, data, 10) == straight[10:]
@@ -90,6 +95,14 @@ def counting():
     with gg.Graph() as graph:
         v = gg.variable(np.arange(200.0), name="v")
     return graph, v
+
+
+@pytest.mark.parametrize("step", [True, 2.5, -1, 10**12, "3", None])
+def test_a_step_is_a_number_from_0(step, tmp_path):
+    graph, _ = counting()
+    with pytest.raises(gg.FileError, match="a step is a number from 0"):
+        gg.Checkpoints(tmp_path).save(step, graph)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_the_newest_are_kept(tmp_path):

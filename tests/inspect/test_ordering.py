@@ -107,6 +107,6 @@ def signs(layers):
 
 def test_copies_of_constants_have_ordering_edges_where_there_are_few():
     for layers in (3, 90):
-        picture = Picture(view_of(signs(layers)))
+        picture = Picture(view_of(signs(layers), collapse="none"))
         held = {item.node.type for pair in picture.ordering() for item in pair}
         assert ("Constant" in held) is (len(picture.items) <= COPY_LIMIT)

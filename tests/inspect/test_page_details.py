@@ -303,14 +303,16 @@ def test_times_of_a_collapsed_box_add_up(opened):
         "document.querySelector('#picture .heads .rule .fold')"
         ".dispatchEvent(new MouseEvent('click', { bubbles: true }))"
     )
-    page.until("document.querySelectorAll('#picture .item.folded').length === 1")
+    page.until("document.querySelectorAll('#picture .item.folded').length === 2")
     page.settled()
-    assert texts(page, "#picture .item.folded text")[-1] == "6"
+    assert texts(page, "#picture .item.folded.rule text")[-1] == "6"
 
 
 def test_two_thousand_nodes_open_at_once(opened):
     page = opened(chain(660))
-    assert page.do("document.querySelectorAll('#picture .item[id]').length") > 1900
+    page.do("document.getElementById('open-all').click()")
+    page.until("document.querySelectorAll('#picture .item[id]').length > 1900")
+    page.settled()
     assert page.do("document.querySelectorAll('#map path').length") == 2
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import graphgrad as gg
 from graphgrad.inspect.boxes import Part
 from graphgrad.inspect.parts import CROWDED
@@ -53,14 +55,16 @@ def test_parts_of_the_two_columns_mirror_each_other():
             assert view.mirror[there] in around(view.box[forward])
 
 
-def test_parts_are_named_by_the_places_in_them():
-    view = view_of(shown(3000, scopes=True))
-    order = {n: i for i, n in enumerate(view.nodes)}
-    for box in boxes(view):
-        if isinstance(box.owner, Part) and box.column == 0:
-            places = [order[n] for n in box.members()]
-            assert box.owner.first <= min(places)
-            assert max(places) <= box.owner.last
+def test_parts_are_named_by_the_first_and_the_last_thing_in_them():
+    for scopes, name in ((True, "layer"), (False, "Tanh_")):
+        view = view_of(shown(3000, scopes))
+        for box in boxes(view):
+            if isinstance(box.owner, Part) and box.column == 0 and not box.owner.repeats:
+                said = [int(found) for found in re.findall(rf"{name}(\d+)", box.title)]
+                inside = box.members()
+                names = [n.scope if scopes else n.name for n in inside if n.inputs]
+                numbers = [int(re.findall(rf"{name}(\d+)", found)[0]) for found in names]
+                assert (said[0], said[-1]) == (min(numbers), max(numbers))
 
 
 def test_things_of_one_place_stay_together():

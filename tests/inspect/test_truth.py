@@ -94,7 +94,9 @@ GRAPHS = {
 def faults(results):
     """What DOT, page, Mermaid, text and SVG say that is not so."""
     so = told(results)
-    dot, chart = gg.to_dot(results, saved_edges=True), gg.to_mermaid(results, saved_edges=True)
+    dot, chart = (
+        make(results, saved_edges=True, collapse="none") for make in (gg.to_dot, gg.to_mermaid)
+    )
     tellers = {
         "dot": of_dot(dot, results),
         "page": of_page(gg.to_html(results), results),
@@ -128,7 +130,7 @@ def text_faults(results, so):
         read = [short(t) for t in node.inputs]
         if read and args.split(", ")[: len(read)] != read:
             yield "text", name, args
-        if node.origin is None and so.nodes[node.name] != why:
+        if not why.endswith(so.nodes[node.name]):
             yield "text", name, why
         if is_private(node):
             continue
@@ -149,8 +151,8 @@ def short(t):
 
 def svg_faults(results):
     """Edges that are not drawn, and nodes that stand in other boxes than the DOT text says."""
-    dot = gg.to_dot(results, saved_edges=True)
-    edges, inside = of_svg(gg.to_svg(results, saved_edges=True))
+    dot = gg.to_dot(results, saved_edges=True, collapse="none")
+    edges, inside = of_svg(gg.to_svg(results, saved_edges=True, collapse="none"))
     wanted = told(results).edges
     place = {n.name: f"n{n.index}" for n in shown(results)}
     ends = {frozenset((place[a], place[b])) for a, b, _ in wanted}

@@ -182,6 +182,32 @@ def test_loops_are_loops():
     np.testing.assert_allclose(model(x), 8 * x)
 
 
+def test_a_loop_that_collects_rows_is_counted_while_loading():
+    """As TensorFlow writes loops: the condition compares a counter that is carried on."""
+    body = graph_of(
+        [
+            node("Add", ["n", "one"], ["n2"]),
+            node("Less", ["n2", "four"], ["on"]),
+            node("Mul", ["c", "half"], ["c2"]),
+            node("Identity", ["c2"], ["row"]),
+        ],
+        [({"i": []}, INT64), ({"go": []}, BOOL), ({"n": []}, INT64), ({"c": [2]}, FLOAT)],
+        ["on", "n2", "c2", "row"],
+    )
+    weights = {"one": np.array(1), "four": np.array(4), "half": np.array(0.5, "float32")}
+    weights |= {"yes": np.array(True), "start": np.array(1)}
+    nodes = [node("Loop", ["", "yes", "start", "x"], ["n", "y", "rows"], body=body)]
+    model = gg.onnx.load(model_of(nodes, {"x": [2]}, ["y", "rows"], weights))
+    x = np.array([8.0, 16.0], "float32")
+    y, rows = model(x)
+    np.testing.assert_allclose(y, x / 8)
+    np.testing.assert_allclose(rows, [x / 2, x / 4, x / 8])
+    inputs = [({"x": [2]}, FLOAT), ({"start": []}, INT64)]
+    del weights["start"]
+    with pytest.raises(gg.FileError, match="it collects rows as long as a condition holds"):
+        gg.onnx.load(model_of(nodes, inputs, ["y", "rows"], weights))
+
+
 def test_scan_goes_over_rows():
     body = graph_of(
         [node("Add", ["s", "r"], ["t"]), node("Mul", ["t", "r"], ["o"])],
@@ -210,3 +236,21 @@ def test_batch_norm_in_training_gives_new_moments(rng):
     np.testing.assert_allclose(variance, 3.6 + 0.1 * spread, rtol=1e-5)
     scaled = (x - now[:, None]) / np.sqrt(spread[:, None] + 1e-5)
     np.testing.assert_allclose(y, 2 * scaled + 1, rtol=1e-4, atol=1e-5)
+
+
+def test_recurrent_layers_may_be_built_step_by_step(rng):
+    """The same numbers, as a loop and without one."""
+    weights = {
+        "w": rng.normal(size=(2, 12, 2)).astype("float32"),
+        "r": rng.normal(size=(2, 12, 3)).astype("float32"),
+        "b": rng.normal(size=(2, 24)).astype("float32"),
+    }
+    names = ["x", "w", "r", "b"]
+    made = node("LSTM", names, ["y", "h"], hidden_size=3, direction="bidirectional")
+    model = model_of([made], {"x": [5, 4, 2]}, ["y", "h"], weights)
+    looped, built = gg.onnx.load(model), gg.onnx.load(model, unroll=True)
+    types = [{n.type for n in m.graph.nodes} for m in (looped, built)]
+    assert ["Scan" in found for found in types] == [True, False]
+    x = rng.normal(size=(5, 4, 2)).astype("float32")
+    for a, b in zip(looped(x), built(x), strict=True):
+        np.testing.assert_allclose(a, b, atol=1e-6)

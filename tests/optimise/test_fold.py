@@ -1,6 +1,7 @@
 """Constant folding: what is computed before, what is not, and within which limits."""
 
 import warnings
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -22,6 +23,20 @@ class FailsForTest(Op):
 
     def kernel(self, xp, x):
         raise ValueError("no value")
+
+
+class CountsForTest(Op):
+    """A kernel with an effect."""
+
+    pure = False
+    runs: ClassVar[list[int]] = []
+
+    def infer(self, x):
+        return (x,)
+
+    def kernel(self, xp, x):
+        self.runs.append(1)
+        return x + 1.0
 
 
 class BodyForTest(Op):
@@ -105,3 +120,10 @@ def test_what_waits_for_others_does_not_fold():
     y.node.controls = (first.node,)
     p = gg.Program([x], [y])
     assert fold_constants(p) is p
+
+
+def test_what_has_effects_is_run_each_time():
+    y = node(CountsForTest(), gg.constant(1.0))
+    p = gg.Program([], [y])
+    assert fold_constants(p) is p
+    assert not CountsForTest.runs

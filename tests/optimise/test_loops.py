@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import graphgrad as gg
-from graphgrad.ops.control import Scan
+from graphgrad.ops.control import Scan, While
 from graphgrad.optimise.pipeline import optimise
 
 RNG = np.random.default_rng(3)
@@ -70,7 +70,25 @@ def checkpointed(x, h, w, u, k):
     return gg.scan(step, h, x)
 
 
-LOOPS = [rnn, gates, total_only, in_a_region, rule_inside, checkpointed]
+def turned_rows(x, h, w, u, k):
+    """x_t^T @ a, which is no product of rows: neither before the loop nor behind it."""
+    return gg.scan(lambda s, row: (s + gg.transpose(row) @ h, gg.transpose(s[:2] * k) @ h), w, x)
+
+
+def looked_up(x, h, w, u, k):
+    """Rows of tables, one and several in a run, one of them twice, of which gradients are added."""
+
+    def run(carry, row):
+        i, s = carry
+        at = gg.stack([i % N, (i * 2) % N])
+        s = gg.tanh(s + w[at] * k) + u[i % 3] + gg.sum(u[at])
+        return (i + 1, s * row), s
+
+    (_, s), made = gg.scan(run, (0, h), x)
+    return s, made
+
+
+LOOPS = [looked_up, rnn, gates, total_only, in_a_region, rule_inside, checkpointed, turned_rows]
 
 
 def graph_of(loop, order):
@@ -131,6 +149,40 @@ def test_products_of_rows_leave_the_loop():
     assert "Exp" not in inside(forward)
     assert fired["summed_runs"] == 2
     assert len(backward.op.programs[0].outputs) - backward.op.carries <= 4
+
+
+def test_views_are_looked_at_again_rather_than_kept():
+    def run(s, row):
+        z = gg.tanh(s @ row)
+        return z * z[:, ::-1], None
+
+    with gg.Graph():
+        x, h = gg.placeholder((T, N, N)), gg.placeholder((B, N))
+        y = gg.sum(gg.scan(run, h, x)[0])
+        after, _ = optimise(gg.Program([x, h], [y, *gg.gradients(y, [x, h])]))
+    (body,) = scans(after)[0].op.programs
+    assert [t.node.type for t in body.outputs[1:]] == ["MatMul", "Tanh"]
+
+
+def test_what_nobody_reads_of_a_loop_with_a_test_goes_and_the_loop_with_it():
+    """Not the number of runs, by which its gradient knows which of the rows are runs."""
+    with gg.Graph():
+        x = gg.placeholder((3,))
+
+        def run(c):
+            return c[0] + 1, gg.sin(c[1]) * x, c[2] * 2.0
+
+        y = gg.while_loop(lambda c: c[0] < 3, run, (0, x, x), max_trips=5)[1]
+        after, _ = optimise(gg.Program([x], [y, *gg.gradients(y, [x])]), verify=True)
+    (loop,) = [node for node in after.nodes if isinstance(node.op, While)]
+    assert loop.op.carries == 2
+
+
+def test_what_is_added_at_places_is_added_behind_the_loop():
+    after, fired = optimised(looked_up)
+    assert fired["summed_runs"] == 2
+    assert not any("ScatterAdd" in inside(node) for node in scans(after))
+    assert [node.type for node in after.nodes].count("ScatterAdd") == 2
 
 
 def test_a_sum_that_is_read_on_the_way_stays():

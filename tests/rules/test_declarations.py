@@ -66,6 +66,7 @@ ON = {
     "spsa": (rules.spsa(gg.sin), gg.sin),
 }
 ELSEWHERE = {"lrp_gamma", "lrp_product", "lrp_zbox"}  # on layers: test_relevance.py
+ELSEWHERE |= {"lrp_alpha_beta", "lrp_flat", "lrp_signed_gamma"}  # tests/attribution
 CASES = [pytest.param(*case, id=name) for name, case in ON.items() if name != "feedback"]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ...ir.build import read_here, stamp_by_maps
@@ -230,11 +230,20 @@ def _check_uncut(xs: Sequence[Tensor], regions: set[Region]) -> None:
 
 
 def _belonging(graph: Graph, nodes: list[Node], regions: set[Region]) -> Iterator[Node]:
-    """The members of regions, and what they and the rules of nodes hold on to."""
+    """The members of regions, and what they and the rules of nodes, also in bodies, hold on to."""
     yield from (n for n in graph.nodes if regions.intersection(enclosing(n.region)))
     yield from (t.node for r in regions for t in r.pinned_inputs or ())
-    for rule in (*(r.rule for r in regions), *(n.stamp for n in nodes if n.stamp is not None)):
+    bodies = _bodies_of_all(nodes)
+    marked = (*regions, *(region for body in bodies for region in body.regions))
+    stamped = (*nodes, *(node for body in bodies for node in body.nodes))
+    for rule in (*(r.rule for r in marked), *(n.stamp for n in stamped if n.stamp is not None)):
         yield from _held(rule, graph)
+
+
+def _bodies_of_all(nodes: Iterable[Node]) -> list[Graph]:
+    """The bodies of nodes, and those in these."""
+    own = dict.fromkeys(t.graph for n in nodes for p in n.op.bodies for t in p.outputs[:1])
+    return [inner for body in own if body is not None for inner in bodies_of(body)]
 
 
 def _held(rule: Any, graph: Graph) -> list[Node]:

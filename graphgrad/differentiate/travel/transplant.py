@@ -29,6 +29,8 @@ from .travelled import Carrier, carried, enter
 class Plain:
     """What carriers do that carry things as they are."""
 
+    batches = False
+
     def transplant(self, source: Graph, given: dict[Tensor, Tensor]) -> Transplant:
         """A plain transplant."""
         return Transplant(source, given, self)  # type: ignore[arg-type]

@@ -51,7 +51,12 @@ class Rebuilding(Protocol):
 
 
 class Carrier(Protocol):
-    """Knows what stands for a tensor or region of one graph in another."""
+    """Knows what stands for a tensor or region of one graph in another.
+
+    batches: whether that is a batch of it
+    """
+
+    batches: bool
 
     def tensor(self, t: Tensor) -> Tensor:
         """What stands for t; GraphError where nothing does."""
@@ -294,6 +299,12 @@ class Carried(Rule):
         """What it is called at home."""
         rule = self.fn.rule
         return rule if isinstance(rule, str) else as_rule(rule).name
+
+    @property
+    def batched(self) -> bool:
+        """Whether its site is one of a batch."""
+        inner = self.fn.rule
+        return self.fn.carrier.batches or (isinstance(inner, Carried) and inner.batched)
 
     @property
     def contract(self) -> Any:  # type: ignore[override]

@@ -51,6 +51,8 @@ class Batcher(Importer):
     first     step in a body -> the first that was made of it
     """
 
+    batches = True
+
     def __init__(
         self,
         source: Graph,

@@ -11,25 +11,25 @@ from typing import Any
 
 import numpy as np
 
-from ...ir.types import Array, TensorType, as_dtype, tensor_type
+from ...ir.types import Array, TensorType
 from ...lower.alias import nbytes
 from ...lower.plan import Plan, Step
 from ...lower.schedule import of_one_run
 from ...ops.control import Scan, While
 from .call import possible
-from .records import Cells, KernelOf, Located, Records, Unfit, plain
+from .nested import ScanWithin, WhileWithin
+from .records import UNKNOWN, Cells, KernelOf, Records, Unfit
 from .running import in_order
-from .stepping import COPY, LOOP, SET, TEST, pointers, stepper
+from .stepping import COPY, FULL, MANY, SET, TEST, pointers, stepper
 
 FIRST = 256  # runs of the first block
 PAUSE = 0.02  # seconds of a block from which on the next one is no longer
 LARGE = 1 << 20  # bytes of arenas; runs of bodies that take more take long enough by themselves
 SLACK = 1 << 16  # bytes that loops in a loop may take beyond those that were planned
-MANY = 1 << 62  # runs: as many as it takes
 ROOM = 64  # rows of what a loop with a test keeps, at first
+MORE = 4  # times as many where these do not do, in a loop in the loop
 
 Kernel = Callable[..., Any]
-UNKNOWN = "has lengths that only a run knows"
 BIG = "takes so much memory in a run that to call it costs little"
 
 
@@ -53,16 +53,19 @@ def compiled_loop(
     if not possible():
         return "compiled code cannot be called as built-in functions here"
     planned = of_one_run(op, plans, there)
-    return CompiledLoop(lambda: _loop(op, plans, kernel_of, planned, packs), driven, planned)
+
+    def new(rows: int) -> _Scan | _While:
+        return _loop(op, plans, kernel_of, planned, Cells(packs, rows))
+
+    return CompiledLoop(new, driven, planned)
 
 
 def _loop(
-    op: Scan | While, plans: Sequence[Plan], kernel_of: KernelOf, planned: int, packs: bool
+    op: Scan | While, plans: Sequence[Plan], kernel_of: KernelOf, planned: int, cells: Cells
 ) -> _Scan | _While:
     kind: Any = _Scan if isinstance(op, Scan) else _While
-    cells = Cells(packs)
     loop: _Scan | _While = kind(op, plans, kernel_of, cells)
-    if cells.nested and loop.size - cells.packed > SLACK + planned:
+    if cells.nested and loop.size - cells.packed - cells.kept > SLACK + planned:
         raise Unfit(f"takes {loop.size:,} bytes as a whole, much more than planned")
     loop.finish()
     return loop
@@ -75,12 +78,18 @@ def _inner(records: Records, at: int, step: Step, plans: Sequence[Plan]) -> None
     if len(plans) != len(op.bodies):
         raise Unfit(UNKNOWN)
     inputs = [records.in_order(records.values[slot]) for slot in step.inputs]
-    kind: Any = _Scan if isinstance(op, Scan) else _While
-    loop = kind(op, plans, records.kernel_of, cells)
+    loop: Any
+    within: ScanWithin | WhileWithin
+    if isinstance(op, Scan):
+        loop = _Scan(op, plans, records.kernel_of, cells)
+        within = ScanWithin(op, loop, records)
+    else:
+        assert isinstance(op, While)
+        loop = _While(op, plans, records.kernel_of, cells)
+        within = WhileWithin(op, loop, records)
     for cell, x in zip(loop.taken, inputs, strict=True):
         records.record(SET, cell, x.cell, x.offset)
-    made = zip(step.outputs, step.node.outputs, strict=True)
-    loop.within(records, inputs, [records.place(at, step, slot, t.type) for slot, t in made])
+    within.write(step, at, inputs)
     if cells.size > LARGE:
         raise Unfit(BIG)
 
@@ -93,26 +102,34 @@ class CompiledLoop:
     It is made at the first call, which never comes for a loop in a loop that is compiled as a
     whole; where a step of its bodies is no compiled code, the loop is driven.
 
+    Where an index is out of range, or a test is true for too long, it is left, and driven from the
+    start, which says so. Where there is no room for what it keeps, it begins again with more.
+
     planned: bytes that were planned for a run, beyond what it makes and the arenas of its bodies.
     """
 
     orders = True
 
-    def __init__(self, new: Callable[[], _Scan | _While], driven: Kernel, planned: int) -> None:
+    def __init__(self, new: Callable[[int], _Scan | _While], driven: Kernel, planned: int) -> None:
         self._new, self._driven, self._planned = new, driven, planned
         self._idle: list[_Scan | _While] = []
         self._unfit = ""
+        self._rows = ROOM
 
     def __call__(self, *arrays: Any) -> Any:
         """The outputs."""
-        loop = self._taken()
-        if loop is None:
-            return self._driven(*arrays)
-        try:
+        while (loop := self._taken()) is not None:
             count = len(loop.taken)
-            return loop.run(arrays[:count], arrays[count:], self._driven)
-        finally:
-            self._idle.append(loop)
+            try:
+                return loop.run(arrays[:count], arrays[count:], self._driven)
+            except Left as left:
+                if not left.full:
+                    break
+                self._rows = max(self._rows, MORE * loop.cells.rows)
+            finally:
+                if loop.cells.rows == self._rows:
+                    self._idle.append(loop)
+        return self._driven(*arrays)
 
     def _taken(self) -> _Scan | _While | None:
         """What runs it; None if a step is no compiled code."""
@@ -121,7 +138,7 @@ class CompiledLoop:
         except IndexError:
             pass
         try:
-            return None if self._unfit else self._new()
+            return None if self._unfit else self._new(self._rows)
         except Unfit as error:
             self._unfit = error.why if error.told else f"it {error.why}"
             return None
@@ -143,6 +160,14 @@ class CompiledLoop:
     def release(self) -> None:
         """Give back the memory that waits for the next run."""
         self._idle.clear()
+
+
+class Left(Exception):
+    """A loop was left; full: since there was no room for what it keeps."""
+
+    def __init__(self, full: bool) -> None:
+        super().__init__()
+        self.full = full
 
 
 class _Loop:
@@ -189,34 +214,29 @@ class _Loop:
         self._steps = stepper()
         self._block = 1 if self.cells.nested else FIRST
 
-    def record(self, records: Records, last: int, most: int, done: Located) -> None:
-        """The record that runs it as a loop in a loop. done: where the number of runs goes."""
-        arrays = [np.array(x, np.int64) for x in (self.words, self.moves, self.turns)]
-        self.cells.held += arrays
-        records.words += self.before
-        code, moves, turns = (int(x.ctypes.data) for x in arrays)
-        counts = len(self.moves) // 2, len(self.turns) // 4
-        records.record(
-            *(LOOP, code, code + arrays[0].nbytes, moves, counts[0], turns, counts[1]),
-            *(last, most, done.cell, done.offset),
-        )
+    def _run_of(self, *given: int) -> int:
+        """How many runs are done; Left where the loop was left."""
+        done = int(self._steps(*given))
+        if done < 0:
+            raise Left(done == FULL)
+        return done
 
     def steps(self, begin: int, end: int, last: int) -> int:
         """Runs from `begin` on, at most to `end`: how many are done."""
         done = begin
         if not begin and len(self._before):
-            self._steps(*self._first, 0, 1, 1)
+            self._run_of(*self._first, 0, 1, 1)
         while done < end:
             stop = min(done + self._block, end)
             start = perf_counter()
-            done = self._steps(*self._tables, done, stop, last)
+            done = self._run_of(*self._tables, done, stop, last)
             if done < stop:
                 break
             if perf_counter() - start < PAUSE:
                 self._block *= 2
             elif self._block > 1:
                 self._block //= 2
-        return int(done)
+        return done
 
 
 class _Scan(_Loop):
@@ -244,42 +264,6 @@ class _Scan(_Loop):
         self.spare = [self.types[i] for i in range(c) if i not in op.history]
         self._pointers = pointers()
         self._layout: tuple[int, tuple[int, ...]] | None = None
-
-    def within(
-        self, records: Records, inputs: Sequence[Located], outputs: Sequence[Located]
-    ) -> None:
-        """The records that run it in a loop, on what lies there."""
-        op, c, cells = self.op, self.op.carries, self.cells
-        count = op.runs_of([x.type for x in inputs])
-        if not isinstance(count, int):
-            raise Unfit("has a number of runs that only a run knows")
-        if not count:
-            raise Unfit("has no run")
-        begin, following = (count - 1, count - 2) if op.reverse else (0, 1)
-
-        def row(cell: int, x: Located, at: int) -> None:
-            records.record(SET, cell, x.cell, x.offset + at * x.strides[0])
-
-        rows = [*self.taken[c : c + op.slices], *self.left[c:]]
-        stacks = [*inputs[c : c + op.slices], *outputs[c : len(self.left)]]
-        for cell, x in zip(rows, stacks, strict=True):
-            row(cell, x, begin)
-        kept = dict(zip(op.history, outputs[len(self.left) :], strict=True))
-        for i, final in enumerate(outputs[:c]):
-            if i not in kept:
-                spare = plain(cells.buffer(_size(final.type)), final.type)
-                one, two = (final, spare) if count % 2 else (spare, final)
-                records.record(SET, self.left[i], one.cell, one.offset)
-                records.record(SET, self.following[i], two.cell, two.offset)
-                continue
-            row(self.taken[i], kept[i], begin)
-            records.copy(plain(self.taken[i], final.type), inputs[i])
-            records.record(SET, self.left[i], final.cell, final.offset)
-            records.record(SET, self.following[i], final.cell, final.offset)
-            if count > 1:
-                row(self.left[i], kept[i], following)
-        done = plain(cells.buffer(8), tensor_type((), as_dtype("int64")))
-        self.record(records, count, count, done)
 
     def run(self, arrays: Sequence[Array], outs: Sequence[Array], driven: Kernel) -> Any:
         """The outputs. outs: where they go; new arrays where there are none."""
@@ -363,7 +347,7 @@ class _While(_Loop):
         asked = Records(test, cells, self.taken, same, [None], kernel_of, _inner)
         (holds,) = asked.results
         self.words += [*asked.words, TEST, 4, holds.cell, holds.offset]
-        self._asked = len(self.words)
+        self.asked = len(self.words)
         for i, cell in zip(op.history, self.kept, strict=True):
             size = _size(body.program.inputs[i].type)
             self.words += [COPY, 10, cell, 0, self.taken[i], 0, size, 1, 0, 0]
@@ -373,22 +357,6 @@ class _While(_Loop):
         made = Records(body, cells, self.taken, same, self.left, kernel_of, _inner)
         self.words += made.words
         self.before = asked.before + made.before
-
-    def within(
-        self, records: Records, inputs: Sequence[Located], outputs: Sequence[Located]
-    ) -> None:
-        """The records that run it in a loop, on what lies there."""
-        if self.op.max_trips is not None:
-            raise Unfit("has max_trips=, which are counted in Python")
-        if self.op.history:
-            raise Unfit("keeps its runs for a gradient, and nobody knows how many there are")
-        *carries, done = outputs
-        for left, following, x in zip(self.left, self.following, carries, strict=True):
-            for cell in (left, following):
-                records.record(SET, cell, self.cells.buffer(_size(x.type)), 0)
-        self.record(records, -1, MANY, done)
-        for taken, x in zip(self.taken, carries, strict=False):
-            records.copy(x, plain(taken, x.type))
 
     def run(self, arrays: Sequence[Array], outs: Sequence[Array], driven: Kernel) -> Any:
         """The outputs, which are always new arrays."""
@@ -427,8 +395,8 @@ class _While(_Loop):
     def _ended(self, trips: int) -> int:
         """trips, where the test is false behind the last run that may be."""
         table, code, _, moves, _, turns, _ = self._tables
-        stop = code + 8 * self._asked
-        more = self._steps(table, code, stop, moves, 0, turns, 0, 0, 1, -1)
+        stop = code + 8 * self.asked
+        more = self._run_of(table, code, stop, moves, 0, turns, 0, 0, 1, -1)
         self.op.check_trips(bool(more), trips)
         return trips
 

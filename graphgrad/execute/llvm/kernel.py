@@ -23,7 +23,7 @@ from .lowered import lower
 from .module import Module
 from .nest import Nest
 from .outer import Outer
-from .text import Text
+from .text import Text, function
 
 ON_STACK = 2048  # bytes to work in; more is taken from the heap
 ON_HEAP = 1 << 16  # bytes of partial results from which on a group is run in blocks
@@ -72,9 +72,10 @@ class Shared(NamedTuple):
         return (f"{self.name}.part", f"{self.name}.finish") if self.blocks else (self.name,)
 
     @property
-    def plain(self) -> tuple[str, str]:
-        """The functions that take addresses: see `Loops` and `Ends`."""
-        return f"{self.name}.rows", f"{self.name}.end"
+    def plain(self) -> tuple[str, ...]:
+        """The functions that take addresses: see `Loops` and `Ends`, and `_fits` for indices."""
+        checks = self.ranges and not self.blocks
+        return f"{self.name}.rows", f"{self.name}.end", *((f"{self.name}.fits",) * bool(checks))
 
 
 def write_kernel(group: LoopGroup, module: Module, name: str) -> Shared:
@@ -104,9 +105,24 @@ def write_kernel(group: LoopGroup, module: Module, name: str) -> Shared:
         lowered.ranges,
     )
     dtypes = [t.dtype for t in group.inputs]
+    if len(shared.plain) > 2:
+        module.add(shared.plain[2], _fits(shared, dtypes))
     for symbol, text in _Entries(shared, len(nest.outputs), dtypes).write():
         module.add(symbol, text)
     return shared
+
+
+def _fits(shared: Shared, dtypes: Sequence[DType]) -> str:
+    """fits(frame): whether all indices are in range, of arrays whose addresses are in a frame."""
+    t = Text()
+    for one in shared.ranges:
+        data = t.load("ptr", t.at("%frame", 8 * one.place))
+        write_check(t, data, dtypes[one.place], one, partial(_unless, t))
+    t.do("br label %well")
+    t.label("other")
+    t.do("ret i1 false")
+    t.label("well")
+    return function("i1", shared.plain[2], "ptr %frame", t, "true", internal=False)
 
 
 class _Entries:

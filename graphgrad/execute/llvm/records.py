@@ -17,7 +17,7 @@ from ...ir.op import Op
 from ...ir.types import DType, TensorType, tensor_type
 from ...lower.alias import is_view, nbytes
 from ...lower.plan import Plan, Step
-from ...ops.control import Scan, While
+from ...ops.control import Cond, Scan, While
 from ...ops.joining import Concat
 from ...ops.products import MatMul
 from ...ops.slicing import Slice, Unslice
@@ -25,7 +25,7 @@ from ..arena import fixed_arrays
 from . import library
 from .compiled import Kernel
 from .gemm import PACKED
-from .stepping import COPY, GROUP, PACK, PRODUCT
+from .stepping import BRANCH, CHECK, COPY, GROUP, PACK, PRODUCT, SET
 
 STACKED = 16  # products of one step; of more, or larger ones, what calls them costs little
 COPIES = 64  # records of one copy
@@ -33,6 +33,7 @@ WORK = 1 << 22  # multiplications
 SLABS = 1 << 20  # bytes of packed matrices of a loop, and of those in it
 LINE = 64
 NUMPY = "is run by NumPy"
+UNKNOWN = "has lengths that only a run knows"
 
 KernelOf = Callable[[Node], Kernel | None]
 """The compiled group that a node is, None where it is none."""
@@ -49,12 +50,16 @@ class Unfit(Exception):
 
 
 class Located(NamedTuple):
-    """Where a value lies: behind the address in a cell, with these strides."""
+    """Where a value lies: behind the address in a cell, with these strides.
+
+    rows: where the number of its rows lies, if only a run knows that
+    """
 
     cell: int
     offset: int
     strides: tuple[int, ...]
     type: TensorType
+    rows: Located | None = None
 
     @property
     def plain(self) -> bool:
@@ -90,16 +95,18 @@ class Cells:
     """Addresses, and what lies there.
 
     size    bytes of that
-    packed  bytes of packed matrices beside it
+    packs   whether there may be packed matrices, and
+    packed  bytes of those beside it
+    rows    rows that are kept of a loop in the loop that has a test, and
+    kept    bytes of those, which nobody planned
     nested  whether some of it is for loops in the loop
-    packs   whether there may be packed matrices
     """
 
-    def __init__(self, packs: bool) -> None:
-        self.packs = packs
+    def __init__(self, packs: bool, rows: int) -> None:
+        self.packs, self.rows = packs, rows
         self.addresses: list[int] = []
         self.held: list[Any] = []
-        self.size, self.packed, self.nested = 0, 0, False
+        self.size, self.packed, self.kept, self.nested = 0, 0, 0, False
 
     def open(self) -> int:
         """A cell that gets its address when the loop is run."""
@@ -201,9 +208,14 @@ class Records:
         if isinstance(step.node.op, Scan | While):
             self.inner(self, at, step, self._bodies.get(step.node.op, []))
             return
-        if step.node.op.bodies:
-            raise Unfit("is a choice, which is made in Python")
         inputs = [self.values[slot] for slot in step.inputs]
+        if any(x.rows is not None for x in inputs):
+            raise Unfit(UNKNOWN)
+        if isinstance(step.node.op, Cond):
+            self._choice(at, step, inputs)
+            return
+        if step.node.op.bodies:
+            raise Unfit(NUMPY)
         if not step.writes:
             self._look(step, inputs)
             return
@@ -235,6 +247,35 @@ class Records:
         self.values[slot] = found = plain(cell, type)
         return found
 
+    def _choice(self, at: int, step: Step, inputs: Sequence[Located]) -> None:
+        """The records of both bodies, of which those of one are passed over."""
+        op = step.node.op
+        assert isinstance(op, Cond)
+        plans = self._bodies.get(op, [])
+        if len(plans) != len(op.bodies):
+            raise Unfit(UNKNOWN)
+        holds, *given = inputs
+        pairs = zip(step.outputs, step.node.outputs, strict=True)
+        wanted = [self.place(at, step, slot, t.type).cell for slot, t in pairs]
+        given = [self.in_order(x) for x in given]
+        then, other = (
+            self._branch(plan, [given[i] for i in reads], wanted)
+            for plan, reads in zip(plans, op.reads, strict=True)
+        )
+        end = [BRANCH, 6, holds.cell, holds.offset, 6 + len(other), 6 + len(other)]
+        self.record(BRANCH, holds.cell, holds.offset, 6, 6 + len(then) + len(end))
+        self.words += [*then, *end, *other]
+
+    def _branch(self, plan: Plan, given: Sequence[Located], wanted: Sequence[int]) -> list[int]:
+        """The words that run a body on what lies there."""
+        cells = [self.cells.open() for _ in given]
+        words = []
+        for cell, x in zip(cells, given, strict=True):
+            words += [SET, 5, cell, x.cell, x.offset]
+        return (
+            words + Records(plan, self.cells, cells, (), wanted, self.kernel_of, self.inner).words
+        )
+
     def _look(self, step: Step, inputs: Sequence[Located]) -> None:
         """A view is an offset and strides; those that depend on numbers do not fit."""
         if not is_view(step.node) or len(inputs) != 1:
@@ -254,8 +295,6 @@ class Records:
 
     def _group(self, kernel: Kernel, arrays: Sequence[Located]) -> None:
         shared, code = kernel
-        if shared.ranges:
-            raise Unfit("checks indices")
         if shared.blocks:
             raise Unfit("is so large that it runs in blocks")
         frame = self.cells.space(8 * len(arrays))
@@ -267,9 +306,11 @@ class Records:
             else:
                 places[at] = self.cells.addresses[x.cell] + x.offset
         partial, workspace = self.cells.space(shared.scratch), self.cells.space(shared.workspace)
-        rows, end = (code.address(name) for name in shared.plain)
+        rows, end, *fits = (code.address(name) for name in shared.plain)
         self.cells.held.append(code)
         many = len(moving) // 3
+        for check in fits:
+            self.record(CHECK, check, frame, many, *moving)
         self.record(GROUP, rows, end, shared.rows, partial, workspace, frame, many, *moving)
 
     def _product(self, node: Node, a: Located, b: Located, c: Located) -> None:
@@ -322,7 +363,7 @@ class Records:
 
     def in_order(self, x: Located) -> Located:
         """The value in row-major order: itself, or a copy."""
-        if x.plain:
+        if x.rows is not None or x.plain:
             return x
         copy = plain(self.cells.buffer(nbytes(x.type) or 0), x.type)
         self.copy(copy, x)
@@ -387,7 +428,7 @@ def _written(plan: Plan, wanted: Sequence[int | None]) -> dict[tuple[int, int], 
         for at in range(len(plan.steps) - 1, -1, -1):
             step = plan.steps[at]
             made = not step.writes and result.slot in step.outputs
-            looped = made and isinstance(step.node.op, Scan | While)
+            looped = made and isinstance(step.node.op, Scan | While | Cond)
             if looped or any(slot == result.slot for slot, _ in step.fresh):
                 found.setdefault((at, result.slot), cell)
                 break

@@ -50,7 +50,7 @@ def plain_runner(kernel: Kernel, threads: int) -> Run:
     """The same by way of ctypes: slower to call, but it does not look into Python's objects."""
     shared, loaded = kernel
     pointer, number = ctypes.c_void_p, ctypes.c_int64
-    rows_at, end_at = (loaded.address(name) for name in shared.plain)
+    rows_at, end_at = (loaded.address(name) for name in shared.plain[:2])
     rows = ctypes.CFUNCTYPE(None, pointer, number, number, pointer, pointer)(rows_at)
     end = ctypes.CFUNCTYPE(None, pointer, pointer)(end_at)
     blocks = max(shared.blocks, 1)

@@ -10,13 +10,24 @@ record of words of 8 bytes, its kind and its length first:
              rows, columns, depth
     COPY     cell and offset of the target, the same of the source, bytes, how often, and how many
              bytes further on each time, in the target and in the source
+    CHECK    a function of a frame, the frame, and its arrays as in GROUP; where it says no, the
+             loop is left
     TEST     cell and offset of a bool; where it is false, the loop ends
+    BRANCH   cell and offset of a bool, and how many words further on it goes on where that is true,
+             and where it is false
+    LIMIT    a number of runs, and a result: what is not one of so many leaves the loop with it
     SET      a cell, and the cell and offset of the address that it gets
     PACK     pack, cell, offset and two strides of a matrix, the cell of where it goes, columns,
              depth; before the first run
+    ROW      a cell, cell and offset of an address, cell and offset of a number of rows, bytes of a
+             row: it gets the address of the last one
+    REPEAT   cell and offset of rows, cell and offset of how many there are, bytes of a row, and how
+             many there may be: the last one is repeated; the first is there in any case
     LOOP     a loop in the loop: its records and their end, its moves and turns with their counts,
-             how many runs there are in all, and at most; cell and offset of where their number goes
+             cell and offset of how many runs there are, -1 for as many as it takes; cell and offset
+             of where their number goes
 
+A loop that is left gives LEFT or FULL, and the loops around it do the same.
 A step of a few numbers takes some 10 ns: it is read, not compiled.
 """
 
@@ -34,7 +45,14 @@ from .call import built_in
 from .jit import Loaded, loaded
 from .text import Text, function
 
-GROUP, PRODUCT, COPY, TEST, SET, LOOP, PACK = range(7)
+KINDS = (
+    *("group", "product", "copy", "test", "set", "loop", "pack"),
+    *("check", "branch", "limit", "row", "repeat"),
+)
+GROUP, PRODUCT, COPY, TEST, SET, LOOP, PACK, CHECK, BRANCH, LIMIT, ROW, REPEAT = range(12)
+LEFT, FULL = -1, -2
+"""An index was out of range, or there were too many runs; there was no room for what is kept."""
+MANY = 1 << 62  # runs: as many as it takes
 TAKES = (
     "ptr %cells, ptr %code, ptr %stop, ptr %moves, i64 %moving, ptr %turns, i64 %turning, "
     "i64 %begin, i64 %end, i64 %last"
@@ -42,7 +60,10 @@ TAKES = (
 """moves: (cell, bytes) of rows; turns: (cell taken, cell written, cell of the next, bytes) of
 carries, see `_turn`; begin, end: runs by number; last: how many runs there are in all."""
 
-DECLARATIONS = ("declare ptr @memcpy(ptr, ptr, i64)",)
+DECLARATIONS = (
+    "declare ptr @memcpy(ptr, ptr, i64)",
+    "declare i64 @llvm.smax.i64(i64, i64)",
+)
 
 
 @cache
@@ -61,7 +82,7 @@ def pointers() -> Callable[..., Any]:
 def stepper() -> Any:
     """run(cells, code, stop, moves, moving, turns, turning, begin, end, last).
 
-    How many runs are done, which is less than `end` where a test was false.
+    How many runs are done, which is less than `end` where a test was false; LEFT or FULL.
     """
     code = _code()
     pointer, number = ctypes.c_void_p, ctypes.c_int64
@@ -81,42 +102,42 @@ def _text() -> str:
     t.do("%run = phi i64 [%begin, %enter], [%run.next, %moved]")
     t.do("br label %step")
     t.label("step")
-    t.do("%at = phi ptr [%code, %again], [%at.next, %stepped]")
+    t.do("%at = phi ptr [%code, %again], [%at.next, %stepped], [%at.far, %branch]")
     t.do("%done = icmp eq ptr %at, %stop")
     t.do("br i1 %done, label %finished, label %record")
     t.label("record")
     kind, size = _word(t, "%at", 0), _word(t, "%at", 1)
-    t.do(
-        f"switch i64 {kind}, label %group [i64 {PRODUCT}, label %product "
-        f"i64 {COPY}, label %copy i64 {TEST}, label %test i64 {SET}, label %set "
-        f"i64 {LOOP}, label %loop i64 {PACK}, label %pack]"
-    )
-    t.label("group")
-    _group(t)
-    t.do("br label %stepped")
-    t.label("product")
-    _product(t)
-    t.do("br label %stepped")
-    t.label("copy")
-    _copy(t)
-    t.do("br label %stepped")
-    t.label("set")
-    t.do(f"store ptr {_cell(t, 3)}, ptr {_address(t, _word(t, '%at', 2))}")
-    t.do("br label %stepped")
+    labels = " ".join(f"i64 {at}, label %{name}" for at, name in enumerate(KINDS))
+    t.do(f"switch i64 {kind}, label %group [{labels}]")
+    for label, write in SIMPLE.items():
+        t.label(label)
+        write(t)
+        t.do("br label %stepped")
     t.label("loop")
-    _loop(t)
-    t.do("br label %stepped")
-    t.label("pack")
-    _pack(t)
-    t.do("br label %stepped")
+    runs = _loop(t)
+    t.do(f"br i1 {t(f'icmp slt i64 {runs}, 0')}, label %gone, label %stepped")
     t.label("test")
-    holds = t(f"icmp ne i8 {t.load('i8', _cell(t, 2))}, 0")
-    t.do(f"br i1 {holds}, label %stepped, label %ended")
+    t.do(f"br i1 {_holds(t, 2)}, label %stepped, label %ended")
+    t.label("check")
+    t.do(f"br i1 {_check(t)}, label %stepped, label %left")
+    t.label("limit")
+    few = t(f"icmp slt i64 %run, {_word(t, '%at', 2)}")
+    t.do(f"br i1 {few}, label %stepped, label %full")
+    t.label("branch")
+    words = t.chosen(_holds(t, 2), "i64", _word(t, "%at", 4), _word(t, "%at", 5))
+    t.do(f"%at.far = getelementptr i64, ptr %at, i64 {words}")
+    t.do("br label %step")
     t.label("stepped")
     t.do(f"%at.next = getelementptr i64, ptr %at, i64 {size}")
     t.do("br label %step")
     t.label("ended")
     t.do("ret i64 %run")
+    t.label("gone")
+    t.do(f"ret i64 {runs}")
+    t.label("left")
+    t.do(f"ret i64 {LEFT}")
+    t.label("full")
+    t.do(f"ret i64 {_word(t, '%at', 3)}")
     t.label("finished")
     t.do("%run.next = add i64 %run, 1")
     t.loop(0, "%moving", 1, lambda i: _move(t, i))
@@ -160,19 +181,40 @@ def _cell(t: Text, place: int) -> str:
     return t.at(base, _word(t, "%at", place + 1))
 
 
+def _holds(t: Text, place: int) -> str:
+    """Whether a bool is true."""
+    return t(f"icmp ne i8 {t.load('i8', _cell(t, place))}, 0")
+
+
+def _number(t: Text, place: int) -> str:
+    return t.load("i64", _cell(t, place))
+
+
+def _fill(t: Text, frame: str, place: int) -> None:
+    """Put the addresses of arrays into a frame; how many is a word of the record, they follow."""
+
+    def one(i: str) -> None:
+        row = t.at("%at", t.add(t.mul(i, 24), 8 * place + 8))
+        base = t.load("ptr", _address(t, _word(t, row, 1)))
+        where = t(f"getelementptr ptr, ptr {frame}, i64 {_word(t, row, 0)}")
+        t.do(f"store ptr {t.at(base, _word(t, row, 2))}, ptr {where}")
+
+    t.loop(0, _word(t, "%at", place), 1, one)
+
+
 def _group(t: Text) -> None:
     rows, ends, partial, workspace, frame = (_pointer(t, "%at", i) for i in (2, 3, 5, 6, 7))
-
-    def fill(i: str) -> None:
-        row = t.at("%at", t.add(t.mul(i, 24), 72))
-        base = t.load("ptr", _address(t, _word(t, row, 1)))
-        place = t(f"getelementptr ptr, ptr {frame}, i64 {_word(t, row, 0)}")
-        t.do(f"store ptr {t.at(base, _word(t, row, 2))}, ptr {place}")
-
-    t.loop(0, _word(t, "%at", 8), 1, fill)
+    _fill(t, frame, 8)
     given = f"ptr {frame}, i64 0, i64 {_word(t, '%at', 4)}, ptr {partial}, ptr {workspace}"
     t.do(f"call void {rows}({given})")
     t.do(f"call void {ends}(ptr {frame}, ptr {partial})")
+
+
+def _check(t: Text) -> str:
+    """Whether the indices are in range."""
+    fits, frame = _pointer(t, "%at", 2), _pointer(t, "%at", 3)
+    _fill(t, frame, 4)
+    return t(f"call i1 {fits}(ptr {frame})")
 
 
 def _product(t: Text) -> None:
@@ -205,14 +247,49 @@ def _copy(t: Text) -> None:
     t.loop(0, count, 1, one)
 
 
-def _loop(t: Text) -> None:
+def _set(t: Text) -> None:
+    t.do(f"store ptr {_cell(t, 3)}, ptr {_address(t, _word(t, '%at', 2))}")
+
+
+def _last_row(t: Text) -> None:
+    before = t.mul(t.sub(_number(t, 5), 1), _word(t, "%at", 7))
+    t.do(f"store ptr {t.at(_cell(t, 3), before)}, ptr {_address(t, _word(t, '%at', 2))}")
+
+
+def _repeat(t: Text) -> None:
+    rows, count, size = _cell(t, 2), _number(t, 4), _word(t, "%at", 6)
+    begin = t(f"call i64 @llvm.smax.i64(i64 {count}, i64 1)")
+    last = t.at(rows, t.mul(t.sub(begin, 1), size))
+
+    def one(i: str) -> None:
+        t(f"call ptr @memcpy(ptr {t.at(rows, t.mul(i, size))}, ptr {last}, i64 {size})")
+
+    t.loop(begin, _word(t, "%at", 7), 1, one)
+
+
+def _loop(t: Text) -> str:
+    """How many runs there were; less than 0 where it was left."""
     code, stop, moves, turns = (_pointer(t, "%at", place) for place in (2, 3, 4, 6))
-    moving, turning, last, most = (_word(t, "%at", place) for place in (5, 7, 8, 9))
+    moving, turning, last = _word(t, "%at", 5), _word(t, "%at", 7), _number(t, 8)
+    most = t.chosen(t(f"icmp slt i64 {last}, 0"), "i64", MANY, last)
     runs = t(
         f"call i64 @steps(ptr %cells, ptr {code}, ptr {stop}, ptr {moves}, i64 {moving}, "
         f"ptr {turns}, i64 {turning}, i64 0, i64 {most}, i64 {last})"
     )
     t.do(f"store i64 {runs}, ptr {_cell(t, 10)}")
+    return runs
+
+
+SIMPLE = {
+    "group": _group,
+    "product": _product,
+    "copy": _copy,
+    "set": _set,
+    "pack": _pack,
+    "row": _last_row,
+    "repeat": _repeat,
+}
+"""What writes the records after which the next one follows."""
 
 
 def _move(t: Text, i: str) -> None:

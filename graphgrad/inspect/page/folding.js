@@ -7,10 +7,20 @@ function where(key) {
   return box ? [box.x, box.y] : undefined;
 }
 
+// A box and its mirror image: a gradient opens beside what it is of. Of things that repeat, one is
+// open at a time.
 function fold(b) {
   const { key, title } = scene.boxes[b];
-  const open = state.shut.delete(key);
-  if (!open) state.shut.add(key);
+  const open = state.shut.has(key);
+  for (const box of [b, scene.twins.get(b)]) {
+    if (box === undefined) continue;
+    if (!open) state.shut.add(scene.boxes[box].key);
+    else {
+      const around = scene.boxes[scene.boxes[box].parent];
+      if (around.kind === "part") for (const other of around.inner) state.shut.add(scene.boxes[other].key);
+      state.shut.delete(scene.boxes[box].key);
+    }
+  }
   state.selected = { box: key };
   say(`${title} ${open ? "expanded" : "collapsed"}`);
   showPanel();
@@ -26,6 +36,9 @@ function keepOpen(selected) {
 
 function foldAll(shut) {
   state.shut = shut ? new Set(scene.boxes.filter((b) => b.parent >= 0 || b.kind !== "column").map((b) => b.key)) : new Set();
-  if (!shut && scene.nodes.length > VISIBLE_LIMIT) state.shut = outermost(scene, VISIBLE_LIMIT);
+  if (!shut && scene.nodes.length > VISIBLE_LIMIT) {
+    state.shut = outermost(scene, VISIBLE_LIMIT);
+    return refresh().then(() => tell(`${plural(state.shut.size, "box")} stay collapsed: ${VISIBLE_LIMIT} things are laid out at once, no more.`));
+  }
   return refresh();
 }

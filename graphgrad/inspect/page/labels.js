@@ -22,6 +22,12 @@ class Taken {
     }
   }
 
+  // Those that a point lies in, but for their rim.
+  at(x, y) {
+    const near = this.cells.get(`${Math.floor(x / CELL)} ${Math.floor(y / CELL)}`);
+    return near ? [...near].filter(([left, top, right, bottom]) => x > left + 1 && x < right - 1 && y > top + 1 && y < bottom - 1) : [];
+  }
+
   // How much of a rectangle is taken.
   by(rect) {
     const near = new Set();
@@ -30,30 +36,40 @@ class Taken {
   }
 }
 
+// Titles, buttons, and the types that have room in the layout.
+function writtenOn({ links, scene }, boxes) {
+  const found = new Taken([]);
+  for (const [b, { x, y, w }] of boxes) {
+    found.add([x + 8, y + 6, Math.min(x + w, x + 12 + widthOf(shownTitle(scene.boxes[b]), "title")), y + 24]);
+    found.add([x + w - 26, y + 5, x + w - 6, y + 25]);
+  }
+  for (const link of links) if (link.spaced && link.at) found.add(aroundLabel(link, link.at));
+  return found;
+}
+
+function aroundLabel(link, [x, y]) {
+  const half = widthOf(link.label, "type") / 2 + 2;
+  return [x - half, y - 7, x + half, y + 7];
+}
+
 // Gives the links that have no room of their own a place for their label; returns which of them are
 // crowded all along, whose labels show only when one of their ends is pointed at.
-function placeLabels({ items, links, scene }, boxes) {
-  const taken = new Taken(items.map(({ x, y, w, h }) => [x - w / 2, y - h / 2, x + w / 2, y + h / 2]));
-  for (const [b, { x, y, w }] of boxes) {
-    taken.add([x + 8, y + 6, Math.min(x + w, x + 12 + widthOf(shownTitle(scene.boxes[b]), "title")), y + 24]);
-  }
-  const around = (link, [x, y]) => {
-    const half = widthOf(link.label, "type") / 2 + 2;
-    return [x - half, y - 7, x + half, y + 7];
-  };
-  for (const link of links) if (link.spaced && link.at) taken.add(around(link, link.at));
+function placeLabels(visible, boxes) {
+  const { items, links } = visible;
+  const taken = writtenOn(visible, boxes);
+  for (const { x, y, w, h } of items) taken.add([x - w / 2, y - h / 2, x + w / 2, y + h / 2]);
   const crowded = [];
   links.forEach((link, i) => {
     if (!link.label || !link.points || (link.spaced && link.at)) return;
     let least = Infinity;
     for (const place of PLACES) {
       const at = pointOn(link.points.points, place);
-      const cost = taken.by(around(link, at));
+      const cost = taken.by(aroundLabel(link, at));
       if (cost >= least) continue;
       [least, link.at] = [cost, at];
       if (!cost) break;
     }
-    taken.add(around(link, link.at));
+    taken.add(aroundLabel(link, link.at));
     if (least && link.owner < 0) crowded.push(i);
   });
   return crowded;

@@ -172,6 +172,8 @@ function placed(visible, json) {
     }
   }
   for (const link of visible.links) if (link.across) curve(link);
+  const ways = new Ways(visible.items, visible.links, writtenOn(visible, boxes));
+  document.documentElement.dataset.led = ways.led;
   return { width, height, boxes };
 }
 

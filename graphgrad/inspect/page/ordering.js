@@ -9,6 +9,15 @@ function ordering(visible) {
   return isTangled(visible, found) ? [] : found;
 }
 
+// Collapsed boxes of what the user built from gradients: nothing else would order them.
+function belowEachOther(items, levels, scene) {
+  const shut = items.filter((item) => item.shut !== undefined && item.column > 1 && scene.boxes[item.shut].kind === "scope");
+  return [...grouped(shut, (item) => item.box).values()].flatMap((beside) => {
+    beside.sort((a, b) => levels.get(a) - levels.get(b));
+    return beside.slice(1).map((item, i) => [beside[i], item]);
+  });
+}
+
 function wished({ scene, items, links }) {
   const levels = new Map(items.map((item) => [item, levelOf(item, scene)]));
   const comesIn = new Map(); // box -> what is read in it of what is outside, in the same column
@@ -28,7 +37,7 @@ function wished({ scene, items, links }) {
     if (item.column === 1 && !read.has(item)) for (const box of entered(-1, item.box, scene.boxes)) add(alone, box, item);
   }
   for (const found of [...comesIn.values(), ...alone.values()]) found.sort((a, b) => levels.get(a) - levels.get(b));
-  const found = [];
+  const found = belowEachOther(items, levels, scene);
   for (const item of free) {
     const box = entered(-1, item.box, scene.boxes).find((b) => comesIn.has(b));
     const sources = comesIn.get(box) ?? [];

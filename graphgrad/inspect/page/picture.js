@@ -59,7 +59,7 @@ class Picture {
     const marked = link.kind === "data" && [link.a, link.b].some(({ node }) => table.stamp[node] >= 0);
     const colour = marked && link.owner < 0 ? (scene.compared ? "ownless" : "stamped") : scene.colourOf(link.owner);
     const crossing = colour && `crossing ${colour}`;
-    const group = draw("g", { class: `link ${link.kind} ${crossing} ${link.status} ${link.fine ? "fine" : ""} ${link.across ? "" : `under${link.a.column % 2}`}`, "data-link": i });
+    const group = draw("g", { class: `link ${link.kind} ${crossing} ${link.status} ${link.fine ? "fine" : ""} ${link.across ? "" : `under${link.a.column % 2}`}`, "data-link": i, "data-ends": `i${link.a.id} i${link.b.id}` });
     group.append(draw("path", { class: "line", d }), draw("path", { class: "tip", d: tipOf(link.kind, points[points.length - 1], tip) }));
     const about = draw("title");
     about.textContent = `${describeItem(link.a, scene)} to ${describeItem(link.b, scene)} ${this.visible.labelOf(link)}`;

@@ -9,6 +9,8 @@ class Scene {
     this.beside = new Map(); // forward node -> gradients beside it that were removed
     this.results = new Map();
     this.places = new Map();
+    this.shut = new Set(); // keys of the boxes that are collapsed at first
+    this.twins = new Map(); // box -> its mirror image, both ways
     const after = frames[number];
     const before = compare && number > 0 ? frames[number - 1] : null;
     this.compared = before !== null;
@@ -25,6 +27,8 @@ class Scene {
     boxes.forEach(([parent, kind, what, mark], i) => {
       place[i] = this.box(parent < 0 ? -1 : place[parent], kind, what, mark, titles);
     });
+    for (const i of frame.shut) this.shut.add(this.boxes[place[i]].key);
+    for (const [a, b] of frame.mirror) this.twins.set(place[a], place[b]).set(place[b], place[a]);
     frame.nodes.forEach((n, i) => {
       const found = status(n);
       if (found === null) return;
@@ -218,7 +222,6 @@ function sameNode(a, b, old, now) {
 function boxTitle(kind, what, titles) {
   if (kind === "column") return titles.get(what);
   if (kind === "scope") return `${what}/`;
-  if (kind === "body" || kind === "bypass") return what;
-  if (kind === "part") return `nodes ${what[0]} to ${what[1]}`;
+  if (kind === "body" || kind === "bypass" || kind === "part") return what;
   return (kind === "region" ? data.regions : data.calls)[what].title;
 }

@@ -13,8 +13,8 @@ const state = {
   hits: [],
   hit: -1,
 };
-const overlays = data.overlays.map(({ name, rows, combine }) => Object.assign(new Overlay(name, rows), { combine }));
-overlays.push(bytesOverlay());
+const overlays = data.overlays.map(({ name, rows, combine, unit }) => Object.assign(new Overlay(name, rows), { combine, unit }));
+overlays.push(Object.assign(bytesOverlay(), { own: true }));
 const engine = new Engine();
 const picture = new Picture(svg);
 const minimap = new Minimap(byId("map"), (x, y) => camera.centre(x, y, camera.k));
@@ -22,6 +22,7 @@ const camera = new Camera(svg, picture.world, () => minimap.follow(camera));
 let scene;
 let search;
 let turn = 0;
+const seen = new Set(); // steps that were shown, whose boxes stand as they were left
 
 const panel = new Panel(byId("panel"), {
   node: (n) => choose({ node: n }, true),
@@ -32,13 +33,15 @@ const panel = new Panel(byId("panel"), {
 
 function newScene() {
   const first = scene === undefined;
+  const fresh = !seen.has(state.step);
   const frames = [...data.frames];
   if (byId("bypassed").checked && data.bypass) frames[data.bypass.of] = data.bypass.frame;
   scene = new Scene(state.step, state.compare, frames);
   if (state.compare) quieten(scene);
   search = searcher(scene);
+  if (fresh) scene.shut.forEach((key) => state.shut.add(key));
+  seen.add(state.step);
   if (first) {
-    if (scene.nodes.length > VISIBLE_LIMIT) state.shut = outermost(scene);
     byId("saved").checked = scene.nodes.length <= LABEL_LIMIT;
   }
   const named = data.frames.length > 1 ? `${data.frames[state.step].title}: ` : "";
@@ -113,6 +116,7 @@ async function layoutOf(visible, mine) {
 }
 
 function shown(now, held) {
+  svg.classList.toggle("overlaid", state.overlay !== null);
   state.overlay?.paint(picture);
   mark();
   if (now && held) camera.pan((held[0] - now[0]) * camera.k, (held[1] - now[1]) * camera.k);

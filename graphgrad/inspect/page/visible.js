@@ -5,6 +5,7 @@ const FONTS = { name: `600 12px ${FONT}`, note: `11px ${FONT}`, type: `10px ${MO
 const NAME_LIMIT = 34;
 const VISIBLE_LIMIT = 2000;
 const LABEL_LIMIT = 300; // items above which only types on boundaries take room; the others show when zoomed in
+const HUB = 8; // inputs and variables that more things read are drawn beside each of them
 const FAN_LIMIT = 12; // what is read more often takes part in the layout with its first readers only
 
 const ruler = document.createElement("canvas").getContext("2d");
@@ -42,6 +43,11 @@ class Visible {
     for (const e of scene.edges) if (kindOf(e.source) === "constant") this.read.add(e.source);
     for (const n of scene.nodes) if (!this.read.has(n)) this.itemOf(n, scene.at.get(n).box);
     this.connect();
+    for (const item of this.items) {
+      if (!item.hubs) continue;
+      item.lines.push([middleCut(`reads ${[...item.hubs].join(", ")}`, NAME_LIMIT), "note"]);
+      this.measure(item);
+    }
     this.align();
     this.open = new Set();
     for (const item of this.items) for (let b = item.box; b >= 0 && !this.open.has(b); b = scene.boxes[b].parent) this.open.add(b);
@@ -84,6 +90,10 @@ class Visible {
     item.id = this.items.length;
     this.items.push(item);
     this.byKey.set(item.key, item);
+    return this.measure(item);
+  }
+
+  measure(item) {
     const widest = Math.max(...item.lines.map(([s, font]) => widthOf(s, font)));
     const small = item.kind === "constant";
     item.w = even(widest + (item.kind === "input" || item.kind === "variable" ? 34 : small ? 22 : 24));
@@ -138,11 +148,18 @@ class Visible {
     const { scene, options } = this;
     const joined = new Map();
     const fans = new Map();
+    this.findHubs();
     for (const edge of scene.edges) {
       const here = scene.at.get(edge.target);
       const b = this.itemOf(edge.target, here.box);
-      const a = this.sourceOf(edge, here);
+      const a = this.sourceOf(edge, here, b);
       if (!a || !b || a === b) continue;
+      const own = b.shut !== undefined && b.column > 1 && a.kind === "variable"; // the parameter of an update
+      if (a.hub || own) {
+        b.hubs ??= new Set();
+        b.hubs.add(labelOf(edge.source));
+        continue;
+      }
       const remote = !a.copy && (edge.kind === "residual" || (edge.kind === "saved" && a.column !== b.column));
       if (remote && !options.saved) continue;
       const folded = a.shut !== undefined || b.shut !== undefined;
@@ -166,27 +183,54 @@ class Visible {
     }
   }
 
+  // Inputs and variables that very many things read.
+  findHubs() {
+    const { scene, options } = this;
+    const readers = new Map();
+    for (const { source, target, kind } of scene.edges) {
+      if (!["input", "variable"].includes(kindOf(source)) || scene.reads.has(source) || kind === "loop") continue;
+      const a = this.itemOf(source, scene.at.get(source).box);
+      const b = this.itemOf(target, scene.at.get(target).box);
+      if (a?.shut !== undefined || !a || !b || (kind === "saved" && !options.saved)) continue;
+      if (readers.has(a)) readers.get(a).add(b);
+      else readers.set(a, new Set([b]));
+    }
+    for (const [item, found] of readers) {
+      if (found.size <= HUB) continue;
+      item.hub = true;
+      item.lines.push([`read by ${found.size}`, "note"]);
+      this.measure(item);
+    }
+  }
+
   // Constants without a name stand beside each of their readers: long edges cost layout more.
-  sourceOf({ source, target, copy }, here) {
+  sourceOf({ source, target, copy }, here, reader) {
     const { scene } = this;
+    const hub = this.byKey.get(`n${source}`);
+    if (hub?.hub) return reader?.shut === undefined ? this.itemOf(source, here.box, `@${target}`) : hub;
     const alone = scene.readers.get(source).length === 1 && !copy;
     const single = kindOf(source) !== "constant" || table.name[source] >= 0 || alone;
     return single ? this.itemOf(source, scene.at.get(source).box) : this.itemOf(source, here.box, `@${target}`);
   }
 
-  labelOf({ b, edges }) {
-    if (edges.length > 1) return plural(edges.length, "tensor");
-    const [{ source, out, tag, operand }] = edges;
-    if (out < 0) return "control";
-    const types = typesOf(source);
-    const type = types.length > 1 ? `:${out} ${types[out]}` : types[out];
+  // `in 0 f32[64]`, `arg 1 f32[64]`, `3 x f32[64]`, `7 tensors`, `control`.
+  labelOf({ b, edges, owner }) {
+    const tensors = [...new Map(edges.filter((e) => e.out >= 0).map((e) => [`${e.source}:${e.out}`, e])).values()];
+    if (!tensors.length) return "control";
+    const types = new Set(tensors.map(({ source, out }) => typesOf(source)[out]));
+    const [{ source, out, operand }] = tensors;
+    let type = [...types][0];
+    if (types.size > 1) type = plural(tensors.length, "tensor");
+    else if (tensors.length > 1) type = `${tensors.length} x ${type}`;
+    else if (typesOf(source).length > 1) type = `:${out} ${type}`;
+    const tags = new Set(edges.map((e) => e.tag));
+    const tag = tags.size === 1 && (edges.length === 1 || owner >= 0) ? [...tags][0] : "";
     return middleCut([tag, b.shut === undefined ? operand : "", type].filter(Boolean).join(" "), 40);
   }
 
-  // Which items stand side by side. Folded ones: those with most pairs of nodes in them.
+  // Which items stand side by side.
   align() {
     const { scene } = this;
-    const votes = new Map();
     const shown = (n) => {
       const at = scene.at.get(n);
       return at ? this.byKey.get(this.rep[at.box] >= 0 ? `b${this.rep[at.box]}` : `n${n}`) : undefined;
@@ -197,19 +241,10 @@ class Visible {
       if (!a || a.column !== 0) continue;
       const plain = others.filter((b) => b.shut === undefined);
       if (a.shut === undefined && plain.length) this.pairs.push([a, ...plain]);
-      for (const b of others) {
-        if (a.shut === undefined || b.shut === undefined) continue;
-        const key = `${a.id} ${b.id}`;
-        const vote = votes.get(key) ?? { a, b, count: 0 };
-        vote.count += 1;
-        votes.set(key, vote);
-      }
     }
-    const taken = new Set();
-    for (const { a, b } of [...votes.values()].sort((v, w) => w.count - v.count)) {
-      if (taken.has(a) || taken.has(b)) continue;
-      taken.add(a).add(b);
-      this.pairs.push([a, b]);
+    for (const [b, twin] of scene.twins) {
+      const [left, right] = [this.byKey.get(`b${twin}`), this.byKey.get(`b${b}`)];
+      if (left?.column === 0 && right) this.pairs.push([left, right]);
     }
   }
 }

@@ -42,6 +42,7 @@ class LoadOptions(NamedTuple):
     known: Mapping[str, Any]
     shapes: Mapping[str, Any]
     regions: Mapping[str, Any]
+    unroll: bool
 
 
 def load(
@@ -51,6 +52,7 @@ def load(
     known: Mapping[str, Any] | None = None,
     shapes: Mapping[str, Any] | None = None,
     regions: Mapping[str, Any] | None = None,
+    unroll: bool = False,
 ) -> OnnxModel:
     """Read a model of ONNX as a graph of its own. Nothing of the file is run.
 
@@ -69,6 +71,8 @@ def load(
             gg.placeholder: int, None or a name.
         regions: {name of a local function: rule}; each call of the function is a region whose
             gradient is the rule's.
+        unroll: whether loops and recurrent layers of known length are built step by step, which
+            methods need that do not pass loops, such as LRP and DeepLIFT.
 
     Returns: an OnnxModel: graph, inputs, outputs, and tensors by the names of the file.
 
@@ -88,7 +92,7 @@ def load(
     >>> g = model.graph.mark(gg.select.op("Relu"), gg.rules.guided())
     """
     need_onnx("gg.onnx.load")
-    options = LoadOptions(trainable, known or {}, shapes or {}, regions or {})
+    options = LoadOptions(trainable, known or {}, shapes or {}, regions or {}, unroll)
     with collector_paused(), opened(path) as (model, folder):
         found = surveyed(model)
         found.check()
@@ -135,7 +139,7 @@ class _Loading:
         self.model = model
         self.options = options
         self.survey = found
-        self.builder = Builder(model, folder, options.regions)
+        self.builder = Builder(model, folder, options.regions, options.unroll)
         self.inputs: dict[str, Tensor] = {}
 
     def load(self) -> OnnxModel:

@@ -11,7 +11,7 @@ from ...ir.node import Tensor
 from ...ir.position import caller, show
 from ...ir.tree import flatten, paths, unflatten
 from ...ir.types import compatible
-from ..base import as_tensor
+from ..base import as_tensor, truth
 from ..joining import concat, stack
 from ..shaping import normal_axis, reshape_like
 
@@ -40,7 +40,7 @@ def associative_scan(
 
     Raises: ShapeError for no tensors, an axis that does not fit, lengths that are unknown or
     differ, and for an fn that changes structure or shape; DTypeError for one that changes a dtype;
-    TypeError for an fn that is no function.
+    TypeError for an fn that is no function, or a reverse that is no bool.
 
     Gradient: that of what fn is built of.
 
@@ -53,16 +53,17 @@ def associative_scan(
     """
     if not callable(fn):
         raise TypeError(f"associative_scan() takes a function of two stacks, got {fn!r}")
+    backwards = truth("reverse", reverse)
     at = show(caller())
     tensors = list(adopted(tuple([as_tensor(x) for x in flatten(elems)])))
     names = list(paths(elems, "elems"))
     axes = [_axis(at, axis, *row) for row in zip(names, tensors, strict=True)]
     _check_lengths(at, names, tensors, axes)
     prefixes = _Prefixes(fn, elems, axes, at)
-    if reverse:
+    if backwards:
         tensors = prefixes.cut(tensors, None, None, -1)
     found = prefixes.of(tensors)
-    return unflatten(elems, prefixes.cut(found, None, None, -1) if reverse else found)
+    return unflatten(elems, prefixes.cut(found, None, None, -1) if backwards else found)
 
 
 def _axis(at: str, axis: Any, name: str, x: Tensor) -> int:

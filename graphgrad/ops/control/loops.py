@@ -14,7 +14,7 @@ from ...ir.program import Program
 from ...ir.tree import flatten, paths, unflatten
 from ...ir.types import TensorType, compatible, tensor_type
 from ..accumulate import EnsureLike
-from ..base import as_tensor, kind_of, whole
+from ..base import as_tensor, kind_of, truth, whole
 from ..joining import concat, stack
 from ..logic import less
 from .bodies import BodyGraph, BodyScope, as_outputs, constants_of, given_here, traced
@@ -25,6 +25,7 @@ __all__ = ["fori_loop", "map", "scan", "while_loop"]
 
 SCAN, MAP, FORI, WHILE = "scan()", "map()", "fori_loop()", "while_loop()"
 """What errors call the loops."""
+MANY = 1 << 63  # runs, which no int64 counts
 
 
 class Start(NamedTuple):
@@ -131,7 +132,8 @@ def scan(
 
     Raises: ShapeError for xs of other lengths, without axes, or no length at all, and for a carry
     that changes structure or shape; DTypeError for one that changes its dtype; StateError for a
-    placeholder, variable or assign() in the body; TypeError for an f that returns no pair.
+    placeholder, variable or assign() in the body; TypeError for an f that returns no pair, a
+    length or unroll that is no int, or a reverse that is no bool.
 
     Gradient: that of the runs one after the other, as a scan the other way round that computes
     each run again from what it took [Griewank and Walther 2008, "Evaluating Derivatives", 12.2].
@@ -145,7 +147,7 @@ def scan(
     """
     if not callable(f):
         raise TypeError(f"scan() takes a function (carry, x) -> (carry, y), got {f!r}")
-    return _scan(SCAN, f, init, xs, length, reverse, unroll)
+    return _scan(SCAN, f, init, xs, length, truth("reverse", reverse), unroll)
 
 
 def _scan(
@@ -178,7 +180,7 @@ def _scan(
     rows = [] if y is None else as_outputs(body, flatten(y))
     if not after and not rows:
         return init, y
-    made = looped(body, given, after, rows, (*start.tensors, *stacked), count, bool(reverse))
+    made = looped(body, given, after, rows, (*start.tensors, *stacked), count, reverse)
     ys = None if y is None else unflatten(y, made[c : c + len(rows)])
     return unflatten(init, made[:c]), ys
 
@@ -191,8 +193,8 @@ def _length(what: str, xs: Any, stacked: Sequence[Tensor], length: Any) -> int |
     """What is said of the number of runs; None where the rows are counted when run."""
     if length is not None:
         length = whole("length", length)
-        if length < 0:
-            raise ShapeError(f"{what} runs a number of times that is at least 0: {length}")
+        if not 0 <= length < MANY:
+            raise ShapeError(f"{what} runs at least 0 and less than 2**63 times, not {length}")
     known = {"length": length}
     for name, x in zip(paths(xs, "xs") if stacked else (), stacked, strict=True):
         if not x.ndim:
@@ -217,7 +219,7 @@ def map(f: Callable[[Any], Any], xs: Any) -> Any:
 
     Returns: the structure that f returns, with the rows stacked in front.
 
-    Raises: as gg.scan.
+    Raises: as gg.scan; ShapeError for an f that returns None.
 
     Gradient: that of each run; of what all runs read, their sum.
 
@@ -231,7 +233,14 @@ def map(f: Callable[[Any], Any], xs: Any) -> Any:
         raise TypeError(f"map() takes a function of a row, got {f!r}")
     if xs is None or not flatten(xs):
         raise ShapeError(f"map() at {show(caller())} has no xs to go over")
-    return _scan(MAP, lambda _, x: ((), f(x)), (), xs)[1]
+    return _scan(MAP, lambda _, x: ((), _made(f(x))), (), xs)[1]
+
+
+def _made(found: Any) -> Any:
+    """What a run of map() made."""
+    if found is None:
+        raise ShapeError("the function of map() returns None; is a `return` missing?")
+    return found
 
 
 def fori_loop(lo: Any, hi: Any, f: Callable[[Any, Any], Any], init: Any) -> Any:
@@ -311,9 +320,10 @@ def while_loop(
     for what, fn in (("test", test), ("body", body)):
         if not callable(fn):
             raise TypeError(f"the {what} of while_loop() is a function of the carry, got {fn!r}")
-    if max_trips is not None and whole("max_trips", max_trips) < 0:
-        raise ValueError(f"max_trips is at least 0, got {max_trips}")
-    return _while_loop(WHILE, test, body, init, max_trips)
+    most = None if max_trips is None else whole("max_trips", max_trips)
+    if most is not None and not 0 <= most < MANY:
+        raise ValueError(f"max_trips is at least 0 and less than 2**63, got {most}")
+    return _while_loop(WHILE, test, body, init, most)
 
 
 def _while_loop(

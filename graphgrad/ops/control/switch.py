@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from ...ir.errors import DTypeError, ShapeError
@@ -37,7 +37,7 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -
     >>> gg.evaluate(gg.switch(gg.constant(1), [gg.negative, gg.square, gg.sin], x))
     array(9.)
     """
-    if callable(branches):
+    if callable(branches) or not isinstance(branches, Iterable):
         raise TypeError(f"switch() takes a list of functions, got {branches!r}")
     branches = list(branches)
     if not branches:
@@ -45,6 +45,9 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -
     for branch in branches:
         if not callable(branch):
             raise TypeError(f"the branches of switch() are functions, got {branch!r}")
+    last = len(branches) - 1
+    if isinstance(index, int) and not isinstance(index, bool):
+        return branches[min(max(index, 0), last)](*operands)
     number = as_tensor(index)
     if kind_of(number.dtype) not in "iu":
         raise DTypeError(f"switch() goes by an integer, got {number.type!r} ({number.where})")
@@ -53,9 +56,6 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -
             f"switch() goes by one integer, got {number.name}: {number.type!r} (built at "
             f"{number.where})"
         )
-    last = len(branches) - 1
-    if isinstance(index, int):
-        return branches[min(max(index, 0), last)](*operands)
 
     def among(first: int, end: int) -> Any:
         """One of branches[first:end]."""

@@ -11,7 +11,7 @@ import numpy as np
 from ....ir.errors import FileError, ShapeError
 from ....ir.node import Tensor
 from ....ops.base import constant
-from ....ops.control import cond, scan, while_loop
+from ....ops.control import cond, while_loop
 from ....ops.indexing import getitem
 from ....ops.joining import stack
 from ....ops.logic import less, logical_and
@@ -19,6 +19,7 @@ from ....ops.padding import flip
 from ....ops.shaping import moveaxis, reshape
 from ..call import OperatorCall
 from .common import MOST_RUNS
+from .loops import over_rows, trips
 from .table import form
 
 
@@ -62,8 +63,8 @@ def _rows(x: Tensor) -> list[Tensor]:
 
 def _scanned(call: OperatorCall, tensors: Sequence[Tensor]) -> Any:
     body, count = call.needed("body"), call.needed("num_scan_inputs")
-    states, rows = len(tensors) - count, len(body.output)
-    outs = rows - states
+    states = len(tensors) - count
+    outs = len(body.output) - states
     if states < 0 or outs < 0:
         raise FileError(f"it has {len(tensors)} inputs, of which it scans {count}")
     ins = call.attribute("scan_input_axes", [0] * count)
@@ -77,8 +78,8 @@ def _scanned(call: OperatorCall, tensors: Sequence[Tensor]) -> Any:
         made = _tensors(call, body, [*carry, *x])
         return tuple(made[:states]), tuple(made[states:])
 
-    last, ys = scan(run, tuple(tensors[:states]), tuple(xs))
-    ys = [flip(y, 0) if b else y for y, b in zip(ys, out_backward, strict=True)]
+    last, rows = over_rows(call, run, tuple(tensors[:states]), tuple(xs))
+    ys = [flip(y, 0) if b else y for y, b in zip(rows, out_backward, strict=True)]
     ys = [moveaxis(y, 0, a) if a else y for y, a in zip(ys, out_axes, strict=True)]
     return *last, *ys
 
@@ -96,6 +97,9 @@ def _loop(call: OperatorCall) -> Any:
     rows = len(body.output) - 1 - carried
     if goes_on and limit is not None and not isinstance(limit, Tensor) and _is_counted(body):
         return _counted_loop(call, body, int(np.reshape(limit, ())), carried, rows)
+    count = trips(call, body) if rows else None
+    if count is not None:
+        return _counted_loop(call, body, count, carried, rows)
     if rows:
         raise FileError(
             "it collects rows as long as a condition holds, or as often as a computed number says"
@@ -116,13 +120,13 @@ def _counted_loop(call: OperatorCall, body: Any, count: int, carried: int, rows:
     start = tuple(call.tensor(2 + i) for i in range(carried))
     always = constant(True)
 
-    def run(carry: Any, i: Any) -> Any:
-        made = _tensors(call, body, [i, always, *carry])
+    def run(carry: Any, row: Any) -> Any:
+        made = _tensors(call, body, [*row, always, *carry])
         return tuple(made[1 : 1 + carried]), tuple(made[1 + carried :])
 
     if count > MOST_RUNS:
         raise FileError(f"it runs {count} times; at most {MOST_RUNS} are read")
-    last, ys = scan(run, start, constant(np.arange(count), "int64"))
+    last, ys = over_rows(call, run, start, (constant(np.arange(count), "int64"),))
     return *last, *ys
 
 

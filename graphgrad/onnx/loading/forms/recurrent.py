@@ -18,7 +18,6 @@ from ....ir.types import as_dtype
 from ....ops import nn
 from ....ops.base import cast, constant
 from ....ops.bounds import clip
-from ....ops.control import scan
 from ....ops.creation import zeros_like
 from ....ops.indexing import getitem
 from ....ops.joining import split, stack
@@ -28,6 +27,7 @@ from ....ops.shaping import expand_dims, transpose
 from ....ops.trigonometry import tanh
 from ..call import OperatorCall
 from ..lengths import expanded, lengths_of
+from .loops import over_rows
 from .table import form
 
 Activation: TypeAlias = Callable[[Tensor], Tensor]
@@ -156,7 +156,7 @@ def _layer(call: OperatorCall, gates: int, states: int, default: list[str], step
             activations[i * len(default) : (i + 1) * len(default)],
             at_most,
         )
-        runs.append(_run(layer, x, lengths, reverse, step))
+        runs.append(_run(call, layer, x, lengths, reverse, step))
     last = [stack([run[0][k] for run in runs]) for k in range(states)]
     y = stack([run[1] for run in runs], 1)
     if layout:
@@ -175,17 +175,22 @@ def _start(call: OperatorCall, x: Tensor, i: int, way: int, hidden: Any, by_batc
 
 
 def _run(
-    layer: Direction, x: Tensor, lengths: Tensor | None, reverse: bool, step: Step
+    call: OperatorCall,
+    layer: Direction,
+    x: Tensor,
+    lengths: Tensor | None,
+    reverse: bool,
+    step: Step,
 ) -> tuple[tuple[Tensor, ...], Tensor]:
     """The last states, and the first state after each step."""
     rows = x @ transpose(layer.w)
+
+    def plain(states: Any, taken: Any) -> Any:
+        after = step(layer, states, taken[0])
+        return after, (after[0],)
+
     if lengths is None:
-        states, y = scan(
-            lambda s, row: ((after := step(layer, s, row)), after[0]),
-            layer.states,
-            rows,
-            reverse=reverse,
-        )
+        states, (y,) = over_rows(call, plain, layer.states, (rows,), reverse)
         return states, y
     count = x.shape[0]
     if not isinstance(count, int):
@@ -197,11 +202,11 @@ def _run(
         row, t = taken
         after = step(layer, states, row)
         runs = t < counts
-        kept = tuple(where(runs, a, b) for a, b in zip(after, states, strict=True))
-        return kept, where(runs, after[0], zeros_like(after[0]))
+        kept = tuple([where(runs, a, b) for a, b in zip(after, states, strict=True)])
+        return kept, (where(runs, after[0], zeros_like(after[0])),)
 
     times = constant(np.arange(count), "int64")
-    states, y = scan(guarded, layer.states, (rows, times), reverse=reverse)
+    states, (y,) = over_rows(call, guarded, layer.states, (rows, times), reverse)
     return states, y
 
 

@@ -1,0 +1,178 @@
+"""Methods that share a score: relevance by composites of rules, and DeepLIFT."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..compiled import compile
+from ..differentiate.travel.importing import import_graph
+from ..ir.errors import GradientError, did_you_mean
+from ..ir.graph import Graph
+from ..ir.node import Node, Tensor
+from ..ops.sources import placeholder
+from ..regions.rules import Rule
+from ..regions.select import select
+from ..rules.by_sign import lrp_alpha_beta, lrp_flat, lrp_signed_gamma
+from ..rules.propagation import conservation, lrp_epsilon, lrp_zbox
+from ..rules.reference import deeplift as deeplift_of
+from .explained import Explained
+from .found import Found
+from .slopes import balance_from, baselines
+
+CONVOLUTIONS = ("Conv2D", "Conv2DBackpropInput")
+PRODUCTS = ("MatMul", *CONVOLUTIONS)
+
+
+class Composite(NamedTuple):
+    """Which rule each layer has: the first ones, convolutions, dense ones. None: that of the kind.
+
+    Each is a function of the options of `lrp`.
+    """
+
+    convolution: Callable[[dict[str, Any]], Rule]
+    first: Callable[[dict[str, Any]], Rule] | None = None
+
+
+def _epsilon(o: dict[str, Any]) -> Rule:
+    return lrp_epsilon(o["epsilon"])
+
+
+def _plus(o: dict[str, Any]) -> Rule:
+    return lrp_alpha_beta(1.0, 0.0, o["stabiliser"])
+
+
+def _alpha_beta(o: dict[str, Any]) -> Rule:
+    return lrp_alpha_beta(o["alpha"], o["alpha"] - 1, o["stabiliser"])
+
+
+def _gamma(o: dict[str, Any]) -> Rule:
+    return lrp_signed_gamma(o["gamma"], o["stabiliser"])
+
+
+def _flat(o: dict[str, Any]) -> Rule:
+    return lrp_flat(o["stabiliser"])
+
+
+def _box(o: dict[str, Any]) -> Rule:
+    return lrp_zbox(o["low"], o["high"], o["stabiliser"])
+
+
+COMPOSITES = {
+    "epsilon": Composite(_epsilon),
+    "epsilon_flat": Composite(_epsilon, _flat),
+    "epsilon_box": Composite(_epsilon, _box),
+    "epsilon_plus": Composite(_plus),
+    "epsilon_plus_flat": Composite(_plus, _flat),
+    "epsilon_alpha_beta": Composite(_alpha_beta),
+    "epsilon_alpha_beta_flat": Composite(_alpha_beta, _flat),
+    "epsilon_gamma": Composite(_gamma),
+    "epsilon_gamma_box": Composite(_gamma, _box),
+}
+"""Dense layers have epsilon in all; the name goes on with convolutions, then first layers."""
+
+
+def lrp(
+    asked: Explained,
+    composite: str = "epsilon",
+    epsilon: float = 1e-6,
+    gamma: float = 0.25,
+    alpha: float = 2.0,
+    low: Any = 0.0,
+    high: Any = 1.0,
+    stabiliser: float = 1e-6,
+    rules: Any = None,
+    unknown: str = "error",
+) -> Found:
+    """Layer-wise relevance propagation by a composite; `rules` go over it, as for relevance()."""
+    if composite not in COMPOSITES:
+        near = did_you_mean(str(composite), COMPOSITES, f"It is one of {', '.join(COMPOSITES)}.")
+        raise ValueError(f"composite= names one, got {composite!r}. {near}".rstrip())
+    options = {"epsilon": epsilon, "gamma": gamma, "alpha": alpha, "low": low, "high": high}
+    options["stabiliser"] = stabiliser
+    chosen = {**_rules_of(asked, COMPOSITES[composite], options), **(rules or {})}
+    with asked.graph:
+        found = conservation(asked.score, dict(asked.xs), chosen, unknown, epsilon)
+    kept = [found.biases, found.stabiliser, found.rest]
+    values, scores, *sums = asked.run([found.relevance, asked.score, *kept])
+    balance = {"score": float(np.sum(scores))}
+    balance["attributed"] = float(sum(a.sum() for a in values.values()))
+    balance |= dict(zip(("biases", "stabiliser", "rest"), map(float, sums), strict=True))
+    return Found(values, balance)
+
+
+def _rules_of(asked: Explained, composite: Composite, options: dict[str, Any]) -> dict[Any, Rule]:
+    """{selection of a layer, its bias with it: rule}."""
+    layers = _layers(asked)
+    first = _first(asked, layers)
+    found: dict[Any, Rule] = {}
+    for node, parts in layers.items():
+        make = composite.convolution if node.type in CONVOLUTIONS else _epsilon
+        if composite.first is not None and node in first:
+            make = composite.first
+        if make is not _epsilon or len(parts) > 1:
+            found[select.nodes(*parts)] = make(options)
+    return found
+
+
+def _layers(asked: Explained) -> dict[Node, list[Node]]:
+    """The products of what comes from an input with weights, each with the addition of a bias."""
+    carried = _carried(asked)
+    found = {}
+    for node in asked.graph.nodes:
+        if node.type in PRODUCTS and sum(t.node in carried for t in node.inputs) == 1:
+            readers = node.consumers
+            adds = [n for n in readers if n.type == "Add" and _is_bias(n, node, carried)]
+            found[node] = [node, adds[0]] if len(readers) == 1 and adds else [node]
+    return found
+
+
+def _is_bias(add: Node, node: Node, carried: set[Node]) -> bool:
+    others = [t for t in add.inputs if t.node is not node]
+    same = add.outputs[0].shape == node.outputs[0].shape
+    return len(others) == 1 and others[0].node not in carried and same
+
+
+def _carried(asked: Explained) -> set[Node]:
+    """The nodes that read an input, however far above."""
+    found = {t.node for t in asked.xs.values()}
+    for node in asked.graph.nodes:
+        if any(t.node in found and t.type.differentiable for t in node.inputs):
+            found.add(node)
+    return found
+
+
+def _first(asked: Explained, layers: dict[Node, list[Node]]) -> set[Node]:
+    """The layers that read an input with no other layer between."""
+    below: set[Node] = set()
+    first = set()
+    carried = _carried(asked)
+    for node in asked.graph.nodes:
+        if node not in carried:
+            continue
+        is_below = any(t.node in below or t.node in layers for t in node.inputs)
+        if is_below:
+            below.add(node)
+        elif node in layers:
+            first.add(node)
+    return first
+
+
+def deeplift(asked: Explained, baseline: Any = 0.0, unknown: str = "error") -> Found:
+    """Contributions to the change from a baseline, by the rescale rule."""
+    if len(asked.xs) != 1:
+        raise GradientError(f"deeplift is for a model of one floating input, not {list(asked.xs)}")
+    starts = baselines(asked, baseline)
+    ((name, home),) = asked.xs.items()
+    others = {t: a for t, a in asked.fed.items() if t is not home}
+    with Graph():
+        x = placeholder(asked.arrays[name].shape, home.dtype, name="x")
+
+        def score(x: Tensor) -> Tensor:
+            return import_graph(asked.graph, {home: x, **others})[asked.score]
+
+        found = deeplift_of(score, x, starts[name], unknown)
+        values = {name: compile([x], found)(asked.arrays[name])}
+    return Found(values, balance_from(asked, values, starts))

@@ -1,0 +1,119 @@
+"""Methods that are gradients: of one point, of many, and through ReLUs that let less pass."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..differentiate.gradients import gradients
+from ..ir.errors import GradientError
+from ..ir.types import Array
+from ..rules.saliency import deconvnet as deconvnet_rule
+from ..rules.saliency import guided as guided_rule
+from .explained import Explained
+from .found import Found
+
+
+def gradient(asked: Explained) -> Found:
+    """The derivative of the score."""
+    return Found(_slopes(asked))
+
+
+def saliency(asked: Explained) -> Found:
+    """The magnitude of the derivative."""
+    return Found({name: np.abs(dx) for name, dx in _slopes(asked).items()})
+
+
+def input_times_gradient(asked: Explained) -> Found:
+    """The input times the derivative."""
+    return Found({name: asked.arrays[name] * dx for name, dx in _slopes(asked).items()})
+
+
+def guided_backprop(asked: Explained, activations: Sequence[str] = ("Relu",)) -> Found:
+    """The derivative, through ReLUs that pass positive gradients of active units alone."""
+    return Found(_slopes(asked, {name: guided_rule() for name in _there(asked, activations)}))
+
+
+def deconvnet(asked: Explained, activations: Sequence[str] = ("Relu",)) -> Found:
+    """The derivative, through ReLUs that pass positive gradients alone."""
+    return Found(_slopes(asked, {name: deconvnet_rule() for name in _there(asked, activations)}))
+
+
+def integrated_gradients(asked: Explained, baseline: Any = 0.0, steps: int = 50) -> Found:
+    """The way from a baseline times the mean of the derivative along it."""
+    starts = baselines(asked, baseline)
+    places, weights = np.polynomial.legendre.leggauss(steps)
+    slopes = _compiled_slopes(asked)
+    total = {name: np.zeros_like(x) for name, x in asked.arrays.items()}
+    for at, weight in zip((places + 1) / 2, weights / 2, strict=True):
+        point = {n: (b + at * (asked.arrays[n] - b)).astype(b.dtype) for n, b in starts.items()}
+        for name, dx in slopes(point).items():
+            total[name] += weight * dx
+    found = {n: ((asked.arrays[n] - starts[n]) * dx) for n, dx in total.items()}
+    return Found(found, balance_from(asked, found, starts))
+
+
+def smoothgrad(
+    asked: Explained, samples: int = 50, stdev: float | None = None, seed: int = 0
+) -> Found:
+    """The mean of the derivative at points around the input."""
+    rng, slopes = np.random.default_rng(seed), _compiled_slopes(asked)
+    total = {name: np.zeros_like(x) for name, x in asked.arrays.items()}
+    for _ in range(samples):
+        point = {}
+        for name, x in asked.arrays.items():
+            spread = 0.15 * np.ptp(x) if stdev is None else stdev
+            point[name] = (x + rng.normal(scale=spread, size=x.shape)).astype(x.dtype)
+        for name, dx in slopes(point).items():
+            total[name] += dx / samples
+    return Found(total)
+
+
+def _slopes(asked: Explained, overrides: Any = None) -> dict[str, Array]:
+    found: dict[str, Array] = _compiled_slopes(asked, overrides)({})
+    return found
+
+
+def _compiled_slopes(asked: Explained, overrides: Any = None) -> Any:
+    """A function of {name: array} that gives the derivative by each input."""
+    with asked.graph:
+        dxs = gradients(
+            asked.score, list(asked.xs.values()), unconnected="zero", overrides=overrides or {}
+        )
+    run = asked.compiled(dxs)
+    return lambda point: dict(zip(asked.xs, run(**point), strict=True))
+
+
+def _there(asked: Explained, activations: Sequence[str]) -> list[str]:
+    """The op types that the graph has; GradientError where it has none of them."""
+    types = {node.type for node in asked.graph.nodes}
+    found = [name for name in activations if name in types]
+    if not found:
+        raise GradientError(
+            f"the model has no {' and no '.join(activations)}, for which the method has a rule; "
+            "without one it is the gradient. Name op types by activations="
+        )
+    return found
+
+
+def baselines(asked: Explained, baseline: Any) -> dict[str, Array]:
+    """The baseline of each input, an array of its shape and dtype."""
+    given = baseline if isinstance(baseline, dict) else dict.fromkeys(asked.xs, baseline)
+    if given.keys() != asked.xs.keys():
+        raise GradientError(f"baseline= is for {list(asked.xs)}, got {list(given)}")
+    return {
+        name: np.broadcast_to(np.asarray(given[name], x.dtype), x.shape)
+        for name, x in asked.arrays.items()
+    }
+
+
+def balance_from(
+    asked: Explained, found: dict[str, Array], starts: dict[str, Array]
+) -> dict[str, float]:
+    """What was to be attributed, the change of the score from the baselines, and what was."""
+    run = asked.compiled(asked.score)
+    change = float(np.sum(run()) - np.sum(run(**starts)))
+    attributed = float(sum(a.sum() for a in found.values()))
+    return {"score": change, "attributed": attributed, "rest": change - attributed}

@@ -1,0 +1,137 @@
+// Lines that go around nodes. Graphviz places nodes in rows, the same in all columns: between rows
+// the whole width is free, between columns the whole height. A line that would run under a node
+// leaves through the top or bottom of its node, and takes these ways.
+const BEND = 9;
+const STEP = 5; // how closely a line is looked at
+const HEAD = 7;
+
+class Ways {
+  constructor(items, links, words) {
+    this.words = words; // what is written: better not struck through
+    this.rects = new Taken(items.map((item) => Object.assign([item.x - item.w / 2, item.y - item.h / 2, item.x + item.w / 2, item.y + item.h / 2], { item })));
+    this.rows = new Gaps(items.map(({ y, h }) => [y - h / 2, y + h / 2]), 12);
+    this.aisles = new Gaps([...grouped(items, (item) => item.column).values()].map((all) => [Math.min(...all.map(({ x, w }) => x - w / 2)), Math.max(...all.map(({ x, w }) => x + w / 2))]), 18);
+    const hidden = links.filter((link) => link.points && this.under(link, link.points).nodes);
+    hidden.forEach((link) => this.lead(link));
+    this.led = hidden.length;
+  }
+
+  // How many points of a line lie under nodes that are not its ends, and under words.
+  under({ a, b }, { points }) {
+    const found = { nodes: 0, words: 0 };
+    for (let piece = 0; piece + 3 < points.length; piece += 3) {
+      const [from, , , to] = points.slice(piece, piece + 4);
+      const steps = Math.max(2, Math.ceil(Math.hypot(to[0] - from[0], to[1] - from[1]) / STEP));
+      for (let i = 0; i <= steps; i++) {
+        const [x, y] = pointOn(points.slice(piece, piece + 4), i / steps);
+        if (this.rects.at(x, y).some(({ item }) => item !== a && item !== b)) found.nodes += 1;
+        if (this.words.at(x, y).length) found.words += 1;
+      }
+    }
+    return found;
+  }
+
+  costOf(link, line, length = 0) {
+    const { nodes, words } = this.under(link, line);
+    return 1e6 * nodes + 40 * words + length;
+  }
+
+  // The way with the fewest nodes over it, the shortest of these.
+  lead(link) {
+    let best = { points: link.points, cost: this.costOf(link, link.points) };
+    for (const way of this.between(link)) {
+      const points = rounded(way.corners);
+      const length = way.corners.slice(1).reduce((sum, [x, y], i) => sum + Math.abs(x - way.corners[i][0]) + Math.abs(y - way.corners[i][1]), 0);
+      const cost = this.costOf(link, points, length);
+      if (cost < best.cost) best = { points, cost, way };
+    }
+    link.points = best.points;
+    best.way?.taken.forEach((gap) => (gap.used += 1));
+    if (!link.spaced) link.at = pointOn(link.points.points, 0.5);
+    else if (best.way) link.spaced = false; // its label goes with it
+  }
+
+  *between({ a, b }) {
+    for (const up of [-1, 1]) {
+      for (const upon of [-1, 1]) {
+        const [from, to] = [this.rows.beside(a.y, up), this.rows.beside(b.y, upon)];
+        const side = b.x >= a.x ? 1 : -1;
+        const out = a.x + (side * a.w) / 4;
+        const into = b.x - (side * b.w) / 4;
+        const ends = [[out, a.y + (up * a.h) / 2], [into, b.y + (upon * b.h) / 2]];
+        for (const y0 of from.tracks()) {
+          if (from === to) {
+            yield { corners: [ends[0], [out, y0], [into, y0], ends[1]], taken: [from] };
+            continue;
+          }
+          for (const y1 of to.tracks()) {
+            for (const aisle of this.aisles.all) {
+              const [x] = aisle.tracks();
+              yield { corners: [ends[0], [out, y0], [x, y0], [x, y1], [into, y1], ends[1]], taken: [from, to, aisle] };
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+// What is free between intervals, and beside them.
+class Gaps {
+  constructor(intervals, margin) {
+    const sorted = intervals.sort((p, q) => p[0] - q[0]);
+    this.all = [];
+    let end = sorted[0][0] - margin;
+    for (const [low, high] of sorted) {
+      if (low > end + 1) this.all.push(new Gap(end, low));
+      end = Math.max(end, high);
+    }
+    this.all.push(new Gap(end, end + margin));
+  }
+
+  // The gap before or after a place.
+  beside(place, direction) {
+    const after = this.all.findIndex(({ low }) => low >= place);
+    return this.all[direction > 0 ? after : after - 1];
+  }
+}
+
+class Gap {
+  constructor(low, high) {
+    Object.assign(this, { low, high, used: 0 });
+  }
+
+  // Places for one more line, away from those before it.
+  tracks() {
+    return [0.5, 0, 0.8].map((start) => {
+      const share = (start + this.used * 0.618) % 1;
+      return this.low + (this.high - this.low) * (0.15 + 0.7 * share);
+    });
+  }
+}
+
+// A line along these corners, which are rounded, and the tip of its arrow.
+function rounded(corners) {
+  const tip = corners[corners.length - 1];
+  const before = corners[corners.length - 2];
+  const length = Math.hypot(tip[0] - before[0], tip[1] - before[1]) || 1;
+  const head = Math.min(HEAD, length);
+  const ends = [...corners.slice(0, -1), [0, 1].map((i) => tip[i] - ((tip[i] - before[i]) / length) * head)];
+  const points = [ends[0]];
+  const straight = (to) => {
+    const from = points[points.length - 1];
+    points.push(...[1 / 3, 2 / 3].map((t) => [0, 1].map((i) => from[i] + (to[i] - from[i]) * t)), to);
+  };
+  for (let i = 1; i < ends.length - 1; i++) {
+    const [p, q, r] = ends.slice(i - 1, i + 2);
+    const near = (other) => {
+      const far = Math.hypot(other[0] - q[0], other[1] - q[1]) || 1;
+      const bend = Math.min(BEND, far / 2);
+      return [0, 1].map((k) => q[k] + ((other[k] - q[k]) / far) * bend);
+    };
+    straight(near(p));
+    points.push(q, q, near(r));
+  }
+  straight(ends[ends.length - 1]);
+  return { points, tip };
+}

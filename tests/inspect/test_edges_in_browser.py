@@ -1,0 +1,114 @@
+"""Lines one can trust: none runs under a node, and what crosses a boundary says what it carries."""
+
+from __future__ import annotations
+
+import pytest
+
+from .chromium import PROGRAM
+from .pages import chain
+from .random_nets import guided_cnn, random_net, two_gradients
+from .seeing import choice, log1pexp, nested
+from .zoo import LARGE, ZOO
+
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.skipif(PROGRAM is None, reason="no chromium on the PATH"),
+]
+
+UNDER = """(() => {
+  const rects = [...document.querySelectorAll("#picture .item[id]")].map((e) => {
+    const { e: x, f: y } = e.transform.baseVal[0].matrix;
+    const b = e.querySelector(".shape").getBBox();
+    const [left, top] = [x + b.x + 1, y + b.y + 1];
+    const [right, bottom] = [left + b.width - 2, top + b.height - 2];
+    return { id: e.id, label: e.ariaLabel, left, top, right, bottom };
+  });
+  const found = [];
+  const at = (p, t) => [0, 1].map((i) => (1 - t) ** 3 * p[0][i] + 3 * (1 - t) ** 2 * t * p[1][i]
+    + 3 * (1 - t) * t * t * p[2][i] + t ** 3 * p[3][i]);
+  const along = function* (d) {  // points of a path of cubic curves
+    const numbers = d.match(/-?[\\d.]+(e-?\\d+)?/g).map(Number);
+    const points = [];
+    for (let i = 0; i < numbers.length; i += 2) points.push([numbers[i], numbers[i + 1]]);
+    for (let k = 0; k + 3 < points.length; k += 3) {
+      const piece = points.slice(k, k + 4);
+      const far = Math.hypot(piece[3][0] - piece[0][0], piece[3][1] - piece[0][1]);
+      const steps = Math.max(6, Math.ceil(far / 3));
+      for (let i = 0; i <= steps; i++) yield at(piece, i / steps);
+    }
+  };
+  for (const link of document.querySelectorAll("#picture .link")) {
+    const ends = link.dataset.ends.split(" ");
+    const line = link.querySelector(".line");
+    const hit = new Set();
+    for (const [x, y] of along(line.getAttribute("d"))) {
+      for (const r of rects) {
+        const inside = x > r.left && x < r.right && y > r.top && y < r.bottom;
+        if (inside && !ends.includes(r.id)) hit.add(r.label);
+      }
+    }
+    for (const label of hit) found.push([link.querySelector("title").textContent, label]);
+  }
+  return found;
+})()"""
+"""Lines that run under nodes which are not their ends."""
+UNTYPED = """[...document.querySelectorAll("#picture .link.crossing")].filter((e) => {
+  const text = e.querySelector("text.type");
+  return !text || !text.textContent || getComputedStyle(text).opacity === "0";
+}).map((e) => e.querySelector("title").textContent)"""
+CUT = """[...document.querySelectorAll("#picture .item[id]")].filter((e) => {
+  const shape = e.querySelector(".shape").getBBox();
+  const words = [...e.querySelectorAll("text:not(.sign)")].map((text) => text.getBBox());
+  return words.some((w) => w.x < shape.x - 0.5 || w.x + w.width > shape.x + shape.width + 0.5);
+}).map((e) => e.ariaLabel)"""
+LED = "Number(document.documentElement.dataset.led)"
+
+PICTURES = {
+    **ZOO,
+    "log1pexp": lambda: log1pexp(2),
+    "nested": nested,
+    "cnn": lambda: guided_cnn()[0],
+    "layers": lambda: two_gradients()[0],
+    "choice": choice,
+}
+MORE = {
+    **LARGE,
+    "chain": lambda: chain(60),
+    **{f"net{seed}": lambda seed=seed: random_net(seed)[0] for seed in range(12)},
+}
+
+
+def trusted(page):
+    assert page.do(UNDER) == []
+    assert page.do(UNTYPED) == []
+    assert page.do(CUT) == []
+    return page.do(LED)
+
+
+def test_no_line_runs_under_a_node_and_boundaries_have_types(opened):
+    led = {name: trusted(opened(make())) for name, make in PICTURES.items()}
+    assert sum(count > 0 for count in led.values()) >= 5, led  # these would have
+
+
+@pytest.mark.ci
+@pytest.mark.parametrize("name", MORE)
+def test_so_in_large_and_random_graphs(opened, name):
+    trusted(opened(MORE[name]()))
+
+
+@pytest.mark.ci
+@pytest.mark.parametrize("name", ["training", "lstm20", "transformer2"])
+def test_so_when_all_is_open(opened, name):
+    page = opened(ZOO[name]())
+    page.do("document.getElementById('open-all').click()")
+    page.until("document.querySelectorAll('#picture .item[id]').length > 200")
+    page.settled()
+    trusted(page)
+
+
+@pytest.mark.ci
+@pytest.mark.parametrize("name", ["layers", "cnn"])
+def test_so_in_comparisons(opened, name):
+    pair = {"layers": two_gradients, "cnn": guided_cnn}[name]()
+    for after, before in (pair, pair[::-1]):
+        trusted(opened(after, diff=before))
