@@ -132,6 +132,21 @@ class Builder:
             self.nodes(graph.node)
             return [self.names.find(said.name) for said in graph.output]
 
+    def known_in(
+        self, graph: Any, nodes: Any, given: Mapping[str, Value], wanted: Sequence[str]
+    ) -> list[Array] | None:
+        """What nodes of a graph make of known values, computed; None where they need others."""
+        with self._inside(Names(self.names)), Graph():
+            for name, value in {**self.initializers(graph), **given}.items():
+                self.names.put(name, value)
+            try:
+                self.nodes(nodes)
+                found = [self.names.find(name) for name in wanted]
+            except FileError:
+                return None
+        known = all(isinstance(value, np.ndarray) and value.dtype != object for value in found)
+        return found if known else None
+
     @contextmanager
     def _inside(self, names: Names, **other: Any) -> Iterator[None]:
         """A block in which names, and other fields, mean others."""

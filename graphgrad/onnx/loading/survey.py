@@ -152,7 +152,7 @@ def domain_of(node: Any) -> str:
 
 def why_not(domain: str, name: str) -> str:
     """Why an operator is not read."""
-    if domain:
+    if domain and name not in REASONS:
         known = sorted({d for d, _ in forms() if d})
         return f"operators of {domain!r:.80} are not read" if domain not in known else "unknown"
     if name in REASONS:
