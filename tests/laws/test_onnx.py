@@ -118,8 +118,8 @@ def in_reference(path, feeds):
     return reference.ReferenceEvaluator(str(path)).run(None, feeds)
 
 
-def test_each_op_computes_in_onnxruntime_what_it_does_here(tmp_path):
-    compare(first_of_each(writable()), tmp_path / "m.onnx", in_runtime)
+def test_ops_compute_in_onnxruntime_what_they_do_here(tmp_path):
+    compare(first_of_each(writable())[::8], tmp_path / "m.onnx", in_runtime)
 
 
 @pytest.mark.ci
@@ -137,6 +137,7 @@ def test_each_op_of_unknown_lengths_computes_what_it_does_here(tmp_path):
     compare(writable(NEED_LENGTHS), tmp_path / "m.onnx", in_runtime, known=False)
 
 
+@pytest.mark.ci
 def test_what_has_no_form_is_refused_by_name_all_at_once(tmp_path):
     kinds = f"{REFUSED} {HOST}".split()
     cases = first_of_each([c for c in CASES if c[1].type in kinds])
@@ -157,6 +158,7 @@ def test_complex_numbers_are_refused(tmp_path):
         gg.onnx.export(gg.compile(z, gg.abs(z)), tmp_path / "m.onnx")
 
 
+@pytest.mark.ci
 def test_what_is_computed_in_float64_alone_is_told(tmp_path):
     cases = first_of_each([c for c in CASES if c[1].type in DOUBLE.split()])
     with gg.Graph():

@@ -103,8 +103,9 @@ def gamma_sign(xp: Any, x: Any) -> Any:
     """The sign of gamma(x): of odd numbers of steps below 0 minus, NaN at its poles."""
     whole = xp.floor(x)
     odd = whole - 2.0 * xp.floor(0.5 * whole)
-    pole = (x <= 0) & (x == whole)
-    return xp.where(x > 0, 1.0, xp.where(pole, math.nan, 1.0 - 2.0 * odd))
+    pole = (x < 0) & (x == whole)
+    below = xp.where(pole, math.nan, 1.0 - 2.0 * odd)
+    return xp.where(x > 0, 1.0, xp.where(x == 0, xp.copysign(1.0, x), below))
 
 
 def digamma(xp: Any, x: Any) -> Any:
@@ -196,11 +197,11 @@ def principal_value(xp: Any, x: Any) -> Any:
     ones = xp.zeros_like(z) + 1.0
     _, total = xp.fori_loop(1, 150, step, (ones, xp.zeros_like(z)))
     y = total + xp.log(z) - _digamma_of(1)
-    beyond = xp.where(far, x, 50.0)
+    beyond = xp.where(far & (x < 800), x, 50.0)
     series = 1.0
     for k in range(30, 0, -1):
         series = 1.0 + k / beyond * series
-    y = xp.where(far, xp.exp(beyond) / beyond * series, y)
+    y = xp.where(far, xp.where(x < 800, xp.exp(beyond) / beyond * series, math.inf), y)
     return xp.where(low, -exponential_integral(xp, 1, xp.where(low, -x, 1.0)), y)
 
 
@@ -234,4 +235,6 @@ def dawson(xp: Any, x: Any) -> Any:
     series = 1.0
     for k in range(10, 0, -1):
         series = 1.0 - 2.0 / (2 * k + 1) * (x * x) * series
-    return xp.where(xp.abs(x) < width, x * series, total / math.sqrt(math.pi))
+    y = xp.where(xp.abs(x) < width, x * series, total / math.sqrt(math.pi))
+    far = xp.abs(x) > 1e8
+    return xp.where(far, 0.5 / xp.where(far, x, 1.0), y)
