@@ -179,6 +179,21 @@ def test_jax_calls_no_rule_for_outputs_without_a_gradient(wide):
         np.testing.assert_allclose(found, np.full(3, 8.0))
 
 
+def test_jax_calls_no_rule_for_inputs_that_nobody_asks_about(wide):
+    def asked(site, dy):
+        raise LookupError("it was called")
+
+    with gg.Graph():
+        x, w = gg.placeholder((3,), name="x"), gg.variable(np.ones(3), name="w")
+        with gg.override_gradient(asked):
+            h = gg.exp(w)
+        f = gg.compile(x, gg.sum(x * h))
+    fn, state = f.as_jax(), f.state_tree()
+    np.testing.assert_allclose(jax.grad(lambda x: fn([x], state)[0])(X), np.exp(np.ones(3)))
+    with pytest.raises(LookupError, match="it was called"):
+        jax.grad(lambda s: fn([X], s)[0])(state)
+
+
 def test_jax_integers_have_no_gradient_and_structural_zeros_are_zeros(wide):
     x, n = gg.placeholder((3,), name="x"), gg.placeholder((3,), "int64", name="n")
     z = gg.placeholder((2,), name="z")
@@ -287,8 +302,8 @@ def test_state_tree_is_a_copy_and_commit_writes_all_or_nothing():
         gg.StateError, match=r"(?s)nothing was written.*'v'.*'w' is.*number of runs"
     ):
         step.commit(wrong)
-    with pytest.raises(gg.StateError, match="missing: '/runs'"):
-        step.commit({"w": [9.0]})
+    with pytest.raises(gg.StateError, match=r"(?s)missing: '/runs'.*unknown: 'v'"):
+        step.commit({"w": [9.0], "v": 1.0})
     np.testing.assert_array_equal(step.state_tree()["w"], [0.5])
     step.commit({"w": np.array([9.0], "float32"), "/runs": 7})
     after = step.state_tree()
