@@ -142,6 +142,23 @@ def test_jax_gradients_go_through_overrides_at_both_orders(wide, through):
         np.testing.assert_allclose(got, wanted, rtol=1e-12)
 
 
+def test_jax_a_value_beside_its_gradient_is_differentiated_by_the_rules(wide):
+    """The value that the forward rule gives is differentiated then, too."""
+    with gg.Graph():
+        x, _, loss = model()
+        f = gg.compile(x, loss)
+    fn, state = f.as_jax(gradients=2), f.state_tree()
+
+    def both(x, s):
+        value, found = jax.value_and_grad(lambda *a: fn([a[0]], a[1])[0], (0, 1))(x, s)
+        return value + sum(jnp.sum(v) for v in jax.tree.leaves(found))
+
+    dx, dw, d2x, d2w = expected_orders()
+    found = jax.tree.leaves(jax.grad(both, (0, 1))(X, state))
+    for got, wanted in zip(found, (dx + d2x, dw + d2w), strict=True):
+        np.testing.assert_allclose(got, wanted, rtol=1e-12)
+
+
 @pytest.mark.parametrize("gradients", [0, 1])
 def test_jax_gradients_beyond_what_was_asked_are_an_error(wide, gradients):
     with gg.Graph():
