@@ -36,6 +36,10 @@ MODULES = (
     "graphgrad.random",
     "graphgrad.rules",
     "graphgrad.special",
+    "graphgrad.tf1",
+    "graphgrad.tf1.contrib",
+    "graphgrad.tf1.python.framework",
+    "graphgrad.tf1.python.ops",
 )
 MADE_BY_GRAPHGRAD = {
     gg.CompiledFunction,

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import graphgrad as gg
+from graphgrad.ir import locks
 
 jax = pytest.importorskip("jax")
 HostCalls = pytest.importorskip("graphgrad.execute.jax_host").HostCalls
@@ -130,6 +131,8 @@ def test_code_that_writes_the_state_of_the_run_that_waits_for_it_is_an_error_on_
     assert graph.state["w"] == 1.0
     run()  # one that only reads
     assert graph.state["w"] == 2.0
+    with calls.acting():  # for nobody: the run is over
+        assert locks._acting == {}
 
 
 def test_an_error_of_xla_says_what_is_large():

@@ -29,6 +29,8 @@ REDUCTIONS = {
     "mean dtype": (lambda x: np.mean(x, dtype=np.float32), INTS),
     "mean where": (lambda x: np.mean(x, axis=2, where=MASK), X),
     "max initial": (lambda x: np.max(x, axis=0, initial=0.5), X),
+    "max initial float32": (lambda x: np.max(x, axis=0, initial=0.5), X.astype("float32")),
+    "integers to the power 0": (lambda x: np.power(x, 0), INTS),
     "max where": (lambda x: np.max(x, axis=1, initial=-1.0, where=MASK), X),
     "min where": (lambda x: np.min(x, initial=9, where=INTS > 2), INTS),
     "any where": (lambda x: np.any(x > 1, axis=0, where=MASK), X),
