@@ -97,9 +97,8 @@ def backwards_within(x, h, w):
 
     def run(s, row):
         t = gg.scan(lambda t, v: (gg.sin(t * v) + row, None), s, x, reverse=True)[0]
-        return gg.fori_loop(0, 0, lambda i, c: c + row, t), gg.fori_loop(
-            3, 2, lambda i, c: c + c, h[0]
-        )
+        t = gg.fori_loop(0, 0, lambda i, c: c + row, t)
+        return t, gg.fori_loop(3, 2, lambda i, c: c + c, h[0])
 
     return gg.scan(run, h, x)
 
