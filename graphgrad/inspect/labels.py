@@ -112,7 +112,8 @@ class Labels:
         ops = [f"{op} x{n}" if n > 1 else op for op, n in counts.most_common(common)]
         more = ["..."] if len(counts) > common else []
         rows = [box.title, f"{counted(len(there), 'node')}{lost}", ", ".join([*ops, *more])]
-        rows += [f"reads {', '.join(map(self._name, item.reads))}"] if item.reads else []
+        names = list(dict.fromkeys(map(self._name, item.reads)))
+        rows += [f"reads {', '.join(names[:4])}{', ...' * (len(names) > 4)}"] if names else []
         value = self.value(item)
         rows += [] if value is None else [number_text(value)]
         failed = any(n in self.view.failed for n in self.nodes(item)) if self.view.failed else False

@@ -162,7 +162,7 @@ class Picture:
         if found is not None and found is not target:
             if found.readers and target.box is None:
                 return self._copy(node, target.inside, target)
-            if found.readers or _is_own_parameter(node, found, target):
+            if found.readers or _is_own_parameter(node, target):
                 target.reads[node] = None
                 return None
         if found is not None:
@@ -220,12 +220,10 @@ class Picture:
         return ordering_edges(held, self.links)
 
 
-def _is_own_parameter(node: Node, source: PictureItem, target: PictureItem) -> bool:
+def _is_own_parameter(node: Node, target: PictureItem) -> bool:
     """Whether a variable is read by the collapsed box of an update: of its own, that is."""
     around = target.box
-    if around is None or around.column < 2 or source.box is not None:
-        return False
-    return kind_of(node) == "variable"
+    return around is not None and around.column > 1 and kind_of(node) == "variable"
 
 
 def site_in(owner: Mark | None) -> Region | Node | None:

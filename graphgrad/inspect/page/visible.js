@@ -154,7 +154,7 @@ class Visible {
       const b = this.itemOf(edge.target, here.box);
       const a = this.sourceOf(edge, here, b);
       if (!a || !b || a === b) continue;
-      const own = b.shut !== undefined && b.column > 1 && a.kind === "variable"; // the parameter of an update
+      const own = b.shut !== undefined && b.column > 1 && kindOf(edge.source) === "variable"; // the parameter of an update
       if (a.hub || own) {
         b.hubs ??= new Set();
         b.hubs.add(labelOf(edge.source));
