@@ -39,6 +39,11 @@ def is_private(node: Node) -> bool:
     return node.origin is not None and kind_of(node) == "constant"
 
 
+def is_number(node: Node) -> bool:
+    """Whether it is a constant without a name that is one number."""
+    return kind_of(node) == "constant" and node._name is None and not node.outputs[0].type.shape
+
+
 def short_dtype(dtype: DType) -> str:
     """`f32`, `i64`, `c128`, `bool`, `bf16`."""
     if kinds.is_bfloat16(dtype):

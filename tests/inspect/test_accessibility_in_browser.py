@@ -21,7 +21,7 @@ pytestmark = [
 ]
 
 JUDGE = """axe.run(document, { resultTypes: ["violations"] }).then(({ violations }) =>
-  violations.map(({ id, nodes }) => [id, nodes.map((n) => n.html.slice(0, 160) + n.failureSummary)]))"""
+  violations.map(({ id, nodes: all }) => [id, all.map((n) => n.html + n.failureSummary)]))"""
 
 
 def findings(page):
