@@ -71,6 +71,7 @@ from .derived import register_derived as _register_derived
 from .dtypes import (
     DType,
     as_dtype,
+    bfloat16,
     complex64,
     complex128,
     double,
@@ -533,6 +534,7 @@ __all__ = [
     "atanh",
     "batch_gather",
     "batch_matmul",
+    "bfloat16",
     "bincount",
     "bitwise_and",
     "bitwise_or",
@@ -936,4 +938,4 @@ _sys.modules[f"{__name__}.compat.v1"] = _here
 
 def __getattr__(name: str) -> _Any:
     """What TensorFlow has and this has not: it says so when it is used."""
-    return _missing(name)
+    return _missing(name, offered=__all__)
