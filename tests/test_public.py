@@ -36,6 +36,10 @@ MODULES = (
     "graphgrad.random",
     "graphgrad.rules",
     "graphgrad.special",
+    "graphgrad.tf1",
+    "graphgrad.tf1.contrib",
+    "graphgrad.tf1.python.framework",
+    "graphgrad.tf1.python.ops",
 )
 MADE_BY_GRAPHGRAD = {
     gg.CompiledFunction,
@@ -267,7 +271,7 @@ HELPERS = {
     *("slicing", "updates"),
 }
 HELPERS |= {"convolution", "operands", "pooling", "reducing", "windows"}
-HELPERS |= {"elementary", "onnx_loops", "onnx_places", "onnx_windows"}
+HELPERS |= {"elementary", "onnx_loops", "onnx_places", "onnx_windows", "stepwise"}
 HELPERS |= {"draws", "philox", "quantile", "rejection"}
 
 

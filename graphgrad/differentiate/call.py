@@ -13,6 +13,7 @@ from ..ir.depth import check_room
 from ..ir.errors import GradientError, GraphGradError, counted
 from ..ir.node import Node, Region, RuleCall, Tensor
 from ..ir.op import OP_TYPES, Op
+from ..ir.position import RULE_CALLERS
 from ..ops.base import DEFAULT, NO_GRAD, ZeroTensor, is_zero
 from ..ops.sources import Identity, RuleInput, RuleOutput
 from ..regions.rules import BuiltinRule, Rule, as_rule
@@ -138,6 +139,9 @@ def _call(rule: Rule, site: Site, dys: list[Tensor | None]) -> Any:
             raise _arity(rule, site) from error
         error.add_note(f"in {who(rule, site)}")
         raise
+
+
+RULE_CALLERS.add(_call.__code__)
 
 
 def _takes(fn: Any, site: Site, dys: Sequence[Any]) -> bool:

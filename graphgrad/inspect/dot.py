@@ -320,8 +320,10 @@ class _DotWriter:
         if node in self.labels.results:
             style += ", penwidth=3"
         value = self.labels.value(item)
-        if value is not None and self.view.overlay is not None:
-            overlay = self.view.overlay
+        overlay = self.view.overlay
+        if overlay is not None and value is None:
+            style += ', fillcolor="#ffffff"'  # on no scale
+        if overlay is not None and value is not None:
             style += f', fillcolor="{overlay.colour(value)}", fontcolor="{overlay.ink(value)}"'
             if not isfinite(value):
                 style += f', style="rounded,filled,dashed", color="{FAILED.line}", penwidth=2'

@@ -43,6 +43,7 @@ _SCRIPTS = (
     "steps",
     "keys",
     "pointer",
+    "saving",
     "page",
 )
 _DATA = str.maketrans(
@@ -99,7 +100,7 @@ def to_html(
         views.append(("default gradients", bypassed))
     keyed_by = {name: keyed(name, numbers, each) for name, numbers in (overlays or {}).items()}
     model = model_of(title, views, keyed_by, compare=diff is not None)
-    _note_sums(model, overlays or {})
+    _note_units(model, overlays or {})
     frames = model["frames"]
     model["bypass"] = bypass_of(frames.pop(), bypassed, each.index(view)) if bypassed else None
     model["why_no_bypass"] = why_not
@@ -119,11 +120,13 @@ def _frames(
     return [("as built", view), *((name, view_of(program)) for name, program in programs)]
 
 
-def _note_sums(model: dict[str, Any], overlays: Mapping[str, Numbers]) -> None:
-    """Say which overlays are added up where a box is collapsed."""
+def _note_units(model: dict[str, Any], overlays: Mapping[str, Numbers]) -> None:
+    """Say what overlays count, and which are added up where a box is collapsed."""
     for entry, numbers in zip(model["overlays"], overlays.values(), strict=True):
         if isinstance(numbers, Overlay) and numbers.combine == "sum":
             entry["combine"] = "sum"
+        if isinstance(numbers, Overlay) and numbers.title != entry["name"]:
+            entry["unit"] = visible(numbers.title)
 
 
 def write_html(path: str | os.PathLike[str], shown: Any, **options: Any) -> None:
@@ -177,6 +180,7 @@ def _policy(style: str, script: str, viz: str) -> str:
             f"script-src {_hash(script)} {_hash(viz)} 'wasm-unsafe-eval'",
             f"style-src {_hash(style)}",
             "worker-src blob:",
+            "img-src blob:",
             "base-uri 'none'",
             "form-action 'none'",
         ]

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from ..ir.errors import counted
-from ..ir.node import Node, RuleCall
+from ..ir.node import Node
 from .colours import DIFF
 from .items import PictureItem
 from .overlay import number_text
@@ -95,7 +95,7 @@ class Labels:
             rows.append(attrs)
         if node.stamp is not None:
             rows.append(f'override "{stamp_name(node)}"')
-        if (why := self._why(node)) and not isinstance(node.origin, RuleCall):
+        if why := self._why(node):
             rows.append(why)
         if node in self.results:
             rows.append(", ".join(self.results[node]))
@@ -125,4 +125,4 @@ class Labels:
         origin = node.origin
         if isinstance(origin, Node) and node not in self.view.bypassed:
             return f"grad of {self._name(origin)}"
-        return "" if origin is not None else self.lines.why(node)
+        return self.lines(node.position)

@@ -7,7 +7,9 @@ combining and bidi characters are spelled out.
 
 from __future__ import annotations
 
+import inspect
 import math
+import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -16,6 +18,7 @@ import numpy as np
 from ..ir import kinds
 from ..ir.errors import GraphGradError
 from ..ir.node import Node, Region, RuleCall, Tensor
+from ..ir.op import OP_TYPES
 from ..ir.position import Position, show, source_line
 from ..ir.types import TensorType, size_of
 from ..regions.boundary import boundary_of
@@ -150,8 +153,12 @@ class _Tables:
             "calls": calls,
             "types": [[visible(short_type(t)), _bytes(t)] for t in self.types],
             "lines": [[visible(show(p)), visible(source_line(p))] for p in self.lines],
+            "says": {type: self.strings(_lines(_formula(type))) for type in self._types()},
             "strings": list(self.strings.all),
         }
+
+    def _types(self) -> list[str]:
+        return list(dict.fromkeys(visible(n.type) for n in self.nodes))
 
     def _node(self, node: Node) -> list[Any]:
         """One value for each column: kind, name (-1: scope, op type and index), index, op type,
@@ -202,13 +209,15 @@ class _Tables:
         }
 
     def _rule(self, rule: Rule | None) -> dict[str, Any]:
-        """Where a rule was registered, and what it declares itself to be."""
+        """Where a rule was registered, what it declares itself to be, its docstring and code."""
         if rule is None:
-            return {"rule": -1, "builtin": False, "contract": ""}
+            return {"rule": -1, "builtin": False, "contract": "", "says": -1, "code": -1}
         return {
             "rule": self.line(rule.position),
             "builtin": isinstance(rule, BuiltinRule),
             "contract": "" if rule.contract is None else rule.contract.kind,
+            "says": self.strings(_lines(inspect.getdoc(rule.fn) or "")),
+            "code": self.strings(_lines(_code_of(rule))),
         }
 
 
@@ -222,6 +231,25 @@ def _rule_named(region: Region) -> Rule | None:
         return None
 
 
+def _formula(type: str) -> str:
+    """What an op type says of itself: its formula, and that of its gradient."""
+    op = OP_TYPES.get(type)
+    return "" if op is None else (inspect.getdoc(op) or "").partition("\n\n")[0]
+
+
+def _code_of(rule: Rule) -> str:
+    """The source of a rule's function; '' where it cannot be read."""
+    try:
+        return textwrap.dedent(inspect.getsource(inspect.unwrap(rule.fn)))
+    except (OSError, TypeError, ValueError):
+        return ""
+
+
+def _lines(text: str) -> str:
+    """Printable text, line by line."""
+    return "\n".join(map(visible, shortened(text, _TEXT_LIMIT).split("\n")))
+
+
 def _bytes(type: TensorType) -> int:
     """Bytes of a tensor; -1 where a length is unknown."""
     size = size_of(type.shape)
@@ -229,8 +257,8 @@ def _bytes(type: TensorType) -> int:
 
 
 def _pairs(attrs: Mapping[str, Any]) -> str:
-    """`name = value`, a line each."""
-    return "\n".join([f"{k} = {visible(shortened(_value(v), 400))}" for k, v in attrs.items()])
+    """`name = value`, a line each; of arrays a line for each row."""
+    return "\n".join([f"{k} = {_lines(shortened(_value(v), 400))}" for k, v in attrs.items()])
 
 
 def _value(value: Any) -> str:

@@ -29,6 +29,8 @@ _DOWN = ((240, 246, 252), (165, 204, 229), (79, 146, 195), (26, 88, 150), (9, 42
 _ODD = "#ffffff"
 _ZERO = (221, 225, 230)
 """Of zero where colours follow the logarithm: it is on no such scale. Pages have the same one."""
+_EVEN = 0.179
+"""The luminance on which black and white are equally easy to read [WCAG 2.2, 1.4.3]."""
 _TICKS = 5
 _SPAN = 1000.0
 
@@ -160,11 +162,10 @@ class Overlay:
         return "#{:02x}{:02x}{:02x}".format(*self._mixed(value))
 
     def ink(self, value: float) -> str:
-        """The colour of text on that: black or white."""
+        """The colour of text on that: black or white, whichever is easier to read."""
         if not math.isfinite(value):
             return "#b00020"
-        r, g, b = self._mixed(value)
-        return "#ffffff" if 0.299 * r + 0.587 * g + 0.114 * b < 140 else "#1b1f24"
+        return "#ffffff" if _luminance(self._mixed(value)) < _EVEN else "#000000"
 
     def legend(self) -> list[float]:
         """Five numbers at most, from low to high, that show the scale; and zero where it is off."""
@@ -231,6 +232,16 @@ def by_name(nodes: Iterable[Node]) -> dict[str, Node | Tensor]:
         for t in node.outputs:
             found.setdefault(t.name, t)
     return found
+
+
+def _luminance(colour: Colour) -> float:
+    """How light a colour is, from 0 to 1 [WCAG 2.2, relative luminance]."""
+    r, g, b = (c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in _shares(colour))
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b
+
+
+def _shares(colour: Colour) -> tuple[float, ...]:
+    return tuple(c / 255 for c in colour)
 
 
 def number_text(value: float) -> str:

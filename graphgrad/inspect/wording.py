@@ -130,7 +130,8 @@ class Lines:
         if origin is None:
             return self(node.position)
         if isinstance(origin, RuleCall):
-            return f"rule {origin.rule!r} for {site_name(origin)}"
+            line = f", {self(node.position)}" if node.position is not None else ""
+            return f"rule {origin.rule!r} for {site_name(origin)}{line}"
         return f"grad of {short_name(origin)}"
 
 

@@ -9,9 +9,9 @@ from typing import Any
 from .context import CONTEXT, Context, Within, stamps_on
 from .errors import GraphError, RegionError, ScopeError
 from .graph import Graph, current
-from .node import Node, Tensor, check_given_name
+from .node import Node, RuleCall, Tensor, check_given_name
 from .op import Op, Types
-from .position import _library, caller, is_library, show
+from .position import RULE_CALLERS, _library, caller, is_library, show
 from .residual import settle
 from .types import TensorType
 from .words import visible_lines
@@ -75,13 +75,17 @@ def build(op: Op, inputs: tuple[Tensor, ...], name: str | None = None) -> Node:
     node.stamp = None
     node.scope = context.scope
     node._name = None
-    if context.origin is None:
+    origin = node.origin
+    if origin is None or type(origin) is RuleCall:
         frame = _getframe(1)
         while frame is not None:
             code = frame.f_code
             file = code.co_filename
             if not (_library[file] if file in _library else is_library(file)):
                 node.position = (code, frame.f_lasti)
+                break
+            if origin is not None and code in RULE_CALLERS:  # a rule of the library: no user's line
+                node.position = None
                 break
             frame = frame.f_back  # type: ignore[assignment]
         else:

@@ -58,7 +58,8 @@ class Node:
               the call of a rule
     stamp     the rule that an op-type map put on it
     scope     name scope it was built in
-    position  the user's line; None for derived nodes (their origin has one)
+    position  the user's line: of what a rule of the user's built, the line in the rule; None for
+              other derived nodes (their origin has one)
 
     >>> x = gg.placeholder((2,), name="x")
     >>> node = gg.sum(x).node
@@ -120,10 +121,10 @@ class Node:
     @property
     def where(self) -> str:
         """`model.py:31`: where the user built it, or what it was derived from."""
-        if self.position is not None or self.origin is None:
+        if self.origin is None:
             return show(self.position)
         step: Any = self
-        while step.position is None and step.origin is not None:
+        while step.origin is not None and (type(step) is Node or step.position is None):
             origin = step.origin
             step = origin.site if isinstance(origin, RuleCall) else origin
         return f"gradient of {step.name} ({show(step.position)})"

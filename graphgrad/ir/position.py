@@ -15,6 +15,8 @@ Position = tuple[CodeType | str, int]
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _OUR_OWN_PROGRAMS = _PACKAGE + "demo" + os.sep
 _library: dict[str, bool] = {}
+RULE_CALLERS: set[CodeType] = set()
+"""Where rules are called: what is further out is not the line of what they build."""
 
 
 def is_library(filename: str) -> bool:

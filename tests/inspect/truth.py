@@ -14,6 +14,7 @@ from xml.etree import ElementTree
 
 from graphgrad.inspect.text import graph_text
 from graphgrad.ir.node import Region, RuleCall
+from graphgrad.ir.position import show
 from graphgrad.ir.residual import Residual
 from graphgrad.regions.boundary import boundary_of
 
@@ -30,7 +31,7 @@ COLUMNS = (
 class Told(NamedTuple):
     """What is told of a graph.
 
-    nodes   name of each node -> its line, or '' where it was derived
+    nodes   name of each node -> its line, in the user's code or rule; '' where it was derived
     edges   (from, to, what stands on it): how often
     inside  name of each node -> the boxes of regions and rule calls around it, outermost first;
             but for constants that rules share, which stand with each of their readers
@@ -109,7 +110,10 @@ def is_private(node):
 
 
 def line_of(node):
-    return "" if node.origin is not None else node.where.rpartition("/")[2]
+    """The user's line, or that of the user's rule."""
+    if node.origin is not None and not isinstance(node.origin, RuleCall):
+        return ""
+    return "" if node.position is None else show(node.position)
 
 
 # --- as pictures tell it --------------------------------------------------------------------------
@@ -163,9 +167,9 @@ def of_dot(text, results) -> Told:
         if found := re.fullmatch(r"(n\d+(?:_\d+)?) \[(.*)\];", row):
             about = read(attributes(found[2])["tooltip"]).split("\n")
             name, place = about[0], next(row for row in about if row.startswith("at "))
-            derived = place.startswith("at gradient of")
             name_of[found[1]] = name
-            nodes[name] = "" if derived else place[3:].rpartition("/")[2]
+            nodes[name] = "" if place.startswith("at gradient of") else place[3:]
+            derived = name.startswith("gradients/")
             if not (derived and about[1].startswith("Constant(")):
                 inside[name] = tuple(box for box in around if _is_mark(box[1]))
         elif found := re.fullmatch(r"(n\w+) -> (n\w+) \[(.*)\];", row):
@@ -263,7 +267,7 @@ def of_page(page, results) -> Told:
     nodes, inside, edges = {}, {}, Counter()
     for n, box in zip(frame["nodes"], frame["box"], strict=True):
         line = table["line"][n]
-        nodes[name(n)] = "" if table["origin"][n] >= 0 else model["lines"][line][0]
+        nodes[name(n)] = "" if line < 0 else model["lines"][line][0]
         if not (strings[table["op"][n]] == "Constant" and table["origin"][n] >= 0):
             inside[name(n)] = tuple(_page_boxes(model, frame, box))
     for a, out, b, kind, tag, _owner, operand in zip(*frame["edges"][:7], strict=True):

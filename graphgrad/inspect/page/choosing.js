@@ -9,6 +9,7 @@ async function choose(selected, reveal = false) {
     if (keepOpen(selected) || hidden) await refresh(() => [0, 0]);
   }
   showPanel();
+  noteAddress();
   mark();
   const item = itemOf(selected);
   if (item) say(describeItem(item, scene));

@@ -61,7 +61,7 @@ class Overlay {
       group.classList.add("valued");
       if (typeof value !== "number") group.classList.add("odd");
       group.style.setProperty("--fill", colour);
-      group.style.setProperty("--ink", brightness(colour) > 0.5 ? "#14181f" : "#ffffff");
+      group.style.setProperty("--ink", luminance(colour) > EVEN ? "#000000" : "#ffffff");
     }
   }
 
@@ -69,7 +69,8 @@ class Overlay {
     const most = Math.max(-this.low, this.high);
     const ends = this.split ? [-most, most] : [this.log ? this.floor : this.low, this.high];
     const [left, right] = ends.map((end) => this.format(end));
-    const rows = [make("b", {}, this.log ? `${this.name} (log scale)` : this.name)];
+    const notes = [this.unit, this.log && "log scale"].filter(Boolean);
+    const rows = [make("b", {}, notes.length ? `${this.name} (${notes.join(", ")})` : this.name)];
     if (ends[0] <= ends[1]) {
       const bar = make("div", { class: "ramp", role: "img", "aria-label": `from ${left} to ${right}` });
       bar.style.background = `linear-gradient(90deg, ${(this.split ? SPLIT : RAMP).join(", ")})`;
@@ -77,6 +78,7 @@ class Overlay {
     }
     if (this.log && this.low === 0) rows.push(make("div", { class: "zero-note" }, "zero"));
     const odd = [...this.values.values()].filter((v) => typeof v[0][1] !== "number").length;
+    rows.push(make("div", { class: "none-note" }, "no number"));
     if (odd) rows.push(make("div", { class: "odd-note" }, `${plural(odd, "node")} with NaN or infinity`));
     return rows;
   }
@@ -106,9 +108,11 @@ function mixed(stops, place) {
   return `#${a.map((v, i) => Math.round(v + (b[i] - v) * share).toString(16).padStart(2, "0")).join("")}`;
 }
 
-function brightness(hex) {
-  const [r, g, b] = [1, 3, 5].map((i) => parseInt(hex.slice(i, i + 2), 16) / 255);
-  return 0.299 * r + 0.587 * g + 0.114 * b;
+// How light a colour is; on EVEN black and white are equally easy to read (WCAG 2.2, 1.4.3).
+const EVEN = 0.179;
+function luminance(hex) {
+  const [r, g, b] = [1, 3, 5].map((i) => parseInt(hex.slice(i, i + 2), 16) / 255).map((v) => (v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4));
+  return 0.2126 * r + 0.7152 * g + 0.0722 * b;
 }
 
 function number(value) {

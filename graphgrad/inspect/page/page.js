@@ -40,6 +40,10 @@ function start() {
   byId("step-back").addEventListener("click", () => goStep(state.step - 1));
   byId("step-on").addEventListener("click", () => goStep(state.step + 1));
   byId("compare").addEventListener("change", (event) => goStep(state.step, event.target.checked));
+  byId("save-svg").addEventListener("click", () => saveSvg(byId("save-seen").checked));
+  byId("save-png").addEventListener("click", () => savePng(byId("save-seen").checked));
+  byId("save-dot").addEventListener("click", saveDot);
+  byId("print").addEventListener("click", () => print());
   byId("zoom-in").addEventListener("click", () => camera.zoom(1.25));
   byId("zoom-out").addEventListener("click", () => camera.zoom(0.8));
   byId("zoom-fit").addEventListener("click", () => camera.fit(picture.width, picture.height));
@@ -49,6 +53,7 @@ function start() {
   setTheme("auto");
   newScene();
   showFailure();
+  showAddressed();
   showPanel();
   refresh().then(() => state.selected && bring(state.selected, itemOf(state.selected)));
 }
@@ -60,6 +65,14 @@ function showFailure() {
   const [failed] = scene.failed;
   if (failed === undefined) return;
   state.selected = { node: failed };
+  keepOpen(state.selected);
+}
+
+// The node that the address names is chosen, and the boxes around it are open.
+function showAddressed() {
+  const node = addressedNode();
+  if (node === undefined) return;
+  state.selected = { node };
   keepOpen(state.selected);
 }
 

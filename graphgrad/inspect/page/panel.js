@@ -43,14 +43,16 @@ class Panel {
     const parts = [this.back(), heading(nameOf(n)), make("p", { class: "kind" }, about.filter(Boolean).join(" \u2013 "))];
     const facts = [];
     if (typesOf(n).length) facts.push(["type", make("code", {}, typesOf(n).join("\n"))], ["bytes", showBytes(bytesOf(n))]);
-    if (line) facts.push(["built at", make("span", {}, line[0], line[1] ? make("code", { class: "source" }, line[1]) : null)]);
+    const formula = data.strings[data.says[text(n, "op")]];
+    if (formula) facts.push(["computes", make("span", { class: "formula" }, formula)]);
+    if (line) facts.push([originOf(n) ? "line of the rule" : "built at", make("span", {}, line[0], line[1] ? make("code", { class: "source" }, line[1]) : null)]);
     if (text(n, "attrs")) facts.push(["attributes", make("code", {}, text(n, "attrs"))]);
     if (text(n, "scope")) facts.push(["scope", cut(text(n, "scope"))]);
     if (table.stamp[n] >= 0) facts.push(["override", `"${middleCut(text(n, "stamp"), LONG)}", put on it by an op-type map`]);
     for (const r of regionsAround(n)) facts.push(["region", make("span", {}, this.boxLink("region", r, scene), ruleLine(data.regions[r]))]);
     facts.push(["origin", this.origin(n, scene)]);
     if (madeBy.has(n)) facts.push(["made by", madeBy.get(n) ? `the pass "${madeBy.get(n)}"` : "an optimisation pass"]);
-    for (const overlay of overlays) {
+    for (const overlay of overlays.filter((o) => !o.own)) {
       const values = at && overlay.values.get(at.key);
       if (values) facts.push([overlay.name, values.map(([out, v]) => (out < 0 || values.length === 1 ? overlay.format(v) : `:${out} ${overlay.format(v)}`)).join(", ")]);
     }
@@ -92,6 +94,7 @@ class Panel {
   region(r) {
     const region = data.regions[r];
     const facts = [["rule", make("span", {}, cut(`"${region.name}"`), ruleLine(region))]];
+    facts.push(...ruleText(region));
     if (region.contract) facts.push(["declared", region.contract]);
     if (region.line >= 0) facts.push(["opened at", position(region.line)]);
     if (region.attrs) facts.push(["attributes", make("code", {}, region.attrs)]);
@@ -113,6 +116,7 @@ class Panel {
   call(c, scene) {
     const call = data.calls[c];
     const facts = [["rule", make("span", {}, cut(`"${call.name}"`), ruleLine(call))]];
+    facts.push(...ruleText(call));
     if (call.contract) facts.push(["declared", call.contract]);
     facts.push(["for", call.region >= 0 ? this.boxLink("region", call.region, scene) : this.nodeLink(call.node)]);
     return facts;
@@ -184,6 +188,14 @@ const sourceOf = (n) => (lineOf(n) ? make("small", {}, ` (${lineOf(n)[0]})`) : n
 function ruleLine({ rule, builtin }) {
   if (builtin) return make("small", {}, " own gradient of the op type");
   return rule < 0 ? null : make("small", {}, " registered at ", position(rule));
+}
+
+// What a rule says of itself, its formula first of all, and its code.
+function ruleText({ says, code }) {
+  const facts = [];
+  if (data.strings[says]) facts.push(["says", make("span", { class: "formula" }, data.strings[says])]);
+  if (data.strings[code]) facts.push(["code", make("details", { class: "code" }, make("summary", {}, "show the rule's source"), make("code", { class: "source" }, data.strings[code]))]);
+  return facts;
 }
 
 // What shapes and lines mean, drawn as in the picture.

@@ -13,8 +13,8 @@ const state = {
   hits: [],
   hit: -1,
 };
-const overlays = data.overlays.map(({ name, rows, combine }) => Object.assign(new Overlay(name, rows), { combine }));
-overlays.push(bytesOverlay());
+const overlays = data.overlays.map(({ name, rows, combine, unit }) => Object.assign(new Overlay(name, rows), { combine, unit }));
+overlays.push(Object.assign(bytesOverlay(), { own: true }));
 const engine = new Engine();
 const picture = new Picture(svg);
 const minimap = new Minimap(byId("map"), (x, y) => camera.centre(x, y, camera.k));
@@ -116,6 +116,7 @@ async function layoutOf(visible, mine) {
 }
 
 function shown(now, held) {
+  svg.classList.toggle("overlaid", state.overlay !== null);
   state.overlay?.paint(picture);
   mark();
   if (now && held) camera.pan((held[0] - now[0]) * camera.k, (held[1] - now[1]) * camera.k);

@@ -1,0 +1,68 @@
+"""Names of TensorFlow's that are not there: an error at their first use says what to write."""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+__all__ = ["Missing", "missing"]
+
+INSTEAD = {
+    "SparseTensor": "dense tensors, with tf.gather and tf.scatter_nd",
+    "data": "NumPy arrays, fed by feed_dict",
+    "estimator": "tf.Session and a training loop",
+    "FIFOQueue": "NumPy arrays, fed by feed_dict",
+    "gfile": "Python's own open and pathlib",
+    "keras": "tf.layers, or tf.nn with tf.get_variable",
+    "saved_model": "tf.train.Saver, and the program that builds the graph",
+    "sparse_placeholder": "tf.placeholder of dense tensors",
+    "sparse_tensor_dense_matmul": "tf.matmul of dense tensors",
+    "read_file": "Python's own open, fed by feed_dict",
+    "decode_raw": "numpy.frombuffer, fed by feed_dict",
+    "image.decode_jpeg": "Pillow, fed by feed_dict",
+    "image.decode_png": "Pillow, fed by feed_dict",
+    "ctc_loss": "graphgrad.nn.ctc_loss, in a graph of graphgrad's own",
+    "svd": "tf.svd",
+}
+
+
+class Missing:
+    """Stands for something that is not there: it can be imported, and used for nothing."""
+
+    def __init__(self, name: str) -> None:
+        self.__dict__["_name"] = name
+
+    def _fail(self) -> NoReturn:
+        name = self.__dict__["_name"]
+        last = name.rpartition(".")[2]
+        instead = INSTEAD.get(name) or INSTEAD.get(last)
+        hint = f" Use {instead}." if instead else (
+            " docs/tf1.md lists what is there, and the native names of graphgrad."
+        )  # fmt: skip
+        raise NotImplementedError(f"graphgrad.tf1 has no tf.{name}.{hint}")
+
+    def __call__(self, *_: Any, **__: Any) -> NoReturn:
+        self._fail()
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return Missing(f"{self.__dict__['_name']}.{name}")
+
+    def __instancecheck__(self, other: Any) -> bool:
+        return False
+
+    def __iter__(self) -> NoReturn:
+        self._fail()
+
+    def __mro_entries__(self, bases: Any) -> NoReturn:
+        self._fail()
+
+    def __repr__(self) -> str:
+        return f"<tf.{self.__dict__['_name']}, which is not there>"
+
+
+def missing(name: str, prefix: str = "") -> Missing:
+    """What stands for a name. Raises AttributeError for names that no module of TensorFlow has."""
+    if name.startswith("_"):
+        raise AttributeError(f"module 'graphgrad.tf1' has no attribute {prefix + name!r}")
+    return Missing(prefix + name)
