@@ -227,3 +227,5 @@ def kl_divergence(distribution_a: Any, distribution_b: Any, name: Any = None) ->
         f"No KL(distribution_a || distribution_b) registered for {type(a).__name__} and "
         f"{type(b).__name__}"
     )
+
+
