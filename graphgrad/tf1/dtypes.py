@@ -180,6 +180,8 @@ def as_dtype(value: Any) -> DType:
         name = ALIASES.get(name, name)
         if name in BASES:
             return REFERENCES[name] if reference else BASES[name]
+        if name == "a":  # of bytes, once, in NumPy
+            raise TypeError(f"Cannot convert value {value!r} to a TensorFlow DType.")
     try:
         kind = np.dtype(value)
     except TypeError:

@@ -130,8 +130,8 @@ def conv2d(
                          dilations=_pair(dilation_rate))  # fmt: skip
         if use_bias:
             bias = get_variable(
-                "bias", [filters], x.dtype, bias_initializer or zeros_initializer(), bias_regularizer,
-                trainable, constraint=bias_constraint,
+                "bias", [filters], x.dtype, bias_initializer or zeros_initializer(),
+                bias_regularizer, trainable, constraint=bias_constraint,
             )  # fmt: skip
             made = nn.bias_add(made, bias, data_format=form)
         return _finished(made, activation, activity_regularizer)

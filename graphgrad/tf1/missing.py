@@ -54,8 +54,15 @@ class Missing:
     def __iter__(self) -> NoReturn:
         self._fail()
 
-    def __mro_entries__(self, bases: Any) -> NoReturn:
-        self._fail()
+    def __mro_entries__(self, bases: Any) -> tuple[type, ...]:
+        """A class of it can be written; making an object of that class is its first use."""
+        stands_for = self
+
+        class Absent:
+            def __init__(self, *_: Any, **__: Any) -> None:
+                stands_for._fail()
+
+        return (Absent,)
 
     def __repr__(self) -> str:
         return f"<tf.{self.__dict__['_name']}, which is not there>"

@@ -303,6 +303,13 @@ class Variable:
         """How a variable is part of another: never here."""
 
 
+RefVariable = Variable
+
+
+class PartitionedVariable:
+    """A variable in parts: there is none here."""
+
+
 def _on_value(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
     def call(self: Variable, *args: Any) -> Any:
         return getattr(self._snapshot, name)(*args)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
@@ -30,6 +31,7 @@ from .. import (
 )
 from .. import logging as tf_logging
 from .. import tensor_array as tensor_arrays
+from ..missing import missing
 from ..ops import array, array_grad, linalg, math, math_grad, nn, nn_grad, random
 from ..training import averages, optimizer, optimizers, saver, schedules, slots, steps
 
@@ -58,6 +60,7 @@ def _put(path: str, module: ModuleType) -> None:
     if holder is None:
         holder = ModuleType(f"{__name__}.{parent}")
         holder.__path__ = []
+        holder.__dict__["__getattr__"] = partial(missing, prefix=f"python.{parent}.")
         _put(parent, holder)
     setattr(holder, last, module)
 
