@@ -57,6 +57,9 @@ class Definition:
     kinds: str = ""
     no_gradient: frozenset[int] = field(default_factory=frozenset)
 
+    def __post_init__(self) -> None:
+        self.uniform = all(a.kind == "T" for a in self.arguments)
+
 
 DEFINITIONS: dict[str, Definition] = {}
 

@@ -185,7 +185,7 @@ class Categorical(Distribution):
         """Minus the cross entropy."""
         places = M.cast(convert_to_tensor(value), "int32")
         logits = self.logits
-        if places.shape.ndims != logits.shape.ndims - 1:
+        if places.shape.ndims != len(logits.shape) - 1:
             shape = A.concat([A.shape(places), [1]], 0)
             logits = logits + A.zeros(shape, logits.dtype)
         return -nn.sparse_softmax_cross_entropy_with_logits(labels=places, logits=logits)
@@ -227,5 +227,3 @@ def kl_divergence(distribution_a: Any, distribution_b: Any, name: Any = None) ->
         f"No KL(distribution_a || distribution_b) registered for {type(a).__name__} and "
         f"{type(b).__name__}"
     )
-
-

@@ -39,7 +39,9 @@ class Flags:
         parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
         for name, kind in self._kinds.items():
             alone: dict[str, Any] = {"nargs": "?", "const": True} if kind is _truth else {}
-            parser.add_argument(f"--{name}", f"-{name}", type=kind, default=None, dest=name, **alone)
+            parser.add_argument(
+                f"--{name}", f"-{name}", type=kind, default=None, dest=name, **alone
+            )
             if kind is _truth:
                 parser.add_argument(f"--no{name}", action="store_false", default=None, dest=name)
         found, rest = parser.parse_known_args(given[1:])

@@ -81,9 +81,9 @@ def _with_gradient(f: Callable[..., Any], args: Any, kwargs: Any) -> Any:
             "execution is enabled."
         )
     graph = get_default_graph()
-    inputs = [
-        a if a is None else apply("Identity", convert_to_tensor(a)) for a in flatten(list(args))
-    ]
+    given = [a if a is None else convert_to_tensor(a) for a in flatten(list(args))]
+    with changed(graph, maps={}):
+        inputs = [a if a is None else apply("Identity", a) for a in given]
     before = set(graph.get_collection("variables"))
     first = graph.version
     result = f(*pack_sequence_as(list(args), inputs))
@@ -394,7 +394,7 @@ class DefinedFunction:
             if self._shape is not None:
                 for t, shape in zip(op.outputs, self._shape(op), strict=True):
                     t.set_shape(shape)
-        return pack_sequence_as(result, op.outputs)
+        return op.outputs[0] if len(op.outputs) == 1 else op.outputs
 
     def _gradient(self, op: Operation, *dys: Any) -> Any:
         """The gradient of a call: the one that was given, else what the inside means."""

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..execute.backend import load_backend
+from ..execute.backend import load_backend, one_call_per_node
 from ..ir.errors import GraphGradError
 from ..ir.program import Program
 from ..optimise.pipeline import optimise
@@ -30,11 +30,12 @@ Array = Any
 
 
 class Compiled:
-    """A program as a function: by NumPy the first time, compiled when it is run again."""
+    """A program as a function: node by node at first, compiled when it is run again and again."""
 
     def __init__(self, program: Program) -> None:
         self.program = program
         self.runs = 0
+        self._slow = one_call_per_node(program, load_backend("numpy").kernels)
         self._fast: Callable[..., Sequence[Array]] | None = None
 
     def __call__(self, arrays: Sequence[Array]) -> Sequence[Array]:
@@ -43,7 +44,8 @@ class Compiled:
             return self._fast(*arrays)
         self.runs += 1
         if self.runs < COMPILED_AT:
-            return load_backend("numpy").compile(self.program)(*arrays)
+            with np.errstate(all="ignore"):
+                return self._slow(*arrays)
         backend = load_backend("auto")
         joining = getattr(backend, "joining", True)
         self._fast = backend.compile(optimise(self.program, joining=joining)[0])

@@ -1,15 +1,16 @@
-"""Summaries: `tf.summary`. A FileWriter writes scalars for TensorBoard where tensorboardX is."""
+"""Summaries: `tf.summary`. A FileWriter writes the scalars among them for TensorBoard."""
 
 from __future__ import annotations
 
 import os
-from importlib.util import find_spec
+import re
 from typing import Any
 
 import numpy as np
 
 from .create import apply, convert_to_tensor, name_scope
 from .definition import define
+from .events import EventFile
 from .graph import GraphKeys, Tensor, get_default_graph
 from .registry import NotDifferentiable
 from .shapes import TensorShape
@@ -35,6 +36,7 @@ for _type, _host in {"ScalarSummary": _recorded, "MergeSummary": _merged}.items(
 
 def _summary(kind: str, name: str, value: Any, collections: Any, shown: bool) -> Tensor:
     graph = get_default_graph()
+    name = re.sub(r"[^-/\w.]", "_", name).lstrip("/")
     with name_scope(name) as scope:
         tag = scope.rstrip("/")
         values = [convert_to_tensor(value)] if shown else []
@@ -92,11 +94,11 @@ def merge_all(key: Any = GraphKeys.SUMMARIES, scope: Any = None, name: Any = Non
 
 
 class FileWriter:
-    """Writes scalars for TensorBoard where the package tensorboardX is, else nothing."""
+    """Writes scalars for TensorBoard, into a file in a folder."""
 
     def __init__(self, logdir: Any = None, graph: Any = None, *_: Any, **__: Any) -> None:
         self._folder = logdir
-        self._writer: Any = None
+        self._file: EventFile | None = None
 
     def get_logdir(self) -> Any:
         """The folder."""
@@ -109,14 +111,13 @@ class FileWriter:
         for line in summary.decode().split("\n"):
             kind, _, rest = line.partition("\t")
             tag, _, value = rest.partition("\t")
-            if kind == "scalar" and self._open():
-                self._writer.add_scalar(tag, float(value), global_step)
+            if kind == "scalar":
+                self._opened().scalar(tag, float(value), global_step)
 
-    def _open(self) -> bool:
-        if self._writer is None and find_spec("tensorboardX") is not None:
-            from_package = __import__("tensorboardX")
-            self._writer = from_package.SummaryWriter(os.fspath(self._folder))
-        return self._writer is not None
+    def _opened(self) -> EventFile:
+        if self._file is None:
+            self._file = EventFile(os.fspath(self._folder))
+        return self._file
 
     def add_graph(self, *_: Any, **__: Any) -> None:
         """Nothing."""
@@ -125,13 +126,14 @@ class FileWriter:
 
     def flush(self) -> None:
         """Write what waits."""
-        if self._writer is not None:
-            self._writer.flush()
+        if self._file is not None:
+            self._file.flush()
 
     def close(self) -> None:
-        """Write what waits, and end."""
-        if self._writer is not None:
-            self._writer.close()
+        """Write what waits, and end; what comes later goes into another file."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
 
     reopen = flush
 

@@ -7,12 +7,12 @@ from typing import Any
 from ..create import apply, convert_to_tensor, name_scope
 from ..dtypes import as_dtype
 from ..graph import Tensor, get_default_graph
-from .array import _shape_value
-from .math import add, cast, floor, multiply, subtract
+from .array import _shape_value, shape, slice_
+from .math import add, cast, floor, mod, multiply, subtract
 
 __all__ = [
-    "bernoulli", "categorical", "multinomial", "random_gamma", "random_normal", "random_poisson",
-    "random_shuffle", "random_uniform", "set_random_seed", "truncated_normal",
+    "bernoulli", "categorical", "multinomial", "random_crop", "random_gamma", "random_normal",
+    "random_poisson", "random_shuffle", "random_uniform", "set_random_seed", "truncated_normal",
 ]  # fmt: skip
 Name = str | None
 
@@ -106,6 +106,16 @@ def random_shuffle(value: Any, seed: Any = None, name: Name = None) -> Tensor:
     """The parts along the first axis in a random order."""
     made: Tensor = apply("RandomShuffle", value, name=name, **_seeds(seed))
     return made
+
+
+def random_crop(value: Any, size: Any, seed: Any = None, name: Name = None) -> Tensor:
+    """A part of this size, at a random place."""
+    with name_scope(name, "random_crop", [value, size]):
+        value = convert_to_tensor(value)
+        size = convert_to_tensor(_shape_value(size), preferred_dtype="int32")
+        room = add(subtract(shape(value), size), 1)
+        start = random_uniform(size.shape, maxval=2**31 - 1, dtype="int32", seed=seed)
+        return slice_(value, mod(start, room), size)
 
 
 def multinomial(

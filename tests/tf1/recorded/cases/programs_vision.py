@@ -219,7 +219,7 @@ def case_attributions_by_a_replaced_table(tf, np):
     data, reference = rng.rand(2, 6, 6, 1), np.zeros([2, 6, 6, 1])
     feed = {x: np.concatenate([data, reference])}
     *phis, out = run(tf, [*phi, y], feed)
-    totals = [(p[:2] * (data - reference)).sum((1, 2, 3)) for p in phis]
+    totals = [(p[:2] * (data - reference)).sum((1, 2, 3)).astype("f") for p in phis]
     return {"phi": [p[0, :, :, 0] for p in phis], "sums": totals, "change": out[:2] - out[2:]}
 
 
