@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import graphgrad as gg
+from graphgrad.extend import Op, apply
 from graphgrad.ir.tree import flatten
 
 from .networks import MODELS
@@ -293,3 +294,49 @@ def test_draws_that_are_tried_again_are_the_same_draws(path):
         "permuted": gg.random.permutation(6, seed=1),
     }
     tried(path, gg.compile(a, outputs, backend="numpy"), np.array([0.5, 3, 40]))
+
+
+# --- ops of others -----------------------------------------------------------------------------
+
+
+class Centred(Op):
+    """y = x - mean of x along an axis: with no word of ONNX, and no gradient."""
+
+    axis: int
+    type = "CentredForOnnx"
+
+    def infer(self, x):
+        return (x,)
+
+    def kernel(self, xp, x):
+        mean = xp.mean(x, axis=self.axis, keepdims=True, dtype=x.dtype)
+        return xp.where(x > mean, x - mean, 0.0)
+
+
+class ByLength(Centred):
+    """Another number for rows of two."""
+
+    type = "ByLengthForOnnx"
+
+    def kernel(self, xp, x):
+        return x * 2 if x.shape[self.axis] == 2 else x
+
+
+@pytest.mark.parametrize("lengths", [(2, 3), ("N", None)])
+def test_an_op_that_says_nothing_is_written_as_its_kernel(lengths, path):
+    x = gg.placeholder(lengths, "float32", name="x")
+    f = gg.compile(x, {"y": apply(Centred(1), x)}, backend="numpy")
+    exported(f, path)
+    feed = np.float32([[1, 2, 6], [0, 0, 3]])
+    np.testing.assert_allclose(run(path, [feed])["y"], f(feed)["y"], rtol=1e-6)
+
+
+def test_a_kernel_that_goes_by_an_unknown_length_is_not_guessed(path):
+    x = gg.placeholder((2, 2), "float32", name="x")
+    exported(gg.compile(x, {"y": apply(ByLength(1), x)}, backend="numpy"), path)
+    assert run(path, [np.ones((2, 2), "float32")])["y"].sum() == 8
+    path.unlink()
+    x = gg.placeholder((2, "N"), "float32")
+    with pytest.raises(gg.ExportError, match="goes by lengths that are not known"):
+        gg.onnx.export(gg.compile(x, {"y": apply(ByLength(1), x)}, backend="numpy"), path)
+    assert not path.exists()

@@ -99,7 +99,8 @@ class Forms:
         self, block: OnnxBlock, function: Callable[..., Any], inputs: Sequence[OnnxValue]
     ) -> tuple[OnnxValue, ...]:
         """What function(xp, *tensors) builds, of values in a block."""
-        program = program_of(function, [type_of(v) for v in inputs])
+        name = self._open[-1][0].type if self._open else "a function"
+        program = program_of(name, function, [type_of(v) for v in inputs])
         return self.program(block, program, inputs)
 
     def program(
