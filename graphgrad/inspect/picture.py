@@ -107,12 +107,8 @@ class Picture:
             read.add(node)
             closed = self._closed[view.box[edge.target]]
             elsewhere = closed is not None and closed is not self._closed[view.box[node]]
-            if (
-                edge.owner is not None
-                or edge.tensor is None
-                or edge.target in view.bypassed
-                or (elsewhere and not is_private(node))
-            ):
+            crosses = edge.owner is not None or (elsewhere and not is_private(node))
+            if crosses or edge.tensor is None or edge.target in view.bypassed:
                 kept.add(node)
         return read - kept
 

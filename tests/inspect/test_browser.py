@@ -420,11 +420,11 @@ def test_operands_are_numbered_where_their_order_matters(opened):
     page = opened(y)
     assert sorted(texts(page, ".link text.type")) == [
         "arg 0 f64[]",
-        "arg 0 f64[]",
         "arg 1 f64[]",
         "arg 1 f64[]",
         "x2 f64[]",
     ]
+    assert "arg 0 = 1.0" in texts(page, "#picture .item text")
 
 
 def test_boundaries_have_types_in_large_graphs_others_when_zoomed_in(opened):
