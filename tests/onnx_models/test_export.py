@@ -1,6 +1,8 @@
 """What is exported, run in onnxruntime: networks with their overrides, names, state, refusals."""
 
 import json
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -213,6 +215,17 @@ def test_all_that_is_refused_is_told_at_once(path):
         gg.onnx.export(lambda: None, path)
 
 
+def test_bfloat16_is_computed_in_float32(path):
+    pytest.importorskip("ml_dtypes")
+    x = gg.placeholder((3, 4), "float32", name="x")
+    w = gg.variable(gg.bfloat16.type(1) * np.linspace(-1, 1, 8).reshape(4, 2), "bfloat16")
+    y = gg.tanh(gg.cast(x, "bfloat16") @ w)
+    f = gg.compile(x, {"y": gg.cast(y, "float32")}, backend="numpy")
+    exported(f, path)
+    feed = np.linspace(-2, 2, 12, dtype="float32").reshape(3, 4)
+    np.testing.assert_array_equal(run(path, [feed])["y"], f(feed)["y"])
+
+
 # --- control flow ------------------------------------------------------------------------------
 
 
@@ -340,3 +353,18 @@ def test_a_kernel_that_goes_by_an_unknown_length_is_not_guessed(path):
     with pytest.raises(gg.ExportError, match="goes by lengths that are not known"):
         gg.onnx.export(gg.compile(x, {"y": apply(ByLength(1), x)}, backend="numpy"), path)
     assert not path.exists()
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_the_document_runs(tmp_path, monkeypatch):
+    text = (Path(__file__).parents[2] / "docs" / "onnx.md").read_text()
+    monkeypatch.chdir(tmp_path)
+    names = {}
+    for title in ("A compiled function for other runtimes", "A model with its rules"):
+        part = text.partition(f"## {title}\n")[2].partition("\n## ")[0]
+        blocks = re.findall(r"```python\n(.*?)```", part, re.DOTALL)
+        assert blocks
+        for block in blocks:
+            exec(block, names)
+    assert names["state"]["w"].shape == (2, 1)
+    assert [r.name for r in names["again"].graph.regions] == ["guided()"]
