@@ -142,6 +142,22 @@ def test_a_block_left_by_an_exception_closes_what_was_left_open_in_it(base):
     assert not outer.is_around()
 
 
+def test_a_region_around_stays_open_when_a_block_in_it_is_left_by_an_exception(base):
+    with base.graph:
+        x = gg.placeholder(())
+        with gg.override_gradient(lambda site, dy: 7.0 * dy) as region:
+            with pytest.raises(KeyError), Marked("a"):
+                Marked("b").__enter__()
+                raise KeyError
+            assert region.open
+            y = gg.exp(x)
+            with pytest.raises(KeyError), Marked("a"):
+                inner = gg.override_gradient(lambda site, dy: dy).__enter__()
+                raise KeyError
+            assert (region.open, inner.open) == (True, False)
+        assert y.node.region is region
+
+
 def test_a_block_that_ends_while_another_is_open_in_it_is_an_error_as_before(base):
     inner = Marked("b")
     with Marked("a") as outer:

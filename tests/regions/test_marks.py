@@ -321,6 +321,17 @@ def test_S09_a_mark_sees_what_is_built_after_it_until_it_is_asked(graph):
     assert spy.sites[0].outputs == (h, y)
 
 
+def test_S09_a_mark_that_declares_a_number_sees_what_is_built_after_it_too(graph):
+    x = placeholder(())
+    h = x * 2.0
+    y = sin(h)
+    spy = Spy(lambda site, *dys: [7.0, 11.0])
+    graph.mark(select.nodes(h, y), spy, inputs=h.node.inputs)
+    later = cos(h)
+    assert values(gg.gradients(y + later, list(h.node.inputs))) == [7, 11]
+    assert spy.sites[0].outputs == (h, y)
+
+
 def test_S11_a_marked_group_that_is_no_step_is_an_error_when_it_takes_part(graph):
     x = placeholder(())
     a = exp(x)
