@@ -182,6 +182,7 @@ def test_a_thread_still_waits_for_its_turn_after_a_handler_took_another_one():
         third.take(seen.append, "handled")
         go_on.set()
         thread.join(5)
+        assert not thread.is_alive()
 
     thread = threading.Thread(target=lambda: second.take(other), daemon=True)
     thread.start()

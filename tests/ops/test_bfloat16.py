@@ -12,6 +12,7 @@ from graphgrad.execute.backend import one_call_per_node
 from graphgrad.execute.numpy_kernels import KERNELS
 from graphgrad.ir import kinds
 from graphgrad.ir.program import Program
+from graphgrad.lower.widen import widen
 
 from ..each import each
 from ..laws.cases import CASES, placed
@@ -173,6 +174,13 @@ def test_what_can_be_fed():
         f(np.ones(2) * 1j)
     with pytest.raises(gg.DTypeError, match="cannot take bfloat16"):
         g(np.ones(2, SHORT))
+
+
+def test_numbers_of_a_widened_program_cannot_be_written():
+    x = gg.placeholder((3,), "bfloat16")
+    found = widen(Program([x], [x * gg.constant(2.0, "bfloat16")]))
+    (number,) = [n.op.value for n in found.nodes if n.type == "Constant"]
+    assert (number.dtype, number.flags.writeable) == (np.float32, False)
 
 
 def test_rules_are_applied_in_bfloat16():

@@ -175,7 +175,7 @@ def test_S31_another_graph_that_was_entered_inside_goes_on_when_the_scope_has_en
             yield sin(placeholder(()))
 
     for kind in ("region", "map", "name_scope"):
-        driven, other = steps(gg.Graph()), None
+        driven = steps(gg.Graph())
         with SCOPES[kind]():
             context = contextvars.copy_context()
             context.run(next, driven)
