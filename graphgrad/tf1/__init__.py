@@ -71,6 +71,7 @@ from .derived import register_derived as _register_derived
 from .dtypes import (
     DType,
     as_dtype,
+    bfloat16,
     complex64,
     complex128,
     double,
@@ -158,6 +159,7 @@ from .misc import (
 from .missing import missing as _missing
 from .ops import array_grad as _array_grad
 from .ops import array_types as _array_types
+from .ops import linalg_grad as _linalg_grad
 from .ops import linalg_types as _linalg_types
 from .ops import math_grad as _math_grad
 from .ops import math_types as _math_types
@@ -533,7 +535,9 @@ __all__ = [
     "atanh",
     "batch_gather",
     "batch_matmul",
+    "bfloat16",
     "bincount",
+    "bitwise",
     "bitwise_and",
     "bitwise_or",
     "bitwise_xor",
@@ -918,6 +922,10 @@ def finalize() -> None:
 
 
 spectral = signal
+bitwise = _SimpleNamespace(
+    bitwise_and=math.bitwise_and, bitwise_or=math.bitwise_or, bitwise_xor=math.bitwise_xor,
+    invert=math.invert,
+)  # fmt: skip
 _SHADOWING = [name for name in vars(_builtins) if name[0] != "_" and name in globals()]
 """What is named like a builtin of Python's: `import *` leaves it out."""
 
@@ -936,4 +944,4 @@ _sys.modules[f"{__name__}.compat.v1"] = _here
 
 def __getattr__(name: str) -> _Any:
     """What TensorFlow has and this has not: it says so when it is used."""
-    return _missing(name)
+    return _missing(name, offered=__all__)

@@ -369,7 +369,7 @@ def _check_types(
     """Inputs of kind T have one type."""
     if definition.uniform and inputs:
         kind_of_first = inputs[0]._dtype
-        if not definition.kinds or kind_of_first._numpy.kind in definition.kinds:
+        if not definition.kinds or kind_of_first.kind in definition.kinds:
             for t in inputs:
                 if t._dtype is not kind_of_first:
                     break
@@ -391,7 +391,7 @@ def _check_types(
             continue
         if kind is None:
             kind, first = t, argument.name
-            if definition.kinds and t.dtype.numpy.kind not in definition.kinds:
+            if definition.kinds and t.dtype.kind not in definition.kinds:
                 raise TypeError(
                     f"Value passed to parameter '{argument.name}' has DataType "
                     f"{t.dtype.base_dtype.name} not in list of allowed values of "

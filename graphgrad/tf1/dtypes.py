@@ -6,6 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from ..ir.errors import DTypeError
+from ..ir.kinds import bfloat16 as native_bfloat16
+
 __all__ = ["DType", "as_dtype"]
 
 
@@ -16,12 +19,13 @@ class DType:
     ('float32', True, True)
     """
 
-    __slots__ = ("_numpy", "_reference", "name")
+    __slots__ = ("_numpy", "_reference", "kind", "name")
 
     def __init__(self, name: str, numpy: Any, reference: bool = False) -> None:
         self.name = name + "_ref" if reference else name
         self._numpy = np.dtype(numpy)
         self._reference = reference
+        self.kind = "f" if name == "bfloat16" else self._numpy.kind
 
     @property
     def numpy(self) -> np.dtype[Any]:
@@ -54,7 +58,7 @@ class DType:
     @property
     def is_floating(self) -> bool:
         """Whether these are real floating numbers."""
-        return self._numpy.kind == "f" or self._numpy.name == "bfloat16"
+        return self.kind == "f"
 
     @property
     def is_complex(self) -> bool:
@@ -79,7 +83,7 @@ class DType:
     @property
     def is_trainable(self) -> bool:
         """Whether gradients flow through tensors of this type."""
-        return self._numpy.kind in "fc"
+        return self.kind in "fc"
 
     @property
     def size(self) -> int:
@@ -117,7 +121,7 @@ class DType:
             return True
         try:
             found = as_dtype(other)
-        except TypeError:
+        except (TypeError, ValueError):
             return False
         return self.name == found.name
 
@@ -148,6 +152,10 @@ NAMES: tuple[str, ...] = (
 NAMES += ("uint32", "uint64", "complex64", "complex128", "bool")
 BASES = {name: DType(name, name) for name in NAMES}
 BASES["object"] = DType("string", object)
+try:
+    BASES["bfloat16"] = DType("bfloat16", native_bfloat16())
+except DTypeError:  # without ml_dtypes there is the name, and nothing can be made of it
+    BASES["bfloat16"] = DType("bfloat16", np.dtype("V2"))
 REFERENCES = {key: DType(base.name, base.numpy, True) for key, base in BASES.items()}
 ENUMS = {"float32": 1, "float64": 2, "int32": 3, "uint8": 4, "int16": 5, "int8": 6, "object": 7}
 ENUMS |= {"complex64": 8, "int64": 9, "bool": 10, "uint16": 17, "complex128": 18, "float16": 19}
@@ -157,7 +165,7 @@ int8, int16, int32, int64 = (BASES[n] for n in ("int8", "int16", "int32", "int64
 uint8, uint16, uint32, uint64 = (BASES[n] for n in ("uint8", "uint16", "uint32", "uint64"))
 complex64, complex128, bool_ = BASES["complex64"], BASES["complex128"], BASES["bool"]
 string = BASES["object"]
-half, double = float16, float64
+half, double, bfloat16 = float16, float64, BASES["bfloat16"]
 
 ALIASES: dict[str, str] = {"float": "float32", "double": "float64", "half": "float16"}
 ALIASES |= {"string": "object", "bool_": "bool", "int": "int32"}

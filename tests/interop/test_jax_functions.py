@@ -101,6 +101,15 @@ def test_jax_function_checks_lengths_across_inputs(wide):
         fn([X, np.ones((2, 2))])
 
 
+def test_jax_function_checks_lengths_that_nobody_named(wide):
+    with gg.Graph():
+        x, y = gg.placeholder((None,), name="x"), gg.placeholder((None,), name="y")
+        fn = gg.compile([x, y], x * y).as_jax()
+    with pytest.raises(gg.ShapeError) as error:
+        fn([X, X[:2]])
+    assert any("built at test_jax_functions.py" in note for note in error.value.__notes__)
+
+
 def test_jax_function_refuses_what_may_have_effects():
     x = gg.placeholder((), name="x")
     y = gg.cond(x > 0, lambda: gg.py_function(np.sin, [x], [((), "float64")]), lambda: x)

@@ -5,8 +5,11 @@ import pytest
 import graphgrad.tf1 as tf
 from tests.tf1.recorded.running import GROUPS, cases_of, differences, records_of, result_of
 
+LONG = {"ops", "programs_learning", "programs_vision", "random_graphs"}
+MARKED = [pytest.param(g, marks=pytest.mark.ci) if g in LONG else g for g in GROUPS]
 
-@pytest.mark.parametrize("group", GROUPS)
+
+@pytest.mark.parametrize("group", MARKED)
 def test_does_as_tensorflow_does(group):
     records = records_of(group)
     wrong = [line for name, case in cases_of(group).items() for line in judged(name, case, records)]

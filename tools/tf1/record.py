@@ -11,7 +11,7 @@ from contextlib import redirect_stdout
 from importlib import import_module
 from io import StringIO
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 
 import graph_editor
 import tensorflow.compat.v1 as tf
@@ -47,7 +47,23 @@ def with_contrib():
     contrib = ModuleType("tensorflow.contrib")
     contrib.graph_editor = graph_editor
     contrib.slim = contrib.layers = contrib.framework = slim
+    contrib.image = SimpleNamespace(rotate=rotate)
     tf.contrib = sys.modules[contrib.__name__] = contrib
+
+
+def rotate(images, angles, interpolation="NEAREST"):
+    """What `tf.contrib.image.rotate` was: a turn round the middle, zeros from outside."""
+    height, width = (tf.cast(n - 1, tf.float32) for n in tf.unstack(tf.shape(images)[1:3]))
+    angles = tf.reshape(tf.convert_to_tensor(angles, tf.float32), [-1])
+    cos, sin, zeros = tf.cos(angles), tf.sin(angles), tf.zeros_like(angles)
+    x = (width - (cos * width - sin * height)) / 2.0
+    y = (height - (sin * width + cos * height)) / 2.0
+    return tf.raw_ops.ImageProjectiveTransformV2(
+        images=images,
+        transforms=tf.stack([cos, -sin, x, sin, cos, y, zeros, zeros], 1),
+        output_shape=tf.shape(images)[1:3],
+        interpolation=interpolation,
+    )
 
 
 def recorded(name, case):

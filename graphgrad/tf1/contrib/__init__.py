@@ -7,6 +7,7 @@ from types import ModuleType as _ModuleType
 from typing import Any as _Any
 
 from .. import distributions, graph_editor
+from ..missing import import_absent_below as _import_absent_below
 from ..missing import missing as _missing
 from . import framework, layers, metrics, opt, rnn, slim, util
 
@@ -45,3 +46,6 @@ _also("rnn.python.ops.core_rnn_cell", rnn)
 def __getattr__(name: str) -> _Any:
     """What TensorFlow has and this has not: it says so when it is used."""
     return _missing(name, "contrib.")
+
+
+_import_absent_below(__name__)

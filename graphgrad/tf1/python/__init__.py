@@ -8,8 +8,10 @@ from types import ModuleType, SimpleNamespace
 from typing import Any
 
 from .. import (
+    checks,
     control_flow,
     create,
+    distributions,
     dtypes,
     errors,
     flags,
@@ -18,21 +20,25 @@ from .. import (
     gradients,
     graph,
     initializers,
+    layers,
     loops,
+    losses,
     misc,
     nest,
     registry,
     rnn,
+    second_order,
     session,
     shapes,
     static,
+    summary,
     variable_scope,
     variables,
 )
 from .. import logging as tf_logging
 from .. import tensor_array as tensor_arrays
-from ..missing import missing
-from ..ops import array, array_grad, linalg, math, math_grad, nn, nn_grad, random
+from ..missing import import_absent_below, missing
+from ..ops import array, array_grad, image, linalg, math, math_grad, nn, nn_grad, random
 from ..training import averages, optimizer, optimizers, saver, schedules, slots, steps
 
 __all__: list[str] = []
@@ -84,7 +90,9 @@ _module(
 )  # fmt: skip
 _module("framework.function", function)
 _module("framework.dtypes", dtypes, bool=dtypes.bool_)
-_module("framework.tensor_shape", shapes)
+_module("framework.tensor_shape", shapes, scalar=lambda: shapes.TensorShape([]),
+        vector=lambda n: shapes.TensorShape([n]),
+        matrix=lambda m, n: shapes.TensorShape([m, n]))  # fmt: skip
 _module("framework.tensor_util", static, is_tensor=lambda x: isinstance(x, graph.Tensor))
 _module("framework.errors", errors)
 _module("framework.errors_impl", errors)
@@ -92,7 +100,7 @@ _module("framework.constant_op", create)
 _module("framework.random_seed", random)
 _module("framework.registry", registry)
 _module("framework.indexed_slices", misc)
-_module("ops.array_ops", array, create)
+_module("ops.array_ops", array, create, slice=array.slice_)
 _module("ops.math_ops", math, create)
 _module("ops.nn_ops", nn)
 _module("ops.nn", nn, rnn, math)
@@ -120,6 +128,22 @@ _module("ops.gen_nn_ops", generated, nn)
 _module("ops.gen_math_ops", generated, math)
 _module("ops.gen_array_ops", array)
 _module("ops.array_grad", array_grad)
+_module("ops.resource_variable_ops", variables, ResourceVariable=variables.Variable)
+_module("ops.template", variable_scope)
+_module("ops.check_ops", checks)
+_module("ops.special_math_ops", math)
+_module("ops.data_flow_ops", array)
+_module("ops.image_ops", image)
+_module("ops.image_ops_impl", image)
+_module("ops.losses.losses", losses)
+_module("ops.losses.losses_impl", losses)
+_module("ops.distributions.distributions", distributions)
+_module("layers.core", layers)
+_module("layers.convolutional", layers)
+_module("layers.normalization", layers)
+_module("layers.pooling", layers)
+_module("layers.layers", layers)
+_module("summary.summary", summary)
 _module("training.moving_averages", averages)
 _module("training.optimizer", optimizer)
 _module("training.slot_creator", slots)
@@ -132,7 +156,6 @@ _module("training.training", optimizers, averages, saver, schedules, steps)
 _module("platform.flags", flags)
 _module("platform.app", flags, flags=flags)
 _module("platform.tf_logging", tf_logging)
-_module("platform.gfile")
 _module("client.session", session)
 _module("client.device_lib", list_local_devices=lambda *_: [
     SimpleNamespace(name="/device:CPU:0", device_type="CPU")])  # fmt: skip
@@ -141,8 +164,8 @@ _module("util.tf_export", tf_export=lambda *_, **__: lambda f: f)
 _module("util.deprecation", deprecated=lambda *_, **__: lambda f: f)
 _module("eager.context", executing_eagerly=lambda: False, in_graph_mode=lambda: True,
         in_eager_mode=lambda: False)  # fmt: skip
-_module("eager.backprop")
-_module("eager.execute")
+setattr(gradients, "hessians", second_order.hessians)  # noqa: B010
+setattr(gradients, "_hessian_vector_product", second_order.hessian_vector_product)  # noqa: B010
 for _path, _real in {
     "ops.gradients": gradients,
     "ops.gradients_impl": gradients,
@@ -151,3 +174,4 @@ for _path, _real in {
     "ops.nn_grad": nn_grad,
 }.items():
     _put(_path, _real)
+import_absent_below(__name__)

@@ -194,3 +194,13 @@ def case_distributions_over_numbers_of_things(tf, np):
             "probabilities": b.probs,
         },
     )
+
+
+def case_images_turned(tf, np):
+    x = numbers(tf, np, 2, 5, 6, 2)
+    out = {}
+    for name, angles in [("one", 0.3), ("each", [0.4, -1.1])]:
+        y = tf.contrib.image.rotate(x, angles)
+        out[name], out[f"d {name}"] = y, tf.gradients(y * y, x)[0]
+    smooth = tf.contrib.image.rotate(x, 0.3, interpolation="BILINEAR")
+    return values(tf, {**out, "smooth": smooth, "d smooth": tf.gradients(smooth**2, x)[0]})

@@ -1,4 +1,4 @@
-"""Graphs made by chance, with maps, regions and branches; gradients of random questions."""
+"""Graphs made by chance, with maps, regions, branches, loops; gradients of random questions."""
 
 from contextlib import nullcontext
 from random import Random
@@ -25,7 +25,6 @@ TYPES = [
     "Relu",
     "Square",
     "Exp",
-    "Identity",
     "Softplus",
     "Neg",
     "Sin",
@@ -63,7 +62,7 @@ def bounded(tf, x):
 def step(tf, rng, known, flag):
     """One more tensor of shape [3, 3], made of the known ones."""
     x, y = rng.choice(known), rng.choice(known)
-    kind = rng.randrange(12)
+    kind = rng.randrange(15)
     if kind <= 3:
         return getattr(tf, rng.choice(UNARY))(x)
     if kind <= 5:
@@ -78,7 +77,13 @@ def step(tf, rng, known, flag):
         return tf.gather(x, [2, 0, 0]) * tf.stack([y[0], y[1], x[2]])
     if kind == 10:
         return tf.cond(flag, lambda: tf.tanh(x) * y, lambda: tf.sigmoid(x) + x)
-    return tf.where(x > y, tf.square(x), tf.stop_gradient(x) * y)
+    if kind == 11:
+        return tf.where(x > y, tf.square(x), tf.stop_gradient(x) * y)
+    if kind == 12:
+        return tf.while_loop(lambda i, z: i < 3, lambda i, z: (i + 1, tf.tanh(z) * y), (0, x))[1]
+    if kind == 13:
+        return tf.map_fn(lambda rows: tf.sin(rows[0]) * rows[1], (x, y), dtype=tf.float64)
+    return tf.reshape(tf.scan(lambda a, row: tf.tanh(a) + row, x), tf.shape(y)) * y
 
 
 def built(tf, np, seed):
@@ -96,7 +101,8 @@ def built(tf, np, seed):
     firsts = tf.gradients(ys, asked, grad_ys=seeds, stop_gradients=stops)
     known_firsts = [g for g in firsts if g is not None]
     out = {"y0": ys[0], "y1": ys[1]} | {f"d{i}": g for i, g in enumerate(firsts)}
-    if known_firsts:
+    looped = any("while" in op.name for op in tf.get_default_graph().get_operations())
+    if known_firsts and not looped:  # TensorFlow differentiates loops once
         total = tf.add_n([tf.reduce_sum(tf.sin(g)) for g in known_firsts])
         out |= {f"dd{i}": g for i, g in enumerate(tf.gradients(total, xs))}
     return values(tf, out, feeds)
