@@ -14,9 +14,9 @@ from graphgrad.ir.program import Program
 from graphgrad.ops.arithmetic import negative
 from graphgrad.ops.control import cond
 from graphgrad.ops.exponential import exp
+from graphgrad.ops.joining import split
 from graphgrad.ops.logic import where
 from graphgrad.ops.nonzero import nonzero
-from graphgrad.ops.joining import split
 from graphgrad.ops.reductions import sum as reduce_sum
 from graphgrad.ops.shaping import reshape, transpose
 from graphgrad.ops.sorting import sort

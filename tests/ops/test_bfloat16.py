@@ -264,7 +264,7 @@ def test_files_keep_every_bit(tmp_path):
     for node, want in zip(loaded.nodes, (many, few, one, one[0]), strict=True):
         value = gg.evaluate(node.outputs[0])
         assert (value.dtype, value.tobytes()) == (SHORT, want.tobytes())
-    with pytest.raises(gg.DTypeError, match=r"many: \.npz has no bfloat16; write a \.safetensors"):
+    with pytest.raises(gg.DTypeError, match=r"many: \.npz has no bfloat16; write \.safetensors"):
         gg.export_weights(tmp_path / "w.npz", graph.state)
     pytest.importorskip("safetensors")
     gg.export_weights(tmp_path / "w.safetensors", {"many": many, "b": [True], "i": np.int64([2])})

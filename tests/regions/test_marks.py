@@ -637,6 +637,18 @@ def test_S04_unmark_of_an_inner_region_gives_its_members_to_the_outer_one(graph)
     assert value(gg.gradients(b, x), {x: 0.0}) == pytest.approx(np.cos(1.0) * 5)
 
 
+def test_S09_what_only_a_derivative_in_a_block_read_is_used_nowhere_after_unmark(graph):
+    x = placeholder(())
+    with gg.override_gradient(default) as outer, gg.override_gradient(default) as inner:
+        y = exp(x)
+        gg.gradients(y, x)  # it reads y
+    graph.unmark(inner)
+    graph.unmark(outer)
+    (region,) = graph.mark(select.nodes(y).together(), seven)
+    assert boundary_of(region).outputs == (y,)
+    assert value(gg.gradients(y, x)) == 7
+
+
 def test_S04_after_unmark_earlier_derivatives_stay_and_later_ones_are_plain(graph):
     x = placeholder(())
     with gg.override_gradient(with_residual) as region:

@@ -136,7 +136,7 @@ def test_S04_what_stands_for_a_group_is_no_mark(graph, chain):
 
 
 def test_S05_what_stood_for_a_group_in_another_call_may_be_switched_off(chain):
-    """As a region it is a site like any other, marked or not; so is a group in a call within."""
+    """As a region it is a site like any other, marked or not."""
     x, a, b, _, d = chain
     group, spy = select.nodes(a, b), Spy(seven)
     gg.gradients(d, x, overrides={group: spy})
