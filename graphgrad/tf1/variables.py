@@ -408,6 +408,26 @@ def scatter_sub(ref: Any, indices: Any, updates: Any, **kwargs: Any) -> Tensor:
     return scatter_add(ref, indices, apply("Neg", convert_to_tensor(updates)), **kwargs)
 
 
+def scatter_nd_update(
+    ref: Any, indices: Any, updates: Any, use_locking: bool = True, name: Any = None
+) -> Tensor:
+    """An op that gives elements of a variable other values, by places."""
+    value = convert_to_tensor(ref)
+    new = apply("TensorScatterUpdate", value, convert_to_tensor(indices, preferred_dtype="int32"),
+                convert_to_tensor(updates, value.dtype))  # fmt: skip
+    return assign(ref, new, name=name or "ScatterNdUpdate")
+
+
+def scatter_nd_add(
+    ref: Any, indices: Any, updates: Any, use_locking: bool = True, name: Any = None
+) -> Tensor:
+    """An op that adds to elements of a variable, by places."""
+    value = convert_to_tensor(ref)
+    new = apply("TensorScatterAdd", value, convert_to_tensor(indices, preferred_dtype="int32"),
+                convert_to_tensor(updates, value.dtype))  # fmt: skip
+    return assign(ref, new, name=name or "ScatterNdAdd")
+
+
 # collections of variables
 
 
