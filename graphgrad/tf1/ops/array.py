@@ -242,6 +242,11 @@ def stack(values: Any, axis: int = 0, name: str = "stack") -> Tensor:
     """Tensors next to each other along a new axis."""
     if isinstance(values, Tensor):
         values = unstack(values)
+    if axis == 0 and not any(isinstance(v, Tensor) or hasattr(v, "_tensor_of") for v in values):
+        try:
+            return convert_to_tensor(values, name=name)
+        except (TypeError, ValueError):
+            pass
     made: Tensor = apply_many("Pack", values, name=name, axis=int(axis), N=len(values))
     return made
 
@@ -633,7 +638,8 @@ def eye(
         if not any(isinstance(n, Tensor) for n in known):
             made = constant(np.eye(int(num_rows), int(columns)), dtype)
             if batch_shape is None:
-                return made
+                square = num_columns is None
+                return matrix_diag(ones([int(num_rows)], dtype)) if square else made
             return tile(expand_dims_many(made, len(list(batch_shape))), [*batch_shape, 1, 1])
         square = apply("MatrixDiag", ones([num_rows], dtype))
         if num_columns is not None:

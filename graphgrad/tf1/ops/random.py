@@ -54,7 +54,7 @@ def random_uniform(
         plain = not isinstance(minval, Tensor) and not isinstance(maxval, Tensor)
         plain = plain and minval == 0 and maxval == 1 and not kind.is_integer
         if plain:
-            made: Tensor = apply("RandomUniform", lengths, name=scope, dtype=kind, **_seeds(seed))
+            made: Tensor = apply("RandomUniform", lengths, dtype=kind, **_seeds(seed))
             return made
         low = convert_to_tensor(minval, kind, "min")
         high = convert_to_tensor(maxval, kind, "max")
