@@ -247,8 +247,7 @@ def graph_of(values: Any) -> Graph:
     """The graph of the first tensor among values, or the default one."""
     for v in values:
         if isinstance(v, Tensor | Operation) or hasattr(v, "_tensor_of"):
-            found: Graph = v.graph
-            return found
+            return v.graph
     return get_default_graph()
 
 

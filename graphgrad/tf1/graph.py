@@ -652,15 +652,13 @@ class Graph:
 
     def get_operation_by_name(self, name: str) -> Operation:
         """The op of a name. Raises KeyError where there is none."""
-        found: Operation = self.as_graph_element(name, allow_tensor=False)
-        return found
+        return self.as_graph_element(name, allow_tensor=False)
 
     def get_tensor_by_name(self, name: str) -> Tensor:
         """The tensor of a name such as "x:0". Raises KeyError where there is none."""
         if not isinstance(name, str):
             raise TypeError(f"Tensor names are strings (or similar), not {type(name).__name__}.")
-        found: Tensor = self.as_graph_element(name, allow_operation=False)
-        return found
+        return self.as_graph_element(name, allow_operation=False)
 
     def is_feedable(self, tensor: Any) -> bool:
         """Whether a value may be fed for it."""
@@ -779,8 +777,7 @@ def get_default_graph() -> Graph:
     """The graph that ops are made in now."""
     stack = default_stack("graph")
     if stack:
-        found: Graph = stack[-1]
-        return found
+        return stack[-1]
     made = _global[0]
     if made is None:
         made = _global[0] = Graph()

@@ -133,8 +133,7 @@ def constant_shape(t: Any) -> TensorShape:
         return TensorShape([None if n < 0 else int(n) for n in np.atleast_1d(value)])
     op = t.op
     if op.type == "Shape":
-        found: TensorShape = op.inputs[0].shape
-        return found
+        return op.inputs[0].shape
     if op.type in ("Cast", "Identity"):
         return constant_shape(op.inputs[0])
     if op.type == "Pack":
