@@ -282,7 +282,7 @@ HELPERS = {
     *("slicing", "updates"),
 }
 HELPERS |= {"convolution", "operands", "pooling", "reducing", "windows"}
-HELPERS |= {"elementary", "onnx_loops", "onnx_places", "onnx_windows"}
+HELPERS |= {"elementary", "onnx_loops", "onnx_places", "onnx_windows", "stepwise"}
 HELPERS |= {"draws", "philox", "quantile", "rejection"}
 
 

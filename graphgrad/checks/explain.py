@@ -67,12 +67,13 @@ class SiteUse:
     inside: tuple[str, ...]
 
     def __str__(self) -> str:
+        of = "" if isinstance(self.site, Node) else f" #{self.site.index}"
         kind = "node" if isinstance(self.site, Node) else "region"
         contract = f", declared {self.contract}" if self.contract else ""
         own = self.defined == "<own gradient>"
         where = "the op type's own gradient" if own else self.defined
         name, rule = shortened(self.site.name, LONG), shortened(self.rule, LONG)
-        row = f"{kind} {name!r} ({self.site.where}): rule {rule!r} ({where})"
+        row = f"{kind} {name!r}{of} ({self.site.where}): rule {rule!r} ({where})"
         inside = f"; counts only if it asks for site.default: {', '.join(self.inside)}"
         return visible(row + contract + (inside if self.inside else ""))
 

@@ -9,11 +9,12 @@ from inspect import CO_VARARGS
 from types import MethodType
 from typing import Any
 
-from ..ir.errors import did_you_mean
+from ..ir.errors import GraphError, did_you_mean
 from ..ir.graph import Graph
 from ..ir.node import Node, Region, Tensor, rule_name
 from ..ir.op import OP_TYPES
 from ..ir.position import is_library
+from ..ir.tree import flatten
 from ..ops.base import Constant
 from ..ops.control import Cond, Scan, While
 from ..ops.random.draws import Draw
@@ -33,7 +34,7 @@ from .report import Finding
 __all__ = ["lint"]
 
 
-def lint(graph: Graph) -> list[Finding]:
+def lint(graph: Graph | Any) -> list[Finding]:
     """What in the graph looks like a mistake about gradients, each with its line and what to do.
 
     "dead mark"         a rule that no gradient can ever reach
@@ -50,9 +51,11 @@ def lint(graph: Graph) -> list[Finding]:
     Bodies of control flow are searched too. Regions that are still open are passed over. No node is
     built; boundaries are settled, as by any inspection.
 
-    Parameters: graph: a Graph.
+    Parameters: graph: a Graph, or tensors (any nesting of them), whose graph it is.
 
     Returns: a list of Finding, maybe empty.
+
+    Raises: TypeError for what is neither; GraphError for tensors of several graphs.
 
     >>> x = gg.placeholder((2,))
     >>> y = gg.exp(gg.floor(x))
@@ -60,10 +63,27 @@ def lint(graph: Graph) -> list[Finding]:
     ['zero gradient']
     """
     found: list[Finding] = []
-    for each in all_graphs(graph):
+    for each in all_graphs(_graph_of(graph)):
         for search in SEARCHES:
             found += search(each)
     return found
+
+
+def _graph_of(shown: Any) -> Graph:
+    """The graph that is meant."""
+    if isinstance(shown, Graph):
+        return shown
+    tensors = [t for t in flatten(shown) if t is not None]
+    for t in tensors:
+        if not isinstance(t, Tensor) or t.node.graph is None:
+            raise TypeError(f"lint() searches a graph, or that of tensors, got {t!r}")
+        if t.node.graph is not tensors[0].node.graph:
+            raise GraphError(f"{t.name} and {tensors[0].name} are of two graphs: lint each of them")
+    if not tensors:
+        raise TypeError(f"lint() searches a graph, or that of tensors, got {shown!r}")
+    graph: Graph | None = tensors[0].node.graph
+    assert graph is not None
+    return graph
 
 
 def _closed(graph: Graph) -> list[Region]:

@@ -13,6 +13,7 @@ from importlib.util import find_spec
 import numpy as np
 
 from ..execute.backend import MissingBackendError, backends, load_backend
+from ..inspect.terminal import fitted, width_of
 from ..ir.errors import did_you_mean
 from ..ir.op import op_types
 from ..ir.words import visible
@@ -67,8 +68,9 @@ def rules(options: Namespace) -> int:
 
 def _listed(what: str, part: str, rows: list[str], names: Iterable[str]) -> int:
     """Print the rows; where there are none, say so, and what was perhaps meant."""
+    width = width_of(sys.stdout)
     for row in rows:
-        print(row)
+        print("\n".join(fitted(row, width)))
     if rows:
         return 0
     print(f"no {what} has {part!r} in its name. {did_you_mean(part, names)}".rstrip())

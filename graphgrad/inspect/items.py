@@ -20,9 +20,10 @@ class PictureItem:
     level   how far down it stands among the items of its column
     reads   hubs that are read in the box: no edges are drawn from these
     readers of a hub: how many items read it
+    numbers the numbers that a node reads, which stand on it: which operand, and the constant
     """
 
-    __slots__ = ("box", "id", "inside", "level", "node", "readers", "reads")
+    __slots__ = ("box", "id", "inside", "level", "node", "numbers", "readers", "reads")
 
     def __init__(self, id: str, node: Node | None, box: Box | None, inside: Box) -> None:
         self.id = id
@@ -32,6 +33,7 @@ class PictureItem:
         self.level = 0
         self.reads: dict[Node, None] = {}
         self.readers = 0
+        self.numbers: list[tuple[str, Node]] = []
 
     def __repr__(self) -> str:
         return f"<item {self.id}>"

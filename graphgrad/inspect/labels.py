@@ -17,6 +17,12 @@ from .wording import Lines, about, kind_of, local_name, short_attrs, stamp_name,
 COMMON = 3
 
 
+def _number_row(operand: str, constant: Node) -> str:
+    """`arg 1 = 2.0`, `with 2.0`: a number that a node reads, as it stands on the node."""
+    value = value_of(constant)
+    return f"{operand} = {value}" if operand.startswith("arg") else f"with {value}"
+
+
 class Labels:
     """The words on nodes and collapsed boxes of one view."""
 
@@ -37,6 +43,7 @@ class Labels:
         mark = DIFF[self.view.status.get(node, "")][0]
         rows = self._node_rows(node)
         rows[0] = f"{mark} {rows[0]}" if mark else rows[0]
+        rows[1:1] = [_number_row(operand, constant) for operand, constant in item.numbers]
         rows += [f"read by {item.readers}"] if item.readers else []
         value = self.value(item)
         rows += [] if value is None else [number_text(value)]
@@ -112,7 +119,8 @@ class Labels:
         ops = [f"{op} x{n}" if n > 1 else op for op, n in counts.most_common(common)]
         more = ["..."] if len(counts) > common else []
         rows = [box.title, f"{counted(len(there), 'node')}{lost}", ", ".join([*ops, *more])]
-        rows += [f"reads {', '.join(map(self._name, item.reads))}"] if item.reads else []
+        names = list(dict.fromkeys(map(self._name, item.reads)))
+        rows += [f"reads {', '.join(names[:4])}{', ...' * (len(names) > 4)}"] if names else []
         value = self.value(item)
         rows += [] if value is None else [number_text(value)]
         failed = any(n in self.view.failed for n in self.nodes(item)) if self.view.failed else False

@@ -29,7 +29,12 @@ TEXT_LIMIT = 20_000
 SECONDS = 10.0
 
 _BOX = "max-width:100%;overflow:auto;border:1px solid #d0d7de;border-radius:6px;padding:8px"
-_PRE = "margin:4px 0;white-space:pre;overflow:auto;max-height:480px;line-height:1.3"
+_MONO = "font-family:ui-monospace,Menlo,Consolas,'DejaVu Sans Mono',monospace;font-size:12px"
+_PRE = (
+    f"{_MONO};margin:4px 0;white-space:pre;overflow:auto;max-height:480px;line-height:1.3;"
+    "text-align:left"
+)
+_IMAGE = "max-width:none;display:block"
 
 
 def picture(shown: Any) -> bytes | None:
@@ -55,8 +60,11 @@ def _html(shown: Any, svg: bytes | None) -> str:
     parts = [f'<div style="font-weight:600">{title}</div>']
     if svg is not None:
         data = b64encode(svg).decode("ascii")
-        image = f'<img alt="{title}" src="data:image/svg+xml;base64,{data}">'
-        parts.append(f'<div style="max-height:720px;overflow:auto">{image}</div>')
+        image = f'<img alt="{title}" style="{_IMAGE}" src="data:image/svg+xml;base64,{data}">'
+        parts.append(
+            f'<div tabindex="0" role="group" aria-label="picture, scrolls" '
+            f'style="max-height:80vh;overflow:auto;resize:vertical">{image}</div>'
+        )
     for name, make in (("listing", graph_text), ("summary", summary)):
         is_open = " open" if svg is None and name == "listing" else ""
         text = for_html(_text_of(shown, make), TEXT_LIMIT)

@@ -14,8 +14,9 @@ from .boxes import BodyMark, Box, Bypass, Mark
 from .edges import Edge
 from .items import Link, PictureItem
 from .ordering import ordering_edges
+from .scene import behind
 from .view import View
-from .wording import is_private, kind_of
+from .wording import is_number, is_private, kind_of
 
 __all__ = ["Picture"]
 
@@ -43,7 +44,8 @@ class Picture:
         self._count: dict[Node, int] = {}
         self._reader: dict[PictureItem, PictureItem] = {}
         self._open_boxes()
-        shared = self._shared_constants()
+        self._numbers = self._plain_numbers()
+        shared = self._shared_constants() | self._numbers
         self._add_nodes(shared)
         self.links = self._linked()
         self._add_unread(shared)
@@ -85,6 +87,31 @@ class Picture:
         """The constants that are drawn where they are read."""
         return {n for n in self.view.nodes if is_private(n) and n not in self.view.bypassed}
 
+    def _plain_numbers(self) -> set[Node]:
+        """Constants that are one number without a name: written on the nodes that read them.
+
+        But where more is to be said of them: in comparisons, of one that crosses a boundary, that
+        failed or has a number of an overlay, and where a collapsed box elsewhere reads it.
+        """
+        view = self.view
+        if view.status:
+            return set()
+        kept = {n for n in (behind(t)[0].node for t in view.results) if is_number(n)}
+        kept |= {n for n in view.failed if is_number(n)}
+        kept |= {n for n in view.overlay.values if is_number(n)} if view.overlay else set()
+        read: set[Node] = set()
+        for edge in view.edges:
+            node = edge.source
+            if not is_number(node):
+                continue
+            read.add(node)
+            closed = self._closed[view.box[edge.target]]
+            elsewhere = closed is not None and closed is not self._closed[view.box[node]]
+            crosses = edge.owner is not None or (elsewhere and not is_private(node))
+            if crosses or edge.tensor is None or edge.target in view.bypassed:
+                kept.add(node)
+        return read - kept
+
     def _add_nodes(self, shared: set[Node]) -> None:
         view = self.view
         for node in view.nodes:
@@ -124,6 +151,11 @@ class Picture:
         self._find_hubs(edges)
         for edge in edges:
             target = self._of_node[edge.target]
+            if edge.source in self._numbers:
+                if target.box is None:
+                    target.numbers.append((edge.operand, edge.source))
+                self._count[edge.source] = 0
+                continue
             source = self._source(edge, target)
             if source is None or source is target:
                 continue
@@ -162,7 +194,7 @@ class Picture:
         if found is not None and found is not target:
             if found.readers and target.box is None:
                 return self._copy(node, target.inside, target)
-            if found.readers or _is_own_parameter(node, found, target):
+            if found.readers or _is_own_parameter(node, target):
                 target.reads[node] = None
                 return None
         if found is not None:
@@ -220,12 +252,10 @@ class Picture:
         return ordering_edges(held, self.links)
 
 
-def _is_own_parameter(node: Node, source: PictureItem, target: PictureItem) -> bool:
+def _is_own_parameter(node: Node, target: PictureItem) -> bool:
     """Whether a variable is read by the collapsed box of an update: of its own, that is."""
     around = target.box
-    if around is None or around.column < 2 or source.box is not None:
-        return False
-    return kind_of(node) == "variable"
+    return around is not None and around.column > 1 and kind_of(node) == "variable"
 
 
 def site_in(owner: Mark | None) -> Region | Node | None:

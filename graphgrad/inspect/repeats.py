@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
 
 from .boxes import Box, NameScope, Part, Tree
 
 __all__: list[str] = []
 
 LEAST = 3
-"""How many there are at least."""
+"""How often they come at least."""
+LONGEST = 4
+"""How many different ones may take turns."""
 
 _numbered = re.compile(r"(.*?)(\d+)$")
 
@@ -30,15 +31,15 @@ def fold_repeats(tree: Tree) -> None:
             places.setdefault((box.owner.path, box.column), box)
     for box in boxes:
         if box.column == 0:
-            for run in _runs(box.boxes, alike):
-                _fold(tree, run, places)
+            for run, period in _runs(box.boxes, alike):
+                _fold(tree, run[period:], places)
 
 
 def _fold(tree: Tree, run: Sequence[Box], places: dict[tuple[str, int], Box]) -> None:
-    """A box for all but the first of a run, and in other columns for what is of their scopes."""
-    part = Part(f"{run[1].title} ... {run[-1].title}, x {len(run) - 1}", repeats=True)
+    """A box for the rest of a run, and in other columns for what is of the same scopes."""
+    part = Part(f"{run[0].title} ... {run[-1].title}, x {len(run)}", repeats=True)
     for column in tree.columns:
-        same = [places.get((_path(box), column.column)) for box in run[1:]]
+        same = [places.get((_path(box), column.column)) for box in run]
         members = [box for box in same if box is not None and box.parent is not None]
         if not members:
             continue
@@ -59,19 +60,30 @@ def _path(box: Box) -> str:
     return box.owner.path
 
 
-def _runs(boxes: Sequence[Box], alike: dict[Box, int]) -> Iterator[list[Box]]:
-    """Scopes one after the other whose numbers count up, and in which the same is."""
+def _runs(boxes: Sequence[Box], alike: dict[Box, int]) -> Iterator[tuple[list[Box], int]]:
+    """Scopes whose numbers count up and that repeat, and after how many: A B A B after two."""
     scopes = [box for box in boxes if isinstance(box.owner, NameScope)]
-    run = scopes[:1]
-    for before, box in pairwise(scopes):
-        if alike[before] == alike[box] and _follows(before.title, box.title):
-            run.append(box)
-            continue
-        if len(run) >= LEAST:
-            yield run
-        run = [box]
-    if len(run) >= LEAST:
-        yield run
+    start = 0
+    while start < len(scopes):
+        period, end = max(
+            ((p, _end(scopes, start, p, alike)) for p in range(1, LONGEST + 1)),
+            key=lambda found: (found[1] - start >= LEAST * found[0], found[1], -found[0]),
+        )
+        if end - start >= LEAST * period:
+            yield scopes[start:end], period
+            start = end
+        else:
+            start += 1
+
+
+def _end(scopes: Sequence[Box], start: int, period: int, alike: dict[Box, int]) -> int:
+    """How far scopes repeat with a period."""
+    end = start + 1
+    while end < len(scopes) and _follows(scopes[end - 1].title, scopes[end].title):
+        if end - start >= period and alike[scopes[end]] != alike[scopes[end - period]]:
+            break
+        end += 1
+    return end
 
 
 def _follows(before: str, after: str) -> bool:

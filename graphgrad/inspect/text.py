@@ -16,6 +16,7 @@ from .escape import shortened, visible
 from .labels import Labels
 from .overlay import number_text
 from .scene import behind
+from .terminal import LEAST, fitted, width_of
 from .tree import tree_of
 from .view import View, view_of
 from .wording import (
@@ -32,10 +33,17 @@ from .wording import (
 __all__ = ["graph_text", "print_graph"]
 
 _WIDTH = 76
+_WHY = 28
+"""Columns of a row, and of the user's line at its end where rows are as wide as a terminal."""
 
 
 def print_graph(
-    shown: Any, file: TextIO | None = None, *, style: str = "tree", **options: Any
+    shown: Any,
+    file: TextIO | None = None,
+    *,
+    style: str = "tree",
+    width: int | None = None,
+    **options: Any,
 ) -> None:
     """Print graph_text(shown, ...).
 
@@ -43,6 +51,7 @@ def print_graph(
         shown: as for to_dot.
         file: standard output unless one is given.
         style: "tree" or "list", as for graph_text.
+        width: columns; None: those of the terminal, or of $COLUMNS, where there are any.
         **options: those of graph_text.
 
     Returns: nothing.
@@ -54,10 +63,10 @@ def print_graph(
     ...
     """
     out = sys.stdout if file is None else file
-    out.writelines(_text(shown, style, options))
+    out.writelines(_text(shown, style, width_of(out) if width is None else width, options))
 
 
-def graph_text(shown: Any, *, style: str = "tree", **options: Any) -> str:
+def graph_text(shown: Any, *, style: str = "tree", width: int | None = None, **options: Any) -> str:
     """A graph, or tensors (any nesting of them) with their ancestors, as rows of text.
 
     A row is `id name: type = Op(what it reads)` and the user's line, or what it is the gradient of.
@@ -69,6 +78,8 @@ def graph_text(shown: Any, *, style: str = "tree", **options: Any) -> str:
         style: "tree": from the results to what they read; a node read more than once is printed
             once, and named by its id elsewhere. "list": in order of building, regions and spliced
             rules indented under their titles.
+        width: columns that a row has, at least 40; what is longer goes on in the next, indented.
+            None: as many as it takes.
         **options: as of to_dot: title, hide, overlay, failed, bypassed.
 
     Returns: the text.
@@ -80,13 +91,25 @@ def graph_text(shown: Any, *, style: str = "tree", **options: Any) -> str:
     graph: 2 nodes, 0 regions, 0 spliced
     F n1 Exp_1: f64[2] = Exp(x) ...
     """
-    return "".join(_text(shown, style, options))
+    return "".join(_text(shown, style, width, options))
 
 
-def _text(shown: Any, style: str, options: dict[str, Any]) -> Iterator[str]:
+def _text(shown: Any, style: str, width: int | None, options: dict[str, Any]) -> Iterator[str]:
     if style not in ("tree", "list"):
         raise ValueError(f'style is "tree" or "list", got {style!r}')
+    if width is not None and width < LEAST:
+        raise ValueError(f"a row has at least {LEAST} columns, got width={width!r}")
     writer = _TextWriter(view_of(shown, **{"collapse": "none"} | options))
+    rows = _rows(writer, style)
+    if width is None:
+        yield from rows
+        return
+    writer.left = max(LEAST // 2, min(_WIDTH, width - _WHY))
+    for row in rows:
+        yield "".join(f"{line}\n" for line in fitted(row.rstrip("\n"), width, "      "))
+
+
+def _rows(writer: _TextWriter, style: str) -> Iterator[str]:
     yield from writer.tree() if style == "tree" else writer.listing()
 
 
@@ -95,6 +118,7 @@ class _TextWriter:
         self.view = view
         self.labels = Labels(view)
         self.titles: dict[Mark, str] = {}
+        self.left = _WIDTH
 
     # --- both ------------------------------------------------------------------------------
 
@@ -124,7 +148,7 @@ class _TextWriter:
 
     def _row(self, left: str, node: Node) -> str:
         why = self.labels.lines.why(node)
-        row = f"{left:<{_WIDTH}}  {visible(shortened(why, 80))}"
+        row = f"{left:<{self.left}}  {visible(shortened(why, 80))}"
         overlay = self.view.overlay
         if overlay is not None and node in overlay.values:
             row += f"  [{number_text(overlay.values[node])}]"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from ..ir import kinds
@@ -35,6 +37,11 @@ def kind_of(node: Node) -> str:
 def is_private(node: Node) -> bool:
     """Whether it is a constant that a rule or a gradient made for itself."""
     return node.origin is not None and kind_of(node) == "constant"
+
+
+def is_number(node: Node) -> bool:
+    """Whether it is a constant without a name that is one number."""
+    return kind_of(node) == "constant" and node._name is None and not node.outputs[0].type.shape
 
 
 def short_dtype(dtype: DType) -> str:
@@ -80,6 +87,8 @@ def short_attrs(node: Node, limit: int = 30) -> str:
     """The attributes that say more than the types do; '' where they are long."""
     if often := how_often(node):
         return often
+    if "key" in node.attrs and isinstance(node.attrs["key"], tuple):
+        return shortened(index_text(node.attrs["key"]), limit)
     defaults = type(node.op)._defaults
     shown = [
         f"{k}={v!r}"
@@ -89,6 +98,18 @@ def short_attrs(node: Node, limit: int = 30) -> str:
     ]
     text = ", ".join(shown)
     return text if len(text) <= limit else ""
+
+
+def index_text(key: tuple[Any, ...]) -> str:
+    """`[:, 0]`, `[1:, None, at]` of a key as slices and picks have it: `at` is an index array."""
+    return f"[{', '.join(map(_index_text, key))}]"
+
+
+def _index_text(item: Any) -> str:
+    if not isinstance(item, tuple):
+        return str(item)
+    start, stop, step = ("" if part is None else str(part) for part in item)
+    return f"{start}:{stop}:{step}" if step else f"{start}:{stop}"
 
 
 def value_of(node: Node) -> str:

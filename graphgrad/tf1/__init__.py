@@ -16,6 +16,8 @@ from . import (
     distributions,
     errors,
     flags,
+    gfile,
+    graph_util,
     image,
     initializers,
     layers,
@@ -101,6 +103,9 @@ from .function import (
     py_func,
     recompute_grad,
 )
+from .function import (
+    print_line as print,
+)
 from .gradients import (
     AggregationMethod,
     UnconnectedGradients,
@@ -159,6 +164,7 @@ from .misc import (
 from .missing import missing as _missing
 from .ops import array_grad as _array_grad
 from .ops import array_types as _array_types
+from .ops import linalg_grad as _linalg_grad
 from .ops import linalg_types as _linalg_types
 from .ops import math_grad as _math_grad
 from .ops import math_types as _math_types
@@ -168,6 +174,8 @@ from .ops import random_types as _random_types
 from .ops.array import (
     argsort,
     batch_gather,
+    batch_to_space,
+    batch_to_space_nd,
     boolean_mask,
     broadcast_dynamic_shape,
     broadcast_static_shape,
@@ -218,6 +226,8 @@ from .ops.array import (
     shape_n,
     size,
     sort,
+    space_to_batch,
+    space_to_batch_nd,
     space_to_depth,
     split,
     squeeze,
@@ -233,6 +243,7 @@ from .ops.array import (
     unique_with_counts,
     unpack,
     unstack,
+    verify_tensor_all_finite,
     where,
     where_v2,
     zeros,
@@ -358,6 +369,7 @@ from .ops.math import (
     round,
     rsqrt,
     saturate_cast,
+    scalar_mul,
     segment_mean,
     segment_sum,
     sigmoid,
@@ -455,6 +467,8 @@ from .variables import (
     moving_average_variables,
     report_uninitialized_variables,
     scatter_add,
+    scatter_nd_add,
+    scatter_nd_update,
     scatter_sub,
     scatter_update,
     trainable_variables,
@@ -534,8 +548,11 @@ __all__ = [
     "atanh",
     "batch_gather",
     "batch_matmul",
+    "batch_to_space",
+    "batch_to_space_nd",
     "bfloat16",
     "bincount",
+    "bitwise",
     "bitwise_and",
     "bitwise_or",
     "bitwise_xor",
@@ -635,6 +652,7 @@ __all__ = [
     "get_static_value",
     "get_variable",
     "get_variable_scope",
+    "gfile",
     "global_norm",
     "global_variables",
     "global_variables_initializer",
@@ -642,11 +660,13 @@ __all__ = [
     "glorot_uniform_initializer",
     "grad_pass_through",
     "gradients",
+    "graph_util",
     "greater",
     "greater_equal",
     "group",
     "half",
     "hessians",
+    "histogram_summary",
     "identity",
     "identity_initializer",
     "identity_n",
@@ -657,6 +677,7 @@ __all__ = [
     "igammac",
     "imag",
     "image",
+    "image_summary",
     "import_graph_def",
     "initialize_all_variables",
     "initialize_local_variables",
@@ -708,6 +729,8 @@ __all__ = [
     "matrix_transpose",
     "matrix_triangular_solve",
     "maximum",
+    "merge_all_summaries",
+    "merge_summary",
     "meshgrid",
     "minimum",
     "mod",
@@ -780,9 +803,13 @@ __all__ = [
     "roll",
     "rsqrt",
     "saturate_cast",
+    "scalar_mul",
+    "scalar_summary",
     "scan",
     "scatter_add",
     "scatter_nd",
+    "scatter_nd_add",
+    "scatter_nd_update",
     "scatter_sub",
     "scatter_update",
     "segment_mean",
@@ -801,6 +828,8 @@ __all__ = [
     "sinh",
     "size",
     "sort",
+    "space_to_batch",
+    "space_to_batch_nd",
     "space_to_depth",
     "sparse_matmul",
     "spectral",
@@ -854,6 +883,7 @@ __all__ = [
     "variable_scope",
     "variables_initializer",
     "variance_scaling_initializer",
+    "verify_tensor_all_finite",
     "where",
     "where_v2",
     "while_loop",
@@ -920,6 +950,13 @@ def finalize() -> None:
 
 
 spectral = signal
+scalar_summary, histogram_summary = summary.scalar, summary.histogram
+image_summary, merge_all_summaries = summary.image, summary.merge_all
+merge_summary = summary.merge
+bitwise = _SimpleNamespace(
+    bitwise_and=math.bitwise_and, bitwise_or=math.bitwise_or, bitwise_xor=math.bitwise_xor,
+    invert=math.invert,
+)  # fmt: skip
 _SHADOWING = [name for name in vars(_builtins) if name[0] != "_" and name in globals()]
 """What is named like a builtin of Python's: `import *` leaves it out."""
 

@@ -189,7 +189,7 @@ def cond(
             graph.add_to_collection(GraphKeys.COND_CONTEXT, context)
             with changed(graph, flow=context, controls=()):
                 taken.append(_branch(function, context))
-        return _merge_branches(taken, pred, strict)
+        return _merge_branches(taken, chosen, strict)
 
 
 def _branch(function: Callable[[], Any], context: CondContext) -> tuple[Any, list[Any]]:
@@ -229,7 +229,7 @@ def _merge_branches(taken: list[Any], pred: Tensor, strict: bool) -> Any:
                 f"Outputs of true_fn and false_fn must have the same type: {t.dtype.name}, "
                 f"{f.dtype.name}"
             )
-        merged = build("Merge", f, t)
+        merged = build("Merge", f, t, _pred=pred)
         found.append(merged if isinstance(value, Operation) else merged.outputs[0])
     if isinstance(true_result, list | tuple) and type(true_result) in (list, tuple):
         if len(found) == 1 and not strict:
@@ -249,7 +249,7 @@ def _SwitchGrad(op: Operation, *grads: Any) -> list[Any]:
             with op.graph.control_dependencies([apply("Identity", t)]):
                 dy = apply("Identity", dy)
         found.append(dy)
-    return [apply("Merge", *found, name="cond_grad")[0], None]
+    return [apply("Merge", *found, name="cond_grad", _pred=op.inputs[1])[0], None]
 
 
 @RegisterGradient("Merge")
@@ -262,24 +262,12 @@ def _MergeGrad(op: Operation, dy: Any, _: Any) -> list[Any]:
 
 def _pred_of(op: Operation) -> Tensor:
     """The truth value that chooses between the inputs of a Merge, false first."""
-    for t in op._inputs:
-        context = t.op._control_flow_context
-        if isinstance(context, CondContext):
-            while context.outer is not None and context.outer is not op._control_flow_context:
-                context = context.outer
-            return context.pred
-        if t.op.type == "Switch":
-            return t.op._inputs[1]
-    # a Merge that a gradient made: each input comes through a Switch of one choice
-    seen, stack = set(), list(op._inputs)
-    while stack:
-        t = stack.pop()
-        if t.op.type == "Switch":
-            return t.op._inputs[1]
-        if t.op not in seen:
-            seen.add(t.op)
-            stack += [*t.op._inputs, *[c.outputs[0] for c in t.op.control_inputs if c.outputs]]
-    raise LookupError(f"{op.name}: which Switch decides this Merge cannot be seen")
+    known = op.attrs.get("_pred")
+    if known is None:  # made by `merge`: of what comes straight from a Switch
+        known = next((t.op._inputs[1] for t in op._inputs if t.op.type == "Switch"), None)
+    if known is None:
+        raise LookupError(f"{op.name}: which Switch decides this Merge cannot be seen")
+    return known
 
 
 def case(

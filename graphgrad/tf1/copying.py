@@ -28,7 +28,7 @@ def copied(
     for op in sorted(ops, key=lambda op: op._id):
         target = graph or op.graph
         inputs = tuple([known.get(t, t) for t in op._inputs])
-        attrs = dict(op.attrs)
+        attrs = {k: known.get(v, v) if isinstance(v, Tensor) else v for k, v in op.attrs.items()}
         if op.type in DRAWS and "_draw" not in attrs:
             attrs["_draw"] = op._id
         with changed(target, controls=()):

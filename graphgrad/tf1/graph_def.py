@@ -77,10 +77,11 @@ def import_graph_def(
     back: dict[Operation, Operation] = {}
     for op in graph_def._ops:
         inputs = tuple([given.get(t.name, known.get(t, t)) for t in op._inputs])
+        attrs = {k: known.get(v, v) if isinstance(v, Tensor) else v for k, v in op.attrs.items()}
         with changed(graph, controls=(), prefix=""):
             new = graph._make(
                 op.type, inputs, [t.dtype for t in op.outputs], [t.shape for t in op.outputs],
-                dict(op.attrs), prefix + op.name + "/",
+                attrs, prefix + op.name + "/",
             )  # fmt: skip
         new.control_inputs += [back[c] for c in op.control_inputs if c in back]
         new._control_flow_context = op._control_flow_context

@@ -66,15 +66,16 @@ def dense(
             "kernel", [n, units], x.dtype, kernel_initializer, kernel_regularizer, trainable,
             constraint=kernel_constraint,
         )  # fmt: skip
-        if x.shape.ndims is not None and x.shape.ndims > 2:
-            made = M.tensordot(x, kernel, [[x.shape.ndims - 1], [0]])
-        else:
-            made = M.matmul(x, kernel)
         if use_bias:
             bias = get_variable(
                 "bias", [units], x.dtype, bias_initializer or zeros_initializer(), bias_regularizer,
                 trainable, constraint=bias_constraint,
             )  # fmt: skip
+        if x.shape.ndims is not None and x.shape.ndims > 2:
+            made = M.tensordot(x, kernel, [[x.shape.ndims - 1], [0]])
+        else:
+            made = M.matmul(x, kernel)
+        if use_bias:
             made = nn.bias_add(made, bias)
         return _finished(made, activation, activity_regularizer)
 
@@ -126,13 +127,14 @@ def conv2d(
         shape = [*_pair(kernel_size), _channels(x, data_format), filters]
         kernel = get_variable("kernel", shape, x.dtype, kernel_initializer, kernel_regularizer,
                               trainable, constraint=kernel_constraint)  # fmt: skip
-        made = nn.conv2d(x, kernel, _pair(strides), padding.upper(), data_format=form,
-                         dilations=_pair(dilation_rate))  # fmt: skip
         if use_bias:
             bias = get_variable(
                 "bias", [filters], x.dtype, bias_initializer or zeros_initializer(),
                 bias_regularizer, trainable, constraint=bias_constraint,
             )  # fmt: skip
+        made = nn.conv2d(x, kernel, _pair(strides), padding.upper(), data_format=form,
+                         dilations=_pair(dilation_rate))  # fmt: skip
+        if use_bias:
             made = nn.bias_add(made, bias, data_format=form)
         return _finished(made, activation, activity_regularizer)
 

@@ -56,6 +56,19 @@ def _read(trace: Any, op: Any, flow: Any, index: Any) -> Any:
     return gg.take(flow, index, axis=0)
 
 
+define("TensorArrayGatherV3", "flow_in:A", infer=lambda i, a: i[0]._shape,
+       lower=lambda t, op, flow: flow)  # fmt: skip
+define("TensorArrayScatterV3", "value:A", infer=lambda i, a: i[0]._shape,
+       lower=lambda t, op, value: value)  # fmt: skip
+
+
+@RegisterGradient("TensorArrayGatherV3")
+@RegisterGradient("TensorArrayScatterV3")
+def _AllGrad(op: Any, dy: Tensor) -> Tensor:
+    """dy: a TensorArray is what it holds."""
+    return dy
+
+
 define("TensorArraySizeV3", "flow_in:A", dtype="int32", infer=lambda i, a: TensorShape(()),
        lower=lambda t, op, flow: gg.constant(flow.shape[0], "int32"))  # fmt: skip
 
@@ -156,8 +169,12 @@ class TensorArray:
         """All parts, next to each other."""
         shape = self._element[0]
         full = unknown_shape() if shape.lengths is None else TensorShape([None, *shape.lengths])
-        made: Tensor = apply("Identity", self._flow, name=name or "TensorArrayStack",
-                             shapes=[full])  # fmt: skip
+        made: Tensor = apply(
+            "TensorArrayGatherV3",
+            self._flow,
+            name=name or "TensorArrayStack/TensorArrayGatherV3",
+            shapes=[full],
+        )
         return made
 
     pack = stack
@@ -181,7 +198,7 @@ class TensorArray:
         value = convert_to_tensor(value, self.dtype)
         if self._infer and value.shape.ndims is not None:
             self._element[0] = self._element[0].merge_with(value.shape[1:])
-        return self._with_flow(apply("Identity", value, name=name or "TensorArrayUnstack"))
+        return self._with_flow(apply("TensorArrayScatterV3", value, name=name))
 
     unpack = unstack
 

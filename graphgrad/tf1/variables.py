@@ -7,12 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from .create import apply, build, convert_to_tensor, name_scope
+from .control_flow import cond
+from .copying import copied
+from .create import apply, convert_to_tensor, name_scope
 from .definition import define
 from .graph import Graph, GraphKeys, Operation, Tensor, get_default_graph
 from .ops.array import _slice_helper
 from .ops.math import operators
 from .registry import NotDifferentiable
+from .schedule import needed_ops
 from .scope import changed, default_stack
 from .shapes import TensorShape, unknown_shape
 from .trace import variable_of
@@ -123,7 +126,7 @@ class Variable:
                 value = convert_to_tensor(value(), dtype, "initial_value")
         else:
             value = convert_to_tensor(value, dtype, "initial_value")
-        self._initial_value = value
+        self._initial_value = value = _guarded(value)
         kind = value.dtype.base_dtype
         known = value.shape if validate else unknown_shape()
         if validate and not value.shape.is_fully_defined() and value.shape.lengths is None:
@@ -131,6 +134,7 @@ class Variable:
         op = graph._make(
             "VariableV2", (), [kind._ref], [known], {"dtype": kind, "shape": known}, label + "/"
         )
+        op.attrs["_object"] = self
         self._variable = op.outputs[0]
         self._initializer_op = graph._make(
             "Assign",
@@ -206,14 +210,8 @@ class Variable:
 
     def initialized_value(self) -> Tensor:
         """Its value, or the initial one where it has none yet."""
-        from_initial = self._initial_value
         flag = apply("IsVariableInitialized", self._variable)
-        ref, first = self._variable, from_initial
-        switched = build("Switch", first, flag).outputs
-        switched_ref = build("Switch", flag, flag).outputs
-        with self.graph.control_dependencies([apply("Identity", switched_ref[1])]):
-            held = apply("Identity", ref)
-        made: Tensor = apply("Merge", switched[0], held)[0]
+        made: Tensor = cond(flag, self.read_value, lambda: self._initial_value)
         return made
 
     def value(self) -> Tensor:
@@ -301,6 +299,20 @@ class Variable:
 
     class SaveSliceInfo:
         """How a variable is part of another: never here."""
+
+
+def _guarded(value: Tensor) -> Tensor:
+    """An initial value that reads other variables, made of what they have, or start with."""
+    reads = [
+        op.outputs[0]
+        for op in needed_ops([value], [], [])
+        if op.type == "Identity" and op._inputs[0].op.type == "VariableV2"
+    ]
+    if not reads or value.op.type == "Merge":
+        return value
+    known = {t: t.op._inputs[0].op.attrs["_object"].initialized_value() for t in reads}
+    copied(needed_ops([value], [], reads), known)
+    return known[value]
 
 
 RefVariable = Variable
@@ -394,6 +406,26 @@ def scatter_add(
 def scatter_sub(ref: Any, indices: Any, updates: Any, **kwargs: Any) -> Tensor:
     """An op that takes from rows of a variable."""
     return scatter_add(ref, indices, apply("Neg", convert_to_tensor(updates)), **kwargs)
+
+
+def scatter_nd_update(
+    ref: Any, indices: Any, updates: Any, use_locking: bool = True, name: Any = None
+) -> Tensor:
+    """An op that gives elements of a variable other values, by places."""
+    value = convert_to_tensor(ref)
+    new = apply("TensorScatterUpdate", value, convert_to_tensor(indices, preferred_dtype="int32"),
+                convert_to_tensor(updates, value.dtype))  # fmt: skip
+    return assign(ref, new, name=name or "ScatterNdUpdate")
+
+
+def scatter_nd_add(
+    ref: Any, indices: Any, updates: Any, use_locking: bool = True, name: Any = None
+) -> Tensor:
+    """An op that adds to elements of a variable, by places."""
+    value = convert_to_tensor(ref)
+    new = apply("TensorScatterAdd", value, convert_to_tensor(indices, preferred_dtype="int32"),
+                convert_to_tensor(updates, value.dtype))  # fmt: skip
+    return assign(ref, new, name=name or "ScatterNdAdd")
 
 
 # collections of variables

@@ -164,7 +164,7 @@ def test_a_repr_is_one_short_line():
     found = explain(gg.sum(a * w), [x, w, k])
     assert repr(found) == "<explanation: x:0 through 'ste'; w:0 by no rule; k:0 has no gradient>"
     assert repr(found[x]) == "<x:0 through 'ste'>"
-    assert repr(found[x].sites[0]).startswith("<region 'ste' (test_explain.py:")
+    assert repr(found[x].sites[0]).startswith("<region 'ste' #0 (test_explain.py:")
     many = explain(gg.sum(a), [gg.placeholder((), name=f"y{i}") for i in range(9)])
     assert repr(many).endswith("; and 5 more>")
     assert len(repr(many)) < 200

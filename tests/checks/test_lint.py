@@ -322,3 +322,17 @@ def test_draws_in_choices_in_loops_and_in_loops_in_loops():
     with gg.Graph() as g:
         gg.map(lambda row: gg.scan(inner, 0.0, gg.arange(2))[1] * row, np.ones(3))
         assert len([f for f in gg.lint(g) if f.kind == "repeated draw"]) == 1
+
+
+def test_tensors_stand_for_their_graph():
+    with gg.Graph() as g:
+        x = gg.placeholder((2,), name="x")
+        y = gg.exp(gg.floor(x))
+    assert [f.kind for f in gg.lint([y, {"x": x}])] == [f.kind for f in gg.lint(g)] != []
+    with gg.Graph():
+        z = gg.placeholder((), name="z")
+    with pytest.raises(gg.GraphError, match="of two graphs: lint each of them"):
+        gg.lint([y, z])
+    for wrong in ("x", [], 3):
+        with pytest.raises(TypeError, match="searches a graph, or that of tensors"):
+            gg.lint(wrong)

@@ -138,7 +138,8 @@ def test_code_that_writes_the_state_of_the_run_that_waits_for_it_is_an_error_on_
 def test_an_error_of_xla_says_what_is_large():
     with gg.Graph():
         x = gg.placeholder(("N",), name="x")
-        f = gg.compile(x, gg.sum(gg.sort(x[:, None] * x, axis=0)), backend="jax")
+        large = gg.sort(x[:, None] * x, axis=0)
+        f = gg.compile(x, gg.sin(gg.sum(gg.tanh(gg.max(large, 0)) * x)), backend="jax")
     with pytest.raises(Exception, match="RESOURCE_EXHAUSTED") as error:
         f(np.ones(2**20))  # 8 TB
     (note,) = error.value.__notes__

@@ -420,11 +420,11 @@ def test_operands_are_numbered_where_their_order_matters(opened):
     page = opened(y)
     assert sorted(texts(page, ".link text.type")) == [
         "arg 0 f64[]",
-        "arg 0 f64[]",
         "arg 1 f64[]",
         "arg 1 f64[]",
         "x2 f64[]",
     ]
+    assert "arg 0 = 1.0" in texts(page, "#picture .item text")
 
 
 def test_boundaries_have_types_in_large_graphs_others_when_zoomed_in(opened):
@@ -498,3 +498,34 @@ def test_lines_between_boxes_count_tensors_not_readers(opened):
         page.click(".heads .scope .fold")
         page.settled()
     assert texts(page, ".link text.type") == ["f64[3]", "f64[3]"]
+
+
+def test_the_time_line_leads_to_each_pass(opened):
+    shown = marked()
+    steps = []
+    gg.compile([shown[0].graph.tensor("x")], shown, watch=lambda *step: steps.append(step))
+    page = opened(shown, passes=steps)
+    labels = page.do("[...document.querySelectorAll('#line button')].map((e) => e.ariaLabel)")
+    assert [label.split(":")[0] for label in labels] == ["as built", *(name for name, _ in steps)]
+    at = next(i for i, label in enumerate(labels) if "\u2212" in label)
+    page.do(f"document.querySelectorAll('#line button')[{at}].click()")
+    page.settled()
+    assert texts(page, "#step-name")[0].endswith(steps[at - 1][0])
+    current = page.do("document.querySelector('#line [aria-current=step]').ariaLabel")
+    assert current == labels[at]
+
+
+def test_the_panel_says_the_line_the_words_and_the_code_of_a_rule(opened):
+    page = opened(marked())
+    page.click('#picture .item[aria-label^="gradients/Where"]')
+    (panel,) = texts(page, "#panel")
+    assert "line of the rulepages.py:" in panel
+    assert "gg.where(gg.abs(x) <= 1.0, dy, 0.0)" in panel
+    assert "z = x where the condition holds, else y" in panel  # what the op computes
+    page.do(
+        "document.querySelector('.heads .region .title').dispatchEvent("
+        "new MouseEvent('click', { bubbles: true }))"
+    )
+    (code,) = texts(page, "#panel details.code code")
+    assert code.startswith("def ste(site, dy):\n    return tuple(")
+    assert "\\n" not in code

@@ -68,11 +68,23 @@ def test_what_is_not_alike_does_not_repeat():
         y = gg.placeholder((3,), name="x")
         for i in range(60):
             with gg.name_scope(f"layer{i}"):
-                y = gg.tanh(gg.tanh(y)) if i % 2 else gg.exp(gg.sin(gg.cos(y)))
-                y = y + 1.0
+                for k in range(1 + i * i % 7):
+                    y = gg.tanh(y) + k
     view = view_of([y, gg.gradients(y, y.graph.tensor("x"))])
     assert len(view.nodes) > LARGE
     assert not any("x" in b.title for c in view.columns for b in c.within() if b.kind == "part")
+
+
+def test_layers_that_take_turns_repeat_too():
+    with gg.Graph():
+        y = gg.placeholder((3,), name="x")
+        for i in range(60):
+            with gg.name_scope(f"layer{i}"):
+                y = gg.tanh(gg.tanh(y)) if i % 2 else gg.exp(gg.sin(gg.cos(y)))
+                y = y + 1.0
+    picture = first_view([y, gg.gradients(y, y.graph.tensor("x"))])
+    for column in (0, 1):
+        assert titles(picture, column) == ["layer2 ... layer59, x 58"]
 
 
 def test_small_pictures_are_drawn_in_whole():

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 from itertools import pairwise
 
+import numpy as np
 import pytest
 
 import graphgrad as gg
@@ -14,7 +15,7 @@ from graphgrad.inspect.picture import COPY_LIMIT, Picture
 from graphgrad.inspect.view import view_of
 
 from .random_nets import guided_cnn, random_net, two_gradients
-from .seeing import contradiction, nested, network, ste
+from .seeing import contradiction, nested, network
 
 
 def pictures():
@@ -96,11 +97,16 @@ def test_removed_boxes_have_ordering_edges_too():
     assert any({a.node.name, b.node.name} & removed for a, b in found)
 
 
+def weighted(site, dy):
+    """A rule with a constant that is no single number, which would stand on its reader."""
+    return [dy * np.array([1.0, 2.0, 3.0])]
+
+
 def signs(layers):
     with gg.Graph():
         h = x = gg.placeholder((3,), name="x")
         for i in range(layers):
-            with gg.name_scope(f"layer{i}"), gg.override_gradient(ste):
+            with gg.name_scope(f"layer{i}"), gg.override_gradient(weighted):
                 h = gg.sign(h)
         return [h, gg.gradients(h, x)]
 

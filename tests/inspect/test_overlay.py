@@ -65,7 +65,7 @@ def test_zero_is_off_a_logarithmic_scale():
     assert overlay.legend()[0] == 0.0
     assert np.allclose(np.diff(np.log(overlay.legend()[1:])), np.log(1e6) / 4)
     assert overlay.colour(0.0) not in {overlay.colour(v) for v in overlay.legend()[1:]}
-    assert overlay.ink(0.0) == "#1b1f24"
+    assert overlay.ink(0.0) == "#000000"
     assert not gg.Overlay({nodes[0]: 0.0, nodes[1]: 1.0, nodes[2]: 1000.0}).log
     assert not gg.Overlay({nodes[0]: -1e-9, nodes[1]: 1e-6, nodes[2]: 1.0}).log
     assert gg.Overlay({nodes[0]: 0.0, nodes[1]: 2.0}, log=True).legend()[:2] == [0.0, 2.0]

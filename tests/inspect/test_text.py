@@ -124,3 +124,36 @@ def test_hostile_words_stay_on_their_row(name, style):
 def test_long_names_make_no_long_rows(style):
     rows = gg.graph_text(hostile("n" * 1000), style=style).splitlines()
     assert max(map(len, rows)) < 240
+
+
+@pytest.mark.parametrize("style", ["tree", "list"])
+def test_rows_are_as_wide_as_they_may_be(style):
+    whole = gg.graph_text(network(3), style=style)
+    assert max(map(len, whole.splitlines())) > 90
+    for width in (40, 80, 120):
+        text = gg.graph_text(network(3), style=style, width=width)
+        assert max(map(len, text.splitlines())) <= width
+        assert text.split() != []
+        assert {*whole.split()} - {*text.split()} == set(), "nothing is lost"
+    with pytest.raises(ValueError, match="at least 40 columns, got width=30"):
+        gg.graph_text(network(), width=30)
+
+
+def test_what_is_printed_fits_the_terminal_and_a_file_has_whole_rows(monkeypatch):
+    out = io.StringIO()
+    monkeypatch.delenv("COLUMNS", raising=False)
+    gg.print_graph(network(3), out)
+    assert out.getvalue() == gg.graph_text(network(3))
+    monkeypatch.setenv("COLUMNS", "80")
+    narrow = io.StringIO()
+    gg.print_graph(network(3), narrow)
+    assert narrow.getvalue() == gg.graph_text(network(3), width=80)
+
+
+def test_slices_and_picks_are_written_as_the_user_writes_them():
+    with gg.Graph():
+        x, at = gg.placeholder((5, 6, 7), name="x"), gg.placeholder((2,), "int32", name="at")
+        ys = [x[1:4:2, None, :, -1], x[:, 0], x[..., ::-1], x[at, 1:]]
+    text = gg.graph_text(ys)
+    for key in ("[1:4:2, None, :, 6]", "[:, 0]", "[:, :, 6::-1]", "[at, 1:6]"):
+        assert f", {key})" in text

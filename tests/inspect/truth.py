@@ -52,11 +52,11 @@ def told(results) -> Told:
     nodes = shown(results)
     inside = {n: marks_around(n.region, n.origin) for n in nodes}
     marks = {m for n, around in inside.items() if not is_private(n) for m in around}
-    edges = Counter((s.name, n.name, words) for n in nodes for s, words in edges_into(n))
+    edges = Counter((name_in(s), n.name, words) for n in nodes for s, words in edges_into(n))
     return Told(
-        {n.name: line_of(n) for n in nodes},
+        {n.name: line_of(n) for n in nodes if not is_number(n)},
         edges,
-        {n.name: around for n, around in inside.items() if not is_private(n)},
+        {n.name: around for n, around in inside.items() if not (is_private(n) or is_number(n))},
         (sum(isinstance(m, Region) for m in marks), sum(isinstance(m, RuleCall) for m in marks)),
     )
 
@@ -96,7 +96,8 @@ def edges_into(node):
         if node.type in ("Add", "Multiply", "Equal", "NotEqual", "AddN"):
             operand = f"x{len(places)}" if len(places) > 1 else ""
         output = f":{t.index}" if len(t.node.outputs) > 1 else ""
-        yield t.node, " ".join(filter(None, (operand, output, type_text(t.type))))
+        written = "" if is_number(t.node) else type_text(t.type)
+        yield t.node, " ".join(filter(None, (operand, output, written)))
 
 
 def type_text(type):
@@ -107,6 +108,23 @@ def type_text(type):
 
 def is_private(node):
     return node.type == "Constant" and node.origin is not None
+
+
+def is_number(node):
+    """Whether it is one number without a name, which pictures write on the nodes that read it."""
+    return node.type == "Constant" and node._name is None and not node.outputs[0].type.shape
+
+
+def name_in(node):
+    """How edges call a node: what is one number by its value."""
+    return f"={node.attrs['value'][()]}" if is_number(node) else node.name
+
+
+def numbers_on(rows, name):
+    """The edges that stand on a node: `arg 1 = 2.0`, `with 2.0`."""
+    for row in rows:
+        if found := re.fullmatch(r"(?:(arg [\d,]+) =|with) (\S+)", row):
+            yield f"={found[2]}", name, found[1] or ""
 
 
 def line_of(node):
@@ -167,7 +185,12 @@ def of_dot(text, results) -> Told:
         if found := re.fullmatch(r"(n\d+(?:_\d+)?) \[(.*)\];", row):
             about = read(attributes(found[2])["tooltip"]).split("\n")
             name, place = about[0], next(row for row in about if row.startswith("at "))
+            style = attributes(found[2])
+            if style.get("shape") == "note" and about[-1].endswith("[]"):
+                name_of[found[1]] = f"={read(style['label'])}"
+                continue
             name_of[found[1]] = name
+            edges.update(numbers_on(read(style["label"]).split("\n"), name))
             nodes[name] = "" if place.startswith("at gradient of") else place[3:]
             derived = name.startswith("gradients/")
             if not (derived and about[1].startswith("Constant(")):
@@ -179,7 +202,8 @@ def of_dot(text, results) -> Told:
             ends = [name_of[found[1]], name_of[found[2]]]
             a, b = reversed(ends) if style.get("dir") == "back" else ends
             words = read(next(style[k] for k in ("tooltip", "label", "xlabel") if k in style))
-            edges[a, b, without_tags(words, results, a, b)] += 1
+            words = without_tags(words, results, a, b)
+            edges[a, b, re.sub(r" ?\S+\[\]$", "", words) if a.startswith("=") else words] += 1
     return Told(nodes, edges, inside, _counts(inside))
 
 
@@ -223,14 +247,18 @@ def of_mermaid(text, results) -> Told:
         elif found := re.match(r'(n\d+)(?:_\d+)?([(\[>]+)"(.*)"[)\]]+:::', row):
             node, rows = own[found[1]], _plain(found[3]).split("\n")
             assert node.type == "Constant" or node.name.endswith(rows[0]), (node, rows)
-            name_of[found[1]] = node.name
+            name_of[found[1]] = name_in(node)
+            if is_number(node):
+                continue
+            edges.update(numbers_on(rows, node.name))
             said = line_of(node) if node.type == "Constant" or line_of(node) in rows else ""
             nodes[node.name] = said
             if not is_private(node):
                 inside[node.name] = tuple(box for box in around if _is_mark(box[1]))
         elif found := re.match(r'(n\d+)(?:_\d+)? \S+\|"(.*)"\| (n\d+)', row):
             a, b = name_of[found[1]], name_of[found[3]]
-            edges[a, b, without_tags(_plain(found[2]), results, a, b)] += 1
+            words = without_tags(_plain(found[2]), results, a, b)
+            edges[a, b, re.sub(r" ?\S+\[\]$", "", words) if a.startswith("=") else words] += 1
     return Told(nodes, edges, inside, _counts(inside))
 
 
@@ -259,6 +287,13 @@ def of_page(page, results) -> Told:
     table = dict(zip(columns, model["nodes"], strict=True))
     strings = model["strings"]
 
+    def number(n):
+        constant = strings[table["op"][n]] == "Constant" and table["name"][n] < 0
+        return constant and model["types"][table["type"][n]][0].endswith("[]")
+
+    def called(n):
+        return f"={strings[table['brief'][n]]}" if number(n) else name(n)
+
     def name(n):
         if table["name"][n] >= 0:
             return strings[table["name"][n]]
@@ -266,6 +301,8 @@ def of_page(page, results) -> Told:
 
     nodes, inside, edges = {}, {}, Counter()
     for n, box in zip(frame["nodes"], frame["box"], strict=True):
+        if number(n):
+            continue
         line = table["line"][n]
         nodes[name(n)] = "" if line < 0 else model["lines"][line][0]
         if not (strings[table["op"][n]] == "Constant" and table["origin"][n] >= 0):
@@ -274,10 +311,11 @@ def of_page(page, results) -> Told:
         types = table["type"][a]
         types = types if isinstance(types, list) else [types]
         output = f":{out}" if len(types) > 1 else ""
-        words = " ".join(filter(None, (strings[operand], output, model["types"][types[out]][0])))
+        written = "" if number(a) else model["types"][types[out]][0]
+        words = " ".join(filter(None, (strings[operand], output, written)))
         assert kind != 9
         without_tags(strings[tag], results, name(a), name(b))
-        edges[name(a), name(b), words] += 1
+        edges[called(a), name(b), words] += 1
     return Told(nodes, edges, inside, _counts(inside))
 
 

@@ -29,6 +29,7 @@ REDUCTIONS = {
     "mean dtype": (lambda x: np.mean(x, dtype=np.float32), INTS),
     "mean where": (lambda x: np.mean(x, axis=2, where=MASK), X),
     "max initial": (lambda x: np.max(x, axis=0, initial=0.5), X),
+    "var around another mean": (lambda x: np.var(x, mean=np.ones((1,) * x.ndim)), X),
     "max initial float32": (lambda x: np.max(x, axis=0, initial=0.5), X.astype("float32")),
     "integers to the power 0": (lambda x: np.power(x, 0), INTS),
     "max where": (lambda x: np.max(x, axis=1, initial=-1.0, where=MASK), X),

@@ -489,6 +489,8 @@ def _along(
         return "unjudged", ""
     if np.isnan(g).any() and case.name in ("std", "nanstd"):
         return "unjudged", ""  # of equal elements, or one
+    if 'dtype="float32"' in case.call:
+        return "unjudged", ""  # the steps are as small as what the peer rounds off
     size = max(1e-3, abs(slopes[0]), float(np.linalg.norm(np.where(np.isfinite(g), g, 0))))
     kink = abs(sides[0] - sides[1]) > 1e-4 * size
     if kink or not np.isfinite(slopes).all() or abs(slopes[0] - slopes[1]) > 1e-5 * size:

@@ -32,7 +32,7 @@ function bring(selected, item) {
 function itemOf(selected) {
   const { byKey, items } = picture.visible ?? { byKey: new Map(), items: [] };
   if (selected?.node !== undefined) {
-    return byKey.get(`n${selected.node}`) ?? items.find((i) => i.node === selected.node);
+    return byKey.get(`n${selected.node}`) ?? items.find((i) => i.node === selected.node) ?? picture.visible?.inlined.get(selected.node);
   }
   return selected?.box === undefined ? undefined : byKey.get(`b${scene.places.get(selected.box)}`);
 }

@@ -37,6 +37,7 @@ class Visible {
     this.items = [];
     this.links = [];
     this.pairs = [];
+    this.inlined = new Map(); // number -> an item on which it is written
     this.byKey = new Map();
     this.rep = this.representatives();
     this.read = new Set();
@@ -149,12 +150,18 @@ class Visible {
     const joined = new Map();
     const fans = new Map();
     this.findHubs();
+    const numbers = this.plainNumbers();
     for (const edge of scene.edges) {
       const here = scene.at.get(edge.target);
       const b = this.itemOf(edge.target, here.box);
+      if (b && numbers.has(edge.source)) {
+        if (b.shut === undefined) this.writeNumber(edge, b);
+        this.inlined.set(edge.source, b);
+        continue;
+      }
       const a = this.sourceOf(edge, here, b);
       if (!a || !b || a === b) continue;
-      const own = b.shut !== undefined && b.column > 1 && a.kind === "variable"; // the parameter of an update
+      const own = b.shut !== undefined && b.column > 1 && kindOf(edge.source) === "variable"; // the parameter of an update
       if (a.hub || own) {
         b.hubs ??= new Set();
         b.hubs.add(labelOf(edge.source));
@@ -181,6 +188,28 @@ class Visible {
       this.links.push(link);
       if (folded) joined.set(key, link);
     }
+  }
+
+  // Constants that are one number without a name are written on the nodes that read them, but where
+  // more is to be said of them.
+  plainNumbers() {
+    const { scene, options } = this;
+    const found = new Set();
+    const kept = new Set([...scene.results.keys(), ...scene.failed]);
+    for (const { source, target, owner, out } of scene.compared ? [] : scene.edges) {
+      if (kindOf(source) !== "constant" || table.name[source] >= 0 || !typesOf(source)[0].endsWith("[]")) continue;
+      found.add(source);
+      const [from, to] = [source, target].map((n) => this.rep[scene.at.get(n).box]);
+      const valued = options.values?.of(scene.at.get(source).key) !== undefined;
+      if (owner >= 0 || out < 0 || defaults.has(target) || valued || (to >= 0 && to !== from && !isDerived(source))) kept.add(source);
+    }
+    return new Set([...found].filter((n) => !kept.has(n)));
+  }
+
+  writeNumber({ source, operand }, item) {
+    const value = briefNumber(text(source, "brief"));
+    item.lines.splice(1, 0, [operand.startsWith("arg") ? `${operand} = ${value}` : `with ${value}`, "type"]);
+    this.measure(item);
   }
 
   // Inputs and variables that very many things read.

@@ -14,6 +14,7 @@ from ..magnitudes import abs
 from ..rounding import rint
 from ..sinc import SphericalBessel
 from ..trigonometry import cos, sin
+from . import elementary
 from .scipy_functions import ScipyUnary, need_scipy, scipy_special
 
 __all__ = [
@@ -33,6 +34,10 @@ class Exp1(ScipyUnary):
     domain = (0.5, 2.0)
     singular = 0
 
+    def formula(self, xp: Any, x: Any) -> Any:
+        """A series, and a continued fraction."""
+        return xp.where(x == 0, np.inf, elementary.exponential_integral(xp, 1, x))
+
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         (x,) = node.inputs
         return (-(dy * (exp(-x) / x)),)
@@ -44,6 +49,10 @@ class ExpIntegral(ScipyUnary):
     scipy = "expi"
     domain = (0.5, 2.0)
     singular = 0
+
+    def formula(self, xp: Any, x: Any) -> Any:
+        """Two series."""
+        return xp.where(x == 0, -np.inf, elementary.principal_value(xp, x))
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         (x,) = node.inputs
@@ -57,6 +66,12 @@ class ExpN(ScipyUnary):
     scipy = "expn"
     domain = (0.5, 2.0)
     singular = 0
+
+    def formula(self, xp: Any, x: Any) -> Any:
+        """A series, and a continued fraction."""
+        if not self.order:
+            return xp.exp(-x) / x
+        return elementary.exponential_integral(xp, self.order, x)
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         return (-(dy * expn(self.order - 1, *node.inputs)),)
@@ -73,6 +88,10 @@ class Spence(ScipyUnary):
     scipy = "spence"
     domain = (0.2, 0.8)
     singular = 0
+
+    def formula(self, xp: Any, x: Any) -> Any:
+        """A series around 1."""
+        return elementary.spence(xp, x)
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         (x,) = node.inputs

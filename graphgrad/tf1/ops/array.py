@@ -22,18 +22,19 @@ from ..shapes import TensorShape, as_shape, broadcast
 from .math import cast, reduce_max
 
 __all__ = [
-    "argsort", "batch_gather", "boolean_mask", "broadcast_dynamic_shape",
-    "broadcast_static_shape", "broadcast_to", "check_numerics", "concat", "depth_to_space",
-    "diag", "diag_part", "dynamic_partition", "dynamic_stitch", "ensure_shape", "expand_dims",
-    "eye", "fill", "gather", "gather_nd", "identity", "identity_n", "invert_permutation",
-    "matrix_band_part", "matrix_diag", "matrix_diag_part", "matrix_set_diag", "matrix_transpose",
-    "meshgrid", "newaxis", "one_hot", "ones", "ones_like", "pack", "pad", "parallel_stack",
-    "placeholder", "placeholder_with_default", "prevent_gradient", "rank", "repeat", "reshape",
-    "reverse", "reverse_sequence", "reverse_v2", "roll", "scatter_nd", "select", "sequence_mask",
-    "shape", "shape_n", "size", "sort", "space_to_depth", "split", "squeeze", "stack",
+    "argsort", "batch_gather", "batch_to_space", "batch_to_space_nd", "boolean_mask",
+    "broadcast_dynamic_shape", "broadcast_static_shape", "broadcast_to", "check_numerics",
+    "concat", "depth_to_space", "diag", "diag_part", "dynamic_partition", "dynamic_stitch",
+    "ensure_shape", "expand_dims", "eye", "fill", "gather", "gather_nd", "identity", "identity_n",
+    "invert_permutation", "matrix_band_part", "matrix_diag", "matrix_diag_part",
+    "matrix_set_diag", "matrix_transpose", "meshgrid", "newaxis", "one_hot", "ones", "ones_like",
+    "pack", "pad", "parallel_stack", "placeholder", "placeholder_with_default",
+    "prevent_gradient", "rank", "repeat", "reshape", "reverse", "reverse_sequence", "reverse_v2",
+    "roll", "scatter_nd", "select", "sequence_mask", "shape", "shape_n", "size", "sort",
+    "space_to_batch", "space_to_batch_nd", "space_to_depth", "split", "squeeze", "stack",
     "stop_gradient", "strided_slice", "tensor_scatter_add", "tensor_scatter_update", "tile",
-    "trace", "transpose", "unique", "unique_with_counts", "unpack", "unstack", "where",
-    "where_v2", "zeros", "zeros_like",
+    "trace", "transpose", "unique", "unique_with_counts", "unpack", "unstack",
+    "verify_tensor_all_finite", "where", "where_v2", "zeros", "zeros_like",
 ]  # fmt: skip
 Name = str | None
 
@@ -81,6 +82,13 @@ def check_numerics(tensor: Any, message: str, name: Name = None) -> Tensor:
     """The same value; InvalidArgumentError in a run where it holds NaN or infinities."""
     made: Tensor = apply("CheckNumerics", tensor, name=name, message=message.encode())
     return made
+
+
+def verify_tensor_all_finite(t: Any, msg: str, name: Name = None, **_: Any) -> Tensor:
+    """The same value; InvalidArgumentError in a run where it holds NaN or infinities."""
+    t = convert_to_tensor(t)
+    with t.graph.control_dependencies([check_numerics(t, msg)]):
+        return identity(t, name=name)
 
 
 def ensure_shape(x: Any, shape: Any, name: Name = None) -> Tensor:
@@ -776,6 +784,55 @@ def space_to_depth(input: Any, block_size: int, name: Name = None, **kwargs: Any
     """Blocks of an image as channels."""
     made: Tensor = apply("SpaceToDepth", input, name=name, block_size=int(block_size))
     return made
+
+
+def space_to_batch_nd(input: Any, block_shape: Any, paddings: Any, name: Name = None) -> Tensor:
+    """Blocks of the first axes of space as more examples."""
+    with name_scope(name, "SpaceToBatchND", [input]):
+        x = pad(input, [[0, 0], *[list(p) for p in paddings], *_none(input, len(block_shape))])
+        n, *lengths = x.shape.as_list()
+        count = len(block_shape)
+        parts = [-1 if n is None else n]
+        for m, b in zip(lengths[:count], block_shape, strict=True):
+            parts += [m // b, b]
+        y = reshape(x, [*parts, *lengths[count:]])
+        inner = [2 * i + 2 for i in builtins.range(count)]
+        outer = [2 * i + 1 for i in builtins.range(count)]
+        rest = list(builtins.range(2 * count + 1, len(y.shape)))
+        y = transpose(y, [*inner, 0, *outer, *rest])
+        short = [m // b for m, b in zip(lengths[:count], block_shape, strict=True)]
+        return reshape(y, [-1, *short, *lengths[count:]])
+
+
+def _none(input: Any, count: int) -> list[list[int]]:
+    return [[0, 0]] * (len(convert_to_tensor(input).shape) - 1 - count)
+
+
+def batch_to_space_nd(input: Any, block_shape: Any, crops: Any, name: Name = None) -> Tensor:
+    """The other way round than `space_to_batch_nd`."""
+    with name_scope(name, "BatchToSpaceND", [input]):
+        x = convert_to_tensor(input)
+        count = len(block_shape)
+        lengths = x.shape.as_list()[1:]
+        y = reshape(x, [*block_shape, -1, *lengths])
+        perm = [count]
+        for i in builtins.range(count):
+            perm += [count + 1 + i, i]
+        y = transpose(y, [*perm, *builtins.range(2 * count + 1, len(y.shape))])
+        wide = [m * b for m, b in zip(lengths[:count], block_shape, strict=True)]
+        y = reshape(y, [-1, *wide, *lengths[count:]])
+        keys = [builtins.slice(a, m - b) for (a, b), m in zip(crops, wide, strict=True)]
+        return _slice_helper(y, (builtins.slice(None), *keys))
+
+
+def space_to_batch(input: Any, paddings: Any, block_size: int, name: Name = None) -> Tensor:
+    """Blocks of images as more examples."""
+    return space_to_batch_nd(input, [block_size] * 2, paddings, name)
+
+
+def batch_to_space(input: Any, crops: Any, block_size: int, name: Name = None) -> Tensor:
+    """The other way round than `space_to_batch`."""
+    return batch_to_space_nd(input, [block_size] * 2, crops, name)
 
 
 def depth_to_space(input: Any, block_size: int, name: Name = None, **kwargs: Any) -> Tensor:

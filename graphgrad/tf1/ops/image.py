@@ -22,7 +22,8 @@ from .random import random_uniform
 __all__ = [
     "ResizeMethod", "adjust_brightness", "adjust_contrast", "central_crop", "convert_image_dtype",
     "crop_to_bounding_box", "extract_image_patches", "flip_left_right", "flip_up_down",
-    "grayscale_to_rgb", "pad_to_bounding_box", "per_image_standardization",
+    "grayscale_to_rgb", "pad_to_bounding_box", "per_image_standardization", "random_brightness",
+    "random_contrast",
     "random_flip_left_right", "random_flip_up_down", "resize", "resize_bilinear",
     "resize_image_with_crop_or_pad", "resize_images", "resize_nearest_neighbor", "rgb_to_grayscale",
     "rot90", "total_variation", "transpose_image",
@@ -266,6 +267,16 @@ def adjust_contrast(images: Any, contrast_factor: Any) -> Tensor:
     x = convert_to_tensor(images)
     mean = M.reduce_mean(x, [-3, -2], keepdims=True)
     return (x - mean) * contrast_factor + mean
+
+
+def random_brightness(image: Any, max_delta: float, seed: Any = None) -> Tensor:
+    """Brighter or darker, by chance."""
+    return adjust_brightness(image, random_uniform([], -max_delta, max_delta, seed=seed))
+
+
+def random_contrast(image: Any, lower: float, upper: float, seed: Any = None) -> Tensor:
+    """Farther from the mean, or nearer to it, by chance."""
+    return adjust_contrast(image, random_uniform([], lower, upper, seed=seed))
 
 
 def convert_image_dtype(

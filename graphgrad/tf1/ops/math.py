@@ -32,10 +32,10 @@ __all__ = [
     "negative", "not_equal", "polygamma", "pow", "range", "real", "realdiv", "reciprocal",
     "reduce_all", "reduce_any", "reduce_logsumexp", "reduce_max", "reduce_mean", "reduce_min",
     "reduce_prod", "reduce_std", "reduce_sum", "reduce_variance", "rint", "round", "rsqrt",
-    "saturate_cast", "segment_mean", "segment_sum", "sigmoid", "sign", "sin", "sinh",
-    "sparse_matmul", "sqrt", "square", "squared_difference", "sub", "subtract", "tan", "tanh",
-    "tensordot", "to_bfloat16", "to_double", "to_float", "to_int32", "to_int64", "truediv",
-    "truncatediv", "truncatemod", "unsorted_segment_sum", "xdivy", "xlogy", "zeta",
+    "saturate_cast", "scalar_mul", "segment_mean", "segment_sum", "sigmoid", "sign", "sin",
+    "sinh", "sparse_matmul", "sqrt", "square", "squared_difference", "sub", "subtract", "tan",
+    "tanh", "tensordot", "to_bfloat16", "to_double", "to_float", "to_int32", "to_int64",
+    "truediv", "truncatediv", "truncatemod", "unsorted_segment_sum", "xdivy", "xlogy", "zeta",
 ]  # fmt: skip
 Name = str | None
 
@@ -175,6 +175,12 @@ def floordiv(x: Any, y: Any, name: Name = None) -> Tensor:
 
 
 floor_div = floordiv
+
+
+def scalar_mul(scalar: Any, x: Any, name: Name = None) -> Tensor:
+    """A number times x."""
+    x = convert_to_tensor(x)
+    return multiply(convert_to_tensor(scalar, x.dtype.base_dtype), x, name=name)
 
 
 def cast(x: Any, dtype: Any, name: Name = None) -> Tensor:

@@ -19,7 +19,7 @@ __all__ = [
     "conv3d", "convolution", "crelu", "depthwise_conv2d", "depthwise_conv2d_native", "dropout",
     "elu", "embedding_lookup", "fused_batch_norm", "in_top_k", "l2_loss", "l2_normalize",
     "leaky_relu", "local_response_normalization", "log_sigmoid", "log_softmax", "lrn", "max_pool",
-    "max_pool2d", "max_pool3d", "moments", "norm", "relu", "relu6", "relu_layer", "selu",
+    "max_pool2d", "max_pool3d", "moments", "norm", "pool", "relu", "relu6", "relu_layer", "selu",
     "separable_conv2d", "sigmoid", "sigmoid_cross_entropy_with_logits", "softmax",
     "softmax_cross_entropy_with_logits", "softmax_cross_entropy_with_logits_v2", "softplus",
     "softsign", "sparse_softmax_cross_entropy_with_logits", "swish", "tanh", "top_k",
@@ -388,6 +388,24 @@ def _pool(type: str, rank: int) -> Callable[..., Tensor]:
 max_pool, avg_pool = _pool("MaxPool", 4), _pool("AvgPool", 4)
 max_pool3d, avg_pool3d = _pool("MaxPool3D", 5), _pool("AvgPool3D", 5)
 max_pool2d, avg_pool2d = max_pool, avg_pool
+
+
+def pool(
+    input: Any,
+    window_shape: Any,
+    pooling_type: str,
+    padding: str,
+    dilation_rate: Any = None,
+    strides: Any = None,
+    name: Name = None,
+    data_format: Any = None,
+) -> Tensor:
+    """The greatest element, or the mean, of each window."""
+    if dilation_rate is not None and np.max(dilation_rate) > 1:
+        raise NotImplementedError("tf.nn.pool without dilation only")
+    function = {"MAX": max_pool, "AVG": avg_pool}[pooling_type.upper()]
+    steps = [1] * len(window_shape) if strides is None else list(strides)
+    return function(input, list(window_shape), steps, padding, data_format or "NHWC", name)
 
 
 def lrn(
