@@ -161,28 +161,25 @@ class TensorArray:
 
     def read(self, index: Any, name: Any = None) -> Tensor:
         """The part of a number."""
-        made: Tensor = apply("TensorArrayReadV3", self._flow, index, name=name,
+        return apply("TensorArrayReadV3", self._flow, index, name=name,
                              shapes=[self._element[0]])  # fmt: skip
-        return made
 
     def stack(self, name: Any = None) -> Tensor:
         """All parts, next to each other."""
         shape = self._element[0]
         full = unknown_shape() if shape.lengths is None else TensorShape([None, *shape.lengths])
-        made: Tensor = apply(
+        return apply(
             "TensorArrayGatherV3",
             self._flow,
             name=name or "TensorArrayStack/TensorArrayGatherV3",
             shapes=[full],
         )
-        return made
 
     pack = stack
 
     def gather(self, indices: Any, name: Any = None) -> Tensor:
         """The parts of some numbers, next to each other."""
-        made: Tensor = apply("GatherV2", self._flow, indices, 0, name=name, batch_dims=0)
-        return made
+        return apply("GatherV2", self._flow, indices, 0, name=name, batch_dims=0)
 
     def concat(self, name: Any = None) -> Tensor:
         """All parts, behind each other."""
@@ -190,8 +187,7 @@ class TensorArray:
         shape = stacked.shape
         if shape.ndims is None or not shape[2:].is_fully_defined():
             raise NotImplementedError("TensorArray.concat needs parts of known shape")
-        made: Tensor = apply("Reshape", stacked, [-1, *shape[2:].as_list()], name=name)
-        return made
+        return apply("Reshape", stacked, [-1, *shape[2:].as_list()], name=name)
 
     def unstack(self, value: Any, name: Any = None) -> TensorArray:
         """With these parts."""
@@ -214,8 +210,7 @@ class TensorArray:
 
     def size(self, name: Any = None) -> Tensor:
         """How many parts there are."""
-        made: Tensor = apply("TensorArraySizeV3", self._flow, name=name)
-        return made
+        return apply("TensorArraySizeV3", self._flow, name=name)
 
     def close(self, name: Any = None) -> Any:
         """Nothing."""

@@ -106,14 +106,12 @@ def fully_connected(
 
 def linear(*args: Any, **kwargs: Any) -> Tensor:
     """`fully_connected` without an activation."""
-    made: Tensor = fully_connected(*args, **{"activation_fn": None, **kwargs})
-    return made
+    return fully_connected(*args, **{"activation_fn": None, **kwargs})
 
 
 def relu(*args: Any, **kwargs: Any) -> Tensor:
     """`fully_connected` with relu."""
-    made: Tensor = fully_connected(*args, **kwargs)
-    return made
+    return fully_connected(*args, **kwargs)
 
 
 @add_arg_scope

@@ -91,11 +91,10 @@ def resize_bilinear(
     half_pixel_centers: bool = False,
 ) -> Tensor:  # fmt: skip
     """Images of another size, between neighbours."""
-    made: Tensor = apply(
+    return apply(
         "ResizeBilinear", images, A._shape_value(size), name=name, align_corners=align_corners,
         half_pixel_centers=half_pixel_centers,
     )  # fmt: skip
-    return made
 
 
 def resize_nearest_neighbor(
@@ -103,11 +102,10 @@ def resize_nearest_neighbor(
     half_pixel_centers: bool = False,
 ) -> Tensor:  # fmt: skip
     """Images of another size, by the nearest element."""
-    made: Tensor = apply(
+    return apply(
         "ResizeNearestNeighbor", images, A._shape_value(size), name=name,
         align_corners=align_corners, half_pixel_centers=half_pixel_centers,
     )  # fmt: skip
-    return made
 
 
 def resize_images(
@@ -152,8 +150,7 @@ def _sometimes(image: Any, axis: int, seed: Any) -> Tensor:
     x = convert_to_tensor(image)
     flipped = A.reverse(x, [len(x.shape) + axis])
     chosen = M.less(random_uniform([], seed=seed), 0.5)
-    made: Tensor = apply("SelectV2", chosen, flipped, x)
-    return made
+    return apply("SelectV2", chosen, flipped, x)
 
 
 def random_flip_left_right(image: Any, seed: Any = None) -> Tensor:
@@ -301,8 +298,7 @@ def extract_image_patches(
     sizes: Any = None,
 ) -> Tensor:
     """Windows of images, as channels."""
-    made: Tensor = apply(
+    return apply(
         "ExtractImagePatches", images, name=name, ksizes=list(sizes if ksizes is None else ksizes),
         strides=list(strides), rates=list(rates or [1, 1, 1, 1]), padding=padding.upper().encode(),
     )  # fmt: skip
-    return made
