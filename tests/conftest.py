@@ -19,6 +19,8 @@ os.environ.setdefault("GRAPHGRAD_BACKEND", "numpy")
 for threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(threads, "1")  # of a library, for tests that run side by side
 
+os.environ.pop("COLUMNS", None)  # which workers that run side by side are given: text fits it
+
 sys.dont_write_bytecode = False  # or every process that a test starts compiles all modules anew
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 

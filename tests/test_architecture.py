@@ -52,7 +52,7 @@ MAY_IMPORT = {
     "laws": {"ir", "ops", "differentiate", "compiled", "lower", "execute", "checks"},
     "extend": {"ir", "ops", "optimise", "lower", "execute", "laws"},
     "export": {"ir", "ops", "compiled", "files"},
-    "onnx": {"ir", "ops", "regions", "lower", "compiled", "files"},
+    "onnx": {"ir", "ops", "regions", "differentiate", "lower", "compiled", "files"},
     "attribution": {"ir", "ops", "regions", "differentiate", "rules", "compiled"},
     "interop": {
         "ir",
@@ -130,7 +130,7 @@ def test_imports_point_down():
     wrong = []
     for path in files():
         here = part(path)
-        if here in ("__init__", "__main__", "bench", "commands", "demo"):
+        if here in ("__init__", "__main__", "bench", "commands", "demo", "tf1"):
             continue
         for name, _, typing in imports(path):
             if name.split(".")[0] != "graphgrad" or typing:
@@ -164,8 +164,11 @@ def test_no_cycles_between_modules():
 
 
 def test_no_two_classes_have_one_name():
+    """Those of tf1 have TensorFlow's names."""
     where = {}
     for path in files():
+        if part(path) == "tf1":
+            continue
         for node, *_ in statements(tree_of(path).body):
             if isinstance(node, ast.ClassDef):
                 where.setdefault(node.name, []).append(path.relative_to(ROOT).as_posix())

@@ -37,6 +37,14 @@ MODULES = (
     "graphgrad.rules",
     "graphgrad.special",
 )
+TENSORFLOWS = (
+    "graphgrad.tf1",
+    "graphgrad.tf1.contrib",
+    "graphgrad.tf1.python.framework",
+    "graphgrad.tf1.python.ops",
+)
+"""Modules whose names are TensorFlow's."""
+
 MADE_BY_GRAPHGRAD = {
     gg.CompiledFunction,
     gg.Difference,
@@ -92,6 +100,13 @@ def test_dir_is_what_is_offered_and_no_more(name):
     assert [n for n in dir(module) if not hasattr(module, n)] == []
     inner = [n for n in dir(module) if isinstance(getattr(module, n), types.ModuleType)]
     assert [n for n in inner if f"{name}.{n}" not in MODULES] == []
+
+
+def test_dir_of_tf1_is_what_it_offers_and_all_of_it_is_there():
+    """Its names are TensorFlow's, so the other rules for names do not hold of it."""
+    tf = importlib.import_module("graphgrad.tf1")
+    assert dir(tf) == sorted(offered(tf))
+    assert [n for n in dir(tf) if "which is not there" in repr(getattr(tf, n))] == []
 
 
 def test_what_is_not_offered_is_no_attribute_but_for_the_folders():
@@ -259,7 +274,7 @@ DOCUMENTS = [
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda p: p.name)
 def test_documents_and_examples_import_what_is_public(path):
     named = re.findall(r"(?:from|import) (graphgrad(?:\.\w+)*)", path.read_text())
-    assert [name for name in named if name not in MODULES] == []
+    assert [name for name in named if name not in MODULES + TENSORFLOWS] == []
 
 
 HELPERS = {
@@ -267,7 +282,7 @@ HELPERS = {
     *("slicing", "updates"),
 }
 HELPERS |= {"convolution", "operands", "pooling", "reducing", "windows"}
-HELPERS |= {"elementary", "onnx_loops", "onnx_places", "onnx_windows"}
+HELPERS |= {"elementary", "onnx_loops", "onnx_places", "onnx_windows", "stepwise"}
 HELPERS |= {"draws", "philox", "quantile", "rejection"}
 
 

@@ -229,8 +229,8 @@ def architectures() -> dict[str, Architecture]:
     )
     mlp = nn.Sequential(nn.Linear(6, 9), nn.ReLU(), nn.Linear(9, 7), nn.ReLU(), nn.Linear(7, 4))
     auto = nn.Sequential(
-        *(nn.Linear(6, 4), nn.ReLU(), nn.Linear(4, 2), nn.ReLU()),
-        *(nn.Linear(2, 4), nn.ReLU(), nn.Linear(4, 6)),
+        *(nn.Linear(6, 12), nn.ReLU(), nn.Linear(12, 4), nn.ReLU()),
+        *(nn.Linear(4, 12), nn.ReLU(), nn.Linear(12, 6)),
     )
     residual, unet, steps = Residual(), UNet(), torch.randn(2, 4, 4)
     vit, tokens = Encoder(image=True), torch.randn(2, 5, 8)
@@ -279,7 +279,7 @@ def reference(a: Architecture, how: str) -> Any:
         if how == "smoothgrad":
             return smooth(model, a.x, target)
         if how == "grad_cam":
-            return LayerGradCam(model, a.layer).attribute(x, target=target, relu_attributions=True)
+            return LayerGradCam(model, a.layer).attribute(x, target=target)
         if how == "deeplift":
             logits = model[:-1] if a.lrp == "softmax" else model
             return DeepLift(logits, eps=1e-7).attribute(
@@ -350,6 +350,7 @@ def merged(model: Any) -> Any:
 OPTIONS: dict[str, dict[str, Any]] = {
     "smoothgrad": {"samples": 10, "stdev": 0.1},
     "lrp": {"composite": "epsilon_plus"},
+    "grad_cam": {"relu": False},
 }
 
 
@@ -393,7 +394,8 @@ def cell(name: str, a: Architecture, model: gg.onnx.OnnxModel, how: str) -> Cell
         if left.abs().max() > LEAST:
             return Cell(None, f"captum's own do not add up: {left.abs().max():.0e} is left", rest)
     wanted = right.detach().numpy()
-    most = max(np.abs(wanted).max(), 1e-12)
+    most = np.abs(wanted).max()
+    assert most > 1e-6, f"{name}, {how}: nothing is compared with nothing"
     return Cell(float(np.abs(found.value - wanted).max() / most), "", rest)
 
 

@@ -24,11 +24,14 @@ import graphgrad as gg
 from graphgrad.execute.backend import load_backend
 from graphgrad.execute.llvm_backend import LlvmBackend
 from graphgrad.ir.build import build
+from graphgrad.ir.onnx import NoOnnxForm
 from graphgrad.ir.op import OP_TYPES, Op
 from graphgrad.ir.program import Program
-from graphgrad.ir.types import tensor_type
+from graphgrad.ir.types import tensor_type, type_of_array
 from graphgrad.lower.alias import is_view
 from graphgrad.lower.decompose import decompose
+from graphgrad.onnx.writing.forms import Forms
+from graphgrad.ops.base import Cast
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 import conventions
@@ -55,7 +58,7 @@ the end.
 - **LLVM**: *compiled*, alone or with its neighbours, for real numbers; *partly*: some forms of it
   are; a *view* costs nothing; NumPy runs the others.
 - **JAX**: *traced* into XLA; *host*: called back on the host; *no*: an error says so.
-- **ONNX**: the operator there.
+- **ONNX**: the operator there, or that it takes *several*; - means that it has no samples.
 
 `-` stands where an op is about what runs inside it, or about the graph: there is nothing to try.
 """
@@ -324,6 +327,28 @@ def trace(op, arrays):
     return "host" if "callback[" in str(made) else "traced"
 
 
+def in_onnx(cls):
+    """The operator of ONNX that it is, or that it takes several."""
+    found = {written(op, arrays) for op, arrays in samples(cls) if not has_complex(arrays)}
+    if not samples(cls):
+        return "-"
+    if not found or "no" in found:
+        return "no"
+    return found.pop() if len(found) == 1 else "several"
+
+
+def written(op, arrays):
+    """The operator of ONNX that a sample is."""
+    types = tuple(map(type_of_array, arrays))
+    try:
+        if any(t.complex for t in op.infer(*types)):
+            return "several" if isinstance(op, Cast) else "no"
+        calls = Forms().of(op, types).calls
+    except NoOnnxForm:
+        return "no"
+    return calls[0].operator if len(calls) == 1 and not calls[0].domain else "several"
+
+
 # --- the page ------------------------------------------------------------------------------------
 
 
@@ -340,7 +365,7 @@ def row(cls):
         batching(cls),
         compiled(cls),
         traced(cls),
-        cls.onnx.name if cls.onnx else "",
+        in_onnx(cls),
     ]
     return "| " + " | ".join(escaped(c) for c in cells) + " |"
 

@@ -88,6 +88,11 @@ class Specialised:
         self.body = body
         self.runs = runs
 
+    def with_defaults(self, texts: Mapping[str, str]) -> Specialised:
+        """The same, where these parameters may be left out."""
+        params = [f"{p}={texts[p]}" if p in texts else p for p in self.params]
+        return Specialised(params, self.body, self.runs)
+
     @property
     def expression(self) -> ast.expr | None:
         """What it returns, where it does nothing else."""
@@ -132,12 +137,20 @@ class Helpers:
         self._made: dict[Any, Specialised] = {}
         self._held: list[Any] = []
 
-    def call(self, function: Any, bound: Mapping[str, Any]) -> str:
-        """The name of a function, written down for what is known of its arguments."""
-        key = self._key(function, bound)
+    def call(
+        self, function: Any, bound: Mapping[str, Any], optional: Mapping[str, Any] | None = None
+    ) -> str:
+        """The name of a function, written down for what is known of its arguments.
+
+        optional: defaults of those that a call may leave out, which nobody knows of a `*xs`.
+        """
+        defaults = dict(optional or {})
+        key = self._key(function, bound), *self._key(function, defaults)
         if key not in self._names:
             written = unwrapped(function)
             made = self.specialised(function, bound)
+            if defaults:
+                made = made.with_defaults({n: self.value(v, n) for n, v in defaults.items()})
             doc = first_paragraph(written.__doc__)
             base = "_" + written.__name__.strip("_<>")
             self._names[key] = self.define(base, made, doc, _is_cached(function))
@@ -517,10 +530,13 @@ class _Writer(Visitor):
             if p.name not in given and p.default is not p.empty:
                 bound[p.name] = p.default
         node = self._arguments(node)
-        made = None if _is_cached(function) else self.helpers.specialised(function, bound)
+        optional = {p.name: p.default for p in positional if p.name in free and starred}
+        optional = {n: v for n, v in optional.items() if v is not inspect.Parameter.empty}
+        alone = optional or _is_cached(function)
+        made = None if alone else self.helpers.specialised(function, bound)
         if made is not None and (inlined := _inlined(made, node)) is not None:
             return inlined
-        node.func = ast.Name(self.helpers.call(function, bound), ast.Load())
+        node.func = ast.Name(self.helpers.call(function, bound, optional), ast.Load())
         return node
 
     def _expanded(self, arg: ast.expr) -> list[ast.expr]:

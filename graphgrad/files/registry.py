@@ -74,5 +74,12 @@ def _text(graph: Graph, step: Step) -> str:
     assert step.graph is not None
     home = side_by_side(flatten_graph(step.graph, lambda rule, owner: rules.get(owner, rule)))[0]
     mark = columns.marks.written(rules[step], home)
-    rows = [{k: v for k, v in row.items() if k != "line"} for row in columns.marks.rules]
+    rows = _without_lines(columns.marks.rules)
     return text_of([mark, rows, columns.tables.ops, columns.tables.types])
+
+
+def _without_lines(said: Any) -> Any:
+    """What is said of rules, and of the graphs of their traces, but for where it was written."""
+    if isinstance(said, dict):
+        return {k: _without_lines(v) for k, v in said.items() if k != "line"}
+    return [*map(_without_lines, said)] if isinstance(said, list | tuple) else said

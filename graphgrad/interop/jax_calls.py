@@ -139,7 +139,7 @@ class JaxOrder:
 
 def has_64_bits() -> bool:
     """Whether JAX has 64-bit types here."""
-    return jax.dtypes.canonicalize_dtype(np.float64) == np.float64
+    return bool(jax.dtypes.canonicalize_dtype(np.float64) == np.float64)
 
 
 def _no_64_bits(rows: Sequence[str], single: bool) -> str:

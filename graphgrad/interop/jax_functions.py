@@ -10,11 +10,12 @@ import numpy as np
 
 from ..compiled import CompiledFunction, packer
 from ..execute.backend import MissingBackendError
-from ..execute.feeds import Feeds
+from ..execute.feeds import MANY, Feeds
 from ..functions import Function
 from ..ir.errors import StateError
 from ..ir.tree import flatten, unflatten
 from ..ir.types import tensor_type
+from ..lower.specialise import specialise
 from .orders import first_order
 from .states import RUNS, commit, is_single, misfits, state_names, state_tree, variables_of
 
@@ -90,13 +91,14 @@ def _pure(f: CompiledFunction, order: Any, single: bool) -> Callable[..., Any]:
     jax_calls = calls("as_jax()")
     given, run_number = jax_calls.given, jax_calls.run_number
     count, packed, names = f._count, packer(f.outputs), state_names(f)
+    check_together = _together(f)
     read = [v.outputs[0] for v in f._variables]
     variables = [v.outputs[0] for v in variables_of(f)]
 
     def fn(inputs: Any = (), state: Mapping[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """fn(inputs, state) -> (outputs, state)."""
         arrays = given(f.inputs, placed(f._feeds, inputs), single)
-        _check_together(f._feeds, arrays)
+        check_together(arrays)
         state = _whole(f, names, {} if state is None else state)
         values = given(variables, [state[t.node.name] for t in variables], single)
         new = dict(zip([t.node.name for t in variables], values, strict=True))
@@ -119,11 +121,23 @@ def placed(feeds: Feeds, inputs: Any) -> tuple[Any, ...]:
     return feeds.placed((inputs,), {})
 
 
-def _check_together(feeds: Feeds, arrays: Sequence[Any]) -> None:
-    """Lengths that are known have to fit the program as it was built."""
-    if all(type(n) is int for x in arrays for n in x.shape):
-        pairs = zip(feeds.inputs, arrays, strict=True)
-        feeds.check_together([tensor_type(x.shape, t.dtype) for t, x in pairs])
+def _together(f: CompiledFunction) -> Callable[[Sequence[Any]], None]:
+    """What raises where arrays do not fit the program together, as on every backend."""
+    feeds, program = f._feeds, f.program
+    read = [v.outputs[0].type for v in f._variables]
+    fitted: set[Any] = {tuple([t.shape for t in f.inputs])}
+
+    def check(arrays: Sequence[Any]) -> None:
+        shapes = tuple([x.shape for x in arrays])
+        if shapes in fitted or not all(type(n) is int for shape in shapes for n in shape):
+            return
+        types = [tensor_type(s, t.dtype) for s, t in zip(shapes, f.inputs, strict=True)]
+        feeds.check_together(types)
+        specialise(program, [*types, *read])
+        if len(fitted) < MANY:
+            fitted.add(shapes)
+
+    return check
 
 
 def _whole(f: CompiledFunction, names: list[str], state: Any) -> Mapping[str, Any]:
@@ -175,12 +189,12 @@ def to_jax(
         )
     jax_calls = calls("to_jax()")
     order = jax_calls.JaxOrder(first_order(f, counted, "to_jax"), single)
-    packed = packer(f.outputs)
+    packed, check_together = packer(f.outputs), _together(f)
 
     def fn(*args: Any, **kwargs: Any) -> Any:
         """The outputs, for arrays in order or by name."""
         arrays = jax_calls.given(f.inputs, f._feeds.placed(args, kwargs), single)
-        _check_together(f._feeds, arrays)
+        check_together(arrays)
         return packed(order.fn(*arrays))
 
     return fn

@@ -106,12 +106,15 @@ class Turn(OwnLock):
 def acting_for(other: int) -> Iterator[None]:
     """This thread works while that one waits for it, so the turns of that one are this one's."""
     me = get_ident()
-    before = _acting.get(me, me)
+    before = _acting.get(me)
     _acting[me] = other
     try:
         yield
     finally:
-        _acting[me] = before
+        if before is None:
+            del _acting[me]
+        else:
+            _acting[me] = before
 
 
 _own: WeakSet[OwnLock] = WeakSet()

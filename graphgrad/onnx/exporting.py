@@ -13,7 +13,7 @@ import numpy as np
 from ..compiled import CompiledFunction
 from ..files.atomic import write_atomically
 from ..ir.errors import DTypeError, ExportError, counted
-from ..ir.node import Node, RuleCall, Tensor
+from ..ir.node import Node, Region, RuleCall, Tensor
 from ..ir.onnx import NoOnnxForm
 from ..ir.program import Program
 from ..ir.tree import flatten, paths, unflatten
@@ -22,6 +22,7 @@ from ..lower.narrow import narrow
 from .package import need_onnx
 from .writing.forms import DOMAIN, Forms, Story
 from .writing.kernels import WITHOUT_FLOAT64
+from .writing.marks import Marked
 from .writing.model import BesideWriter, check_dtype, made_model
 from .writing.operators import Operators
 from .writing.values import OnnxBlock, OnnxCall, OnnxValue
@@ -47,6 +48,7 @@ def export(
     *,
     dtype: Any = None,
     external: bool | None = None,
+    marks: bool = False,
 ) -> None:
     """Write a compiled function as a model of ONNX: gradients, with their rules, and updates too.
 
@@ -65,6 +67,9 @@ def export(
         path: of the model.
         dtype: "float32": every float64 as float32. "float64": as it is, whatever runtimes have
             kernels for. None: as it is, where onnxruntime has kernels for all of it.
+        marks: whether regions and their rules are in the model, for `load`: then what `f` computes
+            is written as it was built, with a local function for each region, and one that nothing
+            calls for its rule. It has to be values alone: gradients are derived anew from marks.
         external: whether weights go into a file beside, `model.onnx.data` for `model.onnx`; None:
             if they have more than 1 GiB.
 
@@ -89,11 +94,15 @@ def export(
         raise ExportError(f"dtype is float32, float64 or None, got {dtype!r}")
     path = Path(path)
     file = OnnxFile(f, None if dtype is None else as_dtype(dtype).name)
-    file.write()
+    if marks:
+        file.write_marks()
+    else:
+        file.write()
     total = sum(a.nbytes for a in (*file.initial.values(), *file.block.constants.values()))
     outside = total > INSIDE if external is None else external
     beside = BesideWriter(f"{path.name}.data") if outside else None
     functions = {(DOMAIN, name): body for name, body in file.forms.functions.items()}
+    functions |= file.marked.functions
     model = made_model(path.stem, file.block, file.initial, functions, file.metadata, beside)
     if beside is not None:
         write_atomically(path.with_name(beside.name), beside.write)
@@ -121,15 +130,34 @@ class OnnxFile:
         self.initial: dict[str, Array] = {}
         self.metadata: dict[str, str] = {}
         self.refused: dict[str, None] = {}
+        self.marked = Marked(self.forms, story_of, self._refuse)
         self.results: list[str] = []
         self._values: dict[Tensor, OnnxValue] = {}
 
     def write(self) -> None:
-        """All of it; ExportError."""
+        """The program that runs; ExportError."""
         self._inputs()
         self._named_outputs()
         for node in self.program.nodes:
             self._node(node)
+        self._finish()
+
+    def write_marks(self) -> None:
+        """What the outputs are, as they were built, with their regions; ExportError."""
+        f = self.f
+        if f._written or f._counted or self.dtype == "float32":
+            raise ExportError(
+                "marks=True writes values as they were built: without updates, without draws that "
+                "have no seed, and in the dtypes of the graph"
+            )
+        variables = [v.outputs[0] for v in f._variables]
+        self.program = Program([*f.inputs, *variables], f._results)
+        self._inputs()
+        self._named_outputs()
+        self.marked.write(self.block, self._values, f._results, None)
+        self._finish()
+
+    def _finish(self) -> None:
         if self.refused:
             rows = "".join(f"\n  {row}" for row in self.refused)
             raise ExportError(f"{counted(len(self.refused), 'node')} cannot be written:{rows}")
@@ -191,8 +219,11 @@ class OnnxFile:
             if value.name not in self.block.constants:
                 self.block.typed.append(self._values[t])
 
-    def _refuse(self, node: Node, why: str) -> None:
-        self.refused[f"{node.name} = {node.op!r}, built at {node.where}: {why}"] = None
+    def _refuse(self, step: Node | Region, why: str) -> None:
+        if isinstance(step, Region):
+            self.refused[f"region {step.name!r}, opened at {step.where}: {why}"] = None
+        else:
+            self.refused[f"{step.name} = {step.op!r}, built at {step.where}: {why}"] = None
 
     # --- outputs --------------------------------------------------------------------------------
 

@@ -232,12 +232,9 @@ def _cut(x: Any, axis: int, *ends: int | None) -> Any:
 
 def _shifted(xp: Any, x: Any, axis: int, by: int, fill: int) -> Any:
     """x moved by places along an axis, with fill where nothing came from."""
-    n = x.shape[axis]
-    if type(n) is int:  # that of what JAX traces may be a symbol
-        by = max(-n, min(n, by))
     edge = xp.full((*x.shape[:axis], abs(by), *x.shape[axis + 1 :]), fill, dtype=x.dtype)
     parts, start = ([edge, x], 0) if by > 0 else ([x, edge], -by)
-    return _cut(xp.concatenate(parts, axis=axis), axis, start, start + n)
+    return _cut(xp.concatenate(parts, axis=axis), axis, start, start + x.shape[axis])
 
 
 def cumulative_sum(

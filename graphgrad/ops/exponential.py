@@ -114,7 +114,7 @@ class Log1p(FloatUnary):
     def to_onnx(self, to: Any, x: Any) -> Any:
         """log(u) x / (u - 1) with u = 1 + x, in which the rounding of u cancels [Goldberg 1991]."""
         u = to.Add(x, 1.0)
-        same = to.Or(to.Equal(u, 1.0), to.IsInf(u))
+        same = to.Or(to.Equal(u, 1.0), to.IsInf(u, detect_negative=0))
         steps = to.Where(same, 1.0, to.Sub(u, 1.0))
         return to.Where(same, x, to.Mul(to.Log(u), to.Div(x, steps)))
 

@@ -132,6 +132,13 @@ class BinCountOfAll(Counted):
     def kernel(self, xp: Any, x: Any, *weights: Any) -> Any:
         return _numpy_counts(x, weights, self.minlength)
 
+    def to_onnx(self, to: Any, x: Any, *weights: Any) -> Any:
+        ones = weights[0] if weights else to.Expand(np.ones(1, "int64"), to.shape(x))
+        places = to.cast(x, "int64")
+        last = to.ReduceMax(to.Concat(places, [self.minlength - 1], axis=0), [0], keepdims=1)
+        zeros = to.ConstantOfShape(to.Add(last, 1), value=np.zeros(1, ones.dtype))
+        return to.ScatterElements(zeros, places, ones, axis=0, reduction="add")
+
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         return NO_GRAD, take(dy, node.inputs[0], 0)
 

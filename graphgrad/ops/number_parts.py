@@ -189,7 +189,8 @@ class Spacing(RealUnary):
         n = to.Max(to.Sub(to.apply(Exponent(), x), numbers.nmant + 1), least)
         n = to.Where(to.Equal(x, 0.0), least, n)
         one = to.Add(to.Mul(x, 0.0), 1.0)  # NaN of what is not finite
-        return to.apply(COPYSIGN, to.apply(Ldexp(), one, n), x)
+        step = to.apply(Ldexp(), one, n)
+        return to.Where(to.Equal(x, 0.0), step, to.apply(COPYSIGN, step, x))
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         return (ZERO,)
@@ -218,6 +219,17 @@ def spacing(x: TensorLike, /) -> Tensor:
 # --- integers ----------------------------------------------------------------------------------
 
 
+def _divisor(xp: Any, x: Any, y: Any) -> Any:
+    """The greatest common divisor, by Euclid."""
+
+    def step(state: Any) -> Any:
+        a, b = state
+        return xp.where(b == 0, a, b), xp.where(b == 0, b, a % xp.where(b == 0, 1, b))
+
+    start = xp.abs(x) + 0 * y, xp.abs(y) + 0 * x
+    return xp.while_loop(lambda state: xp.any(state[1] != 0), step, start)[0]
+
+
 class Gcd(Kinds, Binary):
     """The greatest common divisor. No gradient."""
 
@@ -227,6 +239,9 @@ class Gcd(Kinds, Binary):
 
     def kernel(self, xp: Any, x: Any, y: Any) -> Any:
         return xp.gcd(x, y)
+
+    def to_onnx(self, to: Any, x: Any, y: Any) -> Any:
+        return to.traced(_divisor, x, y)
 
     @classmethod
     def samples(cls, rng: np.random.Generator) -> Samples:
@@ -241,6 +256,13 @@ class Lcm(Gcd):
 
     def kernel(self, xp: Any, x: Any, y: Any) -> Any:
         return xp.lcm(x, y)
+
+    def to_onnx(self, to: Any, x: Any, y: Any) -> Any:
+        def multiple(xp: Any, x: Any, y: Any) -> Any:
+            divisor = _divisor(xp, x, y)
+            return xp.abs(x // xp.where(divisor == 0, 1, divisor) * y)
+
+        return to.traced(multiple, x, y)
 
 
 def _counted_bits(xp: Any, x: Any) -> Any:

@@ -14,6 +14,7 @@ from .base import (
     as_dtype,
     build,
     kind_of,
+    np,
     tensor_type,
 )
 from .batching import Batch, Outputs
@@ -53,6 +54,12 @@ def refuse_length(op: Op) -> Any:
     )
 
 
+def _rows_of_places(to: Any, x: Any) -> Any:
+    """Where x is not 0, an output for each axis, in ONNX."""
+    found = to.NonZero(to.cast(x, "bool"))
+    return tuple([to.Gather(found, np.int64(i), axis=0) for i in range(x.rank)])
+
+
 class Nonzero(Counted):
     """The places of the elements that are not 0, in row-major order: an output for each axis."""
 
@@ -63,6 +70,9 @@ class Nonzero(Counted):
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return _places(xp, x)
+
+    def to_onnx(self, to: Any, x: Any) -> Any:
+        return _rows_of_places(to, x)
 
 
 class MaskPlaces(Counted):
@@ -90,6 +100,9 @@ class MaskPlaces(Counted):
             )
         return _places(xp, mask)
 
+    def to_onnx(self, to: Any, mask: Any, x: Any) -> Any:
+        return _rows_of_places(to, mask)
+
 
 def _places(xp: Any, x: Any) -> Any:
     found = tuple([xp.astype(i, INT64) for i in xp.nonzero(x)])
@@ -114,3 +127,11 @@ class RepeatedPlaces(Counted):
 
     def kernel(self, xp: Any, counts: Any) -> Any:
         return xp.repeat(xp.arange(counts.shape[0], dtype=INT64), xp.astype(counts, INT64))
+
+    def to_onnx(self, to: Any, counts: Any) -> Any:
+        """How many of the sums so far each place of the result has behind it."""
+        ends = to.CumSum(to.cast(counts, "int64"), np.int64(0))
+        total = to.ReduceSum(to.cast(counts, "int64"), [0], keepdims=0)
+        places = to.Range(np.int64(0), total, np.int64(1))
+        behind = to.LessOrEqual(to.Unsqueeze(ends, [1]), places)
+        return to.ReduceSum(to.cast(behind, "int64"), [0], keepdims=0)

@@ -23,6 +23,13 @@ from .rounding import trunc
 __all__ = ["divmod", "floor_divide", "fmod", "mod", "remainder"]
 
 
+def _rest(to: Any, x: Any, y: Any) -> tuple[Any, Any]:
+    """What is left of x with its own sign, and where that is not the one of y, in ONNX."""
+    rest = to.Mod(x, y, fmod=1)
+    other = to.Xor(to.Less(rest, 0.0), to.Less(y, 0.0))
+    return rest, to.And(to.Not(to.Equal(rest, 0.0)), other)
+
+
 class FloorDivide(NumberBinary):
     """z = floor(x / y): a step, the gradient is zero."""
 
@@ -35,8 +42,10 @@ class FloorDivide(NumberBinary):
     def to_onnx(self, to: Any, x: Any, y: Any) -> Any:
         """Of integers 0 where y is 0; of floats (x - rest) / y, whole but for rounding."""
         if is_floating(x.dtype):
-            quotient = to.Div(to.Sub(x, to.apply(REMAINDER, x, y)), y)
-            return to.Where(to.Equal(y, 0.0), to.Div(x, y), to.Round(quotient))
+            rest, turned = _rest(to, x, y)
+            quotient = to.Round(to.Div(to.Sub(x, rest), y))
+            quotient = to.Sub(quotient, to.cast(turned, x.dtype))
+            return to.Where(to.Equal(y, 0.0), to.Div(x, y), quotient)
         nothing = to.Equal(y, 0)
         safe = to.Where(nothing, 1, y)
         whole = to.Div(to.Sub(x, to.Mod(x, safe)), safe)
@@ -63,9 +72,7 @@ class Remainder(FloorDivide):
         if not is_floating(x.dtype):
             nothing = to.Equal(y, 0)
             return to.Where(nothing, 0, to.Mod(x, to.Where(nothing, 1, y)))
-        rest = to.Mod(x, y, fmod=1)
-        other = to.Xor(to.Less(rest, 0.0), to.Less(y, 0.0))
-        turned = to.And(to.Not(to.Equal(rest, 0.0)), other)
+        rest, turned = _rest(to, x, y)
         return to.Where(turned, to.Add(rest, y), rest)
 
     def vjp(self, node: Node, dz: Tensor) -> Gradients:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+from ..ir.kinds import limits_of
+from ..ir.op import OP_TYPES
 from .arithmetic import divide, multiply
 from .base import (
     ZERO,
@@ -84,6 +86,22 @@ class NextAfter(RealBinary):
 
     def kernel(self, xp: Any, x: Any, y: Any) -> Any:
         return xp.nextafter(x, y)
+
+    def to_onnx(self, to: Any, x: Any, y: Any) -> Any:
+        """x and its spacing; towards 0 half of that, where it is no less than what is there."""
+        limits, size = limits_of(x.dtype), to.Abs(x)
+        outwards = to.Equal(to.Greater(y, x), to.Greater(x, 0.0))
+        spacing = to.apply(OP_TYPES["Spacing"](), size)
+        half = to.Sub(size, to.Mul(spacing, 0.5))
+        inwards = to.Where(to.Less(half, size), half, to.Sub(size, spacing))
+        found = to.Where(outwards, to.Add(size, spacing), inwards)
+        found = to.apply(OP_TYPES["CopySign"](), found, x)
+        least = to.apply(OP_TYPES["CopySign"](), float(limits.smallest_subnormal), y)
+        found = to.Where(to.Equal(x, 0.0), least, found)
+        most = to.apply(OP_TYPES["CopySign"](), float(limits.max), x)
+        found = to.Where(to.IsInf(x), most, found)
+        lost = to.Or(to.IsNaN(x), to.IsNaN(y))
+        return to.Where(lost, to.Add(x, y), to.Where(to.Equal(x, y), y, found))
 
     def vjp(self, node: Node, dz: Tensor) -> Gradients:
         return dz, ZERO

@@ -140,7 +140,7 @@ def _by_columns(order: str) -> bool:
 
 
 def _left_over(old: Shape, dims: list[Dim], at: int) -> Dim:
-    """The name of the length that -1 stands for, where the rest cancels; else None."""
+    """The length that -1 stands for, or its name, where the rest cancels; else None."""
     rest = [d for i, d in enumerate(dims) if i != at]
     left = list(old)
     for d in rest:
@@ -148,6 +148,8 @@ def _left_over(old: Shape, dims: list[Dim], at: int) -> Dim:
             left.remove(d)
         elif d != 1:
             return None
+    if all(isinstance(d, int) for d in left):
+        return size_of(left)
     left = [d for d in left if d != 1]
     return left[0] if len(left) == 1 else None
 

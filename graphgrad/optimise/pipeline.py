@@ -37,7 +37,7 @@ OTHERS: dict[str, tuple[str, str]] = {
     "stored_runs": ("what a gradient computes again of a loop's runs -> rows that it keeps", EXACT),
     "segments": ("what a loop keeps of n runs -> sqrt(n) of them; the others run again", EXACT),
     "left_loops": ("what need not be in a loop: x_t @ w of all rows -> one product", ROUNDING),
-    "summed_runs": ("x_t^T @ y_t added up in a loop -> one product behind it", ROUNDING),
+    "summed_runs": ("x_t^T @ y_t, or rows at places, added up in a loop -> behind it", ROUNDING),
     "summed_products": ("x1^T @ y1 + x2^T @ y2 + ... -> [x1; x2; ...]^T @ [y1; y2; ...]", ROUNDING),
     "shared_products": ("x1 @ w, x2 @ w, ... -> the rows of [x1; x2; ...] @ w", ROUNDING),
 }

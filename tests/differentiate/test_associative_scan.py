@@ -87,6 +87,7 @@ def test_a_rule_in_the_function_counts_in_every_call():
     [
         (TypeError, lambda: gg.associative_scan(3, np.ones(2)), "takes a function"),
         (TypeError, lambda: gg.associative_scan(gg.add, np.ones(2), axis=0.5), "axis"),
+        (TypeError, lambda: gg.associative_scan(gg.add, np.ones(2), "no"), "reverse is True or"),
         (
             gg.ShapeError,
             lambda: gg.associative_scan(gg.add, gg.placeholder((None,))),

@@ -632,3 +632,16 @@ def test_a_branch_that_does_not_read_a_tensor_of_unknown_length_has_a_zero_of_it
     assert (dx.tolist(), dy.tolist()) == ([2.0, 2.0], [0.0, 0.0, 0.0])
     dx, dy = f(np.ones(2), np.zeros(3), False)
     assert (dx.tolist(), dy.tolist()) == ([0.0, 0.0], [1.0, 1.0, 1.0])
+
+
+@pytest.mark.parametrize("pred", [True, False])
+def test_a_bool_of_python_decides_at_once(pred):
+    """The other branch is not even built."""
+    x, built = gg.constant(0.5), []
+
+    def branch(fn):
+        return lambda: built.append(fn) or fn(x)
+
+    y = gg.cond(pred, *map(branch, (gg.sin, gg.exp) if pred else (gg.exp, gg.sin)))
+    assert y.node.type == "Sin"
+    assert built == [gg.sin]

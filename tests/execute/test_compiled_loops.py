@@ -92,6 +92,17 @@ def nested(x, h, w):
     return gg.scan(run, h, x)
 
 
+def backwards_within(x, h, w):
+    """A loop the other way round, of which what each run took is kept; and one without a run."""
+
+    def run(s, row):
+        t = gg.scan(lambda t, v: (gg.sin(t * v) + row, None), s, x, reverse=True)[0]
+        t = gg.fori_loop(0, 0, lambda i, c: c + row, t)
+        return t, gg.fori_loop(3, 2, lambda i, c: c + c, h[0])
+
+    return gg.scan(run, h, x)
+
+
 def three_deep(x, h, w):
     def level(depth, s):
         if not depth:
@@ -188,6 +199,7 @@ LOOPS = [
     until_at_most,
     never,
     nested,
+    backwards_within,
     three_deep,
     until_in_each,
 ]
@@ -397,7 +409,15 @@ def test_too_many_trips_is_an_error():
         f(np.abs(H))
 
 
-WITHIN = [nested, three_deep, until_in_each, chosen, switched, until_with_gradient]
+WITHIN = [
+    nested,
+    backwards_within,
+    three_deep,
+    until_in_each,
+    chosen,
+    switched,
+    until_with_gradient,
+]
 
 
 @pytest.mark.parametrize("loop", [*WITHIN, until_at_most_in_each])

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import graphgrad as gg
+from graphgrad.ir import locks
 
 jax = pytest.importorskip("jax")
 HostCalls = pytest.importorskip("graphgrad.execute.jax_host").HostCalls
@@ -130,12 +131,15 @@ def test_code_that_writes_the_state_of_the_run_that_waits_for_it_is_an_error_on_
     assert graph.state["w"] == 1.0
     run()  # one that only reads
     assert graph.state["w"] == 2.0
+    with calls.acting():  # for nobody: the run is over
+        assert locks._acting == {}
 
 
 def test_an_error_of_xla_says_what_is_large():
     with gg.Graph():
         x = gg.placeholder(("N",), name="x")
-        f = gg.compile(x, gg.sum(gg.sort(x[:, None] * x, axis=0)), backend="jax")
+        large = gg.sort(x[:, None] * x, axis=0)
+        f = gg.compile(x, gg.sin(gg.sum(gg.tanh(gg.max(large, 0)) * x)), backend="jax")
     with pytest.raises(Exception, match="RESOURCE_EXHAUSTED") as error:
         f(np.ones(2**20))  # 8 TB
     (note,) = error.value.__notes__

@@ -388,6 +388,36 @@ class TwiceExported(gg.Op):
         return (2.0 * dy,)
 
 
+class CallsExported(gg.Op):
+    """Calls functions of this file in all ways, with what is known and what is not."""
+
+    by: float
+    both: tuple
+
+    def infer(self, x):
+        """The type of x."""
+        return (x,)
+
+    def kernel(self, xp, x):
+        """By position, by name, starred, with defaults."""
+        a = _scaled(xp, x, factor=self.by, flip=True)
+        b = _scaled(xp, x, *self.both)
+        c = _scaled(xp, factor=x[0], x=x, offset=self.by)
+        pairs = [x, 2.0 * x]
+        d = _scaled(xp, *pairs)
+        return xp.add(xp.add(a, b), xp.subtract(c, d))
+
+
+def _scaled(xp, x, factor, offset=1.0, flip=False):
+    """x times factor, and the offset twice."""
+    y = xp.multiply(x, factor)
+    if flip:
+        y = xp.flip(y, axis=0)
+    for _ in range(2):
+        y = y + offset
+    return y
+
+
 FACTOR = 2.0
 
 
@@ -399,6 +429,16 @@ def test_an_op_of_the_users_own_is_written_too(written):
     x = gg.placeholder((3,), name="x")
     f = gg.compile(x, gg.extend.apply(TwiceExported(), x))
     same(written(f)[0]([1.0, 2.0, 3.0]), np.array([2.0, 4.0, 6.0]))
+
+
+def test_functions_are_called_in_the_file_with_what_they_are_called_at_home(written):
+    x = gg.placeholder((3,), name="x")
+    f = gg.compile(x, gg.extend.apply(CallsExported(3.0, (0.5, 7.0)), x), backend="numpy")
+    given = np.array([1.0, -2.0, 4.0])
+    x1, x2 = 3.0 * given[::-1] + 2.0, 0.5 * given + 14.0
+    expected = x1 + x2 + (given * given[0] + 6.0) - (2.0 * given * given + 2.0)
+    for found in (f(given), written(f)[0](given)):
+        same(found, expected)
 
 
 def test_what_needs_more_than_numpy_is_refused_by_name_and_nothing_is_written(tmp_path):

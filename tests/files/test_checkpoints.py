@@ -97,6 +97,14 @@ def counting():
     return graph, v
 
 
+@pytest.mark.parametrize("step", [True, 2.5, -1, 10**12, "3", None])
+def test_a_step_is_a_number_from_0(step, tmp_path):
+    graph, _ = counting()
+    with pytest.raises(gg.FileError, match="a step is a number from 0"):
+        gg.Checkpoints(tmp_path).save(step, graph)
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_the_newest_are_kept(tmp_path):
     graph, _ = counting()
     checkpoints = gg.Checkpoints(tmp_path / "new", keep=2)

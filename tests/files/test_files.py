@@ -11,7 +11,7 @@ import pytest
 
 import graphgrad as gg
 from graphgrad.extend import Op, apply
-from graphgrad.files import arrays
+from graphgrad.files import arrays, container
 from graphgrad.ir.verify import verify_graph
 
 from ..fuzz.programs import random_case
@@ -63,6 +63,27 @@ def test_arrays_come_back_bit_for_bit(mapped, verify, tmp_path):
         assert array.tobytes() == there.tobytes()
         assert not there.flags.writeable
     assert os.path.getsize(tmp_path / "a.gg") < 100_000  # equal arrays once, those of one value not
+
+
+def test_an_array_is_of_one_value_only_if_all_of_it_is():
+    """It is looked at in blocks, and what is taken for one value is stored as that."""
+    array = np.ones(2 * arrays.BLOCK + 100)
+    assert arrays.uniform(array) == 1.0
+    edges = (63, 64, 65, 128, 129, arrays.BLOCK, arrays.BLOCK + 64, array.size - 1)
+    for at in (0, 1, *edges):
+        array[at] = 2.0
+        assert arrays.uniform(array) is None, at
+        array[at] = 1.0
+
+
+def test_an_array_of_many_chunks_comes_back(tmp_path):
+    array = np.arange(2.5 * container.CHUNK / 4, dtype="float32")
+    with gg.Graph() as graph:
+        gg.variable(array, name="v")
+    gg.save(tmp_path / "a.gg", graph)
+    assert os.path.getsize(tmp_path / "a.gg") < array.nbytes + 2000
+    found = gg.load(tmp_path / "a.gg", verify=True).graph.state["v"]
+    np.testing.assert_array_equal(found, array)
 
 
 @pytest.mark.parametrize("size", [0, 1, 7, 300])
@@ -290,6 +311,10 @@ def test_S32_the_saved_rule_wins_unless_the_registry_is_asked(named, tmp_path):
     assert gg.load(path, rules="registry").rules == {"files/times": "registry"}
     with pytest.raises(gg.FileError, match=r"(?s)'files/times' .* another .*3\.0.*5\.0"):
         gg.load(path, rules="check")
+    register("files/times", lambda site, dy: 3.0 * dy)
+    checked = gg.load(path, rules="check")
+    register("files/times", lambda site, dy: 7.0 * dy)
+    assert slope(checked) == 3.0, "what was compared is still the rule of the file"
     gg.unregister_gradient("files/times")
     assert slope(gg.load(path, rules="registry")) == 3.0
     with pytest.raises(gg.FileError, match="nobody registered"):

@@ -115,6 +115,10 @@ FORGED = {
     "a rule that is none": put(*MAIN, "regions", 0, "rule", value={"rule": 7}),
     "a rule around nothing": put(*MAIN, "regions", 0, "rule", value={"up": 0}),
     "a rule without its site": put(*MAIN, "regions", 0, "rule", value={"rule": 0}),
+    "a rule called by a number": put("rules", 0, "name", value=7),
+    "a rule that is linear or so": put("rules", 0, "linear", value="maybe"),
+    "a trace that reads before the first": text('"output",0', '"output",-1'),
+    "a call at neither": put(*MAIN, "calls", 0, 1, 0, value="edge"),
     "derived from itself": put(*MAIN, "origin", value=[[3], [3]]),
     "an array that is none": text('{"array":0}', '{"array":3}'),
     "an array beyond all": text(
@@ -207,6 +211,14 @@ def npy(array):
 def test_a_wrong_container_is_refused(name, whole, tmp_path):
     make, said = CONTAINERS[name]
     assert said in refused(make(whole), tmp_path / "a.gg")
+
+
+def test_more_members_and_longer_names_than_there_may_be_are_refused(whole, tmp_path, monkeypatch):
+    monkeypatch.setattr(container, "MOST_MEMBERS", 1)
+    assert "has 2 members; at most 1 are read" in refused(whole, tmp_path / "a.gg")
+    monkeypatch.setattr(container, "MOST_MEMBERS", 2)
+    monkeypatch.setattr(container, "LONGEST_NAME", len("arrays/0.npy") - 1)
+    assert "directory" in refused(whole, tmp_path / "a.gg")
 
 
 def test_two_members_of_one_name_are_refused(whole, tmp_path):

@@ -101,6 +101,15 @@ def test_jax_function_checks_lengths_across_inputs(wide):
         fn([X, np.ones((2, 2))])
 
 
+def test_jax_function_checks_lengths_that_nobody_named(wide):
+    with gg.Graph():
+        x, y = gg.placeholder((None,), name="x"), gg.placeholder((None,), name="y")
+        fn = gg.compile([x, y], x * y).as_jax()
+    with pytest.raises(gg.ShapeError) as error:
+        fn([X, X[:2]])
+    assert any("built at test_jax_functions.py" in note for note in error.value.__notes__)
+
+
 def test_jax_function_refuses_what_may_have_effects():
     x = gg.placeholder((), name="x")
     y = gg.cond(x > 0, lambda: gg.py_function(np.sin, [x], [((), "float64")]), lambda: x)
@@ -142,6 +151,23 @@ def test_jax_gradients_go_through_overrides_at_both_orders(wide, through):
         np.testing.assert_allclose(got, wanted, rtol=1e-12)
 
 
+def test_jax_a_value_beside_its_gradient_is_differentiated_by_the_rules(wide):
+    """The value that the forward rule gives is differentiated then, too."""
+    with gg.Graph():
+        x, _, loss = model()
+        f = gg.compile(x, loss)
+    fn, state = f.as_jax(gradients=2), f.state_tree()
+
+    def both(x, s):
+        value, found = jax.value_and_grad(lambda *a: fn([a[0]], a[1])[0], (0, 1))(x, s)
+        return value + sum(jnp.sum(v) for v in jax.tree.leaves(found))
+
+    dx, dw, d2x, d2w = expected_orders()
+    found = jax.tree.leaves(jax.grad(both, (0, 1))(X, state))
+    for got, wanted in zip(found, (dx + d2x, dw + d2w), strict=True):
+        np.testing.assert_allclose(got, wanted, rtol=1e-12)
+
+
 @pytest.mark.parametrize("gradients", [0, 1])
 def test_jax_gradients_beyond_what_was_asked_are_an_error(wide, gradients):
     with gg.Graph():
@@ -177,6 +203,21 @@ def test_jax_calls_no_rule_for_outputs_without_a_gradient(wide):
         np.testing.assert_allclose(found, 2.0 * X)
         found = jax.grad(through(lambda x: jnp.sum(fn([x])[0][1])))(X)
         np.testing.assert_allclose(found, np.full(3, 8.0))
+
+
+def test_jax_calls_no_rule_for_inputs_that_nobody_asks_about(wide):
+    def asked(site, dy):
+        raise LookupError("it was called")
+
+    with gg.Graph():
+        x, w = gg.placeholder((3,), name="x"), gg.variable(np.ones(3), name="w")
+        with gg.override_gradient(asked):
+            h = gg.exp(w)
+        f = gg.compile(x, gg.sum(x * h))
+    fn, state = f.as_jax(), f.state_tree()
+    np.testing.assert_allclose(jax.grad(lambda x: fn([x], state)[0])(X), np.exp(np.ones(3)))
+    with pytest.raises(LookupError, match="it was called"):
+        jax.grad(lambda s: fn([X], s)[0])(state)
 
 
 def test_jax_integers_have_no_gradient_and_structural_zeros_are_zeros(wide):
@@ -287,8 +328,8 @@ def test_state_tree_is_a_copy_and_commit_writes_all_or_nothing():
         gg.StateError, match=r"(?s)nothing was written.*'v'.*'w' is.*number of runs"
     ):
         step.commit(wrong)
-    with pytest.raises(gg.StateError, match="missing: '/runs'"):
-        step.commit({"w": [9.0]})
+    with pytest.raises(gg.StateError, match=r"(?s)missing: '/runs'.*unknown: 'v'"):
+        step.commit({"w": [9.0], "v": 1.0})
     np.testing.assert_array_equal(step.state_tree()["w"], [0.5])
     step.commit({"w": np.array([9.0], "float32"), "/runs": 7})
     after = step.state_tree()

@@ -19,6 +19,7 @@ from .test_jax_functions import X, expected_orders, model, training
 
 jax = pytest.importorskip("jax")
 pytest.importorskip("flatbuffers")
+jax_host = pytest.importorskip("graphgrad.execute.jax_host")
 jnp = jax.numpy
 
 RECIPE = Path(__file__).parents[2] / "docs" / "jax.md"
@@ -121,6 +122,15 @@ def test_one_name_with_a_number_says_all_lengths_of_that_name(path):
     assert about["inputs"] == {"x": "float64[3, 2]", "y": "float64[3]"}
 
 
+def test_outputs_of_one_node_are_inputs_by_their_own_names(path):
+    first, second = gg.split(gg.placeholder((4,), name="x"), 2)
+    f = gg.compile([first, second], first - second)
+    f.export_stablehlo(path)
+    call, _, about = gg.interop.load_stablehlo(path)
+    (a, b) = about["inputs"]
+    assert call({a: np.ones(2), b: np.zeros(2)})[0].tolist() == [1.0, 1.0]
+
+
 def test_names_of_lengths_that_jax_cannot_say_get_others(path):
     x, y = gg.placeholder(("max", "batch size", "d0"), name="x"), gg.placeholder((None,), name="y")
     f = gg.compile([x, y], [gg.sum(x, 0), gg.sum(y)])
@@ -137,6 +147,8 @@ def test_what_cannot_be_in_a_file_is_named(path):
     f = gg.compile(x, [y, gg.gradients(z, x)])
     with pytest.raises(gg.ExportError, match=r"(?s)cannot call the host.*, built at test_stable"):
         f.export_stablehlo(path)
+    assert jax.config.jax_include_full_tracebacks_in_locations, "as it was, and is by default"
+    assert jax_host.CALLED.get() is None
     point = namedtuple("point", "a b")
     with pytest.raises(gg.ExportError, match="point: no file holds a class"):
         gg.compile(x, {"both": point(x, y)}).export_stablehlo(path)
@@ -195,8 +207,8 @@ def test_without_a_package_the_error_says_what_to_install(package, path, monkeyp
 
 
 def test_what_is_no_such_file_is_an_error(path, tmp_path):
-    x = gg.placeholder((2,), name="x")
-    gg.compile(x, gg.exp(x)).export_stablehlo(path)
+    v = gg.variable(np.ones(2), name="v")
+    gg.compile([], gg.exp(v)).export_stablehlo(path)
     with zipfile.ZipFile(path) as archive:
         members = {name: archive.read(name) for name in archive.namelist()}
 
@@ -214,8 +226,8 @@ def test_what_is_no_such_file_is_an_error(path, tmp_path):
     refused("version 2", **{"about.json": json.dumps({**about, "version": 2})})
     refused("", **{"about.json": b"{"})
     refused("", **{"function.bin": b"\0" * 64})
-    state = {"v": ["float64", 2]}
-    refused("v", **{"about.json": json.dumps({**about, "state": state})})
+    for state in ({"u": ["float64", 2]}, {"v": ["float64", 3]}, {"v": ["float32", 2]}):
+        refused("[uv]", **{"about.json": json.dumps({**about, "state": state})})
     (tmp_path / "wrong.zip").write_bytes(path.read_bytes()[:-30])
     with pytest.raises(gg.FileError, match=r"wrong\.zip"):
         gg.interop.load_stablehlo(tmp_path / "wrong.zip")

@@ -37,8 +37,6 @@ UNPROVEN = {
     "as exact as SciPy is between zeros": "BesselJ",
     "as exact as SciPy's function of neighbouring parameters": "ExpN Hyp2F1",
     "the second derivative loses digits in between, 1 < |x| < 12": "Dawson Erfcx Faddeeva",
-    "digits lost around a zero of its own, 1/e": "Entropy",
-    "digits lost in the angle, pi x**2 / 2": "Fresnel",
     "the second derivative loses digits around 1": "Spence",
     "of integrals and series, to 2e-9 or better": "GammaInc GammaIncC GammaIncInv GammaIncCInv "
     "BetaInc BetaIncInv OwensT",
@@ -60,6 +58,7 @@ SLOPES |= {"Log1mExpSlope", "SquarePlusSlope"}
 """First derivatives of others: their second ones are of third order."""
 
 ARGUMENTS = {"Hyp1F1": (0.7, 1.8), "PolyGamma": (1,), "SineIntegral": (0,), "Zeta": (2.5,)}
+ARGUMENTS |= {"Fresnel": (0,)}
 ARGUMENTS |= dict.fromkeys(("BesselI", "BesselK", "BesselY"), (0.0,))
 """Attributes of the ops that have some."""
 
@@ -151,8 +150,10 @@ OF_SCIPY = {
     ),
     "ErfInv": (mp.erfinv, (1e-30, 1e-3, -0.3, 0.49, 0.51, -0.9999, 1 - 2.0**-20), (-1, 1)),
     "ErfcInv": (lambda x: mp.erfinv(1 - x), (1e-30, 1e-9, 0.1, 0.49, 1.1, 2 - 2.0**-20), (0, 2)),
+    "Entropy": (lambda x: -x * mp.log(x), (1e-30, 1e-9, 0.1, 0.36, 0.9, 2.5, 1e9), (0,)),
     "Exp1": (mp.e1, ROUND_NUMBERS, (0,)),
     "ExpIntegral": (mp.ei, (*ROUND_NUMBERS, -0.7, -17.3), (0,)),
+    "Fresnel": (mp.fresnels, (1e-9, 0.1, 0.9, 1.3, 5.3, -17.3), ()),
     "Gamma": (mp.gamma, (*ROUND_NUMBERS, -1.5), (0, -1)),
     "Hyp1F1": (lambda x: mp.hyp1f1(*ARGUMENTS["Hyp1F1"], x), (-5.3, -0.7, 0.1, 2.5), ()),
     "KlDivergence": (

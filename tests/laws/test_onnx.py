@@ -16,11 +16,8 @@ reference = pytest.importorskip("onnx.reference")
 ort = pytest.importorskip("onnxruntime")
 
 REFUSED = """
-    BesselI BesselIScaled BesselJ BesselK BesselKScaled BesselY BetaInc BetaIncInv Cholesky
-    CholeskyGrad Cofactors CofactorsGrad Coupling Dawson Det EigenvaluesH Eigh Exp1 ExpIntegral
-    ExpN Fresnel GammaInc GammaIncC GammaIncCInv GammaIncInv Gcd Hyp1F1 Hyp2F1 Inverse Lcm
-    LeastSquares LuFactor MatrixExp MatrixExpDerivative NextAfter OwensT Permutation
-    PseudoInverse Qr SLogDet SineIntegral SingularValues Solve SolveTriangular Spence Svd
+    BesselI BesselIScaled BesselJ BesselK BesselKScaled BesselY BetaInc BetaIncInv Fresnel
+    GammaInc GammaIncC GammaIncCInv GammaIncInv Hyp1F1 Hyp2F1 OwensT SineIntegral
 """
 """What is refused for want of a form, as docs/onnx.md says."""
 
@@ -46,10 +43,12 @@ def is_complex(op, arrays):
     return any(t.dtype.kind == "c" for t in (*arrays, *made))
 
 
-def writable(but=""):
-    """The samples that can be written as float32."""
+def writable(but="", each=None):
+    """The samples that can be written as float32, of each op type the first so many."""
     left_out = f"{REFUSED} {HOST} {DOUBLE} {but}".split()
     rest = [case for case in CASES if case[1].type not in left_out]
+    if each is not None:
+        rest = [case for case in rest if int(case[0].rpartition("-")[2]) < each]
     return [(name, op, arrays) for name, op, arrays in rest if not is_complex(op, arrays)]
 
 
@@ -91,7 +90,10 @@ def compare(cases, path, run, known=True):
     found = run(path, {t.node.name: a for t, a in zip(inputs, fed, strict=True)})
     wrong = {}
     for name, got, want in zip(names, found, own(*fed), strict=True):
-        if fault := difference(np.asarray(got), np.asarray(want)):
+        got, want = np.asarray(got), np.asarray(want)
+        if name.startswith(("Eigh-", "Svd-")):  # the signs of vectors may be any
+            got, want = np.abs(got), np.abs(want)
+        if fault := difference(got, want):
             wrong[name] = fault
     assert wrong == {}
 
@@ -116,13 +118,13 @@ def in_reference(path, feeds):
     return reference.ReferenceEvaluator(str(path)).run(None, feeds)
 
 
-def test_each_op_computes_in_onnxruntime_what_it_does_here(tmp_path):
-    compare(first_of_each(writable()), tmp_path / "m.onnx", in_runtime)
+def test_ops_compute_in_onnxruntime_what_they_do_here(tmp_path):
+    compare(first_of_each(writable())[::8], tmp_path / "m.onnx", in_runtime)
 
 
 @pytest.mark.ci
 def test_each_sample_computes_in_onnxruntime_what_it_does_here(tmp_path):
-    compare(writable(), tmp_path / "m.onnx", in_runtime)
+    compare(writable(each=9), tmp_path / "m.onnx", in_runtime)
 
 
 @pytest.mark.ci
@@ -135,6 +137,7 @@ def test_each_op_of_unknown_lengths_computes_what_it_does_here(tmp_path):
     compare(writable(NEED_LENGTHS), tmp_path / "m.onnx", in_runtime, known=False)
 
 
+@pytest.mark.ci
 def test_what_has_no_form_is_refused_by_name_all_at_once(tmp_path):
     kinds = f"{REFUSED} {HOST}".split()
     cases = first_of_each([c for c in CASES if c[1].type in kinds])
@@ -155,6 +158,7 @@ def test_complex_numbers_are_refused(tmp_path):
         gg.onnx.export(gg.compile(z, gg.abs(z)), tmp_path / "m.onnx")
 
 
+@pytest.mark.ci
 def test_what_is_computed_in_float64_alone_is_told(tmp_path):
     cases = first_of_each([c for c in CASES if c[1].type in DOUBLE.split()])
     with gg.Graph():

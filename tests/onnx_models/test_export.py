@@ -259,3 +259,37 @@ def test_a_while_loop_is_a_loop_and_one_run_too_many_an_error(trips, path):
     if trips:
         with pytest.raises(Exception, match="out of data bounds"):
             run(path, [np.float32(1.1)])
+
+
+def tried(path, f, *arrays):
+    """Each output in the runtime is the one here."""
+    exported(f, path)
+    for found, want in zip(run(path, arrays).values(), flatten(f(*arrays)), strict=True):
+        assert (found.dtype, found.shape) == (want.dtype, want.shape)
+        np.testing.assert_allclose(found, want, rtol=1e-10)
+
+
+def test_lengths_may_depend_on_values(path):
+    x = gg.placeholder((2, 3), name="x")
+    a = gg.placeholder((3,), name="a")
+    outputs = {
+        "places": gg.nonzero(x),
+        "picked": x[x > 1],
+        "counts": gg.bincount(gg.cast(a, "int64")),
+        "repeated": gg.repeat(x[0], gg.cast(a, "int64")),
+    }
+    f = gg.compile([x, a], outputs, backend="numpy")
+    tried(path, f, np.array([[0.0, 1, 2], [3, 0, 0]]), np.array([1.0, 3, 2]))
+
+
+@pytest.mark.ci
+def test_draws_that_are_tried_again_are_the_same_draws(path):
+    a = gg.placeholder((3,), name="a")
+    gamma = gg.random.gamma((3,), a, seed=3)
+    outputs = {
+        "gamma": gamma,
+        "slope": gg.gradients(gg.sum(gamma), a),
+        "poisson": gg.random.poisson((3,), a, seed=3),
+        "permuted": gg.random.permutation(6, seed=1),
+    }
+    tried(path, gg.compile(a, outputs, backend="numpy"), np.array([0.5, 3, 40]))

@@ -182,6 +182,32 @@ def test_loops_are_loops():
     np.testing.assert_allclose(model(x), 8 * x)
 
 
+def test_a_loop_that_collects_rows_is_counted_while_loading():
+    """As TensorFlow writes loops: the condition compares a counter that is carried on."""
+    body = graph_of(
+        [
+            node("Add", ["n", "one"], ["n2"]),
+            node("Less", ["n2", "four"], ["on"]),
+            node("Mul", ["c", "half"], ["c2"]),
+            node("Identity", ["c2"], ["row"]),
+        ],
+        [({"i": []}, INT64), ({"go": []}, BOOL), ({"n": []}, INT64), ({"c": [2]}, FLOAT)],
+        ["on", "n2", "c2", "row"],
+    )
+    weights = {"one": np.array(1), "four": np.array(4), "half": np.array(0.5, "float32")}
+    weights |= {"yes": np.array(True), "start": np.array(1)}
+    nodes = [node("Loop", ["", "yes", "start", "x"], ["n", "y", "rows"], body=body)]
+    model = gg.onnx.load(model_of(nodes, {"x": [2]}, ["y", "rows"], weights))
+    x = np.array([8.0, 16.0], "float32")
+    y, rows = model(x)
+    np.testing.assert_allclose(y, x / 8)
+    np.testing.assert_allclose(rows, [x / 2, x / 4, x / 8])
+    inputs = [({"x": [2]}, FLOAT), ({"start": []}, INT64)]
+    del weights["start"]
+    with pytest.raises(gg.FileError, match="it collects rows as long as a condition holds"):
+        gg.onnx.load(model_of(nodes, inputs, ["y", "rows"], weights))
+
+
 def test_scan_goes_over_rows():
     body = graph_of(
         [node("Add", ["s", "r"], ["t"]), node("Mul", ["t", "r"], ["o"])],

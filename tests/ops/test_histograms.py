@@ -108,6 +108,15 @@ def test_counts_refuse_what_is_negative():
         np.testing.assert_array_equal(gg.evaluate(rows), [[1, 1], [1, 2]])
 
 
+def test_interpolation_between_equal_points_has_a_finite_gradient():
+    with gg.Graph():
+        x, points, values = gg.constant([1.0]), gg.constant([0.0, 1.0, 1.0]), gg.placeholder((3,))
+        dxs = gg.gradients(gg.interp(x, points, values), [x, points, values], unconnected="zero")
+        *others, dvalues = gg.evaluate(dxs, {values: [0.0, 2.0, 5.0]})
+    assert all(np.isfinite(d).all() for d in others)
+    np.testing.assert_array_equal(dvalues, [0, 0, 1])
+
+
 def test_what_jax_does_not_count_has_no_gradient():
     pytest.importorskip("jax")
     with gg.Graph():

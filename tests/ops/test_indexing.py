@@ -99,6 +99,7 @@ def test_an_index_out_of_bounds():
         with pytest.raises(ShapeError):
             I.take(x, [3], axis=0)
         assert I.getitem(x, s[:, 99]).shape == (3,)
+        assert I.getitem(x, s[1:]).shape == I.getitem(x, s[1:, ::-1]).shape == (2, "n")
         with pytest.raises(ShapeError, match="Ellipsis"):
             I.getitem(x, (..., ...))
         with pytest.raises(ShapeError, match="step"):

@@ -339,3 +339,13 @@ def test_what_is_out_of_bounds_is_an_index_error_as_the_array_api_says():
         for wrong in (lambda: gg.expand_dims(x, 3), lambda: x[gg.placeholder((2,), bool)]):
             with pytest.raises(IndexError):
                 wrong()
+
+
+def test_what_is_left_over_of_known_lengths_is_known():
+    """The batch cancels, whoever counts it; what it does not leave whole stays unknown."""
+    x = gg.placeholder(("N", 3, 2, 2), name="x")
+    assert gg.reshape(x, ("N", 3, -1)).shape == ("N", 3, 4)
+    assert gg.reshape(x, (-1, "N")).shape == (12, "N")
+    assert gg.reshape(x, (6, -1)).shape == (6, None)
+    value = gg.evaluate(gg.reshape(x, ("N", 3, -1)), {x: np.arange(24.0).reshape(2, 3, 2, 2)})
+    np.testing.assert_array_equal(value, np.arange(24.0).reshape(2, 3, 4))

@@ -197,6 +197,9 @@ def test_a_partition_has_its_kth_elements_in_place(kth):
     np.testing.assert_array_equal(parts, np.take_along_axis(x, places, axis=-1))
     for k in np.atleast_1d(kth):
         np.testing.assert_array_equal(parts[:, k], np.partition(x, kth)[:, k])
+    for beyond in (5, -6):
+        with gg.Graph(), pytest.raises(gg.ShapeError, match="partition at"):
+            gg.partition(x, beyond)
 
 
 def test_a_running_maximum_gives_its_gradient_to_the_first_of_ties():

@@ -75,7 +75,20 @@ def turned_rows(x, h, w, u, k):
     return gg.scan(lambda s, row: (s + gg.transpose(row) @ h, gg.transpose(s[:2] * k) @ h), w, x)
 
 
-LOOPS = [rnn, gates, total_only, in_a_region, rule_inside, checkpointed, turned_rows]
+def looked_up(x, h, w, u, k):
+    """Rows of tables, one and several in a run, one of them twice, of which gradients are added."""
+
+    def run(carry, row):
+        i, s = carry
+        at = gg.stack([i % N, (i * 2) % N])
+        s = gg.tanh(s + w[at] * k) + u[i % 3] + gg.sum(u[at])
+        return (i + 1, s * row), s
+
+    (_, s), made = gg.scan(run, (0, h), x)
+    return s, made
+
+
+LOOPS = [looked_up, rnn, gates, total_only, in_a_region, rule_inside, checkpointed, turned_rows]
 
 
 def graph_of(loop, order):
@@ -163,6 +176,13 @@ def test_what_nobody_reads_of_a_loop_with_a_test_goes_and_the_loop_with_it():
         after, _ = optimise(gg.Program([x], [y, *gg.gradients(y, [x])]), verify=True)
     (loop,) = [node for node in after.nodes if isinstance(node.op, While)]
     assert loop.op.carries == 2
+
+
+def test_what_is_added_at_places_is_added_behind_the_loop():
+    after, fired = optimised(looked_up)
+    assert fired["summed_runs"] == 2
+    assert not any("ScatterAdd" in inside(node) for node in scans(after))
+    assert [node.type for node in after.nodes].count("ScatterAdd") == 2
 
 
 def test_a_sum_that_is_read_on_the_way_stays():

@@ -54,7 +54,7 @@ def main() -> None:
     arrays = [0.1 * rng.normal(size=t.shape) for t in inputs]
     state = asked.runs * 16 * 64 * 8
     print(f"{'limit MB':>10} {'known MB':>10} {'measured':>10} {'CPU ms':>10}")
-    for limit in (None, 1.5 * state, 0.2 * state, 0.025 * state, 0.018 * state):
+    for limit in (None, 1.5 * state, 0.2 * state, 0.025 * state, 0.02 * state):
         run = gg.compile(inputs, outputs, memory=limit, num_threads=1)
         known = run.peak_bytes or 0
         peak, seconds = measured(run, arrays, asked.rounds)

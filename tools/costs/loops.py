@@ -1,6 +1,6 @@
 """Loops against JAX's scan under jit: microseconds of CPU time for one run, and the ratio.
 
-    python tools/costs/loops.py [name ...] [--rounds 15] [--numpy]
+    python tools/costs/loops.py [name ...] [--rounds 15] [--backend numpy] [--unrolled]
 
 Runs are interleaved, one core each: the ratio is the median of those of neighbouring runs. A name
 is that of a loop here; `forward` and `both` (forward and gradient of the sum of what it leaves).
@@ -103,6 +103,29 @@ def scalar(ns: Any, scan: Any, x: Any, a: Any) -> Any:
     return scan(lambda s, row: (s * a + row, None), x[0], x)[0]
 
 
+def choice(ns: Any, scan: Any, x: Any, h: Any, w: Any) -> Any:
+    """A layer of which each step takes one of two ways."""
+    cond = gg.cond if ns is gg else jax.lax.cond
+
+    def run(h: Any, row: Any) -> Any:
+        h = cond(ns.sum(row) > 0.0, lambda: ns.tanh(h @ w + row), lambda: h * row)
+        return h, h
+
+    return scan(run, h, x)[1]
+
+
+def lookup(ns: Any, scan: Any, x: Any, table: Any) -> Any:
+    """A row of a table in each step, which the step before finds."""
+
+    def run(carry: Any, row: Any) -> Any:
+        s, at = carry
+        s = ns.tanh(s + table[at]) * row
+        return (s, ((ns.abs(s[0]) * 20.0).astype("int64")) % 8), s
+
+    at = gg.constant(0) if ns is gg else jnp.array(0, "int64")
+    return scan(run, (x[0], at), x)[1]
+
+
 LOOPS: dict[str, Loop] = {
     "ema 1x16": (ema, {"x": (1000, 1, 16), "a": ()}),
     "ema 32x64": (ema, {"x": (1000, 32, 64), "a": ()}),
@@ -117,6 +140,8 @@ LOOPS: dict[str, Loop] = {
         {"x": (200, 16, 64), "h": (16, 64), "w": (64, 256), "u": (64, 256)},
     ),
     "rk4 100": (rk4, {"y": (100,), "t": (1000,), "k": (100,)}),
+    "choice 1x16": (choice, {"x": (1000, 1, 16), "h": (1, 16), "w": (16, 16)}),
+    "lookup 16": (lookup, {"x": (1000, 16), "table": (8, 16)}),
     "scalar": (scalar, {"x": (1_000_000,), "a": ()}),
 }
 

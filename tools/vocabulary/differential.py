@@ -52,8 +52,13 @@ FLOATS = set("ABVWSPUGTNX")
 HALVES = ("linalg.cholesky", "linalg.eigh", "linalg.eigvalsh", "linalg.pinv", "linalg.cho_solve")
 """Functions that read one triangle: their gradient is that along symmetric directions."""
 
-UNSIGNED_WRAPS = ("softmax",)
-"""Functions that the peer does not compute of unsigned integers: its differences wrap around."""
+NOT_OF = {
+    "softmax": "u",  # SciPy's differences of unsigned integers wrap around
+    "fft.hfft": "float16",  # NumPy rounds to half precision what it computes in single
+    "fft.irfft": "float16",
+}
+"""Functions, by the end of their name, and how those dtypes begin of which the peer's is no answer
+to compare with."""
 
 LEFT_OUT = {
     "linalg.eig": "always complex here",
@@ -206,8 +211,9 @@ def cases(variants: int, only: str = "", part: tuple[int, int] = (0, 1)) -> Iter
             given = {n: a for n, a in arrays(rng, shapes).items() if n in names}
             if number and peer != "torch":
                 dtypes = DTYPES if peer == "np" else IN_SCIPY
-                if name.endswith(UNSIGNED_WRAPS):
-                    dtypes = tuple([d for d in dtypes if d[0] != "u"])
+                for end, start in NOT_OF.items():
+                    if name.endswith(end):
+                        dtypes = tuple([d for d in dtypes if not d.startswith(start)])
                 given = retyped(given, rng, dtypes)
             elif number and rng.random() < 0.4:
                 given = {n: _single(a) for n, a in given.items()}
@@ -378,7 +384,8 @@ def _run(
             return "wrong", f"{n} was written to"
     told, kinds = iter(values), {a.dtype.kind for a in given.values()}
     outputs = [next(told) if isinstance(f, gg.Tensor) else f for f in found]
-    if case.call.startswith(UNSTABLE) and (layout == "broadcast" or "f" not in kinds):
+    tied = "f" not in kinds or any(len(np.unique(a)) < a.size for a in given.values())
+    if case.call.startswith(UNSTABLE) and tied:
         return "right", ""
     wanted = lengthened(case, wanted, outputs)
     for f, w in zip(outputs, wanted, strict=True):
@@ -482,6 +489,8 @@ def _along(
         return "unjudged", ""
     if np.isnan(g).any() and case.name in ("std", "nanstd"):
         return "unjudged", ""  # of equal elements, or one
+    if 'dtype="float32"' in case.call:
+        return "unjudged", ""  # the steps are as small as what the peer rounds off
     size = max(1e-3, abs(slopes[0]), float(np.linalg.norm(np.where(np.isfinite(g), g, 0))))
     kink = abs(sides[0] - sides[1]) > 1e-4 * size
     if kink or not np.isfinite(slopes).all() or abs(slopes[0] - slopes[1]) > 1e-5 * size:

@@ -51,14 +51,13 @@ class ScanWithin:
         made = zip(step.outputs, step.node.outputs, strict=True)
         outputs = [self.records.place(at, step, slot, t.type) for slot, t in made]
         count = self.op.runs_of([x.type for x in inputs])
-        unknown = {x.rows for x in self.op.parts(inputs)[1]}
-        if isinstance(count, int) and unknown <= {None}:
+        rows = {x.rows for x in self.op.parts(inputs)[1]}
+        if isinstance(count, int) and rows <= {None}:
             self._of_known_length(count, inputs, outputs)
-            return
-        (rows,) = unknown if len(unknown) == 1 else (None,)
-        if rows is None or len(outputs) > self.op.carries:
+        elif len(rows) == 1 and (of_all := rows.pop()) is not None:
+            self._of_rows(of_all, inputs, outputs)
+        else:
             raise Unfit(UNKNOWN)
-        self._of_rows(rows, inputs, outputs)
 
     def _row(self, cell: int, x: Located, at: int) -> None:
         self.records.record(SET, cell, x.cell, x.offset + at * x.strides[0])
@@ -68,7 +67,9 @@ class ScanWithin:
     ) -> None:
         op, c, loop, records = self.op, self.op.carries, self.loop, self.records
         if not count:
-            raise Unfit("has no run")
+            for x, out in zip(inputs, outputs, strict=False):
+                records.copy(out, x)
+            return
         begin, following = (count - 1, count - 2) if op.reverse else (0, 1)
         rows = [*loop.taken[c : c + op.slices], *loop.left[c:]]
         stacks = [*inputs[c : c + op.slices], *outputs[c : len(loop.left)]]

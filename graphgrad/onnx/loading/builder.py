@@ -22,6 +22,7 @@ from .attributes import values_of
 from .call import OperatorCall, Value
 from .forms import Form, form_of
 from .lengths import as_numbers, has_lengths
+from .marks import mark_of
 from .moving import moved
 from .names import clean, path_of, rename
 from .protobuf import opsets_of
@@ -131,6 +132,21 @@ class Builder:
             self.nodes(graph.node)
             return [self.names.find(said.name) for said in graph.output]
 
+    def known_in(
+        self, graph: Any, nodes: Any, given: Mapping[str, Value], wanted: Sequence[str]
+    ) -> list[Array] | None:
+        """What nodes of a graph make of known values, computed; None where they need others."""
+        with self._inside(Names(self.names)), Graph():
+            for name, value in {**self.initializers(graph), **given}.items():
+                self.names.put(name, value)
+            try:
+                self.nodes(nodes)
+                found = [self.names.find(name) for name in wanted]
+            except FileError:
+                return None
+        known = all(isinstance(value, np.ndarray) and value.dtype != object for value in found)
+        return found if known else None
+
     @contextmanager
     def _inside(self, names: Names, **other: Any) -> Iterator[None]:
         """A block in which names, and other fields, mean others."""
@@ -219,22 +235,38 @@ class Builder:
             "_prefix": f"{path}/",
             "opsets": {**self.opsets, **opsets_of(function)},
         }
-        rule = self.regions.get(function.name)
+        rule, mark = self.regions.get(function.name), mark_of(self, function)
         with ExitStack() as stack, self._inside(names, **inside):
-            if rule is not None:
+            if rule is not None or mark is not None:
                 inputs = [
                     self.as_tensor(v, n) for n, v in zip(function.input, values, strict=False)
                 ]
                 for name, t in zip(function.input, inputs, strict=True):
                     names.values[name] = t
-                region = stack.enter_context(override_gradient(rule, inputs=inputs))
+                scope = None if rule is not None or mark is None else mark.region(inputs)
+                region = stack.enter_context(scope or override_gradient(rule, inputs=inputs))
             self.nodes(function.node)
+            if mark is not None:
+                mark.read = [names.find(name) for name in mark.residuals]
             wanted = zip(function.output, node.output, strict=False)
             found = [names.find(name) if read else None for name, read in wanted]
-            if rule is not None:
+            if rule is not None or mark is not None:
                 found = [self.as_tensor(value) for value in found]
                 region.declare(outputs=found)
         return found
+
+    def opened(self, function: Any, values: list[Value], prefix: str) -> list[Value]:
+        """The outputs of a function of the file that no node calls, for values of its inputs."""
+        if len(function.input) != len(values):
+            count = len(function.input)
+            raise FileError(f"{function.name:.80} takes {count} inputs, and gets {len(values)}")
+        names = Names()
+        for name, value in zip(function.input, values, strict=True):
+            names.put(name, value)
+        opsets = {**self.opsets, **opsets_of(function)}
+        with self._inside(names, _attributes={}, _prefix=prefix, opsets=opsets):
+            self.nodes(function.node)
+            return [names.find(name) for name in function.output]
 
 
 @contextmanager

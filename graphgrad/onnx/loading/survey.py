@@ -9,6 +9,7 @@ from ...ir.errors import FileError, counted, did_you_mean
 from ..package import onnx
 from .attributes import subgraphs_of, values_of
 from .forms import form_of, forms
+from .marks import REGION, RULE
 from .protobuf import ONNX, opsets_of
 
 __all__ = ["FunctionKey", "ModelSurvey", "body_of", "domain_of", "survey"]
@@ -92,6 +93,9 @@ class _Walk:
             if len(self._open) > 100:
                 raise FileError("its functions call each other more than 100 deep")
             self._sizes[key] = self.nodes(function.node, opsets_of(function))
+            rule = self.functions.get((RULE, *key[1:]))
+            if key[0] == REGION and rule is not None:
+                self.nodes(rule.node, opsets_of(rule))
             self._open.pop()
         return self._sizes[key]
 
@@ -148,7 +152,7 @@ def domain_of(node: Any) -> str:
 
 def why_not(domain: str, name: str) -> str:
     """Why an operator is not read."""
-    if domain:
+    if domain and name not in REASONS:
         known = sorted({d for d, _ in forms() if d})
         return f"operators of {domain!r:.80} are not read" if domain not in known else "unknown"
     if name in REASONS:

@@ -49,7 +49,8 @@ class Forms:
         if isinstance(op, Constant):
             return (block.constant(op.value, story.name),)
         if isinstance(op, RandomKey):
-            assert self.run is not None
+            if self.run is None:
+                raise NoOnnxForm("it draws without a seed, inside a function of its own")
             return self.place(block, FoldIn(), [block.constant(op.of_draw()), self.run], story)
         if op.bodies:
             made = op.to_onnx(Operators(block, self), *inputs)

@@ -208,6 +208,13 @@ class Operators:
         made = self._applying.traced(self.block, function, inputs)
         return made[0] if len(made) == 1 else made
 
+    def in_double(self, function: Callable[..., Any], *inputs: OnnxValue) -> Any:
+        """traced(function, *inputs) in float64; what it makes of floats in their dtype again."""
+        dtype = inputs[0].dtype
+        made = self.traced(function, *[self.cast(x, DOUBLE) for x in inputs])
+        back = [self.cast(y, dtype) if y.dtype == DOUBLE else y for y in _listed(made)]
+        return back[0] if len(back) == 1 else tuple(back)
+
     def program(self, program: Program, *inputs: OnnxValue) -> tuple[OnnxValue, ...]:
         """The outputs of a program of values."""
         return self._applying.program(self.block, program, inputs)
@@ -292,6 +299,10 @@ class Operators:
         """x in the shape that numbers and vectors of lengths say."""
         made: OnnxValue = self.Reshape(x, self.lengths(*parts), allowzero=1, shape=shape)
         return made
+
+
+def _listed(made: Any) -> Any:
+    return made if isinstance(made, tuple) else (made,)
 
 
 def _broadcast(values: Sequence[OnnxValue | None]) -> Shape | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from functools import partial
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -102,12 +103,25 @@ class Namespace:
         theirs = getattr(np, name, None)
         if isinstance(theirs, type) and issubclass(theirs, np.generic):
             return _Scalar(theirs)
+        if isinstance(theirs, ModuleType):
+            return _Submodule(theirs, getattr(sys.modules["graphgrad"], name, None))
         if isinstance(theirs, type) or (theirs is not None and not callable(theirs)):
             return theirs
         if name in _OWN:
             return partial(_called, _OWN[name])
         ours = UFUNCS.get(theirs, name) if theirs is not None else name
         return _Either(theirs, getattr(sys.modules["graphgrad"], ours, None))
+
+
+class _Submodule:
+    """`xp.linalg` and `xp.fft`."""
+
+    def __init__(self, theirs: Any, ours: Any) -> None:
+        self._theirs = theirs
+        self._ours = ours
+
+    def __getattr__(self, name: str) -> Any:
+        return _Either(getattr(self._theirs, name), getattr(self._ours, name, None))
 
 
 class _Either:
@@ -149,9 +163,9 @@ def _called(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 def _wrapped(x: Any) -> Any:
     if isinstance(x, Tensor):
         return Traced(x)
-    if type(x) in (list, tuple):
-        return type(x)(map(_wrapped, x))
-    return x
+    if isinstance(x, tuple):
+        return tuple(map(_wrapped, x))  # named ones too
+    return list(map(_wrapped, x)) if type(x) is list else x
 
 
 def _bare(x: Any) -> Any:

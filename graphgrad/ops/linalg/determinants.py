@@ -25,6 +25,7 @@ from ..base import (
 from ..complex_parts import imag
 from ..reductions import sum
 from ..shaping import expand_dims, matrix_transpose
+from . import stepwise
 from .inverses import Inverse
 from .matrices import check_square, dense, normal, positive, product
 from .results import SlogdetResult
@@ -43,6 +44,9 @@ class Det(Op):
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.linalg.det(x)
+
+    def to_onnx(self, to: Any, x: Any) -> Any:
+        return to.in_double(lambda xp, x: stepwise.slogdet(xp, x)[2], x)
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         return (expand_dims(dy, (-2, -1)) * apply(Cofactors(), *node.inputs),)
@@ -177,6 +181,9 @@ class SLogDet(Op):
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return tuple(xp.linalg.slogdet(x))
+
+    def to_onnx(self, to: Any, x: Any) -> Any:
+        return to.in_double(lambda xp, x: stepwise.slogdet(xp, x)[:2], x)
 
     def vjp(self, node: Node, dsign: Tensor, dlog: Tensor) -> Gradients:
         (x,), (sign, _) = node.inputs, node.outputs

@@ -27,6 +27,7 @@ from ..complex_parts import conj, real
 from ..diagonal import diagonal
 from ..reductions import sum
 from ..shaping import expand_dims
+from . import stepwise
 from .inverses import Solve
 from .matrices import adjoint, check_square, conjugated, dense, positive, times
 from .results import EighResult, EigResult
@@ -84,6 +85,9 @@ class Eigh(Op):
     def kernel(self, xp: Any, x: Any) -> Any:
         return tuple(xp.linalg.eigh(x, UPLO="L"))
 
+    def to_onnx(self, to: Any, x: Any) -> Any:
+        return to.in_double(stepwise.eigh, x)
+
     def vjp(self, node: Node, dw: Tensor, dv: Tensor) -> Gradients:
         w, v = node.outputs
         dv = conjugated(dv)
@@ -114,6 +118,9 @@ class EigenvaluesH(Op):
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.linalg.eigvalsh(x, UPLO="L")
+
+    def to_onnx(self, to: Any, x: Any) -> Any:
+        return to.in_double(lambda xp, x: stepwise.eigh(xp, x)[0], x)
 
     def vjp(self, node: Node, dw: Tensor) -> Gradients:
         _, v = build(Eigh(), node.inputs).outputs

@@ -20,7 +20,7 @@ from ..base import (
     wants,
 )
 from ..shaping import matrix_transpose
-from . import lapack
+from . import lapack, stepwise
 from .matrices import check_square, dense
 
 __all__ = ["expm"]
@@ -40,6 +40,9 @@ class MatrixExp(Op):
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.asarray(lapack.needed("expm").expm(x), x.dtype)
+
+    def to_onnx(self, to: Any, x: Any) -> Any:
+        return to.in_double(stepwise.expm, x)
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         return (apply(MatrixExpDerivative(), matrix_transpose(node.inputs[0]), dy),)
@@ -71,6 +74,13 @@ class MatrixExpDerivative(Op):
     def kernel(self, xp: Any, x: Any, dx: Any) -> Any:
         y = MatrixExp().kernel(xp, with_corner(xp, x, dx))
         return xp.copy(Quarter(0, 1).kernel(xp, y))
+
+    def to_onnx(self, to: Any, x: Any, dx: Any) -> Any:
+        def derivative(xp: Any, x: Any, dx: Any) -> Any:
+            n = x.shape[-1]
+            return stepwise.expm(xp, with_corner(xp, x, dx))[..., :n, n:]
+
+        return to.in_double(derivative, x, dx)
 
     def vjp(self, node: Node, ddy: Tensor) -> Gradients:
         x, dx = map(matrix_transpose, node.inputs)

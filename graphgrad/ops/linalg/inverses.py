@@ -29,6 +29,7 @@ from ..batching import Batch, Outputs
 from ..diagonal import DiagonalGrad, diagonal
 from ..products import MATMUL, matmul, may_equal, squeezed
 from ..shaping import expand_dims, moveaxis, normal_axis, reshape
+from . import stepwise
 from .matrices import check_square, dense, operands, positive
 from .triangular import system
 
@@ -46,6 +47,12 @@ class Inverse(Op):
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.linalg.inv(x)
+
+    def to_onnx(self, to: Any, x: Any) -> Any:
+        def inverse(xp: Any, x: Any) -> Any:
+            return stepwise.solve(xp, x, xp.zeros_like(x) + np.eye(x.shape[-1]))
+
+        return to.in_double(inverse, x)
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         (y,) = node.outputs
@@ -75,6 +82,12 @@ class Solve(Op):
 
     def kernel(self, xp: Any, x: Any, y: Any) -> Any:
         return xp.linalg.solve(x.mT if self.transpose else x, y)
+
+    def to_onnx(self, to: Any, x: Any, y: Any) -> Any:
+        def solve(xp: Any, x: Any, y: Any) -> Any:
+            return stepwise.solve(xp, x.mT if self.transpose else x, y)
+
+        return to.in_double(solve, x, y)
 
     def vjp(self, node: Node, dz: Tensor) -> Gradients:
         x, _ = node.inputs

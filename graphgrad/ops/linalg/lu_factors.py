@@ -35,7 +35,7 @@ from ..logic import equal
 from ..products import MATMUL, squeezed
 from ..shaping import expand_dims, matrix_transpose
 from ..sorting import argsort, sort, take_along_axis
-from . import lapack
+from . import lapack, stepwise
 from .matrices import check_square, dense, matrices, operands, shorter, square
 from .triangular import SolveTriangular, solve_triangular
 
@@ -63,6 +63,9 @@ class LuFactor(Op):
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return lapack.lu(x)
+
+    def to_onnx(self, to: Any, x: Any) -> Any:
+        return to.in_double(stepwise.lu, x)
 
     def vjp(self, node: Node, dy: Tensor, _: Any) -> Gradients:
         (x,), (y, pivots) = node.inputs, node.outputs
@@ -128,6 +131,10 @@ class Permutation(Op):
 
     def kernel(self, xp: Any, pivots: Any, x: Any) -> Any:
         return lapack.permutation(pivots, x)
+
+    def to_onnx(self, to: Any, pivots: Any, x: Any) -> Any:
+        count = x.shape[-2]
+        return to.traced(lambda xp, pivots: stepwise.permutation(xp, pivots, count), pivots)
 
     @classmethod
     def samples(cls, rng: np.random.Generator) -> Samples:

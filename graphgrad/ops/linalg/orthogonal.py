@@ -21,6 +21,7 @@ from ..base import (
     tensor_type,
 )
 from ..joining import concat
+from . import stepwise
 from .matrices import adjoint, conjugated, dense, matrices, normal, shorter, square, times
 from .results import QRResult
 from .triangular import LowerHalf, SolveTriangular
@@ -48,6 +49,9 @@ class Qr(Op):
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return tuple(xp.linalg.qr(x, mode="complete" if self.complete else "reduced"))
+
+    def to_onnx(self, to: Any, x: Any) -> Any:
+        return to.in_double(lambda xp, x: stepwise.qr(xp, x, self.complete), x)
 
     def vjp(self, node: Node, dq: Tensor, dr: Tensor) -> Gradients:
         (x,), (q, r) = node.inputs, node.outputs

@@ -18,7 +18,7 @@ from ..base import (
     promoted,
     wants,
 )
-from . import lapack
+from . import lapack, stepwise
 from .matrices import adjoint, check_square, conjugated, dense, lower, operands, positive, times
 from .triangular import LowerHalf, SolveTriangular, solve_triangular
 
@@ -40,6 +40,9 @@ class Cholesky(Op):
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return lapack.cholesky(x) if xp is np else xp.linalg.cholesky(x)
+
+    def to_onnx(self, to: Any, x: Any) -> Any:
+        return to.in_double(stepwise.cholesky, x)
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         (y,) = node.outputs
@@ -69,6 +72,17 @@ class CholeskyGrad(Op):
 
     def kernel(self, xp: Any, y: Any, dy: Any) -> Any:
         return lapack.cholesky_backward(y, dy)
+
+    def to_onnx(self, to: Any, y: Any, dy: Any) -> Any:
+        def gradient(xp: Any, y: Any, dy: Any) -> Any:
+            y, dy = xp.tril(y), xp.tril(dy)
+            p = xp.matmul(y.mT, dy)
+            half = xp.tril(p) - 0.5 * p * np.eye(y.shape[-1])
+            first = stepwise.solve_triangular(xp, y, half, True, True, False)
+            s = stepwise.solve_triangular(xp, y, first.mT, True, True, False)
+            return xp.tril(s + s.mT) - s * np.eye(y.shape[-1])
+
+        return to.in_double(gradient, y, dy)
 
     def vjp(self, node: Node, ddx: Tensor) -> Gradients:
         """The adjoint of dx = half(s + s.H), s = y.H**-1 @ half(m) @ y**-1, m = y.H @ dy."""

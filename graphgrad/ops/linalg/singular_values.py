@@ -30,6 +30,7 @@ from ..logic import less, where
 from ..magnitudes import abs
 from ..shaping import expand_dims
 from ..sorting import argsort, take_along_axis
+from . import stepwise
 from .eigenvalues import Inverted, eigh, eigvalsh
 from .matrices import adjoint, conjugated, dense, matrices, shorter, square, times
 from .results import SVDResult
@@ -61,6 +62,9 @@ class Svd(Op):
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return tuple(xp.linalg.svd(x, full_matrices=self.full))
+
+    def to_onnx(self, to: Any, x: Any) -> Any:
+        return to.in_double(lambda xp, x: stepwise.svd(xp, x, self.full), x)
 
     def vjp(self, node: Node, du: Tensor, ds: Tensor, dvh: Tensor) -> Gradients:
         if is_zero(du) and is_zero(dvh):
@@ -130,6 +134,9 @@ class SingularValues(Op):
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.linalg.svd(x, full_matrices=False, compute_uv=False)
+
+    def to_onnx(self, to: Any, x: Any) -> Any:
+        return to.in_double(lambda xp, x: stepwise.svd(xp, x, False)[1], x)
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         u, _, vh = build(Svd(False), node.inputs).outputs

@@ -26,7 +26,7 @@ from ..complex_parts import conj
 from ..creation import Tril, Triu
 from ..products import MATMUL, may_equal, squeezed
 from ..shaping import expand_dims
-from . import lapack
+from . import lapack, stepwise
 from .matrices import check_square, operands, positive
 
 __all__ = ["solve_triangular"]
@@ -51,6 +51,12 @@ class SolveTriangular(Op):
 
     def kernel(self, xp: Any, x: Any, y: Any) -> Any:
         return lapack.solve_triangular(x, y, self.lower, self.transpose, self.unit)
+
+    def to_onnx(self, to: Any, x: Any, y: Any) -> Any:
+        def solve(xp: Any, x: Any, y: Any) -> Any:
+            return stepwise.solve_triangular(xp, x, y, self.lower, self.transpose, self.unit)
+
+        return to.in_double(solve, x, y)
 
     def vjp(self, node: Node, dz: Tensor) -> Gradients:
         x, _ = node.inputs

@@ -12,15 +12,18 @@ from typing import Any
 from ..random.quantile import quantile
 
 __all__ = [
+    "dawson",
     "digamma",
     "erfc",
     "erfcx",
+    "exponential_integral",
     "gamma_sign",
     "hurwitz",
-    "in_double",
     "log_gamma",
     "log_ndtr",
     "normal_point",
+    "principal_value",
+    "spence",
 ]
 
 BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510)
@@ -36,12 +39,6 @@ _ERFC = (
     *(-6.886027e-12, 8.94487e-13, 3.13092e-13, -1.12708e-13, 3.81e-16, 7.106e-15, -1.523e-15),
     *(-9.4e-17, 1.21e-16, -2.8e-17),
 )
-
-
-def in_double(to: Any, function: Callable[..., Any], *xs: Any) -> Any:
-    """function(xp, *tensors) of values of ONNX, computed in float64, in their dtype."""
-    found = to.traced(function, *[to.cast(x, "float64") for x in xs])
-    return to.cast(found, xs[0].dtype)
 
 
 def _chebyshev(coefficients: Sequence[float], x: Any) -> Any:
@@ -106,8 +103,9 @@ def gamma_sign(xp: Any, x: Any) -> Any:
     """The sign of gamma(x): of odd numbers of steps below 0 minus, NaN at its poles."""
     whole = xp.floor(x)
     odd = whole - 2.0 * xp.floor(0.5 * whole)
-    pole = (x <= 0) & (x == whole)
-    return xp.where(x > 0, 1.0, xp.where(pole, math.nan, 1.0 - 2.0 * odd))
+    pole = (x < 0) & (x == whole)
+    below = xp.where(pole, math.nan, 1.0 - 2.0 * odd)
+    return xp.where(x > 0, 1.0, xp.where(x == 0, xp.copysign(1.0, x), below))
 
 
 def digamma(xp: Any, x: Any) -> Any:
@@ -150,3 +148,93 @@ def hurwitz(xp: Any, s: float, q: Any) -> Any:
         factor = factor * (s + 2 * n - 1) * (s + 2 * n)
         power = power * inverse
     return xp.where(q > 0, total, math.nan)
+
+
+# --- integrals ---------------------------------------------------------------------------------
+
+
+def exponential_integral(xp: Any, n: int, x: Any) -> Any:
+    """The integral of exp(-x t) / t**n from 1 on, n > 0: a series up to 1, then a continued
+    fraction [DLMF 8.19.8, 8.19.17]."""
+    near = x <= 1
+    small = xp.where(near, x, 1.0)
+    y = (-small) ** (n - 1) / math.factorial(n - 1) * (_digamma_of(n) - xp.log(small))
+    power = 1.0
+    for k in range(24):
+        if k != n - 1:
+            y = y - power / ((k - n + 1) * math.factorial(k))
+        power = power * -small
+    if n > 1:
+        y = xp.where(small == 0, 1.0 / (n - 1), y)
+    large = xp.where(near, 2.0, x)
+    fraction = large + float(n + 2 * FRACTIONS)
+    for k in range(FRACTIONS, 0, -1):
+        fraction = large + float(n + 2 * k - 2) - k * (n + k - 1) / fraction
+    return xp.where(near, xp.where(x < 0, math.nan, y), xp.exp(-x) / fraction)
+
+
+FRACTIONS = 64
+"""Levels of a continued fraction: enough from 1 on."""
+
+
+def _digamma_of(n: int) -> float:
+    """digamma of a whole number."""
+    return sum(1 / k for k in range(1, n)) - 0.57721566490153286
+
+
+def principal_value(xp: Any, x: Any) -> Any:
+    """The integral of exp(t) / t up to x: by powers, from 40 on those of 1 / x [DLMF 6.6.1,
+    6.12.2]."""
+    far, low = x > 40, x < 0
+    z = xp.where(far | low, 1.0, x)
+
+    def step(k: Any, state: Any) -> Any:
+        term, total = state
+        n = k.astype(z.dtype)
+        term = term * z / n
+        return term, total + term / n
+
+    ones = xp.zeros_like(z) + 1.0
+    _, total = xp.fori_loop(1, 150, step, (ones, xp.zeros_like(z)))
+    y = total + xp.log(z) - _digamma_of(1)
+    beyond = xp.where(far & (x < 800), x, 50.0)
+    series = 1.0
+    for k in range(30, 0, -1):
+        series = 1.0 + k / beyond * series
+    y = xp.where(far, xp.where(x < 800, xp.exp(beyond) / beyond * series, math.inf), y)
+    return xp.where(low, -exponential_integral(xp, 1, xp.where(low, -x, 1.0)), y)
+
+
+def spence(xp: Any, x: Any) -> Any:
+    """The integral of log(t) / (1 - t) from 1 to x: by its series around 1, to which reflection and
+    inversion lead [DLMF 25.12.1, 25.12.4, 25.12.6]."""
+    big, small = x > 1.5, x < 0.5
+    turned = xp.where(big, 1.0 / xp.where(big, x, 1.0), x)
+    mirrored = xp.where(turned < 0.5, 1.0 - turned, turned)
+    z = 1.0 - mirrored
+    total = 0.0
+    for k in range(56, 0, -1):
+        total = z * (total + 1.0 / (k * k))
+    rest = xp.where(turned < 1, 1.0 - turned, 1.0)
+    logs = xp.log(xp.where(turned > 0, turned, 1.0)) * xp.log(rest)
+    y = xp.where(turned < 0.5, math.pi**2 / 6 - logs - total, total)
+    y = xp.where(big, -0.5 * xp.log(xp.where(big, x, 1.0)) ** 2 - y, y)
+    return xp.where(x < 0, math.nan, xp.where(small & (x == 0), math.pi**2 / 6, y))
+
+
+def dawson(xp: Any, x: Any) -> Any:
+    """exp(-x**2) times the integral of exp(t**2) from 0 to x [Rybicki 1989, "Dawson's integral and
+    the sampling theorem"]."""
+    width = 0.2
+    even = 2.0 * xp.rint(x / (2 * width))
+    rest = x - even * width
+    total = 0.0
+    for n in range(-35, 36, 2):
+        gap = rest - n * width
+        total = total + xp.exp(-gap * gap) / (even + float(n))
+    series = 1.0
+    for k in range(10, 0, -1):
+        series = 1.0 - 2.0 / (2 * k + 1) * (x * x) * series
+    y = xp.where(xp.abs(x) < width, x * series, total / math.sqrt(math.pi))
+    far = xp.abs(x) > 1e8
+    return xp.where(far, 0.5 / xp.where(far, x, 1.0), y)

@@ -26,7 +26,6 @@ from ..base import (
 from ..families import RealUnary, floating_unary
 from ..powers import square
 from . import elementary
-from .elementary import in_double
 from .scipy_functions import OfScipy, ScipyUnary, need_scipy, scipy_special
 
 __all__ = [
@@ -78,7 +77,7 @@ class Erfc(RealUnary):
         return xp.astype(xp.asarray(y), x.dtype)
 
     def to_onnx(self, to: Any, x: Any) -> Any:
-        return in_double(to, elementary.erfc, x)
+        return to.in_double(elementary.erfc, x)
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         return (dy * (-_TWO_OVER_SQRT_PI * apply(GAUSSIAN, *node.inputs)),)
@@ -136,7 +135,7 @@ class InverseSlope(ScipyUnary, abstract=True):
         return np.asarray(found).astype(x.dtype)
 
     def to_onnx(self, to: Any, x: Any) -> Any:
-        return in_double(to, self.formula, x)
+        return to.in_double(self.formula, x)
 
     def formula(self, xp: Any, x: Any) -> Any:
         """The same, of erfcx by elementary functions."""
@@ -231,7 +230,7 @@ class Scaled(OfScipy, abstract=True):
         return np.asarray(y).astype(x.dtype)
 
     def to_onnx(self, to: Any, *xs: Any) -> Any:
-        return in_double(to, self._formula, *xs)
+        return to.in_double(self._formula, *xs)
 
     def _formula(self, xp: Any, x: Any) -> Any:
         far, y = self._far(x), self._derived(x, self.formula(xp, x))
@@ -289,6 +288,10 @@ class Dawson(Scaled):
 
     scipy = "dawsn"
     form = (-1.0, 1.0)
+
+    def formula(self, xp: Any, x: Any) -> Any:
+        """A sum of bells."""
+        return elementary.dawson(xp, x)
 
 
 class Faddeeva(Scaled):

@@ -23,7 +23,6 @@ from ..base import (
 from ..families import RealUnary, floating_binary, floating_unary
 from ..logic import greater, less, where
 from . import elementary
-from .elementary import in_double
 from .scipy_functions import ScipyBinary, ScipyUnary, need_scipy, scipy_special
 
 __all__ = [
@@ -50,7 +49,7 @@ class GammaLn(RealUnary):
         return need_scipy("gammaln").gammaln(x).astype(x.dtype)
 
     def to_onnx(self, to: Any, x: Any) -> Any:
-        return in_double(to, elementary.log_gamma, x)
+        return to.in_double(elementary.log_gamma, x)
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         return (multiply(dy, apply(Digamma(), node.inputs[0])),)
@@ -69,7 +68,7 @@ class Digamma(GammaLn):
         return need_scipy("digamma").digamma(x).astype(x.dtype)
 
     def to_onnx(self, to: Any, x: Any) -> Any:
-        return in_double(to, elementary.digamma, x)
+        return to.in_double(elementary.digamma, x)
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         return (multiply(dy, apply(PolyGamma(1), node.inputs[0])),)
@@ -89,7 +88,7 @@ class PolyGamma(RealUnary):
         """(-1)**(n + 1) n! zeta(n + 1, x) [DLMF 25.11.12]."""
         n = self.order
         factor = float((-1) ** (n + 1) * math.factorial(n))
-        return in_double(to, lambda xp, x: factor * elementary.hurwitz(xp, n + 1.0, x), x)
+        return to.in_double(lambda xp, x: factor * elementary.hurwitz(xp, n + 1.0, x), x)
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         return (multiply(dy, apply(PolyGamma(self.order + 1), node.inputs[0])),)

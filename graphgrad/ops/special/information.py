@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
+
 from ..arithmetic import negative
 from ..base import NO_GRAD, Any, Gradients, Node, Tensor, TensorLike, apply, np, wants
 from ..exponential import log, log1p
 from ..families import RealBinary, floating_binary, floating_unary
 from ..logic import less, where
+from ..magnitudes import abs
 from .scipy_functions import ScipyBinary, ScipyUnary, need_scipy
 
 __all__ = [
@@ -17,6 +20,10 @@ __all__ = [
     "xlog1py",
     "xlogy",
 ]
+
+
+ONE_OVER_E = (0.36787944117144233, -1.2428753672788363e-17)
+"""1 / e, in two parts."""
 
 
 class Entropy(ScipyUnary):
@@ -32,7 +39,12 @@ class Entropy(ScipyUnary):
         return xp.where(x > 0, found, xp.where(x == 0, 0.0, xp.where(x < 0, -np.inf, x)))
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
-        return (-(dy * (log(*node.inputs) + 1.0)),)
+        (x,) = node.inputs
+        zero = x.dtype.type(ONE_OVER_E[0])  # around which log x + 1 would keep few digits
+        past = (x - zero) - (ONE_OVER_E[0] - float(zero) + ONE_OVER_E[1])
+        near = less(abs(past), 0.1)
+        slope = where(near, log1p(math.e * where(near, past, 0.0)), log(x) + 1.0)
+        return (-(dy * slope),)
 
 
 class RelativeEntropy(ScipyBinary):

@@ -11,9 +11,10 @@ from ..exponential import exp, log
 from ..families import floating_unary
 from ..logic import less, where
 from ..magnitudes import abs
-from ..powers import square
+from ..rounding import rint
 from ..sinc import SphericalBessel
 from ..trigonometry import cos, sin
+from . import elementary
 from .scipy_functions import ScipyUnary, need_scipy, scipy_special
 
 __all__ = [
@@ -33,6 +34,10 @@ class Exp1(ScipyUnary):
     domain = (0.5, 2.0)
     singular = 0
 
+    def formula(self, xp: Any, x: Any) -> Any:
+        """A series, and a continued fraction."""
+        return xp.where(x == 0, np.inf, elementary.exponential_integral(xp, 1, x))
+
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         (x,) = node.inputs
         return (-(dy * (exp(-x) / x)),)
@@ -44,6 +49,10 @@ class ExpIntegral(ScipyUnary):
     scipy = "expi"
     domain = (0.5, 2.0)
     singular = 0
+
+    def formula(self, xp: Any, x: Any) -> Any:
+        """Two series."""
+        return xp.where(x == 0, -np.inf, elementary.principal_value(xp, x))
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         (x,) = node.inputs
@@ -57,6 +66,12 @@ class ExpN(ScipyUnary):
     scipy = "expn"
     domain = (0.5, 2.0)
     singular = 0
+
+    def formula(self, xp: Any, x: Any) -> Any:
+        """A series, and a continued fraction."""
+        if not self.order:
+            return xp.exp(-x) / x
+        return elementary.exponential_integral(xp, self.order, x)
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         return (-(dy * expn(self.order - 1, *node.inputs)),)
@@ -73,6 +88,10 @@ class Spence(ScipyUnary):
     scipy = "spence"
     domain = (0.2, 0.8)
     singular = 0
+
+    def formula(self, xp: Any, x: Any) -> Any:
+        """A series around 1."""
+        return elementary.spence(xp, x)
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         (x,) = node.inputs
@@ -112,8 +131,16 @@ class Fresnel(SineIntegral):
         return np.asarray(getattr(need_scipy(self.scipy), self.scipy)(x)[self.part]).astype(x.dtype)
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
-        angle = math.pi / 2 * square(node.inputs[0])
+        angle = math.pi / 2 * _square_modulo_4(*node.inputs)
         return (dy * (cos(angle) if self.part else sin(angle)),)
+
+
+def _square_modulo_4(x: Tensor) -> Tensor:
+    """x**2 without as many fours as fit, to digits that count: x = h + t, with h of few bits."""
+    h = rint(16.0 * x) * 0.0625
+    t = x - h
+    whole = h * h
+    return (whole - 4.0 * rint(0.25 * whole)) + t * (x + h)
 
 
 def exp1(x: TensorLike, /) -> Tensor:

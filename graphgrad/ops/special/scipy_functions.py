@@ -12,7 +12,6 @@ from ...ir.lazy import lazy_module
 from ...ir.onnx import NoOnnxForm
 from ..base import Any, DTypeError, GraphGradError, Samples, np
 from ..families import RealBinary, RealUnary
-from .elementary import in_double
 
 __all__ = [
     "OfScipy",
@@ -54,7 +53,7 @@ class OfScipy(RealUnary, abstract=True):
         return np.asarray(fn(*self.attrs.values(), *arrays)).astype(arrays[0].dtype)
 
     def to_onnx(self, to: Any, *xs: Any) -> Any:
-        return in_double(to, self.formula, *xs)
+        return to.in_double(self.formula, *xs)
 
     def formula(self, *_: Any) -> Any:
         """formula(xp, *tensors): the function made of elementary ones, in float64."""

@@ -5,8 +5,9 @@
 - x_t @ w of rows that are there before the loop is one product before it.
 - A row that is v_t @ w, and nothing else reads it, is one product behind the loop, of the rows v_t.
 - A carry that only adds up x_t^T @ y_t is one product behind it: [x_1; x_2; ...]^T [y_1; y_2; ...].
+- A carry that only adds rows v_t to zeros at places i_t is one addition of all rows behind it.
 
-The products change last bits, as those of `shared_products` and `summed_products` do.
+These change last bits, as the products of `shared_products` and `summed_products` do.
 """
 
 from __future__ import annotations
@@ -19,12 +20,13 @@ from ...ir.program import Program, derive
 from ...ops.accumulate import AddN
 from ...ops.arithmetic import Add
 from ...ops.control import Scan
+from ...ops.indexing import ScatterAdd
 from ...ops.products import MATMUL, MatMul
 from ...ops.sequencing import After
 from ...ops.shaping import Transpose
 from ...ops.sources import Placeholder
 from ..build import beside, reshaped, total
-from ..facts import ints, nbytes
+from ..facts import ints, is_number, nbytes, uniform_value
 from ..room import Room
 from .matrices import MOST_BYTES, is_plain
 
@@ -172,16 +174,16 @@ class _Leaving:
     # --- behind ---------------------------------------------------------------------------------
 
     def _summed(self, i: int, reads: Counter[Tensor]) -> list[Node]:
-        """The products of each run that a carry adds up; [] if that is not all there is to it."""
+        """What each run adds to a carry, if all of it can be added behind the loop; else []."""
         carry, after = self.body.inputs[i], self.body.outputs[i]
         if i in self.op.history or reads[carry] != 1:
             return []
         terms = self._terms(after, reads)
-        products = [t.node for t in terms if t is not carry]
+        added = [t.node for t in terms if t is not carry]
         fits = all(t is carry or self._adds_up(t, after, reads) for t in terms)
-        if not fits or not products or len(products) == len(terms):
+        if not fits or not added or len(added) == len(terms):
             return []
-        return products if self._take([t for n in products for t in n.inputs]) else []
+        return added if self._take([t for n in added for t in _of_a_run(n)]) else []
 
     def _terms(self, whole: Tensor, reads: Counter[Tensor]) -> list[Tensor]:
         """What a sum is made of, which nobody reads on the way."""
@@ -196,12 +198,16 @@ class _Leaving:
         return found
 
     def _adds_up(self, t: Tensor, whole: Tensor, reads: Counter[Tensor]) -> bool:
-        """Whether a term is a product that is one for all runs."""
-        if t in self.given or reads[t] != 1 or t.node in self.left or not is_plain(t.node):
+        """Whether a term can be one for all runs: a product, or an addition to rows of zeros."""
+        if t in self.given or reads[t] != 1 or t.node in self.left or t.type is not whole.type:
             return False
         op = t.node.op
+        if isinstance(op, ScatterAdd):
+            return op.axis == 0 and is_number(uniform_value(t.node.inputs[0]), 0.0)
+        if not is_plain(t.node):
+            return False
         assert isinstance(op, MatMul)
-        return op.transpose_a and not op.transpose_b and t.type is whole.type
+        return op.transpose_a and not op.transpose_b
 
     def _row(self, j: int, reads: Counter[Tensor]) -> Node | None:
         """The product that a row is, if nothing else is made of it in the loop."""
@@ -262,12 +268,16 @@ class _Leaving:
         for j, inner in last.items():
             x, w = inner.inputs
             stands[j] = self._product(inner, stacks[x], self.constant[w])
-        for i, products in sums.items():
-            terms = [self.node.inputs[i]]
-            for inner in products:
-                x, y = (self._flat(inner, stacks[t]) for t in inner.inputs)
-                terms.append(beside(inner, MATMUL[True, False], x, y))
-            stands[i] = total(body.outputs[i].node, terms)
+        for i, added in sums.items():
+            first, products = self.node.inputs[i], list[Tensor]()
+            for inner in added:
+                of_all = [stacks[t] for t in _of_a_run(inner)]
+                if isinstance(inner.op, ScatterAdd):
+                    first = beside(inner, inner.op, first, *of_all)
+                    continue
+                x, y = (self._flat(inner, rows) for rows in of_all)
+                products.append(beside(inner, MATMUL[True, False], x, y))
+            stands[i] = total(body.outputs[i].node, [first, *products])
         tail = found[len(outputs) :]
         return (*(stands[k] for k in range(len(body.outputs))), *tail)
 
@@ -278,3 +288,8 @@ class _Leaving:
         read = {t for n in nodes for t in n.inputs}.union(outputs)
         slices = {t: x for t, x in self.stacked.items() if t in read}
         return slices, {t: x for t, x in self.constant.items() if t in read}
+
+
+def _of_a_run(added: Node) -> tuple[Tensor, ...]:
+    """What a run gives for what is added behind the loop: factors, or places and rows."""
+    return added.inputs[1:] if isinstance(added.op, ScatterAdd) else added.inputs

@@ -19,7 +19,7 @@ from ....ops.padding import flip
 from ....ops.shaping import moveaxis, reshape
 from ..call import OperatorCall
 from .common import MOST_RUNS
-from .loops import over_rows
+from .loops import over_rows, trips
 from .table import form
 
 
@@ -97,6 +97,9 @@ def _loop(call: OperatorCall) -> Any:
     rows = len(body.output) - 1 - carried
     if goes_on and limit is not None and not isinstance(limit, Tensor) and _is_counted(body):
         return _counted_loop(call, body, int(np.reshape(limit, ())), carried, rows)
+    count = trips(call, body) if rows else None
+    if count is not None:
+        return _counted_loop(call, body, count, carried, rows)
     if rows:
         raise FileError(
             "it collects rows as long as a condition holds, or as often as a computed number says"

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
+
+import numpy as np
 
 from ....ir.errors import ShapeError
 from ....ir.node import Tensor
 from ....ops.control import scan
 from ....ops.indexing import getitem
 from ....ops.joining import stack
+from ..attributes import subgraphs_of
 from ..call import OperatorCall
 
 MOST_BUILT = 10_000
@@ -38,3 +42,42 @@ def over_rows(
         made.append(rows)
     made = made[::-1] if reverse else made
     return states, tuple([stack(list(column)) for column in zip(*made, strict=True)])
+
+
+def trips(call: OperatorCall, body: Any) -> int | None:
+    """How often a Loop runs, where all that its condition depends on is known while loading."""
+    start = [said.name for said in body.input[2:]]
+    after = [said.name for said in body.output[1 : 1 + len(start)]]
+    nodes, names = _behind(body, dict(zip(start, after, strict=True)))
+    state = {n: v for n, v in zip(start, call.values[2:], strict=True) if n in names}
+    limit, test = call.values[0], call.values[1]
+    told = [v for v in (limit, test, *state.values()) if v is not None]
+    if any(subgraphs_of(n) for n in nodes) or not all(isinstance(v, np.ndarray) for v in told):
+        return None
+    most = MOST_BUILT if limit is None else min(MOST_BUILT, int(limit.reshape(())))
+    goes_on, count = test is None or bool(test.reshape(())), 0
+    changes = dict(zip(start, after, strict=True))
+    while goes_on and count < most:
+        given = {body.input[0].name: np.array(count, np.int64), body.input[1].name: np.array(True)}
+        wanted = [body.output[0].name, *(changes[name] for name in state)]
+        found = call.inside.known_in(body, nodes, {**given, **state}, wanted)
+        if found is None:
+            return None
+        goes_on, count = bool(found[0].reshape(())), count + 1
+        state = dict(zip(state, found[1:], strict=True))
+    return None if goes_on and limit is None else count
+
+
+def _behind(body: Any, after: dict[str, str]) -> tuple[list[Any], set[str]]:
+    """The nodes of a body that its condition depends on, now or a run later, and their names."""
+    names, nodes = {body.output[0].name}, 0
+    while True:
+        chosen = []
+        for node in reversed(body.node):
+            if names.intersection(node.output):
+                chosen.append(node)
+                names.update(node.input)
+        names.update(after[name] for name in after if name in names)
+        if len(chosen) == nodes:
+            return chosen[::-1], names
+        nodes = len(chosen)

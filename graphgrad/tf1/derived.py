@@ -1,0 +1,135 @@
+"""Gradients of op types that have no rule of TensorFlow's here: what their meaning says.
+
+The gradient of `Cumsum` is one op of type `CumsumGrad`, which reads what the op read and the
+gradients of its results. What it computes is graphgrad's own vjp of what `Cumsum` computes, so it
+has a gradient in turn.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import graphgrad as gg
+
+from .create import build
+from .definition import DEFINITIONS, Definition, define, definition_of
+from .graph import Operation, Tensor
+from .registry import gradient_registry
+from .trace import _typed
+from .trial import as_results
+
+__all__ = ["derived_gradient", "derived_of", "register_derived"]
+
+
+class Forward:
+    """The op whose derivative an op is, as its lowering sees it."""
+
+    def __init__(self, op: Any, count: int) -> None:
+        self.attrs = op.attrs["_forward"]
+        self.type = op.attrs["_type"]
+        self.inputs = op.inputs[:count]
+        self._inputs = self.inputs
+        self.name = op.name
+        self.outputs = self._outputs = op.attrs["_outputs"]
+        self._id = op.attrs.get("_draw", 0)
+
+
+class Result:
+    """What is known of a result of the op whose derivative an op is."""
+
+    def __init__(self, t: Any) -> None:
+        self.dtype, self.shape = t.dtype, t.shape
+
+
+def derived_gradient(op: Operation, *dys: Tensor | None) -> Any:
+    """The gradient of an op, from what the op means in graphgrad."""
+    return _one_or_all(_derived(definition_of(op.type), op, dys))
+
+
+def _one_or_all(found: list[Any]) -> Any:
+    return found[0] if len(found) == 1 else found
+
+
+def derived_of(type: str) -> Any:
+    """The derived gradient of an op type, as a function of any op with its inputs."""
+
+    def gradient(op: Operation, *dys: Tensor | None) -> Any:
+        return _one_or_all(_derived(definition_of(type), op, dys))
+
+    gradient.__name__ = f"_{type}Grad"
+    gradient.__doc__ = f"The gradient of {type}."
+    return gradient
+
+
+def _derived(definition: Definition, op: Any, dys: Any) -> list[Tensor | None]:
+    wanted = [
+        i
+        for i, t in enumerate(op.inputs)
+        if t.dtype.base_dtype.is_trainable and i not in definition.no_gradient
+    ]
+    given = [i for i, dy in enumerate(dys) if dy is not None]
+    found: list[Tensor | None] = [None] * len(op.inputs)
+    if not wanted or not given:
+        return found
+    name = _definition(definition).type
+    made = build(
+        name,
+        *op.inputs,
+        *[dys[i] for i in given],
+        name=name,
+        dtypes=[op.inputs[i].dtype.base_dtype for i in wanted],
+        shapes=[op.inputs[i].shape for i in wanted],
+        _forward=op.attrs,
+        _type=definition.type,
+        _outputs=[Result(t) for t in op.outputs],
+        _given=given,
+        _wanted=wanted,
+        _draw=op.attrs.get("_draw", getattr(op, "_id", 0)),
+    )
+    for i, t in zip(wanted, made.outputs, strict=True):
+        found[i] = t
+    return found
+
+
+def _definition(forward: Definition) -> Definition:
+    """The op type that computes the derivative of another."""
+    name = forward.type + "Grad"
+    known = DEFINITIONS.get(name)
+    if known is not None and known.lower is not _lower:
+        name = forward.type + "Derivative"
+        known = DEFINITIONS.get(name)
+    if known is None:
+        define(name, "inputs*:A", lower=_lower)
+        known = DEFINITIONS[name]
+        if name not in gradient_registry._registry:
+            gradient_registry.register(derived_gradient, name)
+    return known
+
+
+def _lower(trace: Any, op: Any, *args: Any) -> list[Any]:
+    given, wanted = op.attrs["_given"], op.attrs["_wanted"]
+    count = len(args) - len(given)
+    view = Forward(op, count)
+    xs = [a if a is None else gg.identity(a) for a in args[:count]]
+    lower: Any = definition_of(view.type).lower
+    ys = [_typed(y, t) for y, t in zip(as_results(lower(trace, view, *xs)), view.outputs)]
+    dys = [_seed(dy, ys[i]) for i, dy in zip(given, args[count:], strict=True)]
+    found = gg.gradients([ys[i] for i in given], [xs[i] for i in wanted], dys)
+    return [
+        gg.zeros_like(xs[i]) if g is None else gg.conj(g) if g.dtype.kind == "c" else g
+        for i, g in zip(wanted, found, strict=True)
+    ]
+
+
+def _seed(dy: Any, y: Any) -> Any:
+    if dy.shape != y.shape:
+        dy = gg.broadcast_to(dy, y.shape)
+    return gg.conj(dy) if dy.dtype.kind == "c" else dy
+
+
+def register_derived() -> None:
+    """Op types without a rule of their own get their derived one."""
+    for type, definition in DEFINITIONS.items():
+        if type in gradient_registry._registry or definition.lower is None:
+            continue
+        gradient_registry.register(derived_of(type), type)

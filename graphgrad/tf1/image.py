@@ -1,0 +1,5 @@
+"""`tf.image`."""
+
+from __future__ import annotations
+
+from .ops.image import *  # noqa: F403

@@ -1,0 +1,5 @@
+"""`tf.linalg`."""
+
+from __future__ import annotations
+
+from .ops.linalg import *  # noqa: F403

@@ -1,0 +1,232 @@
+"""TensorFlow's gradients of arithmetic, made of ops of this graph, so that maps reach them too."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..create import apply, constant
+from ..graph import Operation, Tensor
+from ..registry import NotDifferentiable, RegisterGradient
+
+__all__ = ["sum_to"]
+
+Grads = list[Any]
+
+
+def sum_to(dy: Tensor, like: Tensor) -> Tensor:
+    """dy, added up over the axes along which `like` was broadcast."""
+    if dy.shape.is_fully_defined() and dy.shape == like.shape:
+        return dy
+    made: Tensor = apply("SumLike", dy, like, name="Reshape")
+    return made
+
+
+def _mul(x: Any, y: Any, name: str = "Mul") -> Tensor:
+    made: Tensor = apply("Mul", x, y, name=name)
+    return made
+
+
+def _neg(x: Any) -> Tensor:
+    made: Tensor = apply("Neg", x)
+    return made
+
+
+@RegisterGradient("Add")
+@RegisterGradient("AddV2")
+def _AddGrad(op: Operation, grad: Tensor) -> Grads:
+    """dy to both, added up where they were broadcast."""
+    x, y = op.inputs
+    return [sum_to(grad, x), sum_to(grad, y)]
+
+
+@RegisterGradient("Sub")
+def _SubGrad(op: Operation, grad: Tensor) -> Grads:
+    """dy and -dy."""
+    x, y = op.inputs
+    return [sum_to(grad, x), sum_to(_neg(grad), y)]
+
+
+@RegisterGradient("Mul")
+def _MulGrad(op: Operation, grad: Tensor) -> Grads:
+    """dy y and dy x."""
+    x, y = op.inputs
+    return [sum_to(_mul(grad, _conj(y)), x), sum_to(_mul(_conj(x), grad), y)]
+
+
+def _conj(x: Tensor) -> Tensor:
+    return apply("Conj", x) if x.dtype.is_complex else x
+
+
+@RegisterGradient("Div")
+@RegisterGradient("RealDiv")
+def _RealDivGrad(op: Operation, grad: Tensor) -> Grads:
+    """dy / y and dy (-x / y) / y."""
+    x, y = _conj(op.inputs[0]), _conj(op.inputs[1])
+    dx = apply("RealDiv", grad, y)
+    dy = _mul(grad, apply("RealDiv", apply("RealDiv", _neg(x), y), y), "mul")
+    return [sum_to(dx, op.inputs[0]), sum_to(dy, op.inputs[1])]
+
+
+@RegisterGradient("Neg")
+def _NegGrad(op: Operation, grad: Tensor) -> Tensor:
+    """-dy."""
+    return _neg(grad)
+
+
+@RegisterGradient("Square")
+def _SquareGrad(op: Operation, grad: Tensor) -> Tensor:
+    """dy 2 x."""
+    x = _conj(op.inputs[0])
+    return _mul(grad, _mul(x, constant(2.0, x.dtype)))
+
+
+@RegisterGradient("Exp")
+def _ExpGrad(op: Operation, grad: Tensor) -> Tensor:
+    """dy y."""
+    return _mul(grad, _conj(op.outputs[0]), "mul")
+
+
+@RegisterGradient("Log")
+def _LogGrad(op: Operation, grad: Tensor) -> Tensor:
+    """dy / x."""
+    return _mul(grad, apply("Reciprocal", _conj(op.inputs[0])), "mul")
+
+
+@RegisterGradient("Sqrt")
+def _SqrtGrad(op: Operation, grad: Tensor) -> Tensor:
+    """dy / (2 y)."""
+    made: Tensor = apply("SqrtGrad", op.outputs[0], grad)
+    return made
+
+
+@RegisterGradient("Sigmoid")
+def _SigmoidGrad(op: Operation, grad: Tensor) -> Tensor:
+    """dy y (1 - y)."""
+    made: Tensor = apply("SigmoidGrad", op.outputs[0], grad)
+    return made
+
+
+@RegisterGradient("Tanh")
+def _TanhGrad(op: Operation, grad: Tensor) -> Tensor:
+    """dy (1 - y y)."""
+    made: Tensor = apply("TanhGrad", op.outputs[0], grad)
+    return made
+
+
+@RegisterGradient("Abs")
+def _AbsGrad(op: Operation, grad: Tensor) -> Tensor:
+    """dy sign(x)."""
+    return _mul(grad, apply("Sign", op.inputs[0]), "mul")
+
+
+@RegisterGradient("Sign")
+def _SignGrad(op: Operation, _: Tensor) -> Tensor:
+    """Zeros: not None."""
+    made: Tensor = apply("ZerosLike", op.inputs[0], name="zeros_like")
+    return made
+
+
+def _largest(op: Operation, grad: Tensor, compare: str) -> Grads:
+    """All of dy to the first where both are equal."""
+    x, y = op.inputs
+    first = apply(compare, x, y)
+    zeros = apply("ZerosLike", grad, name="zeros_like")
+    dx = apply("SelectV2", first, grad, zeros)
+    dy = apply("SelectV2", first, zeros, grad)
+    return [sum_to(dx, x), sum_to(dy, y)]
+
+
+@RegisterGradient("Maximum")
+def _MaximumGrad(op: Operation, grad: Tensor) -> Grads:
+    """dy to the greater; to the first where both are equal."""
+    return _largest(op, grad, "GreaterEqual")
+
+
+@RegisterGradient("Minimum")
+def _MinimumGrad(op: Operation, grad: Tensor) -> Grads:
+    """dy to the lesser; to the first where both are equal."""
+    return _largest(op, grad, "LessEqual")
+
+
+@RegisterGradient("MatMul")
+def _MatMulGrad(op: Operation, grad: Tensor) -> Grads:
+    """dy b^T and a^T dy."""
+    a, b = (_conj(t) for t in op.inputs)
+    ta, tb = op.get_attr("transpose_a"), op.get_attr("transpose_b")
+    if not ta and not tb:
+        return [_matmul(grad, b, False, True), _matmul(a, grad, True, False)]
+    if not ta:
+        return [_matmul(grad, b, False, False), _matmul(grad, a, True, False)]
+    if not tb:
+        return [_matmul(b, grad, False, True), _matmul(a, grad, False, False)]
+    return [_matmul(b, grad, True, True), _matmul(grad, a, True, True)]
+
+
+def _matmul(a: Tensor, b: Tensor, ta: bool, tb: bool) -> Tensor:
+    made: Tensor = apply("MatMul", a, b, transpose_a=ta, transpose_b=tb)
+    return made
+
+
+@RegisterGradient("Sum")
+def _SumGrad(op: Operation, grad: Tensor) -> Grads:
+    """dy, for each element that was added up."""
+    return [apply("SpreadLike", grad, op.inputs[0], op.inputs[1], name="Tile"), None]
+
+
+@RegisterGradient("Mean")
+def _MeanGrad(op: Operation, grad: Tensor) -> Grads:
+    """dy / count, for each element that was added up."""
+    spread = _SumGrad(op, grad)[0]
+    x, y = op.inputs[0], op.outputs[0]
+    whole, part = x.shape.num_elements(), y.shape.num_elements()
+    if whole is not None and part is not None:
+        return [apply("RealDiv", spread, float(whole // max(part, 1)), name="truediv"), None]
+    sizes = [apply("Size", t, out_type="int32") for t in (x, y)]
+    factor = apply("FloorDiv", sizes[0], apply("Maximum", sizes[1], 1), name="floordiv")
+    factor = apply("Cast", factor, DstT=x.dtype.base_dtype)
+    return [apply("RealDiv", spread, factor, name="truediv"), None]
+
+
+@RegisterGradient("AddN")
+def _AddNGrad(op: Operation, grad: Tensor) -> Grads:
+    """dy to each."""
+    return [grad] * len(op.inputs)
+
+
+@RegisterGradient("Cast")
+def _CastGrad(op: Operation, grad: Tensor) -> Any:
+    """dy, of the type of x; None where one of the two is no floating type."""
+    kind, to = op.inputs[0].dtype.base_dtype, grad.dtype.base_dtype
+    if not (kind.is_trainable and to.is_trainable):
+        return None
+    return apply("Cast", grad, DstT=kind)
+
+
+@RegisterGradient("Pow")
+def _PowGrad(op: Operation, grad: Tensor) -> Grads:
+    """dy y x^(y - 1), and dy x^y log x where x > 0."""
+    x, y, z = _conj(op.inputs[0]), _conj(op.inputs[1]), _conj(op.outputs[0])
+    one = constant(1.0, y.dtype)
+    dx = _mul(_mul(grad, y), apply("Pow", x, apply("Sub", y, one)))
+    positive = apply("Greater", x, apply("ZerosLike", x)) if not x.dtype.is_complex else (
+        apply("NotEqual", x, apply("ZerosLike", x)))  # fmt: skip
+    ones, zeros = apply("OnesLike", x), apply("ZerosLike", x)
+    log = apply("SelectV2", positive, apply("Log", apply("SelectV2", positive, x, ones)), zeros)
+    return [sum_to(dx, op.inputs[0]), sum_to(_mul(_mul(grad, z), log), op.inputs[1])]
+
+
+@RegisterGradient("FloorMod")
+def _FloorModGrad(op: Operation, grad: Tensor) -> Grads:
+    """dy and -dy floor(x / y)."""
+    x, y = op.inputs
+    floor = apply("FloorDiv", x, y, name="floordiv")
+    return [sum_to(grad, x), sum_to(_mul(grad, _neg(floor), "mul"), y)]
+
+
+for _type in (
+    "Round", "Rint", "Floor", "Ceil", "FloorDiv", "TruncateDiv", "All", "Any", "ArgMax", "ArgMin",
+    "Less", "LessEqual", "Greater", "GreaterEqual", "Equal", "NotEqual", "LogicalAnd", "LogicalOr",
+    "LogicalNot", "LogicalXor", "IsNan", "IsInf", "IsFinite", "Range", "LinSpace", "BitwiseAnd",
+    "BitwiseOr", "BitwiseXor", "LeftShift", "RightShift", "Invert", "Bincount",
+):  # fmt: skip
+    NotDifferentiable(_type)

@@ -1,0 +1,122 @@
+"""TensorFlow's gradients of neural networks, as functions of an op and dy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..create import apply, constant
+from ..graph import Operation, Tensor
+from ..registry import NotDifferentiable, RegisterGradient
+
+__all__: list[str] = []
+
+
+@RegisterGradient("Relu")
+def _ReluGrad(op: Operation, grad: Tensor) -> Any:
+    """dy where y > 0."""
+    return apply("ReluGrad", grad, op.outputs[0])
+
+
+@RegisterGradient("ReluGrad")
+def _ReluGradGrad(op: Operation, grad: Tensor) -> Any:
+    """dy where y > 0, and zeros for y."""
+    y = op.inputs[1]
+    return [apply("ReluGrad", grad, y), apply("ZerosLike", y, name="zeros_like")]
+
+
+@RegisterGradient("Relu6")
+def _Relu6Grad(op: Operation, grad: Tensor) -> Any:
+    """dy where 0 < y < 6."""
+    return apply("Relu6Grad", grad, op.outputs[0])
+
+
+@RegisterGradient("LeakyRelu")
+def _LeakyReluGrad(op: Operation, grad: Tensor) -> Any:
+    """dy where x > 0, alpha dy elsewhere."""
+    return apply("LeakyReluGrad", grad, op.inputs[0], alpha=op.get_attr("alpha"))
+
+
+@RegisterGradient("Elu")
+def _EluGrad(op: Operation, grad: Tensor) -> Any:
+    """dy where y > 0, dy (y + 1) elsewhere."""
+    return apply("EluGrad", grad, op.outputs[0])
+
+
+@RegisterGradient("Selu")
+def _SeluGrad(op: Operation, grad: Tensor) -> Any:
+    """scale dy where y > 0, dy (y + scale alpha) elsewhere."""
+    return apply("SeluGrad", grad, op.outputs[0])
+
+
+@RegisterGradient("Softplus")
+def _SoftplusGrad(op: Operation, grad: Tensor) -> Any:
+    """dy sigmoid(x)."""
+    return apply("SoftplusGrad", grad, op.inputs[0])
+
+
+@RegisterGradient("Softmax")
+def _SoftmaxGrad(op: Operation, grad: Tensor) -> Any:
+    """(dy - sum(dy y)) y."""
+    y = op.outputs[0]
+    axis = constant(-1, "int32")
+    inner = apply("Sum", apply("Mul", grad, y, name="mul"), axis, keep_dims=True)
+    return apply("Mul", apply("Sub", grad, inner, name="sub"), y, name="mul")
+
+
+@RegisterGradient("LogSoftmax")
+def _LogSoftmaxGrad(op: Operation, grad: Tensor) -> Any:
+    """dy - sum(dy) softmax."""
+    p = apply("Exp", op.outputs[0])
+    total = apply("Sum", grad, constant(-1, "int32"), keep_dims=True)
+    return apply("Sub", grad, apply("Mul", total, p, name="mul"), name="sub")
+
+
+@RegisterGradient("SoftmaxCrossEntropyWithLogits")
+def _SoftmaxCrossEntropyWithLogitsGrad(op: Operation, grad: Tensor, grad_backprop: Tensor) -> Any:
+    """dy (softmax - labels), and -dy log softmax."""
+    logits = op.inputs[0]
+    minus = apply("ExpandDims", grad, -1)
+    through = apply("Mul", minus, op.outputs[1], name="mul")
+    if not _is_zero(grad_backprop):
+        p = apply("Softmax", logits)
+        axis = constant(-1, "int32")
+        inner = apply("Sum", apply("Mul", grad_backprop, p), axis, keep_dims=True)
+        through = apply("AddV2", through, apply("Mul", apply("Sub", grad_backprop, inner), p))
+    return [
+        through,
+        apply("Mul", minus, apply("Neg", apply("LogSoftmax", logits)), name="mul"),
+    ]
+
+
+@RegisterGradient("SparseSoftmaxCrossEntropyWithLogits")
+def _SparseSoftmaxCrossEntropyWithLogitsGrad(op: Operation, grad: Tensor, back: Tensor) -> Any:
+    """dy (softmax - one hot of labels)."""
+    through = apply("Mul", apply("ExpandDims", grad, -1), op.outputs[1], name="mul")
+    if not _is_zero(back):
+        p = apply("Softmax", op.inputs[0])
+        inner = apply("Sum", apply("Mul", back, p), constant(-1, "int32"), keep_dims=True)
+        through = apply("AddV2", through, apply("Mul", apply("Sub", back, inner), p))
+    return [through, None]
+
+
+def _is_zero(t: Any) -> bool:
+    return t is None or t.op.type in ("ZerosLike", "Zeros")
+
+
+@RegisterGradient("FakeQuantWithMinMaxVars")
+def _FakeQuantWithMinMaxVarsGradient(op: Operation, grad: Tensor) -> Any:
+    """dy within the range; its sums below and above to min and max."""
+    kinds = {n: op.get_attr(n) for n in ("num_bits", "narrow_range")}
+    return apply("FakeQuantWithMinMaxVarsGradient", grad, *op.inputs, **kinds)
+
+
+@RegisterGradient("FakeQuantWithMinMaxArgs")
+def _FakeQuantWithMinMaxArgsGradient(op: Operation, grad: Tensor) -> Any:
+    """dy within the range."""
+    kinds = {n: op.get_attr(n) for n in ("num_bits", "narrow_range")}
+    ends = [constant(op.get_attr(n), grad.dtype) for n in ("min", "max")]
+    made = apply("FakeQuantWithMinMaxVarsGradient", grad, op.inputs[0], *ends, **kinds)
+    return made[0]
+
+
+NotDifferentiable("InTopKV2")

@@ -1,0 +1,18 @@
+"""`tf.random`."""
+
+from __future__ import annotations
+
+from .ops.random import *  # noqa: F403
+from .ops.random import (
+    categorical,
+    random_gamma,
+    random_normal,
+    random_poisson,
+    random_shuffle,
+    random_uniform,
+    set_random_seed,
+)
+
+normal, uniform, shuffle = random_normal, random_uniform, random_shuffle
+gamma, poisson, set_seed = random_gamma, random_poisson, set_random_seed
+__all__ = ["categorical", "gamma", "normal", "poisson", "set_seed", "shuffle", "uniform"]

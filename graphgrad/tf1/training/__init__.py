@@ -1,0 +1,1 @@
+"""Optimizers, averages, schedules and savers."""

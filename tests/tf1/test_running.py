@@ -1,0 +1,154 @@
+"""Runs: what they keep, what they draw, and that the eighth is as the first."""
+
+import threading
+
+import numpy as np
+import pytest
+
+import graphgrad.tf1 as tf
+from graphgrad.tf1.plan import COMPILED_AT
+
+
+@pytest.fixture(autouse=True)
+def graph():
+    with tf.Graph().as_default() as g:
+        yield g
+
+
+def test_a_run_that_fails_keeps_nothing():
+    v = tf.Variable(1.0)
+    bump = v.assign_add(1.0)
+
+    def fail(_):
+        raise ValueError("no")
+
+    with tf.control_dependencies([bump]):
+        after = tf.py_func(fail, [v], tf.float32)
+    with tf.Session() as s:
+        s.run(v.initializer)
+        with pytest.raises(tf.errors.InvalidArgumentError, match="no"):
+            s.run([bump, after])
+        assert s.run(v) == 1.0
+
+
+def test_compiled_runs_give_what_the_first_runs_gave():
+    x = tf.placeholder(tf.float32, [None, 3])
+    w = tf.Variable(np.linspace(-1, 1, 6).reshape(3, 2), dtype=tf.float32)
+    loss = tf.reduce_mean(tf.square(tf.tanh(tf.matmul(x, w)) - 0.5))
+    train = tf.train.AdamOptimizer(0.1).minimize(loss)
+    data = np.sin(np.arange(12.0)).reshape(4, 3)
+
+    def losses(session):
+        session.run(tf.global_variables_initializer())
+        return [session.run([loss, train], {x: data})[0] for _ in range(COMPILED_AT + 3)]
+
+    with tf.Session() as s:
+        first, again = losses(s), losses(s)
+    np.testing.assert_allclose(first, again, rtol=1e-5)
+    assert first[-1] < first[0]
+
+
+def test_lengths_of_each_run_are_its_own():
+    x, n = tf.placeholder(tf.float32, [None, None]), tf.placeholder(tf.int32, [])
+    y = tf.reshape(x, [tf.shape(x)[1], -1]) + tf.zeros([n, 1])
+    with tf.Session() as s:
+        for a, b in ((2, 3), (4, 1), (2, 3), (3, 3)):
+            assert s.run(y, {x: np.ones([a, b]), n: b}).shape == (b, a)
+
+
+def test_draws_are_one_within_a_run_and_others_in_the_next():
+    x = tf.random_normal([3])
+    y = x * 1.0
+    with tf.Session() as s, tf.Session() as t:
+        a, b = s.run([x, y])
+        np.testing.assert_array_equal(a, b)
+        assert (s.run(x) != a).all()
+        assert (t.run(x) != a).all()
+
+
+def test_seeds_make_sessions_repeat(graph):
+    tf.set_random_seed(3)
+    x = tf.random_uniform([2]) + tf.random_uniform([2], seed=5)
+    with tf.Session() as s, tf.Session() as t:
+        a, b = [s.run(x) for _ in range(3)], [t.run(x) for _ in range(3)]
+    np.testing.assert_array_equal(a, b)
+    assert (a[0] != a[1]).all()
+
+
+def test_a_branch_that_is_not_taken_does_nothing():
+    seen = []
+    p = tf.placeholder(tf.bool, [])
+    v = tf.Variable(0.0)
+    note = lambda a: (seen.append(float(a)), np.float32(a))[1]  # noqa: E731
+    y = tf.cond(
+        p,
+        lambda: tf.py_func(note, [v.assign_add(1.0)], tf.float32),
+        lambda: tf.py_func(note, [tf.constant(-1.0)], tf.float32),
+    )
+    with tf.Session() as s:
+        s.run(v.initializer)
+        assert [s.run(y, {p: q}) for q in (True, False, True)] == [1.0, -1.0, 2.0]
+        assert s.run(v) == 2.0
+    assert seen == [1.0, -1.0, 2.0]
+
+
+def test_results_are_the_callers_own():
+    v = tf.Variable([1.0, 2.0])
+    x = tf.placeholder(tf.float32, [2])
+    with tf.Session() as s:
+        s.run(v.initializer)
+        fed = np.ones(2, "float32")
+        for fetch in (v, v.value(), x, tf.identity(x), v.initial_value):
+            s.run(fetch, {x: fed})[:] = 9.0
+        np.testing.assert_array_equal(s.run(v), [1.0, 2.0])
+        np.testing.assert_array_equal(fed, [1.0, 1.0])
+        np.testing.assert_array_equal(s.run(v.initial_value), [1.0, 2.0])
+
+
+def test_scopes_are_a_threads_own(graph):
+    names = []
+
+    def build():
+        with graph.as_default():
+            names.append(tf.constant(1.0).op.name)
+
+    with tf.name_scope("outer"):
+        thread = threading.Thread(target=build)
+        thread.start()
+        thread.join()
+        names.append(tf.constant(1.0).op.name)
+    assert names == ["Const", "outer/Const"]
+
+
+def test_sessions_of_one_graph_have_values_of_their_own():
+    v = tf.Variable(1.0)
+    with tf.Session() as s, tf.Session() as t:
+        s.run(v.initializer)
+        s.run(v.assign(5.0))
+        with pytest.raises(tf.errors.FailedPreconditionError, match="uninitialized value Variable"):
+            t.run(v)
+        t.run(v.initializer)
+        assert (s.run(v), t.run(v)) == (5.0, 1.0)
+
+
+def test_a_loop_has_gradients_of_two_orders_and_keeps_marks(graph):
+    x = tf.constant(1.5)
+
+    def power(n):
+        return tf.while_loop(
+            lambda i, y: i < n, lambda i, y: (i + 1, y * x), (0, tf.constant(1.0))
+        )[1]
+
+    y = power(4)
+    (dx,) = tf.gradients(y, x)
+    (ddx,) = tf.gradients(dx, x)
+    tf.RegisterGradient("test_running/ten")(lambda op, g: [10.0 * g, None])
+    with graph.gradient_override_map({"Mul": "test_running/ten"}):
+        (marked,) = tf.gradients(power(3), tf.constant(1.0))
+        z = power(3)
+    assert marked is None
+    with tf.Session() as s:
+        np.testing.assert_allclose(
+            s.run([y, dx, ddx]), [1.5**4, 4 * 1.5**3, 12 * 1.5**2], rtol=1e-5
+        )
+        assert s.run(z) == pytest.approx(1.5**3)
