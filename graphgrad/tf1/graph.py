@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
@@ -199,8 +199,8 @@ class Operation:
         inputs: tuple[Tensor, ...],
         attrs: dict[str, Any],
         controls: list[Operation],
-        dtypes: list[DType],
-        shapes: list[TensorShape],
+        dtypes: Sequence[DType],
+        shapes: Sequence[TensorShape],
     ) -> None:
         self.graph = graph
         self.type = type
@@ -379,8 +379,8 @@ class Graph:
         self,
         type: str,
         inputs: tuple[Tensor, ...],
-        dtypes: list[DType],
-        shapes: list[TensorShape],
+        dtypes: Sequence[DType],
+        shapes: Sequence[TensorShape],
         attrs: dict[str, Any],
         name: str | None,
     ) -> Operation:
