@@ -19,7 +19,15 @@ from graphgrad.tf1.registry import gradient_registry
 DOCUMENT = Path(__file__).resolve().parent.parent / "docs" / "tf1.md"
 SPACES = ["nn", "nn.rnn_cell", "train", "layers", "losses", "math", "linalg", "random", "image"]
 SPACES += ["initializers", "signal", "summary", "test", "app", "flags", "logging", "nest"]
-SPACES += ["distributions", "contrib.layers", "contrib.slim", "contrib.framework"]
+SPACES += [
+    "distributions",
+    "gfile",
+    "graph_util",
+    "contrib.image",
+    "contrib.layers",
+    "contrib.slim",
+    "contrib.framework",
+]
 SPACES += ["contrib.graph_editor", "contrib.metrics", "contrib.opt", "contrib.rnn", "contrib.util"]
 MADE_AS_ASKED = (derived._lower, function._call)
 """What lowers op types that appear when a program asks for them: derivatives, Defuns."""

@@ -36,6 +36,9 @@ class Tensor:
     dtype        the type of its elements
     """
 
+    __slots__ = (
+        "__dict__", "__weakref__", "_consumers", "_dtype", "_shape", "op", "value_index",
+    )  # fmt: skip
     __array_priority__ = 100
     OVERLOADABLE_OPERATORS: set[str] = set()
 
@@ -104,8 +107,7 @@ class Tensor:
     def __eq__(self, other: object) -> bool:
         return self is other
 
-    def __hash__(self) -> int:
-        return id(self)
+    __hash__ = object.__hash__
 
     def __bool__(self) -> bool:
         raise OperatorNotAllowedInGraphError(
@@ -184,6 +186,11 @@ class Operation:
     attrs           what it was made with
     """
 
+    __slots__ = (
+        "__dict__", "__weakref__", "_control_flow_context", "_device", "_id", "_inputs",
+        "_original_op", "_outputs", "attrs", "control_inputs", "graph", "name", "position", "type",
+    )  # fmt: skip
+
     def __init__(
         self,
         graph: Graph,
@@ -205,9 +212,11 @@ class Operation:
         self._control_flow_context: Any = None
         self._original_op: Operation | None = None
         self.position: Any = None
-        self._outputs = [
-            Tensor(self, i, d, s) for i, (d, s) in enumerate(zip(dtypes, shapes, strict=True))
-        ]
+        if len(dtypes) == 1:
+            self._outputs = [Tensor(self, 0, dtypes[0], shapes[0])]
+        else:
+            pairs = enumerate(zip(dtypes, shapes, strict=True))
+            self._outputs = [Tensor(self, i, d, s) for i, (d, s) in pairs]
         self._id = 0
         for t in inputs:
             t._consumers.append(self)
@@ -376,9 +385,10 @@ class Graph:
         name: str | None,
     ) -> Operation:
         """A new op, under what the scopes around say."""
-        self._check_not_finalized()
+        if self._finalized:
+            self._check_not_finalized()
         scope = scope_of(self)
-        full = self._name_of(type if name is None else name)
+        full = self._name_of(type if name is None else name, scope.prefix)
         flow = scope.flow
         if flow is not None and inputs:
             with changed(self, prefix=full):
@@ -400,21 +410,22 @@ class Graph:
             frame.seen.add(op)
         return op
 
-    def _name_of(self, name: str) -> str:
+    def _name_of(self, name: str, prefix: str) -> str:
         if name and name[-1] == "/":
             return name[:-1]
-        if not VALID_NAME.match(name) and not (scope_of(self).prefix and VALID_SCOPE.match(name)):
+        if not VALID_NAME.match(name) and not (prefix and VALID_SCOPE.match(name)):
             raise ValueError(
                 f"'{name}' is not a valid node name. Accepted names conform to Regex "
                 f"/{VALID_NAME.pattern}/"
             )
-        return self.unique_name(name)
+        return self._unique_name(f"{prefix}/{name}" if prefix else name, True)
 
     def unique_name(self, name: str, mark_as_used: bool = True) -> str:
         """The name within the scope, with _1, _2, ... behind it where it is taken."""
         prefix = scope_of(self).prefix
-        if prefix:
-            name = f"{prefix}/{name}"
+        return self._unique_name(f"{prefix}/{name}" if prefix else name, mark_as_used)
+
+    def _unique_name(self, name: str, mark_as_used: bool) -> str:
         key = name.lower()
         number = self._names.get(key, 0)
         if mark_as_used:
@@ -641,15 +652,13 @@ class Graph:
 
     def get_operation_by_name(self, name: str) -> Operation:
         """The op of a name. Raises KeyError where there is none."""
-        found: Operation = self.as_graph_element(name, allow_tensor=False)
-        return found
+        return self.as_graph_element(name, allow_tensor=False)
 
     def get_tensor_by_name(self, name: str) -> Tensor:
         """The tensor of a name such as "x:0". Raises KeyError where there is none."""
         if not isinstance(name, str):
             raise TypeError(f"Tensor names are strings (or similar), not {type(name).__name__}.")
-        found: Tensor = self.as_graph_element(name, allow_operation=False)
-        return found
+        return self.as_graph_element(name, allow_operation=False)
 
     def is_feedable(self, tensor: Any) -> bool:
         """Whether a value may be fed for it."""
@@ -768,8 +777,7 @@ def get_default_graph() -> Graph:
     """The graph that ops are made in now."""
     stack = default_stack("graph")
     if stack:
-        found: Graph = stack[-1]
-        return found
+        return stack[-1]
     made = _global[0]
     if made is None:
         made = _global[0] = Graph()

@@ -604,14 +604,15 @@ def test_S25_what_an_own_jvp_returns_is_checked(forward, message):
     assert "test_forward.py" in str(caught.value)
 
 
-def test_S25_an_own_jvp_that_fails_keeps_its_error():
+@pytest.mark.parametrize("kind", [KeyError, TypeError])
+def test_S25_an_own_jvp_that_fails_keeps_its_error(kind):
     def forward(site, dx):
-        raise KeyError("mine")
+        raise kind("mine")
 
     x = gg.placeholder(())
     with gg.override_gradient(gg.Rule(lambda s, dy: dy, "odd", jvp=forward)):
         y = gg.exp(x)
-    with pytest.raises(KeyError, match="mine") as caught:
+    with pytest.raises(kind, match="mine") as caught:
         jvp(y, x)
     assert any("odd.jvp" in note for note in caught.value.__notes__)
 
@@ -636,6 +637,46 @@ def test_linearity_of_pieces():
     ):
         with pytest.raises(NonLinear):
             check_linear([wrong], [v, w])
+
+
+def test_linearity_goes_on_where_zeros_become_integers():
+    v = gg.placeholder((2,))
+    zeros = gg.zeros_like(v)
+    check_linear([v + gg.cast(gg.cast(zeros, "int64"), v.dtype)], [v])
+    with pytest.raises(NonLinear, match="makes int64"):
+        check_linear([gg.cast(v, "int64")], [v])
+
+
+def test_linearity_of_loops_that_a_test_ends():
+    v, c = gg.placeholder((2,)), gg.placeholder((2,))
+
+    def loop(init, body, test=lambda t: gg.sum(c) > 0):
+        return gg.while_loop(test, body, init)
+
+    check_linear([loop(v, lambda t: t * c)], [v])
+    check_linear([loop((gg.zeros((2,)), c), lambda t: (t[0] + v, t[1] * t[1]))[0]], [v])
+    for wrong, why in (
+        (loop(v, lambda t: t * t), "multiplies it with itself"),
+        (loop(v, lambda t: t * v), "multiplies it with itself"),
+        (loop(v, lambda t: t + c), "affine"),
+        (loop(v, lambda t: t * c, lambda t: gg.sum(t) > 0), "is not linear in it"),
+        (loop(c, lambda t: v), "carries on what depends on it"),
+    ):
+        with pytest.raises(NonLinear, match=why):
+            check_linear([wrong], [v])
+
+
+def test_linearity_in_a_loop_is_that_of_all_its_runs():
+    """What a run carries may be zero in the first, and linear from the second on."""
+    v, rows = gg.placeholder((2,)), gg.placeholder((3, 2))
+
+    def runs(f):
+        init = gg.zeros((2,)), v
+        return gg.scan(lambda t, row: ((t[1], t[1] * row), f(t[0], row)), init, rows)[1]
+
+    check_linear([runs(lambda t, row: t * row)], [v])
+    with pytest.raises(NonLinear, match="multiplies it with itself"):
+        check_linear([runs(lambda t, row: t * t)], [v])
 
 
 def test_linearity_is_not_recursive():

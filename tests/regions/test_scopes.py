@@ -384,8 +384,13 @@ def test_S30_a_scope_that_is_open_cannot_be_opened_again():
 
 
 def test_S30_a_scope_left_without_having_been_entered_is_an_error():
-    with pytest.raises(gg.ScopeError):
-        gg.gradient_override_map({"Exp": default}).__exit__(None, None, None)
+    scopes = [gg.gradient_override_map({"Exp": default}) for _ in range(2)]
+    with pytest.raises(KeyError), scopes[1]:
+        raise KeyError
+    for scope in scopes:
+        for kind in (None, KeyError):
+            with pytest.raises(gg.ScopeError, match="without having been entered"):
+                scope.__exit__(kind, None, None)
 
 
 # --- S31: threads and tasks ----------------------------------------------------------------------

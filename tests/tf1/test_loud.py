@@ -4,7 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
-from graphgrad.tf1.contrib.image import rotate
+from graphgrad.tf1.contrib.crf import crf_decode
 
 import graphgrad.tf1 as tf
 from tests.tf1.recorded.saying import fresh
@@ -79,7 +79,7 @@ def test_an_error_in_a_rule_names_op_and_rule(graph):
 
 def test_what_is_missing_says_so_when_it_is_used():
     for use, said in (
-        (lambda: rotate(1), "tf.contrib.image.rotate"),
+        (lambda: crf_decode(1), "tf.contrib.crf.crf_decode"),
         (lambda: tf.data.Dataset.from_tensors(1), "NumPy arrays, fed by feed_dict|tf.data"),
         (lambda: tf.reduce_summ(1), "Did you mean tf.reduce_sum"),
         (lambda: tf.keras.Model(), "tf.keras.Model"),
