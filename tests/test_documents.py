@@ -1,12 +1,16 @@
 """What the documents say is so."""
 
+import doctest
 import re
 import runpy
 import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
+
+import graphgrad as gg
 
 ROOT = Path(__file__).resolve().parent.parent
 clauses = runpy.run_path(str(ROOT / "tools" / "clauses.py"))
@@ -29,6 +33,39 @@ def test_the_example_of_the_readme_runs(tmp_path):
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
     assert (tmp_path / "ste.dot").read_text().startswith("digraph")
     assert "array" in done.stdout
+
+
+@pytest.mark.usefixtures("own_names")
+def test_code_blocks_of_the_site_run(capsys):
+    for page in ("howto/coming.md", "howto/tasks.md", "lost.md", "meaning.md"):
+        names = {}
+        for block in blocks(page, "python"):
+            exec(compile(block, page, "exec"), names)
+
+
+@pytest.mark.usefixtures("own_names")
+def test_errors_are_as_their_page_shows_them():
+    shown = blocks("errors.md", "pycon")
+    runner = doctest.DocTestRunner(verbose=False, optionflags=doctest.ELLIPSIS)
+    failed = []
+    for number, block in enumerate(shown):
+        gg.reset_default_graph()
+        names = {"gg": gg, "np": np}
+        test = doctest.DocTestParser().get_doctest(block, names, f"errors.md[{number}]", None, 0)
+        runner.run(test, out=failed.append)
+    assert "".join(failed) == ""
+
+
+def test_every_error_has_its_place_in_the_page_of_errors():
+    page = (ROOT / "docs" / "errors.md").read_text()
+    errors = [n for n in gg.__all__ if n.endswith(("Error", "Warning"))]
+    assert [n for n in errors if not re.search(rf"## {n}\n|`(gg\.)?{n}`", page)] == []
+
+
+def blocks(page, language):
+    """The fenced blocks of a page in docs/."""
+    text = (ROOT / "docs" / page).read_text()
+    return re.findall(rf"^```{language}\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
 
 
 @pytest.mark.parametrize("document", sorted(p.name for p in ROOT.glob("*.md")))
