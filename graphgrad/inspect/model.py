@@ -24,6 +24,7 @@ from ..ir.types import TensorType, size_of
 from ..regions.boundary import boundary_of
 from ..regions.rules import BuiltinRule, Rule, as_rule
 from .boxes import BodyMark, Box, Bypass, NameScope, Owner, Part
+from .formulas import formulas_of
 from .matching import Matches
 from .scene import behind
 from .view import View
@@ -58,7 +59,10 @@ def model_of(
     compare   whether the page opens with differences to the frame before
     """
     matches = Matches([view for _, view in views])
-    tables = _Tables({n: text for _, view in views for n, text in view.stands_for().items()})
+    tables = _Tables(
+        {n: text for _, view in views for n, text in view.stands_for().items()},
+        {call: text for _, view in reversed(views) for call, text in formulas_of(view).items()},
+    )
     frames = [_frame(name, view, tables, matches) for name, view in views]
     shown = [_overlay(name, numbers, matches) for name, numbers in overlays.items()]
     return {
@@ -89,8 +93,8 @@ class _Strings:
 class _Tables:
     """Rows of nodes, regions and calls, and what they refer to."""
 
-    def __init__(self, stands_for: Mapping[Node, str]) -> None:
-        self._stands_for = stands_for
+    def __init__(self, stands_for: Mapping[Node, str], formulas: Mapping[RuleCall, str]) -> None:
+        self._stands_for, self._formulas = stands_for, formulas
         self.strings = _Strings()
         self.types: dict[TensorType, int] = {}
         self.lines: dict[Position, int] = {}
@@ -205,6 +209,7 @@ class _Tables:
             "name": visible(shortened(call.rule, _TEXT_LIMIT)),
             "region": self.region(site) if isinstance(site, Region) else -1,
             "node": -1 if isinstance(site, Region) else self.node(site),
+            "formula": self.strings(_lines(self._formulas.get(call, ""))),
             **self._rule(rule_of(call)),
         }
 

@@ -529,3 +529,5 @@ def test_the_panel_says_the_line_the_words_and_the_code_of_a_rule(opened):
     (code,) = texts(page, "#panel details.code code")
     assert code.startswith("def ste(site, dy):\n    return tuple(")
     assert "\\n" not in code
+    (formula,) = texts(page, "#panel details.built code")
+    assert " = where(abs(x) <= 1.0, dy, 0.0)\n" in formula

@@ -85,16 +85,16 @@ class Panel {
     const parts = [this.back(), heading(box.title), fold];
     const facts = [["nodes", box.count.toLocaleString("en")]];
     if (box.gone) facts.push(["removed", box.gone.toLocaleString("en")]);
-    if (box.kind === "region") parts.push(rows([...facts, ...this.region(box.what)]), ...this.regionLists(box.what, scene));
+    if (box.kind === "region") parts.push(rows([...facts, ...this.region(box.what, scene)]), ...this.regionLists(box.what, scene));
     else if (box.kind === "rule") parts.push(rows([...facts, ...this.call(box.what, scene)]), make("h3", {}, "Built"), this.nodes(box.nodes));
     else parts.push(rows(facts));
     this.show(...parts);
   }
 
-  region(r) {
+  region(r, scene) {
     const region = data.regions[r];
     const facts = [["rule", make("span", {}, cut(`"${region.name}"`), ruleLine(region))]];
-    facts.push(...ruleText(region));
+    facts.push(...ruleText(region), ...formulasOf(scene.calls.filter((c) => data.calls[c].region === r)));
     if (region.contract) facts.push(["declared", region.contract]);
     if (region.line >= 0) facts.push(["opened at", position(region.line)]);
     if (region.attrs) facts.push(["attributes", make("code", {}, region.attrs)]);
@@ -116,7 +116,7 @@ class Panel {
   call(c, scene) {
     const call = data.calls[c];
     const facts = [["rule", make("span", {}, cut(`"${call.name}"`), ruleLine(call))]];
-    facts.push(...ruleText(call));
+    facts.push(...ruleText(call), ...formulasOf([c]));
     if (call.contract) facts.push(["declared", call.contract]);
     facts.push(["for", call.region >= 0 ? this.boxLink("region", call.region, scene) : this.nodeLink(call.node)]);
     return facts;
@@ -196,6 +196,14 @@ function ruleText({ says, code }) {
   if (data.strings[says]) facts.push(["says", make("span", { class: "formula" }, data.strings[says])]);
   if (data.strings[code]) facts.push(["code", make("details", { class: "code" }, make("summary", {}, "show the rule's source"), make("code", { class: "source" }, data.strings[code]))]);
   return facts;
+}
+
+// What calls of a rule built, as mathematics: on request.
+function formulasOf(calls) {
+  const all = [...new Set(calls.map((c) => data.strings[data.calls[c].formula]).filter(Boolean))];
+  if (!all.length) return [];
+  const each = all.slice(0, 20).map((formula) => make("code", { class: "source" }, formula));
+  return [["built", make("details", { class: "built" }, make("summary", {}, "show as a formula"), ...each)]];
 }
 
 // What shapes and lines mean, drawn as in the picture.
