@@ -101,7 +101,7 @@ class Scene:
         self._paths = Paths(subject.marks)
         self.path = {n: self._around(n) for n in self.nodes}
         self.scope = scopes_of(self.nodes, self.path)
-        self.updates = updates_of(self.nodes, self.reads)
+        self.updates = updates_of(self.nodes, self.reads, self.column)
         for node, name in self.updates.items():
             self.column[node] = max(2, self.column[node])
             self.scope[node] = tuple(name.split("/"))

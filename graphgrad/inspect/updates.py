@@ -1,15 +1,18 @@
 """What an optimiser built: the updates of parameters, apart from the network that they train.
 
 Known by the variables that optimisers remember things in, their slots: what is computed from these,
-and what is read by nothing else. It stands in the scope of the parameter that it is the update of.
+and what is read by nothing else. An optimiser that remembers nothing is known by its last step: a
+parameter less something made of gradients, which at most an assignment reads. It stands in the
+scope of the parameter that it is the update of.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from ..ir.node import Node, Tensor
-from ..ops.sources import Variable
+from ..ops.arithmetic import Subtract
+from ..ops.sources import Assign, Variable
 from .wording import kind_of
 
 __all__: list[str] = []
@@ -19,9 +22,10 @@ SHARED = "optimizer"
 """The scope of what is no single parameter's, such as the count of steps."""
 
 
-def updates_of(nodes: Sequence[Node], reads: Reads) -> dict[Node, str]:
+def updates_of(nodes: Sequence[Node], reads: Reads, column: Mapping[Node, int]) -> dict[Node, str]:
     """Node of an optimiser -> the name of its parameter, or `optimizer`, in order of the nodes."""
     found: dict[Node, str] = {n: _parameter(n) for n in nodes if _is_slot(n)}
+    found.update(_descents(nodes, reads, column))
     if not found:
         return {}
     readers: dict[Node, list[Node]] = {}
@@ -38,6 +42,21 @@ def updates_of(nodes: Sequence[Node], reads: Reads) -> dict[Node, str]:
             if above and all(reader in found for reader in above):
                 found[node] = _one_of({found[reader] for reader in above})
     return {n: found[n] for n in nodes if n in found}
+
+
+def _descents(nodes: Sequence[Node], reads: Reads, column: Mapping[Node, int]) -> dict[Node, str]:
+    """The last step of an update without slots -> the name of its parameter."""
+    taken = [n for n in nodes if type(n.op) is Subtract and n.origin is None and column[n] > 1]
+    found = {n: n.inputs[0].node.name for n in taken if _is_parameter(n.inputs[0].node)}
+    if found:
+        for node in nodes:
+            for t, _ in reads(node) if type(node.op) is not Assign else ():
+                found.pop(t.node, None)
+    return found
+
+
+def _is_parameter(node: Node) -> bool:
+    return isinstance(node.op, Variable) and not node.op.slot
 
 
 def _is_slot(node: Node) -> bool:
