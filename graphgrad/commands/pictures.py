@@ -111,7 +111,7 @@ def html(options: Namespace) -> int:
     if options.passes:
         record = PassRecord()
         compile(_inputs(target), target.outputs, backend="numpy", watch=record)
-        chosen["passes"] = record.programs
+        chosen |= {"passes": record.programs, "rules": record.rules}
     kinds = options.overlay or []
     chosen["overlays"] = {kind: overlay_of(kind, target, options) for kind in kinds}
     write_html(options.out, _shown(target, options), **chosen)

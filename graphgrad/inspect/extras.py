@@ -80,6 +80,18 @@ def made_by_passes(
     return {visible(name): sorted(rows) for name, rows in found.items()}
 
 
+def by_rule(
+    views: Sequence[View], frames: Sequence[Frame], rules: Mapping[Node, str]
+) -> dict[str, list[int]]:
+    """Words of a rewrite rule -> the rows of the nodes it made."""
+    found: dict[str, set[int]] = {}
+    for view, frame in zip(views, frames, strict=True):
+        for row, node in zip(frame["nodes"], view.nodes, strict=True):
+            if node in rules:
+                found.setdefault(visible(rules[node]), set()).add(row)
+    return {words: sorted(rows) for words, rows in found.items()}
+
+
 def keyed(name: str, numbers: Numbers, views: Sequence[View]) -> Mapping[Any, Any]:
     """The numbers of an overlay by tensor and node; names stand for what is shown.
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from ..ir.node import Node
 from ..ir.program import Program
-from .extras import Numbers, bypass_of, keyed, made_by_passes, with_bypassed
+from .extras import Numbers, by_rule, bypass_of, keyed, made_by_passes, with_bypassed
 from .model import model_of
 from .overlay import Overlay
 from .view import View, view_of
@@ -60,6 +60,7 @@ def to_html(
     passes: Sequence[tuple[str, Program]] | None = None,
     failed: Any = None,
     made_by: Mapping[Node, str] | None = None,
+    rules: Mapping[Node, str] | None = None,
 ) -> str:
     """A page that shows a graph, a program, or tensors (any nesting) with their ancestors.
 
@@ -79,6 +80,7 @@ def to_html(
         failed: what failed, ringed: a node, a tensor, a name, an exception, or a list of these.
         made_by: {node: name of the pass that made it}, such as the `made_by` of a PassRecord; with
             passes, what they say.
+        rules: {node: the rewrite rule that made it}, such as the `rules` of a PassRecord.
 
     Returns: the page's text.
 
@@ -105,6 +107,7 @@ def to_html(
     model["bypass"] = bypass_of(frames.pop(), bypassed, each.index(view)) if bypassed else None
     model["why_no_bypass"] = why_not
     model["made"] = made_by_passes(each, frames, programs, made_by or {})
+    model["rewrote"] = by_rule(each, frames, rules or {})
     return _page(title, model)
 
 

@@ -1,8 +1,8 @@
-"""Which optimisation pass made which node, and what a program was before and after each."""
+"""Which pass, and which of its rules, made which node; programs before and after each pass."""
 
 from __future__ import annotations
 
-from ..ir.node import Node
+from ..ir.node import Node, Tensor
 from ..ir.program import Program
 from .diff import Difference, graph_diff
 
@@ -13,6 +13,8 @@ class PassRecord:
     """What the passes of one compile() did: give it as `watch`.
 
     made_by   {node: the pass that made it}; nodes of the graph are not there
+    rules     {node: the rewrite rule that made it, its line and its algebra}, where one rule did;
+              not in the bodies of control flow, nor where the inputs of a node changed afterwards
     programs  (pass, program after it), in order
 
     >>> passes = gg.PassRecord()
@@ -25,6 +27,8 @@ class PassRecord:
 
     def __init__(self) -> None:
         self.made_by: dict[Node, str] = {}
+        self.rules: dict[Node, str] = {}
+        self._seen: set[Node] = set()
         self.programs: list[tuple[str, Program]] = []
 
     def __call__(self, name: str, program: Program) -> None:
@@ -33,6 +37,22 @@ class PassRecord:
         for node in program.nodes:
             if node.graph is None:
                 self.made_by.setdefault(node, name)
+
+    def rewrote(self, rule: str, node: Node, outputs: tuple[Tensor, ...]) -> None:
+        """Note what a rewrite rule made: what is behind the outputs and not before the node."""
+        self._behind([node])
+        self.rules.update(dict.fromkeys(self._behind([t.node for t in outputs]), rule))
+
+    def _behind(self, nodes: list[Node]) -> list[Node]:
+        """The nodes and what they read, as far as nobody asked before."""
+        found: list[Node] = []
+        while nodes:
+            node = nodes.pop()
+            if node not in self._seen:
+                self._seen.add(node)
+                found.append(node)
+                nodes += [t.node for t in node.inputs]
+        return found
 
     def diff(self, name: str) -> Difference:
         """What a pass did to the program that the pass before it left; KeyError for another name.

@@ -21,7 +21,7 @@ from .passes.segments import Segmenting
 from .passes.stored_runs import store_runs
 from .rewrite import Pass, settle, standing_alone
 from .room import FREELY, Policy, Room
-from .rule import EXACT, ROUNDING, Step, applying
+from .rule import EXACT, ROUNDING, Fired, Step, applying
 from .rules.catalogue import FASTER, RULES
 
 Watch = Callable[[str, Program], None]
@@ -66,13 +66,14 @@ def optimise(
     """The program with the same values and less work, and what was done.
 
     verify: check the invariants after every pass. watch: called with the name of each pass and the
-    program after it. fast_math: rewrite by the algebra of real numbers, too; without it, NaN,
+    program after it; its `rewrote`, where it has one, as Rewrote is called.
+    fast_math: rewrite by the algebra of real numbers, too; without it, NaN,
     infinities and the signs of zeros stay, and the last bits change only where docs/optimisation.md
     says so. policy: how much memory loops may take to save time. joining: whether products of many
     steps may become one, which lays their operands side by side: where these are divided among
     devices, they would have to be moved for it.
     """
-    fired: Counter[str] = Counter()
+    fired = Fired(getattr(watch, "rewrote", None))
     passes = pipeline(fired, fast_math, policy, joining)
     return run_passes(program, passes, fired, verify=verify, watch=watch)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable
 from functools import lru_cache
+from pathlib import PurePath
 from typing import Any, Generic, TypeAlias, TypeVar, overload
 
 from ..ir.node import Node, Tensor
@@ -36,6 +37,19 @@ class NodeOf(Node, Generic[Some_co]):
 
     __slots__ = ()
     op: Some_co
+
+
+Rewrote: TypeAlias = Callable[[str, Node, tuple[Tensor, ...]], None]
+"""Is told a rule's words, the node it fired on, and what stands for its outputs."""
+NEW_PARAGRAPH = "\n\n"
+
+
+class Fired(Counter[str]):
+    """How often each rule fired; `rewrote` is told of each time, where somebody asked."""
+
+    def __init__(self, rewrote: Rewrote | None = None) -> None:
+        super().__init__()
+        self.rewrote = rewrote
 
 
 class RewriteRule:
@@ -73,6 +87,13 @@ class RewriteRule:
     def concerns(self, op_class: type[Op]) -> bool:
         """Whether the rule is for nodes of this op class."""
         return op_class in self.ops or (self.fits is not None and self.fits(op_class))
+
+    @property
+    def words(self) -> str:
+        """`power_of_two (powers.py:31): x**2 -> square(x)`: its name, line and algebra."""
+        code = self.apply.__code__
+        where = f"{PurePath(code.co_filename).name}:{code.co_firstlineno}"
+        return f"{self.name} ({where}): {(self.__doc__ or '').partition(NEW_PARAGRAPH)[0]}"
 
     def __repr__(self) -> str:
         return f"<{self.level} rule {self.name}: {self.__doc__}>"
@@ -188,6 +209,7 @@ class _Over(dict[type[Op], list[RewriteRule]]):
 def _choosing(rules: list[RewriteRule], fired: Counter[str]) -> Visit:
     """The visit that applies the first rule that fires."""
     always, over = [r for r in rules if r.over is None], _Over(rules)
+    rewrote = fired.rewrote if isinstance(fired, Fired) else None
 
     def tried(
         rules: list[RewriteRule], node: Node, inner: Node | None
@@ -204,6 +226,8 @@ def _choosing(rules: list[RewriteRule], fired: Counter[str]) -> Visit:
                 raise
             if same:
                 fired[each.name] += 1
+                if rewrote:
+                    rewrote(each.words, node, outputs)
                 return outputs
         return None
 

@@ -122,6 +122,32 @@ def test_a_pass_made_what_has_another_op_than_in_the_graph():
     assert "Square" in named(unknown, unknown["made"][""])
 
 
+def test_the_rewrite_rule_that_made_a_node_is_known_with_its_line():
+    with gg.Graph("powers"):
+        x = gg.placeholder(("N",), name="x")
+        y = gg.sum(gg.exp(x**2))
+    passes = gg.PassRecord()
+    f = gg.compile(x, y, watch=passes)
+    model = model_in(to_html(f, made_by=passes.made_by, rules=passes.rules))
+    ((words, rows),) = model["rewrote"].items()
+    assert named(model, rows) == ["Square"]
+    assert words.startswith("power_as_square (stable.py:")
+    assert "): x ** 2 -> x^2" in words
+    assert model_in(to_html(f))["rewrote"] == {}
+
+
+def test_what_was_there_before_a_rule_fired_is_not_its_doing():
+    with gg.Graph():
+        x = gg.placeholder((3,), name="x")
+        e = gg.exp(x + 1.0)
+        y = gg.negative(gg.negative(e)) ** 2
+    passes = gg.PassRecord()
+    program = gg.compile(x, y, watch=passes).program
+    types = {n.type: passes.rules.get(n) for n in program.nodes}
+    assert types["Exp"] is None
+    assert types["Square"] is not None
+
+
 def test_overlays_take_names():
     shown = marked()
     loss, w = shown[0], shown[0].graph.tensor("w")

@@ -361,3 +361,16 @@ def test_the_report_fits_and_follows_the_scheme(browser, reported, width, dark):
     links = rects(browser, "a, summary")
     assert all(bottom - top >= 23.9 for _, top, _, bottom in links)
     assert browser.complaints() == []
+
+
+def test_the_panel_says_which_rewrite_rule_made_a_node(opened):
+    with gg.Graph():
+        x = gg.placeholder((3,), name="x")
+        y = gg.exp(x**2)
+    passes = gg.PassRecord()
+    f = gg.compile(x, y, watch=passes)
+    page = opened(f, made_by=passes.made_by, rules=passes.rules)
+    page.click('#picture .item[aria-label*="Square"]')
+    (panel,) = texts(page, "#panel")
+    assert 'the pass "simplify"' in panel
+    assert "power_as_square (stable.py:" in panel

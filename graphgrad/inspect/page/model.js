@@ -6,6 +6,7 @@ const COLUMNS = ["kind", "name", "index", "op", "brief", "attrs", "type", "line"
 const table = Object.fromEntries(COLUMNS.map((name, i) => [name, data.nodes[i] ?? []]));
 
 const defaults = new Set(data.bypass?.nodes); // rows of default gradients that rules were used instead of
+const rewroteBy = new Map(Object.entries(data.rewrote).flatMap(([rule, rows]) => rows.map((n) => [n, rule])));
 const madeBy = new Map(Object.entries(data.made).flatMap(([pass, rows]) => rows.map((n) => [n, pass])));
 
 const text = (n, column) => data.strings[table[column][n]] ?? "";

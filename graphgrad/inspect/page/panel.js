@@ -52,6 +52,7 @@ class Panel {
     for (const r of regionsAround(n)) facts.push(["region", make("span", {}, this.boxLink("region", r, scene), ruleLine(data.regions[r]))]);
     facts.push(["origin", this.origin(n, scene)]);
     if (madeBy.has(n)) facts.push(["made by", madeBy.get(n) ? `the pass "${madeBy.get(n)}"` : "an optimisation pass"]);
+    if (rewroteBy.has(n)) facts.push(["rewrite rule", make("span", { class: "formula" }, rewroteBy.get(n))]);
     for (const overlay of overlays.filter((o) => !o.own)) {
       const values = at && overlay.values.get(at.key);
       if (values) facts.push([overlay.name, values.map(([out, v]) => (out < 0 || values.length === 1 ? overlay.format(v) : `:${out} ${overlay.format(v)}`)).join(", ")]);
