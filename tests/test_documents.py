@@ -1,6 +1,8 @@
 """What the documents say is so."""
 
+import contextvars
 import doctest
+import inspect
 import re
 import runpy
 import subprocess
@@ -60,6 +62,61 @@ def test_every_error_has_its_place_in_the_page_of_errors():
     page = (ROOT / "docs" / "errors.md").read_text()
     errors = [n for n in gg.__all__ if n.endswith(("Error", "Warning"))]
     assert [n for n in errors if not re.search(rf"## {n}\n|`(gg\.)?{n}`", page)] == []
+
+
+def test_every_public_name_has_its_place_in_the_reference(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "docs")
+    from building import pages
+
+    placed = [name for _, names in pages.parts() for name in names]
+    named = {name for name in gg.__all__ if not inspect.ismodule(getattr(gg, name))}
+    assert len(placed) == len(set(placed))
+    assert named <= set(placed)
+    assert {n for n in dir(gg) if inspect.ismodule(getattr(gg, n))} <= set(pages.MODULES)
+
+
+def test_docstrings_are_shown_as_they_are_written(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "docs")
+    from building import docstrings
+
+    lines = """Sum of `x`, with |x| * 2_.
+
+    Parameters:
+        x, y: any shape,
+            broadcast.
+        **options: more.
+
+    Returns: z.
+
+    x    a column
+
+    >>> 1 + 1
+    2""".replace("\n    ", "\n").split("\n")
+    docstrings.process(None, None, None, None, None, lines)
+    assert [line for line in lines if line] == [
+        r"Sum of \ ``x``\ , with \|x\| \* 2\_.",
+        "**Parameters**",
+        "- **x, y**: any shape, broadcast.",
+        r"- **\*\*options**: more.",
+        "**Returns**",
+        "z.",
+        "::",
+        "    x    a column",
+        ".. code-block:: pycon",
+        "    >>> 1 + 1",
+        "    2",
+    ]
+
+
+@pytest.mark.ci
+@pytest.mark.parametrize(
+    "path", sorted((ROOT / "docs/tutorials").glob("*.py")), ids=lambda p: p.stem
+)
+@pytest.mark.usefixtures("own_names")
+def test_tutorial_runs(path, monkeypatch, capsys):
+    monkeypatch.setenv("MPLBACKEND", "agg")
+    contextvars.copy_context().run(runpy.run_path, str(path), run_name="__main__")
+    assert capsys.readouterr().out.strip()
 
 
 def blocks(page, language):
