@@ -1,11 +1,11 @@
 """Is it fit to be given away? Wheel and sdist are built, checked, installed and tried.
 
     python tools/release.py                  all of it, on this Python with the newest dependencies
-    python tools/release.py --lowest         with the lowest NumPy and networkx that pyproject allows
+    python tools/release.py --lowest         with the lowest NumPy and networkx allowed
 
 Needs the packages build and twine, and an index that pip can reach. The wheel holds the package as
-git has it and nothing else, with `py.typed`; the sdist holds what git has. What was built is installed
-into an environment of its own, where a project of `python -m graphgrad new` is trained.
+git has it and nothing else, with `py.typed`; the sdist holds what git has. What was built is
+installed into an environment of its own, where a project of `python -m graphgrad new` is trained.
 """
 
 import argparse
