@@ -153,7 +153,7 @@ def test_the_page_follows_the_scheme_of_the_reader(quick):
 
 def test_the_page_says_which_rules_answer_and_what_they_cost(quick):
     page = html.unescape((quick.folder / "index.html").read_text())
-    assert page.count("through region 'ste' (model.py:") == 3
+    assert page.count("through region 'ste' #") == 3
     assert 'of these, built by "ste"' in page
     assert "a call (median of 300)" in page
 

@@ -31,6 +31,7 @@ ALSO += (gg.CompiledFunction.as_jax, gg.CompiledFunction.commit, gg.CompiledFunc
 """What has no name in these modules."""
 
 NEEDS = {"graphgrad.inspect.tensorboard": "tensorboardX", "graphgrad.ops.special": "scipy"}
+NEEDS |= {"graphgrad.interop.stablehlo": "jax"}
 NEEDS |= {"graphgrad.interop.jax_functions": "jax", "graphgrad.interop.jax_ops": "jax"}
 NEEDS |= {"graphgrad.interop.torch_functions": "torch", "graphgrad.interop.torch_call": "torch"}
 NEEDS |= {"graphgrad.onnx": "onnx"}

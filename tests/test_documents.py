@@ -1,12 +1,18 @@
 """What the documents say is so."""
 
+import contextvars
+import doctest
+import inspect
 import re
 import runpy
 import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
+
+import graphgrad as gg
 
 ROOT = Path(__file__).resolve().parent.parent
 clauses = runpy.run_path(str(ROOT / "tools" / "clauses.py"))
@@ -29,6 +35,94 @@ def test_the_example_of_the_readme_runs(tmp_path):
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
     assert (tmp_path / "ste.dot").read_text().startswith("digraph")
     assert "array" in done.stdout
+
+
+@pytest.mark.usefixtures("own_names")
+def test_code_blocks_of_the_site_run(capsys):
+    for page in ("howto/coming.md", "howto/tasks.md", "lost.md", "meaning.md"):
+        names = {}
+        for block in blocks(page, "python"):
+            exec(compile(block, page, "exec"), names)
+
+
+@pytest.mark.usefixtures("own_names")
+def test_errors_are_as_their_page_shows_them():
+    shown = blocks("errors.md", "pycon")
+    runner = doctest.DocTestRunner(verbose=False, optionflags=doctest.ELLIPSIS)
+    failed = []
+    for number, block in enumerate(shown):
+        gg.reset_default_graph()
+        names = {"gg": gg, "np": np}
+        test = doctest.DocTestParser().get_doctest(block, names, f"errors.md[{number}]", None, 0)
+        runner.run(test, out=failed.append)
+    assert "".join(failed) == ""
+
+
+def test_every_error_has_its_place_in_the_page_of_errors():
+    page = (ROOT / "docs" / "errors.md").read_text()
+    errors = [n for n in gg.__all__ if n.endswith(("Error", "Warning"))]
+    assert [n for n in errors if not re.search(rf"## {n}\n|`(gg\.)?{n}`", page)] == []
+
+
+def test_every_public_name_has_its_place_in_the_reference(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "docs")
+    from building import pages
+
+    placed = [name for _, names in pages.parts() for name in names]
+    named = {name for name in gg.__all__ if not inspect.ismodule(getattr(gg, name))}
+    assert len(placed) == len(set(placed))
+    assert named <= set(placed)
+    assert {n for n in dir(gg) if inspect.ismodule(getattr(gg, n))} <= set(pages.MODULES)
+
+
+def test_docstrings_are_shown_as_they_are_written(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "docs")
+    from building import docstrings
+
+    lines = """Sum of `x`, with |x| * 2_.
+
+    Parameters:
+        x, y: any shape,
+            broadcast.
+        **options: more.
+
+    Returns: z.
+
+    x    a column
+
+    >>> 1 + 1
+    2""".replace("\n    ", "\n").split("\n")
+    docstrings.process(None, None, None, None, None, lines)
+    assert [line for line in lines if line] == [
+        r"Sum of \ ``x``\ , with \|x\| \* 2\_.",
+        "**Parameters**",
+        "- **x, y**: any shape, broadcast.",
+        r"- **\*\*options**: more.",
+        "**Returns**",
+        "z.",
+        "::",
+        "    x    a column",
+        ".. code-block:: pycon",
+        "    >>> 1 + 1",
+        "    2",
+    ]
+
+
+@pytest.mark.ci
+@pytest.mark.parametrize(
+    "path", sorted((ROOT / "docs/tutorials").glob("*.py")), ids=lambda p: p.stem
+)
+@pytest.mark.usefixtures("own_names")
+def test_tutorial_runs(path, monkeypatch, capsys):
+    monkeypatch.setenv("MPLBACKEND", "agg")
+    contextvars.copy_context().run(runpy.run_path, str(path), run_name="__main__")
+    assert capsys.readouterr().out.strip()
+
+
+def blocks(page, language):
+    """The fenced blocks of a page in docs/."""
+    text = (ROOT / "docs" / page).read_text()
+    return re.findall(rf"^```{language}\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
 
 
 @pytest.mark.parametrize("document", sorted(p.name for p in ROOT.glob("*.md")))

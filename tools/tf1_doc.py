@@ -6,7 +6,6 @@ python tools/tf1_doc.py --write    write it
 
 import argparse
 import re
-from importlib import import_module
 from pathlib import Path
 from textwrap import fill
 from types import ModuleType
@@ -19,7 +18,15 @@ from graphgrad.tf1.registry import gradient_registry
 DOCUMENT = Path(__file__).resolve().parent.parent / "docs" / "tf1.md"
 SPACES = ["nn", "nn.rnn_cell", "train", "layers", "losses", "math", "linalg", "random", "image"]
 SPACES += ["initializers", "signal", "summary", "test", "app", "flags", "logging", "nest"]
-SPACES += ["distributions", "contrib.layers", "contrib.slim", "contrib.framework"]
+SPACES += [
+    "distributions",
+    "gfile",
+    "graph_util",
+    "contrib.image",
+    "contrib.layers",
+    "contrib.slim",
+    "contrib.framework",
+]
 SPACES += ["contrib.graph_editor", "contrib.metrics", "contrib.opt", "contrib.rnn", "contrib.util"]
 MADE_AS_ASKED = (derived._lower, function._call)
 """What lowers op types that appear when a program asks for them: derivatives, Defuns."""
@@ -43,10 +50,7 @@ def names():
         module = tf
         for part in space.split("."):
             module = getattr(module, part)
-        listed = offered(module)
-        if space == "nn":
-            listed = sorted({*listed, *import_module("graphgrad.tf1.ops.nn").__all__})
-        found.append((f"tf.{space}", listed))
+        found.append((f"tf.{space}", offered(module)))
     return "\n\n".join(
         f"**{space}** ({len(listed)})\n\n" + fill(", ".join(f"`{n}`" for n in listed), 110)
         for space, listed in found

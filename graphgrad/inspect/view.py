@@ -19,6 +19,7 @@ from .overlay import overlay_of
 from .parts import divide
 from .repeats import fold_repeats
 from .scene import Options, Scene
+from .unrolled import fold_steps
 from .wording import is_private
 
 __all__ = ["View", "view_of"]
@@ -60,6 +61,7 @@ class View(Scene):
                 column.title = "updates"
         if is_large(collapse, count):
             fold_repeats(tree)
+            fold_steps(tree, self.site, self.reads)
             divide(tree, self.order)
         tree.number()
         self.box, self.columns = tree.box, tree.columns

@@ -19,6 +19,7 @@ from ..ir.program import Program
 from ..ir.tree import flatten, paths, unflatten
 from ..ir.types import Array, as_dtype
 from ..lower.narrow import narrow
+from ..lower.widen import widen
 from .package import need_onnx
 from .writing.forms import DOMAIN, Forms, Story
 from .writing.kernels import WITHOUT_FLOAT64
@@ -124,7 +125,8 @@ class OnnxFile:
     def __init__(self, f: CompiledFunction, dtype: str | None) -> None:
         self.f = f
         self.dtype = dtype
-        self.program = _narrowed(f.program) if dtype == "float32" else f.program
+        program = widen(f.program)
+        self.program = _narrowed(program) if dtype == "float32" else program
         self.block = OnnxBlock()
         self.forms = Forms()
         self.initial: dict[str, Array] = {}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import prod
+
 from ..ir.errors import ShapeError
 from ..ir.strided import Lengths, Strided
 from ..ir.types import Dim, as_shape, broadcast, compatible, elements, lengths, size_of
@@ -142,16 +144,16 @@ def _by_columns(order: str) -> bool:
 def _left_over(old: Shape, dims: list[Dim], at: int) -> Dim:
     """The length that -1 stands for, or its name, where the rest cancels; else None."""
     rest = [d for i, d in enumerate(dims) if i != at]
-    left = list(old)
-    for d in rest:
-        if d in left and d is not None:
-            left.remove(d)
-        elif d != 1:
+    names = [d for d in old if not isinstance(d, int)]
+    for name in (d for d in rest if not isinstance(d, int)):
+        if name is None or name not in names:
             return None
-    if all(isinstance(d, int) for d in left):
-        return size_of(left)
-    left = [d for d in left if d != 1]
-    return left[0] if len(left) == 1 else None
+        names.remove(name)
+    before, after = (prod(d for d in each if isinstance(d, int)) for each in (old, rest))
+    if not after or before % after or len(names) > 1:
+        return None
+    left = before // after
+    return left if not names else names[0] if left == 1 else None
 
 
 def reshape(x: TensorLike, shape: Any, order: str = "C", *, copy: bool | None = None) -> Tensor:

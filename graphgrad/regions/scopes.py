@@ -318,6 +318,7 @@ class gradient_override_map(Scope):
         self.allow_empty = allow_empty
         self.matched: dict[str, bool] = {}
         self.on: Graph | None = None
+        self.graph: Graph | None = None
         self.open: Any = False
 
     def __enter__(self) -> gradient_override_map:
@@ -331,7 +332,7 @@ class gradient_override_map(Scope):
         self.graph, self.implicit = graph, context.implicit and self.on is None
         try:
             self.open = opened
-            self.graph.maps.append(self)
+            graph.maps.append(self)
             self._push(context)
         except BaseException:
             self._forget()
@@ -340,7 +341,7 @@ class gradient_override_map(Scope):
 
     def _forget(self) -> None:
         self.open = False
-        if self in self.graph.maps:
+        if self.graph is not None and self in self.graph.maps:
             self.graph.maps.remove(self)
 
     def __exit__(self, kind: object, *exc: object) -> None:

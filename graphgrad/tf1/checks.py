@@ -117,9 +117,8 @@ def fake_quant_with_min_max_vars(
     inputs: Any, min: Any, max: Any, num_bits: int = 8, narrow_range: bool = False, name: Any = None
 ) -> Tensor:
     """Clipped and rounded to 2^bits levels between two tensors."""
-    made: Tensor = apply("FakeQuantWithMinMaxVars", inputs, min, max, name=name,
+    return apply("FakeQuantWithMinMaxVars", inputs, min, max, name=name,
                          num_bits=num_bits, narrow_range=narrow_range)  # fmt: skip
-    return made
 
 
 def fake_quant_with_min_max_args(
@@ -127,6 +126,5 @@ def fake_quant_with_min_max_args(
     name: Any = None,
 ) -> Tensor:  # fmt: skip
     """Clipped and rounded to 2^bits levels between two numbers."""
-    made: Tensor = apply("FakeQuantWithMinMaxArgs", inputs, name=name, min=float(min),
+    return apply("FakeQuantWithMinMaxArgs", inputs, name=name, min=float(min),
                          max=float(max), num_bits=num_bits, narrow_range=narrow_range)  # fmt: skip
-    return made

@@ -83,8 +83,7 @@ def with_dependencies(dependencies: Any, output_tensor: Any, name: str | None = 
     with name_scope(name, "control_dependency", [output_tensor]) as scope:
         t = convert_to_tensor(output_tensor)
         with t.graph.control_dependencies(dependencies):
-            made: Tensor = apply("Identity", t, name=scope)
-            return made
+            return apply("Identity", t, name=scope)
 
 
 class CondContext:

@@ -71,12 +71,14 @@ def numpy_value(value: Any, dtype: DType | None) -> np.ndarray[Any, Any]:
     value = _plain(value)
     numpy_given = isinstance(value, np.ndarray | np.generic)
     array = np.asarray(value)
+    if array.dtype.kind in "SU" and not numpy_given:
+        _all_text(value)
     if array.dtype.kind in "SU":
         array = _bytes(array)
     if array.dtype == object and (dtype is None or dtype.name != "string"):
         if not all(isinstance(v, str | bytes) for v in array.reshape(-1)):
             wanted = "" if dtype is None else f" of dtype {dtype.name}"
-            raise (TypeError if value is None or array.size == 1 else ValueError)(
+            raise (TypeError if value is not None and array.size == 1 else ValueError)(
                 f"Failed to convert {value!r} (of type {type(value).__name__}) to a Tensor{wanted}"
             )
     if dtype is None:
@@ -92,6 +94,15 @@ def numpy_value(value: Any, dtype: DType | None) -> np.ndarray[Any, Any]:
     _check_fits(value, array, dtype, numpy_given)
     with np.errstate(all="ignore"):
         return array.astype(dtype.numpy)
+
+
+def _all_text(value: Any) -> None:
+    """Raises TypeError for a list of text and other things."""
+    if isinstance(value, list | tuple):
+        for v in value:
+            _all_text(v)
+    elif not isinstance(value, str | bytes | np.ndarray | np.generic):
+        raise TypeError(f"Cannot convert {value!r} to a tensor of strings")
 
 
 def _bytes(array: Any) -> Any:
@@ -236,8 +247,7 @@ def graph_of(values: Any) -> Graph:
     """The graph of the first tensor among values, or the default one."""
     for v in values:
         if isinstance(v, Tensor | Operation) or hasattr(v, "_tensor_of"):
-            found: Graph = v.graph
-            return found
+            return v.graph
     return get_default_graph()
 
 
@@ -250,7 +260,7 @@ def apply(
     **attrs: Any,
 ) -> Any:
     """The tensor of a new op, or the list of its tensors where it has several."""
-    outputs = build(type, *inputs, name=name, dtypes=dtypes, shapes=shapes, **attrs).outputs
+    outputs = build(type, *inputs, name=name, dtypes=dtypes, shapes=shapes, **attrs)._outputs
     return outputs[0] if len(outputs) == 1 else outputs
 
 
@@ -346,7 +356,8 @@ def _made(
         if definition.types is not None:
             dtypes = definition.types(inputs, attrs)
         else:
-            dtypes = [inputs[0].dtype.base_dtype]
+            kind = inputs[0]._dtype
+            dtypes = [kind.base_dtype if kind._reference else kind]
     if shapes is None:
         infer = definition.infer
         try:
@@ -360,7 +371,7 @@ def _made(
                              f"with inputs {types}") from error  # fmt: skip
         if isinstance(shapes, TensorShape):
             shapes = [shapes] * len(dtypes)
-    return graph._make(definition.type, inputs, list(dtypes), list(shapes), attrs, name)
+    return graph._make(definition.type, inputs, dtypes, shapes, attrs, name)
 
 
 def _check_types(

@@ -311,6 +311,29 @@ def Print(
     )  # fmt: skip
 
 
+def _print_line(run: Any, op: Any, *data: Any) -> Any:
+    words, values = [], iter(data)
+    for part in op.attrs["parts"]:
+        words.append(str(next(values)) if part is None else str(part))
+    print(op.attrs["sep"].join(words), file=op.attrs["stream"], end=op.attrs["end"])
+    return []
+
+
+define("PrintV2", "data*:A", host=_print_line, infer=lambda i, a: [], types=lambda i, a: [],
+       stateful=True)  # fmt: skip
+
+
+def print_line(*inputs: Any, **kwargs: Any) -> Operation:
+    """An op that prints tensors and other things: `tf.print`."""
+    tensors = [i for i in inputs if isinstance(i, Tensor) or hasattr(i, "_tensor_of")]
+    parts = [None if any(i is t for t in tensors) else i for i in inputs]
+    stream = kwargs.get("output_stream", sys.stderr)
+    return build(
+        "PrintV2", *[convert_to_tensor(t) for t in tensors], name=kwargs.get("name"), parts=parts,
+        sep=kwargs.get("sep", " "), end=kwargs.get("end", "\n"), stream=stream,
+    )  # fmt: skip
+
+
 def _assert(run: Any, op: Any, condition: Any, *data: Any) -> Any:
     if not np.all(condition):
         limit = op.attrs["summarize"] or 3

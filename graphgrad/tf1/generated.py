@@ -16,62 +16,52 @@ __all__ = [
 
 def relu_grad(gradients: Any, features: Any, name: Any = None) -> Tensor:
     """dy where the features are above zero."""
-    made: Tensor = apply("ReluGrad", gradients, features, name=name)
-    return made
+    return apply("ReluGrad", gradients, features, name=name)
 
 
 def relu6_grad(gradients: Any, features: Any, name: Any = None) -> Tensor:
     """dy where the features are between zero and six."""
-    made: Tensor = apply("Relu6Grad", gradients, features, name=name)
-    return made
+    return apply("Relu6Grad", gradients, features, name=name)
 
 
 def elu_grad(gradients: Any, outputs: Any, name: Any = None) -> Tensor:
     """The gradient of elu from its results."""
-    made: Tensor = apply("EluGrad", gradients, outputs, name=name)
-    return made
+    return apply("EluGrad", gradients, outputs, name=name)
 
 
 def selu_grad(gradients: Any, outputs: Any, name: Any = None) -> Tensor:
     """The gradient of selu from its results."""
-    made: Tensor = apply("SeluGrad", gradients, outputs, name=name)
-    return made
+    return apply("SeluGrad", gradients, outputs, name=name)
 
 
 def leaky_relu_grad(gradients: Any, features: Any, alpha: float = 0.2, name: Any = None) -> Tensor:
     """The gradient of leaky_relu."""
-    made: Tensor = apply("LeakyReluGrad", gradients, features, name=name, alpha=alpha)
-    return made
+    return apply("LeakyReluGrad", gradients, features, name=name, alpha=alpha)
 
 
 def softplus_grad(gradients: Any, features: Any, name: Any = None) -> Tensor:
     """dy sigmoid(x)."""
-    made: Tensor = apply("SoftplusGrad", gradients, features, name=name)
-    return made
+    return apply("SoftplusGrad", gradients, features, name=name)
 
 
 def sigmoid_grad(y: Any, dy: Any, name: Any = None) -> Tensor:
     """dy y (1 - y)."""
-    made: Tensor = apply("SigmoidGrad", y, dy, name=name)
-    return made
+    return apply("SigmoidGrad", y, dy, name=name)
 
 
 def tanh_grad(y: Any, dy: Any, name: Any = None) -> Tensor:
     """dy (1 - y y)."""
-    made: Tensor = apply("TanhGrad", y, dy, name=name)
-    return made
+    return apply("TanhGrad", y, dy, name=name)
 
 
 def sqrt_grad(y: Any, dy: Any, name: Any = None) -> Tensor:
     """dy / (2 y)."""
-    made: Tensor = apply("SqrtGrad", y, dy, name=name)
-    return made
+    return apply("SqrtGrad", y, dy, name=name)
 
 
 def rsqrt_grad(y: Any, dy: Any, name: Any = None) -> Tensor:
     """-dy y^3 / 2."""
-    made: Tensor = -0.5 * dy * y * y * y
-    return made
+    return -0.5 * dy * y * y * y
 
 
 def _text(value: Any) -> str:
@@ -91,12 +81,11 @@ def max_pool_grad(
 ) -> Tensor:
     """dy at the greatest element of each window."""
     form = _text(data_format)
-    made: Tensor = apply(
+    return apply(
         "MaxPoolGrad", orig_input, orig_output, grad, name=name, ksize=_numbers(ksize, 4, form),
         strides=_numbers(strides, 4, form), padding=_pads(_text(padding))[0],
         data_format=form.encode(),
     )  # fmt: skip
-    return made
 
 
 def avg_pool_grad(
@@ -110,12 +99,11 @@ def avg_pool_grad(
 ) -> Tensor:
     """dy, spread over each window."""
     form = _text(data_format)
-    made: Tensor = apply(
+    return apply(
         "AvgPoolGrad", orig_input_shape, grad, name=name, ksize=_numbers(ksize, 4, form),
         strides=_numbers(strides, 4, form), padding=_pads(_text(padding))[0],
         data_format=form.encode(),
     )  # fmt: skip
-    return made
 
 
 _relu_grad, _max_pool_grad, _softplus_grad = relu_grad, max_pool_grad, softplus_grad

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
@@ -36,6 +36,9 @@ class Tensor:
     dtype        the type of its elements
     """
 
+    __slots__ = (
+        "__dict__", "__weakref__", "_consumers", "_dtype", "_shape", "op", "value_index",
+    )  # fmt: skip
     __array_priority__ = 100
     OVERLOADABLE_OPERATORS: set[str] = set()
 
@@ -104,8 +107,7 @@ class Tensor:
     def __eq__(self, other: object) -> bool:
         return self is other
 
-    def __hash__(self) -> int:
-        return id(self)
+    __hash__ = object.__hash__
 
     def __bool__(self) -> bool:
         raise OperatorNotAllowedInGraphError(
@@ -184,6 +186,11 @@ class Operation:
     attrs           what it was made with
     """
 
+    __slots__ = (
+        "__dict__", "__weakref__", "_control_flow_context", "_device", "_id", "_inputs",
+        "_original_op", "_outputs", "attrs", "control_inputs", "graph", "name", "position", "type",
+    )  # fmt: skip
+
     def __init__(
         self,
         graph: Graph,
@@ -192,8 +199,8 @@ class Operation:
         inputs: tuple[Tensor, ...],
         attrs: dict[str, Any],
         controls: list[Operation],
-        dtypes: list[DType],
-        shapes: list[TensorShape],
+        dtypes: Sequence[DType],
+        shapes: Sequence[TensorShape],
     ) -> None:
         self.graph = graph
         self.type = type
@@ -205,9 +212,11 @@ class Operation:
         self._control_flow_context: Any = None
         self._original_op: Operation | None = None
         self.position: Any = None
-        self._outputs = [
-            Tensor(self, i, d, s) for i, (d, s) in enumerate(zip(dtypes, shapes, strict=True))
-        ]
+        if len(dtypes) == 1:
+            self._outputs = [Tensor(self, 0, dtypes[0], shapes[0])]
+        else:
+            pairs = enumerate(zip(dtypes, shapes, strict=True))
+            self._outputs = [Tensor(self, i, d, s) for i, (d, s) in pairs]
         self._id = 0
         for t in inputs:
             t._consumers.append(self)
@@ -370,15 +379,16 @@ class Graph:
         self,
         type: str,
         inputs: tuple[Tensor, ...],
-        dtypes: list[DType],
-        shapes: list[TensorShape],
+        dtypes: Sequence[DType],
+        shapes: Sequence[TensorShape],
         attrs: dict[str, Any],
         name: str | None,
     ) -> Operation:
         """A new op, under what the scopes around say."""
-        self._check_not_finalized()
+        if self._finalized:
+            self._check_not_finalized()
         scope = scope_of(self)
-        full = self._name_of(type if name is None else name)
+        full = self._name_of(type if name is None else name, scope.prefix)
         flow = scope.flow
         if flow is not None and inputs:
             with changed(self, prefix=full):
@@ -400,21 +410,22 @@ class Graph:
             frame.seen.add(op)
         return op
 
-    def _name_of(self, name: str) -> str:
+    def _name_of(self, name: str, prefix: str) -> str:
         if name and name[-1] == "/":
             return name[:-1]
-        if not VALID_NAME.match(name) and not (scope_of(self).prefix and VALID_SCOPE.match(name)):
+        if not VALID_NAME.match(name) and not (prefix and VALID_SCOPE.match(name)):
             raise ValueError(
                 f"'{name}' is not a valid node name. Accepted names conform to Regex "
                 f"/{VALID_NAME.pattern}/"
             )
-        return self.unique_name(name)
+        return self._unique_name(f"{prefix}/{name}" if prefix else name, True)
 
     def unique_name(self, name: str, mark_as_used: bool = True) -> str:
         """The name within the scope, with _1, _2, ... behind it where it is taken."""
         prefix = scope_of(self).prefix
-        if prefix:
-            name = f"{prefix}/{name}"
+        return self._unique_name(f"{prefix}/{name}" if prefix else name, mark_as_used)
+
+    def _unique_name(self, name: str, mark_as_used: bool) -> str:
         key = name.lower()
         number = self._names.get(key, 0)
         if mark_as_used:
@@ -490,19 +501,24 @@ class Graph:
     ) -> Iterator[None]:
         """Ops of these types that are made in the block have gradients of these names.
 
-        A type that no op has, and that nothing in the block matches, is a warning with near
-        misses; an error where `strict`.
+        A type that no op has is a warning with near misses, and so is an old name of a type that
+        ops of the block have; an error where `strict`.
         """
         if not isinstance(op_type_map, dict) or not all(
             isinstance(k, str) and isinstance(v, str) for k, v in op_type_map.items()
         ):
             raise TypeError("op_type_map must be a dictionary mapping strings to strings")
         stamps = {op_type: MapEntry(name) for op_type, name in op_type_map.items()}
+        first = len(self._ops)
         with changed(self, maps={**scope_of(self).maps, **stamps}):
             yield
         for op_type, entry in stamps.items():
-            if not entry.matched and not _known_type(op_type):
+            if entry.matched:
+                continue
+            if not _known_type(op_type):
                 _misspelt(op_type, strict)
+            elif any(op.type == SUCCESSORS.get(op_type) for op in self._ops[first:]):
+                _outdated(op_type, strict)
 
     @contextmanager
     def control_dependencies(self, control_inputs: Any) -> Iterator[Any]:
@@ -641,15 +657,13 @@ class Graph:
 
     def get_operation_by_name(self, name: str) -> Operation:
         """The op of a name. Raises KeyError where there is none."""
-        found: Operation = self.as_graph_element(name, allow_tensor=False)
-        return found
+        return self.as_graph_element(name, allow_tensor=False)
 
     def get_tensor_by_name(self, name: str) -> Tensor:
         """The tensor of a name such as "x:0". Raises KeyError where there is none."""
         if not isinstance(name, str):
             raise TypeError(f"Tensor names are strings (or similar), not {type(name).__name__}.")
-        found: Tensor = self.as_graph_element(name, allow_operation=False)
-        return found
+        return self.as_graph_element(name, allow_operation=False)
 
     def is_feedable(self, tensor: Any) -> bool:
         """Whether a value may be fed for it."""
@@ -729,13 +743,29 @@ def _known_type(op_type: str) -> bool:
     return op_type in KNOWN_TYPES or not KNOWN_TYPES
 
 
+SUCCESSORS = {"Add": "AddV2", "Div": "RealDiv", "BatchMatMul": "BatchMatMulV2"}
+SUCCESSORS |= {"Concat": "ConcatV2", "Gather": "GatherV2"}
+"""Old types of ops, and what functions and operators make now."""
+
+
+def _outdated(op_type: str, strict: bool) -> None:
+    _say(
+        f"gradient_override_map names {op_type!r}, which no op of the block is: they are of type "
+        f"{SUCCESSORS[op_type]!r}. Name that one.",
+        strict,
+    )
+
+
 def _misspelt(op_type: str, strict: bool) -> None:
     near = get_close_matches(op_type, KNOWN_TYPES, n=3)
     hint = f" Did you mean {', '.join(map(repr, near))}?" if near else ""
-    text = f"gradient_override_map names {op_type!r}, which is the type of no op.{hint}"
+    _say(f"gradient_override_map names {op_type!r}, which is the type of no op.{hint}", strict)
+
+
+def _say(text: str, strict: bool) -> None:
     if strict:
         raise ValueError(text)
-    warnings.warn(text, UserWarning, stacklevel=5)
+    warnings.warn(text, UserWarning, stacklevel=6)
 
 
 def _controls(frames: tuple[ControlFrame, ...], inputs: tuple[Tensor, ...]) -> list[Operation]:
@@ -768,8 +798,7 @@ def get_default_graph() -> Graph:
     """The graph that ops are made in now."""
     stack = default_stack("graph")
     if stack:
-        found: Graph = stack[-1]
-        return found
+        return stack[-1]
     made = _global[0]
     if made is None:
         made = _global[0] = Graph()

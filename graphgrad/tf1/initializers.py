@@ -198,8 +198,7 @@ class Orthogonal(Initializer):
             q = q * sign(A.matrix_diag_part(r))
             if rows < columns:
                 q = A.transpose(q)
-            made: Tensor = A.reshape(q, shape) * self.gain
-            return made
+            return A.reshape(q, shape) * self.gain
 
 
 class Identity(Initializer):

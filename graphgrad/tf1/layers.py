@@ -300,7 +300,9 @@ def flatten(inputs: Any, name: Any = None, data_format: str = "channels_last") -
     known = x.shape.as_list()
     size = -1 if None in known[1:] else int(np.prod(known[1:]))
     if known[0] is None and size == -1:
-        raise ValueError(f"flatten needs known lengths behind the first axis, got {x.shape}")
+        made = A.reshape(x, [A.shape(x)[0], -1], name=name)
+        made.set_shape([None, None])
+        return made
     made = A.reshape(x, [known[0] if known[0] is not None else -1, size], name=name)
     made.set_shape([known[0], None if size == -1 else size])
     return made

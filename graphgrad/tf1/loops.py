@@ -456,10 +456,8 @@ def _WhileGrad(op: Operation, *dys: Any) -> list[Any]:
 
 def _or_zeros(g: Any, like: Tensor) -> Tensor:
     if g is None:
-        made: Tensor = apply("ZerosLike", like, name="zeros_like")
-        return made
-    found: Tensor = g
-    return found
+        return apply("ZerosLike", like, name="zeros_like")
+    return g
 
 
 def _backward_loop(cond: Any, body: Any, start: list[Any], shapes: list[Any]) -> Any:

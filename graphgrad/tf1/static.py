@@ -47,9 +47,9 @@ def _values(op: Any, tensors: Any) -> Any:
     return None if any(v is None for v in found) else found
 
 
-def _of(compute: Any) -> Any:
+def _of(compute: Any, floating: bool = False) -> Any:
     def known(op: Any) -> Any:
-        if op.outputs[0].dtype.is_floating:
+        if op.outputs[0].dtype.is_floating and not floating:
             return None
         found = _values(op, op.inputs)
         if found is None or any(v.size > LARGEST for v in found):
@@ -101,10 +101,10 @@ _KNOWN: dict[str, Any] = {
     "Size": _size,
     "StridedSlice": _strided,
     "Identity": lambda op: constant_value(op.inputs[0]),
-    "Cast": _of(lambda op, x: x),
+    "Cast": _of(lambda op, x: x, floating=True),
     "Pack": _of(lambda op, *xs: np.stack(xs, op.attrs["axis"])),
     "ConcatV2": _of(lambda op, *xs: np.concatenate(xs[:-1], int(xs[-1]))),
-    "Range": _of(lambda op, a, b, s: np.arange(a, b, s)),
+    "Range": _of(lambda op, a, b, s: np.arange(a, b, s), floating=True),
     "AddV2": _of(lambda op, x, y: x + y),
     "Sub": _of(lambda op, x, y: x - y),
     "Mul": _of(lambda op, x, y: x * y),
@@ -133,8 +133,7 @@ def constant_shape(t: Any) -> TensorShape:
         return TensorShape([None if n < 0 else int(n) for n in np.atleast_1d(value)])
     op = t.op
     if op.type == "Shape":
-        found: TensorShape = op.inputs[0].shape
-        return found
+        return op.inputs[0].shape
     if op.type in ("Cast", "Identity"):
         return constant_shape(op.inputs[0])
     if op.type == "Pack":

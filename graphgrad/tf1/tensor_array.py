@@ -56,6 +56,19 @@ def _read(trace: Any, op: Any, flow: Any, index: Any) -> Any:
     return gg.take(flow, index, axis=0)
 
 
+define("TensorArrayGatherV3", "flow_in:A", infer=lambda i, a: i[0]._shape,
+       lower=lambda t, op, flow: flow)  # fmt: skip
+define("TensorArrayScatterV3", "value:A", infer=lambda i, a: i[0]._shape,
+       lower=lambda t, op, value: value)  # fmt: skip
+
+
+@RegisterGradient("TensorArrayGatherV3")
+@RegisterGradient("TensorArrayScatterV3")
+def _AllGrad(op: Any, dy: Tensor) -> Tensor:
+    """dy: a TensorArray is what it holds."""
+    return dy
+
+
 define("TensorArraySizeV3", "flow_in:A", dtype="int32", infer=lambda i, a: TensorShape(()),
        lower=lambda t, op, flow: gg.constant(flow.shape[0], "int32"))  # fmt: skip
 
@@ -148,24 +161,25 @@ class TensorArray:
 
     def read(self, index: Any, name: Any = None) -> Tensor:
         """The part of a number."""
-        made: Tensor = apply("TensorArrayReadV3", self._flow, index, name=name,
+        return apply("TensorArrayReadV3", self._flow, index, name=name,
                              shapes=[self._element[0]])  # fmt: skip
-        return made
 
     def stack(self, name: Any = None) -> Tensor:
         """All parts, next to each other."""
         shape = self._element[0]
         full = unknown_shape() if shape.lengths is None else TensorShape([None, *shape.lengths])
-        made: Tensor = apply("Identity", self._flow, name=name or "TensorArrayStack",
-                             shapes=[full])  # fmt: skip
-        return made
+        return apply(
+            "TensorArrayGatherV3",
+            self._flow,
+            name=name or "TensorArrayStack/TensorArrayGatherV3",
+            shapes=[full],
+        )
 
     pack = stack
 
     def gather(self, indices: Any, name: Any = None) -> Tensor:
         """The parts of some numbers, next to each other."""
-        made: Tensor = apply("GatherV2", self._flow, indices, 0, name=name, batch_dims=0)
-        return made
+        return apply("GatherV2", self._flow, indices, 0, name=name, batch_dims=0)
 
     def concat(self, name: Any = None) -> Tensor:
         """All parts, behind each other."""
@@ -173,15 +187,14 @@ class TensorArray:
         shape = stacked.shape
         if shape.ndims is None or not shape[2:].is_fully_defined():
             raise NotImplementedError("TensorArray.concat needs parts of known shape")
-        made: Tensor = apply("Reshape", stacked, [-1, *shape[2:].as_list()], name=name)
-        return made
+        return apply("Reshape", stacked, [-1, *shape[2:].as_list()], name=name)
 
     def unstack(self, value: Any, name: Any = None) -> TensorArray:
         """With these parts."""
         value = convert_to_tensor(value, self.dtype)
         if self._infer and value.shape.ndims is not None:
             self._element[0] = self._element[0].merge_with(value.shape[1:])
-        return self._with_flow(apply("Identity", value, name=name or "TensorArrayUnstack"))
+        return self._with_flow(apply("TensorArrayScatterV3", value, name=name))
 
     unpack = unstack
 
@@ -197,8 +210,7 @@ class TensorArray:
 
     def size(self, name: Any = None) -> Tensor:
         """How many parts there are."""
-        made: Tensor = apply("TensorArraySizeV3", self._flow, name=name)
-        return made
+        return apply("TensorArraySizeV3", self._flow, name=name)
 
     def close(self, name: Any = None) -> Any:
         """Nothing."""

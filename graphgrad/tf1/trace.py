@@ -146,8 +146,7 @@ class Trace:
             found = self.known[t] = gg.constant(found)
         if found is DEAD:
             raise InvalidArgumentError(None, t.op, f"{t.name} is in a branch that is not taken")
-        made: NativeTensor = found
-        return made
+        return found
 
     def variable(self, op: Operation) -> NativeTensor:
         """The value of a variable now."""
@@ -159,8 +158,7 @@ class Trace:
             return self._input(op, self.read_before(op))
         if isinstance(found, np.ndarray):
             found = gg.constant(found)
-        made: NativeTensor = found
-        return made
+        return found
 
     def has_value(self, op: Operation) -> bool:
         """Whether a variable has a value now."""

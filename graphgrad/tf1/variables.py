@@ -211,8 +211,7 @@ class Variable:
     def initialized_value(self) -> Tensor:
         """Its value, or the initial one where it has none yet."""
         flag = apply("IsVariableInitialized", self._variable)
-        made: Tensor = cond(flag, self.read_value, lambda: self._initial_value)
-        return made
+        return cond(flag, self.read_value, lambda: self._initial_value)
 
     def value(self) -> Tensor:
         """The value as an op of type Identity, made with the variable."""
@@ -220,8 +219,7 @@ class Variable:
 
     def read_value(self) -> Tensor:
         """The value where this stands in the order of the run."""
-        made: Tensor = apply("Identity", self._variable, name="read")
-        return made
+        return apply("Identity", self._variable, name="read")
 
     def _ref(self) -> Tensor:
         return self._variable
@@ -285,8 +283,7 @@ class Variable:
     def __eq__(self, other: object) -> bool:
         return self is other
 
-    def __hash__(self) -> int:
-        return id(self)
+    __hash__ = object.__hash__
 
     def ref(self) -> Any:
         """Itself: it is hashable here."""
@@ -348,11 +345,10 @@ def assign(
     t = _reference(ref)
     value = convert_to_tensor(value, None if isinstance(value, Tensor) else t.dtype.base_dtype)
     _same_type(t, value, "Assign")
-    made: Tensor = apply(
+    return apply(
         "Assign", t, value, name=name,
         validate_shape=True if validate_shape is None else validate_shape,
     )  # fmt: skip
-    return made
 
 
 def _same_type(t: Tensor, value: Tensor, type: str) -> None:
@@ -367,8 +363,7 @@ def _changed(type: str, ref: Any, value: Any, name: Any) -> Tensor:
     t = _reference(ref)
     value = convert_to_tensor(value, None if isinstance(value, Tensor) else t.dtype.base_dtype)
     _same_type(t, value, type)
-    made: Tensor = apply(type, t, value, name=name)
-    return made
+    return apply(type, t, value, name=name)
 
 
 def assign_add(ref: Any, value: Any, use_locking: Any = None, name: Any = None) -> Tensor:
@@ -406,6 +401,26 @@ def scatter_add(
 def scatter_sub(ref: Any, indices: Any, updates: Any, **kwargs: Any) -> Tensor:
     """An op that takes from rows of a variable."""
     return scatter_add(ref, indices, apply("Neg", convert_to_tensor(updates)), **kwargs)
+
+
+def scatter_nd_update(
+    ref: Any, indices: Any, updates: Any, use_locking: bool = True, name: Any = None
+) -> Tensor:
+    """An op that gives elements of a variable other values, by places."""
+    value = convert_to_tensor(ref)
+    new = apply("TensorScatterUpdate", value, convert_to_tensor(indices, preferred_dtype="int32"),
+                convert_to_tensor(updates, value.dtype))  # fmt: skip
+    return assign(ref, new, name=name or "ScatterNdUpdate")
+
+
+def scatter_nd_add(
+    ref: Any, indices: Any, updates: Any, use_locking: bool = True, name: Any = None
+) -> Tensor:
+    """An op that adds to elements of a variable, by places."""
+    value = convert_to_tensor(ref)
+    new = apply("TensorScatterAdd", value, convert_to_tensor(indices, preferred_dtype="int32"),
+                convert_to_tensor(updates, value.dtype))  # fmt: skip
+    return assign(ref, new, name=name or "ScatterNdAdd")
 
 
 # collections of variables
@@ -452,8 +467,7 @@ initialize_local_variables = local_variables_initializer
 
 def is_variable_initialized(variable: Any) -> Tensor:
     """Whether a variable has a value."""
-    made: Tensor = apply("IsVariableInitialized", variable._ref())
-    return made
+    return apply("IsVariableInitialized", variable._ref())
 
 
 def _uninitialized(run: Any, op: Any, *given: Any) -> Any:
@@ -472,5 +486,4 @@ def report_uninitialized_variables(
     with name_scope(name):
         flags = [is_variable_initialized(v) for v in chosen]
         names = [v.op.name.encode() for v in chosen]
-        made: Tensor = apply("ReportUninitialized", *flags, names=names)
-        return made
+        return apply("ReportUninitialized", *flags, names=names)

@@ -301,6 +301,21 @@ def test_S16_zeros_are_built_only_if_read(graph):
     assert [n.attrs["value"] for n in graph.nodes[before:] if n.type == "Full"] == [1]
 
 
+def test_S16_a_zero_stays_known_on_its_way_through_sums_and_ops():
+    spy = Spy()
+    for way in (
+        lambda y: gg.zero_gradient(y) + gg.zero_gradient(y),
+        lambda y: gg.zero_gradient(exp(y)),
+        lambda y: gg.zero_gradient(y * exp(y)),
+        lambda y: gg.zero_gradient(gg.split(y, 2)[0]),
+    ):
+        x = placeholder((2,))
+        with gg.override_gradient(spy):
+            y = exp(x)
+        gg.gradients(way(y), x)
+        assert gg.is_zero(spy.dys[-1][0])
+
+
 def test_S16_is_zero_is_false_of_other_tensors():
     assert not gg.is_zero(placeholder(()))
     assert not gg.is_zero(gg.constant(0.0))

@@ -408,6 +408,7 @@ def test_S05_groups_of_one_call_that_overlap_are_an_error_that_names_both(chain)
     said = message_of(error.value)
     for part in (a.node.name, b.node.name, c.node.name, "neither is inside", "test_choices.py"):
         assert part in said
+    assert f"{b.node.name} ({b.where}) is in both" in said
 
 
 def test_S05_a_group_is_named_once_in_a_call(chain):
@@ -514,6 +515,20 @@ def test_S05_groups_in_bodies_and_around_them():
     assert values(found, {x: -POINT}) == [6, 6, 12, 12]
     once, twice = values(seconds, {x: POINT})
     assert twice == pytest.approx(4 * once)
+
+
+def test_S05_in_a_body_a_choice_may_ask_for_what_is_marked_there():
+    x = placeholder(())
+    regions = []
+
+    def branch():
+        with gg.override_gradient(scaled(3.0)) as region:
+            regions.append(region)
+            return sin(x)
+
+    y = cond(x > 0, branch, lambda: x)
+    dx = gg.gradients(y, x, overrides={regions[0]: scaled(7.0)})
+    assert value(dx, {x: POINT}) == pytest.approx(7.0 * 3.0 * np.cos(POINT))
 
 
 def test_S05_a_scope_around_a_choice_does_not_count_again_inside_it():
@@ -789,6 +804,20 @@ def test_a_rule_for_all_others_is_not_for_what_rules_build():
     dx = gg.gradients(2.0 * y, x, overrides={OTHERS: spy})
     assert [site.type for site in spy.sites] == ["Multiply"]
     assert value(dx, {x: POINT}) == pytest.approx(7.0 * (np.cos(POINT) * POINT + np.sin(POINT)))
+
+
+def test_a_rule_for_all_others_is_for_what_the_rule_built_that_makes_the_call():
+    spy = Spy(scaled(7.0))
+
+    def by_hand(site, dy):
+        x = identity(site.inputs[0])
+        return gg.gradients(sin(x), x, dy, overrides={OTHERS: spy})
+
+    x = placeholder(())
+    with gg.override_gradient(by_hand):
+        y = tanh(x)
+    assert value(gg.gradients(y, x), {x: POINT}) == pytest.approx(7.0 * np.cos(POINT))
+    assert [site.type for site in spy.sites] == ["Sin"]
 
 
 def test_a_rule_for_all_others_counts_in_branches_and_for_one_call():

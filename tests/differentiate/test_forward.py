@@ -604,14 +604,15 @@ def test_S25_what_an_own_jvp_returns_is_checked(forward, message):
     assert "test_forward.py" in str(caught.value)
 
 
-def test_S25_an_own_jvp_that_fails_keeps_its_error():
+@pytest.mark.parametrize("kind", [KeyError, TypeError])
+def test_S25_an_own_jvp_that_fails_keeps_its_error(kind):
     def forward(site, dx):
-        raise KeyError("mine")
+        raise kind("mine")
 
     x = gg.placeholder(())
     with gg.override_gradient(gg.Rule(lambda s, dy: dy, "odd", jvp=forward)):
         y = gg.exp(x)
-    with pytest.raises(KeyError, match="mine") as caught:
+    with pytest.raises(kind, match="mine") as caught:
         jvp(y, x)
     assert any("odd.jvp" in note for note in caught.value.__notes__)
 
@@ -638,6 +639,66 @@ def test_linearity_of_pieces():
             check_linear([wrong], [v, w])
 
 
+def test_linearity_of_lengths_that_are_read_and_of_what_is_waited_for():
+    """A length is no value, and who runs first says when, not what."""
+    v, c = gg.placeholder((None,)), gg.placeholder((None,))
+    after = gg.op_types()["After"]()
+    check_linear([v + gg.zeros_like(v), gg.extend.apply(after, v, c)], [v])
+    check_linear([gg.extend.apply(after, v, v * v), v + gg.zeros_like(gg.exp(v))], [v])
+    for wrong in (gg.ones_like(v), gg.extend.apply(after, c, v)):
+        with pytest.raises(NonLinear, match="does not depend on it"):
+            check_linear([wrong], [v])
+
+
+def test_linearity_of_a_choice_between_something_and_nothing():
+    v, c = gg.placeholder((2,)), gg.placeholder((2,))
+    for branches in ((lambda: v, lambda: v * 0.0), (lambda: v * 0.0, lambda: v)):
+        chosen = gg.cond(gg.sum(c) > 0, *branches)
+        check_linear([chosen * c], [v])
+        with pytest.raises(NonLinear, match="multiplies it with itself"):
+            check_linear([chosen * chosen], [v])
+
+
+def test_linearity_goes_on_where_zeros_become_integers():
+    v = gg.placeholder((2,))
+    zeros = gg.zeros_like(v)
+    check_linear([v + gg.cast(gg.cast(zeros, "int64"), v.dtype)], [v])
+    with pytest.raises(NonLinear, match="makes int64"):
+        check_linear([gg.cast(v, "int64")], [v])
+
+
+def test_linearity_of_loops_that_a_test_ends():
+    v, c = gg.placeholder((2,)), gg.placeholder((2,))
+
+    def loop(init, body, test=lambda t: gg.sum(c) > 0):
+        return gg.while_loop(test, body, init)
+
+    check_linear([loop(v, lambda t: t * c)], [v])
+    check_linear([loop((gg.zeros((2,)), c), lambda t: (t[0] + v, t[1] * t[1]))[0]], [v])
+    for wrong, why in (
+        (loop(v, lambda t: t * t), "multiplies it with itself"),
+        (loop(v, lambda t: t * v), "multiplies it with itself"),
+        (loop(v, lambda t: t + c), "affine"),
+        (loop(v, lambda t: t * c, lambda t: gg.sum(t) > 0), "is not linear in it"),
+        (loop(c, lambda t: v), "carries on what depends on it"),
+    ):
+        with pytest.raises(NonLinear, match=why):
+            check_linear([wrong], [v])
+
+
+def test_linearity_in_a_loop_is_that_of_all_its_runs():
+    """What a run carries may be zero in the first, and linear from the second on."""
+    v, rows = gg.placeholder((2,)), gg.placeholder((3, 2))
+
+    def runs(f):
+        init = gg.zeros((2,)), v
+        return gg.scan(lambda t, row: ((t[1], t[1] * row), f(t[0], row)), init, rows)[1]
+
+    check_linear([runs(lambda t, row: t * row)], [v])
+    with pytest.raises(NonLinear, match="multiplies it with itself"):
+        check_linear([runs(lambda t, row: t * t)], [v])
+
+
 def test_linearity_is_not_recursive():
     v = t = gg.placeholder(())
     for _ in range(20_000):
@@ -651,6 +712,13 @@ def test_S25_a_zero_gradient_beside_others_leaves_their_tangents_alone():
     x, z = gg.placeholder(()), gg.placeholder(())
     found = gg.jvp([gg.zero_gradient(x), gg.sin(z)], [x, z], [2.0, 2.0], unconnected="none")
     assert values(found, {x: 0.1, z: 0.3}) == pytest.approx([0.0, 2 * np.cos(0.3)])
+
+
+def test_S25_a_rule_may_read_the_shape_of_what_is_not_linear():
+    x = gg.placeholder((None,))
+    with gg.override_gradient(lambda site, dy: 3.0 * dy + gg.zeros_like(gg.exp(dy))):
+        y = gg.sin(x)
+    assert value(jvp(y, x), {x: [0.5, 1.0]}).tolist() == [3, 3]
 
 
 def test_S25_a_jvp_of_the_rule_where_no_output_moves():

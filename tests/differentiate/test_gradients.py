@@ -97,6 +97,8 @@ def test_S33_shape_and_dtype_of_grad_ys_are_checked():
         with pytest.raises(gg.GradientError, match="shape and dtype") as error:
             gg.gradients(y, x, bad)
         assert y.name in str(error.value)
+    with pytest.raises(gg.GradientError, match="shape and dtype"):
+        gg.gradients([y, y], x, [None, np.ones(3)])  # also beyond one that is left out
     with pytest.raises(gg.GradientError, match="2 grad_ys for 1 ys"):
         gg.gradients([y], x, [np.ones(2), np.ones(2)])
 

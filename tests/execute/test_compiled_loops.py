@@ -508,6 +508,16 @@ def test_too_many_trips_in_a_run_are_an_error(calls):
         f([1.0, 6.0, 0.0])
 
 
+def test_rows_may_lie_anywhere_without_memory_for_a_copy_of_them():
+    peaks = []
+    for rows in (lambda x: x, lambda x: x[::-1], lambda x: gg.transpose(gg.transpose(x) * 1.0)):
+        with gg.Graph():
+            x, h = gg.placeholder((7, 5)), gg.placeholder((5,))
+            y = gg.scan(lambda h, row: (gg.tanh(h + row), None), h, rows(x))[0]
+        peaks.append(llvm_backend.LlvmBackend().plan(gg.Program([x, h], [y])).peak)
+    assert peaks[0] == peaks[1]
+
+
 def told(outputs, inputs, **options):
     """What is said of how loops run."""
     rows = gg.compile(inputs, outputs, **options).explain().splitlines()

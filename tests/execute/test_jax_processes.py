@@ -58,6 +58,8 @@ def graph_of(change):
         other = gg.exp if change == "branch" else gg.tanh
         gg.cond(gg.sum(y) > 0, lambda: y, lambda: other(y))
         gg.sum(y, axis=0, keepdims=change == "attribute")
+        inside = gg.op_types()["CumSum"](0, change == "op in an op")
+        gg.extend.apply(gg.op_types()["PerExample"](inside, (True,)), gg.reshape(y, (1, 2)))
         gg.identity(y, name="last" if change == "name" else "end")
     return list(digest.lines(graph.nodes))
 
@@ -66,9 +68,30 @@ def test_the_same_code_builds_the_same_lines_on_jax_processes():
     assert graph_of(None) == graph_of(None)
 
 
-@pytest.mark.parametrize("change", ["rule", "constant", "branch", "attribute", "name"])
+CHANGES = ["rule", "constant", "branch", "attribute", "op in an op", "name"]
+
+
+@pytest.mark.parametrize("change", CHANGES)
 def test_what_differs_between_processes_is_found(change):
     assert graph_of(change) != graph_of(None)
+
+
+@pytest.mark.parametrize(
+    ("there", "at", "told"),
+    [
+        (["a", "x", "y"], 1, ["x", "b"]),
+        (["a"], 1, ["nothing", "b"]),
+        (["a", "b", "c", "d"], 3, "d"),
+    ],
+)
+def test_the_first_line_that_differs_is_told_with_what_each_process_has(among, there, at, told):
+    rows = list(map(digest._digest, there))
+    among.other = [b"another digest of it all", b"".join(rows), told[0].encode()]
+    with pytest.raises(GraphError, match=f"different graphs.*in line {at}:") as error:
+        digest.check_same(["a", "b", "c"], "graphs")
+    here = told[1] if len(told) > 1 else "nothing"
+    assert f"process 0: {told[0]}\n  process 1: {here}\n" in str(error.value)
+    digest.check_same(["a", "b", "c"], "graphs")  # where the others say the same
 
 
 def test_processes_but_the_first_write_nothing_and_know_if_it_failed(among, tmp_path):

@@ -90,6 +90,7 @@ def test_what_is_moved_is_counted(trained):
 def test_every_reader_sees_arrays_of_numpy(trained, tmp_path):
     state, w, graph = trained.state, trained.w, trained.graph
     expected = [2.0, 4.0, 8.0]
+    state["n"] = 7  # by hand: an array of NumPy's beside those of the device
     seen = [state[w], state["w"], state.as_dict()["w"], *state.read([w.node])]
     seen += [state.values()[w.node], pickle.loads(pickle.dumps(graph)).state["w"]]
     seen += [copy.copy(state)[w], copy.deepcopy(graph).state["w"], graph.copy().state["w"]]

@@ -101,7 +101,7 @@ def test_so_in_large_and_random_graphs(opened, name):
 def test_so_when_all_is_open(opened, name):
     page = opened(ZOO[name]())
     page.do("document.getElementById('open-all').click()")
-    page.until("document.querySelectorAll('#picture .item[id]').length > 200")
+    page.until("document.querySelectorAll('#picture .item[id]').length > 150")
     page.settled()
     trusted(page)
 

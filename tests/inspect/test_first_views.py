@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
 import graphgrad as gg
 from graphgrad.inspect.collapse import LARGE, READABLE
 from graphgrad.inspect.picture import HUB, Picture
+from graphgrad.inspect.unrolled import runs_of
 from graphgrad.inspect.view import view_of
 
 from .seeing import network
@@ -85,6 +88,48 @@ def test_layers_that_take_turns_repeat_too():
     picture = first_view([y, gg.gradients(y, y.graph.tensor("x"))])
     for column in (0, 1):
         assert titles(picture, column) == ["layer2 ... layer59, x 58"]
+
+
+def test_steps_without_scopes_are_known_by_the_lines_that_build_them():
+    shown = lstm(20, scopes=False)
+    picture = first_view(shown)
+    lines = r"zoo.py:(\d+) to (\d+)"
+    for column in (0, 1):
+        (rest,) = titles(picture, column)
+        assert re.fullmatch(rf"steps 1 \.\.\. 19 of {lines}, x 19", rest)
+    (left, right), *_ = [pair for pair in picture.pairs() if pair[0].box]
+    assert left.box.owner is right.box.owner
+    view = picture.view
+    (step,) = [b for b in view.columns[0].boxes if b.title.startswith("step 0 of")]
+    scoped = lstm(20)[0].graph
+    ops = [n.type for n in scoped.nodes if n.scope == "step0/" and n.inputs]
+    assert [n.type for n in step.nodes] == ops
+    assert sum(column.size for column in view.columns) == len(view.nodes)
+
+
+def test_what_one_step_alone_reads_stands_in_it():
+    picture = first_view(layers(60, scopes=False))
+    assert len(drawn(picture)) < 40
+    (rest,) = titles(picture, 0)
+    assert rest.startswith("steps 1 ... 59 of zoo.py:")
+    (step,) = [b for b in picture.view.columns[0].boxes if b.title.startswith("step 0 of")]
+    assert sorted(n.type for n in step.nodes) == ["Add", "MatMul", "Tanh", "Variable", "Variable"]
+
+
+@pytest.mark.parametrize(
+    ("keys", "runs"),
+    [
+        ("abcabcabcx", [(0, 3, 3)]),
+        ("xabcabcabca", [(1, 3, 3)]),
+        ("abcabc", []),
+        ("aaaaaaaa", []),
+        ("abbbcabbbcabbbc", [(0, 5, 3)]),
+        ("abcabcabcdefdefdef", [(0, 3, 3), (9, 3, 3)]),
+        ("", []),
+    ],
+)
+def test_runs_of_steps(keys, runs):
+    assert list(runs_of(keys)) == runs
 
 
 def test_small_pictures_are_drawn_in_whole():

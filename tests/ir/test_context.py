@@ -142,6 +142,26 @@ def test_a_block_left_by_an_exception_closes_what_was_left_open_in_it(base):
     assert not outer.is_around()
 
 
+def test_a_region_around_stays_open_when_a_block_in_it_is_left_by_an_exception(base):
+    def leaves_open(scope):
+        with Marked("a"):
+            scope.__enter__()
+            raise KeyError
+
+    inner = gg.override_gradient(lambda site, dy: dy)
+    with base.graph:
+        x = gg.placeholder(())
+        with gg.override_gradient(lambda site, dy: 7.0 * dy) as region:
+            for scope in (Marked("b"), inner):
+                with pytest.raises(KeyError):
+                    leaves_open(scope)
+                assert region.open
+            assert len(base.graph.regions) == 2
+            assert not base.graph.regions[1].open
+            y = gg.exp(x)
+        assert y.node.region is region
+
+
 def test_a_block_that_ends_while_another_is_open_in_it_is_an_error_as_before(base):
     inner = Marked("b")
     with Marked("a") as outer:

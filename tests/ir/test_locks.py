@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
 
 import pytest
 
@@ -147,3 +148,45 @@ def test_own_locks_end_with_what_has_them():
     assert len(locks._own) == before + 3
     del here
     assert len(locks._own) == before
+
+
+class Interrupted:
+    """A lock that calls something in the thread that comes to take it, as a signal handler may."""
+
+    def __init__(self, lock, call):
+        self.lock, self.call, self.who = lock, call, threading.get_ident()
+
+    def __enter__(self):
+        if threading.get_ident() == self.who:
+            self.call()
+        self.lock.acquire()
+
+    def __exit__(self, *exc):
+        self.lock.release()
+
+
+def test_a_thread_still_waits_for_its_turn_after_a_handler_took_another_one():
+    """Who then wants what that thread has is told: neither would ever go on."""
+    first, second, third = (locks.Turn(lambda: LookupError("a circle")) for _ in range(3))
+    taken, go_on, seen = threading.Event(), threading.Event(), []
+
+    def other():
+        taken.set()
+        assert go_on.wait(5)
+        try:
+            first.take(seen.append, "had it")
+        except LookupError as error:
+            seen.append(str(error))
+
+    def handler():
+        third.take(seen.append, "handled")
+        go_on.set()
+        thread.join(5)
+        assert not thread.is_alive()
+
+    thread = threading.Thread(target=lambda: second.take(other), daemon=True)
+    thread.start()
+    assert taken.wait(5)
+    second.lock = Interrupted(second.lock, handler)
+    first.take(lambda: second.take(seen.append, "had both"))
+    assert seen == ["handled", "a circle", "had both"]

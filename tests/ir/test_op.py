@@ -270,6 +270,21 @@ def test_what_a_type_does_not_define_it_says_by_name():
     assert list(Scaled.samples(np.random.default_rng(0))) == []
 
 
+def test_what_is_said_of_a_kernel_is_not_said_of_another_one():
+    class Kept(Op, abstract=True):  # it has no kernel: what it says is of those to come
+        idempotent = True
+
+    class First(Kept, abstract=True):
+        def kernel(self, xp, x):
+            return x
+
+    class Second(First, abstract=True):
+        def kernel(self, xp, x):
+            return -x
+
+    assert (First.idempotent, Second.idempotent) == (True, False)
+
+
 # --- what infer gives ----------------------------------------------------------------------------
 
 

@@ -194,6 +194,17 @@ def test_a_given_tensor_keeps_its_value_whatever_its_node_becomes():
     assert swap.outputs[2] is a
 
 
+def test_what_makes_a_given_tensor_does_not_run_for_who_reads_that():
+    x, y = gg.placeholder((4,)), gg.placeholder((2,))
+    first = gg.tanh(y)
+    a, b = gg.split(x, 2)
+    program = Program([x, y, a], [first, gg.exp(b)])
+    after = program.rebuild(lambda n: derive(n, Exp(), (a,)).outputs if n.type == "Tanh" else None)
+    verify_program(after)
+    assert [n.type for n in after.nodes] == ["Exp", "Split", "Exp"]
+    assert after.nodes[0].inputs == (a,)
+
+
 def test_what_only_a_given_tensor_needed_is_gone():
     x = gg.placeholder((4,))
     a, b = gg.split(x, 2)

@@ -12,6 +12,7 @@ import pytest
 
 import graphgrad as gg
 from graphgrad.ir.errors import DTypeError, ShapeError, StateError, SymbolicError
+from graphgrad.ir.state import RUN, RunNumber
 
 
 @pytest.fixture
@@ -132,6 +133,14 @@ def test_what_is_written_together_is_read_together(graph):
 
     with ThreadPoolExecutor(8) as pool:
         assert all(x == y for x, y in pool.map(write, range(2000)))
+
+
+def test_the_number_of_a_run_is_put_back_when_a_run_in_it_has_ended():
+    with RunNumber(3):
+        with RunNumber(5):
+            assert RUN.get() == 5
+        assert RUN.get() == 3
+    assert RUN.get() == 0
 
 
 # --- runs that write take turns ------------------------------------------------------------------

@@ -133,6 +133,14 @@ def test_a_gradient_is_computed_where_the_values_are_that_it_reads():
     assert rest == [["Multiply"]]
 
 
+def test_a_total_is_computed_where_its_elements_are_although_nothing_waits_for_it():
+    with gg.Graph():
+        x = gg.placeholder((4, 5))
+        e = gg.exp(x)
+        first, *_ = _fused([x], [e / gg.sum(e, 0), gg.max(e, 0)])
+    assert first == ["Exp", "ReduceSum", "ReduceMax"]
+
+
 def test_what_leaves_more_than_is_kept_for_it_is_computed_later():
     with gg.Graph():
         x = gg.placeholder((64, 3))

@@ -9,14 +9,19 @@ from graphgrad.execute.numpy_backend import NumpyBackend
 from graphgrad.execute.planned import PlannedBackend
 from graphgrad.ir.build import build
 from graphgrad.ir.graph import Graph
-from graphgrad.ir.op import Op
+from graphgrad.ir.op import Op, op_types
 from graphgrad.ir.program import Program
 from graphgrad.ops.arithmetic import negative
+from graphgrad.ops.control import cond
 from graphgrad.ops.exponential import exp
+from graphgrad.ops.joining import split
 from graphgrad.ops.logic import where
+from graphgrad.ops.nonzero import nonzero
 from graphgrad.ops.reductions import sum as reduce_sum
 from graphgrad.ops.shaping import reshape, transpose
+from graphgrad.ops.sorting import sort
 from graphgrad.ops.sources import identity, placeholder
+from graphgrad.ops.taking import take
 
 BIG = 100_000
 
@@ -225,6 +230,45 @@ def test_what_is_written_needs_nothing_beyond_its_result():
     assert Kernelled().plan(Program([x], [y])).inside == ("Exp",)
 
 
+def test_a_small_output_that_nothing_reads_is_what_its_ufunc_returns():
+    with Graph():
+        x = placeholder((3,), name="x")
+        a = exp(x)
+        b = exp(a)
+    assert [s.writes for s in plan([x], [a, b]).steps] == [True, False]
+
+
+def test_what_is_called_is_no_view_where_it_makes_something():
+    with Graph():
+        x = placeholder((3,), name="x")
+        y = sort(exp(x))
+        z = reshape(x, (3, 1))
+    found = plan([x], [y, z])
+    assert [(s.node.type, s.writes) for s in found.steps][1:] == [
+        ("Sort", False),
+        ("Reshape", False),
+    ]
+    assert found.looks == 1
+
+
+def test_an_output_of_a_call_that_nothing_reads_is_dropped_at_once():
+    with Graph():
+        x = placeholder((4,), name="x")
+        _, b = split(x, 2)
+        y = exp(b)
+    first, last = Kernelled().plan(Program([x], [y])).steps
+    assert first.frees == first.outputs[:1]
+    assert last.inputs == first.outputs[1:]
+
+
+def test_the_peak_of_a_choice_is_exact_where_those_of_its_bodies_are():
+    for inside, exact in ((lambda x: x, True), (lambda x: take(x, nonzero(x)[0]), False)):
+        with Graph():
+            x = placeholder((4,), name="x")
+            y = cond(x[0] > 0, lambda x=x, f=inside: reduce_sum(exp(f(x))), lambda x=x: x[0])
+        assert plan([x], [y]).exact is exact
+
+
 def test_an_input_made_by_a_node_of_the_program_keeps_its_given_value():
     with Graph():
         x = placeholder((2,), name="x")
@@ -257,14 +301,19 @@ def test_a_given_value_among_those_that_a_writer_makes_is_kept_and_not_written()
         kernels = Kernels(np)
 
     Writing.kernels.writes(Both)(writer)
+    Writing.kernels.writes(op_types()["Negative"], lambda node: [(0, 0)])(
+        lambda node, threads: np.negative
+    )
     with Graph():
         x = placeholder((2,), name="x")
         double, triple = build(Both(), (exp(x),)).outputs
-        y = negative(triple)
+        y, z = negative(triple), negative(double)
     run = Writing().compile(Program([x, double], [y, double]))
     given = np.array([5.0, 7.0])
     found, same = run(np.zeros(2), given)
     assert (found.tolist(), same.tolist(), given.tolist()) == ([-3, -3], [5, 7], [5, 7])
+    found, other = Writing().compile(Program([x, double], [triple, z]))(np.zeros(2), given)
+    assert (found.tolist(), other.tolist(), given.tolist()) == ([3, 3], [-5, -7], [5, 7])
 
 
 def test_what_reshapes_by_a_copy_is_no_view():

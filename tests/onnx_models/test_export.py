@@ -1,11 +1,14 @@
 """What is exported, run in onnxruntime: networks with their overrides, names, state, refusals."""
 
 import json
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import graphgrad as gg
+from graphgrad.extend import Op, apply
 from graphgrad.ir.tree import flatten
 
 from .networks import MODELS
@@ -212,6 +215,17 @@ def test_all_that_is_refused_is_told_at_once(path):
         gg.onnx.export(lambda: None, path)
 
 
+def test_bfloat16_is_computed_in_float32(path):
+    pytest.importorskip("ml_dtypes")
+    x = gg.placeholder((3, 4), "float32", name="x")
+    w = gg.variable(gg.bfloat16.type(1) * np.linspace(-1, 1, 8).reshape(4, 2), "bfloat16")
+    y = gg.tanh(gg.cast(x, "bfloat16") @ w)
+    f = gg.compile(x, {"y": gg.cast(y, "float32")}, backend="numpy")
+    exported(f, path)
+    feed = np.linspace(-2, 2, 12, dtype="float32").reshape(3, 4)
+    np.testing.assert_array_equal(run(path, [feed])["y"], f(feed)["y"])
+
+
 # --- control flow ------------------------------------------------------------------------------
 
 
@@ -293,3 +307,64 @@ def test_draws_that_are_tried_again_are_the_same_draws(path):
         "permuted": gg.random.permutation(6, seed=1),
     }
     tried(path, gg.compile(a, outputs, backend="numpy"), np.array([0.5, 3, 40]))
+
+
+# --- ops of others -----------------------------------------------------------------------------
+
+
+class Centred(Op):
+    """y = x - mean of x along an axis: with no word of ONNX, and no gradient."""
+
+    axis: int
+    type = "CentredForOnnx"
+
+    def infer(self, x):
+        return (x,)
+
+    def kernel(self, xp, x):
+        mean = xp.mean(x, axis=self.axis, keepdims=True, dtype=x.dtype)
+        return xp.where(x > mean, x - mean, 0.0)
+
+
+class ByLength(Centred):
+    """Another number for rows of two."""
+
+    type = "ByLengthForOnnx"
+
+    def kernel(self, xp, x):
+        return x * 2 if x.shape[self.axis] == 2 else x
+
+
+@pytest.mark.parametrize("lengths", [(2, 3), ("N", None)])
+def test_an_op_that_says_nothing_is_written_as_its_kernel(lengths, path):
+    x = gg.placeholder(lengths, "float32", name="x")
+    f = gg.compile(x, {"y": apply(Centred(1), x)}, backend="numpy")
+    exported(f, path)
+    feed = np.float32([[1, 2, 6], [0, 0, 3]])
+    np.testing.assert_allclose(run(path, [feed])["y"], f(feed)["y"], rtol=1e-6)
+
+
+def test_a_kernel_that_goes_by_an_unknown_length_is_not_guessed(path):
+    x = gg.placeholder((2, 2), "float32", name="x")
+    exported(gg.compile(x, {"y": apply(ByLength(1), x)}, backend="numpy"), path)
+    assert run(path, [np.ones((2, 2), "float32")])["y"].sum() == 8
+    path.unlink()
+    x = gg.placeholder((2, "N"), "float32")
+    with pytest.raises(gg.ExportError, match="goes by lengths that are not known"):
+        gg.onnx.export(gg.compile(x, {"y": apply(ByLength(1), x)}, backend="numpy"), path)
+    assert not path.exists()
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_the_document_runs(tmp_path, monkeypatch):
+    text = (Path(__file__).parents[2] / "docs" / "onnx.md").read_text()
+    monkeypatch.chdir(tmp_path)
+    names = {}
+    for title in ("A compiled function for other runtimes", "A model with its rules"):
+        part = text.partition(f"## {title}\n")[2].partition("\n## ")[0]
+        blocks = re.findall(r"```python\n(.*?)```", part, re.DOTALL)
+        assert blocks
+        for block in blocks:
+            exec(block, names)
+    assert names["state"]["w"].shape == (2, 1)
+    assert [r.name for r in names["again"].graph.regions] == ["guided()"]

@@ -101,6 +101,29 @@ def test_constants_that_would_fill_memory_are_not_made():
     refused(model_of([node("Range", ["a", "b", "c"], ["y"])], {"x": [2]}, ["y"], steps), "at most")
 
 
+def test_forms_make_few_numbers():
+    """What an attribute or a shape of the file says, no form allocates without looking."""
+    far = 1 << 40
+    image = {"x": [1, 1, far]}
+    sizes = {"s": np.array([1, 1, 8])}
+    made = [
+        node("Resize", ["x", "", "", "s"], ["y"], mode="linear"),
+        node("AveragePool", ["x"], ["y"], kernel_shape=[2], dilations=[2]),
+        node("GatherElements", ["x", "x"], ["y"], axis=2),
+    ]
+    for each in made[:2]:
+        refused(model_of([each], image, ["y"], sizes), "at most 16777216 are made")
+    inputs = [(image, 1), ({"i": [1, 1, far]}, 7)]
+    made[2].input[1] = "i"
+    refused(model_of(made[2:], inputs, ["y"]), "at most 16777216 are made")
+    weights = {"w": np.ones((1, 4, 2), "float32"), "r": np.ones((1, 4, 1), "float32")}
+    lstm = node("LSTM", ["x", "w", "r"], ["y"], hidden_size=far)
+    refused(model_of([lstm], {"x": [3, 2, 2]}, ["y"], weights), "at most 16777216 are made")
+    nearest = node("Resize", ["x", "", "", "s"], ["y"], mode="nearest")
+    wide = model_of([nearest], {"x": [1, 1, 1 << 20]}, ["y"], {"s": np.array([1, 1, 1 << 21])})
+    assert gg.onnx.load(wide).outputs["y"].shape == (1, 1, 1 << 21)
+
+
 def test_functions_that_call_themselves_or_grow(rng):
     versions = [onnx.helper.make_opsetid("", 21), onnx.helper.make_opsetid("own", 1)]
 

@@ -17,7 +17,13 @@ def load_tool():
     return module
 
 
-@pytest.mark.parametrize(("kind", "right"), [("simple", 7), ("pytorch-operator", 35)])
+CONVERTED = [("pytorch-operator", 35), ("pytorch-converted", 82)]
+
+
+@pytest.mark.parametrize(
+    ("kind", "right"),
+    [("simple", 7), *(pytest.param(*row, marks=pytest.mark.ci) for row in CONVERTED)],
+)
 def test_models_of_the_wheel(kind, right):
     tool = load_tool()
     found = [tool.tried(case) for case in tool.cases_of(kind)]

@@ -12,6 +12,7 @@ from graphgrad.execute.backend import one_call_per_node
 from graphgrad.execute.numpy_kernels import KERNELS
 from graphgrad.ir import kinds
 from graphgrad.ir.program import Program
+from graphgrad.lower.widen import widen
 
 from ..each import each
 from ..laws.cases import CASES, placed
@@ -175,6 +176,13 @@ def test_what_can_be_fed():
         g(np.ones(2, SHORT))
 
 
+def test_numbers_of_a_widened_program_cannot_be_written():
+    x = gg.placeholder((3,), "bfloat16")
+    found = widen(Program([x], [x * gg.constant(2.0, "bfloat16")]))
+    (number,) = [n.op.value for n in found.nodes if n.type == "Constant"]
+    assert (number.dtype, number.flags.writeable) == (np.float32, False)
+
+
 def test_rules_are_applied_in_bfloat16():
     with gg.Graph():
         x = gg.placeholder((3,), SHORT)
@@ -256,7 +264,7 @@ def test_files_keep_every_bit(tmp_path):
     for node, want in zip(loaded.nodes, (many, few, one, one[0]), strict=True):
         value = gg.evaluate(node.outputs[0])
         assert (value.dtype, value.tobytes()) == (SHORT, want.tobytes())
-    with pytest.raises(gg.DTypeError, match=r"many: \.npz has no bfloat16; write a \.safetensors"):
+    with pytest.raises(gg.DTypeError, match=r"many: \.npz has no bfloat16; write \.safetensors"):
         gg.export_weights(tmp_path / "w.npz", graph.state)
     pytest.importorskip("safetensors")
     gg.export_weights(tmp_path / "w.safetensors", {"many": many, "b": [True], "i": np.int64([2])})

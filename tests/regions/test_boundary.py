@@ -226,6 +226,25 @@ def test_S09_what_an_inner_region_declares_as_its_input_is_read_inside_used_or_n
     assert spy.sites[0].inputs == (x, z)
 
 
+def test_S09_what_an_inner_region_declares_as_its_input_leads_where_its_members_do():
+    x, z = placeholder(()), placeholder(())
+    with gg.override_gradient(lambda site, *dys: [2.0, 3.0]):  # whatever the dys
+        a = exp(x)
+        with gg.override_gradient(default), gg.override_gradient(default, inputs=[a, z]):
+            b = sin(a)
+        c = b * 5.0
+        d = exp(a)
+    assert values(gg.gradients(c, [x, z])) == [2, 3]
+    assert gg.gradients(d, z, unconnected="none") is None
+
+
+def test_a_region_without_members_has_no_last_one():
+    with gg.override_gradient(default, allow_empty=True) as region:
+        pass
+    assert boundary_of(region).last is None
+    assert boundary_of(region).position < 0
+
+
 def test_S09_an_argument_that_a_function_does_not_use_leaves_its_region():
     @gg.custom_gradient
     def constant_of(unused):
@@ -472,6 +491,17 @@ def circle(x):
         d = other.run(tanh, c)
         other.run(two.__exit__, None, None, None)
     return one.region, two.region, c, d
+
+
+def test_S11_what_lies_behind_a_stopped_tensor_takes_no_part():
+    x = placeholder(())
+    outside = contextvars.copy_context()
+    with gg.override_gradient(default):
+        y = cos(outside.run(sin, exp(x)))
+    with gg.override_gradient(scaled(5)):
+        z = y * x
+    dx = gg.gradients(z, x, stop_gradients=y)
+    assert value(dx, {x: 0.0}) == pytest.approx(5 * np.cos(np.sin(1)))
 
 
 def test_S11_two_regions_in_a_circle():
@@ -751,6 +781,13 @@ def test_what_derivatives_alone_read_is_an_output_as_what_nothing_reads():
     dx = gg.gradients(loss, x)
     assert spy.sites[0].outputs == (y, z)
     assert values([plain, dx], {x: 0.0}) == [1, 3]
+
+
+def test_S09_what_a_rule_makes_of_a_gradient_by_any_nodes_depends_on_it():
+    x, z = placeholder(()), placeholder(())
+    with gg.override_gradient(lambda site, da, db: (da, tanh(exp(da)))):
+        a, _ = exp(x), sin(z)
+    assert value(gg.gradients(a, z)) == np.tanh(np.e)
 
 
 def test_S10_a_constant_that_only_a_default_asks_about_has_no_gradient_there():

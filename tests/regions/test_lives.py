@@ -168,6 +168,21 @@ def test_S31_another_graph_is_free_where_scopes_of_this_one_ended():
         assert (y.node.region, y.node.stamp, y.node.scope) == (None, None, "")
 
 
+def test_S31_another_graph_that_was_entered_inside_goes_on_when_the_scope_has_ended():
+    def steps(other):
+        with other:
+            yield
+            yield sin(placeholder(()))
+
+    for kind in ("region", "map", "name_scope"):
+        driven = steps(gg.Graph())
+        with SCOPES[kind]():
+            context = contextvars.copy_context()
+            context.run(next, driven)
+        (y,) = context.run(list, driven)
+        assert (y.node.region, y.node.stamp, y.node.scope) == (None, None, "")
+
+
 def test_S31_a_branch_that_ended_takes_no_more_nodes():
     x = placeholder(())
     kept = []

@@ -321,6 +321,17 @@ def test_S09_a_mark_sees_what_is_built_after_it_until_it_is_asked(graph):
     assert spy.sites[0].outputs == (h, y)
 
 
+def test_S09_a_mark_that_declares_a_number_sees_what_is_built_after_it_too(graph):
+    x = placeholder(())
+    h = x * 2.0
+    y = sin(h)
+    spy = Spy(lambda site, *dys: [7.0, 11.0])
+    graph.mark(select.nodes(h, y), spy, inputs=h.node.inputs)
+    later = cos(h)
+    assert values(gg.gradients(y + later, list(h.node.inputs))) == [7, 11]
+    assert spy.sites[0].outputs == (h, y)
+
+
 def test_S11_a_marked_group_that_is_no_step_is_an_error_when_it_takes_part(graph):
     x = placeholder(())
     a = exp(x)
@@ -624,6 +635,18 @@ def test_S04_unmark_of_an_inner_region_gives_its_members_to_the_outer_one(graph)
     assert value(gg.gradients(b, x), {x: 0.0}) == pytest.approx(np.cos(1.0) * 10)
     graph.unmark(outer)
     assert value(gg.gradients(b, x), {x: 0.0}) == pytest.approx(np.cos(1.0) * 5)
+
+
+def test_S09_what_only_a_derivative_in_a_block_read_is_used_nowhere_after_unmark(graph):
+    x = placeholder(())
+    with gg.override_gradient(default) as outer, gg.override_gradient(default) as inner:
+        y = exp(x)
+        gg.gradients(y, x)  # it reads y
+    graph.unmark(inner)
+    graph.unmark(outer)
+    (region,) = graph.mark(select.nodes(y).together(), seven)
+    assert boundary_of(region).outputs == (y,)
+    assert value(gg.gradients(y, x)) == 7
 
 
 def test_S04_after_unmark_earlier_derivatives_stay_and_later_ones_are_plain(graph):

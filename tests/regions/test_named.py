@@ -135,6 +135,16 @@ def test_S04_what_stands_for_a_group_is_no_mark(graph, chain):
     assert select.rule(None).find(graph) == []
 
 
+def test_S05_what_stood_for_a_group_in_another_call_may_be_switched_off(chain):
+    """As a region it is a site like any other, marked or not."""
+    x, a, b, _, d = chain
+    group, spy = select.nodes(a, b), Spy(seven)
+    gg.gradients(d, x, overrides={group: spy})
+    plain = gg.gradients(d, x)
+    off = gg.gradients(d, x, overrides={spy.sites[0].region: None})
+    assert values([off, plain], {x: POINT}) == pytest.approx([value(plain, {x: POINT})] * 2)
+
+
 def test_S05_placeholders_and_residuals_are_in_no_group(graph, chain):
     x, a, b, _, d = chain
     gg.gradients(d, x, overrides={select.nodes(a, b): default})
@@ -178,3 +188,13 @@ def test_what_read_through_the_inner_of_two_groups_does_so_elsewhere(graph, chai
         if n.type == "Residual"
     }
     assert inside == {frozenset({"Exp", "Tanh"})}
+
+
+def test_the_label_of_a_group_is_cut_where_it_is_long(graph):
+    x = placeholder(())
+    with gg.name_scope("n" * 100):
+        y = tanh(sin(x))
+    gg.gradients(y, x, overrides={select.scope("n" * 100).together(): seven})
+    (region,) = groups_of(graph)
+    assert len(region.group.label) == 80
+    assert region.group.label.endswith("nnn...")

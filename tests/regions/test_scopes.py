@@ -201,6 +201,16 @@ def test_S13_one_matched_entry_is_enough_and_the_others_are_listed():
     assert scope.unmatched == ["Log"]
 
 
+def test_S13_a_map_of_which_no_entry_can_ever_act():
+    i = placeholder((2,), "int64")
+    with pytest.raises(gg.RegionError, match="only what has no gradient"):
+        with gg.gradient_override_map({"Add": default}):
+            i + i
+    for own in (None, "Add"):  # nothing is lost
+        with gg.gradient_override_map({"Add": own}):
+            i + i
+
+
 def test_S13_an_entry_counts_as_matched_where_an_inner_map_wins():
     x = placeholder(())
     with gg.gradient_override_map({"Exp": default}) as outer:
@@ -384,8 +394,13 @@ def test_S30_a_scope_that_is_open_cannot_be_opened_again():
 
 
 def test_S30_a_scope_left_without_having_been_entered_is_an_error():
-    with pytest.raises(gg.ScopeError):
-        gg.gradient_override_map({"Exp": default}).__exit__(None, None, None)
+    scopes = [gg.gradient_override_map({"Exp": default}) for _ in range(2)]
+    with pytest.raises(KeyError), scopes[1]:
+        raise KeyError
+    for scope in scopes:
+        for kind in (None, KeyError):
+            with pytest.raises(gg.ScopeError, match="without having been entered"):
+                scope.__exit__(kind, None, None)
 
 
 # --- S31: threads and tasks ----------------------------------------------------------------------

@@ -172,3 +172,8 @@ def test_every_entry_says_what_it_is_and_where_it_is_from(entry):
     assert entry.source
     assert getattr(rules, entry.name) is entry.make
     gg.Contract(entry.contract)
+
+
+def test_a_contract_is_shown_with_what_it_is_of():
+    assert repr(gg.Contract("exact")) == "exact"
+    assert repr(gg.Contract("scaled", 2.0)) == "scaled of 2.0"

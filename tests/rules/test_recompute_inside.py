@@ -388,6 +388,22 @@ def test_S04_a_group_that_was_recomputed_in_part_is_an_error_before_anything_cha
     assert sin.region.rule == rules.recompute.CHECKPOINT
 
 
+def test_S04_inputs_that_a_mark_declares_are_declared_of_what_was_recomputed_too():
+    x, w = gg.placeholder(()), gg.placeholder(())
+    y = rules.checkpoint(lambda x, w: gg.exp(gg.sin(x) * w))(x, w)
+    product, exp = (n for n in x.graph.nodes if n.type in ("Multiply", "Exp"))
+    gg.gradients(y, x)
+    sine, factor = product.inputs
+    chosen = gg.select.nodes(product, exp)
+    x.graph.mark(chosen, seven, inputs=[factor, sine], outputs=exp.outputs, allow_inside=True)
+    first, second = x.graph.regions[-2:]
+    twins = {of: new for new, of in x.graph.again.items()}
+    assert twins[first] is second
+    (read,) = {*twins[product].inputs} - {twins[sine.node].outputs[0]}
+    assert second.pinned_inputs == (read, twins[sine.node].outputs[0])
+    assert second.pinned_outputs == twins[exp].outputs
+
+
 def test_S04_a_mark_by_type_counts_inside_and_outside():
     x = gg.placeholder((), name="x")
     y = rules.checkpoint(lambda h: gg.sin(h) * 1.0)(gg.sin(x))

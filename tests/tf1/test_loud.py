@@ -4,7 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
-from graphgrad.tf1.contrib.image import rotate
+from graphgrad.tf1.contrib.crf import crf_decode
 
 import graphgrad.tf1 as tf
 from tests.tf1.recorded.saying import fresh
@@ -36,6 +36,18 @@ def test_a_misspelt_type_in_a_map_is_a_warning_and_strictly_an_error(graph):
     with warnings.catch_warnings(), graph.gradient_override_map({"Sigmoid": "x"}):
         warnings.simplefilter("error")  # a type that there is, and that nothing has: as it is
         tf.nn.relu(1.0)
+
+
+def test_an_old_type_in_a_map_is_a_warning_where_ops_have_the_new_one(graph):
+    x = tf.constant(1.0)
+    with (
+        pytest.warns(UserWarning, match="'Add'.*'AddV2'"),
+        graph.gradient_override_map({"Add": "x"}),
+    ):
+        x + x
+    with warnings.catch_warnings(), graph.gradient_override_map({"Add": "x", "AddV2": "y"}):
+        warnings.simplefilter("error")
+        x * x
 
 
 def test_a_name_that_nobody_registered_is_said_with_the_line(graph):
@@ -79,7 +91,7 @@ def test_an_error_in_a_rule_names_op_and_rule(graph):
 
 def test_what_is_missing_says_so_when_it_is_used():
     for use, said in (
-        (lambda: rotate(1), "tf.contrib.image.rotate"),
+        (lambda: crf_decode(1), "tf.contrib.crf.crf_decode"),
         (lambda: tf.data.Dataset.from_tensors(1), "NumPy arrays, fed by feed_dict|tf.data"),
         (lambda: tf.reduce_summ(1), "Did you mean tf.reduce_sum"),
         (lambda: tf.keras.Model(), "tf.keras.Model"),

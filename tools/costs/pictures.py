@@ -3,9 +3,10 @@
     python tools/costs/pictures.py [--sizes 100 500 2000 20000 100000] [--rounds 3] [--timeout 60]
 
 A network of dense layers in name scopes, every other one under a region, with its gradients, as
-to_dot and to_html show it without options: with about 80 things above 200 nodes. Writing is CPU time of this
-process, `dot` of its own process; `open` is the time on the clock from asking headless Chromium for
-the file to the picture, with how much is drawn then. Medians over rounds. A dash: no such program.
+to_dot and to_html show it without options: above 200 nodes with about 80 things. Writing is CPU
+time of this process, `dot` of its own process; `open` is the time on the clock from asking headless
+Chromium for the file to the picture, with how much is drawn then. Medians over rounds. A dash: no
+such program.
 """
 
 import argparse

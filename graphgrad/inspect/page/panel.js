@@ -142,8 +142,8 @@ class Panel {
 
   boxLink(kind, what, scene) {
     const { title } = (kind === "region" ? data.regions : data.calls)[what];
-    const b = scene.boxes.findIndex((box) => box.kind === kind && box.what === what);
-    if (b < 0) return cut(title);
+    const b = scene.boxOf.get(`${kind} ${what}`);
+    if (b === undefined) return cut(title);
     const order = scene.boxes[b].column;
     const mark = make("i", { class: `mark ${kind} ${scene.colourOf(scene.boxes[b].owner)}`, "aria-hidden": "true" });
     return make("button", { type: "button", class: "link", title: titleOf(title), onclick: () => this.go.box(b) }, mark, middleCut(title, LONG), order > 1 ? make("small", {}, ` in ${scene.boxes.find((box) => box.kind === "column" && box.what === order).title}`) : null);

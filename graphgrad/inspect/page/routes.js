@@ -2,7 +2,7 @@
 // the whole width is free, between columns the whole height. A line that would run under a node
 // leaves through the top or bottom of its node, and takes these ways.
 const BEND = 9;
-const STEP = 5; // how closely a line is looked at
+const STEP = 2; // how closely a line is looked at
 const HEAD = 7;
 
 class Ways {
@@ -51,24 +51,44 @@ class Ways {
     else if (best.way) link.spaced = false; // its label goes with it
   }
 
+  // Ways between two nodes: out of the top or bottom, along a row, an aisle and a row, and in again;
+  // or in from the side of the aisle.
   *between({ a, b }) {
+    const side = b.x >= a.x ? 1 : -1;
     for (const up of [-1, 1]) {
-      for (const upon of [-1, 1]) {
-        const [from, to] = [this.rows.beside(a.y, up), this.rows.beside(b.y, upon)];
-        const side = b.x >= a.x ? 1 : -1;
-        const out = a.x + (side * a.w) / 4;
-        const into = b.x - (side * b.w) / 4;
-        const ends = [[out, a.y + (up * a.h) / 2], [into, b.y + (upon * b.h) / 2]];
+      const from = this.rows.beside(a.y, up);
+      for (const lean of [side, -side]) {
+        const out = a.x + (lean * a.w) / 4;
+        const start = [out, a.y + (up * a.h) / 2];
         for (const y0 of from.tracks()) {
-          if (from === to) {
-            yield { corners: [ends[0], [out, y0], [into, y0], ends[1]], taken: [from] };
-            continue;
+          yield* this.ending(b, from, -lean, [start, [out, y0]]);
+          for (const aisle of this.aisles.all) {
+            const [x] = aisle.tracks();
+            const edge = b.x + (Math.sign(x - b.x) * b.w) / 2;
+            yield { corners: [start, [out, y0], [x, y0], [x, b.y], [edge, b.y]], taken: [from, aisle] };
           }
-          for (const y1 of to.tracks()) {
-            for (const aisle of this.aisles.all) {
-              const [x] = aisle.tracks();
-              yield { corners: [ends[0], [out, y0], [x, y0], [x, y1], [into, y1], ends[1]], taken: [from, to, aisle] };
-            }
+        }
+      }
+    }
+  }
+
+  *ending(b, from, lean, begun) {
+    const into = b.x + (lean * b.w) / 4;
+    const y0 = begun[1][1];
+    for (const up of [-1, 1]) {
+      const to = this.rows.beside(b.y, up);
+      const end = [into, b.y + (up * b.h) / 2];
+      if (from === to) {
+        yield { corners: [...begun, [into, y0], end], taken: [from] };
+        continue;
+      }
+      for (const y1 of to.tracks()) {
+        for (const aisle of this.aisles.all) {
+          const [x] = aisle.tracks();
+          yield { corners: [...begun, [x, y0], [x, y1], [into, y1], end], taken: [from, to, aisle] };
+          for (const way of [-1, 1]) {
+            const [edge, beside] = [b.x + (way * b.w) / 2, b.x + way * (b.w / 2 + BEND)];
+            yield { corners: [...begun, [x, y0], [x, y1], [beside, y1], [beside, b.y], [edge, b.y]], taken: [from, to, aisle] };
           }
         }
       }

@@ -40,7 +40,9 @@ class Scene {
     });
     for (const edge of edgesOf(frame)) {
       const found = edgeStatus(edge);
-      if (found !== null) this.edges.push({ ...edge, status: found });
+      if (found === null) continue;
+      edge.status = found;
+      this.edges.push(edge);
     }
   }
 
@@ -132,6 +134,10 @@ class Scene {
     this.regions = [...new Set(this.boxes.filter((b) => b.kind === "region").map((b) => b.what))];
     this.regions.sort((a, b) => data.regions[a].index - data.regions[b].index);
     this.calls = [...new Set(this.boxes.filter((b) => b.kind === "rule").map((b) => b.what))];
+    this.boxOf = new Map(); // kind and row of a region or call -> its first box
+    this.boxes.forEach(({ kind, what }, i) => {
+      if (!this.boxOf.has(`${kind} ${what}`)) this.boxOf.set(`${kind} ${what}`, i);
+    });
     this.colour = new Map(this.regions.map((r, i) => [r, i % 6]));
   }
 

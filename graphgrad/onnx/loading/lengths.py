@@ -8,21 +8,24 @@ so what exporters write to reshape a batch is settled while loading.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import reduce
 from math import prod
+from operator import mul
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from ...ir.build import apply
 from ...ir.errors import FileError
+from ...ir.graph import current
 from ...ir.node import Tensor
 from ...ir.types import Array, as_dtype, broadcast
 from ...ops import reductions
 from ...ops.base import cast, constant
 from ...ops.creation import ones, zeros_like
 from ...ops.joining import stack
-from ...ops.shaping import Reshape, broadcast_like, broadcast_to, reshape
+from ...ops.shaping import Reshape, broadcast_like, broadcast_to, reshape, reshape_like
 
 __all__ = [
     "Dimension",
@@ -35,6 +38,9 @@ __all__ = [
     "of_lengths",
     "reshaped",
 ]
+
+LATELY = 300
+"""How many nodes are looked through for one of a shape that is wanted."""
 
 
 class RunLength:
@@ -63,7 +69,7 @@ class RunLength:
                 return NotImplemented
             factor = self.factor // other.factor
             return RunLength(tuple(left), factor) if left else factor
-        if not other or self.factor % int(other):
+        if not isinstance(other, int | np.integer) or not other or self.factor % other:
             return NotImplemented
         return RunLength(self.axes, self.factor // int(other))
 
@@ -137,22 +143,58 @@ def as_numbers(value: Array) -> Tensor:
 
 def reshaped(x: Tensor, dims: Sequence[Dimension]) -> Tensor:
     """x under a shape of ints, at most one of which is -1, and lengths known only when run."""
+    dims = _left_over(x, dims)
     found: list[Any] = []
     for d in dims:
         at = _axis_of(x, d) if isinstance(d, RunLength) else None
         found.append(d if isinstance(d, int) else ("axis", at) if at is not None else d)
     unknown = [i for i, d in enumerate(found) if isinstance(d, RunLength)]
-    if len(unknown) > 1 or (unknown and -1 in found):
+    named = [i for i in unknown if _is_named(dims[i])]
+    if len(unknown) + (-1 in found) <= 1:
+        plain = Reshape(tuple([-1 if isinstance(d, RunLength) else d for d in found]))
+        if not named or None not in plain.infer(x.type)[0].shape:
+            return reshape(x, plain.shape) if not unknown and _are_ints(found) else apply(plain, x)
+    if named != unknown or -1 in found:
         names = ", ".join(repr(found[i]) for i in unknown)
         raise FileError(
             f"{x.type!r} gets a shape of which more than one length is known only when run: "
             f"{names}. Give the lengths by shapes="
         )
-    for i in unknown:
-        found[i] = -1
-    if all(isinstance(d, int) for d in found):
-        return reshape(x, tuple(found))
-    return apply(Reshape(tuple(found)), x)
+    return reshape_like(x, _of_shape(dims, x))  # which keeps the names
+
+
+def _of_shape(dims: Sequence[Dimension], x: Tensor) -> Tensor:
+    """A tensor of a shape of known and named lengths: one built lately, or ones."""
+    shape = tuple([d if isinstance(d, int) else d.axes[0][0].shape[d.axes[0][1]] for d in dims])
+    context = current()
+    for node in reversed(context.graph.nodes[-LATELY:]):
+        for t in node.outputs:
+            if t.shape == shape and node.region is context.region:
+                return t
+    return _ones(dims, x)
+
+
+def _are_ints(dims: Sequence[Any]) -> bool:
+    return all(isinstance(d, int) for d in dims)
+
+
+def _left_over(x: Tensor, dims: Sequence[Dimension]) -> list[Dimension]:
+    """The shape with the length that -1 stands for, where the rest cancels."""
+    found = list(dims)
+    if -1 in found and any(isinstance(d, RunLength) for d in found):
+        at = found.index(-1)
+        rest: Any = reduce(mul, [d for i, d in enumerate(found) if i != at], 1)
+        with suppress(TypeError):  # where nothing is left over for certain
+            found[at] = reduce(mul, lengths_of(x), 1) // rest
+    return found
+
+
+def _is_named(d: Any) -> bool:
+    """Whether it is one length that has a name."""
+    if not isinstance(d, RunLength) or d.factor != 1 or len(d.axes) != 1:
+        return False
+    t, i = d.axes[0]
+    return isinstance(t.shape[i], str)
 
 
 def _axis_of(x: Tensor, d: RunLength) -> int | None:

@@ -83,6 +83,17 @@ def _div(call: OperatorCall) -> Any:
     return x // y
 
 
+def _extreme(call: OperatorCall) -> Any:
+    """Of lengths that are the same, that; of others only a run knows it."""
+    rows = np.broadcast_arrays(*call.values)
+    found = rows[0].copy()
+    for row in rows[1:]:
+        for at in np.ndindex(found.shape):
+            if row[at] != found[at]:
+                return None
+    return found
+
+
 def _prod(call: OperatorCall) -> Any:
     if call.attribute("keepdims", 1) not in (0, 1) or call.values[0].ndim != 1:
         return None
@@ -125,6 +136,8 @@ _MOVES: dict[str, Callable[[OperatorCall], Any]] = {
     "Identity": _identity,
     "Mul": _mul,
     "Div": _div,
+    "Max": _extreme,
+    "Min": _extreme,
     "ReduceProd": _prod,
     "Equal": _equal,
     "Where": _where,

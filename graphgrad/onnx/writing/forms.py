@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
+
 from ...ir.onnx import NoOnnxForm
 from ...ir.op import Op
 from ...ir.program import Program
@@ -99,7 +101,8 @@ class Forms:
         self, block: OnnxBlock, function: Callable[..., Any], inputs: Sequence[OnnxValue]
     ) -> tuple[OnnxValue, ...]:
         """What function(xp, *tensors) builds, of values in a block."""
-        program = program_of(function, [type_of(v) for v in inputs])
+        name = self._open[-1][0].type if self._open else "a function"
+        program = program_of(name, function, [type_of(v) for v in inputs])
         return self.program(block, program, inputs)
 
     def program(
@@ -202,8 +205,11 @@ def _content(block: OnnxBlock) -> Any:
 
 
 def _call_content(call: OnnxCall) -> Any:
-    attributes = [
-        (k, _content(v) if isinstance(v, OnnxBlock) else repr(v))
-        for k, v in call.attributes.items()
-    ]
-    return call.operator, call.domain, call.inputs, call.outputs, tuple(attributes)
+    attributes = tuple([(k, _attribute_content(v)) for k, v in call.attributes.items()])
+    return call.operator, call.domain, call.inputs, call.outputs, attributes
+
+
+def _attribute_content(value: Any) -> Any:
+    if isinstance(value, OnnxBlock):
+        return _content(value)
+    return (value.dtype, value.tobytes()) if isinstance(value, np.ndarray) else repr(value)

@@ -16,87 +16,28 @@ from .values import OnnxBlock, OnnxCall, OnnxValue
 __all__ = ["Operators", "type_of"]
 
 BOOL, INT64, DOUBLE = np.dtype("bool"), np.dtype("int64"), np.dtype("float64")
-_OF_BOOL = frozenset(
-    [
-        "And",
-        "Or",
-        "Xor",
-        "Not",
-        "Equal",
-        "Less",
-        "LessOrEqual",
-        "Greater",
-        "GreaterOrEqual",
-        "IsNaN",
-        "IsInf",
-    ]
-)
+# fmt: off
+_OF_BOOL = frozenset((
+    "And", "Or", "Xor", "Not", "Equal", "Less", "LessOrEqual", "Greater", "GreaterOrEqual",
+    "IsNaN", "IsInf",
+))
+# fmt: on
 _OF_PLACES = frozenset(["Shape", "Size", "ArgMax", "ArgMin", "NonZero"])
 _CHOSEN = tuple(map(np.dtype, ("uint8", "int32", "int64")))
 """What `Where` of onnxruntime takes beside floating numbers."""
 _TYPED_BY = {"Where": 1, "OneHot": 2}
 """Operators whose result has the dtype of another input than the first."""
 
-_ELEMENTWISE = frozenset(
-    [
-        "Abs",
-        "Acos",
-        "Acosh",
-        "Add",
-        "And",
-        "Asin",
-        "Asinh",
-        "Atan",
-        "Atanh",
-        "BitShift",
-        "BitwiseAnd",
-        "BitwiseNot",
-        "BitwiseOr",
-        "BitwiseXor",
-        "Cast",
-        "Ceil",
-        "Cos",
-        "Cosh",
-        "Div",
-        "Elu",
-        "Equal",
-        "Erf",
-        "Exp",
-        "Floor",
-        "Greater",
-        "GreaterOrEqual",
-        "Identity",
-        "IsInf",
-        "IsNaN",
-        "LeakyRelu",
-        "Less",
-        "LessOrEqual",
-        "Log",
-        "Max",
-        "Min",
-        "Mod",
-        "Mul",
-        "Neg",
-        "Not",
-        "Or",
-        "Pow",
-        "Reciprocal",
-        "Relu",
-        "Round",
-        "Sigmoid",
-        "Sign",
-        "Sin",
-        "Sinh",
-        "Softplus",
-        "Sqrt",
-        "Sub",
-        "Sum",
-        "Tan",
-        "Tanh",
-        "Where",
-        "Xor",
-    ]
-)
+# fmt: off
+_ELEMENTWISE = frozenset((
+    "Abs", "Acos", "Acosh", "Add", "And", "Asin", "Asinh", "Atan", "Atanh", "BitShift",
+    "BitwiseAnd", "BitwiseNot", "BitwiseOr", "BitwiseXor", "Cast", "Ceil", "Cos", "Cosh", "Div",
+    "Elu", "Equal", "Erf", "Exp", "Floor", "Greater", "GreaterOrEqual", "Identity", "IsInf",
+    "IsNaN", "LeakyRelu", "Less", "LessOrEqual", "Log", "Max", "Min", "Mod", "Mul", "Neg",
+    "Not", "Or", "Pow", "Reciprocal", "Relu", "Round", "Sigmoid", "Sign", "Sin", "Sinh",
+    "Softplus", "Sqrt", "Sub", "Sum", "Tan", "Tanh", "Where", "Xor",
+))
+# fmt: on
 """Operators whose result has the shape to which the inputs broadcast."""
 
 

@@ -87,6 +87,9 @@ class Length:
     def _refused(self, *_: Any) -> Any:
         raise NoOnnxForm("its kernel goes by lengths that are not known")
 
+    def __array__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._refused()
+
     __bool__ = __eq__ = __lt__ = __gt__ = __le__ = __ge__ = __int__ = __index__ = _refused
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __neg__ = __mod__ = _refused
     __floordiv__ = __rfloordiv__ = __truediv__ = _refused
@@ -210,29 +213,30 @@ _OWN: dict[str, Callable[..., Any]] = {
 }
 
 
-def program_of(function: Callable[..., Any], types: Sequence[TensorType]) -> Program:
-    """The program that function(xp, *tensors) builds for inputs of these types."""
-    with Graph():
-        xs = [apply(Placeholder(t.shape, t.dtype)) for t in types]
-        with np.errstate(all="ignore"):
+def program_of(name: str, function: Callable[..., Any], types: Sequence[TensorType]) -> Program:
+    """The program that function(xp, *tensors) builds for inputs of these types; NoOnnxForm.
+
+    name: of the op that it is of.
+    """
+    try:
+        with Graph(), np.errstate(all="ignore"):
+            xs = [apply(Placeholder(t.shape, t.dtype)) for t in types]
             made = function(Namespace(), *map(Traced, xs))
-        made = made if isinstance(made, tuple | list) else (made,)
-        return Program(xs, [as_tensor(_bare(y)) for y in made])
+            made = made if isinstance(made, tuple | list) else (made,)
+            return Program(xs, [as_tensor(_bare(y)) for y in made])
+    except (GraphGradError, NoOnnxForm, AttributeError, TypeError, ValueError, IndexError) as error:
+        why = f": {error}" if isinstance(error, NoOnnxForm) else ""
+        raise NoOnnxForm(f"{name} has no form in ONNX{why}") from error
 
 
 def kernel_program(op: Op, types: Types) -> Program:
     """The program that the kernel of an op is for inputs of these types; NoOnnxForm."""
     if not op.pure:
         raise NoOnnxForm(f"{op.type} has no form in ONNX: it is more than a function of its inputs")
-    promised = op.infer(*types)
-    try:
-        program = program_of(op.kernel, types)
-    except (GraphGradError, NoOnnxForm, AttributeError, TypeError, ValueError, IndexError) as error:
-        why = f": {error}" if isinstance(error, NoOnnxForm) else ""
-        raise NoOnnxForm(f"{op.type} has no form in ONNX{why}") from error
+    program = program_of(op.type, op.kernel, types)
     if any(node.op is op for node in program.nodes):
         raise NoOnnxForm(f"{op.type} has no form in ONNX")
-    made = [t.type for t in program.outputs]
+    promised, made = op.infer(*types), [t.type for t in program.outputs]
     if [(t.dtype, len(t.shape)) for t in made] != [(t.dtype, len(t.shape)) for t in promised]:
         raise NoOnnxForm(f"{op.type} has no form in ONNX: its kernel makes {made} of tensors")
     return program

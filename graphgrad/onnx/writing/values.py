@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from ...ir.types import Array, DType, Shape
 
-__all__ = ["FreshNames", "OnnxBlock", "OnnxCall", "OnnxValue", "inner_blocks"]
+__all__ = ["FreshNames", "OnnxBlock", "OnnxCall", "OnnxValue"]
 
 
 class OnnxValue:
@@ -68,9 +68,6 @@ class OnnxCall:
     domain: str = ""
     metadata: Mapping[str, str] = field(default_factory=dict)
 
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.inputs)
-
 
 class OnnxBlock:
     """Calls in their order: a graph, a subgraph, or the body of a local function.
@@ -116,8 +113,3 @@ class OnnxBlock:
     def known(self, value: OnnxValue) -> Array | None:
         """The array of a value that is a constant."""
         return self.root.constants.get(value.name)
-
-
-def inner_blocks(call: OnnxCall) -> list[OnnxBlock]:
-    """The subgraphs of a call of control flow."""
-    return [a for a in call.attributes.values() if isinstance(a, OnnxBlock)]

@@ -1,6 +1,6 @@
 """Factors of matrices by loops of ordinary ops, in any namespace that has `fori_loop`: for where
 there is no LAPACK. The matrices are real, in float64, and of known lengths; the axes before are
-those of a stack.
+those of a stack, of any lengths.
 """
 
 from __future__ import annotations
@@ -30,10 +30,15 @@ def _rows(n: int) -> Any:
     return np.arange(n)
 
 
+def _places(xp: Any, places: Any, like: Any) -> Any:
+    """Places, repeated to the shape of an array."""
+    return places + xp.zeros_like(like).astype(np.int64)
+
+
 def lu(xp: Any, x: Any) -> tuple[Any, Any]:
     """Both factors in one matrix, and pivots (int32), as LAPACK's getrf [Golub and Van Loan 2013,
     sec. 3.4.4]."""
-    *stack, m, n = x.shape
+    m, n = x.shape[-2:]
     steps = min(m, n)
     row, column = _rows(m), _rows(n)
 
@@ -43,7 +48,7 @@ def lu(xp: Any, x: Any) -> tuple[Any, Any]:
         place = xp.argmax(xp.where(row >= k, xp.abs(here), -1.0), axis=-1)
         at = place[..., None]
         order = xp.where(row == k, at, xp.where(row == at, k, row))
-        a = xp.take_along_axis(a, xp.broadcast_to(order[..., None], a.shape), axis=-2)
+        a = xp.take_along_axis(a, _places(xp, order[..., None], a), axis=-2)
         here, across = xp.take(a, k, axis=-1), xp.take(a, k, axis=-2)
         pivot = xp.take(here, k, axis=-1)[..., None]
         factors = xp.where(row > k, here / xp.where(pivot == 0, 1.0, pivot), 0.0)
@@ -52,14 +57,13 @@ def lu(xp: Any, x: Any) -> tuple[Any, Any]:
         below = (row[:, None] > k) & (column == k)
         return xp.where(below, factors[..., :, None], a), xp.where(_rows(steps) == k, at, pivots)
 
-    start = x, xp.zeros((*stack, steps), dtype=np.int64)
-    found, pivots = xp.fori_loop(0, steps, step, start)
+    none = xp.zeros_like(x[..., :1, 0]).astype(np.int64) + np.zeros(steps, np.int64)
+    found, pivots = xp.fori_loop(0, steps, step, (x, none))
     return found, pivots.astype(np.int32)
 
 
 def permutation(xp: Any, pivots: Any, count: int) -> Any:
     """Where the rows come from that exchanges with the pivots make."""
-    *stack, steps = pivots.shape
     row = _rows(count)
 
     def step(k: Any, order: Any) -> Any:
@@ -68,8 +72,8 @@ def permutation(xp: Any, pivots: Any, count: int) -> Any:
         second = xp.take_along_axis(order, at, axis=-1)
         return xp.where(row == k, second, xp.where(row == at, first, order))
 
-    start = xp.asarray(np.broadcast_to(row, (*stack, count)).copy())
-    return xp.fori_loop(0, steps, step, xp.zeros_like(start) + start if steps else start)
+    start = xp.zeros_like(pivots[..., :1]).astype(np.int64) + row
+    return xp.fori_loop(0, pivots.shape[-1], step, start)
 
 
 def solve_triangular(xp: Any, x: Any, y: Any, lower: bool, transpose: bool, unit: bool) -> Any:
@@ -78,7 +82,6 @@ def solve_triangular(xp: Any, x: Any, y: Any, lower: bool, transpose: bool, unit
         x, lower = x.mT, not lower
     n = x.shape[-1]
     row = _rows(n)
-    shape = np.broadcast_shapes(x.shape[:-2], y.shape[:-2])
 
     def step(i: Any, z: Any) -> Any:
         k = i if lower else n - 1 - i
@@ -89,17 +92,16 @@ def solve_triangular(xp: Any, x: Any, y: Any, lower: bool, transpose: bool, unit
             left = left / xp.take(factors, k, axis=-1)[..., None]
         return xp.where((row == k)[:, None], left[..., None, :], z)
 
-    return xp.fori_loop(0, n, step, xp.zeros((*shape, *y.shape[-2:]), dtype=y.dtype))
+    return xp.fori_loop(0, n, step, xp.zeros_like(y) + xp.zeros_like(x[..., :1, :1]))
 
 
 def solve(xp: Any, x: Any, y: Any) -> Any:
     """x**-1 @ y, by its factors."""
     factors, pivots = lu(xp, x)
     order = permutation(xp, pivots, x.shape[-1])
-    stack = np.broadcast_shapes(x.shape[:-2], y.shape[:-2])
-    y = xp.broadcast_to(y, (*stack, *y.shape[-2:]))
-    order = xp.broadcast_to(order[..., None], y.shape)
-    z = solve_triangular(xp, factors, xp.take_along_axis(y, order, axis=-2), True, False, True)
+    y = y + xp.zeros_like(x[..., :1, :1])
+    y = xp.take_along_axis(y, _places(xp, order[..., None], y), axis=-2)
+    z = solve_triangular(xp, factors, y, True, False, True)
     return solve_triangular(xp, factors, z, False, False, False)
 
 
@@ -130,7 +132,7 @@ def cholesky(xp: Any, x: Any) -> Any:
 
 def qr(xp: Any, x: Any, complete: bool) -> tuple[Any, Any]:
     """By reflections, with LAPACK's signs [Golub and Van Loan 2013, sec. 5.2.2]."""
-    *stack, m, n = x.shape
+    m, n = x.shape[-2:]
     row = _rows(m)
 
     def step(k: Any, state: Any) -> Any:
@@ -146,7 +148,7 @@ def qr(xp: Any, x: Any, complete: bool) -> tuple[Any, Any]:
         across, down = v[..., None, :], v[..., :, None]
         return q - xp.matmul(xp.matmul(q, down), across), r - down * xp.matmul(across, r)
 
-    start = xp.zeros((*stack, m, m), dtype=x.dtype) + np.eye(m), x
+    start = xp.zeros_like(x[..., :1, :1]) + np.eye(m), x
     q, r = xp.fori_loop(0, min(m - 1, n), step, start) if min(m - 1, n) > 0 else start
     k = m if complete else min(m, n)
     return q[..., :, :k], xp.triu(r[..., :k, :])
@@ -200,7 +202,7 @@ def eigh(xp: Any, x: Any) -> tuple[Any, Any]:
         a, one = xp.fori_loop(0, SWEEPS * len(partners), step, (a, one))
     w = xp.diagonal(a, axis1=-2, axis2=-1)
     order = xp.argsort(w, axis=-1)
-    places = xp.broadcast_to(order[..., None, :], one.shape)
+    places = _places(xp, order[..., None, :], one)
     return xp.take_along_axis(w, order, axis=-1), xp.take_along_axis(one, places, axis=-1)
 
 
@@ -224,7 +226,7 @@ def _rotation(xp: Any, a: Any, partner: Any, n: int) -> Any:
 def svd(xp: Any, x: Any, full: bool) -> tuple[Any, Any, Any]:
     """Singular factors: the right ones by eigenvectors of x.T @ x, the left ones by what x makes of
     them. What is less than 1e-8 of the greatest value is known to about that."""
-    *_, m, n = x.shape
+    m, n = x.shape[-2:]
     if m < n:
         u, s, vh = svd(xp, x.mT, full)
         return vh.mT, s, u.mT
@@ -237,10 +239,11 @@ def svd(xp: Any, x: Any, full: bool) -> tuple[Any, Any, Any]:
     order = xp.argsort(-size, axis=-1)
     s = xp.take_along_axis(size, order, axis=-1)
     places = order[..., None, :]
-    v = xp.take_along_axis(v, xp.broadcast_to(places, v.shape), axis=-1)
-    made = xp.take_along_axis(made, xp.broadcast_to(places, made.shape), axis=-1)
+    v = xp.take_along_axis(v, _places(xp, places, v), axis=-1)
+    made = xp.take_along_axis(made, _places(xp, places, made), axis=-1)
     q, r = qr(xp, made, complete=full)
     signs = xp.where(xp.diagonal(r, axis1=-2, axis2=-1) < 0, -1.0, 1.0)
     if full and m > n:
-        signs = xp.concatenate([signs, xp.ones((*x.shape[:-2], m - n), dtype=x.dtype)], axis=-1)
+        more = xp.zeros_like(x[..., 0, :1]) + np.ones(m - n)
+        signs = xp.concatenate([signs, more], axis=-1)
     return q * signs[..., None, :], s, v.mT

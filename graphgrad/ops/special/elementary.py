@@ -50,16 +50,17 @@ def _chebyshev(coefficients: Sequence[float], x: Any) -> Any:
 
 
 def erfcx(xp: Any, x: Any) -> Any:
-    """exp(x**2) erfc(x) [Press et al. 2007, "Numerical Recipes", sec. 6.2.2]."""
+    """exp(x**2) erfc(x), of float32 too [Press et al. 2007, "Numerical Recipes", sec. 6.2.2]."""
     t = 2.0 / (2.0 + xp.abs(x))
-    y = t * xp.exp(_chebyshev(_ERFC, 2.0 * t - 1.0))
+    terms = _ERFC if x.dtype.itemsize > 4 else _ERFC[:14]
+    y = t * xp.exp(_chebyshev(terms, 2.0 * t - 1.0))
     return xp.where(x < 0, 2.0 * xp.exp(x * x) - y, y)
 
 
-def erfc(xp: Any, x: Any) -> Any:
-    """1 - erf(x)."""
+def erfc(xp: Any, x: Any, bell: Callable[..., Any]) -> Any:
+    """1 - erf(x), of float32 too; bell(xp, x) is exp(-x**2)."""
     size = xp.abs(x)
-    y = xp.exp(-size * size) * erfcx(xp, size)
+    y = bell(xp, size) * erfcx(xp, size)
     return xp.where(x < 0, 2.0 - y, y)
 
 
@@ -68,7 +69,7 @@ def log_ndtr(xp: Any, x: Any) -> Any:
     z = x * -math.sqrt(0.5)
     left, right = xp.where(x < 0, z, 1.0), xp.where(x < 0, -1.0, z)
     below = xp.log(0.5 * erfcx(xp, left)) - left * left
-    return xp.where(x < 0, below, xp.log1p(-0.5 * erfc(xp, -right)))
+    return xp.where(x < 0, below, xp.log1p(-0.5 * xp.exp(-right * right) * erfcx(xp, -right)))
 
 
 def normal_point(xp: Any, q: Any, tail: Any) -> Any:

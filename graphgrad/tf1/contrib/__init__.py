@@ -9,10 +9,11 @@ from typing import Any as _Any
 from .. import distributions, graph_editor
 from ..missing import import_absent_below as _import_absent_below
 from ..missing import missing as _missing
-from . import framework, layers, metrics, opt, rnn, slim, util
+from . import framework, image, layers, metrics, opt, rnn, slim, util
 
 __all__ = [
-    "distributions", "framework", "graph_editor", "layers", "metrics", "opt", "rnn", "slim", "util",
+    "distributions", "framework", "graph_editor", "image", "layers", "metrics", "opt", "rnn",
+    "slim", "util",
 ]  # fmt: skip
 
 

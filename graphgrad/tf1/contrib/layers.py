@@ -31,7 +31,7 @@ from .arg_scope import add_arg_scope
 
 __all__ = [
     "apply_regularization", "avg_pool2d", "batch_norm", "bias_add", "conv2d", "conv2d_transpose",
-    "convolution2d", "dropout", "flatten", "fully_connected", "l1_l2_regularizer",
+    "convolution2d", "dropout", "flatten", "fully_connected", "instance_norm", "l1_l2_regularizer",
     "l1_regularizer", "l2_regularizer", "layer_norm", "linear", "max_pool2d", "one_hot_encoding",
     "relu", "separable_conv2d", "softmax", "stack", "sum_regularizer",
     "variance_scaling_initializer", "xavier_initializer", "xavier_initializer_conv2d",
@@ -106,14 +106,12 @@ def fully_connected(
 
 def linear(*args: Any, **kwargs: Any) -> Tensor:
     """`fully_connected` without an activation."""
-    made: Tensor = fully_connected(*args, **{"activation_fn": None, **kwargs})
-    return made
+    return fully_connected(*args, **{"activation_fn": None, **kwargs})
 
 
 def relu(*args: Any, **kwargs: Any) -> Tensor:
     """`fully_connected` with relu."""
-    made: Tensor = fully_connected(*args, **kwargs)
-    return made
+    return fully_connected(*args, **kwargs)
 
 
 @add_arg_scope
@@ -298,6 +296,26 @@ def layer_norm(
         axes = list(range(begin_norm_axis % rank, rank))
         mean, variance = nn.moments(x, axes, keep_dims=True)
         made = nn.batch_normalization(x, mean, variance, beta, gamma, 1e-12)
+        return made if activation_fn is None else activation_fn(made)
+
+
+@add_arg_scope
+def instance_norm(
+    inputs: Any, center: bool = True, scale: bool = True, epsilon: float = 1e-6,
+    activation_fn: Any = None, param_initializers: Any = None, reuse: Any = None,
+    trainable: bool = True, scope: Any = None, **_: Any,
+) -> Tensor:  # fmt: skip
+    """Each channel of each example less its mean, over its deviation."""
+    with variable_scope(scope, "InstanceNorm", [inputs], reuse=reuse):
+        x = convert_to_tensor(inputs)
+        n = x.shape[-1].value
+        beta = gamma = None
+        if center:
+            beta = get_variable("beta", [n], x.dtype, zeros_initializer(), trainable=trainable)
+        if scale:
+            gamma = get_variable("gamma", [n], x.dtype, ones_initializer(), trainable=trainable)
+        mean, variance = nn.moments(x, list(range(1, len(x.shape) - 1)), keep_dims=True)
+        made = nn.batch_normalization(x, mean, variance, beta, gamma, epsilon)
         return made if activation_fn is None else activation_fn(made)
 
 

@@ -22,18 +22,19 @@ from ..shapes import TensorShape, as_shape, broadcast
 from .math import cast, reduce_max
 
 __all__ = [
-    "argsort", "batch_gather", "boolean_mask", "broadcast_dynamic_shape",
-    "broadcast_static_shape", "broadcast_to", "check_numerics", "concat", "depth_to_space",
-    "diag", "diag_part", "dynamic_partition", "dynamic_stitch", "ensure_shape", "expand_dims",
-    "eye", "fill", "gather", "gather_nd", "identity", "identity_n", "invert_permutation",
-    "matrix_band_part", "matrix_diag", "matrix_diag_part", "matrix_set_diag", "matrix_transpose",
-    "meshgrid", "newaxis", "one_hot", "ones", "ones_like", "pack", "pad", "parallel_stack",
-    "placeholder", "placeholder_with_default", "prevent_gradient", "rank", "repeat", "reshape",
-    "reverse", "reverse_sequence", "reverse_v2", "roll", "scatter_nd", "select", "sequence_mask",
-    "shape", "shape_n", "size", "sort", "space_to_depth", "split", "squeeze", "stack",
+    "argsort", "batch_gather", "batch_to_space", "batch_to_space_nd", "boolean_mask",
+    "broadcast_dynamic_shape", "broadcast_static_shape", "broadcast_to", "check_numerics",
+    "concat", "depth_to_space", "diag", "diag_part", "dynamic_partition", "dynamic_stitch",
+    "ensure_shape", "expand_dims", "eye", "fill", "gather", "gather_nd", "identity", "identity_n",
+    "invert_permutation", "matrix_band_part", "matrix_diag", "matrix_diag_part",
+    "matrix_set_diag", "matrix_transpose", "meshgrid", "newaxis", "one_hot", "ones", "ones_like",
+    "pack", "pad", "parallel_stack", "placeholder", "placeholder_with_default",
+    "prevent_gradient", "rank", "repeat", "reshape", "reverse", "reverse_sequence", "reverse_v2",
+    "roll", "scatter_nd", "select", "sequence_mask", "shape", "shape_n", "size", "sort",
+    "space_to_batch", "space_to_batch_nd", "space_to_depth", "split", "squeeze", "stack",
     "stop_gradient", "strided_slice", "tensor_scatter_add", "tensor_scatter_update", "tile",
-    "trace", "transpose", "unique", "unique_with_counts", "unpack", "unstack", "where",
-    "where_v2", "zeros", "zeros_like",
+    "trace", "transpose", "unique", "unique_with_counts", "unpack", "unstack",
+    "verify_tensor_all_finite", "where", "where_v2", "zeros", "zeros_like",
 ]  # fmt: skip
 Name = str | None
 
@@ -49,14 +50,12 @@ def placeholder(dtype: Any, shape: Any = None, name: Name = None) -> Tensor:
 
 def placeholder_with_default(input: Any, shape: Any, name: Name = None) -> Tensor:
     """A tensor whose value may be fed."""
-    made: Tensor = apply("PlaceholderWithDefault", input, name=name, shapes=[as_shape(shape)])
-    return made
+    return apply("PlaceholderWithDefault", input, name=name, shapes=[as_shape(shape)])
 
 
 def identity(input: Any, name: Name = None) -> Tensor:
     """The same value: an op of its own."""
-    made: Tensor = apply("Identity", convert_to_tensor(input), name=name)
-    return made
+    return apply("Identity", convert_to_tensor(input), name=name)
 
 
 def identity_n(input: Any, name: Name = None) -> list[Tensor]:
@@ -67,27 +66,30 @@ def identity_n(input: Any, name: Name = None) -> list[Tensor]:
 
 def stop_gradient(input: Any, name: Name = None) -> Tensor:
     """The same value, which has no gradient."""
-    made: Tensor = apply("StopGradient", convert_to_tensor(input), name=name)
-    return made
+    return apply("StopGradient", convert_to_tensor(input), name=name)
 
 
 def prevent_gradient(input: Any, message: str = "", name: Name = None) -> Tensor:
     """The same value, whose gradient is an error."""
-    made: Tensor = apply("PreventGradient", input, name=name, message=message.encode())
-    return made
+    return apply("PreventGradient", input, name=name, message=message.encode())
 
 
 def check_numerics(tensor: Any, message: str, name: Name = None) -> Tensor:
     """The same value; InvalidArgumentError in a run where it holds NaN or infinities."""
-    made: Tensor = apply("CheckNumerics", tensor, name=name, message=message.encode())
-    return made
+    return apply("CheckNumerics", tensor, name=name, message=message.encode())
+
+
+def verify_tensor_all_finite(t: Any, msg: str, name: Name = None, **_: Any) -> Tensor:
+    """The same value; InvalidArgumentError in a run where it holds NaN or infinities."""
+    t = convert_to_tensor(t)
+    with t.graph.control_dependencies([check_numerics(t, msg)]):
+        return identity(t, name=name)
 
 
 def ensure_shape(x: Any, shape: Any, name: Name = None) -> Tensor:
     """The same value, which is known to have a shape."""
     x = convert_to_tensor(x)
-    made: Tensor = apply("EnsureShape", x, name=name, shapes=[x.shape.merge_with(as_shape(shape))])
-    return made
+    return apply("EnsureShape", x, name=name, shapes=[x.shape.merge_with(as_shape(shape))])
 
 
 # shapes as tensors
@@ -100,8 +102,7 @@ def shape(input: Any, name: Name = None, out_type: Any = "int32", optimize: bool
         x = convert_to_tensor(input)
         if optimize and x.shape.is_fully_defined():
             return constant(np.array(x.shape.as_list(), kind.numpy), name=scope)
-        made: Tensor = apply("Shape", x, name=scope, out_type=kind)
-        return made
+        return apply("Shape", x, name=scope, out_type=kind)
 
 
 def shape_n(input: Any, out_type: Any = "int32", name: Name = None) -> list[Tensor]:
@@ -117,8 +118,7 @@ def size(input: Any, name: Name = None, out_type: Any = "int32") -> Tensor:
         n = x.shape.num_elements()
         if n is not None:
             return constant(np.array(n, kind.numpy), name=scope)
-        made: Tensor = apply("Size", x, name=scope, out_type=kind)
-        return made
+        return apply("Size", x, name=scope, out_type=kind)
 
 
 def rank(input: Any, name: Name = None) -> Tensor:
@@ -127,8 +127,7 @@ def rank(input: Any, name: Name = None) -> Tensor:
         x = convert_to_tensor(input)
         if x.shape.ndims is not None:
             return constant(x.shape.ndims, "int32", name=scope)
-        made: Tensor = apply("Rank", x, name=scope)
-        return made
+        return apply("Rank", x, name=scope)
 
 
 def broadcast_static_shape(shape_x: Any, shape_y: Any) -> TensorShape:
@@ -138,14 +137,12 @@ def broadcast_static_shape(shape_x: Any, shape_y: Any) -> TensorShape:
 
 def broadcast_dynamic_shape(shape_x: Any, shape_y: Any) -> Tensor:
     """The shape of both broadcast against each other, as a tensor."""
-    made: Tensor = apply("BroadcastArgs", shape_x, shape_y)
-    return made
+    return apply("BroadcastArgs", shape_x, shape_y)
 
 
 def reshape(tensor: Any, shape: Any, name: Name = None) -> Tensor:
     """The elements in another shape; one length may be -1."""
-    made: Tensor = apply("Reshape", tensor, _shape_value(shape), name=name)
-    return made
+    return apply("Reshape", tensor, _shape_value(shape), name=name)
 
 
 def _shape_value(shape: Any) -> Any:
@@ -167,16 +164,14 @@ def expand_dims(input: Any, axis: Any = None, name: Name = None, dim: Any = None
     axis = dim if axis is None else axis
     if axis is None:
         raise ValueError("Must specify an axis argument to tf.expand_dims()")
-    made: Tensor = apply("ExpandDims", input, axis, name=name)
-    return made
+    return apply("ExpandDims", input, axis, name=name)
 
 
 def squeeze(input: Any, axis: Any = None, name: Name = None, squeeze_dims: Any = None) -> Tensor:
     """Without axes of length 1."""
     axis = squeeze_dims if axis is None else axis
     axes = [] if axis is None else [int(a) for a in np.atleast_1d(axis)]
-    made: Tensor = apply("Squeeze", input, name=name, squeeze_dims=axes)
-    return made
+    return apply("Squeeze", input, name=name, squeeze_dims=axes)
 
 
 def transpose(a: Any, perm: Any = None, name: str = "transpose", conjugate: bool = False) -> Tensor:
@@ -212,8 +207,7 @@ def concat(values: Any, axis: Any, name: str = "concat") -> Tensor:
     if len(values) == 1:
         with name_scope(name, values=values):
             return identity(values[0], name=name)
-    made: Tensor = apply_many("ConcatV2", values, axis, name=name)
-    return made
+    return apply_many("ConcatV2", values, axis, name=name)
 
 
 def apply_many(type: str, values: Any, *rest: Any, name: Name = None, **attrs: Any) -> Any:
@@ -234,8 +228,12 @@ def stack(values: Any, axis: int = 0, name: str = "stack") -> Tensor:
     """Tensors next to each other along a new axis."""
     if isinstance(values, Tensor):
         values = unstack(values)
-    made: Tensor = apply_many("Pack", values, name=name, axis=int(axis), N=len(values))
-    return made
+    if axis == 0 and not any(isinstance(v, Tensor) or hasattr(v, "_tensor_of") for v in values):
+        try:
+            return convert_to_tensor(values, name=name)
+        except (TypeError, ValueError):
+            pass
+    return apply_many("Pack", values, name=name, axis=int(axis), N=len(values))
 
 
 def pack(values: Any, axis: int = 0, name: str = "pack") -> Tensor:
@@ -326,10 +324,7 @@ def _slice_helper(tensor: Any, key: Any, var: Any = None) -> Tensor:
             _packed_index(p, n)
             for p, n in zip((begin, end, strides), ("stack", "stack_1", "stack_2"), strict=True)
         ]
-        made: Tensor = apply(
-            "StridedSlice", convert_to_tensor(tensor), *packed, name=scope, **masks
-        )
-        return made
+        return apply("StridedSlice", convert_to_tensor(tensor), *packed, name=scope, **masks)
 
 
 def _put(begin: Any, end: Any, strides: Any, first: Any, last: Any) -> None:
@@ -379,18 +374,16 @@ def strided_slice(
     """x from begin to end in steps, each for the first axes."""
     begin = convert_to_tensor(begin, preferred_dtype="int32")
     strides = apply("OnesLike", begin, name="ones_like") if strides is None else strides
-    made: Tensor = apply(
+    return apply(
         "StridedSlice", input_, begin, end, strides, name=name, begin_mask=begin_mask,
         end_mask=end_mask, ellipsis_mask=ellipsis_mask, new_axis_mask=new_axis_mask,
         shrink_axis_mask=shrink_axis_mask,
     )  # fmt: skip
-    return made
 
 
 def slice_(input_: Any, begin: Any, size: Any, name: Name = None) -> Tensor:
     """x from begin, of a size; -1 is all the rest."""
-    made: Tensor = apply("Slice", input_, _shape_value(begin), _shape_value(size), name=name)
-    return made
+    return apply("Slice", input_, _shape_value(begin), _shape_value(size), name=name)
 
 
 def gather(
@@ -402,11 +395,10 @@ def gather(
     batch_dims: int = 0,
 ) -> Tensor:
     """Parts of params along an axis, by number."""
-    made: Tensor = apply(
+    return apply(
         "GatherV2", params, indices, batch_dims if axis is None else axis, name=name,
         batch_dims=int(batch_dims),
     )  # fmt: skip
-    return made
 
 
 def batch_gather(params: Any, indices: Any, name: Name = None) -> Tensor:
@@ -421,26 +413,22 @@ def gather_nd(params: Any, indices: Any, name: Name = None, batch_dims: int = 0)
     if batch_dims:
         raise NotImplementedError("gather_nd with batch_dims: put the numbers of the batch into "
                                   "the indices, by tf.range and tf.stack")  # fmt: skip
-    made: Tensor = apply("GatherNd", params, indices, name=name)
-    return made
+    return apply("GatherNd", params, indices, name=name)
 
 
 def scatter_nd(indices: Any, updates: Any, shape: Any, name: Name = None) -> Tensor:
     """Zeros, with updates added at places."""
-    made: Tensor = apply("ScatterNd", indices, updates, _shape_value(shape), name=name)
-    return made
+    return apply("ScatterNd", indices, updates, _shape_value(shape), name=name)
 
 
 def tensor_scatter_add(tensor: Any, indices: Any, updates: Any, name: Name = None) -> Tensor:
     """A tensor, with updates added at places."""
-    made: Tensor = apply("TensorScatterAdd", tensor, indices, updates, name=name)
-    return made
+    return apply("TensorScatterAdd", tensor, indices, updates, name=name)
 
 
 def tensor_scatter_update(tensor: Any, indices: Any, updates: Any, name: Name = None) -> Tensor:
     """A tensor, with updates put at places."""
-    made: Tensor = apply("TensorScatterUpdate", tensor, indices, updates, name=name)
-    return made
+    return apply("TensorScatterUpdate", tensor, indices, updates, name=name)
 
 
 def one_hot(
@@ -463,16 +451,14 @@ def one_hot(
         on = convert_to_tensor(1 if on_value is None else on_value, kind, "on_value")
         off = convert_to_tensor(0 if off_value is None else off_value, kind, "off_value")
         indices = convert_to_tensor(indices)
-        made: Tensor = apply(
+        return apply(
             "OneHot", indices, depth, on, off, name=scope, axis=-1 if axis is None else int(axis)
         )
-        return made
 
 
 def tile(input: Any, multiples: Any, name: Name = None) -> Tensor:
     """Repeated along each axis."""
-    made: Tensor = apply("Tile", input, _shape_value(multiples), name=name)
-    return made
+    return apply("Tile", input, _shape_value(multiples), name=name)
 
 
 def repeat(input: Any, repeats: int, axis: Any = None, name: Name = None) -> Tensor:
@@ -513,9 +499,8 @@ def reverse(tensor: Any, axis: Any = None, name: Name = None, dims: Any = None) 
     flags = np.asarray(axis) if not isinstance(axis, Tensor) else None
     if flags is not None and flags.dtype == bool:
         axis = np.flatnonzero(flags).astype("int32")
-    made: Tensor = apply("ReverseV2", tensor, np.atleast_1d(axis) if flags is not None else axis,
+    return apply("ReverseV2", tensor, np.atleast_1d(axis) if flags is not None else axis,
                          name=name)  # fmt: skip
-    return made
 
 
 reverse_v2 = reverse
@@ -533,15 +518,13 @@ def reverse_sequence(
     """Each row of a batch in reverse order, up to its length."""
     time = seq_dim if seq_axis is None else seq_axis
     batch = batch_dim if batch_axis is None else batch_axis
-    made: Tensor = apply("ReverseSequence", input, seq_lengths, name=name, seq_dim=int(time),
+    return apply("ReverseSequence", input, seq_lengths, name=name, seq_dim=int(time),
                          batch_dim=int(batch or 0))  # fmt: skip
-    return made
 
 
 def roll(input: Any, shift: Any, axis: Any, name: Name = None) -> Tensor:
     """With elements moved along axes, and put in again at the other end."""
-    made: Tensor = apply("Roll", input, np.atleast_1d(shift), np.atleast_1d(axis), name=name)
-    return made
+    return apply("Roll", input, np.atleast_1d(shift), np.atleast_1d(axis), name=name)
 
 
 # new tensors
@@ -568,8 +551,7 @@ def _full(shape: Any, number: Any, dtype: Any, name: Name, default: str) -> Tens
         dims = convert_to_tensor(_shape_value(shape), preferred_dtype="int32", name="shape")
         if dims.shape.ndims == 0:
             dims = reshape(dims, [-1])
-        made: Tensor = apply("Fill", dims, constant(value), name=scope)
-        return made
+        return apply("Fill", dims, constant(value), name=scope)
 
 
 def _known_lengths(shape: Any) -> Any:
@@ -583,8 +565,7 @@ def _known_lengths(shape: Any) -> Any:
 
 def fill(dims: Any, value: Any, name: Name = None) -> Tensor:
     """The value, everywhere."""
-    made: Tensor = apply("Fill", _shape_value(dims), value, name=name)
-    return made
+    return apply("Fill", _shape_value(dims), value, name=name)
 
 
 def zeros_like(tensor: Any, dtype: Any = None, name: Name = None, optimize: bool = True) -> Tensor:
@@ -625,7 +606,8 @@ def eye(
         if not any(isinstance(n, Tensor) for n in known):
             made = constant(np.eye(int(num_rows), int(columns)), dtype)
             if batch_shape is None:
-                return made
+                square = num_columns is None
+                return matrix_diag(ones([int(num_rows)], dtype)) if square else made
             return tile(expand_dims_many(made, len(list(batch_shape))), [*batch_shape, 1, 1])
         square = apply("MatrixDiag", ones([num_rows], dtype))
         if num_columns is not None:
@@ -676,8 +658,7 @@ def sequence_mask(
 def where(condition: Any, x: Any = None, y: Any = None, name: Name = None) -> Tensor:
     """x where the condition holds and y elsewhere; the places where it holds without x and y."""
     if x is None and y is None:
-        made: Tensor = apply("Where", convert_to_tensor(condition), name=name)
-        return made
+        return apply("Where", convert_to_tensor(condition), name=name)
     if x is None or y is None:
         raise ValueError("x and y must both be non-None or both be None.")
     return apply("Select", condition, x, y, name=name)
@@ -690,8 +671,7 @@ def where_v2(condition: Any, x: Any = None, y: Any = None, name: Name = None) ->
     """`where`, with shapes broadcast."""
     if x is None and y is None:
         return where(condition, name=name)
-    made: Tensor = apply("SelectV2", condition, x, y, name=name)
-    return made
+    return apply("SelectV2", condition, x, y, name=name)
 
 
 def boolean_mask(tensor: Any, mask: Any, name: str = "boolean_mask", axis: Any = None) -> Tensor:
@@ -725,69 +705,107 @@ def unique_with_counts(x: Any, out_idx: Any = "int32", name: Name = None) -> Any
 
 def matrix_diag(diagonal: Any, name: str = "diag", **kwargs: Any) -> Tensor:
     """Matrices with these diagonals."""
-    made: Tensor = apply("MatrixDiagV3", diagonal, 0, -1, -1, 0, name=name)
-    return made
+    return apply("MatrixDiagV3", diagonal, 0, -1, -1, 0, name=name)
 
 
 def matrix_diag_part(input: Any, name: str = "diag_part", **kwargs: Any) -> Tensor:
     """The diagonals of matrices."""
-    made: Tensor = apply("MatrixDiagPartV3", input, 0, 0, name=name)
-    return made
+    return apply("MatrixDiagPartV3", input, 0, 0, name=name)
 
 
 def matrix_set_diag(input: Any, diagonal: Any, name: str = "set_diag", **kwargs: Any) -> Tensor:
     """Matrices with other diagonals."""
-    made: Tensor = apply("MatrixSetDiagV3", input, diagonal, 0, name=name)
-    return made
+    return apply("MatrixSetDiagV3", input, diagonal, 0, name=name)
 
 
 def diag(diagonal: Any, name: Name = None) -> Tensor:
     """A tensor with this diagonal."""
-    made: Tensor = apply("Diag", diagonal, name=name)
-    return made
+    return apply("Diag", diagonal, name=name)
 
 
 def diag_part(input: Any, name: Name = None) -> Tensor:
     """The diagonal of a tensor."""
-    made: Tensor = apply("DiagPart", input, name=name)
-    return made
+    return apply("DiagPart", input, name=name)
 
 
 def matrix_band_part(input: Any, num_lower: Any, num_upper: Any, name: Name = None) -> Tensor:
     """Matrices with zeros outside so many diagonals."""
-    made: Tensor = apply("MatrixBandPart", input, num_lower, num_upper, name=name)
-    return made
+    return apply("MatrixBandPart", input, num_lower, num_upper, name=name)
 
 
 def trace(x: Any, name: Name = None) -> Tensor:
     """The sums of the diagonals of matrices."""
     with name_scope(name, "Trace", [x]) as scope:
-        made: Tensor = apply("Sum", matrix_diag_part(x), [-1], name=scope, keep_dims=False)
-        return made
+        return apply("Sum", matrix_diag_part(x), [-1], name=scope, keep_dims=False)
 
 
 def invert_permutation(x: Any, name: Name = None) -> Tensor:
     """The permutation that undoes another."""
-    made: Tensor = apply("InvertPermutation", x, name=name)
-    return made
+    return apply("InvertPermutation", x, name=name)
 
 
 def space_to_depth(input: Any, block_size: int, name: Name = None, **kwargs: Any) -> Tensor:
     """Blocks of an image as channels."""
-    made: Tensor = apply("SpaceToDepth", input, name=name, block_size=int(block_size))
-    return made
+    return apply("SpaceToDepth", input, name=name, block_size=int(block_size))
+
+
+def space_to_batch_nd(input: Any, block_shape: Any, paddings: Any, name: Name = None) -> Tensor:
+    """Blocks of the first axes of space as more examples."""
+    with name_scope(name, "SpaceToBatchND", [input]):
+        x = pad(input, [[0, 0], *[list(p) for p in paddings], *_none(input, len(block_shape))])
+        n, *lengths = x.shape.as_list()
+        count = len(block_shape)
+        parts = [-1 if n is None else n]
+        for m, b in zip(lengths[:count], block_shape, strict=True):
+            parts += [m // b, b]
+        y = reshape(x, [*parts, *lengths[count:]])
+        inner = [2 * i + 2 for i in builtins.range(count)]
+        outer = [2 * i + 1 for i in builtins.range(count)]
+        rest = list(builtins.range(2 * count + 1, len(y.shape)))
+        y = transpose(y, [*inner, 0, *outer, *rest])
+        short = [m // b for m, b in zip(lengths[:count], block_shape, strict=True)]
+        return reshape(y, [-1, *short, *lengths[count:]])
+
+
+def _none(input: Any, count: int) -> list[list[int]]:
+    return [[0, 0]] * (len(convert_to_tensor(input).shape) - 1 - count)
+
+
+def batch_to_space_nd(input: Any, block_shape: Any, crops: Any, name: Name = None) -> Tensor:
+    """The other way round than `space_to_batch_nd`."""
+    with name_scope(name, "BatchToSpaceND", [input]):
+        x = convert_to_tensor(input)
+        count = len(block_shape)
+        lengths = x.shape.as_list()[1:]
+        y = reshape(x, [*block_shape, -1, *lengths])
+        perm = [count]
+        for i in builtins.range(count):
+            perm += [count + 1 + i, i]
+        y = transpose(y, [*perm, *builtins.range(2 * count + 1, len(y.shape))])
+        wide = [m * b for m, b in zip(lengths[:count], block_shape, strict=True)]
+        y = reshape(y, [-1, *wide, *lengths[count:]])
+        keys = [builtins.slice(a, m - b) for (a, b), m in zip(crops, wide, strict=True)]
+        return _slice_helper(y, (builtins.slice(None), *keys))
+
+
+def space_to_batch(input: Any, paddings: Any, block_size: int, name: Name = None) -> Tensor:
+    """Blocks of images as more examples."""
+    return space_to_batch_nd(input, [block_size] * 2, paddings, name)
+
+
+def batch_to_space(input: Any, crops: Any, block_size: int, name: Name = None) -> Tensor:
+    """The other way round than `space_to_batch`."""
+    return batch_to_space_nd(input, [block_size] * 2, crops, name)
 
 
 def depth_to_space(input: Any, block_size: int, name: Name = None, **kwargs: Any) -> Tensor:
     """Channels as blocks of an image."""
-    made: Tensor = apply("DepthToSpace", input, name=name, block_size=int(block_size))
-    return made
+    return apply("DepthToSpace", input, name=name, block_size=int(block_size))
 
 
 def broadcast_to(input: Any, shape: Any, name: Name = None) -> Tensor:
     """In another shape, repeated along axes of length 1."""
-    made: Tensor = apply("BroadcastTo", input, _shape_value(shape), name=name)
-    return made
+    return apply("BroadcastTo", input, _shape_value(shape), name=name)
 
 
 def dynamic_partition(data: Any, partitions: Any, num_partitions: int, name: Name = None) -> Any:
@@ -797,10 +815,9 @@ def dynamic_partition(data: Any, partitions: Any, num_partitions: int, name: Nam
 
 def dynamic_stitch(indices: Any, data: Any, name: Name = None) -> Tensor:
     """Rows put at places."""
-    made: Tensor = apply(
+    return apply(
         "DynamicStitch", *convert_n_to_tensor(indices), *convert_n_to_tensor(data), name=name
     )
-    return made
 
 
 def sort(values: Any, axis: int = -1, direction: str = "ASCENDING", name: Name = None) -> Tensor:
@@ -820,8 +837,7 @@ def argsort(
     x = convert_to_tensor(values)
     down = direction == "DESCENDING"
     n = x.shape[axis].value if x.shape[axis].value is not None else shape(x)[axis]
-    found: Tensor = apply("TopKV2", x if down else -x, n, name=name)[1]
-    return found
+    return apply("TopKV2", x if down else -x, n, name=name)[1]
 
 
 newaxis = None

@@ -44,8 +44,7 @@ def _like(grad: Tensor, x: Tensor) -> Tensor:
     shape: Any = x.shape
     if not shape.is_fully_defined():
         shape = apply("Shape", x, out_type="int32")
-    made: Tensor = apply("Reshape", grad, shape)
-    return made
+    return apply("Reshape", grad, shape)
 
 
 def _selected(op: Operation, grad: Tensor, kind: str) -> list[Any]:
@@ -68,8 +67,7 @@ def _SelectGrad(op: Operation, grad: Tensor) -> list[Any]:
 def _CheckNumericsGrad(op: Operation, grad: Tensor) -> Tensor:
     """dy, checked."""
     message = "Not a number (NaN) or infinity (Inf) values detected in gradient."
-    made: Tensor = apply("CheckNumerics", grad, message=message.encode())
-    return made
+    return apply("CheckNumerics", grad, message=message.encode())
 
 
 @RegisterGradient("PreventGradient")

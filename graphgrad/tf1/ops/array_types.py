@@ -357,6 +357,22 @@ def _gathered(inputs: Any, attrs: Any) -> TensorShape:
     return TensorShape(lengths)
 
 
+def _gathered_rows(inputs: Any, attrs: Any) -> TensorShape:
+    shape, places = inputs[0]._shape, inputs[1]._shape
+    if shape.lengths is None or places.lengths is None:
+        return unknown_shape()
+    return TensorShape([*places.lengths, *shape.lengths[1:]])
+
+
+define("Gather", "params indices:A", infer=_gathered_rows,
+       lower=lambda t, op, x, indices: gg.take(x, indices, axis=0))  # fmt: skip
+
+
+@define("Concat", "concat_dim:A values*", types=lambda i, a: [i[1].dtype.base_dtype])
+def _old_concat(trace: Any, op: Any, *xs: Any) -> Any:
+    return gg.concat(list(xs[1:]), axis=int(trace.value(op.inputs[0])))
+
+
 @define("GatherV2", "params indices:A axis:int32", infer=_gathered)
 def _gather(trace: Any, op: Any, x: Any, indices: Any, axis: Any) -> Any:
     at, batch = int(trace.value(op.inputs[2])) % len(x.shape), op.attrs.get("batch_dims", 0)

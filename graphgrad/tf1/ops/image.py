@@ -22,7 +22,8 @@ from .random import random_uniform
 __all__ = [
     "ResizeMethod", "adjust_brightness", "adjust_contrast", "central_crop", "convert_image_dtype",
     "crop_to_bounding_box", "extract_image_patches", "flip_left_right", "flip_up_down",
-    "grayscale_to_rgb", "pad_to_bounding_box", "per_image_standardization",
+    "grayscale_to_rgb", "pad_to_bounding_box", "per_image_standardization", "random_brightness",
+    "random_contrast",
     "random_flip_left_right", "random_flip_up_down", "resize", "resize_bilinear",
     "resize_image_with_crop_or_pad", "resize_images", "resize_nearest_neighbor", "rgb_to_grayscale",
     "rot90", "total_variation", "transpose_image",
@@ -90,11 +91,10 @@ def resize_bilinear(
     half_pixel_centers: bool = False,
 ) -> Tensor:  # fmt: skip
     """Images of another size, between neighbours."""
-    made: Tensor = apply(
+    return apply(
         "ResizeBilinear", images, A._shape_value(size), name=name, align_corners=align_corners,
         half_pixel_centers=half_pixel_centers,
     )  # fmt: skip
-    return made
 
 
 def resize_nearest_neighbor(
@@ -102,11 +102,10 @@ def resize_nearest_neighbor(
     half_pixel_centers: bool = False,
 ) -> Tensor:  # fmt: skip
     """Images of another size, by the nearest element."""
-    made: Tensor = apply(
+    return apply(
         "ResizeNearestNeighbor", images, A._shape_value(size), name=name,
         align_corners=align_corners, half_pixel_centers=half_pixel_centers,
     )  # fmt: skip
-    return made
 
 
 def resize_images(
@@ -151,8 +150,7 @@ def _sometimes(image: Any, axis: int, seed: Any) -> Tensor:
     x = convert_to_tensor(image)
     flipped = A.reverse(x, [len(x.shape) + axis])
     chosen = M.less(random_uniform([], seed=seed), 0.5)
-    made: Tensor = apply("SelectV2", chosen, flipped, x)
-    return made
+    return apply("SelectV2", chosen, flipped, x)
 
 
 def random_flip_left_right(image: Any, seed: Any = None) -> Tensor:
@@ -268,6 +266,16 @@ def adjust_contrast(images: Any, contrast_factor: Any) -> Tensor:
     return (x - mean) * contrast_factor + mean
 
 
+def random_brightness(image: Any, max_delta: float, seed: Any = None) -> Tensor:
+    """Brighter or darker, by chance."""
+    return adjust_brightness(image, random_uniform([], -max_delta, max_delta, seed=seed))
+
+
+def random_contrast(image: Any, lower: float, upper: float, seed: Any = None) -> Tensor:
+    """Farther from the mean, or nearer to it, by chance."""
+    return adjust_contrast(image, random_uniform([], lower, upper, seed=seed))
+
+
 def convert_image_dtype(
     image: Any, dtype: Any, saturate: bool = False, name: Name = None
 ) -> Tensor:
@@ -290,8 +298,7 @@ def extract_image_patches(
     sizes: Any = None,
 ) -> Tensor:
     """Windows of images, as channels."""
-    made: Tensor = apply(
+    return apply(
         "ExtractImagePatches", images, name=name, ksizes=list(sizes if ksizes is None else ksizes),
         strides=list(strides), rates=list(rates or [1, 1, 1, 1]), padding=padding.upper().encode(),
     )  # fmt: skip
-    return made

@@ -32,14 +32,12 @@ Name = str | None
 
 def matrix_inverse(input: Any, adjoint: bool = False, name: Name = None) -> Tensor:
     """The inverses of matrices."""
-    made: Tensor = apply("MatrixInverse", input, name=name, adjoint=bool(adjoint))
-    return made
+    return apply("MatrixInverse", input, name=name, adjoint=bool(adjoint))
 
 
 def matrix_determinant(input: Any, name: Name = None) -> Tensor:
     """The determinants of matrices."""
-    made: Tensor = apply("MatrixDeterminant", input, name=name)
-    return made
+    return apply("MatrixDeterminant", input, name=name)
 
 
 def slogdet(input: Any, name: Name = None) -> Any:
@@ -56,8 +54,7 @@ def logdet(matrix: Any, name: Name = None) -> Tensor:
 
 def cholesky(input: Any, name: Name = None) -> Tensor:
     """The lower factors of positive definite matrices."""
-    made: Tensor = apply("Cholesky", input, name=name)
-    return made
+    return apply("Cholesky", input, name=name)
 
 
 def cholesky_solve(chol: Any, rhs: Any, name: Name = None) -> Tensor:
@@ -69,17 +66,15 @@ def cholesky_solve(chol: Any, rhs: Any, name: Name = None) -> Tensor:
 
 def matrix_solve(matrix: Any, rhs: Any, adjoint: bool = False, name: Name = None) -> Tensor:
     """x of a x = rhs."""
-    made: Tensor = apply("MatrixSolve", matrix, rhs, name=name, adjoint=bool(adjoint))
-    return made
+    return apply("MatrixSolve", matrix, rhs, name=name, adjoint=bool(adjoint))
 
 
 def matrix_triangular_solve(
     matrix: Any, rhs: Any, lower: bool = True, adjoint: bool = False, name: Name = None
 ) -> Tensor:
     """x of a x = rhs, for triangular a."""
-    made: Tensor = apply("MatrixTriangularSolve", matrix, rhs, name=name, lower=bool(lower),
+    return apply("MatrixTriangularSolve", matrix, rhs, name=name, lower=bool(lower),
                          adjoint=bool(adjoint))  # fmt: skip
-    return made
 
 
 def self_adjoint_eig(tensor: Any, name: Name = None) -> Any:
@@ -89,8 +84,7 @@ def self_adjoint_eig(tensor: Any, name: Name = None) -> Any:
 
 def self_adjoint_eigvals(tensor: Any, name: Name = None) -> Tensor:
     """Eigenvalues of symmetric matrices."""
-    made: Tensor = apply("SelfAdjointEigV2", tensor, name=name, compute_v=False)[0]
-    return made
+    return apply("SelfAdjointEigV2", tensor, name=name, compute_v=False)[0]
 
 
 def svd(
@@ -109,8 +103,7 @@ def qr(input: Any, full_matrices: bool = False, name: Name = None) -> Any:
 
 def expm(input: Any, name: Name = None) -> Tensor:
     """The exponentials of matrices."""
-    made: Tensor = apply("MatrixExponential", convert_to_tensor(input), name=name)
-    return made
+    return apply("MatrixExponential", convert_to_tensor(input), name=name)
 
 
 det, inv, eigh, eigvalsh = (

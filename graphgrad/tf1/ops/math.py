@@ -32,10 +32,10 @@ __all__ = [
     "negative", "not_equal", "polygamma", "pow", "range", "real", "realdiv", "reciprocal",
     "reduce_all", "reduce_any", "reduce_logsumexp", "reduce_max", "reduce_mean", "reduce_min",
     "reduce_prod", "reduce_std", "reduce_sum", "reduce_variance", "rint", "round", "rsqrt",
-    "saturate_cast", "segment_mean", "segment_sum", "sigmoid", "sign", "sin", "sinh",
-    "sparse_matmul", "sqrt", "square", "squared_difference", "sub", "subtract", "tan", "tanh",
-    "tensordot", "to_bfloat16", "to_double", "to_float", "to_int32", "to_int64", "truediv",
-    "truncatediv", "truncatemod", "unsorted_segment_sum", "xdivy", "xlogy", "zeta",
+    "saturate_cast", "scalar_mul", "segment_mean", "segment_sum", "sigmoid", "sign", "sin",
+    "sinh", "sparse_matmul", "sqrt", "square", "squared_difference", "sub", "subtract", "tan",
+    "tanh", "tensordot", "to_bfloat16", "to_double", "to_float", "to_int32", "to_int64",
+    "truediv", "truncatediv", "truncatemod", "unsorted_segment_sum", "xdivy", "xlogy", "zeta",
 ]  # fmt: skip
 Name = str | None
 
@@ -47,8 +47,7 @@ def _unary(type: str, name: Any = None, doc: str = "") -> Callable[..., Tensor]:
                 x = kwargs.pop(old)
         if kwargs:
             raise TypeError(f"{type} got unexpected arguments {sorted(kwargs)}")
-        made: Tensor = apply(type, x, name=name)
-        return made
+        return apply(type, x, name=name)
 
     function.__name__ = type.lower()
     function.__doc__ = f"An op of type {type}, element by element."
@@ -57,8 +56,7 @@ def _unary(type: str, name: Any = None, doc: str = "") -> Callable[..., Tensor]:
 
 def _binary(type: str, default: Name = None) -> Callable[..., Tensor]:
     def function(x: Any, y: Any, name: Name = None) -> Tensor:
-        made: Tensor = apply(type, x, y, name=name or default)
-        return made
+        return apply(type, x, y, name=name or default)
 
     function.__name__ = type.lower()
     function.__doc__ = f"An op of type {type}, element by element; shapes are broadcast."
@@ -92,20 +90,17 @@ mul, sub = multiply, subtract
 
 def add(x: Any, y: Any, name: Name = None) -> Tensor:
     """x + y: an op AddV2 with the name "Add"."""
-    made: Tensor = apply("AddV2", x, y, name=name or "Add")
-    return made
+    return apply("AddV2", x, y, name=name or "Add")
 
 
 def equal(x: Any, y: Any, name: Name = None) -> Tensor:
     """Where x is y, element by element."""
-    made: Tensor = apply("Equal", x, y, name=name or "Equal")
-    return made
+    return apply("Equal", x, y, name=name or "Equal")
 
 
 def not_equal(x: Any, y: Any, name: Name = None) -> Tensor:
     """Where x is not y, element by element."""
-    made: Tensor = apply("NotEqual", x, y, name=name or "NotEqual")
-    return made
+    return apply("NotEqual", x, y, name=name or "NotEqual")
 
 
 def logical_xor(x: Any, y: Any, name: str = "LogicalXor") -> Tensor:
@@ -117,14 +112,12 @@ def abs(x: Any, name: Name = None) -> Tensor:
     """|x|, element by element."""
     x = convert_to_tensor(x)
     type = "ComplexAbs" if x.dtype.is_complex else "Abs"
-    made: Tensor = apply(type, x, name=name or "Abs")
-    return made
+    return apply(type, x, name=name or "Abs")
 
 
 def pow(x: Any, y: Any, name: Name = None) -> Tensor:
     """x to the power of y, element by element."""
-    made: Tensor = apply("Pow", x, y, name=name or "Pow")
-    return made
+    return apply("Pow", x, y, name=name or "Pow")
 
 
 def _quotients(x: Any, y: Any, name: str, whole: str) -> Tensor:
@@ -170,11 +163,16 @@ realdiv = _binary("RealDiv")
 
 def floordiv(x: Any, y: Any, name: Name = None) -> Tensor:
     """The floor of x / y."""
-    made: Tensor = apply("FloorDiv", x, y, name=name or "floordiv")
-    return made
+    return apply("FloorDiv", x, y, name=name or "floordiv")
 
 
 floor_div = floordiv
+
+
+def scalar_mul(scalar: Any, x: Any, name: Name = None) -> Tensor:
+    """A number times x."""
+    x = convert_to_tensor(x)
+    return multiply(convert_to_tensor(scalar, x.dtype.base_dtype), x, name=name)
 
 
 def cast(x: Any, dtype: Any, name: Name = None) -> Tensor:
@@ -186,8 +184,7 @@ def cast(x: Any, dtype: Any, name: Name = None) -> Tensor:
         x = convert_to_tensor(x, name="x")
         if x.dtype.base_dtype is kind:
             return x
-        made: Tensor = apply("Cast", x, name=scope, DstT=kind, SrcT=x.dtype.base_dtype)
-        return made
+        return apply("Cast", x, name=scope, DstT=kind, SrcT=x.dtype.base_dtype)
 
 
 def saturate_cast(value: Any, dtype: Any, name: Name = None) -> Tensor:
@@ -322,10 +319,9 @@ def argmax(
 ) -> Tensor:
     """Where the greatest element is along an axis, the first by default."""
     axis = dimension if axis is None else axis
-    made: Tensor = apply(
+    return apply(
         "ArgMax", input, 0 if axis is None else axis, name=name, output_type=as_dtype(output_type)
     )
-    return made
 
 
 def argmin(
@@ -337,10 +333,9 @@ def argmin(
 ) -> Tensor:
     """Where the least element is along an axis, the first by default."""
     axis = dimension if axis is None else axis
-    made: Tensor = apply(
+    return apply(
         "ArgMin", input, 0 if axis is None else axis, name=name, output_type=as_dtype(output_type)
     )
-    return made
 
 
 arg_max, arg_min = argmax, argmin
@@ -368,11 +363,10 @@ def matmul(
         b = convert_to_tensor(b, name="b", preferred_dtype=a.dtype.base_dtype)
         ranks = [t.shape.ndims for t in (a, b)]
         if any(r is not None and r > 2 for r in ranks) or None in ranks:
-            made: Tensor = apply(
+            return apply(
                 "BatchMatMulV2", a, b, name=scope, adj_x=bool(transpose_a or adjoint_a),
                 adj_y=bool(transpose_b or adjoint_b),
             )  # fmt: skip
-            return made
         if adjoint_a and a.dtype.is_complex:
             a, transpose_a = conj(a), True
         if adjoint_b and b.dtype.is_complex:
@@ -413,11 +407,10 @@ def tensordot(a: Any, b: Any, axes: Any, name: Name = None) -> Tensor:
 
 def einsum(equation: str, *inputs: Any, **kwargs: Any) -> Tensor:
     """Sums of products, by letters of axes."""
-    made: Tensor = apply(
+    return apply(
         "Einsum", convert_n_to_tensor(inputs), name=kwargs.get("name") or "einsum/Einsum",
         equation=equation.replace(" ", ""),
     )  # fmt: skip
-    return made
 
 
 def add_n(inputs: Any, name: Name = None) -> Tensor:
@@ -428,8 +421,7 @@ def add_n(inputs: Any, name: Name = None) -> Tensor:
     tensors = convert_n_to_tensor(inputs)
     if len(tensors) == 1:
         return apply("Identity", tensors[0], name=name) if name else tensors[0]
-    made: Tensor = _apply_many("AddN", tensors, name)
-    return made
+    return _apply_many("AddN", tensors, name)
 
 
 def accumulate_n(
@@ -447,20 +439,14 @@ def cumsum(
     x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: Name = None
 ) -> Tensor:
     """Sums of all elements up to each, along an axis."""
-    made: Tensor = apply(
-        "Cumsum", x, axis, name=name, exclusive=bool(exclusive), reverse=bool(reverse)
-    )
-    return made
+    return apply("Cumsum", x, axis, name=name, exclusive=bool(exclusive), reverse=bool(reverse))
 
 
 def cumprod(
     x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: Name = None
 ) -> Tensor:
     """Products of all elements up to each, along an axis."""
-    made: Tensor = apply(
-        "Cumprod", x, axis, name=name, exclusive=bool(exclusive), reverse=bool(reverse)
-    )
-    return made
+    return apply("Cumprod", x, axis, name=name, exclusive=bool(exclusive), reverse=bool(reverse))
 
 
 def unsorted_segment_sum(data: Any, segment_ids: Any, num_segments: Any, name: Name = None) -> Any:
@@ -494,14 +480,12 @@ def range(
             kinds = [t.dtype.base_dtype.name for t in tensors]
             widest = max((k for k in kinds if k in order), key=order.index, default=kinds[0])
             tensors = [cast(t, widest) for t in tensors]
-        made: Tensor = apply("Range", *tensors, name=scope)
-        return made
+        return apply("Range", *tensors, name=scope)
 
 
 def linspace(start: Any, stop: Any, num: Any, name: Name = None) -> Tensor:
     """So many numbers from start to stop."""
-    made: Tensor = apply("LinSpace", start, stop, num, name=name)
-    return made
+    return apply("LinSpace", start, stop, num, name=name)
 
 
 lin_space = linspace
@@ -516,8 +500,7 @@ def real(input: Any, name: Name = None) -> Tensor:
 def imag(input: Any, name: Name = None) -> Tensor:
     """The imaginary part."""
     x = convert_to_tensor(input)
-    made: Tensor = apply("Imag" if x.dtype.is_complex else "ZerosLike", x, name=name)
-    return made
+    return apply("Imag" if x.dtype.is_complex else "ZerosLike", x, name=name)
 
 
 def conj(x: Any, name: Name = None) -> Tensor:
@@ -528,8 +511,7 @@ def conj(x: Any, name: Name = None) -> Tensor:
 
 def complex(real: Any, imag: Any, name: Name = None) -> Tensor:
     """real + i imag."""
-    made: Tensor = apply("Complex", real, imag, name=name)
-    return made
+    return apply("Complex", real, imag, name=name)
 
 
 def lbeta(x: Any, name: Name = None) -> Tensor:
@@ -575,8 +557,7 @@ def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: Name = None) ->
                      name="Select")  # fmt: skip
         norm = apply("Select", positive, sqrt(safe), total, name="Select_1")
         clipped = truediv(multiply(values, clip_norm), maximum(norm, clip_norm))
-        made: Tensor = apply("Identity", clipped, name=scope)
-        return made
+        return apply("Identity", clipped, name=scope)
 
 
 def global_norm(t_list: Any, name: Name = None) -> Tensor:
@@ -629,7 +610,7 @@ def clip_by_average_norm(t: Any, clip_norm: Any, name: Name = None) -> Tensor:
 
 def _operator(function: Callable[..., Any], name: Name) -> Any:
     def forward(self: Any, other: Any) -> Any:
-        if not _is_operand(other):
+        if not isinstance(other, Tensor) and not _is_operand(other):
             return NotImplemented
         return function(self, other, name=name)
 

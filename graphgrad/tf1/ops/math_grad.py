@@ -17,18 +17,15 @@ def sum_to(dy: Tensor, like: Tensor) -> Tensor:
     """dy, added up over the axes along which `like` was broadcast."""
     if dy.shape.is_fully_defined() and dy.shape == like.shape:
         return dy
-    made: Tensor = apply("SumLike", dy, like, name="Reshape")
-    return made
+    return apply("SumLike", dy, like, name="Reshape")
 
 
 def _mul(x: Any, y: Any, name: str = "Mul") -> Tensor:
-    made: Tensor = apply("Mul", x, y, name=name)
-    return made
+    return apply("Mul", x, y, name=name)
 
 
 def _neg(x: Any) -> Tensor:
-    made: Tensor = apply("Neg", x)
-    return made
+    return apply("Neg", x)
 
 
 @RegisterGradient("Add")
@@ -95,22 +92,19 @@ def _LogGrad(op: Operation, grad: Tensor) -> Tensor:
 @RegisterGradient("Sqrt")
 def _SqrtGrad(op: Operation, grad: Tensor) -> Tensor:
     """dy / (2 y)."""
-    made: Tensor = apply("SqrtGrad", op.outputs[0], grad)
-    return made
+    return apply("SqrtGrad", op.outputs[0], grad)
 
 
 @RegisterGradient("Sigmoid")
 def _SigmoidGrad(op: Operation, grad: Tensor) -> Tensor:
     """dy y (1 - y)."""
-    made: Tensor = apply("SigmoidGrad", op.outputs[0], grad)
-    return made
+    return apply("SigmoidGrad", op.outputs[0], grad)
 
 
 @RegisterGradient("Tanh")
 def _TanhGrad(op: Operation, grad: Tensor) -> Tensor:
     """dy (1 - y y)."""
-    made: Tensor = apply("TanhGrad", op.outputs[0], grad)
-    return made
+    return apply("TanhGrad", op.outputs[0], grad)
 
 
 @RegisterGradient("Abs")
@@ -122,8 +116,7 @@ def _AbsGrad(op: Operation, grad: Tensor) -> Tensor:
 @RegisterGradient("Sign")
 def _SignGrad(op: Operation, _: Tensor) -> Tensor:
     """Zeros: not None."""
-    made: Tensor = apply("ZerosLike", op.inputs[0], name="zeros_like")
-    return made
+    return apply("ZerosLike", op.inputs[0], name="zeros_like")
 
 
 def _largest(op: Operation, grad: Tensor, compare: str) -> Grads:
@@ -163,8 +156,7 @@ def _MatMulGrad(op: Operation, grad: Tensor) -> Grads:
 
 
 def _matmul(a: Tensor, b: Tensor, ta: bool, tb: bool) -> Tensor:
-    made: Tensor = apply("MatMul", a, b, transpose_a=ta, transpose_b=tb)
-    return made
+    return apply("MatMul", a, b, transpose_a=ta, transpose_b=tb)
 
 
 @RegisterGradient("Sum")

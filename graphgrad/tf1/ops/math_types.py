@@ -19,8 +19,7 @@ __all__ = ["reduced_shape"]
 
 def same(inputs: Any, attrs: Any) -> TensorShape:
     """The shape of the first input."""
-    shape: TensorShape = inputs[0]._shape
-    return shape
+    return inputs[0]._shape
 
 
 def both(inputs: Any, attrs: Any) -> TensorShape:

@@ -19,7 +19,7 @@ __all__ = [
     "conv3d", "convolution", "crelu", "depthwise_conv2d", "depthwise_conv2d_native", "dropout",
     "elu", "embedding_lookup", "fused_batch_norm", "in_top_k", "l2_loss", "l2_normalize",
     "leaky_relu", "local_response_normalization", "log_sigmoid", "log_softmax", "lrn", "max_pool",
-    "max_pool2d", "max_pool3d", "moments", "norm", "relu", "relu6", "relu_layer", "selu",
+    "max_pool2d", "max_pool3d", "moments", "norm", "pool", "relu", "relu6", "relu_layer", "selu",
     "separable_conv2d", "sigmoid", "sigmoid_cross_entropy_with_logits", "softmax",
     "softmax_cross_entropy_with_logits", "softmax_cross_entropy_with_logits_v2", "softplus",
     "softsign", "sparse_softmax_cross_entropy_with_logits", "swish", "tanh", "top_k",
@@ -30,8 +30,7 @@ Name = str | None
 
 def _activation(type: str) -> Callable[..., Tensor]:
     def function(features: Any, name: Name = None) -> Tensor:
-        made: Tensor = apply(type, features, name=name)
-        return made
+        return apply(type, features, name=name)
 
     function.__name__ = type.lower()
     function.__doc__ = f"An op of type {type}, element by element."
@@ -49,8 +48,7 @@ def leaky_relu(features: Any, alpha: Any = 0.2, name: Name = None) -> Tensor:
         x = convert_to_tensor(features, name="features")
         if isinstance(alpha, Tensor):
             return M.maximum(M.multiply(alpha, x), x, name=scope)
-        made: Tensor = apply("LeakyRelu", x, name=scope, alpha=float(alpha))
-        return made
+        return apply("LeakyRelu", x, name=scope, alpha=float(alpha))
 
 
 def crelu(features: Any, name: Name = None, axis: int = -1) -> Tensor:
@@ -109,8 +107,7 @@ def bias_add(value: Any, bias: Any, data_format: Any = None, name: Name = None) 
     with name_scope(name, "BiasAdd", [value, bias]) as scope:
         value = convert_to_tensor(value, name="input")
         bias = convert_to_tensor(bias, value.dtype, name="bias")
-        made: Tensor = apply("BiasAdd", value, bias, name=scope, data_format=form)
-        return made
+        return apply("BiasAdd", value, bias, name=scope, data_format=form)
 
 
 def xw_plus_b(x: Any, weights: Any, biases: Any, name: Name = None) -> Tensor:
@@ -158,12 +155,11 @@ def conv2d(
     filter = filters if filter is None else filter
     form = data_format or "NHWC"
     mode, explicit = _pads(padding)
-    made: Tensor = apply(
+    return apply(
         "Conv2D", input, filter, name=name, strides=_numbers(strides, 4, form), padding=mode,
         explicit_paddings=explicit, use_cudnn_on_gpu=use_cudnn_on_gpu, data_format=form.encode(),
         dilations=_numbers(dilations, 4, form),
     )  # fmt: skip
-    return made
 
 
 def conv3d(
@@ -179,12 +175,11 @@ def conv3d(
     """A convolution of volumes with filters [d, h, w, in, out]."""
     filter = filters if filter is None else filter
     mode, explicit = _pads(padding)
-    made: Tensor = apply(
+    return apply(
         "Conv3D", input, filter, name=name, strides=_numbers(strides, 5, data_format),
         padding=mode, explicit_paddings=explicit, data_format=data_format.encode(),
         dilations=_numbers(dilations, 5, data_format),
     )  # fmt: skip
-    return made
 
 
 def conv1d(
@@ -254,12 +249,11 @@ def depthwise_conv2d(
     form = data_format or "NHWC"
     rates = _numbers(rate if rate is not None else dilations or 1, 4, form)
     mode, explicit = _pads(padding)
-    made: Tensor = apply(
+    return apply(
         "DepthwiseConv2dNative", input, filter, name=name or "depthwise",
         strides=_numbers(strides, 4, form), padding=mode, explicit_paddings=explicit,
         data_format=form.encode(), dilations=rates,
     )  # fmt: skip
-    return made
 
 
 depthwise_conv2d_native = depthwise_conv2d
@@ -300,13 +294,12 @@ def conv2d_transpose(
     filter = filters if filter is None else filter
     mode, explicit = _pads(padding)
     with name_scope(name, "conv2d_transpose", [value, filter, output_shape]) as scope:
-        made: Tensor = apply(
+        return apply(
             "Conv2DBackpropInput", A._shape_value(output_shape), filter, value, name=scope,
             strides=_numbers(strides, 4, data_format), padding=mode, explicit_paddings=explicit,
             use_cudnn_on_gpu=True, data_format=data_format.encode(),
             dilations=_numbers(dilations or 1, 4, data_format),
         )  # fmt: skip
-        return made
 
 
 def conv2d_backprop_input(
@@ -325,13 +318,12 @@ def conv2d_backprop_input(
     """The gradient of conv2d for its input."""
     form = data_format.decode() if isinstance(data_format, bytes) else data_format
     mode, explicit = _pads(padding.decode() if isinstance(padding, bytes) else padding)
-    made: Tensor = apply(
+    return apply(
         "Conv2DBackpropInput", A._shape_value(input_sizes), filters if filter is None else filter,
         out_backprop, name=name, strides=_numbers(strides, 4, form), padding=mode,
         explicit_paddings=explicit, use_cudnn_on_gpu=use_cudnn_on_gpu, data_format=form.encode(),
         dilations=_numbers(dilations, 4, form),
     )  # fmt: skip
-    return made
 
 
 def conv2d_backprop_filter(
@@ -349,13 +341,12 @@ def conv2d_backprop_filter(
     """The gradient of conv2d for its filters."""
     form = data_format.decode() if isinstance(data_format, bytes) else data_format
     mode, explicit = _pads(padding.decode() if isinstance(padding, bytes) else padding)
-    made: Tensor = apply(
+    return apply(
         "Conv2DBackpropFilter", input, A._shape_value(filter_sizes), out_backprop, name=name,
         strides=_numbers(strides, 4, form), padding=mode, explicit_paddings=explicit,
         use_cudnn_on_gpu=use_cudnn_on_gpu, data_format=form.encode(),
         dilations=_numbers(dilations, 4, form),
     )  # fmt: skip
-    return made
 
 
 def _pool(type: str, rank: int) -> Callable[..., Tensor]:
@@ -373,12 +364,11 @@ def _pool(type: str, rank: int) -> Callable[..., Tensor]:
         value = input if value is None else value
         form = data_format or form_of
         mode, explicit = _pads(padding)
-        made: Tensor = apply(
+        return apply(
             type, value, name=name, ksize=_numbers(ksize, rank, form),
             strides=_numbers(strides, rank, form), padding=mode, explicit_paddings=explicit,
             data_format=form.encode(),
         )  # fmt: skip
-        return made
 
     function.__name__ = type
     function.__doc__ = f"An op of type {type}: one number of each window."
@@ -390,6 +380,24 @@ max_pool3d, avg_pool3d = _pool("MaxPool3D", 5), _pool("AvgPool3D", 5)
 max_pool2d, avg_pool2d = max_pool, avg_pool
 
 
+def pool(
+    input: Any,
+    window_shape: Any,
+    pooling_type: str,
+    padding: str,
+    dilation_rate: Any = None,
+    strides: Any = None,
+    name: Name = None,
+    data_format: Any = None,
+) -> Tensor:
+    """The greatest element, or the mean, of each window."""
+    if dilation_rate is not None and np.max(dilation_rate) > 1:
+        raise NotImplementedError("tf.nn.pool without dilation only")
+    function = {"MAX": max_pool, "AVG": avg_pool}[pooling_type.upper()]
+    steps = [1] * len(window_shape) if strides is None else list(strides)
+    return function(input, list(window_shape), steps, padding, data_format or "NHWC", name)
+
+
 def lrn(
     input: Any,
     depth_radius: int = 5,
@@ -399,9 +407,8 @@ def lrn(
     name: Name = None,
 ) -> Tensor:
     """x / (bias + alpha sum of squares of neighbouring channels)^beta."""
-    made: Tensor = apply("LRN", input, name=name, depth_radius=depth_radius, bias=bias,
+    return apply("LRN", input, name=name, depth_radius=depth_radius, bias=bias,
                          alpha=alpha, beta=beta)  # fmt: skip
-    return made
 
 
 local_response_normalization = lrn
@@ -434,8 +441,7 @@ def dropout(
         draws = random_uniform(shape, seed=seed, dtype=x.dtype)
         chosen = M.greater_equal(draws, rate)
         zeros = constant(np.zeros((), x.dtype.numpy))
-        made: Tensor = apply("SelectV2", chosen, scaled, zeros, name=scope)
-        return made
+        return apply("SelectV2", chosen, scaled, zeros, name=scope)
 
 
 def embedding_lookup(
@@ -459,8 +465,7 @@ def embedding_lookup(
 
 def l2_loss(t: Any, name: Name = None) -> Tensor:
     """Half of the sum of squares."""
-    made: Tensor = apply("L2Loss", t, name=name)
-    return made
+    return apply("L2Loss", t, name=name)
 
 
 def l2_normalize(
@@ -717,5 +722,4 @@ def top_k(input: Any, k: Any = 1, sorted: bool = True, name: Name = None) -> Any
 
 def in_top_k(predictions: Any, targets: Any, k: Any, name: Name = None) -> Tensor:
     """Whether each target is among the k greatest predictions."""
-    made: Tensor = apply("InTopKV2", predictions, targets, k, name=name)
-    return made
+    return apply("InTopKV2", predictions, targets, k, name=name)

@@ -54,8 +54,7 @@ def random_uniform(
         plain = not isinstance(minval, Tensor) and not isinstance(maxval, Tensor)
         plain = plain and minval == 0 and maxval == 1 and not kind.is_integer
         if plain:
-            made: Tensor = apply("RandomUniform", lengths, name=scope, dtype=kind, **_seeds(seed))
-            return made
+            return apply("RandomUniform", lengths, dtype=kind, **_seeds(seed))
         low = convert_to_tensor(minval, kind, "min")
         high = convert_to_tensor(maxval, kind, "max")
         if kind.is_integer:
@@ -104,8 +103,7 @@ def truncated_normal(
 
 def random_shuffle(value: Any, seed: Any = None, name: Name = None) -> Tensor:
     """The parts along the first axis in a random order."""
-    made: Tensor = apply("RandomShuffle", value, name=name, **_seeds(seed))
-    return made
+    return apply("RandomShuffle", value, name=name, **_seeds(seed))
 
 
 def random_crop(value: Any, size: Any, seed: Any = None, name: Name = None) -> Tensor:
@@ -122,11 +120,10 @@ def multinomial(
     logits: Any, num_samples: Any, seed: Any = None, name: Name = None, output_dtype: Any = None
 ) -> Tensor:
     """So many numbers for each row, with probabilities softmax(logits)."""
-    made: Tensor = apply(
+    return apply(
         "Multinomial", logits, num_samples, name=name or "multinomial/Multinomial",
         output_dtype=as_dtype(output_dtype or "int64"), **_seeds(seed),
     )  # fmt: skip
-    return made
 
 
 def categorical(
@@ -155,11 +152,10 @@ def random_poisson(
     lam: Any, shape: Any, dtype: Any = "float32", seed: Any = None, name: Name = None
 ) -> Tensor:
     """Poisson, of mean lam."""
-    made: Tensor = apply(
+    return apply(
         "RandomPoissonV2", _shape_value(shape), lam, name=name, dtype=as_dtype(dtype),
         **_seeds(seed),
     )  # fmt: skip
-    return made
 
 
 def bernoulli(probs: Any, shape: Any, dtype: Any, seed: Any = None) -> Tensor:

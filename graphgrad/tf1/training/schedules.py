@@ -70,8 +70,7 @@ def inverse_time_decay(
         lr = convert_to_tensor(learning_rate, name="learning_rate")
         p = _ratio(global_step, decay_steps, lr.dtype, staircase)
         below = M.add(1.0, M.multiply(M.cast(decay_rate, lr.dtype), p))
-        made: Tensor = apply("RealDiv", lr, below, name=scope)
-        return made
+        return apply("RealDiv", lr, below, name=scope)
 
 
 def polynomial_decay(
@@ -121,5 +120,4 @@ def piecewise_constant(x: Any, boundaries: Any, values: Any, name: Any = None) -
         limits = [convert_to_tensor(b, x.dtype.base_dtype) for b in boundaries]
         given = [convert_to_tensor(v) for v in values]
         pairs = [(M.less_equal(x, b), (lambda v=v: v)) for b, v in zip(limits, given)]
-        found: Tensor = case(pairs, default=lambda: given[-1])
-        return found
+        return case(pairs, default=lambda: given[-1])

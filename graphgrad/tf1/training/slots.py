@@ -12,8 +12,7 @@ __all__ = ["create_slot", "create_slot_with_initializer", "create_zeros_slot"]
 
 
 def _name_of(primary: Any) -> str:
-    name: str = primary.op.name
-    return name
+    return primary.op.name
 
 
 def create_slot(primary: Any, val: Any, name: str, colocate_with_primary: bool = True) -> Any:

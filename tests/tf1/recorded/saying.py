@@ -1,6 +1,5 @@
 """What cases are written with: the same under TensorFlow and under graphgrad.tf1."""
 
-import warnings
 from importlib import import_module
 from itertools import count
 
@@ -69,10 +68,3 @@ def shape_of(tensor):
     """The static shape as a list, or None where the rank is unknown."""
     shape = tensor.get_shape()
     return None if shape.ndims is None else shape.as_list()
-
-
-def quietly(call):
-    """The result of a call that TensorFlow or graphgrad may warn about."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return call()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import reduce
+from math import prod
 from operator import mul
 from typing import Any
 
@@ -18,7 +19,15 @@ FAR = 1 << 31
 """A place beyond the end of every axis."""
 FEW = 1 << 16
 MANY = 1 << 24
-MOST_RUNS = 1 << 24
+"""How many numbers a form makes while loading, at most."""
+
+
+def few(*lengths: int) -> int:
+    """The product of lengths; FileError where it is more numbers than are made while loading."""
+    count = prod(lengths)
+    if count > MANY:
+        raise FileError(f"it would make {count} numbers; at most {MANY} are made while loading")
+    return count
 
 
 def as_size(x: Tensor, axis: int) -> Any:

@@ -18,7 +18,7 @@ from ....ops.logic import less, logical_and
 from ....ops.padding import flip
 from ....ops.shaping import moveaxis, reshape
 from ..call import OperatorCall
-from .common import MOST_RUNS
+from .common import few
 from .loops import over_rows, trips
 from .table import form
 
@@ -124,9 +124,7 @@ def _counted_loop(call: OperatorCall, body: Any, count: int, carried: int, rows:
         made = _tensors(call, body, [*row, always, *carry])
         return tuple(made[1 : 1 + carried]), tuple(made[1 + carried :])
 
-    if count > MOST_RUNS:
-        raise FileError(f"it runs {count} times; at most {MOST_RUNS} are read")
-    last, ys = over_rows(call, run, start, (constant(np.arange(count), "int64"),))
+    last, ys = over_rows(call, run, start, (constant(np.arange(few(count)), "int64"),))
     return *last, *ys
 
 

@@ -17,6 +17,7 @@ from ....ops.joining import stack
 from ....ops.shaping import expand_dims, normal_axis, reshape
 from ....ops.taking import take
 from ..call import OperatorCall
+from .common import few
 from .table import form
 
 
@@ -50,6 +51,7 @@ def _stft(call: OperatorCall) -> Tensor:
     length = window.shape[0] if length is None and window is not None else length
     if not isinstance(count, int) or not isinstance(length, int):
         raise ShapeError(f"{x!r} needs to know its lengths, and those of its frames")
+    few((count - length) // step + 1, length)
     starts = np.arange((count - length) // step + 1) * step
     frames = take(x, constant(starts[:, None] + np.arange(length), "int64"), 1)
     if window is not None:

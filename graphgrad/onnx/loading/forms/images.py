@@ -18,6 +18,7 @@ from ....ops.rounding import round as round_
 from ....ops.shaping import moveaxis, normal_axis
 from ....ops.taking import take
 from ..call import OperatorCall
+from .common import few
 from .table import form
 
 
@@ -138,15 +139,17 @@ def points(plan: Resizing, axis: int) -> Array:
 
 
 def axis_weights(plan: Resizing, axis: int) -> Array | None:
-    """What each place of the result takes of each place of the image, (m, n); None: all of its."""
+    """What each place of the result takes of each place of the image, (m, n), or the one place that
+    it takes, (m,); None: its own.
+    """
     n, m = plan.before[axis], plan.after[axis]
+    few(m, 1 if plan.mode == "nearest" else n)
     if n == m and plan.scales[axis] == 1 and plan.places != "tf_crop_and_resize":
         return None
     at = points(plan, axis)
     if plan.mode == "nearest":
-        found = np.zeros((m, n))
-        found[np.arange(m), np.clip(_rounded(at, plan.rounding), 0, n - 1)] = 1
-        return found
+        nearest: Array = np.clip(_rounded(at, plan.rounding), 0, n - 1)
+        return nearest
     shrink = min(plan.scales[axis], 1.0) if plan.antialias else 1.0
     kernel, reach = _kernel(plan)
     wide = int(np.ceil(reach / shrink))
@@ -197,9 +200,9 @@ def _cubic(a: float, x: Array) -> Array:
 
 
 def _mixed(x: Tensor, weights: Array, axis: int) -> Tensor:
-    """x with the places of an axis mixed by (m, n) weights."""
-    if set(np.unique(weights)) <= {0, 1} and (weights.sum(1) == 1).all():
-        return take(x, constant(weights.argmax(1), "int64"), axis)
+    """x with the places of an axis mixed by (m, n) weights, or taken at (m,) places."""
+    if weights.ndim == 1:
+        return take(x, constant(weights, "int64"), axis)
     wide = x if is_floating(x.dtype) else cast(x, as_dtype("float64"))
     last = moveaxis(wide, axis, -1) @ constant(weights.T, wide.dtype)
     made = moveaxis(last, -1, axis)

@@ -15,6 +15,7 @@ from ....ops.nn.classes import one_hot
 from ....ops.shaping import normal_axis
 from ....ops.taking import take
 from ..call import OperatorCall
+from .common import few
 from .table import form
 
 
@@ -75,7 +76,7 @@ def _counted(like: Tensor, axis: int, place: int) -> Tensor:
         raise ShapeError(f"the indices are {like!r}, whose lengths have to be known")
     shape = [1] * like.ndim
     shape[place] = length
-    return constant(np.arange(length).reshape(shape), "int64")
+    return constant(np.arange(few(length)).reshape(shape), "int64")
 
 
 def _written(x: Tensor, key: tuple[Tensor, ...], updates: Tensor, how: str) -> Tensor:

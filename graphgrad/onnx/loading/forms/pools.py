@@ -20,6 +20,7 @@ from ....ops.magnitudes import absolute
 from ....ops.powers import power
 from ....ops.shaping import reshape
 from ..call import OperatorCall
+from .common import few
 from .table import form
 from .windows import Windows, known_spatial, window_sums, windows_of
 
@@ -45,7 +46,7 @@ def _max_pool(call: OperatorCall) -> Any:
     n, c = x.shape[:2]
     if not isinstance(n, int) or not isinstance(c, int):
         raise ShapeError(f"the places in {x!r} need known lengths: give them by shapes=")
-    begins = np.arange(n * c).reshape((n, c) + (1,) * len(lengths)) * prod(lengths)
+    begins = np.arange(few(n, c)).reshape((n, c) + (1,) * len(lengths)) * prod(lengths)
     return y, places + constant(begins, "int64")
 
 
@@ -62,6 +63,7 @@ def _average_pool(call: OperatorCall) -> Tensor:
 def _terms(x: Tensor, w: Windows, padded: bool) -> Tensor:
     """How many places of each window count."""
     lengths = known_spatial(x)
+    few(*lengths)
     inside = np.ones(lengths)
     if padded:
         inside = np.pad(inside, w.pads, constant_values=1)

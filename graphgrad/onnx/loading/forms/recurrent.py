@@ -27,6 +27,7 @@ from ....ops.shaping import expand_dims, transpose
 from ....ops.trigonometry import tanh
 from ..call import OperatorCall
 from ..lengths import expanded, lengths_of
+from .common import few
 from .loops import over_rows
 from .table import form
 
@@ -170,7 +171,7 @@ def _start(call: OperatorCall, x: Tensor, i: int, way: int, hidden: Any, by_batc
     if given is not None:
         return getitem(given, (slice(None), way) if by_batch else way)
     batch = getitem(x, 0)
-    zeros_ = constant(np.zeros((1, hidden)), x.dtype)
+    zeros_ = constant(np.zeros((1, few(hidden))), x.dtype)
     return expanded(zeros_, [lengths_of(batch)[0], hidden])
 
 
@@ -205,7 +206,7 @@ def _run(
         kept = tuple([where(runs, a, b) for a, b in zip(after, states, strict=True)])
         return kept, (where(runs, after[0], zeros_like(after[0])),)
 
-    times = constant(np.arange(count), "int64")
+    times = constant(np.arange(few(count)), "int64")
     states, (y,) = over_rows(call, guarded, layer.states, (rows, times), reverse)
     return states, y
 

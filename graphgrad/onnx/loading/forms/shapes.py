@@ -28,7 +28,7 @@ from ....ops.taking import take
 from ..call import OperatorCall
 from ..lengths import Dimension, RunLength, expanded, has_lengths, lengths_of, of_lengths, reshaped
 from ..tensors import dtype_of
-from .common import FAR, FEW, MANY, flat_from
+from .common import FAR, FEW, few, flat_from
 from .table import form
 
 
@@ -191,9 +191,9 @@ def _range(call: OperatorCall) -> Any:
     start, end, step = (call.known(i, "bounds").reshape(()) for i in range(3))
     exact = "float64" if is_floating(start.dtype) else "int64"
     first, last, by = (row.astype(exact) for row in (start, end, step))
-    count = max(0, int(np.ceil((last - first) / by)))
-    if count > MANY:
-        raise FileError(f"it counts to {count}; at most {MANY} numbers are made")
+    if not by:
+        raise FileError("it counts by steps of 0")
+    count = few(max(0, int(np.ceil((last - first) / by))))
     return (first + np.arange(count) * by).astype(start.dtype)
 
 
@@ -334,7 +334,7 @@ def _reverse_sequence(call: OperatorCall) -> Tensor:
     count = x.shape[time]
     if not isinstance(count, int):
         raise ShapeError(f"{x!r} is reversed along axis {time}, whose length is not known")
-    steps = constant(np.arange(count), "int64").reshape((-1, 1))
+    steps = constant(np.arange(few(count)), "int64").reshape((-1, 1))
     ends = cast(lengths, as_dtype("int64")).reshape((1, -1))
     places = where(steps < ends, ends - 1 - steps, steps)  # (time, batch)
     places = transpose(places) if batch < time else places

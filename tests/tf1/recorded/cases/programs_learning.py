@@ -197,7 +197,8 @@ def case_reversible_network_trained(tf, np):
         y1, y2 = x1, x2
     gap = [tf.reduce_max(tf.abs(g - plain[v.name])) for g, v in pairs]
     optimizer = tf.train.RMSPropOptimizer(0.01, momentum=0.5)
-    train = optimizer.apply_gradients(pairs)
+    grads = tf.tuple([g for g, _ in pairs])  # all of them, before a variable is written
+    train = optimizer.apply_gradients(zip(grads, [v for _, v in pairs]))
     rng = np.random.RandomState(0)
     feed = {x: rng.randn(4, 6), target: rng.randn(4, 6)}
     back = tf.reduce_max(tf.abs(tf.concat([y1, y2], 1) - x))

@@ -1,6 +1,6 @@
 """Static shapes, shapes as data, dtypes and the rules between them."""
 
-from tests.tf1.recorded.saying import error_of, run, shape_of, values
+from tests.tf1.recorded.saying import error_of, inner, run, shape_of, values
 
 
 def case_what_a_shape_says(tf, np):
@@ -281,11 +281,7 @@ def case_indexing(tf, np):
 
 
 def case_known_values_of_tensors(tf, np):
-    util = tf.contrib.util if hasattr(tf, "contrib") else None
     x = tf.constant([2, 3])
-    static = tf.get_static_value(x) if hasattr(tf, "get_static_value") else util.constant_value(x)
-    return {
-        "x": static,
-        "reshaped": shape_of(tf.reshape(tf.zeros([6]), x)),
-        "zeros": shape_of(tf.zeros(x)),
-    }
+    static = inner(tf, "framework.tensor_util").constant_value(x)
+    zeros, reshaped = tf.zeros(x), tf.reshape(tf.zeros([6]), x)
+    return {"x": static, "reshaped": shape_of(reshaped), "zeros": shape_of(zeros)}

@@ -1,0 +1,1 @@
+"""What makes pages of the code when the site is built."""

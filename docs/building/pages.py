@@ -1,0 +1,150 @@
+"""Pages that are made of the code: a page of names for each part, and the examples.
+
+They are written into docs/_made/ whenever the site is built; what has not changed is left alone,
+so that Sphinx builds it once.
+"""
+
+import ast
+import importlib
+import inspect
+import re
+from pathlib import Path
+
+import graphgrad as gg
+
+ROOT = Path(__file__).resolve().parents[2]
+MADE = ROOT / "docs" / "_made"
+
+PARTS = {
+    "Graphs, tensors, variables": ("ir.graph", "ir.node", "ir.op", "ir.program", "ir.variables"),
+    "Rules and regions": ("regions",),
+    "Derivatives": ("differentiate",),
+    "Running": ("compiled", "functions", "session", "execute"),
+    "Checks": ("checks", "attribution"),
+    "Pictures and profiles": ("inspect",),
+    "Files": ("files", "export"),
+    "Errors and warnings": ("ir.errors",),
+    "Making tensors": ("ops.creation", "ops.sources", "ops.grids", "ops.windows", "ops.dtypes"),
+    "Shapes, places, sorting": (
+        *("ops.at", "ops.base", "ops.diagonal", "ops.indexing", "ops.joining", "ops.nonzero"),
+        *("ops.padding", "ops.queries", "ops.rearranging", "ops.searching", "ops.sets"),
+        *("ops.shaping", "ops.sorting", "ops.stacking", "ops.taking", "ops.cases"),
+    ),
+    "Sums, statistics, products": (
+        *("ops.reductions", "ops.statistics", "ops.nan", "ops.cumulative", "ops.histograms"),
+        *("ops.products", "ops.vectors", "ops.einsum", "ops.signal", "ops.polynomials"),
+        *("ops.interpolation", "ops.differences", "ops.running_extrema"),
+    ),
+    "Control flow and Python functions": ("ops.control", "ops.python_function"),
+    "Element by element": ("",),
+}
+"""The pages of `graphgrad` itself, and the modules whose names each has: the first that fits."""
+
+MODULES = ("nn", "linalg", "fft", "special", "random", "rules", "optimizers", "initializers")
+MODULES += ("debug", "interop", "onnx", "distributed", "extend")
+
+
+def write(_app=None):
+    """Write every page."""
+    pages = {f"api/{slug(title)}": page(title, "graphgrad", names) for title, names in parts()}
+    for name in MODULES:
+        module = importlib.import_module(f"graphgrad.{name}")
+        pages[f"api/{name}"] = page(f"graphgrad.{name}", module.__name__, sorted(module.__all__))
+    pages["api/index"] = index(pages)
+    pages["examples"] = examples()
+    texts = {f"{name}.rst": text for name, text in pages.items()}
+    texts |= {
+        f"{name.lower()}.md": moved(ROOT / f"{name}.md") for name in ("CONTRIBUTING", "CHANGELOG")
+    }
+    for name, text in texts.items():
+        path = MADE / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if not path.is_file() or path.read_text(encoding="utf-8") != text:
+            path.write_text(text, encoding="utf-8")
+
+
+def parts():
+    """The title of each part, and its names."""
+    found = {title: [] for title in PARTS}
+    for name in sorted({*gg.__all__, *dir(gg)}):
+        if not inspect.ismodule(getattr(gg, name)):
+            found[part_of(getattr(gg, name))].append(name)
+    return found.items()
+
+
+def part_of(o):
+    """The title of the page that has it."""
+    module = getattr(o, "__module__", None)
+    if module is None or not module.startswith("graphgrad"):  # numbers and dtypes
+        return "Making tensors" if o is not gg.NO_GRAD else "Rules and regions"
+    return next(t for t, starts in PARTS.items() if module.startswith(tuple(map(full, starts))))
+
+
+def full(start):
+    """The name of a module."""
+    return f"graphgrad.{start}"
+
+
+def page(title, module, names):
+    """A table of names, and below it what each is."""
+    lines = [*headed(title, "="), "", f".. currentmodule:: {module}", ""]
+    found = {name: getattr(importlib.import_module(module), name) for name in names}
+    known = [n for n, o in found.items() if module != "graphgrad" and getattr(gg, n, None) is o]
+    kinds = {name: kind(o) for name, o in found.items() if name not in known}
+    plain = [name for name in kinds if kinds[name] is None]
+    told = [name for name in kinds if kinds[name] is not None]
+    lines += [".. autosummary::", "   :nosignatures:", "", *(f"   {name}" for name in told), ""]
+    if plain:
+        lines += ["Values: " + ", ".join(f"``{module}.{name}``" for name in plain) + ".", ""]
+    if known:
+        lines += ["Here too: " + ", ".join(f":py:obj:`graphgrad.{name}`" for name in known) + "."]
+        lines += [""]
+    for name in told:
+        lines += [f".. {kinds[name]}:: {module}.{name}"]
+        lines += ["   :members:"] * (kinds[name] == "autoclass") + [""]
+    return "\n".join(lines)
+
+
+def kind(o):
+    """The directive that shows it; None for what is a value."""
+    if inspect.isclass(o):
+        return "autoexception" if issubclass(o, BaseException) else "autoclass"
+    return "autofunction" if inspect.isroutine(o) else None
+
+
+def examples():
+    """Every program in examples/, with its idea."""
+    lines = [*headed("Examples", "="), "", "One idea a file; the tests run all of them.", ""]
+    lines += [".. contents::", "   :local:", ""]
+    for path in sorted((ROOT / "examples").glob("*.py")):
+        idea = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))).split("\n")[0]
+        lines += [*headed(path.stem.replace("_", " ").capitalize(), "-"), "", idea, ""]
+        lines += [f".. literalinclude:: ../../examples/{path.name}", "   :language: python", ""]
+    return "\n".join(lines)
+
+
+def moved(path):
+    """A document of the root, with links that hold in docs/_made/."""
+    text = path.read_text(encoding="utf-8")
+    return re.sub(r"\]\((?!https?:|#)(?:(docs/)|)([^)]+)\)", lambda m: link(m[1], m[2]), text)
+
+
+def link(docs, target):
+    """The end of a link to a page in docs/ or to another file of the repository."""
+    return f"](../{target})" if docs else f"](../../{target})"
+
+
+def index(pages):
+    """The page that lists the pages of names."""
+    lines = [*headed("Every public name", "="), "", ".. toctree::", "   :maxdepth: 1", ""]
+    return "\n".join([*lines, *(f"   {p.removeprefix('api/')}" for p in pages), ""])
+
+
+def headed(title, line):
+    """A heading of reStructuredText."""
+    return [title, line * len(title)]
+
+
+def slug(title):
+    """A title as the name of a file."""
+    return title.lower().replace(",", "").replace(" ", "_")

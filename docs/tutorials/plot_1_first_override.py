@@ -1,0 +1,133 @@
+"""
+The first override
+==================
+
+Ten minutes: a function whose gradient is of no use, a rule that gives it a better one, and three
+ways to see that the rule is where it was put.
+
+A gradient that is zero
+-----------------------
+
+A graph is built of tensors, which stand for arrays that are fed later. ``gg.sign`` is -1 or 1; it
+is flat nearly everywhere, so nothing in front of it learns.
+"""
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+import graphgrad as gg
+
+with gg.Graph() as plain:
+    x = gg.placeholder(("N",), name="x")
+    y = gg.sign(x)
+    dx = gg.gradients(y, x)
+    f = gg.compile(x, [y, dx])
+
+print(f([-1.5, -0.2, 0.3, 2.0]))
+
+# %%
+# A rule
+# ------
+#
+# A rule is a function of a *site*, the marked part of the graph, and of ``dy``, the gradient that
+# arrives at its output. It returns a gradient for each input of the site. This one passes ``dy``
+# on where x is near the step, as if there were no step: the straight-through estimator.
+
+
+@gg.register_gradient("near")
+def near(site, dy):
+    (x,) = site.inputs
+    return gg.where(gg.abs(x) <= 1.0, dy, 0.0)
+
+
+# %%
+# What is built in the ``with`` block is one region, and its gradient is the rule's. The forward
+# value is untouched.
+
+with gg.Graph() as marked:
+    x = gg.placeholder(("N",), name="x")
+    with gg.override_gradient("near"):
+        y = gg.sign(x)
+    dx = gg.gradients(y, x)
+    without = gg.gradients(y, x, overrides="none")
+    f = gg.compile(x, [y, dx, without])
+
+points = np.linspace(-2, 2, 401)
+y_at, dx_at, without_at = f(points)
+
+fig, (left, right) = plt.subplots(1, 2, figsize=(8, 2.6))
+left.plot(points, y_at)
+left.set_title("sign(x)")
+right.plot(points, dx_at, label="with the rule")
+right.plot(points, without_at, "--", label="without")
+right.set_title("its gradient")
+right.legend()
+fig.tight_layout()
+
+assert dx_at.sum() > 0
+assert not without_at.any()
+
+# %%
+# Is it where I put it?
+# ---------------------
+#
+# ``gg.explain`` says which rule answers on each path, with the line of the mark.
+
+print(gg.explain(y, x))
+
+# %%
+# ``gg.graph_text`` writes the graph with its marks, forward and backward; ``gg.write_html`` and
+# ``gg.write_picture`` draw it.
+
+print(gg.graph_text([y, dx]))
+
+# %%
+# And ``gg.check_gradient`` holds a rule to what it claims to be. This one claims nothing, so it is
+# held to the truth, and is not the true gradient of ``sign``.
+
+report = gg.check_gradient(near, gg.sign, np.array([-1.5, -0.2, 0.3, 2.0]))
+print(report)
+assert not report
+
+# %%
+# A *contract* says what it is meant to be: here the derivative of another function, which it is.
+
+clipped_identity = gg.surrogate_of(lambda x: gg.clip(x, -1.0, 1.0))
+report = gg.check_gradient(near, gg.sign, np.array([-1.5, -0.2, 0.3, 2.0]), expect=clipped_identity)
+print(report)
+assert report
+
+# %%
+# A rule of what the region would have had
+# ----------------------------------------
+#
+# ``site.default(dy)`` gives the gradients without the rule, of whatever is inside. So a rule can
+# clip, scale or guard the gradients of a region of any size.
+
+
+def clipped(site, *dys):
+    return [gg.clip(dx, -1.0, 1.0) for dx in site.default(*dys)]
+
+
+with gg.Graph():
+    x = gg.placeholder((), name="x")
+    with gg.override_gradient(clipped):
+        y = gg.exp(gg.exp(x))
+    first = gg.gradients(y, x)
+    f = gg.compile(x, [y, first, gg.gradients(y, x, overrides="none")])
+
+print([float(v) for v in f(1.0)])
+
+# %%
+# A rule that cannot be applied is an error
+# -----------------------------------------
+#
+# A name that nobody registered is an error at the ``with``, and so is a rule that returns too few
+# gradients or a gradient of a wrong shape, when a gradient is asked for. Nothing is passed over in
+# silence.
+
+try:
+    with gg.override_gradient("naer"):
+        gg.sign(x)
+except gg.UnknownGradientError as error:
+    print(error)

@@ -1,0 +1,101 @@
+"""
+Looking at gradients
+====================
+
+A network that does not train: where does its gradient end? And one that gives NaN: where does that
+come from?
+"""
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+import graphgrad as gg
+
+rng = np.random.default_rng(0)
+
+# %%
+# Values on the way back
+# ----------------------
+#
+# Gradients are tensors, of any tensor of the graph: ask for those of every layer, and plot them.
+# In a chain of sigmoids they fade.
+
+with gg.Graph():
+    x = gg.placeholder(("N", 16), name="x")
+    layers = [x]
+    for i in range(8):
+        with gg.name_scope(f"layer{i}"):
+            w = gg.variable(rng.normal(size=(16, 16)) / 4, name="w")
+            layers.append(gg.nn.sigmoid(layers[-1] @ w))
+    loss = gg.mean(layers[-1] ** 2)
+    grads = gg.gradients(loss, layers)
+    norms = gg.compile(x, [gg.linalg.norm(g) for g in grads])(rng.normal(size=(32, 16)))
+
+plt.figure(figsize=(6, 2.6))
+plt.semilogy([float(n) for n in norms], "o-")
+plt.xlabel("layer")
+plt.ylabel("length of the gradient")
+plt.tight_layout()
+assert norms[0] < norms[-1] / 1000
+
+# %%
+# Who kills it
+# ------------
+#
+# ``gg.debug.blame`` runs the backward pass and names steps: those that make NaN or infinity of
+# numbers, and those that make zeros of a gradient.
+
+with gg.Graph():
+    x = gg.placeholder((4,), name="x")
+    with gg.name_scope("head"):
+        bits = gg.round(gg.nn.sigmoid(x))
+    dx = gg.gradients(gg.sum(bits * gg.sqrt(gg.abs(x))), x)
+
+found = gg.debug.blame(dx, {x: np.array([0.0, 0.5, -1.0, 2.0])})
+print(found)
+assert found
+
+# %%
+# Which rule answers
+# ------------------
+#
+# With a rule on the rounding and one on the root both are gone. ``gg.explain`` shows every site on
+# the way.
+
+with gg.Graph() as graph:
+    x = gg.placeholder((4,), name="x")
+    with gg.override_gradient(gg.rules.ste()):
+        bits = gg.round(gg.nn.sigmoid(x))
+    with gg.override_gradient(gg.rules.nan_guard(limit=10.0)):
+        root = gg.sqrt(gg.abs(x))
+    loss = gg.sum(bits * root)
+    dx = gg.gradients(loss, x)
+
+healed = gg.compile(x, dx)([0.0, 0.5, -1.0, 2.0])
+print(gg.explain(loss, x))
+print(healed)
+assert np.isfinite(healed).all()
+
+# %%
+# In a picture
+# ------------
+#
+# ``gg.write_picture`` draws SVG, PNG and PDF with Graphviz; ``gg.write_html`` writes one page that
+# opens offline, with search and folding. Marked regions are dashed boxes; what a rule made is
+# filled. Without Graphviz, there is text:
+
+print(gg.graph_text([loss, dx]))
+
+# %%
+# What looks like a mistake
+# -------------------------
+#
+# ``gg.lint`` reads a graph and says what it would ask about.
+
+with gg.Graph() as graph:
+    x = gg.placeholder((4,), name="x")
+    y = gg.where(x > 0, gg.log(x), 0.0)
+    gg.gradients(y, x)
+for finding in gg.lint(graph):
+    print(finding)
+assert gg.lint(graph)

@@ -1,0 +1,119 @@
+"""
+Second order and forward mode
+=============================
+
+A rule builds graph, so it is differentiated like everything else. This is what a second derivative
+means where a rule stands, and what a tangent is that goes forward through a rule.
+"""
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+import graphgrad as gg
+
+# %%
+# The derivative of a rule
+# ------------------------
+#
+# The rule below claims that the derivative of a step is a bump. The second derivative is the
+# derivative of the bump: of what the rule built, not of the step.
+
+
+@gg.register_gradient("bump")
+def bump(site, dy):
+    (x,) = site.inputs
+    return dy * gg.exp(-(x**2))
+
+
+with gg.Graph():
+    x = gg.placeholder(("N",), name="x")
+    with gg.override_gradient("bump"):
+        y = gg.sign(x)
+    first = gg.gradients(y, x)
+    second = gg.gradients(first, x)
+    f = gg.compile(x, [y, first, second])
+
+points = np.linspace(-3, 3, 301)
+values = f(points)
+plt.figure(figsize=(6, 2.8))
+names = ["sign(x)", "first: the rule", "second: its derivative"]
+for value, name in zip(values, names, strict=True):
+    plt.plot(points, value, label=name)
+plt.legend()
+plt.tight_layout()
+np.testing.assert_allclose(values[2], -2 * points * np.exp(-(points**2)), atol=1e-12)
+
+# %%
+# A rule for the second order, too
+# --------------------------------
+#
+# In ``gg.custom_gradient`` the gradient function may return a second one, which is asked for the
+# derivative of the first. Here the curvature is claimed to be positive everywhere, so Newton's
+# method goes down and not to the hill.
+
+
+@gg.custom_gradient
+def well(x):
+    def grad(dy):
+        return dy * (x**3 - x), lambda ddx: ddx * gg.abs(3 * x**2 - 1)
+
+    return x**4 / 4 - x**2 / 2, grad
+
+
+with gg.Graph():
+    x = gg.placeholder((), name="x")
+    slope = gg.gradients(well(x), x)
+    newton = gg.compile(x, x - slope / gg.gradients(slope, x))
+
+at = 0.3
+for _ in range(10):
+    at = float(newton(at))
+print(at)
+assert abs(at - 1) < 1e-9
+
+# %%
+# Forward mode
+# ------------
+#
+# ``gg.jvp`` pushes a tangent forward. A rule says how gradients go back; if it is linear in them,
+# its transpose says how tangents go forward, and the two agree: u (J v) = (u J) v.
+
+with gg.Graph():
+    x, v = gg.placeholder((3,), name="x"), gg.placeholder((3,), name="v")
+    with gg.override_gradient("bump"):
+        y = gg.sign(x)
+    z = gg.cumsum(y)
+    u = gg.constant([1.0, -2.0, 0.5])
+    forward = gg.sum(u * gg.jvp(z, x, v))
+    backward = gg.sum(gg.gradients(z, x, u) * v)
+    there, back = gg.compile([x, v], [forward, backward])([0.1, -0.4, 1.0], [1.0, 2.0, 3.0])
+print(there, back)
+np.testing.assert_allclose(there, back)
+
+# %%
+# A rule that is not linear in what arrives has no transpose. That is an error which names the rule
+# and the node; with ``jvp=`` the rule says itself what a tangent becomes.
+
+with gg.Graph():
+    x = gg.placeholder((), name="x")
+    with gg.override_gradient(gg.rules.clip_value(0.5)):
+        y = gg.exp(x)
+    try:
+        gg.jvp(y, x, gg.constant(1.0))
+    except gg.GradientError as error:
+        print(error)
+    else:
+        raise AssertionError("a clip has no transpose")
+
+# %%
+# Hessians, products with them, batches
+# -------------------------------------
+#
+# ``gg.hessian``, ``gg.hvp`` and ``gg.vmap`` go through rules as ``gg.gradients`` does.
+
+with gg.Graph():
+    x = gg.placeholder((2,), name="x")
+    with gg.override_gradient("bump"):
+        y = gg.sign(x)
+    h = gg.compile(x, gg.hessian(gg.sum(y), x))([0.5, -1.0])
+print(h)

@@ -1,0 +1,124 @@
+"""
+Loops and ODEs
+==============
+
+A loop is one node, whatever its length, and its gradient is a loop the other way round. A rule may
+stand in the loop, or around it.
+"""
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+import graphgrad as gg
+
+# %%
+# A scan
+# ------
+#
+# ``gg.scan(step, init, xs)`` calls ``step`` once, to build its body; the run repeats that. Here it
+# solves a pendulum with a drag, by Runge and Kutta's steps.
+
+
+def field(state, drag):
+    angle, speed = state
+    return [speed, -gg.sin(angle) - drag * speed]
+
+
+def moved(state, slope, by):
+    return [s + by * d for s, d in zip(state, slope, strict=True)]
+
+
+def solve(state, drag, steps=300, h=0.05):
+    def step(state, _):
+        k1 = field(state, drag)
+        k2 = field(moved(state, k1, h / 2), drag)
+        k3 = field(moved(state, k2, h / 2), drag)
+        k4 = field(moved(state, k3, h), drag)
+        slopes = zip(k1, k2, k3, k4, strict=True)
+        slope = [(a + 2.0 * b + 2.0 * c + d) / 6.0 for a, b, c, d in slopes]
+        state = moved(state, slope, h)
+        return state, state[0]
+
+    return gg.scan(step, state, length=steps)
+
+
+with gg.Graph() as graph:
+    angle, drag = gg.placeholder((), name="angle"), gg.placeholder((), name="drag")
+    _, path = solve([angle, gg.constant(0.0)], drag)
+    d_drag = gg.jvp(path, drag, gg.constant(1.0))
+    f = gg.compile([angle, drag], [path, d_drag])
+
+path_at, d_drag_at = f(2.0, 0.2)
+plt.figure(figsize=(6, 2.6))
+plt.plot(path_at, label="the angle")
+plt.plot(d_drag_at, label="what more drag changes (forward mode)")
+plt.legend()
+plt.tight_layout()
+print(len(graph.nodes), "nodes")
+
+# %%
+# Fit it
+# ------
+#
+# The gradient goes back through all steps. From the path alone the drag is found again.
+
+with gg.Graph():
+    wanted = gg.placeholder((300,), name="wanted")
+    drag = gg.variable(0.05, name="drag")
+    _, path = solve([gg.constant(2.0), gg.constant(0.0)], drag)
+    loss = gg.mean((path - wanted) ** 2)
+    updates = gg.optimizers.Adam(0.02).updates([drag], gg.gradients(loss, [drag]))
+    step = gg.compile(wanted, loss, updates=updates)
+
+for _ in range(100):
+    step(path_at)
+found = float(drag.graph.state[drag])
+print("drag:", round(found, 3))
+assert abs(found - 0.2) < 0.01
+
+# %%
+# A rule in the loop
+# ------------------
+#
+# The rule acts in every run of the body. This one cuts gradients to a length of 1 at each step
+# back, as recurrent networks like it.
+
+with gg.Graph():
+    x = gg.placeholder((), name="x")
+
+    def doubled(carry, _):
+        with gg.override_gradient(gg.rules.clip_value(1.0)):
+            carry = 2.0 * carry
+        return carry, None
+
+    last, _ = gg.scan(doubled, x, length=20)
+    with_rule = gg.gradients(last, x)
+    without = gg.gradients(last, x, overrides="none")
+    clipped, plain = gg.compile(x, [with_rule, without])(1.0)
+print(float(clipped), float(plain))
+assert (clipped, plain) == (1.0, 2.0**20)
+
+# %%
+# A rule around the loop
+# ----------------------
+#
+# Of an iteration that ends at a fixed point z = f(z), nobody needs the steps: the implicit
+# function theorem has the gradient. ``gg.rules.fixed_point`` runs the loop and marks it with that
+# rule.
+
+with gg.Graph():
+    a = gg.placeholder((), name="a")
+    z = gg.rules.fixed_point(lambda z: gg.cos(a * z), gg.constant(0.5))
+    f = gg.compile(a, [z, gg.gradients(z, a)])
+z_at, dz_at = (float(v) for v in f(0.9))
+exact = -np.sin(0.9 * z_at) * z_at / (1 + 0.9 * np.sin(0.9 * z_at))
+print(dz_at, exact)
+np.testing.assert_allclose(dz_at, exact, rtol=1e-6)
+
+# %%
+# Memory
+# ------
+#
+# A gradient keeps what each run took. ``gg.compile(..., memory=bytes)`` keeps as much as fits, and
+# computes the rest again. Another way is the adjoint of an ODE, which solves it backward in time:
+# *ode adjoint* among the :doc:`examples </_made/examples>`.

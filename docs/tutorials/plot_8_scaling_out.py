@@ -1,0 +1,87 @@
+"""
+Scaling out
+===========
+
+From one run to many examples, little memory, several threads, and then several devices. The rule
+stays where it is.
+"""
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+import graphgrad as gg
+
+# %%
+# Many examples
+# -------------
+#
+# What is written for one example runs for a batch by ``gg.vmap``, and the rule works per example:
+# here each gradient is shrunk to a norm of 1, not the batch's.
+
+
+def one(x):
+    with gg.override_gradient(gg.rules.clip_norm(1.0)):
+        y = gg.sum(x**2)
+    return gg.gradients(y, x)
+
+
+with gg.Graph():
+    batch = gg.placeholder(("N", 3), name="batch")
+    f = gg.compile(batch, gg.vmap(one)(batch))
+norms = np.linalg.norm(f(np.array([[3.0, 0.0, 0.0], [0.0, 5.0, 0.0], [0.1, 0.0, 0.0]])), axis=1)
+print(norms)
+np.testing.assert_allclose(norms, [1.0, 1.0, 0.2])
+
+# %%
+# Little memory
+# -------------
+#
+# A gradient keeps what the forward part made. ``memory=`` is a limit in bytes: what does not fit
+# is computed again. The result is the same.
+
+
+def deep():
+    with gg.Graph():
+        x = gg.placeholder((1000,), name="x")
+
+        def step(carry, _):
+            with gg.override_gradient(gg.rules.clip_value(0.5)):
+                carry = gg.sin(carry * 1.5)
+            return carry, None
+
+        last, _ = gg.scan(step, x, length=200)
+        return x, gg.gradients(gg.sum(last), x)
+
+
+x, dx = deep()
+at = np.linspace(0, 1, 1000)
+free = gg.compile(x, dx, backend="numpy")
+tight = gg.compile(x, dx, backend="numpy", memory=400_000)
+wanted = free(at)
+np.testing.assert_array_equal(tight(at), wanted)
+
+used = [free.peak_bytes, tight.peak_bytes]
+plt.figure(figsize=(4, 2.4))
+plt.bar(["no limit", "memory=400_000"], [u / 1000 for u in used])
+plt.ylabel("kB in a run")
+plt.tight_layout()
+print(used)
+assert used[1] <= 400_000 < used[0]
+
+# %%
+# Several threads
+# ---------------
+#
+# A compiled function may be called from many threads at once. One call uses several where it is
+# large: ``num_threads=`` says how many at most.
+
+one_thread = gg.compile(x, dx, backend="numpy", num_threads=1)
+np.testing.assert_array_equal(one_thread(at), wanted)
+
+# %%
+# Several devices and processes
+# -----------------------------
+#
+# With JAX, ``gg.compile(..., backend="jax", mesh=mesh, shardings={tensor: PartitionSpec})``
+# spreads arrays over devices, and ``graphgrad.distributed`` over processes: :doc:`one program,
+# many devices </scale>` has the examples and what they were measured at.
