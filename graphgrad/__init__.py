@@ -22,6 +22,7 @@ from . import (
     random,
     rules,
     special,
+    training,
 )
 from . import notebook as _notebook
 from .attribution.attribute import Attribution, attribute
@@ -82,6 +83,7 @@ from .ir.errors import (
     SymbolicError,
     UnknownGradientError,
 )
+from .ir.first_tries import unknown_name as _unknown_name
 from .ir.graph import Graph, default_graph, name_scope, reset_default_graph
 from .ir.kinds import DType as _DType
 from .ir.kinds import bfloat16 as _bfloat16
@@ -416,7 +418,7 @@ __array_api_version__ = "2024.12"
 __all__ = [  # noqa: RUF022 (by what it is for)
     # modules
     "debug", "distributed", "extend", "fft", "initializers", "interop", "linalg", "nn", "onnx",
-    "optimizers", "random", "rules", "special",
+    "optimizers", "random", "rules", "special", "training",
     # graphs
     "Graph", "Node", "Op", "Program", "Region", "State", "Tensor", "TensorLike", "Variables",
     "default_graph", "import_graph", "name_scope", "op_types", "reset_default_graph",
@@ -525,4 +527,6 @@ if not _typing.TYPE_CHECKING:
         """bfloat16, when it is first asked for; DTypeError without ml_dtypes."""
         if name == "bfloat16":
             return _bfloat16()
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        modules = (nn, special, linalg, random, optimizers, training, initializers, rules, debug)
+        elsewhere = {m.__name__.removeprefix("graphgrad."): m.__all__ for m in modules}
+        raise _unknown_name(__name__, name, elsewhere)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from . import __version__
-from .commands import checking, filing, listing, models, pictures, values
+from .commands import checking, filing, listing, models, new, pictures, values
 from .commands.target import UserCodeError
 from .ir.errors import GraphGradError
 from .ir.words import visible_lines
@@ -74,6 +74,7 @@ def _seed(text: str) -> int:
 
 
 COMMANDS = {
+    "new": Command(new.SUMMARY, new.arguments, "graphgrad.commands.new:new"),
     "demo": Command(
         "train one network with two gradients, and write a report",
         _demo_arguments,

@@ -19,6 +19,7 @@ from .inspect.profile import Profile
 from .ir.collector import collector_paused
 from .ir.depth import Bounded
 from .ir.errors import DTypeError, ExecutionError, GraphError, StateError
+from .ir.first_tries import answer
 from .ir.graph import Graph, GraphScope
 from .ir.held import any_gone
 from .ir.node import Node, Tensor
@@ -594,7 +595,7 @@ def _add_assigns(nodes: Sequence[Node], writes: dict[Node, Tensor]) -> None:
         if type(node.op) is not Assign:
             continue
         variable = node.inputs[0].node
-        if variable in writes:
+        if writes.get(variable, node.outputs[0]) is not node.outputs[0]:
             raise StateError(
                 f"{variable.name} (built at {variable.where}) is written twice in one run: by "
                 f"{node.name} (built at {node.where}) and by {writes[variable].name} "
@@ -618,3 +619,6 @@ def _shown(change: Change) -> str:
     fired = ", ".join(f"{name} {n}x" for name, n in sorted(change.fired.items()))
     done = f"{change.before} -> {change.after} nodes" if change.changed else "nothing to do"
     return f"{change.name}: {done}" + (f" ({fired})" if fired else "")
+
+
+answer(CompiledFunction)

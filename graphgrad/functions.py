@@ -11,13 +11,13 @@ import numpy as np
 
 from .compiled import CompiledFunction, compile
 from .ir.build import note_match
-from .ir.errors import DTypeError
+from .ir.errors import DTypeError, StateError
 from .ir.graph import Graph, current
-from .ir.node import Tensor
+from .ir.node import Node, Tensor
 from .ir.tree import flatten, paths, unflatten
 from .ir.types import as_dtype
 from .ops.base import as_tensor
-from .ops.sources import placeholder
+from .ops.sources import Assign, placeholder
 from .regions.rules import temporary_rules
 from .regions.scopes import OnBehalf, gradient_override_map, maps_in_force
 
@@ -25,10 +25,19 @@ __all__ = ["Function", "function"]
 
 
 @overload
-def function(fn: None = None, **options: Any) -> Callable[[Callable[..., Any]], Function]: ...
+def function(
+    fn: None = None, *, graph: Graph | None = None, **options: Any
+) -> Callable[[Callable[..., Any]], Function]: ...
 @overload
-def function(fn: Callable[..., Any], *examples: Any, **options: Any) -> Function: ...
-def function(fn: Callable[..., Any] | None = None, *examples: Any, **options: Any) -> Any:
+def function(
+    fn: Callable[..., Any], *examples: Any, graph: Graph | None = None, **options: Any
+) -> Function: ...
+def function(
+    fn: Callable[..., Any] | None = None,
+    *examples: Any,
+    graph: Graph | None = None,
+    **options: Any,
+) -> Any:
     """A function of arrays, compiled from a function of tensors; also a decorator.
 
     With examples the graph is built now, on placeholders of their shapes and dtypes. Without, it is
@@ -40,23 +49,36 @@ def function(fn: Callable[..., Any] | None = None, *examples: Any, **options: An
     Parameters:
         fn: a function of tensors, or of any nesting of them, that returns such; None to decorate.
         *examples: arrays, numbers, or any nesting of list, tuple and dict of them.
+        graph: the graph of the variables that fn reads or writes: what fn builds is added to it,
+            and a run writes what fn assigned, whether or not fn returns it. None: one of its own.
         **options: those of gg.compile: backend=, optimize=, ...
 
     Returns: a function of arrays in the places of fn's tensors; what fn returns comes back as
     arrays.
 
     Raises: TypeError if fn is no function; when it is called, DTypeError for an argument that is no
-    array of numbers.
+    array of numbers; StateError where fn writes a variable twice, or, built for a second time,
+    one that it makes itself: each build would have its own.
 
+    >>> w = gg.variable(3.0)
+    >>> @gg.function(graph=w.graph)
+    ... def train(x):
+    ...     loss = gg.mean((w - x) ** 2)
+    ...     gg.optimizers.SGD(0.5).minimize(loss)
+    ...     return loss
+    >>> float(train(np.array([1.0]))), float(train(np.array([1.0])))
+    (4.0, 0.0)
     >>> step = gg.function(gg.value_and_grad(lambda w: gg.sum(w * w)))
     >>> step(np.array([1.0, 2.0]))
     (array(5.), array([2., 4.]))
     """
     if fn is None:
-        return lambda given: function(given, **options)
+        return lambda given: function(given, graph=graph, **options)
     if not callable(fn):
         raise TypeError(f"function() takes a function and example arrays, got {fn!r}")
-    made = Function(fn, options)
+    if not isinstance(graph, Graph | None):
+        raise TypeError(f"function() takes graph= as a Graph, got {graph!r}")
+    made = Function(fn, options, graph)
     if examples:
         made.build(*examples)
     return made
@@ -72,10 +94,13 @@ class Function:
     (array([2., 4.]), 1)
     """
 
-    def __init__(self, fn: Callable[..., Any], options: dict[str, Any]) -> None:
+    def __init__(
+        self, fn: Callable[..., Any], options: dict[str, Any], graph: Graph | None = None
+    ) -> None:
         update_wrapper(self, fn)
         self.fn = fn
         self.options = options
+        self.graph = graph
         self.compiled: dict[Any, CompiledFunction] = {}
         self._matched: dict[Any, dict[str, bool]] = {}
 
@@ -104,14 +129,43 @@ class Function:
     def _built(
         self, args: tuple[Any, ...], leaves: list[Any], maps: Sequence[gradient_override_map]
     ) -> CompiledFunction:
-        seed = current().graph.seed
-        with Graph(getattr(self.fn, "__name__", "function"), seed=seed), OnBehalf(maps):
+        graph = self.graph
+        if graph is None:
+            graph = Graph(getattr(self.fn, "__name__", "function"), seed=current().graph.seed)
+        start = len(graph.nodes)
+        with graph, OnBehalf(maps):
             inputs = [placeholder(a.shape, a.dtype) for a in leaves]
             outputs = self.fn(*unflatten(args, inputs))
             found = [t if t is None else as_tensor(t) for t in flatten(outputs)]
             single = not isinstance(outputs, list | tuple | dict)
             wanted = found[0] if single and found else unflatten(outputs, found)
-            return compile(inputs, wanted, **self.options)
+            options = dict(self.options)
+            if self.graph is not None:
+                options["updates"] = self._written(graph.nodes[start:])
+            return compile(inputs, wanted, **options)
+
+    def _written(self, nodes: Sequence[Node]) -> dict[Tensor, Tensor]:
+        """What fn assigned, by variable; StateError for what cannot be meant."""
+        writes: dict[Tensor, Tensor] = {}
+        for node in nodes:
+            if type(node.op) is not Assign:
+                continue
+            variable = node.inputs[0]
+            if variable in writes:
+                raise StateError(
+                    f"{variable.name} (built at {variable.where}) is written twice in one run of "
+                    f"{self!r}: at {writes[variable].where} and at {node.where}"
+                )
+            if self.compiled and variable.node.index >= nodes[0].index:
+                raise StateError(
+                    f"{self!r} makes {variable.name} (built at {variable.where}) and writes it, "
+                    "and is built again for other shapes, dtypes or rules: each build would have "
+                    "its own.\nMake it outside the function (of an optimiser: "
+                    "updates = optimizer.updates(...) for gg.compile), or pass arrays of one shape "
+                    "(gg.training.batches(..., drop_last=True))."
+                )
+            writes[variable] = node.outputs[0]
+        return writes
 
     def __repr__(self) -> str:
         return f"<function {getattr(self.fn, '__name__', self.fn)}, {len(self.compiled)} graphs>"

@@ -1,5 +1,8 @@
 """Functions of neural networks: `gg.nn.relu`, `gg.nn.conv`, `gg.nn.cross_entropy`, ..."""
 
+from typing import NoReturn
+
+from .ir.first_tries import unknown_name
 from .ops import nn as _functions
 from .ops.nn import *  # noqa: F403
 
@@ -8,3 +11,7 @@ __all__ = _functions.__all__
 
 def __dir__() -> list[str]:
     return sorted(__all__)
+
+
+def __getattr__(name: str) -> NoReturn:
+    raise unknown_name(__name__, name)

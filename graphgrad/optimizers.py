@@ -1,5 +1,10 @@
 """Optimisers: from parameters and their gradients to updates, which `compile` takes.
 
+    train = gg.optimizers.Adam(1e-3).minimize(loss)
+    session.run([loss, train], feeds)
+
+or, with gradients in between and as one function of arrays,
+
     opt = gg.optimizers.Adam(1e-3)
     step = gg.compile([x, y], loss, updates=opt.updates(params, gg.gradients(loss, params)))
 
@@ -12,14 +17,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from math import pi
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
+from .differentiate.gradients import gradients
 from .ir.errors import GradientError, ShapeError, StateError
+from .ir.first_tries import answer, unknown_name
 from .ir.graph import GraphScope
 from .ir.kinds import FLOAT32, is_bfloat16
 from .ir.node import Tensor
+from .ir.program import needed
 from .ops.base import as_tensor, cast, real_dtype
 from .ops.bounds import maximum, minimum
 from .ops.complex_parts import conj, imag, real
@@ -28,7 +36,7 @@ from .ops.logic import less, where
 from .ops.powers import power, square
 from .ops.reductions import sum as reduce_sum
 from .ops.rounding import floor
-from .ops.sources import Variable, variable
+from .ops.sources import Variable, assign_together, variable
 from .ops.trigonometry import cos
 
 __all__ = [
@@ -40,6 +48,7 @@ __all__ = [
     "RMSProp",
     "UpdateCall",
     "clip_by_global_norm",
+    "clip_by_norm",
     "cosine_decay",
     "exponential_decay",
     "piecewise_constant",
@@ -50,6 +59,10 @@ __all__ = [
 
 def __dir__() -> list[str]:
     return __all__
+
+
+def __getattr__(name: str) -> NoReturn:
+    raise unknown_name(__name__, name)
 
 
 Schedule = Callable[[Tensor], Tensor]
@@ -106,6 +119,51 @@ class Optimizer:
             for p, g in pairs:
                 call.updates[p] = self._next(call, p, conj(as_tensor(g)))
         return call.updates
+
+    def minimize(
+        self, loss: Tensor, params: Sequence[Tensor] | None = None, *, overrides: Any = None
+    ) -> Tensor:
+        """One step down the loss: the run that fetches it writes every parameter.
+
+            train = gg.optimizers.Adam(1e-3).minimize(loss)
+            value, _ = session.run([loss, train], {x: inputs, y: targets})
+
+        What else the run fetches sees the values from before the step. For gradients that are
+        changed on the way (clipped, added up) write gg.gradients and `updates`.
+
+        Parameters:
+            loss: 0-d, floating.
+            params: variables; None: the trainable ones that the loss is made of.
+            overrides: as for gg.gradients.
+
+        Returns: a 0-d int64 tensor, how many steps were made with this one; for Session.run or
+        among the outputs of gg.compile.
+
+        Raises: ShapeError for a loss that is no single number; GradientError where there is no
+        parameter, or nothing flows to one; StateError for what is no variable.
+
+        >>> w = gg.variable([1.0, 2.0])
+        >>> train = gg.optimizers.SGD(0.25).minimize(gg.sum(w * w))
+        >>> session = gg.Session()
+        >>> session.run(train), session.run(w)
+        (array(1), array([0.5, 1. ]))
+        """
+        if loss.shape != ():
+            raise ShapeError(
+                f"minimize() takes a loss that is one number, got {loss.name}: {loss.type!r} "
+                f"(built at {loss.where}). Write gg.mean(loss) or gg.sum(loss)."
+            )
+        chosen = _trained(loss) if params is None else list(params)
+        if not chosen:
+            raise GradientError(
+                f"there is nothing to train: {loss.name} (built at {loss.where}) is made of no "
+                "trainable gg.variable"
+            )
+        assert loss.graph is not None
+        with GraphScope(loss.graph):
+            grads = gradients(loss, chosen, overrides=overrides)
+            (step, after), *others = self.updates(chosen, grads).items()
+            return assign_together({**dict(others), step: after})
 
     def _next(self, call: UpdateCall, p: Tensor, g: Tensor) -> Tensor:
         """The next value of p. Of bfloat16 it is made in float32, and what rounding takes off is
@@ -332,6 +390,13 @@ class AdaGrad(Optimizer):
         return p - call.rate(p) * g / (sqrt(v) + self.epsilon)
 
 
+def _trained(loss: Tensor) -> list[Tensor]:
+    """The trainable variables that a loss is made of, in the order in which they were built."""
+    assert loss.graph is not None
+    made_of = set(needed([], [loss]))
+    return [v for v in loss.graph.variables.trainable if v.node in made_of]
+
+
 def _squares(
     call: UpdateCall, p: Tensor, name: str, next_value: Callable[[Tensor], Tensor]
 ) -> Tensor:
@@ -377,6 +442,31 @@ def clip_by_global_norm(
     limit = cast(as_tensor(norm), had.dtype)
     scale = limit / maximum(had, limit)
     return [None if g is None else g * cast(scale, g.dtype) for g in grads], had
+
+
+def clip_by_norm(grads: Sequence[Tensor | None], norm: float | Tensor) -> list[Tensor | None]:
+    """Gradients scaled so that each of them by itself has at most this norm.
+
+    With a norm that is infinite or NaN a gradient becomes NaN.
+
+    Parameters:
+        grads: floating or complex tensors; None stays None.
+        norm: a number, or a 0-d tensor.
+
+    Returns: the gradients, each times min(1, norm / its Euclidean norm).
+
+    Raises: GradientError where all are None, or there are none.
+
+    Source: [Pascanu, Mikolov, Bengio 2013, "On the difficulty of training recurrent neural
+    networks"].
+
+    >>> grads = [gg.constant([3.0, 4.0]), None, gg.constant(0.5)]
+    >>> gg.evaluate(gg.optimizers.clip_by_norm(grads, 1.0))
+    [array([0.6, 0.8]), None, array(0.5)]
+    """
+    if all(g is None for g in grads):
+        raise GradientError("clip_by_norm() was given no gradient")
+    return [None if g is None else clip_by_global_norm([g], norm)[0][0] for g in grads]
 
 
 # --- learning rates as functions of the step ------------------------------------------------------
@@ -515,3 +605,6 @@ def _pairs(params: list[Tensor], grads: list[Any], skip_none: bool) -> list[tupl
         if isinstance(g, Tensor) and g.shape != p.shape:
             raise ShapeError(f"the gradient of {p.name} is {g.type!r}, the variable {p.type!r}")
     return [(p, g) for p, g in zip(params, grads, strict=True) if g is not None]
+
+
+answer(Optimizer)

@@ -8,6 +8,7 @@ from typing import Any, NoReturn
 from .compiled import CompiledFunction, compile, feeds_of
 from .execute.backend import Backend, load_backend
 from .ir.errors import GraphError
+from .ir.first_tries import answer
 from .ir.graph import Graph, GraphScope, default_graph
 from .ir.node import Node, Tensor
 from .ir.state import State
@@ -83,6 +84,8 @@ class Session:
             return None
         if isinstance(leaf, Tensor):
             return leaf
+        if callable(leaf):
+            raise GraphError(f"{leaf!r} is a function, and is called with arrays: f(array)")
         raise GraphError(f"fetches are tensors, names and nodes, got {leaf!r}")
 
     def _function(self, tensors: list[Tensor], feeds: list[Tensor]) -> CompiledFunction:
@@ -127,3 +130,6 @@ class Session:
 
     def __repr__(self) -> str:
         return f"<session of {self.graph!r}>"
+
+
+answer(Session)

@@ -25,6 +25,7 @@ import graphgrad as gg
 HEADINGS = ("Parameters", "Returns", "Raises", "Gradient", "Source")
 PUBLIC = (gg, gg.fft, gg.nn, gg.linalg, gg.special, gg.random)
 PUBLIC += (gg.debug, gg.distributed, gg.initializers, gg.interop, gg.onnx, gg.optimizers, gg.rules)
+PUBLIC += (gg.training,)
 ALSO = (type(gg.select), gg.Graph.copy, gg.Graph.mark, gg.Graph.subgraph, gg.Graph.unmark)
 ALSO += (gg.CompiledFunction.as_jax, gg.CompiledFunction.commit, gg.CompiledFunction.state_tree)
 """What has no name in these modules."""

@@ -36,6 +36,7 @@ MODULES = (
     "graphgrad.random",
     "graphgrad.rules",
     "graphgrad.special",
+    "graphgrad.training",
 )
 TENSORFLOWS = (
     "graphgrad.tf1",

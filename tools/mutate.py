@@ -44,7 +44,10 @@ ROOT = Path(__file__).resolve().parent.parent
 SOURCES = [f"graphgrad/{name}" for name in ("differentiate", "regions", "ir", "lower")]
 TESTS = [f"tests/{name}" for name in ("differentiate", "regions", "ir", "lower", "rules")]
 TESTS += [f"tests/execute/test_{name}.py" for name in ("planned", "numpy_backend", "arena")]
-TESTS += ["tests/laws/test_vmap.py"]
+TESTS += [f"tests/execute/test_{name}.py" for name in ("jax_processes", "jax_state")]
+TESTS += ["tests/laws/test_vmap.py", "tests/onnx_models/test_load.py", "tests/ops/test_bfloat16.py"]
+TESTS += ["tests/files/test_checkpoints.py", "tests/inspect/test_summary.py"]
+TESTS += ["tests/test_compile.py"]
 MEMORY = 4 << 30  # bytes that a mutant may take beyond what is there
 
 # --- what is changed -----------------------------------------------------------------------------

@@ -6,7 +6,6 @@ python tools/tf1_doc.py --write    write it
 
 import argparse
 import re
-from importlib import import_module
 from pathlib import Path
 from textwrap import fill
 from types import ModuleType
@@ -51,10 +50,7 @@ def names():
         module = tf
         for part in space.split("."):
             module = getattr(module, part)
-        listed = offered(module)
-        if space == "nn":
-            listed = sorted({*listed, *import_module("graphgrad.tf1.ops.nn").__all__})
-        found.append((f"tf.{space}", listed))
+        found.append((f"tf.{space}", offered(module)))
     return "\n\n".join(
         f"**{space}** ({len(listed)})\n\n" + fill(", ".join(f"`{n}`" for n in listed), 110)
         for space, listed in found

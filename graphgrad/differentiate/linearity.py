@@ -212,8 +212,16 @@ def _between(outputs: Sequence[Tensor], analysis: Analysis) -> list[Node]:
         for made in node.outputs:
             stack.extend(analysis.known.get(made, ()))
         if any(made not in analysis.known for made in node.outputs):
-            stack.extend(node.inputs)
+            stack.extend(_read(node))
     return sorted(seen, key=_index)
+
+
+def _read(node: Node) -> Sequence[Tensor]:
+    """The inputs whose values count, not their shapes alone or that they are there."""
+    if isinstance(node.op, After):
+        return node.inputs[:1]
+    shapes = node.op.shape_only
+    return [t for i, t in enumerate(node.inputs) if i not in shapes] if shapes else node.inputs
 
 
 def _index(node: Node) -> int:

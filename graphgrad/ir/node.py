@@ -242,6 +242,9 @@ def new_node(
     return node
 
 
+UNNAMED = "graph"
+"""The name of a graph that nobody named."""
+
 STAMP = "stamped "
 """With an op type, the kind of a region that stands for one stamped node in a batch."""
 
@@ -499,7 +502,7 @@ class Graph:
     def __init__(self, name: str | None = None, *, seed: int = 0) -> None:
         if name is not None:
             _check_name(name)
-        self.name = name or "graph"
+        self.name = name or UNNAMED
         self.nodes: list[Node] = []
         self.regions: list[Region] = []
         self.maps: list[Any] = []
@@ -605,8 +608,8 @@ class Graph:
         raise GraphError(
             f"{tensor.name} ({tensor.type!r}, built at {tensor.where}) belongs to "
             f"{tensor.graph!r}, but nodes are being built in {self!r}.\n"
-            "Build in the tensor's own graph (`with graph:`), or feed the value through a "
-            "placeholder."
+            "Build in the tensor's own graph (`with graph:`; a function that reads variables: "
+            "@gg.function(graph=graph)), or feed the value through a placeholder."
         )
 
     def to_networkx(self) -> networkx.MultiDiGraph[Node]:
@@ -640,7 +643,14 @@ class Graph:
         marked = sum(region.group is None for region in self.regions)
         regions = f", {counted(marked, 'region')}" if marked else ""
         name, nodes = shortened(self.name, 80), counted(len(self.nodes), "node")
-        return visible(f"<graph {name!r}: {nodes}{regions}>")
+        return visible(f"<graph {name!r}{self._begun}: {nodes}{regions}>")
+
+    @property
+    def _begun(self) -> str:
+        """Where its first node was built: what tells graphs apart that nobody named."""
+        if self.name != UNNAMED or not self.nodes:
+            return ""
+        return f" begun at {self.nodes[0].where}"
 
     if TYPE_CHECKING:  # put in place by what knows more
 

@@ -47,7 +47,10 @@ class Symbolic:
         return repr(self)
 
     def __float__(self) -> float:
-        raise self._symbolic("float()", "Use gg.evaluate(t, feeds) for a value.")
+        raise self._symbolic(
+            "float(), and what asks for it, as math.sin does,",
+            "Use gg.sin and its like in the graph, or gg.evaluate(t, feeds) for a value.",
+        )
 
     def __int__(self) -> int:
         raise self._symbolic("int()", "Use gg.evaluate(t, feeds) for a value, t.astype to cast.")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ..ir.first_tries import answer, listed
 from ..ir.node import Tensor
 from .arithmetic import add, divide, multiply, negative, positive, subtract
 from .bounds import clip
@@ -154,8 +155,10 @@ def _install() -> None:
         )
     for name in _VALUES.split():
         members[name] = _refusal(f"{name}()", "Use gg.evaluate(t, feeds) for a value.")
+    members["__dir__"] = lambda self: listed(Tensor, object.__dir__(self))
     for name, member in members.items():
         setattr(Tensor, name, member)
+    answer(Tensor)
 
 
 _install()

@@ -432,6 +432,8 @@ def _type_of(x: Any) -> Any:
 
 def _spelled(func: Any) -> str:
     """How a user writes it: np.linalg.eig."""
+    if isinstance(func, np.ufunc) and getattr(np, func.__name__, None) is not func:
+        return func.__name__  # of SciPy, maybe: a ufunc does not say
     module = getattr(func, "__module__", None) or "numpy"
     return f"{module.replace('numpy', 'np', 1)}.{func.__name__}"
 
@@ -442,6 +444,8 @@ def _unsupported(func: Any, inputs: Iterable[Any]) -> SymbolicError:
 
 def _nearest(name: str) -> str:
     """A sentence with the function of ours whose name is nearest, and the way out of the graph."""
+    if _ours(f"special.{name}") is not None:
+        return f"Write gg.special.{name}."
     face = vars(sys.modules["graphgrad"])
     known = [n for n, fn in face.items() if callable(fn) and n.islower() and n[0] != "_"]
     near = get_close_matches(name, known, n=1, cutoff=0.7)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 from ..ir.errors import GradientError, StateError
@@ -145,7 +146,7 @@ def variable(
 class Assign(Op):
     """The new value of a variable. The write happens when the whole run has succeeded.
 
-    Inputs: the variable, the value; output: the value.
+    Inputs: the variable, the value, and what else is computed in the run; output: the value.
     """
 
     pure = False
@@ -153,17 +154,17 @@ class Assign(Op):
     linear_zero = False
     linear = (1,)
 
-    def infer(self, variable: TensorType, value: TensorType) -> Types:
+    def infer(self, variable: TensorType, value: TensorType, *beside: TensorType) -> Types:
         return (variable,)
 
-    def kernel(self, xp: Any, variable: Any, value: Any) -> Any:
+    def kernel(self, xp: Any, variable: Any, value: Any, *beside: Any) -> Any:
         return value
 
-    def to_onnx(self, to: Any, variable: Any, value: Any) -> Any:
+    def to_onnx(self, to: Any, variable: Any, value: Any, *beside: Any) -> Any:
         return to.Identity(value)
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
-        return NO_GRAD, dy
+        return NO_GRAD, dy, *[NO_GRAD] * (len(node.inputs) - 2)
 
 
 def assign(variable: Tensor, value: Any, name: str | None = None) -> Tensor:
@@ -186,11 +187,22 @@ def assign(variable: Tensor, value: Any, name: str | None = None) -> Tensor:
     >>> gg.evaluate(v)
     array(2.)
     """
+    return _assigned(variable, value, (), name)
+
+
+def _assigned(variable: Tensor, value: Any, beside: Sequence[Tensor], name: str | None) -> Tensor:
+    """The new value of a variable, where what stands beside it is computed."""
     if not isinstance(variable, Tensor) or variable.node.type != "Variable":
         raise StateError(f"assign() writes a variable, got {variable!r}")
     new = as_tensor(value)
     check_update(variable, new)
-    return build(Assign(), (variable, cast(new, variable.dtype)), name).outputs[0]
+    return build(Assign(), (variable, cast(new, variable.dtype), *beside), name).outputs[0]
+
+
+def assign_together(updates: Mapping[Tensor, Tensor]) -> Tensor:
+    """The new value of the last variable; the run that fetches it writes all of them."""
+    *others, (variable, value) = updates.items()
+    return _assigned(variable, value, [assign(v, new) for v, new in others], None)
 
 
 def check_update(variable: Tensor, new: Tensor) -> None:

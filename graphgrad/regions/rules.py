@@ -102,7 +102,13 @@ class BuiltinRule(Rule):
 _rules: dict[str, Rule] = {}
 _registered_at: dict[str, Position | None] = {}
 _own: dict[str, Rule] = {}
+_library: dict[str, Callable[..., Any]] = {}
 _lock = lock_of_module()
+
+
+def offer(make: Callable[..., Any]) -> None:
+    """Know a function of `gg.rules`, for who gives its name, or itself, where a rule is wanted."""
+    _library[make.__name__] = make
 
 
 def own_rule(name: str, fn: Callable[..., Any], **declared: Any) -> str:
@@ -175,6 +181,19 @@ RegisterGradient = register_gradient
 def _check_function(fn: Any) -> None:
     if not callable(fn):
         raise TypeError(f"a gradient rule is a function, got {fn!r}")
+    _check_made(fn)
+
+
+def _check_made(fn: Any) -> None:
+    """GradientError for what makes a rule, and is none before it is called."""
+    if isinstance(fn, type):
+        raise GradientError(
+            f"{fn.__name__} is a class, and a gradient rule is an object of it: write "
+            f"{fn.__name__}(...)."
+        )
+    name = getattr(fn, "__name__", "")
+    if _library.get(name) is fn:
+        raise GradientError(f"gg.rules.{name} makes a gradient rule: write gg.rules.{name}(...).")
 
 
 def _check_not_taken(name: str, at: Position | None) -> None:
@@ -393,7 +412,14 @@ def find_rule(name: str, who: Who = None) -> Rule:
 def unknown(name: str, who: Who) -> UnknownGradientError:
     """The error for a name that nobody registered."""
     known = [*registered_gradients(), *OP_TYPES]
-    hint = did_you_mean(name, known, "Use @register_gradient to add it.")
+    hint = did_you_mean(
+        name,
+        known,
+        "Use @register_gradient to add it; where that comes later, late=True at the scope waits "
+        "for it.",
+    )
+    if name in _library:
+        hint = f"Did you mean gg.rules.{name}()? What the library makes is given without a name."
     return UnknownGradientError(
         f"no gradient is registered as {name!r}{f', {who()}' if who else ''}.\n{hint}"
     )
@@ -406,6 +432,7 @@ def as_rule(rule: Any, who: Who = None) -> Rule:
     if isinstance(rule, Rule):
         return rule
     if callable(rule):
+        _check_made(rule)
         return Rule(rule)
     raise GradientError(f"a gradient rule is a name, a function or a rule object, got {rule!r}")
 

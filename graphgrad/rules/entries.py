@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from ..ir.node import Tensor
 from ..regions.contracts import Contract
-from ..regions.rules import Rule
+from ..regions.rules import Rule, offer
 
 Fn = TypeVar("Fn", bound=Callable[..., Any])
 
@@ -66,6 +66,7 @@ def entry(family: str, contract: str, *, linear: bool = True) -> Callable[[Fn], 
 
     def listed(make: Fn) -> Fn:
         _entries[make.__name__] = Entry(make, family, contract, linear)
+        offer(make)
         return make
 
     return listed

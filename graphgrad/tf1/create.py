@@ -260,7 +260,7 @@ def apply(
     **attrs: Any,
 ) -> Any:
     """The tensor of a new op, or the list of its tensors where it has several."""
-    outputs = build(type, *inputs, name=name, dtypes=dtypes, shapes=shapes, **attrs).outputs
+    outputs = build(type, *inputs, name=name, dtypes=dtypes, shapes=shapes, **attrs)._outputs
     return outputs[0] if len(outputs) == 1 else outputs
 
 
@@ -356,7 +356,8 @@ def _made(
         if definition.types is not None:
             dtypes = definition.types(inputs, attrs)
         else:
-            dtypes = [inputs[0].dtype.base_dtype]
+            kind = inputs[0]._dtype
+            dtypes = [kind.base_dtype if kind._reference else kind]
     if shapes is None:
         infer = definition.infer
         try:
@@ -370,7 +371,7 @@ def _made(
                              f"with inputs {types}") from error  # fmt: skip
         if isinstance(shapes, TensorShape):
             shapes = [shapes] * len(dtypes)
-    return graph._make(definition.type, inputs, list(dtypes), list(shapes), attrs, name)
+    return graph._make(definition.type, inputs, dtypes, shapes, attrs, name)
 
 
 def _check_types(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
@@ -199,8 +199,8 @@ class Operation:
         inputs: tuple[Tensor, ...],
         attrs: dict[str, Any],
         controls: list[Operation],
-        dtypes: list[DType],
-        shapes: list[TensorShape],
+        dtypes: Sequence[DType],
+        shapes: Sequence[TensorShape],
     ) -> None:
         self.graph = graph
         self.type = type
@@ -379,8 +379,8 @@ class Graph:
         self,
         type: str,
         inputs: tuple[Tensor, ...],
-        dtypes: list[DType],
-        shapes: list[TensorShape],
+        dtypes: Sequence[DType],
+        shapes: Sequence[TensorShape],
         attrs: dict[str, Any],
         name: str | None,
     ) -> Operation:
@@ -501,19 +501,24 @@ class Graph:
     ) -> Iterator[None]:
         """Ops of these types that are made in the block have gradients of these names.
 
-        A type that no op has, and that nothing in the block matches, is a warning with near
-        misses; an error where `strict`.
+        A type that no op has is a warning with near misses, and so is an old name of a type that
+        ops of the block have; an error where `strict`.
         """
         if not isinstance(op_type_map, dict) or not all(
             isinstance(k, str) and isinstance(v, str) for k, v in op_type_map.items()
         ):
             raise TypeError("op_type_map must be a dictionary mapping strings to strings")
         stamps = {op_type: MapEntry(name) for op_type, name in op_type_map.items()}
+        first = len(self._ops)
         with changed(self, maps={**scope_of(self).maps, **stamps}):
             yield
         for op_type, entry in stamps.items():
-            if not entry.matched and not _known_type(op_type):
+            if entry.matched:
+                continue
+            if not _known_type(op_type):
                 _misspelt(op_type, strict)
+            elif any(op.type == SUCCESSORS.get(op_type) for op in self._ops[first:]):
+                _outdated(op_type, strict)
 
     @contextmanager
     def control_dependencies(self, control_inputs: Any) -> Iterator[Any]:
@@ -738,13 +743,29 @@ def _known_type(op_type: str) -> bool:
     return op_type in KNOWN_TYPES or not KNOWN_TYPES
 
 
+SUCCESSORS = {"Add": "AddV2", "Div": "RealDiv", "BatchMatMul": "BatchMatMulV2"}
+SUCCESSORS |= {"Concat": "ConcatV2", "Gather": "GatherV2"}
+"""Old types of ops, and what functions and operators make now."""
+
+
+def _outdated(op_type: str, strict: bool) -> None:
+    _say(
+        f"gradient_override_map names {op_type!r}, which no op of the block is: they are of type "
+        f"{SUCCESSORS[op_type]!r}. Name that one.",
+        strict,
+    )
+
+
 def _misspelt(op_type: str, strict: bool) -> None:
     near = get_close_matches(op_type, KNOWN_TYPES, n=3)
     hint = f" Did you mean {', '.join(map(repr, near))}?" if near else ""
-    text = f"gradient_override_map names {op_type!r}, which is the type of no op.{hint}"
+    _say(f"gradient_override_map names {op_type!r}, which is the type of no op.{hint}", strict)
+
+
+def _say(text: str, strict: bool) -> None:
     if strict:
         raise ValueError(text)
-    warnings.warn(text, UserWarning, stacklevel=5)
+    warnings.warn(text, UserWarning, stacklevel=6)
 
 
 def _controls(frames: tuple[ControlFrame, ...], inputs: tuple[Tensor, ...]) -> list[Operation]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .ops import random as _random
 from .ops.random import *  # noqa: F403
 from .ops.random import (
     categorical,
@@ -16,3 +17,4 @@ from .ops.random import (
 normal, uniform, shuffle = random_normal, random_uniform, random_shuffle
 gamma, poisson, set_seed = random_gamma, random_poisson, set_random_seed
 __all__ = ["categorical", "gamma", "normal", "poisson", "set_seed", "shuffle", "uniform"]
+__all__ += _random.__all__

@@ -25,9 +25,6 @@ class NotKnown(Exception):
 class Trial:
     """Stands for the trace of a run: values are known where they are constants."""
 
-    def __init__(self) -> None:
-        self.variables: dict[Any, Any] = {}
-
     def value(self, t: Any) -> Any:
         """The value of a tensor, where it is constant."""
         found = constant_value(t)

@@ -639,6 +639,26 @@ def test_linearity_of_pieces():
             check_linear([wrong], [v, w])
 
 
+def test_linearity_of_lengths_that_are_read_and_of_what_is_waited_for():
+    """A length is no value, and who runs first says when, not what."""
+    v, c = gg.placeholder((None,)), gg.placeholder((None,))
+    after = gg.op_types()["After"]()
+    check_linear([v + gg.zeros_like(v), gg.extend.apply(after, v, c)], [v])
+    check_linear([gg.extend.apply(after, v, v * v), v + gg.zeros_like(gg.exp(v))], [v])
+    for wrong in (gg.ones_like(v), gg.extend.apply(after, c, v)):
+        with pytest.raises(NonLinear, match="does not depend on it"):
+            check_linear([wrong], [v])
+
+
+def test_linearity_of_a_choice_between_something_and_nothing():
+    v, c = gg.placeholder((2,)), gg.placeholder((2,))
+    for branches in ((lambda: v, lambda: v * 0.0), (lambda: v * 0.0, lambda: v)):
+        chosen = gg.cond(gg.sum(c) > 0, *branches)
+        check_linear([chosen * c], [v])
+        with pytest.raises(NonLinear, match="multiplies it with itself"):
+            check_linear([chosen * chosen], [v])
+
+
 def test_linearity_goes_on_where_zeros_become_integers():
     v = gg.placeholder((2,))
     zeros = gg.zeros_like(v)
@@ -692,6 +712,13 @@ def test_S25_a_zero_gradient_beside_others_leaves_their_tangents_alone():
     x, z = gg.placeholder(()), gg.placeholder(())
     found = gg.jvp([gg.zero_gradient(x), gg.sin(z)], [x, z], [2.0, 2.0], unconnected="none")
     assert values(found, {x: 0.1, z: 0.3}) == pytest.approx([0.0, 2 * np.cos(0.3)])
+
+
+def test_S25_a_rule_may_read_the_shape_of_what_is_not_linear():
+    x = gg.placeholder((None,))
+    with gg.override_gradient(lambda site, dy: 3.0 * dy + gg.zeros_like(gg.exp(dy))):
+        y = gg.sin(x)
+    assert value(jvp(y, x), {x: [0.5, 1.0]}).tolist() == [3, 3]
 
 
 def test_S25_a_jvp_of_the_rule_where_no_output_moves():

@@ -229,7 +229,7 @@ def test_functions_come_back_with_their_structure_and_updates(tmp_path):
         assert repr(home) == repr(there)
     assert repr(g(array)) == repr(file.functions["g"](array))
     assert repr(file.functions["h"](array)) == "array([2., 4.])"
-    assert repr(file) == "<file of <graph 'graph': 9 nodes>, functions: f, g, h>"
+    assert repr(file) == f"<file of {file.graph!r}, functions: f, g, h>"
     assert "writes 1 variables" in repr(file.functions["f"])
 
 

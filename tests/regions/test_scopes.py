@@ -201,6 +201,16 @@ def test_S13_one_matched_entry_is_enough_and_the_others_are_listed():
     assert scope.unmatched == ["Log"]
 
 
+def test_S13_a_map_of_which_no_entry_can_ever_act():
+    i = placeholder((2,), "int64")
+    with pytest.raises(gg.RegionError, match="only what has no gradient"):
+        with gg.gradient_override_map({"Add": default}):
+            i + i
+    for own in (None, "Add"):  # nothing is lost
+        with gg.gradient_override_map({"Add": own}):
+            i + i
+
+
 def test_S13_an_entry_counts_as_matched_where_an_inner_map_wins():
     x = placeholder(())
     with gg.gradient_override_map({"Exp": default}) as outer:

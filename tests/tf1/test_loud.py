@@ -38,6 +38,18 @@ def test_a_misspelt_type_in_a_map_is_a_warning_and_strictly_an_error(graph):
         tf.nn.relu(1.0)
 
 
+def test_an_old_type_in_a_map_is_a_warning_where_ops_have_the_new_one(graph):
+    x = tf.constant(1.0)
+    with (
+        pytest.warns(UserWarning, match="'Add'.*'AddV2'"),
+        graph.gradient_override_map({"Add": "x"}),
+    ):
+        x + x
+    with warnings.catch_warnings(), graph.gradient_override_map({"Add": "x", "AddV2": "y"}):
+        warnings.simplefilter("error")
+        x * x
+
+
 def test_a_name_that_nobody_registered_is_said_with_the_line(graph):
     x = tf.constant(1.0)
     with graph.gradient_override_map({"Tanh": "nobody/knows/it"}):

@@ -37,4 +37,4 @@ def _passed_on(node: Node) -> tuple[Tensor, ...]:
     op = node.op
     if isinstance(op, Own):
         return node.inputs[: op.count]
-    return node.inputs[1:] if isinstance(op, Assign) else node.inputs
+    return node.inputs[1:2] if isinstance(op, Assign) else node.inputs

@@ -610,7 +610,7 @@ def clip_by_average_norm(t: Any, clip_norm: Any, name: Name = None) -> Tensor:
 
 def _operator(function: Callable[..., Any], name: Name) -> Any:
     def forward(self: Any, other: Any) -> Any:
-        if not _is_operand(other):
+        if not isinstance(other, Tensor) and not _is_operand(other):
             return NotImplemented
         return function(self, other, name=name)
 

@@ -1,0 +1,99 @@
+"""What people try first is answered, and is still not there."""
+
+import copy
+import pickle
+import re
+import runpy
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import graphgrad as gg
+from graphgrad.ir.first_tries import FIRST_TRIES
+
+TOOL = runpy.run_path(str(Path(__file__).parent.parent / "tools" / "first_tries.py"))
+
+
+def test_the_page_says_what_is_said():
+    pytest.importorskip("scipy")
+    written, made = TOOL["DOCUMENT"].read_text(), TOOL["document"]()
+    assert written == made, "run python tools/first_tries.py --write"
+    assert made.count("\n| `") > 100
+    assert "| NoneType |" not in made, "a row that is no error"
+
+
+def test_a_name_that_is_not_there_is_an_attribute_error_that_ends_in_its_answer():
+    for owner, lines in TOOL["named"]():
+        for line in lines:
+            error = TOOL["said"](line)
+            assert type(error) is AttributeError, line
+            assert str(error).endswith(FIRST_TRIES[owner][line.rpartition(".")[2]]), line
+
+
+def test_what_answers_name_is_there():
+    for tries in FIRST_TRIES.values():
+        for answer in tries.values():
+            for dotted in re.findall(r"\bgg\.([a-zA-Z_.]*[a-zA-Z_])", answer):
+                found = gg
+                for part in dotted.split("."):
+                    found = getattr(found, part)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "right"), [("relu", "gg.nn.relu"), ("ste", "gg.rules.ste"), ("erf", "gg.special.erf")]
+)
+def test_a_name_of_a_module_is_found(wrong, right):
+    with pytest.raises(AttributeError, match=f"Write {right}"):
+        getattr(gg, wrong)
+
+
+def test_other_names_are_pythons_errors():
+    t = gg.constant(1.0)
+    for thing, name in [(gg, "plceholder"), (gg, "__wrapped__"), (gg.nn, "_x"), (t, "foo")]:
+        with pytest.raises(AttributeError) as caught:
+            getattr(thing, name)
+        assert "\n" not in str(caught.value)
+
+
+def test_tensors_are_what_they_were():
+    """hasattr, dir, copies, pickles and NumPy see nothing of the names."""
+    t = gg.constant([1.0, 2.0])
+    assert not any(hasattr(t, name) for name in FIRST_TRIES["Tensor"])
+    assert not set(dir(t)) & set(FIRST_TRIES["Tensor"])
+    assert {"shape", "sum", "T"} <= set(dir(t))
+    assert copy.copy(t) is not None
+    assert pickle.loads(pickle.dumps(t)).shape == (2,)
+    assert np.sin(t).node.type == "Sin"
+    with pytest.raises(AttributeError, match=r"gg\.gradients"):
+        t.requires_grad = True
+
+
+def test_a_subclass_may_have_such_a_name():
+    class Counting(gg.optimizers.SGD):
+        def __init__(self):
+            super().__init__(0.1)
+            self.step = 3
+
+    assert Counting().step == 3
+
+
+def test_what_makes_a_rule_is_refused_where_it_is_put():
+    x = gg.constant(1.0)
+    with pytest.raises(gg.GradientError, match=r"write gg\.rules\.ste\("):
+        gg.override_gradient(gg.rules.ste)
+    with gg.override_gradient(gg.rules.ste()):
+        y = gg.sign(x)
+    assert gg.evaluate(gg.gradients(y, x)) == 1.0
+
+
+def test_graphs_without_a_name_are_told_apart():
+    graphs = [gg.Graph(), gg.Graph()]
+    with graphs[0]:
+        a = gg.constant(1.0)
+    with graphs[1]:
+        b = gg.constant(1.0)
+    assert repr(graphs[0]) != repr(graphs[1])
+    with pytest.raises(gg.GraphError, match=r"begun at test_first_tries\.py:\d+"):
+        a + b
+    assert "begun" not in repr(gg.Graph("named"))

@@ -1,0 +1,152 @@
+"""docs/first_tries.md: what people try first, and what graphgrad says.
+
+python tools/first_tries.py            print it
+python tools/first_tries.py --write    write the document
+
+Every row is run: what stands in it is what was said. `tests/test_first_tries.py` holds the document
+to it.
+"""
+
+import argparse
+import math
+from pathlib import Path
+
+import numpy as np
+
+import graphgrad as gg
+from graphgrad.ir.first_tries import FIRST_TRIES
+
+ROOT = Path(__file__).resolve().parent.parent
+DOCUMENT = ROOT / "docs" / "first_tries.md"
+HEAD = """# First tries
+
+What people write first, in the words of other libraries, and what graphgrad says to it. `x` is a
+placeholder of two numbers, `loss` a number made of it, `w` a variable. Every line was run by
+`python tools/first_tries.py --write`, which writes this page; the answers to names that are not
+there are a table in `graphgrad/ir/first_tries.py`.
+"""
+MODEL = """
+x = gg.placeholder((2,), name="x")
+loss = gg.sum(x * x)
+w = gg.variable([1.0, 2.0], name="w")
+"""
+MISUSES = {
+    "A tensor as a value": """
+        float(loss)
+        int(loss)
+        math.sin(loss)
+        bool(loss)
+        if loss > 0: pass
+        f"{loss:.3f}"
+        np.asarray(x)
+        loss.item()
+        x.tolist()
+        [1, 2][gg.argmax(x)]
+        max(x, 0)
+        import scipy.special; scipy.special.erf(x)
+    """,
+    "Changing a tensor": """
+        x[0] = 1.0
+        x.fill(0.0)
+        np.add.at(x, 0, 1.0)
+        x.requires_grad = True
+        x.shape = (1, 2)
+    """,
+    "A rule": """
+        with gg.override_gradient("ste"): y = gg.sign(x)
+        with gg.override_gradient("Relo"): y = gg.sign(x)
+        with gg.override_gradient("later/rule"): y = gg.sign(x)
+        with gg.override_gradient(gg.rules.ste): y = gg.sign(x)
+        with gg.override_gradient(Halved): y = gg.sign(x)
+        with gg.override_gradient(3.0): y = gg.sign(x)
+        gg.gradients(gg.override(lambda site: 1.0)(gg.exp)(x), x)
+        gg.register_gradient(3.0)
+        gg.register_gradient("halved")(Halved)
+        gg.gradient_override_map({"relu": "ste"}).__enter__()
+    """,
+    "Running": """
+        gg.Session().run(gg.compile(x, loss))
+        gg.Session().run(loss)
+        gg.Session().run("los")
+        gg.evaluate(loss)
+        gg.evaluate(loss, {"x": [1.0, 2.0, 3.0]})
+        gg.compile(loss, x)
+        gg.compile(x, loss)()
+        gg.compile(x, loss)([1.0, 2.0, 3.0])
+        gg.function(lambda a: a * w)(np.ones(2))
+        with gg.Graph(): gg.exp(x) + gg.constant(1.0)
+    """,
+    "Gradients": """
+        gg.gradients(loss, [1.0])
+        gg.gradients(loss, "x")
+        gg.optimizers.SGD(0.1).updates([x], [x])
+        gg.optimizers.SGD(0.1).updates([w], gg.gradients(loss, [w]))
+    """,
+}
+"""What is there, and is used as it cannot be."""
+
+
+class Halved:
+    """A rule as a class of objects that are called."""
+
+    def __call__(self, site, dy):
+        """Half of what arrives."""
+        return dy / 2
+
+
+def named():
+    """The names that are not there, as they are written: in tests of all, in the page of each."""
+    written = {"Tensor": "x.", "Optimizer": "gg.optimizers.SGD(0.1).", "Session": "gg.Session()."}
+    written["CompiledFunction"] = "gg.compile(x, loss)."
+    for owner, tries in FIRST_TRIES.items():
+        start = written.get(owner) or owner.replace("graphgrad", "gg") + "."
+        yield owner, [start + name for name in tries if name != "while"]
+
+
+def said(code):
+    """The error that a line of code raises, or None."""
+    names = {"gg": gg, "np": np, "math": math, "Halved": Halved}
+    with gg.Graph():
+        exec(compile(MODEL, "model.py", "exec"), names)
+        try:
+            exec(compile(code, "train.py", "exec"), names)
+        except Exception as error:
+            return error
+    return None
+
+
+def row(code):
+    """One line of a table."""
+    error = said(code)
+    text = str(error).replace(repr(Halved), "Halved").replace("\n", "<br>").replace("|", "\\|")
+    return f"| `{code}` | {type(error).__name__} | {text} |"
+
+
+def document():
+    """The whole page."""
+    parts = [HEAD]
+    for title, lines in MISUSES.items():
+        parts += [table(title, [line.strip() for line in lines.strip().splitlines()])]
+    for owner, lines in named():
+        parts += [table(f"Names that {owner} does not have", lines)]
+    return "\n".join(parts)
+
+
+def table(title, lines):
+    """A heading and its rows."""
+    head = f"## {title}\n\n| you write | error | it says |\n|---|---|---|\n"
+    return head + "\n".join(map(row, lines)) + "\n"
+
+
+def main():
+    """Print or write."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--write", action="store_true")
+    if parser.parse_args().write:
+        DOCUMENT.write_text(document())
+    else:
+        print(document())
+
+
+if __name__ == "__main__":
+    main()
