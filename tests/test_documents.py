@@ -89,6 +89,9 @@ def test_docstrings_are_shown_as_they_are_written(monkeypatch):
     Returns: z.
 
     x    a column
+    of, y    another
+
+      as it stands
 
     >>> 1 + 1
     2""".replace("\n    ", "\n").split("\n")
@@ -100,8 +103,10 @@ def test_docstrings_are_shown_as_they_are_written(monkeypatch):
         r"- **\*\*options**: more.",
         "**Returns**",
         "z.",
+        "- **x**: a column",
+        "- **of, y**: another",
         "::",
-        "    x    a column",
+        "    as it stands",
         ".. code-block:: pycon",
         "    >>> 1 + 1",
         "    2",
