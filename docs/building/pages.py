@@ -41,7 +41,7 @@ PARTS = {
 """The pages of `graphgrad` itself, and the modules whose names each has: the first that fits."""
 
 MODULES = ("nn", "linalg", "fft", "special", "random", "rules", "optimizers", "initializers")
-MODULES += ("debug", "interop", "onnx", "distributed", "extend")
+MODULES += ("debug", "interop", "onnx", "distributed", "extend", "training")
 
 
 def write(_app=None):
