@@ -39,10 +39,16 @@ def test_the_example_of_the_readme_runs(tmp_path):
 
 @pytest.mark.usefixtures("own_names")
 def test_code_blocks_of_the_site_run(capsys):
-    for page in ("howto/coming.md", "howto/tasks.md", "lost.md", "meaning.md"):
-        names = {}
-        for block in blocks(page, "python"):
-            exec(compile(block, page, "exec"), names)
+    for page in ("howto/coming.md", "howto/tasks.md", "meaning.md"):
+        run_blocks(page)
+
+
+@pytest.mark.ci
+@pytest.mark.usefixtures("own_names")
+def test_proofs_that_rules_get_lost_elsewhere():
+    pytest.importorskip("torch")
+    pytest.importorskip("jax")
+    run_blocks("lost.md")
 
 
 @pytest.mark.usefixtures("own_names")
@@ -122,6 +128,13 @@ def test_tutorial_runs(path, monkeypatch, capsys):
     monkeypatch.setenv("MPLBACKEND", "agg")
     contextvars.copy_context().run(runpy.run_path, str(path), run_name="__main__")
     assert capsys.readouterr().out.strip()
+
+
+def run_blocks(page):
+    """Run the blocks of Python in a page, one after the other."""
+    names = {}
+    for block in blocks(page, "python"):
+        exec(compile(block, page, "exec"), names)
 
 
 def blocks(page, language):
