@@ -40,8 +40,7 @@ PARTS = {
 }
 """The pages of `graphgrad` itself, and the modules whose names each has: the first that fits."""
 
-MODULES = ("nn", "linalg", "fft", "special", "random", "rules", "optimizers", "initializers")
-MODULES += ("debug", "interop", "onnx", "distributed", "extend")
+MODULES = [name for name in gg.__all__ if inspect.ismodule(getattr(gg, name))]
 
 
 def write(_app=None):
