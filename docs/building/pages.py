@@ -101,6 +101,8 @@ def page(title, module, names):
     for name in told:
         lines += [f".. {kinds[name]}:: {module}.{name}"]
         lines += ["   :members:"] * (kinds[name] == "autoclass") + [""]
+    for made in (type(found[name]) for name in plain if name == "select"):  # an object of methods
+        lines += [f".. autoclass:: {made.__module__}.{made.__qualname__}", "   :members:", ""]
     return "\n".join(lines)
 
 
