@@ -36,6 +36,7 @@ sphinx_gallery_conf = {
     "within_subsection_order": "FileNameSortKey",
     "abort_on_example_error": True,
     "show_memory": False,
+    "write_computation_times": False,  # its page would ask the network for a table
     "show_signature": False,
     "download_all_examples": False,
     "reset_modules": ("building.fresh.reset", "matplotlib"),

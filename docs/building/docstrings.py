@@ -2,7 +2,7 @@
 
 A public docstring is plain text: a summary, sections (`Parameters:`, `Returns:`, `Raises:`,
 `Gradient:`, `Source:`), and an example. Stars, bars and underscores in it are what they are,
-backticks mark code, and two columns are a list, and what is indented is shown as it stands.
+backticks mark code, two columns are a list, and what is indented is shown as it stands.
 """
 
 import re
