@@ -36,6 +36,7 @@ sphinx_gallery_conf = {
     "within_subsection_order": "FileNameSortKey",
     "abort_on_example_error": True,
     "show_memory": False,
+    "write_computation_times": False,  # its page would ask the network for a table
     "show_signature": False,
     "download_all_examples": False,
     "reset_modules": ("building.fresh.reset", "matplotlib"),
@@ -44,6 +45,9 @@ sphinx_gallery_conf = {
 html_theme = "furo"
 html_title = "graphgrad"
 html_show_sourcelink = False
+html_show_copyright = False
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
 linkcheck_anchors = False

@@ -2,7 +2,7 @@
 
 A public docstring is plain text: a summary, sections (`Parameters:`, `Returns:`, `Raises:`,
 `Gradient:`, `Source:`), and an example. Stars, bars and underscores in it are what they are,
-backticks mark code, and what is set in columns or indented is shown as it stands.
+backticks mark code, two columns are a list, and what is indented is shown as it stands.
 """
 
 import re
@@ -10,6 +10,7 @@ from textwrap import dedent, indent
 
 SECTION = re.compile(r"^(Parameters|Returns|Raises|Gradient|Source):(?=\s|$)", re.MULTILINE)
 ENTRY = re.compile(r"(?P<names>[\w*]+(?:, [\w*]+)*): +(?P<text>\S.*)", re.DOTALL)
+ROW = re.compile(r"(\S(?:[^\n]*?\S)?) {2,}(\S.*)", re.DOTALL)
 COLUMNS = re.compile(r"^ |\S {2,}\S", re.MULTILINE)
 
 
@@ -38,10 +39,13 @@ def section(heading, text):
 
 
 def prose(text):
-    """Paragraphs; columns and what is indented are shown as they stand."""
+    """Paragraphs; two columns are a list, and what is indented is shown as it stands."""
     out = []
     for part in re.split(r"\n\s*\n", text.strip("\n")):
-        if COLUMNS.search(part):
+        rows = [ROW.fullmatch(row) for row in re.split(r"\n(?=\S)", dedent(part))]
+        if all(rows):
+            out += [*(f"- **{escaped(row[1])}**: {marked(row[2])}" for row in rows), ""]
+        elif COLUMNS.search(part):
             out += ["::", "", indent(dedent(part), "    "), ""]
         elif part.strip():
             out += [marked(part), ""]

@@ -40,8 +40,12 @@ PARTS = {
 }
 """The pages of `graphgrad` itself, and the modules whose names each has: the first that fits."""
 
+<<<<<<< HEAD
 MODULES = ("nn", "linalg", "fft", "special", "random", "rules", "optimizers", "initializers")
-MODULES += ("debug", "interop", "onnx", "distributed", "extend")
+MODULES += ("debug", "interop", "onnx", "distributed", "extend", "training")
+=======
+MODULES = [name for name in gg.__all__ if inspect.ismodule(getattr(gg, name))]
+>>>>>>> site
 
 
 def write(_app=None):
@@ -102,6 +106,8 @@ def page(title, module, names):
     for name in told:
         lines += [f".. {kinds[name]}:: {module}.{name}"]
         lines += ["   :members:"] * (kinds[name] == "autoclass") + [""]
+    for made in (type(found[name]) for name in plain if name == "select"):  # an object of methods
+        lines += [f".. autoclass:: {made.__module__}.{made.__qualname__}", "   :members:", ""]
     return "\n".join(lines)
 
 

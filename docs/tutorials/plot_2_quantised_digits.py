@@ -45,10 +45,10 @@ def built(overrides):
     with gg.Graph():
         x = gg.placeholder(("N", 64), name="x")
         y = gg.placeholder(("N",), dtype="int64", name="y")
-        w = gg.variable(rng.normal(size=(64, 96)) / 8, name="w")
-        v = gg.variable(rng.normal(size=(96, 10)) / 8, name="v")
+        w = gg.variable(rng.normal(size=(64, 64)) / 8, name="w")
+        v = gg.variable(rng.normal(size=(64, 10)) / 8, name="v")
         hidden = signs(x @ signs(w) / 8.0)
-        logits = hidden @ signs(v) / 96**0.5
+        logits = hidden @ signs(v) / 8.0
         loss = gg.mean(gg.nn.cross_entropy(logits, y))
         grads = gg.gradients(loss, [w, v], overrides=overrides)
         updates = gg.optimizers.Adam(0.01).updates([w, v], grads)
@@ -62,7 +62,7 @@ def trained(overrides):
     step, score, graph = built(overrides)
     rng = np.random.default_rng(1)
     losses = []
-    for _ in range(300):
+    for _ in range(150):
         batch = rng.integers(len(train_x), size=128)
         losses.append(float(step(train_x[batch], train_y[batch])))
     return losses, float(score(test_x, test_y)), step, score, graph

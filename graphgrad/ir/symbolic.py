@@ -48,8 +48,7 @@ class Symbolic:
 
     def __float__(self) -> float:
         raise self._symbolic(
-            "float(), and what asks for it, as math.sin does,",
-            "Use gg.sin and its like in the graph, or gg.evaluate(t, feeds) for a value.",
+            "float()", "Use gg.evaluate(t, feeds) for a value, gg.sin and its like for math.sin."
         )
 
     def __int__(self) -> int:

@@ -193,10 +193,12 @@ class Sweep:
             try:
                 made = function(op, *dys)
             except Exception as error:
-                error.add_note(
+                note = (
                     f"in the gradient of {op.type} {op.name!r}, built at {op.where}, by "
                     f"{getattr(function, '__name__', function)!r}"
                 )
+                if note not in getattr(error, "__notes__", ()):  # of a rule that calls itself: once
+                    error.add_note(note)
                 raise
             found = _as_list(made)
             if len(found) != len(op.inputs):

@@ -1,0 +1,34 @@
+"""What a release holds is compared with what git has."""
+
+import runpy
+from pathlib import Path
+
+TOOL = runpy.run_path(str(Path(__file__).parents[2] / "tools" / "release.py"))
+FILES = {"graphgrad/__init__.py", "graphgrad/py.typed", "tests/test_a.py", "README.md"}
+INFO = {"graphgrad-1.dist-info/licenses/LICENSE", "graphgrad-1.dist-info/entry_points.txt"}
+WHEEL = {"graphgrad/__init__.py", "graphgrad/py.typed", *INFO}
+
+
+def test_a_wheel_is_the_package_and_nothing_else():
+    wrong = TOOL["wrong_in_wheel"]
+    assert wrong(WHEEL, FILES) == []
+    assert wrong(WHEEL - {"graphgrad/__init__.py"}, FILES) == ["wheel lacks graphgrad/__init__.py"]
+    assert wrong(WHEEL | {"tests/test_a.py"}, FILES) == ["wheel has tests/test_a.py"]
+    assert wrong(WHEEL - INFO, FILES) == [
+        "wheel lacks licenses/LICENSE",
+        "wheel lacks entry_points.txt",
+    ]
+    assert "wheel lacks graphgrad/py.typed" in wrong(WHEEL - {"graphgrad/py.typed"}, FILES)
+
+
+def test_an_sdist_is_what_git_has():
+    wrong = TOOL["wrong_in_sdist"]
+    assert wrong(FILES | {"PKG-INFO"}, FILES) == []
+    assert wrong(FILES - {"README.md"} | {"left.pyc"}, FILES) == [
+        "sdist lacks README.md",
+        "sdist has left.pyc",
+    ]
+
+
+def test_the_lowest_versions_are_those_of_pyproject():
+    assert [one.partition("==")[0] for one in TOOL["lowest"]()] == ["numpy", "networkx"]

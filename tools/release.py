@@ -1,0 +1,100 @@
+"""Is it fit to be given away? Wheel and sdist are built, checked, installed and tried.
+
+    python tools/release.py                  all of it, on this Python with the newest dependencies
+    python tools/release.py --lowest         with the lowest NumPy and networkx allowed
+
+Needs the packages build and twine, and an index that pip can reach. The wheel holds the package as
+git has it and nothing else, with `py.typed`; the sdist holds what git has. What was built is
+installed into an environment of its own, where a project of `python -m graphgrad new` is trained.
+"""
+
+import argparse
+import re
+import subprocess
+import sys
+import tarfile
+import tempfile
+import tomllib
+import venv
+import zipfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def main():
+    """Do it, and say what was found; 1 where something is wrong."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--lowest", action="store_true", help="the lowest versions allowed")
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        built = Path(folder, "dist")
+        run(sys.executable, "-m", "build", "--outdir", built, ROOT)
+        run(sys.executable, "-m", "twine", "check", "--strict", *sorted(built.iterdir()))
+        (wheel,), (sdist,) = built.glob("*.whl"), built.glob("*.tar.gz")
+        wrong = wrong_in_wheel(names_in_wheel(wheel), tracked())
+        wrong += wrong_in_sdist(names_in_sdist(sdist), tracked())
+        print("\n".join(wrong) or "contents: as git has them")
+        tried(wheel, Path(folder), lowest() if given.lowest else [])
+    return 1 if wrong else 0
+
+
+def run(*command, cwd=None):
+    """Run a command; CalledProcessError where it fails."""
+    subprocess.run([str(part) for part in command], check=True, cwd=cwd)
+
+
+def tracked():
+    """The files that git has."""
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, check=True)
+    return set(listed.stdout.decode().splitlines())
+
+
+def names_in_wheel(wheel):
+    """The files in a wheel."""
+    with zipfile.ZipFile(wheel) as files:
+        return set(files.namelist())
+
+
+def names_in_sdist(sdist):
+    """The files in an sdist, from its folder on."""
+    with tarfile.open(sdist) as files:
+        return {m.name.partition("/")[2] for m in files.getmembers() if m.isfile()}
+
+
+def wrong_in_wheel(names, files):
+    """What is missing, and what should not be there."""
+    package = {name for name in files if name.startswith("graphgrad/")}
+    beside = {name for name in names - package if ".dist-info/" not in name}
+    wrong = [f"wheel lacks {name}" for name in sorted(package - names)]
+    wrong += [f"wheel has {name}" for name in sorted(beside)]
+    for needed in ("graphgrad/py.typed", "licenses/LICENSE", "entry_points.txt"):
+        if not any(name.endswith(needed) for name in names):
+            wrong.append(f"wheel lacks {needed}")
+    return wrong
+
+
+def wrong_in_sdist(names, files):
+    """What is missing, and what should not be there."""
+    wrong = [f"sdist lacks {name}" for name in sorted(files - names)]
+    return wrong + [f"sdist has {name}" for name in sorted(names - files - {"PKG-INFO"})]
+
+
+def lowest():
+    """`numpy==2.3`: the core dependencies at their lower bounds."""
+    said = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
+    return [re.sub(">=", "==", one) for one in said]
+
+
+def tried(wheel, folder, pinned):
+    """Install the wheel by itself, and train a new project with it."""
+    venv.create(folder / "venv", with_pip=True)
+    python = folder / "venv" / ("Scripts" if sys.platform == "win32" else "bin") / "python"
+    run(python, "-m", "pip", "install", "--quiet", wheel, *pinned)
+    run(python, "-m", "graphgrad", "doctor", cwd=folder)
+    run(python, "-m", "graphgrad", "new", "tried", cwd=folder)
+    run(python, "train.py", cwd=folder / "tried")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
