@@ -16,33 +16,32 @@ class Ways {
     this.led = hidden.length;
   }
 
-  // How many points of a line lie under nodes that are not its ends, and under words.
-  under({ a, b }, { points }) {
+  // How many points of a line lie under nodes that are not its ends, and under words: as far as that
+  // costs less than the limit.
+  under({ a, b }, { points }, limit = Infinity) {
     const found = { nodes: 0, words: 0 };
     for (let piece = 0; piece + 3 < points.length; piece += 3) {
-      const [from, , , to] = points.slice(piece, piece + 4);
+      const curve = points.slice(piece, piece + 4);
+      const [from, , , to] = curve;
       const steps = Math.max(2, Math.ceil(Math.hypot(to[0] - from[0], to[1] - from[1]) / STEP));
       for (let i = 0; i <= steps; i++) {
-        const [x, y] = pointOn(points.slice(piece, piece + 4), i / steps);
+        const [x, y] = pointOn(curve, i / steps);
         if (this.rects.at(x, y).some(({ item }) => item !== a && item !== b)) found.nodes += 1;
         if (this.words.at(x, y).length) found.words += 1;
+        if (costOf(found) >= limit) return found;
       }
     }
     return found;
   }
 
-  costOf(link, line, length = 0) {
-    const { nodes, words } = this.under(link, line);
-    return 1e6 * nodes + 40 * words + length;
-  }
-
   // The way with the fewest nodes over it, the shortest of these.
   lead(link) {
-    let best = { points: link.points, cost: this.costOf(link, link.points) };
+    let best = { points: link.points, cost: costOf(this.under(link, link.points)) };
     for (const way of this.between(link)) {
       const points = rounded(way.corners);
       const length = way.corners.slice(1).reduce((sum, [x, y], i) => sum + Math.abs(x - way.corners[i][0]) + Math.abs(y - way.corners[i][1]), 0);
-      const cost = this.costOf(link, points, length);
+      if (length >= best.cost) continue;
+      const cost = costOf(this.under(link, points, best.cost - length)) + length;
       if (cost < best.cost) best = { points, cost, way };
     }
     link.points = best.points;
@@ -95,6 +94,8 @@ class Ways {
     }
   }
 }
+
+const costOf = ({ nodes, words }) => 1e6 * nodes + 40 * words;
 
 // What is free between intervals, and beside them.
 class Gaps {
