@@ -40,12 +40,7 @@ PARTS = {
 }
 """The pages of `graphgrad` itself, and the modules whose names each has: the first that fits."""
 
-<<<<<<< HEAD
-MODULES = ("nn", "linalg", "fft", "special", "random", "rules", "optimizers", "initializers")
-MODULES += ("debug", "interop", "onnx", "distributed", "extend", "training")
-=======
 MODULES = [name for name in gg.__all__ if inspect.ismodule(getattr(gg, name))]
->>>>>>> site
 
 
 def write(_app=None):
