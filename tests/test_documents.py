@@ -30,7 +30,7 @@ def test_every_clause_has_a_test():
 
 
 def test_the_example_of_the_readme_runs(tmp_path):
-    (example,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    example = blocks("../README.md", "python")[0]
     command = [sys.executable, "-c", example]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
     assert (tmp_path / "ste.dot").read_text().startswith("digraph")
