@@ -7,6 +7,7 @@ from typing import Any
 from .create import apply
 from .graph import Tensor
 from .ops.nn import _numbers, _pads
+from .refused import refuses
 
 __all__ = [
     "avg_pool_grad", "elu_grad", "leaky_relu_grad", "max_pool_grad", "relu6_grad", "relu_grad",
@@ -68,6 +69,7 @@ def _text(value: Any) -> str:
     return value.decode() if isinstance(value, bytes) else value
 
 
+@refuses("explicit_paddings")
 def max_pool_grad(
     orig_input: Any,
     orig_output: Any,

@@ -7,6 +7,7 @@ from typing import Any
 
 from .copying import copied
 from .graph import Graph, Operation, Tensor, get_default_graph
+from .refused import refuses
 
 __all__ = [
     "SubGraphView", "TransformerInfo", "add_control_inputs", "copy", "copy_with_input_replacements",
@@ -147,6 +148,7 @@ def _readers(op: Operation, stopped: set[Tensor]) -> list[Operation]:
     return [c for t in op.outputs if t not in stopped for c in t._consumers]
 
 
+@refuses("control_inputs")
 def get_backward_walk_ops(
     seed_ops: Any, inclusive: bool = True, within_ops: Any = None, within_ops_fn: Any = None,
     stop_at_ts: Any = (), control_inputs: bool = False,
@@ -156,6 +158,7 @@ def get_backward_walk_ops(
     return [op for op in found if within_ops_fn is None or within_ops_fn(op)]
 
 
+@refuses("control_outputs")
 def get_forward_walk_ops(
     seed_ops: Any, inclusive: bool = True, within_ops: Any = None, within_ops_fn: Any = None,
     stop_at_ts: Any = (), control_outputs: Any = None,
@@ -208,6 +211,7 @@ def select_ts(*args: Any, graph: Any = None, **_: Any) -> list[Tensor]:
     return list(dict.fromkeys(t for a in args for t in ts if re.search(a, t.name)))
 
 
+@refuses("dst_scope", "src_scope", "reuse_dst_scope")
 def copy_with_input_replacements(
     sgv: Any, replacement_ts: Any, dst_graph: Any = None, dst_scope: str = "",
     src_scope: str = "", reuse_dst_scope: bool = False,
@@ -225,6 +229,7 @@ def copy(sgv: Any, dst_graph: Any = None, dst_scope: str = "", **_: Any) -> Any:
     return copy_with_input_replacements(sgv, {}, dst_graph)
 
 
+@refuses("dst_scope", "src_scope", "reuse_dst_scope")
 def graph_replace(
     target_ts: Any, replacement_ts: Any, dst_scope: str = "", src_scope: str = "",
     reuse_dst_scope: bool = False,

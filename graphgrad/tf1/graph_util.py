@@ -8,6 +8,7 @@ import numpy as np
 
 from .graph import Graph, Operation, Tensor
 from .graph_def import GraphDef
+from .refused import refuses
 from .schedule import needed_ops
 
 __all__ = ["convert_variables_to_constants", "extract_sub_graph", "remove_training_nodes"]
@@ -25,6 +26,7 @@ def remove_training_nodes(input_graph: GraphDef, protected_nodes: Any = None) ->
     return input_graph
 
 
+@refuses("variable_names_whitelist", "variable_names_blacklist")
 def convert_variables_to_constants(
     sess: Any,
     input_graph_def: GraphDef,

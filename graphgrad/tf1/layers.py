@@ -14,6 +14,7 @@ from .initializers import ones_initializer, zeros_initializer
 from .ops import array as A
 from .ops import math as M
 from .ops import nn
+from .refused import refuses
 from .training.averages import assign_moving_average
 from .variable_scope import get_variable, variable_scope
 
@@ -139,6 +140,7 @@ def conv2d(
         return _finished(made, activation, activity_regularizer)
 
 
+@refuses("data_format", "kernel_constraint", "bias_constraint")
 def conv1d(
     inputs: Any,
     filters: int,
@@ -175,6 +177,7 @@ def conv1d(
         return _finished(made, activation, activity_regularizer)
 
 
+@refuses("kernel_constraint", "bias_constraint")
 def conv2d_transpose(
     inputs: Any,
     filters: int,
@@ -294,6 +297,7 @@ max_pooling2d, average_pooling2d = _pooling(nn.max_pool), _pooling(nn.avg_pool)
 max_pooling1d, average_pooling1d = _pooling1d(nn.max_pool), _pooling1d(nn.avg_pool)
 
 
+@refuses("data_format")
 def flatten(inputs: Any, name: Any = None, data_format: str = "channels_last") -> Tensor:
     """All axes but the first as one."""
     x = convert_to_tensor(inputs)
@@ -332,6 +336,7 @@ def _if(training: Any, yes: Callable[[], Any], no: Callable[[], Any]) -> Any:
     return cond(training, yes, no)
 
 
+@refuses("beta_constraint", "gamma_constraint", "adjustment")
 def batch_normalization(
     inputs: Any,
     axis: Any = -1,

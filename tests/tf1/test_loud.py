@@ -109,3 +109,22 @@ def test_an_error_of_a_run_names_the_op_and_its_line():
     assert "Reshape" in str(error.value)
     assert "built at test_loud.py" in str(error.value)
     assert error.value.op.name == "grid"
+
+
+@pytest.mark.parametrize(
+    ("call", "name"),
+    [
+        (lambda x: tf.layers.conv1d(x, 2, 1, data_format="channels_first"), "data_format="),
+        (lambda x: tf.layers.conv1d(x, 2, 1, kernel_constraint=abs), "kernel_constraint="),
+        (lambda x: tf.layers.flatten(x, data_format="channels_first"), "data_format="),
+        (lambda x: tf.contrib.layers.batch_norm(x, renorm=True), "renorm="),
+        (lambda x: tf.contrib.layers.fully_connected(x, 2, variables_collections=["c"]), "var"),
+        (lambda x: tf.matrix_diag(x, k=1), "k="),
+    ],
+)
+def test_what_would_be_passed_over_is_an_error(call, name):
+    with tf.Graph().as_default():
+        x = tf.placeholder(tf.float32, [3, 4, 5])
+        with pytest.raises(NotImplementedError, match=name):
+            call(x)
+        tf.layers.conv1d(x, 2, 1, data_format="channels_last", kernel_constraint=None)

@@ -19,6 +19,7 @@ from ..initializers import (
 from ..ops import array as A
 from ..ops import math as M
 from ..ops import nn
+from ..refused import refuses
 from ..regularizers import (
     apply_regularization,
     l1_l2_regularizer,
@@ -68,6 +69,7 @@ def _normalised(
 
 
 @add_arg_scope
+@refuses("variables_collections")
 def fully_connected(
     inputs: Any,
     num_outputs: int,
@@ -115,6 +117,7 @@ def relu(*args: Any, **kwargs: Any) -> Tensor:
 
 
 @add_arg_scope
+@refuses("variables_collections")
 def conv2d(
     inputs: Any,
     num_outputs: int,
@@ -159,6 +162,7 @@ convolution2d = convolution = conv2d
 
 
 @add_arg_scope
+@refuses("data_format")
 def conv2d_transpose(
     inputs: Any,
     num_outputs: int,
@@ -206,6 +210,7 @@ def separable_conv2d(
 
 
 @add_arg_scope
+@refuses("outputs_collections")
 def max_pool2d(
     inputs: Any, kernel_size: Any, stride: Any = 2, padding: str = "VALID",
     data_format: str = "NHWC", outputs_collections: Any = None, scope: Any = None,
@@ -215,6 +220,7 @@ def max_pool2d(
 
 
 @add_arg_scope
+@refuses("outputs_collections")
 def avg_pool2d(
     inputs: Any, kernel_size: Any, stride: Any = 2, padding: str = "VALID",
     data_format: str = "NHWC", outputs_collections: Any = None, scope: Any = None,
@@ -224,6 +230,14 @@ def avg_pool2d(
 
 
 @add_arg_scope
+@refuses(
+    "param_initializers",
+    "param_regularizers",
+    "variables_collections",
+    "outputs_collections",
+    "batch_weights",
+    "zero_debias_moving_mean",
+)
 def batch_norm(
     inputs: Any,
     decay: float = 0.999,
@@ -276,6 +290,7 @@ def batch_norm(
 
 
 @add_arg_scope
+@refuses("variables_collections", "outputs_collections")
 def layer_norm(
     inputs: Any, center: bool = True, scale: bool = True, activation_fn: Any = None,
     reuse: Any = None, variables_collections: Any = None, outputs_collections: Any = None,
@@ -300,6 +315,7 @@ def layer_norm(
 
 
 @add_arg_scope
+@refuses("param_initializers")
 def instance_norm(
     inputs: Any, center: bool = True, scale: bool = True, epsilon: float = 1e-6,
     activation_fn: Any = None, param_initializers: Any = None, reuse: Any = None,
@@ -320,6 +336,7 @@ def instance_norm(
 
 
 @add_arg_scope
+@refuses("outputs_collections")
 def dropout(
     inputs: Any, keep_prob: Any = 0.5, noise_shape: Any = None, is_training: Any = True,
     outputs_collections: Any = None, scope: Any = None, seed: Any = None,
@@ -329,12 +346,14 @@ def dropout(
 
 
 @add_arg_scope
+@refuses("outputs_collections")
 def flatten(inputs: Any, outputs_collections: Any = None, scope: Any = None) -> Tensor:
     """All axes but the first as one."""
     return core.flatten(inputs, name=scope)
 
 
 @add_arg_scope
+@refuses()
 def bias_add(inputs: Any, activation_fn: Any = None, scope: Any = None, **_: Any) -> Tensor:
     """x + biases."""
     with variable_scope(scope, "BiasAdd", [inputs]):
@@ -349,6 +368,7 @@ def softmax(logits: Any, scope: Any = None) -> Tensor:
     return nn.softmax(logits, name=scope)
 
 
+@refuses("outputs_collections")
 def one_hot_encoding(labels: Any, num_classes: int, on_value: Any = 1.0, off_value: Any = 0.0,
                      outputs_collections: Any = None, scope: Any = None) -> Tensor:  # fmt: skip
     """Ones at the numbers of classes."""

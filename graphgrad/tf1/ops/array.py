@@ -18,6 +18,7 @@ from ..create import (
 )
 from ..dtypes import as_dtype
 from ..graph import Tensor, get_default_graph
+from ..refused import refuses
 from ..shapes import TensorShape, as_shape, broadcast
 from .math import cast, reduce_max
 
@@ -703,16 +704,19 @@ def unique_with_counts(x: Any, out_idx: Any = "int32", name: Name = None) -> Any
     return tuple(apply("UniqueWithCounts", x, name=name))
 
 
+@refuses()
 def matrix_diag(diagonal: Any, name: str = "diag", **kwargs: Any) -> Tensor:
     """Matrices with these diagonals."""
     return apply("MatrixDiagV3", diagonal, 0, -1, -1, 0, name=name)
 
 
+@refuses()
 def matrix_diag_part(input: Any, name: str = "diag_part", **kwargs: Any) -> Tensor:
     """The diagonals of matrices."""
     return apply("MatrixDiagPartV3", input, 0, 0, name=name)
 
 
+@refuses()
 def matrix_set_diag(input: Any, diagonal: Any, name: str = "set_diag", **kwargs: Any) -> Tensor:
     """Matrices with other diagonals."""
     return apply("MatrixSetDiagV3", input, diagonal, 0, name=name)
@@ -744,6 +748,7 @@ def invert_permutation(x: Any, name: Name = None) -> Tensor:
     return apply("InvertPermutation", x, name=name)
 
 
+@refuses()
 def space_to_depth(input: Any, block_size: int, name: Name = None, **kwargs: Any) -> Tensor:
     """Blocks of an image as channels."""
     return apply("SpaceToDepth", input, name=name, block_size=int(block_size))
@@ -798,6 +803,7 @@ def batch_to_space(input: Any, crops: Any, block_size: int, name: Name = None) -
     return batch_to_space_nd(input, [block_size] * 2, crops, name)
 
 
+@refuses()
 def depth_to_space(input: Any, block_size: int, name: Name = None, **kwargs: Any) -> Tensor:
     """Channels as blocks of an image."""
     return apply("DepthToSpace", input, name=name, block_size=int(block_size))

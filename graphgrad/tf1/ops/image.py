@@ -12,6 +12,7 @@ from ..create import apply, convert_to_tensor, name_scope
 from ..definition import define
 from ..dtypes import as_dtype
 from ..graph import Tensor
+from ..refused import refuses
 from ..shapes import TensorShape, unknown_shape
 from ..static import constant_shape
 from . import array as A
@@ -108,6 +109,7 @@ def resize_nearest_neighbor(
     )  # fmt: skip
 
 
+@refuses("preserve_aspect_ratio")
 def resize_images(
     images: Any,
     size: Any,
@@ -276,6 +278,7 @@ def random_contrast(image: Any, lower: float, upper: float, seed: Any = None) ->
     return adjust_contrast(image, random_uniform([], lower, upper, seed=seed))
 
 
+@refuses("saturate")
 def convert_image_dtype(
     image: Any, dtype: Any, saturate: bool = False, name: Name = None
 ) -> Tensor:

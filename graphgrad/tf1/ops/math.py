@@ -17,6 +17,7 @@ from ..create import (
 )
 from ..dtypes import as_dtype
 from ..graph import Tensor
+from ..refused import refuses
 
 __all__ = [
     "abs", "accumulate_n", "acos", "acosh", "add", "add_n", "arg_max", "arg_min", "argmax",
@@ -521,6 +522,7 @@ def lbeta(x: Any, name: Name = None) -> Tensor:
         return subtract(reduce_sum(lgamma(x), -1), lgamma(reduce_sum(x, -1)))
 
 
+@refuses("maxlength")
 def bincount(
     arr: Any,
     weights: Any = None,

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..create import apply, build, constant, convert_to_tensor, name_scope
 from ..graph import Tensor
+from ..refused import refuses
 from . import array as A
 from . import math as M
 from .random import random_uniform
@@ -302,6 +303,7 @@ def conv2d_transpose(
         )  # fmt: skip
 
 
+@refuses("explicit_paddings")
 def conv2d_backprop_input(
     input_sizes: Any,
     filter: Any = None,
@@ -326,6 +328,7 @@ def conv2d_backprop_input(
     )  # fmt: skip
 
 
+@refuses("explicit_paddings")
 def conv2d_backprop_filter(
     input: Any,
     filter_sizes: Any,
@@ -444,6 +447,7 @@ def dropout(
         return apply("SelectV2", chosen, scaled, zeros, name=scope)
 
 
+@refuses("max_norm")
 def embedding_lookup(
     params: Any,
     ids: Any,
