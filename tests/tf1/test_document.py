@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 import graphgrad.tf1 as tf
-from graphgrad.tf1.registry import gradient_registry
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCUMENT = ROOT / "docs" / "tf1.md"
@@ -21,10 +20,9 @@ def test_the_lists_are_up_to_date():
     assert tool.written(text) == text, "python tools/tf1_doc.py --write"
 
 
-def test_the_example_runs(monkeypatch, capsys):
+@pytest.mark.usefixtures("own_gradients")
+def test_the_example_runs(capsys):
     """A negative gradient does not pass, where the unit is active too."""
-    registry = {**gradient_registry._registry}
-    monkeypatch.setattr(gradient_registry, "_registry", registry)
     names = {}
     with tf.Graph().as_default():
         for block in re.findall(r"```python\n(.*?)```", DOCUMENT.read_text(), re.DOTALL):
@@ -35,9 +33,8 @@ def test_the_example_runs(monkeypatch, capsys):
     assert "[[ 1. -0.]]" in capsys.readouterr().out
 
 
-def test_a_rule_that_calls_itself_is_told_of_once(monkeypatch):
-    registry = {**gradient_registry._registry}
-    monkeypatch.setattr(gradient_registry, "_registry", registry)
+@pytest.mark.usefixtures("own_gradients")
+def test_a_rule_that_calls_itself_is_told_of_once():
     tf.RegisterGradient("Endless")(lambda op, dy: tf.gradients(op.outputs, op.inputs, dy))
     with tf.Graph().as_default() as graph, graph.gradient_override_map({"Relu": "Endless"}):
         x = tf.placeholder(tf.float32)

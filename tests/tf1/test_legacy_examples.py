@@ -9,6 +9,7 @@ from tests.tf1.recorded.running import EXAMPLES, LEGACY, printed_by, same_figure
 
 
 @pytest.mark.parametrize("example", EXAMPLES)
+@pytest.mark.usefixtures("own_gradients")
 def test_prints_the_figures_of_tensorflow(example, capsys):
     with tf.Graph().as_default():
         runpy.run_path(str(LEGACY / f"{example}.py"), run_name="__main__")
