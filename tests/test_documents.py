@@ -43,14 +43,6 @@ def test_code_blocks_of_the_site_run(capsys):
         run_blocks(page)
 
 
-@pytest.mark.ci
-@pytest.mark.usefixtures("own_names")
-def test_proofs_that_rules_get_lost_elsewhere():
-    pytest.importorskip("torch")
-    pytest.importorskip("jax")
-    run_blocks("lost.md")
-
-
 @pytest.mark.usefixtures("own_names")
 def test_errors_are_as_their_page_shows_them():
     shown = blocks("errors.md", "pycon")
