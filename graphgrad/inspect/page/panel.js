@@ -199,12 +199,30 @@ function ruleText({ says, code }) {
   return facts;
 }
 
-// What calls of a rule built, as mathematics: on request.
+// What calls of a rule built, on request: as mathematics, and as text to copy.
 function formulasOf(calls) {
-  const all = [...new Set(calls.map((c) => data.strings[data.calls[c].formula]).filter(Boolean))];
+  const all = [...new Set(calls.map((c) => data.calls[c].formula).filter((formula) => formula >= 0))];
   if (!all.length) return [];
-  const each = all.slice(0, 20).map((formula) => make("code", { class: "source" }, formula));
+  const each = all.slice(0, 20).flatMap((formula) => [mathOf(formula), make("code", { class: "source" }, data.strings[formula])]);
   return [["built", make("details", { class: "built" }, make("summary", {}, "show as a formula"), ...each)]];
+}
+
+// The lines of a formula, each called what it is as text; a long one scrolls.
+function mathOf(formula) {
+  const said = data.strings[formula].split("\n");
+  const lines = data.math[formula].map((element, i) => {
+    const math = mathElement(["math", element]);
+    math.setAttribute("display", "block");
+    math.setAttribute("aria-label", said[i]);
+    return math;
+  });
+  return make("div", { class: "math", tabindex: 0, role: "group", "aria-label": "Formula" }, ...lines);
+}
+
+function mathElement([tag, ...children]) {
+  const made = document.createElementNS("http://www.w3.org/1998/Math/MathML", tag);
+  made.append(...children.map((child) => (typeof child === "string" ? child : mathElement(child))));
+  return made;
 }
 
 // What shapes and lines mean, drawn as in the picture.
