@@ -475,8 +475,9 @@ def check(name: str, places_of: Callable[[list[Place]], list[Place]]) -> None:
     case.action()
     fine.append(case.question())
     make().action()  # what is made once, for good, is made
-    wrong = []
-    for place in places_of([p for p in places(make().action) if not out_of_reach(p)]):
+    found, wrong = [p for p in places(make().action) if not out_of_reach(p)], []
+    assert found
+    for place in places_of(found):
         try:
             check_at(make(), place, fine)
         except Exception as error:
