@@ -511,7 +511,7 @@ def free_locks(graph: gg.Graph) -> None:
 
     def take():
         for i, lock in enumerate(locks):
-            assert lock.acquire(timeout=5), f"lock {i} is held"
+            assert lock.acquire(timeout=60), f"lock {i} is held"
             lock.release()
 
     failed: list[BaseException] = []
