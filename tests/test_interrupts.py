@@ -528,14 +528,6 @@ def free_locks(graph: gg.Graph) -> None:
     assert not failed
 
 
-@pytest.fixture(autouse=True)
-def of_its_own():
-    """A context of the test's own, whatever becomes of it."""
-    token = CONTEXT.set(Context(gg.Graph(), implicit=True))
-    yield
-    CONTEXT.reset(token)
-
-
 @pytest.mark.parametrize("name", CASES)
 def test_S30_nothing_is_half_done_where_it_is_interrupted(name):
     contextvars.copy_context().run(check, name, lambda found: found[:: max(1, len(found) // 4)])
