@@ -19,7 +19,7 @@ import pytest
 
 import graphgrad as gg
 from graphgrad.ir import node as records
-from graphgrad.ir.context import CONTEXT, Context, Scope
+from graphgrad.ir.context import CONTEXT, Scope
 from graphgrad.ir.verify import verify_graph
 from graphgrad.regions import boundary, rules
 from graphgrad.regions.index import bodies_of
