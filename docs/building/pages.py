@@ -1,4 +1,4 @@
-"""Pages that are made of the code: a page of names for each part, and the examples.
+"""Pages that are made of the code: a page of names for each part, examples, the gallery of rules.
 
 They are written into docs/_made/ whenever the site is built; what has not changed is left alone,
 so that Sphinx builds it once.
@@ -11,6 +11,8 @@ import re
 from pathlib import Path
 
 import graphgrad as gg
+
+from . import gallery
 
 ROOT = Path(__file__).resolve().parents[2]
 MADE = ROOT / "docs" / "_made"
@@ -51,6 +53,7 @@ def write(_app=None):
         pages[f"api/{name}"] = page(f"graphgrad.{name}", module.__name__, sorted(module.__all__))
     pages["api/index"] = index(pages)
     pages["examples"] = examples()
+    pages["gallery"] = gallery.write(MADE / "gallery")
     texts = {f"{name}.rst": text for name, text in pages.items()}
     texts |= {
         f"{name.lower()}.md": moved(ROOT / f"{name}.md") for name in ("CONTRIBUTING", "CHANGELOG")
