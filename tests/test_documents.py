@@ -1,7 +1,6 @@
 """What the documents say is so."""
 
 import contextvars
-import doctest
 import inspect
 import re
 import runpy
@@ -9,7 +8,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 import graphgrad as gg
@@ -35,33 +33,6 @@ def test_the_example_of_the_readme_runs(tmp_path):
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
     assert (tmp_path / "ste.dot").read_text().startswith("digraph")
     assert "array" in done.stdout
-
-
-@pytest.mark.usefixtures("own_names")
-def test_code_blocks_of_the_site_run(capsys):
-    for page in ("howto/coming.md", "howto/tasks.md", "meaning.md"):
-        run_blocks(page)
-
-
-@pytest.mark.ci
-@pytest.mark.usefixtures("own_names")
-def test_proofs_that_rules_get_lost_elsewhere():
-    pytest.importorskip("torch")
-    pytest.importorskip("jax")
-    run_blocks("lost.md")
-
-
-@pytest.mark.usefixtures("own_names")
-def test_errors_are_as_their_page_shows_them():
-    shown = blocks("errors.md", "pycon")
-    runner = doctest.DocTestRunner(verbose=False, optionflags=doctest.ELLIPSIS)
-    failed = []
-    for number, block in enumerate(shown):
-        gg.reset_default_graph()
-        names = {"gg": gg, "np": np}
-        test = doctest.DocTestParser().get_doctest(block, names, f"errors.md[{number}]", None, 0)
-        runner.run(test, out=failed.append)
-    assert "".join(failed) == ""
 
 
 def test_every_error_has_its_place_in_the_page_of_errors():
@@ -128,13 +99,6 @@ def test_tutorial_runs(path, monkeypatch, capsys):
     monkeypatch.setenv("MPLBACKEND", "agg")
     contextvars.copy_context().run(runpy.run_path, str(path), run_name="__main__")
     assert capsys.readouterr().out.strip()
-
-
-def run_blocks(page):
-    """Run the blocks of Python in a page, one after the other."""
-    names = {}
-    for block in blocks(page, "python"):
-        exec(compile(block, page, "exec"), names)
 
 
 def blocks(page, language):
