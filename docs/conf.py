@@ -57,3 +57,5 @@ def setup(app):
     """Write the pages that are made of the code, and read docstrings as they are written."""
     app.connect("builder-inited", pages.write)
     app.connect("autodoc-process-docstring", docstrings.process)
+    app.connect("autodoc-process-signature", docstrings.signature)
+    app.connect("autodoc-skip-member", docstrings.skipped)

@@ -1,6 +1,7 @@
 """What the documents say is so."""
 
 import contextvars
+import importlib
 import inspect
 import re
 import runpy
@@ -11,6 +12,9 @@ from pathlib import Path
 import pytest
 
 import graphgrad as gg
+import graphgrad.tf1 as tf
+
+from .test_public import MADE_BY_GRAPHGRAD, MODULES
 
 ROOT = Path(__file__).resolve().parent.parent
 clauses = runpy.run_path(str(ROOT / "tools" / "clauses.py"))
@@ -45,11 +49,34 @@ def test_every_public_name_has_its_place_in_the_reference(monkeypatch):
     monkeypatch.syspath_prepend(ROOT / "docs")
     from building import pages
 
-    placed = [name for _, names in pages.parts() for name in names]
-    named = {name for name in gg.__all__ if not inspect.ismodule(getattr(gg, name))}
-    assert len(placed) == len(set(placed))
-    assert named <= set(placed)
-    assert {"nn", "rules", "extend"} <= set(pages.MODULES)
+    assert {"graphgrad", *(f"graphgrad.{m}" for m in pages.MODULES)} == set(MODULES)
+    texts = pages.reference()
+    entry = r"^\.\. auto\w+:: ([\w.]+)|``(graphgrad[\w.]+)``|:py:obj:`([\w.]+)`"
+    shown = {"".join(m) for m in re.findall(entry, "\n".join(texts.values()), re.MULTILINE)}
+    for name in MODULES:
+        module = importlib.import_module(name)
+        found = {n: getattr(module, n) for n in module.__all__}
+        ways = {n: {f"{name}.{n}", *places(n, o)} for n, o in found.items()}
+        assert [n for n in ways if not ways[n] & shown and not inspect.ismodule(found[n])] == []
+    rows = set(re.findall(r"^   ([\w.]+)$", texts["api/tf1"], re.MULTILINE))
+    assert {n for n in tf.__all__ if callable(getattr(tf, n))} <= rows
+    assert {"nn.relu", "train.AdamOptimizer", "contrib.layers.conv2d"} <= rows
+
+
+def places(name, o):
+    """Where else the same is shown: among the names of graphgrad itself."""
+    return {f"graphgrad.{name}"} if getattr(gg, name, None) is o else set()
+
+
+def test_only_classes_that_one_makes_are_shown_with_parameters(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "docs")
+    from building.docstrings import signature
+
+    def shown(o):
+        return signature(None, "class", "", o, None, "(...)", None) is None
+
+    assert not any(shown(o) for o in MADE_BY_GRAPHGRAD)
+    assert all(shown(o) for o in (gg.Graph, gg.Rule, gg.optimizers.Adam, gg.extend.Onnx))
 
 
 def test_docstrings_are_shown_as_they_are_written(monkeypatch):
