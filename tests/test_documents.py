@@ -117,6 +117,18 @@ def test_docstrings_are_shown_as_they_are_written(monkeypatch):
     ]
 
 
+def test_a_tutorial_says_what_it_takes(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "docs")
+    from building import times
+
+    ran = "**Total running time of the script:** (1 minutes 2.300 seconds)"
+    page = times.told(f"Title\n=====\n\nText\n\n{ran}", 610, "end")
+    assert page.startswith(
+        "Title\n=====\n\n*3 minutes to read, 62 seconds to run;* :ref:`download it <end>`.\n\nText"
+    )
+    assert times.counted(0.2, "second") == "1 second"
+
+
 @pytest.mark.ci
 @pytest.mark.parametrize(
     "path", sorted((ROOT / "docs/tutorials").glob("*.py")), ids=lambda p: p.stem

@@ -28,9 +28,13 @@ def process(_app, _what, _name, _object, _options, lines):
 
 
 def signature(_app, what, _name, o, _options, given, _returned):
-    """No signature for a class that the library makes: one to be made tells its parameters."""
-    made = what in ("class", "exception") and "\nParameters:" not in (inspect.getdoc(o) or "")
-    return ("", None) if made and given else None
+    """No signature for a class that the library makes: one to be made tells its parameters.
+
+    Those of `graphgrad.tf1` are made as in TensorFlow.
+    """
+    if what not in ("class", "exception") or not given or o.__module__.startswith("graphgrad.tf1"):
+        return None
+    return None if "\nParameters:" in (inspect.getdoc(o) or "") else ("", None)
 
 
 def skipped(_app, _what, _name, member, _skip, _options):
