@@ -21,6 +21,7 @@ extensions = [
 ]
 exclude_patterns = ["_build", "building", "tutorials"]
 
+highlight_language = "none"  # of blocks that do not say theirs
 myst_heading_anchors = 4
 autosummary_generate = False
 autodoc_typehints = "signature"

@@ -57,12 +57,17 @@ def signature(entry):
     return f"{entry.name}{inspect.Signature(bare)}"
 
 
+def code(text):
+    """Text as code, which may have backticks in it."""
+    return f"`` {text} ``" if "`" in text else f"`{text}`"
+
+
 def row(entry):
     """One line of a table."""
     cells = [
         f"`{signature(entry)}`",
         f"{entry.summary} {'Builds tensors.' if entry.builds else ''}".rstrip(),
-        f"`{entry.formula}`",
+        code(entry.formula),
         entry.contract,
         "yes" if entry.linear else "no",
         entry.source,

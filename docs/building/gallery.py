@@ -50,7 +50,7 @@ def section(entry, shown):
         *(f".. _rule-{name}:", "", name, "~" * len(name), ""),
         *(f"{plain(entry.summary)} *{plain(entry.source)}.*", ""),
         *(f"``{entry.formula.replace('`', '')}``", ""),
-        *(".. code-block:: python", "", *(f"    {line}" for line in shown.program.split("\n")), ""),
+        *(".. code-block:: python", "", *(f"    {line}" for line in shown.whole.split("\n")), ""),
         *(".. container:: rule", ""),
         *image(f"{name}-plot.svg", f"What {name} does to a gradient"),
         *image(f"{name}-graph.svg", f"Where {name} stands in a graph"),
@@ -60,7 +60,7 @@ def section(entry, shown):
 
 def image(file, alt):
     """A picture in the container."""
-    return ["", f"    .. image:: gallery/{file}", f"        :alt: {alt}", "        :loading: lazy"]
+    return ["", f"    .. image:: gallery/{file}", f"        :alt: {alt}"]
 
 
 def plain(text):
@@ -94,10 +94,9 @@ class Built(NamedTuple):
 
 def built(name, shown):
     """What a program makes, in the current graph."""
-    x = gg.placeholder(shown.x.shape, shown.x.dtype, name="x")
-    names = {"gg": gg, "np": np, "x": x}
-    exec(compile(shown.program, f"{name}.py", "exec"), names)
-    y, dx = names["y"], names.get("dx")
+    names = {"gg": gg, "np": np}
+    exec(compile(shown.whole, f"{name}.py", "exec"), names)
+    x, y, dx = names["x"], names["y"], names.get("dx")
     dy = gg.placeholder(y.shape, y.dtype, name="dy") if dx is None else None
     default = gg.gradients(y, x, dy, overrides="none", unconnected="zero")
     if dx is None:

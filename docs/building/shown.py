@@ -34,7 +34,7 @@ def score(x, y):
 class Shown:
     """How a rule is shown.
 
-    program  what a user writes
+    program  what a user writes, x being there
     x        where: a line of points is drawn as a curve, a row of numbers as bars
     dy       what arrives, of x and y
     parts    names of the bars; none: those of the elements of x
@@ -44,6 +44,12 @@ class Shown:
     x: np.ndarray = field(default_factory=lambda: LINE)
     dy: Callable = ones
     parts: tuple[str, ...] = ()
+
+    @property
+    def whole(self):
+        """The program with the line that makes x."""
+        dtype = "" if self.x.dtype == float else f', "{self.x.dtype}"'
+        return f'x = gg.placeholder({self.x.shape}{dtype}, name="x")\n{self.program}'
 
 
 def put(rule, function, x=LINE, dy=ones, before=""):
