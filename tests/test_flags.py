@@ -13,7 +13,7 @@ import pytest
 import graphgrad as gg
 
 from .each import each
-from .test_docstrings import FOUND
+from .test_docstrings import FOUND, NEEDS
 
 EXAMPLES = {"Overlay": "gg.Overlay({})", "lrp_product": "gg.rules.lrp_product()"}
 """Calls of what the example in the docstring does not call."""
@@ -70,6 +70,9 @@ FLAGS = [
 @each(FLAGS, group=lambda name: "all")
 @pytest.mark.usefixtures("own_names")
 def test_a_flag_is_true_or_false(function, flag):
+    for module, package in NEEDS.items():
+        if function.__module__.startswith(module):
+            pytest.importorskip(package)
     with gg.Graph(), redirect_stdout(StringIO()), pytest.raises(TypeError) as caught:
         run_with_no(function, flag)
     assert str(caught.value) == f"{flag} is True or False, got 'no'"

@@ -27,11 +27,11 @@ def cubed(x):
         return x**3
 
 
-def asked(answer, at=2.0, backend="numpy"):
+def asked(answer, at=2.0):
     """The value of answer(x) at a number."""
     with gg.Graph():
         x = gg.placeholder((), name="x")
-        return float(gg.compile(x, answer(x), backend=backend)(at))
+        return float(gg.compile(x, answer(x))(at))
 
 
 def order(n, x):
@@ -115,7 +115,7 @@ def through_vmap():
 
 
 def compiled():
-    return asked(lambda x: order(1, x), backend="auto")
+    return asked(lambda x: order(1, x))
 
 
 def compiled_whole():
@@ -123,7 +123,7 @@ def compiled_whole():
 
 
 def compiled_second():
-    return asked(lambda x: order(2, x), backend="auto")
+    return asked(lambda x: order(2, x))
 
 
 def checkpointed():
@@ -187,7 +187,7 @@ def choose():
         x = gg.placeholder((), name="x")
         y = cubed(x) ** 2
         both = [gg.gradients(y, x), gg.gradients(y, x, overrides="none")]
-        return [float(v) for v in gg.compile(x, both, backend="numpy")(2.0)]
+        return [float(v) for v in gg.compile(x, both)(2.0)]
 
 
 def misspelt():
