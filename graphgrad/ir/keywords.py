@@ -89,17 +89,19 @@ def _answer(shown: str, function: Callable[..., Any], keyword: str) -> str:
 def _called(name: str, frame: FrameType) -> Sequence[tuple[str, Callable[..., Any]]]:
     """Functions of graphgrad that an error in a frame calls so, by the names that are seen there.
 
-    Those that the frame writes, where there are such: gg.zeros, not gg.initializers.zeros.
+    Those that the frame writes in full (gg.zeros, not gg.initializers.zeros), else one of which it
+    writes the last name: that of a method (x.sum is gg.sum).
     """
+    written = set(frame.f_code.co_names)
     found = [
         (shown, o)
         for shown, o in _seen(frame.f_globals | frame.f_locals)
         if isinstance(o, FunctionType | type)
         and o.__qualname__ == name
         and o.__module__.startswith(PACKAGE)
+        and shown.rpartition(".")[2] in written
     ]
-    written = [(shown, o) for shown, o in found if {*shown.split(".")} <= {*frame.f_code.co_names}]
-    return written or found[:1]
+    return [each for each in found if written.issuperset(each[0].split("."))] or found[:1]
 
 
 def _seen(names: Mapping[str, Any], inside: str = "") -> Iterator[tuple[str, Any]]:
