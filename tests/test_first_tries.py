@@ -14,7 +14,7 @@ import pytest
 
 import graphgrad as gg
 from graphgrad.ir.first_tries import FIRST_TRIES
-from graphgrad.ir.keywords import OURS
+from graphgrad.ir.keywords import NO_CALL, OURS
 
 from .each import each
 
@@ -127,6 +127,12 @@ def test_a_keyword_of_another_library_is_answered_where_its_error_leaves_a_graph
         call(gg.constant([1.0, 2.0]))
     (note,) = caught.value.__notes__
     assert re.search(said, note)
+
+
+def test_a_tensor_that_is_called_is_answered():
+    with pytest.raises(TypeError) as caught, gg.Graph():
+        gg.constant([1.0, 2.0]).T()
+    assert caught.value.__notes__ == [NO_CALL]
 
 
 def test_a_keyword_is_answered_once_in_a_function_that_is_traced():

@@ -79,7 +79,7 @@ MISUSES = {
         gg.function(lambda a: a * w)(np.ones(2))
         with gg.Graph(): gg.exp(x) + gg.constant(1.0)
     """,
-    "Keywords of other libraries": """
+    "Arguments of other libraries": """
         gg.sum(x, dim=0)
         gg.mean(x, keepdim=True)
         x.sum(reduction_indices=0)
@@ -89,6 +89,7 @@ MISUSES = {
         gg.exp(input=x)
         gg.transpose(x, perm=(0,))
         gg.sum(x, axs=0)
+        x.T()
         gg.zeros(size=(2,))
         gg.variable(initial_value=1.0)
         gg.nn.dropout(x, p=0.5)

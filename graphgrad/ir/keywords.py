@@ -56,6 +56,9 @@ OURS: dict[str, tuple[str, ...]] = {
 }
 """Their keyword -> ours, of which a function has one or the other."""
 
+CALLED = "'Tensor' object is not callable"
+NO_CALL = "A tensor is no function: t.T, t.shape and t.ndim are written without brackets."
+
 PACKAGE = __name__.partition(".")[0]
 _SAID = re.compile(r"([\w.]+)\(\) got an unexpected keyword argument '(\w+)'")
 
@@ -64,7 +67,9 @@ def note_keyword(error: object = None, trace: TracebackType | None = None) -> No
     """Note our keyword on an error about another, if a function of graphgrad was given it."""
     if type(error) is not TypeError or trace is None or getattr(error, "__notes__", None):
         return
-    if said := _SAID.match(str(error)):
+    if str(error) == CALLED:
+        error.add_note(NO_CALL)
+    elif said := _SAID.match(str(error)):
         name, keyword = said.groups()
         while trace.tb_next is not None:
             trace = trace.tb_next

@@ -111,9 +111,10 @@ def section(name, column):
 
 def wrong(cell):
     """A cell whose outcome is not what was meant, with both numbers."""
+    meant = shown(cell["meant"]) + (" or an error" if cell["or_says_so"] else "")
     return (
         f"- **{cell['title']}** (`{cell['program']}`): {shown(cell['got'])} where "
-        f"{shown(cell['meant'])} is right. {cell.get('why', '')}{link(cell)}"
+        f"{meant} is right. {cell.get('why', '')}{link(cell)}"
     )
 
 

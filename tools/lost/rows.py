@@ -17,10 +17,11 @@ SECOND = 1536.0  # 24 x f + 12 x ** 2 (6 x ** 2): what the rule wrote, different
 
 
 class Row(NamedTuple):
-    """One row: its title, and what is meant to come out, or SAYS_SO."""
+    """One row: its title, what is meant to come out, or SAYS_SO, and whether either is well."""
 
     title: str
     meant: object
+    or_says_so: bool = False
 
 
 ROWS = {
@@ -29,7 +30,7 @@ ROWS = {
     "second": Row("second order", SECOND),
     "kept": Row("second order, where the rule reads what the forward part computed", SECOND),
     "branch": Row("a rule that chooses by a value, with Python's `if`", FIRST),
-    "opaque": Row("second order of a rule that has no derivative", 3840.0),
+    "opaque": Row("second order of a rule that has no derivative", 3840.0, True),
     "forward": Row("forward mode", FIRST),
     "per_example": Row("vmap of a gradient: a rule for each example", [[0.6, 0.8]] * 2),
     "through_vmap": Row("gradient of a vmap: a rule for each example", [[0.6, 0.8]] * 2),
@@ -43,10 +44,10 @@ ROWS = {
     "saved": Row("the program saved, loaded where the rule is not defined", FIRST),
     "afterwards": Row("put on a program that exists", 3.0),
     "choose": Row("with and without the rule, from one forward part", [384.0, 192.0]),
-    "misspelt": Row("a misspelt name", 1.0),
-    "captured": Row("a step that also reads a tensor which is no argument of it", 32.0),
+    "misspelt": Row("a misspelt name", 1.0, True),
+    "captured": Row("a step that also reads a tensor which is no argument of it", 32.0, True),
     "shape": Row("a gradient of another shape", SAYS_SO),
-    "dtype": Row("a gradient of another dtype", 1 / 3),
+    "dtype": Row("a gradient of another dtype", 1 / 3, True),
     "value": Row("the value, when a gradient is taken", 9.0),
 }
 
