@@ -38,8 +38,9 @@ def test_the_example_of_the_readme_runs(tmp_path):
 
 
 @pytest.mark.usefixtures("own_names")
-def test_code_blocks_of_the_site_run(capsys):
-    for page in ("howto/coming.md", "howto/tasks.md", "meaning.md"):
+def test_code_blocks_of_the_site_run(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for page in ("inspection.md", "howto/coming.md", "howto/tasks.md", "meaning.md"):
         run_blocks(page)
 
 
