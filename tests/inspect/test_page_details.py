@@ -374,3 +374,19 @@ def test_the_panel_says_which_rewrite_rule_made_a_node(opened):
     (panel,) = texts(page, "#panel")
     assert 'the pass "simplify"' in panel
     assert "power_as_square (stable.py:" in panel
+
+
+def test_the_overview_lists_few_of_many_and_the_others_on_request(opened):
+    with gg.Graph():
+        x = gg.placeholder((3,), name="x")
+        ys = [gg.exp(x) for _ in range(230)]
+    page = opened(ys)
+    assert len(texts(page, "#panel h3")) == 3
+    assert len(texts(page, "#panel ul button.link")) == 6
+    assert texts(page, "#panel .rest > summary") == ["224 more"]
+    page.click("#panel .rest > summary")
+    page.until("document.querySelectorAll('#panel .rest li').length > 0")
+    rest = texts(page, "#panel .rest li")
+    assert rest[0].startswith("6: ")
+    assert rest[-1] == "and 24 more"
+    assert len(rest) == 201

@@ -5,7 +5,7 @@ function menu(open) {
 }
 
 function chooseOverlay(number) {
-  state.overlay = number < 0 ? null : overlays[number];
+  state.overlay = number < 0 ? null : overlays[number] ?? bytesOverlay();
   byId("scale").hidden = state.overlay === null;
   byId("scale").replaceChildren(...(state.overlay?.legend() ?? []));
   return refresh(() => [0, 0]);
@@ -13,7 +13,7 @@ function chooseOverlay(number) {
 
 function start() {
   byId("title").textContent = data.title || "graph";
-  overlays.forEach(({ name }, i) => byId("overlay").append(make("option", { value: i }, name)));
+  [...overlays.map(({ name }) => name), BYTES].forEach((name, i) => byId("overlay").append(make("option", { value: i }, name)));
   byId("overlay").prepend(make("option", { value: -1, selected: true }, "by kind"));
   byId("overlay").addEventListener("change", (event) => chooseOverlay(Number(event.target.value)));
   for (const id of ["saved", "derived", "types"]) byId(id).addEventListener("change", () => refresh(() => [0, 0]));

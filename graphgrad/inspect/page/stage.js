@@ -14,8 +14,6 @@ const state = {
   hit: -1,
 };
 const overlays = data.overlays.map(({ name, rows, combine, unit }) => Object.assign(new Overlay(name, rows), { combine, unit }));
-overlays.push(Object.assign(bytesOverlay(), { own: true }));
-const engine = new Engine();
 const picture = new Picture(svg);
 const minimap = new Minimap(byId("map"), (x, y) => camera.centre(x, y, camera.k));
 const camera = new Camera(svg, picture.world, () => minimap.follow(camera));
