@@ -8,7 +8,7 @@ from .chromium import PROGRAM
 from .pages import chain
 from .random_nets import guided_cnn, random_net, two_gradients
 from .seeing import choice, log1pexp, nested
-from .zoo import LARGE, ZOO
+from .zoo import LARGE, ZOO, lstm
 
 pytestmark = [
     pytest.mark.browser,
@@ -104,6 +104,19 @@ def test_so_when_all_is_open(opened, name):
     page.until("document.querySelectorAll('#picture .item[id]').length > 150")
     page.settled()
     trusted(page)
+
+
+@pytest.mark.ci
+def test_so_where_what_forty_steps_give_is_added_up(opened):
+    page = opened(lstm(41))
+    page.do(
+        "[...document.querySelectorAll('#picture .item.folded')]"
+        ".find((e) => e.ariaLabel.startsWith('step1 ... step40'))"
+        ".dispatchEvent(new MouseEvent('dblclick', { bubbles: true }))"
+    )
+    page.until("document.querySelectorAll('#picture .item[id]').length > 100")
+    page.settled()
+    assert trusted(page) > 20
 
 
 @pytest.mark.ci

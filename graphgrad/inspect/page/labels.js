@@ -28,11 +28,28 @@ class Taken {
     return near ? [...near].filter(([left, top, right, bottom]) => x > left + 1 && x < right - 1 && y > top + 1 && y < bottom - 1) : [];
   }
 
-  // How much of a rectangle is taken.
-  by(rect) {
+  // How much of a straight line from left to right or from top to bottom lies in them, but for their rim.
+  along([x0, y0], [x1, y1], counts = () => true) {
+    const line = [Math.min(x0, x1), Math.min(y0, y1), Math.max(x0, x1), Math.max(y0, y1)];
+    let found = 0;
+    for (const rect of this.near(line)) {
+      const [left, top, right, bottom] = [rect[0] + 1, rect[1] + 1, rect[2] - 1, rect[3] - 1];
+      const [from, to] = [Math.max(left, line[0]), Math.min(right, line[2])];
+      const [above, below] = [Math.max(top, line[1]), Math.min(bottom, line[3])];
+      if (from <= to && above <= below && counts(rect)) found += Math.max(to - from, below - above, 1);
+    }
+    return found;
+  }
+
+  near(rect) {
     const near = new Set();
     for (const cell of this.around(rect)) this.cells.get(cell)?.forEach((other) => near.add(other));
-    return [...near].reduce((sum, other) => sum + overlap(rect, other), 0);
+    return near;
+  }
+
+  // How much of a rectangle is taken.
+  by(rect) {
+    return [...this.near(rect)].reduce((sum, other) => sum + overlap(rect, other), 0);
   }
 }
 

@@ -20,15 +20,20 @@ class Ways {
   // costs less than the limit.
   under({ a, b }, { points }, limit = Infinity) {
     const found = { nodes: 0, words: 0 };
-    for (let piece = 0; piece + 3 < points.length; piece += 3) {
+    const isOther = ({ item }) => item !== a && item !== b;
+    for (let piece = 0; piece + 3 < points.length && costOf(found) < limit; piece += 3) {
       const curve = points.slice(piece, piece + 4);
       const [from, , , to] = curve;
+      if (isStraight(curve)) {
+        found.nodes += this.rects.along(from, to, isOther) / STEP;
+        found.words += this.words.along(from, to) / STEP;
+        continue;
+      }
       const steps = Math.max(2, Math.ceil(Math.hypot(to[0] - from[0], to[1] - from[1]) / STEP));
       for (let i = 0; i <= steps; i++) {
         const [x, y] = pointOn(curve, i / steps);
-        if (this.rects.at(x, y).some(({ item }) => item !== a && item !== b)) found.nodes += 1;
+        if (this.rects.at(x, y).some(isOther)) found.nodes += 1;
         if (this.words.at(x, y).length) found.words += 1;
-        if (costOf(found) >= limit) return found;
       }
     }
     return found;
@@ -37,10 +42,11 @@ class Ways {
   // The way with the fewest nodes over it, the shortest of these.
   lead(link) {
     let best = { points: link.points, cost: costOf(this.under(link, link.points)) };
-    for (const way of this.between(link)) {
-      const points = rounded(way.corners);
-      const length = way.corners.slice(1).reduce((sum, [x, y], i) => sum + Math.abs(x - way.corners[i][0]) + Math.abs(y - way.corners[i][1]), 0);
-      if (length >= best.cost) continue;
+    const ways = [...this.between(link)].map((way) => ({ ...way, length: lengthOf(way.corners) }));
+    for (const way of ways.sort((p, q) => p.length - q.length)) {
+      const { corners, length } = way;
+      if (length >= best.cost) break;
+      const points = rounded(corners);
       const cost = costOf(this.under(link, points, best.cost - length)) + length;
       if (cost < best.cost) best = { points, cost, way };
     }
@@ -96,6 +102,11 @@ class Ways {
 }
 
 const costOf = ({ nodes, words }) => 1e6 * nodes + 40 * words;
+
+const lengthOf = (corners) => corners.slice(1).reduce((sum, [x, y], i) => sum + Math.abs(x - corners[i][0]) + Math.abs(y - corners[i][1]), 0);
+
+// Whether a curve is a straight line from left to right, or from top to bottom.
+const isStraight = (curve) => [0, 1].some((axis) => curve.every((point) => Math.abs(point[axis] - curve[0][axis]) < 0.01));
 
 // What is free between intervals, and beside them.
 class Gaps {

@@ -6,7 +6,7 @@ const NAME_LIMIT = 34;
 const VISIBLE_LIMIT = 2000;
 const LABEL_LIMIT = 300; // items above which only types on boundaries take room; the others show when zoomed in
 const HUB = 8; // inputs and variables that more things read are drawn beside each of them
-const FAN_LIMIT = 12; // what is read more often takes part in the layout with its first readers only
+const FAN_LIMIT = 12; // what is read more often, or reads more, takes part in the layout with the first of these lines only
 
 const ruler = document.createElement("canvas").getContext("2d");
 const widths = new Map();
@@ -198,8 +198,10 @@ class Visible {
       const near = ["saved", "residual"].includes(edge.kind) && !remote ? "data" : edge.kind;
       const kind = a.kind === "ghost" || b.kind === "ghost" ? "ghost" : near;
       const link = { a, b, edges: [edge], kind, owner: edge.owner, status: edge.status };
-      const fan = (fans.get(a) ?? 0) + 1;
-      fans.set(a, fan);
+      const fan = Math.max(...[`${a.id} out`, `${b.id} in`].map((end) => {
+        fans.set(end, (fans.get(end) ?? 0) + 1);
+        return fans.get(end);
+      }));
       link.across = remote || back || a.column !== b.column || fan > FAN_LIMIT;
       link.mirrored = !link.across && a.column === 1;
       this.links.push(link);
