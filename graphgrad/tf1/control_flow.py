@@ -276,7 +276,10 @@ def case(
     strict: bool = False,
     name: str = "case",
 ) -> Any:
-    """What the function of the first truth value that holds gives."""
+    """What the function of the first truth value that holds gives.
+
+    With `exclusive` a run in which more than one holds is an InvalidArgumentError.
+    """
     pairs = list(pred_fn_pairs.items() if isinstance(pred_fn_pairs, dict) else pred_fn_pairs)
     if default is None:
         default = pairs.pop()[1]
@@ -287,7 +290,26 @@ def case(
         return cond(pairs[i][0], pairs[i][1], lambda: rest(i + 1), strict=strict)
 
     with name_scope(name):
-        return rest(0)
+        if not exclusive or len(pairs) < 2:
+            return rest(0)
+        with get_default_graph().control_dependencies([_at_most_one([p for p, _ in pairs])]):
+            return rest(0)
+
+
+def _at_most_one(preds: list[Any]) -> Operation:
+    """An op that fails where more than one of these holds."""
+    names = ", ".join(getattr(p, "name", str(p)) for p in preds)
+    said = f"Input error: exclusive=True: more than 1 conditions ({names}) evaluated as True:"
+    truths = apply("Pack", *[convert_to_tensor(p) for p in preds], axis=0)
+    count = apply("Sum", apply("Cast", truths, DstT=as_dtype("int32")), 0, keep_dims=False)
+    return build(
+        "Assert",
+        apply("LessEqual", count, 1),
+        convert_to_tensor(said),
+        truths,
+        name="Assert",
+        summarize=None,
+    )
 
 
 def switch_case(branch_index: Any, branch_fns: Any, default: Any = None, name: Any = None) -> Any:

@@ -101,8 +101,8 @@ def _definition(forward: Definition) -> Definition:
     if known is None:
         define(name, "inputs*:A", lower=_lower)
         known = DEFINITIONS[name]
-        if name not in gradient_registry._registry:
-            gradient_registry.register(derived_gradient, name)
+    if name not in gradient_registry._registry:  # whoever swaps the table loses none of these
+        gradient_registry.register(derived_gradient, name)
     return known
 
 

@@ -143,10 +143,15 @@ define("LoopVariable", types=lambda i, a: [a["dtype"]], infer=lambda i, a: [a["s
 
 
 @RegisterGradient("Enter")
-@RegisterGradient("Exit")
-def _ExitGrad(op: Operation, grad: Any) -> Any:
+def _EnterGrad(op: Operation, grad: Any) -> Any:
     """dy."""
     return grad
+
+
+@RegisterGradient("Exit")
+def _ExitGrad(op: Operation, grad: Any) -> Any:
+    """dy; None where the loop was built with back_prop=False."""
+    return grad if op.attrs["_back_prop"] else None
 
 
 def while_loop(
@@ -175,14 +180,14 @@ def while_loop(
         raise ValueError("No loop variables provided")
     if maximum_iterations is not None:
         return _bounded(cond, body, loop_vars, shape_invariants, name, maximum_iterations,
-                        return_same_structure)  # fmt: skip
+                        return_same_structure, back_prop)  # fmt: skip
     single = not isinstance(loop_vars, list | tuple)
     structure = [loop_vars] if single else list(loop_vars)
     with name_scope(name, "while", flatten(structure)):
         plain = map_structure(_as_flow, structure)
         first = [convert_to_tensor(v) for v in flatten(plain)]
         wanted = _invariants(shape_invariants, first, single)
-        last = _built(cond, body, first, wanted, structure)
+        last = _built(cond, body, first, wanted, structure, back_prop)
     packed = _packed(structure, last)
     if single or (len(packed) == 1 and not return_same_structure):
         return packed[0]
@@ -232,8 +237,9 @@ def _invariants(given: Any, first: list[Tensor], single: bool) -> list[TensorSha
 
 
 def _built(
-    cond: Any, body: Any, first: list[Tensor], shapes: list[TensorShape], structure: Any
-) -> list[Tensor]:
+    cond: Any, body: Any, first: list[Tensor], shapes: list[TensorShape], structure: Any,
+    back_prop: bool = True,
+) -> list[Tensor]:  # fmt: skip
     graph = first[0].graph
     outer = scope_of(graph).flow
     context = WhileContext(outer, graph.get_name_scope())
@@ -259,7 +265,8 @@ def _built(
         _enter=list(captured.values()), _pred=pred, _results=flat, _shapes=shapes,
         _context=context,
     )  # fmt: skip
-    return [apply("Exit", t, name="Exit") for t in op.outputs[: len(first)]]
+    last = op.outputs[: len(first)]
+    return [apply("Exit", t, name="Exit", _back_prop=back_prop) for t in last]
 
 
 def _results(result: Any, structure: Any, inner: list[Tensor], context: Any) -> list[Tensor]:
@@ -304,8 +311,9 @@ def _check_shape(t: Tensor, shape: TensorShape, old: Tensor) -> None:
 
 
 def _bounded(
-    cond: Any, body: Any, loop_vars: Any, invariants: Any, name: Any, limit: Any, same: bool
-) -> Any:
+    cond: Any, body: Any, loop_vars: Any, invariants: Any, name: Any, limit: Any, same: bool,
+    back_prop: bool,
+) -> Any:  # fmt: skip
     """A loop that counts its runs."""
     single = not isinstance(loop_vars, list | tuple)
     given = (loop_vars,) if single else tuple(loop_vars)
@@ -324,7 +332,7 @@ def _bounded(
     if invariants is not None:
         shapes = [TensorShape(()), [invariants] if single else invariants]
     zero = constant(0, limit.dtype)
-    _, found = while_loop(again, step, (zero, given), shapes, name=name)
+    _, found = while_loop(again, step, (zero, given), shapes, name=name, back_prop=back_prop)
     found = list(found)
     if len(found) == 1 and not same:
         return found[0]
@@ -515,7 +523,8 @@ def map_fn(
             values = [convert_to_tensor(v) for v in values]
             return i + 1, [a.write(i, v) for a, v in zip(arrays, values, strict=True)]
 
-        _, arrays = while_loop(lambda i, _: i < n, step, (constant(0), out))
+        start = (constant(0), out)
+        _, arrays = while_loop(lambda i, _: i < n, step, start, back_prop=back_prop)
         found = [a.stack() for a in arrays]
         static = flat[0].shape[0].value if flat[0].shape.ndims else None
         for t in found:
@@ -562,7 +571,7 @@ def scan(
             values = [convert_to_tensor(v) for v in flatten(new)]
             return i + 1, values, [a.write(at, v) for a, v in zip(arrays, values, strict=True)]
 
-        found = while_loop(lambda i, *_: i < n, step, (begin, first, out))
+        found = while_loop(lambda i, *_: i < n, step, (begin, first, out), back_prop=back_prop)
         stacks = [a.stack() for a in found[2]]
         static = flat[0].shape[0].value if flat[0].shape.ndims else None
         for t in stacks:
@@ -571,7 +580,9 @@ def scan(
         return pack_sequence_as(structure, stacks)
 
 
-def _folded(fn: Any, elems: Any, initializer: Any, name: Any, default: str, right: bool) -> Any:
+def _folded(
+    fn: Any, elems: Any, initializer: Any, back_prop: bool, name: Any, default: str, right: bool
+) -> Any:
     flat = [convert_to_tensor(e, name="elem") for e in flatten(elems)]
     with name_scope(name, default, flat):
         n = _lengths(flat)
@@ -585,9 +596,11 @@ def _folded(fn: Any, elems: Any, initializer: Any, name: Any, default: str, righ
         first = part(constant(0)) if initializer is None else initializer
         begin = constant(1 if initializer is None else 0)
         first = map_structure(convert_to_tensor, first)
-        return while_loop(lambda i, a: i < n, lambda i, a: (i + 1, fn(a, part(i))), (begin, first))[
-            1
-        ]
+
+        def step(i: Any, a: Any) -> Any:
+            return i + 1, fn(a, part(i))
+
+        return while_loop(lambda i, a: i < n, step, (begin, first), back_prop=back_prop)[1]
 
 
 def foldl(
@@ -595,7 +608,7 @@ def foldl(
     back_prop: bool = True, swap_memory: bool = False, name: Any = None,
 ) -> Any:  # fmt: skip
     """The last value of a = fn(a, part) over the parts of elems, from the first."""
-    return _folded(fn, elems, initializer, name, "foldl", False)
+    return _folded(fn, elems, initializer, back_prop, name, "foldl", False)
 
 
 def foldr(
@@ -603,4 +616,4 @@ def foldr(
     back_prop: bool = True, swap_memory: bool = False, name: Any = None,
 ) -> Any:  # fmt: skip
     """The last value of a = fn(a, part) over the parts of elems, from the last."""
-    return _folded(fn, elems, initializer, name, "foldr", True)
+    return _folded(fn, elems, initializer, back_prop, name, "foldr", True)

@@ -152,3 +152,69 @@ def test_a_loop_has_gradients_of_two_orders_and_keeps_marks(graph):
             s.run([y, dx, ddx]), [1.5**4, 4 * 1.5**3, 12 * 1.5**2], rtol=1e-5
         )
         assert s.run(z) == pytest.approx(1.5**3)
+
+
+def _doubled(x):
+    return tf.while_loop(lambda i, a: i < 3, lambda i, a: (i + 1, a * x), (0, x), back_prop=False)[
+        1
+    ]
+
+
+@pytest.mark.parametrize(
+    "loop",
+    [
+        _doubled,
+        lambda x: tf.while_loop(
+            lambda a: a < 9.0, lambda a: a * x, [x], back_prop=False, maximum_iterations=2
+        ),
+        lambda x: tf.map_fn(lambda v: v * x, tf.constant([1.0, 2.0]), back_prop=False),
+        lambda x: tf.scan(lambda a, v: a * x + v, tf.constant([1.0, 2.0]), back_prop=False),
+        lambda x: tf.foldl(lambda a, v: a * x + v, tf.constant([1.0, 2.0]), back_prop=False),
+        lambda x: tf.foldr(lambda a, v: a * x + v, tf.constant([1.0, 2.0]), back_prop=False),
+    ],
+)
+def test_back_prop_false_lets_no_gradient_pass(loop):
+    x = tf.constant(2.0)
+    y = loop(x)
+    assert tf.gradients(y, x) == [None]
+    with tf.Session() as s:
+        assert s.run(tf.gradients(y + x * x, x)) == [4.0 * (1 if not y.shape.ndims else 2)]
+
+
+def test_an_exclusive_case_fails_where_two_hold():
+    x = tf.placeholder(tf.float32, [])
+    pairs = [(x > 1, lambda: x * 2), (x > 0, lambda: x * 3)]
+    found, alone = tf.case(pairs, lambda: x, exclusive=True), tf.case(pairs, lambda: x)
+    with tf.Session() as s:
+        assert s.run([found, alone], {x: 0.5}) == [1.5, 1.5]
+        assert s.run(alone, {x: 2.0}) == 4.0
+        with pytest.raises(tf.errors.InvalidArgumentError, match="more than 1 conditions"):
+            s.run(found, {x: 2.0})
+
+
+@pytest.mark.parametrize("kind", ["int32", "int64"])
+def test_places_of_unique_have_the_type_asked_for(kind):
+    with tf.Session() as s:
+        x = tf.constant([3.0, 1.0, 3.0])
+        _, places = tf.unique(x, out_idx=tf.as_dtype(kind))
+        _, again, counts = tf.unique_with_counts(x, kind)
+        assert [t.dtype.name for t in (places, again, counts)] == [kind] * 3
+        assert [f.dtype.name for f in s.run([places, again, counts])] == [kind] * 3
+        assert s.run(places).tolist() == [0, 1, 0]
+
+
+def test_derived_gradients_survive_another_table(monkeypatch):
+    from graphgrad.tf1 import registry
+
+    x0 = np.array([0.5, 0.2])
+    x = tf.constant(x0, tf.float32)
+    tf.gradients(tf.acos(x), x)  # the type of its derivative is defined now
+    table = registry.gradient_registry
+    monkeypatch.setattr(table, "_registry", {
+        k: v for k, v in table._registry.items() if not k.endswith(("AcosGrad", "Derivative"))
+    })  # fmt: skip
+    dx = tf.gradients(tf.acos(x), x)[0]
+    with tf.Session() as s:
+        np.testing.assert_allclose(
+            s.run(tf.gradients(dx, x)[0]), -x0 / (1 - x0**2) ** 1.5, rtol=1e-5
+        )

@@ -696,12 +696,12 @@ def boolean_mask(tensor: Any, mask: Any, name: str = "boolean_mask", axis: Any =
 
 def unique(x: Any, out_idx: Any = "int32", name: Name = None) -> Any:
     """The different values in the order in which they come, and which each element is."""
-    return tuple(apply("Unique", x, name=name))
+    return tuple(apply("Unique", x, name=name, out_idx=as_dtype(out_idx)))
 
 
 def unique_with_counts(x: Any, out_idx: Any = "int32", name: Name = None) -> Any:
     """The different values, which each element is, and how often each comes."""
-    return tuple(apply("UniqueWithCounts", x, name=name))
+    return tuple(apply("UniqueWithCounts", x, name=name, out_idx=as_dtype(out_idx)))
 
 
 @refuses()

@@ -641,10 +641,10 @@ def _unique(run: Any, op: Any, x: Any) -> Any:
 
 
 define("Unique", "x", host=_unique, infer=lambda i, a: [TensorShape([None]), i[0]._shape],
-       types=lambda i, a: [i[0].dtype.base_dtype, as_dtype("int32")])  # fmt: skip
+       types=lambda i, a: [i[0].dtype.base_dtype, a["out_idx"]])  # fmt: skip
 define("UniqueWithCounts", "x", host=_unique,
        infer=lambda i, a: [TensorShape([None]), i[0]._shape, TensorShape([None])],
-       types=lambda i, a: [i[0].dtype.base_dtype] + [as_dtype("int32")] * 2)  # fmt: skip
+       types=lambda i, a: [i[0].dtype.base_dtype, a["out_idx"], a["out_idx"]])  # fmt: skip
 
 
 def _top_shape(inputs: Any, attrs: Any) -> TensorShape:
