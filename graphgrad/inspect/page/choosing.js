@@ -13,7 +13,7 @@ async function choose(selected, reveal = false) {
   mark();
   const item = itemOf(selected);
   if (item) say(describeItem(item, scene));
-  if (reveal || (selected && innerWidth < 700)) bring(selected, item);
+  if (reveal || (selected && isNarrow())) bring(selected, item);
 }
 
 function bring(selected, item) {
@@ -43,8 +43,11 @@ function showPanel() {
   if (selected?.node !== undefined && scene.at.has(selected.node)) panel.node(selected.node, scene, overlays);
   else if (b !== undefined) panel.box(b, scene, state.shut.has(selected.box));
   else panel.overview(scene);
-  if (selected && innerWidth < 700) openPanel(true);
+  if (selected && isNarrow()) openPanel(true);
 }
+
+// Where picture and panel have no room beside each other, the panel opens when something is chosen.
+const isNarrow = () => innerWidth < 1000;
 
 function openPanel(open) {
   document.body.classList.toggle("no-panel", !open);
@@ -67,7 +70,7 @@ function mark(pointed = null) {
     group.classList.toggle("hit", Boolean(inside[1]));
     group.classList.toggle("selected", item === selected);
   }
-  for (const group of picture.world.querySelectorAll(".link")) {
+  for (const group of picture.world.querySelectorAll(".link, .word")) {
     const { a, b } = picture.visible.links[group.dataset.link];
     group.classList.toggle("lit", lit.has(a) && lit.has(b));
     group.classList.toggle("near", centre !== undefined && (a === centre || b === centre));

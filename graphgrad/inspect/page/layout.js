@@ -93,7 +93,7 @@ function placed(visible, json) {
     }
   }
   for (const link of visible.links) if (link.across) curve(link);
-  const ways = new Ways(visible.items, visible.links, writtenOn(visible, boxes));
+  const ways = new Ways(visible, boxes);
   document.documentElement.dataset.led = ways.led;
   return { width, height, boxes };
 }

@@ -49,7 +49,7 @@ function start() {
   byId("zoom-fit").addEventListener("click", () => camera.fit(picture.width, picture.height));
   byId("stop").addEventListener("click", () => engine.stop());
   addEventListener("resize", () => minimap.follow(camera));
-  if (innerWidth < 700 || framed) openPanel(false);
+  if (isNarrow() || framed) openPanel(false);
   setTheme("auto");
   newScene();
   showFailure();

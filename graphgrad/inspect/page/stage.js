@@ -89,7 +89,7 @@ async function refresh(anchor = null) {
   const layout = placed(visible, json);
   const crowded = placeLabels(visible, layout.boxes);
   picture.show(visible, layout);
-  for (const link of crowded) picture.world.querySelector(`[data-link="${link}"]`).classList.add("crowded");
+  for (const link of crowded) picture.world.querySelector(`.word[data-link="${link}"]`).classList.add("crowded");
   minimap.show(picture);
   shown(held && anchor(), held);
 }
