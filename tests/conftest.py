@@ -14,6 +14,7 @@ import pytest
 
 import graphgrad as gg
 from graphgrad import compiled
+from graphgrad.ir.context import CONTEXT, Context
 
 os.environ.setdefault("GRAPHGRAD_BACKEND", "numpy")
 for threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
@@ -63,6 +64,14 @@ def _verified():
     compiled._passes = lambda optimize, verify, fast_math: passes(optimize, True, fast_math)
     yield
     compiled._passes = passes
+
+
+@pytest.fixture(autouse=True)
+def _own_default_graph():
+    """What a test builds where no graph is entered, no other test finds there."""
+    token = CONTEXT.set(Context(gg.Graph(), implicit=True))
+    yield
+    CONTEXT.reset(token)
 
 
 @pytest.fixture

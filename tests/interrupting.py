@@ -8,28 +8,37 @@ from __future__ import annotations
 
 import dis
 import os
-import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
-from types import CodeType, FrameType
+from types import CodeType
 from typing import Any
 
 import graphgrad as gg
 
+from .watching import Event, watched
+
 LIBRARY = os.path.dirname(gg.__file__) + os.sep
-Key = tuple[str, str, int]
+LOOKS_BEHIND = {"CALL", "CALL_KW", "CALL_FUNCTION_EX", "RESUME"}  # and behind no CALL_INTRINSIC_1
 
 
 @dataclass(frozen=True)
 class Place:
     """The n-th time that a function comes to an offset."""
 
-    code: Key
-    line: int
+    program: CodeType
     offset: int
     time: int
+
+    @property
+    def code(self) -> tuple[str, str, int]:
+        """The function: file, name and first line."""
+        return self.program.co_filename, self.program.co_qualname, self.program.co_firstlineno
+
+    @property
+    def line(self) -> int | None:
+        return next(n for start, end, n in self.program.co_lines() if start <= self.offset < end)
 
     def __str__(self) -> str:
         file, name, _ = self.code
@@ -38,32 +47,20 @@ class Place:
 
 def places(action: Callable[[], Any]) -> list[Place]:
     """Each place in graphgrad at which the action could be interrupted, the first time it can."""
-    found: dict[tuple[Key, int], Place] = {}
-    times: dict[tuple[Key, int], int] = {}
+    found: dict[tuple[CodeType, int], Place] = {}
+    times: dict[tuple[CodeType, int], int] = {}
     returned = False  # from a function of Python: the interpreter does not look then
 
-    def local(frame: FrameType, event: str, arg: Any) -> Any:
+    def told(event: Event, code: CodeType, offset: int) -> None:
         nonlocal returned
-        if event == "opcode":
-            offset, here = frame.f_lasti, _key(frame.f_code)
-            if offset in _looks(frame.f_code):
-                seen = times[here, offset] = times.get((here, offset), 0) + 1
-                if not returned and (here, offset) not in found:
-                    found[here, offset] = Place(here, frame.f_lineno, offset, seen)
-            returned = False
-        elif event == "return":
-            returned = True
-        return local
+        if event is Event.AT and offset in _looks(code):
+            here = code, offset
+            seen = times[here] = times.get(here, 0) + 1
+            if not returned and here not in found:
+                found[here] = Place(code, offset, seen)
+        returned = event is Event.RETURN
 
-    def start(frame: FrameType, event: str, arg: Any) -> Any:
-        nonlocal returned
-        if not frame.f_code.co_filename.startswith(LIBRARY):
-            return None
-        returned = False
-        frame.f_trace_lines, frame.f_trace_opcodes = False, True
-        return local
-
-    _traced(start, action)
+    watched(action, told, lambda code: code.co_filename.startswith(LIBRARY))
     return [*found.values()]
 
 
@@ -71,39 +68,18 @@ def interrupted(action: Callable[[], Any], place: Place) -> bool:
     """Run the action, with a KeyboardInterrupt at a place; whether it came there."""
     times = 0
 
-    def local(frame: FrameType, event: str, arg: Any) -> Any:
+    def told(event: Event, code: CodeType, offset: int) -> None:
         nonlocal times
-        if event == "opcode" and frame.f_lasti == place.offset:
+        if event is Event.AT and offset == place.offset:
             times += 1
             if times == place.time:
-                sys.settrace(None)
                 raise KeyboardInterrupt(str(place))
-        return local
-
-    def start(frame: FrameType, event: str, arg: Any) -> Any:
-        if _key(frame.f_code) != place.code:
-            return None
-        frame.f_trace_lines, frame.f_trace_opcodes = False, True
-        return local
 
     try:
-        _traced(start, action)
+        watched(action, told, lambda code: code is place.program)
     except KeyboardInterrupt:
         return True
     return False
-
-
-def _traced(trace: Callable[..., Any], action: Callable[[], Any]) -> None:
-    before = sys.gettrace()
-    sys.settrace(trace)
-    try:
-        action()
-    finally:
-        sys.settrace(before)
-
-
-def _key(code: CodeType) -> Key:
-    return code.co_filename, code.co_qualname, code.co_firstlineno
 
 
 @cache
@@ -114,10 +90,10 @@ def _looks(code: CodeType) -> frozenset[int]:
 
 def _offsets(code: dis.Bytecode) -> Iterator[int]:
     for one, following in pairwise([*code]):
-        if one.opname.startswith(("CALL", "RESUME")):
+        if one.opname in LOOKS_BEHIND:
             handled = [_handlers(code, i.offset) for i in (one, following)]
             yield following.offset if handled[0] == handled[1] else one.offset
-        elif one.opname.startswith("JUMP_BACKWARD"):
+        elif one.opname == "JUMP_BACKWARD":
             yield one.offset
 
 

@@ -21,7 +21,7 @@ class Slow(NumpyBackend):
     def fuse(self, program):
         if os.getpid() == parent and program.inputs[0].shape == (5,):
             planning.set()
-            assert end.wait(20)
+            assert end.wait(60)
         return super().fuse(program)
 
 with gg.Graph():
@@ -35,10 +35,10 @@ def call(n):
 call(3)
 thread = threading.Thread(target=call, args=(5,), daemon=True)
 thread.start()
-assert planning.wait(20)
+assert planning.wait(60)
 child(lambda: [call(n) for n in (3, 4, 5)] and f.release())
 end.set()
-thread.join(20)
+thread.join(60)
 call(5)
 """
 
@@ -85,7 +85,7 @@ for work in (differentiate, register, state):
         child(work)
         time.sleep(0.003)
     stop.set()
-    thread.join(20)
+    thread.join(60)
 """
 
 
@@ -112,8 +112,8 @@ for lock in held:
             time.sleep(0.1)
 
     thread = busy(work)
-    child(lambda: lock.acquire(timeout=10) or os._exit(2))
-    thread.join(20)
+    child(lambda: lock.acquire(timeout=60) or os._exit(2))
+    thread.join(60)
 """
 
 
@@ -130,7 +130,7 @@ inside, end, children = threading.Event(), threading.Event(), []
 def meanwhile():
     if threading.current_thread() is not threading.main_thread():
         inside.set()
-        assert end.wait(20)
+        assert end.wait(60)
     elif children:
         children.pop()()
     return 1.0
@@ -142,10 +142,10 @@ with gg.Graph() as g:
 
 thread = threading.Thread(target=f, daemon=True)
 thread.start()
-assert inside.wait(20)
+assert inside.wait(60)
 child(lambda: [f(), f()] and g.state[w] == 2 or os._exit(2))
 end.set()
-thread.join(20)
+thread.join(60)
 assert g.state[w] == 1
 
 def refused():

@@ -19,7 +19,7 @@ import pytest
 
 import graphgrad as gg
 from graphgrad.ir import node as records
-from graphgrad.ir.context import CONTEXT, Context, Scope
+from graphgrad.ir.context import CONTEXT, Scope
 from graphgrad.ir.verify import verify_graph
 from graphgrad.regions import boundary, rules
 from graphgrad.regions.index import bodies_of
@@ -475,8 +475,9 @@ def check(name: str, places_of: Callable[[list[Place]], list[Place]]) -> None:
     case.action()
     fine.append(case.question())
     make().action()  # what is made once, for good, is made
-    wrong = []
-    for place in places_of([p for p in places(make().action) if not out_of_reach(p)]):
+    found, wrong = [p for p in places(make().action) if not out_of_reach(p)], []
+    assert found
+    for place in places_of(found):
         try:
             check_at(make(), place, fine)
         except Exception as error:
@@ -510,7 +511,7 @@ def free_locks(graph: gg.Graph) -> None:
 
     def take():
         for i, lock in enumerate(locks):
-            assert lock.acquire(timeout=5), f"lock {i} is held"
+            assert lock.acquire(timeout=60), f"lock {i} is held"
             lock.release()
 
     failed: list[BaseException] = []
@@ -525,14 +526,6 @@ def free_locks(graph: gg.Graph) -> None:
     thread.start()
     thread.join()
     assert not failed
-
-
-@pytest.fixture(autouse=True)
-def of_its_own():
-    """A context of the test's own, whatever becomes of it."""
-    token = CONTEXT.set(Context(gg.Graph(), implicit=True))
-    yield
-    CONTEXT.reset(token)
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -4,11 +4,13 @@
     python tools/release.py --lowest         with the lowest NumPy and networkx allowed
 
 Needs the packages build and twine, and an index that pip can reach. The wheel holds the package as
-git has it and nothing else, with `py.typed`; the sdist holds what git has. What was built is
-installed into an environment of its own, where a project of `python -m graphgrad new` is trained.
+git has it and nothing else, with `py.typed`; the sdist holds what git has; what indexes show links
+to no file. What was built is installed into an environment of its own, where a project of
+`python -m graphgrad new` is trained.
 """
 
 import argparse
+import email
 import re
 import subprocess
 import sys
@@ -34,6 +36,7 @@ def main():
         (wheel,), (sdist,) = built.glob("*.whl"), built.glob("*.tar.gz")
         wrong = wrong_in_wheel(names_in_wheel(wheel), tracked())
         wrong += wrong_in_sdist(names_in_sdist(sdist), tracked())
+        wrong += wrong_in_description(description(wheel))
         print("\n".join(wrong) or "contents: as git has them")
         tried(wheel, Path(folder), lowest() if given.lowest else [])
     return 1 if wrong else 0
@@ -78,6 +81,19 @@ def wrong_in_sdist(names, files):
     """What is missing, and what should not be there."""
     wrong = [f"sdist lacks {name}" for name in sorted(files - names)]
     return wrong + [f"sdist has {name}" for name in sorted(names - files - {"PKG-INFO"})]
+
+
+def description(wheel):
+    """What package indexes show of a wheel."""
+    with zipfile.ZipFile(wheel) as files:
+        (name,) = (n for n in files.namelist() if n.endswith(".dist-info/METADATA"))
+        return email.message_from_bytes(files.read(name)).get_payload()
+
+
+def wrong_in_description(text):
+    """Links to files, which are not there."""
+    targets = re.findall(r"\]\(([^)\s]+)\)", text)
+    return [f"description links to {t}" for t in targets if (ROOT / t.partition("#")[0]).exists()]
 
 
 def lowest():

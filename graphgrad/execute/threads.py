@@ -42,10 +42,11 @@ def parallel(task: Task, count: int, threads: int) -> None:
     finally:
         job.close()
     if job.error is not None:
+        error, job.error = job.error, None  # a thread that comes late may have the job for long
         try:
-            raise job.error
+            raise error
         finally:
-            del job  # the error holds this frame
+            del error  # it holds this frame
 
 
 class _Job:
@@ -86,6 +87,7 @@ class _Job:
             self._helpers += 1
             context = self._contexts.pop()
         context.run(self.work)
+        del context  # or it outlives the call, if this thread has to wait once it has told its end
         with self._changed:
             self._helpers -= 1
             self._changed.notify()
@@ -142,7 +144,7 @@ class _Pool:
         while True:
             job = self._asked.get()
             job.help()
-            del job  # its error lives no longer than the job
+            del job
 
 
 _here = local()

@@ -185,6 +185,7 @@ def test_S27_everyday_functions_under_vmap(name):
             check(f, arrays, places, "numpy")
 
 
+@pytest.mark.filterwarnings("ignore::graphgrad.PerformanceWarning")  # said once in a process
 @pytest.mark.parametrize(
     "name", ["cumsum", "sort", "take", "index", "einsum", "conv", "softmax", "solve"]
 )

@@ -184,6 +184,50 @@ def test_what_a_thread_comes_to_late_holds_nothing(monkeypatch):
         pool._asked.get().help()
 
 
+def test_a_thread_that_tells_its_end_holds_nothing_any_more():
+    """It may have to wait just then, while the caller goes on."""
+
+    class Thing:
+        pass
+
+    class Changed(threading.Condition):
+        def notify(self, n=1):
+            seen.append(left())
+
+    variable = ContextVar("variable", default=None)
+    seen = []
+
+    def ask():
+        thing = Thing()
+        variable.set(thing)
+        return threads._Job(lambda i: None, 1, 1), ref(thing)
+
+    job, left = copy_context().run(ask)
+    job._changed = Changed(threading.Lock())
+    assert left() is not None
+    job.help()
+    assert seen == [None]
+
+
+def test_an_error_does_not_stay_with_a_thread_that_comes_late(monkeypatch):
+    pool = threads._Pool()
+    monkeypatch.setattr(threads, "_pool", pool)
+    monkeypatch.setattr(threading.Thread, "start", lambda self: None)
+
+    class Failed(Exception):
+        pass
+
+    def task(i):
+        raise Failed
+
+    with pytest.raises(Failed) as error:
+        parallel(task, 2, 2)
+    gone = ref(error.value)
+    del error
+    assert gone() is None
+    assert pool._asked.qsize() == 1
+
+
 def test_available_threads():
     assert 1 <= available_threads() <= (os.cpu_count() or 1)
 

@@ -183,10 +183,10 @@ def test_threads_of_a_session_lose_no_update(graph, often):
 
 def test_what_is_written_by_hand_comes_before_a_run_or_after_it(graph):
     inside, go_on = threading.Event(), threading.Event()
-    w, add = counter("w", around=lambda: inside.set() or go_on.wait(20))
+    w, add = counter("w", around=lambda: inside.set() or go_on.wait(60))
     with ThreadPoolExecutor(2) as pool:
         run = pool.submit(add)
-        assert inside.wait(20)
+        assert inside.wait(60)
         by_hand = pool.submit(graph.state.__setitem__, w, 100.0)
         assert graph.state[w] == gg.evaluate(w) == 0  # who reads waits for nobody
         assert not by_hand.done()
@@ -248,7 +248,7 @@ def test_threads_that_would_wait_for_each_other_are_told(graph):
     states, both, refused = [gg.State(), gg.State()], threading.Barrier(2), []
 
     def other(i):
-        both.wait(20)
+        both.wait(60)
         try:
             inner[1 - i][1]()
         except StateError as error:

@@ -7,6 +7,8 @@ import graphgrad as gg
 
 from .numpys import agrees, backends_agree, gradient_holds
 
+pytestmark = pytest.mark.filterwarnings("ignore:numpy.fix is deprecated")  # since NumPy 2.5
+
 RNG = np.random.default_rng(1)
 A, V = RNG.normal(size=6), RNG.normal(size=3)
 X = RNG.normal(size=(3, 5))

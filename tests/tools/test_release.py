@@ -1,9 +1,14 @@
 """What a release holds is compared with what git has."""
 
 import runpy
+import sys
 from pathlib import Path
+from types import SimpleNamespace
 
-TOOL = runpy.run_path(str(Path(__file__).parents[2] / "tools" / "release.py"))
+import graphgrad as gg
+
+ROOT = Path(__file__).parents[2]
+TOOL = runpy.run_path(str(ROOT / "tools" / "release.py"))
 FILES = {"graphgrad/__init__.py", "graphgrad/py.typed", "tests/test_a.py", "README.md"}
 INFO = {"graphgrad-1.dist-info/licenses/LICENSE", "graphgrad-1.dist-info/entry_points.txt"}
 WHEEL = {"graphgrad/__init__.py", "graphgrad/py.typed", *INFO}
@@ -32,3 +37,20 @@ def test_an_sdist_is_what_git_has():
 
 def test_the_lowest_versions_are_those_of_pyproject():
     assert [one.partition("==")[0] for one in TOOL["lowest"]()] == ["numpy", "networkx"]
+
+
+def test_what_an_index_shows_links_to_no_file(tmp_path, monkeypatch):
+    hatchling = SimpleNamespace(MetadataHookInterface=object)  # which only a build has
+    monkeypatch.setitem(sys.modules, "hatchling.metadata.plugin.interface", hatchling)
+    alone = runpy.run_path(str(ROOT / "tools" / "readme.py"))["standing_alone"]
+    (tmp_path / "a.md").touch()
+    text = "[of `a`](a.md#top), [b](https://b), `f[0](x)`, ![what\nit is](a.md)"
+    assert alone(text, tmp_path) == "of `a`, [b](https://b), `f[0](x)`, *what\nit is.*"
+    wrong, readme = TOOL["wrong_in_description"], (ROOT / "README.md").read_text()
+    assert "description links to docs/ops.md" in wrong(readme)
+    assert wrong(alone(readme, ROOT)) == []
+
+
+def test_the_version_is_said_once_and_cited():
+    assert f"\nversion: {gg.__version__}\n" in (ROOT / "CITATION.cff").read_text()
+    assert f"\n## [{gg.__version__}] - " in (ROOT / "CHANGELOG.md").read_text()

@@ -24,10 +24,15 @@ class Engine {
     this.worker = null;
     this.waiting = null;
     this.main = null;
+  }
+
+  // Whether a worker could be started.
+  prepare() {
     try {
-      this.worker = this.start();
+      this.worker ??= this.start();
+      return true;
     } catch {
-      // layout() tries again, and knows what to do then
+      return false;
     }
   }
 
@@ -61,13 +66,7 @@ class Engine {
   async layout(dot) {
     if (this.waiting) this.stop();
     this.turn += 1;
-    if (this.main === null) {
-      try {
-        this.worker ??= this.start();
-      } catch {
-        this.main = await inPage();
-      }
-    }
+    if (this.main === null && !this.prepare()) this.main = await inPage();
     if (this.main !== null) return JSON.parse(this.main.renderString(dot, { format: "json0" }));
     return new Promise((resolve, reject) => {
       this.waiting = { resolve, reject };
@@ -92,4 +91,5 @@ async function inPage() {
   return globalThis.Viz.instance();
 }
 
-const engine = new Engine();
+const engine = new Engine(); // of the pane that every page has
+engine.prepare();
