@@ -86,6 +86,14 @@ STRUCK = """(() => {
   });
 })()"""
 """How many lines of others run through each type."""
+BEYOND = """(() => {
+  const { width, height } = document.getElementById("map").viewBox.baseVal;
+  return [...document.querySelectorAll("#picture .word text")].filter((text) => {
+    const b = text.getBBox();
+    return b.x < -1 || b.y < -1 || b.x + b.width > width + 1 || b.y + b.height > height + 1;
+  }).map((text) => text.textContent);
+})()"""
+"""Types that a picture of the whole would cut off."""
 LED = "Number(document.documentElement.dataset.led)"
 
 PICTURES = {
@@ -107,6 +115,7 @@ def trusted(page):
     assert page.do(UNDER) == []
     assert page.do(UNTYPED) == []
     assert page.do(CUT) == []
+    assert page.do(BEYOND) == []
     return page.do(LED)
 
 

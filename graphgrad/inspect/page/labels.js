@@ -106,7 +106,7 @@ class Strokes {
 // Gives the links that have no room of their own a place for their label, also those through whose
 // label another line runs; returns which of them are crowded all along, whose labels show only when
 // one of their ends is pointed at.
-function placeLabels(visible, boxes) {
+function placeLabels(visible, { width, boxes }) {
   const { items, links } = visible;
   const strokes = new Strokes(items.length <= LABEL_LIMIT ? links : []);
   for (const link of links) {
@@ -129,6 +129,11 @@ function placeLabels(visible, boxes) {
     taken.add(aroundLabel(link, link.at));
     if (least[0] && link.owner < 0) crowded.push(i);
   });
+  for (const link of links) {
+    if (!link.label || !link.at) continue;
+    const half = widthOf(link.label, "type") / 2 + 2;
+    link.at = [Math.max(half, Math.min(width - half, link.at[0])), link.at[1]]; // not beyond the picture
+  }
   return crowded;
 }
 

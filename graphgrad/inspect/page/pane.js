@@ -32,7 +32,7 @@ class Pane {
     const json = await this.layoutOf(visible, mine);
     if (!json) return false;
     const layout = placed(visible, json);
-    const crowded = placeLabels(visible, layout.boxes);
+    const crowded = placeLabels(visible, layout);
     this.picture.show(visible, layout);
     for (const link of crowded) this.picture.world.querySelector(`.word[data-link="${link}"]`).classList.add("crowded");
     this.minimap.show(this.picture);
