@@ -26,6 +26,7 @@ __all__ = ["to_html", "write_html"]
 
 _SCRIPTS = (
     "model",
+    "edges",
     "scene",
     "visible",
     "ordering",
@@ -186,13 +187,15 @@ def _graph_name(view: View) -> str:
 
 def _page(title: str, model: dict[str, Any]) -> str:
     text = json.dumps(model, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    style, script, viz = _part("style.css"), _script(), _part("viz-global.js")
+    style, viz = _part("style.css"), _part("viz-global.js")
+    engine, script = _part("engine.js"), _script()
     fields = {
         "title": escape(visible(title) or "graphgrad"),
-        "policy": _policy(style, script, viz),
+        "policy": _policy(style, engine, script, viz),
         "style": style,
         "data": text.translate(_DATA),
         "viz": viz,
+        "engine": engine,
         "script": script,
     }
     pieces = _part("page.html").split("{{")
@@ -203,12 +206,12 @@ def _page(title: str, model: dict[str, Any]) -> str:
     return "".join(found)
 
 
-def _policy(style: str, script: str, viz: str) -> str:
+def _policy(style: str, *scripts: str) -> str:
     """No network, no script or style but these."""
     return "; ".join(
         [
             "default-src 'none'",
-            f"script-src {_hash(script)} {_hash(viz)} 'wasm-unsafe-eval'",
+            f"script-src {' '.join(map(_hash, scripts))} 'wasm-unsafe-eval'",
             f"style-src {_hash(style)}",
             "worker-src blob:",
             "img-src blob:",
