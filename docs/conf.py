@@ -6,7 +6,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from building import docstrings, pages
+from building import docstrings, pages, times
 
 project = "graphgrad"
 author = "The graphgrad developers"
@@ -21,6 +21,7 @@ extensions = [
 ]
 exclude_patterns = ["_build", "building", "tutorials"]
 
+highlight_language = "none"  # of blocks that do not say theirs
 myst_heading_anchors = 4
 autosummary_generate = False
 autodoc_typehints = "signature"
@@ -56,4 +57,7 @@ linkcheck_anchors = False
 def setup(app):
     """Write the pages that are made of the code, and read docstrings as they are written."""
     app.connect("builder-inited", pages.write)
+    app.connect("source-read", times.at_head)
     app.connect("autodoc-process-docstring", docstrings.process)
+    app.connect("autodoc-process-signature", docstrings.signature)
+    app.connect("autodoc-skip-member", docstrings.skipped)

@@ -1,7 +1,7 @@
 """What the documents say is so."""
 
 import contextvars
-import doctest
+import importlib
 import inspect
 import re
 import runpy
@@ -9,10 +9,12 @@ import subprocess
 import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 import graphgrad as gg
+import graphgrad.tf1 as tf
+
+from .test_public import MADE_BY_GRAPHGRAD, MODULES
 
 ROOT = Path(__file__).resolve().parent.parent
 clauses = runpy.run_path(str(ROOT / "tools" / "clauses.py"))
@@ -37,33 +39,6 @@ def test_the_example_of_the_readme_runs(tmp_path):
     assert "array" in done.stdout
 
 
-@pytest.mark.usefixtures("own_names")
-def test_code_blocks_of_the_site_run(capsys):
-    for page in ("howto/coming.md", "howto/tasks.md", "meaning.md"):
-        run_blocks(page)
-
-
-@pytest.mark.ci
-@pytest.mark.usefixtures("own_names")
-def test_proofs_that_rules_get_lost_elsewhere():
-    pytest.importorskip("torch")
-    pytest.importorskip("jax")
-    run_blocks("lost.md")
-
-
-@pytest.mark.usefixtures("own_names")
-def test_errors_are_as_their_page_shows_them():
-    shown = blocks("errors.md", "pycon")
-    runner = doctest.DocTestRunner(verbose=False, optionflags=doctest.ELLIPSIS)
-    failed = []
-    for number, block in enumerate(shown):
-        gg.reset_default_graph()
-        names = {"gg": gg, "np": np}
-        test = doctest.DocTestParser().get_doctest(block, names, f"errors.md[{number}]", None, 0)
-        runner.run(test, out=failed.append)
-    assert "".join(failed) == ""
-
-
 def test_every_error_has_its_place_in_the_page_of_errors():
     page = (ROOT / "docs" / "errors.md").read_text()
     errors = [n for n in gg.__all__ if n.endswith(("Error", "Warning"))]
@@ -74,11 +49,34 @@ def test_every_public_name_has_its_place_in_the_reference(monkeypatch):
     monkeypatch.syspath_prepend(ROOT / "docs")
     from building import pages
 
-    placed = [name for _, names in pages.parts() for name in names]
-    named = {name for name in gg.__all__ if not inspect.ismodule(getattr(gg, name))}
-    assert len(placed) == len(set(placed))
-    assert named <= set(placed)
-    assert {"nn", "rules", "extend"} <= set(pages.MODULES)
+    assert {"graphgrad", *(f"graphgrad.{m}" for m in pages.MODULES)} == set(MODULES)
+    texts = pages.reference()
+    entry = r"^\.\. auto\w+:: ([\w.]+)|``(graphgrad[\w.]+)``|:py:obj:`([\w.]+)`"
+    shown = {"".join(m) for m in re.findall(entry, "\n".join(texts.values()), re.MULTILINE)}
+    for name in MODULES:
+        module = importlib.import_module(name)
+        found = {n: getattr(module, n) for n in module.__all__}
+        ways = {n: {f"{name}.{n}", *places(n, o)} for n, o in found.items()}
+        assert [n for n in ways if not ways[n] & shown and not inspect.ismodule(found[n])] == []
+    rows = set(re.findall(r"^   ([\w.]+)$", texts["api/tf1"], re.MULTILINE))
+    assert {n for n in tf.__all__ if callable(getattr(tf, n))} <= rows
+    assert {"nn.relu", "train.AdamOptimizer", "contrib.layers.conv2d"} <= rows
+
+
+def places(name, o):
+    """Where else the same is shown: among the names of graphgrad itself."""
+    return {f"graphgrad.{name}"} if getattr(gg, name, None) is o else set()
+
+
+def test_only_classes_that_one_makes_are_shown_with_parameters(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "docs")
+    from building.docstrings import signature
+
+    def shown(o):
+        return signature(None, "class", "", o, None, "(...)", None) is None
+
+    assert not any(shown(o) for o in MADE_BY_GRAPHGRAD)
+    assert all(shown(o) for o in (gg.Graph, gg.Rule, gg.optimizers.Adam, gg.extend.Onnx))
 
 
 def test_docstrings_are_shown_as_they_are_written(monkeypatch):
@@ -119,6 +117,18 @@ def test_docstrings_are_shown_as_they_are_written(monkeypatch):
     ]
 
 
+def test_a_tutorial_says_what_it_takes(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "docs")
+    from building import times
+
+    ran = "**Total running time of the script:** (1 minutes 2.300 seconds)"
+    page = times.told(f"Title\n=====\n\nText\n\n{ran}", 610, "end")
+    assert page.startswith(
+        "Title\n=====\n\n*3 minutes to read, 62 seconds to run;* :ref:`download it <end>`.\n\nText"
+    )
+    assert times.counted(0.2, "second") == "1 second"
+
+
 @pytest.mark.ci
 @pytest.mark.parametrize(
     "path", sorted((ROOT / "docs/tutorials").glob("*.py")), ids=lambda p: p.stem
@@ -128,13 +138,6 @@ def test_tutorial_runs(path, monkeypatch, capsys):
     monkeypatch.setenv("MPLBACKEND", "agg")
     contextvars.copy_context().run(runpy.run_path, str(path), run_name="__main__")
     assert capsys.readouterr().out.strip()
-
-
-def run_blocks(page):
-    """Run the blocks of Python in a page, one after the other."""
-    names = {}
-    for block in blocks(page, "python"):
-        exec(compile(block, page, "exec"), names)
 
 
 def blocks(page, language):

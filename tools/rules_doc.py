@@ -20,13 +20,21 @@ HEAD = """# The rule library
 `gg.rules` offers named overrides as objects. Nothing is registered under a global name. A function
 that returns a rule is used wherever a rule can be; one that builds tensors marks what it builds:
 
+```python
+import graphgrad as gg
+
+with gg.Graph():
+    x = gg.placeholder(("N", 2), name="x")
+    w = gg.constant([[0.5, -0.2], [0.1, 0.3]])
     with gg.override_gradient(gg.rules.ste(window=1.0)):
         y = gg.sign(x)
     with gg.gradient_override_map({"Relu": gg.rules.guided()}):
-        h = network(x)
-    dx = gg.gradients(y, x, overrides={"Relu": gg.rules.deconvnet()})
-    z = gg.rules.fixed_point(lambda z: gg.tanh(z @ w + x), z0)
+        h = gg.nn.relu(y @ w)
+    dx = gg.gradients(h, x, overrides={"Relu": gg.rules.deconvnet()})
+    z = gg.rules.fixed_point(lambda z: gg.tanh(z @ w + x), x)
+```
 
+[Which rule for which purpose](_made/gallery) has a plot and a graph of each.
 `gg.rules.library()` lists what follows. *Contract* is what the rule declares itself to be, which
 `tests/rules/` checks; *linear* says whether it is linear in the gradients that arrive. `dy` is what
 arrives, `d'` a transpose. This page is written by `python tools/rules_doc.py --write`.
@@ -49,12 +57,17 @@ def signature(entry):
     return f"{entry.name}{inspect.Signature(bare)}"
 
 
+def code(text):
+    """Text as code, which may have backticks in it."""
+    return f"`` {text} ``" if "`" in text else f"`{text}`"
+
+
 def row(entry):
     """One line of a table."""
     cells = [
         f"`{signature(entry)}`",
         f"{entry.summary} {'Builds tensors.' if entry.builds else ''}".rstrip(),
-        f"`{entry.formula}`",
+        code(entry.formula),
         entry.contract,
         "yes" if entry.linear else "no",
         entry.source,

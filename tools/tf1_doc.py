@@ -6,6 +6,7 @@ python tools/tf1_doc.py --write    write it
 
 import argparse
 import re
+from functools import reduce
 from pathlib import Path
 from textwrap import fill
 from types import ModuleType
@@ -17,7 +18,7 @@ from graphgrad.tf1.registry import gradient_registry
 
 DOCUMENT = Path(__file__).resolve().parent.parent / "docs" / "tf1.md"
 SPACES = ["nn", "nn.rnn_cell", "train", "layers", "losses", "math", "linalg", "random", "image"]
-SPACES += ["initializers", "signal", "summary", "test", "app", "flags", "logging", "nest"]
+SPACES += ["errors", "initializers", "signal", "summary", "test", "app", "flags", "logging", "nest"]
 SPACES += [
     "distributions",
     "gfile",
@@ -38,22 +39,28 @@ KINDS = {
 
 
 def offered(module):
-    """The public names of a module that are no modules."""
-    names = getattr(module, "__all__", None) or [n for n in vars(module) if n[0] != "_"]
-    return sorted(n for n in set(names) if not isinstance(getattr(module, n), ModuleType))
+    """The public names of a module that are neither modules nor `annotations`."""
+    names = dir(tf) if module is tf else getattr(module, "__all__", None)
+    names = names or [n for n in vars(module) if n[0] != "_"]
+    named = set(names) - {"annotations"}
+    return sorted(name for name in named if not isinstance(getattr(module, name), ModuleType))
+
+
+def spaces():
+    """{what a space of names is called: its names}."""
+    return {".".join(filter(None, ["tf", s])): offered(module_of(s)) for s in ["", *SPACES]}
+
+
+def module_of(space):
+    """The module of "nn.rnn_cell"."""
+    return reduce(getattr, filter(None, space.split(".")), tf)
 
 
 def names():
     """A paragraph for each space of names."""
-    found = [("tf", sorted(n for n in dir(tf) if not isinstance(getattr(tf, n), ModuleType)))]
-    for space in SPACES:
-        module = tf
-        for part in space.split("."):
-            module = getattr(module, part)
-        found.append((f"tf.{space}", offered(module)))
     return "\n\n".join(
         f"**{space}** ({len(listed)})\n\n" + fill(", ".join(f"`{n}`" for n in listed), 110)
-        for space, listed in found
+        for space, listed in spaces().items()
     )
 
 

@@ -5,6 +5,7 @@ A public docstring is plain text: a summary, sections (`Parameters:`, `Returns:`
 backticks mark code, two columns are a list, and what is indented is shown as it stands.
 """
 
+import inspect
 import re
 from textwrap import dedent, indent
 
@@ -24,6 +25,21 @@ def process(_app, _what, _name, _object, _options, lines):
     if example.strip():
         out += [".. code-block:: pycon", "", indent(prompt + example, "    "), ""]
     lines[:] = "\n".join(out).split("\n")
+
+
+def signature(_app, what, _name, o, _options, given, _returned):
+    """No signature for a class that the library makes: one to be made tells its parameters.
+
+    Those of `graphgrad.tf1` are made as in TensorFlow.
+    """
+    if what not in ("class", "exception") or not given or o.__module__.startswith("graphgrad.tf1"):
+        return None
+    return None if "\nParameters:" in (inspect.getdoc(o) or "") else ("", None)
+
+
+def skipped(_app, _what, _name, member, _skip, _options):
+    """Fields of named tuples, of which the docstring of the class has told."""
+    return True if (inspect.getdoc(member) or "").startswith("Alias for field number") else None
 
 
 def section(heading, text):

@@ -1,4 +1,4 @@
-"""Pages that are made of the code: a page of names for each part, and the examples.
+"""Pages that are made of the code: a page of names for each part, examples, the gallery of rules.
 
 They are written into docs/_made/ whenever the site is built; what has not changed is left alone,
 so that Sphinx builds it once.
@@ -12,6 +12,8 @@ from pathlib import Path
 
 import graphgrad as gg
 
+from . import docstrings, gallery, tensorflow
+
 ROOT = Path(__file__).resolve().parents[2]
 MADE = ROOT / "docs" / "_made"
 
@@ -20,7 +22,8 @@ PARTS = {
     "Rules and regions": ("regions",),
     "Derivatives": ("differentiate",),
     "Running": ("compiled", "functions", "session", "execute"),
-    "Checks": ("checks", "attribution"),
+    "Checks": ("checks",),
+    "Attribution": ("attribution",),
     "Pictures and profiles": ("inspect",),
     "Files": ("files", "export"),
     "Errors and warnings": ("ir.errors",),
@@ -45,13 +48,7 @@ MODULES = [name for name in gg.__all__ if inspect.ismodule(getattr(gg, name))]
 
 def write(_app=None):
     """Write every page."""
-    pages = {f"api/{slug(title)}": page(title, "graphgrad", names) for title, names in parts()}
-    for name in MODULES:
-        module = importlib.import_module(f"graphgrad.{name}")
-        pages[f"api/{name}"] = page(f"graphgrad.{name}", module.__name__, sorted(module.__all__))
-    pages["api/index"] = index(pages)
-    pages["examples"] = examples()
-    texts = {f"{name}.rst": text for name, text in pages.items()}
+    texts = {f"{name}.rst": text for name, text in {**reference(), **others()}.items()}
     texts |= {
         f"{name.lower()}.md": moved(ROOT / f"{name}.md") for name in ("CONTRIBUTING", "CHANGELOG")
     }
@@ -60,6 +57,24 @@ def write(_app=None):
         path.parent.mkdir(parents=True, exist_ok=True)
         if not path.is_file() or path.read_text(encoding="utf-8") != text:
             path.write_text(text, encoding="utf-8")
+
+
+def reference():
+    """{name of a page: text} of the pages that have every public name."""
+    pages = {f"api/{slug(title)}": page(title, "graphgrad", names) for title, names in parts()}
+    for name in MODULES:
+        module = importlib.import_module(f"graphgrad.{name}")
+        told = docstrings.prose(inspect.getdoc(module))
+        title = f"graphgrad.{name}"
+        pages[f"api/{name}"] = page(title, module.__name__, sorted(module.__all__), told)
+    pages["api/tf1"] = tensorflow.page()
+    pages["api/index"] = index(pages)
+    return pages
+
+
+def others():
+    """{name of a page: text} of what is neither reference nor document."""
+    return {"examples": examples(), "gallery": gallery.write(MADE / "gallery")}
 
 
 def parts():
@@ -84,21 +99,21 @@ def full(start):
     return f"graphgrad.{start}"
 
 
-def page(title, module, names):
-    """A table of names, and below it what each is."""
-    lines = [*headed(title, "="), "", f".. currentmodule:: {module}", ""]
+def page(title, module, names, told=()):
+    """What is told, a table of names, and below it what each is."""
+    lines = [*headed(title, "="), "", *told, f".. currentmodule:: {module}", ""]
     found = {name: getattr(importlib.import_module(module), name) for name in names}
     known = [n for n, o in found.items() if module != "graphgrad" and getattr(gg, n, None) is o]
     kinds = {name: kind(o) for name, o in found.items() if name not in known}
     plain = [name for name in kinds if kinds[name] is None]
-    told = [name for name in kinds if kinds[name] is not None]
-    lines += [".. autosummary::", "   :nosignatures:", "", *(f"   {name}" for name in told), ""]
+    shown = [name for name in kinds if kinds[name] is not None]
+    lines += [".. autosummary::", "   :nosignatures:", "", *(f"   {name}" for name in shown), ""]
     if plain:
         lines += ["Values: " + ", ".join(f"``{module}.{name}``" for name in plain) + ".", ""]
     if known:
         lines += ["Here too: " + ", ".join(f":py:obj:`graphgrad.{name}`" for name in known) + "."]
         lines += [""]
-    for name in told:
+    for name in shown:
         lines += [f".. {kinds[name]}:: {module}.{name}"]
         lines += ["   :members:"] * (kinds[name] == "autoclass") + [""]
     for made in (type(found[name]) for name in plain if name == "select"):  # an object of methods

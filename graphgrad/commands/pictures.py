@@ -16,7 +16,7 @@ from ..inspect.svg import FORMATS, write_picture
 from ..ir.program import needed
 from .feeding import feed_arguments
 from .overlays import OVERLAY, overlay_of
-from .target import TargetGraph, add_target, load
+from .target import TargetError, TargetGraph, add_target, load
 
 DOT = "write the graph as DOT, or draw it as SVG, PNG or PDF"
 HTML = "write the graph as one offline page"
@@ -99,11 +99,18 @@ def html_arguments(parser: ArgumentParser) -> None:
     slider.add_argument(
         "--passes", action="store_true", help="what each pass of optimisation did, as a slider"
     )
+    parser.add_argument(
+        "--panes",
+        action="store_true",
+        help="with --before or --passes: what was before side by side with what is after",
+    )
     _picture_arguments(parser, "append")
 
 
 def html(options: Namespace) -> int:
     """Write the page."""
+    if options.panes and not (options.before or options.passes):
+        raise TargetError("--panes shows two pictures: give it --before TARGET or --passes")
     target = load(options.target)
     chosen: dict[str, Any] = {}
     if options.before:
@@ -113,6 +120,7 @@ def html(options: Namespace) -> int:
         compile(_inputs(target), target.outputs, backend="numpy", watch=record)
         chosen |= {"passes": record.programs, "rules": record.rules}
     kinds = options.overlay or []
+    chosen["panes"] = options.panes
     chosen["overlays"] = {kind: overlay_of(kind, target, options) for kind in kinds}
     write_html(options.out, _shown(target, options), **chosen)
     print(f"page: {options.out}")

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from ..ir.build import apply
@@ -47,7 +46,7 @@ def call_rule(site: Site, reference: Any, dys: Sequence[Tensor | None]) -> list[
 
 def told(given: Sequence[Any]) -> frozenset[int]:
     """The places of what a rule asked about and was told to be zero."""
-    return frozenset(i for i, d in enumerate(given) if isinstance(d, ZeroTensor) and d.asked)
+    return frozenset([i for i, d in enumerate(given) if isinstance(d, ZeroTensor) and d.asked])
 
 
 def _once(site: Site) -> bool:
@@ -68,28 +67,39 @@ def _through(op: Op, t: Tensor | None) -> Tensor | None:
 
 def _passed_on(dx: Tensor | None, dys: Sequence[Tensor | None]) -> Tensor | None:
     """dx; by way of a node of this call where it is a dy as it came, so that the graph shows it."""
-    return _through(Identity(), dx) if any(dx is dy for dy in dys) else dx
+    for dy in dys:
+        if dx is dy:
+            return _through(Identity(), dx)
+    return dx
 
 
-@contextmanager
-def running(rule: Rule, site: Site) -> Iterator[None]:
+class running:
     """The site counts as unmarked, and what is built comes from this call of its rule.
 
     What the rule asks in turn is a question of its own: nothing is known to be wanted, and forward
     mode judges what it calls by what it gives alone.
     """
-    context = CONTEXT.get()
-    asking: Any = context.question
-    origin, before = context.origin, (asking.running, asking.live, asking.called, asking.judge)
-    judge = asking.judge if isinstance(rule, BuiltinRule) else None
-    try:
-        context.origin = RuleCall(site._target, rule.name, outer_reads(site._target, site.outputs))
-        asking.running = (*before[0], site._target)
-        asking.live, asking.called, asking.judge = None, None, judge
-        yield
-    finally:
-        context.origin = origin
-        asking.running, asking.live, asking.called, asking.judge = before
+
+    __slots__ = ("_before", "_call", "_context", "_judge", "_origin", "_question")
+
+    def __init__(self, rule: Rule, site: Site) -> None:
+        self._context = context = CONTEXT.get()
+        self._question: Any = context.question
+        self._call = RuleCall(site._target, rule.name, outer_reads(site._target, site.outputs))
+        self._judge = self._question.judge if isinstance(rule, BuiltinRule) else None
+
+    def __enter__(self) -> None:
+        context, asking = self._context, self._question
+        self._origin = context.origin
+        self._before = before = asking.running, asking.live, asking.called, asking.judge
+        context.origin = self._call
+        asking.running = (*before[0], self._call.site)
+        asking.live, asking.called, asking.judge = None, None, self._judge
+
+    def __exit__(self, *exc: object) -> None:
+        asking = self._question
+        self._context.origin = self._origin
+        asking.running, asking.live, asking.called, asking.judge = self._before
 
 
 def answer(rule: Rule, site: Site, dys: list[Tensor | None]) -> list[tuple[Tensor, Any]]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 from ..ir.errors import GradientError
 from ..ir.node import Region, Tensor, enclosing
@@ -19,19 +20,27 @@ def connected(
     x: Tensor,
     dx: Tensor,
     dys: Sequence[Tensor | None],
-    used: Sequence[Tensor | None],
+    given: Sequence[Tensor | None],
     start: int,
 ) -> bool:
-    """Whether x leads to an output in use, or its entry depends on a gradient in use."""
+    """Whether x leads to an output in use, or its entry depends on a gradient in use.
+
+    given  the gradients as the rule got them
+    """
     if not isinstance(site, RegionSite) or site.region.pinned_inputs is not None:
         return True
-    bits = site.boundary.reach(x)
-    if any(bits >> i & 1 for i, dy in enumerate(dys) if dy is not None):
+    if _leads(site, x, dys):
         return True
-    return _depends(dx, {dy for dy in used if dy is not None}, start)
+    return _depends(dx, {d for d, dy in zip(given, dys, strict=True) if dy is not None}, start)
 
 
-def _depends(dx: Tensor, on: set[Tensor], start: int) -> bool:
+def _leads(site: RegionSite, x: Tensor, dys: Sequence[Tensor | None]) -> bool:
+    """Whether x leads to an output in use."""
+    bits = site.boundary.reach(x)
+    return any(bits >> i & 1 for i, dy in enumerate(dys) if dy is not None)
+
+
+def _depends(dx: Tensor, on: set[Tensor | None], start: int) -> bool:
     """Whether dx was computed from one of these, by nodes built from `start` on."""
     if dx in on:
         return True
@@ -50,17 +59,17 @@ def _depends(dx: Tensor, on: set[Tensor], start: int) -> bool:
 
 
 def check_undeclared(
-    rule: Rule, site: Site, answered: set[Tensor], dys: Sequence[Tensor | None]
+    rule: Rule, site: Site, entries: Iterable[tuple[Tensor, Any]], dys: Sequence[Tensor | None]
 ) -> None:
     """GradientError where a gradient would have to flow through a tensor nobody declared."""
-    if not isinstance(site, RegionSite):
+    if not isinstance(site, RegionSite) or not site.boundary.undeclared:
         return
+    answered = {x for x, _ in entries}
     for t in site.boundary.undeclared:
-        bits = site.boundary.reach(t)
         if (
             t not in answered
             and site.reads_live(t)
-            and any(bits >> i & 1 for i, dy in enumerate(dys) if dy is not None)
+            and _leads(site, t, dys)
             and not _spoken_for(t, site.region)
             and not site.is_spare(t)
         ):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
+from types import FunctionType
 from typing import Any
 
 from ..ir.build import apply, graph_elsewhere, read_here
@@ -223,6 +224,9 @@ def _check_not_idle(
 
 
 def _takes_variables(grad_fn: Callable[..., Any]) -> bool:
+    plain = isinstance(grad_fn, FunctionType) and not grad_fn.__dict__  # it wraps nothing
+    if plain and "variables" not in grad_fn.__code__.co_varnames:
+        return False
     try:
         return "variables" in inspect.signature(grad_fn).parameters
     except (TypeError, ValueError):

@@ -9,7 +9,7 @@ from typing import Protocol
 from ..ir.errors import GradientError
 from ..ir.node import Node, Region, Tensor
 from ..ir.region_tree import MARKED, RegionTree
-from ..regions.boundary import boundary_of
+from ..regions.boundary import settled_boundary
 
 Key = Tensor | tuple[Tensor, Region]
 Step = Node | Region
@@ -54,7 +54,7 @@ class Hidden:
         return GradientError(
             f"{what} {t.name} (built at {t.where}), which {read}is hidden inside region "
             f"{region.name!r} ({region.where}): the region's rule speaks for its outputs only, "
-            f"which are {shown(boundary_of(region).outputs)}.\n{remedy}"
+            f"which are {shown(settled_boundary(region).outputs)}.\n{remedy}"
         )
 
 
@@ -65,13 +65,14 @@ def level(
 
     off: regions that count as unmarked in this question; tree: those there are in it.
     """
-    inside = tree.moved.get(t.node, t.node.region)
+    node = t.node
+    inside = tree.moved.get(node, node.region)
     if inside is None or inside is view:
         return None
     for region in tree.between(view, inside):
         if region in off:
             continue
-        if t in boundary_of(region).output_set:
+        if t in settled_boundary(region).output_set:
             return region
         if region.escape == "default":
             continue

@@ -12,7 +12,7 @@ from ..ir.node import Node, Region, Tensor
 from ..ir.residual import viewpoint
 from ..ops.sequencing import After
 from ..ops.sources import StopGradient
-from ..regions.boundary import boundary_of, why_idle
+from ..regions.boundary import settled_boundary, why_idle
 from ..regions.index import is_marked
 from .levels import Key, Step, key_of
 from .question import Question
@@ -58,7 +58,7 @@ class SweepPlan:
     def keys(self, t: Tensor) -> list[Key]:
         """All keys of a tensor: it, and it as each region around shows it."""
         tree = self.question.tree
-        return [t, *((t, region) for region in tree.chain(tree.around(t.node)))]
+        return [t, *[(t, region) for region in tree.chain(tree.around(t.node))]]
 
     def is_live(self, x: Tensor, view: Region | None) -> bool:
         """Whether somebody wants the gradient of x as it is read from inside `view`."""
@@ -100,20 +100,24 @@ class SweepPlan:
 
     def _passes_region(self, region: Region) -> bool:
         """Whether an input is live; then what it leads to is."""
-        boundary = boundary_of(region)
+        boundary = settled_boundary(region)
         reads = (*boundary.inputs, *boundary.undeclared)
-        if not any(self.is_live(t, region) for t in reads):
+        for t in reads:
+            if self.is_live(t, region):
+                break
+        else:
             return False
-        if not region.allow_empty and not any(t.type.differentiable for t in boundary.outputs):
+        led = self.led_to(region)
+        if not (led or region.allow_empty or any(t.type.differentiable for t in boundary.outputs)):
             raise RegionError(
                 f"region {region.name!r} ({region.where}) {why_idle(reads, boundary.outputs)}\n"
                 "Put what makes floats of these into it too, or say allow_empty=True."
             )
-        for t in self.led_to(region):
+        for t in led:
             if t not in self.stop:
                 self.live.add((t, region))
         return True
 
     def led_to(self, region: Region) -> list[Tensor]:
         """The outputs of a region that is passed: all, for its rule says what depends on what."""
-        return [t for t in boundary_of(region).outputs if t.type.differentiable]
+        return [t for t in settled_boundary(region).outputs if t.type.differentiable]

@@ -89,11 +89,9 @@ def finished(
     start: int,
 ) -> list[Gradient]:
     """The entries as gradients of their inputs' types; disconnected inputs get None."""
-    default: tuple[Any, ...] = ()
-    if any(dx is DEFAULT for _, dx in entries):
-        default = site.default(*dys)
-    used = [dy for dy, seen in zip(given, dys, strict=True) if seen is not None]
-    check_undeclared(rule, site, {x for x, _ in entries}, dys)
+    defaulted = [x for x, entry in entries if entry is DEFAULT]
+    default = site.default(*dys) if defaulted else ()
+    check_undeclared(rule, site, entries, dys)
     found: list[Gradient] = []
     for i, (x, entry) in enumerate(entries):
         if entry is DEFAULT:
@@ -101,7 +99,7 @@ def finished(
                 raise GradientError(f"{who(rule, site)}: DEFAULT is for declared inputs only")
             entry = default[i]
         dx = _as_gradient(rule, site, x, entry, i)
-        if dx is not None and not connected(site, x, dx, dys, used, start):
+        if dx is not None and not connected(site, x, dx, dys, given, start):
             dx = None
         found.append((x, dx))
     return found
@@ -127,7 +125,7 @@ def _as_gradient(rule: Rule, site: Site, x: Tensor, entry: Any, i: int) -> Tenso
 def seen_outside(dx: Tensor) -> Tensor:
     """dx as it is read from here, where it was built in a region that is not open."""
     context = CONTEXT.get()
-    inside = context.question.tree.around(dx.node)
+    inside = context.question.tree.moved.get(dx.node, dx.node.region)
     if inside is None or inside.contains(context.region):
         return dx
     return apply(Identity(), dx)

@@ -14,7 +14,7 @@ from ..ops.base import NO_GRAD, ZeroTensor, like
 from ..ops.base import is_zero as known_zero
 from ..ops.own import OwnStep
 from ..ops.shaping import broadcast_like
-from ..regions.boundary import Boundary, boundary_of
+from ..regions.boundary import Boundary, settled_boundary
 from .builtin import builtin, given
 from .levels import Off
 from .plan import SweepPlan
@@ -152,8 +152,10 @@ class Site:
         else:
             found = self._own_default(given)
         partials = tuple(
-            NO_GRAD if not x.type.differentiable else ZeroTensor(x) if dx is None else dx
-            for x, dx in zip(self.inputs, found, strict=True)
+            [
+                NO_GRAD if not x.type.differentiable else ZeroTensor(x) if dx is None else dx
+                for x, dx in zip(self.inputs, found, strict=True)
+            ]
         )
         self.partials.append(partials)
         return partials
@@ -223,7 +225,7 @@ class RegionSite(Site):
     ) -> None:
         super().__init__(target, reference, sweep)
         self.region = target
-        self.boundary = boundary_of(target) if boundary is None else boundary
+        self.boundary = settled_boundary(target) if boundary is None else boundary
         self.inputs, self.outputs = self.boundary.inputs, self.boundary.outputs
         self.view = target
         self.marked = target.rule

@@ -12,7 +12,7 @@ from ..ir.graph import Graph
 from ..ir.node import Node, Region, Tensor
 from ..ir.region_tree import MARKED, NamedTree, RegionTree
 from ..ir.residual import viewpoint
-from ..regions.boundary import boundary_of
+from ..regions.boundary import boundary_of, settled_boundary
 from ..regions.index import index_of
 from .levels import Key, Off, Step, key_of
 
@@ -20,7 +20,7 @@ from .levels import Key, Off, Step, key_of
 def reads(step: Step, off: Off, tree: RegionTree = MARKED) -> list[Key]:
     """The keys that a step reads."""
     if not isinstance(step, Node):
-        boundary = boundary_of(step)
+        boundary = settled_boundary(step)
         inputs = (*boundary.inputs, *boundary.undeclared)
         return [key_of(t, step, off, tree) for t in inputs]
     for t in step.inputs:
@@ -45,7 +45,7 @@ def lowest_of(xs: Iterable[Tensor], graph: Graph, tree: RegionTree = MARKED) -> 
 
     What reads an early member of a region that was marked afterwards may depend on a late one.
     """
-    lowest = min(x.node.index for x in xs)
+    lowest = min([x.node.index for x in xs])
     if graph.scattered or tree.regions:
         spans = _spans(graph, tree)
         place = bisect_left(spans, lowest, key=itemgetter(1))
@@ -103,16 +103,13 @@ def leading_to(
     """
     if not regional:
         return _nodes_leading_to([k.node for k in keys if isinstance(k, Tensor)], lowest, stop)
-    seen: set[Step] = set()
+    place = {step: position(step) for step in map(step_of, keys)}
+    stack = list(place)
     order: list[Step] = []
     disorder = False
-    stack = [step_of(k) for k in keys]
     while stack:
         step = stack.pop()
-        if step in seen:
-            continue
-        seen.add(step)
-        here = position(step)
+        here = place[step]
         if here < lowest:
             continue
         order.append(step)
@@ -120,11 +117,12 @@ def leading_to(
             if stop and (key if isinstance(key, Tensor) else key[0]) in stop:
                 continue
             before = step_of(key)
-            if not disorder and position(before) >= here:
-                disorder = True
-            if before not in seen:
+            if before not in place:
+                place[before] = position(before)
                 stack.append(before)
-    order.sort(key=position)
+            if place[before] >= here:
+                disorder = True
+    order.sort(key=place.__getitem__)
     return _sorted(order, off, tree) if disorder else order
 
 

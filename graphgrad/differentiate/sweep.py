@@ -20,7 +20,7 @@ from ..ops.accumulate import AddN
 from ..ops.arithmetic import ADD
 from ..ops.base import NO_GRAD, ZERO, Constant, ZeroTensor
 from ..ops.own import OwnStep
-from ..regions.boundary import boundary_of
+from ..regions.boundary import settled_boundary
 from .additive import check_additive, in_parts
 from .builtin import fitted, given, own_gradients
 from .call import call_rule, refuse_rule_derivative
@@ -135,37 +135,41 @@ class Sweep:
                 if x in live:
                     self._add(x, fitted(dx, x, node.op))
             else:
-                view = viewpoint(node, tree)
-                if key_of(x, view, self.question.off, tree) in live:
-                    self._deliver(x, fitted(dx, x, node.op), view, node)
+                key = self._wanted(x, viewpoint(node, tree), node)
+                if key is not None:
+                    self._add(key, fitted(dx, x, node.op))
 
-    def _deliver(self, x: Tensor, dx: Tensor, view: Region | None, reader: Step) -> None:
-        """Add to the gradient of x as it is read, by a step, from inside `view`."""
-        if not self.plan.regional:
-            self._add(x, dx)
-            return
-        found = level(x, view, self.question.off, self.question.tree)
+    def _wanted(self, x: Tensor, view: Region | None, reader: Step) -> Key | None:
+        """The key of x as a step reads it from inside `view`; None: nobody wants its gradient."""
+        question = self.question
+        found = level(x, view, question.off, question.tree)
+        key = (x, found) if isinstance(found, Region) else x
+        if key not in self.plan.live:
+            return None
         if isinstance(found, Hidden):
             raise found.error("a gradient has to flow through", reader)
-        self._add(x if found is None else (x, found), dx)
+        return key
 
     def _pull_region(self, region: Region) -> None:
         question = self.question
+        boundary = settled_boundary(region)
         dys: list[Tensor | None] = []
-        for t in boundary_of(region).outputs:
+        for t in boundary.outputs:
             self.context.origin = t.node
             dys.append(None if t in self.plan.stop else self._sum((t, region)))
-        if any(d is not None for d in dys):
+        if [d for d in dys if d is not None]:
             if question.asked is not None:
                 question.asked.add(region)
             rule = question.rule_of(region, region.rule)
-            self._pull_site(RegionSite(region, rule, self), dys)
+            self._pull_site(RegionSite(region, rule, self, boundary), dys)
 
     def _pull_site(self, site: Site, dys: list[Tensor | None]) -> None:
         """Call a user's rule and deliver what it returns."""
         for x, dx in self.ask(site, dys):
-            if dx is not None and self.plan.is_live(x, site.view):
-                self._deliver(x, dx, site.view, site._target)
+            if dx is not None:
+                key = self._wanted(x, site.view, site._target)
+                if key is not None:
+                    self._add(key, dx)
 
     # --- what sites ask ------------------------------------------------------------------------
 

@@ -97,6 +97,8 @@ class Kernels:
 
     native  op types whose kernels compute of bfloat16 operands in float32 themselves, and round
             once; for the others they are cast
+
+    Parameters: xp: the namespace that kernels are run with, such as numpy or jax.numpy.
     """
 
     native: frozenset[type[Op]] = frozenset()

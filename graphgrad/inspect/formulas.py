@@ -1,8 +1,7 @@
-"""What the calls of rules built, as formulas: `dx = where(abs(x) <= 1.0, dy, 0.0)`."""
+"""What the calls of rules built, as formulas: trees that formula_text and formula_math write."""
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -19,36 +18,46 @@ __all__: list[str] = []
 LIMIT = 40
 """A formula of more nodes is no help to a reader: there is none."""
 
-_INFIX = {
-    "Equal": ("==", 1),
-    "NotEqual": ("!=", 1),
-    "Less": ("<", 1),
-    "LessEqual": ("<=", 1),
-    "Greater": (">", 1),
-    "GreaterEqual": (">=", 1),
-    "Add": ("+", 2),
-    "Subtract": ("-", 2),
-    "Multiply": ("*", 3),
-    "Divide": ("/", 3),
-    "MatMul": ("@", 3),
-    "Power": ("**", 5),
-}
-"""Op type -> its sign, and how tightly that binds, as in Python."""
-_NEGATIVE, _ATOM = 4, 6
 
-
-class Term(NamedTuple):
-    """Part of a formula, and how tightly what is outermost in it binds."""
+class Name(NamedTuple):
+    """A tensor by its letter or its name."""
 
     text: str
-    binds: int = _ATOM
-
-    def within(self, binds: int) -> str:
-        """It as an operand of what binds so tightly."""
-        return self.text if self.binds >= binds else f"({self.text})"
 
 
-def formulas_of(view: View) -> dict[RuleCall, str]:
+class Literal(NamedTuple):
+    """A constant by its value, as it is written."""
+
+    text: str
+
+
+class Apply(NamedTuple):
+    """An op of operands; attributes as they are written, and `[1]` of one output of several."""
+
+    type: str
+    operands: tuple[Term, ...]
+    attrs: str = ""
+    out: str = ""
+
+
+Term = Name | Literal | Apply
+
+
+class Equation(NamedTuple):
+    """`name = value`."""
+
+    name: str
+    value: Term
+
+
+class Formula(NamedTuple):
+    """Lines in the order of computing, and what letters stand for: `x: layer0/MatMul_3`."""
+
+    lines: tuple[Equation, ...]
+    stands: tuple[str, ...]
+
+
+def formulas_of(view: View) -> dict[RuleCall, Formula]:
     """Rule call -> what it built, a line for each value that leaves it or is used twice in it.
 
     `x`, `y` and `dy` are the one input and the one output of the region (or node) and what comes
@@ -67,7 +76,7 @@ def formulas_of(view: View) -> dict[RuleCall, str]:
     for nodes in inside.values():
         nodes.sort(key=place.__getitem__)
     leaving = _leaving(view, inside)
-    return {c: _Formula(c, nodes, leaving[c], view).text() for c, nodes in inside.items()}
+    return {c: _Reader(c, nodes, leaving[c], view).formula() for c, nodes in inside.items()}
 
 
 def _is_loop(nodes: Sequence[Node], view: View) -> bool:
@@ -102,8 +111,8 @@ def _leaving(
     }
 
 
-class _Formula:
-    """The formula of one call.
+class _Reader:
+    """Reads the formula of one call off its nodes.
 
     symbols  tensor -> what it is called
     """
@@ -118,7 +127,7 @@ class _Formula:
         self.uses = Counter(t for n in self.nodes for t in view.operands(n))
         self.symbols, self.only = self._symbols(call)
 
-    def text(self) -> str:
+    def formula(self) -> Formula:
         """A line for each value that has a name, then what the letters stand for."""
         lines = []
         terms: dict[Tensor, Term] = {}
@@ -127,11 +136,11 @@ class _Formula:
                 term = self._term(t, terms)
                 if t in self.leaving or (self._is_shared(t) and kind_of(node) != "constant"):
                     name = self._left(t)
-                    lines.append(f"{name} = {term.text}")
-                    term = Term(name)
+                    lines.append(Equation(name, term))
+                    term = Name(name)
                 terms[t] = term
         stands = [f"{s}: {t.name}" for t, s in self.symbols.items() if s != _name(t)]
-        return "\n".join(lines + ([f"({', '.join(stands)})"] if stands else []))
+        return Formula(tuple(lines), tuple(stands))
 
     def _symbols(self, call: RuleCall) -> tuple[dict[Tensor, str], bool]:
         """What is read from outside by its symbol, and whether `dx` is what leaves."""
@@ -170,20 +179,11 @@ class _Formula:
         operands = [terms.get(read) or self._outside(read) for read in self.view.operands(node)]
         if node.type == "Identity":
             return operands[0]
-        attrs = short_attrs(node, 200)
-        if node.type == "Negative":
-            return Term(f"-{operands[0].within(_NEGATIVE + 1)}", _NEGATIVE)
-        if node.type in _INFIX and len(operands) == 2 and not attrs:
-            sign, binds = _INFIX[node.type]
-            left, right = operands
-            first = binds + 1 if sign == "**" or binds == 1 else binds
-            return Term(f"{left.within(first)} {sign} {right.within(binds + 1)}", binds)
-        words = ", ".join([o.text for o in operands] + ([attrs] if attrs else []))
         out = f"[{t.index}]" if len(node.outputs) > 1 else ""
-        return Term(f"{_function(node.type)}({words}){out}")
+        return Apply(node.type, tuple(operands), short_attrs(node, 200), out)
 
     def _outside(self, t: Tensor) -> Term:
-        return _number(t.node) if kind_of(t.node) == "constant" else Term(self.symbols[t])
+        return _number(t.node) if kind_of(t.node) == "constant" else Name(self.symbols[t])
 
 
 def _ends(call: RuleCall) -> tuple[Sequence[Tensor], Sequence[Tensor]]:
@@ -204,11 +204,5 @@ def _name(t: Tensor) -> str:
 def _number(node: Node) -> Term:
     """A small constant's value, a large or named one's name."""
     if node._name is not None or np.size(node.attrs["value"]) > 4:
-        return Term(local_name(node))
-    text = value_of(node)
-    return Term(text, _NEGATIVE if text.startswith("-") else _ATOM)
-
-
-def _function(type: str) -> str:
-    """`sum` of ReduceSum, `sum_to_shape` of SumToShape."""
-    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", type).lower().removeprefix("reduce_")
+        return Name(local_name(node))
+    return Literal(value_of(node))

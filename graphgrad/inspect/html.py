@@ -37,6 +37,8 @@ _SCRIPTS = (
     "colours",
     "panel",
     "search",
+    "pane",
+    "panes",
     "stage",
     "folding",
     "choosing",
@@ -58,6 +60,7 @@ def to_html(
     diff: Any = None,
     overlays: Mapping[str, Numbers] | None = None,
     passes: Sequence[tuple[str, Program]] | None = None,
+    panes: bool = False,
     failed: Any = None,
     made_by: Mapping[Node, str] | None = None,
     rules: Mapping[Node, str] | None = None,
@@ -77,7 +80,12 @@ def to_html(
         overlays: {name: Overlay, or {tensor, node or name of one: number}}, such as values, times,
             bytes or gradient norms: colours to choose from. What is not shown is left out.
         passes: [(name, program)], as `watch` of `compile` is called: a slider over them.
-        failed: what failed, ringed: a node, a tensor, a name, an exception, or a list of these.
+        panes: whether the page opens with two pictures side by side, which move, fold and choose
+            in step: shown is {title: what to_dot shows} of two or more, such as two orders or two
+            overrides, in the order in which they stand side by side; or with diff or passes, what
+            was before stands beside what is after.
+        failed: what failed, ringed: a node, a tensor, a name, an exception, or a list of these; of
+            several pictures in the last.
         made_by: {node: name of the pass that made it}, such as the `made_by` of a PassRecord; with
             passes, what they say.
         rules: {node: the rewrite rule that made it}, such as the `rules` of a PassRecord.
@@ -85,42 +93,60 @@ def to_html(
     Returns: the page's text.
 
     Raises: TypeError for what cannot be shown or is no number; GraphError for tensors of different
-    graphs; ValueError for diff and passes together, or an overlay of which no node is shown.
+    graphs; ValueError for diff and passes together, panes of fewer than two pictures, or an overlay
+    of which no node is shown.
 
     >>> gg.to_html(gg.constant(1.0)).startswith("<!DOCTYPE html>")
     True
     """
-    if diff is not None and passes is not None:
-        raise ValueError("diff and passes are two ways to use the slider: give one of them")
-    view = view_of(shown, title, failed=failed)
-    title = view.title or _graph_name(view)
-    programs = [(str(name), program) for name, program in passes or ()]
-    views = _frames(view, diff, programs)
+    pictures, main = _pictures(shown, diff, passes, panes)
+    views = [
+        (name, view_of(what, title, failed=failed) if i == main else view_of(what))
+        for i, (name, what) in enumerate(pictures)
+    ]
     each = [v for _, v in views]
-    bypassed, why_not = with_bypassed(shown, view, failed)
+    view = each[main]
+    title = view.title or _graph_name(view)
+    bypassed, why_not = with_bypassed(pictures[main][1], view, failed)
     if bypassed:
         views.append(("default gradients", bypassed))
     keyed_by = {name: keyed(name, numbers, each) for name, numbers in (overlays or {}).items()}
-    model = model_of(title, views, keyed_by, compare=diff is not None)
+    model = model_of(title, views, keyed_by, compare=panes or diff is not None)
     _note_units(model, overlays or {})
     frames = model["frames"]
-    model["bypass"] = bypass_of(frames.pop(), bypassed, each.index(view)) if bypassed else None
+    model["panes"] = panes
+    model["bypass"] = bypass_of(frames.pop(), bypassed, main) if bypassed else None
     model["why_no_bypass"] = why_not
+    programs = pictures[1:] if passes is not None else []
     model["made"] = made_by_passes(each, frames, programs, made_by or {})
     model["rewrote"] = by_rule(each, frames, rules or {})
     return _page(title, model)
 
 
-def _frames(
-    view: View, diff: Any, programs: Sequence[tuple[str, Program]]
-) -> list[tuple[str, View]]:
-    """What the slider goes over, with its names."""
-    if diff is not None:
-        return [("before", view_of(diff)), ("after", view)]
-    for _, program in programs:
+def _pictures(
+    shown: Any, diff: Any, passes: Sequence[tuple[str, Program]] | None, panes: bool
+) -> tuple[list[tuple[str, Any]], int]:
+    """What the slider goes over, with its titles, and which of them is the one asked for."""
+    if diff is not None and passes is not None:
+        raise ValueError("diff and passes are two ways to use the slider: give one of them")
+    for _, program in passes or ():
         if not isinstance(program, Program):
             raise TypeError(f"passes are pairs of a name and a program, got {program!r}")
-    return [("as built", view), *((name, view_of(program)) for name, program in programs)]
+    if diff is not None:
+        return [("before", diff), ("after", shown)], 1
+    if passes is None and panes:
+        if not isinstance(shown, Mapping):
+            raise TypeError(
+                f"panes=True shows {{title: what to show}}, or takes diff or passes, got {shown!r}"
+            )
+        pictures = [(str(name), what) for name, what in shown.items()]
+        main = len(pictures) - 1
+    else:
+        pictures = [("as built", shown), *((str(name), p) for name, p in passes or ())]
+        main = 0
+    if panes and len(pictures) < 2:
+        raise ValueError(f"panes=True shows two pictures or more, got {len(pictures)}")
+    return pictures, main
 
 
 def _note_units(model: dict[str, Any], overlays: Mapping[str, Numbers]) -> None:

@@ -70,7 +70,7 @@ def matched(old: Sequence[Node], new: Sequence[Node]) -> dict[Node, Node]:
     if any(n.graph is None for n in (*old, *new)):
         _match(old, new, _kept_names, found)
     _match(old, new, _positions, found)
-    _match(old, new, _readings, found)
+    _match(old, new, _readings(), found)
     order = 0  # once for each order of derivatives, of equal ops before others of their type
     while order < len(found):
         order = len(found)
@@ -137,15 +137,22 @@ def _positions(nodes: Sequence[Node], new_of: Mapping[Node, Node]) -> Iterator[A
         yield (full(node.position), node.scope, node.type) if own else None
 
 
-def _readings(nodes: Sequence[Node], new_of: Mapping[Node, Node]) -> Iterator[Any]:
-    """The same op of the same things in the same scope, of what the user built."""
-    known: dict[Node, Any] = {}
-    numbers: dict[Any, Any] = {}
-    for node in nodes:
-        reads = tuple((known.get(t.node, t.node), t.index) for t in reads_of(node))
-        key = (node.op, node.scope, reads)
-        known[node] = new_of.get(node, node) if node in new_of else numbers.setdefault(key, key)
-        yield key if node.origin is None and node.inputs and node._name is None else None
+def _readings() -> Keys:
+    """The same op of the same things in the same scope, of what the user built.
+
+    What is no match is the same thing where it is equal: equal keys have one number in both graphs.
+    """
+    numbers: dict[Any, int] = {}
+
+    def keys(nodes: Sequence[Node], new_of: Mapping[Node, Node]) -> Iterator[Any]:
+        known: dict[Node, Node | int] = {}
+        for node in nodes:
+            reads = tuple((known.get(t.node, t.node), t.index) for t in reads_of(node))
+            key = (node.op, node.scope, reads)
+            known[node] = new_of[node] if node in new_of else numbers.setdefault(key, len(numbers))
+            yield key if node.origin is None and node.inputs and node._name is None else None
+
+    return keys
 
 
 def _derivations(nodes: Sequence[Node], new_of: Mapping[Node, Node]) -> Iterator[Any]:

@@ -24,7 +24,9 @@ from ..ir.types import TensorType, size_of
 from ..regions.boundary import boundary_of
 from ..regions.rules import BuiltinRule, Rule, as_rule
 from .boxes import BodyMark, Box, Bypass, NameScope, Owner, Part
-from .formulas import formulas_of
+from .formula_math import Element, formula_math
+from .formula_text import formula_text
+from .formulas import Formula, formulas_of
 from .matching import Matches
 from .scene import behind
 from .view import View
@@ -61,7 +63,7 @@ def model_of(
     matches = Matches([view for _, view in views])
     tables = _Tables(
         {n: text for _, view in views for n, text in view.stands_for().items()},
-        {call: text for _, view in reversed(views) for call, text in formulas_of(view).items()},
+        {call: found for _, view in reversed(views) for call, found in formulas_of(view).items()},
     )
     frames = [_frame(name, view, tables, matches) for name, view in views]
     shown = [_overlay(name, numbers, matches) for name, numbers in overlays.items()]
@@ -93,8 +95,11 @@ class _Strings:
 class _Tables:
     """Rows of nodes, regions and calls, and what they refer to."""
 
-    def __init__(self, stands_for: Mapping[Node, str], formulas: Mapping[RuleCall, str]) -> None:
+    def __init__(
+        self, stands_for: Mapping[Node, str], formulas: Mapping[RuleCall, Formula]
+    ) -> None:
         self._stands_for, self._formulas = stands_for, formulas
+        self.math: dict[int, list[Element]] = {}
         self.strings = _Strings()
         self.types: dict[TensorType, int] = {}
         self.lines: dict[Position, int] = {}
@@ -158,6 +163,7 @@ class _Tables:
             "types": [[visible(short_type(t)), _bytes(t)] for t in self.types],
             "lines": [[visible(show(p)), visible(source_line(p))] for p in self.lines],
             "says": {type: self.strings(_lines(_formula(type))) for type in self._types()},
+            "math": self.math,
             "strings": list(self.strings.all),
         }
 
@@ -209,9 +215,19 @@ class _Tables:
             "name": visible(shortened(call.rule, _TEXT_LIMIT)),
             "region": self.region(site) if isinstance(site, Region) else -1,
             "node": -1 if isinstance(site, Region) else self.node(site),
-            "formula": self.strings(_lines(self._formulas.get(call, ""))),
+            "formula": self._formula(call),
             **self._rule(rule_of(call)),
         }
+
+    def _formula(self, call: RuleCall) -> int:
+        """The text of what a call built, by which it is found as mathematics too; -1: none."""
+        formula = self._formulas.get(call)
+        if formula is None:
+            return -1
+        text = self.strings(_lines(formula_text(formula)))
+        if text not in self.math:
+            self.math[text] = formula_math(formula)
+        return text
 
     def _rule(self, rule: Rule | None) -> dict[str, Any]:
         """Where a rule was registered, what it declares itself to be, its docstring and code."""

@@ -129,9 +129,10 @@ def outlived(scope: Any) -> ScopeError:
 def adopted(tensors: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
     """Tensors as the current graph knows them: captured where it is a body of theirs."""
     context = current()
-    if all(t.node.graph is context.graph for t in tensors):
-        return tensors
-    return _adopt(context, tensors)[1]
+    for t in tensors:
+        if t.node.graph is not context.graph:
+            return _adopt(context, tensors)[1]
+    return tensors
 
 
 def read_here(tensors: tuple[Tensor, ...]) -> tuple[Tensor, ...]:

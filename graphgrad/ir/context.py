@@ -180,7 +180,7 @@ class Scope:
         if saved is None:
             raise ScopeError(f"{self._what()} was left without having been entered")
         try:
-            is_open = self.is_current() or (kind is not None and self._close_inside())
+            is_open = CONTEXT.get(None) is saved[1] or (kind is not None and self._close_inside())
         finally:
             if is_open:
                 is_open = self._put_back(saved)
@@ -212,7 +212,8 @@ class Scope:
         """Mark the record that was left, and those that others hold open in it still, as ended."""
         pending = [left]
         for record in pending:
-            if record.ended is None and left.graph in bodies_around(record.graph):
+            acted = record is left or left.graph in bodies_around(record.graph)
+            if acted and record.ended is None:
                 record.ended = self
             for inner in tuple(record.inner or ()):
                 saved = inner._saved  # read once: another thread may leave it meanwhile

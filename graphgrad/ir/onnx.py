@@ -16,6 +16,10 @@ class Onnx:
 
     That is enough where attributes mean the same in both. An op for which they do not has a
     subclass of this with its own two methods. What ONNX takes as inputs are no attributes.
+
+    Parameters:
+        name: of the operator.
+        **attributes: {attribute there: attribute of the op}, as keywords.
     """
 
     def __init__(self, name: str, /, **attributes: str) -> None:

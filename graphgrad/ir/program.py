@@ -20,6 +20,8 @@ class Program:
 
     A program is never differentiated: differentiation works on graphs, before.
 
+    Parameters: inputs, outputs, nodes: as above; without nodes, those that the outputs need.
+
     >>> x = gg.placeholder((2,))
     >>> [node.type for node in gg.Program([x], [gg.sum(x * x)]).nodes]
     ['Multiply', 'ReduceSum']

@@ -41,16 +41,11 @@ class RegionTree:
 
     def holds(self, region: Region, inside: Region | None) -> bool:
         """Whether `inside` is the region or lies in it."""
-        if inside is region:
-            return True
-        if inside is None:
-            return False
-        whole = self.ancestry(region)
-        return whole.depth > 0 and self.ancestry(inside).lies_in(whole)
+        return region.contains(inside)
 
     def between(self, view: Region | None, inside: Region) -> Iterable[Region]:
         """`inside` and the regions around it that are not around `view`, or it, outermost first."""
-        if inside.parent is None and (view is None or view.parent is None):
+        if inside._parent is None and (view is None or view._parent is None):
             return () if inside is view else (inside,)
         return _between(ancestry_of(view), ancestry_of(inside))
 
@@ -101,6 +96,15 @@ class NamedTree(RegionTree):
     def chain(self, region: Region | None) -> tuple[Region, ...]:
         """A region and those around it, outermost first."""
         return self.ancestry(region).chain()
+
+    def holds(self, region: Region, inside: Region | None) -> bool:
+        """Whether `inside` is the region or lies in it."""
+        if inside is region:
+            return True
+        if inside is None:
+            return False
+        whole = self.ancestry(region)
+        return whole.depth > 0 and self.ancestry(inside).lies_in(whole)
 
     def between(self, view: Region | None, inside: Region) -> Iterable[Region]:
         """`inside` and the regions around it that are not around `view`, or it, outermost first."""

@@ -262,8 +262,14 @@ def when_used(use: Use) -> tuple[float, int, int]:
     return start, depth_of(by), place
 
 
+def settled_boundary(region: Region) -> Boundary:
+    """The boundary of a region, for who reads what is fixed in it: inputs, outputs, undeclared."""
+    found: Boundary | None = region.boundary
+    return boundary_of(region) if found is None or not found.settled else found
+
+
 def boundary_of(region: Region) -> Boundary:
-    """The settled boundary of a region."""
+    """The settled boundary of a region, with the nodes taken in that were built since."""
     graph = region.graph
     if graph.scanned != len(graph.nodes):
         scan(graph)

@@ -431,13 +431,20 @@ def as_rule(rule: Any, who: Who = None) -> Rule:
         return find_rule(rule, who)
     if isinstance(rule, Rule):
         return rule
-    if callable(rule):
-        _check_made(rule)
-        return Rule(rule)
-    raise GradientError(f"a gradient rule is a name, a function or a rule object, got {rule!r}")
+    _check_callable(rule)
+    return Rule(rule)
+
+
+def _check_callable(rule: Any) -> None:
+    if not callable(rule):
+        raise GradientError(f"a gradient rule is a name, a function or a rule object, got {rule!r}")
+    _check_made(rule)
 
 
 def check_reference(rule: Any, who: Who, late: bool) -> None:
     """Raise, at the line that puts a rule somewhere, what as_rule would raise later."""
-    if not (late and isinstance(rule, str)):
-        as_rule(rule, who)
+    if not isinstance(rule, str):
+        if not isinstance(rule, Rule):
+            _check_callable(rule)
+    elif not late:
+        find_rule(rule, who)

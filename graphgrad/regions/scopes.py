@@ -79,12 +79,16 @@ class override_gradient(Scope):
     ) -> None:
         _one_of("escape", escape, ESCAPES)
         _one_of("order", order, ORDERS)
-        position = caller()
-        check_reference(rule, lambda: f"named by the region opened at {show(position)}", late)
+        check_reference(rule, lambda: f"named by the region opened at {show(caller())}", late)
         self.rule = rule
         self.inputs = inputs
-        self.options = {"escape": escape, "order": order, "late": late, "attrs": attrs}
-        self.options["allow_empty"] = allow_empty
+        self.options: dict[str, Any] = {
+            "escape": escape,
+            "order": order,
+            "late": late,
+            "allow_empty": allow_empty,
+            "attrs": attrs,
+        }
         self.region: Region | None = None
 
     def __enter__(self) -> Region:
@@ -99,7 +103,7 @@ class override_gradient(Scope):
             parent=context.region,
             origin=context.origin,
             position=caller(),
-            **self.options,  # type: ignore[arg-type]
+            **self.options,
         )
         region.open = opened_by(region) or True
         if self.inputs is not None:

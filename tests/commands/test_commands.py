@@ -200,6 +200,10 @@ class TestHtmlAndDiff:
         assert page.read_text(encoding="utf-8").lstrip().lower().startswith("<!doctype html")
         both = ["html", MODELS + "graph", "--before", MODELS + "exact", "-o", str(page)]
         assert main(both) == 0
+        assert main([*both, "--panes"]) == 0
+        assert '"panes":true' in page.read_text(encoding="utf-8")
+        assert main(["html", MODELS + "graph", "-o", str(page), "--panes"]) == 2
+        assert "--panes shows two pictures" in capsys.readouterr().err
 
     def test_a_page_with_overlays_and_passes(self, tmp_path, capsys):
         page = tmp_path / "g.html"

@@ -36,6 +36,9 @@ def test_nothing_is_in_the_way_of_anybody(opened, size, dark):
     pages = {
         "overview": lambda: opened(training_step(), dark=dark, **size),
         "nested": lambda: opened(nested(), dark=dark, **size),
+        "panes": lambda: opened(
+            {"plain": plain(shown), "override": shown}, panes=True, dark=dark, **size
+        ),
         "diff": lambda: opened(shown, diff=plain(shown), dark=dark, **size),
     }
     for make in pages.values():

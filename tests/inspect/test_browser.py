@@ -531,3 +531,10 @@ def test_the_panel_says_the_line_the_words_and_the_code_of_a_rule(opened):
     assert "\\n" not in code
     (formula,) = texts(page, "#panel details.built code")
     assert " = where(abs(x) <= 1.0, dy, 0.0)\n" in formula
+    page.do("document.querySelector('#panel details.built').open = true")
+    (condition, *_) = page.do(
+        "[...document.querySelectorAll('#panel math')].map((math) => [math.ariaLabel,"
+        " math.querySelector('mtd + mtd').getBoundingClientRect().width])"
+    )
+    assert condition[0] == formula.splitlines()[0]
+    assert condition[1] > 30  # drawn as mathematics

@@ -215,6 +215,30 @@ def test_passes_are_steps():
     assert set(keys(last)) & set(keys(first))
 
 
+def test_panes_are_pictures_by_their_titles():
+    shown = marked()
+    model = model_in(to_html({"plain": plain(shown), "both <b>": shown}, panes=True))
+    assert [f["title"] for f in model["frames"]] == ["plain", "both <b>"]
+    assert (model["title"], model["panes"], model["compare"]) == ("marked", True, True)
+    assert model["bypass"]["of"] == 1
+    compared = model_in(to_html(shown, diff=plain(shown)))
+    assert compared["panes"] is False
+    for frame, other in zip(model["frames"], compared["frames"], strict=True):
+        assert (frame["nodes"], keys(frame)) == (other["nodes"], keys(other))
+
+
+def test_panes_take_two_pictures():
+    shown = marked()
+    with pytest.raises(TypeError, match=r"panes=True shows \{title: what to show\}.*got \[<"):
+        to_html(shown, panes=True)
+    for few in ({"one": shown}, {}):
+        with pytest.raises(ValueError, match=f"two pictures or more, got {len(few)}"):
+            to_html(few, panes=True)
+    with pytest.raises(ValueError, match="two pictures or more, got 1"):
+        to_html(shown, passes=[], panes=True)
+    assert model_in(to_html(shown, diff=plain(shown), panes=True))["panes"] is True
+
+
 def test_overlays_take_tensors_and_nodes_and_what_json_has_no_number_for():
     shown = marked()
     loss = shown[0]
@@ -258,5 +282,5 @@ def test_what_cannot_be_shown_is_refused():
 
 def test_size():
     small, large = (len(to_html(chain(n)).encode()) for n in (25, 2500))
-    assert small < 1_480_000
+    assert small < 1_500_000
     assert (large - small) / 10_000 < 110, "bytes a node"

@@ -77,3 +77,13 @@ def test_passes_keep_names():
     last = [n for n in programs[-1].nodes if key[n] in first]
     assert last
     assert all(first[key[n]].name == n.name or first[key[n]].type == n.type for n in last)
+
+
+def test_what_is_read_twice_at_every_step_is_looked_at_once():
+    with gg.Graph():
+        h = x = gg.placeholder((), name="x")
+        for _ in range(60):
+            h = gg.tanh(h) * h
+        one, two = (view_of(gg.gradients([h], [x], overrides=choice)) for choice in (None, "none"))
+    key = Matches([one, two]).key
+    assert len({key[n] for n in (*one.nodes, *two.nodes)}) == len(one.nodes)

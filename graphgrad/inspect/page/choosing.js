@@ -2,48 +2,38 @@
 // Select a node or a box; reveal: open what hides it, and bring it into sight.
 async function choose(selected, reveal = false) {
   state.selected = selected;
-  if (selected?.node !== undefined && !scene.at.has(selected.node)) return;
+  const there = selected ? paneWith(selected) : active;
+  if (!there && selected.node !== undefined) return;
+  activate(there ?? active);
+  const { scene } = active;
   if (reveal && selected) {
-    const hidden = selected.node !== undefined && scene.boxes[scene.at.get(selected.node).box].column !== 0 && !byId("derived").checked;
+    const hidden = selected.node !== undefined && scene.boxes[scene.at.get(scene.rowOf(selected.node)).box].column !== 0 && !byId("derived").checked;
     if (hidden) byId("derived").checked = true;
     if (keepOpen(selected) || hidden) await refresh(() => [0, 0]);
   }
   showPanel();
   noteAddress();
   mark();
-  const item = itemOf(selected);
+  const item = active.itemOf(selected);
   if (item) say(describeItem(item, scene));
-  if (reveal || (selected && innerWidth < 700)) bring(selected, item);
+  if (reveal || (selected && innerWidth < 700)) bring(selected);
 }
 
-function bring(selected, item) {
-  const { x, y, k } = camera;
-  if (item) {
-    const { width, height } = svg.getBoundingClientRect();
-    const [sx, sy] = [item.x * k + x, item.y * k + y];
-    const inside = sx > 60 && sy > 40 && sx < width - 60 && sy < height - 40;
-    if (!inside || k < 0.5) camera.centre(item.x, item.y);
-  } else if (selected?.box) {
-    const box = picture.boxes.get(scene.places.get(selected.box));
-    if (box) camera.centre(box.x + box.w / 2, box.y + box.h / 2);
-  }
-}
-
-function itemOf(selected) {
-  const { byKey, items } = picture.visible ?? { byKey: new Map(), items: [] };
-  if (selected?.node !== undefined) {
-    return byKey.get(`n${selected.node}`) ?? items.find((i) => i.node === selected.node) ?? picture.visible?.inlined.get(selected.node);
-  }
-  return selected?.box === undefined ? undefined : byKey.get(`b${scene.places.get(selected.box)}`);
+// Into sight where one is, and in the other pane.
+function bring(selected) {
+  active.camera.led(() => active.bring(selected));
+  for (const pane of panes()) if (pane !== active) pane.bring(selected);
 }
 
 function showPanel() {
   const { selected } = state;
+  const { scene } = active;
   const b = scene.places.get(selected?.box);
-  if (selected?.node !== undefined && scene.at.has(selected.node)) panel.node(selected.node, scene, overlays);
+  const n = selected?.node === undefined ? undefined : scene.rowOf(selected.node);
+  if (n !== undefined) panel.node(n, scene, overlays);
   else if (b !== undefined) panel.box(b, scene, state.shut.has(selected.box));
-  else panel.overview(scene);
-  if (selected && innerWidth < 700) openPanel(true);
+  else panel.overview(scene, state.panes);
+  if (selected && innerWidth < 700 && !state.panes) openPanel(true);
 }
 
 function openPanel(open) {
@@ -51,43 +41,20 @@ function openPanel(open) {
   byId("panel-button").setAttribute("aria-expanded", String(open));
 }
 
-// Classes of what is selected, found, and related to what is pointed at.
-function mark(pointed = null) {
-  if (!picture.visible) return;
-  const selected = itemOf(state.selected);
-  const centre = pointed ?? selected;
-  const related = centre?.node !== undefined && scene.at.has(centre.node) ? scene.related(centre.node) : null;
-  const hits = new Set(state.hits);
-  const lit = new Set();
-  for (const item of picture.visible.items) {
-    const group = picture.nodes.get(item.key);
-    const inside = item.node === undefined ? insideOf(item, related, hits) : [related?.has(item.node), hits.has(item.node)];
-    if (inside[0]) lit.add(item);
-    group.classList.toggle("lit", Boolean(inside[0]));
-    group.classList.toggle("hit", Boolean(inside[1]));
-    group.classList.toggle("selected", item === selected);
+// What is selected and found, and what belongs to that or to the item of a pane that is pointed at.
+function mark(pointed = null, where = active) {
+  const chosen = pointed ? where.chosenAs(pointed) : state.selected;
+  for (const pane of panes()) {
+    const hits = new Set(state.hits.map((n) => pane.scene.rowOf(n)));
+    pane.mark(pane === where && pointed ? pointed : pane.itemOf(chosen), pane.itemOf(state.selected), hits);
   }
-  for (const group of picture.world.querySelectorAll(".link")) {
-    const { a, b } = picture.visible.links[group.dataset.link];
-    group.classList.toggle("lit", lit.has(a) && lit.has(b));
-    group.classList.toggle("near", centre !== undefined && (a === centre || b === centre));
-  }
-  for (const group of picture.world.querySelectorAll(".box")) {
-    group.classList.toggle("selected", scene.boxes[group.dataset.box].key === state.selected?.box);
-  }
-  picture.world.classList.toggle("dimmed", related !== null);
-  if (selected) svg.setAttribute("aria-activedescendant", `i${selected.id}`);
-  else svg.removeAttribute("aria-activedescendant");
 }
 
-function insideOf(item, related, hits) {
-  if (item.shut === undefined) return [false, false];
-  const shows = (n) => picture.visible.rep[scene.at.get(n)?.box] === item.shut;
-  return [related && [...related].some(shows), [...hits].some(shows)];
-}
-
+// Found in any pane: what is in several is found once.
 function find(query, redraw = true) {
-  state.hits = search(query);
+  const found = new Map();
+  for (const { search, scene } of panes()) for (const n of search(query)) found.set(scene.at.get(n).key, n);
+  state.hits = [...found.values()];
   state.hit = -1;
   byId("clear").hidden = !query;
   byId("found").textContent = query.trim() ? plural(state.hits.length, "match").replace("matchs", "matches") : "";

@@ -1,15 +1,8 @@
-// Boxes collapse and expand.
-function where(key) {
-  const b = scene.places.get(key);
-  const item = picture.visible.byKey.get(`b${b}`);
-  if (item) return [item.x - item.w / 2, item.y - item.h / 2];
-  const box = picture.boxes.get(b);
-  return box ? [box.x, box.y] : undefined;
-}
+// Boxes collapse and expand, in all panes.
 
 // A box and its mirror image: a gradient opens beside what it is of. Of things that repeat, one is
 // open at a time.
-function fold(b) {
+function fold(b, { scene } = active) {
   const { key, title } = scene.boxes[b];
   const open = state.shut.has(key);
   for (const box of [b, scene.twins.get(b)]) {
@@ -24,20 +17,24 @@ function fold(b) {
   state.selected = { box: key };
   say(`${title} ${open ? "expanded" : "collapsed"}`);
   showPanel();
-  return refresh(() => where(key));
+  return refresh((pane) => pane.whereIs(key));
 }
 
 function keepOpen(selected) {
-  let b = selected?.node !== undefined ? scene.at.get(selected.node)?.box : scene.boxes[scene.places.get(selected?.box)]?.parent;
   let opened = false;
-  for (; b >= 0; b = scene.boxes[b].parent) opened = state.shut.delete(scene.boxes[b].key) || opened;
+  for (const { scene } of panes()) {
+    const n = selected?.node === undefined ? undefined : scene.rowOf(selected.node);
+    let b = n !== undefined ? scene.at.get(n).box : scene.boxes[scene.places.get(selected?.box)]?.parent;
+    for (; b >= 0; b = scene.boxes[b].parent) opened = state.shut.delete(scene.boxes[b].key) || opened;
+  }
   return opened;
 }
 
 function foldAll(shut) {
-  state.shut = shut ? new Set(scene.boxes.filter((b) => b.parent >= 0 || b.kind !== "column").map((b) => b.key)) : new Set();
-  if (!shut && scene.nodes.length > VISIBLE_LIMIT) {
-    state.shut = outermost(scene, VISIBLE_LIMIT);
+  const all = panes().flatMap(({ scene }) => scene.boxes.filter((b) => b.parent >= 0 || b.kind !== "column"));
+  state.shut = new Set(shut ? all.map((b) => b.key) : []);
+  if (!shut && panes().some(({ scene }) => scene.nodes.length > VISIBLE_LIMIT)) {
+    state.shut = outermostOfAll(VISIBLE_LIMIT);
     return refresh().then(() => tell(`${plural(state.shut.size, "box")} stay collapsed: ${VISIBLE_LIMIT} things are laid out at once, no more.`));
   }
   return refresh();

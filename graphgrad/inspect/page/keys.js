@@ -4,10 +4,11 @@ const ARROWS = { ArrowUp: [0, -1], ArrowDown: [0, 1], ArrowLeft: [-1, 0], ArrowR
 // The item to go to from another in a direction: near ones first, joined ones before others.
 function beside(from, [dx, dy]) {
   const joined = new Set();
-  for (const { a, b } of picture.visible.links) if (a === from || b === from) joined.add(a === from ? b : a);
+  const { visible } = active.picture;
+  for (const { a, b } of visible.links) if (a === from || b === from) joined.add(a === from ? b : a);
   let best = null;
   let least = Infinity;
-  for (const item of picture.visible.items) {
+  for (const item of visible.items) {
     const [x, y] = [item.x - from.x, item.y - from.y];
     const along = x * dx + y * dy;
     const cost = (along + 2 * Math.abs(x * dy + y * dx)) * (joined.has(item) ? 0.4 : 1);
@@ -17,21 +18,23 @@ function beside(from, [dx, dy]) {
 }
 
 function arrow(direction) {
-  const from = itemOf(state.selected);
+  const { camera } = active;
+  const from = active.itemOf(state.selected);
   if (!from) {
-    camera.pan(-60 * direction[0], -60 * direction[1]);
+    camera.led(() => camera.pan(-60 * direction[0], -60 * direction[1]));
     return;
   }
   const to = beside(from, direction);
-  if (to) chooseItem(to, true);
+  if (to) choose(active.chosenAs(to), true);
 }
 
-function chooseItem(item, reveal = false) {
-  return choose(item.node === undefined ? { box: scene.boxes[item.shut].key } : { node: item.node }, reveal);
+function zoom(factor) {
+  active.camera.led(() => active.camera.zoom(factor));
 }
 
 function toGradient() {
-  const n = state.selected?.node;
+  const { scene } = active;
+  const n = state.selected?.node === undefined ? undefined : scene.rowOf(state.selected.node);
   if (n === undefined) return;
   const origin = originOf(n);
   const there = origin
@@ -50,17 +53,20 @@ function toggle(id) {
 }
 
 const KEYS = {
-  "+": () => camera.zoom(1.25),
-  "=": () => camera.zoom(1.25),
-  "-": () => camera.zoom(0.8),
-  0: () => camera.fit(picture.width, picture.height),
+  "+": () => zoom(1.25),
+  "=": () => zoom(1.25),
+  "-": () => zoom(0.8),
+  0: fitAll,
   s: () => toggle("saved"),
   b: () => toggle("bypassed"),
   d: () => toggle("derived"),
   y: () => toggle("types"),
+  p: () => data.frames.length > 1 && toggle("beside"),
+  o: toOther,
   g: toGradient,
   c() {
-    const b = state.selected?.node !== undefined ? scene.at.get(state.selected.node)?.box : scene.places.get(state.selected?.box);
+    const { scene } = active;
+    const b = state.selected?.node !== undefined ? scene.at.get(scene.rowOf(state.selected.node))?.box : scene.places.get(state.selected?.box);
     if (b !== undefined && !state.shut.has(scene.boxes[b].key)) fold(b);
   },
   "[": () => data.frames.length > 1 && goStep(state.step - 1),
@@ -76,7 +82,7 @@ addEventListener("keydown", (event) => {
     if (event.key === "Escape") typing.blur();
     return;
   }
-  const inPicture = svg.contains(event.target) || event.target === document.body;
+  const inPicture = panes().some(({ svg }) => svg.contains(event.target)) || event.target === document.body;
   if (inPicture && event.key in ARROWS) arrow(ARROWS[event.key]);
   else if (inPicture && event.key === "Enter") enter(event.target);
   else if (event.key in KEYS) KEYS[event.key]();
@@ -86,9 +92,10 @@ addEventListener("keydown", (event) => {
 
 function enter(target) {
   const folding = target.closest?.("[data-fold]");
-  const item = itemOf(state.selected);
+  const item = active.itemOf(state.selected);
+  const first = active.picture.visible?.items[0];
   if (folding) fold(Number(folding.dataset.fold));
   else if (item?.shut !== undefined) fold(item.shut);
   else if (state.selected) openPanel(true);
-  else if (picture.visible?.items.length) chooseItem(picture.visible.items[0], true);
+  else if (first) choose(active.chosenAs(first), true);
 }

@@ -40,29 +40,31 @@ function start() {
   byId("step-back").addEventListener("click", () => goStep(state.step - 1));
   byId("step-on").addEventListener("click", () => goStep(state.step + 1));
   byId("compare").addEventListener("change", (event) => goStep(state.step, event.target.checked));
+  byId("beside").addEventListener("change", (event) => showSideBySide(event.target.checked));
   byId("save-svg").addEventListener("click", () => saveSvg(byId("save-seen").checked));
   byId("save-png").addEventListener("click", () => savePng(byId("save-seen").checked));
   byId("save-dot").addEventListener("click", saveDot);
   byId("print").addEventListener("click", () => print());
-  byId("zoom-in").addEventListener("click", () => camera.zoom(1.25));
-  byId("zoom-out").addEventListener("click", () => camera.zoom(0.8));
-  byId("zoom-fit").addEventListener("click", () => camera.fit(picture.width, picture.height));
-  byId("stop").addEventListener("click", () => engine.stop());
-  addEventListener("resize", () => minimap.follow(camera));
-  if (innerWidth < 700 || framed) openPanel(false);
+  byId("zoom-in").addEventListener("click", () => zoom(1.25));
+  byId("zoom-out").addEventListener("click", () => zoom(0.8));
+  byId("zoom-fit").addEventListener("click", fitAll);
+  byId("stop").addEventListener("click", () => panes().forEach(({ engine }) => engine.stop()));
+  addEventListener("resize", () => panes().forEach(({ minimap, camera }) => minimap.follow(camera)));
+  if (innerWidth < (state.panes ? 1200 : 700) || framed) openPanel(false);
+  activate(main);
   setTheme("auto");
   newScene();
   showFailure();
   showAddressed();
   showPanel();
-  refresh().then(() => state.selected && bring(state.selected, itemOf(state.selected)));
+  refresh().then(() => state.selected && bring(state.selected));
 }
 
 // What failed is chosen, and the boxes around it are open.
 function showFailure() {
   byId("failure").hidden = !data.reason;
   byId("failure").textContent = `Failed: ${data.reason}`;
-  const [failed] = scene.failed;
+  const [failed] = main.scene.failed;
   if (failed === undefined) return;
   state.selected = { node: failed };
   keepOpen(state.selected);

@@ -10,10 +10,10 @@ class Panel {
     this.root.scrollTop = 0;
   }
 
-  overview(scene) {
+  overview(scene, titled) {
     const shown = scene.present;
     const count = (kind) => shown.filter((n) => kindOf(n) === kind).length;
-    const parts = [make("h2", {}, "Overview")];
+    const parts = [heading(titled ? `Overview: ${scene.title}` : "Overview")];
     parts.push(
       rows([
         ["nodes", shown.length.toLocaleString("en")],
@@ -39,7 +39,7 @@ class Panel {
   node(n, scene, overlays) {
     const at = scene.at.get(n);
     const line = lineOf(n);
-    const about = [text(n, "op"), at?.status, defaults.has(n) && "default gradient, not used", scene.failed.has(n) && "failed"];
+    const about = [text(n, "op"), at && statusWords(at.status), defaults.has(n) && "default gradient, not used", scene.failed.has(n) && "failed"];
     const parts = [this.back(), heading(nameOf(n)), make("p", { class: "kind" }, about.filter(Boolean).join(" \u2013 "))];
     const facts = [];
     if (typesOf(n).length) facts.push(["type", make("code", {}, typesOf(n).join("\n"))], ["bytes", showBytes(bytesOf(n))]);
@@ -199,12 +199,30 @@ function ruleText({ says, code }) {
   return facts;
 }
 
-// What calls of a rule built, as mathematics: on request.
+// What calls of a rule built, on request: as mathematics, and as text to copy.
 function formulasOf(calls) {
-  const all = [...new Set(calls.map((c) => data.strings[data.calls[c].formula]).filter(Boolean))];
+  const all = [...new Set(calls.map((c) => data.calls[c].formula).filter((formula) => formula >= 0))];
   if (!all.length) return [];
-  const each = all.slice(0, 20).map((formula) => make("code", { class: "source" }, formula));
+  const each = all.slice(0, 20).flatMap((formula) => [mathOf(formula), make("code", { class: "source" }, data.strings[formula])]);
   return [["built", make("details", { class: "built" }, make("summary", {}, "show as a formula"), ...each)]];
+}
+
+// The lines of a formula, each called what it is as text; a long one scrolls.
+function mathOf(formula) {
+  const said = data.strings[formula].split("\n");
+  const lines = data.math[formula].map((element, i) => {
+    const math = mathElement(["math", element]);
+    math.setAttribute("display", "block");
+    math.setAttribute("aria-label", said[i]);
+    return math;
+  });
+  return make("div", { class: "math", tabindex: 0, role: "group", "aria-label": "Formula" }, ...lines);
+}
+
+function mathElement([tag, ...children]) {
+  const made = document.createElementNS("http://www.w3.org/1998/Math/MathML", tag);
+  made.append(...children.map((child) => (typeof child === "string" ? child : mathElement(child))));
+  return made;
 }
 
 // What shapes and lines mean, drawn as in the picture.
@@ -226,7 +244,7 @@ function key() {
     line("the inside of a region", "residual"), line("runs before", "control"), line("on to the next run", "loop"),
   ];
   if (data.frames.length > 1) {
-    for (const status of ["added", "removed", "changed"]) all.push(item(status, "op", status));
+    for (const status of ["added", "removed", "changed", "only"]) all.push(item(status === "only" ? "only in this pane" : status, "op", status));
   }
   return make("ul", { class: "key" }, ...all.map(([mark, name]) => {
     const svg = draw("svg", { width: 50, height: 28, "aria-hidden": "true" }, mark);
@@ -238,7 +256,7 @@ function keys() {
   const all = [
     ["/", "search; Enter for the next"], ["arrows", "from node to node; move where none is chosen"],
     ["Enter", "details, or open a collapsed box"], ["c", "collapse the box around"], ["g", "to the gradient, or back"],
-    ["+ \u2212 0", "zoom, fit"], ["s b d y", "saved, bypassed, derived, types"], ["[ ]", "step back, on"], ["Esc", "let go"],
+    ["+ \u2212 0", "zoom, fit"], ["s b d y", "saved, bypassed, derived, types"], ["[ ]", "step back, on"], ["p o", "side by side; to the other pane"], ["Esc", "let go"],
   ];
   return make("dl", { class: "keys" }, ...all.flatMap(([k, what]) => [make("dt", {}, make("kbd", {}, k)), make("dd", {}, what)]));
 }

@@ -1,9 +1,8 @@
 // The drawing: boxes below, then edges, then nodes. Names come in as text alone.
 class Picture {
-  constructor(svg) {
-    this.svg = svg;
-    this.world = draw("g", { id: "world" });
-    svg.append(this.world);
+  constructor(svg, letter) {
+    this.letter = letter; // the ids of items begin with it
+    this.world = svg.firstElementChild;
     this.nodes = new Map(); // item key -> group
     this.width = this.height = 1;
   }
@@ -59,7 +58,7 @@ class Picture {
     const marked = link.kind === "data" && [link.a, link.b].some(({ node }) => table.stamp[node] >= 0);
     const colour = marked && link.owner < 0 ? (scene.compared ? "ownless" : "stamped") : scene.colourOf(link.owner);
     const crossing = colour && `crossing ${colour}`;
-    const group = draw("g", { class: `link ${link.kind} ${crossing} ${link.status} ${link.fine ? "fine" : ""} ${link.across ? "" : `under${link.a.column % 2}`}`, "data-link": i, "data-ends": `i${link.a.id} i${link.b.id}` });
+    const group = draw("g", { class: `link ${link.kind} ${crossing} ${link.status} ${link.fine ? "fine" : ""} ${link.across ? "" : `under${link.a.column % 2}`}`, "data-link": i, "data-ends": `${this.letter}${link.a.id} ${this.letter}${link.b.id}` });
     group.append(draw("path", { class: "line", d }), draw("path", { class: "tip", d: tipOf(link.kind, points[points.length - 1], tip) }));
     const about = draw("title");
     about.textContent = `${describeItem(link.a, scene)} to ${describeItem(link.b, scene)} ${this.visible.labelOf(link)}`;
@@ -83,7 +82,7 @@ class Picture {
     if (item.node !== undefined && table.stamp[item.node] >= 0) classes.push("marked");
     if (scene.results.has(item.node)) classes.push("result");
     if (item.shut !== undefined) classes.push(box.kind);
-    const group = draw("g", { class: classes.join(" "), id: `i${item.id}`, role: "img", transform: `translate(${x - w / 2} ${y - h / 2})` });
+    const group = draw("g", { class: classes.join(" "), id: `${this.letter}${item.id}`, role: "img", transform: `translate(${x - w / 2} ${y - h / 2})` });
     group.setAttribute("aria-label", describeItem(item, scene));
     group.append(...shapeOf(item, w, h));
     const stack = item.kind === "folded" ? STACK : 0;
@@ -112,7 +111,8 @@ class Picture {
 }
 
 const STACK = 6; // how far the sheets of a collapsed box stand out, within its bounds: arrows end at these
-const STATUS_SIGNS = { added: "+", removed: "\u2212", changed: "~" };
+const STATUS_SIGNS = { added: "+", removed: "\u2212", changed: "~", only: "+" };
+const statusWords = (status) => (status === "only" ? "only here" : status);
 
 function badge(status, w) {
   const sign = draw("text", { x: w - 2, y: 5, class: "sign" });
@@ -124,11 +124,11 @@ function describeItem(item, scene) {
   if (item.shut !== undefined) {
     const { title, failed } = scene.boxes[item.shut];
     const status = scene.statusOf(item);
-    return `${title}, collapsed, ${countOf(scene.boxes[item.shut])}${status ? `, ${status}` : ""}${failed ? ", failed inside" : ""}`;
+    return `${title}, collapsed, ${countOf(scene.boxes[item.shut])}${status ? `, ${statusWords(status)}` : ""}${failed ? ", failed inside" : ""}`;
   }
   const n = item.node;
   const { status } = scene.at.get(n);
-  return `${nameOf(n)}, ${text(n, "op")}, ${typesOf(n).join(" ")}${status ? `, ${status}` : ""}${item.kind === "ghost" ? ", default gradient, not used" : ""}${scene.failed.has(n) ? ", failed" : ""}`;
+  return `${nameOf(n)}, ${text(n, "op")}, ${typesOf(n).join(" ")}${status ? `, ${statusWords(status)}` : ""}${item.kind === "ghost" ? ", default gradient, not used" : ""}${scene.failed.has(n) ? ", failed" : ""}`;
 }
 
 function shapeOf({ kind }, w, h) {

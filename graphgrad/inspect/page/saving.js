@@ -5,22 +5,49 @@ const DRAWN = [
 ];
 const LARGEST = 8192; // pixels of a PNG in either direction
 
-// The drawing by itself, its colours written on it: the whole, or the part that is seen.
+// The drawing by itself, its colours written on it: the whole, or the part that is seen. Two panes
+// stand side by side, each under its title.
 function standalone(seen) {
-  const { width, height } = svg.getBoundingClientRect();
-  const frame = seen ? [-camera.x / camera.k, -camera.y / camera.k, width / camera.k, height / camera.k] : [-12, -12, picture.width + 24, picture.height + 24];
-  const [x, y, w, h] = frame.map((v) => Math.round(v * 100) / 100);
-  const copy = draw("svg", { xmlns: "http://www.w3.org/2000/svg", viewBox: `${x} ${y} ${w} ${h}`, width: w, height: h });
+  const parts = panes().map((pane) => part(pane, seen));
+  const copy = parts.length > 1 ? abreast(parts) : parts[0];
   const title = draw("title");
   title.textContent = data.title || "graph";
-  copy.append(title, draw("rect", { x, y, width: w, height: h, fill: getComputedStyle(document.body).backgroundColor }), drawnCopy(picture.world));
-  return { text: new XMLSerializer().serializeToString(copy), width: w, height: h };
+  copy.prepend(title);
+  const [width, height] = ["width", "height"].map((side) => Number(copy.getAttribute(side)));
+  return { text: new XMLSerializer().serializeToString(copy), width, height };
+}
+
+function part({ svg, camera, picture }, seen) {
+  const room = svg.getBoundingClientRect();
+  const frame = seen ? [-camera.x / camera.k, -camera.y / camera.k, room.width / camera.k, room.height / camera.k] : [-12, -12, picture.width + 24, picture.height + 24];
+  const [x, y, width, height] = frame.map((v) => Math.round(v * 100) / 100);
+  return draw("svg", { viewBox: `${x} ${y} ${width} ${height}`, width, height }, ground({ x, y, width, height }), drawnCopy(picture.world));
+}
+
+const ground = (frame) => draw("rect", { ...frame, fill: getComputedStyle(document.body).backgroundColor });
+
+function abreast(parts) {
+  const head = 32;
+  const copy = draw("svg");
+  let [width, height] = [0, 0];
+  parts.forEach((inner, i) => {
+    const caption = draw("text", { x: width + 12, y: 21, "font-family": FONT, "font-size": 14, "font-weight": 600, fill: getComputedStyle(document.body).color });
+    caption.textContent = panes()[i].scene.title;
+    inner.setAttribute("x", width);
+    inner.setAttribute("y", head);
+    copy.append(caption, inner);
+    width += Number(inner.getAttribute("width"));
+    height = Math.max(height, head + Number(inner.getAttribute("height")));
+  });
+  copy.prepend(ground({ width, height }));
+  for (const [name, value] of Object.entries({ viewBox: `0 0 ${width} ${height}`, width, height })) copy.setAttribute(name, value);
+  return copy;
 }
 
 // A copy of a drawn element without what is hidden and what is to be clicked.
 function drawnCopy(element) {
   const copy = element.cloneNode(false);
-  for (const name of ["transform", "id", "class", "tabindex", "role"]) if (name !== "transform" || element === picture.world) copy.removeAttribute(name);
+  for (const name of ["transform", "id", "class", "tabindex", "role"]) if (name !== "transform" || element.parentNode.matches(".picture")) copy.removeAttribute(name);
   if (element.tagName !== "title" && element.tagName !== "g") {
     const style = getComputedStyle(element);
     for (const name of DRAWN) copy.setAttribute(name.replace("text-decoration-line", "text-decoration"), style.getPropertyValue(name));
@@ -58,13 +85,15 @@ async function savePng(seen) {
 
 // What is drawn as DOT text, with the words on it.
 function saveDot() {
-  download(new Blob([writtenDot(picture.visible)], { type: "text/vnd.graphviz" }), "gv");
+  download(new Blob(panes().map(writtenDot), { type: "text/vnd.graphviz" }), "gv");
 }
 
-function writtenDot({ scene, items, links, open }) {
+function writtenDot({ picture }) {
+  const { scene, items, links, open } = picture.visible;
   const quoted = (s) => `"${s.replace(/[\\"]/g, "\\$&").replace(/\n/g, "\\n")}"`;
   const inside = grouped(items, (item) => item.box);
-  const rows = [`digraph ${quoted(data.title || "graph")} {`, "graph [newrank=true]; node [shape=box];"];
+  const name = [data.title || "graph", ...(state.panes ? [scene.title] : [])].join(": ");
+  const rows = [`digraph ${quoted(name)} {`, "graph [newrank=true]; node [shape=box];"];
   const write = (item) => rows.push(`n${item.id} [label=${quoted(item.lines.map(([s]) => s).join("\n"))}];`);
   const stack = scene.boxes.map((b, i) => i).filter((i) => scene.boxes[i].parent < 0 && open.has(i)).reverse();
   while (stack.length) {
@@ -81,15 +110,19 @@ function writtenDot({ scene, items, links, open }) {
   return [...rows, "}", ""].join("\n");
 }
 
-// A print has all of the picture on one page.
+// A print has all of the pictures on one page.
 addEventListener("beforeprint", () => {
-  svg.setAttribute("viewBox", `-8 -8 ${picture.width + 16} ${picture.height + 16}`);
-  picture.world.removeAttribute("transform");
-  svg.classList.remove("far");
+  for (const { svg, picture } of panes()) {
+    svg.setAttribute("viewBox", `-8 -8 ${picture.width + 16} ${picture.height + 16}`);
+    picture.world.removeAttribute("transform");
+    svg.classList.remove("far");
+  }
 });
 addEventListener("afterprint", () => {
-  svg.removeAttribute("viewBox");
-  camera.set(camera.x, camera.y, camera.k);
+  for (const { svg, camera } of panes()) {
+    svg.removeAttribute("viewBox");
+    camera.set(camera.x, camera.y, camera.k);
+  }
 });
 
 // The address names the chosen node, so that it can be given to others.
@@ -103,7 +136,7 @@ function noteAddress() {
 
 function addressedNode() {
   const name = decodeURIComponent(location.hash.slice(1));
-  return name ? scene.nodes.find((n) => nameOf(n) === name) : undefined;
+  return name ? panes().flatMap(({ scene }) => scene.nodes).find((n) => nameOf(n) === name) : undefined;
 }
 
 addEventListener("hashchange", () => {

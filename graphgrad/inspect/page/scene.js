@@ -1,6 +1,8 @@
-// A scene: the nodes, boxes and edges of one frame, or of two of them laid over each other.
+// A scene: the nodes, boxes and edges of one frame, or of one laid over another. Of a frame that stands
+// beside another, what only it has and what changed is marked.
 class Scene {
-  constructor(number, compare, frames = data.frames) {
+  constructor(frame, { over, beside }) {
+    this.title = frame.title;
     this.nodes = []; // rows of the table
     this.at = new Map(); // row -> {box, height, column, status, key}
     this.boxes = []; // {key, parent, kind, what, title, column, owner, inner, nodes, count, failed, statuses}
@@ -11,12 +13,11 @@ class Scene {
     this.places = new Map();
     this.shut = new Set(); // keys of the boxes that are collapsed at first
     this.twins = new Map(); // box -> its mirror image, both ways
-    const after = frames[number];
-    const before = compare && number > 0 ? frames[number - 1] : null;
-    this.compared = before !== null;
-    if (before) this.lay(before, after);
-    else this.take(after, () => "", () => "");
-    this.finish(after);
+    this.compared = Boolean(over || beside);
+    if (over) this.lay(over, frame);
+    else if (beside) this.mark(frame, beside);
+    else this.take(frame, () => "", () => "");
+    this.finish(frame);
   }
 
   // One frame; status(row) of "" or null (left out), edgeStatus(edge) likewise.
@@ -46,24 +47,22 @@ class Scene {
     }
   }
 
+  // A frame, with what another one has not, or has otherwise.
+  mark(frame, beside) {
+    const [own, other] = [ledger(frame), ledger(beside)];
+    this.take(frame, (n) => statusIn(n, own, other) ?? "only", (e) => linkIn(e, own, other) ?? "only");
+  }
+
   // Two frames over each other: what both have is drawn once, where the later one has it.
   lay(before, after) {
-    const old = ledger(before);
-    const now = ledger(after);
-    const status = (n) => {
-      const key = now.keyOf.get(n);
-      const was = old.rowOf.get(key);
-      if (was === undefined) return "added";
-      return was === n || sameNode(was, n, old, now) ? "" : "changed";
-    };
-    const mark = (e, own, other) => (other.links.has(link(e, own)) ? "" : null);
-    this.take(after, status, (e) => mark(e, now, old) ?? "added");
+    const [old, now] = [ledger(before), ledger(after)];
+    this.take(after, (n) => statusIn(n, now, old) ?? "added", (e) => linkIn(e, now, old) ?? "added");
     const moved = (n) => now.rowOf.get(old.keyOf.get(n)) ?? n;
     const kept = this.edges.length;
     this.take(
       before,
       (n) => (now.rowOf.has(old.keyOf.get(n)) ? null : "removed"),
-      (e) => (mark(e, old, now) === null ? "removed" : null),
+      (e) => (linkIn(e, old, now) === null ? "removed" : null),
     );
     for (const edge of this.edges.slice(kept)) {
       edge.source = moved(edge.source);
@@ -128,6 +127,7 @@ class Scene {
       add(this.reads, edge.target, edge);
       add(this.readers, edge.source, edge);
     }
+    this.rows = data.frames.length > 1 ? new Map([...this.at].map(([n, { key }]) => [key, n])) : new Map();
     this.present = this.nodes.filter((n) => !defaults.has(n) && this.at.get(n).status !== "removed");
     const live = (kind) => new Set(this.boxes.filter((b) => b.kind === kind && b.count).map((b) => b.what)).size;
     this.counts = [plural(this.present.length, "node"), plural(live("region"), "region"), `${live("rule").toLocaleString("en")} spliced`];
@@ -146,6 +146,11 @@ class Scene {
     if (shut === undefined) return this.at.get(node)?.status ?? "";
     const { statuses } = this.boxes[shut];
     return statuses.size === 1 ? [...statuses][0] : "changed";
+  }
+
+  // The row that this scene has of a node of any scene.
+  rowOf(n) {
+    return this.at.has(n) ? n : this.rows.get(keysOfRows.get(n));
   }
 
   failedIn({ node, shut }) {
@@ -194,6 +199,8 @@ class Scene {
 }
 
 const keyAt = (frame, i) => (frame.key.length ? frame.key[i] : frame.nodes[i]);
+const keysOfRows = new Map(); // of all frames, where there are several
+if (data.frames.length > 1) for (const frame of data.frames) frame.nodes.forEach((n, i) => keysOfRows.set(n, keyAt(frame, i)));
 
 function* edgesOf(frame) {
   const [source, out, target, kind, tag, owner, operand, copies] = frame.edges;
@@ -218,6 +225,14 @@ function ledger(frame) {
   return found;
 }
 
+// "" or "changed" of a node of one frame that another has too; null of the others.
+function statusIn(n, own, other) {
+  const there = other.rowOf.get(own.keyOf.get(n));
+  if (there === undefined) return null;
+  return there === n || sameNode(there, n, other, own) ? "" : "changed";
+}
+
+const linkIn = (e, own, other) => (other.links.has(link(e, own)) ? "" : null);
 const link = (e, own) => `${own.keyOf.get(e.source)}:${e.out} ${own.keyOf.get(e.target)}`;
 
 function sameNode(a, b, old, now) {

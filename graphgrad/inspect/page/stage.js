@@ -2,11 +2,11 @@
 const OPEN_AIM = 120;
 const PATIENCE = 20000;
 const byId = (id) => document.getElementById(id);
-const svg = byId("picture");
 
 const state = {
-  step: data.compare ? data.frames.length - 1 : 0,
+  step: data.panes ? 1 : data.compare ? data.frames.length - 1 : 0,
   compare: data.compare,
+  panes: data.panes, // whether the step before stands beside the step
   shut: new Set(),
   overlay: null,
   selected: null, // {node} or {box: key}
@@ -15,38 +15,39 @@ const state = {
 };
 const overlays = data.overlays.map(({ name, rows, combine, unit }) => Object.assign(new Overlay(name, rows), { combine, unit }));
 overlays.push(Object.assign(bytesOverlay(), { own: true }));
-const engine = new Engine();
-const picture = new Picture(svg);
-const minimap = new Minimap(byId("map"), (x, y) => camera.centre(x, y, camera.k));
-const camera = new Camera(svg, picture.world, () => minimap.follow(camera));
-let scene;
-let search;
+const main = new Pane(byId("pane"), "i");
+const other = new Pane(byId("other"), "j"); // to the left of it, where there are two
+const panes = () => (state.panes ? [other, main] : [main]);
+let active = main;
 let turn = 0;
 const seen = new Set(); // steps that were shown, whose boxes stand as they were left
 
 const panel = new Panel(byId("panel"), {
   node: (n) => choose({ node: n }, true),
-  box: (b) => choose({ box: scene.boxes[b].key }, true),
+  box: (b) => choose({ box: active.scene.boxes[b].key }, true),
   fold: (b) => fold(b),
   home: () => choose(null),
 });
 
 function newScene() {
-  const first = scene === undefined;
-  const fresh = !seen.has(state.step);
+  const first = main.scene === undefined;
   const frames = [...data.frames];
-  if (byId("bypassed").checked && data.bypass) frames[data.bypass.of] = data.bypass.frame;
-  scene = new Scene(state.step, state.compare, frames);
-  if (state.compare) quieten(scene);
-  search = searcher(scene);
-  if (fresh) scene.shut.forEach((key) => state.shut.add(key));
-  seen.add(state.step);
-  if (first) {
-    byId("saved").checked = scene.nodes.length <= LABEL_LIMIT;
-  }
-  const named = data.frames.length > 1 ? `${data.frames[state.step].title}: ` : "";
-  byId("count").textContent = `${named}${scene.counts.join(", ")}`;
+  if (byId("bypassed").checked && data.bypass) frames[data.bypass.of] = { ...data.bypass.frame, title: frames[data.bypass.of].title };
+  const [before, after] = [frames[state.step - 1], frames[state.step]];
+  const marked = state.compare && before !== undefined;
+  if (state.panes) other.take(new Scene(before, { beside: marked && after }));
+  main.take(new Scene(after, marked ? { [state.panes ? "beside" : "over"]: before } : {}));
+  panes().forEach(({ scene }, i, { length }) => {
+    if (marked) quieten(scene);
+    const step = state.step + 1 + i - length;
+    if (!seen.has(step)) scene.shut.forEach((key) => state.shut.add(key));
+    seen.add(step);
+  });
+  if (first) byId("saved").checked = panes().every(({ scene }) => scene.nodes.length <= LABEL_LIMIT);
+  const named = data.frames.length > 1 ? `${main.scene.title}: ` : "";
+  byId("count").textContent = state.panes ? "" : `${named}${main.scene.counts.join(", ")}`;
   showStep();
+  showCaptions();
   find(byId("query").value, false);
 }
 
@@ -62,78 +63,50 @@ function outermost(of, aim = OPEN_AIM) {
     if (count > aim) break;
     level.forEach((b) => open.add(b));
   }
-  return new Set(of.boxes.filter((_, i) => !open.has(i)).map((box) => box.key));
+  return of.boxes.filter((_, i) => !open.has(i)).map((box) => box.key);
 }
 
-const visibleNow = () =>
-  new Visible(scene, {
-    shut: state.shut,
-    saved: byId("saved").checked,
-    derived: byId("derived").checked,
-    types: byId("types").checked,
-    values: state.overlay,
-  });
+const outermostOfAll = (aim) => new Set(panes().flatMap(({ scene }) => outermost(scene, aim)));
 
-// Lay out and draw. anchor: () -> [x, y] of what stays where it is on the screen; null: fit all.
+function isTooMuch({ items, scene }) {
+  const count = items.filter((item) => !item.copy).length;
+  return count > VISIBLE_LIMIT && items.some((i) => i.box >= 0 && scene.boxes[i.box].parent >= 0);
+}
+
+// Lay out and draw. anchor: pane -> [x, y] of what stays where it is on the screen; null: fit all.
 async function refresh(anchor = null) {
   const mine = ++turn;
-  const held = anchor?.();
-  let visible = visibleNow();
-  const count = visible.items.filter((item) => !item.copy).length;
-  if (count > VISIBLE_LIMIT && visible.items.some((i) => i.box >= 0 && scene.boxes[i.box].parent >= 0)) {
-    state.shut = outermost(scene);
+  const held = panes().map((pane) => anchor?.(pane));
+  let visible = panes().map((pane) => pane.visible());
+  if (visible.some(isTooMuch)) {
+    state.shut = outermostOfAll();
     keepOpen(state.selected);
-    visible = visibleNow();
+    visible = panes().map((pane) => pane.visible());
   }
   document.documentElement.dataset.state = "laying out";
-  const json = await layoutOf(visible, mine);
-  if (!json) return;
-  const layout = placed(visible, json);
-  const crowded = placeLabels(visible, layout.boxes);
-  picture.show(visible, layout);
-  for (const link of crowded) picture.world.querySelector(`[data-link="${link}"]`).classList.add("crowded");
-  minimap.show(picture);
-  shown(held && anchor(), held);
-}
-
-// Graphviz's answer; nothing where it failed, or where something else is to be shown by now.
-async function layoutOf(visible, mine) {
-  const wait = setTimeout(() => note(`Laying out ${plural(visible.items.length, "box")}\u2026`, true), 250);
-  const end = setTimeout(() => engine.stop(), PATIENCE);
-  try {
-    const started = performance.now();
-    const json = await engine.layout(dotOf(visible));
-    document.documentElement.dataset.layout = Math.round(performance.now() - started);
-    if (mine === turn) note("");
-    return mine === turn ? json : null;
-  } catch (error) {
-    if (mine === turn) failed(error, visible);
-    return null;
-  } finally {
-    clearTimeout(wait);
-    clearTimeout(end);
-  }
-}
-
-function shown(now, held) {
-  svg.classList.toggle("overlaid", state.overlay !== null);
-  state.overlay?.paint(picture);
+  const drawn = await Promise.all(panes().map((pane, i) => pane.lay(visible[i])));
+  if (mine !== turn || drawn.includes(false)) return;
   mark();
-  if (now && held) camera.pan((held[0] - now[0]) * camera.k, (held[1] - now[1]) * camera.k);
-  else camera.read(picture);
+  const moved = panes().map((pane, i) => held[i] && anchor(pane) && [held[i], anchor(pane)]);
+  if (!moved.some(Boolean)) readAll();
+  panes().forEach(({ camera }, i) => {
+    if (!moved[i]) return;
+    const [was, now] = moved[i];
+    camera.pan((was[0] - now[0]) * camera.k, (was[1] - now[1]) * camera.k);
+  });
   document.documentElement.dataset.state = "ready";
 }
 
 // Layout failed or took too long: once more with all but the outermost boxes collapsed.
-function failed(error, visible) {
-  const shut = outermost(scene, 60);
-  const worth = visible.items.length > 60 && [...shut].some((key) => !state.shut.has(key));
+function failed(error, pane, visible) {
+  const shut = outermost(pane.scene, 60);
+  const worth = visible.items.length > 60 && shut.some((key) => !state.shut.has(key));
   if (!worth) {
     note(`No layout: ${error.message}`);
     document.documentElement.dataset.state = "failed";
     return;
   }
-  state.shut = shut;
+  state.shut = outermostOfAll(60);
   say(`Layout did not end (${error.message}); boxes were collapsed.`);
   refresh();
 }

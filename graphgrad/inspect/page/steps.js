@@ -1,6 +1,9 @@
 // Frames are steps of a slider.
 function showStep() {
+  const several = data.frames.length > (state.panes ? 2 : 1); // there is something to step through
   byId("steps").hidden = data.frames.length < 2;
+  for (const id of ["step-back", "step", "step-on", "step-name"]) byId(id).hidden = !several;
+  byId("step").min = firstStep();
   byId("step").max = data.frames.length - 1;
   byId("step").value = state.step;
   byId("line").hidden = data.frames.length < 3;
@@ -8,15 +11,24 @@ function showStep() {
   [...byId("line").children].forEach((li, i) => li.firstChild.setAttribute("aria-current", i === state.step ? "step" : "false"));
   byId("step-name").textContent = `${state.step + 1} of ${data.frames.length}: ${data.frames[state.step].title}`;
   byId("compare").checked = state.compare;
-  byId("step-back").disabled = state.step === 0;
+  byId("compare-words").textContent = state.panes ? "Mark what differs" : "Compare with step before";
+  byId("beside").checked = state.panes;
+  byId("step-back").disabled = state.step === firstStep();
   byId("step-on").disabled = state.step === data.frames.length - 1;
-  const shows = data.bypass?.of === state.step;
+  const shows = data.bypass && panes().some((_, i, { length }) => data.bypass.of === state.step + 1 + i - length);
   byId("bypassed").disabled = !shows;
   byId("bypassed").closest("label").title = shows ? "" : whyNoDefaults();
-  const counts = ["added", "removed", "changed"].map((s) => [s, scene.nodes.filter((n) => scene.at.get(n).status === s).length]).filter(([, count]) => count);
-  const comparing = state.compare && state.step > 0;
-  byId("changes").replaceChildren(...(comparing ? counts.map(([s, count]) => make("span", { class: `change ${s}` }, `${STATUS_SIGNS[s]} ${count} ${s}`)) : []));
-  if (comparing && !counts.length) byId("changes").append("nothing changed");
+  byId("changes").replaceChildren(...(state.panes ? [] : changesOf(main.scene)));
+}
+
+const firstStep = () => (state.panes ? 1 : 0);
+
+// How many nodes a comparison marks as what.
+function changesOf(scene) {
+  if (!scene.compared) return [];
+  const counts = ["only", "added", "removed", "changed"].map((s) => [s, scene.nodes.filter((n) => scene.at.get(n).status === s).length]).filter(([, count]) => count);
+  if (!counts.length) return [state.panes ? "nothing only here" : "nothing changed"];
+  return counts.map(([s, count]) => make("span", { class: `change ${s}` }, `${STATUS_SIGNS[s]} ${count} ${statusWords(s)}`));
 }
 
 // The steps in order, each with how many nodes it leaves: where it got less, and where it did nothing.
@@ -39,7 +51,7 @@ function whyNoDefaults() {
 }
 
 function goStep(step, compare = state.compare) {
-  state.step = Math.min(data.frames.length - 1, Math.max(0, step));
+  state.step = Math.min(data.frames.length - 1, Math.max(firstStep(), step));
   state.compare = compare;
   newScene();
   showPanel();
