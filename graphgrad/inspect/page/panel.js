@@ -209,11 +209,10 @@ function formulasOf(calls) {
 
 // The lines of a formula, each called what it is as text; a long one scrolls.
 function mathOf(formula) {
-  const said = data.strings[formula].split("\n");
-  const lines = data.math[formula].map((element, i) => {
+  const lines = data.math[formula].map(([said, element]) => {
     const math = mathElement(["math", element]);
     math.setAttribute("display", "block");
-    math.setAttribute("aria-label", said[i]);
+    math.setAttribute("aria-label", said);
     return math;
   });
   return make("div", { class: "math", tabindex: 0, role: "group", "aria-label": "Formula" }, ...lines);
