@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial, wraps
+
 import numpy as np
 import pytest
 
@@ -443,6 +445,27 @@ def test_S28_without_variables_the_protocol_takes_the_pair_of_gradients_and_an_e
 
     x = placeholder(())
     assert value(gg.gradients(f(x), x)) == 7
+
+
+def test_S28_who_takes_variables_is_read_off_the_signature():
+    w = variable(2.0)
+
+    def taking(dy, variables):
+        return dy, [5.0 * dy for _ in variables]
+
+    def only_naming(dy):
+        variables = 7.0
+        return variables * dy
+
+    @wraps(taking)
+    def wrapping(*args, **more):
+        return taking(*args, **more)
+
+    for grad_fn in (wrapping, partial(taking)):
+        f = gg.custom_gradient(lambda x, grad_fn=grad_fn: (x * w, grad_fn))
+        assert value(gg.gradients(f(placeholder(())), w)) == 5
+    x = placeholder(())
+    assert value(gg.gradients(gg.custom_gradient(lambda x: (x * w, only_naming))(x), x)) == 7
 
 
 def test_S28_the_wrong_number_of_variable_gradients_is_an_error_that_lists_them():
