@@ -32,6 +32,16 @@ def test_the_page_shows_the_outcomes(lost):
     )
 
 
+def test_the_readme_shows_rows_of_the_page(lost):
+    page = lost("page").DOCUMENT
+    readme = (FOLDER.parents[1] / "README.md").read_text()
+    rows = [
+        r for r in readme.partition("is a program that was run")[2].splitlines() if r[:1] == "|"
+    ]
+    assert len(rows) > 6
+    assert set(rows[2:]) <= set(page.read_text().splitlines())
+
+
 def test_every_framework_answers_every_row(lost):
     rows, page = lost("rows"), lost("page")
     recorded = page.outcomes()
