@@ -148,6 +148,32 @@ def test_other_errors_are_as_they_were():
         assert not hasattr(caught.value, "__notes__")
 
 
+def sum(x, axis=None):  # what Python says of it is what it says of gg.sum
+    return gg.sum(x, axis)
+
+
+def wrong(x):
+    gg.sum(x)
+    raise TypeError("sum() got an unexpected keyword argument 'dim'")
+
+
+def test_a_function_of_others_that_has_the_name_of_ours_is_not_answered_for():
+    calls = [lambda x: (gg.sum(x), sum(x, dim=0)), lambda x: np.sum(np.ones(2), dim=gg.sum), wrong]
+    for call in calls:
+        with pytest.raises(TypeError, match=r"^sum\(\) got an unexpected") as caught, gg.Graph():
+            call(gg.constant([1.0, 2.0]))
+        assert not hasattr(caught.value, "__notes__")
+
+
+def test_a_keyword_is_answered_in_a_rule_too():
+    sin = gg.override(lambda site, dy: gg.sum(dy, dim=0))(gg.sin)
+    with pytest.raises(TypeError) as caught, gg.Graph() as graph:
+        gg.gradients(sin(gg.constant([1.0, 2.0])), graph.nodes[0].outputs[0])
+    where, said = caught.value.__notes__
+    assert "in the gradient rule" in where
+    assert "says axis= for dim=" in said
+
+
 def test_keywords_that_are_ours_are_there():
     modules = (gg, gg.nn, gg.random, gg.optimizers)
     functions = [getattr(m, n) for m in modules for n in dir(m)]

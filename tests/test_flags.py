@@ -3,6 +3,7 @@
 import ast
 import doctest
 import inspect
+import os
 import re
 from contextlib import redirect_stdout
 from io import StringIO
@@ -88,3 +89,18 @@ def test_methods_hand_their_flags_on():
         with pytest.raises(TypeError, match="keepdims is True or False"):
             getattr(t, name)(keepdims="no")
     assert t.sum(keepdims=np.True_).shape == (1, 1)
+
+
+def test_a_flag_of_numpy_is_kept_as_pythons():
+    """Files and pages are JSON, which knows no other."""
+    yes, no = np.True_, np.False_
+    with gg.Graph() as graph:
+        v = gg.variable([1.0, 2.0], trainable=yes, slot=no)
+        with gg.override_gradient("Identity", late=no, allow_empty=no):
+            y = gg.sign(v)
+        graph.mark(gg.select.op("Sign"), "Identity", late=no, allow_empty=no, allow_inside=True)
+        gg.mean(y, keepdims=yes, where=y > 0)
+    attrs = [value for node in graph.nodes for value in node.attrs.values()]
+    assert not any(isinstance(value, np.bool_) for value in attrs)
+    gg.save(os.devnull, graph)
+    gg.to_html(y, panes=no)

@@ -101,6 +101,7 @@ def to_html(
     >>> gg.to_html(gg.constant(1.0)).startswith("<!DOCTYPE html>")
     True
     """
+    panes = truth("panes", panes)
     pictures, main = _pictures(shown, diff, passes, panes)
     views = [
         (name, view_of(what, title, failed=failed) if i == main else view_of(what))
@@ -129,7 +130,6 @@ def _pictures(
     shown: Any, diff: Any, passes: Sequence[tuple[str, Program]] | None, panes: bool
 ) -> tuple[list[tuple[str, Any]], int]:
     """What the slider goes over, with its titles, and which of them is the one asked for."""
-    truth("panes", panes)
     if diff is not None and passes is not None:
         raise ValueError("diff and passes are two ways to use the slider: give one of them")
     for _, program in passes or ():

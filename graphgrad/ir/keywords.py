@@ -7,6 +7,7 @@ and a call that is right pays nothing.
 
 from __future__ import annotations
 
+import dis
 import inspect
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -65,17 +66,54 @@ _SAID = re.compile(r"([\w.]+)\(\) got an unexpected keyword argument '(\w+)'")
 
 def note_keyword(error: object = None, trace: TracebackType | None = None) -> None:
     """Note our keyword on an error about another, if a function of graphgrad was given it."""
-    if type(error) is not TypeError or trace is None or getattr(error, "__notes__", None):
+    if type(error) is not TypeError or trace is None:
         return
+    note = ""
     if str(error) == CALLED:
-        error.add_note(NO_CALL)
+        note = NO_CALL
     elif said := _SAID.match(str(error)):
         name, keyword = said.groups()
         while trace.tb_next is not None:
             trace = trace.tb_next
-        found = _called(name.removesuffix(".__init__"), trace.tb_frame)
-        if note := "\n".join(filter(None, (_answer(*each, keyword) for each in found))):
-            error.add_note(note)
+        if not _is_of_others(trace):
+            found = _called(name.removesuffix(".__init__"), trace.tb_frame)
+            note = "\n".join(filter(None, (_answer(*each, keyword) for each in found)))
+    if note and note not in getattr(error, "__notes__", ()):
+        error.add_note(note)
+
+
+def _is_of_others(trace: TracebackType) -> bool:
+    """Whether what raised an error in a frame is seen there, and is no function of graphgrad.
+
+    The instructions of a call `a.b(...)` that begin where it does load a, and b of it.
+    """
+    done = [i for i in dis.get_instructions(trace.tb_frame.f_code) if i.offset <= trace.tb_lasti]
+    call = done[-1]
+    if not call.opname.startswith("CALL"):
+        return True
+    if call.positions is None or call.positions.lineno is None:
+        return False
+    line, _, column, _ = call.positions
+    first = [
+        i
+        for i in done
+        if i.positions is not None
+        and (i.positions.lineno, i.positions.col_offset) == (line, column)
+        and i.positions != call.positions
+    ]
+    if not all(i.opname.startswith(("LOAD_", "PUSH_NULL")) for i in first):
+        return False
+    names = [str(i.argval) for i in first if i.opname.startswith("LOAD_")]
+    found: Any = None
+    for i, name in enumerate(names):
+        found = inspect.getattr_static(found, name, None) if i else _names_in(trace).get(name)
+    module = getattr(found, "__module__", None)
+    return isinstance(module, str) and not module.startswith(PACKAGE)
+
+
+def _names_in(trace: TracebackType) -> dict[str, Any]:
+    frame = trace.tb_frame
+    return {**frame.f_builtins, **frame.f_globals, **frame.f_locals}
 
 
 def _answer(shown: str, function: Callable[..., Any], keyword: str) -> str:
@@ -106,7 +144,9 @@ def _called(name: str, frame: FrameType) -> Sequence[tuple[str, Callable[..., An
         and o.__module__.startswith(PACKAGE)
         and shown.rpartition(".")[2] in written
     ]
-    return [each for each in found if written.issuperset(each[0].split("."))] or found[:1]
+    full = [each for each in found if written.issuperset(each[0].split("."))]
+    longest = {o: shown for shown, o in sorted(full, key=lambda each: each[0].count("."))}
+    return [(shown, o) for o, shown in longest.items()] or found[:1]
 
 
 def _seen(names: Mapping[str, Any], inside: str = "") -> Iterator[tuple[str, Any]]:

@@ -232,7 +232,7 @@ def counted(x: Tensor, mask: Any, axes: Axes, keepdims: bool, dtype: DType) -> T
     if mask is True:
         return size_over(x, axes, dtype)
     ones = cast(broadcast_like(fitted_mask(mask, x), x), INT64)
-    return cast(apply(ReduceSum(axes, keepdims), ones), dtype)
+    return cast(apply(ReduceSum(axes, truth("keepdims", keepdims)), ones), dtype)
 
 
 def _initial(value: TensorLike, x: Tensor) -> Tensor:

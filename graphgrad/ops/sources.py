@@ -136,8 +136,7 @@ def variable(
     array = np.array(initial)
     array = array.astype(as_dtype(array.dtype if dtype is None else dtype))
     array.flags.writeable = False
-    truth_if_given("trainable", trainable)
-    truth("slot", slot)
+    trainable, slot = truth_if_given("trainable", trainable), truth("slot", slot)
     if trainable is None:
         trainable = is_inexact(array.dtype) and not slot
     return build(Variable(array, trainable, slot), (), name).outputs[0]

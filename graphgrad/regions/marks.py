@@ -106,10 +106,9 @@ def mark(
     >>> gg.evaluate(gg.gradients(y, x))
     array([1., 1.])
     """
-    truth("late", late)
+    late, allow_empty = truth("late", late), truth("allow_empty", allow_empty)
     truth("replace", replace)
     truth("allow_inside", allow_inside)
-    truth("allow_empty", allow_empty)
     _one_of("escape", escape, ESCAPES)
     _one_of("order", order, ORDERS)
     at = caller()

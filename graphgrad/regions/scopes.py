@@ -80,8 +80,7 @@ class override_gradient(Scope):
     ) -> None:
         _one_of("escape", escape, ESCAPES)
         _one_of("order", order, ORDERS)
-        truth("late", late)
-        truth("allow_empty", allow_empty)
+        late, allow_empty = truth("late", late), truth("allow_empty", allow_empty)
         check_reference(rule, lambda: f"named by the region opened at {show(caller())}", late)
         self.rule = rule
         self.inputs = inputs
