@@ -20,6 +20,7 @@ from .ir.collector import collector_paused
 from .ir.depth import Bounded
 from .ir.errors import DTypeError, ExecutionError, GraphError, StateError
 from .ir.first_tries import answer
+from .ir.flags import truth
 from .ir.graph import Graph, GraphScope
 from .ir.held import any_gone
 from .ir.node import Node, Tensor
@@ -99,6 +100,8 @@ def compile(
     >>> f([1.0, 2.0, 3.0])
     [array(6.), array(3.)]
     """
+    truth("optimize", optimize)
+    truth("verify", verify)
     with collector_paused(), Bounded():
         chosen = load_backend(backend, **options)
         passes = _passes(optimize, verify, chosen)

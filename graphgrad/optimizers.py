@@ -24,6 +24,7 @@ import numpy as np
 from .differentiate.gradients import gradients
 from .ir.errors import GradientError, ShapeError, StateError
 from .ir.first_tries import answer, unknown_name
+from .ir.flags import truth
 from .ir.graph import GraphScope
 from .ir.kinds import FLOAT32, is_bfloat16
 from .ir.node import Tensor
@@ -253,7 +254,7 @@ class SGD(Optimizer):
     ) -> None:
         super().__init__(learning_rate)
         self.momentum = momentum
-        self.nesterov = nesterov
+        self.nesterov = truth("nesterov", nesterov)
 
     def update(self, call: UpdateCall, p: Tensor, g: Tensor) -> Tensor:
         """The next value of p."""
@@ -486,6 +487,7 @@ def exponential_decay(start: float, steps: int, rate: float, staircase: bool = F
     >>> gg.evaluate(gg.optimizers.exponential_decay(1.0, 10, 0.5)(gg.constant(20)))
     array(0.25)
     """
+    truth("staircase", staircase)
 
     def schedule(step: Tensor) -> Tensor:
         along = cast(step, "float64") / steps

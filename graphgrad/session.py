@@ -9,6 +9,7 @@ from .compiled import CompiledFunction, compile, feeds_of
 from .execute.backend import Backend, load_backend
 from .ir.errors import GraphError
 from .ir.first_tries import answer
+from .ir.flags import truth
 from .ir.graph import Graph, GraphScope, default_graph
 from .ir.node import Node, Tensor
 from .ir.state import State
@@ -40,7 +41,7 @@ class Session:
         self, graph: Graph | None = None, backend: str | Backend = "auto", *, fresh: bool = False
     ) -> None:
         self.graph = default_graph() if graph is None else graph
-        self.state = State(self.graph) if fresh else self.graph.state.copy()
+        self.state = State(self.graph) if truth("fresh", fresh) else self.graph.state.copy()
         self._backend = load_backend(backend)
         self._compiled: dict[Any, CompiledFunction] = {}
         self._closed = False

@@ -13,6 +13,7 @@ from typing import Any, TextIO, TypeVar
 import numpy as np
 
 from .ir.errors import ShapeError
+from .ir.flags import truth
 from .ir.lazy import lazy_module
 from .ir.tree import flatten, tree_map
 from .ir.types import Array
@@ -53,6 +54,7 @@ def batches(
     >>> [b.tolist() for b in gg.training.batches(np.arange(5), 2)]
     [[0, 1], [2, 3], [4]]
     """
+    truth("drop_last", drop_last)
     return Batches(arrays, size, seed, epochs, drop_last)
 
 

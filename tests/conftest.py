@@ -7,9 +7,11 @@ that need a package which is not installed are left out, but for those named in 
 import gc
 import os
 import sys
+from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 
+import numpy as np
 import pytest
 
 import graphgrad as gg
@@ -67,11 +69,24 @@ def _verified():
 
 
 @pytest.fixture(autouse=True)
-def _own_default_graph():
-    """What a test builds where no graph is entered, no other test finds there."""
+def _alone(request):
+    """A test finds what it would find alone, whichever came before it in its process.
+
+    Its default graph is its own, and what it draws from a generator of its module are the first
+    numbers that come after those of the import.
+    """
+    for generator, state in _generators(request.module):
+        generator.bit_generator.state = state
     token = CONTEXT.set(Context(gg.Graph(), implicit=True))
     yield
     CONTEXT.reset(token)
+
+
+@cache
+def _generators(module):
+    """Each generator among the names of a module, and its state before the first test."""
+    found = [v for v in vars(module).values() if isinstance(v, np.random.Generator)]
+    return [(generator, generator.bit_generator.state) for generator in found]
 
 
 @pytest.fixture

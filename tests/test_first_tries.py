@@ -1,6 +1,7 @@
 """What people try first is answered, and is still not there."""
 
 import copy
+import inspect
 import pickle
 import re
 import runpy
@@ -13,6 +14,9 @@ import pytest
 
 import graphgrad as gg
 from graphgrad.ir.first_tries import FIRST_TRIES
+from graphgrad.ir.keywords import NO_CALL, OURS
+
+from .each import each
 
 PATH = Path(__file__).parent.parent / "tools" / "first_tries.py"
 TOOL = runpy.run_path(str(PATH))
@@ -103,3 +107,57 @@ def test_graphs_without_a_name_are_told_apart():
     with pytest.raises(gg.GraphError, match=r"begun at test_first_tries\.py:\d+"):
         a + b
     assert "begun" not in repr(gg.Graph("named"))
+
+
+KEYWORDS = [
+    ("dim", lambda x: gg.sum(x, dim=0), r"says axis= for dim=\. It is gg\.sum\(x, axis=None, "),
+    ("keepdim", lambda x: x.sum(keepdim=1), r"says keepdims= for keepdim="),
+    ("size", lambda x: gg.zeros(size=2), r"says shape= for size=\. It is gg\.zeros\(shape, "),
+    ("stddev", lambda x: gg.random.normal(2, stddev=1), r"says std= .* It is gg\.random\.normal\("),
+    ("lr", lambda x: gg.optimizers.Adam(lr=1), r"says learning_rate= .* gg\.optimizers\.Adam\("),
+    ("near", lambda x: gg.sum(x, axs=0), r"^Did you mean 'axis'\? It is gg\.sum"),
+    ("far", lambda x: gg.sum(x, nonsense=0), r"^It is gg\.sum\(x, axis=None, keepdims=False, \*, "),
+    ("by place", lambda x: gg.exp(input=x), r"^It is gg\.exp\(x, /\)\.$"),
+]
+
+
+@each(KEYWORDS, group=lambda name: "all")
+def test_a_keyword_of_another_library_is_answered_where_its_error_leaves_a_graph(call, said):
+    with pytest.raises(TypeError, match="unexpected keyword argument") as caught, gg.Graph():
+        call(gg.constant([1.0, 2.0]))
+    (note,) = caught.value.__notes__
+    assert re.search(said, note)
+
+
+def test_a_tensor_that_is_called_is_answered():
+    with pytest.raises(TypeError) as caught, gg.Graph():
+        gg.constant([1.0, 2.0]).T()
+    assert caught.value.__notes__ == [NO_CALL]
+
+
+def test_a_keyword_is_answered_once_in_a_function_that_is_traced():
+    with pytest.raises(TypeError) as caught, gg.Graph(), gg.Graph():
+        gg.function(lambda a: gg.sum(a, dim=0))(np.ones(2))
+    assert len(caught.value.__notes__) == 1
+
+
+def test_other_errors_are_as_they_were():
+    for call in (lambda: (lambda x: x)(dim=0), lambda: sorted([], dim=0), lambda: gg.sum()):
+        with pytest.raises(TypeError) as caught, gg.Graph():
+            call()
+        assert not hasattr(caught.value, "__notes__")
+
+
+def test_keywords_that_are_ours_are_there():
+    modules = (gg, gg.nn, gg.random, gg.optimizers)
+    functions = [getattr(m, n) for m in modules for n in dir(m)]
+    taken = {p for f in functions if callable(f) for p in parameters(f)}
+    assert {ours for each in OURS.values() for ours in each} <= taken
+
+
+def parameters(function):
+    """The names of its parameters; none of what Python cannot tell."""
+    try:
+        return [*inspect.signature(function).parameters]
+    except ValueError:
+        return []

@@ -9,6 +9,7 @@ to it.
 
 import argparse
 import math
+import re
 from pathlib import Path
 
 import numpy as np
@@ -23,7 +24,9 @@ HEAD = """# First tries
 What people write first, in the words of other libraries, and what graphgrad says to it. `x` is a
 placeholder of two numbers, `loss` a number made of it, `w` a variable. Every line was run by
 `python tools/first_tries.py --write`, which writes this page; the answers to names that are not
-there are a table in `graphgrad/ir/first_tries.py`.
+there are a table in `graphgrad/ir/first_tries.py`, those to keywords in `graphgrad/ir/keywords.py`.
+A keyword is answered where the error leaves a graph's block (`with gg.Graph():`); outside of all
+blocks the error is Python's alone.
 """
 MODEL = """
 x = gg.placeholder((2,), name="x")
@@ -76,6 +79,30 @@ MISUSES = {
         gg.function(lambda a: a * w)(np.ones(2))
         with gg.Graph(): gg.exp(x) + gg.constant(1.0)
     """,
+    "Arguments of other libraries": """
+        gg.sum(x, dim=0)
+        gg.mean(x, keepdim=True)
+        x.sum(reduction_indices=0)
+        gg.nn.softmax(x, dim=-1)
+        gg.concat([x, x], dim=0)
+        gg.stack(tensors=[x, x])
+        gg.exp(input=x)
+        gg.transpose(x, perm=(0,))
+        gg.sum(x, axs=0)
+        x.T()
+        gg.zeros(size=(2,))
+        gg.variable(initial_value=1.0)
+        gg.nn.dropout(x, p=0.5)
+        gg.nn.conv(x, w, stride=2)
+        gg.random.normal((2,), stddev=0.1)
+        gg.optimizers.Adam(lr=1e-3)
+        gg.gradients(loss, wrt=[w])
+        gg.gradients(loss, w, grad_outputs=loss)
+        gg.evaluate(loss, feed_dict={x: np.ones(2)})
+        gg.Session(config=None)
+        gg.compile(x, loss, backend="numpy", fullgraph=True)
+        gg.sum(x, keepdims="no")
+    """,
     "Gradients": """
         gg.gradients(loss, [1.0])
         gg.gradients(loss, "x")
@@ -106,19 +133,21 @@ def named():
 def said(code):
     """The error that a line of code raises, or None."""
     names = {"gg": gg, "np": np, "math": math, "Halved": Halved}
-    with gg.Graph():
-        exec(compile(MODEL, "model.py", "exec"), names)
-        try:
+    try:
+        with gg.Graph():
+            exec(compile(MODEL, "model.py", "exec"), names)
             exec(compile(code, "train.py", "exec"), names)
-        except Exception as error:
-            return error
+    except Exception as error:
+        return error
     return None
 
 
 def row(code):
-    """One line of a table."""
+    """One line of a table; without the near misses that Python itself tells from 3.13 on."""
     error = said(code)
-    text = str(error).replace(repr(Halved), "Halved").replace("\n", "<br>").replace("|", "\\|")
+    first = re.sub(r"(keyword argument '\w+')\. Did you mean.*", r"\1", str(error))
+    text = "\n".join([first, *getattr(error, "__notes__", [])])
+    text = text.replace(repr(Halved), "Halved").replace("\n", "<br>").replace("|", "\\|")
     return f"| `{code}` | {type(error).__name__} | {text} |"
 
 

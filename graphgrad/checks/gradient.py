@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..ir.errors import GradientError, ShapeError
+from ..ir.flags import truth
 from ..ir.kinds import is_inexact
 from ..ir.node import Node, Region
 from ..ir.types import Array
@@ -66,6 +67,7 @@ def check_gradient(
     >>> gg.check_gradient(lambda site, dy: 2 * dy, gg.square, np.array([1.0, 3.0])).findings[0].kind
     'truth'
     """
+    truth("variants", variants)
     if order not in (1, 2):
         raise ValueError(f"check_gradient checks order 1 or 2, got {order!r}")
     if args and callable(args[0]):

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..ir.errors import GraphGradError
+from ..ir.flags import truth
 from ..ir.kinds import is_inexact
 from ..ir.node import Node, Region, RuleCall
 from ..ir.state import State
@@ -61,6 +62,7 @@ def nan_guard(
     >>> gg.debug.nan_guard(gg.sqrt([1.0, 4.0]))
     array([1., 2.])
     """
+    truth("inf", inf)
     question = Evaluation(outputs, feeds, state)
     bad = _bad(inf)
     for t, array in question.given.items():

@@ -13,6 +13,7 @@ import numpy as np
 
 from ..ir.build import apply
 from ..ir.errors import DTypeError, GradientError, ShapeError
+from ..ir.flags import truth
 from ..ir.node import Tensor
 from ..ir.tree import flatten, tree_map, unflatten
 from ..ops.base import Full, ZeroTensor
@@ -99,7 +100,7 @@ def jacobian(
 
 def _check_parts(who: str, y: Tensor, xs: Sequence[Any], holomorphic: bool) -> None:
     """DTypeError where one number for each pair of elements would not say how y depends on x."""
-    if holomorphic:
+    if truth("holomorphic", holomorphic):
         check_holomorphic(who, [y, *[x for x in xs if isinstance(x, Tensor)]])
     elif y.type.complex:
         raise DTypeError(

@@ -13,6 +13,7 @@ from ..ir.collector import collector_paused
 from ..ir.context import Context, Within
 from ..ir.depth import check_room
 from ..ir.errors import DTypeError, GradientError, GraphError
+from ..ir.flags import truth
 from ..ir.graph import Graph, current, entering
 from ..ir.kinds import kind_of
 from ..ir.node import Tensor
@@ -77,6 +78,7 @@ def gradients(
     >>> gg.evaluate(gg.gradients(gg.sum(x**3), x, overrides={"ReduceSum": lambda site, dy: 0.0}))
     array([0., 0.])
     """
+    truth("holomorphic", holomorphic)
     y_list, x_list = _tensors(ys, "ys"), _tensors(xs, "xs")
     if unconnected not in ("none", "zero"):
         raise ValueError(f"unconnected is 'none' or 'zero', got {unconnected!r}")

@@ -244,7 +244,10 @@ def load_backend(name: str | Backend = "auto", **options: Any) -> Backend:
     taken = signature(make).parameters
     unknown = [o for o in options if o not in taken]
     if unknown and all(p.kind is not p.VAR_KEYWORD for p in taken.values()):
-        raise TypeError(f"the backend {wanted!r} takes no {', '.join(unknown)}")
+        known = ", ".join(taken) or "none"
+        raise TypeError(
+            f"the backend {wanted!r} takes no {', '.join(unknown)}. Its options are: {known}"
+        )
     made: Backend = make(**options)
     return made
 

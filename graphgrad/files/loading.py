@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from ..differentiate.travel.pickles import at_home, nested
 from ..ir.collector import collector_paused
 from ..ir.errors import FileError, GraphGradError, did_you_mean
+from ..ir.flags import truth, truth_if_given
 from ..ir.flat import restore_graph
 from ..ir.graph import Graph
 from ..ir.node import Tensor
@@ -109,6 +110,8 @@ def load(
     >>> gg.load(path).functions["sum"]([1.0, 2.0])
     array(3.)
     """
+    truth("mmap", mmap)
+    truth_if_given("verify", verify)
     if rules not in ("saved", "registry", "check"):
         near = did_you_mean(str(rules), ["saved", "registry", "check"])
         raise ValueError(f'rules is "saved", "registry" or "check", got {rules!r}. {near}'.rstrip())

@@ -12,6 +12,7 @@ from ..differentiate.travel.pickles import side_by_side
 from ..differentiate.travel.storing import ORDER, Depth, stored_rules
 from ..ir.collector import collector_paused
 from ..ir.errors import FileError
+from ..ir.flags import truth
 from ..ir.flat import Flat, flatten_graph
 from ..ir.graph import Graph
 from ..ir.node import Node, Region
@@ -84,6 +85,7 @@ def save(
     >>> gg.load(path).functions["slope"](0.0)
     array(10.)
     """
+    truth("full_paths", full_paths)
     tables = Tables(full_paths=full_paths)
     with collector_paused():
         parts = parts_of(graph, functions or {}, metadata, state, tables, order)

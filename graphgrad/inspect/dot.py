@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ..ir.collector import collector_paused
+from ..ir.flags import truth
 from ..ir.node import Node, Region, RuleCall, Tensor
 from .boxes import Box
 from .collapse import Collapse
@@ -93,6 +94,8 @@ def to_dot(
     >>> gg.to_dot(gg.exp(x)).startswith("digraph")
     True
     """
+    truth("scopes", scopes)
+    truth("bypassed", bypassed)
     view = view_of(
         shown,
         title=title,

@@ -1,4 +1,4 @@
-"""A formula as mathematics: presentation MathML, as nested lists that the page makes elements of.
+"""A line of a formula as presentation MathML: nested lists of which the page makes elements.
 
 `["mfrac", ["mi", "x"], ["mn", "2"]]` is an element with its children; a text is its own text. There
 are no attributes. What the elements are: MathML Core, https://www.w3.org/TR/mathml-core/.
@@ -10,7 +10,7 @@ import re
 from typing import Any, NamedTuple
 
 from .formula_text import ATOM, INFIX, function_name
-from .formulas import Apply, Formula, Literal, Name, Term
+from .formulas import Apply, Equation, Literal, Name, Term
 from .wording import visible
 
 __all__: list[str] = []
@@ -37,9 +37,9 @@ class _Math(NamedTuple):
         return self.element if self.binds >= binds else _fenced("()", self.element)
 
 
-def formula_math(formula: Formula) -> list[Element]:
-    """An element for each line: `dx = 2 dy` is `["mrow", dx, ["mo", "="], ...]`."""
-    return [_row(_name(name), _mo("="), _written(value).element) for name, value in formula.lines]
+def equation_math(equation: Equation) -> Element:
+    """`dx = 2 dy` is `["mrow", dx, ["mo", "="], ...]`."""
+    return _row(_name(equation.name), _mo("="), _written(equation.value).element)
 
 
 def _written(term: Term) -> _Math:

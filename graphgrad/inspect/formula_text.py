@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from .formulas import Formula, Literal, Name, Term
+from .formulas import Equation, Formula, Literal, Name, Term
 
 __all__: list[str] = []
 
@@ -40,8 +40,13 @@ class _Text(NamedTuple):
 
 def formula_text(formula: Formula) -> str:
     """A line for each value that has a name; the last says what the letters stand for."""
-    lines = [f"{name} = {_written(value).text}" for name, value in formula.lines]
+    lines = [equation_text(line) for line in formula.lines]
     return "\n".join(lines + ([f"({', '.join(formula.stands)})"] if formula.stands else []))
+
+
+def equation_text(equation: Equation) -> str:
+    """`dx = 2.0 * dy`."""
+    return f"{equation.name} = {_written(equation.value).text}"
 
 
 def _written(term: Term) -> _Text:

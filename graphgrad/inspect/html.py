@@ -13,6 +13,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from ..ir.flags import truth
 from ..ir.node import Node
 from ..ir.program import Program
 from .extras import Numbers, by_rule, bypass_of, keyed, made_by_passes, with_bypassed
@@ -25,6 +26,7 @@ __all__ = ["to_html", "write_html"]
 
 _SCRIPTS = (
     "model",
+    "edges",
     "scene",
     "visible",
     "ordering",
@@ -127,6 +129,7 @@ def _pictures(
     shown: Any, diff: Any, passes: Sequence[tuple[str, Program]] | None, panes: bool
 ) -> tuple[list[tuple[str, Any]], int]:
     """What the slider goes over, with its titles, and which of them is the one asked for."""
+    truth("panes", panes)
     if diff is not None and passes is not None:
         raise ValueError("diff and passes are two ways to use the slider: give one of them")
     for _, program in passes or ():
@@ -184,13 +187,15 @@ def _graph_name(view: View) -> str:
 
 def _page(title: str, model: dict[str, Any]) -> str:
     text = json.dumps(model, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    style, script, viz = _part("style.css"), _script(), _part("viz-global.js")
+    style, viz = _part("style.css"), _part("viz-global.js")
+    engine, script = _part("engine.js"), _script()
     fields = {
         "title": escape(visible(title) or "graphgrad"),
-        "policy": _policy(style, script, viz),
+        "policy": _policy(style, engine, script, viz),
         "style": style,
         "data": text.translate(_DATA),
         "viz": viz,
+        "engine": engine,
         "script": script,
     }
     pieces = _part("page.html").split("{{")
@@ -201,12 +206,12 @@ def _page(title: str, model: dict[str, Any]) -> str:
     return "".join(found)
 
 
-def _policy(style: str, script: str, viz: str) -> str:
+def _policy(style: str, *scripts: str) -> str:
     """No network, no script or style but these."""
     return "; ".join(
         [
             "default-src 'none'",
-            f"script-src {_hash(script)} {_hash(viz)} 'wasm-unsafe-eval'",
+            f"script-src {' '.join(map(_hash, scripts))} 'wasm-unsafe-eval'",
             f"style-src {_hash(style)}",
             "worker-src blob:",
             "img-src blob:",

@@ -24,8 +24,8 @@ from ..ir.types import TensorType, size_of
 from ..regions.boundary import boundary_of
 from ..regions.rules import BuiltinRule, Rule, as_rule
 from .boxes import BodyMark, Box, Bypass, NameScope, Owner, Part
-from .formula_math import Element, formula_math
-from .formula_text import formula_text
+from .formula_math import Element, equation_math
+from .formula_text import equation_text, formula_text
 from .formulas import Formula, formulas_of
 from .matching import Matches
 from .scene import behind
@@ -99,7 +99,7 @@ class _Tables:
         self, stands_for: Mapping[Node, str], formulas: Mapping[RuleCall, Formula]
     ) -> None:
         self._stands_for, self._formulas = stands_for, formulas
-        self.math: dict[int, list[Element]] = {}
+        self.math: dict[int, list[tuple[str, Element]]] = {}
         self.strings = _Strings()
         self.types: dict[TensorType, int] = {}
         self.lines: dict[Position, int] = {}
@@ -215,18 +215,20 @@ class _Tables:
             "name": visible(shortened(call.rule, _TEXT_LIMIT)),
             "region": self.region(site) if isinstance(site, Region) else -1,
             "node": -1 if isinstance(site, Region) else self.node(site),
-            "formula": self._formula(call),
+            "formula": self._built(call),
             **self._rule(rule_of(call)),
         }
 
-    def _formula(self, call: RuleCall) -> int:
-        """The text of what a call built, by which it is found as mathematics too; -1: none."""
+    def _built(self, call: RuleCall) -> int:
+        """The formula of what a call built, as text; -1: none. Its lines are in `math` too."""
         formula = self._formulas.get(call)
         if formula is None:
             return -1
         text = self.strings(_lines(formula_text(formula)))
         if text not in self.math:
-            self.math[text] = formula_math(formula)
+            self.math[text] = [
+                (visible(equation_text(line)), equation_math(line)) for line in formula.lines
+            ]
         return text
 
     def _rule(self, rule: Rule | None) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..ir.errors import GraphError
+from ..ir.flags import truth
 from ..ir.graph import Graph
 from ..ir.kinds import is_inexact
 from ..ir.node import Node, Tensor
@@ -82,7 +83,7 @@ class Overlay:
         finite = [v for v in (*self.values.values(), *self.named.values()) if math.isfinite(v)]
         self.low, self.high = min(finite, default=0.0), max(finite, default=0.0)
         self.least = min((v for v in finite if v > 0.0), default=0.0)
-        self.log = self._spans_much() if log is None else log
+        self.log = self._spans_much() if log is None else truth("log", log)
         if self.log and finite and (self.low < 0.0 or not self.least):
             raise ValueError(f"log=True takes numbers above zero, and zeros, got {self.low}")
 

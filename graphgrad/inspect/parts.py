@@ -16,6 +16,8 @@ __all__: list[str] = []
 
 CROWDED = 200
 """How many nodes and boxes may stand directly in a box."""
+CROWDED_BOXES = 40
+"""How many of these may be boxes: a row of steps is laid out in the square of their number."""
 
 
 def divide(tree: Tree, order: Mapping[Node, int]) -> None:
@@ -54,7 +56,7 @@ def _things(box: Box) -> list[Node | Box]:
 
 
 def _is_crowded(box: Box) -> bool:
-    return len(box.nodes) + len(box.boxes) > CROWDED
+    return len(box.boxes) > CROWDED_BOXES or len(box.nodes) + len(box.boxes) > CROWDED
 
 
 def _name(thing: Node | Box) -> str:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager
+from typing import Any
 
 from .collector import undisturbed
 from .context import CONTEXT, Context, Scope, stamps_on
 from .errors import ScopeError
+from .keywords import note_keyword
 from .node import Graph
 from .position import caller, show
 
@@ -88,8 +90,9 @@ class GraphScope(Scope):
         self._push(entering(self.graph, self.implicit))
         return self.graph
 
-    def __exit__(self, kind: object, *exc: object) -> None:
+    def __exit__(self, kind: object, *exc: Any) -> None:
         self._pop(kind)
+        note_keyword(*exc)
 
     def _spares(self, inner: Scope) -> bool:
         return isinstance(inner, GraphScope)
@@ -174,7 +177,7 @@ def _enter(graph: Graph) -> Graph:
     return graph
 
 
-def _leave(graph: Graph, kind: object, *exc: object) -> None:
+def _leave(graph: Graph, kind: object, *exc: Any) -> None:
     scope = None
     try:
         scope = _innermost(graph, kind)
@@ -187,6 +190,7 @@ def _leave(graph: Graph, kind: object, *exc: object) -> None:
             scope._pop(error)
         raise
     graph._scopes.remove(scope)
+    note_keyword(*exc)
 
 
 def _innermost(graph: Graph, kind: object) -> GraphScope:

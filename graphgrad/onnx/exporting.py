@@ -13,6 +13,7 @@ import numpy as np
 from ..compiled import CompiledFunction
 from ..files.atomic import write_atomically
 from ..ir.errors import DTypeError, ExportError, counted
+from ..ir.flags import truth, truth_if_given
 from ..ir.node import Node, Region, RuleCall, Tensor
 from ..ir.onnx import NoOnnxForm
 from ..ir.program import Program
@@ -88,6 +89,8 @@ def export(
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     gg.onnx.export(f, f"{folder}/slope.onnx")
     """
+    truth_if_given("external", external)
+    truth("marks", marks)
     need_onnx("gg.onnx.export()")
     if not isinstance(f, CompiledFunction):
         raise TypeError(f"onnx.export() takes what gg.compile returns, got {f!r}")

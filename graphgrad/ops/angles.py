@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from ..ir.flags import truth
 from .arithmetic import multiply
 from .base import Tensor, TensorLike, as_tensor, cast, kind_of, promoted
 from .complex_parts import imag, real
@@ -30,6 +31,7 @@ def angle(z: TensorLike, deg: bool = False) -> Tensor:
     >>> gg.evaluate(gg.angle([1.0, 1j], deg=True))
     array([ 0., 90.])
     """
+    truth("deg", deg)
     z = as_tensor(z)
     (z,) = promoted(cast(z, "int64") if kind_of(z.dtype) == "b" else z, floating=True, small=True)
     found = arctan2(imag(z), real(z))

@@ -328,13 +328,6 @@ def whole(what: str, n: Any) -> int:
     return operator.index(n)
 
 
-def truth(what: str, b: Any) -> bool:
-    """b as a bool; TypeError, which says what it is, for all that is none: "no" is not False."""
-    if not isinstance(b, bool | np.bool_):
-        raise TypeError(f"{what} is True or False, got {b!r}")
-    return bool(b)
-
-
 def wants(x: Tensor) -> bool:
     """Whether the running gradient has a use for the gradient of x. True outside gradients."""
     live = CONTEXT.get().question.live

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from ..ir.flags import truth
 from ..ir.kinds import limits_of
 from .base import (
     NO_GRAD,
@@ -303,6 +304,7 @@ def nan_to_num(
     >>> gg.evaluate(gg.nan_to_num([1.0, np.nan, -np.inf], neginf=-9.0))
     array([ 1.,  0., -9.])
     """
+    truth("copy", copy)
     x = as_tensor(x)
     if x.type.complex:
         return _complex_nan_to_num(x, nan, posinf, neginf)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..ir.errors import ShapeError
+from ..ir.flags import truth
 from ..ir.types import broadcast, compatible
 from .base import Tensor, TensorLike, as_dtype, as_tensor, constant, promoted
 from .logic import equal, isfinite, isnan, less_equal, logical_and, logical_or
@@ -59,6 +60,7 @@ def array_equal(a1: TensorLike, a2: TensorLike, equal_nan: bool = False) -> Tens
     >>> gg.evaluate([gg.array_equal([1, 2], [1, 2]), gg.array_equal([1, 1], 1)])
     [array(True), array(False)]
     """
+    truth("equal_nan", equal_nan)
     x, y = as_tensor(a1), as_tensor(a2)
     if not compatible(x.shape, y.shape):
         return constant(False)
@@ -124,6 +126,7 @@ def isclose(
     >>> gg.evaluate(gg.isclose([1.0, 1.1, np.inf], [1.0 + 1e-9, 1.0, np.inf]))
     array([ True, False,  True])
     """
+    truth("equal_nan", equal_nan)
     x, y = promoted(x, y, floating=True)
     near = less_equal(abs(x - y), atol + rtol * abs(y))
     close = logical_or(equal(x, y), logical_and(near, isfinite(y)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..ir.errors import GraphGradError, ShapeError
+from ..ir.flags import truth, truth_if_given
 from ..ir.types import as_shape
 from .base import (
     Any,
@@ -95,6 +96,7 @@ def asarray(
     >>> gg.asarray([1, 2], dtype="float64").type
     float64[2]
     """
+    truth_if_given("copy", copy)
     check_device(device)
     try:
         return as_tensor(x, dtype)
@@ -352,6 +354,8 @@ def linspace(
     >>> gg.evaluate(gg.linspace(0, 1, 5))
     array([0.  , 0.25, 0.5 , 0.75, 1.  ])
     """
+    truth("endpoint", endpoint)
+    truth("retstep", retstep)
     check_device(device)
     count, axis = spaced("linspace", num, axis, start, stop)
     if not isinstance(start, Tensor) and not isinstance(stop, Tensor):
@@ -635,6 +639,8 @@ def meshgrid(
     array([[1, 1, 1],
            [2, 2, 2]])
     """
+    truth("copy", copy)
+    truth("sparse", sparse)
     vectors = [as_tensor(x) for x in xs]
     if indexing not in ("xy", "ij"):
         raise ShapeError(f"meshgrid takes indexing 'xy' or 'ij', got {indexing!r}")

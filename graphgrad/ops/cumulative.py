@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..ir.errors import ShapeError
+from ..ir.flags import truth
 from ..ir.types import elements
 from .arithmetic import multiply
 from .base import (
@@ -260,6 +261,7 @@ def cumulative_sum(
     >>> gg.evaluate(gg.cumulative_sum([1, 2, 3], include_initial=True))
     array([0, 1, 3, 6])
     """
+    truth("include_initial", include_initial)
     x, axis = _prepared(x, axis, dtype)
     return _accumulated(CumSum, x, axis, 0 if include_initial else None)
 
@@ -288,6 +290,7 @@ def cumulative_prod(
     >>> gg.evaluate(gg.cumulative_prod([1, 2, 3, 4]))
     array([ 1,  2,  6, 24])
     """
+    truth("include_initial", include_initial)
     x, axis = _prepared(x, axis, dtype)
     return _accumulated(CumProd, x, axis, 1 if include_initial else None)
 

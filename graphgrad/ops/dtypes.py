@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from ..ir import kinds
 from ..ir.errors import DeviceError
+from ..ir.flags import truth
 from ..ir.types import as_shape
 from .base import (
     Any,
@@ -186,6 +187,7 @@ def astype(
     >>> gg.evaluate(gg.astype([1.7, -1.7], gg.int32))
     array([ 1, -1], dtype=int32)
     """
+    truth("copy", copy)
     check_device(device)
     return cast(as_tensor(x), dtype)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..ir.errors import ShapeError, SymbolicError
+from ..ir.flags import truth
 from .at import at, indices_in_bounds
 from .base import (
     Any,
@@ -73,6 +74,7 @@ def indices(dimensions: Any, dtype: Any = "int64", sparse: bool = False) -> Any:
            [[0, 1],
             [0, 1]]])
     """
+    truth("sparse", sparse)
     made = np.indices(_lengths("indices", dimensions), as_dtype(dtype), sparse=sparse)  # type: ignore[call-overload]
     return tuple(map(constant, made)) if sparse else constant(made)
 
@@ -446,6 +448,7 @@ def vander(x: TensorLike, N: int | None = None, increasing: bool = False) -> Ten
            [4, 2, 1],
            [9, 3, 1]])
     """
+    truth("increasing", increasing)
     x = as_tensor(x)
     x = cast(x, result_dtype([x.dtype, as_dtype(np.int64)]))
     if x.ndim != 1 or (N is None and not isinstance(x.shape[0], int)):
@@ -492,6 +495,7 @@ def logspace(
     >>> gg.evaluate(gg.logspace(0, 2, 3))
     array([  1.,  10., 100.])
     """
+    truth("endpoint", endpoint)
     num, axis = spaced("logspace", num, axis, start, stop, base)
     if not any(isinstance(v, Tensor) for v in (start, stop, base)):
         made: Any = np.logspace(start, stop, num, endpoint, base, dtype, axis)
@@ -533,6 +537,7 @@ def geomspace(
     >>> gg.evaluate(gg.geomspace(1, 100, 3))
     array([  1.,  10., 100.])
     """
+    truth("endpoint", endpoint)
     count, axis = spaced("geomspace", num, axis, start, stop)
     if not isinstance(start, Tensor) and not isinstance(stop, Tensor):
         made: Any = np.geomspace(start, stop, count, endpoint, dtype, axis)

@@ -6,6 +6,7 @@ import builtins
 from math import prod
 
 from ..ir.errors import ShapeError
+from ..ir.flags import truth_if_given
 from ..ir.types import compatible, elements
 from .base import (
     NO_GRAD,
@@ -356,6 +357,7 @@ def histogram(
     >>> gg.evaluate(gg.histogram([1.0, 2.0, 1.0], bins=[0, 1, 2, 3]))
     (array([0, 2, 1]), array([0, 1, 2, 3]))
     """
+    truth_if_given("density", density)
     x = as_tensor(a)
     edges = histogram_bin_edges(x, bins, range)
     even = not (isinstance(bins, Tensor) or np.ndim(bins))
@@ -440,6 +442,7 @@ def histogramdd(
     array([[1., 0.],
            [1., 1.]])
     """
+    truth_if_given("density", density)
     columns = _columns(sample)
     dimensions = len(columns)
     given = _listed_bins(bins)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..ir.errors import ShapeError
+from ..ir.flags import truth
 from ..ir.types import compatible
 from .base import (
     Constant,
@@ -51,6 +52,7 @@ def digitize(x: TensorLike, bins: TensorLike, right: bool = False) -> Tensor:
     >>> gg.evaluate(gg.digitize([0.5, 2.0, 9.0], [1.0, 2.0, 3.0]))
     array([0, 2, 3])
     """
+    truth("right", right)
     x, bins = promoted(x, bins)
     side = "left" if right else "right"
     n = bins.shape[0] if bins.ndim == 1 else None

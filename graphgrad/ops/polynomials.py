@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..ir.errors import ShapeError
+from ..ir.flags import truth
 from ..ir.kinds import limits_of
 from .arithmetic import add, subtract
 from .base import (
@@ -354,6 +355,7 @@ def polyfit(
     >>> gg.evaluate(gg.polyfit([0.0, 1.0, 2.0], [1.0, 3.0, 5.0], 1)).round(6)
     array([2., 1.])
     """
+    truth("full", full)
     if whole("deg", deg) < 0:
         raise ValueError(f"the degree of a polynomial is >= 0, got {deg}")
     (x,), (y,) = promoted(x, floating=True), promoted(y, floating=True)

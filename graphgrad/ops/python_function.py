@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from ..ir.errors import ExecutionError, GradientError, GraphError, ShapeError
+from ..ir.flags import truth
 from ..ir.kinds import can_cast
 from ..ir.onnx import NoOnnxForm
 from ..ir.position import of_function, show
@@ -142,6 +143,7 @@ def register_function(name: str, *, replace: bool = False) -> Callable[[Fn], Fn]
     >>> gg.evaluate(y)
     array([0.25, 0.5 ])
     """
+    truth("replace", replace)
     if not isinstance(name, str) or not name:
         raise TypeError(f"register_function takes the name to register under, got {name!r}")
 

@@ -6,6 +6,7 @@ import builtins
 from math import prod as product
 
 from ..ir.errors import ShapeError
+from ..ir.flags import truth
 from ..ir.types import Dim, broadcast, compatible, elements, size_of
 from .arithmetic import ADD, DIVIDE, SUBTRACT
 from .base import (
@@ -202,7 +203,7 @@ def sum(
     array([4, 6])
     """
     x = only(_summed_as(x, dtype), where, 0)
-    y = apply(ReduceSum(normal_axes(axis, x.ndim), builtins.bool(keepdims)), x)
+    y = apply(ReduceSum(normal_axes(axis, x.ndim), truth("keepdims", keepdims)), x)
     return y if initial is None else y + _initial(initial, x)
 
 
@@ -365,7 +366,7 @@ def mean(
     x = _floating(as_tensor(x), dtype)
     axes = normal_axes(axis, x.ndim)
     if where is True:
-        return apply(ReduceMean(axes, builtins.bool(keepdims)), x)
+        return apply(ReduceMean(axes, truth("keepdims", keepdims)), x)
     total = sum(only(x, where, 0), axes, keepdims)
     return total / counted(x, where, axes, keepdims, x.dtype)
 
@@ -626,7 +627,7 @@ def _extremum(
             raise ShapeError(
                 "the extremum of what where= picks may be that of nothing: give initial="
             )
-        return _extremum_over(op, x, axes, builtins.bool(keepdims))
+        return _extremum_over(op, x, axes, truth("keepdims", keepdims))
     first = _initial(initial, x)
     x = only(x, where, first)
     if not size_of([x.shape[a] for a in axes]):  # there may be nothing: begin with one layer
@@ -634,7 +635,7 @@ def _extremum(
         if number is None:
             raise ShapeError(f"initial= of {x.type!r}, which may be empty, has to be a number")
         x = apply(Pad(tuple((int(a in axes), 0) for a in range(x.ndim)), number), x)
-    y = _extremum_over(op, x, axes, builtins.bool(keepdims))
+    y = _extremum_over(op, x, axes, truth("keepdims", keepdims))
     return (maximum if op is ReduceMax else minimum)(y, first)
 
 
@@ -751,8 +752,9 @@ def argmin(x: TensorLike, axis: int | None = None, keepdims: bool = False) -> Te
 
 
 def _argextremum(op: type[ArgMax], x: Tensor, axis: int | None, keepdims: bool) -> Tensor:
+    keepdims = truth("keepdims", keepdims)
     if axis is not None:
-        return _place(op, x, normal_axis(axis, x.ndim), builtins.bool(keepdims))
+        return _place(op, x, normal_axis(axis, x.ndim), keepdims)
     place = _place(op, reshape(x, (-1,)) if x.ndim else expand_dims(x, 0), 0, False)
     return expand_dims(place, tuple(range(x.ndim))) if keepdims and x.ndim else place
 
@@ -866,7 +868,7 @@ def prod(
     [array(0.), array([0., 6., 0.])]
     """
     x = only(_summed_as(x, dtype), where, 1)
-    y = apply(ReduceProd(normal_axes(axis, x.ndim), builtins.bool(keepdims)), x)
+    y = apply(ReduceProd(normal_axes(axis, x.ndim), truth("keepdims", keepdims)), x)
     return y if initial is None else y * _initial(initial, x)
 
 
@@ -985,8 +987,8 @@ def logsumexp(x: TensorLike, axis: Any = None, keepdims: bool = False) -> Tensor
     x = _floating(as_tensor(x))
     axes = normal_axes(axis, x.ndim)
     if kind_of(x.dtype) == "c":
-        return _logsumexp_of_complex(x, axes, builtins.bool(keepdims))
-    return apply(ReduceLogSumExp(axes, builtins.bool(keepdims)), x)
+        return _logsumexp_of_complex(x, axes, truth("keepdims", keepdims))
+    return apply(ReduceLogSumExp(axes, truth("keepdims", keepdims)), x)
 
 
 def _logsumexp_of_complex(x: Tensor, axes: Axes, keepdims: bool) -> Tensor:
@@ -1062,7 +1064,7 @@ def any(
     array([ True, False])
     """
     x = only(as_tensor(x), where, False)
-    return apply(ReduceAny(normal_axes(axis, x.ndim), builtins.bool(keepdims)), x)
+    return apply(ReduceAny(normal_axes(axis, x.ndim), truth("keepdims", keepdims)), x)
 
 
 def all(
@@ -1093,7 +1095,7 @@ def all(
     array([False,  True])
     """
     x = only(as_tensor(x), where, True)
-    return apply(ReduceAll(normal_axes(axis, x.ndim), builtins.bool(keepdims)), x)
+    return apply(ReduceAll(normal_axes(axis, x.ndim), truth("keepdims", keepdims)), x)
 
 
 def count_nonzero(x: TensorLike, axis: Any = None, keepdims: bool = False) -> Tensor:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import log2
 
 from ..ir.errors import ShapeError
+from ..ir.flags import truth
 from ..ir.types import elements, lengths
 from .arithmetic import subtract
 from .base import (
@@ -227,6 +228,8 @@ def isin(
     >>> gg.evaluate(gg.isin([1, 2, 5], [2, 1]))
     array([ True,  True, False])
     """
+    truth("assume_unique", assume_unique)
+    truth("invert", invert)
     x, others = promoted(element, test_elements)
     rows = sort(flatten(others), 0)
     at = apply(SearchSorted(), rows, x)

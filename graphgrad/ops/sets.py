@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from ..ir.flags import truth
 from .arithmetic import subtract
 from .base import (
     Any,
@@ -194,6 +195,10 @@ def unique(
     >>> gg.evaluate(gg.unique([3, 1, 3], size=3, fill_value=0))
     array([1, 3, 0])
     """
+    truth("return_index", return_index)
+    truth("return_inverse", return_inverse)
+    truth("return_counts", return_counts)
+    truth("equal_nan", equal_nan)
     values, *rest = _unique(as_tensor(x), axis, equal_nan, size, fill_value)
     asked = (return_index, return_inverse, return_counts)
     found = [t for t, wanted in zip(rest, asked, strict=True) if wanted]
@@ -339,6 +344,8 @@ def intersect1d(
     >>> gg.evaluate(gg.intersect1d([3, 1, 1], [1, 3, 2]))
     array([1, 3])
     """
+    truth("assume_unique", assume_unique)
+    truth("return_indices", return_indices)
     x, y = promoted(x1, x2)
     values, at = unique(x, return_index=True)
     common = isin(values, y)
@@ -367,6 +374,7 @@ def setdiff1d(x1: TensorLike, x2: TensorLike, assume_unique: bool = False) -> Te
     >>> gg.evaluate(gg.setdiff1d([3, 1, 1], [1, 2]))
     array([3])
     """
+    truth("assume_unique", assume_unique)
     x = as_tensor(x1)
     values = flatten(x) if assume_unique else unique(x)
     return getitem(values, isin(values, x2, invert=True))
@@ -390,4 +398,5 @@ def setxor1d(x1: TensorLike, x2: TensorLike, assume_unique: bool = False) -> Ten
     >>> gg.evaluate(gg.setxor1d([3, 1], [1, 2]))
     array([2, 3])
     """
+    truth("assume_unique", assume_unique)
     return sort(concat([setdiff1d(x1, x2), setdiff1d(x2, x1)]))

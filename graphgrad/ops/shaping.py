@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import prod
 
 from ..ir.errors import ShapeError
+from ..ir.flags import truth_if_given
 from ..ir.strided import Lengths, Strided
 from ..ir.types import Dim, as_shape, broadcast, compatible, elements, lengths, size_of
 from .base import (
@@ -180,6 +181,7 @@ def reshape(x: TensorLike, shape: Any, order: str = "C", *, copy: bool | None = 
     >>> gg.reshape(x, ("N", 6)).type
     float64[N, 6]
     """
+    truth_if_given("copy", copy)
     x = as_tensor(x)
     if _by_columns(order):
         return transpose(reshape(transpose(x), tuple(listed(shape))[::-1]))

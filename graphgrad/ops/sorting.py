@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import log2
 
 from ..ir.errors import ShapeError
+from ..ir.flags import truth, truth_if_given
 from ..ir.types import Dim, broadcast, compatible, elements, lengths, merge_dims
 from .base import (
     NO_GRAD,
@@ -354,13 +355,14 @@ def sort(
     >>> gg.evaluate(gg.sort([3, 1, 2], descending=True))
     array([3, 2, 1])
     """
+    truth_if_given("stable", stable)
     x = as_tensor(x)
     if axis is None:
         return sort(flatten(x), 0, descending=descending)
     if kind_of(x.dtype) == "c":
         axis = normal_axis(axis, x.ndim)
         return apply(GatherElements(axis), x, _order_of_complex(x, axis, descending))
-    return apply(Sort(normal_axis(axis, x.ndim), bool(descending)), x)
+    return apply(Sort(normal_axis(axis, x.ndim), truth("descending", descending)), x)
 
 
 def argsort(
@@ -392,12 +394,13 @@ def argsort(
     >>> gg.evaluate(gg.argsort([3, 1, 2]))
     array([1, 2, 0])
     """
+    truth_if_given("stable", stable)
     x = as_tensor(x)
     if axis is None:
         return argsort(flatten(x), 0, descending=descending)
     if kind_of(x.dtype) == "c":
         return _order_of_complex(x, normal_axis(axis, x.ndim), descending)
-    return apply(ArgSort(normal_axis(axis, x.ndim), bool(descending)), x)
+    return apply(ArgSort(normal_axis(axis, x.ndim), truth("descending", descending)), x)
 
 
 def _order_of_complex(x: Tensor, axis: int, descending: bool) -> Tensor:
@@ -529,7 +532,8 @@ def topk(x: TensorLike, k: int, axis: int = -1, *, largest: bool = True) -> tupl
     k = whole("k", k)
     if k < 0:
         raise ShapeError(f"topk of {x.type!r}: k is {k}")
-    values, places = build(TopK(k, normal_axis(axis, x.ndim), bool(largest)), (x,)).outputs
+    op = TopK(k, normal_axis(axis, x.ndim), truth("largest", largest))
+    values, places = build(op, (x,)).outputs
     return values, places
 
 

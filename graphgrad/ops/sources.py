@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 from ..ir.errors import GradientError, StateError
+from ..ir.flags import truth, truth_if_given
 from ..ir.kinds import can_cast, is_inexact
 from ..ir.types import as_shape, check_unmasked
 from .base import (
@@ -135,9 +136,8 @@ def variable(
     array = np.array(initial)
     array = array.astype(as_dtype(array.dtype if dtype is None else dtype))
     array.flags.writeable = False
-    for mark in (trainable, slot):
-        if not isinstance(mark, bool | None):
-            raise TypeError(f"trainable and slot are True or False, got {mark!r}")
+    truth_if_given("trainable", trainable)
+    truth("slot", slot)
     if trainable is None:
         trainable = is_inexact(array.dtype) and not slot
     return build(Variable(array, trainable, slot), (), name).outputs[0]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 from ..ir.errors import ShapeError
+from ..ir.flags import truth
 from .arithmetic import multiply
 from .base import (
     Any,
@@ -80,6 +81,7 @@ def median(a: TensorLike, axis: Any = None, *, keepdims: bool = False) -> Tensor
     >>> gg.evaluate([gg.median(x), *gg.gradients([gg.median(x)], [x])])
     [array(2.5), array([0. , 0. , 0.5, 0.5])]
     """
+    truth("keepdims", keepdims)
     rows, axes = _rows(a, axis)
     n = rows.shape[-1]
     if n == 0:
@@ -114,6 +116,7 @@ def nanmedian(a: TensorLike, axis: Any = None, *, keepdims: bool = False) -> Ten
     >>> gg.evaluate(gg.nanmedian([1.0, np.nan, 2.0]))
     array(1.5)
     """
+    truth("keepdims", keepdims)
     a = as_tensor(a)
     rows, axes = _rows(a, axis)
     if not is_inexact(a.dtype) or rows.shape[-1] == 0:
@@ -300,6 +303,7 @@ def _quantile(
     weights: TensorLike | None,
     skip: bool,
 ) -> Tensor:
+    truth("keepdims", keepdims)
     a, q = as_tensor(a), _as_float(a, q)
     rows, axes = _rows(a, axis)
     _check_quantile(a, q, method, rows)
@@ -540,6 +544,7 @@ def average(
     >>> gg.evaluate(gg.average([1.0, 2.0, 4.0], weights=[1, 1, 2]))
     array(2.75)
     """
+    truth("returned", returned)
     a = as_tensor(a)
     axes = normal_axes(axis, a.ndim)
     if weights is None:
@@ -593,6 +598,8 @@ def cov(
     array([[ 1., -1.],
            [-1.,  1.]])
     """
+    truth("rowvar", rowvar)
+    truth("bias", bias)
     x = _variables(m, y, rowvar, dtype)
     less_ = ddof if ddof is not None else 0 if bias else 1
     w = _observation_weights(x, fweights, aweights)

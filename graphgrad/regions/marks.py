@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from ..ir.errors import RegionError
+from ..ir.flags import truth
 from ..ir.graph import Graph
 from ..ir.node import Node, Region, RuleCall, Tensor, rule_name
 from ..ir.position import Position, caller, show
@@ -105,6 +106,10 @@ def mark(
     >>> gg.evaluate(gg.gradients(y, x))
     array([1., 1.])
     """
+    truth("late", late)
+    truth("replace", replace)
+    truth("allow_inside", allow_inside)
+    truth("allow_empty", allow_empty)
     _one_of("escape", escape, ESCAPES)
     _one_of("order", order, ORDERS)
     at = caller()

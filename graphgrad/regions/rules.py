@@ -16,6 +16,7 @@ from ..ir.errors import (
     UnknownGradientError,
     did_you_mean,
 )
+from ..ir.flags import truth, truth_if_given
 from ..ir.locks import lock_of_module
 from ..ir.node import callable_name
 from ..ir.op import OP_TYPES
@@ -71,7 +72,7 @@ class Rule:
         self.fn = fn
         self.name = name or callable_name(fn)
         self.contract = as_contract(contract)
-        self.linear = linear
+        self.linear = truth_if_given("linear", linear)
         self.jvp = jvp
         self.position = position or of_function(fn)
 
@@ -156,6 +157,7 @@ def register_gradient(
     >>> gg.get_gradient("double") is double
     True
     """
+    truth("replace", replace)
     if not isinstance(name, str) or not name:
         raise TypeError(
             f"register_gradient takes the name to register under, got {name!r}. "

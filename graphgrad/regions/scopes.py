@@ -11,6 +11,7 @@ from ..ir.build import check_open
 from ..ir.context import Context, Scope, add_stamps, bodies_around, stamps_on
 from ..ir.depth import check_room
 from ..ir.errors import GraphError, RegionError, did_you_mean
+from ..ir.flags import truth
 from ..ir.generators import opened_by
 from ..ir.graph import Graph, current
 from ..ir.node import Node, Region, Tensor
@@ -79,6 +80,8 @@ class override_gradient(Scope):
     ) -> None:
         _one_of("escape", escape, ESCAPES)
         _one_of("order", order, ORDERS)
+        truth("late", late)
+        truth("allow_empty", allow_empty)
         check_reference(rule, lambda: f"named by the region opened at {show(caller())}", late)
         self.rule = rule
         self.inputs = inputs
@@ -321,8 +324,8 @@ class gradient_override_map(Scope):
         self, op_type_map: Mapping[str, Any], *, late: bool = False, allow_empty: bool = False
     ) -> None:
         self.position = caller()
-        self.map = _checked_map(op_type_map, self.position, late)
-        self.allow_empty = allow_empty
+        self.map = _checked_map(op_type_map, self.position, truth("late", late))
+        self.allow_empty = truth("allow_empty", allow_empty)
         self.matched: dict[str, bool] = {}
         self.on: Graph | None = None
         self.graph: Graph | None = None

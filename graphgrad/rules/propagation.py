@@ -14,6 +14,7 @@ from ..differentiate.choices import OTHERS
 from ..differentiate.gradients import gradients
 from ..differentiate.site import NodeSite, Site
 from ..ir.errors import GradientError
+from ..ir.flags import truth
 from ..ir.node import Tensor
 from ..ir.tree import flatten
 from ..ops.accumulate import AddN
@@ -202,6 +203,7 @@ def lrp_product(gated: bool = True, epsilon: float = 1e-6) -> Rule:
     >>> [round(float(r), 6) for r in gg.evaluate(gg.rules.relevance(x * y, [x, y]))]
     [3.0, 3.0]
     """
+    truth("gated", gated)
 
     def lrp_product(site: Site, dy: Tensor) -> Any:
         if not isinstance(site, NodeSite) or bare(site.op).linear != "each":

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..differentiate.site import Site
+from ..ir.flags import truth
 from ..ir.node import Tensor
 from ..ops.base import TensorLike, as_tensor, cast
 from ..ops.bounds import clip
@@ -89,6 +90,7 @@ def lsq(x: TensorLike, step: TensorLike, bits: int = 8, signed: bool = True) -> 
     >>> gg.evaluate(gg.rules.lsq(gg.constant([-9.0, 0.3, 0.8]), 0.5, bits=3))
     array([-2. ,  0.5,  1. ])
     """
+    truth("signed", signed)
     n, p = (2 ** (bits - 1), 2 ** (bits - 1) - 1) if signed else (0, 2**bits - 1)
     inputs = _floating(x, step)
     x, step = inputs

@@ -254,7 +254,7 @@ assert total(10) == 45
 
 def _run(rest):
     code = SCRIPT.format(rest=rest)
-    return subprocess.run([sys.executable, "-c", code], timeout=60, capture_output=True, text=True)
+    return subprocess.run([sys.executable, "-c", code], timeout=300, capture_output=True, text=True)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")

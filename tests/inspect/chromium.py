@@ -70,7 +70,7 @@ class Browser:
             message["sessionId"] = self._session
         os.write(self._write, json.dumps(message).encode() + b"\0")
         while True:
-            answer = self._next(60)
+            answer = self._next(120)
             if answer.get("id") == serial:
                 if "error" in answer:
                     raise BrowserError(f"{method}: {answer['error']}")
@@ -116,7 +116,7 @@ class Browser:
             raise BrowserError(json.dumps(found["exceptionDetails"])[:800])
         return found["result"].get("value")
 
-    def until(self, script: str, seconds: float = 40) -> object:
+    def until(self, script: str, seconds: float = 120) -> object:
         """Wait until an expression is true."""
         end = time.monotonic() + seconds
         while not (found := self.do(script)):

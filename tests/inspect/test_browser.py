@@ -53,7 +53,7 @@ def test_the_graph_is_drawn_with_regions_and_rules(opened):
     assert texts(page, ".heads .column .title") == ["forward", "backward"]
     assert count(page, ".item.input") == 1
     assert count(page, ".item.variable") == 1
-    assert any("f32[N,4]" in label for label in texts(page, ".link text"))
+    assert any("f32[N,4]" in label for label in texts(page, ".word text"))
     forward, backward = (
         page.do(f"document.querySelector('.box.column{i} rect').getBoundingClientRect().left")
         for i in (0, 1)
@@ -418,7 +418,7 @@ def test_operands_are_numbered_where_their_order_matters(opened):
         x = gg.placeholder((), name="x")
         y = (1.0 - x * x) / x
     page = opened(y)
-    assert sorted(texts(page, ".link text.type")) == [
+    assert sorted(texts(page, ".word text.type")) == [
         "arg 0 f64[]",
         "arg 1 f64[]",
         "arg 1 f64[]",
@@ -444,11 +444,11 @@ def test_boundaries_have_types_in_large_graphs_others_when_zoomed_in(opened):
     seen += " getComputedStyle(e).opacity !== '0' && getComputedStyle(e).display !== 'none').length"
     crossing = count(page, ".link.crossing")
     assert crossing > 9
-    assert page.do(seen.format(".link.crossing text.type")) == crossing
+    assert page.do(seen.format(".word.crossing text.type")) == crossing
     page.do("[1, 2, 3, 4, 5].forEach(() => document.getElementById('zoom-in').click())")
-    assert page.do(seen.format(".link.fine text.type")) > 300
+    assert page.do(seen.format(".word.fine text.type")) > 300
     page.do("document.getElementById('zoom-fit').click()")
-    assert page.do(seen.format(".link.fine text.type")) == 0
+    assert page.do(seen.format(".word.fine text.type")) == 0
 
 
 FOLDED = "[...document.querySelectorAll('#picture .item.folded')].map((e) => e.ariaLabel)"
@@ -497,7 +497,7 @@ def test_lines_between_boxes_count_tensors_not_readers(opened):
     for _ in "ab":
         page.click(".heads .scope .fold")
         page.settled()
-    assert texts(page, ".link text.type") == ["f64[3]", "f64[3]"]
+    assert texts(page, ".word text.type") == ["f64[3]", "f64[3]"]
 
 
 def test_the_time_line_leads_to_each_pass(opened):

@@ -8,7 +8,7 @@ from .chromium import PROGRAM
 from .pages import chain
 from .random_nets import guided_cnn, random_net, two_gradients
 from .seeing import choice, log1pexp, nested
-from .zoo import LARGE, ZOO
+from .zoo import LARGE, ZOO, lstm
 
 pytestmark = [
     pytest.mark.browser,
@@ -53,7 +53,7 @@ UNDER = """(() => {
 })()"""
 """Lines that run under nodes which are not their ends."""
 UNTYPED = """[...document.querySelectorAll("#picture .link.crossing")].filter((e) => {
-  const text = e.querySelector("text.type");
+  const text = document.querySelector(`.word[data-link="${e.dataset.link}"] text`);
   return !text || !text.textContent || getComputedStyle(text).opacity === "0";
 }).map((e) => e.querySelector("title").textContent)"""
 CUT = """[...document.querySelectorAll("#picture .item[id]")].filter((e) => {
@@ -61,6 +61,39 @@ CUT = """[...document.querySelectorAll("#picture .item[id]")].filter((e) => {
   const words = [...e.querySelectorAll("text:not(.sign)")].map((text) => text.getBBox());
   return words.some((w) => w.x < shape.x - 0.5 || w.x + w.width > shape.x + shape.width + 0.5);
 }).map((e) => e.ariaLabel)"""
+STRAY = """[...document.querySelectorAll("#picture .link:is(.under0, .under1)")].filter((e) => {
+  const line = e.querySelector(".line").getBBox();
+  const column = e.classList.contains("under0") ? "column0" : "column1";
+  const frames = [...document.querySelectorAll(`#picture .box.column.${column} rect`)];
+  const around = frames.map((frame) => frame.getBBox()).some((f) => line.x >= f.x - 1
+    && line.x + line.width <= f.x + f.width + 1 && line.y >= f.y - 1
+    && line.y + line.height <= f.y + f.height + 1);
+  return frames.length && !around;
+}).map((e) => e.querySelector("title").textContent)"""
+"""Lines that leave the column in which both their ends stand."""
+STRUCK = """(() => {
+  const points = [...document.querySelectorAll("#picture .link")].map((link) => {
+    const line = link.querySelector(".line");
+    const count = Math.ceil(line.getTotalLength() / 3);
+    return [...Array(count + 1).keys()].map((i) => line.getPointAtLength(3 * i));
+  });
+  return [...document.querySelectorAll("#picture .word text")].map((text) => {
+    const b = text.getBBox();
+    const inside = (p) => p.x > b.x + 1 && p.x < b.x + b.width - 1
+      && p.y > b.y + 2 && p.y < b.y + b.height - 2;
+    const own = Number(text.parentNode.dataset.link);
+    return points.filter((line, i) => i !== own && line.some(inside)).length;
+  });
+})()"""
+"""How many lines of others run through each type."""
+BEYOND = """(() => {
+  const { width, height } = document.getElementById("map").viewBox.baseVal;
+  return [...document.querySelectorAll("#picture .word text")].filter((text) => {
+    const b = text.getBBox();
+    return b.x < -1 || b.y < -1 || b.x + b.width > width + 1 || b.y + b.height > height + 1;
+  }).map((text) => text.textContent);
+})()"""
+"""Types that a picture of the whole would cut off."""
 LED = "Number(document.documentElement.dataset.led)"
 
 PICTURES = {
@@ -82,12 +115,19 @@ def trusted(page):
     assert page.do(UNDER) == []
     assert page.do(UNTYPED) == []
     assert page.do(CUT) == []
+    assert page.do(BEYOND) == []
     return page.do(LED)
 
 
 def test_no_line_runs_under_a_node_and_boundaries_have_types(opened):
-    led = {name: trusted(opened(make())) for name, make in PICTURES.items()}
+    led, struck = {}, []
+    for name, make in PICTURES.items():
+        page = opened(make())
+        led[name] = trusted(page)
+        assert page.do(STRAY) == []
+        struck += page.do(STRUCK)
     assert sum(count > 0 for count in led.values()) >= 5, led  # these would have
+    assert sum(map(bool, struck)) < 0.07 * len(struck)
 
 
 @pytest.mark.ci
@@ -104,6 +144,19 @@ def test_so_when_all_is_open(opened, name):
     page.until("document.querySelectorAll('#picture .item[id]').length > 150")
     page.settled()
     trusted(page)
+
+
+@pytest.mark.ci
+def test_so_where_what_forty_steps_give_is_added_up(opened):
+    page = opened(lstm(41))
+    page.do(
+        "[...document.querySelectorAll('#picture .item.folded')]"
+        ".find((e) => e.ariaLabel.startsWith('step1 ... step40'))"
+        ".dispatchEvent(new MouseEvent('dblclick', { bubbles: true }))"
+    )
+    page.until("document.querySelectorAll('#picture .item[id]').length > 100")
+    page.settled()
+    assert trusted(page) > 20
 
 
 @pytest.mark.ci

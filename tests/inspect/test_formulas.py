@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import graphgrad as gg
-from graphgrad.inspect.formula_math import formula_math
+from graphgrad.inspect.formula_math import equation_math
 from graphgrad.inspect.formula_text import formula_text
 from graphgrad.inspect.formulas import LIMIT, formulas_of
 from graphgrad.inspect.html import to_html
@@ -106,7 +106,8 @@ def test_a_formula_computes_what_the_graph_does():
         (formula,) = formulas_of(view_of(shown)).values()
         expected = gg.evaluate(shown[1], {"x": FEEDS})
         text = [line for line in formula_text(formula).splitlines() if "=" in line]
-        math = [f"{python(n)} = {python(v)}" for _, n, _, v in formula_math(formula)]
+        drawn = map(equation_math, formula.lines)
+        math = [f"{python(name)} = {python(value)}" for _, name, _, value in drawn]
         for lines in (text, math):
             assert len(lines) > (rule is tangled)
             np.testing.assert_allclose(computed(lines), expected, rtol=1e-12)
@@ -114,7 +115,7 @@ def test_a_formula_computes_what_the_graph_does():
 
 def test_mathematics_has_its_own_forms():
     (formula,) = formulas_of(view_of(network())).values()
-    ((_, name, sign, (_, brace, table)),) = formula_math(formula)
+    (_, name, sign, (_, brace, table)) = equation_math(formula.lines[0])
     assert (name, sign, brace) == (["mi", "dx"], ["mo", "="], ["mo", "{"])
     modulus = ["mrow", ["mo", "|"], ["mi", "x"], ["mo", "|"]]
     condition = ["mrow", modulus, ["mo", "\u2264"], ["mn", "1"]]
@@ -155,5 +156,6 @@ def test_the_page_has_them():
     model = model_in(to_html(network()))
     (call,) = model["calls"]
     assert model["strings"][call["formula"]].startswith("dx = where(")
-    (line,) = model["math"][str(call["formula"])]
+    ((said, line),) = model["math"][str(call["formula"])]
+    assert said == "dx = where(abs(x) <= 1.0, dy, 0.0)"
     assert line[:3] == ["mrow", ["mi", "dx"], ["mo", "="]]

@@ -244,8 +244,8 @@ def test_long_names_are_cut_until_they_are_asked_for(opened):
 
 def test_types_of_saved_values_are_written_and_do_not_touch(opened):
     page = opened(layers())
-    labels = rects(page, "#picture .link text")
-    saved = [text for text in texts(page, "#picture .link.saved text") if "saved f64" in text]
+    labels = rects(page, "#picture .word text")
+    saved = [text for text in texts(page, "#picture .word.saved text") if "saved f64" in text]
     assert len(saved) >= 5
     items = rects(page, "#picture .item[id] .shape")
     for i, (left, top, right, bottom) in enumerate(labels):
@@ -374,3 +374,29 @@ def test_the_panel_says_which_rewrite_rule_made_a_node(opened):
     (panel,) = texts(page, "#panel")
     assert 'the pass "simplify"' in panel
     assert "power_as_square (stable.py:" in panel
+
+
+def test_the_overview_lists_few_of_many_and_the_others_on_request(opened):
+    with gg.Graph():
+        x = gg.placeholder((3,), name="x")
+        ys = [gg.exp(x) for _ in range(230)]
+    page = opened(ys)
+    assert len(texts(page, "#panel h3")) == 3
+    assert len(texts(page, "#panel ul button.link")) == 6
+    assert texts(page, "#panel .rest > summary") == ["224 more"]
+    page.click("#panel .rest > summary")
+    page.until("document.querySelectorAll('#panel .rest li').length > 0")
+    rest = texts(page, "#panel .rest li")
+    assert rest[0].startswith("6: ")
+    assert rest[-1] == "and 24 more"
+    assert len(rest) == 201
+
+
+def test_on_a_tablet_the_picture_has_all_the_room_until_something_is_chosen(opened):
+    page = opened(layers(), width=820, height=1180)
+    width = "document.getElementById('stage').getBoundingClientRect().width"
+    assert page.do(width) == 820
+    page.click("#picture .item.variable")
+    assert page.do(width) < 600
+    ((left, _, right, _),) = rects(page, "#picture .item.selected .shape")
+    assert 0 <= left < right <= page.do(width)

@@ -6,7 +6,7 @@ import re
 
 import graphgrad as gg
 from graphgrad.inspect.boxes import Part
-from graphgrad.inspect.parts import CROWDED
+from graphgrad.inspect.parts import CROWDED, CROWDED_BOXES
 from graphgrad.inspect.view import view_of
 
 from .pages import chain
@@ -37,6 +37,7 @@ def test_no_box_is_crowded_whether_nodes_or_boxes_stand_in_it():
         view = view_of(shown(3000, scopes))
         assert any(box.kind == "part" for box in boxes(view))
         assert max(len(box.nodes) + len(box.boxes) for box in boxes(view)) <= CROWDED
+        assert max(len(box.boxes) for box in boxes(view)) <= CROWDED_BOXES
         assert sum(column.size for column in view.columns) == len(view.nodes)
 
 

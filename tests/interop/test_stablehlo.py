@@ -289,7 +289,7 @@ def test_the_demos_step_runs_without_graphgrad(tmp_path):
     np.savez(tmp_path / "batches.npz", pixels=pixels, labels=labels)
     recipe = RECIPE.read_text().partition("```python\n# without graphgrad\n")[2].partition("```")[0]
     script = SCRIPT.format(recipe=recipe)
-    subprocess.run([sys.executable, "-I", "-c", script], cwd=tmp_path, check=True, timeout=120)
+    subprocess.run([sys.executable, "-I", "-c", script], cwd=tmp_path, check=True, timeout=300)
     found = np.load(tmp_path / "found.npz")
     losses = [step(x, y) for x, y in zip(pixels, labels, strict=True)]
     assert losses[-1] != losses[0]

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import threading
+import weakref
 
 import pytest
 
@@ -143,11 +144,11 @@ def test_a_thread_may_take_again_what_it_has():
 
 
 def test_own_locks_end_with_what_has_them():
-    before = len(locks._own)
     here = [locks.OwnLock() for _ in range(3)]
-    assert len(locks._own) == before + 3
+    assert all(own in locks._own for own in here)
+    kept = [weakref.ref(own) for own in here]
     del here
-    assert len(locks._own) == before
+    assert [own() for own in kept] == [None] * 3
 
 
 class Interrupted:

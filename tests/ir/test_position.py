@@ -49,7 +49,7 @@ def test_a_program_that_stands_in_a_folder_that_is_gone(tmp_path):
         env={**os.environ, "PYTHONPATH": str(PACKAGE.parent)},
         capture_output=True,
         text=True,
-        timeout=100,
+        timeout=300,
     )
     assert (done.stdout, done.returncode) == ("<string>:1\n", 0), done.stderr
 

@@ -4,6 +4,7 @@ const framed = window.parent !== window;
 document.documentElement.classList.toggle("framed", framed);
 
 const READABLE = 0.8; // of the size in which text is written
+const SMALL = 0.75; // still to be read, where that shows a picture in its whole width
 const bounded = (k) => Math.min(8, Math.max(0.02, k));
 
 class Camera {
@@ -29,7 +30,7 @@ class Camera {
     this.world.querySelector(".heads")?.style.setProperty("--reach", Math.max(1, 1 / this.k));
     this.world.setAttribute("transform", `translate(${this.x.toFixed(2)} ${this.y.toFixed(2)}) scale(${this.k.toFixed(4)})`);
     this.svg.classList.toggle("far", this.k < 0.45);
-    this.svg.classList.toggle("close", this.k >= READABLE);
+    this.svg.classList.toggle("close", this.k >= SMALL);
     this.onmove();
   }
 
@@ -54,8 +55,8 @@ class Camera {
     const room = this.svg.getBoundingClientRect();
     const wide = (room.width - 32) / width;
     const whole = Math.min(wide, (room.height - 32) / height);
-    if (whole >= READABLE) return this.fit(picture, most);
-    const k = Math.max(READABLE, Math.min(1, wide, most));
+    if (whole >= SMALL) return this.fit(picture, most);
+    const k = Math.max(wide >= SMALL ? SMALL : READABLE, Math.min(1, wide, most));
     const cut = width * k > room.width;
     const left = cut ? 16 : (room.width - width * k) / 2;
     const first = [...boxes.values()].reduce((a, b) => (a && a.x <= b.x ? a : b), null);

@@ -16,7 +16,7 @@ async function choose(selected, reveal = false) {
   mark();
   const item = active.itemOf(selected);
   if (item) say(describeItem(item, scene));
-  if (reveal || (selected && innerWidth < 700)) bring(selected);
+  if (reveal || (selected && isNarrow())) bring(selected);
 }
 
 // Into sight where one is, and in the other pane.
@@ -33,8 +33,11 @@ function showPanel() {
   if (n !== undefined) panel.node(n, scene, overlays);
   else if (b !== undefined) panel.box(b, scene, state.shut.has(selected.box));
   else panel.overview(scene, state.panes);
-  if (selected && innerWidth < 700 && !state.panes) openPanel(true);
+  if (selected && isNarrow() && !state.panes) openPanel(true);
 }
+
+// Where picture and panel have no room beside each other, the panel opens when something is chosen.
+const isNarrow = () => innerWidth < 1000;
 
 function openPanel(open) {
   document.body.classList.toggle("no-panel", !open);

@@ -85,6 +85,7 @@ class Overlay {
 }
 
 // Bytes that each node's outputs take, where all lengths are known.
+const BYTES = "bytes of outputs";
 function bytesOverlay() {
   const keys = [];
   const sizes = [];
@@ -97,7 +98,7 @@ function bytesOverlay() {
       }
     });
   }
-  return new Overlay("bytes of outputs", [keys, keys.map(() => -1), sizes], showBytes);
+  return new Overlay(BYTES, [keys, keys.map(() => -1), sizes], showBytes);
 }
 
 function mixed(stops, place) {

@@ -1,4 +1,4 @@
-// Layout by Graphviz in a worker. The DOT has numbers only: sizes, ranks, who is joined to whom.
+// What Graphviz is asked, and what it answers. The DOT has numbers only: sizes, ranks, who is joined to whom.
 const MANY = 800; // items above which Graphviz looks less long for what is a little better
 
 function dotOf(visible) {
@@ -70,85 +70,6 @@ function anchors({ scene, items }) {
   return rows;
 }
 
-const WORK = `
-const ready = Viz.instance();
-onmessage = async ({ data: [turn, dot] }) => {
-  try {
-    const viz = await ready;
-    postMessage([turn, viz.renderString(dot, { format: "json0" }), null]);
-  } catch (error) {
-    postMessage([turn, null, String((error && error.message) || error)]);
-  }
-};`;
-
-// Runs Graphviz beside the page; where no worker can be started, in the page itself.
-class Engine {
-  constructor() {
-    this.turn = 0;
-    this.worker = null;
-    this.waiting = null;
-    this.main = null;
-  }
-
-  start() {
-    const code = document.getElementById("viz").textContent;
-    const url = URL.createObjectURL(new Blob([code, WORK], { type: "text/javascript" }));
-    const worker = new Worker(url);
-    worker.onmessage = ({ data: [turn, json, error] }) => this.answer(turn, json, error);
-    worker.onerror = (event) => {
-      event.preventDefault();
-      if (this.worker === worker) this.answer(this.turn, null, event.message || "no worker");
-    };
-    return worker;
-  }
-
-  answer(turn, json, error) {
-    if (turn !== this.turn || !this.waiting) return;
-    const { resolve, reject } = this.waiting;
-    this.waiting = null;
-    if (error === null) {
-      resolve(JSON.parse(json));
-      return;
-    }
-    this.stop(); // Graphviz may have been left in any state
-    reject(new Error(error));
-  }
-
-  // The layout of a DOT text; an earlier one that is not done yet is given up.
-  async layout(dot) {
-    if (this.waiting) this.stop();
-    this.turn += 1;
-    if (this.main === null) {
-      try {
-        this.worker ??= this.start();
-      } catch {
-        this.main = await inPage();
-      }
-    }
-    if (this.main !== null) return JSON.parse(this.main.renderString(dot, { format: "json0" }));
-    return new Promise((resolve, reject) => {
-      this.waiting = { resolve, reject };
-      this.worker.postMessage([this.turn, dot]);
-    });
-  }
-
-  stop() {
-    this.worker?.terminate();
-    this.worker = null;
-    const { waiting } = this;
-    this.waiting = null;
-    waiting?.reject(new Error("stopped"));
-  }
-}
-
-// The same text as a script of the page: its hash is allowed.
-async function inPage() {
-  const script = document.createElement("script");
-  script.textContent = document.getElementById("viz").textContent;
-  document.head.append(script);
-  return globalThis.Viz.instance();
-}
-
 // Positions with y downwards: items get x, y; boxes and links are returned.
 function placed(visible, json) {
   const [, , width, height] = json.bb.split(",").map(Number);
@@ -172,7 +93,7 @@ function placed(visible, json) {
     }
   }
   for (const link of visible.links) if (link.across) curve(link);
-  const ways = new Ways(visible.items, visible.links, writtenOn(visible, boxes));
+  const ways = new Ways(visible, boxes);
   document.documentElement.dataset.led = ways.led;
   return { width, height, boxes };
 }

@@ -17,7 +17,7 @@ class Minimap {
 
   show({ visible, boxes, width, height }) {
     this.size = [width, height];
-    const scale = (innerWidth < 700 ? 110 : 160) / Math.max(width, height);
+    const scale = (innerWidth < 700 ? 90 : 140) / Math.max(width, height);
     this.root.setAttribute("viewBox", `0 0 ${width} ${height}`);
     this.root.setAttribute("preserveAspectRatio", "none");
     this.root.setAttribute("width", Math.max(32, Math.round(width * scale)));

@@ -5,7 +5,7 @@ function menu(open) {
 }
 
 function chooseOverlay(number) {
-  state.overlay = number < 0 ? null : overlays[number];
+  state.overlay = number < 0 ? null : overlays[number] ?? bytesOverlay();
   byId("scale").hidden = state.overlay === null;
   byId("scale").replaceChildren(...(state.overlay?.legend() ?? []));
   return refresh(() => [0, 0]);
@@ -13,7 +13,7 @@ function chooseOverlay(number) {
 
 function start() {
   byId("title").textContent = data.title || "graph";
-  overlays.forEach(({ name }, i) => byId("overlay").append(make("option", { value: i }, name)));
+  [...overlays.map(({ name }) => name), BYTES].forEach((name, i) => byId("overlay").append(make("option", { value: i }, name)));
   byId("overlay").prepend(make("option", { value: -1, selected: true }, "by kind"));
   byId("overlay").addEventListener("change", (event) => chooseOverlay(Number(event.target.value)));
   for (const id of ["saved", "derived", "types"]) byId(id).addEventListener("change", () => refresh(() => [0, 0]));
@@ -50,7 +50,7 @@ function start() {
   byId("zoom-fit").addEventListener("click", fitAll);
   byId("stop").addEventListener("click", () => panes().forEach(({ engine }) => engine.stop()));
   addEventListener("resize", () => panes().forEach(({ minimap, camera }) => minimap.follow(camera)));
-  if (innerWidth < (state.panes ? 1200 : 700) || framed) openPanel(false);
+  if ((state.panes ? innerWidth < 1200 : isNarrow()) || framed) openPanel(false);
   activate(main);
   setTheme("auto");
   newScene();

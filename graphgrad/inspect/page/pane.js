@@ -1,10 +1,10 @@
 // A pane: one scene, drawn, with its camera and its map. A page has one, or two side by side.
 class Pane {
-  constructor(root, letter) {
+  constructor(root, letter, engine) {
     this.root = root;
     this.letter = letter; // the ids of its items begin with it
     this.svg = root.querySelector(".picture");
-    this.engine = new Engine();
+    this.engine = engine;
     this.picture = new Picture(this.svg, letter);
     this.minimap = new Minimap(root.querySelector(".map"), (x, y) => this.camera.led(() => this.camera.centre(x, y, this.camera.k)));
     this.camera = new Camera(this.svg, this.picture.world, () => this.minimap.follow(this.camera), (was) => follow(this, was));
@@ -32,9 +32,9 @@ class Pane {
     const json = await this.layoutOf(visible, mine);
     if (!json) return false;
     const layout = placed(visible, json);
-    const crowded = placeLabels(visible, layout.boxes);
+    const crowded = placeLabels(visible, layout);
     this.picture.show(visible, layout);
-    for (const link of crowded) this.picture.world.querySelector(`[data-link="${link}"]`).classList.add("crowded");
+    for (const link of crowded) this.picture.world.querySelector(`.word[data-link="${link}"]`).classList.add("crowded");
     this.minimap.show(this.picture);
     this.svg.classList.toggle("overlaid", state.overlay !== null);
     state.overlay?.paint(this.picture);
@@ -112,7 +112,7 @@ class Pane {
       group.classList.toggle("hit", Boolean(inside[1]));
       group.classList.toggle("selected", item === selected);
     }
-    for (const group of picture.world.querySelectorAll(".link")) {
+    for (const group of picture.world.querySelectorAll(".link, .word")) {
       const { a, b } = picture.visible.links[group.dataset.link];
       group.classList.toggle("lit", lit.has(a) && lit.has(b));
       group.classList.toggle("near", centre !== undefined && (a === centre || b === centre));

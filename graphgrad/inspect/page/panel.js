@@ -12,26 +12,20 @@ class Panel {
 
   overview(scene, titled) {
     const shown = scene.present;
-    const count = (kind) => shown.filter((n) => kindOf(n) === kind).length;
+    const count = (wanted) => shown.filter(wanted).length.toLocaleString("en");
     const parts = [heading(titled ? `Overview: ${scene.title}` : "Overview")];
     parts.push(
       rows([
         ["nodes", shown.length.toLocaleString("en")],
-        ["inputs", String(shown.filter((n) => kindOf(n) === "input" && !scene.reads.has(n)).length)],
-        ["variables", String(count("variable"))],
-        ["derived", shown.filter(isDerived).length.toLocaleString("en")],
+        ["inputs", count((n) => kindOf(n) === "input" && !scene.fed[n])],
+        ["variables", count((n) => kindOf(n) === "variable")],
+        ["derived", count(isDerived)],
       ]),
     );
-    if (scene.regions.length) {
-      parts.push(make("h3", {}, "Regions"), list(scene.regions.slice(0, 200).map((r) => this.boxLink("region", r, scene))));
-    }
-    if (scene.calls.length) {
-      parts.push(make("h3", {}, "Spliced rules"), list(scene.calls.slice(0, 200).map((c) => this.boxLink("rule", c, scene))));
-    }
-    if (scene.results.size) {
-      const found = [...scene.results].slice(0, 200);
-      parts.push(make("h3", {}, "Results"), list(found.map(([n, which]) => make("span", {}, `${which.join(", ")}: `, this.nodeLink(n)))));
-    }
+    const result = ([n, which]) => make("span", {}, `${which.join(", ")}: `, this.nodeLink(n));
+    parts.push(...briefList("Regions", scene.regions, (r) => this.boxLink("region", r, scene)));
+    parts.push(...briefList("Spliced rules", scene.calls, (c) => this.boxLink("rule", c, scene)));
+    parts.push(...briefList("Results", [...scene.results], result));
     parts.push(make("h3", {}, "Shapes and lines"), key(), make("h3", {}, "Keys"), keys());
     this.show(...parts);
   }
@@ -53,7 +47,7 @@ class Panel {
     facts.push(["origin", this.origin(n, scene)]);
     if (madeBy.has(n)) facts.push(["made by", madeBy.get(n) ? `the pass "${madeBy.get(n)}"` : "an optimisation pass"]);
     if (rewroteBy.has(n)) facts.push(["rewrite rule", make("span", { class: "formula" }, rewroteBy.get(n))]);
-    for (const overlay of overlays.filter((o) => !o.own)) {
+    for (const overlay of overlays) {
       const values = at && overlay.values.get(at.key);
       if (values) facts.push([overlay.name, values.map(([out, v]) => (out < 0 || values.length === 1 ? overlay.format(v) : `:${out} ${overlay.format(v)}`)).join(", ")]);
     }
@@ -155,6 +149,8 @@ class Panel {
   }
 }
 
+const BRIEF = 6; // what the overview lists of regions, rules and results before one asks for more
+
 // Long names are cut; what they are in full is behind a click, or shows when they are pointed at.
 const LONG = 80;
 const titleOf = (s) => (s.length > LONG ? s : null);
@@ -172,6 +168,17 @@ function heading(s) {
 
 function rows(facts) {
   return make("dl", {}, ...facts.flatMap(([name, value]) => [make("dt", {}, name), make("dd", {}, value)]));
+}
+
+// The first of many; the others on request.
+function briefList(title, all, show) {
+  if (!all.length) return [];
+  const head = make("h3", {}, title);
+  if (all.length <= BRIEF + 2) return [head, list(all.map(show))];
+  const count = all.length - BRIEF;
+  const rest = make("details", { class: "rest" }, make("summary", {}, `${count.toLocaleString("en")} more`));
+  rest.addEventListener("toggle", () => rest.append(list(all.slice(BRIEF, BRIEF + 200).map(show), count)), { once: true });
+  return [head, list(all.slice(0, BRIEF).map(show)), rest];
 }
 
 function list(items, total = items.length) {
@@ -209,11 +216,10 @@ function formulasOf(calls) {
 
 // The lines of a formula, each called what it is as text; a long one scrolls.
 function mathOf(formula) {
-  const said = data.strings[formula].split("\n");
-  const lines = data.math[formula].map((element, i) => {
+  const lines = data.math[formula].map(([said, element]) => {
     const math = mathElement(["math", element]);
     math.setAttribute("display", "block");
-    math.setAttribute("aria-label", said[i]);
+    math.setAttribute("aria-label", said);
     return math;
   });
   return make("div", { class: "math", tabindex: 0, role: "group", "aria-label": "Formula" }, ...lines);

@@ -26,7 +26,7 @@ function standing(here, there) {
 
 // Items by what is the same in all pictures of the page.
 function named({ picture, scene }) {
-  const items = picture.visible.items.filter((item) => !item.copy);
+  const items = (picture.visible?.items ?? []).filter((item) => !item.copy);
   return new Map(items.map((item) => [item.node === undefined ? scene.boxes[item.shut].key : scene.at.get(item.node).key, item]));
 }
 

@@ -1,4 +1,4 @@
-// The drawing: boxes below, then edges, then nodes. Names come in as text alone.
+// The drawing: boxes below, then edges, then what is written on them, then nodes. Names come in as text alone.
 class Picture {
   constructor(svg, letter) {
     this.letter = letter; // the ids of items begin with it
@@ -12,17 +12,18 @@ class Picture {
     this.width = width;
     this.height = height;
     this.nodes.clear();
-    const layers = ["boxes", "links", "heads", "items"].map((name) => draw("g", { class: name }));
+    const layers = ["boxes", "links", "words", "heads", "items"].map((name) => draw("g", { class: name }));
     const framed = [...boxes.keys()].filter((b) => visible.scene.boxes[b].kind === "column").length > 1;
     for (const b of [...boxes.keys()].sort((x, y) => x - y)) {
       if (!framed && visible.scene.boxes[b].kind === "column") continue;
       layers[0].append(this.box(b, boxes.get(b)));
-      layers[2].append(this.head(b, boxes.get(b)));
+      layers[3].append(this.head(b, boxes.get(b)));
     }
     visible.links.forEach((link, i) => {
       if (link.points) layers[1].append(this.link(link, i));
+      if (link.label && link.at) layers[2].append(this.word(link, i));
     });
-    for (const item of visible.items) layers[3].append(this.item(item));
+    for (const item of visible.items) layers[4].append(this.item(item));
     this.boxes = boxes;
     this.world.replaceChildren(...layers);
   }
@@ -51,24 +52,31 @@ class Picture {
     return draw("g", { class: this.classesOf(b), "data-box": b }, words, fold, full);
   }
 
+  classesOfLink(link) {
+    const { scene } = this.visible;
+    const marked = link.kind === "data" && [link.a, link.b].some(({ node }) => table.stamp[node] >= 0);
+    const colour = marked && link.owner < 0 ? (scene.compared ? "ownless" : "stamped") : scene.colourOf(link.owner);
+    const crossing = colour && `crossing ${colour}`;
+    return `${link.kind} ${crossing} ${link.status} ${link.fine ? "fine" : ""} ${link.across ? "" : `under${link.a.column % 2}`}`;
+  }
+
   link(link, i) {
     const { scene } = this.visible;
     const { points, tip } = link.points;
     const d = `M${points[0]}C${points.slice(1).map((p) => p.join(" ")).join(" ")}`;
-    const marked = link.kind === "data" && [link.a, link.b].some(({ node }) => table.stamp[node] >= 0);
-    const colour = marked && link.owner < 0 ? (scene.compared ? "ownless" : "stamped") : scene.colourOf(link.owner);
-    const crossing = colour && `crossing ${colour}`;
-    const group = draw("g", { class: `link ${link.kind} ${crossing} ${link.status} ${link.fine ? "fine" : ""} ${link.across ? "" : `under${link.a.column % 2}`}`, "data-link": i, "data-ends": `${this.letter}${link.a.id} ${this.letter}${link.b.id}` });
+    const group = draw("g", { class: `link ${this.classesOfLink(link)}`, "data-link": i, "data-ends": `${this.letter}${link.a.id} ${this.letter}${link.b.id}` });
     group.append(draw("path", { class: "line", d }), draw("path", { class: "tip", d: tipOf(link.kind, points[points.length - 1], tip) }));
     const about = draw("title");
     about.textContent = `${describeItem(link.a, scene)} to ${describeItem(link.b, scene)} ${this.visible.labelOf(link)}`;
     group.append(about);
-    if (link.label && link.at) {
-      const label = draw("text", { x: link.at[0], y: link.at[1] + 3.5, class: "type" });
-      label.textContent = link.label;
-      group.append(label);
-    }
     return group;
+  }
+
+  // What is written on a link, above all of them.
+  word(link, i) {
+    const label = draw("text", { x: link.at[0], y: link.at[1] + 3.5, class: "type" });
+    label.textContent = link.label;
+    return draw("g", { class: `word ${this.classesOfLink(link)}`, "data-link": i }, label);
   }
 
   item(item) {

@@ -6,12 +6,15 @@ const STEP = 2; // how closely a line is looked at
 const HEAD = 7;
 
 class Ways {
-  constructor(items, links, words) {
-    this.words = words; // what is written: better not struck through
+  constructor(visible, boxes) {
+    const { items, links, scene } = visible;
+    this.words = writtenOn(visible, boxes); // better not struck through
     this.rects = new Taken(items.map((item) => Object.assign([item.x - item.w / 2, item.y - item.h / 2, item.x + item.w / 2, item.y + item.h / 2], { item })));
     this.rows = new Gaps(items.map(({ y, h }) => [y - h / 2, y + h / 2]), 12);
     this.aisles = new Gaps([...grouped(items, (item) => item.column).values()].map((all) => [Math.min(...all.map(({ x, w }) => x - w / 2)), Math.max(...all.map(({ x, w }) => x + w / 2))]), 18);
-    const hidden = links.filter((link) => link.points && this.under(link, link.points).nodes);
+    const drawn = links.filter((link) => link.points);
+    for (const link of drawn) if (!link.across && strays(link, boxes.get(around(link, scene)))) this.straighten(link);
+    const hidden = drawn.filter((link) => this.under(link, link.points).nodes);
     hidden.forEach((link) => this.lead(link));
     this.led = hidden.length;
   }
@@ -20,27 +23,53 @@ class Ways {
   // costs less than the limit.
   under({ a, b }, { points }, limit = Infinity) {
     const found = { nodes: 0, words: 0 };
-    for (let piece = 0; piece + 3 < points.length; piece += 3) {
+    const isOther = ({ item }) => item !== a && item !== b;
+    for (let piece = 0; piece + 3 < points.length && costOf(found) < limit; piece += 3) {
       const curve = points.slice(piece, piece + 4);
       const [from, , , to] = curve;
+      if (isStraight(curve)) {
+        found.nodes += this.rects.along(from, to, isOther) / STEP;
+        found.words += this.words.along(from, to) / STEP;
+        continue;
+      }
       const steps = Math.max(2, Math.ceil(Math.hypot(to[0] - from[0], to[1] - from[1]) / STEP));
       for (let i = 0; i <= steps; i++) {
         const [x, y] = pointOn(curve, i / steps);
-        if (this.rects.at(x, y).some(({ item }) => item !== a && item !== b)) found.nodes += 1;
+        if (this.rects.at(x, y).some(isOther)) found.nodes += 1;
         if (this.words.at(x, y).length) found.words += 1;
-        if (costOf(found) >= limit) return found;
       }
     }
     return found;
   }
 
+  // A short way for a line that Graphviz leads out of the box of both its ends, to have room for its
+  // type: from the one to the other, where nothing is between them.
+  straighten(link) {
+    const { a, b } = link;
+    const down = Math.sign(b.y - a.y);
+    const free = Math.abs(b.y - a.y) - (a.h + b.h) / 2;
+    if (free < 2 * HEAD) return;
+    const side = Math.sign(b.x - a.x);
+    for (const share of [0, 0.25, 0.4]) {
+      const start = [a.x + side * share * a.w, a.y + (down * a.h) / 2];
+      const tip = [b.x - side * share * b.w, b.y - (down * b.h) / 2];
+      const base = [tip[0], tip[1] - down * HEAD];
+      const points = { points: [start, [start[0], start[1] + (down * free) / 2], [base[0], base[1] - (down * free) / 2], base], tip };
+      if (this.under(link, points).nodes) continue;
+      link.points = points;
+      link.spaced = false; // its label finds a place on it
+      return;
+    }
+  }
+
   // The way with the fewest nodes over it, the shortest of these.
   lead(link) {
     let best = { points: link.points, cost: costOf(this.under(link, link.points)) };
-    for (const way of this.between(link)) {
-      const points = rounded(way.corners);
-      const length = way.corners.slice(1).reduce((sum, [x, y], i) => sum + Math.abs(x - way.corners[i][0]) + Math.abs(y - way.corners[i][1]), 0);
-      if (length >= best.cost) continue;
+    const ways = [...this.between(link)].map((way) => ({ ...way, length: lengthOf(way.corners) }));
+    for (const way of ways.sort((p, q) => p.length - q.length)) {
+      const { corners, length } = way;
+      if (length >= best.cost) break;
+      const points = rounded(corners);
       const cost = costOf(this.under(link, points, best.cost - length)) + length;
       if (cost < best.cost) best = { points, cost, way };
     }
@@ -95,7 +124,25 @@ class Ways {
   }
 }
 
+// The innermost box around both ends of a link.
+function around({ a, b }, { boxes }) {
+  const outer = new Set();
+  for (let box = a.box; box >= 0; box = boxes[box].parent) outer.add(box);
+  let box = b.box;
+  while (box >= 0 && !outer.has(box)) box = boxes[box].parent;
+  return box;
+}
+
+// Whether a line leaves a box.
+const strays = ({ points: { points } }, box) =>
+  box !== undefined && points.some(([x, y]) => x < box.x - 1 || x > box.x + box.w + 1 || y < box.y - 1 || y > box.y + box.h + 1);
+
 const costOf = ({ nodes, words }) => 1e6 * nodes + 40 * words;
+
+const lengthOf = (corners) => corners.slice(1).reduce((sum, [x, y], i) => sum + Math.abs(x - corners[i][0]) + Math.abs(y - corners[i][1]), 0);
+
+// Whether a curve is a straight line from left to right, or from top to bottom.
+const isStraight = (curve) => [0, 1].some((axis) => curve.every((point) => Math.abs(point[axis] - curve[0][axis]) < 0.01));
 
 // What is free between intervals, and beside them.
 class Gaps {

@@ -5,8 +5,8 @@ class Scene {
     this.title = frame.title;
     this.nodes = []; // rows of the table
     this.at = new Map(); // row -> {box, height, column, status, key}
-    this.boxes = []; // {key, parent, kind, what, title, column, owner, inner, nodes, count, failed, statuses}
-    this.edges = []; // {source, out, target, kind, tag, owner, copy, status}
+    this.boxes = []; // {key, parent, kind, what, title, column, owner, inner, nodes, count, failed, status}
+    this.edges = new Edges();
     this.pairs = []; // [forward node, gradients beside it]
     this.beside = new Map(); // forward node -> gradients beside it that were removed
     this.results = new Map();
@@ -20,12 +20,11 @@ class Scene {
     this.finish(frame);
   }
 
-  // One frame; status(row) of "" or null (left out), edgeStatus(edge) likewise.
+  // One frame; status(row) of "" or null (left out), edgeStatus(source, out, target) likewise.
   take(frame, status, edgeStatus) {
-    const boxes = frame.boxes.map((box) => box);
     const titles = new Map(frame.columns);
     const place = [];
-    boxes.forEach(([parent, kind, what, mark], i) => {
+    frame.boxes.forEach(([parent, kind, what, mark], i) => {
       place[i] = this.box(parent < 0 ? -1 : place[parent], kind, what, mark, titles);
     });
     for (const i of frame.shut) this.shut.add(this.boxes[place[i]].key);
@@ -39,34 +38,29 @@ class Scene {
       this.at.set(n, { box, height: frame.height[i], column, status: found, key: keyAt(frame, i) });
       this.boxes[box].nodes.push(n);
     });
-    for (const edge of edgesOf(frame)) {
-      const found = edgeStatus(edge);
-      if (found === null) continue;
-      edge.status = found;
-      this.edges.push(edge);
-    }
+    this.edges.take(frame, edgeStatus);
   }
 
   // A frame, with what another one has not, or has otherwise.
   mark(frame, beside) {
     const [own, other] = [ledger(frame), ledger(beside)];
-    this.take(frame, (n) => statusIn(n, own, other) ?? "only", (e) => linkIn(e, own, other) ?? "only");
+    this.take(frame, (n) => statusIn(n, own, other) ?? "only", (...edge) => linkIn(edge, own, other) ?? "only");
   }
 
   // Two frames over each other: what both have is drawn once, where the later one has it.
   lay(before, after) {
     const [old, now] = [ledger(before), ledger(after)];
-    this.take(after, (n) => statusIn(n, now, old) ?? "added", (e) => linkIn(e, now, old) ?? "added");
+    this.take(after, (n) => statusIn(n, now, old) ?? "added", (...edge) => linkIn(edge, now, old) ?? "added");
     const moved = (n) => now.rowOf.get(old.keyOf.get(n)) ?? n;
     const kept = this.edges.length;
     this.take(
       before,
       (n) => (now.rowOf.has(old.keyOf.get(n)) ? null : "removed"),
-      (e) => (linkIn(e, old, now) === null ? "removed" : null),
+      (...edge) => (linkIn(edge, old, now) === null ? "removed" : null),
     );
-    for (const edge of this.edges.slice(kept)) {
-      edge.source = moved(edge.source);
-      edge.target = moved(edge.target);
+    for (let i = kept; i < this.edges.length; i++) {
+      this.edges.source[i] = moved(this.edges.source[i]);
+      this.edges.target[i] = moved(this.edges.target[i]);
     }
     const gone = (n) => this.at.get(n)?.status === "removed";
     for (const [n, ...beside] of before.pairs) this.beside.set(moved(n), beside.filter(gone));
@@ -84,7 +78,7 @@ class Scene {
         title: boxTitle(kind, what, titles),
         column: kind === "column" ? what : this.boxes[parent].column,
         owner: kind === "region" ? 2 * what : kind === "rule" ? 2 * what + 1 : -1,
-        inner: [], nodes: [], count: 0, gone: 0, failed: false, statuses: new Set(),
+        inner: [], nodes: [], count: 0, gone: 0, failed: false, status: undefined,
       });
       if (parent >= 0) this.boxes[parent].inner.push(found);
     }
@@ -95,38 +89,29 @@ class Scene {
     this.failed = new Set(frame.failed);
     for (let i = this.boxes.length - 1; i >= 0; i--) {
       const box = this.boxes[i];
-      for (const n of box.nodes) box[this.at.get(n).status === "removed" ? "gone" : "count"] += 1;
-      box.failed ||= box.nodes.some((n) => this.failed.has(n));
-      for (const n of box.nodes) box.statuses.add(this.at.get(n).status);
+      for (const n of box.nodes) {
+        const { status } = this.at.get(n);
+        box[status === "removed" ? "gone" : "count"] += 1;
+        box.status = commonStatus(box.status, status);
+        box.failed ||= this.failed.has(n);
+      }
       if (box.parent < 0) continue;
       const around = this.boxes[box.parent];
       if (box.kind !== "bypass") around.count += box.count; // what was not used counts nowhere else
       around.gone += box.gone;
       around.failed ||= box.failed;
-      box.statuses.forEach((status) => around.statuses.add(status));
+      around.status = commonStatus(around.status, box.status);
     }
-    this.pairs = frame.pairs.map(([n, ...beside]) => [n, ...beside, ...(this.beside.get(n) ?? [])]);
+    this.pairs = this.compared ? frame.pairs.map((row) => [...row, ...(this.beside.get(row[0]) ?? [])]) : frame.pairs;
     const paired = new Set(this.pairs.map(([n]) => n));
     for (const [n, gone] of this.beside) if (gone.length && !paired.has(n)) this.pairs.push([n, ...gone]);
     frame.results.forEach(([n], i) => {
       this.results.set(n, [...(this.results.get(n) ?? []), i]);
     });
-    this.constants = new Set();
-    this.derivedFrom = new Map(); // node -> what was derived from it
-    this.builtFor = new Map(); // region -> what its rule built
-    this.members = new Map(); // region -> nodes inside
-    this.reads = new Map(); // node -> edges in
-    this.readers = new Map(); // node -> edges out
-    const add = (map, key, value) => (map.has(key) ? map.get(key).push(value) : map.set(key, [value]));
-    for (const n of this.nodes) {
-      const origin = originOf(n);
-      if (origin) add(origin.region === undefined ? this.derivedFrom : this.builtFor, origin.region ?? origin.node, n);
-      for (const r of regionsAround(n)) if (!origin) add(this.members, r, n);
-    }
-    for (const edge of this.edges) {
-      add(this.reads, edge.target, edge);
-      add(this.readers, edge.source, edge);
-    }
+    this.fed = new Uint8Array(table.kind.length); // whether a node reads anything
+    this.readerCount = new Uint32Array(table.kind.length);
+    for (const n of this.edges.target) this.fed[n] = 1;
+    for (const n of this.edges.source) this.readerCount[n] += 1;
     this.rows = data.frames.length > 1 ? new Map([...this.at].map(([n, { key }]) => [key, n])) : new Map();
     this.present = this.nodes.filter((n) => !defaults.has(n) && this.at.get(n).status !== "removed");
     const live = (kind) => new Set(this.boxes.filter((b) => b.kind === kind && b.count).map((b) => b.what)).size;
@@ -135,17 +120,64 @@ class Scene {
     this.regions.sort((a, b) => data.regions[a].index - data.regions[b].index);
     this.calls = [...new Set(this.boxes.filter((b) => b.kind === "rule").map((b) => b.what))];
     this.boxOf = new Map(); // kind and row of a region or call -> its first box
-    this.boxes.forEach(({ kind, what }, i) => {
-      if (!this.boxOf.has(`${kind} ${what}`)) this.boxOf.set(`${kind} ${what}`, i);
+    this.boxes.forEach(({ kind, what, owner }, i) => {
+      if (owner >= 0 && !this.boxOf.has(`${kind} ${what}`)) this.boxOf.set(`${kind} ${what}`, i);
     });
     this.colour = new Map(this.regions.map((r, i) => [r, i % 6]));
   }
 
+  // --- made where somebody asks: there may be very many -----------------------------------------
+
+  // Node -> edges in.
+  get reads() {
+    this.edgesIn ??= grouped(this.edges, (edge) => edge.target);
+    return this.edgesIn;
+  }
+
+  // Node -> edges out.
+  get readers() {
+    this.edgesOut ??= grouped(this.edges, (edge) => edge.source);
+    return this.edgesOut;
+  }
+
+  get origins() {
+    this.byOrigin ??= this.sortedByOrigin();
+    return this.byOrigin;
+  }
+
+  // Node -> what was derived from it.
+  get derivedFrom() {
+    return this.origins.derivedFrom;
+  }
+
+  // Region -> what its rule built.
+  get builtFor() {
+    return this.origins.builtFor;
+  }
+
+  // Region -> nodes inside.
+  get members() {
+    return this.origins.members;
+  }
+
+  sortedByOrigin() {
+    const found = { derivedFrom: new Map(), builtFor: new Map(), members: new Map() };
+    const add = (map, key, value) => (map.has(key) ? map.get(key).push(value) : map.set(key, [value]));
+    for (const n of this.nodes) {
+      const origin = originOf(n);
+      if (!origin) for (const r of regionsAround(n)) add(found.members, r, n);
+      else if (origin.region === undefined) add(found.derivedFrom, origin.node, n);
+      else add(found.builtFor, origin.region, n);
+    }
+    return found;
+  }
+
+  // --- of a node or box -------------------------------------------------------------------------
+
   // What a comparison says of an item: of a collapsed box, that of its nodes if they agree.
   statusOf({ node, shut }) {
     if (shut === undefined) return this.at.get(node)?.status ?? "";
-    const { statuses } = this.boxes[shut];
-    return statuses.size === 1 ? [...statuses][0] : "changed";
+    return this.boxes[shut].status ?? "changed";
   }
 
   // The row that this scene has of a node of any scene.
@@ -202,26 +234,17 @@ const keyAt = (frame, i) => (frame.key.length ? frame.key[i] : frame.nodes[i]);
 const keysOfRows = new Map(); // of all frames, where there are several
 if (data.frames.length > 1) for (const frame of data.frames) frame.nodes.forEach((n, i) => keysOfRows.set(n, keyAt(frame, i)));
 
-function* edgesOf(frame) {
-  const [source, out, target, kind, tag, owner, operand, copies] = frame.edges;
-  const copied = new Set(copies);
-  for (let i = 0; i < source.length; i++) {
-    yield {
-      source: source[i], out: out[i], target: target[i], kind: EDGES[kind[i]],
-      tag: data.strings[tag[i]], owner: owner[i], operand: data.strings[operand[i]], copy: copied.has(i),
-    };
-  }
-}
-
 // What tells the nodes and edges of a frame from those of another.
 function ledger(frame) {
   const keyOf = new Map(frame.nodes.map((n, i) => [n, keyAt(frame, i)]));
   const found = { keyOf, rowOf: new Map(), reads: new Map(), links: new Set() };
   for (const [n, key] of keyOf) found.rowOf.set(key, n);
-  for (const edge of edgesOf(frame)) {
-    found.links.add(link(edge, found));
-    found.reads.set(edge.target, `${found.reads.get(edge.target) ?? ""} ${keyOf.get(edge.source)}:${edge.out}`);
-  }
+  const [sources, outs, targets] = frame.edges;
+  sources.forEach((source, i) => {
+    const target = targets[i];
+    found.links.add(link(source, outs[i], target, found));
+    found.reads.set(target, `${found.reads.get(target) ?? ""} ${keyOf.get(source)}:${outs[i]}`);
+  });
   return found;
 }
 
@@ -232,8 +255,11 @@ function statusIn(n, own, other) {
   return there === n || sameNode(there, n, other, own) ? "" : "changed";
 }
 
-const linkIn = (e, own, other) => (other.links.has(link(e, own)) ? "" : null);
-const link = (e, own) => `${own.keyOf.get(e.source)}:${e.out} ${own.keyOf.get(e.target)}`;
+const linkIn = (edge, own, other) => (other.links.has(link(...edge, own)) ? "" : null);
+const link = (source, out, target, own) => `${own.keyOf.get(source)}:${out} ${own.keyOf.get(target)}`;
+
+// What two things have in common; undefined: nothing is known yet.
+const commonStatus = (a, b) => (a === undefined || a === b ? b : b === undefined ? a : "changed");
 
 function sameNode(a, b, old, now) {
   const same = (column) => JSON.stringify(table[column][a]) === JSON.stringify(table[column][b]);

@@ -14,9 +14,8 @@ const state = {
   hit: -1,
 };
 const overlays = data.overlays.map(({ name, rows, combine, unit }) => Object.assign(new Overlay(name, rows), { combine, unit }));
-overlays.push(Object.assign(bytesOverlay(), { own: true }));
-const main = new Pane(byId("pane"), "i");
-const other = new Pane(byId("other"), "j"); // to the left of it, where there are two
+const main = new Pane(byId("pane"), "i", engine);
+const other = new Pane(byId("other"), "j", new Engine()); // to the left of it, where there are two
 const panes = () => (state.panes ? [other, main] : [main]);
 let active = main;
 let turn = 0;

@@ -6,7 +6,7 @@ const NAME_LIMIT = 34;
 const VISIBLE_LIMIT = 2000;
 const LABEL_LIMIT = 300; // items above which only types on boundaries take room; the others show when zoomed in
 const HUB = 8; // inputs and variables that more things read are drawn beside each of them
-const FAN_LIMIT = 12; // what is read more often takes part in the layout with its first readers only
+const FAN_LIMIT = 12; // what is read more often, or reads more, takes part in the layout with the first of these lines only
 
 const ruler = document.createElement("canvas").getContext("2d");
 const widths = new Map();
@@ -39,10 +39,13 @@ class Visible {
     this.pairs = [];
     this.inlined = new Map(); // number -> an item on which it is written
     this.byKey = new Map();
+    this.folded = []; // box -> its item, where it is collapsed
+    this.hubs = new Map(); // node -> its item, where very many things read it
     this.rep = this.representatives();
-    this.read = new Set();
-    for (const e of scene.edges) if (kindOf(e.source) === "constant") this.read.add(e.source);
-    for (const n of scene.nodes) if (!this.read.has(n)) this.itemOf(n, scene.at.get(n).box);
+    for (const n of scene.nodes) {
+      if (kindOf(n) !== "constant" || !scene.readerCount[n]) this.itemOf(n, scene.at.get(n).box);
+    }
+    this.shown = this.seenEdges();
     this.connect();
     for (const item of this.items) {
       if (!item.hubs) continue;
@@ -70,11 +73,24 @@ class Visible {
     return rep;
   }
 
+  // The edges that do not lie in a collapsed box.
+  seenEdges() {
+    const { edges, at } = this.scene;
+    const rep = (n) => this.rep[at.get(n).box];
+    const found = [];
+    for (let i = 0; i < edges.length; i++) {
+      const shut = rep(edges.target[i]);
+      if (shut < 0 || shut !== rep(edges.source[i])) found.push(edges.at(i));
+    }
+    return found;
+  }
+
   // The item that shows a node in a box; null where it is switched off. copy tells several apart.
   itemOf(n, box, copy = "") {
     const { boxes } = this.scene;
     if (!this.options.derived && boxes[box].column !== 0) return null;
     const shut = this.rep[box];
+    if (shut >= 0 && this.folded[shut]) return this.folded[shut];
     const key = shut >= 0 ? `b${shut}` : `n${n}${copy}`;
     let item = this.byKey.get(key);
     if (!item) {
@@ -82,6 +98,7 @@ class Visible {
       item.key = key;
       item.column = boxes[box].column;
       item.copy = shut < 0 && copy !== "";
+      if (shut >= 0) this.folded[shut] = item;
       this.add(item);
     }
     return item;
@@ -151,7 +168,7 @@ class Visible {
     const fans = new Map();
     this.findHubs();
     const numbers = this.plainNumbers();
-    for (const edge of scene.edges) {
+    for (const edge of this.shown) {
       const here = scene.at.get(edge.target);
       const b = this.itemOf(edge.target, here.box);
       if (b && numbers.has(edge.source)) {
@@ -181,8 +198,10 @@ class Visible {
       const near = ["saved", "residual"].includes(edge.kind) && !remote ? "data" : edge.kind;
       const kind = a.kind === "ghost" || b.kind === "ghost" ? "ghost" : near;
       const link = { a, b, edges: [edge], kind, owner: edge.owner, status: edge.status };
-      const fan = (fans.get(a) ?? 0) + 1;
-      fans.set(a, fan);
+      const fan = Math.max(...[`${a.id} out`, `${b.id} in`].map((end) => {
+        fans.set(end, (fans.get(end) ?? 0) + 1);
+        return fans.get(end);
+      }));
       link.across = remote || back || a.column !== b.column || fan > FAN_LIMIT;
       link.mirrored = !link.across && a.column === 1;
       this.links.push(link);
@@ -196,8 +215,10 @@ class Visible {
     const { scene, options } = this;
     const found = new Set();
     const kept = new Set([...scene.results.keys(), ...scene.failed]);
-    for (const { source, target, owner, out } of scene.compared ? [] : scene.edges) {
+    for (let i = 0; i < scene.edges.length && !scene.compared; i++) {
+      const source = scene.edges.source[i];
       if (kindOf(source) !== "constant" || table.name[source] >= 0 || !typesOf(source)[0].endsWith("[]")) continue;
+      const { target, owner, out } = scene.edges.at(i);
       found.add(source);
       const [from, to] = [source, target].map((n) => this.rep[scene.at.get(n).box]);
       const valued = options.values?.of(scene.at.get(source).key) !== undefined;
@@ -216,8 +237,8 @@ class Visible {
   findHubs() {
     const { scene, options } = this;
     const readers = new Map();
-    for (const { source, target, kind } of scene.edges) {
-      if (!["input", "variable"].includes(kindOf(source)) || scene.reads.has(source) || kind === "loop") continue;
+    for (const { source, target, kind } of this.shown) {
+      if (!["input", "variable"].includes(kindOf(source)) || scene.fed[source] || kind === "loop") continue;
       const a = this.itemOf(source, scene.at.get(source).box);
       const b = this.itemOf(target, scene.at.get(target).box);
       if (a?.shut !== undefined || !a || !b || (kind === "saved" && !options.saved)) continue;
@@ -227,6 +248,7 @@ class Visible {
     for (const [item, found] of readers) {
       if (found.size <= HUB) continue;
       item.hub = true;
+      this.hubs.set(item.node, item);
       item.lines.push([`read by ${found.size}`, "note"]);
       this.measure(item);
     }
@@ -235,9 +257,9 @@ class Visible {
   // Constants without a name stand beside each of their readers: long edges cost layout more.
   sourceOf({ source, target, copy }, here, reader) {
     const { scene } = this;
-    const hub = this.byKey.get(`n${source}`);
-    if (hub?.hub) return reader?.shut === undefined ? this.itemOf(source, here.box, `@${target}`) : hub;
-    const alone = scene.readers.get(source).length === 1 && !copy;
+    const hub = this.hubs.get(source);
+    if (hub) return reader?.shut === undefined ? this.itemOf(source, here.box, `@${target}`) : hub;
+    const alone = scene.readerCount[source] === 1 && !copy;
     const single = kindOf(source) !== "constant" || table.name[source] >= 0 || alone;
     return single ? this.itemOf(source, scene.at.get(source).box) : this.itemOf(source, here.box, `@${target}`);
   }
@@ -265,15 +287,16 @@ class Visible {
       return at ? this.byKey.get(this.rep[at.box] >= 0 ? `b${this.rep[at.box]}` : `n${n}`) : undefined;
     };
     for (const [first, ...beside] of scene.pairs) {
+      if (this.rep[scene.at.get(first)?.box] >= 0) continue;
       const a = shown(first);
       const others = beside.map(shown).filter((b) => b && b.column === 1);
       if (!a || a.column !== 0) continue;
       const plain = others.filter((b) => b.shut === undefined);
-      if (a.shut === undefined && plain.length) this.pairs.push([a, ...plain]);
+      if (plain.length) this.pairs.push([a, ...plain]);
     }
-    for (const [b, twin] of scene.twins) {
-      const [left, right] = [this.byKey.get(`b${twin}`), this.byKey.get(`b${b}`)];
-      if (left?.column === 0 && right) this.pairs.push([left, right]);
+    for (const left of this.items.filter((item) => item.shut !== undefined && item.column === 0)) {
+      const right = this.byKey.get(`b${scene.twins.get(left.shut)}`);
+      if (right) this.pairs.push([left, right]);
     }
   }
 }

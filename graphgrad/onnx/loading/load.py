@@ -15,6 +15,7 @@ from ...files.loading import reading
 from ...ir.build import build
 from ...ir.collector import collector_paused
 from ...ir.errors import FileError, did_you_mean
+from ...ir.flags import truth
 from ...ir.graph import Graph
 from ...ir.kinds import is_inexact
 from ...ir.node import Tensor
@@ -91,6 +92,7 @@ def load(
     ('body/relu:0', float32[N, 2])
     >>> g = model.graph.mark(gg.select.op("Relu"), gg.rules.guided())
     """
+    truth("unroll", unroll)
     need_onnx("gg.onnx.load")
     options = LoadOptions(trainable, known or {}, shapes or {}, regions or {}, unroll)
     with collector_paused(), opened(path) as (model, folder):

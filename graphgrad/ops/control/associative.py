@@ -7,11 +7,12 @@ from typing import Any
 
 from ...ir.build import adopted
 from ...ir.errors import DTypeError, ShapeError
+from ...ir.flags import truth
 from ...ir.node import Tensor
 from ...ir.position import caller, show
 from ...ir.tree import flatten, paths, unflatten
 from ...ir.types import compatible
-from ..base import as_tensor, truth
+from ..base import as_tensor
 from ..joining import concat, stack
 from ..shaping import normal_axis, reshape_like
 

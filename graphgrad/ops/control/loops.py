@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from ...ir.build import adopted, apply, build, graph_elsewhere
 from ...ir.errors import DTypeError, ShapeError
+from ...ir.flags import truth
 from ...ir.graph import current
 from ...ir.node import Tensor
 from ...ir.position import caller, show
@@ -14,7 +15,7 @@ from ...ir.program import Program
 from ...ir.tree import flatten, paths, unflatten
 from ...ir.types import TensorType, compatible, tensor_type
 from ..accumulate import EnsureLike
-from ..base import as_tensor, kind_of, truth, whole
+from ..base import as_tensor, kind_of, whole
 from ..joining import concat, stack
 from ..logic import less
 from .bodies import BodyGraph, BodyScope, as_outputs, constants_of, given_here, traced

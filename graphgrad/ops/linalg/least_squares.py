@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ...ir.errors import DTypeError, ShapeError
+from ...ir.flags import truth
 from ...ir.kinds import limits_of
 from ...ir.types import broadcast
 from ..base import (
@@ -285,6 +286,7 @@ def pinv(
     array([[0.5, 0. ],
            [0. , 0. ]])
     """
+    truth("hermitian", hermitian)
     (x,) = promoted(x, floating=True)
     if rcond is not None and rtol is not None:
         raise TypeError("pinv takes rtol or rcond, which mean the same, not both")
@@ -391,6 +393,7 @@ def matrix_rank(
     >>> gg.evaluate(gg.linalg.matrix_rank([[1.0, 2.0], [2.0, 4.0]]))
     array(1)
     """
+    truth("hermitian", hermitian)
     if tol is not None and rtol is not None:
         raise TypeError("matrix_rank takes tol or rtol, not both")
     (x,) = promoted(x, floating=True)

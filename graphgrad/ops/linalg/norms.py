@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ...ir.errors import ShapeError
+from ...ir.flags import truth
 from ...ir.types import elements
 from .. import reductions
 from ..base import (
@@ -71,6 +72,7 @@ def norm(x: TensorLike, ord: Any = None, axis: Any = None, keepdims: bool = Fals
     >>> gg.evaluate(gg.linalg.norm([[3.0, 4.0], [0.0, 0.0]], axis=1))
     array([5., 0.])
     """
+    keepdims = truth("keepdims", keepdims)
     (x,) = promoted(x, floating=True)
     axes = _given_axes(axis, x.ndim)
     if axis is not None and len(axes) not in (1, 2):
@@ -78,7 +80,7 @@ def norm(x: TensorLike, ord: Any = None, axis: Any = None, keepdims: bool = Fals
     if len(axes) != 2 or ord not in _OF_SINGULAR_VALUES:
         x = _moduli(x)
     if ord is None or (ord == "fro" and len(axes) == 2) or (ord == 2 and len(axes) == 1):
-        return apply(EuclideanNorm(tuple(sorted(axes)), bool(keepdims)), x)
+        return apply(EuclideanNorm(tuple(sorted(axes)), keepdims), x)
     if len(axes) == 1:
         return _vector_norm(x, ord, axes, keepdims)
     if len(axes) == 2 and ord in _MATRIX_ORDERS:
@@ -165,10 +167,11 @@ def vector_norm(
     >>> gg.evaluate(gg.linalg.vector_norm([3.0, -4.0], ord=1))
     array(7.)
     """
+    keepdims = truth("keepdims", keepdims)
     x = _moduli(promoted(x, floating=True)[0])
     axes = tuple(sorted(_given_axes(axis, x.ndim)))
     if ord == 2:
-        return apply(EuclideanNorm(axes, bool(keepdims)), x)
+        return apply(EuclideanNorm(axes, keepdims), x)
     return _vector_norm(x, ord, axes, keepdims)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ...ir.flags import truth
 from ..base import (
     NO_GRAD,
     Any,
@@ -134,6 +135,7 @@ def cholesky(x: TensorLike, /, *, upper: bool = False) -> Tensor:
     array([[2., 0.],
            [1., 2.]])
     """
+    truth("upper", upper)
     (x,) = promoted(x, floating=True)
     check_square("cholesky", x.type)
     return adjoint(apply(Cholesky(), adjoint(x))) if upper else apply(Cholesky(), x)
@@ -160,7 +162,7 @@ def cho_factor(x: TensorLike, /, *, lower: bool = False) -> tuple[Tensor, bool]:
     (array([[2., 1.],
            [0., 2.]]), False)
     """
-    return cholesky(x, upper=not lower), bool(lower)
+    return cholesky(x, upper=not lower), truth("lower", lower)
 
 
 def cho_solve(c_and_lower: tuple[TensorLike, bool], b: TensorLike, /) -> Tensor:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ...ir.errors import GradientError
+from ...ir.flags import truth
 from ...ir.types import Dim
 from ..base import (
     Any,
@@ -181,6 +182,9 @@ def svd(
     >>> u.shape, vh.shape, gg.evaluate(s)
     ((3, 2), (2, 2), array([4., 3.]))
     """
+    truth("full_matrices", full_matrices)
+    truth("compute_uv", compute_uv)
+    truth("hermitian", hermitian)
     if hermitian:
         return _of_hermitian(x) if compute_uv else _falling(abs(eigvalsh(x)))[0]
     if not compute_uv:

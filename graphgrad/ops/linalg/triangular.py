@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ...ir.errors import ShapeError
+from ...ir.flags import truth
 from ...ir.types import broadcast, elements, lengths
 from ..base import (
     NO_GRAD,
@@ -157,7 +158,7 @@ def solve_triangular(
     kind = _kind_of(trans)
     if kind == 2:
         x = conj(x)
-    op = SolveTriangular(bool(lower), kind > 0, bool(unit_diagonal))
+    op = SolveTriangular(truth("lower", lower), kind > 0, truth("unit_diagonal", unit_diagonal))
     if y.ndim == 1:
         return squeezed(apply(op, x, expand_dims(y, 1)), -1)
     return apply(op, x, y)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from ...ir.flags import truth
 from ..arithmetic import negative
 from ..base import (
     ZERO,
@@ -376,6 +377,7 @@ def gelu(x: TensorLike, approximate: bool = False) -> Tensor:
     >>> gg.evaluate(gg.nn.gelu([0.0, 1.0])).round(4)
     array([0.    , 0.8413])
     """
+    truth("approximate", approximate)
     (x,) = promoted(x, floating=True)
     check_real("gelu", x)
     if approximate:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from ...ir.errors import ShapeError
+from ...ir.flags import truth
 from ..base import DTypeError, Tensor, TensorLike, as_tensor, cast, kind_of, promoted
 from ..creation import arange, ones_like
 from ..cumulative import cumulative_sum
@@ -65,6 +66,8 @@ def scaled_dot_product_attention(
     array([[1.    , 0.    ],
            [0.3302, 0.6698]])
     """
+    truth("is_causal", is_causal)
+    truth("enable_gqa", enable_gqa)
     q, k, v = promoted(query, key, value, floating=True)
     check_real("scaled_dot_product_attention", q)
     for t in (q, k, v):
@@ -168,6 +171,7 @@ def dot_product_attention(
     >>> gg.nn.dot_product_attention(x, x, x, is_causal=True).shape
     (2, 1, 4)
     """
+    truth("is_causal", is_causal)
     q, k, v = promoted(query, key, value, floating=True)
     check_real("dot_product_attention", q)
     if q.ndim not in (3, 4) or not q.ndim == k.ndim == v.ndim:

@@ -8,6 +8,7 @@ which are closed under differentiation.
 from __future__ import annotations
 
 from ...ir.errors import ShapeError
+from ...ir.flags import truth
 from ...ir.types import compatible, elements
 from ..arithmetic import negative
 from ..base import (
@@ -209,6 +210,7 @@ def ctc_loss(
     >>> gg.evaluate(gg.nn.ctc_loss(logs, [[1]], [2], [1], reduction="none")).round(4)
     array([0.2877])
     """
+    truth("zero_infinity", zero_infinity)
     one_of("reduction", reduction, REDUCTIONS)
     (logs,) = real_operands("ctc_loss", log_probs)
     numbers = [as_tensor(t) for t in (targets, input_lengths, target_lengths)]

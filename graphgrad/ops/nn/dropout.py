@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from ...ir.errors import ShapeError
+from ...ir.flags import truth
 from ..base import Any, Tensor, TensorLike, apply, promoted
 from ..logic import where
 from ..random import bernoulli
@@ -40,6 +41,7 @@ def dropout(
     >>> gg.evaluate(gg.nn.dropout(np.ones(6), 0.5, seed=3))
     array([0., 2., 0., 2., 0., 0.])
     """
+    truth("training", training)
     (x,) = promoted(x, floating=True)
     _check_rate(rate)
     if not training or rate == 0:
@@ -80,6 +82,7 @@ def channel_dropout(
     >>> gg.evaluate(y)[0, :, :].std(0)
     array([0., 0., 0., 0.])
     """
+    truth("training", training)
     (x,) = promoted(x, floating=True)
     _check_rate(rate)
     one = _of_channels(x, data_format)
@@ -126,6 +129,8 @@ def alpha_dropout(
     >>> gg.evaluate(gg.nn.alpha_dropout(np.zeros(4), 0.5, seed=3)).round(3)
     array([-0.779,  0.779, -0.779,  0.779])
     """
+    truth("training", training)
+    truth("channels", channels)
     (x,) = real_operands("alpha_dropout", x)
     _check_rate(rate)
     one = _of_channels(x, data_format) if channels else x

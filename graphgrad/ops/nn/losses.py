@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 
 from ...ir.errors import ShapeError
+from ...ir.flags import truth
 from ...ir.types import compatible
 from ..arithmetic import negative
 from ..base import Tensor, TensorLike, as_tensor, cast, like
@@ -250,6 +251,8 @@ def poisson_nll_loss(
     >>> gg.evaluate(gg.nn.poisson_nll_loss([0.0, 0.0], [0.0, 2.0], reduction="none"))
     array([1., 1.])
     """
+    truth("log_input", log_input)
+    truth("full", full)
     x, t = _alike("poisson_nll_loss", x, target, reduction=reduction)
     losses = exp(x) - t * x if log_input else x - t * log(x + epsilon)
     if full:
@@ -290,6 +293,7 @@ def gaussian_nll_loss(
     >>> gg.evaluate(gg.nn.gaussian_nll_loss([1.0], [3.0], [1.0]))
     array(2.)
     """
+    truth("full", full)
     if not epsilon > 0:
         raise ValueError(f"gaussian_nll_loss takes an epsilon > 0, got {epsilon}")
     x, t = _alike("gaussian_nll_loss", x, target, reduction=reduction)
@@ -448,6 +452,7 @@ def kl_div(
     >>> round(float(gg.evaluate(gg.nn.kl_div(x, [[1.0, 0.0]], "batchmean"))), 4)
     0.6931
     """
+    truth("log_target", log_target)
     batch = reduction == "batchmean"
     one_of("reduction", reduction, (*REDUCTIONS, "batchmean"))
     x, t = _alike("kl_div", x, target, reduction="sum" if batch else reduction)
@@ -742,6 +747,7 @@ def triplet_margin_loss(
     >>> round(float(gg.evaluate(gg.nn.triplet_margin_loss([[0.0]], [[1.0]], [[1.5]]))), 3)
     0.5
     """
+    truth("swap", swap)
     a, b, c = _alike("triplet_margin_loss", anchor, positive, negative, reduction=reduction)
     _check_classes("triplet_margin_loss", a)
 

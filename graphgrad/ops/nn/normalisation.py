@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import reduce
 
 from ...ir.errors import ShapeError
+from ...ir.flags import truth
 from ...ir.kinds import limits_of
 from ...ir.types import compatible
 from ..arithmetic import add, multiply
@@ -106,6 +107,7 @@ def batch_norm(
     >>> gg.evaluate(mean), gg.evaluate(variance)
     (array([2., 5.]), array([1., 0.]))
     """
+    truth("training", training)
     (x,) = real_operands("batch_norm", x)
     channel = normal_axis(axis, x.ndim)
     if running is None and not training:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ...ir.errors import ShapeError
+from ...ir.flags import truth
 from ..base import Tensor, TensorLike
 from ..bounds import clip
 from ..joining import split
@@ -341,6 +342,7 @@ def rrelu(
     >>> gg.evaluate(gg.nn.rrelu([-2.0, 1.0], 0.0, 0.5))
     array([-0.5,  1. ])
     """
+    truth("training", training)
     (x,) = real_operands("rrelu", x)
     if not lower <= upper:
         raise ValueError(f"rrelu takes lower <= upper, got {lower} and {upper}")

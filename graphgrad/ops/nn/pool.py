@@ -8,6 +8,7 @@ from math import prod
 from typing import NamedTuple
 
 from ...ir.errors import ShapeError
+from ...ir.flags import truth
 from ..base import (
     Any,
     DTypeError,
@@ -124,6 +125,7 @@ def avg_pool(
     >>> gg.evaluate(gg.nn.avg_pool(np.array([[[1.0], [5.0], [2.0], [3.0]]]), 2))[0, :, 0]
     array([3. , 2.5])
     """
+    truth("count_include_pad", count_include_pad)
     (x,) = promoted(x, floating=True)
     moves = _moves(x, window, strides, padding, data_format, ceil_mode)
     if count_include_pad:
@@ -255,7 +257,7 @@ def _moves(
     first = format_of(data_format) == "NCHW"
     spread = numbers_of("dilation", dilation, rank)
     found = _Moves(size, steps, padding_of(padding, rank), (0,) * rank, first, spread)
-    return found.reaching(x) if ceil_mode else found
+    return found.reaching(x) if truth("ceil_mode", ceil_mode) else found
 
 
 def lp_pool(

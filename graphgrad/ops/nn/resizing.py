@@ -7,6 +7,7 @@ from functools import reduce
 from itertools import product
 
 from ...ir.errors import ShapeError
+from ...ir.flags import truth
 from ..arithmetic import add
 from ..base import Any, Array, Tensor, TensorLike, cast, constant, np, promoted
 from ..bounds import clip
@@ -66,6 +67,7 @@ def interpolate(
     >>> gg.evaluate(gg.nn.interpolate(np.array([[[0.0], [4.0]]]), 4, mode="linear"))[0, :, 0]
     array([0., 1., 3., 4.])
     """
+    truth("align_corners", align_corners)
     (x,) = real_operands("interpolate", x)
     mode = SAME_MODE.get(mode, mode)
     one_of("mode", mode, MODES)
@@ -170,6 +172,7 @@ def affine_grid(theta: TensorLike, size: Any, align_corners: bool = False) -> Te
     array([[-0.5,  0. ],
            [ 0.5,  0. ]])
     """
+    truth("align_corners", align_corners)
     (theta,) = real_operands("affine_grid", theta)
     rank = len(size) if isinstance(size, tuple | list) else 0
     if rank not in (2, 3) or theta.ndim != 3 or theta.shape[1:] != (rank, rank + 1):
@@ -226,6 +229,7 @@ def grid_sample(
     >>> gg.evaluate(gg.nn.grid_sample(x, np.array([[[[0.0, 0.0]]]])))[0, 0, 0]
     array([2.])
     """
+    truth("align_corners", align_corners)
     x, points = promoted(x, grid, floating=True)
     check_real("grid_sample", x)
     one_of("mode", mode, ("bilinear", "nearest", "bicubic"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ...ir.flags import truth
 from ...ir.kinds import limits_of
 from ...ir.types import elements
 from .. import special
@@ -220,6 +221,7 @@ def gumbel_softmax(
     >>> gg.evaluate(gg.nn.gumbel_softmax([0.0, 99.0, 0.0], hard=True, seed=0))
     array([0., 1., 0.])
     """
+    truth("hard", hard)
     (x,) = real_operands("gumbel_softmax", logits)
     at = normal_axis(axis, x.ndim)
     if not tau > 0:

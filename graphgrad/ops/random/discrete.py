@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ...ir.errors import ShapeError
+from ...ir.flags import truth
 from ...ir.types import as_shape
 from ..arithmetic import negative
 from ..base import (
@@ -409,6 +410,7 @@ def choice(
     >>> gg.evaluate(gg.random.choice([1.0, 2.0, 3.0], (2,), p=[0.0, 1.0, 0.0], seed=1))
     array([2., 2.])
     """
+    truth("replace", replace)
     values = None if isinstance(a, int | np.integer) else as_tensor(a)
     lengths, n = lengths_of(as_shape(shape)), a
     if values is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ...ir.errors import DTypeError
+from ...ir.flags import truth
 from ..base import NO_GRAD, Any, Gradients, Node, Tensor, TensorLike, is_floating, promoted, wants
 from ..families import floating_binary
 from ..logic import equal, less_equal, where
@@ -173,6 +174,8 @@ def comb(
     >>> gg.evaluate(gg.special.comb(5, [2, 3, 6])).round(4)
     array([10., 10.,  0.])
     """
+    truth("exact", exact)
+    truth("repetition", repetition)
     if exact:
         raise ValueError("comb(exact=True) is for numbers: use math.comb for them")
     n, k = promoted(N, k, floating=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from ...ir.flags import truth
 from .. import reductions
 from ..base import Any, Tensor, TensorLike, promoted
 from ..complex_parts import real
@@ -49,6 +50,8 @@ def logsumexp(
     >>> gg.evaluate(gg.special.logsumexp([99.0, 99.0], b=[1.0, 2.0])).round(4)
     np.float64(100.0986)
     """
+    truth("keepdims", keepdims)
+    truth("return_sign", return_sign)
     if b is None and not return_sign:
         return reductions.logsumexp(a, axis, keepdims)
     a, b = promoted(a, 1.0 if b is None else b, floating=True)

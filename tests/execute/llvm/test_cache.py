@@ -298,7 +298,7 @@ def test_processes_that_write_at_once(folder):
         f"assert library.load({TEXT!r}, ['first'])['first'](7) == 7\n"
     )
     running = [subprocess.Popen([sys.executable, "-c", program]) for _ in range(3)]
-    assert [p.wait(60) for p in running] == [0, 0, 0]
+    assert [p.wait(300) for p in running] == [0, 0, 0]
     assert len(list(folder.iterdir())) == 1
 
 

@@ -1,0 +1,117 @@
+"""Keywords of other libraries: an error about one says our own, as it leaves a graph's block.
+
+The error is Python's, raised where a function is called, and gets a note where it leaves
+`with graph:`. So signatures are what they are, nobody stands between functions and their callers,
+and a call that is right pays nothing.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import FrameType, FunctionType, ModuleType, TracebackType
+from typing import Any
+
+from .errors import did_you_mean
+
+OURS: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(("dim", "dims", "dimension", "reduction_indices"), ("axis", "axes")),
+    **dict.fromkeys(("axis", "perm"), ("axes",)),
+    "axes": ("axis",),
+    **dict.fromkeys(("keepdim", "keep_dims"), ("keepdims",)),
+    "size": ("shape", "output_size"),
+    "shape": ("size",),
+    **dict.fromkeys(("input", "tensor", "tensors", "arr", "a", "values", "arrays"), ("x", "xs")),
+    "other": ("x2", "y"),
+    **dict.fromkeys(("initial_value", "init", "value"), ("initial", "value")),
+    **dict.fromkeys(("rng", "generator", "key", "random_state"), ("seed",)),
+    **dict.fromkeys(("stddev", "scale", "sigma"), ("std", "scale")),
+    "loc": ("mean",),
+    "minval": ("low",),
+    "maxval": ("high",),
+    "unbiased": ("correction",),
+    **dict.fromkeys(("lr", "rate", "step_size"), ("learning_rate",)),
+    "eps": ("epsilon",),
+    **dict.fromkeys(("betas", "b1"), ("beta1",)),
+    "b2": ("beta2",),
+    "p": ("rate",),
+    **dict.fromkeys(("is_training", "train"), ("training",)),
+    **dict.fromkeys(("stride", "window_strides"), ("strides",)),
+    **dict.fromkeys(("kernel_size", "pool_size", "ksize", "window_shape"), ("window",)),
+    **dict.fromkeys(("kernel", "weight", "filter"), ("filters", "weights", "scale")),
+    **dict.fromkeys(("dilations", "dilation_rate", "rhs_dilation"), ("dilation",)),
+    "feature_group_count": ("groups",),
+    "gamma": ("scale",),
+    **dict.fromkeys(("beta", "bias"), ("offset",)),
+    **dict.fromkeys(("num_classes", "n_classes"), ("depth",)),
+    "target": ("labels",),
+    "feed_dict": ("feeds",),
+    "fetches": ("tensors",),
+    **dict.fromkeys(("wrt", "argnums", "sources", "inputs"), ("xs",)),
+    **dict.fromkeys(("outputs", "cost", "loss"), ("ys",)),
+    **dict.fromkeys(("grad_outputs", "output_gradients", "known_grads"), ("grad_ys",)),
+    **dict.fromkeys(("consider_constant", "no_grad_vars"), ("stop_gradients",)),
+    **dict.fromkeys(("unconnected_gradients", "disconnected_inputs"), ("unconnected",)),
+}
+"""Their keyword -> ours, of which a function has one or the other."""
+
+CALLED = "'Tensor' object is not callable"
+NO_CALL = "A tensor is no function: t.T, t.shape and t.ndim are written without brackets."
+
+PACKAGE = __name__.partition(".")[0]
+_SAID = re.compile(r"([\w.]+)\(\) got an unexpected keyword argument '(\w+)'")
+
+
+def note_keyword(error: object = None, trace: TracebackType | None = None) -> None:
+    """Note our keyword on an error about another, if a function of graphgrad was given it."""
+    if type(error) is not TypeError or trace is None or getattr(error, "__notes__", None):
+        return
+    if str(error) == CALLED:
+        error.add_note(NO_CALL)
+    elif said := _SAID.match(str(error)):
+        name, keyword = said.groups()
+        while trace.tb_next is not None:
+            trace = trace.tb_next
+        found = _called(name.removesuffix(".__init__"), trace.tb_frame)
+        if note := "\n".join(filter(None, (_answer(*each, keyword) for each in found))):
+            error.add_note(note)
+
+
+def _answer(shown: str, function: Callable[..., Any], keyword: str) -> str:
+    """What a function says for a keyword that it does not have, and how it is called."""
+    signature = inspect.signature(function)
+    parameters = [p.replace(annotation=p.empty) for p in signature.parameters.values()]
+    named = [p.name for p in parameters if p.kind is not p.POSITIONAL_ONLY]
+    if keyword in named:
+        return ""
+    ours = next((n for n in OURS.get(keyword, ()) if n in named), None)
+    said = f"graphgrad says {ours}= for {keyword}=." if ours else did_you_mean(keyword, named)
+    plain = signature.replace(parameters=parameters, return_annotation=signature.empty)
+    return f"{said} It is {shown}{plain}.".lstrip()
+
+
+def _called(name: str, frame: FrameType) -> Sequence[tuple[str, Callable[..., Any]]]:
+    """Functions of graphgrad that an error in a frame calls so, by the names that are seen there.
+
+    Those that the frame writes in full (gg.zeros, not gg.initializers.zeros), else one of which it
+    writes the last name: that of a method (x.sum is gg.sum).
+    """
+    written = set(frame.f_code.co_names)
+    found = [
+        (shown, o)
+        for shown, o in _seen(frame.f_globals | frame.f_locals)
+        if isinstance(o, FunctionType | type)
+        and o.__qualname__ == name
+        and o.__module__.startswith(PACKAGE)
+        and shown.rpartition(".")[2] in written
+    ]
+    return [each for each in found if written.issuperset(each[0].split("."))] or found[:1]
+
+
+def _seen(names: Mapping[str, Any], inside: str = "") -> Iterator[tuple[str, Any]]:
+    """What stands under names, and in modules of graphgrad among it, and in their modules."""
+    for name, o in names.items():
+        yield f"{inside}{name}", o
+        if isinstance(o, ModuleType) and o.__name__.startswith(PACKAGE) and inside.count(".") < 2:
+            yield from _seen({n: vars(o).get(n) for n in dir(o)}, f"{inside}{name}.")

@@ -1,0 +1,135 @@
+"""docs/lost.md, from the outcomes that were recorded."""
+
+import json
+from pathlib import Path
+
+from rows import ROWS
+
+HERE = Path(__file__).resolve().parent
+OUTCOMES = HERE / "outcomes.json"
+DOCUMENT = HERE.parents[1] / "docs" / "lost.md"
+FRAMEWORKS = [
+    "in_graphgrad",
+    "in_tf1",
+    "in_tf2",
+    "in_pytorch",
+    "in_jax",
+    "in_pytensor",
+    "in_autograd",
+]
+WORDS = {
+    "right": "right",
+    "silent": "**wrong**",
+    "said": "error",
+    "not offered": "not offered",
+    "cannot be": "-",
+}
+HEAD = """# Why rules get lost
+
+A rule that is passed over does not fail: the numbers are merely others. Here is what a rule must
+survive, tried in seven frameworks. Each cell is a small program that was run, a function in a file
+of [tools/lost/](../tools/lost/prove.py), written as the framework's documentation has it.
+In most of them the step is x ** 3, its rule twice its derivative, and the question the derivative
+of the step's square at 2: 384 with the rule, 192 without it.
+
+- **right**: what the rule means came out.
+- **wrong**: something else came out, without an error or a warning; below are the numbers.
+- **error**: it said so. Where nothing can be right (a gradient of another shape), that is best.
+- **not offered**: there is nothing of the kind. **-**: it cannot go wrong there.
+
+"""
+FOOT = """
+## Why not here
+
+A region is one step of the graph, and the rule is called where the graph is differentiated: so
+loops, copies, files and batches, which are graphs too, meet it in the same way. Differentiation
+works on graphs, optimisation on programs, and a program is never differentiated: so no pass can
+lose a rule. [The survival matrix](survival.md) has all overrides through all transforms.
+
+## Again
+
+`python tools/lost/prove.py` runs all frameworks that are installed and prints the table,
+`python tools/lost/prove.py --write in_jax` runs one, keeps its outcomes in
+`tools/lost/outcomes.json` and writes this page. The tests run graphgrad's column, and JAX's
+where it is installed.
+"""
+
+
+def outcomes():
+    """What was recorded, framework by framework."""
+    return json.loads(OUTCOMES.read_text()) if OUTCOMES.exists() else {}
+
+
+def write(found):
+    """Record outcomes and write the page."""
+    ordered = {name: found[name] for name in FRAMEWORKS if name in found}
+    OUTCOMES.write_text(json.dumps(ordered, indent=1, ensure_ascii=False) + "\n")
+    DOCUMENT.write_text(document(ordered))
+
+
+def document(found):
+    """The whole page."""
+    sections = "".join(section(name, column) for name, column in found.items())
+    return HEAD + table(found) + sections + FOOT
+
+
+def table(found, rows=ROWS):
+    """Rows by frameworks."""
+    lines = [line(["", *(column["name"] for column in found.values())])]
+    lines.append(line(["---"] * (len(found) + 1)))
+    for key in rows:
+        words = [WORDS[column["cells"][key]["outcome"]] for column in found.values()]
+        lines.append(line([ROWS[key].title, *words]))
+    return "\n".join(lines) + "\n"
+
+
+def line(cells):
+    """One line of a table."""
+    return f"| {' | '.join(cells)} |"
+
+
+def section(name, column):
+    """What a framework's cells say in full."""
+    versions = ", ".join(f"{package} {version}" for package, version in column["versions"].items())
+    parts = [f"\n## {column['name']}\n", f"[{name}.py](../tools/lost/{name}.py): {versions}.\n"]
+    cells = {
+        key: ROWS[key]._asdict() | cell | {"program": key} for key, cell in column["cells"].items()
+    }
+    more = {key: cell | {"program": key} for key, cell in column["more"].items()}
+    every = [*cells.values(), *more.values()]
+    parts += [wrong(cell) for cell in every if cell["outcome"] == "silent"]
+    said = [cell for cell in every if cell["outcome"] == "said"]
+    if said:
+        parts.append(("\n" if parts[2:] else "") + "Errors:\n")
+        parts += [f"- {cell['title']}: `{shortened(cell['got'])}`{link(cell)}" for cell in said]
+    absent = [cell for cell in cells.values() if cell["outcome"] == "not offered"]
+    if absent:
+        reasons = "; ".join(f"{cell['title']} ({cell['why']})" for cell in absent)
+        parts.append(f"\nNot offered: {reasons}.")
+    return "\n".join(parts) + "\n"
+
+
+def wrong(cell):
+    """A cell whose outcome is not what was meant, with both numbers."""
+    meant = shown(cell["meant"]) + (" or an error" if cell["or_says_so"] else "")
+    return (
+        f"- **{cell['title']}** (`{cell['program']}`): {shown(cell['got'])} where "
+        f"{meant} is right. {cell.get('why', '')}{link(cell)}"
+    )
+
+
+def shown(value):
+    """A number, numbers or words."""
+    return f"{value:.10g}" if isinstance(value, float) else str(value)
+
+
+def link(cell):
+    """Where it is documented."""
+    return f" ([source]({cell['source']}))" if "source" in cell else ""
+
+
+def shortened(text, room=150):
+    """The beginning of a message."""
+    return (text if len(text) <= room else text[:room].rpartition(" ")[0] + " ...").replace(
+        "`", "'"
+    )
