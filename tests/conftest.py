@@ -17,6 +17,7 @@ import pytest
 import graphgrad as gg
 from graphgrad import compiled
 from graphgrad.ir.context import CONTEXT, Context
+from graphgrad.ir.op import OP_TYPES
 
 os.environ.setdefault("GRAPHGRAD_BACKEND", "numpy")
 for threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
@@ -72,14 +73,18 @@ def _verified():
 def _alone(request):
     """A test finds what it would find alone, whichever came before it in its process.
 
-    Its default graph is its own, and what it draws from a generator of its module are the first
-    numbers that come after those of the import.
+    Its default graph is its own, what it draws from a generator of its module are the first
+    numbers that come after those of the import, and op types that it defines inside are gone.
     """
     for generator, state in _generators(request.module):
         generator.bit_generator.state = state
+    before = set(OP_TYPES)
     token = CONTEXT.set(Context(gg.Graph(), implicit=True))
     yield
     CONTEXT.reset(token)
+    for name in set(OP_TYPES) - before:
+        if "<locals>" in OP_TYPES[name].__qualname__:
+            del OP_TYPES[name]
 
 
 @cache
@@ -93,10 +98,21 @@ def _generators(module):
 def own_names():
     """Rules and op types that a test registers are gone after it."""
     before = set(gg.registered_gradients())
-    op_types = gg.ir.op.OP_TYPES
-    types_before = dict(op_types)
+    types_before = set(OP_TYPES)
     yield
     for name in set(gg.registered_gradients()) - before:
         gg.unregister_gradient(name)
-    for name in set(op_types) - set(types_before):
-        del op_types[name]
+    for name in set(OP_TYPES) - types_before:
+        del OP_TYPES[name]
+
+
+@pytest.fixture
+def own_gradients():
+    """What a test registers with TensorFlow's names is gone after it; what tf1 derives stays."""
+    definitions = import_module("graphgrad.tf1.definition").DEFINITIONS
+    registry = import_module("graphgrad.tf1.registry").gradient_registry._registry
+    import_module("graphgrad.tf1")
+    before = set(registry)
+    yield
+    for name in set(registry) - before - set(definitions):
+        del registry[name]

@@ -97,7 +97,7 @@ def wrong_in_description(text):
 
 
 def lowest():
-    """`numpy==2.3`: the core dependencies at their lower bounds."""
+    """`numpy==2.4.5`: the core dependencies at their lower bounds."""
     said = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
     return [re.sub(">=", "==", one) for one in said]
 

@@ -85,14 +85,24 @@ def pipeline(
     room, inside = Room(policy.room), Counter[str]()
     body = _passes(inside, fast_math, room, joining)
     segmenting = Segmenting(policy.segments, fired)
-    segments = [("segments", lambda p: _less_read(p, segmenting))] if policy.segments else []
-    return [
+    segments: list[Named] = (
+        [("segments", lambda p: _less_read(p, segmenting))] if policy.segments else []
+    )
+    of_bodies: list[Named] = [
         ("drop unread", drop_unread),
         *segments,
         ("store runs", lambda p: _less_read(p, lambda p: store_runs(p, fired, room))),
         ("optimise bodies", lambda p: optimise_bodies(p, lambda b: _one_by_one(b, body))),
+    ]
+    return [
+        *[(name, _where_bodies(step)) for name, step in of_bodies],
         *_passes(fired, fast_math, room, joining),
     ]
+
+
+def _where_bodies(step: Pass) -> Pass:
+    """A pass that is about bodies of ops: nothing is to be done where no op has any."""
+    return lambda p: step(p) if any(node.op.bodies for node in p.nodes) else p
 
 
 def _less_read(program: Program, step: Pass) -> Program:
@@ -110,7 +120,7 @@ def _passes(fired: Counter[str], fast_math: bool, room: Room, joining: bool) -> 
     if not joining:
         return always
     return [
-        ("leave loops", lambda p: leave_loops(p, fired, room)),
+        ("leave loops", _where_bodies(lambda p: leave_loops(p, fired, room))),
         *always,
         ("join products", lambda p: join_products(p, fired, normal_form(fired, fast_math))),
     ]

@@ -173,25 +173,29 @@ def _fitting(classes: Classes[Op] | Fits) -> Fits | None:
 
 def applying(rules: Iterable[RewriteRule], fired: Counter[str]) -> Step:
     """The step that applies rules, counting in `fired` how often each did."""
-    everything = tuple(rules)
-    named, asking = _by_class(everything)
+    by_class = _by_class(tuple(rules))
 
     def step(op_class: type[Op]) -> Visit | None:
-        fitting = [i for i in asking if everything[i].concerns(op_class)]
-        mine = [everything[i] for i in sorted({*named.get(op_class, ()), *fitting})]
-        return _choosing(mine, fired) if mine else None
+        always, over = by_class[op_class]
+        return _choosing(always, over, fired) if always or over.rules else None
 
     return step
 
 
-@lru_cache(maxsize=8)
-def _by_class(rules: tuple[RewriteRule, ...]) -> tuple[dict[type[Op], list[int]], list[int]]:
-    """The places of rules by the op classes that they name, and of those that ask the class."""
-    named: dict[type[Op], list[int]] = {}
-    for i, each in enumerate(rules):
-        for op_class in each.ops:
-            named.setdefault(op_class, []).append(i)
-    return named, [i for i, each in enumerate(rules) if each.fits is not None]
+class _ByClass(dict[type[Op], "tuple[list[RewriteRule], _Over]"]):
+    """The rules that concern an op class, by that class: those for any input, and the others."""
+
+    def __init__(self, rules: tuple[RewriteRule, ...]) -> None:
+        super().__init__()
+        self.rules = rules
+
+    def __missing__(self, op_class: type[Op]) -> tuple[list[RewriteRule], _Over]:
+        mine = [each for each in self.rules if each.concerns(op_class)]
+        found = self[op_class] = [r for r in mine if r.over is None], _Over(mine)
+        return found
+
+
+_by_class = lru_cache(maxsize=8)(_ByClass)
 
 
 class _Over(dict[type[Op], list[RewriteRule]]):
@@ -206,9 +210,8 @@ class _Over(dict[type[Op], list[RewriteRule]]):
         return found
 
 
-def _choosing(rules: list[RewriteRule], fired: Counter[str]) -> Visit:
+def _choosing(always: list[RewriteRule], over: _Over, fired: Counter[str]) -> Visit:
     """The visit that applies the first rule that fires."""
-    always, over = [r for r in rules if r.over is None], _Over(rules)
     rewrote = fired.rewrote if isinstance(fired, Fired) else None
 
     def tried(
