@@ -278,15 +278,21 @@ def case(
 ) -> Any:
     """What the function of the first truth value that holds gives.
 
-    With `exclusive` a run in which more than one holds is an InvalidArgumentError.
+    Without a default a run in which none holds is an InvalidArgumentError, with `exclusive` one in
+    which more than one does.
     """
     pairs = list(pred_fn_pairs.items() if isinstance(pred_fn_pairs, dict) else pred_fn_pairs)
-    if default is None:
-        default = pairs.pop()[1]
+    every, last = [p for p, _ in pairs], pairs.pop() if default is None else None
+
+    def otherwise() -> Any:
+        if last is None:
+            return default()
+        with get_default_graph().control_dependencies([_holds(last[0], every)]):
+            return last[1]()
 
     def rest(i: int) -> Any:
         if i == len(pairs):
-            return default()
+            return otherwise()
         return cond(pairs[i][0], pairs[i][1], lambda: rest(i + 1), strict=strict)
 
     with name_scope(name):
@@ -294,6 +300,19 @@ def case(
             return rest(0)
         with get_default_graph().control_dependencies([_at_most_one([p for p, _ in pairs])]):
             return rest(0)
+
+
+def _holds(last: Any, preds: list[Any]) -> Operation:
+    """An op that fails where the last of these does not hold: none of them does, where it runs."""
+    names = ", ".join(getattr(p, "name", str(p)) for p in preds)
+    said = f"None of conditions evaluated as True: {names}"
+    return build(
+        "Assert",
+        convert_to_tensor(last),
+        convert_to_tensor(said),
+        name="Assert",
+        summarize=None,
+    )
 
 
 def _at_most_one(preds: list[Any]) -> Operation:

@@ -192,6 +192,18 @@ def test_an_exclusive_case_fails_where_two_hold():
             s.run(found, {x: 2.0})
 
 
+def test_a_case_without_a_default_fails_where_none_holds():
+    x = tf.placeholder(tf.float32, [])
+    found = tf.case([(x > 1, lambda: x * 2), (x > 0, lambda: x * 3)])
+    alone = tf.case([(x > 0, lambda: x * 3)])
+    with tf.Session() as s:
+        assert s.run([found, alone, *tf.gradients(found, x)], {x: 0.5}) == [1.5, 1.5, 3.0]
+        assert s.run(found, {x: 2.0}) == 4.0
+        for each in (found, alone, *tf.gradients(found, x)):
+            with pytest.raises(tf.errors.InvalidArgumentError, match="None of conditions"):
+                s.run(each, {x: -1.0})
+
+
 @pytest.mark.parametrize("kind", ["int32", "int64"])
 def test_places_of_unique_have_the_type_asked_for(kind):
     with tf.Session() as s:
