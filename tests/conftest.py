@@ -105,3 +105,15 @@ def own_names():
         gg.unregister_gradient(name)
     for name in set(OP_TYPES) - types_before:
         del OP_TYPES[name]
+
+
+@pytest.fixture
+def own_gradients():
+    """What a test registers with TensorFlow's names is gone after it; what tf1 derives stays."""
+    definitions = import_module("graphgrad.tf1.definition").DEFINITIONS
+    registry = import_module("graphgrad.tf1.registry").gradient_registry._registry
+    import_module("graphgrad.tf1")
+    before = set(registry)
+    yield
+    for name in set(registry) - before - set(definitions):
+        del registry[name]

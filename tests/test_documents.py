@@ -133,7 +133,7 @@ def test_a_tutorial_says_what_it_takes(monkeypatch):
 @pytest.mark.parametrize(
     "path", sorted((ROOT / "docs/tutorials").glob("*.py")), ids=lambda p: p.stem
 )
-@pytest.mark.usefixtures("own_names")
+@pytest.mark.usefixtures("own_names", "own_gradients")
 def test_tutorial_runs(path, monkeypatch, capsys):
     monkeypatch.setenv("MPLBACKEND", "agg")
     contextvars.copy_context().run(runpy.run_path, str(path), run_name="__main__")
