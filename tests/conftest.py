@@ -83,7 +83,8 @@ def _alone(request):
     yield
     CONTEXT.reset(token)
     for name in set(OP_TYPES) - before:
-        if "<locals>" in OP_TYPES[name].__qualname__:
+        made = OP_TYPES[name]
+        if made.__module__ == request.module.__name__ or "<locals>" in made.__qualname__:
             del OP_TYPES[name]
 
 
