@@ -213,6 +213,9 @@ def test_places_of_unique_have_the_type_asked_for(kind):
         assert [t.dtype.name for t in (places, again, counts)] == [kind] * 3
         assert [f.dtype.name for f in s.run([places, again, counts])] == [kind] * 3
         assert s.run(places).tolist() == [0, 1, 0]
+        assert s.run(tf.unique_with_counts(x).count).tolist() == [2, 1]
+    with pytest.raises(TypeError, match="int32 or int64"):
+        tf.unique(x, out_idx=tf.float32)
 
 
 def test_derived_gradients_survive_another_table(monkeypatch):

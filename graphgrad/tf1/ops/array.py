@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import builtins
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from ..create import (
     name_scope,
     numpy_value,
 )
-from ..dtypes import as_dtype
+from ..dtypes import DType, as_dtype
 from ..graph import Tensor, get_default_graph
 from ..refused import refuses
 from ..shapes import TensorShape, as_shape, broadcast
@@ -694,14 +694,37 @@ def boolean_mask(tensor: Any, mask: Any, name: str = "boolean_mask", axis: Any =
         return gather(x, places, axis=at)
 
 
-def unique(x: Any, out_idx: Any = "int32", name: Name = None) -> Any:
+class Unique(NamedTuple):
+    """What `unique` gives."""
+
+    y: Tensor
+    idx: Tensor
+
+
+class UniqueWithCounts(NamedTuple):
+    """What `unique_with_counts` gives."""
+
+    y: Tensor
+    idx: Tensor
+    count: Tensor  # type: ignore[assignment]
+
+
+def unique(x: Any, out_idx: Any = "int32", name: Name = None) -> Unique:
     """The different values in the order in which they come, and which each element is."""
-    return tuple(apply("Unique", x, name=name, out_idx=as_dtype(out_idx)))
+    return Unique(*apply("Unique", x, name=name, out_idx=_places(out_idx)))
 
 
-def unique_with_counts(x: Any, out_idx: Any = "int32", name: Name = None) -> Any:
+def unique_with_counts(x: Any, out_idx: Any = "int32", name: Name = None) -> UniqueWithCounts:
     """The different values, which each element is, and how often each comes."""
-    return tuple(apply("UniqueWithCounts", x, name=name, out_idx=as_dtype(out_idx)))
+    return UniqueWithCounts(*apply("UniqueWithCounts", x, name=name, out_idx=_places(out_idx)))
+
+
+def _places(kind: Any) -> DType:
+    """The type of what counts elements."""
+    found = as_dtype("int32" if kind is None else kind)
+    if found.name not in ("int32", "int64"):
+        raise TypeError(f"out_idx is int32 or int64, got {found.name}")
+    return found
 
 
 @refuses()

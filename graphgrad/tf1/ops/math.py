@@ -50,7 +50,7 @@ def _unary(type: str, name: Any = None, doc: str = "") -> Callable[..., Tensor]:
             raise TypeError(f"{type} got unexpected arguments {sorted(kwargs)}")
         return apply(type, x, name=name)
 
-    function.__name__ = type.lower()
+    function.__name__ = function.__qualname__ = type.lower()
     function.__doc__ = f"An op of type {type}, element by element."
     return function
 
@@ -59,7 +59,7 @@ def _binary(type: str, default: Name = None) -> Callable[..., Tensor]:
     def function(x: Any, y: Any, name: Name = None) -> Tensor:
         return apply(type, x, y, name=name or default)
 
-    function.__name__ = type.lower()
+    function.__name__ = function.__qualname__ = type.lower()
     function.__doc__ = f"An op of type {type}, element by element; shapes are broadcast."
     return function
 
@@ -199,7 +199,7 @@ def _to(dtype: str, name: str) -> Callable[..., Tensor]:
     def function(x: Any, name: str = name) -> Tensor:
         return cast(x, dtype, name)
 
-    function.__name__ = name
+    function.__name__ = function.__qualname__ = name
     function.__doc__ = f"x as {dtype}."
     return function
 
@@ -242,7 +242,7 @@ def _reduction(type: str, dtype: Any = None) -> Callable[..., Tensor]:
         axis = reduction_indices if axis is None else axis
         return _reduced(type, input_tensor, axis, keepdims or keep_dims, name, dtype)
 
-    function.__name__ = f"reduce_{type.lower()}"
+    function.__name__ = function.__qualname__ = f"reduce_{type.lower()}"
     function.__doc__ = f"An op of type {type} over axes, all of them by default."
     return function
 

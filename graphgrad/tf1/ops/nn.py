@@ -33,7 +33,7 @@ def _activation(type: str) -> Callable[..., Tensor]:
     def function(features: Any, name: Name = None) -> Tensor:
         return apply(type, features, name=name)
 
-    function.__name__ = type.lower()
+    function.__name__ = function.__qualname__ = type.lower()
     function.__doc__ = f"An op of type {type}, element by element."
     return function
 
@@ -373,7 +373,7 @@ def _pool(type: str, rank: int) -> Callable[..., Tensor]:
             data_format=form.encode(),
         )  # fmt: skip
 
-    function.__name__ = type
+    function.__name__ = function.__qualname__ = type
     function.__doc__ = f"An op of type {type}: one number of each window."
     return function
 
