@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..ir.errors import GradientError, ShapeError
+from ..ir.errors import GradientError, ShapeError, counted
 from ..ir.kinds import is_inexact
 from ..ir.node import Tensor
 from ..ir.op import Op
@@ -17,18 +17,13 @@ from ..ops.shaping import sum_to
 def builtin(op: Op, step: Any, dys: Sequence[Tensor | None]) -> list[Tensor | None]:
     """The own gradient of an op for a node or a site; None where nothing flows."""
     dxs = own_gradients(op, step, dys)
-    if len(dxs) != len(step.inputs):
-        raise GradientError(
-            f"the gradient of op type {op.type!r} is for {len(dxs)} inputs, "
-            f"{step!r} has {len(step.inputs)}"
-        )
     return [
         None if dx is NO_GRAD else fitted(dx, x, op) for x, dx in zip(step.inputs, dxs, strict=True)
     ]
 
 
 def own_gradients(op: Op, step: Any, dys: Sequence[Tensor | None]) -> Sequence[Any]:
-    """What op.vjp gives for a node or a site; GradientError where that is no tuple or list."""
+    """What op.vjp gives for a node or a site; one for each input, else GradientError."""
     try:
         dxs = op.vjp(step, *dys)
     except Exception as error:
@@ -38,6 +33,11 @@ def own_gradients(op: Op, step: Any, dys: Sequence[Tensor | None]) -> Sequence[A
         raise GradientError(
             f"the gradient of {step.name}, a {op.type} built at {step.where}, is {dxs!r}; "
             f"{op.type}.vjp returns a tuple with one gradient for each input"
+        )
+    if len(dxs) != len(step.inputs):
+        raise GradientError(
+            f"the gradient of {step.name}, a {op.type} built at {step.where}, has {len(dxs)} "
+            f"entries for {counted(len(step.inputs), 'input')}"
         )
     return dxs
 

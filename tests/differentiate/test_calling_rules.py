@@ -1160,3 +1160,70 @@ def test_S21_what_a_region_around_declares_says_nothing_of_a_region_inside():
     assert dx is None, "b does not depend on x"
     assert value(dz, {x: 0.1, z: 0.2}) == 5
     assert value(gg.gradients(a, x, overrides={outer: None}), {x: 0.1, z: 0.2}) == 2
+
+
+# --- what tests near it did not see --------------------------------------------------------------
+
+
+def test_a_rule_that_yields_is_told_to_return():
+    def yielding(site, dy):
+        yield dy * 2.0
+
+    x = placeholder(())
+    with gg.override_gradient(yielding):
+        y = sin(x)
+    with pytest.raises(gg.GradientError, match="is a generator; return the gradients instead"):
+        gg.gradients(y, x)
+
+
+def test_an_op_whose_gradient_is_for_another_number_of_inputs_is_named():
+    class Halved(gg.extend.Op):
+        def infer(self, x, z):
+            return (x,)
+
+        def kernel(self, xp, x, z):
+            return x / 2 + z
+
+        def vjp(self, node, dy):
+            return (dy * 0.5,)
+
+    x, z = placeholder((2,)), placeholder((2,))
+    y = gg.extend.apply(Halved(), x, z)
+    with pytest.raises(gg.GradientError, match=r"Halved.*has 1 entries for 2 inputs"):
+        gg.gradients(y, [x, z])
+    with gg.gradient_override_map({"Halved": default}):
+        y = gg.extend.apply(Halved(), x, z)
+    with pytest.raises(gg.GradientError, match=r"Halved.*has 1 entries for 2 inputs"):
+        gg.gradients(y, [x, z])
+
+
+def test_what_flows_to_a_tensor_is_added_up_once():
+    """It is asked for, and passed on: one node of a sum serves both."""
+    with gg.Graph() as g:
+        x = placeholder(())
+        h = sin(x)
+        with gg.override_gradient(lambda site, dy: dy * 3.0):
+            y = cos(h)
+        z = y + h * h + h
+        found = gg.gradients(z, [h, x])
+    sums = [n for n in g.nodes if n.type == "AddN" or (n.type == "Add" and n.origin is not None)]
+    assert len(sums) == 1
+    at = np.sin(0.3)
+    np.testing.assert_allclose(
+        values(found, {x: 0.3}), [3 + 2 * at + 1, (3 + 2 * at + 1) * np.cos(0.3)]
+    )
+
+
+def test_overrides_of_one_call_reach_loops_in_branches_of_loops():
+    """A body in a body in a body."""
+    x = placeholder((2,))
+
+    def inner(h):
+        return gg.fori_loop(0, 1, lambda i, a: sin(a), h)
+
+    def outer(i, h):
+        return gg.cond(reduce_sum(h) > -100.0, lambda: inner(h), lambda: h)
+
+    y = gg.fori_loop(0, 2, outer, x)
+    dx = gg.gradients(y, x, overrides={"Sin": lambda site, dy: dy * 5.0})
+    np.testing.assert_allclose(value(dx, {x: np.array([0.1, 0.2])}), [25.0, 25.0])

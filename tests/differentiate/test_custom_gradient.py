@@ -611,6 +611,17 @@ def test_S28_on_a_method_the_error_names_self_and_says_what_to_do():
         assert values([y, gg.gradients(y, x)], {x: 2.0}) == [6, 7]
 
 
+def test_S28_a_function_made_of_another_is_known_by_the_line_that_decorates_it():
+    def scaled(factor, x):
+        return x * factor, lambda dy: (dy, dy)
+
+    x = placeholder(())
+    f = gg.custom_gradient(partial(scaled, 3.0))
+    with pytest.raises(gg.GradientError, match=r"test_custom_gradient\.py:\d+") as error:
+        gg.gradients(f(x), x)
+    assert "2 gradients for 1 input" in str(error.value)
+
+
 def test_S28_an_argument_that_is_no_tensor_is_named():
     @gg.custom_gradient
     def f(x, how):

@@ -293,7 +293,7 @@ def test_a_kernel_cannot_write_into_what_it_reads(backend, optimize):
     [
         (lambda self, node, dy: None, gg.GradientError, r"is None; Wrong\.vjp returns a tuple"),
         (lambda self, node, dy: dy, gg.GradientError, r"is <.*>; Wrong\.vjp returns a tuple"),
-        (lambda self, node, dy: (dy, dy), gg.GradientError, "has 2 entries for 1 inputs"),
+        (lambda self, node, dy: (dy, dy), gg.GradientError, "has 2 entries for 1 input"),
         (lambda self, node, dy: (None,), gg.GradientError, "is None; Wrong.vjp gives a tensor"),
         (lambda self, node, dy: (2.0,), gg.GradientError, "is 2.0; Wrong.vjp gives a tensor"),
         (
