@@ -292,10 +292,33 @@ LIVES = [
 def test_no_graph_outlives_its_last_reference(program, live, backend):
     graphs = [ref(g) for g in live(program)]
     assert graphs
+    assert _are_gone(graphs, backend)
+
+
+def _are_gone(graphs, backend):
     gc.collect()
     if backend == "jax":  # its threads let go of what they ran a little after they returned it
         until = time.monotonic() + 20
         while any(g() is not None for g in graphs) and time.monotonic() < until:
             time.sleep(0.01)
             gc.collect()
-    assert not any(g() is not None for g in graphs)
+    return not any(g() is not None for g in graphs)
+
+
+def test_no_cache_keeps_an_op_class_whose_methods_close_over_a_graph(backend):
+    def closing(x):
+        class Closing(gg.Op):
+            def infer(self, t):
+                return (t,)
+
+            def kernel(self, xp, a):
+                return (x, a * 2.0)[1]
+
+            def vjp(self, node, dy):
+                return (dy * 2.0,)
+
+        return gg.sum(apply(Closing(), x))
+
+    graphs = [ref(g) for g in differentiated(closing)]
+    del OP_TYPES["Closing"]  # who registers a class says how long it is known
+    assert _are_gone(graphs, backend)

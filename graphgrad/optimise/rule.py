@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from functools import lru_cache
 from pathlib import PurePath
 from typing import Any, Generic, TypeAlias, TypeVar, overload
+from weakref import WeakKeyDictionary
 
 from ..ir.node import Node, Tensor
 from ..ir.op import Op
@@ -176,22 +177,24 @@ def applying(rules: Iterable[RewriteRule], fired: Counter[str]) -> Step:
     by_class = _by_class(tuple(rules))
 
     def step(op_class: type[Op]) -> Visit | None:
-        always, over = by_class[op_class]
-        return _choosing(always, over, fired) if always or over.rules else None
+        mine = by_class.of(op_class)
+        return _choosing(mine, fired) if mine else None
 
     return step
 
 
-class _ByClass(dict[type[Op], "tuple[list[RewriteRule], _Over]"]):
-    """The rules that concern an op class, by that class: those for any input, and the others."""
+class _ByClass:
+    """The rules that concern an op class. Classes are not kept: theirs may close over a graph."""
 
     def __init__(self, rules: tuple[RewriteRule, ...]) -> None:
-        super().__init__()
         self.rules = rules
+        self._known: WeakKeyDictionary[type[Op], list[RewriteRule]] = WeakKeyDictionary()
 
-    def __missing__(self, op_class: type[Op]) -> tuple[list[RewriteRule], _Over]:
-        mine = [each for each in self.rules if each.concerns(op_class)]
-        found = self[op_class] = [r for r in mine if r.over is None], _Over(mine)
+    def of(self, op_class: type[Op]) -> list[RewriteRule]:
+        """In the order in which they stand."""
+        found = self._known.get(op_class)
+        if found is None:
+            found = self._known[op_class] = [r for r in self.rules if r.concerns(op_class)]
         return found
 
 
@@ -210,8 +213,9 @@ class _Over(dict[type[Op], list[RewriteRule]]):
         return found
 
 
-def _choosing(always: list[RewriteRule], over: _Over, fired: Counter[str]) -> Visit:
+def _choosing(rules: list[RewriteRule], fired: Counter[str]) -> Visit:
     """The visit that applies the first rule that fires."""
+    always, over = [r for r in rules if r.over is None], _Over(rules)
     rewrote = fired.rewrote if isinstance(fired, Fired) else None
 
     def tried(
