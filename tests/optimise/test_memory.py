@@ -94,6 +94,17 @@ def test_values_and_gradients_are_the_same_in_less_memory(backend, runs, order, 
             np.testing.assert_allclose(a, b, rtol=1e-10, atol=1e-11)
 
 
+def peak_of(f, arrays):
+    """Bytes that Python has at once in a run whose memory is taken anew."""
+    f.release()
+    tracemalloc.start()
+    try:
+        f(*arrays)
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
 @pytest.mark.parametrize("backend", ["numpy", "llvm"])
 def test_a_run_takes_what_was_said_before_it(backend):
     needs(backend)
@@ -105,11 +116,7 @@ def test_a_run_takes_what_was_said_before_it(backend):
     for limit in (None, 1100 * state, 200 * state):
         f = gg.compile(inputs, outputs, backend=backend, memory=limit)
         f(*arrays)
-        f.release()
-        tracemalloc.start()
-        f(*arrays)
-        peaks[limit] = tracemalloc.get_traced_memory()[1]
-        tracemalloc.stop()
+        peaks[limit] = min(peak_of(f, arrays) for _ in range(3))  # other threads only add to it
         assert limit is None or f.peak_bytes <= limit
         assert peaks[limit] < 1.1 * f.peak_bytes + 40_000  # Python's own
     assert peaks[200 * state] < peaks[1100 * state] < peaks[None]
