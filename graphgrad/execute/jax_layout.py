@@ -17,7 +17,7 @@ from ..ir.errors import DeviceError, GraphError, ShapeError, did_you_mean
 from ..ir.node import Node, Tensor
 from ..ir.processes import join
 from ..ops.sources import Variable
-from .jax_processes import JaxProcesses
+from .jax_processes import JaxProcesses, gather_lengths
 
 __all__ = ["MeshLayout", "Placed"]
 
@@ -129,8 +129,39 @@ class Placed:
 
     def put(self, arrays: Sequence[Any]) -> list[Any]:
         """The arrays where they belong; those that are there stay as they are."""
-        rows = zip(self._tensors, self.inputs, arrays, strict=True)
+        rows = [*zip(self._tensors, self.inputs, arrays, strict=True)]
+        if any(getattr(array, "sharding", None) != sharding for _, sharding, array in rows):
+            self._check_same_lengths([array.shape for array in arrays])
         return [self._put(t, sharding, array) for t, sharding, array in rows]
+
+    def _check_same_lengths(
+        self, shapes: Sequence[tuple[int, ...]], parts: Sequence[tuple[int, ...]] | None = None
+    ) -> None:
+        """ShapeError, in every process, where the processes give an array unequal shapes.
+
+        Each would run a program of other shapes, and all would get wrong numbers.
+
+        shapes  of the whole arrays, as this process has them
+        parts   of what this process gave, for the message; the same as shapes by default
+        """
+        if not self.several or all(t.type.static for t in self._tensors[: len(shapes)]):
+            return
+        given = shapes if parts is None else parts
+        rows = gather_lengths(
+            [n for pair in zip(shapes, given, strict=True) for s in pair for n in s]
+        )
+        start = 0
+        for t, shape in zip(self._tensors, shapes, strict=False):
+            middle, end = start + len(shape), start + 2 * len(shape)
+            whole, part, start = rows[:, start:middle], rows[:, middle:end], end
+            if (whole != whole[0]).any():
+                counts = [f"\n  process {i}: {tuple(row.tolist())}" for i, row in enumerate(part)]
+                raise ShapeError(
+                    f"the processes give {t.node.name!r} ({t.type!r}, built at {t.where}) unequal "
+                    f"shapes:{''.join(counts)}\nEach has to give the same number of rows for each "
+                    "of its devices: leave the incomplete batch out, or pad it and give the added "
+                    "rows the weight 0."
+                )
 
     def _put(self, t: Tensor, sharding: NamedSharding, array: Any) -> Any:
         if getattr(array, "sharding", None) == sharding:
@@ -145,8 +176,9 @@ class Placed:
 
     def from_local(self, arrays: Sequence[Any]) -> list[Any]:
         """Arrays of which each process gives the part that is its devices' own."""
-        rows = zip(self.inputs, arrays, strict=False)
-        return [_of_local(s, a) for s, a in rows]
+        whole = [_of_local(s, a) for s, a in zip(self.inputs, arrays, strict=False)]
+        self._check_same_lengths([y.shape for y in whole], [a.shape for a in arrays])
+        return whole
 
     def lines(self) -> Iterator[str]:
         """What has to be the same in all processes."""

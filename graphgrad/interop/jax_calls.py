@@ -11,7 +11,7 @@ nobody asks for is not computed, and a rule is not called for a gradient that is
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from typing import Any
@@ -21,11 +21,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.custom_derivatives import SymbolicZero
+from jax.sharding import NamedSharding, PartitionSpec
 
 from ..execute.backend import one_call_per_node
 from ..execute.feeds import as_array
 from ..execute.jax_backend import KERNELS
-from ..ir.errors import DTypeError, ExecutionError, GraphError, ShapeError, StateError
+from ..ir.errors import DeviceError, DTypeError, ExecutionError, GraphError, ShapeError, StateError
 from ..ir.kinds import can_cast, kind_of
 from ..ir.locks import OwnLock
 from ..ir.node import Node, Tensor
@@ -40,6 +41,10 @@ from .orders import Order
 __all__ = ["JaxOrder", "given", "has_64_bits"]
 
 Flat = Callable[..., tuple[Any, ...]]
+_spec: Any = PartitionSpec  # these have no annotations
+_lax: Any = jax.lax
+_sharding: Any = jax.sharding
+Explicit: Any = getattr(getattr(_sharding, "AxisType", None), "Explicit", None)
 _64_BITS = frozenset(map(np.dtype, ("float64", "int64", "uint64", "complex128")))
 
 
@@ -98,7 +103,30 @@ class JaxOrder:
             if self._wide:
                 raise DTypeError(_no_64_bits(self._wide, self.single))
             _check_integers(self.program)
-        return self._jitted(*arrays)
+        mesh = _explicit_mesh(arrays)
+        if mesh is None:
+            return self._jitted(*arrays)
+        return self._on_explicit(mesh, arrays)
+
+    def _on_explicit(self, mesh: Any, arrays: Sequence[Any]) -> tuple[Any, ...]:
+        """The same on a mesh of explicit axes, where every operation says how its result is
+        divided. Within, the axes are automatic. An output is divided along each axis whose named
+        length an input has on a divided axis; a variable's next value as the variable."""
+        auto_axes = getattr(jax.sharding, "auto_axes", None)
+        if auto_axes is None:
+            raise DeviceError(
+                "this version of JAX has no jax.sharding.auto_axes: make the mesh with "
+                "axis_types=(jax.sharding.AxisType.Auto, ...), as for any function of graphgrad"
+            )
+        divided: dict[Any, Any] = {}
+        for t, x in zip(self.program.inputs, arrays, strict=False):
+            for length, part in zip(t.shape, jax.typeof(x).sharding.spec, strict=True):
+                if isinstance(length, str) and part is not None:
+                    divided.setdefault(length, part)
+        specs = [_distinct(divided.get(length) for length in t.shape) for t in self.program.outputs]
+        out = tuple([NamedSharding(mesh, _spec(*spec)) for spec in specs])
+        made: tuple[Any, ...] = auto_axes(self._jitted, out_sharding=out)(*arrays)
+        return made
 
     def _with_derivatives(self) -> Flat:
         fn: Any = jax.custom_vjp(self._run)
@@ -123,7 +151,7 @@ class JaxOrder:
             values, number = arrays[:count], arrays[count:]
             found = derivative.fn(*values, *[dys[i] for i in of], *number)
             for i, dx in zip(reached, found, strict=True):
-                dxs[i] = dx
+                dxs[i] = _like_primal(dx, arrays[i])
         return tuple(dxs)
 
     def derivative(self, of: list[int], by: list[int]) -> tuple[JaxOrder | None, list[int]]:
@@ -135,6 +163,57 @@ class JaxOrder:
                 made = None if order is None else JaxOrder(order, self.single)
                 self._next[key] = made, reached
             return self._next[key]
+
+
+def _explicit_mesh(arrays: Sequence[Any]) -> Any:
+    """The mesh along whose axes the types of arrays say how they are divided; None without."""
+    for x in arrays:
+        sharding = getattr(jax.typeof(x), "sharding", None)
+        if sharding is not None and Explicit in sharding.mesh.axis_types:
+            return sharding.mesh
+    return None
+
+
+def _distinct(parts: Iterable[Any]) -> list[Any]:
+    """The parts of a spec, each at its first axis: an array is divided along a mesh axis once."""
+    seen: set[Any] = set()
+    spec = []
+    for part in parts:
+        names = {part} if isinstance(part, str) else set(part or ())
+        spec.append(None if names & seen else part)
+        seen |= names
+    return spec
+
+
+def _like_primal(dx: Any, x: Any) -> Any:
+    """A cotangent with the layout of its primal, in the type that `custom_vjp` demands.
+
+    Under `shard_map` the primal may be the same on all devices of an axis along which the cotangent
+    varies. Then its cotangent is the sum over them, as JAX's own transposition has it.
+    """
+    primal, cotangent = jax.typeof(x), jax.typeof(dx)
+    varying, wanted = _varying(cotangent), _varying(primal)
+    if varying - wanted:
+        dx = _lax.psum(dx, tuple(sorted(varying - wanted)))
+    if wanted - varying:
+        dx = _vary(dx, tuple(sorted(wanted - varying)))
+    if _explicit_mesh([x]) is not None and jax.typeof(dx).sharding != primal.sharding:
+        dx = _sharding.reshard(dx, primal.sharding)
+    return dx
+
+
+def _vary(x: Any, axes: tuple[str, ...]) -> Any:
+    """x, as a value that may differ along axes of a mesh."""
+    if hasattr(_lax, "pcast"):  # since JAX 0.9
+        return _lax.pcast(x, axes, to="varying")
+    return _lax.pvary(x, axes)
+
+
+def _varying(aval: Any) -> frozenset[str]:
+    """The axes of a mesh along which a value differs, under `shard_map`."""
+    manual = getattr(aval, "manual_axis_type", None)  # before JAX 0.10 they stand in `vma`
+    names: frozenset[str] = getattr(aval, "vma", frozenset()) if manual is None else manual.varying
+    return names
 
 
 def has_64_bits() -> bool:

@@ -221,6 +221,21 @@ class GraphModule(torch.nn.Module):  # type: ignore[misc]
             self.register_buffer(name, tensor)
         return name
 
+    def _apply(self, fn: Any, *args: Any, **kwargs: Any) -> Any:
+        """What `.to()`, `.double()` and their kin call. The graph computes in its own dtypes, so a
+        parameter may be cast to one that these hold, and to no wider one."""
+        computed = self._dtypes[len(self._names) :]
+        for name, dtype in zip(self._own, computed, strict=True):
+            old = getattr(self, name)
+            new = fn(torch.empty(0, dtype=old.dtype, device=old.device)).dtype
+            if torch.promote_types(new, dtype) != dtype:
+                raise DTypeError(
+                    f"{self._f!r} computes with {name!r} in {dtype}, and the module is to be cast "
+                    f"to {new}, which would make no result more precise. Build the graph with that "
+                    "dtype, or cast what the module takes and gives."
+                )
+        return super()._apply(fn, *args, **kwargs)
+
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """The outputs, in the structure of the function's, for tensors in order or by name."""
         if torch.compiler.is_dynamo_compiling():

@@ -4,11 +4,13 @@ import os
 
 os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=8"
 
+import functools
 import tempfile
 
 import jax
 import numpy as np
 import pytest
+from jax.sharding import AxisType, NamedSharding
 from jax.sharding import PartitionSpec as P
 
 import graphgrad as gg
@@ -104,7 +106,58 @@ def check_lengths():
             gg.compile(x, x, backend="jax", mesh=MESH, shardings={x: P(None, "all")})
 
 
+def doubled(site, dy):
+    return 2.0 * dy * site.outputs[0]
+
+
+def check_inside_jax():
+    """`as_jax` on meshes of explicit and of automatic axes, and of a part under `shard_map`."""
+    with gg.Graph():
+        x, y = gg.placeholder(("N", 16), name="x"), gg.placeholder(("N",), name="y")
+        w = gg.variable(RNG.normal(size=16) / 4, name="w")
+        h = x @ w
+        with gg.override_gradient(doubled):
+            h = gg.tanh(h)
+        loss = gg.mean(gg.square(h - y))
+        dw, dx = gg.gradients(loss, [w, x])
+        wanted = [dw, dx, gg.jacobian(dw, w), gg.gradients(loss, w, overrides="none")]
+        first, at_x, second, plain = gg.compile([x, y], wanted)(X, Y[:, 0])
+        updates = gg.optimizers.SGD(0.1).updates([w], [dw])
+        step = gg.compile([x, y], [loss, h], updates=updates)
+        fn, train = gg.compile([x, y], loss).as_jax(gradients=2), step.as_jax()
+    assert np.abs(first - plain).max() > 1e-3
+    close = functools.partial(np.testing.assert_allclose, rtol=1e-12, atol=1e-14)
+    start = np.array(w.graph.state[w])
+    of = jax.grad(lambda w, x, y: fn([x, y], {"w": w})[0], argnums=(0, 1))
+    for kind in (AxisType.Explicit, AxisType.Auto):
+        mesh = jax.make_mesh((8,), ("data",), axis_types=(kind,))
+        xs, ys, ws = (
+            jax.device_put(a, NamedSharding(mesh, spec))
+            for a, spec in ((X, P("data")), (Y[:, 0], P("data")), (start, P()))
+        )
+        got, got_x = jax.jit(of)(ws, xs, ys)
+        close(got, first)
+        close(got_x, at_x)
+        assert got_x.sharding.spec[0] == "data"
+        close(jax.jit(jax.jacrev(lambda *a: of(*a)[0]))(ws, xs, ys), second)
+        (_, made), state = jax.jit(train)([xs, ys], step.state_tree() | {"w": ws})
+        close(state["w"], start - 0.1 * first)
+        assert made.sharding.spec[0] == "data", "divided as the input whose length it has"
+    mesh = jax.make_mesh((4, 2), ("data", "model"), axis_types=(AxisType.Auto,) * 2)
+
+    def mapped(f):
+        specs = {"in_specs": (P(), P("data"), P("data")), "out_specs": P()}
+        return jax.jit(jax.shard_map(f, mesh=mesh, **specs))
+
+    mean = mapped(lambda w, x, y: jax.lax.pmean(fn([x, y], {"w": w})[0], "data"))
+    close(jax.grad(mean)(start, X, Y[:, 0]), first)
+    close(jax.grad(mean, argnums=1)(start, X, Y[:, 0]), at_x)
+    close(jax.jacrev(jax.grad(mean))(start, X, Y[:, 0]), second)
+
+
 if __name__ == "__main__":
+    jax.config.update("jax_enable_x64", True)
     check_layouts()
     check_random_numbers()
     check_lengths()
+    check_inside_jax()

@@ -122,8 +122,8 @@ def test_a_process_that_waits_long_for_the_others_says_so(monkeypatch, capsys):
     assert "All processes have to call gg.save" in said
 
 
-def run(folder, *commands):
-    """Programs side by side, until all are done or one has failed; what each printed."""
+def ended(folder, *commands, while_all_succeed=True):
+    """Programs side by side, until all are done; what each printed, and its exit status."""
     paths = [folder / f"said by {i}" for i in range(len(commands))]
     running = []
     for path, command in zip(paths, commands, strict=True):
@@ -132,27 +132,54 @@ def run(folder, *commands):
             running.append(subprocess.Popen(command, stdout=out, stderr=subprocess.STDOUT))
     end = time.monotonic() + 300
     try:
-        while {p.poll() for p in running} == {None} or {p.poll() for p in running} == {None, 0}:
+        while None in (statuses := {p.poll() for p in running}):
+            if while_all_succeed and not statuses <= {None, 0}:
+                break
             assert time.monotonic() < end, "nobody comes to an end"
             time.sleep(0.1)
     finally:
         for process in running:
             process.kill()
             process.wait()
-    said = [path.read_text() for path in paths]
-    assert all(p.returncode == 0 for p in running), "\n".join(said)
+    return [(path.read_text(), p.returncode) for path, p in zip(paths, running, strict=True)]
+
+
+def run(folder, *commands):
+    """What each printed of programs side by side, all of which have to succeed."""
+    ends = ended(folder, *commands)
+    said = [text for text, _ in ends]
+    assert all(status == 0 for _, status in ends), "\n".join(said)
     return said
+
+
+def two_processes(folder, *args):
+    """The commands of two processes that find each other."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{free.getsockname()[1]}"
+    script = Path(__file__).with_name("two_processes.py")
+    return [[script, address, index, folder, *args] for index in range(2)]
 
 
 @pytest.mark.ci
 def test_two_processes_keep_their_promises_on_jax(tmp_path):
     pytest.importorskip("jax")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        address = f"127.0.0.1:{free.getsockname()[1]}"
-    script = Path(__file__).with_name("two_processes.py")
-    said = run(tmp_path, *[[script, address, index, tmp_path] for index in range(2)])
+    said = run(tmp_path, *two_processes(tmp_path))
     assert all("done" in one for one in said)
+
+
+@pytest.mark.ci
+@pytest.mark.parametrize("failing", [0, 1])
+def test_a_process_that_raises_ends_the_others_with_its_message_on_jax(failing, tmp_path):
+    pytest.importorskip("jax")
+    start = time.monotonic()
+    ends = ended(tmp_path, *two_processes(tmp_path, failing), while_all_succeed=False)
+    assert [status for _, status in ends] == [1, 1]
+    assert time.monotonic() - start < 90, "they waited for JAX's barrier, which takes minutes"
+    assert "this process ends" not in ends[failing][0]
+    other = ends[1 - failing][0]
+    assert f"this process ends, because process {failing} of 2 raised" in other
+    assert "ValueError: bad data" in other
 
 
 @pytest.mark.ci

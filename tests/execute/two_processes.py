@@ -12,9 +12,10 @@ import pytest
 from jax.sharding import PartitionSpec as P
 
 import graphgrad as gg
-from graphgrad.ir.errors import DeviceError, ExecutionError, FileError, GraphError
+from graphgrad.ir.errors import DeviceError, ExecutionError, FileError, GraphError, ShapeError
 
 ADDRESS, INDEX, FOLDER = sys.argv[1], int(sys.argv[2]), Path(sys.argv[3])
+FAILS = sys.argv[4] if len(sys.argv) > 4 else None
 
 
 def built(odd=0.0):
@@ -81,6 +82,31 @@ def check_training(mesh):
         gg.distributed.from_local(alone, own)
 
 
+def check_unequal_shapes(mesh):
+    """Both processes get the error, with what each of them gave, and go on."""
+    with gg.Graph():
+        x, _, loss, _ = built()
+        f = gg.compile(x, loss, backend="jax", mesh=mesh, shardings={x: P("all")})
+    rows = 4 - 2 * INDEX
+    said = r"'x' .*built at .*unequal shapes:\n  process 0: \(4, 3\)\n  process 1: \(2, 3\)"
+    with pytest.raises(ShapeError, match=said):
+        gg.distributed.from_local(f, np.ones((rows, 3)))
+    with pytest.raises(ShapeError, match=r"process 0: \(8, 3\)\n  process 1: \(4, 3\)"):
+        f(np.ones((2 * rows, 3)))
+    assert f(*gg.distributed.from_local(f, np.ones((2, 3)))) == f(np.ones((4, 3)))
+
+
+def fail_between_steps(mesh):
+    """One process raises, while the other waits for it in a step."""
+    with gg.Graph():
+        x, _, loss, _ = built()
+        f = gg.compile(x, loss, backend="jax", mesh=mesh, shardings={x: P("all")})
+    for step in range(3):
+        if step == 2 and str(INDEX) == FAILS:
+            raise ValueError("bad data")
+        f(*gg.distributed.from_local(f, np.ones((2, 3))))
+
+
 def check_files():
     """One process writes, both know; each sees what the other does not."""
     with gg.Graph() as graph:
@@ -101,8 +127,11 @@ if __name__ == "__main__":
     gg.distributed.start(ADDRESS, num_processes=2, process_id=INDEX)
     assert (gg.distributed.process_index(), gg.distributed.process_count()) == (INDEX, 2)
     everywhere = jax.make_mesh((4,), ("all",))
+    if FAILS is not None:
+        fail_between_steps(everywhere)
     check_same_graphs()
     check_programs(everywhere)
     check_training(everywhere)
+    check_unequal_shapes(everywhere)
     check_files()
     print("done")

@@ -347,6 +347,22 @@ def test_what_does_not_fit_is_said():
     assert net(torch.zeros(0, 3), 1)["y"].shape == (0, 2)
 
 
+def test_a_module_is_not_cast_to_a_dtype_wider_than_its_graph_computes_in():
+    with gg.Graph():
+        x, w = gg.placeholder(("N", 2), "float32"), gg.variable(np.ones(2, "float32"), name="w")
+        net = to_torch(gg.compile(x, x @ w))
+    model = torch.nn.Sequential(torch.nn.Linear(2, 2), net)
+    said = r"computes with 'w' in torch\.float32, and the module is to be cast to torch\.float64"
+    with pytest.raises(gg.DTypeError, match=said):
+        model.double()
+    assert net.w.dtype == torch.float32
+    for narrow in (model.float(), model.half(), model.bfloat16()):
+        assert narrow[1](torch.ones(1, 2)).dtype == torch.float32
+        assert net.w.dtype == narrow[0].weight.dtype
+    with pytest.raises(gg.DTypeError, match=r"torch\.float64"):
+        net.double()
+
+
 def test_an_input_in_the_middle_is_held_while_others_move():
     with gg.Graph():
         x = gg.placeholder((3,), name="x")
