@@ -348,7 +348,8 @@ class CompiledFunction:
         state, run = self._state, self._run
         values = state.there(self._variables)
         with state.lent(self._lends) as alone:
-            results: Sequence[Any] = run(*arrays, *values, alone=alone)
+            give_back = partial(state.commit, own=True)
+            results: Sequence[Any] = run(*arrays, *values, alone=alone, give_back=give_back)
             state.commit(self._written_of(results), self._counted, own=True)
         return results
 

@@ -38,11 +38,13 @@ from .indexing import AT as AN_ARRAY
 from .indexing import (
     KIND_ORDER,
     AddAt,
+    Places,
     as_index,
     batched_key,
     check_integers,
     filled_key,
     getitem,
+    indexed,
     is_basic,
     normal_key,
     picked_shape,
@@ -71,6 +73,11 @@ class Updating(Op, abstract=True):
     """
 
     key: Key
+
+    @property
+    def index_inputs(self) -> Places:  # type: ignore[override]
+        """Those of the key."""
+        return indexed(self.key, 2)
 
     def infer(self, x: TensorType, updates: TensorType, *indices: TensorType) -> Types:
         check_integers(*indices)
@@ -149,6 +156,11 @@ class LastAt(Op):
     shape_only = (0,)
     differentiable = False
     flop_free = True
+
+    @property
+    def index_inputs(self) -> Places:  # type: ignore[override]
+        """Those of the key."""
+        return indexed(self.key, 1)
 
     def infer(self, x: TensorType, *indices: TensorType) -> Types:
         check_integers(*indices)
@@ -270,6 +282,8 @@ class MaximumAt(Updating):
 
 class MinimumAt(MaximumAt):
     """y = the least of x and the updates of each place; dy in equal shares to all that tie."""
+
+    index_inputs = Updating.index_inputs
 
     def kernel(self, xp: Any, x: Any, updates: Any, *indices: Any) -> Any:
         return extreme_at("min", x, filled_key(self.key, indices), updates)

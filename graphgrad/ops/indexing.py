@@ -55,6 +55,9 @@ __all__ = [
 AT = "at"
 """In the key of GetItem and AddAt: the next of the index inputs."""
 
+Places = tuple[tuple[int, int], ...]
+"""(input, axis), as of `Op.index_inputs`."""
+
 
 def zeros_of(x: Tensor) -> Tensor:
     """Zeros of the type of x, for an adjoint to add into."""
@@ -84,6 +87,11 @@ class Gather(Op):
     linear = (0,)
     relevance = "moved"
     flop_free = True
+
+    @property
+    def index_inputs(self) -> Places:  # type: ignore[override]
+        """The indices."""
+        return ((1, self.axis),)
 
     def infer(self, x: TensorType, indices: TensorType) -> Types:
         check_integers(indices)
@@ -122,6 +130,11 @@ class ScatterAdd(Op):
 
     axis: int
     linear = (0, 2)
+
+    @property
+    def index_inputs(self) -> Places:  # type: ignore[override]
+        """The indices."""
+        return ((1, self.axis),)
 
     def infer(self, x: TensorType, indices: TensorType, updates: TensorType) -> Types:
         check_integers(indices)
@@ -190,6 +203,11 @@ class GetItem(Op):
     linear = (0,)
     relevance = "moved"
 
+    @property
+    def index_inputs(self) -> Places:  # type: ignore[override]
+        """Those of the key."""
+        return indexed(self.key, 1)
+
     def infer(self, x: TensorType, *indices: TensorType) -> Types:
         check_integers(*indices)
         return (tensor_type(picked_shape(x, self.key, [i.shape for i in indices]), x.dtype),)
@@ -229,6 +247,11 @@ class AddAt(Op):
 
     key: Key
     linear = (0, 1)
+
+    @property
+    def index_inputs(self) -> Places:  # type: ignore[override]
+        """Those of the key."""
+        return indexed(self.key, 2)
 
     def infer(self, x: TensorType, updates: TensorType, *indices: TensorType) -> Types:
         check_integers(*indices)
@@ -284,6 +307,12 @@ def batched_key(
     rows = expand_dims(batch.numbers(), tuple(range(1, 1 + rank)))
     moved = tuple(range(1, 1 + rank))
     return (AT, *key), (rows, *found), moved, tuple([i + at for i in moved])
+
+
+def indexed(key: Key, start: int) -> Places:
+    """(input, axis) for each AT of a key; start: the place of the first index input."""
+    axes = [item for item in key if item is not None]
+    return tuple(enumerate([axis for axis, item in enumerate(axes) if item == AT], start))
 
 
 def reader_of(key: Key) -> Op:
