@@ -40,7 +40,7 @@ from .base import (
 from .batching import Batch, Outputs
 from .bounds import maximum, minimum
 from .differences import diff
-from .indexing import scatter_add, take
+from .indexing import as_places, scatter_add, take
 from .joining import concat
 from .logic import equal, greater_equal, less, less_equal, logical_and, where
 from .places import Counted
@@ -198,7 +198,7 @@ def bincount(
         raise DTypeError(f"bincount takes integers, got {x.type!r}")
     if length is None and isinstance(x.node.op, Constant):
         length = _needed(x.node.op.value, minlength)
-    inputs = _countable(cast(x, INT64), _floats(weights))
+    inputs = _countable(cast(as_places(x), INT64), _floats(weights))
     if length is None:
         return apply(BinCountOfAll(whole("minlength", minlength)), *inputs)
     return apply(BinCount(whole("length", length)), *inputs)

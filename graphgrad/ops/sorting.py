@@ -34,7 +34,7 @@ from .base import (
     whole,
 )
 from .complex_parts import imag, real
-from .indexing import Places, check_integers, check_updates, zeros_of
+from .indexing import Places, as_places, check_integers, check_updates, zeros_of
 from .logic import isnan, where
 from .shaping import broadcast_to, flatten, listed, normal_axis
 from .updates import plus_at
@@ -177,7 +177,7 @@ def take_along_axis(x: TensorLike, indices: TensorLike, /, axis: int = -1) -> Te
     array([[2],
            [3]])
     """
-    x, indices = as_tensor(x), as_tensor(indices)
+    x, indices = as_tensor(x), as_places(as_tensor(indices))
     if x.ndim != indices.ndim:
         raise ShapeError(f"take_along_axis of {x.type!r} with {indices.type!r}: ranks differ")
     axis = normal_axis(axis, x.ndim)
