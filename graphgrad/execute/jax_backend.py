@@ -42,6 +42,7 @@ from ..ops.remainders import FloorDivide, Fmod, Remainder
 from ..ops.running_extrema import CumMax, CumMin, RunStart
 from ..ops.searching import SearchSorted
 from ..ops.sequencing import After
+from ..ops.slicing import Slice, UnsliceLike
 from ..ops.special.bessel import BesselI, BesselIScaled
 from ..ops.special.error import InverseSlope
 from ..ops.special.gammas import PolyGamma
@@ -76,12 +77,16 @@ class _JaxKernels(Kernels):
         if foreign and (not op.pure or isinstance(op, PyFunction)):
             return _on_host(op)
         kernel = super().of(op)
-        if not op.index_inputs:
+        if type(op).index_inputs is Op.index_inputs:
             return kernel
 
         def within_bounds(*arrays: Any) -> Any:
-            check_indices(op, arrays)
-            return kernel(*arrays)
+            _check_lengths(op, arrays)
+            if check_indices(op, arrays):
+                return kernel(*arrays)
+            types = op.infer(*[tensor_type(x.shape, x.dtype) for x in arrays])
+            made = tuple([jnp.zeros(t.shape, t.dtype) for t in types])
+            return made if len(made) > 1 else made[0]
 
         return within_bounds
 
@@ -311,6 +316,24 @@ def _by_truth(op: Any) -> Kernel:
 
 for _op_type in (ReduceAny, ReduceAll):
     KERNELS.override(_op_type)(_by_truth)
+
+
+@KERNELS.override(Slice)
+@KERNELS.override(UnsliceLike)
+def _slice(op: Op) -> Kernel:
+    """JAX takes the nearest place for a number that is out of bounds."""
+
+    def run(*arrays: Any) -> Any:
+        _check_lengths(op, arrays)
+        return op.kernel(jnp, *arrays)
+
+    return run
+
+
+def _check_lengths(op: Op, arrays: Sequence[Any]) -> None:
+    """ShapeError where lengths do not fit that became known with the arrays."""
+    if all(type(d) is int for x in arrays for d in x.shape):
+        op.infer(*[tensor_type(x.shape, x.dtype) for x in arrays])
 
 
 @KERNELS.override(Cond)

@@ -179,15 +179,21 @@ def _type_of(array: Any) -> _Type:
     return _Type(tuple(array.shape), array.dtype)
 
 
-def check_indices(op: Op, arrays: Sequence[Any]) -> None:
-    """IndexError, in NumPy's words, for an index of `op.index_inputs` that is out of bounds."""
+def check_indices(op: Op, arrays: Sequence[Any]) -> bool:
+    """IndexError, in NumPy's words, for an index of `op.index_inputs` that is out of bounds.
+
+    False: there is nothing to index, so the kernel is not to be called.
+    """
+    empty = False
     for place, axis in op.index_inputs:
         index, length = arrays[place], arrays[0].shape[axis]
         if index.size:
-            _check_index(index, axis, length, arrays)
+            refused = _check_index(index, axis, length, arrays)
+            empty = empty or (refused and not length)
+    return not empty
 
 
-def _check_index(index: Any, axis: int, length: int, arrays: Sequence[Any]) -> None:
+def _check_index(index: Any, axis: int, length: int, arrays: Sequence[Any]) -> bool:
     """One maximum: counted from -length on, what is less becomes the greatest unsigned numbers."""
     before = 0 if kind_of(index.dtype) == "u" else length
 
@@ -199,4 +205,4 @@ def _check_index(index: Any, axis: int, length: int, arrays: Sequence[Any]) -> N
         number = value if before else value % 2**64
         return IndexError(f"index {number} is out of bounds for axis {axis} with size {length}")
 
-    refuse(error, find, arrays)
+    return refuse(error, find, arrays)
