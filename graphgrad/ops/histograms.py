@@ -57,7 +57,7 @@ INT64 = as_dtype("int64")
 class BinCount(Op):
     """How often each of 0 ... length - 1 is in a vector, or the sums of its weights.
 
-    Numbers from length on do not count; negative ones are an error, and where a backend has none,
+    Numbers from length on do not count; negative ones are an error, and where nothing is checked
     they do not count. dweights = dy at the number, 0 where it does not count.
     """
 
@@ -181,8 +181,7 @@ def bincount(
     Returns: a vector, int64, or float64 with weights.
 
     Raises: ShapeError for what is no vector; DTypeError for what is not integer; ValueError for
-        negative constants. A run raises IndexError for negative x, where the backend has such
-        errors; on JAX they do not count.
+        negative constants. A run raises IndexError for negative x.
 
     Gradient: dweights = dy[x].
 

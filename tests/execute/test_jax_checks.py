@@ -1,4 +1,4 @@
-"""What kernels refuse on the JAX backend: errors of the run, as on NumPy, at no harm to the state."""
+"""What kernels refuse on the JAX backend: errors of the run that change no variable."""
 
 import numpy as np
 import pytest
@@ -95,7 +95,9 @@ def test_new_lengths_are_checked_against_themselves():
         f = gg.compile([x, i], x[i], backend="jax")
     for n in (2, 5, 3):
         assert f(np.ones(n), np.array([n - 1])) == 1
-        with pytest.raises(IndexError, match=f"index {n} is out of bounds for axis 0 with size {n}"):
+        with pytest.raises(
+            IndexError, match=f"index {n} is out of bounds for axis 0 with size {n}"
+        ):
             f(np.ones(n), np.array([n]))
 
 
