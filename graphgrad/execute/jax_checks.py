@@ -33,6 +33,7 @@ __all__ = [
     "may_refuse",
     "note",
     "refuse",
+    "unwatched",
     "watched",
 ]
 
@@ -135,6 +136,19 @@ def watched(
         finally:
             _LEVEL.reset(token)
         return made, start if level.status is None else level.status
+
+    return run
+
+
+def unwatched(fn: Callable[..., Any]) -> Callable[..., Any]:
+    """fn, of which nobody asks what it refuses: JAX keeps its trace, and calls it elsewhere."""
+
+    def run(*arrays: Any) -> Any:
+        token = _LEVEL.set(None)
+        try:
+            return fn(*arrays)
+        finally:
+            _LEVEL.reset(token)
 
     return run
 

@@ -25,6 +25,7 @@ from jax.custom_derivatives import SymbolicZero
 from ..execute.backend import one_call_per_node
 from ..execute.feeds import as_array
 from ..execute.jax_backend import KERNELS
+from ..execute.jax_checks import unwatched
 from ..ir.errors import DTypeError, ExecutionError, GraphError, ShapeError, StateError
 from ..ir.kinds import can_cast, kind_of
 from ..ir.locks import OwnLock
@@ -80,7 +81,7 @@ class JaxOrder:
 
     @cached_property
     def _once(self) -> Flat:
-        return one_call_per_node(self.program, KERNELS)
+        return unwatched(one_call_per_node(self.program, KERNELS))
 
     @cached_property
     def _wide(self) -> list[str]:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import graphgrad as gg
-from graphgrad.execute.jax_checks import may_refuse
+from graphgrad.execute.jax_checks import Refusals, may_refuse, watched
 
 jax = pytest.importorskip("jax")
 TABLE = np.arange(12.0).reshape(4, 3)
@@ -131,3 +131,28 @@ def test_a_program_that_refuses_nothing_has_no_check():
     with jax.enable_x64(True):
         _, status = jax.eval_shape(f._compiled._traced, (np.ones((3, 2)),), ())
     assert status is None
+
+
+def test_a_function_of_jax_within_a_program_is_not_checked_and_the_rest_is():
+    with gg.Graph():
+        x, i = gg.placeholder((4,)), gg.placeholder((1,), "int64")
+        inner = gg.interop.to_jax(gg.compile([x, i], x[i]))
+    with gg.Graph():
+        x, i, j = gg.placeholder((4,)), gg.placeholder((1,), "int64"), gg.placeholder((1,), "int64")
+        y = gg.interop.from_jax(inner, x, i) + x[j]
+        f = gg.compile([x, i, j], y, backend="jax")
+    assert f(TABLE[:, 0], [1], [2]) == 9
+    assert np.isnan(f(TABLE[:, 0], [4], [2]))
+    with pytest.raises(IndexError, match="index 4 "):
+        f(TABLE[:, 0], [1], [4])
+
+
+def test_a_function_of_jax_that_is_first_traced_within_a_program_leaks_nothing_into_it():
+    with gg.Graph():
+        x, i = gg.placeholder((4,)), gg.placeholder((1,), "int64")
+        inner = gg.interop.to_jax(gg.compile([x, i], x[i]))
+    with jax.enable_x64(True):
+        within = watched(inner, None, Refusals())
+        found, status = jax.jit(within)(TABLE[:, 0], np.array([4]))
+    assert status is None
+    assert np.isnan(found)
