@@ -84,7 +84,9 @@ def compile(
             takes may be more. Within a limit "llvm" packs no matrices for products in loops.
         **options: of the backend: `num_threads`; `fast_math=True` for the algebra of real numbers,
             where NaN, infinities, signs of zero and last bits may change, for "numpy" and "llvm";
-            `mesh`, `shardings` and `donate` for "jax": see docs/scale.md.
+            `mesh`, `shardings` and `donate` for "jax": see docs/scale.md; `bounds="jax"` for "jax"
+            leaves out the checks behind a run's IndexError, LinAlgError and the like: see
+            docs/jax.md.
 
     Returns: a CompiledFunction.
 
@@ -348,7 +350,8 @@ class CompiledFunction:
         state, run = self._state, self._run
         values = state.there(self._variables)
         with state.lent(self._lends) as alone:
-            results: Sequence[Any] = run(*arrays, *values, alone=alone)
+            give_back = partial(state.commit, own=True)
+            results: Sequence[Any] = run(*arrays, *values, alone=alone, give_back=give_back)
             state.commit(self._written_of(results), self._counted, own=True)
         return results
 

@@ -11,7 +11,7 @@ import graphgrad
 ROOT = Path(graphgrad.__file__).parent
 OPTIONAL = {"jax", "flatbuffers", "ml_dtypes", "scipy", "sklearn", "matplotlib", "rich", "jinja2"}
 OPTIONAL |= {"pygraphviz", "pydot", "safetensors", "torch", "onnx", "onnxruntime"}
-JAX = ("backend", "errors", "host", "layout", "processes", "run", "running")
+JAX = ("backend", "checks", "errors", "host", "layout", "processes", "run", "running")
 ONLY_IN = {
     "jax": {
         *(f"execute/jax_{name}.py" for name in JAX),

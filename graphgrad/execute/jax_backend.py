@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -23,12 +23,15 @@ from ..lower.alias import is_strange
 from ..ops.base import Cast
 from ..ops.control import Cond, Scan, While
 from ..ops.cumulative import Recurrence
-from ..ops.linalg.eigenvalues import EigenvaluesH, Eigh
+from ..ops.histograms import BinCount
+from ..ops.linalg.eigenvalues import Eig, Eigenvalues, EigenvaluesH, Eigh
 from ..ops.linalg.exponentials import MatrixExp, MatrixExpDerivative, Quarter, with_corner
+from ..ops.linalg.inverses import Inverse, Solve
 from ..ops.linalg.lu_factors import LuFactor, Permutation
 from ..ops.linalg.positive_definite import Cholesky, CholeskyGrad
 from ..ops.linalg.triangular import SolveTriangular
 from ..ops.nn.ctc import BandedRecurrence, LogBandedRecurrence
+from ..ops.per_example import PerExample
 from ..ops.places import Counted, refuse_length
 from ..ops.powers import Power
 from ..ops.products import MatMul
@@ -39,11 +42,24 @@ from ..ops.remainders import FloorDivide, Fmod, Remainder
 from ..ops.running_extrema import CumMax, CumMin, RunStart
 from ..ops.searching import SearchSorted
 from ..ops.sequencing import After
+from ..ops.slicing import Slice, UnsliceLike
 from ..ops.special.bessel import BesselI, BesselIScaled
 from ..ops.special.error import InverseSlope
 from ..ops.special.gammas import PolyGamma
 from ..ops.special.scipy_functions import OfScipy
 from .backend import Kernel, Kernels, one_call_per_node
+from .jax_checks import (
+    REFUSING,
+    Refusals,
+    Status,
+    asked,
+    check_indices,
+    first,
+    may_refuse,
+    note,
+    refuse,
+    watched,
+)
 from .jax_host import AT, note_call, on_host
 from .jax_layout import MeshLayout
 from .jax_run import JaxRun
@@ -57,10 +73,22 @@ class _JaxKernels(Kernels):
 
     def of(self, op: Op) -> Kernel:
         """The callable of arrays for one op."""
-        if type(op) in self._overrides or not is_strange(op):
-            return super().of(op)
-        traced = op.pure and not isinstance(op, PyFunction)
-        return super().of(op) if traced else _on_host(op)
+        foreign = type(op) not in self._overrides and is_strange(op)
+        if foreign and (not op.pure or isinstance(op, PyFunction)):
+            return _on_host(op)
+        kernel = super().of(op)
+        if type(op).index_inputs is Op.index_inputs:
+            return kernel
+
+        def within_bounds(*arrays: Any) -> Any:
+            _check_lengths(op, arrays)
+            if check_indices(op, arrays):
+                return kernel(*arrays)
+            types = op.infer(*[tensor_type(x.shape, x.dtype) for x in arrays])
+            made = tuple([jnp.zeros(t.shape, t.dtype) for t in types])
+            return made if len(made) > 1 else made[0]
+
+        return within_bounds
 
     def of_node(self, node: Node) -> Kernel:
         """The callable for its op, under the node's name and line: so XLA, its errors and its
@@ -91,6 +119,9 @@ class JaxBackend:
                an optimiser remembers of a variable, which lies as the variable does
     donate     whether runs take the memory of the variables that they write. A run that fails may
                then lose their values
+    bounds     "check": what a kernel refuses of its inputs, such as an index out of bounds or a
+               singular matrix, is an error of the run; "jax": nothing is checked, and values are
+               what JAX makes of it
     """
 
     name = "jax"
@@ -101,6 +132,7 @@ class JaxBackend:
         mesh: Any = None,
         shardings: Mapping[Tensor, Any] | None = None,
         donate: bool = False,
+        bounds: str = "check",
     ) -> None:
         if mesh is not None and shardings is None:
             raise DeviceError(
@@ -109,9 +141,12 @@ class JaxBackend:
             )
         if not isinstance(donate, bool):
             raise TypeError(f"donate is True or False, got {donate!r}")
+        if bounds not in ("check", "jax"):
+            raise ValueError(f'bounds is "check" or "jax", got {bounds!r}')
         self.layout = None if shardings is None else MeshLayout(mesh, shardings)
         self.joining = self.layout is None  # rows of divided arrays would be moved to be joined
         self.donate = donate
+        self.bounds = bounds
 
     def compile(self, program: Program) -> JaxRun:
         """The program under jax.jit. It is traced at the first call, and once per set of shapes."""
@@ -126,7 +161,8 @@ class JaxBackend:
     ) -> JaxRun:
         """The same, where the values of variables stay on the device."""
         once = one_call_per_node(program, self.kernels)
-        return JaxRun(program, once, given, read, written, self.layout, self.donate)
+        refusals = Refusals() if self.bounds == "check" and may_refuse([program]) else None
+        return JaxRun(program, once, given, read, written, self.layout, self.donate, refusals)
 
 
 def _rejecting(op: Any) -> Kernel:
@@ -241,6 +277,8 @@ def _power(op: Power) -> Kernel:
     """Unsigned integers by squares, modulo their range, as NumPy; the rest is JAX's."""
 
     def run(x: Any, y: Any) -> Any:
+        if kind_of(y.dtype) == "i" and y.size:
+            refuse(_no_integer, lambda: (y.min() < 0, 0), (x, y))
         if kind_of(x.dtype) != "u":
             return op.kernel(jnp, x, y)
         made = jnp.ones_like(y * x)
@@ -249,6 +287,26 @@ def _power(op: Power) -> Kernel:
         return made
 
     return run
+
+
+def _no_integer(_: int) -> Exception:
+    return ValueError("Integers to negative integer powers are not allowed.")
+
+
+@KERNELS.override(BinCount)
+def _bincount(op: BinCount) -> Kernel:
+    """Negative numbers are an error where they are checked, and do not count elsewhere."""
+
+    def run(x: Any, *weights: Any) -> Any:
+        if x.size:
+            refuse(_not_counted, lambda: ((least := x.min()) < 0, least), (x, *weights))
+        return op.kernel(jnp, x, *weights)
+
+    return run
+
+
+def _not_counted(least: int) -> Exception:
+    return IndexError(f"bincount counts integers >= 0, got {least}")
 
 
 def _by_truth(op: Any) -> Kernel:
@@ -260,16 +318,35 @@ for _op_type in (ReduceAny, ReduceAll):
     KERNELS.override(_op_type)(_by_truth)
 
 
+@KERNELS.override(Slice)
+@KERNELS.override(UnsliceLike)
+def _slice(op: Op) -> Kernel:
+    """JAX takes the nearest place for a number that is out of bounds."""
+
+    def run(*arrays: Any) -> Any:
+        _check_lengths(op, arrays)
+        return op.kernel(jnp, *arrays)
+
+    return run
+
+
+def _check_lengths(op: Op, arrays: Sequence[Any]) -> None:
+    """ShapeError where lengths do not fit that became known with the arrays."""
+    if all(type(d) is int for x in arrays for d in x.shape):
+        op.infer(*[tensor_type(x.shape, x.dtype) for x in arrays])
+
+
 @KERNELS.override(Cond)
 def _cond(op: Cond) -> Kernel:
     def branch(i: int) -> Kernel:
         body, reads = one_call_per_node(op.programs[i], KERNELS), op.reads[i]
         return lambda *arrays: body(*[arrays[at] for at in reads])
 
-    then, other = branch(0), branch(1)
-
     def run(pred: Any, *arrays: Any) -> Any:
-        found = jax.lax.cond(pred, then, other, *arrays)
+        before = asked(op.programs)
+        then, other = (watched(branch(i), before) for i in (0, 1))
+        found, status = jax.lax.cond(pred, then, other, *arrays)
+        note(status)
         return found[0] if len(found) == 1 else found
 
     return run
@@ -281,13 +358,19 @@ def _scan(op: Scan) -> Kernel:
 
     def run(*arrays: Any) -> Any:
         carries, stacked, constants = op.parts(arrays)
+        before = asked(op.programs)
+        once = watched(body, before)
 
-        def step(carry: Any, rows: Any) -> Any:
-            found = body(*carry, *rows, *constants)
+        def step(state: Any, rows: Any) -> Any:
+            carry, status = state
+            found, now = once(*carry, *rows, *constants)
             kept = [carry[i] for i in op.history]
-            return tuple(found[: op.carries]), (*found[op.carries :], *kept)
+            made = tuple(found[: op.carries]), first(status, now)
+            return made, (*found[op.carries :], *kept)
 
-        last, rows = jax.lax.scan(step, tuple(carries), tuple(stacked), op.length, op.reverse)
+        start = tuple(carries), before
+        (last, status), rows = jax.lax.scan(step, start, tuple(stacked), op.length, op.reverse)
+        note(status)
         made = (*last, *rows)
         return made[0] if len(made) == 1 else made
 
@@ -296,6 +379,8 @@ def _scan(op: Scan) -> Kernel:
 
 @KERNELS.override(While)
 def _while(op: While) -> Kernel:
+    """A loop that refused something ends. What the test refuses is asked beside it: a test of
+    JAX's gives a boolean alone."""
     test, body = (one_call_per_node(p, KERNELS) for p in op.programs)
     rows = op.max_trips
     if op.history and rows is None:
@@ -306,29 +391,52 @@ def _while(op: While) -> Kernel:
         )
 
     def run(*arrays: Any) -> Any:
-        first, constants = arrays[: op.carries], arrays[op.carries :]
+        taken, constants = arrays[: op.carries], arrays[op.carries :]
+        before, of_test = asked(op.programs), asked(op.programs[:1])
 
         def going(state: Any) -> Any:
-            trips, carries, _ = state
-            (holds,) = test(*carries, *constants)
-            return holds if rows is None else jnp.logical_and(holds, trips < rows)
+            trips, carries, _, status = state
+            (holds,), _ = watched(test, before)(*carries, *constants)
+            holds = holds if rows is None else jnp.logical_and(holds, trips < rows)
+            return holds if status is None else jnp.logical_and(holds, status.code == 0)
+
+        def tested(status: Status | None, carries: Any) -> Status | None:
+            if of_test is None:
+                return status
+            return first(status, watched(test, before)(*carries, *constants)[1])
 
         def step(state: Any) -> Any:
-            trips, carries, kept = state
+            trips, carries, kept, status = state
+            status = tested(status, carries)
             kept = [k.at[trips].set(carries[i]) for i, k in zip(op.history, kept, strict=True)]
-            return trips + 1, tuple(body(*carries, *constants)), kept
+            made, now = watched(body, before)(*carries, *constants)
+            return trips + 1, tuple(made), kept, first(status, now)
 
-        kept = [jnp.broadcast_to(first[i], (rows, *first[i].shape)) for i in op.history]
-        start = jnp.asarray(0, "int64"), tuple(first), kept
-        trips, carries, kept = jax.lax.while_loop(going, step, start)
+        kept = [jnp.broadcast_to(taken[i], (rows, *taken[i].shape)) for i in op.history]
+        start = jnp.asarray(0, "int64"), tuple(taken), kept, before
+        trips, carries, kept, status = jax.lax.while_loop(going, step, start)
+        note(tested(status, carries))
         if rows is not None:
             (more,) = test(*carries, *constants)
-            made = [_struct((), "int64")]
-            (trips,) = on_host(jax.pure_callback, op.check_trips, made, (more, trips))
-            carries = tuple(jnp.where(trips < 0, 0, x) for x in carries)  # so that it is called
+            carries, trips = _within_trips(op, more, carries, trips, arrays)
         return (*carries, *kept, trips)
 
     return run
+
+
+def _within_trips(op: While, more: Any, carries: Any, trips: Any, arrays: Any) -> tuple[Any, Any]:
+    """What the last run left, where it was the last that may be; else an error of the run."""
+    if not refuse(op.too_many, lambda: (more, trips), arrays):
+        made = [_struct((), "int64")]
+        (trips,) = on_host(jax.pure_callback, op.check_trips, made, (more, trips))
+        carries = tuple(jnp.where(trips < 0, 0, x) for x in carries)  # so that it is called
+    return carries, trips
+
+
+@KERNELS.override(PerExample)
+def _per_example(op: PerExample) -> Kernel:
+    one = KERNELS.of(op.op)
+    return lambda *arrays: op.each(jnp, one, arrays)
 
 
 @KERNELS.override(After)
@@ -354,9 +462,53 @@ for _op_type, _make in _ALONG_AN_AXIS.items():
 # --- linear algebra ------------------------------------------------------------------------------
 
 
+def _linalg_error(words: str) -> Callable[[int], Exception]:
+    return lambda _: np.linalg.LinAlgError(words)
+
+
+_SINGULAR = _linalg_error("Singular matrix")
+_INDEFINITE = _linalg_error("Matrix is not positive definite")
+_NOT_FINITE = _linalg_error("Array must not contain infs or NaNs")
+
+
+def _diagonal(x: Any) -> Any:
+    return jnp.diagonal(x, axis1=-2, axis2=-1)
+
+
+@KERNELS.override(Inverse)
+@KERNELS.override(Solve)
+def _inverse(op: Op) -> Kernel:
+    """Of a singular matrix the factors that JAX solves with have a 0 on the diagonal."""
+
+    def run(x: Any, *y: Any) -> Any:
+        def find() -> Any:
+            of = x.mT if isinstance(op, Solve) and op.transpose else x
+            return (_diagonal(jax.lax.linalg.lu(of)[0]) == 0).any(), 0
+
+        refuse(_SINGULAR, find, (x, *y))
+        return op.kernel(jnp, x, *y)
+
+    return run
+
+
+@KERNELS.override(Eig)
+@KERNELS.override(Eigenvalues)
+def _eig(op: Op) -> Kernel:
+    def run(x: Any) -> Any:
+        refuse(_NOT_FINITE, lambda: (~jnp.isfinite(x).all(), 0), (x,))
+        return op.kernel(jnp, x)
+
+    return run
+
+
 @KERNELS.override(Cholesky)
 def _cholesky(op: Cholesky) -> Kernel:
-    return lambda x: jax.lax.linalg.cholesky(x, symmetrize_input=False)
+    def run(x: Any) -> Any:
+        y = jax.lax.linalg.cholesky(x, symmetrize_input=False)
+        refuse(_INDEFINITE, lambda: (jnp.isnan(_diagonal(y)).any(), 0), (x,))
+        return y
+
+    return run
 
 
 @KERNELS.override(CholeskyGrad)
@@ -383,6 +535,8 @@ def _halved(x: Any) -> Any:
 @KERNELS.override(SolveTriangular)
 def _solve_triangular(op: SolveTriangular) -> Kernel:
     def run(x: Any, y: Any) -> Any:
+        if not op.unit:
+            refuse(_SINGULAR, lambda: ((_diagonal(x) == 0).any(), 0), (x, y))
         stack = jnp.broadcast_shapes(x.shape[:-2], y.shape[:-2])
         x, y = (jnp.broadcast_to(a, (*stack, *a.shape[-2:])) for a in (x, y))
         return jax.lax.linalg.triangular_solve(
@@ -452,5 +606,9 @@ def _promised(op: Op, promised: TensorType) -> Any:
         )
     return _struct(promised.shape, promised.dtype)
 
+
+REFUSING.update(
+    (BinCount, Cholesky, Eig, Eigenvalues, Inverse, Power, Solve, SolveTriangular, While)
+)
 
 _struct: Any = jax.ShapeDtypeStruct

@@ -7,7 +7,7 @@ place on its devices (`jax_layout`), and XLA puts in what the devices tell each 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from typing import Any
 
@@ -28,6 +28,7 @@ from ..ir.types import Array
 from ..lower.alias import is_strange
 from ..ops.random.keys import draws_keys
 from .backend import Compiled
+from .jax_checks import Refusals, Status, watched
 from .jax_errors import say_where
 from .jax_host import HOST, HostCalls
 from .jax_layout import MeshLayout, Placed
@@ -66,6 +67,7 @@ class JaxRun:
     given    the tensors that a call gives arrays for
     read     the variables that it reads, behind them
     written  those whose next values are its last outputs
+    refusals what its kernels may refuse; None: nothing is checked
     lends    places among `read` of those whose memory the next values take, as they are written
     moved    what went from the host to the devices and back so far
     takes    types of arrays that stay on a device when they are fed
@@ -83,7 +85,9 @@ class JaxRun:
         written: Sequence[Node],
         layout: MeshLayout | None = None,
         donate: bool = False,
+        refusals: Refusals | None = None,
     ) -> None:
+        self.refusals = refusals
         self.given, self.read, self.written = tuple(given), tuple(read), tuple(written)
         self.once, self.wanted = once, program.outputs
         self._program = program
@@ -129,7 +133,7 @@ class JaxRun:
         outputs += self.placed.written
         return {
             "in_shardings": (tuple(stays), tuple(lent), *number),
-            "out_shardings": tuple(outputs[i] for i in self._order),
+            "out_shardings": (tuple(outputs[i] for i in self._order), self.placed.everywhere),
         }
 
     def _split(self, arrays: Sequence[Any]) -> tuple[list[Any], list[Any]]:
@@ -145,15 +149,23 @@ class JaxRun:
         count = len(self.given) + len(self.read)
         return [given[i] if i in given else next(rest) for i in range(count)]
 
-    def _traced(self, stays: Sequence[Any], lent: Sequence[Any], *number: Any) -> tuple[Any, ...]:
+    def _traced(
+        self, stays: Sequence[Any], lent: Sequence[Any], *number: Any
+    ) -> tuple[tuple[Any, ...], Status | None]:
         arrays = self._whole(stays, lent)
         before = HOST.set(self._host)
         try:
             with RunNumber(number[0]) if number else nullcontext():
-                made = self._distinct(self.once(*arrays), arrays)
+                found, status = watched(self.once, None, self.refusals)(*arrays)
+                made = self._distinct(found, arrays)
         finally:
             HOST.reset(before)
-        return tuple([made[i] for i in self._order])
+        made = [made[i] for i in self._order]
+        if status is not None:  # what was lent keeps its value
+            made[: len(lent)] = [
+                jnp.where(status.code == 0, new, old) for new, old in zip(made, lent, strict=False)
+            ]
+        return tuple(made), status
 
     def _distinct(self, made: Sequence[Any], arrays: Sequence[Any]) -> list[Any]:
         """What is written, as arrays that are no input and not each other."""
@@ -165,8 +177,17 @@ class JaxRun:
             seen.add(id(one))
         return done
 
-    def __call__(self, *arrays: Any, alone: Sequence[bool] = ()) -> tuple[Any, ...]:
-        """Run. alone: for each of `lends`, whether nobody else has its value."""
+    def __call__(
+        self,
+        *arrays: Any,
+        alone: Sequence[bool] = (),
+        give_back: Callable[[dict[Node, Any]], None] | None = None,
+    ) -> tuple[Any, ...]:
+        """Run.
+
+        alone: for each of `lends`, whether nobody else has its value. give_back: called with the
+        values of these, where a run that has their memory refused what it was given.
+        """
         _check_concrete(arrays)
         number = (np.int64(RUN.get()),) if self.counted else ()
         self.moved.count(arrays, len(self.given))
@@ -178,13 +199,26 @@ class JaxRun:
             lent = [a if ok else _copied(a) for a, ok in zip(lent, alone, strict=True)]
             try:
                 with self._host.awaited():
-                    found = self._jitted(tuple(stays), tuple(lent), *number)
+                    found, status = self._jitted(tuple(stays), tuple(lent), *number)
+                    self._check(status, found, give_back)
                     made = dict(zip(self._order, found, strict=True))
                     return self._handed_out([made[i] for i in range(len(made))], arrays)
             except Exception as error:
                 self._say_what_was_raised(error)
                 say_where(error, self._program, arrays)
                 raise
+
+    def _check(self, status: Status | None, found: Sequence[Any], give_back: Any) -> None:
+        """Raise what the run refused, if it did."""
+        if status is None or self.refusals is None:
+            return
+        try:
+            self.refusals.check(status)
+        except Exception:
+            if give_back is not None:
+                kept = zip([self.read[i] for i in self.lends], found, strict=False)
+                give_back(dict(kept))
+            raise
 
     def _say_what_was_raised(self, error: Exception) -> None:
         """Raise what a function on the host raised, if that is what XLA's error is about."""

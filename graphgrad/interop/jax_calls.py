@@ -26,6 +26,7 @@ from jax.sharding import NamedSharding, PartitionSpec
 from ..execute.backend import one_call_per_node
 from ..execute.feeds import as_array
 from ..execute.jax_backend import KERNELS
+from ..execute.jax_checks import unwatched
 from ..ir.errors import DeviceError, DTypeError, ExecutionError, GraphError, ShapeError, StateError
 from ..ir.kinds import can_cast, kind_of
 from ..ir.locks import OwnLock
@@ -85,7 +86,7 @@ class JaxOrder:
 
     @cached_property
     def _once(self) -> Flat:
-        return one_call_per_node(self.program, KERNELS)
+        return unwatched(one_call_per_node(self.program, KERNELS))
 
     @cached_property
     def _wide(self) -> list[str]:

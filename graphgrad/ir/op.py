@@ -22,6 +22,7 @@ OP_TYPES: dict[str, type[Op]] = {}
 OF_KERNEL = frozenset(
     (
         *("alias", "aliases", "strided", "static", "reduction", "decompose", "shape_only"),
+        "index_inputs",
         *(
             "commutes",
             "mirror_type",
@@ -59,6 +60,8 @@ class Op:
     alias       the kernel does nothing but look at how its first input lies in memory: each output
                 is that, or a view of it; where this depends on the types, `aliases` is written
     shape_only  inputs, by place, of which it reads the shape and nothing else
+    index_inputs (input, axis) for each input whose elements are indices along that axis of the
+                first input: from -N to N - 1 for a length N. Others are an IndexError of a run
     bodies      the programs that run inside it, where it is control flow; body_names says what
                 they are called
     runs        the ops whose kernels its own calls
@@ -113,6 +116,7 @@ class Op:
     linear: ClassVar[str | tuple[int, ...]] = ()
     alias: ClassVar[bool] = False
     shape_only: ClassVar[tuple[int, ...]] = ()
+    index_inputs: ClassVar[tuple[tuple[int, int], ...]] = ()
     bodies: ClassVar[tuple[Any, ...]] = ()
     body_names: ClassVar[tuple[str, ...]] = ()
     runs: ClassVar[tuple[Op, ...]] = ()

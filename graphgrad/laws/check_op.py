@@ -36,6 +36,7 @@ OF_KERNEL: dict[str, Law] = {
     "strided": facts.strides,
     "static": facts.where_shapes_are_known,
     "view": facts.alias,
+    "index_inputs": facts.indices,
     "decompose": facts.parts,
     "onnx": facts.onnx_form,
 }

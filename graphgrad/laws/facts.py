@@ -143,6 +143,27 @@ def parts(op: Op, arrays: Arrays) -> None:
         close(got, want)
 
 
+def indices(op: Op, arrays: Arrays) -> None:
+    """An index from -N to N - 1 is taken, another is an IndexError, of each that it says it has."""
+    _said(op.index_inputs, "indices")
+    for place, axis in op.index_inputs:
+        length = arrays[0].shape[axis]
+        for index in (-length - 1, -length, length - 1, length):
+            tried = list(arrays)
+            tried[place] = np.full_like(arrays[place], index)
+            inside = -length <= index < length or not arrays[place].size
+            require(_takes(op, tried) == inside, f"index {index} for axis {axis} of {length}")
+
+
+def _takes(op: Op, arrays: Arrays) -> bool:
+    """Whether the kernel raises no IndexError."""
+    try:
+        run_kernel(op, arrays)
+    except IndexError:
+        return False
+    return True
+
+
 def onnx_form(op: Op, arrays: Arrays) -> None:
     """Its form in ONNX leads back to it; attributes that have none, or are strange, are errors."""
     _said(op.onnx, "ONNX")

@@ -38,11 +38,14 @@ from .indexing import AT as AN_ARRAY
 from .indexing import (
     KIND_ORDER,
     AddAt,
+    Places,
     as_index,
+    as_places,
     batched_key,
     check_integers,
     filled_key,
     getitem,
+    indexed,
     is_basic,
     normal_key,
     picked_shape,
@@ -71,6 +74,11 @@ class Updating(Op, abstract=True):
     """
 
     key: Key
+
+    @property
+    def index_inputs(self) -> Places:  # type: ignore[override]
+        """Those of the key."""
+        return indexed(self.key, 2)
 
     def infer(self, x: TensorType, updates: TensorType, *indices: TensorType) -> Types:
         check_integers(*indices)
@@ -149,6 +157,11 @@ class LastAt(Op):
     shape_only = (0,)
     differentiable = False
     flop_free = True
+
+    @property
+    def index_inputs(self) -> Places:  # type: ignore[override]
+        """Those of the key."""
+        return indexed(self.key, 1)
 
     def infer(self, x: TensorType, *indices: TensorType) -> Types:
         check_integers(*indices)
@@ -270,6 +283,8 @@ class MaximumAt(Updating):
 
 class MinimumAt(MaximumAt):
     """y = the least of x and the updates of each place; dy in equal shares to all that tie."""
+
+    index_inputs = Updating.index_inputs
 
     def kernel(self, xp: Any, x: Any, updates: Any, *indices: Any) -> Any:
         return extreme_at("min", x, filled_key(self.key, indices), updates)
@@ -500,7 +515,7 @@ def _within(x: Tensor, items: tuple[Any, ...], mode: str) -> tuple[list[Any], li
             continue
         if not isinstance(part, slice) and axis < x.ndim:
             length = size_over(x, (axis,), as_dtype("int64"))
-            parts[i], held = _in_bounds(as_tensor(part, "int64"), length, mode)
+            parts[i], held = _in_bounds(as_tensor(part), length, mode)
             inside.append(held)
         axis += 1
     return parts, inside
@@ -509,7 +524,8 @@ def _within(x: Tensor, items: tuple[Any, ...], mode: str) -> tuple[list[Any], li
 def _in_bounds(index: Tensor, length: Tensor, mode: str) -> tuple[Tensor, Tensor]:
     """The index, negative ones from the end, made to be in bounds; and where it was so."""
     if mode == "wrap":
-        return index % length, index
+        return _wrapped(index, length), index
+    index = cast(as_places(index), "int64")
     index = where(less(index, 0), index + length, index)
     held = logical_and(greater_equal(index, 0), less(index, length))
     return maximum(minimum(index, length - 1), 0), held
@@ -535,10 +551,16 @@ def _filled_outside(
 def indices_in_bounds(indices: Tensor, length: Tensor, mode: str) -> Tensor:
     """Indices for numpy.take with a mode: "wrap", or "clip", which knows no negative ones."""
     if mode == "wrap":
-        return indices % length
+        return _wrapped(indices, length)
     if mode == "clip":
-        return maximum(minimum(indices, length - 1), 0)
+        return maximum(minimum(cast(as_places(indices), "int64"), length - 1), 0)
     raise ValueError(f"mode is 'raise', 'wrap' or 'clip', got {mode!r}")
+
+
+def _wrapped(indices: Tensor, length: Tensor) -> Tensor:
+    """Indices counted round and round, in their own kind of integers."""
+    wide = "uint64" if kind_of(indices.dtype) == "u" else "int64"
+    return cast(cast(indices, wide) % cast(length, wide), "int64")
 
 
 # --- windows that move -------------------------------------------------------------------------

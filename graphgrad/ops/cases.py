@@ -6,14 +6,25 @@ from collections.abc import Callable
 
 from ..ir.errors import ShapeError
 from ..ir.types import broadcast
-from .base import Any, DTypeError, Tensor, TensorLike, as_tensor, cast, kind_of, like, np, promoted
-from .bounds import maximum, minimum
+from .at import indices_in_bounds
+from .base import (
+    Any,
+    DTypeError,
+    Tensor,
+    TensorLike,
+    as_tensor,
+    cast,
+    constant,
+    kind_of,
+    like,
+    np,
+    promoted,
+)
 from .creation import zeros_like
-from .indexing import take
+from .indexing import as_places, take
 from .joining import stack, tensors_of
 from .logic import less, logical_not, logical_or, where
 from .reductions import argmax
-from .remainders import remainder
 from .shaping import broadcast_to, expand_dims, flatten, listed, squeeze
 from .sorting import take_along_axis
 from .sources import stop_gradient
@@ -91,11 +102,9 @@ def choose(x: TensorLike, choices: Any, mode: str = "raise") -> Tensor:
     if mode not in ("raise", "wrap", "clip"):
         raise ValueError(f"mode is 'raise', 'wrap' or 'clip', got {mode!r}")
     found = promoted(*tensors_of(choices, "choose"))
-    numbers, count = cast(x, "int64"), len(found)
-    if mode == "wrap":
-        numbers = remainder(numbers, count)
-    elif mode == "clip":
-        numbers = maximum(minimum(numbers, count - 1), 0)
+    numbers, count = cast(as_places(x), "int64"), len(found)
+    if mode != "raise":
+        numbers = indices_in_bounds(x, constant(count), mode)
     else:
         numbers = where(less(numbers, 0), count, numbers)
     shape = broadcast([numbers.shape, *[c.shape for c in found]])

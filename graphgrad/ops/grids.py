@@ -23,7 +23,7 @@ from .base import (
 )
 from .creation import linspace, ones_like, spaced
 from .exponential import exp, log
-from .indexing import check_integers
+from .indexing import as_places, check_integers
 from .joining import stack, tensors_of
 from .logic import less, where
 from .magnitudes import abs, sign
@@ -361,7 +361,7 @@ def unravel_index(indices: TensorLike, shape: Any, order: str = "C") -> tuple[Te
     numbers, dims = as_tensor(indices), _lengths("unravel_index", shape)
     check_integers(numbers.type)
     table = np.indices(dims).reshape(len(dims), -1, order=_order(order))
-    return tuple([_looked_up(row, cast(numbers, "int64")) for row in table])
+    return tuple([_looked_up(row, cast(as_places(numbers), "int64")) for row in table])
 
 
 def _looked_up(row: Any, numbers: Tensor) -> Tensor:
@@ -400,7 +400,7 @@ def ravel_multi_index(multi_index: Any, dims: Any, mode: Any = "raise", order: s
     array([1, 5])
     """
     lengths = _lengths("ravel_multi_index", dims)
-    found = [cast(_integers(t), "int64") for t in tensors_of(multi_index, "ravel_multi_index")]
+    found = [_integers(t) for t in tensors_of(multi_index, "ravel_multi_index")]
     modes = mode if isinstance(mode, tuple) else (mode,) * len(lengths)
     if len(found) != len(lengths) or len(modes) != len(lengths):
         raise ShapeError(
@@ -409,7 +409,7 @@ def ravel_multi_index(multi_index: Any, dims: Any, mode: Any = "raise", order: s
         )
     steps = np.cumprod([1, *(lengths[::-1] if _order(order) == "C" else lengths)])[:-1]
     steps = steps[::-1] if order == "C" else steps
-    total = like(0, found[0])
+    total = constant(0, "int64")
     for index, length, how, step in zip(found, lengths, modes, steps.tolist()):
         total = total + _inside(index, length, how) * step
     return total
@@ -422,7 +422,7 @@ def _integers(t: Tensor) -> Tensor:
 
 def _inside(index: Tensor, length: int, mode: str) -> Tensor:
     if mode == "raise":
-        return _looked_up(np.arange(length), index)
+        return _looked_up(np.arange(length), cast(as_places(index), "int64"))
     return indices_in_bounds(index, constant(length), mode)
 
 

@@ -40,7 +40,7 @@ from .base import (
 from .batching import Batch, Outputs
 from .bounds import maximum, minimum
 from .differences import diff
-from .indexing import scatter_add, take
+from .indexing import as_places, scatter_add, take
 from .joining import concat
 from .logic import equal, greater_equal, less, less_equal, logical_and, where
 from .places import Counted
@@ -57,7 +57,7 @@ INT64 = as_dtype("int64")
 class BinCount(Op):
     """How often each of 0 ... length - 1 is in a vector, or the sums of its weights.
 
-    Numbers from length on do not count; negative ones are an error, and where a backend has none,
+    Numbers from length on do not count; negative ones are an error, and where nothing is checked
     they do not count. dweights = dy at the number, 0 where it does not count.
     """
 
@@ -181,8 +181,7 @@ def bincount(
     Returns: a vector, int64, or float64 with weights.
 
     Raises: ShapeError for what is no vector; DTypeError for what is not integer; ValueError for
-        negative constants. A run raises IndexError for negative x, where the backend has such
-        errors; on JAX they do not count.
+        negative constants. A run raises IndexError for negative x.
 
     Gradient: dweights = dy[x].
 
@@ -198,7 +197,7 @@ def bincount(
         raise DTypeError(f"bincount takes integers, got {x.type!r}")
     if length is None and isinstance(x.node.op, Constant):
         length = _needed(x.node.op.value, minlength)
-    inputs = _countable(cast(x, INT64), _floats(weights))
+    inputs = _countable(cast(as_places(x), INT64), _floats(weights))
     if length is None:
         return apply(BinCountOfAll(whole("minlength", minlength)), *inputs)
     return apply(BinCount(whole("length", length)), *inputs)

@@ -23,6 +23,7 @@ from .base import (
     ZerosLike,
     apply,
     as_tensor,
+    cast,
     constant,
     kind_of,
     like,
@@ -31,6 +32,7 @@ from .base import (
     wants,
 )
 from .batching import Batch, Outputs
+from .bounds import minimum
 from .onnx_places import places_of, scattered
 from .places import mask_places
 from .shaping import broadcast_to, expand_dims, flatten, moveaxis, normal_axis, reshape
@@ -55,6 +57,9 @@ __all__ = [
 AT = "at"
 """In the key of GetItem and AddAt: the next of the index inputs."""
 
+Places = tuple[tuple[int, int], ...]
+"""(input, axis), as of `Op.index_inputs`."""
+
 
 def zeros_of(x: Tensor) -> Tensor:
     """Zeros of the type of x, for an adjoint to add into."""
@@ -68,6 +73,14 @@ def check_integers(*indices: TensorType) -> None:
     for index in indices:
         if kind_of(index.dtype) not in "iu":
             raise DTypeError(f"an index is an integer, got {index!r}")
+
+
+def as_places(indices: Tensor) -> Tensor:
+    """Indices as ops take them: of uint64, those beyond int64 become its greatest number, which no
+    length reaches, and not a negative one."""
+    if indices.dtype.name != "uint64":
+        return indices
+    return cast(minimum(indices, 2**63 - 1), "int64")
 
 
 # --- one array of indices along one axis -----------------------------------------------------
@@ -84,6 +97,11 @@ class Gather(Op):
     linear = (0,)
     relevance = "moved"
     flop_free = True
+
+    @property
+    def index_inputs(self) -> Places:  # type: ignore[override]
+        """The indices."""
+        return ((1, self.axis),)
 
     def infer(self, x: TensorType, indices: TensorType) -> Types:
         check_integers(indices)
@@ -122,6 +140,11 @@ class ScatterAdd(Op):
 
     axis: int
     linear = (0, 2)
+
+    @property
+    def index_inputs(self) -> Places:  # type: ignore[override]
+        """The indices."""
+        return ((1, self.axis),)
 
     def infer(self, x: TensorType, indices: TensorType, updates: TensorType) -> Types:
         check_integers(indices)
@@ -190,6 +213,11 @@ class GetItem(Op):
     linear = (0,)
     relevance = "moved"
 
+    @property
+    def index_inputs(self) -> Places:  # type: ignore[override]
+        """Those of the key."""
+        return indexed(self.key, 1)
+
     def infer(self, x: TensorType, *indices: TensorType) -> Types:
         check_integers(*indices)
         return (tensor_type(picked_shape(x, self.key, [i.shape for i in indices]), x.dtype),)
@@ -229,6 +257,11 @@ class AddAt(Op):
 
     key: Key
     linear = (0, 1)
+
+    @property
+    def index_inputs(self) -> Places:  # type: ignore[override]
+        """Those of the key."""
+        return indexed(self.key, 2)
 
     def infer(self, x: TensorType, updates: TensorType, *indices: TensorType) -> Types:
         check_integers(*indices)
@@ -284,6 +317,12 @@ def batched_key(
     rows = expand_dims(batch.numbers(), tuple(range(1, 1 + rank)))
     moved = tuple(range(1, 1 + rank))
     return (AT, *key), (rows, *found), moved, tuple([i + at for i in moved])
+
+
+def indexed(key: Key, start: int) -> Places:
+    """(input, axis) for each AT of a key; start: the place of the first index input."""
+    axes = [item for item in key if item is not None]
+    return tuple(enumerate([axis for axis, item in enumerate(axes) if item == AT], start))
 
 
 def reader_of(key: Key) -> Op:
@@ -462,7 +501,7 @@ def _add_part(x: Tensor, axis: int, part: Any, key: list[Any], indices: list[Ten
     elif isinstance(part, slice):
         key.append(normal_slice(part, x.shape[axis]))
     elif isinstance(part, Tensor):
-        places = mask_places(x, axis, part) if kind_of(part.dtype) == "b" else (part,)
+        places = mask_places(x, axis, part) if kind_of(part.dtype) == "b" else (as_places(part),)
         key.extend([AT] * len(places))
         indices.extend(places)
     elif not isinstance(part, np.ndarray):
@@ -555,7 +594,7 @@ def scatter_add(x: TensorLike, indices: TensorLike, updates: TensorLike, axis: i
     >>> gg.evaluate(gg.scatter_add([1.0, 2.0, 3.0], [0, 0, 2], 10.0))
     array([21.,  2., 13.])
     """
-    x, indices = as_tensor(x), as_tensor(indices)
+    x, indices = as_tensor(x), as_places(as_tensor(indices))
     axis = normal_axis(axis, x.ndim)
     shape = _gathered(x.shape, indices.shape, axis)
     return apply(ScatterAdd(axis), x, indices, _fitted(updates, x, shape))
@@ -591,4 +630,4 @@ def take(x: TensorLike, indices: TensorLike, axis: int | None = None) -> Tensor:
         check_integers(indices.type)
         for index in (value.min(), value.max()):
             check_index(x.type, axis, int(index))
-    return apply(Gather(axis), x, indices)
+    return apply(Gather(axis), x, as_places(indices))

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from functools import partial
+
 from ..ir.errors import ShapeError
 from ..ir.types import Dim, lengths, merge_dims
 from .base import Any, Op, TensorType, Types, tensor_type
@@ -51,14 +54,16 @@ class PerExample(Op):
         return tuple(tensor_type((count, *t.shape), t.dtype) for t in self.op.infer(*single))
 
     def kernel(self, xp: Any, *arrays: Any) -> Any:
+        return self.each(xp, partial(self.op.kernel, xp), arrays)
+
+    def each(self, xp: Any, kernel: Callable[..., Any], arrays: Sequence[Any]) -> Any:
+        """The outputs of a kernel of the op for each example, stacked."""
         counts = {a.shape[0] for a, batched in zip(arrays, self.batched, strict=True) if batched}
         if len(counts) != 1:
             raise ShapeError(f"the batched inputs of {self.op!r} have {sorted(counts)} examples")
         rows = []
         for i in range(counts.pop()):
-            found = self.op.kernel(
-                xp, *[a[i] if b else a for a, b in zip(arrays, self.batched, strict=True)]
-            )
+            found = kernel(*[a[i] if b else a for a, b in zip(arrays, self.batched, strict=True)])
             rows.append(found if isinstance(found, tuple) else (found,))
         if not rows:
             return self._empty(xp, arrays)
@@ -84,7 +89,7 @@ class PerExample(Op):
         one = self.op.flops(single, tuple(map(_without_first, outputs)))
         return None if one is None else lengths(outputs[0])[0] * one
 
-    def _empty(self, xp: Any, arrays: tuple[Any, ...]) -> Any:
+    def _empty(self, xp: Any, arrays: Sequence[Any]) -> Any:
         """The outputs for no example at all."""
         types = self.infer(*(tensor_type(tuple(a.shape), a.dtype) for a in arrays))
         made = tuple(xp.zeros(t.shape, t.dtype) for t in types)

@@ -34,7 +34,7 @@ from .base import (
     whole,
 )
 from .complex_parts import imag, real
-from .indexing import check_integers, check_updates, zeros_of
+from .indexing import Places, as_places, check_integers, check_updates, zeros_of
 from .logic import isnan, where
 from .shaping import broadcast_to, flatten, listed, normal_axis
 from .updates import plus_at
@@ -64,6 +64,11 @@ class GatherElements(Op):
     relevance = "moved"
     flop_free = True
     axis_attrs = ("axis",)
+
+    @property
+    def index_inputs(self) -> Places:  # type: ignore[override]
+        """The indices."""
+        return ((1, self.axis),)
 
     def infer(self, x: TensorType, indices: TensorType) -> Types:
         return (tensor_type(_along(x, indices, self.axis), x.dtype),)
@@ -95,6 +100,11 @@ class ScatterElements(Op):
     axis: int
     linear = (0, 2)
     axis_attrs = ("axis",)
+
+    @property
+    def index_inputs(self) -> Places:  # type: ignore[override]
+        """The indices."""
+        return ((1, self.axis),)
 
     def infer(self, x: TensorType, indices: TensorType, updates: TensorType) -> Types:
         check_updates(x, _along(x, indices, self.axis), updates)
@@ -167,7 +177,7 @@ def take_along_axis(x: TensorLike, indices: TensorLike, /, axis: int = -1) -> Te
     array([[2],
            [3]])
     """
-    x, indices = as_tensor(x), as_tensor(indices)
+    x, indices = as_tensor(x), as_places(as_tensor(indices))
     if x.ndim != indices.ndim:
         raise ShapeError(f"take_along_axis of {x.type!r} with {indices.type!r}: ranks differ")
     axis = normal_axis(axis, x.ndim)

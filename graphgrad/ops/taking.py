@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .at import indices_in_bounds
-from .base import Tensor, TensorLike, as_dtype, as_tensor, cast
+from .base import Tensor, TensorLike, as_dtype, as_tensor
 from .indexing import check_integers
 from .indexing import take as take_in_bounds
 from .reductions import size_over
@@ -43,4 +43,4 @@ def take(
     check_integers(indices.type)
     x, axis = (flatten(x), 0) if axis is None else (x, normal_axis(axis, x.ndim))
     length = size_over(x, (axis,), as_dtype("int64"))
-    return take_in_bounds(x, indices_in_bounds(cast(indices, "int64"), length, mode), axis)
+    return take_in_bounds(x, indices_in_bounds(indices, length, mode), axis)

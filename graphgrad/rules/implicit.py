@@ -241,7 +241,7 @@ class Iteration(Solver):
             new = self.value(0, z, *params)
             step = _size(new - z)
             z = new
-            if step <= self.tolerance * (1 + _size(z)):
+            if step <= self.tolerance * (1 + _size(z)) < np.inf:
                 return z
         raise ExecutionError(
             f"{self.what} does not converge: after {self.limit} iterations a step is {step:.3g}. "
@@ -265,7 +265,7 @@ class Newton(Solver):
             change = np.linalg.solve(rows, self.value(0, z, *params).ravel()).reshape(z.shape)
             z = z - change
             step = _size(change)
-            if step <= self.tolerance * (1 + _size(z)):
+            if step <= self.tolerance * (1 + _size(z)) < np.inf:
                 return z
         raise ExecutionError(
             f"{self.what} does not converge: after {self.limit} iterations a step is {step:.3g}. "

@@ -74,6 +74,14 @@ def test_tensors_that_depend_on_each_other_are_not_counted_twice():
     np.testing.assert_allclose(dz, 0.6 / (1 + 0.3 * np.sin(z)))
 
 
+@pytest.mark.filterwarnings("ignore:overflow:RuntimeWarning")
+def test_what_runs_off_to_infinity_does_not_converge():
+    x = gg.placeholder((), name="x")
+    for z in (rules.fixed_point(lambda z: x * z + 1.0, 0.0), rules.root(lambda z: x / z, 1.0)):
+        with pytest.raises(gg.ExecutionError, match="converge"):
+            value(z, {x: 2.0})
+
+
 def test_an_override_inside_the_equation_counts():
     p = gg.placeholder((), name="p")
 

@@ -125,10 +125,14 @@ class While(Op, interned=False):
     def check_trips(self, more: Any, trips: Any) -> Any:
         """trips; ExecutionError where the test is still true behind the last run that may be."""
         if more:
-            raise ExecutionError(
-                f"the test of while_loop() at {self.at} is still true after max_trips={trips} runs"
-            )
+            raise self.too_many(trips)
         return trips
+
+    def too_many(self, trips: Any) -> ExecutionError:
+        """What is raised then."""
+        return ExecutionError(
+            f"the test of while_loop() at {self.at} is still true after max_trips={trips} runs"
+        )
 
     def __repr__(self) -> str:
         test, body = self.programs

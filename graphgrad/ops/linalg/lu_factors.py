@@ -176,8 +176,8 @@ def lu_solve(
         b: (..., N, K), or (N,) for one vector; the axes before broadcast.
         trans: 0 for x itself, 1 for its transpose, 2 for its adjoint.
 
-    Returns: z, of the shape of b, broadcast; when run, numpy.linalg.LinAlgError where x is singular
-        (on JAX an infinity).
+    Returns: z, of the shape of b, broadcast; when run, numpy.linalg.LinAlgError where x is
+        singular.
 
     Raises: ShapeError if the factors are not square, or b does not fit; DTypeError for float16, and
         pivots that are no integers; ValueError for another trans.

@@ -123,7 +123,7 @@ def cholesky(x: TensorLike, /, *, upper: bool = False) -> Tensor:
         upper: whether the upper triangle is read, and y.H given.
 
     Returns: (..., N, N), dtype of x; when run, numpy.linalg.LinAlgError where x is not positive
-        definite (on JAX NaN).
+        definite.
 
     Raises: ShapeError if the matrices are not square; DTypeError if x is float16.
 

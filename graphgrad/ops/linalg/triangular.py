@@ -140,7 +140,7 @@ def solve_triangular(
         unit_diagonal: whether the diagonal is taken for ones, and not read.
 
     Returns: z, of the shape of x2, broadcast; when run, numpy.linalg.LinAlgError where there is a 0
-        on the diagonal (on JAX an infinity).
+        on the diagonal.
 
     Raises: ShapeError if x1 is not square, or x2 does not fit; DTypeError for float16; ValueError
         for another trans.

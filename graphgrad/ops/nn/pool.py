@@ -24,7 +24,7 @@ from ..base import (
 )
 from ..creation import zeros_like
 from ..folding import merged, parted
-from ..indexing import take
+from ..indexing import as_places, take
 from ..logic import equal, greater, isnan, logical_and, logical_or, where
 from ..magnitudes import absolute
 from ..padding import Pad
@@ -394,7 +394,7 @@ def max_unpool(
     >>> gg.evaluate(gg.nn.max_unpool([[[5.0], [3.0]]], [[[1], [3]]], 4))[0, :, 0]
     array([0., 5., 0., 3.])
     """
-    x, places = as_tensor(x), as_tensor(indices)
+    x, places = as_tensor(x), as_places(as_tensor(indices))
     rank, first = rank_of(x), format_of(data_format) == "NCHW"
     size = numbers_of("output_size", output_size, rank, least=0)
     if kind_of(places.dtype) not in "iu":
