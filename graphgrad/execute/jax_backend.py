@@ -23,6 +23,7 @@ from ..lower.alias import is_strange
 from ..ops.base import Cast
 from ..ops.control import Cond, Scan, While
 from ..ops.cumulative import Recurrence
+from ..ops.demands import Demand
 from ..ops.linalg.eigenvalues import EigenvaluesH, Eigh
 from ..ops.linalg.exponentials import MatrixExp, MatrixExpDerivative, Quarter, with_corner
 from ..ops.linalg.lu_factors import LuFactor, Permutation
@@ -44,7 +45,7 @@ from ..ops.special.error import InverseSlope
 from ..ops.special.gammas import PolyGamma
 from ..ops.special.scipy_functions import OfScipy
 from .backend import Kernel, Kernels, one_call_per_node
-from .jax_host import AT, note_call, on_host
+from .jax_host import AT, CALLED, note_call, on_host
 from .jax_layout import MeshLayout
 from .jax_run import JaxRun
 from .jax_running import banded, largest, recurrence, run_start, searched, smallest
@@ -327,6 +328,23 @@ def _while(op: While) -> Kernel:
             (trips,) = on_host(jax.pure_callback, op.check_trips, made, (more, trips))
             carries = tuple(jnp.where(trips < 0, 0, x) for x in carries)  # so that it is called
         return (*carries, *kept, trips)
+
+    return run
+
+
+@KERNELS.override(Demand)
+def _demand(op: Demand) -> Kernel:
+    """The host is called where the condition does not hold; a place without a host gets NaN."""
+
+    def run(x: Any, holds: Any) -> Any:
+        if CALLED.get() is not None and jnp.issubdtype(x.dtype, jnp.inexact):
+            return jnp.where(holds.all(), x, jnp.nan).astype(x.dtype)
+
+        def refused() -> Any:
+            made = [_struct(x.shape, x.dtype)]
+            return on_host(jax.pure_callback, partial(op.kernel, np), made, (x, holds))[0]
+
+        return jax.lax.cond(holds.all(), lambda: x, refused)
 
     return run
 

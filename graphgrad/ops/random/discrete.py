@@ -24,6 +24,7 @@ from ..base import (
 )
 from ..bounds import minimum
 from ..cumulative import cumulative_sum
+from ..demands import demand
 from ..exponential import log, log1p
 from ..indexing import take
 from ..logic import greater_equal, less
@@ -389,8 +390,8 @@ def choice(
         a: an int n for 0 ... n-1, or a tensor with that axis, of known length.
         shape: ints, how many are drawn.
         replace: whether one may be drawn again.
-        p: (n,), at least 0: how likely each is, up to a factor; None: all equally. With p and
-            replace, an array of n for each that is drawn is made on the way.
+        p: (n,), at least 0, with a finite sum > 0: how likely each is, up to a factor; None: all
+            equally. With p and replace, an array of n for each that is drawn is made on the way.
         axis: the axis of a that is drawn from.
         seed: an int or a scalar integer tensor; the same one draws the same. None: new ones in
             every run.
@@ -398,9 +399,9 @@ def choice(
     Returns: a tensor of a's shape with `shape` in the place of the axis; for an int, of this shape,
     int64.
 
-    Raises: ValueError for more than there are, without replace, or none to draw from; ShapeError
-    for lengths that are not known, or a p of another shape; DTypeError for a seed that is no
-    integer.
+    Raises: ValueError for more than there are (of those that are likely at all), without replace,
+    or none to draw from, or another p, which a run raises for a tensor; ShapeError for lengths that
+    are not known, or a p of another shape; DTypeError for a seed that is no integer.
 
     Gradient: da, added up where each slice comes from; p has none.
 
@@ -429,11 +430,26 @@ def _picked(n: Any, count: int, replace: bool, p: Any, seed: Any) -> Tensor:
         if replace:
             return drawn(RandomIntegers, (count,), "int64", seed, 0, max(n, 1))
         return permutation(int(n), seed=seed)[:count]
-    chance = cast(as_tensor(p), "float64")
-    if chance.shape != (n,):
-        raise ShapeError(f"p has a probability for each of {n}, got {chance.type!r}")
+    chance = _chances(p, n, 1 if replace else count)
     if not replace:
         return topk(log(chance) + _gumbel("choice", chance, seed), count)[1]
     ends = cumulative_sum(chance)
-    u = drawn(RandomUniform, (count,), "float64", seed, "choice", near=(chance,)) * ends[-1]
-    return count_nonzero(greater_equal(expand_dims(u, 1), ends), axis=1)
+    u = drawn(RandomUniform, (count,), "float64", seed, "choice", near=(chance,))
+    return count_nonzero(greater_equal(expand_dims(u, 1), ends / ends[-1]), axis=1)
+
+
+def _chances(p: TensorLike, n: Any, least: int) -> Tensor:
+    """How likely each of n is, of which so many are likely at all."""
+    p = demand("p is at least 0, with a finite sum > 0", p, _has_shares)
+    if least > 1:
+        some = f"p is above 0 for at least {least}, which are drawn without replacement"
+        p = demand(some, p, lambda p: np.count_nonzero(p) >= least)
+    chance = cast(as_tensor(p), "float64")
+    if chance.shape != (n,):
+        raise ShapeError(f"p has a probability for each of {n}, got {chance.type!r}")
+    return chance
+
+
+def _has_shares(p: Any) -> Any:
+    total = np.sum(p)
+    return (p >= 0) & (total > 0) & (total < np.inf)
