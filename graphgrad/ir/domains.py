@@ -40,7 +40,6 @@ class Domain:
     ) -> None:
         self.low = low
         self.high = high
-        self.ends = ends
         self.whole = whole
         self.kinds = "iu" if whole else kinds
         self.open_low = ends[0] == "(" or (low == -inf and not infinite)
@@ -80,11 +79,12 @@ class Domain:
         kind = "an int" if self.whole else "a number"
         if not self.whole and self.high == inf and self.open_high:
             kind = "a finite number"
-        if (self.low, self.high) == (-inf, inf):
-            return kind
-        if self.high == inf:
-            return f"{kind} {'>' if self.open_low else '>='} {self.low}"
-        return f"{kind} in {self.ends[0]}{self.low}, {self.high}{self.ends[1]}"
+        ends = []
+        if self.low != -inf:
+            ends.append(f"{'more than' if self.open_low else 'at least'} {self.low}")
+        if self.high != inf:
+            ends.append(f"{'below' if self.open_high else 'at most'} {self.high}")
+        return f"{kind}, {' and '.join(ends)}" if ends else kind
 
     def __repr__(self) -> str:
         return f"<Domain: {self}>"

@@ -92,10 +92,22 @@ def within(domain: Domain, what: str, value: TensorLike) -> Any:
     """The value: a number or numbers of a domain, which a tensor has to hold when it is run."""
     if domain.takes(value):
         return domain(what, value)
+    _check_kind(domain, what, value)
+    return value if domain.unbounded else demand(f"{what} is {domain}", value, domain.holds)
+
+
+def number(domain: Domain, what: str, value: TensorLike) -> Any:
+    """The value: one number is of the domain; of many, the docs say what those outside give."""
+    if not domain.takes(value):
+        _check_kind(domain, what, value)
+        return value
+    return domain(what, value)
+
+
+def _check_kind(domain: Domain, what: str, value: TensorLike) -> None:
     dtype = value.dtype if isinstance(value, Tensor) else array_of(value).dtype
     if isinstance(value, bool) or kind_of(dtype) not in domain.kinds:
         raise TypeError(f"{what} is {domain}, got {value!r}")
-    return value if domain.unbounded else demand(f"{what} is {domain}", value, domain.holds)
 
 
 def in_order(

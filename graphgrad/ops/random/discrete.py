@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ...ir.domains import NON_NEGATIVE, POSITIVE_PROBABILITY, PROBABILITY
 from ...ir.errors import ShapeError
 from ...ir.flags import truth
 from ...ir.types import as_shape
@@ -24,7 +25,7 @@ from ..base import (
 )
 from ..bounds import minimum
 from ..cumulative import cumulative_sum
-from ..demands import demand
+from ..demands import demand, number
 from ..exponential import log, log1p
 from ..indexing import take
 from ..logic import greater_equal, less
@@ -36,7 +37,7 @@ from .draws import RandomBits, RandomIntegers, RandomPermutation, RandomUniform,
 from .gammas import filled
 from .keys import key_of
 from .rejection import RandomBinomial, RandomPoisson
-from .uniform import above_zero, check_positive, drawn, signs
+from .uniform import above_zero, drawn, signs
 
 __all__ = [
     "bernoulli",
@@ -51,12 +52,6 @@ __all__ = [
     "rademacher",
     "shuffle",
 ]
-
-
-def check_probability(p: Any) -> None:
-    """ValueError for a number that is none."""
-    if isinstance(p, float | int) and not 0 <= p <= 1:
-        raise ValueError(f"a probability is at least 0 and at most 1, got {p}")
 
 
 def whole_dtype(dtype: Any) -> DType:
@@ -115,7 +110,7 @@ def bernoulli(shape: Any, p: TensorLike = 0.5, *, seed: TensorLike | None = None
     array([False,  True,  True])
     """
     known = isinstance(p, float | int)
-    check_probability(p)
+    number(PROBABILITY, "p", p)
     dtype = "float32" if known and p >= 2**-12 else "float64"  # type: ignore[operator]
     u = drawn(RandomUniform, shape, dtype, seed, "bernoulli", near=(p,))
     return less(u, as_tensor(p, u.dtype))
@@ -208,7 +203,7 @@ def poisson(
     >>> bool(abs(np.mean(y) - 3.0) < 0.1)
     True
     """
-    check_positive("a mean", mean, least=True)
+    number(NON_NEGATIVE, "mean", mean)
     key, kind = key_of(seed, shape, mean), whole_dtype(dtype)
     return apply(RandomPoisson(None, kind), key, *filled(shape, mean))
 
@@ -246,8 +241,8 @@ def binomial(
     >>> bool(abs(np.mean(y) - 3.0) < 0.1)
     True
     """
-    check_positive("n", n, least=True)
-    check_probability(p)
+    number(NON_NEGATIVE, "n", n)
+    number(PROBABILITY, "p", p)
     key, kind = key_of(seed, shape, n, p), whole_dtype(dtype)
     return apply(RandomBinomial(None, kind), key, *filled(shape, n, p))
 
@@ -282,8 +277,7 @@ def geometric(
     >>> bool(abs(np.mean(y) - 4.0) < 0.2)
     True
     """
-    check_positive("a probability", p)
-    check_probability(p)
+    number(POSITIVE_PROBABILITY, "p", p)
     u = above_zero(drawn(RandomUniform, shape, "float64", seed, "geometric", near=(p,)))
     tries = floor(log(u) / log1p(negative(as_tensor(p, "float64")))) + 1.0
     return cast(minimum(tries, 2.0**62), whole_dtype(dtype))
