@@ -127,7 +127,9 @@ class _Maps:
             for source in sources:
                 readers[source].append(node)
         found, reach = None, -1
-        for node in self.below:
+        for node, sources in self.below.items():
+            if not sources:
+                found = None  # a path begins here, which goes through nothing before
             if reach <= node.index and self._is_map(node):
                 found = node
             reach = max([reach, *(reader.index for reader in readers[node])])

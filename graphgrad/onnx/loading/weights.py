@@ -67,7 +67,7 @@ def weights_of(model: Any, arrays: Mapping[str, Array]) -> dict[str, str]:
 
     These are the floating initializers that inputs of operators named in SLOTS read, as they are or
     by way of what is computed from initializers alone; and behind such an operator a vector that is
-    added or multiplied, and an array that is added (of positions). No literal of rank 0 is one.
+    added or multiplied, an array that is added (of positions), and rows put beside (a token). No literal of rank 0 is one.
     """
     return _Roles(arrays).of(_flat(model.graph.node, {}, functions_of(model), ""))
 
@@ -87,7 +87,8 @@ class _Roles:
         """The weights among the initializers."""
         for node in nodes:
             self._read(node)
-            moving = any(name and name not in self.fixed for name in node.inputs)
+            data = node.inputs if node.type == "Gather" else node.inputs[: DATA.get(node.type)]
+            moving = any(name and name not in self.fixed for name in data)
             for name in node.outputs:
                 self.makers[name] = node
                 if not moving:
@@ -109,6 +110,10 @@ class _Roles:
         if node.type in FACTORS and any(before) and any(fixed):
             i = fixed.index(True)
             self._take_factor(node, node.inputs[i], before[1 - i])
+        if node.type == "Concat" and any(before):
+            for name in node.inputs:
+                if name in self.fixed:
+                    self._take(name, "Concat, a row")
         if slots or any(before):
             kind = node.type if slots else "moved" if any(before) else ""
             self.learned.update(dict.fromkeys(node.outputs, kind))
