@@ -65,9 +65,10 @@ class _Read(NamedTuple):
 def weights_of(model: Any, arrays: Mapping[str, Array]) -> dict[str, str]:
     """{name of an initializer that is a weight: what reads it, as "Conv input 1"}.
 
-    These are the floating initializers that inputs of operators named in SLOTS read, as they are or
-    by way of what is computed from initializers alone; and behind such an operator a vector that is
-    added or multiplied, an array that is added (of positions), and rows put beside (a token). No literal of rank 0 is one.
+    These are the floating initializers that the inputs in SLOTS read, as they are or by way of what
+    is computed from initializers alone; and behind such an operator a vector that is added or
+    multiplied, an array that is added (positions), and rows put beside (a token). No literal of
+    rank 0 is one.
     """
     return _Roles(arrays).of(_flat(model.graph.node, {}, functions_of(model), ""))
 
