@@ -342,7 +342,8 @@ def _demand(op: Demand) -> Kernel:
 
         def refused() -> Any:
             made = [_struct(x.shape, x.dtype)]
-            return on_host(jax.pure_callback, partial(op.kernel, np), made, (x, holds))[0]
+            kernel, how = partial(op.kernel, np), {"vmap_method": "sequential"}
+            return on_host(jax.pure_callback, kernel, made, (x, holds), **how)[0]
 
         return jax.lax.cond(holds.all(), lambda: x, refused)
 
