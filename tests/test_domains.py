@@ -318,3 +318,21 @@ def test_parameters_that_are_tensors_follow_schedules():
         np.testing.assert_allclose(run(X, t), wanted)
     with pytest.raises(ValueError, match="number, more than 0"):
         run(X, -1.0)
+
+
+def test_a_demand_is_kept_where_jax_maps_and_exports(tmp_path):
+    """Under jax.vmap and jax.grad it is checked; a file for XLA, which has no host, gives NaN."""
+    jax = pytest.importorskip("jax")
+    with gg.Graph():
+        x, s = gg.placeholder((3,), name="x"), gg.placeholder((), name="s")
+        run = gg.compile([x, s], gg.rules.pact(x, s))
+    with jax.enable_x64(True):
+        found = jax.vmap(lambda s: run.as_jax()([X, s])[0])(np.array([0.5, 0.25]))
+        np.testing.assert_allclose(found, [run(X, 0.5), run(X, 0.25)])
+        with pytest.raises(Exception, match="alpha is a finite number, more than 0, got -1"):
+            jax.block_until_ready(run.as_jax()([X, np.float64(-1.0)])[0])
+    run.export_stablehlo(tmp_path / "m.hlo")
+    loaded = gg.interop.load_stablehlo(tmp_path / "m.hlo")
+    with jax.enable_x64(True):
+        np.testing.assert_allclose(loaded.call([X, np.float64(0.5)])[0], run(X, 0.5))
+        assert np.isnan(loaded.call([X, np.float64(-1.0)])[0]).all()
