@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from .ir.domains import FINITE, FROM_ZERO, NON_NEGATIVE
 from .ir.errors import DTypeError, ShapeError
 from .ir.kinds import is_inexact
 from .ir.types import Array, DType, as_dtype
@@ -80,8 +81,8 @@ def normal(
 
     Parameters:
         shape: an int or a sequence of ints.
-        seed: the same one gives the same numbers.
-        mean, std: mean and standard deviation.
+        seed: an int >= 0; the same one gives the same numbers.
+        mean, std: mean and standard deviation, finite numbers, std >= 0.
         dtype: floating or complex.
 
     Returns: an array.
@@ -92,7 +93,9 @@ def normal(
     >>> bool(abs(w.std() - 2.0) < 0.1)
     True
     """
-    return np.asarray(np.random.default_rng(seed).normal(mean, std, shape), _inexact(dtype))
+    FINITE("mean", mean)
+    NON_NEGATIVE("std", std)
+    return np.asarray(_generator(seed).normal(mean, std, shape), _inexact(dtype))
 
 
 def uniform(
@@ -102,8 +105,8 @@ def uniform(
 
     Parameters:
         shape: an int or a sequence of ints.
-        seed: the same one gives the same numbers.
-        low, high: the ends.
+        seed: an int >= 0; the same one gives the same numbers.
+        low, high: the ends, finite numbers, low <= high.
         dtype: floating or complex.
 
     Returns: an array.
@@ -114,7 +117,11 @@ def uniform(
     >>> bool(w.min() >= -1.0), bool(w.max() < 1.0)
     (True, True)
     """
-    return np.asarray(np.random.default_rng(seed).uniform(low, high, shape), _inexact(dtype))
+    FINITE("low", low)
+    FINITE("high", high)
+    if high < low:
+        raise ValueError(f"low <= high: got low={low} and high={high}")
+    return np.asarray(_generator(seed).uniform(low, high, shape), _inexact(dtype))
 
 
 def glorot_uniform(shape: Sequence[int], seed: int, dtype: Any = "float64") -> Array:
@@ -122,7 +129,7 @@ def glorot_uniform(shape: Sequence[int], seed: int, dtype: Any = "float64") -> A
 
     Parameters:
         shape: (..., fan_in, fan_out); axes before the last two count for both.
-        seed: the same one gives the same numbers.
+        seed: an int >= 0; the same one gives the same numbers.
         dtype: floating or complex.
 
     Returns: an array.
@@ -145,7 +152,7 @@ def glorot_normal(shape: Sequence[int], seed: int, dtype: Any = "float64") -> Ar
 
     Parameters:
         shape: (..., fan_in, fan_out); axes before the last two count for both.
-        seed: the same one gives the same numbers.
+        seed: an int >= 0; the same one gives the same numbers.
         dtype: floating or complex.
 
     Returns: an array.
@@ -167,7 +174,7 @@ def he_uniform(shape: Sequence[int], seed: int, dtype: Any = "float64") -> Array
 
     Parameters:
         shape: (..., fan_in, fan_out); axes before the last two count for both.
-        seed: the same one gives the same numbers.
+        seed: an int >= 0; the same one gives the same numbers.
         dtype: floating or complex.
 
     Returns: an array.
@@ -189,7 +196,7 @@ def he_normal(shape: Sequence[int], seed: int, dtype: Any = "float64") -> Array:
 
     Parameters:
         shape: (..., fan_in, fan_out); axes before the last two count for both.
-        seed: the same one gives the same numbers.
+        seed: an int >= 0; the same one gives the same numbers.
         dtype: floating or complex.
 
     Returns: an array.
@@ -210,7 +217,7 @@ def lecun_normal(shape: Sequence[int], seed: int, dtype: Any = "float64") -> Arr
 
     Parameters:
         shape: (..., fan_in, fan_out); axes before the last two count for both.
-        seed: the same one gives the same numbers.
+        seed: an int >= 0; the same one gives the same numbers.
         dtype: floating or complex.
 
     Returns: an array.
@@ -231,7 +238,7 @@ def orthogonal(shape: tuple[int, int], seed: int, dtype: Any = "float64") -> Arr
 
     Parameters:
         shape: (rows, columns).
-        seed: the same one gives the same numbers.
+        seed: an int >= 0; the same one gives the same numbers.
         dtype: floating or complex.
 
     Returns: an array.
@@ -247,10 +254,14 @@ def orthogonal(shape: tuple[int, int], seed: int, dtype: Any = "float64") -> Arr
     """
     if len(shape) != 2:
         raise ShapeError(f"orthogonal takes the shape of a matrix, got {shape}")
-    tall = np.random.default_rng(seed).normal(size=(max(shape), min(shape)))
+    tall = _generator(seed).normal(size=(max(shape), min(shape)))
     q, r = np.linalg.qr(tall)
     q = q * np.sign(np.diagonal(r))  # else not uniform among orthogonal matrices
     return np.asarray(q if shape[0] >= shape[1] else q.T, _inexact(dtype))
+
+
+def _generator(seed: int) -> np.random.Generator:
+    return np.random.default_rng(FROM_ZERO("seed", seed))
 
 
 def _inexact(dtype: Any) -> DType:

@@ -22,6 +22,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from .differentiate.gradients import gradients
+from .ir.domains import BELOW_ONE, NON_NEGATIVE, POSITIVE, PROBABILITY
 from .ir.errors import GradientError, ShapeError, StateError
 from .ir.first_tries import answer, unknown_name
 from .ir.flags import truth
@@ -32,6 +33,7 @@ from .ir.program import needed
 from .ops.base import as_tensor, cast, real_dtype
 from .ops.bounds import maximum, minimum
 from .ops.complex_parts import conj, imag, real
+from .ops.demands import within
 from .ops.exponential import sqrt
 from .ops.logic import less, where
 from .ops.powers import power, square
@@ -75,8 +77,8 @@ class Optimizer:
     """What optimisers share. A subclass writes `update`.
 
     Parameters:
-        learning_rate: a number, a scalar tensor, or a schedule: a function of the step, which is an
-            int64 tensor that counts the updates made before this one.
+        learning_rate: a finite number >= 0, a scalar tensor of one, or a schedule: a function of
+            the step, which is an int64 tensor that counts the updates made before this one.
 
     >>> class Sign(gg.optimizers.Optimizer):
     ...     def update(self, call, p, g):
@@ -88,7 +90,7 @@ class Optimizer:
     """
 
     def __init__(self, learning_rate: Rate) -> None:
-        self.learning_rate = learning_rate
+        self.learning_rate = _rate("learning_rate", learning_rate)
 
     def updates(
         self, params: Sequence[Tensor], grads: Sequence[Any], *, skip_none: bool = False
@@ -237,7 +239,7 @@ class SGD(Optimizer):
 
     Parameters:
         learning_rate: as for Optimizer.
-        momentum: how much of v stays.
+        momentum: how much of v stays, a number in [0, 1].
         nesterov: whether to look ahead.
 
     Source: [Sutskever et al. 2013, "On the importance of initialization and momentum in deep
@@ -253,7 +255,7 @@ class SGD(Optimizer):
         self, learning_rate: Rate = 0.01, momentum: float = 0.0, nesterov: bool = False
     ) -> None:
         super().__init__(learning_rate)
-        self.momentum = momentum
+        self.momentum = PROBABILITY("momentum", momentum)
         self.nesterov = truth("nesterov", nesterov)
 
     def update(self, call: UpdateCall, p: Tensor, g: Tensor) -> Tensor:
@@ -272,9 +274,9 @@ class Adam(Optimizer):
 
     Parameters:
         learning_rate: as for Optimizer.
-        beta1, beta2: how much of m and of v stays.
-        epsilon: against division by zero.
-        weight_decay: decoupled, added to the step as rate * weight_decay * p.
+        beta1, beta2: how much of m and of v stays, numbers in [0, 1).
+        epsilon: against division by zero, a finite number >= 0.
+        weight_decay: decoupled, added to the step as rate * weight_decay * p; a finite number >= 0.
 
     Source: [Kingma and Ba 2015, "Adam: a method for stochastic optimization"]; the decay:
     [Loshchilov and Hutter 2019, "Decoupled weight decay regularization"].
@@ -294,10 +296,10 @@ class Adam(Optimizer):
         weight_decay: float = 0.0,
     ) -> None:
         super().__init__(learning_rate)
-        self.beta1 = beta1
-        self.beta2 = beta2
-        self.epsilon = epsilon
-        self.weight_decay = weight_decay
+        self.beta1 = BELOW_ONE("beta1", beta1)
+        self.beta2 = BELOW_ONE("beta2", beta2)
+        self.epsilon = NON_NEGATIVE("epsilon", epsilon)
+        self.weight_decay = NON_NEGATIVE("weight_decay", weight_decay)
 
     def update(self, call: UpdateCall, p: Tensor, g: Tensor) -> Tensor:
         """The next value of p."""
@@ -341,8 +343,8 @@ class RMSProp(Optimizer):
 
     Parameters:
         learning_rate: as for Optimizer.
-        decay: how much of v stays.
-        epsilon: against division by zero.
+        decay: how much of v stays, a number in [0, 1].
+        epsilon: against division by zero, a finite number >= 0.
 
     Source: [Hinton 2012, "Neural networks for machine learning", lecture 6e].
 
@@ -356,8 +358,8 @@ class RMSProp(Optimizer):
         self, learning_rate: Rate = 1e-3, decay: float = 0.9, epsilon: float = 1e-8
     ) -> None:
         super().__init__(learning_rate)
-        self.decay = decay
-        self.epsilon = epsilon
+        self.decay = PROBABILITY("decay", decay)
+        self.epsilon = NON_NEGATIVE("epsilon", epsilon)
 
     def update(self, call: UpdateCall, p: Tensor, g: Tensor) -> Tensor:
         """The next value of p."""
@@ -370,7 +372,7 @@ class AdaGrad(Optimizer):
 
     Parameters:
         learning_rate: as for Optimizer.
-        epsilon: against division by zero.
+        epsilon: against division by zero, a finite number >= 0.
 
     Source: [Duchi et al. 2011, "Adaptive subgradient methods for online learning and stochastic
     optimization"].
@@ -383,12 +385,19 @@ class AdaGrad(Optimizer):
 
     def __init__(self, learning_rate: Rate = 0.01, epsilon: float = 1e-8) -> None:
         super().__init__(learning_rate)
-        self.epsilon = epsilon
+        self.epsilon = NON_NEGATIVE("epsilon", epsilon)
 
     def update(self, call: UpdateCall, p: Tensor, g: Tensor) -> Tensor:
         """The next value of p."""
         v = _squares(call, p, "adagrad", lambda v: v + _size(g))
         return p - call.rate(p) * g / (sqrt(v) + self.epsilon)
+
+
+def _rate(what: str, rate: Any) -> Any:
+    """A learning rate, of which numbers and tensors are >= 0."""
+    if isinstance(rate, Tensor):
+        return within(NON_NEGATIVE, what, rate)
+    return rate if callable(rate) else NON_NEGATIVE(what, rate)
 
 
 def _trained(loss: Tensor) -> list[Tensor]:
@@ -419,7 +428,7 @@ def clip_by_global_norm(
 
     Parameters:
         grads: floating or complex tensors; None stays None.
-        norm: a number, or a 0-d tensor.
+        norm: a finite number > 0, or a 0-d tensor of one.
 
     Returns: (the gradients times min(1, norm / had), had): had is the Euclidean norm they had.
 
@@ -440,7 +449,7 @@ def clip_by_global_norm(
     for more in squares[1:]:
         total = total + more
     had = sqrt(total)
-    limit = cast(as_tensor(norm), had.dtype)
+    limit = cast(as_tensor(within(POSITIVE, "norm", norm)), had.dtype)
     scale = limit / maximum(had, limit)
     return [None if g is None else g * cast(scale, g.dtype) for g in grads], had
 
@@ -452,7 +461,7 @@ def clip_by_norm(grads: Sequence[Tensor | None], norm: float | Tensor) -> list[T
 
     Parameters:
         grads: floating or complex tensors; None stays None.
-        norm: a number, or a 0-d tensor.
+        norm: a finite number > 0, or a 0-d tensor of one.
 
     Returns: the gradients, each times min(1, norm / its Euclidean norm).
 
@@ -477,9 +486,9 @@ def exponential_decay(start: float, steps: int, rate: float, staircase: bool = F
     """start * rate ** (step / steps).
 
     Parameters:
-        start: the value at step 0.
-        steps: in how many steps it is multiplied by the rate once.
-        rate: the factor.
+        start: the value at step 0, a finite number >= 0.
+        steps: in how many steps it is multiplied by the rate once, a finite number > 0.
+        rate: the factor, a finite number > 0.
         staircase: in whole powers only.
 
     Returns: a function of the step, for the learning rate of an optimiser.
@@ -487,6 +496,9 @@ def exponential_decay(start: float, steps: int, rate: float, staircase: bool = F
     >>> gg.evaluate(gg.optimizers.exponential_decay(1.0, 10, 0.5)(gg.constant(20)))
     array(0.25)
     """
+    NON_NEGATIVE("start", start)
+    POSITIVE("steps", steps)
+    POSITIVE("rate", rate)
     truth("staircase", staircase)
 
     def schedule(step: Tensor) -> Tensor:
@@ -500,9 +512,9 @@ def cosine_decay(start: float, steps: int, end: float = 0.0) -> Schedule:
     """From start to end along half a cosine, then end.
 
     Parameters:
-        start: the value at step 0.
-        steps: how many steps it takes.
-        end: the value from there on.
+        start: the value at step 0, a finite number >= 0.
+        steps: how many steps it takes, a finite number > 0.
+        end: the value from there on, a finite number >= 0.
 
     Returns: a function of the step, for the learning rate of an optimiser.
 
@@ -511,6 +523,7 @@ def cosine_decay(start: float, steps: int, end: float = 0.0) -> Schedule:
     >>> round(float(gg.evaluate(gg.optimizers.cosine_decay(1.0, 10)(gg.constant(5)))), 6)
     0.5
     """
+    _check_way(start, steps, end)
 
     def schedule(step: Tensor) -> Tensor:
         return end + (start - end) * 0.5 * (1 + cos(pi * _part(step, steps)))
@@ -522,16 +535,18 @@ def polynomial_decay(start: float, steps: int, end: float = 0.0, degree: float =
     """From start to end as (1 - step / steps) ** degree, then end.
 
     Parameters:
-        start: the value at step 0.
-        steps: how many steps it takes.
-        end: the value from there on.
-        degree: 1 for a straight line.
+        start: the value at step 0, a finite number >= 0.
+        steps: how many steps it takes, a finite number > 0.
+        end: the value from there on, a finite number >= 0.
+        degree: 1 for a straight line; a finite number > 0.
 
     Returns: a function of the step, for the learning rate of an optimiser.
 
     >>> gg.evaluate(gg.optimizers.polynomial_decay(1.0, 10)(gg.constant(5)))
     array(0.5)
     """
+    _check_way(start, steps, end)
+    POSITIVE("degree", degree)
 
     def schedule(step: Tensor) -> Tensor:
         return end + (start - end) * power(1 - _part(step, steps), degree)
@@ -543,8 +558,8 @@ def piecewise_constant(boundaries: Sequence[int], values: Sequence[float]) -> Sc
     """values[i] before boundaries[i], and the last value after them all.
 
     Parameters:
-        boundaries: steps, increasing.
-        values: one more than boundaries.
+        boundaries: steps, finite numbers >= 0, increasing.
+        values: one more than boundaries, finite numbers >= 0.
 
     Returns: a function of the step, for the learning rate of an optimiser.
 
@@ -553,6 +568,10 @@ def piecewise_constant(boundaries: Sequence[int], values: Sequence[float]) -> Sc
     >>> gg.evaluate(gg.optimizers.piecewise_constant([10], [0.1, 0.01])(gg.constant(10)))
     array(0.01)
     """
+    for boundary in boundaries:
+        NON_NEGATIVE("boundaries", boundary)
+    for value in values:
+        NON_NEGATIVE("values", value)
     if len(values) != len(boundaries) + 1 or sorted(boundaries) != list(boundaries):
         raise ValueError(
             f"one value more than boundaries, which increase: got {boundaries}, {values}"
@@ -571,8 +590,8 @@ def warmup(steps: int, then: float | Schedule) -> Schedule:
     """Linearly up over these steps, times what `then` gives.
 
     Parameters:
-        steps: how many steps it takes to the whole.
-        then: a number, or a schedule.
+        steps: how many steps it takes to the whole, a finite number > 0.
+        then: a finite number >= 0, or a schedule.
 
     Returns: a function of the step, for the learning rate of an optimiser.
 
@@ -581,12 +600,21 @@ def warmup(steps: int, then: float | Schedule) -> Schedule:
     >>> gg.evaluate(gg.optimizers.warmup(4, 0.1)(gg.constant(0)))
     array(0.025)
     """
+    POSITIVE("steps", steps)
+    then = _rate("then", then)
 
     def schedule(step: Tensor) -> Tensor:
         after = then(step) if callable(then) else then
         return minimum(cast(step + 1, "float64") / steps, 1.0) * after
 
     return schedule
+
+
+def _check_way(start: float, steps: int, end: float) -> None:
+    """Of a schedule from start to end."""
+    NON_NEGATIVE("start", start)
+    POSITIVE("steps", steps)
+    NON_NEGATIVE("end", end)
 
 
 def _part(step: Tensor, steps: int) -> Tensor:

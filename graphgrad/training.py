@@ -12,6 +12,7 @@ from typing import Any, TextIO, TypeVar
 
 import numpy as np
 
+from .ir.domains import FROM_ONE, FROM_ZERO
 from .ir.errors import ShapeError
 from .ir.flags import truth
 from .ir.lazy import lazy_module
@@ -41,9 +42,10 @@ def batches(
 
     Parameters:
         arrays: arrays of one length, in any nesting of lists, tuples and dicts.
-        size: rows of a batch; the last one of an epoch has what is left.
-        seed: of the order of the rows, another one in each epoch; None: the order they have.
-        epochs: how often all rows are gone through.
+        size: rows of a batch, an int >= 1; the last one of an epoch has what is left.
+        seed: of the order of the rows, another one in each epoch, an int >= 0; None: the order they
+            have.
+        epochs: how often all rows are gone through, an int >= 1.
         drop_last: whether a last batch of fewer rows is left out.
 
     Returns: a Batches object, to be iterated over as often as one likes: the same batches again.
@@ -68,8 +70,9 @@ class Batches:
     def __init__(
         self, arrays: Any, size: int, seed: int | None, epochs: int, drop_last: bool
     ) -> None:
-        if size < 1 or epochs < 1:
-            raise ValueError(f"batches take a size and epochs from 1, got {size} and {epochs}")
+        FROM_ONE("size", size)
+        FROM_ONE("epochs", epochs)
+        FROM_ZERO.if_given("seed", seed)
         self._arrays = tree_map(np.asarray, arrays)
         self._rows = _rows_of(flatten(self._arrays))
         self._size = size
@@ -121,7 +124,7 @@ def progress(
     Parameters:
         steps: anything to iterate over.
         title: what stands before the bar.
-        total: how many steps there are; None: len(steps), if it has one.
+        total: how many steps there are, an int >= 0; None: len(steps), if it has one.
         file: where to show it; None: standard error.
 
     Returns: an iterator over steps.
@@ -134,6 +137,7 @@ def progress(
     fitting: 6 of 8
     fitting: 8 of 8
     """
+    FROM_ZERO.if_given("total", total)
     shown = sys.stderr if file is None else file
     if total is None and isinstance(steps, Sized):
         total = len(steps)

@@ -114,10 +114,17 @@ def attribute(
     gradient, saliency (its magnitude), input_times_gradient; integrated_gradients(baseline=0,
     steps=50); smoothgrad(samples=50, stdev=None, seed=0), noise of 0.15 times the range of an
     input unless given; guided_backprop, deconvnet (activations=("Relu",));
-    grad_cam(layer=None, relu=True); deeplift(baseline=0, unknown="error"); lrp(composite="epsilon",
-    epsilon=1e-6, gamma=0.25, alpha=2, low=0, high=1, stabiliser=1e-6, rules=None, unknown="error"),
-    composites being epsilon, epsilon_plus, epsilon_alpha_beta, epsilon_gamma (of dense layers, of
-    convolutions), and with _flat or _box another rule for first layers.
+    grad_cam(layer=None, relu=True, channel_axis=None); deeplift(baseline=0, unknown="error");
+    lrp(composite="epsilon", epsilon=1e-6, gamma=0.25, alpha=2, low=0, high=1, stabiliser=1e-6,
+    rules=None, unknown="error"), composites being epsilon, epsilon_plus, epsilon_alpha_beta,
+    epsilon_gamma (of dense layers, of convolutions), and with _flat or _box another rule for first
+    layers. steps and samples are ints >= 1, seed one >= 0; stdev, epsilon, gamma and stabiliser
+    finite numbers >= 0, alpha one >= 1; low <= high, and the inputs lie between them.
+
+    Grad-CAM without a layer takes the last map of channels and places that all paths from
+    convolutions to the score go through, of what a convolution makes, its bias added, and of sums
+    and concatenations of such maps: the last convolution of a plain network, the end of the last
+    block of a residual or dense one.
 
     Parameters:
         model: what gg.onnx.load or gg.compile returned, or an EntryPoint.
@@ -133,7 +140,8 @@ def attribute(
 
     Raises: GradientError where a method has no meaning for the model, as Grad-CAM without a layer
     of channels and places, and for what is no model; ValueError for another method or composite;
-    TypeError for an option that the method has not; ShapeError for a target that is not there.
+    TypeError for an option that the method has not, or that the composite does not read; ValueError
+    for one outside of its domain; ShapeError for a target that is not there.
 
     Source: Simonyan et al. 2014, "Deep inside convolutional networks"; Sundararajan et al. 2017,
         "Axiomatic attribution for deep networks"; Smilkov et al. 2017, "SmoothGrad"; Springenberg

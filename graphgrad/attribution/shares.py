@@ -9,6 +9,7 @@ import numpy as np
 
 from ..compiled import compile
 from ..differentiate.travel.importing import import_graph
+from ..ir.domains import NON_NEGATIVE, Domain
 from ..ir.errors import GradientError, did_you_mean
 from ..ir.graph import Graph
 from ..ir.node import Node, Tensor
@@ -74,33 +75,102 @@ COMPOSITES = {
 """Dense layers have epsilon in all; the name goes on with convolutions, then first layers."""
 
 
+DEFAULTS = {
+    "epsilon": 1e-6,
+    "gamma": 0.25,
+    "alpha": 2.0,
+    "low": 0.0,
+    "high": 1.0,
+    "stabiliser": 1e-6,
+}
+"""What the rules of composites read."""
+
+DOMAINS = {
+    "epsilon": NON_NEGATIVE,
+    "gamma": NON_NEGATIVE,
+    "alpha": Domain(1),
+    "stabiliser": NON_NEGATIVE,
+}
+
+NEAR_THE_BOX = 1e-6
+"""How far from a box, in parts of its width, an image may be by rounding."""
+
+
+class _Options(dict[str, Any]):
+    """Options, and which of them are read. Those against division by zero are of all composites."""
+
+    def __init__(self, options: dict[str, Any]) -> None:
+        super().__init__(options)
+        self.read = {"epsilon", "stabiliser"}
+
+    def __getitem__(self, name: str) -> Any:
+        self.read.add(name)
+        return super().__getitem__(name)
+
+
 def lrp(
     asked: Explained,
     composite: str = "epsilon",
-    epsilon: float = 1e-6,
-    gamma: float = 0.25,
-    alpha: float = 2.0,
-    low: Any = 0.0,
-    high: Any = 1.0,
-    stabiliser: float = 1e-6,
+    epsilon: float | None = None,
+    gamma: float | None = None,
+    alpha: float | None = None,
+    low: Any = None,
+    high: Any = None,
+    stabiliser: float | None = None,
     rules: Any = None,
     unknown: str = "error",
 ) -> Found:
-    """Layer-wise relevance propagation by a composite; `rules` go over it, as for relevance()."""
+    """Layer-wise relevance propagation by a composite; `rules` go over it, as for relevance().
+
+    An option that no rule of the composite reads is a TypeError.
+    """
     if composite not in COMPOSITES:
         near = did_you_mean(str(composite), COMPOSITES, f"It is one of {', '.join(COMPOSITES)}.")
         raise ValueError(f"composite= names one, got {composite!r}. {near}".rstrip())
-    options = {"epsilon": epsilon, "gamma": gamma, "alpha": alpha, "low": low, "high": high}
-    options["stabiliser"] = stabiliser
+    said = {"epsilon": epsilon, "gamma": gamma, "alpha": alpha, "low": low, "high": high}
+    said["stabiliser"] = stabiliser
+    said = {name: value for name, value in said.items() if value is not None}
+    options = _read(composite, said)
+    if "high" in options:
+        _check_box(asked, options["low"], options["high"])
     chosen = {**_rules_of(asked, COMPOSITES[composite], options), **(rules or {})}
     with asked.graph:
-        found = conservation(asked.score, dict(asked.xs), chosen, unknown, epsilon)
+        found = conservation(asked.score, dict(asked.xs), chosen, unknown, options["epsilon"])
     kept = [found.biases, found.stabiliser, found.rest]
     values, scores, *sums = asked.run([found.relevance, asked.score, *kept])
     balance = {"score": float(np.sum(scores))}
     balance["attributed"] = float(sum(a.sum() for a in values.values()))
     balance |= dict(zip(("biases", "stabiliser", "rest"), map(float, sums), strict=True))
     return Found(values, balance)
+
+
+def _read(composite: str, said: dict[str, Any]) -> dict[str, Any]:
+    """The options that the rules of a composite read, which they check; TypeError for another."""
+    options = _Options({**DEFAULTS, **said})
+    for name, domain in DOMAINS.items():
+        domain(name, options.get(name))
+    for make in (_epsilon, *COMPOSITES[composite]):
+        if make is not None:
+            make(options)
+    for name in said:
+        if name not in options.read:
+            raise TypeError(
+                f"lrp by composite={composite!r} has no option {name!r}. "
+                f"It reads {', '.join(n for n in DEFAULTS if n in options.read)}."
+            )
+    return {name: options[name] for name in DEFAULTS if name in options.read}
+
+
+def _check_box(asked: Explained, low: Any, high: Any) -> None:
+    """ValueError for inputs outside of the box that the rule is for."""
+    low, high = np.asarray(low), np.asarray(high)
+    edge = NEAR_THE_BOX * (high - low)
+    for name, x in asked.arrays.items():
+        if not np.all((x >= low - edge) & (x <= high + edge)):
+            raise ValueError(
+                f"the box from low to high holds the numbers of an input: {name} is from "
+                f"{x.min():g} to {x.max():g}, got low={low} and high={high}"
+            )
 
 
 def _rules_of(asked: Explained, composite: Composite, options: dict[str, Any]) -> dict[Any, Rule]:

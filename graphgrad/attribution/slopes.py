@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 
 from ..differentiate.gradients import gradients
+from ..ir.domains import ANY, FROM_ONE, FROM_ZERO, NON_NEGATIVE
 from ..ir.errors import GradientError
 from ..ir.types import Array
+from ..ops.demands import within
 from ..rules.saliency import deconvnet as deconvnet_rule
 from ..rules.saliency import guided as guided_rule
 from .explained import Explained
@@ -43,6 +45,7 @@ def deconvnet(asked: Explained, activations: Sequence[str] = ("Relu",)) -> Found
 
 def integrated_gradients(asked: Explained, baseline: Any = 0.0, steps: int = 50) -> Found:
     """The way from a baseline times the mean of the derivative along it."""
+    FROM_ONE("steps", steps)
     starts = baselines(asked, baseline)
     places, weights = np.polynomial.legendre.leggauss(steps)
     slopes = _compiled_slopes(asked)
@@ -59,6 +62,9 @@ def smoothgrad(
     asked: Explained, samples: int = 50, stdev: float | None = None, seed: int = 0
 ) -> Found:
     """The mean of the derivative at points around the input."""
+    FROM_ONE("samples", samples)
+    NON_NEGATIVE.if_given("stdev", stdev)
+    FROM_ZERO("seed", seed)
     rng, slopes = np.random.default_rng(seed), _compiled_slopes(asked)
     total = {name: np.zeros_like(x) for name, x in asked.arrays.items()}
     for _ in range(samples):
@@ -103,6 +109,8 @@ def baselines(asked: Explained, baseline: Any) -> dict[str, Array]:
     given = baseline if isinstance(baseline, dict) else dict.fromkeys(asked.xs, baseline)
     if given.keys() != asked.xs.keys():
         raise GradientError(f"baseline= is for {list(asked.xs)}, got {list(given)}")
+    for value in given.values():
+        within(ANY, "baseline", value)
     return {
         name: np.broadcast_to(np.asarray(given[name], x.dtype), x.shape)
         for name, x in asked.arrays.items()

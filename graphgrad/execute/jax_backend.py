@@ -23,6 +23,7 @@ from ..lower.alias import is_strange
 from ..ops.base import Cast
 from ..ops.control import Cond, Scan, While
 from ..ops.cumulative import Recurrence
+from ..ops.demands import Demand
 from ..ops.histograms import BinCount
 from ..ops.linalg.eigenvalues import Eig, Eigenvalues, EigenvaluesH, Eigh
 from ..ops.linalg.exponentials import MatrixExp, MatrixExpDerivative, Quarter, with_corner
@@ -439,6 +440,32 @@ def _per_example(op: PerExample) -> Kernel:
     return lambda *arrays: op.each(jnp, one, arrays)
 
 
+@KERNELS.override(Demand)
+def _demand(op: Demand) -> Kernel:
+    """Where nobody asks for errors, NaN in place of numbers that may not be."""
+
+    def run(x: Any, holds: Any) -> Any:
+        exact = not jnp.issubdtype(x.dtype, jnp.floating)
+
+        def error(bits: int) -> Exception:
+            if holds.shape != x.shape or not x.size:
+                return ValueError(op.said)
+            return ValueError(f"{op.said}, got {bits if exact else np.int64(bits).view('float64')}")
+
+        def find() -> tuple[Any, Any]:
+            if holds.shape != x.shape or not x.size:
+                return ~holds.all(), 0
+            wrong = x.reshape(-1)[jnp.argmin(holds)]
+            wide = wrong.astype("int64" if exact else "float64")
+            return ~holds.all(), wide if exact else jax.lax.bitcast_convert_type(wide, jnp.int64)
+
+        if refuse(error, find, (x, holds)) or not jnp.issubdtype(x.dtype, jnp.inexact):
+            return x
+        return jnp.where(holds.all(), x, jnp.nan).astype(x.dtype)
+
+    return run
+
+
 @KERNELS.override(After)
 def _after(op: After) -> Kernel:
     """Behind a barrier: XLA would merge what is computed again with what was computed before."""
@@ -608,7 +635,7 @@ def _promised(op: Op, promised: TensorType) -> Any:
 
 
 REFUSING.update(
-    (BinCount, Cholesky, Eig, Eigenvalues, Inverse, Power, Solve, SolveTriangular, While)
+    (BinCount, Cholesky, Demand, Eig, Eigenvalues, Inverse, Power, Solve, SolveTriangular, While)
 )
 
 _struct: Any = jax.ShapeDtypeStruct

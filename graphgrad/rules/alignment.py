@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from ..differentiate.site import Site
+from ..ir.domains import ANY, INTEGER, NON_NEGATIVE
 from ..ir.errors import ShapeError
 from ..ir.node import Tensor
 from ..ops import random
 from ..ops.base import DEFAULT, TensorLike
+from ..ops.demands import within
 from ..regions.rules import Rule
 from .entries import entry, rule
 from .sites import layer, number
@@ -17,7 +19,9 @@ FAMILY = "alignment"
 
 
 @entry(FAMILY, "policy")
-def feedback(weights: TensorLike | None = None, seed: int = 0, std: float | None = None) -> Rule:
+def feedback(
+    weights: TensorLike | None = None, seed: TensorLike | None = None, std: float | None = None
+) -> Rule:
     """For a dense layer: errors go back through fixed weights, drawn at random if none are given.
 
     dx = dy @ weights; the layer's own weights and bias get their gradient
@@ -26,13 +30,14 @@ def feedback(weights: TensorLike | None = None, seed: int = 0, std: float | None
 
     Parameters:
         weights: a matrix (outputs, inputs); None: normally distributed ones.
-        seed: of what is drawn.
-        std: the standard deviation of what is drawn, 1 / sqrt(outputs) by default.
+        seed: of what is drawn, an int or a scalar integer tensor; None: 0.
+        std: the standard deviation of what is drawn, a finite number >= 0; None: 1 / sqrt(outputs).
 
     Returns: a rule for x @ w, where x is (..., inputs) and w (inputs, outputs), with or without a
     bias.
 
-    Raises: GradientError at a site that is no layer; ShapeError where weights are to be drawn for
+    Raises: TypeError for a seed or std beside weights, which would not be read; GradientError at a
+    site that is no layer; ShapeError where weights are to be drawn for
     what is no matrix of known lengths.
 
     >>> x, w = gg.constant([[1.0, 2.0]]), gg.constant([[1.0], [1.0]])
@@ -41,16 +46,24 @@ def feedback(weights: TensorLike | None = None, seed: int = 0, std: float | None
     [array([[5., 6.]]), array([[1.],
            [2.]])]
     """
+    if weights is not None:
+        within(ANY, "weights", weights)
+        if seed is not None or std is not None:
+            raise TypeError("seed and std are for weights that are drawn, not beside weights=")
+    elif seed is None:
+        seed = 0
+    within(INTEGER, "seed", 0 if seed is None else seed)
+    NON_NEGATIVE.if_given("std", std)
 
     def feedback(site: Site, dy: Tensor) -> Any:
         part = layer(site)
         back = _drawn(part.w, seed, std) if weights is None else number(weights, part.x)
         return [dy @ back if t is part.x else DEFAULT for t in site.inputs]
 
-    return rule(feedback, seed=seed if weights is None else None, std=std)
+    return rule(feedback, seed=seed, std=std)
 
 
-def _drawn(w: Tensor, seed: int, std: float | None) -> Tensor:
+def _drawn(w: Tensor, seed: Any, std: float | None) -> Tensor:
     if w.ndim != 2 or not w.type.static:
         raise ShapeError(
             f"fixed feedback weights are drawn for a matrix of known lengths, got {w.type!r} "

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..differentiate.site import Site
+from ..ir.domains import FINITE, NON_NEGATIVE
 from ..ir.node import Tensor
 from ..ops.arithmetic import multiply
 from ..ops.bounds import maximum, minimum
@@ -30,8 +31,9 @@ def lrp_alpha_beta(alpha: float = 2.0, beta: float = 1.0, epsilon: float = 1e-9)
     relevance propagation"].
 
     Parameters:
-        alpha, beta: the weights, alpha - beta = 1; 1 and 0 are the z+ rule.
-        epsilon: what is added to the magnitude of the sums.
+        alpha, beta: the weights, finite numbers: alpha - beta = 1, beta >= 0; 1 and 0 are the z+
+            rule.
+        epsilon: what is added to the magnitude of the sums, a finite number >= 0.
 
     Returns: a rule for `relevance`, of layers.
 
@@ -43,8 +45,11 @@ def lrp_alpha_beta(alpha: float = 2.0, beta: float = 1.0, epsilon: float = 1e-9)
     >>> gg.evaluate(r).round(6)
     array([[2., 0.]])
     """
-    if beta < 0 or abs(alpha - beta - 1) > 1e-9:
-        raise ValueError(f"alpha - beta = 1 and beta >= 0, got alpha={alpha} and beta={beta}")
+    FINITE("alpha", alpha)
+    NON_NEGATIVE("beta", beta)
+    NON_NEGATIVE("epsilon", epsilon)
+    if abs(alpha - beta - 1) > 1e-9:
+        raise ValueError(f"alpha - beta = 1, got alpha={alpha} and beta={beta}")
 
     def lrp_alpha_beta(site: Site, dy: Tensor) -> Any:
         book = ledger()
@@ -85,8 +90,8 @@ def lrp_signed_gamma(gamma: float = 0.25, epsilon: float = 1e-9) -> Rule:
     representations by joint Wasserstein distance minimization"].
 
     Parameters:
-        gamma: how much more.
-        epsilon: what is added to the sum's magnitude.
+        gamma: how much more, a finite number >= 0.
+        epsilon: what is added to the sum's magnitude, a finite number >= 0.
 
     Returns: a rule for `relevance`, of layers.
 
@@ -97,6 +102,8 @@ def lrp_signed_gamma(gamma: float = 0.25, epsilon: float = 1e-9) -> Rule:
     >>> gg.evaluate(r).round(6)
     array([[ 3., -1.]])
     """
+    NON_NEGATIVE("gamma", gamma)
+    NON_NEGATIVE("epsilon", epsilon)
 
     def lrp_signed_gamma(site: Site, dy: Tensor) -> Any:
         book = ledger()
@@ -133,7 +140,7 @@ def lrp_flat(epsilon: float = 1e-9) -> Rule:
     [Lapuschkin et al. 2019, "Unmasking Clever Hans predictors and assessing what machines really
     learn"].
 
-    Parameters: epsilon: what is added to the number.
+    Parameters: epsilon: what is added to the number, a finite number >= 0.
 
     Returns: a rule for `relevance`, of layers; it is for the first one.
 
@@ -144,6 +151,7 @@ def lrp_flat(epsilon: float = 1e-9) -> Rule:
     >>> gg.evaluate(r).round(6)
     array([[1., 1.]])
     """
+    NON_NEGATIVE("epsilon", epsilon)
 
     def lrp_flat(site: Site, dy: Tensor) -> Any:
         book = ledger()

@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from ..differentiate.site import Site
+from ..ir.domains import FINITE, INTEGER, NON_NEGATIVE_OR_INFINITE, POSITIVE, POSITIVE_OR_INFINITE
 from ..ir.node import Tensor
 from ..ops.bounds import clip, maximum, nan_to_num
 from ..ops.complex_parts import conj, real
+from ..ops.demands import within
 from ..ops.exponential import sqrt
 from ..ops.shaping import normal_axis
 from ..regions.rules import Rule
@@ -18,13 +20,13 @@ FAMILY = "clipping"
 
 
 @entry(FAMILY, "policy", linear=False)
-def clip_value(limit: float) -> Rule:
+def clip_value(limit: float | Tensor) -> Rule:
     """Each element of the gradient is clipped.
 
     dx = clip(the gradient without the rule, -limit, limit)
     [Mikolov 2012, "Statistical language models based on neural networks"].
 
-    Parameters: limit: a positive number.
+    Parameters: limit: a number > 0, or a tensor that broadcasts to the gradients.
 
     Returns: a rule for any site.
 
@@ -32,6 +34,7 @@ def clip_value(limit: float) -> Rule:
     >>> gg.evaluate(gg.gradients(gg.square(x), x, overrides={"Square": gg.rules.clip_value(5.0)}))
     array([2., 5.])
     """
+    limit = within(POSITIVE_OR_INFINITE, "limit", limit)
 
     def clip_value(site: Site, *dys: Tensor) -> Any:
         return changed(site, dys, lambda dx: clip(dx, -limit, limit))
@@ -40,14 +43,15 @@ def clip_value(limit: float) -> Rule:
 
 
 @entry(FAMILY, "policy", linear=False)
-def clip_norm(limit: float, axis: int | None = None) -> Rule:
+def clip_norm(limit: float | Tensor, axis: int | None = None) -> Rule:
     """A gradient whose norm is over the limit is shrunk to it; with an axis, per example.
 
     dx = d * min(1, limit / norm(d)), d the gradient without the rule
     [Pascanu, Mikolov, Bengio 2013, "On the difficulty of training recurrent neural networks"].
 
     Parameters:
-        limit: the largest norm, of each input's gradient by itself.
+        limit: the largest norm, of each input's gradient by itself: a finite number > 0, or a
+            scalar tensor.
         axis: the examples' axis; None: one norm for all.
 
     Returns: a rule for any site.
@@ -59,6 +63,8 @@ def clip_norm(limit: float, axis: int | None = None) -> Rule:
     >>> gg.evaluate(dx)
     array([0.6, 0.8])
     """
+    limit = within(POSITIVE, "limit", limit)
+    INTEGER.if_given("axis", axis)
 
     def shrunk(dx: Tensor) -> Tensor:
         example = None if axis is None else normal_axis(axis, dx.ndim)
@@ -80,8 +86,8 @@ def nan_guard(nan: float = 0.0, limit: float | None = None) -> Rule:
     [folklore].
 
     Parameters:
-        nan: what a NaN becomes.
-        limit: what an infinity becomes; None: the dtype's largest number.
+        nan: what a NaN becomes, a finite number.
+        limit: what an infinity becomes, a number >= 0; None: the dtype's largest number.
 
     Returns: a rule for any site.
 
@@ -89,6 +95,8 @@ def nan_guard(nan: float = 0.0, limit: float | None = None) -> Rule:
     >>> gg.evaluate(gg.gradients(gg.sqrt(x), x, overrides={"Sqrt": gg.rules.nan_guard(limit=1.0)}))
     array([1.  , 0.25])
     """
+    FINITE("nan", nan)
+    NON_NEGATIVE_OR_INFINITE.if_given("limit", limit)
     below = None if limit is None else -limit
 
     def nan_guard(site: Site, *dys: Tensor) -> Any:

@@ -8,12 +8,14 @@ from typing import Any
 import numpy as np
 
 from ..differentiate.site import Site
-from ..ir.errors import DTypeError, ExecutionError, counted
+from ..ir.domains import FROM_ONE, INTEGER, POSITIVE
+from ..ir.errors import DTypeError, ExecutionError, counted, did_you_mean
 from ..ir.node import Tensor
 from ..ir.position import of_function, show
 from ..ops import random
 from ..ops.base import NO_GRAD, TensorLike, as_tensor, cast
 from ..ops.complex_parts import real
+from ..ops.demands import within
 from ..ops.logic import where
 from ..ops.python_function import py_function
 from ..regions.contracts import Contract
@@ -23,6 +25,7 @@ from .entries import entry, rule
 from .sites import total
 
 FAMILY = "black box"
+SPSA_OPTIONS = ("step", "samples", "seed")
 
 
 @entry(FAMILY, "estimator")
@@ -36,8 +39,8 @@ def spsa(f: Callable[..., Any], step: float = 1e-3, samples: int = 1, seed: Any 
 
     Parameters:
         f: a function of the site's inputs that builds what stands for its outputs.
-        step: how far from the inputs.
-        samples: how many directions.
+        step: how far from the inputs, a finite number > 0.
+        samples: how many directions, an int >= 1.
         seed: an int, or an integer tensor that changes from step to step.
 
     Returns: a rule for any site.
@@ -47,6 +50,9 @@ def spsa(f: Callable[..., Any], step: float = 1e-3, samples: int = 1, seed: Any 
     >>> round(float(gg.evaluate(dx)), 6)
     6.0
     """
+    POSITIVE("step", step)
+    FROM_ONE("samples", samples)
+    within(INTEGER, "seed", seed)
 
     def spsa(site: Site, *dys: Tensor) -> Any:
         found: list[Any] = [NO_GRAD] * len(site.inputs)
@@ -119,12 +125,13 @@ def black_box(
         f, inputs, out_types: as for gg.py_function.
         adjoint: returns one array for each floating input, in a list or tuple (one alone may do
             without), of its shape and dtype.
-        **options: those of `spsa`.
+        **options: without an adjoint, those of `spsa`: step, samples, seed.
 
     Returns: a tensor for one output, else a tuple.
 
-    Raises: what gg.py_function raises; RegionError if no input or no output is floating. A run
-    raises ExecutionError where f or the adjoint returns something else than promised.
+    Raises: what gg.py_function raises; TypeError for another option, or one beside an adjoint,
+    which nothing would read; RegionError if no input or no output is floating. A run raises
+    ExecutionError where f or the adjoint returns something else than promised.
 
     >>> x = gg.constant(3.0)
     >>> square = lambda x: np.asarray(x * x)
@@ -132,6 +139,15 @@ def black_box(
     >>> gg.evaluate([y, gg.gradients(y, x)])
     [array(9.), array(6.)]
     """
+    for name in options:
+        if adjoint is not None:
+            raise TypeError(
+                f"black_box() with an adjoint takes no option, got {name!r}. For a gradient that "
+                "has one of its own, give gg.py_function a vjp= that builds graph."
+            )
+        if name not in SPSA_OPTIONS:
+            near = did_you_mean(name, SPSA_OPTIONS, f"It has {', '.join(SPSA_OPTIONS)}.")
+            raise TypeError(f"black_box() has no option {name!r}. {near}")
     tensors = [as_tensor(x) for x in inputs]
 
     def called(*xs: Tensor) -> Any:

@@ -14,6 +14,7 @@ import numpy as np
 
 from ..differentiate.gradients import gradients
 from ..differentiate.site import Site
+from ..ir.domains import FROM_ONE, NON_NEGATIVE
 from ..ir.errors import DTypeError, ExecutionError, ShapeError
 from ..ir.graph import current
 from ..ir.kinds import kind_of
@@ -46,8 +47,9 @@ def fixed_point(
     Parameters:
         f: a function of z that builds graph, of z's shape and dtype; it may read tensors around it.
         start: where to begin; floating.
-        tolerance: how small a step ends it, relative to 1 + the largest magnitude in z.
-        limit: how many iterations at most.
+        tolerance: how small a step ends it, relative to 1 + the largest magnitude in z;
+            a finite number >= 0.
+        limit: how many iterations at most, an int >= 1.
 
     Returns: a tensor of the shape and dtype of start.
 
@@ -59,6 +61,8 @@ def fixed_point(
     >>> [round(float(v), 6) for v in gg.evaluate([z, gg.gradients(z, a)])]
     [2.0, 4.0]
     """
+    NON_NEGATIVE("tolerance", tolerance)
+    FROM_ONE("limit", limit)
     solver = Iteration(f"fixed_point() at {show(caller())}", tolerance, limit)
 
     def fixed_point_rule(site: Site, dy: Tensor) -> Any:
@@ -82,8 +86,9 @@ def root(f: Equation, start: TensorLike, tolerance: float = 1e-12, limit: int = 
     Parameters:
         f: a function of z that builds graph, of z's shape and dtype; it may read tensors around it.
         start: where to begin; floating.
-        tolerance: how small a step ends it, relative to 1 + the largest magnitude in z.
-        limit: how many iterations at most.
+        tolerance: how small a step ends it, relative to 1 + the largest magnitude in z;
+            a finite number >= 0.
+        limit: how many iterations at most, an int >= 1.
 
     Returns: a tensor of the shape and dtype of start.
 
@@ -95,6 +100,8 @@ def root(f: Equation, start: TensorLike, tolerance: float = 1e-12, limit: int = 
     >>> [round(float(v), 6) for v in gg.evaluate([z, gg.gradients(z, a)])]
     [2.0, 0.25]
     """
+    NON_NEGATIVE("tolerance", tolerance)
+    FROM_ONE("limit", limit)
     solver = Newton(f"root() at {show(caller())}", tolerance, limit)
     z0 = as_tensor(start)
 

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from ..differentiate.choices import OTHERS
 from ..differentiate.gradients import gradients
 from ..differentiate.site import NodeSite, Site
+from ..ir.domains import FINITE, NON_NEGATIVE
 from ..ir.errors import GradientError
 from ..ir.flags import truth
 from ..ir.node import Tensor
@@ -20,6 +21,7 @@ from ..ir.tree import flatten
 from ..ops.accumulate import AddN
 from ..ops.base import NO_GRAD, TensorLike, apply, cast
 from ..ops.bounds import maximum, minimum
+from ..ops.demands import in_order, within
 from ..ops.shaping import broadcast_like
 from ..ops.sources import identity
 from ..regions.contracts import Contract
@@ -44,7 +46,7 @@ def lrp_epsilon(epsilon: float = 1e-6) -> Rule:
     [Bach et al. 2015, "On pixel-wise explanations for non-linear classifier decisions by layer-wise
     relevance propagation"].
 
-    Parameters: epsilon: what is added to the sum's magnitude.
+    Parameters: epsilon: what is added to the sum's magnitude, a finite number >= 0.
 
     Returns: a rule for `relevance`.
 
@@ -55,6 +57,7 @@ def lrp_epsilon(epsilon: float = 1e-6) -> Rule:
     >>> gg.evaluate(r).round(6)
     array([[6., 4.]])
     """
+    NON_NEGATIVE("epsilon", epsilon)
 
     def lrp_epsilon(site: Site, dy: Tensor) -> Any:
         book = ledger()
@@ -85,8 +88,8 @@ def lrp_gamma(gamma: float = 0.25, epsilon: float = 1e-9) -> Rule:
     [Montavon et al. 2019, "Layer-wise relevance propagation: an overview"].
 
     Parameters:
-        gamma: how much more.
-        epsilon: what is added to the sum's magnitude.
+        gamma: how much more, a finite number >= 0.
+        epsilon: what is added to the sum's magnitude, a finite number >= 0.
 
     Returns: a rule for `relevance`, of layers.
 
@@ -97,6 +100,8 @@ def lrp_gamma(gamma: float = 0.25, epsilon: float = 1e-9) -> Rule:
     >>> gg.evaluate(r).round(6)
     array([[ 3., -1.]])
     """
+    NON_NEGATIVE("gamma", gamma)
+    NON_NEGATIVE("epsilon", epsilon)
 
     def raised(w: Tensor) -> Tensor:
         return w + gamma * maximum(w, 0.0)
@@ -124,18 +129,22 @@ def lrp_zbox(low: TensorLike = 0.0, high: TensorLike = 1.0, epsilon: float = 1e-
     decomposition"; 2019, "Layer-wise relevance propagation: an overview"].
 
     Parameters:
-        low, high: the ends of the box; they broadcast to x.
-        epsilon: what is added to the sum's magnitude.
+        low, high: the ends of the box, finite, low <= high; they broadcast to x.
+        epsilon: what is added to the sum's magnitude, a finite number >= 0.
 
     Returns: a rule for `relevance`, of layers.
 
-    Raises: GradientError at a site that is no layer.
+    Raises: ValueError for an empty box, which a run raises for tensors; GradientError at a site
+    that is no layer.
 
     >>> x, w = gg.constant([[0.5, 0.5]]), gg.constant([[2.0], [-2.0]])
     >>> r = gg.rules.relevance(x @ w + 1.0, x, {"MatMul": gg.rules.lrp_zbox(0.0, 1.0)})
     >>> gg.evaluate(r).round(6)
     array([[0., 0.]])
     """
+    low, high = within(FINITE, "low", low), within(FINITE, "high", high)
+    low, high = in_order("low", low, "high", high)
+    NON_NEGATIVE("epsilon", epsilon)
 
     def lrp_zbox(site: Site, dy: Tensor) -> Any:
         book = ledger()
@@ -193,7 +202,7 @@ def lrp_product(gated: bool = True, epsilon: float = 1e-6) -> Rule:
 
     Parameters:
         gated: whether gates get nothing.
-        epsilon: what is added to a denominator's magnitude.
+        epsilon: what is added to a denominator's magnitude, a finite number >= 0.
 
     Returns: a rule for `relevance`, of nodes that are products.
 
@@ -204,6 +213,7 @@ def lrp_product(gated: bool = True, epsilon: float = 1e-6) -> Rule:
     [3.0, 3.0]
     """
     truth("gated", gated)
+    NON_NEGATIVE("epsilon", epsilon)
 
     def lrp_product(site: Site, dy: Tensor) -> Any:
         if not isinstance(site, NodeSite) or bare(site.op).linear != "each":
@@ -246,7 +256,7 @@ def relevance(
             all others; None switches a region's mark off. Marked regions and nodes keep theirs.
         unknown: what relevance does at an op without a rule: "error", or "gradient": it is
             multiplied by the derivative, and not conserved.
-        epsilon: of the rules that share in proportion.
+        epsilon: of the rules that share in proportion, a finite number >= 0.
 
     Returns: the structure of x, of tensors of their shapes and dtypes.
 
@@ -323,6 +333,7 @@ def _tensors(x: Any) -> list[Tensor]:
 
 
 def _asked(score: Tensor, x: Any, rules: Any, unknown: str, epsilon: float, book: Ledger) -> Any:
+    NON_NEGATIVE("epsilon", epsilon)
     if unknown not in ("error", "gradient"):
         raise ValueError(f"unknown is 'error' or 'gradient', got {unknown!r}")
     chosen = {OTHERS: _usual(book, unknown == "gradient", epsilon), **(rules or {})}

@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from ..differentiate.site import Site
+from ..ir.domains import BITS, FINITE, POSITIVE, Domain
 from ..ir.flags import truth
 from ..ir.node import Tensor
 from ..ops.base import TensorLike, as_tensor, cast
 from ..ops.bounds import clip
 from ..ops.creation import ones_like
+from ..ops.demands import in_order, within
 from ..ops.exponential import sqrt
 from ..ops.logic import logical_and, where
 from ..ops.rounding import rint
@@ -19,6 +21,7 @@ from ..regions.scopes import override_gradient
 from .entries import entry, rule
 
 FAMILY = "quantisation"
+SIGNED_BITS = Domain(2, 64, whole=True)
 
 
 def _floating(x: TensorLike, *others: TensorLike) -> list[Tensor]:
@@ -36,18 +39,21 @@ def fake_quantise(x: TensorLike, low: TensorLike, high: TensorLike, bits: int = 
 
     Parameters:
         x: any shape, floating.
-        low, high: the ends of the range, cast to the dtype of x; they broadcast to x.
-        bits: how many bits a value has.
+        low, high: the ends of the range, finite, low < high; cast to the dtype of x, they broadcast
+            to x.
+        bits: how many bits a value has, an int in [1, 64].
 
     Returns: a tensor of the shape and dtype of x.
 
-    Raises: ShapeError if the shapes do not broadcast; RegionError if x is not floating.
+    Raises: ValueError for an empty range, which a run raises for tensors; ShapeError if the shapes
+    do not broadcast; RegionError if x is not floating.
 
     >>> gg.evaluate(gg.rules.fake_quantise(gg.constant([-1.0, 0.4, 2.6, 9.0]), 0.0, 3.0, bits=2))
     array([0., 0., 3., 3.])
     """
-    levels = 2**bits - 1
-    inputs = _floating(x, low, high)
+    levels = 2 ** BITS("bits", bits) - 1
+    low, high = within(FINITE, "low", low), within(FINITE, "high", high)
+    inputs = _floating(x, *in_order("low", low, "high", high, strict=True))
     x, low, high = inputs
     of_range = rule(_of_range, surrogate_of(clip), listed="fake_quantise", bits=bits)
     with override_gradient(of_range, inputs=inputs):
@@ -78,21 +84,23 @@ def lsq(x: TensorLike, step: TensorLike, bits: int = 8, signed: bool = True) -> 
 
     Parameters:
         x: any shape, floating.
-        step: positive; one, or one per channel by broadcasting to x; cast to its dtype.
-        bits: how many bits a value has: n = 2**(bits - 1), p = n - 1; unsigned n = 0, p = 2**bits -
-            1.
+        step: finite and > 0; one, or one per channel by broadcasting to x; cast to its dtype.
+        bits: how many bits a value has, an int in [2, 64]: n = 2**(bits - 1), p = n - 1; unsigned
+            in [1, 64]: n = 0, p = 2**bits - 1.
         signed: whether there are multiples below zero.
 
     Returns: a tensor of the shape and dtype of x.
 
-    Raises: ShapeError if the shapes do not broadcast; RegionError if x is not floating.
+    Raises: ValueError for a step that is not > 0, which a run raises for a tensor; ShapeError if
+    the shapes do not broadcast; RegionError if x is not floating.
 
     >>> gg.evaluate(gg.rules.lsq(gg.constant([-9.0, 0.3, 0.8]), 0.5, bits=3))
     array([-2. ,  0.5,  1. ])
     """
     truth("signed", signed)
+    (SIGNED_BITS if signed else BITS)("bits", bits)
     n, p = (2 ** (bits - 1), 2 ** (bits - 1) - 1) if signed else (0, 2**bits - 1)
-    inputs = _floating(x, step)
+    inputs = _floating(x, within(POSITIVE, "step", step))
     x, step = inputs
 
     def lsq(site: Site, dy: Tensor) -> Any:
@@ -117,18 +125,19 @@ def pact(x: TensorLike, alpha: TensorLike, bits: int = 4) -> Tensor:
 
     Parameters:
         x: any shape, floating.
-        alpha: the upper bound, positive, cast to the dtype of x; it broadcasts to x.
-        bits: how many bits a value has.
+        alpha: the upper bound, finite and > 0, cast to the dtype of x; it broadcasts to x.
+        bits: how many bits a value has, an int in [1, 64].
 
     Returns: a tensor of the shape and dtype of x.
 
-    Raises: ShapeError if the shapes do not broadcast; RegionError if x is not floating.
+    Raises: ValueError for an alpha that is not > 0, which a run raises for a tensor; ShapeError if
+    the shapes do not broadcast; RegionError if x is not floating.
 
     >>> gg.evaluate(gg.rules.pact(gg.constant([-1.0, 1.4, 9.0]), 3.0, bits=2))
     array([0., 1., 3.])
     """
-    levels = 2**bits - 1
-    inputs = _floating(x, alpha)
+    levels = 2 ** BITS("bits", bits) - 1
+    inputs = _floating(x, within(POSITIVE, "alpha", alpha))
     x, alpha = inputs
 
     def pact(site: Site, dy: Tensor) -> Any:

@@ -16,6 +16,7 @@ from ..differentiate.question import Question
 from ..differentiate.travel.transplant import Transplant
 from ..ir.build import read_here
 from ..ir.context import Scope, Unasked
+from ..ir.domains import FROM_ONE, INTEGER
 from ..ir.errors import GradientError, GraphError
 from ..ir.graph import Graph, current
 from ..ir.node import Node, Region, RuleCall, Tensor
@@ -267,10 +268,10 @@ def checkpoint_chain(
     Parameters:
         fns: functions of one tensor, or nesting of them, that return what the next one takes.
         x: what the first one takes.
-        segments: the ends of so many are kept, and the inside of one at a time; sqrt(n) by default.
-            Every function but those of the last segment runs once more.
-        snapshots: so many values are kept at most, x among them. Functions run `forward_steps(n,
-            snapshots)` times beside once each, which is the least possible.
+        segments: the ends of so many are kept, an int >= 1, and the inside of one at a time;
+            sqrt(n) by default. Every function but those of the last segment runs once more.
+        snapshots: so many values are kept at most, an int >= 1, x among them. Functions run
+            `forward_steps(n, snapshots)` times beside once each, which is the least possible.
 
     Returns: what the last one returns.
 
@@ -281,6 +282,8 @@ def checkpoint_chain(
     >>> gg.evaluate([y, gg.gradients(y, x)])
     [array(256.), array(1024.)]
     """
+    FROM_ONE.if_given("segments", segments)
+    INTEGER.if_given("snapshots", snapshots)
     if segments is not None and snapshots is not None:
         raise GradientError("checkpoint_chain() takes segments or snapshots, not both")
     if snapshots is not None:

@@ -8,10 +8,12 @@ from typing import Any
 from ..differentiate.choices import OTHERS
 from ..differentiate.gradients import gradients
 from ..differentiate.site import NodeSite, Site
+from ..ir.domains import ANY, NON_NEGATIVE
 from ..ir.errors import GradientError
 from ..ir.node import Node, Tensor
 from ..ops.base import NO_GRAD, ZERO, TensorLike, apply, as_tensor, is_zero
 from ..ops.bounds import maximum
+from ..ops.demands import within
 from ..ops.exponential import exp
 from ..ops.logic import where
 from ..ops.magnitudes import absolute
@@ -42,7 +44,7 @@ def rescale(reference_x: TensorLike, reference_y: TensorLike, near: float = NEAR
 
     Parameters:
         reference_x, reference_y: input and output for the reference; broadcast to x.
-        near: how close to its reference x counts as there.
+        near: how close to its reference x counts as there, a finite number >= 0.
 
     Returns: a rule for a site of one floating input and an output of its shape.
 
@@ -52,6 +54,9 @@ def rescale(reference_x: TensorLike, reference_y: TensorLike, near: float = NEAR
     >>> gg.evaluate(gg.gradients(gg.square(x), x, overrides={"Square": gg.rules.rescale(0.0, 0.0)}))
     array([ 2., -2.])
     """
+    within(ANY, "reference_x", reference_x)
+    within(ANY, "reference_y", reference_y)
+    NON_NEGATIVE("near", near)
 
     def rescale(site: Site, dy: Tensor) -> Any:
         x, y = alike(site)
@@ -101,6 +106,7 @@ def deeplift(
     """
     if unknown not in ("error", "gradient"):
         raise ValueError(f"unknown is 'error' or 'gradient', got {unknown!r}")
+    within(ANY, "reference", reference)
     at = identity(x)
     base = broadcast_like(as_tensor(reference, x.dtype), x)
     before, _ = _built(f, base)

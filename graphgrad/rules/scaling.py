@@ -5,8 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from ..differentiate.site import Site
+from ..ir.domains import ANY, FROM_ZERO
+from ..ir.errors import GradientError, counted
 from ..ir.node import Tensor
 from ..ops.base import DEFAULT, NO_GRAD, TensorLike
+from ..ops.demands import within
 from ..regions.contracts import Contract
 from ..regions.rules import Rule
 from .entries import entry, rule
@@ -23,7 +26,7 @@ def scale(factor: TensorLike) -> Rule:
     [folklore; as a layer in Ganin and Lempitsky 2015, "Unsupervised domain adaptation by
     backpropagation"].
 
-    Parameters: factor: a number, or a tensor that broadcasts to the gradients.
+    Parameters: factor: any number, or a tensor that broadcasts to the gradients.
 
     Returns: a rule for any site.
 
@@ -32,6 +35,7 @@ def scale(factor: TensorLike) -> Rule:
     >>> gg.evaluate(gg.gradients(y, x))
     array([1., 2.])
     """
+    within(ANY, "factor", factor)
 
     def scale(site: Site, *dys: Tensor) -> Any:
         return changed(site, dys, lambda dx: dx * number(factor, dx))
@@ -46,7 +50,7 @@ def reverse(scale: TensorLike = 1.0) -> Rule:
     dx = -scale * (the gradient without the rule)
     [Ganin et al. 2016, "Domain-adversarial training of neural networks"].
 
-    Parameters: scale: a number, or a tensor that broadcasts to the gradients.
+    Parameters: scale: any number, or a tensor that broadcasts to the gradients.
 
     Returns: a rule for any site.
 
@@ -55,6 +59,7 @@ def reverse(scale: TensorLike = 1.0) -> Rule:
     >>> gg.evaluate(gg.gradients(y, x))
     array([-2., -4.])
     """
+    within(ANY, "scale", scale)
 
     def reverse(site: Site, *dys: Tensor) -> Any:
         return changed(site, dys, lambda dx: -dx * number(scale, dx))
@@ -70,17 +75,25 @@ def stop(*inputs: int) -> Rule:
     dx = nothing where listed, else the gradient without the rule
     [the stop-gradient of autodiff systems, for some of the inputs].
 
-    Parameters: *inputs: places among the site's inputs, from 0.
+    Parameters: *inputs: places among the site's inputs, ints >= 0.
 
     Returns: a rule for any site.
+
+    Raises: GradientError at a site that has no input at a place.
 
     >>> x = gg.constant(3.0)
     >>> gg.evaluate(gg.gradients(x * x, x, overrides={"Multiply": gg.rules.stop(0)}))
     array(3.)
     """
+    for i in inputs:
+        FROM_ZERO("inputs", i)
 
     def stop(site: Site, *dys: Tensor) -> Any:
-        places = inputs or range(len(site.inputs))
-        return [NO_GRAD if i in places else DEFAULT for i in range(len(site.inputs))]
+        count = len(site.inputs)
+        if max(inputs, default=0) >= count:
+            raise GradientError(
+                f"{site!r} has {counted(count, 'input')}, and this rule stops {list(inputs)}"
+            )
+        return [NO_GRAD if i in inputs or not inputs else DEFAULT for i in range(count)]
 
     return rule(stop, Contract("policy") if inputs else None, inputs=inputs or None)

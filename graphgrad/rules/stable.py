@@ -7,8 +7,10 @@ from typing import Any
 
 from ..differentiate.gradients import gradients
 from ..differentiate.site import Site
+from ..ir.domains import FINITE, INTEGER
 from ..ir.node import Tensor
 from ..ops.complex_parts import conj
+from ..ops.demands import within
 from ..ops.logic import where
 from ..ops.nn.activations import sigmoid
 from ..ops.nn.softmax import softmax
@@ -64,6 +66,7 @@ def logsumexp(axis: int = -1) -> Rule:
     >>> gg.evaluate(gg.gradients(y, x))
     array([0.5, 0.5])
     """
+    INTEGER("axis", axis)
 
     def logsumexp(site: Site, dy: Tensor) -> Any:
         x, _ = single(site)
@@ -107,7 +110,7 @@ def _wide(y: Tensor, x: Tensor, axis: Any) -> Tensor:
 
 @entry(FAMILY, "exact")
 def masked(
-    f: Callable[[Tensor], Tensor], mask: Callable[[Tensor], Tensor], safe: float = 1.0
+    f: Callable[[Tensor], Tensor], mask: Callable[[Tensor], Tensor], safe: float | Tensor = 1.0
 ) -> Rule:
     """For y = where(mask(x), f(x), other): no NaN from elements that were not taken.
 
@@ -118,7 +121,7 @@ def masked(
     Parameters:
         f: a function of x that builds graph, element by element.
         mask: a function of x that gives a bool tensor of its shape.
-        safe: a number at which f has a finite derivative.
+        safe: a finite number at which f has a finite derivative, or a tensor that broadcasts to x.
 
     Returns: a rule for a site of one floating input and an output of its shape.
 
@@ -131,6 +134,7 @@ def masked(
     >>> gg.evaluate(gg.gradients(y, x))
     array([0.  , 0.25])
     """
+    safe = within(FINITE, "safe", safe)
 
     def masked(site: Site, dy: Tensor) -> Any:
         x, _ = alike(site)

@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from ..differentiate.site import Site
+from ..ir.domains import POSITIVE_OR_INFINITE
 from ..ir.node import Tensor
 from ..ops.bounds import clip
+from ..ops.demands import within
 from ..ops.logic import where
 from ..ops.magnitudes import absolute
 from ..regions.contracts import surrogate_of
@@ -18,14 +20,14 @@ FAMILY = "straight-through"
 
 
 @entry(FAMILY, "surrogate")
-def ste(window: float | None = None) -> Rule:
+def ste(window: float | Tensor | None = None) -> Rule:
     """The gradient passes as if there were no step, within a window around 0 if one is given.
 
     dx = dy where |x| <= window, else 0; without a window dx = dy
     [Bengio, Leonard, Courville 2013, "Estimating or propagating gradients through stochastic
     neurons"; Hubara et al. 2016, "Binarized neural networks"].
 
-    Parameters: window: half its width; None: no window.
+    Parameters: window: half its width, a number > 0 or a scalar tensor; None: no window.
 
     Returns: a rule for a site of one floating input and an output of its shape.
 
@@ -37,6 +39,8 @@ def ste(window: float | None = None) -> Rule:
     >>> gg.evaluate(gg.gradients(y, x))
     array([1., 0.])
     """
+    if window is not None:
+        window = within(POSITIVE_OR_INFINITE, "window", window)
 
     def ste(site: Site, dy: Tensor) -> Any:
         x, _ = alike(site)

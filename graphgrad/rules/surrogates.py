@@ -8,8 +8,10 @@ from typing import Any
 
 from ..differentiate.gradients import gradients
 from ..differentiate.site import Site
+from ..ir.domains import NON_NEGATIVE, POSITIVE
 from ..ir.node import Tensor
 from ..ops.bounds import clip, maximum
+from ..ops.demands import within
 from ..ops.magnitudes import absolute
 from ..ops.trigonometry import arctan
 from ..regions.contracts import surrogate_of
@@ -52,14 +54,14 @@ def _seeds(dys: tuple[Tensor, ...]) -> Any:
 
 
 @entry(FAMILY, "surrogate")
-def fast_sigmoid(slope: float = 10.0) -> Rule:
+def fast_sigmoid(slope: float | Tensor = 10.0) -> Rule:
     """For spikes: the derivative of the fast sigmoid of the membrane potential x.
 
     dx = dy / (1 + slope * |x|)**2, the derivative of x / (1 + slope * |x|)
     [Zenke and Ganguli 2018, "SuperSpike: supervised learning in multilayer spiking neural
     networks"].
 
-    Parameters: slope: how steep it is.
+    Parameters: slope: how steep it is, a finite number > 0 or a scalar tensor.
 
     Returns: a rule for a site of one floating input and an output of its shape.
 
@@ -70,6 +72,7 @@ def fast_sigmoid(slope: float = 10.0) -> Rule:
     >>> gg.evaluate(gg.gradients(y, x))
     array([1.  , 0.25])
     """
+    slope = within(POSITIVE, "slope", slope)
 
     def fast_sigmoid(site: Site, dy: Tensor) -> Any:
         x, _ = alike(site)
@@ -84,7 +87,7 @@ def fast_sigmoid(slope: float = 10.0) -> Rule:
 
 
 @entry(FAMILY, "surrogate")
-def atan(alpha: float = 2.0) -> Rule:
+def atan(alpha: float | Tensor = 2.0) -> Rule:
     """For spikes: the derivative of an arc tangent that rises from 0 to 1.
 
     dx = dy * (alpha / 2) / (1 + (pi * alpha * x / 2)**2), the derivative of arctan(pi * alpha * x /
@@ -92,7 +95,7 @@ def atan(alpha: float = 2.0) -> Rule:
     [Fang et al. 2021, "Incorporating learnable membrane time constant to enhance learning of
     spiking neural networks"].
 
-    Parameters: alpha: how steep it is.
+    Parameters: alpha: how steep it is, a finite number > 0 or a scalar tensor.
 
     Returns: a rule for a site of one floating input and an output of its shape.
 
@@ -103,6 +106,7 @@ def atan(alpha: float = 2.0) -> Rule:
     >>> gg.evaluate(gg.gradients(y, x)).round(3)
     array([1.   , 0.092])
     """
+    alpha = within(POSITIVE, "alpha", alpha)
 
     def atan(site: Site, dy: Tensor) -> Any:
         x, _ = alike(site)
@@ -116,7 +120,7 @@ def atan(alpha: float = 2.0) -> Rule:
 
 
 @entry(FAMILY, "surrogate")
-def triangle(width: float = 1.0, height: float = 1.0) -> Rule:
+def triangle(width: float | Tensor = 1.0, height: float | Tensor = 1.0) -> Rule:
     """For spikes: a triangle around the threshold.
 
     dx = dy * height * max(0, 1 - |x| / width), the derivative of height * (c - c * |c| / (2 *
@@ -126,8 +130,8 @@ def triangle(width: float = 1.0, height: float = 1.0) -> Rule:
     neurons"].
 
     Parameters:
-        width: half the width of the triangle, in x.
-        height: the gradient at 0.
+        width: half the width of the triangle, in x: a finite number > 0, or a scalar tensor.
+        height: the gradient at 0, a finite number >= 0 or a scalar tensor.
 
     Returns: a rule for a site of one floating input and an output of its shape.
 
@@ -138,6 +142,7 @@ def triangle(width: float = 1.0, height: float = 1.0) -> Rule:
     >>> gg.evaluate(gg.gradients(y, x))
     array([1. , 0.5, 0. ])
     """
+    width, height = within(POSITIVE, "width", width), within(NON_NEGATIVE, "height", height)
 
     def triangle(site: Site, dy: Tensor) -> Any:
         x, _ = alike(site)

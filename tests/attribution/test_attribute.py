@@ -1,5 +1,7 @@
 """`gg.attribute`, each method against the same in NumPy; the rules by sign and the flat one."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 
@@ -118,6 +120,118 @@ def test_grad_cam_says_why_it_means_nothing(mlp, cnn):
         gg.attribute(mlp, X, "grad_cam")
     with pytest.raises(gg.GradientError, match="Did you mean 'features'"):
         gg.attribute(cnn, np.moveaxis(IMAGE, -1, 1), "grad_cam", layer="featurs")
+
+
+def convolution(layout, x, out, seed, size=3):
+    """A convolution with a bias, in a layout."""
+    rng = np.random.default_rng(seed)
+    given = x.shape[-1 if layout == "NHWC" else 1]
+    z = gg.nn.conv(x, rng.normal(size=(size, size, given, out)), data_format=layout)
+    bias = rng.normal(size=out)
+    return z + (bias if layout == "NHWC" else bias[:, None, None])
+
+
+def plain(x, conv, axis):
+    h = gg.nn.relu(conv(x, 4, 0))
+    last = conv(h, 3, 1)
+    return last, gg.nn.relu(last)
+
+
+def residual(x, conv, axis):
+    """Two blocks; the last shortcut is a convolution, and built after the main path."""
+    h = gg.nn.relu(conv(x, 4, 0))
+    h = gg.nn.relu(conv(h, 4, 1) + h)
+    main = conv(gg.nn.relu(conv(h, 5, 2)), 5, 3)
+    last = main + conv(h, 5, 4, 1)
+    return last, gg.nn.relu(last)
+
+
+def identity_residual(x, conv, axis):
+    h = gg.nn.relu(conv(x, 4, 0))
+    last = conv(gg.nn.relu(conv(h, 4, 1)), 4, 2) + h
+    return last, gg.nn.relu(last)
+
+
+def dense(x, conv, axis):
+    """Each layer reads all before; a norm behind the last one."""
+    h = conv(x, 3, 0)
+    for i in range(2):
+        new = conv(gg.nn.relu(h), 2, i + 1)
+        last = h = gg.concat([h, new], axis)
+    return last, gg.nn.relu(gg.nn.batch_norm(h, axis=axis)[0])
+
+
+def gated(x, conv, axis):
+    """Squeeze and excitation, and a head of convolutions on one place."""
+    h = gg.nn.relu(conv(x, 4, 0))
+    last = conv(h, 4, 1)
+    places = (2, 3) if axis == 1 else (1, 2)
+    gate = gg.nn.sigmoid(conv(gg.mean(last, places, keepdims=True), 4, 2, 1))
+    y = gg.mean(gg.nn.silu(last * gate), places, keepdims=True)
+    return last, conv(y, 4, 3, 1)
+
+
+NETWORKS = (plain, residual, identity_residual, dense, gated)
+
+
+@pytest.mark.parametrize("network", NETWORKS)
+def test_grad_cam_takes_the_last_map_that_everything_reads(network):
+    """In both layouts, against its definition on the tensor that the network's author says."""
+    maps, image = [], np.random.default_rng(5).normal(size=(2, 6, 5, 3))
+    for layout, axis, places in (("NHWC", 3, (1, 2)), ("NCHW", 1, (2, 3))):
+        x = image if axis == 3 else np.moveaxis(image, -1, 1)
+        with gg.Graph():
+            i = gg.placeholder(("N", *x.shape[1:]), name="i")
+            last, h = network(i, partial(convolution, layout), axis)
+            head = np.random.default_rng(9).normal(size=(h.shape[axis], 2))
+            y = gg.mean(h, places) @ head
+            model = gg.compile(i, y)
+            slope = gg.gradients(gg.sum(y[:, 1]), last)
+            weighted = gg.sum(last * gg.mean(slope, places, keepdims=True), axis, keepdims=True)
+            wanted = np.moveaxis(gg.compile(i, weighted)(x), axis, 1)
+        found = gg.attribute(model, x, "grad_cam", target=1, relu=False)
+        assert list(found.values) == [last.node.name]
+        np.testing.assert_allclose(found.value, wanted, atol=1e-12)
+        maps.append(found.value)
+    assert maps[0].shape == (2, 1, 6, 5)
+    assert np.ptp(maps[0]) > 1e-4
+    np.testing.assert_allclose(*maps, atol=1e-10)
+
+
+def test_grad_cam_of_a_row_and_of_a_volume_knows_its_channels():
+    for lengths in ((7,), (3, 4, 5)):
+        rank, rng = len(lengths), np.random.default_rng(0)
+        image, kernel = rng.normal(size=(1, *lengths, 2)), rng.normal(size=(*[3] * rank, 2, 4))
+        maps, head = [], rng.normal(size=(4, 2))
+        for layout in ("NHWC", "NCHW"):
+            x = image if layout == "NHWC" else np.moveaxis(image, -1, 1)
+            places = tuple(range(1, rank + 1)) if layout == "NHWC" else tuple(range(2, rank + 2))
+            with gg.Graph():
+                i = gg.placeholder(x.shape, name="i")
+                h = gg.identity(gg.nn.relu(gg.nn.conv(i, kernel, data_format=layout)), name="h")
+                model = gg.compile(i, gg.mean(h, places) @ head)
+            maps.append(gg.attribute(model, x, "grad_cam", target=0, layer="h").value)
+            assert maps[-1].shape == (1, 1, *lengths)
+        np.testing.assert_allclose(*maps, atol=1e-12)
+
+
+def test_grad_cam_asks_where_it_does_not_know():
+    """Two convolutions that meet behind the maps; a tensor that none made."""
+    with gg.Graph():
+        x = gg.placeholder((1, 6, 6, 2), name="x")
+        h = [gg.mean(convolution("NHWC", x, 3, i), (1, 2)) for i in range(2)]
+        apart = gg.compile(x, h[0] + h[1])
+        tokens = gg.identity(gg.reshape(x, (1, 12, 6)) @ np.ones((6, 4)), name="tokens")
+        made = gg.compile(x, gg.mean(tokens, 1))
+    image = np.random.default_rng(0).normal(size=(1, 6, 6, 2))
+    with pytest.raises(gg.GradientError, match="no map that all of its convolutions end in"):
+        gg.attribute(apart, image, "grad_cam")
+    with pytest.raises(gg.GradientError, match="Say it by channel_axis="):
+        gg.attribute(made, image, "grad_cam", layer="tokens")
+    with pytest.raises(gg.GradientError, match="not 0"):
+        gg.attribute(made, image, "grad_cam", layer="tokens", channel_axis=0)
+    found = gg.attribute(made, image, "grad_cam", target=0, layer="tokens", channel_axis=-1)
+    assert found.value.shape == (1, 1, 12)
 
 
 def conv_terms(x):

@@ -254,3 +254,50 @@ def test_recurrent_layers_may_be_built_step_by_step(rng):
     x = rng.normal(size=(5, 4, 2)).astype("float32")
     for a, b in zip(looped(x), built(x), strict=True):
         np.testing.assert_allclose(a, b, atol=1e-6)
+
+
+def test_bounds_statistics_divisors_and_literals_are_no_weights():
+    rng = np.random.default_rng(0)
+    weights = {
+        "w": rng.normal(size=(2, 2, 1, 1)),
+        **{name: rng.uniform(1, 2, size=2) for name in ("scale", "b", "mean", "var")},
+        "lo": np.array(0.0),
+        "hi": np.array(6.0),
+        "half": np.array(0.5),
+        "by": np.ones((2, 1, 1)),
+        "gain": rng.normal(size=(2, 1, 1)),
+    }
+    nodes = [
+        node("Conv", ["x", "w"], ["c"]),
+        node("BatchNormalization", ["c", "scale", "b", "mean", "var"], ["n"]),
+        node("Clip", ["n", "lo", "hi"], ["r"]),
+        node("Mul", ["r", "half"], ["h"]),
+        node("Div", ["h", "by"], ["d"]),
+        node("Mul", ["gain", "d"], ["y"]),
+    ]
+    weights = {k: np.asarray(v, "float32") for k, v in weights.items()}
+    model = model_of(nodes, {"x": (1, 2, 4, 4)}, {"y": (1, 2, 4, 4)}, weights)
+    found = gg.onnx.load(model, trainable=True)
+    assert found.trainable == {
+        "w": "Conv input 1",
+        "scale": "BatchNormalization input 1",
+        "b": "BatchNormalization input 2",
+        "gain": "Mul, a scale",
+    }
+    assert {v.node.name for v in found.graph.variables.trainable} == found.trainable.keys()
+    assert gg.onnx.load(model, trainable=["var", "h*"]).trainable == {
+        "var": "named",
+        "hi": "named",
+        "half": "named",
+    }
+    assert gg.onnx.load(model).trainable == {}
+
+
+def test_what_is_read_as_a_statistic_too_stays_a_constant():
+    weights = {"w": np.ones((2, 2, 1, 1), "float32"), "b": np.ones(2, "float32")}
+    nodes = [
+        node("Conv", ["x", "w"], ["c"]),
+        node("BatchNormalization", ["c", "b", "b", "b", "b"], ["y"]),
+    ]
+    model = model_of(nodes, {"x": (1, 2, 4, 4)}, {"y": (1, 2, 4, 4)}, weights)
+    assert gg.onnx.load(model, trainable=True).trainable == {"w": "Conv input 1"}

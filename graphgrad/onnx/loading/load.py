@@ -28,6 +28,7 @@ from .names import clean, rename
 from .protobuf import metadata_of, opsets_of, read_model
 from .survey import ModelSurvey, functions_of, survey
 from .tensors import dtype_of
+from .weights import weights_of
 
 __all__ = ["load", "opened", "surveyed"]
 
@@ -64,8 +65,12 @@ def load(
     Parameters:
         path: the file, with its weights in it or in files beside it, which are mapped and must not
             be changed in place while in use; or a ModelProto of the package onnx.
-        trainable: whether floating weights become variables, which can be trained; or names of
-            those that do, which may be patterns ("layer4.*"). The rest are constants.
+        trainable: whether weights become variables, which can be trained: the floating
+            initializers that operators read as filters, matrices, tables, scales, biases and
+            slopes, and vectors that are added or multiplied behind such an operator, but no
+            statistics, bounds, divisors, masks or literals; `trainable` of the result lists them.
+            Or names of just those initializers that do, which may be patterns ("layer4.*"). The
+            rest are constants.
         known: {name of an input: array} for inputs that are fixed, such as shapes: they become
             constants.
         shapes: {name of an input: shape} instead of that in the file; lengths as for
@@ -143,12 +148,14 @@ class _Loading:
         self.survey = found
         self.builder = Builder(model, folder, options.regions, options.unroll)
         self.inputs: dict[str, Tensor] = {}
+        self.trainable: dict[str, str] = {}
 
     def load(self) -> OnnxModel:
         """The model, built."""
         weights = self.builder.initializers(self.model.graph)
         said = [each for each in self.model.graph.input if each.name not in weights]
         self._check(said, weights)
+        self.trainable = self._trainable(weights)
         graph = Graph(self.model.graph.name or "onnx")
         with graph:
             for each in said:
@@ -168,6 +175,7 @@ class _Loading:
             opsets_of(self.model),
             f"{self.model.producer_name} {self.model.producer_version}".strip(),
             metadata_of(self.model),
+            self.trainable,
         )
 
     def _check(self, said: list[Any], weights: Mapping[str, Array]) -> None:
@@ -213,15 +221,19 @@ class _Loading:
 
     def _weight(self, name: str, array: Array) -> Any:
         """A variable, or the array."""
-        if not is_inexact(array.dtype) or not self._is_trainable(name):
+        if name not in self.trainable:
             return array
         t = build(Variable(array, True, False), ()).outputs[0]
         rename(t, clean(name) or "weight")
         return t
 
-    def _is_trainable(self, name: str) -> bool:
+    def _trainable(self, weights: Mapping[str, Array]) -> dict[str, str]:
+        """{name of a weight that is a variable: why it is one}."""
         asked = self.options.trainable
-        return asked if isinstance(asked, bool) else any(fnmatchcase(name, p) for p in asked)
+        if isinstance(asked, bool):
+            return weights_of(self.model, weights) if asked else {}
+        named = [name for name, array in weights.items() if is_inexact(array.dtype)]
+        return {name: "named" for name in named if any(fnmatchcase(name, p) for p in asked)}
 
     def _output(self, name: str) -> Tensor:
         try:

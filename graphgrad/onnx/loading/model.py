@@ -23,6 +23,7 @@ class OnnxModel:
     opset      {domain: version}, "" for ONNX's own operators
     producer   what wrote the file
     metadata   {key: text}, as it stands in the file
+    trainable  {name of a weight that is a variable: what reads it, as "Conv input 1"}
 
     A call runs it on arrays: all outputs in a tuple, or the only one.
 
@@ -45,6 +46,7 @@ class OnnxModel:
         opset: dict[str, int],
         producer: str,
         metadata: dict[str, str],
+        trainable: dict[str, str],
     ) -> None:
         self.graph = graph
         self.inputs = inputs
@@ -54,6 +56,7 @@ class OnnxModel:
         self.opset = opset
         self.producer = producer
         self.metadata = metadata
+        self.trainable = trainable
         only = len(outputs) == 1
         found = tuple(outputs.values())
         self.entry = EntryPoint(tuple(inputs.values()), found[0] if only else found)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from ...ir.domains import FINITE, POSITIVE
 from ...ir.flags import truth
 from ..arithmetic import negative
 from ..base import (
@@ -259,6 +260,7 @@ def leaky_relu(x: TensorLike, alpha: float = 0.01) -> Tensor:
     >>> gg.evaluate(gg.nn.leaky_relu([-1.0, 0.0, 2.0], 0.1))
     array([-0.1,  0. ,  2. ])
     """
+    FINITE("alpha", alpha)
     return floating_unary(LeakyRelu(float(alpha)), x)
 
 
@@ -281,6 +283,7 @@ def elu(x: TensorLike, alpha: float = 1.0) -> Tensor:
     >>> gg.evaluate(gg.nn.elu([-1.0, 0.0, 2.0])).round(4)
     array([-0.6321,  0.    ,  2.    ])
     """
+    FINITE("alpha", alpha)
     return floating_unary(Elu(float(alpha)), x)
 
 
@@ -404,9 +407,8 @@ def celu(x: TensorLike, alpha: float = 1.0) -> Tensor:
     >>> gg.evaluate(gg.nn.celu([-2.0, 0.0, 2.0], 2.0)).round(4)
     array([-1.2642,  0.    ,  2.    ])
     """
+    POSITIVE("alpha", alpha)
     (x,) = real_operands("celu", x)
-    if not alpha > 0:
-        raise ValueError(f"celu takes an alpha > 0, got {alpha}")
     return where(greater(x, 0), x, alpha * expm1(where(greater(x, 0), 0.0, x) / alpha))
 
 
@@ -490,8 +492,7 @@ def squareplus(x: TensorLike, b: float = 4.0) -> Tensor:
     >>> gg.evaluate(gg.nn.squareplus([-1.5, 0.0, 1.5]))
     array([0.5, 1. , 2. ])
     """
-    if not b > 0:
-        raise ValueError(f"squareplus takes a b > 0, got {b}")
+    POSITIVE("b", b)
     return floating_unary(SquarePlus(float(b)), x)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from ...ir.domains import BELOW_ONE, FINITE
 from ...ir.errors import ShapeError
 from ...ir.flags import truth
 from ..base import DTypeError, Tensor, TensorLike, as_tensor, cast, kind_of, promoted
@@ -66,6 +67,8 @@ def scaled_dot_product_attention(
     array([[1.    , 0.    ],
            [0.3302, 0.6698]])
     """
+    BELOW_ONE("dropout_p", dropout_p)
+    FINITE.if_given("scale", scale)
     truth("is_causal", is_causal)
     truth("enable_gqa", enable_gqa)
     q, k, v = promoted(query, key, value, floating=True)
@@ -171,6 +174,7 @@ def dot_product_attention(
     >>> gg.nn.dot_product_attention(x, x, x, is_causal=True).shape
     (2, 1, 4)
     """
+    FINITE.if_given("scale", scale)
     truth("is_causal", is_causal)
     q, k, v = promoted(query, key, value, floating=True)
     check_real("dot_product_attention", q)

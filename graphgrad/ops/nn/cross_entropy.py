@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ...ir.domains import INTEGER, PROBABILITY
 from ...ir.errors import ShapeError
 from ...ir.types import compatible, elements, lengths
 from ..arithmetic import MULTIPLY, NEGATIVE, negative
@@ -186,13 +187,13 @@ def cross_entropy(
     >>> gg.evaluate(gg.nn.cross_entropy([[0.0, 0.0], [0.0, 99.0]], [0, 0])).round(4)
     array([ 0.6931, 99.    ])
     """
+    PROBABILITY("label_smoothing", label_smoothing)
+    INTEGER.if_given("ignore_index", ignore_index)
     (logits,) = promoted(logits, floating=True)
     check_real("cross_entropy", logits)
     labels = as_tensor(labels)
     at = normal_axis(axis, logits.ndim)
     one_of("reduction", reduction, REDUCTIONS)
-    if not 0 <= label_smoothing <= 1:
-        raise ValueError(f"label_smoothing is from 0 to 1, got {label_smoothing}")
     if weight is None and label_smoothing == 0 and ignore_index is None:
         return reduce_losses(_plain(logits, labels, at), reduction)
     factors = None if weight is None else class_weights(weight, logits, at)

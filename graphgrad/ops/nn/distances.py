@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...ir.domains import FINITE, NUMBER, POSITIVE
 from ...ir.errors import ShapeError
 from ..base import Tensor, TensorLike
 from ..bounds import maximum
@@ -37,6 +38,8 @@ def normalize(x: TensorLike, ord: float = 2.0, axis: int = -1, epsilon: float = 
     array([[0.6, 0.8],
            [0. , 0. ]])
     """
+    NUMBER("ord", ord)
+    POSITIVE("epsilon", epsilon)
     (x,) = real_operands("normalize", x)
     at = normal_axis(axis, x.ndim)
     return x / maximum(vector_norm(x, axis=at, keepdims=True, ord=ord), epsilon)
@@ -64,6 +67,7 @@ def cosine_similarity(
     >>> gg.evaluate(gg.nn.cosine_similarity([[1.0, 0.0], [1.0, 1.0]], [2.0, 2.0])).round(4)
     array([0.7071, 1.    ])
     """
+    POSITIVE("epsilon", epsilon)
     x, y = real_operands("cosine_similarity", x, y)
     rank = max(x.ndim, y.ndim)
     from_end = normal_axis(axis, rank) - rank
@@ -100,6 +104,8 @@ def pairwise_distance(
     >>> gg.evaluate(gg.nn.pairwise_distance([[3.0, 4.0]], [[0.0, 0.0]])).round(4)
     array([5.])
     """
+    NUMBER("p", p)
+    FINITE("epsilon", epsilon)
     x, y = real_operands("pairwise_distance", x, y)
     return vector_norm(x - y + epsilon, axis=-1, keepdims=keepdims, ord=p)
 
@@ -122,6 +128,7 @@ def pdist(x: TensorLike, p: float = 2.0) -> Tensor:
     >>> gg.evaluate(gg.nn.pdist([[0.0], [3.0], [4.0]]))
     array([3., 4., 1.])
     """
+    NUMBER("p", p)
     (x,) = real_operands("pdist", x)
     if x.ndim != 2:
         raise ShapeError(f"pdist takes the rows of a matrix, got {x.type!r}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from ...ir.domains import BELOW_ONE
 from ...ir.errors import ShapeError
 from ...ir.flags import truth
 from ..base import Any, Tensor, TensorLike, apply, promoted
@@ -43,7 +44,7 @@ def dropout(
     """
     truth("training", training)
     (x,) = promoted(x, floating=True)
-    _check_rate(rate)
+    BELOW_ONE("rate", rate)
     if not training or rate == 0:
         return x
     kept = bernoulli(x, 1.0 - rate, seed=seed)
@@ -84,7 +85,7 @@ def channel_dropout(
     """
     truth("training", training)
     (x,) = promoted(x, floating=True)
-    _check_rate(rate)
+    BELOW_ONE("rate", rate)
     one = _of_channels(x, data_format)
     if not training or rate == 0:
         return x
@@ -132,7 +133,7 @@ def alpha_dropout(
     truth("training", training)
     truth("channels", channels)
     (x,) = real_operands("alpha_dropout", x)
-    _check_rate(rate)
+    BELOW_ONE("rate", rate)
     one = _of_channels(x, data_format) if channels else x
     if not training or rate == 0:
         return x
@@ -140,11 +141,6 @@ def alpha_dropout(
     scale = 1.0 / math.sqrt(keep + SATURATED**2 * keep * rate)
     kept = bernoulli(one, keep, seed=seed)
     return where(kept, x, SATURATED) * scale - scale * rate * SATURATED
-
-
-def _check_rate(rate: float) -> None:
-    if not 0 <= rate < 1:
-        raise ValueError(f"a dropout rate is at least 0 and below 1, got {rate}")
 
 
 def _of_channels(x: Tensor, data_format: str) -> Tensor:

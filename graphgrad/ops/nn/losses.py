@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+from ...ir.domains import FINITE, INTEGER, NON_NEGATIVE, NUMBER, POSITIVE, Domain
 from ...ir.errors import ShapeError
 from ...ir.flags import truth
 from ...ir.types import compatible
@@ -169,8 +170,7 @@ def smooth_l1_loss(
     >>> gg.evaluate(gg.nn.smooth_l1_loss([1.5, 3.0], [1.0, 1.0], "none"))
     array([0.125, 1.5  ])
     """
-    if not beta >= 0:
-        raise ValueError(f"smooth_l1_loss takes a beta >= 0, got {beta}")
+    NON_NEGATIVE("beta", beta)
     if beta == 0:
         return l1_loss(x, target, reduction)
     x, t = _alike("smooth_l1_loss", x, target, reduction=reduction)
@@ -207,8 +207,7 @@ def huber_loss(
     >>> gg.evaluate(gg.nn.huber_loss([1.5, 3.0], [1.0, 1.0], "none"))
     array([0.125, 1.5  ])
     """
-    if not delta > 0:
-        raise ValueError(f"huber_loss takes a delta > 0, got {delta}")
+    POSITIVE("delta", delta)
     x, t = _alike("huber_loss", x, target, reduction=reduction)
     d = absolute(x - t)
     losses = _bent(d, less_equal(d, delta), 0.5, delta, 0.5 * delta)
@@ -236,7 +235,7 @@ def poisson_nll_loss(
         log_input: whether x is the logarithm: exp(x) - target * x; else x - target * log(x +
             epsilon).
         full: whether log(target!) is added, by Stirling's formula where target > 1.
-        epsilon: a Python number.
+        epsilon: a Python number >= 0.
         reduction: "mean" (over all elements), "sum" or "none".
 
     Returns: 0-d, or the shape of x; dtypes promoted.
@@ -251,6 +250,7 @@ def poisson_nll_loss(
     >>> gg.evaluate(gg.nn.poisson_nll_loss([0.0, 0.0], [0.0, 2.0], reduction="none"))
     array([1., 1.])
     """
+    NON_NEGATIVE("epsilon", epsilon)
     truth("log_input", log_input)
     truth("full", full)
     x, t = _alike("poisson_nll_loss", x, target, reduction=reduction)
@@ -293,9 +293,8 @@ def gaussian_nll_loss(
     >>> gg.evaluate(gg.nn.gaussian_nll_loss([1.0], [3.0], [1.0]))
     array(2.)
     """
+    POSITIVE("epsilon", epsilon)
     truth("full", full)
-    if not epsilon > 0:
-        raise ValueError(f"gaussian_nll_loss takes an epsilon > 0, got {epsilon}")
     x, t = _alike("gaussian_nll_loss", x, target, reduction=reduction)
     x, t, given = real_operands("gaussian_nll_loss", x, t, var)
     held = where(less(given, epsilon), epsilon, stop_gradient(given))
@@ -338,6 +337,7 @@ def nll_loss(
     >>> gg.evaluate(gg.nn.nll_loss([[-1.0, -2.0], [-3.0, -4.0]], [0, 1]))
     array(2.5)
     """
+    INTEGER.if_given("ignore_index", ignore_index)
     one_of("reduction", reduction, REDUCTIONS)
     (logs,) = real_operands("nll_loss", log_probs)
     at, labels = normal_axis(axis, logs.ndim), as_tensor(target)
@@ -490,6 +490,7 @@ def hinge_embedding_loss(
     >>> gg.evaluate(gg.nn.hinge_embedding_loss([0.25, 0.25], [1, -1], reduction="none"))
     array([0.25, 0.75])
     """
+    FINITE("margin", margin)
     x, t = _alike("hinge_embedding_loss", x, target, reduction=reduction)
     losses = where(equal(t, -1), 0.0, x) + where(equal(t, 1), 0.0, relu(margin - x))
     return reduce_losses(losses, reduction)
@@ -522,6 +523,7 @@ def margin_ranking_loss(
     >>> gg.evaluate(gg.nn.margin_ranking_loss([3.0, 1.0], [1.0, 2.0], [1, 1], reduction="none"))
     array([0., 1.])
     """
+    FINITE("margin", margin)
     a, b, t = _alike("margin_ranking_loss", x1, x2, target, reduction=reduction)
     return reduce_losses(relu(margin - t * (a - b)), reduction)
 
@@ -623,6 +625,8 @@ def multi_margin_loss(
     >>> gg.evaluate(gg.nn.multi_margin_loss([[0.5, 1.0, 0.0]], [0]))
     array(0.66666667)
     """
+    Domain(1, 2, whole=True)("p", p)
+    FINITE("margin", margin)
     one_of("reduction", reduction, REDUCTIONS)
     one_of("p", p, (1, 2))
     (x,) = real_operands("multi_margin_loss", x)
@@ -702,6 +706,7 @@ def cosine_embedding_loss(
     >>> gg.evaluate(gg.nn.cosine_embedding_loss(x, y, [1, -1], reduction="none"))
     array([1., 1.])
     """
+    FINITE("margin", margin)
     x1, x2 = _alike("cosine_embedding_loss", x1, x2, reduction=reduction)
     _check_classes("cosine_embedding_loss", x1)
     similar, t = cosine_similarity(x1, x2), as_tensor(target)
@@ -747,6 +752,9 @@ def triplet_margin_loss(
     >>> round(float(gg.evaluate(gg.nn.triplet_margin_loss([[0.0]], [[1.0]], [[1.5]]))), 3)
     0.5
     """
+    NUMBER("p", p)
+    FINITE("epsilon", epsilon)
+    FINITE("margin", margin)
     truth("swap", swap)
     a, b, c = _alike("triplet_margin_loss", anchor, positive, negative, reduction=reduction)
     _check_classes("triplet_margin_loss", a)

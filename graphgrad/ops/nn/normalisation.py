@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import reduce
 
+from ...ir.domains import FINITE, NON_NEGATIVE, PROBABILITY
 from ...ir.errors import ShapeError
 from ...ir.flags import truth
 from ...ir.kinds import limits_of
@@ -44,7 +45,7 @@ def layer_norm(
         x: any shape; floating, ints and bools become float64.
         scale, offset: None, or what broadcasts with x.
         axis: an int, several in a tuple, or None for all of them.
-        epsilon: a Python number.
+        epsilon: a Python number >= 0.
 
     Returns: shape of x.
 
@@ -59,6 +60,7 @@ def layer_norm(
     array([[-1.,  1.],
            [ 0.,  0.]])
     """
+    NON_NEGATIVE("epsilon", epsilon)
     (x,) = real_operands("layer_norm", x)
     axes = normal_axes(axis, x.ndim)
     return _scaled(_normalised(x, axes, epsilon)[0], scale, offset)
@@ -84,7 +86,7 @@ def batch_norm(
         x: at least one axis; floating, ints and bools become float64.
         scale, offset: None, or one number for each channel.
         axis: that of the channels.
-        epsilon: a Python number.
+        epsilon: a Python number >= 0.
         running: None, or mean and variance over the examples seen so far, one number for each
             channel.
         training: whether the moments of x are used.
@@ -107,13 +109,13 @@ def batch_norm(
     >>> gg.evaluate(mean), gg.evaluate(variance)
     (array([2., 5.]), array([1., 0.]))
     """
+    PROBABILITY("momentum", momentum)
+    NON_NEGATIVE("epsilon", epsilon)
     truth("training", training)
     (x,) = real_operands("batch_norm", x)
     channel = normal_axis(axis, x.ndim)
     if running is None and not training:
         raise ValueError("batch_norm without training uses running moments: running=(mean, var)")
-    if not 0 <= momentum <= 1:
-        raise ValueError(f"momentum is from 0 to 1, got {momentum}")
     moments = None if running is None else [_of_channels(x, channel, t) for t in running]
     axes = tuple([a for a in range(x.ndim) if a != channel])
     after = tuple(range(1, x.ndim - channel))
@@ -166,7 +168,7 @@ def group_norm(
         groups: into how many groups of neighbours the channels are divided; divides C.
         scale, offset: None, or one number for each channel.
         axis: that of the channels, not the first one.
-        epsilon: a Python number.
+        epsilon: a Python number >= 0.
 
     Returns: shape of x.
 
@@ -180,6 +182,7 @@ def group_norm(
     >>> gg.evaluate(gg.nn.group_norm([[1.0, 3.0, 5.0, 9.0]], 2, epsilon=0.0))
     array([[-1.,  1., -1.,  1.]])
     """
+    NON_NEGATIVE("epsilon", epsilon)
     (x,) = real_operands("group_norm", x)
     channel, count = _inner_channel("group_norm", x, axis), whole("groups", groups)
     length = known_length("group_norm", x, channel)
@@ -204,7 +207,7 @@ def instance_norm(
         x: (N, ..., C); floating, ints and bools become float64.
         scale, offset: None, or one number for each channel.
         axis: that of the channels, not the first one.
-        epsilon: a Python number.
+        epsilon: a Python number >= 0.
 
     Returns: shape of x.
 
@@ -219,6 +222,7 @@ def instance_norm(
     array([[[-1., -1.],
             [ 1.,  1.]]])
     """
+    NON_NEGATIVE("epsilon", epsilon)
     (x,) = real_operands("instance_norm", x)
     channel = _inner_channel("instance_norm", x, axis)
     axes = tuple([a for a in range(1, x.ndim) if a != channel])
@@ -256,7 +260,7 @@ def rms_norm(
         x: any shape; floating, ints and bools become float64.
         scale: None, or what broadcasts with x.
         axis: an int, several in a tuple, or None for all of them.
-        epsilon: a Python number; None: the distance from 1 to the next number of the dtype.
+        epsilon: a Python number >= 0; None: the distance from 1 to the next number of the dtype.
 
     Returns: shape of x.
 
@@ -270,6 +274,7 @@ def rms_norm(
     >>> gg.evaluate(gg.nn.rms_norm([[3.0, 4.0]]) * np.sqrt(12.5)).round(4)
     array([[3., 4.]])
     """
+    NON_NEGATIVE.if_given("epsilon", epsilon)
     (x,) = real_operands("rms_norm", x)
     added = float(limits_of(x.dtype).eps) if epsilon is None else epsilon
     return _scaled(x / sqrt(mean(x * x, normal_axes(axis, x.ndim), True) + added), scale, None)
@@ -288,7 +293,7 @@ def standardize(
         x: any shape; floating, ints and bools become float64.
         axis: an int, several in a tuple, or None for all of them.
         mean, variance: None, or what broadcasts with x.
-        epsilon: a Python number.
+        epsilon: a Python number >= 0.
 
     Returns: shape of x.
 
@@ -302,6 +307,7 @@ def standardize(
     >>> gg.evaluate(gg.nn.standardize([1.0, 3.0], epsilon=0.0))
     array([-1.,  1.])
     """
+    NON_NEGATIVE("epsilon", epsilon)
     (x,) = real_operands("standardize", x)
     axes = normal_axes(axis, x.ndim)
     centred = x - (_mean(x, axes, True) if mean is None else as_tensor(mean, x.dtype))
@@ -339,6 +345,9 @@ def local_response_norm(
     >>> gg.evaluate(gg.nn.local_response_norm([[1.0, 2.0]], 2, alpha=2.0, beta=1.0)).round(4)
     array([[0.5   , 0.3333]])
     """
+    FINITE("alpha", alpha)
+    FINITE("beta", beta)
+    FINITE("k", k)
     (x,) = real_operands("local_response_norm", x)
     channel, count = normal_axis(axis, x.ndim), whole("size", size)
     if count < 1:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ...ir.domains import FINITE, NON_NEGATIVE, NUMBER
 from ...ir.errors import ShapeError
 from ...ir.flags import truth
 from ..base import Tensor, TensorLike
@@ -51,6 +52,8 @@ def hard_tanh(x: TensorLike, min_val: float = -1.0, max_val: float = 1.0) -> Ten
     >>> gg.evaluate(gg.nn.hard_tanh([-2.0, 0.5, 2.0]))
     array([-1. ,  0.5,  1. ])
     """
+    NUMBER("min_val", min_val)
+    NUMBER("max_val", max_val)
     (x,) = real_operands("hard_tanh", x)
     if not min_val < max_val:
         raise ValueError(f"hard_tanh takes min_val < max_val, got {min_val} and {max_val}")
@@ -136,7 +139,7 @@ def hardshrink(x: TensorLike, lambd: float = 0.5) -> Tensor:
     array([-1.,  0.,  1.])
     """
     (x,) = real_operands("hardshrink", x)
-    _check_width("hardshrink", lambd)
+    NON_NEGATIVE("lambd", lambd)
     return where(less_equal(absolute(x), lambd), 0.0, x)
 
 
@@ -159,13 +162,8 @@ def softshrink(x: TensorLike, lambd: float = 0.5) -> Tensor:
     array([-0.5,  0. ,  0.5])
     """
     (x,) = real_operands("softshrink", x)
-    _check_width("softshrink", lambd)
+    NON_NEGATIVE("lambd", lambd)
     return where(less_equal(absolute(x), lambd), 0.0, x - copysign(lambd, x))
-
-
-def _check_width(what: str, lambd: float) -> None:
-    if not lambd >= 0:
-        raise ValueError(f"{what} takes a lambd >= 0, got {lambd}")
 
 
 def tanhshrink(x: TensorLike) -> Tensor:
@@ -206,6 +204,8 @@ def threshold(x: TensorLike, threshold: float, value: float) -> Tensor:
     >>> gg.evaluate(gg.nn.threshold([-1.0, 0.5, 2.0], 1.0, -7.0))
     array([-7., -7.,  2.])
     """
+    NUMBER("threshold", threshold)
+    NUMBER("value", value)
     (x,) = real_operands("threshold", x)
     return where(less_equal(x, float(threshold)), float(value), x)
 
@@ -342,6 +342,8 @@ def rrelu(
     >>> gg.evaluate(gg.nn.rrelu([-2.0, 1.0], 0.0, 0.5))
     array([-0.5,  1. ])
     """
+    FINITE("lower", lower)
+    FINITE("upper", upper)
     truth("training", training)
     (x,) = real_operands("rrelu", x)
     if not lower <= upper:

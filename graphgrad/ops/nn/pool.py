@@ -7,6 +7,7 @@ from itertools import product
 from math import prod
 from typing import NamedTuple
 
+from ...ir.domains import POSITIVE_OR_INFINITE
 from ...ir.errors import ShapeError
 from ...ir.flags import truth
 from ..base import (
@@ -292,9 +293,8 @@ def lp_pool(
     >>> gg.evaluate(gg.nn.lp_pool(np.array([[[3.0], [4.0]]]), 2, 2))
     array([[[5.]]])
     """
+    POSITIVE_OR_INFINITE("norm_type", norm_type)
     (x,) = real_operands("lp_pool", x)
-    if not norm_type > 0:
-        raise ValueError(f"lp_pool takes a norm_type > 0, got {norm_type}")
     moves = _moves(x, window, strides, padding, data_format, ceil_mode)
     size = absolute(x)
     if norm_type == float("inf"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ...ir.domains import POSITIVE
 from ...ir.flags import truth
 from ...ir.kinds import limits_of
 from ...ir.types import elements
@@ -221,11 +222,10 @@ def gumbel_softmax(
     >>> gg.evaluate(gg.nn.gumbel_softmax([0.0, 99.0, 0.0], hard=True, seed=0))
     array([0., 1., 0.])
     """
+    POSITIVE("tau", tau)
     truth("hard", hard)
     (x,) = real_operands("gumbel_softmax", logits)
     at = normal_axis(axis, x.ndim)
-    if not tau > 0:
-        raise ValueError(f"gumbel_softmax takes a tau > 0, got {tau}")
     u = uniform(x, seed=seed, dtype=x.dtype)
     tiny = float(limits_of(x.dtype).tiny)
     noise = negative(log(negative(log(where(u > 0, u, tiny)))))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ...ir.domains import NON_NEGATIVE, POSITIVE_PROBABILITY, PROBABILITY
 from ...ir.errors import ShapeError
 from ...ir.flags import truth
 from ...ir.types import as_shape
@@ -24,6 +25,7 @@ from ..base import (
 )
 from ..bounds import minimum
 from ..cumulative import cumulative_sum
+from ..demands import demand, number
 from ..exponential import log, log1p
 from ..indexing import take
 from ..logic import greater_equal, less
@@ -35,7 +37,7 @@ from .draws import RandomBits, RandomIntegers, RandomPermutation, RandomUniform,
 from .gammas import filled
 from .keys import key_of
 from .rejection import RandomBinomial, RandomPoisson
-from .uniform import above_zero, check_positive, drawn, signs
+from .uniform import above_zero, drawn, signs
 
 __all__ = [
     "bernoulli",
@@ -50,12 +52,6 @@ __all__ = [
     "rademacher",
     "shuffle",
 ]
-
-
-def check_probability(p: Any) -> None:
-    """ValueError for a number that is none."""
-    if isinstance(p, float | int) and not 0 <= p <= 1:
-        raise ValueError(f"a probability is at least 0 and at most 1, got {p}")
 
 
 def whole_dtype(dtype: Any) -> DType:
@@ -114,7 +110,7 @@ def bernoulli(shape: Any, p: TensorLike = 0.5, *, seed: TensorLike | None = None
     array([False,  True,  True])
     """
     known = isinstance(p, float | int)
-    check_probability(p)
+    number(PROBABILITY, "p", p)
     dtype = "float32" if known and p >= 2**-12 else "float64"  # type: ignore[operator]
     u = drawn(RandomUniform, shape, dtype, seed, "bernoulli", near=(p,))
     return less(u, as_tensor(p, u.dtype))
@@ -207,7 +203,7 @@ def poisson(
     >>> bool(abs(np.mean(y) - 3.0) < 0.1)
     True
     """
-    check_positive("a mean", mean, least=True)
+    number(NON_NEGATIVE, "mean", mean)
     key, kind = key_of(seed, shape, mean), whole_dtype(dtype)
     return apply(RandomPoisson(None, kind), key, *filled(shape, mean))
 
@@ -245,8 +241,8 @@ def binomial(
     >>> bool(abs(np.mean(y) - 3.0) < 0.1)
     True
     """
-    check_positive("n", n, least=True)
-    check_probability(p)
+    number(NON_NEGATIVE, "n", n)
+    number(PROBABILITY, "p", p)
     key, kind = key_of(seed, shape, n, p), whole_dtype(dtype)
     return apply(RandomBinomial(None, kind), key, *filled(shape, n, p))
 
@@ -281,8 +277,7 @@ def geometric(
     >>> bool(abs(np.mean(y) - 4.0) < 0.2)
     True
     """
-    check_positive("a probability", p)
-    check_probability(p)
+    number(POSITIVE_PROBABILITY, "p", p)
     u = above_zero(drawn(RandomUniform, shape, "float64", seed, "geometric", near=(p,)))
     tries = floor(log(u) / log1p(negative(as_tensor(p, "float64")))) + 1.0
     return cast(minimum(tries, 2.0**62), whole_dtype(dtype))
@@ -389,8 +384,8 @@ def choice(
         a: an int n for 0 ... n-1, or a tensor with that axis, of known length.
         shape: ints, how many are drawn.
         replace: whether one may be drawn again.
-        p: (n,), at least 0: how likely each is, up to a factor; None: all equally. With p and
-            replace, an array of n for each that is drawn is made on the way.
+        p: (n,), at least 0, with a finite sum > 0: how likely each is, up to a factor; None: all
+            equally. With p and replace, an array of n for each that is drawn is made on the way.
         axis: the axis of a that is drawn from.
         seed: an int or a scalar integer tensor; the same one draws the same. None: new ones in
             every run.
@@ -398,9 +393,9 @@ def choice(
     Returns: a tensor of a's shape with `shape` in the place of the axis; for an int, of this shape,
     int64.
 
-    Raises: ValueError for more than there are, without replace, or none to draw from; ShapeError
-    for lengths that are not known, or a p of another shape; DTypeError for a seed that is no
-    integer.
+    Raises: ValueError for more than there are (of those that are likely at all), without replace,
+    or none to draw from, or another p, which a run raises for a tensor; ShapeError for lengths that
+    are not known, or a p of another shape; DTypeError for a seed that is no integer.
 
     Gradient: da, added up where each slice comes from; p has none.
 
@@ -429,11 +424,26 @@ def _picked(n: Any, count: int, replace: bool, p: Any, seed: Any) -> Tensor:
         if replace:
             return drawn(RandomIntegers, (count,), "int64", seed, 0, max(n, 1))
         return permutation(int(n), seed=seed)[:count]
-    chance = cast(as_tensor(p), "float64")
-    if chance.shape != (n,):
-        raise ShapeError(f"p has a probability for each of {n}, got {chance.type!r}")
+    chance = _chances(p, n, 1 if replace else count)
     if not replace:
         return topk(log(chance) + _gumbel("choice", chance, seed), count)[1]
     ends = cumulative_sum(chance)
-    u = drawn(RandomUniform, (count,), "float64", seed, "choice", near=(chance,)) * ends[-1]
-    return count_nonzero(greater_equal(expand_dims(u, 1), ends), axis=1)
+    u = drawn(RandomUniform, (count,), "float64", seed, "choice", near=(chance,))
+    return count_nonzero(greater_equal(expand_dims(u, 1), ends / ends[-1]), axis=1)
+
+
+def _chances(p: TensorLike, n: Any, least: int) -> Tensor:
+    """How likely each of n is, of which so many are likely at all."""
+    p = demand("p is at least 0, with a finite sum > 0", p, _has_shares)
+    if least > 1:
+        some = f"p is above 0 for at least {least}, which are drawn without replacement"
+        p = demand(some, p, lambda p: np.count_nonzero(p) >= least)
+    chance = cast(as_tensor(p), "float64")
+    if chance.shape != (n,):
+        raise ShapeError(f"p has a probability for each of {n}, got {chance.type!r}")
+    return chance
+
+
+def _has_shares(p: Any) -> Any:
+    total = np.sum(p)
+    return (p >= 0) & (total > 0) & (total < np.inf)

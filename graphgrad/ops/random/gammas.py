@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from ...ir.domains import NON_NEGATIVE, NUMBER, POSITIVE
 from ...ir.errors import ShapeError
 from ...ir.types import as_shape
 from ..arithmetic import negative
 from ..base import Any, Tensor, TensorLike, apply, as_dtype, as_tensor, cast
+from ..demands import number
 from ..exponential import exp, log
 from ..reductions import logsumexp
 from ..shaping import broadcast_like, broadcast_to
@@ -13,7 +15,7 @@ from ..special.logistic import expit
 from .draws import RandomNormal, lengths_of
 from .keys import key_of
 from .rejection import RandomLogGamma
-from .uniform import check_positive, drawn, floating, moved, signs
+from .uniform import drawn, floating, moved, signs
 
 __all__ = [
     "beta",
@@ -73,7 +75,7 @@ def loggamma(
     >>> bool(abs(np.mean(y) - -0.5772) < 0.1)
     True
     """
-    check_positive("a concentration", concentration)
+    number(POSITIVE, "concentration", concentration)
     return cast(_log_gamma("loggamma", shape, concentration, seed), floating(dtype))
 
 
@@ -110,8 +112,8 @@ def gamma(
     >>> bool(abs(np.mean(y) - 6.0) < 0.2)
     True
     """
-    check_positive("a concentration", concentration)
-    check_positive("a scale", scale, least=True)
+    number(POSITIVE, "concentration", concentration)
+    number(NON_NEGATIVE, "scale", scale)
     kind = floating(dtype)
     return moved(cast(exp(_log_gamma("gamma", shape, concentration, seed)), kind), 0.0, scale)
 
@@ -151,8 +153,9 @@ def generalized_normal(
     >>> bool(abs(np.mean(y) - 5.0) < 0.1)
     True
     """
-    check_positive("a power", power)
-    check_positive("a scale", scale, least=True)
+    number(POSITIVE, "power", power)
+    number(NUMBER, "loc", loc)
+    number(NON_NEGATIVE, "scale", scale)
     kind, key = floating(dtype), key_of(seed, shape, power, loc, scale)
     (share,) = filled(shape, 1.0 / cast(as_tensor(power), "float64"))
     size = cast(exp(share * _log_gamma("generalized_normal", share, share, key)), kind)
@@ -191,8 +194,8 @@ def beta(
     >>> bool(abs(np.mean(y) - 0.25) < 0.1)
     True
     """
-    check_positive("a", a)
-    check_positive("b", b)
+    number(POSITIVE, "a", a)
+    number(POSITIVE, "b", b)
     kind, key = floating(dtype), key_of(seed, shape, a, b)
     difference = _log_gamma("beta a", shape, a, key) - _log_gamma("beta b", shape, b, key)
     return cast(expit(difference), kind)
@@ -229,7 +232,7 @@ def chisquare(
     >>> bool(abs(np.mean(y) - 3.0) < 0.1)
     True
     """
-    check_positive("df", df)
+    number(POSITIVE, "df", df)
     half = 0.5 * cast(as_tensor(df), "float64")
     return cast(2.0 * exp(_log_gamma("chisquare", shape, half, seed)), floating(dtype))
 
@@ -266,8 +269,8 @@ def f(
     >>> bool(abs(np.mean(y) - 20 / 18) < 0.1)
     True
     """
-    check_positive("df1", df1)
-    check_positive("df2", df2)
+    number(POSITIVE, "df1", df1)
+    number(POSITIVE, "df2", df2)
     kind, key = floating(dtype), key_of(seed, shape, df1, df2)
     first, second = (0.5 * t for t in filled(shape, df1, df2))
     top = _log_gamma("f 1", first, first, key) - log(first)
@@ -308,8 +311,9 @@ def student_t(
     >>> bool(abs(np.mean(y) - 0.0) < 0.1)
     True
     """
-    check_positive("df", df)
-    check_positive("a scale", scale, least=True)
+    number(POSITIVE, "df", df)
+    number(NUMBER, "loc", loc)
+    number(NON_NEGATIVE, "scale", scale)
     kind, key = floating(dtype), key_of(seed, shape, df, loc, scale)
     (half,) = filled(shape, 0.5 * cast(as_tensor(df), "float64"))
     z = drawn(RandomNormal, half, "float64", key, "student_t")

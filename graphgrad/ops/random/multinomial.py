@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from ...ir.domains import NON_NEGATIVE
 from ...ir.errors import ShapeError
 from ...ir.types import as_shape
 from ..base import Any, Tensor, TensorLike, apply, as_dtype, as_tensor, cast
 from ..borders import pad
+from ..demands import number
 from ..folding import merged
 from ..joining import stack
 from ..logic import where
@@ -18,7 +20,6 @@ from .gammas import filled
 from .keys import fold_in, key_of
 from .philox import stream_of
 from .rejection import RandomBinomial
-from .uniform import check_positive
 
 __all__ = ["multinomial"]
 
@@ -56,7 +57,7 @@ def multinomial(
     >>> y.shape, bool((y.sum(-1) == 10).all()), bool(abs(y[:, 2].mean() - 5.0) < 0.2)
     ((1000, 3), True, True)
     """
-    check_positive("n", n, least=True)
+    number(NON_NEGATIVE, "n", n)
     kind, key = whole_dtype(dtype), key_of(seed, n, p)
     p = cast(as_tensor(p), "float64")
     if not p.ndim or not isinstance(p.shape[-1], int) or not p.shape[-1]:

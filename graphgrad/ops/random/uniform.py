@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from ...ir.domains import NON_NEGATIVE, NUMBER, POSITIVE
 from ...ir.kinds import limits_of
 from ..arithmetic import negative
 from ..base import (
@@ -19,6 +20,7 @@ from ..base import (
     is_floating,
 )
 from ..bounds import clip, maximum, minimum
+from ..demands import number
 from ..exponential import exp, log, log1p, sqrt
 from ..logic import bitwise_right_shift, greater, less, where
 from ..special.normal import ndtr
@@ -68,12 +70,6 @@ def above_zero(u: Tensor) -> Tensor:
     return maximum(u, as_tensor(least, u.dtype))
 
 
-def check_positive(what: str, value: Any, least: bool = False) -> None:
-    """ValueError for a number that is no scale: below 0, or 0 where that is not the least."""
-    if isinstance(value, int | float) and not (value >= 0 if least else value > 0):
-        raise ValueError(f"{what} is {'at least' if least else 'more than'} 0, got {value}")
-
-
 def moved(y: Tensor, loc: TensorLike, scale: TensorLike) -> Tensor:
     """loc + scale * y, without what does nothing."""
     if isinstance(scale, Tensor) or not _is(scale, 1.0):
@@ -110,7 +106,7 @@ def uniform(
 
     Parameters:
         shape: ints, or a tensor of the shape wanted.
-        low, high: numbers, or tensors that broadcast with the shape.
+        low, high: numbers, low <= high, or tensors that broadcast with the shape.
         seed: an int or a scalar integer tensor; the same one gives the same numbers. None: new ones
             in every run.
         dtype: a floating one.
@@ -118,7 +114,7 @@ def uniform(
     Returns: a tensor of this shape and dtype.
 
     Raises: ShapeError for lengths that are not known; DTypeError for another dtype, or a seed that
-    is no integer.
+    is no integer; ValueError for numbers in another order.
 
     Gradient: with u = (y - low) / (high - low): dlow = dy * (1 - u), dhigh = dy * u, summed to
     theirs.
@@ -130,6 +126,10 @@ def uniform(
     >>> bool(2.0 <= u.min() < 2.1), bool(2.9 < u.max() < 3.0)
     (True, True)
     """
+    number(NUMBER, "low", low)
+    number(NUMBER, "high", high)
+    if NUMBER.takes(low) and NUMBER.takes(high) and low > high:  # type: ignore[operator]
+        raise ValueError(f"low <= high: got low={low!r} and high={high!r}")
     u = drawn(RandomUniform, shape, floating(dtype), seed, near=(low, high))
     if isinstance(low, Tensor) or isinstance(high, Tensor) or (low, high) != (0.0, 1.0):
         low, high = as_tensor(low, u.dtype), as_tensor(high, u.dtype)
@@ -149,7 +149,7 @@ def normal(
 
     Parameters:
         shape: ints, or a tensor of the shape wanted.
-        mean, std: numbers, or tensors that broadcast with the shape.
+        mean, std: numbers, std >= 0, or tensors that broadcast with the shape.
         seed: an int or a scalar integer tensor; the same one gives the same numbers. None: new ones
             in every run.
         dtype: a floating one.
@@ -169,7 +169,8 @@ def normal(
     >>> bool(abs(z.mean() - 5.0) < 0.1), bool(abs(z.std() - 1.0) < 0.1)
     (True, True)
     """
-    check_positive("a standard deviation", std, least=True)
+    number(NUMBER, "mean", mean)
+    number(NON_NEGATIVE, "std", std)
     z = drawn(RandomNormal, shape, floating(dtype), seed, near=(mean, std))
     return moved(z, mean, std)
 
@@ -185,7 +186,7 @@ def exponential(
 
     Parameters:
         shape: ints, or a tensor of the shape wanted.
-        scale: a number, or a tensor that broadcasts with the shape.
+        scale: a number >= 0, or a tensor that broadcasts with the shape.
         seed: an int or a scalar integer tensor; the same one gives the same numbers. None: new ones
             in every run.
         dtype: a floating one.
@@ -203,7 +204,7 @@ def exponential(
     >>> bool(abs(np.median(y) - 2 * np.log(2)) < 0.1)
     True
     """
-    check_positive("a scale", scale, least=True)
+    number(NON_NEGATIVE, "scale", scale)
     return moved(_exponential("exponential", shape, seed, dtype, scale), 0.0, scale)
 
 
@@ -219,7 +220,7 @@ def gumbel(
 
     Parameters:
         shape: ints, or a tensor of the shape wanted.
-        loc, scale: numbers, or tensors that broadcast with the shape.
+        loc, scale: numbers, scale >= 0, or tensors that broadcast with the shape.
         seed: an int or a scalar integer tensor; the same one gives the same numbers. None: new ones
             in every run.
         dtype: a floating one.
@@ -237,7 +238,8 @@ def gumbel(
     >>> bool(abs(np.median(y) - 2 + np.log(np.log(2))) < 0.1)
     True
     """
-    check_positive("a scale", scale, least=True)
+    number(NUMBER, "loc", loc)
+    number(NON_NEGATIVE, "scale", scale)
     u = _uniform("gumbel", shape, seed, dtype, loc, scale)
     return moved(negative(log(negative(log(u)))), loc, scale)
 
@@ -254,7 +256,7 @@ def laplace(
 
     Parameters:
         shape: ints, or a tensor of the shape wanted.
-        loc, scale: numbers, or tensors that broadcast with the shape.
+        loc, scale: numbers, scale >= 0, or tensors that broadcast with the shape.
         seed: an int or a scalar integer tensor; the same one gives the same numbers. None: new ones
             in every run.
         dtype: a floating one.
@@ -272,7 +274,8 @@ def laplace(
     >>> bool(abs(np.median(y) - 2) < 0.1)
     True
     """
-    check_positive("a scale", scale, least=True)
+    number(NUMBER, "loc", loc)
+    number(NON_NEGATIVE, "scale", scale)
     u = _uniform("laplace", shape, seed, dtype, loc, scale)
     below = less(u, as_tensor(0.5, u.dtype))
     size = log(2.0 * minimum(u, 1.0 - u))
@@ -291,7 +294,7 @@ def logistic(
 
     Parameters:
         shape: ints, or a tensor of the shape wanted.
-        loc, scale: numbers, or tensors that broadcast with the shape.
+        loc, scale: numbers, scale >= 0, or tensors that broadcast with the shape.
         seed: an int or a scalar integer tensor; the same one gives the same numbers. None: new ones
             in every run.
         dtype: a floating one.
@@ -309,7 +312,8 @@ def logistic(
     >>> bool(abs(np.median(y) - 2) < 0.1)
     True
     """
-    check_positive("a scale", scale, least=True)
+    number(NUMBER, "loc", loc)
+    number(NON_NEGATIVE, "scale", scale)
     u = _uniform("logistic", shape, seed, dtype, loc, scale)
     return moved(log(u) - log1p(negative(u)), loc, scale)
 
@@ -326,7 +330,7 @@ def cauchy(
 
     Parameters:
         shape: ints, or a tensor of the shape wanted.
-        loc, scale: numbers, or tensors that broadcast with the shape.
+        loc, scale: numbers, scale >= 0, or tensors that broadcast with the shape.
         seed: an int or a scalar integer tensor; the same one gives the same numbers. None: new ones
             in every run.
         dtype: a floating one.
@@ -344,7 +348,8 @@ def cauchy(
     >>> bool(abs(np.median(y) - 2) < 0.1)
     True
     """
-    check_positive("a scale", scale, least=True)
+    number(NUMBER, "loc", loc)
+    number(NON_NEGATIVE, "scale", scale)
     u = _uniform("cauchy", shape, seed, dtype, loc, scale)
     return moved(tan(math.pi * (u - 0.5)), loc, scale)
 
@@ -361,7 +366,7 @@ def lognormal(
 
     Parameters:
         shape: ints, or a tensor of the shape wanted.
-        mean, sigma: numbers, or tensors that broadcast with the shape.
+        mean, sigma: numbers, sigma >= 0, or tensors that broadcast with the shape.
         seed: an int or a scalar integer tensor; the same one gives the same numbers. None: new ones
             in every run.
         dtype: a floating one.
@@ -379,7 +384,8 @@ def lognormal(
     >>> bool(abs(np.median(y) - np.e) < 0.1)
     True
     """
-    check_positive("a standard deviation", sigma, least=True)
+    number(NUMBER, "mean", mean)
+    number(NON_NEGATIVE, "sigma", sigma)
     z = drawn(RandomNormal, shape, floating(dtype), seed, "lognormal", near=(mean, sigma))
     return exp(moved(z, mean, sigma))
 
@@ -395,7 +401,7 @@ def rayleigh(
 
     Parameters:
         shape: ints, or a tensor of the shape wanted.
-        scale: a number, or a tensor that broadcasts with the shape.
+        scale: a number >= 0, or a tensor that broadcasts with the shape.
         seed: an int or a scalar integer tensor; the same one gives the same numbers. None: new ones
             in every run.
         dtype: a floating one.
@@ -413,7 +419,7 @@ def rayleigh(
     >>> bool(abs(np.median(y) - 2 * np.sqrt(2 * np.log(2))) < 0.1)
     True
     """
-    check_positive("a scale", scale, least=True)
+    number(NON_NEGATIVE, "scale", scale)
     return moved(sqrt(2.0 * _exponential("rayleigh", shape, seed, dtype, scale)), 0.0, scale)
 
 
@@ -447,8 +453,8 @@ def weibull(
     >>> bool(abs(np.median(y) - np.sqrt(np.log(2))) < 0.1)
     True
     """
-    check_positive("a concentration", concentration)
-    check_positive("a scale", scale, least=True)
+    number(POSITIVE, "concentration", concentration)
+    number(NON_NEGATIVE, "scale", scale)
     e = _exponential("weibull", shape, seed, dtype, concentration, scale)
     return moved(exp(log(e) / as_tensor(concentration, e.dtype)), 0.0, scale)
 
@@ -483,8 +489,8 @@ def pareto(
     >>> bool(abs(np.median(y) - 2 ** (1 / 3)) < 0.1)
     True
     """
-    check_positive("a concentration", concentration)
-    check_positive("a scale", scale, least=True)
+    number(POSITIVE, "concentration", concentration)
+    number(NON_NEGATIVE, "scale", scale)
     e = _exponential("pareto", shape, seed, dtype, concentration, scale)
     return moved(exp(e / as_tensor(concentration, e.dtype)), 0.0, scale)
 
@@ -500,7 +506,7 @@ def maxwell(
 
     Parameters:
         shape: ints, or a tensor of the shape wanted.
-        scale: a number, or a tensor that broadcasts with the shape.
+        scale: a number >= 0, or a tensor that broadcasts with the shape.
         seed: an int or a scalar integer tensor; the same one gives the same numbers. None: new ones
             in every run.
         dtype: a floating one.
@@ -518,7 +524,7 @@ def maxwell(
     >>> bool(abs(np.median(y) - 3.0763) < 0.1)
     True
     """
-    check_positive("a scale", scale, least=True)
+    number(NON_NEGATIVE, "scale", scale)
     speeds = _speeds("maxwell", shape, key_of(seed, shape, scale), floating(dtype))
     return moved(speeds, 0.0, scale)
 
@@ -535,7 +541,7 @@ def double_sided_maxwell(
 
     Parameters:
         shape: ints, or a tensor of the shape wanted.
-        loc, scale: numbers, or tensors that broadcast with the shape.
+        loc, scale: numbers, scale >= 0, or tensors that broadcast with the shape.
         seed: an int or a scalar integer tensor; the same one gives the same numbers. None: new ones
             in every run.
         dtype: a floating one.
@@ -553,7 +559,8 @@ def double_sided_maxwell(
     >>> bool(abs(np.mean(y) - 5.0) < 0.1)
     True
     """
-    check_positive("a scale", scale, least=True)
+    number(NUMBER, "loc", loc)
+    number(NON_NEGATIVE, "scale", scale)
     kind, key = floating(dtype), key_of(seed, shape, loc, scale)
     y = _speeds("double_sided_maxwell", shape, key, kind)
     return moved(y * signs("double_sided_maxwell", shape, key, kind), loc, scale)
@@ -596,6 +603,9 @@ def triangular(
     >>> bool(y.min() >= 0.0), bool(y.max() <= 3.0)
     (True, True)
     """
+    number(NUMBER, "left", left)
+    number(NUMBER, "mode", mode)
+    number(NUMBER, "right", right)
     given: Any = left, mode, right
     known = all(isinstance(b, int | float) for b in given)
     if known and not (given[0] <= given[1] <= given[2] and given[0] < given[2]):
@@ -644,7 +654,10 @@ def truncated_normal(
     >>> bool(z.min() >= 8.0), bool(z.max() <= 9.0)
     (True, True)
     """
-    check_positive("a standard deviation", std, least=True)
+    number(NUMBER, "lower", lower)
+    number(NUMBER, "upper", upper)
+    number(NUMBER, "mean", mean)
+    number(NON_NEGATIVE, "std", std)
     if isinstance(lower, int | float) and isinstance(upper, int | float) and not lower < upper:
         raise ValueError(f"lower is less than upper: got {lower} and {upper}")
     kind = floating(dtype)

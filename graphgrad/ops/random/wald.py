@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from ...ir.domains import POSITIVE
 from ..base import (
     NO_GRAD,
     Any,
@@ -21,13 +22,14 @@ from ..base import (
     np,
     wants,
 )
+from ..demands import number
 from ..exponential import sqrt
 from ..logic import less, where
 from ..special.error import erfcx
 from .draws import RandomNormal, RandomUniform
 from .gammas import filled
 from .keys import key_of
-from .uniform import check_positive, drawn, floating
+from .uniform import drawn, floating
 
 __all__ = ["wald"]
 
@@ -100,8 +102,8 @@ def wald(
     >>> bool(abs(np.mean(y) - 2.0) < 0.1)
     True
     """
-    check_positive("a mean", mean)
-    check_positive("a scale", scale)
+    number(POSITIVE, "mean", mean)
+    number(POSITIVE, "scale", scale)
     kind, key = floating(dtype), key_of(seed, shape, mean, scale)
     m, s = filled(shape, mean, scale)
     z = drawn(RandomNormal, m, "float64", key, "wald")
