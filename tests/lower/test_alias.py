@@ -68,6 +68,17 @@ def test_views_of_what_is_written_are_settled_before_a_run(look, kind):
         assert aliases.layout(y).shape == y.shape
 
 
+@pytest.mark.parametrize("shape", [(2, 3), (2, 0)])
+def test_pieces_of_which_some_are_empty_are_views(shape):
+    with gg.Graph():
+        x = gg.placeholder(shape)
+        a = gg.exp(x)
+        pieces = gg.split(a, [0, 0, min(1, shape[1])], axis=1)
+        aliases = analysed([x], pieces)
+    assert kinds(aliases) == [("Exp", Effect.WRITE), ("Split", Effect.FIXED)]
+    assert all(aliases.root[piece] is a for piece in pieces)
+
+
 def test_views_of_arguments_are_looked_at_in_every_run():
     with gg.Graph():
         x = gg.placeholder((2, 3))
