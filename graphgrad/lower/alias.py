@@ -8,7 +8,7 @@ not of this library may keep what it reads, and return it.
 from __future__ import annotations
 
 from enum import Enum
-from functools import cache
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -159,7 +159,7 @@ class AliasAnalysis:
         self.actions.append(Action(node, kind, kernel, inputs))
 
 
-@cache
+@lru_cache(maxsize=4096)
 def nbytes(type: TensorType) -> int | None:
     """Bytes of a value, None where a length is unknown."""
     size = size_of(type.shape)

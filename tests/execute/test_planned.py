@@ -551,6 +551,17 @@ def test_a_value_that_is_written_over_while_it_is_read_shows(look, last, monkeyp
         EverythingWrites(check=True).compile(program)(np.ones((2, 2)))
 
 
+@pytest.mark.parametrize("place", [0, 1])
+def test_an_output_that_is_given_is_written_beside_the_others(place):
+    with gg.Graph():
+        x = gg.placeholder((3, 3))
+        parts = gg.linalg.qr(gg.exp(x) + gg.eye(3) * 9.0)
+        program = Program([x, parts[place]], [gg.sin(parts[1 - place]), parts[place] * 2.0])
+    a = np.random.default_rng(0).normal(size=(3, 3))
+    for backend in (EverythingWrites(), EverythingWrites(check=True)):
+        check(program, backend, [a, np.ones((3, 3))])
+
+
 class InOneMemory(Op):
     """Two outputs, of which one is a view of the other, in a tuple or a list."""
 
