@@ -84,6 +84,7 @@ def compile(
             takes may be more. Within a limit "llvm" packs no matrices for products in loops.
         **options: of the backend: `num_threads`; `fast_math=True` for the algebra of real numbers,
             where NaN, infinities, signs of zero and last bits may change, for "numpy" and "llvm";
+            `check=True` verifies every kernel's result and every use of memory there, slowly;
             `mesh`, `shardings` and `donate` for "jax": see docs/scale.md; `bounds="jax"` for "jax"
             leaves out the checks behind a run's IndexError, LinAlgError and the like: see
             docs/jax.md.

@@ -43,7 +43,11 @@ class LlvmBackend(NumpyBackend):
     packs = True  # matrices that stay the same in a loop, into memory of their own
 
     def __init__(
-        self, check: bool = False, *, num_threads: int | None = None, fast_math: bool = False
+        self,
+        check: bool | None = None,
+        *,
+        num_threads: int | None = None,
+        fast_math: bool = False,
     ) -> None:
         super().__init__(check, num_threads=num_threads, fast_math=fast_math)
         self.flags = FAST if self.fast_math else ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
@@ -32,6 +33,7 @@ from .results import Lengths, as_arrays, check_lengths, owning, promised, readin
 from .straight import Note, straight_line
 from .threads import available_threads
 
+CHECK = "GRAPHGRAD_CHECK"
 LONG = 500  # steps; from here on compiling a function takes as long as many runs of a loop
 OFTEN = 30  # runs after which it has paid
 BIG = 1 << 20  # bytes; of arenas from here on at most one is kept for the next run
@@ -44,7 +46,8 @@ class PlannedBackend:
     A subclass has a `name` and `kernels`, and says with `fuse` what runs as one node and with
     `bind` what runs for a node.
 
-    check: verify every kernel's result and every use of memory. Slow.
+    check: verify every kernel's result and every use of memory. Slow. By default what the
+        environment variable GRAPHGRAD_CHECK says: 1 is True, 0 or nothing False.
     num_threads: at most this many threads for one call; as many as there are processors by default.
     fast_math: allow results that differ by rounding, and in where they overflow.
     TypeError and ValueError for what these cannot be.
@@ -54,9 +57,13 @@ class PlannedBackend:
     kernels: Kernels
 
     def __init__(
-        self, check: bool = False, *, num_threads: int | None = None, fast_math: bool = False
+        self,
+        check: bool | None = None,
+        *,
+        num_threads: int | None = None,
+        fast_math: bool = False,
     ) -> None:
-        self.check = _flag("check", check)
+        self.check = _checking() if check is None else _flag("check", check)
         self.threads = available_threads() if num_threads is None else _threads(num_threads)
         self.fast_math = _flag("fast_math", fast_math)
 
@@ -87,6 +94,13 @@ def _flag(name: str, value: object) -> bool:
     if not isinstance(value, bool | np.bool_):
         raise TypeError(f"{name} is True or False, got {value!r}")
     return bool(value)
+
+
+def _checking() -> bool:
+    named = os.environ.get(CHECK, "")
+    if named not in ("", "0", "1"):
+        raise ValueError(f"the environment variable {CHECK} is 1 or 0, got {named!r}")
+    return named == "1"
 
 
 def _threads(value: object) -> int:

@@ -78,21 +78,28 @@ def _is_foreign(made: Any) -> bool:
 
 
 def owning(kernel: Callable[..., Any]) -> Callable[..., Any]:
-    """kernel, whose results are copied where they may share memory with what it reads."""
+    """kernel, whose results are copied where they may share memory with what it reads, or with each
+    other."""
 
     def run(*arrays: Any) -> Any:
         made = kernel(*arrays)
-        if isinstance(made, tuple):
-            return tuple([_own(part, arrays) for part in made])
-        return _own(made, arrays)
+        if not isinstance(made, tuple | list):
+            return _own(made, arrays)
+        parts: list[Any] = []
+        for part in made:
+            parts.append(_own(part, (*arrays, *parts)))
+        return tuple(parts)
 
     return run
 
 
 def _own(made: Any, arrays: tuple[Any, ...]) -> Any:
-    if isinstance(made, np.ndarray) and any(np.may_share_memory(made, a) for a in arrays):
-        return made.copy()
-    return made
+    return made.copy() if any(share(made, a) for a in arrays) else made
+
+
+def share(a: Any, b: Any) -> bool:
+    """Whether two results of kernels are arrays that may have elements in one memory."""
+    return isinstance(a, np.ndarray) and isinstance(b, np.ndarray) and np.may_share_memory(a, b)
 
 
 def as_arrays(kernel: Callable[..., Any]) -> Callable[..., Any]:
@@ -100,7 +107,7 @@ def as_arrays(kernel: Callable[..., Any]) -> Callable[..., Any]:
 
     def run(*arrays: Any) -> Any:
         made = kernel(*arrays)
-        if isinstance(made, tuple):
+        if isinstance(made, tuple | list):
             return tuple([_as_array(part) for part in made])
         return _as_array(made)
 

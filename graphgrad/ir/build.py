@@ -16,6 +16,8 @@ from .residual import settle
 from .types import TensorType
 from .words import visible_lines
 
+KNOWN = 1024  # types of inputs for which an op remembers those of its outputs
+
 _getframe = sys._getframe
 _new = Node.__new__
 
@@ -160,6 +162,8 @@ def _infer(op: Op, inputs: tuple[Tensor, ...], key: Any) -> Types:
         error.add_note(called_with(op, inputs))
         error.__dict__["failed"] = op, inputs  # for pictures of what was built so far
         raise
+    if len(op._types) >= KNOWN:
+        op._types.clear()
     op._types[key] = types
     return types
 

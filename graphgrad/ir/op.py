@@ -10,6 +10,7 @@ from weakref import WeakValueDictionary
 import numpy as np
 
 from .errors import DTypeError
+from .interned import Interned
 from .onnx import Onnx
 from .strided import Lengths, Strided
 from .types import Array, Shape, TensorType, elements
@@ -19,6 +20,7 @@ Gradients = Sequence[Any]
 Samples = Iterator[tuple["Op", list[Array]]]
 
 OP_TYPES: dict[str, type[Op]] = {}
+MADE = 1024  # ops of a class that are kept when nobody holds them
 OF_KERNEL = frozenset(
     (
         *("alias", "aliases", "strided", "static", "reduction", "decompose", "shape_only"),
@@ -142,7 +144,7 @@ class Op:
     onnx: ClassVar[Onnx | None] = None
     domain: ClassVar[tuple[float, float]] = (-2.0, 2.0)
 
-    _made: ClassVar[dict[Any, Op]] = {}
+    _made: ClassVar[Interned[Op]] = Interned(0)
     _mortal: ClassVar[WeakValueDictionary[int, Op]] = WeakValueDictionary()
     _lasting: ClassVar[bool] = False
     _defaults: ClassVar[dict[str, Any]] = {}
@@ -153,7 +155,7 @@ class Op:
         own = [n for n, a in get_annotations(cls).items() if "ClassVar" not in str(a)]
         cls.fields = tuple(dict.fromkeys((*cls.fields, *own)))
         cls._defaults = {**cls._defaults, **{n: cls.__dict__[n] for n in own if n in cls.__dict__}}
-        cls._made, cls._mortal = {}, WeakValueDictionary()
+        cls._made, cls._mortal = Interned(MADE), WeakValueDictionary()
         cls._interned = interned
         if hidden := [n for n in own if hasattr(Op, n) or n in get_annotations(Op)]:
             raise TypeError(
@@ -190,11 +192,8 @@ class Op:
                 return found
             if not lasting(values):
                 return cls._made_to_die(values, hash(key))
-        op = cls._new(values)
-        if cls._interned:
-            op.__dict__["_lasting"] = True
-            return cls._made.setdefault(key, op)
-        return op
+            return cls._made.add(key, lambda: cls._new(values, lasting=True))
+        return cls._new(values)
 
     @classmethod
     def _made_to_die(cls, values: tuple[Any, ...], key: int) -> Op:
@@ -208,10 +207,10 @@ class Op:
         return op
 
     @classmethod
-    def _new(cls, values: tuple[Any, ...]) -> Op:
+    def _new(cls, values: tuple[Any, ...], lasting: bool = False) -> Op:
         op = object.__new__(cls)
         op.__dict__.update(zip(cls.fields, values, strict=True))
-        op.__dict__["_types"] = {}
+        op.__dict__.update(_types={}, _lasting=lasting)
         return op
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from .errors import DTypeError, ShapeError
+from .interned import Interned
 from .kinds import bfloat16, common_dtype, is_bfloat16, is_inexact, kind_of
 from .words import visible
 
@@ -26,7 +27,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 class TensorType:
     """dtype and shape of a tensor. Interned: equal types are the same object."""
 
-    __slots__ = ("complex", "differentiable", "dtype", "shape")
+    __slots__ = ("__weakref__", "complex", "differentiable", "dtype", "shape")
     dtype: DType
     shape: Shape
     differentiable: bool
@@ -45,7 +46,7 @@ class TensorType:
         return tensor_type, (self.shape, dtype.name if is_bfloat16(dtype) else dtype.str)
 
 
-_interned: dict[tuple[Shape, DType], TensorType] = {}
+_interned: Interned[TensorType] = Interned(4096)
 _dtypes: dict[Any, DType] = {}
 _KINDS = "biufc"
 _SHORT = ("float8_", "float6_", "float4_")
@@ -126,12 +127,14 @@ def tensor_type(shape: Shape, dtype: Any) -> TensorType:
     dtype = as_dtype(dtype)
     key = (shape, dtype)
     found = _interned.get(key)
-    if found is None:
-        found = TensorType()
-        found.shape, found.dtype = shape, dtype
-        found.differentiable = is_inexact(dtype)
-        found.complex = kind_of(dtype) == "c"
-        found = _interned.setdefault(key, found)
+    return _interned.add(key, lambda: _new(shape, dtype)) if found is None else found
+
+
+def _new(shape: Shape, dtype: DType) -> TensorType:
+    found = TensorType()
+    found.shape, found.dtype = shape, dtype
+    found.differentiable = is_inexact(dtype)
+    found.complex = kind_of(dtype) == "c"
     return found
 
 

@@ -8,7 +8,7 @@ not of this library may keep what it reads, and return it.
 from __future__ import annotations
 
 from enum import Enum
-from functools import cache
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -129,7 +129,7 @@ class AliasAnalysis:
         if known is None:
             self._note_views(node, Effect.LOOK, kernel, inputs)
             return True
-        if not all(np.may_share_memory(part, known) for part in parts):
+        if not all(looks_into(part, known) for part in parts):
             return False  # it has to copy
         pairs = [(t, p) for t, p in zip(node.outputs, parts, strict=True) if t not in self._given]
         self._layouts.update(pairs)
@@ -159,7 +159,7 @@ class AliasAnalysis:
         self.actions.append(Action(node, kind, kernel, inputs))
 
 
-@cache
+@lru_cache(maxsize=4096)
 def nbytes(type: TensorType) -> int | None:
     """Bytes of a value, None where a length is unknown."""
     size = size_of(type.shape)
@@ -183,6 +183,14 @@ def is_strange(op: Op) -> bool:
         pending += each.runs
         pending += [n.op for p in each.bodies for n in p.nodes]
     return False
+
+
+def looks_into(part: Array, base: Array) -> bool:
+    """Whether an array has no memory of its own, only that of another.
+
+    An array without elements has none at all: wherever it lies, it says nothing about its kernel.
+    """
+    return part.size == 0 or np.may_share_memory(part, base)
 
 
 def is_view(node: Node) -> bool:

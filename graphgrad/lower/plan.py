@@ -63,6 +63,8 @@ class Step(NamedTuple):
     frees    slots whose value is dropped after the step
     dead     slots of arrays in the arena whose place is given away after the step
     over     slots of outputs that are written over an input
+    looks    whether outputs that it does not write may be views of its first input; else they have
+             memory of their own
     """
 
     node: Node
@@ -75,6 +77,7 @@ class Step(NamedTuple):
     frees: tuple[int, ...] = ()
     dead: tuple[int, ...] = ()
     over: tuple[int, ...] = ()
+    looks: bool = False
 
 
 class Place(NamedTuple):

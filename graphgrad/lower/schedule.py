@@ -13,7 +13,7 @@ from ..ir.node import Node, Tensor
 from ..ir.program import Program
 from ..ir.types import Array, TensorType
 from ..ops.control import Scan, While
-from .alias import Action, AliasAnalysis, Effect, is_view, nbytes
+from .alias import Action, AliasAnalysis, Effect, nbytes
 from .binding import Binding
 from .memory import Buffer, Memory, pack
 from .plan import Kernel, Place, Plan, Result, Step
@@ -47,7 +47,7 @@ def schedule(program: Program, binding: Binding) -> Plan:
         slots.numbers.fixed,
         arena + kept + peak,
         exact,
-        sum(not step.writes and is_view(step.node) for step in steps),
+        sum(step.looks for step in steps),
         len(memory.over),
         tuple(sorted({a.node.type for a in aliases.actions if _takes_more(a, binding)})),
         tuple(bodies),
@@ -151,14 +151,17 @@ class _Slots:
         numbers.release(unread)
         frees = (*(s for s in gone if s not in outputs), *unread)
         dead = tuple(self._dead.pop(at, ()))
-        return Step(node, action.kernel, False, inputs, outputs, frees=frees, dead=dead)
+        looks = action.kind in (Effect.LOOK, Effect.FIXED)
+        return Step(
+            node, action.kernel, False, inputs, outputs, frees=frees, dead=dead, looks=looks
+        )
 
     def _fixed_view(self, node: Node, kernel: Kernel, inputs: tuple[int, ...]) -> None:
         key = (node.op, inputs)
         found = self.views.get(key)
         if found is None:
             outputs = tuple([self.numbers.fix() for _ in node.outputs])
-            found = self.views[key] = Step(node, kernel, False, inputs, outputs)
+            found = self.views[key] = Step(node, kernel, False, inputs, outputs, looks=True)
         self._name(node, found.outputs)
 
     def _is_returned(self, action: Action) -> bool:

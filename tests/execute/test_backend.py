@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from graphgrad.compiled import compile
 from graphgrad.execute import backend as module
 from graphgrad.execute.backend import (
     Kernels,
@@ -13,8 +14,11 @@ from graphgrad.execute.backend import (
     one_call_per_node,
 )
 from graphgrad.execute.numpy_backend import NumpyBackend
+from graphgrad.ir.errors import ExecutionError
 from graphgrad.ir.graph import Graph
+from graphgrad.ir.op import Op
 from graphgrad.ir.program import Program
+from graphgrad.ops.base import apply
 from graphgrad.ops.exponential import Exp, exp
 from graphgrad.ops.sources import Identity, identity, placeholder, stop_gradient
 
@@ -25,6 +29,45 @@ def test_names():
     assert {"numpy", "llvm", "jax"} <= set(backends())
     mine = NumpyBackend()
     assert load_backend(mine) is mine
+
+
+@pytest.mark.parametrize("name", ["numpy", "llvm"])
+def test_the_environment_says_whether_programs_are_checked(name, monkeypatch):
+    if name == "llvm":
+        pytest.importorskip("llvmlite")
+    for word, wanted in (("1", True), ("0", False), ("", False), (None, False)):
+        if word is None:
+            monkeypatch.delenv("GRAPHGRAD_CHECK", raising=False)
+        else:
+            monkeypatch.setenv("GRAPHGRAD_CHECK", word)
+        assert load_backend(name).check is wanted
+        assert load_backend(name, check=True).check is True
+        assert load_backend(name, check=False).check is False
+    monkeypatch.setenv("GRAPHGRAD_CHECK", "yes")
+    with pytest.raises(ValueError, match="GRAPHGRAD_CHECK is 1 or 0, got 'yes'"):
+        load_backend(name)
+
+
+def test_a_checked_environment_finds_what_a_kernel_hides(monkeypatch):
+    with Graph():
+        x = placeholder((3,))
+        y = apply(Hides(), x)
+        monkeypatch.setenv("GRAPHGRAD_CHECK", "1")
+        with pytest.raises(ExecutionError, match=r"Hides.* without saying so"):
+            compile(x, y, backend="numpy")(np.ones(3))
+        f = compile(x, y, backend="numpy", check=False)
+    a = np.ones(3)
+    assert not np.shares_memory(f(a), a)
+
+
+class Hides(Op):
+    """y = x, which its kernel returns as it is and does not say so."""
+
+    def infer(self, x):
+        return (x,)
+
+    def kernel(self, xp, x):
+        return x
 
 
 def test_an_unknown_name_gets_the_nearest():

@@ -49,6 +49,18 @@ def moved_views(x, h, w):
     return gg.scan(run, gg.transpose(h) @ h, x)
 
 
+def pieces(x, h, w):
+    """Views of values without elements, which lie nowhere, and what is made of them."""
+
+    def run(s, row):
+        nothing, few, rest, none = gg.split(gg.tanh(s * row), [0, 2, 5], axis=1)
+        turned = gg.reshape(gg.transpose(nothing), (0, 2))[:, 1:]
+        joined = gg.concat([turned, gg.transpose(rest)[:, :1], gg.transpose(few)[:, 1:]])
+        return gg.concat([rest, none, few], axis=1), joined
+
+    return gg.scan(run, h, x)
+
+
 def swapped(x, h, w):
     """Carries that change places, one that stays, and a constant row."""
     (a, b, _), ys = gg.scan(lambda c, row: ((c[1], c[0] * row, c[2]), (c[0], w)), (h, h + 1, h), x)
@@ -191,6 +203,7 @@ LOOPS = [
     backwards,
     gates,
     moved_views,
+    pieces,
     swapped,
     counted,
     numbers,
@@ -548,6 +561,10 @@ def one_step(f):
         (
             lambda: one_step(lambda s, row: gg.cond(gg.sum(s) > 0, lambda: s, lambda: gg.sort(s))),
             r"Sort_\d+ = Sort\(.* is run by NumPy",
+        ),
+        (
+            lambda: one_step(lambda s, row: s[:0] @ gg.reshape(row[3:], (0, 3)) + row),
+            r"MatMul_\d+ = MatMul\(.* multiplies arrays without elements",
         ),
         (lambda: within(keep=True), r"gradients/Scan.* lengths that only a run"),
     ],

@@ -18,9 +18,9 @@ from graphgrad.execute.planned import KernelBinding, PlannedBackend
 from graphgrad.ir.errors import ExecutionError, ShapeError
 from graphgrad.ir.op import Op
 from graphgrad.ir.program import Program
-from graphgrad.lower import memory, schedule
+from graphgrad.lower import alias, memory, schedule
 from graphgrad.lower.alias import is_view
-from graphgrad.ops.base import apply
+from graphgrad.ops.base import apply, build
 
 UNARY = [gg.exp, gg.tanh, gg.sin, gg.negative, gg.abs, lambda x: x * 2.0, lambda x: x * x]
 BINARY = [gg.add, gg.multiply, gg.subtract, gg.maximum, lambda x, y: gg.where(x > y, x, y)]
@@ -35,9 +35,35 @@ VIEWS = [
     lambda x: gg.concat(gg.split(x, 2, 1)[::-1], 1),
     lambda x: gg.expand_dims(x, 1)[:, 0],
     lambda x: gg.flip(x, 1),
+    lambda x: gg.array_split(x, [0], 1)[1],
+    lambda x: gg.concat(gg.split(x, [0, 1, 1, 4])[::-1]),
+    lambda x: gg.concat([*gg.array_split(x, 7)[2:], x[:2]]),
+    lambda x: x[2:2],
+    lambda x: gg.broadcast_to(gg.sum(x[:, 3:3].T, 0), (4, 4)),
+    lambda x: gg.reshape(x, (4, 4)),
+    gg.real,
     gg.identity,
 ]
+
+
+class TurnedAndDoubled(Op):
+    """Two outputs, a view of the input and what is none."""
+
+    view = True
+
+    def infer(self, x):
+        return x, x
+
+    def kernel(self, xp, x):
+        return x[::-1], x * 2.0
+
+    def vjp(self, node, dy, dz):
+        return ((0.0 if dy is None else gg.flip(dy, 0)) + (0.0 if dz is None else dz * 2.0),)
+
+
 OTHERS = [
+    lambda x: gg.add(*build(TurnedAndDoubled(), (x,)).outputs),
+    lambda x: build(TurnedAndDoubled(), (x,)).outputs[0],
     lambda x: gg.sum(x, 0) + x,
     lambda x: gg.sum(x) * x,
     lambda x: gg.matmul(x, x.T) * 0.1,
@@ -490,6 +516,73 @@ def test_a_place_that_is_given_away_too_early_shows(monkeypatch):
         EverythingWrites(check=True).compile(program)(np.ones(4))
     monkeypatch.undo()
     check(program, EverythingWrites(check=True), [np.ones(4)])
+
+
+def test_a_view_that_is_planned_as_a_copy_shows(monkeypatch):
+    monkeypatch.setattr(alias, "looks_into", np.may_share_memory)  # an empty array shares nothing
+    with gg.Graph():
+        x = gg.placeholder((1, 2))
+        program = Program([x], [gg.split(gg.exp(x), [0], axis=1)[1]])
+    with pytest.raises(
+        ExecutionError, match=r"Split_2 .* input .*, which the plan takes for copied"
+    ):
+        unfused(check=True).compile(program)(np.ones((1, 2)))
+    monkeypatch.undo()
+    check(program, unfused(check=True), [np.ones((1, 2))])
+
+
+@pytest.mark.parametrize(
+    ("look", "last"), [(gg.identity, 1), (lambda a: a.T, 2), (lambda a: gg.split(a, [0])[1], 2)]
+)
+def test_a_value_that_is_written_over_while_it_is_read_shows(look, last, monkeypatch):
+    """Its place is given away after its first reader, and there is another one."""
+
+    def too_early(buffers):
+        buffers = list(buffers)
+        buffers[0].last = last
+        return memory.pack(buffers)
+
+    monkeypatch.setattr(schedule, "pack", too_early)
+    with gg.Graph():
+        x = gg.placeholder((2, 2))
+        a = gg.exp(x)
+        program = Program([x], [look(a) @ gg.cumsum(gg.sum(a, 0, keepdims=True).T, 0)])
+    with pytest.raises(ExecutionError, match=r"over memory of Exp_1, which MatMul_\d reads later"):
+        EverythingWrites(check=True).compile(program)(np.ones((2, 2)))
+
+
+@pytest.mark.parametrize("place", [0, 1])
+def test_an_output_that_is_given_is_written_beside_the_others(place):
+    with gg.Graph():
+        x = gg.placeholder((3, 3))
+        parts = gg.linalg.qr(gg.exp(x) + gg.eye(3) * 9.0)
+        program = Program([x, parts[place]], [gg.sin(parts[1 - place]), parts[place] * 2.0])
+    a = np.random.default_rng(0).normal(size=(3, 3))
+    for backend in (EverythingWrites(), EverythingWrites(check=True)):
+        check(program, backend, [a, np.ones((3, 3))])
+
+
+class InOneMemory(Op):
+    """Two outputs, of which one is a view of the other, in a tuple or a list."""
+
+    kind: type
+
+    def infer(self, x):
+        return x, x
+
+    def kernel(self, xp, x):
+        y = x + 1.0
+        return self.kind([y, y[::-1]])
+
+
+@pytest.mark.parametrize("kind", [tuple, list])
+def test_results_of_a_kernel_in_one_memory(kind):
+    with gg.Graph():
+        x = gg.placeholder((3,))
+        program = Program([x], build(InOneMemory(kind), (x,)).outputs)
+    with pytest.raises(ExecutionError, match=r"InOneMemory.* returned two results in one memory"):
+        unfused(check=True).compile(program)(np.ones(3))
+    check(program, unfused(), [np.arange(3.0)])
 
 
 def test_what_is_known_of_shapes_only_when_arrays_come_is_used_then():

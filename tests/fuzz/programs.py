@@ -201,7 +201,13 @@ def cast(b: Builder) -> Any:
 
 def viewed(b: Builder) -> Any:
     x = b.pick(kinds="fiub")
-    how = b.rng.integers(6)
+    how = b.rng.integers(7)
+    if how == 6:  # what may return its input
+        fs: list[Any] = [
+            gg.identity, lambda x: gg.reshape(x, x.shape), lambda x: gg.broadcast_to(x, x.shape),
+            lambda x: gg.cast(x, x.dtype), lambda x: x[...], gg.real,
+        ]  # fmt: skip
+        return b.of(fs)(x)
     if how == 0:
         return gg.transpose(x, b.rng.permutation(x.ndim).tolist())
     if how == 1:
@@ -218,7 +224,7 @@ def viewed(b: Builder) -> Any:
 
 
 def cut(b: Builder) -> Any:
-    x = b.pick(lambda t: t.ndim > 0 and 0 not in t.shape, "fiub")
+    x = b.pick(lambda t: t.ndim > 0 and t.shape[0] > 0, "fiub")
     if x is None:
         return None
     n = x.shape[0]
@@ -226,8 +232,25 @@ def cut(b: Builder) -> Any:
     keys: list[Any] = [
         i, i - n, slice(i, n), slice(0, i + 1), slice(None, None, -1), (None, i), slice(i, None, 2),
         (..., slice(None, None, -2)), (..., slice(0, 1)), (..., None), slice(n, None),
+        slice(i, i),
     ]  # fmt: skip
     return x[b.of(keys)]
+
+
+def pieces(b: Builder) -> Any:
+    """Some pieces of an uneven split, among which there are empty ones."""
+    x = b.pick(lambda t: t.ndim > 0, "fiub")
+    if x is None:
+        return None
+    axis = int(b.rng.integers(x.ndim))
+    n = x.shape[axis]
+    ends = [0, n] if b.flip() else []
+    places = sorted([*ends, *b.rng.integers(n + 1, size=b.rng.integers(1, 4)).tolist()])
+    parts = gg.split(x, places, axis) if b.flip(0.7) else gg.array_split(x, len(places) + n, axis)
+    for part in parts[:4]:
+        if b.flip(0.3):
+            keep(b, part)
+    return gg.concat(parts[::-1], axis) if b.flip(0.3) else b.of(parts)
 
 
 def joined(b: Builder) -> Any:
@@ -426,9 +449,9 @@ def overridden(b: Builder) -> Any:
 
 STEPS: list[tuple[int, Step]] = [
     (6, unary), (5, with_a_number), (8, binary), (2, of_integers), (2, compared), (1, tested),
-    (3, chosen), (2, cast), (5, viewed), (4, cut), (2, joined), (3, gathered), (1, scattered),
-    (6, reduced), (2, reduced_exactly), (1, found_at), (4, row), (1, loss), (3, product),
-    (2, windowed), (1, branched), (1, overridden),
+    (3, chosen), (2, cast), (5, viewed), (4, cut), (3, pieces), (2, joined), (3, gathered),
+    (1, scattered), (6, reduced), (2, reduced_exactly), (1, found_at), (4, row), (1, loss),
+    (3, product), (2, windowed), (1, branched), (1, overridden),
 ]  # fmt: skip
 CHANCES = np.array([weight for weight, _ in STEPS], float) / sum(weight for weight, _ in STEPS)
 

@@ -8,7 +8,7 @@ from graphgrad.execute.numpy_backend import NumpyBackend
 from graphgrad.ir.op import Op
 from graphgrad.ir.program import Program
 from graphgrad.lower.alias import AliasAnalysis, Effect, is_strange, is_view
-from graphgrad.ops.base import apply
+from graphgrad.ops.base import apply, build
 from graphgrad.ops.sources import assign
 
 
@@ -68,6 +68,17 @@ def test_views_of_what_is_written_are_settled_before_a_run(look, kind):
         assert aliases.layout(y).shape == y.shape
 
 
+@pytest.mark.parametrize("shape", [(2, 3), (2, 0)])
+def test_pieces_of_which_some_are_empty_are_views(shape):
+    with gg.Graph():
+        x = gg.placeholder(shape)
+        a = gg.exp(x)
+        pieces = gg.split(a, [0, 0, min(1, shape[1])], axis=1)
+        aliases = analysed([x], pieces)
+    assert kinds(aliases) == [("Exp", Effect.WRITE), ("Split", Effect.FIXED)]
+    assert all(aliases.root[piece] is a for piece in pieces)
+
+
 def test_views_of_arguments_are_looked_at_in_every_run():
     with gg.Graph():
         x = gg.placeholder((2, 3))
@@ -123,3 +134,117 @@ def test_nodes_of_unknown_lengths_are_called():
         x = gg.placeholder((None, 3))
         aliases = analysed([x], [gg.exp(x), x.T])
     assert sorted(k.value for _, k in kinds(aliases)) == ["call", "look"]
+
+
+def library_op(kernel, outputs=1, is_alias=False):
+    """An op of the library, as far as one can tell, of two inputs."""
+
+    class Passing(Op):
+        __module__ = "graphgrad.ops.passing"
+        view = True
+        alias = is_alias
+
+        def infer(self, x, y):
+            return (x,) * outputs
+
+        def kernel(self, xp, x, y):
+            return kernel(x, y)
+
+    return Passing()
+
+
+@pytest.mark.parametrize(
+    ("kernel", "outputs", "places"),
+    [
+        (lambda x, y: y, 1, [1]),
+        (lambda x, y: (y, x), 2, [1, 0]),
+        (lambda x, y: (x, x), 2, [0, 0]),
+        (lambda x, y: (x, np.zeros(3)), 2, None),  # passes on only one
+        (lambda x, y: x + 1, 1, None),
+    ],
+)
+def test_a_kernel_that_returns_its_inputs_passes_them_on(kernel, outputs, places):
+    with gg.Graph():
+        x, y = gg.placeholder((3,)), gg.placeholder((3,))
+        made = build(library_op(kernel, outputs), (x, y)).outputs
+        aliases = analysed([x, y], made)
+    if places is None:
+        assert kinds(aliases) == [("Passing", Effect.CALL)]
+        assert not aliases.same
+    else:
+        assert kinds(aliases) == []
+        assert [aliases.same[t] for t in made] == [(x, y)[i] for i in places]
+
+
+def test_what_ensures_a_shape_is_its_input():
+    with gg.Graph():
+        x = gg.placeholder((3,))
+        a = gg.exp(x)
+        y = apply(gg.op_types()["EnsureLike"]("as it was"), a, x)
+        aliases = analysed([x], [gg.sin(y)])
+    assert kinds(aliases) == [("Exp", Effect.WRITE), ("Sin", Effect.WRITE)]
+    assert aliases.same == {y: a}
+
+
+def test_an_op_that_is_not_of_the_library_is_called_whatever_it_says_of_itself():
+    class Foreign(Mine):
+        view = alias = True
+
+        def kernel(self, xp, x):
+            return x
+
+    with gg.Graph():
+        x = gg.placeholder((3,))
+        a = gg.exp(x)
+        aliases = analysed([x], [apply(Foreign(), a)])
+    assert kinds(aliases) == [("Exp", Effect.WRITE), ("Foreign", Effect.CALL)]
+    assert aliases.kept == {a}
+
+
+def test_what_has_one_value_everywhere_is_a_constant():
+    with gg.Graph():
+        x = gg.placeholder((3,))
+        two = gg.full((3,), 2.0)
+        aliases = analysed([x], [x * two])
+    assert kinds(aliases) == [("Multiply", Effect.WRITE)]
+    np.testing.assert_array_equal(aliases.constants[two], [2.0, 2.0, 2.0])
+
+
+@pytest.mark.parametrize(
+    "base", [lambda x: x, gg.exp, lambda x: gg.constant(np.arange(4.0))], ids=["look", "fixed", "c"]
+)
+def test_a_piece_that_is_given_is_no_view(base):
+    with gg.Graph():
+        x = gg.placeholder((4,))
+        given, other = gg.split(base(x), 2)
+        aliases = analysed([x, given], [given * 2.0, other * 2.0, gg.flip(given, 0)])
+    assert given not in aliases.root
+    assert given not in aliases.constants
+    assert aliases.layout(given) is None
+    assert (other in aliases.root) == (other not in aliases.constants)
+
+
+def test_an_input_that_a_node_passes_on_and_that_is_given_is_itself():
+    with gg.Graph():
+        x, y = gg.placeholder((3,)), gg.placeholder((3,))
+        given, other = build(library_op(lambda x, y: (x, y), 2), (x, y)).outputs
+        aliases = analysed([x, y, given], [given, other])
+    assert aliases.same == {other: y}
+
+
+def test_the_likely_layout_of_a_view_is_that_of_row_major_arguments():
+    with gg.Graph():
+        x, like = gg.placeholder((4, 3)), gg.placeholder((12,))
+        first, _ = gg.split(x, [1], axis=1)
+        turned = gg.transpose(x)[1:]
+        flat = gg.reshape_like(x, like)
+        aliases = analysed([x, like], [first, turned, flat])
+    assert aliases.likely(x).strides == (24, 8)
+    assert (aliases.likely(first).shape, aliases.likely(first).strides) == ((4, 1), (24, 8))
+    assert (aliases.likely(turned).shape, aliases.likely(turned).strides) == ((2, 4), (8, 24))
+    assert aliases.likely(flat).strides == (8,)
+    written = gg.exp(x)
+    aliases = analysed([x], [gg.transpose(written)])
+    (view,) = aliases.program.outputs
+    assert aliases.likely(written).strides == (24, 8)
+    assert (aliases.likely(view).shape, aliases.likely(view).strides) == ((3, 4), (8, 24))

@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 
+import graphgrad as gg
+from graphgrad.execute.numpy_backend import NumpyBackend
 from graphgrad.lower.memory import ALIGNMENT, LODGED, Buffer, lodge, pack
 
 
@@ -54,6 +56,29 @@ def test_places_that_become_free_join():
 def test_the_last_place_grows():
     buffers, arena = packed([(64, 0, 9), (64, 0, 1), (256, 2, 3)])
     assert (buffers[2].offset, arena) == (64, 320)
+
+
+def test_only_large_buffers_of_the_arena_lodge_and_only_in_results():
+    """Each with the one host that there is, which is written after its last reader."""
+
+    def host_of(size=LODGED, fresh=False, last=1, host_fresh=True, host_last=9):
+        lodger, host = Buffer(size, 0, last, fresh), Buffer(LODGED, 2, host_last, host_fresh)
+        lodge([lodger, host], 9)
+        return lodger.host
+
+    assert host_of() is not None
+    assert host_of(size=LODGED - 1) is None
+    assert host_of(fresh=True) is None
+    assert host_of(last=2) is None
+    assert host_of(host_fresh=False) is None
+    assert host_of(host_last=8) is None
+
+
+def test_an_output_of_unknown_length_is_handed_out_as_it_is():
+    with gg.Graph():
+        x = gg.placeholder((None,))
+        plan = NumpyBackend().plan(gg.Program([x], [gg.exp(x), gg.sin(x)[1:]]))
+    assert [r.copied for r in plan.results] == [False, True]
 
 
 def test_nothing_takes_no_room():

@@ -15,7 +15,7 @@ from .jit import COMPILING, Loaded, host, loaded
 from .kernel import DECLARATIONS, NDARRAY, Shared, write_kernel
 from .module import Module
 
-KEPT = 4096  # kernels, the latest used
+KEPT = 1024  # kernels, the latest used; a module of them takes some 50 KB
 MODULE = 5_000  # nodes of a module, from which on the next begins: LLVM is slow with large ones
 
 

@@ -27,6 +27,7 @@ COMPILING = lock_of_module()
 VERSION = f"llvmlite {llvmlite.__version__}, LLVM {'.'.join(map(str, llvm.llvm_version_info))}"
 
 
+LINKED = 64  # libraries of one linker, which keeps 10 KB of each that was unloaded
 PASSES = ("always_inliner", "sroa", "instruction_combine", "global_dead_code_eliminate")
 
 
@@ -86,7 +87,10 @@ class Loaded:
                 library.import_symbol(name, address)
             for name in names:
                 library.export_symbol(name)
-            self._library = library.link(_linker(), f"graphgrad{next(_numbers)}")
+            number = next(_numbers)
+            if number % LINKED == 0:
+                _linker.cache_clear()  # the one before goes with the last of its libraries
+            self._library = library.link(_linker(), f"graphgrad{number}")
         # An array: of two objects in a cycle, the garbage collector ends one while the other may
         # still call the code, but it knows nothing of arrays.
         self._life = np.empty(0)

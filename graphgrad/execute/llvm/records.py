@@ -15,7 +15,7 @@ from numpy.lib.stride_tricks import as_strided
 from ...ir.node import Node
 from ...ir.op import Op
 from ...ir.types import DType, TensorType, tensor_type
-from ...lower.alias import is_view, nbytes
+from ...lower.alias import is_view, looks_into, nbytes
 from ...lower.plan import Plan, Step
 from ...ops.control import Cond, Scan, While
 from ...ops.joining import Concat
@@ -72,12 +72,12 @@ def _views(x: Located, kernel: Callable[[Any], Any]) -> list[tuple[int, tuple[in
     """Offset and strides of what a kernel shows of a value."""
     if any(s < 0 for s in x.strides):
         raise Unfit("looks at rows from the last on")
-    extent = sum((n - 1) * s for n, s in zip(_lengths(x.type), x.strides, strict=True))
+    extent = sum((n - 1) * s for n, s in zip(_lengths(x.type), x.strides, strict=True) if n)
     canvas = np.empty(extent + x.type.dtype.itemsize, np.uint8)
     shown = as_strided(canvas[: x.type.dtype.itemsize].view(x.type.dtype)[0:1].reshape(()))
     made = kernel(as_strided(shown, _lengths(x.type), x.strides))
     parts = made if isinstance(made, tuple) else (made,)
-    if not all(np.may_share_memory(part, canvas) for part in parts):
+    if not all(looks_into(part, canvas) for part in parts):
         raise Unfit("makes a copy")
     return [(part.ctypes.data - canvas.ctypes.data, part.strides) for part in parts]
 
@@ -315,6 +315,8 @@ class Records:
 
     def _product(self, node: Node, a: Located, b: Located, c: Located) -> None:
         op: Any = node.op
+        if not all(nbytes(x.type) for x in (a, b, c)):
+            raise Unfit("multiplies arrays without elements")
         *stack, rows, cols = _lengths(c.type)
         depth = _lengths(a.type)[-2 if op.transpose_a else -1]
         if c.type.dtype.char not in "fd" or not library.fast():

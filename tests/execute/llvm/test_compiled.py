@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import os
 import subprocess
 import sys
 import threading
 import weakref
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -117,6 +119,36 @@ def test_functions_come_and_go_while_the_garbage_collector_works(monkeypatch):
             assert right(number % 3, kept[number % 3](*ARRAYS))
     finally:
         gc.set_threshold(*before)
+
+
+SEVEN = "define i32 @seven() {\n ret i32 7\n}\n"
+
+
+def test_code_outlives_the_linker_that_is_renewed(monkeypatch):
+    monkeypatch.setattr(jit, "LINKED", 4)
+    before = weakref.ref(jit._linker())
+    kept = jit.loaded(SEVEN, ["seven"])
+    for _ in range(8):
+        jit.loaded(SEVEN, ["seven"])
+    gc.collect()
+    assert before() is None
+    assert ctypes.CFUNCTYPE(ctypes.c_int)(kept.address("seven"))() == 7
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="no count of pages here")
+def test_code_that_was_unloaded_leaves_no_memory_behind():
+    """One linker for all would keep 10 KB of each."""
+    code = jit.object_code(SEVEN, jit.host())
+
+    def pages_after(count):
+        for _ in range(count):
+            jit.Loaded(code, ["seven"])
+        gc.collect()
+        return int(Path("/proc/self/statm").read_text().split()[1])
+
+    before = pages_after(3 * jit.LINKED)
+    taken = (pages_after(10 * jit.LINKED) - before) * os.sysconf("SC_PAGE_SIZE")
+    assert taken < 10 * jit.LINKED * 4_000
 
 
 def test_a_function_ends_while_another_thread_is_within_llvm():
