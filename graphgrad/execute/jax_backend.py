@@ -13,6 +13,7 @@ import jax.scipy.special
 import numpy as np
 from jax.experimental import io_callback
 
+from ..ir.collector import having
 from ..ir.errors import DeviceError
 from ..ir.kinds import FLOAT32, is_bfloat16, is_floating, kind_of
 from ..ir.node import Node, Tensor
@@ -68,12 +69,8 @@ class _JaxKernels(Kernels):
         kernel, name = self.of(node.op), f"{node.name} ({node.where})"
 
         def named(*arrays: Any) -> Any:
-            token = AT.set(node)
-            try:
-                with jax.named_scope(name):
-                    return kernel(*arrays)
-            finally:
-                AT.reset(token)
+            with jax.named_scope(name):
+                return having(AT, node, kernel, *arrays)
 
         return named
 

@@ -8,7 +8,7 @@ place on its devices (`jax_layout`), and XLA puts in what the devices tell each 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import nullcontext
+from functools import partial
 from typing import Any
 
 import jax
@@ -16,6 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.experimental import multihost_utils
 
+from ..ir.collector import having
 from ..ir.digest import check_same, lines
 from ..ir.errors import ExecutionError, StateError
 from ..ir.held import fetched, is_gone
@@ -23,7 +24,7 @@ from ..ir.locks import OwnLock
 from ..ir.node import Node, Tensor
 from ..ir.op import Op
 from ..ir.program import Program
-from ..ir.state import RUN, RunNumber
+from ..ir.state import RUN
 from ..ir.types import Array
 from ..lower.alias import is_strange
 from ..ops.random.keys import draws_keys
@@ -147,12 +148,8 @@ class JaxRun:
 
     def _traced(self, stays: Sequence[Any], lent: Sequence[Any], *number: Any) -> tuple[Any, ...]:
         arrays = self._whole(stays, lent)
-        before = HOST.set(self._host)
-        try:
-            with RunNumber(number[0]) if number else nullcontext():
-                made = self._distinct(self.once(*arrays), arrays)
-        finally:
-            HOST.reset(before)
+        once = partial(having, RUN, number[0], self.once) if number else self.once
+        made = self._distinct(having(HOST, self._host, once, *arrays), arrays)
         return tuple([made[i] for i in self._order])
 
     def _distinct(self, made: Sequence[Any], arrays: Sequence[Any]) -> list[Any]:

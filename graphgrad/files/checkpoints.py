@@ -6,8 +6,7 @@ import os
 import re
 import time
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -182,27 +181,28 @@ def _variables(graph: Graph) -> list[Node]:
     return [n for n in graph.nodes if type(n.op) is Variable]
 
 
+@collector_paused
 def _parts(step: int, graph: Graph, state: State, metadata: Any) -> Any:
     """The members of the file of a checkpoint."""
     tables = Tables()
-    with collector_paused():
-        variables = _variables(graph)
-        arrays = state.read(variables)
-        try:
-            said = written(metadata, tables)
-        except Unwritten as error:
-            raise FileError(f"the metadata cannot be saved: it has {error}") from None
-        rows = [[v.name, tables.array(a)] for v, a in zip(variables, arrays, strict=True)]
-        document = {"step": step, "runs": state.runs, "variables": rows, "metadata": said}
-        return file_parts(MEMBER, KIND, document, tables)
+    variables = _variables(graph)
+    arrays = state.read(variables)
+    try:
+        said = written(metadata, tables)
+    except Unwritten as error:
+        raise FileError(f"the metadata cannot be saved: it has {error}") from None
+    rows = [[v.name, tables.array(a)] for v, a in zip(variables, arrays, strict=True)]
+    document = {"step": step, "runs": state.runs, "variables": rows, "metadata": said}
+    return file_parts(MEMBER, KIND, document, tables)
 
 
+@collector_paused
 def read_checkpoint(path: Path, *, whole: bool = True) -> tuple[dict[str, Array], int, Any]:
     """Values by name, the number of runs, and the metadata of a checkpoint.
 
     whole: whether all of it is read and checked; else arrays stay on the disk.
     """
-    with _whole(path):
+    with reading(path):
         opened = opened_file(path, mapped=not whole)
         document = text_of_file(opened, MEMBER, KIND)
         arrays = arrays_of(opened, document, mapped=not whole, verify=whole)
@@ -212,13 +212,6 @@ def read_checkpoint(path: Path, *, whole: bool = True) -> tuple[dict[str, Array]
             ((kind, inside),) = said.items()
             values[text(name)] = tables.array(kind, inside)
         return values, number(document["runs"]), read(document["metadata"], tables)
-
-
-@contextmanager
-def _whole(path: Path) -> Iterator[None]:
-    """What is wrong in this block is wrong with the checkpoint."""
-    with reading(path), collector_paused():
-        yield
 
 
 def _by_node(graph: Graph, values: dict[str, Array], path: Path) -> dict[Node, Array]:

@@ -14,7 +14,7 @@ from ..ir.collector import collector_paused
 from ..ir.errors import FileError, GraphGradError, did_you_mean
 from ..ir.flags import truth, truth_if_given
 from ..ir.flat import restore_graph
-from ..ir.graph import Graph
+from ..ir.graph import Graph, restored
 from ..ir.node import Tensor
 from .arrays import StoredArrays
 from .check import check_graph, check_tree
@@ -71,6 +71,8 @@ class GraphFile:
         return f"<file of {self.graph!r}, functions: {names}>"
 
 
+@restored
+@collector_paused
 def load(
     path: str | os.PathLike[str],
     mmap: bool = True,
@@ -115,7 +117,7 @@ def load(
     if rules not in ("saved", "registry", "check"):
         near = did_you_mean(str(rules), ["saved", "registry", "check"])
         raise ValueError(f'rules is "saved", "registry" or "check", got {rules!r}. {near}'.rstrip())
-    with collector_paused(), reading(path):
+    with reading(path):
         opened = opened_file(path, mmap)
         document = text_of_file(opened, GRAPH, KIND)
         return _read(document, opened, rules, functions or {}, mmap, verify)

@@ -69,11 +69,14 @@ class Turn(OwnLock):
         if me in _at_work:
             return self._take_another(me, work, *args)
         with self.lock:
-            _at_work[me] = (self,)
             try:
-                return work(*args)
+                try:
+                    _at_work[me] = (self,)
+                    return work(*args)
+                finally:
+                    _at_work.pop(me, None)
             finally:
-                del _at_work[me]
+                _at_work.pop(me, None)
 
     def _take_another(self, me: int, work: Callable[..., T], *args: Any) -> T:
         turns, before = _at_work[me], _waiting.get(me)
