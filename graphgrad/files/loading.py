@@ -21,6 +21,7 @@ from .check import check_graph, check_tree
 from .container import Buffer, StoredMember, checked, members_of
 from .entries import EntryPoint, read_entry
 from .registry import answered_by_registry, check_registered
+from .regular import check_regular
 from .rows import ColumnReader, Size
 from .saving import GRAPH, KIND
 from .tables import StoredTables
@@ -101,9 +102,9 @@ def load(
 
     Returns: a GraphFile.
 
-    Raises: FileError, which names the file, the part and the reason, for what is no such file, is
-    damaged, is of a newer version, or does not mean here what it meant; OSError of the disk;
-    ValueError for another word in `rules`.
+    Raises: FileError, which names the file, the part and the reason, for what is no such file (nor
+    any file: a directory, a device, a pipe), is damaged, is of a newer version, or does not mean
+    here what it meant; OSError of the disk; ValueError for another word in `rules`.
 
     >>> import os, tempfile
     >>> x = gg.placeholder((2,), name="x")
@@ -133,6 +134,7 @@ class Opened(NamedTuple):
 def opened_file(path: str | os.PathLike[str], mapped: bool) -> Opened:
     """A file, mapped or read, whose container is in order."""
     buffer: Any
+    check_regular(path)
     with open(path, "rb") as file:
         if mapped and os.fstat(file.fileno()).st_size:
             buffer = memoryview(mapping.mmap(file.fileno(), 0, access=mapping.ACCESS_READ))
