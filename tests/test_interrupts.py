@@ -529,7 +529,9 @@ def check(name: str, some: Callable[[list[Any]], list[Any]], way: Way = BETWEEN)
     assert found
     for place in some(found):
         try:
-            check_at(make(), lambda act, at=place: way.interrupted(act, at), fine)
+            contextvars.copy_context().run(
+                check_at, make(), lambda act, at=place: way.interrupted(act, at), fine
+            )
         except Exception as error:
             wrong.append(f"{place}: {type(error).__name__}: {str(error)[:300]}")
     assert not wrong, "\n".join([f"{len(wrong)} places", *wrong])
@@ -537,8 +539,11 @@ def check(name: str, some: Callable[[list[Any]], list[Any]], way: Way = BETWEEN)
 
 def out_of_reach(place: Place | Line) -> bool:
     """Before an `__exit__` begins nothing can be done; here nobody around does it either."""
-    begins = place.offset == 2 if isinstance(place, Place) else place.event == "call"
-    return begins and place.program.co_qualname == "temporary_gradient.__exit__"
+    code = place.program
+    begins = (
+        place.offset == 2 if isinstance(place, Place) else place.line <= code.co_firstlineno + 1
+    )
+    return begins and code.co_qualname == "temporary_gradient.__exit__"
 
 
 def state_of_process() -> dict[Any, Any]:

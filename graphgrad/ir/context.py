@@ -57,7 +57,8 @@ class Context:
     scope    name scope, with its trailing slash
     left     the record of the graph that was left for this one; what was open there is found again
     inner    the scopes opened in this record that are still open; None: nobody will ask
-    ended    the scope acting here that was left: nothing may be built; None: all are open
+    ended    the scope acting here that was left, or what is said of building here: nothing may be
+             built; None: all are open
     origin   why nodes are being built: see Node.origin. The sweep writes it once a step.
     question what is asked for here: a running gradients() call, or UNASKED
     around   the record that was current when a scope made this one so
@@ -87,7 +88,7 @@ class Context:
         self.scope = ""
         self.left: Context | None = None
         self.inner: set[Scope] | None = None
-        self.ended: Scope | None = None
+        self.ended: Scope | str | None = None
         self.origin: Node | RuleCall | None = None
         self.question: Unasked = UNASKED
         self.around: Context | None = None

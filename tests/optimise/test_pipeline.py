@@ -47,10 +47,10 @@ def test_an_error_in_a_pass_keeps_its_type_and_names_the_pass():
 
 def test_the_verifier_stands_behind_every_pass():
     def wrong(program):
-        return gg.Program(program.inputs, [gg.constant(np.ones(3))])
+        return gg.Program(program.inputs, [other])
 
     with gg.Graph():
-        p = gg.Program([], [gg.constant(1.0)])
+        p, other = gg.Program([], [gg.constant(1.0)]), gg.constant(np.ones(3))
         with pytest.raises(ValueError, match="types of the outputs"):
             run_passes(p, [("wrong", wrong)], verify=True)
 
