@@ -75,7 +75,8 @@ def compile(
         outputs: a tensor, or any nesting of lists, tuples and dicts of tensors. None stays None.
         backend: "auto" (LLVM where it is installed, else NumPy), "numpy", "llvm", "jax", the name
             of an installed one, or a Backend object.
-        updates: {variable: new value}.
+        updates: {variable: new value}, of the variable's shape, cast to its dtype where NumPy calls
+            that a same-kind cast, as float64 to float32. For another kind write gg.cast.
         state: where variables live; the graph's own by default.
         optimize: False runs every node as it was built.
         verify: check the program after every pass.

@@ -271,6 +271,10 @@ def test_updates_that_do_not_fit(g):
         compile([], [], updates={v: np.zeros(4)})
     with pytest.raises(StateError, match="updates are for variables"):
         compile([x], [], updates={x: 1.0})
+    n = variable(np.zeros(3, "int32"), name="n")
+    words = r"n:0 is int32.*float64.*(?s:.*)write gg.cast\(value, 'int32'\)"
+    with pytest.raises(StateError, match=words):
+        compile([], [], updates={n: v + 1.0})
 
 
 def test_updates_take_numbers_and_cast(g):
