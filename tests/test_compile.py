@@ -457,3 +457,9 @@ def _loaded_by(program):
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
     return set(done.stdout.split())
+
+
+def test_rows_of_different_lengths_are_an_error_that_names_the_input(g):
+    x = placeholder((2,), name="x")
+    with pytest.raises(ShapeError, match=r"'x' .*takes an array, got a list"):
+        compile(x, x * 2.0)([[1], [2, 3]])

@@ -78,7 +78,6 @@ def import_weights(path: str | os.PathLike[str]) -> Values:
     """
     _, read = _format(path)
     try:
-        check_regular(path)
         found: Values = read(Path(path))
     except FileError as error:
         raise FileError(f"{os.fspath(path)} cannot be read: {error}") from None
@@ -107,7 +106,9 @@ def _write_safetensors(file: IO[bytes], arrays: Values) -> None:
 
 def _read_safetensors(path: Path) -> Values:
     found: Values = {}
-    for name, part in sorted(_needed().deserialize(path.read_bytes())):
+    package = _needed()
+    check_regular(path)
+    for name, part in sorted(package.deserialize(path.read_bytes())):
         dtype = bfloat16() if part["dtype"] == "BF16" else np.dtype(KINDS[part["dtype"]])
         found[name] = np.frombuffer(part["data"], dtype).reshape(part["shape"]).copy()
     return found
@@ -135,6 +136,7 @@ def write_npz(file: IO[bytes], arrays: Values) -> None:
 def _read_npz(path: Path) -> Values:
     """As np.load, which cannot tell `a` from `a.npy`."""
     found: Values = {}
+    check_regular(path)
     with zipfile.ZipFile(path) as archive:
         for member in archive.namelist():
             name = member.removesuffix(".npy")
