@@ -626,6 +626,14 @@ def test_S30_the_process_is_as_it_was_after_a_signal_at_a_line(name):
     )
 
 
+@pytest.mark.ci
+@pytest.mark.parametrize("name", CASES)
+def test_S30_the_process_is_as_it_was_after_a_signal_at_more_lines(name):
+    contextvars.copy_context().run(
+        check, name, lambda found: found[:: max(1, len(found) // 8)], BY_LINE
+    )
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_S30_the_process_is_as_it_was_after_a_signal_at_each_line(name):
