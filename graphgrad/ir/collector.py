@@ -35,8 +35,9 @@ def collector_paused(f: Callable[P, R]) -> Callable[P, R]:
                 return f(*args, **kwargs)
             finally:
                 gc.enable()
-        finally:
+        except BaseException:
             gc.enable()
+            raise
 
     return run
 
@@ -55,8 +56,9 @@ def undisturbed(put: Callable[[T], R], value: T) -> R:
             return put(value)
         finally:
             gc.enable()
-    finally:
+    except BaseException:  # an interrupt of the line above, maybe
         gc.enable()
+        raise
 
 
 def having(variable: ContextVar[T], value: T, f: Callable[..., R], *args: Any) -> R:
@@ -68,6 +70,7 @@ def having(variable: ContextVar[T], value: T, f: Callable[..., R], *args: Any) -
             return f(*args)
         finally:
             undisturbed(variable.set, before)
-    finally:
+    except BaseException:
         if variable.get() is not before:
             undisturbed(variable.set, before)
+        raise

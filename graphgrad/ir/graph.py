@@ -56,9 +56,10 @@ def restored(f: Callable[P, R]) -> Callable[P, R]:
             finally:
                 _put_back(CONTEXT, context)
                 _put_back(SETTING, setting)
-        finally:
+        except BaseException:  # an interrupt of the lines above, maybe
             _put_back(CONTEXT, context)
             _put_back(SETTING, setting)
+            raise
 
     return run
 

@@ -103,8 +103,9 @@ def _having(me: int, turns: tuple[Turn, ...], work: Callable[..., T], *args: Any
             return work(*args)
         finally:
             _put_back(me, before)
-    finally:
+    except BaseException:  # an interrupt of the line above, maybe
         _put_back(me, before)
+        raise
 
 
 def _put_back(me: int, turns: tuple[Turn, ...]) -> None:

@@ -131,8 +131,9 @@ class override_gradient(Scope):
                 self._pop(kind)
             finally:
                 self._close(region)
-        finally:  # an interrupt of the one above
+        except BaseException:  # an interrupt of the line above, maybe
             self._close(region)
+            raise
         assert region is not None
         if kind is None:
             check_region(region, self._start)
