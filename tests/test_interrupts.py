@@ -619,6 +619,11 @@ def test_S30_nothing_is_half_done_wherever_it_is_interrupted(name):
     contextvars.copy_context().run(check, name, list)
 
 
+IN_CLOSE = "ignore::pytest.PytestUnraisableExceptionWarning"
+"""Python prints an interrupt of a generator that is closed because nobody has it any more."""
+
+
+@pytest.mark.filterwarnings(IN_CLOSE)
 @pytest.mark.parametrize("name", CASES)
 def test_S30_the_process_is_as_it_was_after_a_signal_at_a_line(name):
     contextvars.copy_context().run(
@@ -627,6 +632,7 @@ def test_S30_the_process_is_as_it_was_after_a_signal_at_a_line(name):
 
 
 @pytest.mark.ci
+@pytest.mark.filterwarnings(IN_CLOSE)
 @pytest.mark.parametrize("name", CASES)
 def test_S30_the_process_is_as_it_was_after_a_signal_at_more_lines(name):
     contextvars.copy_context().run(
@@ -635,6 +641,7 @@ def test_S30_the_process_is_as_it_was_after_a_signal_at_more_lines(name):
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings(IN_CLOSE)
 @pytest.mark.parametrize("name", CASES)
 def test_S30_the_process_is_as_it_was_after_a_signal_at_each_line(name):
     contextvars.copy_context().run(check, name, list, BY_LINE)
