@@ -16,16 +16,16 @@ from .execute.backend import Backend, Compiled, load_backend
 from .execute.feeds import Feeds
 from .execute.timed import Clock, timed_runs
 from .inspect.profile import Profile
-from .ir.collector import collector_paused
+from .ir.collector import collector_paused, having
 from .ir.depth import Bounded
 from .ir.errors import DTypeError, ExecutionError, GraphError, StateError
 from .ir.first_tries import answer
 from .ir.flags import truth
-from .ir.graph import Graph, GraphScope
+from .ir.graph import Graph, GraphScope, restored
 from .ir.held import any_gone
 from .ir.node import Node, Tensor
 from .ir.program import Program, needed
-from .ir.state import RunNumber, State
+from .ir.state import RUN, State
 from .ir.tree import flatten, tree_map
 from .ir.types import TensorType
 from .ir.words import visible_lines
@@ -46,6 +46,8 @@ Passes = Callable[..., tuple[Program, list[Change]]]
 REFINED = 16  # sets of lengths whose optimisation `explain` tells
 
 
+@restored
+@collector_paused
 def compile(
     inputs: Any,
     outputs: Any,
@@ -73,7 +75,8 @@ def compile(
         outputs: a tensor, or any nesting of lists, tuples and dicts of tensors. None stays None.
         backend: "auto" (LLVM where it is installed, else NumPy), "numpy", "llvm", "jax", the name
             of an installed one, or a Backend object.
-        updates: {variable: new value}.
+        updates: {variable: new value}, of the variable's shape, cast to its dtype where NumPy calls
+            that a same-kind cast, as float64 to float32. For another kind write gg.cast.
         state: where variables live; the graph's own by default.
         optimize: False runs every node as it was built.
         verify: check the program after every pass.
@@ -105,7 +108,7 @@ def compile(
     """
     truth("optimize", optimize)
     truth("verify", verify)
-    with collector_paused(), Bounded():
+    with Bounded():
         chosen = load_backend(backend, **options)
         passes = _passes(optimize, verify, chosen)
         if memory is not None:
@@ -337,14 +340,15 @@ class CompiledFunction:
 
     def _update(self, arrays: tuple[Any, ...]) -> Any:
         """A run that writes; it is this thread's turn."""
+        update = self._update_in_place if self._lends else self._update_anew
+        return self._packed(having(RUN, self._state.runs, update, arrays))
+
+    def _update_anew(self, arrays: tuple[Any, ...]) -> Sequence[Any]:
         state = self._state
-        with RunNumber(state.runs):
-            if self._lends:
-                return self._packed(self._update_in_place(arrays))
-            values = (state.there if self._stays else state.read)(self._variables)
-            results = self._run(*arrays, *values)
+        values = (state.there if self._stays else state.read)(self._variables)
+        results: Sequence[Any] = self._run(*arrays, *values)
         state.commit(self._written_of(results), self._counted, own=self._stays)
-        return self._packed(results)
+        return results
 
     def _update_in_place(self, arrays: tuple[Any, ...]) -> Sequence[Any]:
         """A run that writes, and takes the memory of what it writes anew."""
@@ -384,10 +388,10 @@ class CompiledFunction:
         arrays = (*self._feeds(args, kwargs), *self._state.read(self._variables))
         known = getattr(self._compiled, "program_for", None)
         program = self.program if known is None else known([a.shape for a in arrays])
-        with RunNumber(self._state.runs):
-            clock = Clock()
-            runs = timed_runs(self.backend, program, arrays, repeat, clock)
-            return Profile(runs, program, self.backend, clock.loops)
+        clock = Clock()
+        timed = partial(timed_runs, self.backend, program, arrays, repeat, clock)
+        runs = having(RUN, self._state.runs, timed)
+        return Profile(runs, program, self.backend, clock.loops)
 
     def explain(self) -> str:
         """What the passes did, what runs as one, where values are, and how much memory it takes.

@@ -4,7 +4,8 @@
               graph by `apply` on tensors (`as_tensor`, `promoted`, `binary`, ...); `build` gives
               the node, which has all outputs
     rewrites  `@rule(Exp)` makes a function of a node a rewrite; `rewrite(*rules)` is the pass,
-              `Program -> Program`, that applies them; `instead` and `beside` make nodes for them
+              `Program -> Program`, that applies them; `instead` and `beside` make nodes for them,
+              `number_of`, `filled` and `array_of` constants
     backends  a class with `name`, `kernels` and `compile(program)` (see `Backend`), under the entry
               point group "graphgrad.backends"; `Kernels` has every op's own kernel
     checks    `check_op` tries every law of graphgrad's own ops on one; `verify_graph`,
@@ -75,7 +76,7 @@ from .ops.families import (
 )
 from .ops.making import Making
 from .ops.shaping import normal_axis
-from .optimise.build import beside, instead
+from .optimise.build import array_of, beside, filled, instead, number_of
 from .optimise.pipeline import Change, run_passes
 from .optimise.rewrite import Pass, rewrite
 from .optimise.rule import EXACT, FAST, ROUNDING, NodeOf, RewriteRule, rule
@@ -123,6 +124,7 @@ __all__ = [
     "Unary",
     "Visit",
     "apply",
+    "array_of",
     "as_dtype",
     "as_shape",
     "as_tensor",
@@ -135,6 +137,7 @@ __all__ = [
     "compatible",
     "derive",
     "elements",
+    "filled",
     "floating_binary",
     "floating_unary",
     "inexact",
@@ -143,6 +146,7 @@ __all__ = [
     "like",
     "load_backend",
     "normal_axis",
+    "number_of",
     "one_call_per_node",
     "op_types",
     "promoted",

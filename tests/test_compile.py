@@ -271,6 +271,10 @@ def test_updates_that_do_not_fit(g):
         compile([], [], updates={v: np.zeros(4)})
     with pytest.raises(StateError, match="updates are for variables"):
         compile([x], [], updates={x: 1.0})
+    n = variable(np.zeros(3, "int32"), name="n")
+    words = r"n:0 is int32.*float64.*(?s:.*)write gg.cast\(value, 'int32'\)"
+    with pytest.raises(StateError, match=words):
+        compile([], [], updates={n: v + 1.0})
 
 
 def test_updates_take_numbers_and_cast(g):
@@ -453,3 +457,9 @@ def _loaded_by(program):
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
     return set(done.stdout.split())
+
+
+def test_rows_of_different_lengths_are_an_error_that_names_the_input(g):
+    x = placeholder((2,), name="x")
+    with pytest.raises(ShapeError, match=r"'x' .*takes an array, got a list"):
+        compile(x, x * 2.0)([[1], [2, 3]])

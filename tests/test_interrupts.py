@@ -8,11 +8,17 @@ from __future__ import annotations
 
 import contextvars
 import gc
+import os
 import pickle
+import signal
+import sys
+import tempfile
 import threading
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -25,7 +31,7 @@ from graphgrad.regions import boundary, rules
 from graphgrad.regions.index import bodies_of
 
 from .differentiate.helpers import default, scaled
-from .interrupting import Place, interrupted, places
+from .interrupting import Line, Place, interrupted, lines, places, signalled
 
 POINT = np.array([0.3, 0.5])
 
@@ -402,6 +408,37 @@ def batching():
     return Case(graph, batch, question)
 
 
+def saving():
+    graph, x = new()
+    with graph, gg.override_gradient(five):
+        y = gg.sin(x)
+    folder = Path(tempfile.mkdtemp())
+
+    def action():
+        gg.save(folder / "net.gg", graph, functions={"sin": ([x], [y, gg.gradients(y, x)])})
+        return gg.load(folder / "net.gg").functions["sin"]
+
+    def question():
+        found = numbers(action(), POINT)
+        assert os.listdir(folder) == ["net.gg"]
+        return found
+
+    return Case(graph, action, question)
+
+
+def keeping_checkpoints():
+    graph = gg.Graph()
+    with graph:
+        gg.variable(POINT, name="w")
+    checkpoints = gg.Checkpoints(tempfile.mkdtemp(), keep=1)
+
+    def action():
+        checkpoints.save(1, graph)
+        return checkpoints.resume(graph)
+
+    return Case(graph, action, lambda: action().step)
+
+
 def registering():
     graph, x = new()
     with graph, gg.override_gradient("interrupted", late=True):
@@ -444,11 +481,24 @@ CASES = {
     "train": training,
     "copy, pickle": copying,
     "import": importing,
+    "save, load": saving,
+    "checkpoints": keeping_checkpoints,
     "vmap": batching,
     "register": registering,
 }
 
 # --- checking ------------------------------------------------------------------------------------
+
+
+class Way(NamedTuple):
+    """How an action is interrupted: where it can be, and what does it."""
+
+    places: Callable[[Callable[[], Any]], list[Any]]
+    interrupted: Callable[..., bool]
+
+
+BETWEEN = Way(places, interrupted)
+BY_LINE = Way(lines, signalled)
 
 
 class Around(Scope):
@@ -467,7 +517,7 @@ def inside(action: Callable[[], Any]) -> None:
         action()
 
 
-def check(name: str, places_of: Callable[[list[Place]], list[Place]]) -> None:
+def check(name: str, some: Callable[[list[Any]], list[Any]], way: Way = BETWEEN) -> None:
     make = CASES[name]
     case = make()
     fine = [case.question()]
@@ -475,29 +525,53 @@ def check(name: str, places_of: Callable[[list[Place]], list[Place]]) -> None:
     case.action()
     fine.append(case.question())
     make().action()  # what is made once, for good, is made
-    found, wrong = [p for p in places(make().action) if not out_of_reach(p)], []
+    found, wrong = [p for p in way.places(make().action) if not out_of_reach(p)], []
     assert found
-    for place in places_of(found):
+    for place in some(found):
         try:
-            check_at(make(), place, fine)
+            contextvars.copy_context().run(
+                check_at, make(), lambda act, at=place: way.interrupted(act, at), fine
+            )
         except Exception as error:
             wrong.append(f"{place}: {type(error).__name__}: {str(error)[:300]}")
     assert not wrong, "\n".join([f"{len(wrong)} places", *wrong])
 
 
-def out_of_reach(place: Place) -> bool:
+def out_of_reach(place: Place | Line) -> bool:
     """Before an `__exit__` begins nothing can be done; here nobody around does it either."""
-    return place.offset == 2 and place.code[1] in (
-        "collector_paused.__exit__",
-        "temporary_gradient.__exit__",
+    code = place.program
+    begins = (
+        place.offset == 2 if isinstance(place, Place) else place.line <= code.co_firstlineno + 1
     )
+    return begins and code.co_qualname == "temporary_gradient.__exit__"
 
 
-def check_at(case: Case, place: Place, fine: list[Any]) -> None:
-    before, was = CONTEXT.get(), (gc.isenabled(), np.geterr())
-    interrupted(lambda: inside(case.action), place)
-    assert CONTEXT.get() is before, "a scope is open"
-    assert (gc.isenabled(), np.geterr()) == was
+def state_of_process() -> dict[Any, Any]:
+    """What a process and a thread have one of, and every context variable."""
+    return {
+        **{v: id(value) for v, value in contextvars.copy_context().items()},
+        "collector": (gc.isenabled(), gc.get_freeze_count(), gc.get_threshold()),
+        "errors of numpy": np.geterr(),
+        "signals": (signal.pthread_sigmask(signal.SIG_BLOCK, ()), signal.getsignal(signal.SIGINT)),
+        "limit of recursion": sys.getrecursionlimit(),
+        "filters of warnings": list(warnings.filters),
+        "environment": dict(os.environ),
+        "folder": os.getcwd(),
+        "mask of files": mask_of_files(),
+    }
+
+
+def mask_of_files() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def check_at(case: Case, interrupt: Callable[..., bool], fine: list[Any]) -> None:
+    CONTEXT.get()
+    was = state_of_process()
+    interrupt(lambda: inside(case.action))
+    assert not (changed := [k for k, v in state_of_process().items() if v != was.get(k)]), changed
     for graph in bodies_of(case.graph):
         assert not [r for r in graph.regions if r.open], "a region is open"
         assert all(n.region is None or n.region in graph.regions for n in graph.nodes)
@@ -543,3 +617,31 @@ def test_S30_nothing_is_half_done_at_more_places(name):
 @pytest.mark.parametrize("name", CASES)
 def test_S30_nothing_is_half_done_wherever_it_is_interrupted(name):
     contextvars.copy_context().run(check, name, list)
+
+
+IN_CLOSE = "ignore::pytest.PytestUnraisableExceptionWarning"
+"""Python prints an interrupt of a generator that is closed because nobody has it any more."""
+
+
+@pytest.mark.filterwarnings(IN_CLOSE)
+@pytest.mark.parametrize("name", CASES)
+def test_S30_the_process_is_as_it_was_after_a_signal_at_a_line(name):
+    contextvars.copy_context().run(
+        check, name, lambda found: found[:: max(1, len(found) // 4)], BY_LINE
+    )
+
+
+@pytest.mark.ci
+@pytest.mark.filterwarnings(IN_CLOSE)
+@pytest.mark.parametrize("name", CASES)
+def test_S30_the_process_is_as_it_was_after_a_signal_at_more_lines(name):
+    contextvars.copy_context().run(
+        check, name, lambda found: found[:: max(1, len(found) // 8)], BY_LINE
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings(IN_CLOSE)
+@pytest.mark.parametrize("name", CASES)
+def test_S30_the_process_is_as_it_was_after_a_signal_at_each_line(name):
+    contextvars.copy_context().run(check, name, list, BY_LINE)

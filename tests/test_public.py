@@ -215,7 +215,7 @@ def test_every_type_that_a_signature_names_is_public():
     for name, function in public_functions():
         for annotation in function.__annotations__.values():
             for word in re.findall(r"[A-Za-z_]\w*", str(annotation)):
-                value = function.__globals__.get(word, known.get(word))
+                value = inspect.unwrap(function).__globals__.get(word, known.get(word))
                 for found in classes_in(value):
                     if found.__module__.startswith("graphgrad") and id(found) not in public:
                         hidden.add(f"{name} names {found.__module__}.{found.__name__}")

@@ -2,14 +2,14 @@
 The first override
 ==================
 
-Ten minutes: a function whose gradient is of no use, a rule that gives it a better one, and three
-ways to see that the rule is where it was put.
+A function whose gradient is of no use, a rule that gives it a better one, and three ways to see
+that the rule is where it was put.
 
 A gradient that is zero
 -----------------------
 
-A graph is built of tensors, which stand for arrays that are fed later. ``gg.sign`` is -1 or 1; it
-is flat nearly everywhere, so nothing in front of it learns.
+A graph is built of tensors, which stand for arrays that are fed later. ``gg.sign`` is -1, 0 or
+1; it is flat nearly everywhere, so nothing in front of it learns.
 """
 
 import matplotlib.pyplot as plt

@@ -34,7 +34,7 @@ STE = gg.rules.ste(window=1.0)
 
 
 def signs(t):
-    """-1 or 1, with the straight-through gradient."""
+    """-1, 0 or 1, with the straight-through gradient."""
     with gg.override_gradient(STE):
         return gg.sign(t)
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from ..ir.errors import GradientError, ShapeError
 from ..ir.flags import truth
+from ..ir.graph import restored
 from ..ir.kinds import is_inexact
 from ..ir.node import Node, Region
 from ..ir.types import Array
@@ -25,6 +26,7 @@ from .trial import Trial
 __all__ = ["check_gradient"]
 
 
+@restored
 def check_gradient(
     target: Any,
     *args: Any,

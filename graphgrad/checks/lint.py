@@ -358,6 +358,7 @@ def zero_gradients(graph: Graph) -> Iterator[Finding]:
     live = _live(graph)
     readers = _readers(graph)
     used = _passed_on(graph, readers)
+    made = _from_floats(graph, live)
     for node in graph.nodes:
         if not used.issuperset(node.outputs):
             continue
@@ -366,7 +367,7 @@ def zero_gradients(graph: Graph) -> Iterator[Finding]:
         if node.op.stepwise and any(t in live for t in node.inputs[:1]):
             yield _zero(node, node)
         elif _returns_to_floats(node):
-            made_by = _from_floats(node, live)
+            made_by = made.get(node)
             if made_by is not None and not _only_a_mask(node, live, readers):
                 yield _zero(node, made_by)
 
@@ -419,21 +420,17 @@ def _returns_to_floats(node: Node) -> bool:
     return bool(node.inputs) and bool(_floating(node.outputs)) and not _floating(node.inputs)
 
 
-def _from_floats(node: Node, live: set[Tensor]) -> Node | None:
-    """The op that made the integers of live floats, going back over integers."""
-    seen = {node}
-    stack = [node]
-    while stack:
-        for t in stack.pop().inputs:
-            before = t.node
-            if before in seen:
-                continue
-            seen.add(before)
-            if any(x in live for x in before.inputs):
-                return before
-            if before.origin is None and before.stamp is None and before.region is None:
-                stack.append(before)
-    return None
+def _from_floats(graph: Graph, live: set[Tensor]) -> dict[Node, Node]:
+    """Node -> the op that made the integers it reads of live floats, going back over integers."""
+    made: dict[Node, Node] = {}
+    for node in graph.nodes:
+        before = [t.node for t in node.inputs]
+        direct = [n for n in before if not live.isdisjoint(n.inputs)]
+        plain = [n for n in before if n.origin is None and n.stamp is None and n.region is None]
+        found = direct or [made[n] for n in reversed(plain) if n in made]
+        if found:
+            made[node] = found[0]
+    return made
 
 
 def _only_a_mask(node: Node, live: set[Tensor], readers: dict[Tensor, list[Node]]) -> bool:

@@ -37,6 +37,7 @@ def _ancestors(t: Tensor) -> set[Tensor]:
 def _partial_in(branch: Tensor, condition: Tensor, tested: set[Tensor]) -> Node | None:
     """The partial op nearest to the branch whose argument the condition tests."""
     seen: set[Node] = set()
+    unfed: set[Tensor] = set()
     stack = [branch]
     while stack:
         node = stack.pop().node
@@ -47,22 +48,24 @@ def _partial_in(branch: Tensor, condition: Tensor, tested: set[Tensor]) -> Node 
             continue
         at = node.op.singular
         tame = node.type == "Power" and _whole(node.inputs[1])
-        if at is not None and not tame and _fed_by(node.inputs[at], condition, tested):
+        if at is not None and not tame and _fed_by(node.inputs[at], condition, tested, unfed):
             return node
         stack.extend(node.inputs)
     return None
 
 
-def _fed_by(argument: Tensor, condition: Tensor, tested: set[Tensor]) -> bool:
-    """Whether an argument depends, unguarded, on what the condition tests."""
-    seen: set[Tensor] = set()
+def _fed_by(argument: Tensor, condition: Tensor, tested: set[Tensor], unfed: set[Tensor]) -> bool:
+    """Whether an argument depends, unguarded, on what the condition tests.
+
+    unfed: tensors that do not, to which those that are found here are added.
+    """
     stack = [argument]
     while stack:
         t = stack.pop()
         node = t.node
-        if t in seen or node.op.guards or isinstance(node.op, Constant):
+        if t in unfed or node.op.guards or isinstance(node.op, Constant):
             continue
-        seen.add(t)
+        unfed.add(t)
         if node.type == "Where" and _same(node.inputs[0], condition):
             continue
         if t in tested:

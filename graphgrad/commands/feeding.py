@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ..files.regular import check_regular
 from ..ir.errors import GraphError
 from ..ir.kinds import kind_of
 from ..ir.node import Tensor
@@ -56,6 +57,7 @@ def _feed(target: TargetGraph, text: str) -> tuple[Tensor, Any]:
     t = _tensor(target, name)
     if value.startswith("@"):
         try:
+            check_regular(value[1:])
             return t, np.load(value[1:], allow_pickle=False)
         except (OSError, ValueError) as error:
             raise TargetError(f"--feed {name}: cannot read {value[1:]!r}: {error}") from error

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..compiled import compile
+from ..ir.graph import restored
 from ..ir.kinds import is_inexact
 from ..ir.node import Node, Tensor
 from ..ir.state import State
@@ -64,6 +65,7 @@ class Divergence(NamedTuple):
         )
 
 
+@restored
 def compare(
     outputs: Any,
     feeds: Given = None,

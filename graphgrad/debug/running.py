@@ -12,10 +12,12 @@ from ..execute.backend import Kernels
 from ..execute.feeds import Feeds
 from ..execute.results import add_note, check_promise
 from ..functions import Function
+from ..ir.collector import having
 from ..ir.errors import GraphError
+from ..ir.graph import restored
 from ..ir.node import Node, Tensor
 from ..ir.program import Program
-from ..ir.state import RunNumber, State
+from ..ir.state import RUN, State
 from ..ir.tree import flatten
 from ..ir.types import Array, tensor_type
 from ..ops.control import Scan, While
@@ -107,8 +109,8 @@ class Evaluation:
 
     def run(self, see: See) -> None:
         """Run it, and see each node as it has run; what ran in a choice or loop, before that."""
-        with np.errstate(all="ignore"), RunNumber(self.state.runs):
-            _run(self.program, dict(self.given), (), see)
+        with np.errstate(all="ignore"):
+            having(RUN, self.state.runs, _run, self.program, dict(self.given), (), see)
 
 
 def _meant(outputs: Any, feeds: Given) -> tuple[Any, Mapping[Any, Any], State | None, Any]:
@@ -315,6 +317,7 @@ def _is_loop(node: Node) -> bool:
     return isinstance(node.op, Scan | While)
 
 
+@restored
 def values(outputs: Any, feeds: Given = None, *, state: State | None = None) -> Values:
     """Every value on the way to outputs, by the name of its tensor, in the order of running.
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..compiled import CompiledFunction
 from ..ir.errors import GradientError
+from ..ir.graph import restored
 from ..ir.kinds import is_inexact
 from ..ir.node import Node, Region, RuleCall, Tensor
 from ..ir.state import State
@@ -75,6 +76,7 @@ class Blame(NamedTuple):
         return "\n".join(s.message for s in self.suspects) or "no step poisons or kills a gradient"
 
 
+@restored
 def blame(gradients: Any, feeds: Given = None, *, state: State | None = None) -> Blame:
     """Which regions and nodes poison or kill the gradients, by running the backward pass.
 

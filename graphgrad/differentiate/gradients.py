@@ -14,7 +14,7 @@ from ..ir.context import Context, Within
 from ..ir.depth import check_room
 from ..ir.errors import DTypeError, GradientError, GraphError
 from ..ir.flags import truth
-from ..ir.graph import Graph, current, entering
+from ..ir.graph import Graph, current, entering, restored
 from ..ir.kinds import kind_of
 from ..ir.node import Tensor
 from ..ir.residual import vantage
@@ -33,6 +33,7 @@ __all__ = [
 ]
 
 
+@restored
 def gradients(
     ys: Any,
     xs: Any,
@@ -107,7 +108,7 @@ def gradients(
         question.asked, question.opened = set(), set()
     with asking(question):
         found = _flow(question, graphs)
-        with Within(_ambient(graphs[0])) as context, collector_paused():
+        with Within(_ambient(graphs[0])) as context:
             pairs = zip(found, x_list, strict=True)
             answer = unflatten(xs, [_answer(dx, x, unconnected, context) for dx, x in pairs])
     if anew and choice is not None and question.asked is not None:
@@ -153,9 +154,10 @@ def _parted(question: Question, body: Graph) -> tuple[Question, Question]:
     return parts[0], parts[1]
 
 
+@collector_paused
 def _flow_within(graph: Graph, question: Question) -> list[Tensor | None]:
     """The answer, where all of ys and xs are of one graph; maybe structural zeros."""
-    with Within(_ambient(graph)) as context, collector_paused():
+    with Within(_ambient(graph)) as context:
         ys, xs, stops = question.ys, question.xs, question.stops
         question.off = off = _off(question, [*ys, *xs, *stops], context)
         keys = [_visible(y, "of", context, off) for y in ys]

@@ -269,7 +269,7 @@ def _best_installed() -> str:
             f"llvmlite is installed but cannot be loaded, so programs run on NumPy: {error}\n"
             f"Install it anew, or set {CHOICE}=numpy",
             RuntimeWarning,
-            stacklevel=5,  # of compile()
+            stacklevel=7,  # of compile()
         )
         return "numpy"
     return "llvm"

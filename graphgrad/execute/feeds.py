@@ -108,7 +108,12 @@ _MISSING = object()
 def as_array(t: Tensor, value: Any) -> Array:
     """value as an array of t's dtype; DTypeError unless NumPy casts it, ints kept."""
     check_unmasked(value, f"{_input(t)}: ")
-    array = np.asarray(value)
+    try:
+        array = np.asarray(value)
+    except ValueError as error:  # rows of different lengths
+        raise ShapeError(
+            f"{_input(t)} takes an array, got a {type(value).__name__}: {error}"
+        ) from None
     wanted = t.type.dtype
     if array.dtype == wanted:
         return array if array.dtype is wanted else array.astype(wanted)

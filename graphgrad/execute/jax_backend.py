@@ -13,7 +13,8 @@ import jax.scipy.special
 import numpy as np
 from jax.experimental import io_callback
 
-from ..ir.errors import DeviceError
+from ..ir.collector import having
+from ..ir.errors import DeviceError, ExecutionError
 from ..ir.kinds import FLOAT32, is_bfloat16, is_floating, kind_of
 from ..ir.node import Node, Tensor
 from ..ir.op import OP_TYPES, Op
@@ -97,12 +98,8 @@ class _JaxKernels(Kernels):
         kernel, name = self.of(node.op), f"{node.name} ({node.where})"
 
         def named(*arrays: Any) -> Any:
-            token = AT.set(node)
-            try:
-                with jax.named_scope(name):
-                    return kernel(*arrays)
-            finally:
-                AT.reset(token)
+            with jax.named_scope(name):
+                return having(AT, node, kernel, *arrays)
 
         return named
 
@@ -385,7 +382,7 @@ def _while(op: While) -> Kernel:
     test, body = (one_call_per_node(p, KERNELS) for p in op.programs)
     rows = op.max_trips
     if op.history and rows is None:
-        raise NotImplementedError(
+        raise ExecutionError(
             f"the jax backend has to know how much the gradient of the loop at {op.at} keeps: give "
             "while_loop() max_trips= or fori_loop() bounds that are ints, or use the numpy or llvm "
             "backend"
@@ -627,7 +624,7 @@ def _on_host(op: Op) -> Kernel:
 
 def _promised(op: Op, promised: TensorType) -> Any:
     if not promised.static:
-        raise NotImplementedError(
+        raise ExecutionError(
             f"the jax backend needs known lengths in the out_types of {op!r}, got {promised!r}; "
             "give them, or use the numpy backend"
         )

@@ -10,12 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from contextvars import ContextVar
+from functools import partial
 from itertools import count
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
 
+from ..ir.collector import having
 from ..ir.kinds import kind_of
 from ..ir.node import Node
 from ..ir.op import Op
@@ -130,11 +132,7 @@ def watched(
         if into is None:
             return fn(*arrays), start
         level = _Level(into)
-        token = _LEVEL.set(level)
-        try:
-            made = fn(*arrays)
-        finally:
-            _LEVEL.reset(token)
+        made = having(_LEVEL, level, fn, *arrays)
         return made, start if level.status is None else level.status
 
     return run
@@ -142,15 +140,7 @@ def watched(
 
 def unwatched(fn: Callable[..., Any]) -> Callable[..., Any]:
     """fn, of which nobody asks what it refuses: JAX keeps its trace, and calls it elsewhere."""
-
-    def run(*arrays: Any) -> Any:
-        token = _LEVEL.set(None)
-        try:
-            return fn(*arrays)
-        finally:
-            _LEVEL.reset(token)
-
-    return run
+    return partial(having, _LEVEL, None, fn)
 
 
 def first(one: Status | None, other: Status | None) -> Status | None:

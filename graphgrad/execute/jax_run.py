@@ -8,7 +8,7 @@ place on its devices (`jax_layout`), and XLA puts in what the devices tell each 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import nullcontext
+from functools import partial
 from typing import Any
 
 import jax
@@ -16,6 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.experimental import multihost_utils
 
+from ..ir.collector import having
 from ..ir.digest import check_same, lines
 from ..ir.errors import ExecutionError, StateError
 from ..ir.held import fetched, is_gone
@@ -23,7 +24,7 @@ from ..ir.locks import OwnLock
 from ..ir.node import Node, Tensor
 from ..ir.op import Op
 from ..ir.program import Program
-from ..ir.state import RUN, RunNumber
+from ..ir.state import RUN
 from ..ir.types import Array
 from ..lower.alias import is_strange
 from ..ops.random.keys import draws_keys
@@ -153,14 +154,11 @@ class JaxRun:
         self, stays: Sequence[Any], lent: Sequence[Any], *number: Any
     ) -> tuple[tuple[Any, ...], Status | None]:
         arrays = self._whole(stays, lent)
-        before = HOST.set(self._host)
-        try:
-            with RunNumber(number[0]) if number else nullcontext():
-                found, status = watched(self.once, None, self.refusals)(*arrays)
-                made = self._distinct(found, arrays)
-        finally:
-            HOST.reset(before)
-        made = [made[i] for i in self._order]
+        once = watched(self.once, None, self.refusals)
+        once = partial(having, RUN, number[0], once) if number else once
+        found, status = having(HOST, self._host, once, *arrays)
+        outputs = self._distinct(found, arrays)
+        made = [outputs[i] for i in self._order]
         if status is not None:  # what was lent keeps its value
             made[: len(lent)] = [
                 jnp.where(status.code == 0, new, old) for new, old in zip(made, lent, strict=False)

@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from ..ir.collector import undisturbed
+from ..ir.collector import having, undisturbed
+from ..ir.ieee import IGNORE, SETTING
 from ..ir.locks import OwnLock
 from ..ir.node import Node
 from ..ir.op import Op
@@ -27,7 +28,6 @@ from ..lower.widen import widen
 from ..ops.control import Cond, Scan, While
 from .backend import Compiled, Kernel, Kernels, Pairs
 from .checked import checked_loop
-from .ieee import IGNORE, SETTING
 from .looped import looped
 from .results import Lengths, as_arrays, check_lengths, owning, promised, reading
 from .straight import Note, straight_line
@@ -192,21 +192,12 @@ class PlannedProgram:
                 run = idle.pop()
             except IndexError:
                 run = new()
-            before = None if quiet else SETTING.get()
             try:
-                if not quiet:
-                    undisturbed(SETTING.set, IGNORE)
-                return run(*arrays)
+                return run(*arrays) if quiet else having(SETTING, IGNORE, run, *arrays)
             except Exception as error:
                 note(error, run)
                 raise
             finally:
-                if not quiet:
-                    try:
-                        undisturbed(SETTING.set, before)
-                    except BaseException:
-                        SETTING.set(before)
-                        raise
                 if several or not idle:
                     idle.append(run)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-import tempfile
+import secrets
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
@@ -27,28 +27,20 @@ def write_atomically(path: Path, write: Callable[[IO[bytes]], None]) -> None:
 
 def _write(path: Path, write: Callable[[IO[bytes]], None]) -> None:
     folder = path.parent
-    handle, name = tempfile.mkstemp(dir=folder, prefix=BEGINNING)
+    name = folder / f"{BEGINNING}{secrets.token_hex(8)}"
     try:
-        with os.fdopen(handle, "wb") as file:
+        with open(name, "xb") as file:
             write(file)
             file.flush()
             os.fsync(file.fileno())
-        os.chmod(name, _mode(path))
+        with suppress(FileNotFoundError):  # who may read it, as before
+            os.chmod(name, path.stat().st_mode & 0o777)
         os.replace(name, path)
     except BaseException:
         with suppress(OSError):
             os.unlink(name)
         raise
     _sync(folder)
-
-
-def _mode(path: Path) -> int:
-    """Who may read it: as before, or as a new file of this process."""
-    with suppress(OSError):
-        return os.stat(path).st_mode & 0o777
-    mask = os.umask(0)
-    os.umask(mask)
-    return 0o666 & ~mask
 
 
 def _sync(folder: Path) -> None:

@@ -6,10 +6,11 @@ import os
 import re
 import time
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from ..ir.collector import collector_paused
 from ..ir.errors import FileError, StateError
@@ -85,9 +86,9 @@ class Checkpoints:
     @property
     def steps(self) -> list[int]:
         """The steps of which there is a checkpoint, in order."""
-        names = os.listdir(self.folder) if self.folder.is_dir() else []
-        found = (re.fullmatch(r"step-(\d{12})\.gg", name) for name in names)
-        return sorted(int(m[1]) for m in found if m)
+        entries = [*os.scandir(self.folder)] if self.folder.is_dir() else []
+        found = [(e, re.fullmatch(r"step-(\d{12})\.gg", e.name)) for e in entries]
+        return sorted(int(m[1]) for e, m in found if m and e.is_file())
 
     def path(self, step: int) -> Path:
         """The file of a step."""
@@ -106,11 +107,13 @@ class Checkpoints:
 
         Returns: nothing.
 
-        Raises: FileError where there are checkpoints of later steps, of another run, or for
-        metadata that cannot be saved; OSError of the disk.
+        Raises: TypeError for what is no graph; FileError where there are checkpoints of later
+        steps, of another run, or for metadata that cannot be saved; OSError of the disk.
         """
-        if type(step) is not int or not 0 <= step < 10**12:
+        _check_graph("save(step, graph)", graph)
+        if not isinstance(step, int | np.integer) or type(step) is bool or not 0 <= step < 10**12:
             raise FileError(f"a step is a number from 0, got {step!r}")
+        step = int(step)
         if later := [s for s in self.steps if s > step]:
             raise FileError(
                 f"{self.folder} has checkpoints of later steps, {later}, and this is step {step}: "
@@ -134,7 +137,8 @@ class Checkpoints:
     def resume(self, graph: Graph, state: State | None = None) -> Checkpoint | None:
         """Take the values of the newest checkpoint that is whole.
 
-        One that is damaged is put aside, under the name `*.damaged`, and a warning says so.
+        One that is damaged is put aside, under the name `*.damaged`, and a warning says so. Another
+        process may save meanwhile, and remove old ones.
 
         Parameters:
             graph: whose variables get values.
@@ -143,15 +147,23 @@ class Checkpoints:
         Returns: a Checkpoint; None where there is none.
 
         Raises: StateError, which lists them all, for variables that are not those of the
-        checkpoint: then no value changes; FileError for one that a newer graphgrad has written,
-        which stays where it is, and where processes that run one program together do not see the
-        same checkpoints; OSError of the disk.
+        checkpoint: then no value changes; TypeError for what is no graph; FileError for one that a
+        newer graphgrad has written, which stays where it is, where all were removed meanwhile, and
+        where processes that run one program together do not see the same checkpoints; OSError of
+        the disk.
         """
+        _check_graph("resume(graph)", graph)
         self._check_seen()
-        for step in reversed(self.steps):
+        tried: list[int] = []
+        gone: list[int] = []
+        while left := [step for step in self.steps if step not in tried]:
+            tried.append(step := left[-1])
             path = self.path(step)
             try:
                 values, runs, metadata = read_checkpoint(path)
+            except FileNotFoundError:  # another process has written newer ones, and removed it
+                gone.append(step)
+                continue
             except FileError as error:
                 if is_newer(error):
                     raise
@@ -162,6 +174,10 @@ class Checkpoints:
             into = graph.state if state is None else state
             into.turn.take(_put, into, _by_node(graph, values, path), runs)
             return Checkpoint(step, metadata, path)
+        if gone:
+            raise FileError(
+                f"the checkpoints in {self.folder} were removed while they were read: steps {gone}"
+            )
         return None
 
     def _check_seen(self) -> None:
@@ -178,31 +194,37 @@ class Checkpoints:
         return f"<checkpoints in {str(self.folder)!r}: steps {self.steps}>"
 
 
+def _check_graph(call: str, graph: object) -> None:
+    if not isinstance(graph, Graph):
+        raise TypeError(f"Checkpoints.{call} takes a Graph, got {graph!r}")
+
+
 def _variables(graph: Graph) -> list[Node]:
     return [n for n in graph.nodes if type(n.op) is Variable]
 
 
+@collector_paused
 def _parts(step: int, graph: Graph, state: State, metadata: Any) -> Any:
     """The members of the file of a checkpoint."""
     tables = Tables()
-    with collector_paused():
-        variables = _variables(graph)
-        arrays = state.read(variables)
-        try:
-            said = written(metadata, tables)
-        except Unwritten as error:
-            raise FileError(f"the metadata cannot be saved: it has {error}") from None
-        rows = [[v.name, tables.array(a)] for v, a in zip(variables, arrays, strict=True)]
-        document = {"step": step, "runs": state.runs, "variables": rows, "metadata": said}
-        return file_parts(MEMBER, KIND, document, tables)
+    variables = _variables(graph)
+    arrays = state.read(variables)
+    try:
+        said = written(metadata, tables)
+    except Unwritten as error:
+        raise FileError(f"the metadata cannot be saved: it has {error}") from None
+    rows = [[v.name, tables.array(a)] for v, a in zip(variables, arrays, strict=True)]
+    document = {"step": step, "runs": state.runs, "variables": rows, "metadata": said}
+    return file_parts(MEMBER, KIND, document, tables)
 
 
+@collector_paused
 def read_checkpoint(path: Path, *, whole: bool = True) -> tuple[dict[str, Array], int, Any]:
     """Values by name, the number of runs, and the metadata of a checkpoint.
 
     whole: whether all of it is read and checked; else arrays stay on the disk.
     """
-    with _whole(path):
+    with reading(path):
         opened = opened_file(path, mapped=not whole)
         document = text_of_file(opened, MEMBER, KIND)
         arrays = arrays_of(opened, document, mapped=not whole, verify=whole)
@@ -212,13 +234,6 @@ def read_checkpoint(path: Path, *, whole: bool = True) -> tuple[dict[str, Array]
             ((kind, inside),) = said.items()
             values[text(name)] = tables.array(kind, inside)
         return values, number(document["runs"]), read(document["metadata"], tables)
-
-
-@contextmanager
-def _whole(path: Path) -> Iterator[None]:
-    """What is wrong in this block is wrong with the checkpoint."""
-    with reading(path), collector_paused():
-        yield
 
 
 def _by_node(graph: Graph, values: dict[str, Array], path: Path) -> dict[Node, Array]:

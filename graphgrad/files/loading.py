@@ -14,13 +14,14 @@ from ..ir.collector import collector_paused
 from ..ir.errors import FileError, GraphGradError, did_you_mean
 from ..ir.flags import truth, truth_if_given
 from ..ir.flat import restore_graph
-from ..ir.graph import Graph
+from ..ir.graph import Graph, restored
 from ..ir.node import Tensor
 from .arrays import StoredArrays
 from .check import check_graph, check_tree
 from .container import Buffer, StoredMember, checked, members_of
 from .entries import EntryPoint, read_entry
 from .registry import answered_by_registry, check_registered
+from .regular import check_regular
 from .rows import ColumnReader, Size
 from .saving import GRAPH, KIND
 from .tables import StoredTables
@@ -71,6 +72,8 @@ class GraphFile:
         return f"<file of {self.graph!r}, functions: {names}>"
 
 
+@restored
+@collector_paused
 def load(
     path: str | os.PathLike[str],
     mmap: bool = True,
@@ -99,9 +102,9 @@ def load(
 
     Returns: a GraphFile.
 
-    Raises: FileError, which names the file, the part and the reason, for what is no such file, is
-    damaged, is of a newer version, or does not mean here what it meant; OSError of the disk;
-    ValueError for another word in `rules`.
+    Raises: FileError, which names the file, the part and the reason, for what is no such file (nor
+    any file: a directory, a device, a pipe), is damaged, is of a newer version, or does not mean
+    here what it meant; OSError of the disk; ValueError for another word in `rules`.
 
     >>> import os, tempfile
     >>> x = gg.placeholder((2,), name="x")
@@ -115,7 +118,7 @@ def load(
     if rules not in ("saved", "registry", "check"):
         near = did_you_mean(str(rules), ["saved", "registry", "check"])
         raise ValueError(f'rules is "saved", "registry" or "check", got {rules!r}. {near}'.rstrip())
-    with collector_paused(), reading(path):
+    with reading(path):
         opened = opened_file(path, mmap)
         document = text_of_file(opened, GRAPH, KIND)
         return _read(document, opened, rules, functions or {}, mmap, verify)
@@ -131,6 +134,7 @@ class Opened(NamedTuple):
 def opened_file(path: str | os.PathLike[str], mapped: bool) -> Opened:
     """A file, mapped or read, whose container is in order."""
     buffer: Any
+    check_regular(path)
     with open(path, "rb") as file:
         if mapped and os.fstat(file.fileno()).st_size:
             buffer = memoryview(mapping.mmap(file.fileno(), 0, access=mapping.ACCESS_READ))

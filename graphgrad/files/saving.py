@@ -87,11 +87,11 @@ def save(
     """
     truth("full_paths", full_paths)
     tables = Tables(full_paths=full_paths)
-    with collector_paused():
-        parts = parts_of(graph, functions or {}, metadata, state, tables, order)
+    parts = parts_of(graph, functions or {}, metadata, state, tables, order)
     write_atomically(Path(path), lambda file: write(file, parts))
 
 
+@collector_paused
 def parts_of(
     graph: Graph,
     functions: Mapping[str, Any],

@@ -10,12 +10,14 @@ from typing import IO, Any
 
 import numpy as np
 
-from ..ir.errors import DTypeError, GraphFormatError, GraphGradError
+from ..ir.errors import DTypeError, FileError, GraphFormatError, GraphGradError
+from ..ir.graph import Graph
 from ..ir.kinds import bfloat16, is_bfloat16, kind_of
 from ..ir.lazy import lazy_module
 from ..ir.state import State
 from ..ir.types import Array, as_dtype
 from .atomic import write_atomically
+from .regular import check_regular
 
 __all__ = ["export_weights", "import_weights", "write_npz"]
 
@@ -35,9 +37,9 @@ def export_weights(path: str | os.PathLike[str], state: State | Mapping[str, Any
 
     Returns: nothing.
 
-    Raises: ValueError for another suffix; DTypeError for what is no array of numbers, and for
-    dtypes that the format does not have; StateError for a state that knows no graph;
-    GraphGradError where safetensors is not installed.
+    Raises: ValueError for another suffix; TypeError for another path or state; DTypeError for what
+    is no array of numbers, and for dtypes that the format does not have; StateError for a state
+    that knows no graph; GraphGradError where safetensors is not installed.
 
     Source: [Hugging Face, safetensors, "Format"]; [NumPy, numpy.lib.format].
 
@@ -50,6 +52,9 @@ def export_weights(path: str | os.PathLike[str], state: State | Mapping[str, Any
     """
     write, _ = _format(path)
     values = state.as_dict() if isinstance(state, State) else state
+    if not isinstance(values, Mapping):
+        hint = " Pass graph.state." if isinstance(state, Graph) else ""
+        raise TypeError(f"export_weights takes a State or {{name: array}}, got {state!r}.{hint}")
     arrays = {_name(name): _array(name, value) for name, value in values.items()}
     write_atomically(Path(path), lambda file: write(file, arrays))
 
@@ -74,6 +79,8 @@ def import_weights(path: str | os.PathLike[str]) -> Values:
     _, read = _format(path)
     try:
         found: Values = read(Path(path))
+    except FileError as error:
+        raise FileError(f"{os.fspath(path)} cannot be read: {error}") from None
     except (OSError, GraphGradError):
         raise
     except Exception as error:  # the readers of NumPy and safetensors raise what they like
@@ -99,7 +106,9 @@ def _write_safetensors(file: IO[bytes], arrays: Values) -> None:
 
 def _read_safetensors(path: Path) -> Values:
     found: Values = {}
-    for name, part in sorted(_needed().deserialize(path.read_bytes())):
+    package = _needed()
+    check_regular(path)
+    for name, part in sorted(package.deserialize(path.read_bytes())):
         dtype = bfloat16() if part["dtype"] == "BF16" else np.dtype(KINDS[part["dtype"]])
         found[name] = np.frombuffer(part["data"], dtype).reshape(part["shape"]).copy()
     return found
@@ -127,6 +136,7 @@ def write_npz(file: IO[bytes], arrays: Values) -> None:
 def _read_npz(path: Path) -> Values:
     """As np.load, which cannot tell `a` from `a.npy`."""
     found: Values = {}
+    check_regular(path)
     with zipfile.ZipFile(path) as archive:
         for member in archive.namelist():
             name = member.removesuffix(".npy")
@@ -144,6 +154,11 @@ FORMATS: dict[str, tuple[Callable[[IO[bytes], Values], None], Callable[[Path], V
 
 
 def _format(path: str | os.PathLike[str]) -> Any:
+    if not isinstance(path, str | os.PathLike):
+        raise TypeError(
+            "export_weights(path, state) and import_weights(path) take the path of the file first, "
+            f"got {path!r}"
+        )
     suffix = Path(path).suffix
     if suffix not in FORMATS:
         raise ValueError(f"weights are in files that end in {' or '.join(FORMATS)}, got {path!r}")

@@ -111,10 +111,10 @@ def to_dot(
     return dot_of(view)
 
 
+@collector_paused
 def dot_of(view: View, ordered: bool = True) -> str:
     """The DOT text of a view; ordered: with the edges that keep boxes below each other."""
-    with collector_paused():
-        return "".join(_DotWriter(Picture(view)).text(ordered))
+    return "".join(_DotWriter(Picture(view)).text(ordered))
 
 
 def write_dot(path: str | os.PathLike[str], shown: Any, **options: Any) -> None:

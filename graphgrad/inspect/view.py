@@ -85,6 +85,7 @@ class View(Scene):
         return f"<view {self.title!r}: {len(self.nodes)} nodes, {len(self.edges)} edges>"
 
 
+@collector_paused
 def view_of(shown: Any, title: str | None = None, **options: Any) -> View:
     """The view of what can be shown (see subject_of), with what is asked of it (see Options)."""
     unknown = [name for name in options if name not in Options.__annotations__]
@@ -92,8 +93,7 @@ def view_of(shown: Any, title: str | None = None, **options: Any) -> View:
         hint = did_you_mean(unknown[0], Options.__annotations__)
         raise TypeError(f"a picture has no option {unknown[0]!r}. {hint}".rstrip())
     options["title"] = title
-    with collector_paused():
-        return View(shown, options)  # type: ignore[arg-type]
+    return View(shown, options)  # type: ignore[arg-type]
 
 
 def _ids(scene: Scene) -> dict[Node, str]:

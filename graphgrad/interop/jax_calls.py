@@ -27,13 +27,14 @@ from ..execute.backend import one_call_per_node
 from ..execute.feeds import as_array
 from ..execute.jax_backend import KERNELS
 from ..execute.jax_checks import unwatched
+from ..ir.collector import having
 from ..ir.errors import DeviceError, DTypeError, ExecutionError, GraphError, ShapeError, StateError
 from ..ir.kinds import can_cast, kind_of
 from ..ir.locks import OwnLock
 from ..ir.node import Node, Tensor
 from ..ir.op import Op
 from ..ir.program import Program
-from ..ir.state import RunNumber
+from ..ir.state import RUN
 from ..ir.types import check_unmasked, compatible
 from ..lower.alias import is_strange
 from ..lower.narrow import narrow, narrow_dtype
@@ -75,8 +76,8 @@ class JaxOrder:
 
         def traced(*arrays: Any) -> tuple[Any, ...]:
             *values, number = arrays if counted else (*arrays, 0)
-            with RunNumber(number), _truncating():
-                made = once(*values)
+            with _truncating():
+                made = having(RUN, number, once, *values)
             for t, y in zip(outputs, made, strict=True):
                 _check_promise(t, y)
             return made

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import flatbuffers  # noqa: F401  jax.export needs it, and says so when it is late
@@ -12,6 +11,7 @@ import jax
 import jax.export
 
 from ..execute.jax_host import CALLED
+from ..ir.collector import having
 from ..ir.errors import DTypeError, ExportError, GraphGradError
 from ..ir.node import Node
 from ..ir.types import Array, TensorType
@@ -47,19 +47,20 @@ def exported(
     Raises ExportError for what calls the host, and for what JAX refuses.
     """
     asked: list[Node | None] = []
-    before = CALLED.set(asked)
+
+    def export() -> Any:
+        given = dict(zip(inputs, _structs([*inputs.values()]), strict=True))
+        held = {name: _struct(a.shape, a.dtype) for name, a in state.items()}
+        made = jax.export.export(jax.jit(fn), platforms=platforms)(given, held)
+        return made, bytes(made.serialize(vjp_order=gradients))
+
     try:
-        with jax.enable_x64(not single), _lines_without_folders():
-            given = dict(zip(inputs, _structs([*inputs.values()]), strict=True))
-            held = {name: _struct(a.shape, a.dtype) for name, a in state.items()}
-            made = jax.export.export(jax.jit(fn), platforms=platforms)(given, held)
-            data = bytes(made.serialize(vjp_order=gradients))
+        with jax.enable_x64(not single):
+            made, data = having(CALLED, asked, _without_folders, export)
     except GraphGradError:
         raise
     except Exception as error:  # of JAX, which has one for every reason
         raise ExportError(_host_calls(asked) if asked else _refusal(error)) from error
-    finally:
-        CALLED.reset(before)
     wide = [a for a in (*made.in_avals, *made.out_avals) if a.dtype.name[-2:] in ("64", "28")]
     about = {
         "platforms": [*made.platforms],
@@ -69,9 +70,8 @@ def exported(
     return Exported(data, about)
 
 
-@contextmanager
-def _lines_without_folders() -> Iterator[None]:
-    """Nodes with their lines in the program, and no paths of this machine."""
+def _without_folders(export: Callable[[], Any]) -> Any:
+    """What it exports with the lines of nodes, and no paths of this machine."""
     wanted = {
         "jax_include_full_tracebacks_in_locations": False,
         "jax_hlo_source_file_canonicalization_regex": ".*",
@@ -80,7 +80,7 @@ def _lines_without_folders() -> Iterator[None]:
     try:
         for name, value in wanted.items():
             _config.update(name, value)
-        yield
+        return export()
     finally:
         for name, value in before.items():
             _config.update(name, value)

@@ -99,6 +99,7 @@ class Order:
                 "lost."
             )
 
+    @collector_paused
     def _derivative(self, of: Sequence[int], by: Sequence[int]) -> tuple[Order | None, list[int]]:
         """In a context of its own: no scope that happens to be open counts."""
         ys, xs = [self.outputs[i] for i in of], [self.inputs[i] for i in by]
@@ -124,7 +125,7 @@ class Order:
         family = self.family
         assert family.graph is not None
         with ExitStack() as stack:
-            for scope in (GraphScope(family.graph), collector_paused(), Bounded()):
+            for scope in (GraphScope(family.graph), Bounded()):
                 stack.enter_context(scope)
             for name, rule in family.rules.items():
                 stack.enter_context(temporary_gradient(name, rule.fn))

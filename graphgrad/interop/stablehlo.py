@@ -14,8 +14,9 @@ import numpy as np
 
 from ..compiled import CompiledFunction
 from ..files.atomic import write_atomically
+from ..files.regular import check_regular
 from ..files.weights import write_npz
-from ..ir.errors import ExportError, FileError, ShapeError
+from ..ir.errors import ExportError, FileError, ShapeError, did_you_mean
 from ..ir.kinds import is_bfloat16
 from ..ir.node import Tensor
 from ..ir.tree import tree_map
@@ -28,6 +29,7 @@ from .states import is_single, state_tree
 __all__ = ["StableHlo", "export_stablehlo", "load_stablehlo"]
 
 FORMAT, VERSION = "graphgrad stablehlo", 1
+PLATFORMS = "cpu", "cuda", "rocm", "tpu"
 ABOUT, FUNCTION, STATE = MEMBERS = "about.json", "function.bin", "state.npz"
 
 Shapes = Mapping[Any, Sequence[Dim]]
@@ -86,8 +88,9 @@ def export_stablehlo(
 
     Raises: ExportError, with each node and its line, for what calls the host (functions of SciPy
     that JAX lacks, loops that count trips), for what needs a length that is not known, and for
-    outputs in a named tuple; GraphError for Python functions; ShapeError for shapes that the
-    inputs cannot have; MissingBackendError without JAX or flatbuffers; what `as_jax` raises.
+    outputs in a named tuple; ValueError for another platform; GraphError for Python functions;
+    ShapeError for shapes that the inputs cannot have; MissingBackendError without JAX or
+    flatbuffers; what `as_jax` raises.
 
     Source: [OpenXLA, StableHLO, "Compatibility"]; [JAX, jax.export].
 
@@ -104,6 +107,7 @@ def export_stablehlo(
     (Array(3., dtype=float64), {'w': Array(0.6, dtype=float64)})
     """
     counted, single = number_of_gradients(gradients), is_single(dtype)
+    _check_platforms(platforms)
     _check_structure(f.outputs)
     jax_export = calls("export_stablehlo()", ".jax_export")
     fn, kept = as_jax(f, counted, dtype=dtype), state_tree(f, dtype)
@@ -209,6 +213,7 @@ def load_stablehlo(path: str | os.PathLike[str]) -> StableHlo:
     """
     jax_export = calls("load_stablehlo()", ".jax_export")
     try:
+        check_regular(path)
         with zipfile.ZipFile(path) as archive:
             if tuple(archive.namelist()) != MEMBERS:
                 raise FileError(f"its members are not {', '.join(MEMBERS)}")
@@ -221,6 +226,17 @@ def load_stablehlo(path: str | os.PathLike[str]) -> StableHlo:
     except Exception as error:  # those who read zip files, arrays, programs raise what they like
         raise FileError(f"{visible(os.fspath(path))}: {error}") from error
     return StableHlo(call, state, about)
+
+
+def _check_platforms(platforms: Sequence[str] | None) -> None:
+    if isinstance(platforms, str):
+        raise TypeError(f"platforms is a list of names, got {platforms!r}; write [{platforms!r}]")
+    for name in platforms or ():
+        if name not in PLATFORMS:
+            hint = did_you_mean(str(name), PLATFORMS)
+            raise ValueError(
+                f"platforms are of {', '.join(PLATFORMS)}, got {name!r}. {hint}".rstrip()
+            )
 
 
 def _about(found: Any) -> dict[str, Any]:

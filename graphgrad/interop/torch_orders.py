@@ -13,11 +13,12 @@ from ..compiled import CompiledFunction
 from ..differentiate.forward.jvp import jvp
 from ..differentiate.travel.importing import cut_out, import_graph
 from ..differentiate.vmap.vmap import vmap
+from ..ir.collector import having
 from ..ir.errors import StateError
 from ..ir.graph import Graph
 from ..ir.node import Tensor
 from ..ir.program import Program
-from ..ir.state import RunNumber
+from ..ir.state import RUN
 from ..ops.sources import placeholder
 from .orders import Order, first_order
 from .torch_arrays import array_of, dense, tensor_of
@@ -55,8 +56,7 @@ class TorchOrder:
         """The outputs, in memory of their own."""
         dense(tensors, "an input of a graphgrad function:")
         arrays = [array_of(t) for t in tensors]
-        with RunNumber(0 if number is None else int(number)):
-            made = self._compiled()(*arrays)
+        made = having(RUN, 0 if number is None else int(number), self._compiled(), *arrays)
         return tuple([tensor_of(a) for a in made])
 
     def _compiled(self) -> Callable[..., Any]:

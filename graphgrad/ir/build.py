@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeVar
 
+from .collector import having
 from .context import CONTEXT, Context, Within, stamps_on
 from .errors import GraphError, RegionError, ScopeError
 from .graph import Graph, current
@@ -17,6 +18,8 @@ from .types import TensorType
 from .words import visible_lines
 
 KNOWN = 1024  # types of inputs for which an op remembers those of its outputs
+
+R = TypeVar("R")
 
 _getframe = sys._getframe
 _new = Node.__new__
@@ -120,8 +123,20 @@ def check_open(scope: Any) -> None:
         scope.open.check()
 
 
-def outlived(scope: Any) -> ScopeError:
-    """The error for a node that would be built in a block which was left."""
+def without_graph(instead: str, f: Callable[..., R], *args: Any) -> R:
+    """f(*args), where a node that is built is a GraphError, which says what to write instead."""
+    context = current().copy()
+    context.ended = instead
+    return having(CONTEXT, context, f, *args)
+
+
+def outlived(scope: Any) -> GraphError | ScopeError:
+    """The error for a node that would be built in a block which was left, or without a graph."""
+    if isinstance(scope, str):
+        return GraphError(
+            f"a node is built at {show(caller())} where no graph is current: programs are closed, "
+            f"and this node would go to the user's graph.\n{scope}"
+        )
     return ScopeError(
         f"a node is built at {show(caller())} in {scope!r}, whose block was left already: a task "
         "or context that was started in the block goes on after it. Await it inside the block."
@@ -189,6 +204,8 @@ def called_with(op: Op, inputs: tuple[Tensor, ...]) -> str:
 
 def _adopt(context: Context, inputs: tuple[Tensor, ...]) -> tuple[Context, tuple[Tensor, ...]]:
     """Inputs of another graph: go to that graph if nobody entered one, else let the graph adopt."""
+    if context.ended is not None:
+        raise outlived(context.ended)
     graph = context.graph
     others = {t.node.graph for t in inputs} - {graph}
     try:

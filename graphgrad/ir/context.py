@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Container, Iterable, Iterator
 from contextvars import ContextVar, Token
 from typing import TYPE_CHECKING, Any
 
-from .collector import pause, undisturbed
+from .collector import undisturbed
 from .errors import ScopeError
 from .region_tree import MARKED, RegionTree
 
@@ -58,7 +57,8 @@ class Context:
     scope    name scope, with its trailing slash
     left     the record of the graph that was left for this one; what was open there is found again
     inner    the scopes opened in this record that are still open; None: nobody will ask
-    ended    the scope acting here that was left: nothing may be built; None: all are open
+    ended    the scope acting here that was left, or what is said of building here: nothing may be
+             built; None: all are open
     origin   why nodes are being built: see Node.origin. The sweep writes it once a step.
     question what is asked for here: a running gradients() call, or UNASKED
     around   the record that was current when a scope made this one so
@@ -88,7 +88,7 @@ class Context:
         self.scope = ""
         self.left: Context | None = None
         self.inner: set[Scope] | None = None
-        self.ended: Scope | None = None
+        self.ended: Scope | str | None = None
         self.origin: Node | RuleCall | None = None
         self.question: Unasked = UNASKED
         self.around: Context | None = None
@@ -196,16 +196,12 @@ class Scope:
 
     def _put_back(self, saved: tuple[Token[Context], Context, Context]) -> bool:
         """Whether the record from before is current again: not in a copy of the context."""
-        collecting = pause()
         try:
             self._saved = None
-            CONTEXT.reset(saved[0])
+            undisturbed(CONTEXT.reset, saved[0])
         except ValueError:
             self._saved = saved
             return False
-        finally:
-            if collecting:
-                gc.enable()
         return True
 
     def _end(self, left: Context) -> None:
@@ -261,25 +257,3 @@ class Within(Scope):
 
     def __exit__(self, kind: object, *exc: object) -> None:
         self._pop(kind)
-
-
-class Setting:
-    """`with Setting(variable, value):` a context variable has this value."""
-
-    def __init__(self, variable: ContextVar[Any], value: Any) -> None:
-        self.variable = variable
-        self.value = value
-
-    def __enter__(self) -> None:
-        self.before = self.variable.get()
-        self._put(self.value)
-
-    def __exit__(self, *exc: object) -> None:
-        self._put(self.before)
-
-    def _put(self, value: Any) -> None:
-        try:
-            undisturbed(self.variable.set, value)
-        except BaseException:  # an interrupt on the way in, or out: it is as before
-            self.variable.set(self.before)
-            raise

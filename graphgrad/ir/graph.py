@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import AbstractContextManager
-from typing import Any
+from contextvars import ContextVar
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
 
 from .collector import undisturbed
 from .context import CONTEXT, Context, Scope, stamps_on
 from .errors import ScopeError
+from .ieee import SETTING
 from .keywords import note_keyword
 from .node import Graph
 from .position import caller, show
@@ -22,6 +26,10 @@ __all__ = [
 ]
 
 
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
 def current() -> Context:
     """The current record; makes the default graph on first use in a context."""
     try:
@@ -30,6 +38,35 @@ def current() -> Context:
         context = Context(Graph(), implicit=True)
         undisturbed(CONTEXT.set, context)
         return context
+
+
+def restored(f: Callable[P, R]) -> Callable[P, R]:
+    """Have a function leave the current graph and NumPy's error settings as it finds them.
+
+    Its context managers do so where they are left. An interrupt that is served before `__exit__`
+    begins keeps one of them from it.
+    """
+
+    @wraps(f)
+    def run(*args: P.args, **kwargs: P.kwargs) -> R:
+        context, setting = current(), SETTING.get()
+        try:
+            try:
+                return f(*args, **kwargs)
+            finally:
+                _put_back(CONTEXT, context)
+                _put_back(SETTING, setting)
+        except BaseException:  # an interrupt of the lines above, maybe
+            _put_back(CONTEXT, context)
+            _put_back(SETTING, setting)
+            raise
+
+    return run
+
+
+def _put_back(variable: ContextVar[Any], value: Any) -> None:
+    if variable.get() is not value:
+        undisturbed(variable.set, value)
 
 
 def reset_default_graph() -> None:

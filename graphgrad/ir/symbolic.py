@@ -35,8 +35,8 @@ class Symbolic:
     def __bool__(self) -> bool:
         raise self._symbolic(
             "taking the truth of a tensor",
-            "Use gg.where or gg.cond to choose inside the graph, `is` to compare tensors as "
-            "objects, or gg.evaluate to get a value.",
+            "Use gg.where or gg.cond to choose inside the graph, gg.while_loop to repeat, `is` to "
+            "compare tensors as objects, or gg.evaluate to get a value.",
         )
 
     def __format__(self, spec: str) -> str:
@@ -59,7 +59,9 @@ class Symbolic:
 
     def __index__(self) -> int:
         raise self._symbolic(
-            "using a tensor as a Python index", "Use gg.take for an index that is computed."
+            "using a tensor as a Python index",
+            "Use gg.take for an index that is computed, gg.dynamic_slice for a slice from a "
+            "computed start, gg.fori_loop or gg.scan for a computed number of runs.",
         )
 
     def __array__(self, *args: Any, **kwargs: Any) -> Array:

@@ -16,6 +16,7 @@ from ..checks.report import Finding, Verdict
 from ..execute.backend import MissingBackendError, load_backend
 from ..execute.backend import backends as known_backends
 from ..ir.errors import GraphGradError, PerformanceWarning, counted, did_you_mean
+from ..ir.graph import restored
 from ..ir.op import OP_TYPES, Op
 from ..ir.types import type_of_array
 from . import batching, facts, gradients, linearity, promises
@@ -93,6 +94,7 @@ class OpReport(Verdict):
         return f"{self.op}, {counted(self.samples, 'sample')}"
 
 
+@restored
 def check_op(
     op: Any,
     samples: Iterable[tuple[Op, Sequence[Any]]] | None = None,

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from ..ir.build import without_graph
 from ..ir.node import Node, Tensor
 from ..ir.op import Op
 from ..ir.program import Program
 from ..ops.making import Making
+
+WRITE = (
+    "In decompose() write make(op, *inputs) for a node, and make.number(value, dtype) for a number."
+)
 
 
 def decompose(program: Program) -> Program:
@@ -19,4 +24,4 @@ def decompose(program: Program) -> Program:
         made = node.op.decompose(Making(node))
         return None if made is None else (made,)
 
-    return program.rebuild(visit)
+    return without_graph(WRITE, program.rebuild, visit)

@@ -14,6 +14,7 @@ from ..compiled import CompiledFunction
 from ..files.atomic import write_atomically
 from ..ir.errors import DTypeError, ExportError, counted
 from ..ir.flags import truth, truth_if_given
+from ..ir.graph import restored
 from ..ir.node import Node, Region, RuleCall, Tensor
 from ..ir.onnx import NoOnnxForm
 from ..ir.program import Program
@@ -44,6 +45,7 @@ INSIDE = 1 << 30
 """Bytes of weights that a model may have inside; what has more has a file beside."""
 
 
+@restored
 def export(
     f: CompiledFunction,
     path: str | os.PathLike[str],

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from ..ir.errors import ShapeError, SymbolicError
+from typing import NoReturn
+
+from ..ir.errors import ShapeError, SymbolicError, did_you_mean
 from ..ir.types import Shape, elements
 from .arithmetic import add, divide, multiply
 from .base import (
@@ -344,6 +346,11 @@ class AtIndex:
         self._parts = key if type(key) is tuple else (key,)
         self._key: Key | None = None
         self._indices: list[Tensor] = []
+
+    def __getattr__(self, name: str) -> NoReturn:
+        known = [n for n in vars(AtIndex) if not n.startswith("_")]
+        hint = did_you_mean(name, known, f"It has {', '.join(known)}.")
+        raise AttributeError(f"gg.at(x)[key] has no method {name!r}. {hint}")
 
     def __repr__(self) -> str:
         return f"gg.at({self._x!r})[{', '.join(map(repr, self._parts))}]"

@@ -206,10 +206,17 @@ def assign_together(updates: Mapping[Tensor, Tensor]) -> Tensor:
 
 def check_update(variable: Tensor, new: Tensor) -> None:
     """StateError unless new can be the variable's next value."""
-    if new.shape != variable.shape or not can_cast(new.dtype, variable.dtype, "same_kind"):
+    fits = can_cast(new.dtype, variable.dtype, "same_kind")
+    if new.shape != variable.shape or not fits:
+        wanted = variable.dtype.name
+        hint = (
+            f".\n{new.dtype.name} is of another kind than {wanted}: write "
+            f"gg.cast(value, {wanted!r}) if losing information is meant."
+        )
         raise StateError(
             f"{variable.name} is {variable.type!r} (built at {variable.where}); it cannot be "
             f"updated with {new.name}, which is {new.type!r} (built at {new.where})"
+            f"{'' if fits else hint}"
         )
 
 

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from ..ir.errors import GraphError
 from ..ir.program import Program
 from ..ir.verify import verify_program
+from .build import rewriting
 from .passes.bodies import choosing, optimise_bodies, outer_first
 from .passes.common import merging
 from .passes.fold import Folding
@@ -162,7 +163,7 @@ def run_passes(
     for name, step in passes:
         counts.clear()
         try:
-            after = step(program)
+            after = rewriting(step, program)
             if verify:
                 _verify(program, after)
         except Exception as error:

@@ -355,7 +355,8 @@ class temporary_gradient:
         try:
             self._entered.append((names, undisturbed(_temporary.set, names)))
         except BaseException:  # an interrupt: it was not entered
-            _temporary.set(before)
+            if _temporary.get() is not before:
+                _temporary.set(before)
             raise
 
     def __exit__(self, *exc: object) -> None:

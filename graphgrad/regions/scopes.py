@@ -127,13 +127,20 @@ class override_gradient(Scope):
     def __exit__(self, kind: object, *exc: object) -> None:
         region = self.region
         try:
-            self._pop(kind)
-        finally:
-            if region is not None and self._saved is None:
-                region.open = False
+            try:
+                self._pop(kind)
+            finally:
+                self._close(region)
+        except BaseException:  # an interrupt of the line above, maybe
+            self._close(region)
+            raise
         assert region is not None
         if kind is None:
             check_region(region, self._start)
+
+    def _close(self, region: Region | None) -> None:
+        if region is not None and self._saved is None:
+            region.open = False
 
     def __call__(self, fn: Fn) -> Fn:
         """As a decorator: every call of fn is a region of its own."""

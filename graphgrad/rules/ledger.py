@@ -8,7 +8,7 @@ from typing import Any
 
 from ..differentiate.site import NodeSite, Site
 from ..differentiate.travel.trace import TraceGraph
-from ..ir.context import Setting
+from ..ir.collector import having
 from ..ir.errors import GradientError, counted
 from ..ir.graph import current
 from ..ir.node import Node, Tensor
@@ -190,6 +190,6 @@ def ledger() -> Ledger:
     return _Silent()
 
 
-def asking(book: Ledger) -> Setting:
-    """The ledger counts in this block."""
-    return Setting(LEDGER, book)
+def asking(book: Ledger, f: Callable[[], Any]) -> Any:
+    """What f gives, which is asked with this ledger."""
+    return having(LEDGER, book, f)

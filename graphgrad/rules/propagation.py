@@ -337,8 +337,7 @@ def _asked(score: Tensor, x: Any, rules: Any, unknown: str, epsilon: float, book
     if unknown not in ("error", "gradient"):
         raise ValueError(f"unknown is 'error' or 'gradient', got {unknown!r}")
     chosen = {OTHERS: _usual(book, unknown == "gradient", epsilon), **(rules or {})}
-    with asking(book):
-        found = gradients(score, x, score, unconnected="zero", overrides=chosen)
+    found = asking(book, lambda: gradients(score, x, score, unconnected="zero", overrides=chosen))
     book.check_known("relevance()")
     return found
 

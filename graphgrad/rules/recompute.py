@@ -53,11 +53,17 @@ def checkpoint(fn: Callable[..., Any]) -> Callable[..., Any]:
 
     Returns: fn as a function of the same arguments.
 
+    Raises: TypeError if fn is no function.
+
     >>> x = gg.constant(2.0)
     >>> y = gg.rules.checkpoint(lambda x: gg.exp(gg.log(x) * 3))(x)
     >>> round(float(gg.evaluate(gg.gradients(y, x))), 6)
     12.0
     """
+    if not callable(fn):
+        raise TypeError(
+            f"checkpoint takes a function of tensors, got {fn!r}; write checkpoint(fn)(x)"
+        )
 
     @wraps(fn)
     def call(*args: Any, **kwargs: Any) -> Any:

@@ -118,9 +118,8 @@ def deeplift(
         )
     book = Ledger([at])
     twins = dict(zip(now, before, strict=True))
-    with asking(book):
-        others = {OTHERS: _by_differences(book, twins, unknown == "gradient")}
-        slope: Tensor = gradients(y, at, unconnected="zero", overrides=others)
+    others = {OTHERS: _by_differences(book, twins, unknown == "gradient")}
+    slope: Tensor = asking(book, lambda: gradients(y, at, unconnected="zero", overrides=others))
     book.check_known("deeplift()")
     return (x - base) * slope
 

@@ -8,6 +8,8 @@ import pytest
 import graphgrad as gg
 from graphgrad.checks.lint import lint
 
+from ..differentiate.helpers import calls_of
+
 
 def ste(site, dy):
     return dy
@@ -336,3 +338,30 @@ def test_tensors_stand_for_their_graph():
     for wrong in ("x", [], 3):
         with pytest.raises(TypeError, match="searches a graph, or that of tensors"):
             gg.lint(wrong)
+
+
+def integer_matrices(x, n):
+    """A chain of products with constants, whose every value is read as floats."""
+    steps = gg.constant(np.eye(2, dtype="int64"))
+    for _ in range(n):
+        steps = steps @ gg.constant(np.eye(2, dtype="int64"))
+        x = x @ gg.cast(steps, "float64")
+
+
+def rounded_matrices(x, n):
+    """The same of what was a float."""
+    steps = gg.cast(gg.round(x), "int64")
+    for _ in range(n):
+        steps = steps @ gg.constant(np.eye(2, dtype="int64"))
+        gg.cast(steps, "float64") * 2.0
+
+
+@pytest.mark.parametrize("chain", [integer_matrices, rounded_matrices])
+def test_S40_twice_the_chain_takes_twice_the_calls(chain):
+    def cost(n):
+        with gg.Graph() as g:
+            chain(gg.placeholder((2, 2)), n)
+        return calls_of(lambda: gg.lint(g))
+
+    cost(5)
+    assert cost(100) < 2.2 * cost(50)

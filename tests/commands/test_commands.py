@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -287,3 +288,9 @@ class TestListing:
         said = _said(capsys)
         for fact in ("python", "numpy", "backend auto", "threads", "BLAS"):
             assert fact in said
+
+
+def test_the_page_has_a_row_for_each_command():
+    page = Path(__file__).parents[2] / "docs" / "command.md"
+    rows = re.findall(r"^\| `(\w+)` \| (.*) \|$", page.read_text().split("## Environment")[0], re.M)
+    assert dict(rows) == {name: command.summary for name, command in COMMANDS.items()}

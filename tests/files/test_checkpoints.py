@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import graphgrad as gg
+import graphgrad.files.checkpoints as file_of_checkpoints
 from graphgrad import optimizers
 from graphgrad.files.container import NewMember
 
@@ -226,3 +227,50 @@ def test_a_writer_that_is_killed_leaves_a_whole_file(tmp_path):
         writer.stdout.close()
         if path.exists():
             gg.load(path, verify=True)
+
+
+def test_a_folder_of_a_checkpoints_name_is_none(tmp_path):
+    graph, _ = counting()
+    checkpoints = gg.Checkpoints(tmp_path)
+    (tmp_path / "step-000000000009.gg").mkdir()
+    checkpoints.save(np.int64(3), graph)
+    assert checkpoints.steps == [3]
+    assert type(checkpoints.resume(graph).step) is int
+
+
+def test_what_is_no_graph_is_refused_by_name(tmp_path):
+    _, v = counting()
+    checkpoints = gg.Checkpoints(tmp_path)
+    with pytest.raises(TypeError, match=r"save\(step, graph\) takes a Graph, got .*v:0"):
+        checkpoints.save(1, v)
+    with pytest.raises(TypeError, match=r"Checkpoints.resume\(graph\) takes a Graph, got .*v:0"):
+        checkpoints.resume(v)
+
+
+@pytest.mark.parametrize(("saves", "expected"), [([4, 5, 6], 6), ([], None)])
+def test_resume_beside_a_process_that_removes_what_was_listed(
+    saves, expected, tmp_path, monkeypatch
+):
+    """The newest that is there, or an error: not None, which would begin anew."""
+    graph, _ = counting()
+    checkpoints = gg.Checkpoints(tmp_path, keep=2)
+    for step in (1, 2, 3):
+        checkpoints.save(step, graph)
+    read = file_of_checkpoints.read_checkpoint
+
+    def late(path):
+        """The other process goes on between the listing and the reading."""
+        monkeypatch.setattr(file_of_checkpoints, "read_checkpoint", read)
+        for step in checkpoints.steps:
+            if not saves:
+                checkpoints.path(step).unlink()
+        for step in saves:
+            checkpoints.save(step, graph)
+        return read(path)
+
+    monkeypatch.setattr(file_of_checkpoints, "read_checkpoint", late)
+    if expected is None:
+        with pytest.raises(gg.FileError, match=r"were removed while they were read: steps \[3\]"):
+            checkpoints.resume(graph)
+    else:
+        assert checkpoints.resume(graph).step == expected

@@ -1,16 +1,21 @@
 """Whatever is wrong with a file is one kind of error, found before anything is allocated for it."""
 
+import contextlib
 import io
 import json
+import os
+import socket
 import struct
 import tracemalloc
 import zipfile
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import graphgrad as gg
 from graphgrad.files import container
+from graphgrad.files.checkpoints import read_checkpoint
 from graphgrad.files.container import NewMember
 
 from .containers import members, packed
@@ -311,3 +316,38 @@ def test_the_file_is_one_that_zip_and_numpy_read(raw, tmp_path):
     for info in archive.infolist():
         _, _, n, m = struct.unpack_from("<IIHH", raw, info.header_offset + 18)
         assert (info.header_offset + 30 + n + m) % 64 == 0
+
+
+def of_another_kind(tmp_path):
+    """Paths to what is there and is no file."""
+    os.mkfifo(tmp_path / "pipe")
+    with contextlib.closing(socket.socket(socket.AF_UNIX)) as server:
+        server.bind(str(tmp_path / "socket"))
+    (tmp_path / "folder").mkdir()
+    kinds = {"pipe": "a pipe", "socket": "a socket", "folder": "a directory"}
+    found = {tmp_path / name: kind for name, kind in kinds.items()}
+    return found | {Path("/dev/zero"): "a device"}
+
+
+READERS = {
+    "load": gg.load,
+    "load, not mapped": lambda path: gg.load(path, mmap=False),
+    "a checkpoint": read_checkpoint,
+    "weights.npz": gg.import_weights,
+    "weights.safetensors": gg.import_weights,
+    "onnx": gg.onnx.load,
+    "stablehlo": gg.interop.load_stablehlo,
+}
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="has no named pipes")
+@pytest.mark.parametrize("reader", READERS)
+def test_what_is_no_regular_file_is_refused_before_it_is_opened(reader, tmp_path, monkeypatch):
+    if reader in ("onnx", "stablehlo"):
+        pytest.importorskip({"onnx": "onnx", "stablehlo": "jax"}[reader])
+    monkeypatch.chdir(tmp_path)  # names of sockets are short
+    for path, kind in of_another_kind(Path()).items():
+        link = Path(f"link-{path.name}{Path(reader).suffix}")
+        link.symlink_to(path)
+        with pytest.raises(gg.FileError, match=f"{link}.*it is {kind}, not a file"):
+            READERS[reader](link)

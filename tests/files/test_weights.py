@@ -129,3 +129,12 @@ def test_bfloat16_is_in_safetensors_alone(tmp_path):
     same(gg.import_weights(tmp_path / "w.safetensors"), g.state.as_dict())
     with pytest.raises(gg.DTypeError, match=r"w: .npz has no bfloat16; write .safetensors"):
         gg.export_weights(tmp_path / "w.npz", g.state)
+
+
+def test_swapped_arguments_and_graphs_are_errors_that_say_so(tmp_path, graph):
+    with pytest.raises(
+        TypeError, match=r"export_weights\(path, state\).* the path of the file first"
+    ):
+        gg.export_weights(graph.state, tmp_path / "a.npz")
+    with pytest.raises(TypeError, match=r"Pass graph.state"):
+        gg.export_weights(tmp_path / "a.npz", graph)

@@ -296,3 +296,12 @@ def test_the_demos_step_runs_without_graphgrad(tmp_path):
     np.testing.assert_allclose(found["losses"], losses, rtol=1e-12)
     for name in ("W1", "b2", "W3"):
         np.testing.assert_allclose(found[name], state[net.params[name]], atol=1e-12)
+
+
+def test_another_platform_is_refused(tmp_path):
+    x = gg.placeholder((2,))
+    f = gg.compile(x, x * 2.0)
+    with pytest.raises(ValueError, match=r"cpu, cuda, rocm, tpu, got 'tpu9'. Did you mean 'tpu'"):
+        f.export_stablehlo(tmp_path / "f.zip", platforms=["tpu9"])
+    with pytest.raises(TypeError, match=r"a list of names, got 'cpu'; write \['cpu'\]"):
+        f.export_stablehlo(tmp_path / "f.zip", platforms="cpu")

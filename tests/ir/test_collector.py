@@ -1,4 +1,4 @@
-"""The collector is paused for a block and put back as it was."""
+"""The collector is paused while a function runs and put back as it was."""
 
 import gc
 
@@ -16,16 +16,25 @@ def before(request):
     (gc.enable if was else gc.disable)()
 
 
-def test_it_is_as_it_was_after_the_block(before):
-    with collector_paused():
+def test_it_is_as_it_was_after_the_function(before):
+    @collector_paused
+    def inner():
         assert not gc.isenabled()
-        with collector_paused():
-            assert not gc.isenabled()
-        assert not gc.isenabled()
+
+    @collector_paused
+    def outer():
+        inner()
+        inner()
+
+    outer()
     assert gc.isenabled() is before
 
 
 def test_it_is_as_it_was_after_an_error(before):
-    with pytest.raises(KeyError), collector_paused():
+    @collector_paused
+    def wrong():
         raise KeyError
+
+    with pytest.raises(KeyError):
+        wrong()
     assert gc.isenabled() is before

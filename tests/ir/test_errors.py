@@ -107,3 +107,15 @@ def test_so_are_the_notes_of_building_and_running():
         assert "\x1b" not in notes
     assert "a\\x1b[31m" in "\n".join(built.value.__notes__)
     assert run.value.failed in g.nodes
+
+
+def test_what_asks_for_a_number_too_early_names_what_does_it_in_the_graph():
+    x, n = gg.placeholder((8,)), gg.placeholder((), "int64")
+    for action, names in (
+        (lambda: x[n : n + 2], ["gg.dynamic_slice", "gg.take"]),
+        (lambda: range(n), ["gg.fori_loop", "gg.scan"]),
+        (lambda: bool(n > 0), ["gg.while_loop", "gg.cond"]),
+    ):
+        with pytest.raises(gg.ir.errors.SymbolicError) as error:
+            action()
+        assert all(name in str(error.value) for name in names)

@@ -6,13 +6,15 @@ import signal
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import numpy as np
 import pytest
 
 import graphgrad as gg
+from graphgrad.ir.collector import having
 from graphgrad.ir.errors import DTypeError, ShapeError, StateError, SymbolicError
-from graphgrad.ir.state import RUN, RunNumber
+from graphgrad.ir.state import RUN
 
 
 @pytest.fixture
@@ -136,10 +138,8 @@ def test_what_is_written_together_is_read_together(graph):
 
 
 def test_the_number_of_a_run_is_put_back_when_a_run_in_it_has_ended():
-    with RunNumber(3):
-        with RunNumber(5):
-            assert RUN.get() == 5
-        assert RUN.get() == 3
+    inner = partial(having, RUN, 5, RUN.get)
+    assert having(RUN, 3, lambda: (inner(), RUN.get())) == (5, 3)
     assert RUN.get() == 0
 
 

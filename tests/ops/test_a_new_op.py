@@ -437,3 +437,12 @@ def test_effects_happen_for_each_example_at_each_place_in_every_run(backend):
     for _ in range(2):
         np.testing.assert_array_equal(batched(op, np.ones((4, 3)), backend), np.full((4, 3), 2))
     assert ran == [3] * 16
+
+
+def test_a_law_about_what_an_op_does_not_say_is_not_checked():
+    """Abs says nothing of parts, and Softmax stays whole where a row is empty."""
+    assert "decompose" not in extend.check_op("Abs", backends=[]).checked
+    softmax = extend.op_types()["Softmax"]
+    assert "decompose" in extend.check_op("Softmax", backends=[]).checked
+    empty = [(softmax(1), [np.ones((0, 2))])]
+    assert "decompose" not in extend.check_op("Softmax", empty, backends=[]).checked

@@ -195,3 +195,10 @@ def test_windows_that_move(starts):
     np.testing.assert_allclose(found[0], read, rtol=1e-7)
     np.testing.assert_allclose(found[1], written, rtol=1e-6)
     np.testing.assert_array_equal(found[2], found[1] == X)
+
+
+def test_a_method_that_is_not_there_is_an_error_that_lists_those_that_are():
+    with pytest.raises(AttributeError, match=r"no method 'mul'. It has .*multiply"):
+        gg.at([1.0])[0].mul(2.0)
+    with pytest.raises(AttributeError, match="Did you mean 'subtract'"):
+        gg.at([1.0])[0].substract(2.0)

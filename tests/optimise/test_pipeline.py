@@ -4,6 +4,9 @@ import numpy as np
 import pytest
 
 import graphgrad as gg
+from graphgrad import extend
+from graphgrad.lower.decompose import decompose
+from graphgrad.ops.control.bodies import interpret
 from graphgrad.optimise.pipeline import OTHERS, optimise, run_passes
 from graphgrad.optimise.room import Policy
 from graphgrad.optimise.rules.catalogue import FASTER, RULES
@@ -47,10 +50,10 @@ def test_an_error_in_a_pass_keeps_its_type_and_names_the_pass():
 
 def test_the_verifier_stands_behind_every_pass():
     def wrong(program):
-        return gg.Program(program.inputs, [gg.constant(np.ones(3))])
+        return gg.Program(program.inputs, [other])
 
     with gg.Graph():
-        p = gg.Program([], [gg.constant(1.0)])
+        p, other = gg.Program([], [gg.constant(1.0)]), gg.constant(np.ones(3))
         with pytest.raises(ValueError, match="types of the outputs"):
             run_passes(p, [("wrong", wrong)], verify=True)
 
@@ -151,3 +154,66 @@ def test_an_overridden_gradient_is_not_disturbed():
     f = gg.compile(x, p.outputs[0])
     at = np.array([-1.0, 0.0, 2.0])
     np.testing.assert_allclose(f(at), 10.0 + 1 / (1 + np.exp(-at)))
+
+
+def constants(x):
+    return gg.constant(1.0, x.dtype)
+
+
+@pytest.mark.parametrize("builds", [constants, gg.exp, lambda x: x + 1.0, lambda x: 1.0 - x])
+def test_a_rule_that_builds_a_node_of_the_graph_is_an_error_that_names_what_to_write(builds):
+    kinds = gg.op_types()
+
+    @extend.rule(kinds["Exp"], of=kinds["Log1p"], level=extend.FAST)
+    def exp_of_log1p(node, inner):
+        """exp(log(1 + x)) -> 1 + x"""
+        return extend.instead(node, kinds["Add"](), inner.inputs[0], builds(inner.inputs[0]))
+
+    with gg.Graph() as g:
+        x = gg.placeholder((3,), name="x")
+        before = gg.Program((x,), (gg.exp(gg.log1p(x)),))
+        count = len(g)
+        with pytest.raises(
+            gg.GraphError, match=r"test_pipeline.py:\d+ where no graph.*(?s:.*)number_of"
+        ):
+            extend.rewrite(exp_of_log1p)(before)
+        with pytest.raises(gg.GraphError, match="number_of"):
+            run_passes(before, [("mine", lambda p: gg.Program(p.inputs, [builds(p.inputs[0])]))])
+        assert len(g) == count
+        gg.sin(x)  # the graph is current again
+
+
+def test_what_a_rule_writes_instead_is_public():
+    kinds = gg.op_types()
+
+    @extend.rule(kinds["Exp"])
+    def other(node):
+        """exp(x) -> 2 + 2 like x + [0, 1, 2], which shows each of them"""
+        (x,) = node.inputs
+        two, like = extend.number_of(node, 2.0, x.dtype), extend.filled(node, 2.0, x)
+        terms = extend.beside(node, kinds["Add"](), two, like)
+        return extend.instead(node, kinds["Add"](), terms, extend.array_of(node, np.arange(3.0)))
+
+    with gg.Graph() as g:
+        x = gg.placeholder((3,), name="x")
+        after = extend.rewrite(other)(gg.Program((x,), (gg.exp(x),)))
+    assert len(g) == 2
+    np.testing.assert_array_equal(interpret(after, np, [np.ones(3)])[0], [4.0, 5.0, 6.0])
+
+
+def test_a_decomposition_that_builds_a_node_of_the_graph_is_an_error():
+    class Apart(extend.Unary):
+        """2x"""
+
+        def kernel(self, xp, x):
+            return 2 * x
+
+        def decompose(self, make):
+            return make(gg.op_types()["Multiply"](), make.inputs[0], gg.constant(2.0))
+
+    with gg.Graph() as g:
+        x = gg.placeholder((3,), name="x")
+        program = gg.Program((x,), (extend.apply(Apart(), x),))
+        with pytest.raises(gg.GraphError, match=r"make.number"):
+            decompose(program)
+    assert len(g) == 2

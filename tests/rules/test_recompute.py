@@ -306,3 +306,10 @@ def test_S04_marks_count_for_the_derivative_of_what_was_recomputed(how, chosen):
 def _imported(home, *tensors):
     made = gg.import_graph(home)
     return [made[t] for t in tensors]
+
+
+def test_what_is_no_function_is_refused():
+    with pytest.raises(
+        TypeError, match=r"takes a function of tensors, got .*checkpoint\(fn\)\(x\)"
+    ):
+        rules.checkpoint(gg.constant(1.0))

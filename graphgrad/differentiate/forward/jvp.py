@@ -18,7 +18,7 @@ import numpy as np
 from ...ir.build import apply
 from ...ir.context import Within
 from ...ir.errors import DTypeError, GradientError
-from ...ir.graph import Graph, current, entering
+from ...ir.graph import Graph, current, entering, restored
 from ...ir.kinds import kind_of
 from ...ir.node import Node, Region, Tensor, enclosing
 from ...ir.tree import flatten, paths, unflatten
@@ -40,6 +40,7 @@ from .jvp_rule import PIECE
 __all__ = ["jvp"]
 
 
+@restored
 def jvp(
     ys: Any,
     xs: Any,

@@ -10,7 +10,7 @@ from ...ir.collector import collector_paused
 from ...ir.context import CONTEXT, Within
 from ...ir.errors import GraphError
 from ...ir.flat import holds
-from ...ir.graph import Graph, current
+from ...ir.graph import Graph, current, restored
 from ...ir.node import Node, Region, Tensor, Twins, enclosing
 from ...ir.op import Op
 from ...ir.program import Program, needed
@@ -28,6 +28,8 @@ from .travelled import Travelled
 __all__ = ["import_graph"]
 
 
+@restored
+@collector_paused
 def import_graph(other: Graph, inputs: Mapping[Tensor, Any] | None = None) -> dict[Tensor, Tensor]:
     """Build the nodes of another graph in the current one.
 
@@ -62,7 +64,7 @@ def import_graph(other: Graph, inputs: Mapping[Tensor, Any] | None = None) -> di
         given[old] = here
     transplant = Importer(other, given)
     transplant.numbers = numbers_for(other)
-    with Within(context.copy()), collector_paused():
+    with Within(context.copy()):
         transplant.run()
         _carry_twins(transplant)
     return transplant.tensors

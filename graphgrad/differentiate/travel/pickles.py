@@ -51,10 +51,10 @@ def reduce_graph(graph: Graph) -> tuple[Any, ...]:
     return _unpickled, (Header(), side_by_side(flat))
 
 
+@collector_paused
 def _unpickled(header: Header, flats: Any) -> Graph:
     """The graph, whose format was checked."""
-    with collector_paused():
-        graph = restore_graph(Graph(), nested(flats))
+    graph = restore_graph(Graph(), nested(flats))
     at_home(graph)
     return graph
 

@@ -105,8 +105,7 @@ class StoredTrace:
         home: Any = site._target.graph
         regions = home.regions if regions is None else regions
         self._check_marks(site, home, regions)
-        with collector_paused():
-            scratch = restore_graph(Graph(), self.scratch)
+        scratch = collector_paused(restore_graph)(Graph(), self.scratch)
         drawn_by_call((n for g in bodies_of(scratch) for n in g.nodes), current().graph)
         for i in self.told:
             given[i].asked = True

@@ -6,7 +6,6 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from ...ir.build import build
-from ...ir.collector import collector_paused
 from ...ir.context import CONTEXT
 from ...ir.errors import GraphError
 from ...ir.flat import closes_over, flatten_graph, restore_graph
@@ -338,9 +337,8 @@ def copy_into(graph: Graph, new: Any, outer: Carrier | None = None) -> ByIndex:
     for region in graph.regions:
         if not region.open:
             boundary_of(region)
-    with collector_paused():
-        restore_graph(new, flatten_graph(graph, carry))
-        _pair(graph, new, copies)
+    restore_graph(new, flatten_graph(graph, carry))
+    _pair(graph, new, copies)
     return copies[graph]
 
 

@@ -13,7 +13,7 @@ from ...ir.build import adopted, apply, build, graph_elsewhere, read_here
 from ...ir.collector import collector_paused
 from ...ir.context import CONTEXT, Within
 from ...ir.errors import ShapeError
-from ...ir.graph import current
+from ...ir.graph import current, restored
 from ...ir.node import Node, Region, Tensor
 from ...ir.op import Gradients
 from ...ir.tree import flatten, unflatten
@@ -62,6 +62,7 @@ def vmap(fn: Callable[..., Any], in_axes: Any = 0, out_axes: int = 0) -> Callabl
            [4., 3.]])
     """
 
+    @restored
     def mapped(*args: Any) -> Any:
         elsewhere = graph_elsewhere(flatten(args))
         if elsewhere is not None:
@@ -87,8 +88,7 @@ def vmap(fn: Callable[..., Any], in_axes: Any = 0, out_axes: int = 0) -> Callabl
         with _unstamped():
             given = dict(zip(single, whole, strict=True))
             batcher = Batcher(scratch, given, Around(), set(batched), examples)
-            with collector_paused():
-                batcher.run()
+            collector_paused(batcher.run)()
             ready = [batcher.repeated(batcher.tensor(t)) for t in results]
             return unflatten(returned, [moveaxis(t, 0, out_axes) if out_axes else t for t in ready])
 

@@ -16,7 +16,7 @@ from ...ir.build import build
 from ...ir.collector import collector_paused
 from ...ir.errors import FileError, did_you_mean
 from ...ir.flags import truth
-from ...ir.graph import Graph
+from ...ir.graph import Graph, restored
 from ...ir.kinds import is_inexact
 from ...ir.node import Tensor
 from ...ir.types import Array, as_shape
@@ -47,6 +47,8 @@ class LoadOptions(NamedTuple):
     unroll: bool
 
 
+@restored
+@collector_paused
 def load(
     path: Any,
     *,
@@ -100,7 +102,7 @@ def load(
     truth("unroll", unroll)
     need_onnx("gg.onnx.load")
     options = LoadOptions(trainable, known or {}, shapes or {}, regions or {}, unroll)
-    with collector_paused(), opened(path) as (model, folder):
+    with opened(path) as (model, folder):
         found = surveyed(model)
         found.check()
         return _Loading(model, folder, found, options).load()

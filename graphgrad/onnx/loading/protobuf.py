@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+from ...files.regular import check_regular
 from ...ir.errors import FileError
 from ..package import onnx
 
@@ -17,6 +18,7 @@ ONNX = ("", "ai.onnx")
 
 def read_model(path: Path) -> Any:
     """The ModelProto of a file; FileError for what is none, or is too large for one."""
+    check_regular(path)
     size = os.stat(path).st_size
     if size > LARGEST_FILE:
         raise FileError(f"it has {size} bytes; a model has at most {LARGEST_FILE}, weights beyond")

@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 import pytest
 
-from graphgrad.execute import ieee
+from graphgrad.ir import ieee
 
 
 @pytest.fixture(params=["found", "elsewhere"])
