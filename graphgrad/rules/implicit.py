@@ -160,9 +160,11 @@ def _solved(
     body = BodyGraph(outer, solver.what)
     traced = [_traced(body, e, i + 1, first, solver) for i, e in enumerate(equations)]
     captures = _needed(body, traced)
-    solver.programs = [Program([*args, *captures.values()], [y]) for args, y in traced]
-    inputs = [first, *captures]
-    fn.__dict__["reads"] = tuple(captures)  # so a copy of the graph sees that fn holds tensors
+    solver.programs = [Program([*args, *captures], [y]) for args, y in traced]
+    inputs = [first, *captures.values()]
+    fn.__dict__["reads"] = tuple(
+        captures.values()
+    )  # so a copy of the graph sees that fn holds tensors
     with override_gradient(rule(fn, listed=name), inputs=inputs):
         found: Tensor = py_function(solver, inputs, [first.type], vjp=fn, name=name)
         return found
@@ -185,11 +187,11 @@ def _traced(
 
 
 def _needed(body: BodyGraph, traced: Sequence[tuple[list[Tensor], Tensor]]) -> dict[Tensor, Tensor]:
-    """The captures that the equations depend on: outer tensor -> the one that stands for it."""
-    inner = [*body.captures.values(), *(a for args, _ in traced for a in args)]
+    """The captures that the equations depend on: placeholder -> what it stands for."""
+    inner = [*body.captures, *(a for args, _ in traced for a in args)]
     nodes = Program(inner, [y for _, y in traced]).nodes
     read = {t for n in nodes for t in n.inputs} | {y for _, y in traced}
-    return {o: i for o, i in body.captures.items() if i in read}
+    return {i: o for i, o in body.captures.items() if i in read}
 
 
 def _pulled(f: Equation, z: Tensor, u: Tensor) -> Tensor:

@@ -14,6 +14,7 @@ from ...ir.graph import Graph, current
 from ...ir.node import Node, Region, Tensor
 from ...ops.base import ZeroTensor, is_zero
 from ...ops.random.keys import drawn_by_call
+from ...ops.sources import apart
 from ...regions.boundary import known
 from ...regions.index import bodies_of
 from ...regions.rules import as_rule
@@ -112,7 +113,7 @@ class StoredTrace:
             given[i].asked = True
         site.partials[:0] = [tuple(map(_zero, p, site.inputs)) for p in self.partials]
         known = {_at(scratch, p): _entered(site, regions, what) for p, what in self.captures}
-        for p, d in zip(self.given, given, strict=True):
+        for p, d in zip(self.given, apart(given), strict=True):
             if p is not None:
                 known[_at(scratch, p)] = d
         transplant = Transplant(scratch, known)

@@ -189,7 +189,7 @@ def _is_read_as(t: Tensor, region: Region | None) -> bool:
 def _is_own(traced: Sequence[Traced], step: Step) -> bool:
     """Whether traces read nothing of their home but the inputs and outputs of their site."""
     ready = [t for ways in traced for t in ways.values() if isinstance(t, Trace)]
-    return all(_captured(o, step)[0] != "home" for t in ready for o in t.graph.captures)
+    return all(_captured(o, step)[0] != "home" for t in ready for o in t.graph.captures.values())
 
 
 def _ends(step: Step) -> tuple[tuple[Tensor, ...], tuple[Tensor, ...]]:
@@ -227,7 +227,7 @@ def _written(
         rules = stored_rules(
             trace.graph, chain, Depth(depth.at + 1, depth.order)
         )  # which may capture more
-        captures = [(reference_of(p), _captured(o, step)) for o, p in trace.graph.captures.items()]
+        captures = [(reference_of(p), _captured(o, step)) for p, o in trace.graph.captures.items()]
         stored.traces[zeros] = StoredTrace(trace, captures, rules)
         fresh.append((stored.traces[zeros], trace))
     return stored

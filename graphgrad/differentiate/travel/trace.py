@@ -83,9 +83,9 @@ class TraceGraph(BodyGraph):
         if not leaving:
             return
         self._differentiated = True
-        captures = {self._built(t): p for t, p in self.captures.items()}
-        self.captures.clear()
-        self.captures.update(captures)
+        self._first.clear()
+        for placeholder, t in self.captures.items():
+            self.capture(placeholder, self._built(t))
 
     def _built(self, t: Tensor) -> Tensor:
         """What was captured, as a node that derivatives flow through."""

@@ -257,9 +257,9 @@ class Transplant(Plain):
         if by_index is None:
             by_index = copy_into(body, type(body)(CONTEXT.get().graph, ""), self)
             self.bodies[body] = by_index
-        for outer, inner in body.captures.items():
+        for inner, outer in body.captures.items():
             if outer in self.tensors or self._is_capture(outer.node):
-                by_index.graph.captures[self.tensor(outer)] = by_index.tensor(inner)
+                by_index.graph.capture(by_index.tensor(inner), self.tensor(outer))
         return Program(
             [by_index.tensor(t) for t in program.inputs],
             [by_index.tensor(t) for t in program.outputs],

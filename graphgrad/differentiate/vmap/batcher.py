@@ -184,7 +184,7 @@ class Batcher(Importer):
         varying = {t for t, here in self.tensors.items() if self._is_batched(here)}
         varying |= {t for n in self.source.nodes if drawn_anew(n.op) for t in n.outputs}
         if isinstance(self.source, TraceGraph):
-            varying |= set(filter(self._captures_varying, self.source.captures.values()))
+            varying |= set(filter(self._captures_varying, self.source.captures))
         return Sharing(self.source, varying, self._captures_varying).for_each()
 
     # --- steps that are made more than once --------------------------------------------------

@@ -117,7 +117,7 @@ def _apart(
     nodes: Iterable[Node], inner: Batching, away: set[Region]
 ) -> tuple[list[Node], set[Tensor]]:
     """What depends on nothing strange, and what is strange; all in some regions is."""
-    captured = set(inner.source.captures.values())  # type: ignore[attr-defined]
+    captured = set(inner.source.captures)  # type: ignore[attr-defined]
     strange = {t for t in captured if unknown(inner, t)}
     found = []
     for node in nodes:

@@ -30,7 +30,7 @@ Differs = Callable[[Tensor], bool]
 
 def why_for_each(trace: Trace, differs: Differs) -> str | None:
     """Why a traced rule of a site that all examples share is called for each; None: it need not."""
-    for t in trace.graph.captures:
+    for t in trace.graph.captures.values():
         if differs(t):
             return f"it reads {t.name} ({t.where}), which differs between examples"
     for site in _sites_in(trace.graph):

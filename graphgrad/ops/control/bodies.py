@@ -24,14 +24,14 @@ class BodyGraph(Graph):
     """The graph of a body. A tensor of the graph around it is captured when it is first read.
 
     outer     the graph around
-    captures  outer tensor -> the placeholder that stands for it here
+    captures  placeholder -> the outer tensor that it stands for; two may stand for one
     """
 
     def __init__(self, outer: Graph, name: str) -> None:
         super().__init__(name)
         self.outer = outer
         self.captures: dict[Tensor, Tensor] = {}
-        self._homes: tuple[int, dict[Tensor, Tensor]] = 0, {}
+        self._first: dict[Tensor, Tensor] = {}
 
     def adopt(self, tensor: Tensor) -> Tensor:
         """The placeholder that stands for an outer tensor; GraphError where it is not outer."""
@@ -48,23 +48,28 @@ class BodyGraph(Graph):
 
     def _captured(self, tensor: Tensor) -> Tensor:
         """The placeholder that stands for a tensor of the graph around."""
-        found = self.captures.get(tensor)
+        found = self._first.get(tensor)
         if found is None:
             with BodyScope(self):
                 found = build(Placeholder(tensor.shape, tensor.dtype), ()).outputs[0]
-            self.captures[tensor] = found
+            self.capture(found, tensor)
         return found
+
+    def capture(self, placeholder: Tensor, outer: Tensor) -> None:
+        """Let a placeholder stand for an outer tensor."""
+        self.captures[placeholder] = outer
+        self._first.setdefault(outer, placeholder)
+
+    def stands_for(self, outer: Tensor) -> Tensor | None:
+        """The first placeholder that stands for an outer tensor."""
+        return self._first.get(outer)
 
     def before_gradients(self, *, leaving: bool) -> None:
         """Called before anything is differentiated in it; leaving: through what it captured."""
 
     def home_of(self, placeholder: Tensor) -> Tensor | None:
         """The outer tensor that a placeholder stands for."""
-        count, homes = self._homes
-        if count != len(self.captures):
-            homes = {inner: outer for outer, inner in self.captures.items()}
-            self._homes = len(homes), homes
-        return homes.get(placeholder)
+        return self.captures.get(placeholder)
 
 
 def around(graph: Graph) -> list[Graph]:
@@ -125,7 +130,7 @@ def needed(
 
     The rule of a region may give a gradient to all that the region reads, so that counts whole.
     """
-    inner = [*given, *body.captures.values()]
+    inner = [*given, *body.captures]
     wanted = set(outputs)
     while True:
         nodes = Program(inner, wanted).nodes
@@ -146,7 +151,7 @@ def constants_of(
 ) -> dict[Tensor, Tensor]:
     """Placeholder -> tensor around, of all that the outputs depend on beside what is given."""
     found = needed(body, outputs, given)
-    return {inner: outer for outer, inner in body.captures.items() if inner in found}
+    return {inner: outer for inner, outer in body.captures.items() if inner in found}
 
 
 def given_here(body: BodyGraph, types: Iterable[TensorType]) -> list[Tensor]:
@@ -168,7 +173,7 @@ def traced(
     """
     with BodyScope(body):
         found = fn(*args)
-    known = {*given, *body.captures.values()}
+    known = {*given, *body.captures}
     for node in body.nodes:
         if node.type == "Assign":
             raise StateError(
