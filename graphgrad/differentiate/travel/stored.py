@@ -10,13 +10,11 @@ from ...ir.collector import collector_paused
 from ...ir.context import CONTEXT
 from ...ir.errors import GradientError
 from ...ir.flat import flatten_graph, restore_graph
-from ...ir.graph import Graph, current
+from ...ir.graph import Graph
 from ...ir.node import Node, Region, Tensor
 from ...ops.base import ZeroTensor, is_zero
-from ...ops.random.keys import drawn_by_call
 from ...ops.sources import apart
 from ...regions.boundary import known
-from ...regions.index import bodies_of
 from ...regions.rules import as_rule
 from ..call import told
 from ..forward.judge import Watched
@@ -108,7 +106,6 @@ class StoredTrace:
         self._check_marks(site, home, regions)
         with collector_paused():
             scratch = restore_graph(Graph(), self.scratch)
-        drawn_by_call((n for g in bodies_of(scratch) for n in g.nodes), current().graph)
         for i in self.told:
             given[i].asked = True
         site.partials[:0] = [tuple(map(_zero, p, site.inputs)) for p in self.partials]

@@ -16,7 +16,7 @@ from ...ir.position import full
 from ...ir.residual import Residual, unbuilt_residual
 from ...ops.base import is_zero
 from ...ops.control import BodyScope
-from ...ops.random.keys import numbered_by_call, root_of
+from ...ops.random.keys import draws_in
 from ...ops.sources import Placeholder
 from ...regions.boundary import boundary_of
 from ...regions.contracts import Contract
@@ -151,13 +151,12 @@ def _traced(step: Step, reference: Any, *, forward: bool) -> Traced:
 
 def _trace(step: Step, reference: Any, forward: bool, zeros: Zeros) -> Trace:
     """A trace that asks for defaults where it is built anew, if it can; there it draws anew."""
-    assert step.graph is not None
-    first = root_of(step.graph).draws
     try:
         found = Trace(step, reference, forward=forward, zeros=zeros, defaults=lambda _: _AtHome())
     except NotDeferred:
         found = Trace(step, reference, forward=forward, zeros=zeros)
-    if not numbered_by_call((n for g in bodies_of(found.graph) for n in g.nodes), first):
+    first = found.first_draw
+    if any(first <= n < 0 for n in draws_in(n for g in bodies_of(found.graph) for n in g.nodes)):
         raise GradientError(
             f"the rule of {step!r} computes again what another rule draws without a seed, which "
             "cannot be stored: give that draw a seed, or take it out of the choice that it is in"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 
-from ...ir.build import build
+from ...ir.build import apply, build
 from ...ir.context import Scope, bodies_around
 from ...ir.depth import check_room
 from ...ir.errors import ShapeError, StateError
@@ -15,9 +15,12 @@ from ...ir.program import Program
 from ...ir.types import TensorType
 from ...ir.words import visible
 from ..base import TensorLike, as_tensor
-from ..random.keys import drawn_anew
+from ..random.keys import LoopIndex, drawn_alike
 from ..sources import Identity, Placeholder
 from ..widening import computed
+
+BODY_OF = "body of "
+"""What the name of the body of a loop begins with."""
 
 
 class BodyGraph(Graph):
@@ -63,6 +66,11 @@ class BodyGraph(Graph):
     def stands_for(self, outer: Tensor) -> Tensor | None:
         """The first placeholder that stands for an outer tensor."""
         return self._first.get(outer)
+
+    @property
+    def repeats(self) -> bool:
+        """Whether it is the body of a loop."""
+        return self.name.startswith(BODY_OF)
 
     def before_gradients(self, *, leaving: bool) -> None:
         """Called before anything is differentiated in it; leaving: through what it captured."""
@@ -147,11 +155,29 @@ def needed(
 
 
 def constants_of(
-    body: BodyGraph, outputs: Iterable[Tensor], given: Sequence[Tensor] = ()
+    body: BodyGraph, outputs: Sequence[Tensor], given: Sequence[Tensor] = ()
 ) -> dict[Tensor, Tensor]:
     """Placeholder -> tensor around, of all that the outputs depend on beside what is given."""
     found = needed(body, outputs, given)
-    return {inner: outer for inner, outer in body.captures.items() if inner in found}
+    constants = {inner: outer for inner, outer in body.captures.items() if inner in found}
+    for index, loop in indices_of(body, outputs, given):
+        constants[index] = apply(LoopIndex(loop - body.repeats))
+    return constants
+
+
+def indices_of(
+    body: BodyGraph, outputs: Sequence[Tensor], given: Sequence[Tensor]
+) -> list[tuple[Tensor, int]]:
+    """The indices of loops that the outputs depend on beside what is given, with their loops."""
+    nodes = Program([*given, *body.captures], outputs).nodes
+    return [(n.outputs[0], n.op.loop) for n in nodes if isinstance(n.op, LoopIndex)]
+
+
+def own_indices(
+    body: BodyGraph, outputs: Sequence[Tensor], given: Sequence[Tensor]
+) -> list[Tensor]:
+    """Those of the loop that a body is of."""
+    return [index for index, loop in indices_of(body, outputs, given) if not loop]
 
 
 def given_here(body: BodyGraph, types: Iterable[TensorType]) -> list[Tensor]:
@@ -180,7 +206,7 @@ def traced(
                 f"assign() inside {what} (at {node.where}): let it return the value, and assign "
                 "that outside"
             )
-        if given and drawn_anew(node.op):
+        if given and drawn_alike(node.op):
             raise StateError(
                 f"a draw without a seed inside {what} (at {node.where}) would be the same in every "
                 "step: give it one that differs, as seed=gg.random.fold_in(key, i) of a step's "

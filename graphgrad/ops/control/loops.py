@@ -18,7 +18,16 @@ from ..accumulate import EnsureLike
 from ..base import as_tensor, kind_of, whole
 from ..joining import concat, stack
 from ..logic import less
-from .bodies import BodyGraph, BodyScope, as_outputs, constants_of, given_here, traced
+from .bodies import (
+    BODY_OF,
+    BodyGraph,
+    BodyScope,
+    as_outputs,
+    constants_of,
+    given_here,
+    own_indices,
+    traced,
+)
 from .scan import looped
 from .while_loop import While
 
@@ -104,7 +113,7 @@ def new_body(what: str) -> BodyGraph:
     """A body of the current graph."""
     outer = current().graph
     assert outer is not None
-    return BodyGraph(outer, f"body of {what}")
+    return BodyGraph(outer, f"{BODY_OF}{what}")
 
 
 def scan(
@@ -356,6 +365,11 @@ def _while_loop(
         )
     found = traced(inside, body, f"the body of {fn}", (carry,), given)
     after = start.check_next(inside, found, given)
+    own = own_indices(inside, [holds, *after], given)
+    with BodyScope(inside):
+        after += [index + 1 for index in own]
+    given += own
+    first = [*start.tensors, *[as_tensor(0, "int64") for _ in own]]
     constants = constants_of(inside, [holds, *after], given)
     reads = [*given, *constants]
     op = While(
@@ -365,8 +379,8 @@ def _while_loop(
         tuple(range(len(given))),
         show(caller()),
     )
-    made = build(op, (*start.tensors, *constants.values())).outputs
-    return unflatten(init, made[: len(given)])
+    made = build(op, (*first, *constants.values())).outputs
+    return unflatten(init, made[: len(start.tensors)])
 
 
 def _unrolled(

@@ -12,10 +12,12 @@ import numpy as np
 from ...ir.errors import ExecutionError, ShapeError
 from ...ir.op import Op, Types
 from ...ir.program import Program
-from ...ir.types import Dim, TensorType, tensor_type
-from ..base import Tensor, build
+from ...ir.types import Dim, TensorType, as_dtype, tensor_type
+from ..base import Full, OnesLike, Tensor, apply, build, cast
+from ..cumulative import CumSum
 from ..onnx_loops import scanned
-from .bodies import BodyGraph, check_gives, check_takes, constants_of, run
+from ..reductions import sum
+from .bodies import BodyGraph, check_gives, check_takes, constants_of, own_indices, run
 
 
 class Scan(Op, interned=False):
@@ -204,6 +206,20 @@ class Rows:
         return self._made
 
 
+def row_numbers(count: Dim, stack: Tensor | None = None) -> Tensor:
+    """0, 1, 2, ...: the number of every row of a stack, or of so many."""
+    if stack is not None:
+        count = stack.shape[0]
+    if isinstance(count, int):
+        ones = apply(Full((count,), 1, as_dtype("int64")))
+    else:
+        assert stack is not None
+        column = stack[:, :0] if stack.ndim > 1 else stack
+        counted = sum(column, axis=tuple(range(1, stack.ndim))) if stack.ndim > 1 else column
+        ones = cast(apply(OnesLike(), counted), "int64")
+    return apply(CumSum(0, False, True), ones)
+
+
 def looped(
     body: BodyGraph,
     given: Sequence[Tensor],
@@ -218,6 +234,11 @@ def looped(
     given: what the body takes, carries and then slices; inputs: the same of the node.
     """
     outputs = [*after, *rows]
+    own = own_indices(body, outputs, given)
+    if own:
+        c = len(after)
+        numbers = row_numbers(length, *inputs[c : c + 1])
+        given, inputs = [*given, *own], [*inputs, *[numbers for _ in own]]
     constants = constants_of(body, outputs, given)
     program = Program([*given, *constants], outputs)
     c = len(after)
