@@ -155,10 +155,13 @@ def needed(
 
 
 def constants_of(
-    body: BodyGraph, outputs: Sequence[Tensor], given: Sequence[Tensor] = ()
+    body: BodyGraph, outputs: Sequence[Tensor], given: Sequence[Tensor] = (), whole: bool = False
 ) -> dict[Tensor, Tensor]:
-    """Placeholder -> tensor around, of all that the outputs depend on beside what is given."""
-    found = needed(body, outputs, given)
+    """Placeholder -> tensor around, of all that the outputs depend on beside what is given.
+
+    whole  of all that the body reads: a region around it reads that, too
+    """
+    found = body.captures if whole else needed(body, outputs, given)
     constants = {inner: outer for inner, outer in body.captures.items() if inner in found}
     for index, loop in indices_of(body, outputs, given):
         constants[index] = apply(LoopIndex(loop - body.repeats))

@@ -153,17 +153,23 @@ def chosen(
     _check_alike(f"{branches} of {fn} at {at}", leaves, results)
     outputs = [as_outputs(b, ts) for b, ts in zip(bodies, leaves, strict=True)]
     _check_types(f"{branches} of {fn} at {at}", *outputs)
-    return unflatten(results[0], choose(test, bodies, outputs))
+    return unflatten(results[0], choose(test, bodies, outputs, whole=True))
 
 
 def choose(
-    pred: Tensor, bodies: Sequence[BodyGraph], outputs: Sequence[Sequence[Tensor]]
+    pred: Tensor,
+    bodies: Sequence[BodyGraph],
+    outputs: Sequence[Sequence[Tensor]],
+    whole: bool = False,
 ) -> tuple[Tensor, ...]:
-    """The node that chooses between outputs of two bodies, on the tensors that these capture."""
+    """The node that chooses between outputs of two bodies, on the tensors that these capture.
+
+    whole  on all of them, those that the outputs do not depend on included
+    """
     slots: dict[tuple[Tensor, int], int] = {}
     programs, reads = [], []
     for body, wanted in zip(bodies, outputs, strict=True):
-        taken = constants_of(body, wanted)
+        taken = constants_of(body, wanted, whole=whole)
         programs.append(Program(taken, wanted))
         nth = defaultdict[Tensor, Iterator[int]](count)  # of the slots of a body for one tensor
         keys = [(outer, next(nth[outer])) for outer in taken.values()]

@@ -190,7 +190,8 @@ def _scan(
     rows = [] if y is None else as_outputs(body, flatten(y))
     if not after and not rows:
         return init, y
-    made = looped(body, given, after, rows, (*start.tensors, *stacked), count, reverse)
+    hidden = int(start.counted)
+    made = looped(body, given, after, rows, (*start.tensors, *stacked), count, reverse, hidden)
     ys = None if y is None else unflatten(y, made[c : c + len(rows)])
     return unflatten(init, made[:c]), ys
 
@@ -367,10 +368,10 @@ def _while_loop(
     after = start.check_next(inside, found, given)
     own = own_indices(inside, [holds, *after], given)
     with BodyScope(inside):
-        after += [index + 1 for index in own]
-    given += own
-    first = [*start.tensors, *[as_tensor(0, "int64") for _ in own]]
-    constants = constants_of(inside, [holds, *after], given)
+        after = [*[index + 1 for index in own], *after]
+    given = [*own, *given]
+    first = [*[as_tensor(0, "int64") for _ in own], *start.tensors]
+    constants = constants_of(inside, [holds, *after], given, whole=True)
     reads = [*given, *constants]
     op = While(
         (Program(reads, [holds]), Program(reads, after)),
@@ -378,9 +379,10 @@ def _while_loop(
         max_trips,
         tuple(range(len(given))),
         show(caller()),
+        len(own) + start.counted,
     )
     made = build(op, (*first, *constants.values())).outputs
-    return unflatten(init, made[: len(start.tensors)])
+    return unflatten(init, made[len(own) : len(given)])
 
 
 def _unrolled(
