@@ -14,6 +14,7 @@ from .transforms import (
     Journey,
     Pairs,
     Transform,
+    X,
     known,
     marked,
     pairs,
