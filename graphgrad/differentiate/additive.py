@@ -15,7 +15,7 @@ from ..ir.errors import GradientError
 from ..ir.graph import Graph
 from ..ir.node import Tensor, Twins
 from ..ops.base import is_zero
-from ..ops.control import BodyGraph
+from ..ops.control import BODY_OF, BodyGraph
 from ..regions.rules import BuiltinRule, Rule, as_rule
 from .levels import Step
 from .linearity import NonLinear, check_linear
@@ -54,13 +54,13 @@ def check_additive(
 def _in_what(step: Any) -> tuple[str, str, str]:
     """Where a site is: in words, what that is part of, and what to do instead."""
     graph = step.graph
-    if not isinstance(graph, BodyGraph) or not graph.name.startswith("body of "):
+    if graph is None or not graph.repeats:
         return (
             "a branch of cond()",
             "branch",
             "Put the override around the cond(), choose with gg.where()",
         )
-    loop = graph.name.removeprefix("body of ")
+    loop = graph.name.removeprefix(BODY_OF)
     return f"the body of {loop}", "loop", "Put the override around the loop"
 
 

@@ -14,8 +14,10 @@ from ..ir.node import Node, Region, RuleCall, Tensor
 from ..ir.op import OP_TYPES, Op
 from ..ir.position import RULE_CALLERS
 from ..ops.base import DEFAULT, NO_GRAD, ZeroTensor, is_zero
+from ..ops.random.keys import Draws
 from ..ops.sources import Identity, RuleInput, RuleOutput
 from ..regions.rules import BuiltinRule, Rule, as_rule
+from .additive import at_home, in_parts
 from .builtin import builtin, filled
 from .returned import entries_of, finished, rows, who
 from .site import Gradient, NodeSite, RegionSite, Site
@@ -80,26 +82,40 @@ class running:
     mode judges what it calls by what it gives alone.
     """
 
-    __slots__ = ("_before", "_call", "_context", "_judge", "_origin", "_question")
+    __slots__ = ("_before", "_call", "_context", "_draws", "_judge", "_origin", "_question")
 
     def __init__(self, rule: Rule, site: Site) -> None:
         self._context = context = CONTEXT.get()
+        site.place = context.graph, context.region
         self._question: Any = context.question
         self._call = RuleCall(site._target, rule.name, outer_reads(site._target, site.outputs))
         self._judge = self._question.judge if isinstance(rule, BuiltinRule) else None
+        drawn = self._question.drawn if in_parts(site._target) else None
+        made: list[int] = []
+        again = () if drawn is None else drawn.setdefault(at_home(site._target), made)
+        self._draws = Draws(self._question.draws, made, () if again is made else again)
 
     def __enter__(self) -> None:
         context, asking = self._context, self._question
         self._origin = context.origin
-        self._before = before = asking.running, asking.live, asking.called, asking.judge
+        self._before = (
+            asking.running,
+            asking.live,
+            asking.called,
+            asking.drawn,
+            asking.judge,
+            asking.draws,
+        )
         context.origin = self._call
-        asking.running = (*before[0], self._call.site)
-        asking.live, asking.called, asking.judge = None, None, self._judge
+        asking.running = (*asking.running, self._call.site)
+        asking.live = asking.called = asking.drawn = None
+        asking.judge, asking.draws = self._judge, self._draws
 
     def __exit__(self, *exc: object) -> None:
         asking = self._question
         self._context.origin = self._origin
-        asking.running, asking.live, asking.called, asking.judge = self._before
+        asking.running, asking.live, asking.called, asking.drawn = self._before[:4]
+        asking.judge, asking.draws = self._before[4:]
 
 
 def answer(rule: Rule, site: Site, dys: list[Tensor | None]) -> list[tuple[Tensor, Any]]:

@@ -128,13 +128,14 @@ def _flow(question: Question, graphs: Sequence[Graph]) -> list[Tensor | None]:
         return _flow_within(body, question)
     assert isinstance(body, BodyGraph)
     inner, outer = _parted(question, body)
-    captured = {o: p for o, p in body.captures.items() if p.type.differentiable}
+    captured = {p: outer for p, outer in body.captures.items() if p.type.differentiable}
     found: dict[Tensor, Tensor | None] = {}
     if inner.ys:
-        inner.xs = [*inner.xs, *captured.values()]
+        inner.xs = [*inner.xs, *captured]
         found = dict(zip(inner.xs, _flow_within(body, inner), strict=True))
-        flows = {o: found[p] for o, p in captured.items() if found[p] is not None}
-        outer.ys, outer.seeds = [*outer.ys, *flows], [*outer.seeds, *flows.values()]
+        flows = [(t, found[p]) for p, t in captured.items() if found[p] is not None]
+        outer.ys = [*outer.ys, *[t for t, _ in flows]]
+        outer.seeds = [*outer.seeds, *[dx for _, dx in flows]]
     if outer.ys and outer.xs:
         graphs = nested([*outer.ys, *outer.xs, *outer.stops])
         found.update(zip(outer.xs, _flow(outer, graphs), strict=True))

@@ -34,6 +34,8 @@ class Question(Unasked):
         "called",
         "choice",
         "chooses",
+        "drawn",
+        "draws",
         "judge",
         "live",
         "off",
@@ -65,6 +67,8 @@ class Question(Unasked):
         self.asked, self.opened, self.judge = around.asked, around.opened, around.judge
         self.live = None
         self.called = {} if around.called is None else around.called
+        self.drawn = {} if around.drawn is None else around.drawn
+        self.draws = around.draws
 
     def choose(self, choice: Choice | None) -> None:
         """Have these choices count instead of those around."""

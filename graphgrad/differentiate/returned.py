@@ -15,6 +15,7 @@ from ..ir.node import Tensor
 from ..ir.types import check_unmasked, compatible
 from ..ops.accumulate import EnsureLike
 from ..ops.base import DEFAULT, NO_GRAD, ZeroTensor, constant, is_zero, scalar
+from ..ops.control import BodyGraph
 from ..ops.shaping import broadcast_like
 from ..ops.sources import Identity
 from ..regions.rules import Rule
@@ -76,7 +77,8 @@ def _at_site(t: Tensor, site: Site) -> Tensor | None:
         bodies.append(graph)
     found: Tensor | None = t
     while bodies and found is not None:
-        found = getattr(bodies.pop(), "captures", {}).get(found)
+        body = bodies.pop()
+        found = body.stands_for(found) if isinstance(body, BodyGraph) else None
     return found
 
 

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-from ..ir.context import CONTEXT
+from ..ir.context import CONTEXT, Within
 from ..ir.errors import GradientError
+from ..ir.graph import Graph, GraphScope
 from ..ir.node import Node, Region, Tensor
 from ..ir.op import Op
 from ..ir.types import compatible
 from ..ops.base import NO_GRAD, ZeroTensor, like
 from ..ops.base import is_zero as known_zero
 from ..ops.own import OwnStep
+from ..ops.random.keys import call_key
 from ..ops.shaping import broadcast_like
 from ..regions.boundary import Boundary, settled_boundary
 from .builtin import builtin, given
@@ -60,6 +62,7 @@ class Site:
     inputs, outputs  graph tensors, so that what a rule builds can be differentiated again
     told     the outputs, by place, whose gradient the rule asked about and is zero
     partials  what `default` returned, of each call
+    place    the graph and the region in which its rule runs
     name, type       of the node; for a region its rule's name and "Region"
     attrs            the op's attributes, or what was given to override_gradient
     nodes            the nodes inside
@@ -80,6 +83,8 @@ class Site:
         self._sweep = sweep
         self.told: frozenset[int] = frozenset()
         self.partials: list[tuple[Any, ...]] = []
+        self.place: tuple[Graph, Region | None]
+        self._key: Tensor | None = None
 
     inputs: tuple[Tensor, ...]
     outputs: tuple[Tensor, ...]
@@ -159,6 +164,39 @@ class Site:
         )
         self.partials.append(partials)
         return partials
+
+    def random_key(self) -> Tensor:
+        """The key of this call of the rule, a seed for what it draws.
+
+        It differs for each call that this one stands for: for each site, each order, each run of a
+        loop, each example of a batch and each run of the program. What is computed again, by a
+        checkpoint or for a derivative of higher order, has the same key. A draw without a seed
+        has a key of its own that is made in the same way.
+
+        Returns: a scalar int64 tensor, the same one whenever the call asks; `gg.random.split` and
+        `gg.random.fold_in` make several of it.
+
+        Raises: GradientError after the rule has returned.
+
+        Gradient: none, keys are integers.
+
+        >>> def noisy(site, dy):
+        ...     return dy + gg.random.normal((), seed=site.random_key())
+        >>> x = gg.constant([1.0, 2.0, 3.0])
+        >>> rows = gg.map(gg.override(noisy)(gg.square), x)
+        >>> len(set(gg.evaluate(gg.gradients(rows, x)).tolist()))
+        3
+        """
+        if self._target not in CONTEXT.get().question.running:
+            raise GradientError(f"site.random_key of {self} is there only while its rule runs")
+        if self._key is None:
+            graph, region = self.place
+            with GraphScope(graph):
+                context = CONTEXT.get().copy()
+                context.region = region
+                with Within(context):
+                    self._key = call_key()
+        return self._key
 
     def _own_default(self, dys: list[Tensor | None]) -> Sequence[Tensor | None]:
         raise NotImplementedError

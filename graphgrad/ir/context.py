@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator, Sequence
 from contextvars import ContextVar, Token
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +26,8 @@ class Unasked:
     running  the sites whose rule is running: they count as unmarked meanwhile
     live     tensors that the running sweep wants a gradient for; None: all of them
     called   what rules gave so far, by site; None: a rule runs
+    drawn    the numbers of their draws without a seed, by site; None: a rule runs
+    draws    who counts those of the rule that runs; None: none does
     judge    who judges rules for forward mode before they are called; None: nobody
     asked    the steps that were asked for their gradient; None: nobody wants to know
     opened   the sites whose rule asked for their default
@@ -38,6 +40,8 @@ class Unasked:
     running: tuple[Node | Region, ...] = ()
     live: Container[Any] | None = None
     called: dict[Any, Any] | None = None
+    drawn: dict[Any, Sequence[int]] | None = None
+    draws: Any = None
     judge: Any = None
     asked: set[Node | Region] | None = None
     opened: set[Node | Region] | None = None

@@ -89,7 +89,7 @@ def restore_graph(graph: Graph, flat: Flat) -> Graph:
         _restore_region(region, data, nodes, regions, calls)
     for body, data in zip(bodies, flat["bodies"], strict=True):
         for (i, k), (j, m) in data["captures"]:
-            body.captures[nodes[i].outputs[k]] = body.nodes[j].outputs[m]
+            body.capture(body.nodes[j].outputs[m], nodes[i].outputs[k])
     graph.regions.extend(regions)
     graph.scattered.extend(regions[i] for i in flat["scattered"])
     _restore_copies(graph, flat, bodies)
@@ -226,7 +226,7 @@ def _restored_op(flat: Any, regions: list[Region], bodies: list[Any]) -> Op:
 
 
 def _flat_body(body: Any, carry: Carry) -> Flat:
-    captures = [(_refs((o,))[0], _refs((i,))[0]) for o, i in body.captures.items()]
+    captures = [(_refs((o,))[0], _refs((i,))[0]) for i, o in body.captures.items()]
     return {"graph": flatten_graph(body, carry), "type": type(body), "captures": captures}
 
 

@@ -481,6 +481,7 @@ class Graph:
     regions  every marked region, in the order they were opened
     state    the values of its variables
     maps     the op-type maps that were in force while nodes were built
+    of_call  whether it is the trace of a rule: what one call builds, which stands for others
     scattered  regions that were marked afterwards: their readers may stand among their members
     scanned  how many nodes the boundaries of the regions have taken in (regions.boundary)
     used_in, left_to  tensor -> where it is read (regions.boundary)
@@ -498,6 +499,8 @@ class Graph:
     >>> g, [n.type for n in g.nodes]
     (<graph 'model': 3 nodes>, ['Placeholder', 'Constant', 'Multiply'])
     """
+
+    of_call = False
 
     def __init__(self, name: str | None = None, *, seed: int = 0) -> None:
         if name is not None:
@@ -602,6 +605,11 @@ class Graph:
     def variables(self) -> Variables[Tensor]:
         """Its variables, in the order in which they were built; by name too: `g.variables["w"]`."""
         return Variables(n.outputs[0] for n in self.nodes if n.type == "Variable")
+
+    @property
+    def repeats(self) -> bool:
+        """Whether it is the body of a loop."""
+        return False
 
     def adopt(self, tensor: Tensor) -> Tensor:
         """A tensor of this graph for one of another graph. Only bodies of control flow can."""

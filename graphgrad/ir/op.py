@@ -350,6 +350,10 @@ class Op:
             return 0
         return elements(outputs[0]) if self.elementwise else None
 
+    def returned(self, outputs: Sequence[Any]) -> Sequence[Any]:
+        """Those of its outputs that the user sees; others are for its gradient."""
+        return outputs
+
     def check_bodies(self, *types: TensorType) -> None:
         """ShapeError where inputs of these types are not what the bodies take and give."""
 

@@ -198,7 +198,7 @@ class Cbrt(RealUnary):
 
 
 class Tanh(FloatUnary):
-    """y = tanh x, dx = dy / cosh(x)**2; of complex numbers dy * (1 - y**2)."""
+    """y = tanh x, dx = dy / cosh(x)**2; of complex numbers dy * (1 - tanh(x)**2)."""
 
     onnx = Onnx("Tanh")
     value_range = (-1.0, 1.0)
@@ -208,8 +208,11 @@ class Tanh(FloatUnary):
         return xp.tanh(x)
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
-        (x,), (y,) = node.inputs, node.outputs
-        return (dy * (like(1, y) - y * y if x.type.complex else apply(TANH_SLOPE, x)),)
+        (x,) = node.inputs
+        if not x.type.complex:
+            return (dy * apply(TANH_SLOPE, x),)
+        y = apply(TANH, x)  # of x, as for real numbers: a rule on y counts once in both
+        return (dy * (like(1, y) - y * y),)
 
 
 class TanhSlope(RealUnary):

@@ -30,6 +30,7 @@ from .base import (
     as_tensor,
     build,
     cast,
+    is_zero,
     np,
     tensor_type,
 )
@@ -277,6 +278,20 @@ class StopGradient(Identity):
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         return (NO_GRAD,)
+
+
+def apart(tensors: Sequence[Any]) -> list[Any]:
+    """The tensors, all distinct: a repeated one is read through an Identity of its own.
+
+    What is None or a structural zero stays as it is.
+    """
+    seen: set[Tensor] = set()
+    found = []
+    for t in tensors:
+        found.append(apply(Identity(), t) if t in seen else t)
+        if t is not None and not is_zero(t):
+            seen.add(t)
+    return found
 
 
 def stop_gradient(x: TensorLike) -> Tensor:

@@ -233,8 +233,7 @@ class Asinh(FloatUnary):
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         (x,) = node.inputs
-        (y,) = node.outputs
-        return (dy / (apply(COSH, y) if x.type.complex else hypot(x, 1.0)),)
+        return (dy / (apply(COSH, apply(ASINH, x)) if x.type.complex else hypot(x, 1.0)),)
 
 
 class Acosh(FloatUnary):

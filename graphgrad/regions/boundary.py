@@ -246,7 +246,7 @@ def inferred_outputs(
         if left:
             found += left
         elif not any(map(uses, node.outputs)):
-            found += node.outputs
+            found += node.op.returned(node.outputs)
     return tuple(found)
 
 

@@ -23,7 +23,7 @@ from ..ir.position import caller, show
 from ..ir.program import Program
 from ..ir.types import Array, compatible
 from ..ops.base import NO_GRAD, TensorLike, as_tensor, build
-from ..ops.control import BodyGraph, BodyScope, interpret
+from ..ops.control import BodyGraph, BodyScope, constants_of, interpret
 from ..ops.creation import zeros_like
 from ..ops.python_function import py_function
 from ..ops.sources import Placeholder, identity
@@ -166,10 +166,12 @@ def _solved(
     outer = current().graph if first.graph is None or not current().implicit else first.graph
     body = BodyGraph(outer, solver.what)
     traced = [_traced(body, e, i + 1, first, solver) for i, e in enumerate(equations)]
-    captures = _needed(body, traced)
-    solver.programs = [Program([*args, *captures.values()], [y]) for args, y in traced]
-    inputs = [first, *captures]
-    fn.__dict__["reads"] = tuple(captures)  # so a copy of the graph sees that fn holds tensors
+    given = [a for args, _ in traced for a in args]
+    captures = constants_of(body, [y for _, y in traced], given)
+    solver.programs = [Program([*args, *captures], [y]) for args, y in traced]
+    reads = tuple(captures.values())
+    inputs = [first, *reads]
+    fn.__dict__["reads"] = reads  # so a copy of the graph sees that fn holds tensors
     with override_gradient(rule(fn, listed=name), inputs=inputs):
         found: Tensor = py_function(solver, inputs, [first.type], vjp=fn, name=name)
         return found
@@ -189,14 +191,6 @@ def _traced(
             "shape and dtype of its argument"
         )
     return args, y
-
-
-def _needed(body: BodyGraph, traced: Sequence[tuple[list[Tensor], Tensor]]) -> dict[Tensor, Tensor]:
-    """The captures that the equations depend on: outer tensor -> the one that stands for it."""
-    inner = [*body.captures.values(), *(a for args, _ in traced for a in args)]
-    nodes = Program(inner, [y for _, y in traced]).nodes
-    read = {t for n in nodes for t in n.inputs} | {y for _, y in traced}
-    return {o: i for o, i in body.captures.items() if i in read}
 
 
 def _pulled(f: Equation, z: Tensor, u: Tensor) -> Tensor:

@@ -44,7 +44,6 @@ class Ledger:
         self.reached = dict.fromkeys(xs, True)
         self.depends = dict(self.reached)
         self.held: dict[tuple[Tensor, bool], bool] = {}
-        self.homes: dict[Any, dict[Tensor, Tensor]] = {}
         self.graph = next((x.graph for x in self.reached), None)
         alike = all(x.graph is self.graph for x in self.reached)
         self.lowest = min((x.node.index for x in self.reached), default=0) if alike else 0
@@ -97,10 +96,8 @@ class Ledger:
         if graph is self.graph and t.node.index < self.lowest:
             return ()
         if isinstance(graph, BodyGraph) and not t.node.inputs:
-            homes = self.homes.get(graph)
-            if homes is None or len(homes) != len(graph.captures):
-                homes = self.homes[graph] = {p: o for o, p in graph.captures.items()}
-            return (homes[t],) if t in homes else ()
+            home = graph.home_of(t)
+            return () if home is None else (home,)
         return t.node.inputs
 
     # --- what is kept ----------------------------------------------------------------------------

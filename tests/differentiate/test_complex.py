@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 import graphgrad as gg
+from graphgrad.extend import build
 
+from ..laws.cases import CASES
 from .helpers import value
 
 ONE = np.ones(3)
@@ -364,3 +366,32 @@ def test_S33_adam_squares_moduli():
     clipped, had = gg.optimizers.clip_by_global_norm([gg.constant(Z)], 1.0)
     assert gg.evaluate(had) == np.linalg.norm(Z)
     np.testing.assert_allclose(gg.evaluate(clipped[0]), Z / np.linalg.norm(Z), rtol=1e-14)
+
+
+def outputs_read(op, arrays, dtype):
+    """The outputs of an op that its gradient reads, by place; of real or of complex numbers."""
+    with gg.Graph():
+        types = [dtype if a.dtype.kind in "fc" else a.dtype for a in arrays]
+        xs = [gg.placeholder(a.shape, t) for a, t in zip(arrays, types)]
+        node = build(op, tuple(xs))
+        ys = [y for y in node.outputs if y.type.differentiable]
+        dys = [gg.placeholder(y.shape, y.dtype) for y in ys]
+        wanted = [x for x in xs if x.type.differentiable]
+        dxs = [dx for dx in gg.gradients(ys, wanted, dys) if dx is not None]
+        nodes = gg.Program([*xs, *dys, *node.outputs], dxs).nodes
+        return {t.index for n in nodes for t in n.inputs if t.node is node}
+
+
+def test_S23_gradients_of_complex_numbers_read_the_output_where_those_of_real_ones_do():
+    """So the rule of a region counts as often at second order."""
+    tried = set()
+    for _, op, arrays in CASES:
+        if op.type == "Sign" or op.type in tried or not op.elementwise:
+            continue  # of real numbers the gradient of Sign is zero
+        try:
+            read = [outputs_read(op, arrays, dtype) for dtype in ("complex128", "float64")]
+        except (gg.GraphGradError, NotImplementedError):
+            continue  # it is for numbers of one kind alone
+        assert read[0] == read[1], op
+        tried.add(op.type)
+    assert {"Tanh", "Asinh", "Exp", "Divide"} <= tried

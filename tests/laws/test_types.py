@@ -27,6 +27,7 @@ WITHOUT_SAMPLES = {
     "Cond",
     "Scan",
     "While",
+    "LoopIndex",
     "RandomKey",
     "PyFunction",
     "BinCountOfAll",  # as long as values say: tests/ops/test_histograms

@@ -192,6 +192,26 @@ def test_a_sum_that_is_read_on_the_way_stays():
     assert inside(loop).count("MatMul") == 1
 
 
+@pytest.mark.parametrize("what", ["the carry that a run takes", "what is kept of it"])
+def test_a_sum_that_is_read_before_it_is_added_to_stays(what):
+    """By a row, or by whoever reads what each run took."""
+    x = gg.placeholder((T, B, N))
+
+    def run(a, row):
+        return a + gg.transpose(row) @ gg.sin(row), gg.sum(a) if what.startswith("the") else None
+
+    last, rows = gg.scan(run, gg.ones((N, N)), x)
+    kept = last.node.outputs[-1] if rows is None else rows
+    program, log = optimise(gg.Program([x], [last, kept]))
+    assert not any("summed_runs" in change.fired for change in log)
+    found = gg.compile([x], [last, kept], backend="numpy")(ARRAYS[0])
+    plain = gg.compile([x], [last, kept], backend="numpy", optimize=False)(ARRAYS[0])
+    for one, other in zip(found, plain, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-12)
+    (loop,) = scans(program)
+    assert inside(loop).count("MatMul") == 1
+
+
 def test_what_is_computed_again_to_save_memory_is_not_kept():
     after, fired = optimised(checkpointed)
     assert not {"stored_runs", "left_loops", "summed_runs"}.intersection(fired)

@@ -810,3 +810,76 @@ def test_S10_a_constant_that_only_a_default_asks_about_has_no_gradient_there():
                 continue
             np.testing.assert_array_equal(gg.evaluate(gg.gradients(y, x), {x: 1.0}), 10.0)
             assert seen[0][w] is gg.extend.NO_GRAD
+
+
+def straight(f, x):
+    return f(x)
+
+
+def in_a_scan(f, x):
+    return gg.scan(lambda c, _: (f(c), None), x, None, length=1)[0]
+
+
+def in_a_map(f, x):
+    return gg.map(f, gg.reshape(x, (1, 3)))[0]
+
+
+def in_a_fori_loop(f, x):
+    return gg.fori_loop(0, 1, lambda i, c: f(c), x)
+
+
+def in_a_counted_loop(f, x):
+    return gg.fori_loop(gg.constant(0), 1, lambda i, c: f(c), x)
+
+
+def in_a_while_loop(f, x):
+    return gg.while_loop(lambda c: gg.sum(c) < 3.0, lambda c: f(c) + 1.0, x)
+
+
+def in_a_cond(f, x):
+    return gg.cond(gg.sum(x) < 3.0, lambda: f(x), lambda: x * 2.0)
+
+
+def in_a_switch(f, x):
+    return gg.switch(gg.cast(gg.sum(x) > 3.0, "int64"), [lambda: f(x), lambda: x * 2.0])
+
+
+def in_two_loops(f, x):
+    return in_a_scan(lambda c: in_a_scan(f, c), x)
+
+
+ROUTES = [
+    *(straight, in_a_scan, in_a_map, in_a_fori_loop, in_a_counted_loop, in_a_while_loop),
+    *(in_a_cond, in_a_switch, in_two_loops),
+]
+
+
+@pytest.mark.parametrize("route", ROUTES)
+def test_S09_what_only_a_dead_op_of_a_body_reads_is_an_input_too(route):
+    """As where there is no body; and the gradient that the rule gives to it arrives."""
+
+    def rule(site, *dys):
+        found.append({t for t in site.inputs if t.type.differentiable})
+        dy = sum(d for d in dys if d is not None)
+        return {t: 3.0 * dy for t in found[-1] if t.shape == dy.shape}
+
+    def f(v):
+        gg.sin(a)
+        return gg.identity(v)
+
+    found = []
+    x = placeholder((3,))
+    a = gg.identity(x)
+    with gg.override_gradient(rule):
+        y = gg.identity(route(f, x))
+    np.testing.assert_array_equal(value(gg.gradients(y, x), {x: np.zeros(3)}), [6.0, 6.0, 6.0])
+    assert {x, a} <= found[0]
+
+
+@pytest.mark.parametrize("route", ROUTES)
+def test_S09_a_loop_that_nobody_reads_leaves_a_region_by_what_its_function_returns(route):
+    """Not by what it counts, or keeps for its gradient."""
+    x = placeholder((3,))
+    with gg.override_gradient(lambda site, dy: {x: 2.0 * dy}):
+        y = route(gg.sin, x)
+    assert value(gg.gradients(y, x), {x: np.ones(3)}).tolist() == [2.0, 2.0, 2.0]

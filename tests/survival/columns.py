@@ -15,6 +15,7 @@ from ..optimise.helpers import (
 from . import batches as b
 from . import contexts as c
 from . import edited as e
+from . import slots as s
 from . import transforms as t
 from .transforms import Transform, one_pass
 
@@ -160,4 +161,11 @@ COLUMNS: list[Column] = [
     Column("inside while", t.in_a_while, sample=LOOPED),
     Column("inside map", t.in_a_map, sample=LOOPED),
     Column("around scan", t.around_a_loop, sample=LOOPED),
+    Column("one tensor twice, import", s.one_for_two(t.stay)),
+    Column("one tensor twice, vmap", s.one_for_two(t.stay, s.batch_of_two)),
+    *(
+        Column(f"one tensor twice, {way}", s.one_for_two(go), sample=LOOPED)
+        for way, go in JOURNEYS.items()
+        if way != "import"
+    ),
 ]

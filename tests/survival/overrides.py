@@ -207,6 +207,17 @@ class Linear(Override):
         return [2.0 * g]
 
 
+class Draws(Linear):
+    """S41: it draws, in every call; whatever it drew, the gradient is 2 dy."""
+
+    title = "a rule that draws without a seed"
+
+    def rule(self, site, dy):
+        own = 1.0 + gg.random.uniform((3,))
+        of_call = 1.0 + gg.random.uniform((), seed=site.random_key())
+        return 2.0 * dy * (own / own) * (of_call / of_call)
+
+
 class Square(Override):
     title = "not linear: dy * dy"
     linear = False
@@ -833,6 +844,7 @@ OVERRIDES: list[Override] = [
     kind()
     for kind in (
         Linear,
+        Draws,
         Square,
         Affine,
         Clip,

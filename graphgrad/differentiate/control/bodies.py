@@ -61,8 +61,8 @@ def _copied(body: BodyGraph) -> Any:
     """What knows the copy of a body in the current graph: steps there are twins of those here."""
     here = Here()
     copy = copy_into(body, BodyGraph(current().graph, ""), here)
-    for outer, inner in list(body.captures.items()):
-        copy.graph.captures[here.tensor(outer)] = copy.tensor(inner)
+    for inner, outer in list(body.captures.items()):
+        copy.graph.capture(copy.tensor(inner), here.tensor(outer))
     for old, new in zip(bodies_of(body), bodies_of(copy.graph), strict=True):
         for first, step in copied_steps(old, new):
             note_twin(step, first)

@@ -18,7 +18,7 @@ from ...ir.node import Node, Region, Tensor
 from ...ir.op import Gradients
 from ...ir.program import Program
 from ...ir.types import Dim, tensor_type
-from ...ops.base import NO_GRAD, ZERO, OnesLike, ZeroTensor, apply, cast, constant, is_zero, wants
+from ...ops.base import NO_GRAD, ZERO, ZeroTensor, constant, is_zero, wants
 from ...ops.control import (
     BodyGraph,
     BodyScope,
@@ -28,10 +28,9 @@ from ...ops.control import (
     given_here,
     looped,
     needed,
+    row_numbers,
 )
-from ...ops.cumulative import CumSum
 from ...ops.logic import less, where
-from ...ops.reductions import sum
 from ...regions.boundary import boundary_of
 from ..gradients import gradients
 from ..travel.trace import TraceGraph
@@ -92,7 +91,9 @@ def while_vjp(op: While, node: Node, *dys: Tensor | None) -> Gradients:
     if op.max_trips is not None:
         active = less(constant(np.arange(op.max_trips)), node.outputs[-1])
     elif any(isinstance(graph, TraceGraph) for graph in around(current().graph)):
-        active = less(_numbers(node.outputs[c]), node.outputs[-1])  # of examples that go on
+        active = less(
+            row_numbers(None, node.outputs[c]), node.outputs[-1]
+        )  # of examples that go on
     run = OneRun(
         body_of(program),
         program.inputs[:c],
@@ -238,14 +239,6 @@ def _zeros(x: Tensor) -> Tensor:
     zero = ZeroTensor(x)
     zero.node  # noqa: B018
     return zero
-
-
-def _numbers(stack: Tensor) -> Tensor:
-    """0, 1, 2, ...: the number of every row."""
-    ones = OnesLike()
-    column = stack[:, :0] if stack.ndim > 1 else stack
-    counted = sum(column, axis=tuple(range(1, stack.ndim))) if stack.ndim > 1 else column
-    return apply(CumSum(0, False, True), cast(apply(ones, counted), "int64"))
 
 
 def _leads(run: OneRun) -> list[set[Tensor]]:

@@ -18,7 +18,7 @@ from ...ir.tree import flatten
 from ...ir.types import compatible
 from ...ops.base import as_tensor
 from ...ops.random.keys import numbers_for, renumbered
-from ...ops.sources import placeholder
+from ...ops.sources import apart, placeholder
 from ...regions.index import bodies_of
 from ..levels import Step
 from .stored import StoredRule
@@ -39,7 +39,8 @@ def import_graph(other: Graph, inputs: Mapping[Tensor, Any] | None = None) -> di
 
     Parameters:
         other: the graph to import; it stays as it is.
-        inputs: {tensor of other: tensor or value here}, which is used instead.
+        inputs: {tensor of other: tensor or value here}, which is used instead. One tensor may stand
+            for several: each reads it through a node of its own.
 
     Returns: a dict: what stands here for each tensor of other.
 
@@ -62,7 +63,7 @@ def import_graph(other: Graph, inputs: Mapping[Tensor, Any] | None = None) -> di
         if old.graph is not other or not fits:
             raise GraphError(f"{new!r} cannot stand for {old!r} of {other!r}")
         given[old] = here
-    transplant = Importer(other, given)
+    transplant = Importer(other, dict(zip(given, apart([*given.values()]), strict=True)))
     transplant.numbers = numbers_for(other)
     with Within(context.copy()):
         transplant.run()

@@ -10,12 +10,11 @@ from ...ir.collector import collector_paused
 from ...ir.context import CONTEXT
 from ...ir.errors import GradientError
 from ...ir.flat import flatten_graph, restore_graph
-from ...ir.graph import Graph, current
+from ...ir.graph import Graph
 from ...ir.node import Node, Region, Tensor
 from ...ops.base import ZeroTensor, is_zero
-from ...ops.random.keys import drawn_by_call
+from ...ops.sources import apart
 from ...regions.boundary import known
-from ...regions.index import bodies_of
 from ...regions.rules import as_rule
 from ..call import told
 from ..forward.judge import Watched
@@ -106,12 +105,11 @@ class StoredTrace:
         regions = home.regions if regions is None else regions
         self._check_marks(site, home, regions)
         scratch = collector_paused(restore_graph)(Graph(), self.scratch)
-        drawn_by_call((n for g in bodies_of(scratch) for n in g.nodes), current().graph)
         for i in self.told:
             given[i].asked = True
         site.partials[:0] = [tuple(map(_zero, p, site.inputs)) for p in self.partials]
         known = {_at(scratch, p): _entered(site, regions, what) for p, what in self.captures}
-        for p, d in zip(self.given, given, strict=True):
+        for p, d in zip(self.given, apart(given), strict=True):
             if p is not None:
                 known[_at(scratch, p)] = d
         transplant = Transplant(scratch, known)

@@ -16,7 +16,7 @@ from ...ir.position import full
 from ...ir.residual import Residual, unbuilt_residual
 from ...ops.base import is_zero
 from ...ops.control import BodyScope
-from ...ops.random.keys import numbered_by_call, root_of
+from ...ops.random.keys import draws_in
 from ...ops.sources import Placeholder
 from ...regions.boundary import boundary_of
 from ...regions.contracts import Contract
@@ -151,13 +151,12 @@ def _traced(step: Step, reference: Any, *, forward: bool) -> Traced:
 
 def _trace(step: Step, reference: Any, forward: bool, zeros: Zeros) -> Trace:
     """A trace that asks for defaults where it is built anew, if it can; there it draws anew."""
-    assert step.graph is not None
-    first = root_of(step.graph).draws
     try:
         found = Trace(step, reference, forward=forward, zeros=zeros, defaults=lambda _: _AtHome())
     except NotDeferred:
         found = Trace(step, reference, forward=forward, zeros=zeros)
-    if not numbered_by_call((n for g in bodies_of(found.graph) for n in g.nodes), first):
+    first = found.first_draw
+    if any(first <= n < 0 for n in draws_in(n for g in bodies_of(found.graph) for n in g.nodes)):
         raise GradientError(
             f"the rule of {step!r} computes again what another rule draws without a seed, which "
             "cannot be stored: give that draw a seed, or take it out of the choice that it is in"
@@ -189,7 +188,7 @@ def _is_read_as(t: Tensor, region: Region | None) -> bool:
 def _is_own(traced: Sequence[Traced], step: Step) -> bool:
     """Whether traces read nothing of their home but the inputs and outputs of their site."""
     ready = [t for ways in traced for t in ways.values() if isinstance(t, Trace)]
-    return all(_captured(o, step)[0] != "home" for t in ready for o in t.graph.captures)
+    return all(_captured(o, step)[0] != "home" for t in ready for o in t.graph.captures.values())
 
 
 def _ends(step: Step) -> tuple[tuple[Tensor, ...], tuple[Tensor, ...]]:
@@ -227,7 +226,7 @@ def _written(
         rules = stored_rules(
             trace.graph, chain, Depth(depth.at + 1, depth.order)
         )  # which may capture more
-        captures = [(reference_of(p), _captured(o, step)) for o, p in trace.graph.captures.items()]
+        captures = [(reference_of(p), _captured(o, step)) for p, o in trace.graph.captures.items()]
         stored.traces[zeros] = StoredTrace(trace, captures, rules)
         fresh.append((stored.traces[zeros], trace))
     return stored

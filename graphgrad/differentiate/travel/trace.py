@@ -17,6 +17,7 @@ from ...ir.node import Node, Region, Tensor
 from ...ir.residual import Residual, read_from, residual_of, unbuilt, unbuilt_residual
 from ...ops.base import ZERO, ZeroTensor, is_zero
 from ...ops.control import BodyGraph, BodyScope, around
+from ...ops.random.keys import trace_around
 from ...ops.sources import Placeholder
 from ...regions.boundary import Boundary
 from ...regions.rules import as_rule
@@ -83,9 +84,9 @@ class TraceGraph(BodyGraph):
         if not leaving:
             return
         self._differentiated = True
-        captures = {self._built(t): p for t, p in self.captures.items()}
-        self.captures.clear()
-        self.captures.update(captures)
+        self._first.clear()
+        for placeholder, t in self.captures.items():
+            self.capture(placeholder, self._built(t))
 
     def _built(self, t: Tensor) -> Tensor:
         """What was captured, as a node that derivatives flow through."""
@@ -122,6 +123,7 @@ class Trace:
     by_home   whether the home answers for site.default
     partials  what the default gave in the scratch graph, of each call
     asked     the steps of the home whose gradient the rule asked for, or that it built once more
+    first_draw  below it are the numbers of its own draws; other negative ones are of traces around
     chosen    the steps of the home for which the running gradients() call chooses a rule
     """
 
@@ -141,6 +143,10 @@ class Trace:
         self.rule = as_rule(reference)
         self.forward = forward
         self.graph = TraceGraph(home, f"trace of {self.rule.name}")
+        self.graph.of_call = True
+        around = trace_around(home)
+        self.graph.draws = 0 if around is None else around.draws
+        self.first_draw = -self.graph.draws
         self.asked: set[Step] = set()
         self.by_home = defaults is None
         with BodyScope(self.graph):
@@ -166,7 +172,7 @@ class Trace:
         context.without_maps()
         context.scope, context.origin = "", None
         context.question = question = Question(context.question)
-        question.running, question.asked = (), self.asked
+        question.running, question.asked, question.draws = (), self.asked, None
         question.choose(inherited_choice(home))
         return question
 

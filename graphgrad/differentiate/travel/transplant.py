@@ -7,7 +7,7 @@ from typing import Any
 
 from ...ir.build import build
 from ...ir.context import CONTEXT
-from ...ir.errors import GraphError
+from ...ir.errors import GradientError, GraphError
 from ...ir.flat import closes_over, flatten_graph, restore_graph
 from ...ir.graph import Graph, current
 from ...ir.node import Node, Region, RuleCall, Tensor
@@ -16,8 +16,10 @@ from ...ir.program import Program
 from ...ir.residual import Residual, residual_op
 from ...ops.base import NO_GRAD, is_zero
 from ...ops.control import BodyGraph
+from ...ops.random.keys import RandomKey, call_key, call_number, loops_around, root_of
 from ...ops.sources import Placeholder
 from ...regions.boundary import boundary_of, take_in_pins
+from ...regions.index import bodies_of
 from ...regions.named import stand_in
 from ..site import Site
 from .deferred import Default, check_same
@@ -81,6 +83,7 @@ class Transplant(Plain):
         self.graph = current().graph
         self.around = current().region
         self._placed = 0
+        self._drawn: dict[int, int] = {}
 
     def tensor(self, t: Tensor) -> Tensor:
         """What stands for a tensor of the source."""
@@ -227,12 +230,26 @@ class Transplant(Plain):
 
     def place(self, node: Node) -> None:
         """Build one node anew."""
+        if isinstance(node.op, RandomKey) and node.op.number < 0:
+            self.tensors[node.outputs[0]] = call_key(self.number_of(node.op))
+            return
         inputs = tuple(self.tensor(t) for t in node.inputs)
         new = build(self._op(node), inputs)
         new.controls = self.controls(node)
         if node.stamp is not None:
             new.stamp = self._rule(node.stamp, node)
         self.tensors.update(zip(node.outputs, new.outputs, strict=True))
+
+    def number_of(self, op: RandomKey) -> int:
+        """The number here of a draw of the call that a trace holds."""
+        holders: list[Transplant] = [self]
+        while isinstance(holders[-1].outer, Transplant):
+            holders.append(holders[-1].outer)
+        for holder in holders:
+            if op.number in holder._drawn:
+                return holder._drawn[op.number]
+        holder = next((h for h in holders if h.source.of_call), holders[-1])
+        return holder._drawn.setdefault(op.number, call_number())
 
     def controls(self, node: Node) -> tuple[Node, ...]:
         """What stands for the nodes that run before a node."""
@@ -255,14 +272,31 @@ class Transplant(Plain):
         by_index = self.bodies.get(body)
         if by_index is None:
             by_index = copy_into(body, type(body)(CONTEXT.get().graph, ""), self)
+            self._draw_in(by_index.graph)
             self.bodies[body] = by_index
-        for outer, inner in body.captures.items():
+        for inner, outer in body.captures.items():
             if outer in self.tensors or self._is_capture(outer.node):
-                by_index.graph.captures[self.tensor(outer)] = by_index.tensor(inner)
+                by_index.graph.capture(by_index.tensor(inner), self.tensor(outer))
         return Program(
             [by_index.tensor(t) for t in program.inputs],
             [by_index.tensor(t) for t in program.outputs],
         )
+
+    def _draw_in(self, copy: Graph) -> None:
+        """Let what the bodies of a trace draw be drawn by the call here."""
+        for body in bodies_of(copy):
+            for node in body.nodes:
+                if isinstance(node.op, RandomKey) and node.op.number < 0:
+                    if loops_around(self.graph):
+                        raise GradientError(
+                            f"{node.name} (drawn without a seed at {node.where}, in the rule of "
+                            f"{self.site!r}) is in a body of control flow and would be the same in "
+                            "every run of the loop around: draw it outside of that body, or with "
+                            "seed=gg.random.fold_in(site.random_key(), 1)"
+                        )
+                    node.op = node.op.replace(
+                        seed=root_of(copy).seed, number=self.number_of(node.op)
+                    )
 
     def _pin(self, old: Region, new: Region) -> None:
         """The boundary of a region, as it was declared and settled."""

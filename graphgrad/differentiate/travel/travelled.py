@@ -20,6 +20,7 @@ from ...ir.graph import Graph
 from ...ir.node import Node, Region, Tensor
 from ...ir.residual import Residual
 from ...ops.base import is_zero
+from ...ops.sources import apart
 from ...regions.boundary import Boundary, boundary_of, known
 from ...regions.rules import BuiltinRule, Rule, as_rule
 from ..call import told
@@ -111,6 +112,7 @@ class Travelled:
 
     def __call__(self, site: Site, *given: Any) -> Any:
         """The trace, built anew for this site."""
+        given = tuple(apart(given))
         takes = site.inputs if self.forward else site.outputs
         for d, t in zip(given, takes, strict=True):
             if d is not None:

@@ -11,7 +11,7 @@ from ...ir.node import Node, Tensor
 from ...ir.program import Program
 from ...ir.types import TensorType, as_dtype, tensor_type
 from ...ops.base import cast, constant
-from ...ops.control import BodyGraph, BodyScope, Scan, While, constants_of, looped
+from ...ops.control import BODY_OF, BodyGraph, BodyScope, Scan, While, constants_of, looped
 from ...ops.logic import Where
 from ...ops.reductions import any
 from ...ops.shaping import moveaxis
@@ -146,7 +146,7 @@ class LoopBody:
         self._source = body_of(program)
         here: dict[Any, Any] = reads | flags
         inner = None if apart else known(batcher, program, here)
-        new: Any = BodyGraph(CONTEXT.get().graph, f"body of {node.name}")
+        new: Any = BodyGraph(CONTEXT.get().graph, f"{BODY_OF}{node.name}")
         graph: Any = new if inner is None else inner.graph
         self.graph: BodyGraph = graph
         with BodyScope(self.graph):

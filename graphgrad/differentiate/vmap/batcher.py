@@ -19,7 +19,7 @@ from ...ir.residual import Residual
 from ...ops.base import Marker, as_tensor
 from ...ops.control import BodyGraph, Cond, Scan, While, around
 from ...ops.per_example import PerExample
-from ...ops.random.keys import FoldIn, RandomKey, drawn_anew
+from ...ops.random.keys import FoldIn, RandomKey, call_key, drawn_anew
 from ...ops.reductions import sum
 from ...ops.shaping import broadcast_like
 from ...regions.index import bodies_of
@@ -184,7 +184,7 @@ class Batcher(Importer):
         varying = {t for t, here in self.tensors.items() if self._is_batched(here)}
         varying |= {t for n in self.source.nodes if drawn_anew(n.op) for t in n.outputs}
         if isinstance(self.source, TraceGraph):
-            varying |= set(filter(self._captures_varying, self.source.captures.values()))
+            varying |= set(filter(self._captures_varying, self.source.captures))
         return Sharing(self.source, varying, self._captures_varying).for_each()
 
     # --- steps that are made more than once --------------------------------------------------
@@ -273,7 +273,8 @@ class Batcher(Importer):
 
     def _keys(self, op: RandomKey) -> tuple[Tensor, ...]:
         """A key of its own for every example: that of all with the example's number folded in."""
-        return (apply(FoldIn(), apply(op), Batched((), (), self.examples).numbers()),)
+        key = call_key(self.number_of(op)) if op.number < 0 else apply(op)
+        return (apply(FoldIn(), key, Batched((), (), self.examples).numbers()),)
 
     def repeated(self, t: Tensor) -> Tensor:
         """t for every example: itself where it is so already."""

@@ -15,6 +15,7 @@ from ...ir.op import Op
 from ...ir.program import Program
 from ...ops.control import BodyGraph, around
 from ...ops.logic import Where
+from ...ops.random.keys import RandomKey
 from ...ops.sources import Placeholder, stop_gradient
 from ...regions.boundary import boundary_of
 from ...regions.index import marked_regions
@@ -117,7 +118,7 @@ def _apart(
     nodes: Iterable[Node], inner: Batching, away: set[Region]
 ) -> tuple[list[Node], set[Tensor]]:
     """What depends on nothing strange, and what is strange; all in some regions is."""
-    captured = set(inner.source.captures.values())  # type: ignore[attr-defined]
+    captured = set(inner.source.captures)  # type: ignore[attr-defined]
     strange = {t for t in captured if unknown(inner, t)}
     found = []
     for node in nodes:
@@ -190,13 +191,14 @@ def door(batcher: Batching, pred: Tensor, first: bool) -> Callable[[Tensor], Ten
 def check_pure(node: Node, op: Op, how: str, what: str) -> None:
     """GraphError where somebody would notice that a body is run for who would not run it.
 
-    how, what: what the examples do in the node, and what is run therefore.
+    how, what: what the examples do in the node, and what is run therefore. A draw is a function of
+    its key, which each example has of its own.
     """
     programs = list(op.bodies)
     for program in programs:
         for inner in program.nodes:
             programs += inner.op.bodies
-            if not inner.op.pure:
+            if not (inner.op.pure or isinstance(inner.op, RandomKey)):
                 raise GraphError(
                     f"under vmap, the examples {how} {node.name} ({node.where}), so {what} run for "
                     f"all of them; but {inner.name} ({inner.where}) is a {inner.type}, which may "

@@ -17,6 +17,7 @@ from ...ir.node import Node, Region, Tensor
 from ...ir.residual import Residual
 from ...ops.base import Marker
 from ...ops.control import BodyGraph
+from ...ops.random.keys import drawn_anew
 from ...regions.boundary import boundary_of
 from ...regions.index import bodies_of, index_of, marked_regions
 from ...regions.rules import BuiltinRule, as_rule
@@ -30,12 +31,15 @@ Differs = Callable[[Tensor], bool]
 
 def why_for_each(trace: Trace, differs: Differs) -> str | None:
     """Why a traced rule of a site that all examples share is called for each; None: it need not."""
-    for t in trace.graph.captures:
+    for t in trace.graph.captures.values():
         if differs(t):
             return f"it reads {t.name} ({t.where}), which differs between examples"
     for site in _sites_in(trace.graph):
         return f"it marks {site!r}, whose rule would be called for the sum at second order"
     rule = trace.rule
+    for node in trace.graph.nodes:
+        if drawn_anew(node.op):
+            return f"it draws without a seed ({node.where})"
     if trace.forward or rule.linear or isinstance(rule, BuiltinRule):
         return None
     if rule.linear is False:

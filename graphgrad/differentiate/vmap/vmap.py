@@ -21,7 +21,7 @@ from ...ops.base import NO_GRAD, ZERO, as_tensor, is_zero
 from ...ops.control import BodyScope, read_outside
 from ...ops.per_example import PerExample
 from ...ops.shaping import moveaxis
-from ...ops.sources import Identity, Placeholder
+from ...ops.sources import Identity, Placeholder, apart
 from ..builtin import builtin
 from ..question import Question
 from ..travel.trace import TraceGraph
@@ -76,7 +76,7 @@ def vmap(fn: Callable[..., Any], in_axes: Any = 0, out_axes: int = 0) -> Callabl
         with _unstamped():
             leaves = read_here(tuple([as_tensor(leaf) for leaf in flatten(args)]))
             _check_axes(leaves, places)
-            whole = [_first(t, axis) for t, axis in zip(leaves, places, strict=True)]
+            whole = apart([_first(t, axis) for t, axis in zip(leaves, places, strict=True)])
             batched = [t for t, axis in zip(whole, places, strict=True) if axis is not None]
             examples = counting(batched[0])
             scratch = TraceGraph(current().graph, f"one example of {getattr(fn, '__name__', 'fn')}")

@@ -150,7 +150,7 @@ class _RuleWriter:
         made = [block.give(t.node.name, t.dtype, t.shape) for t in boundary.outputs]
         for t, value in zip(boundary.outputs, made, strict=True):
             own.setdefault(t, value)
-        for captured, stands in self.trace.graph.captures.items():
+        for stands, captured in self.trace.graph.captures.items():
             self.values[stands] = self._captured(captured, own)
         for dy in self.trace.given:
             if dy is not None:

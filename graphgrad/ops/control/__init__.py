@@ -2,6 +2,7 @@
 
 from .associative import associative_scan
 from .bodies import (
+    BODY_OF,
     BodyGraph,
     BodyScope,
     around,
@@ -13,11 +14,12 @@ from .bodies import (
 )
 from .cond import Cond, choose, cond
 from .loops import fori_loop, map, scan, while_loop
-from .scan import Scan, looped
+from .scan import Scan, looped, row_numbers
 from .switch import switch
 from .while_loop import While
 
 __all__ = [
+    "BODY_OF",
     "BodyGraph",
     "BodyScope",
     "Cond",
@@ -35,6 +37,7 @@ __all__ = [
     "map",
     "needed",
     "read_outside",
+    "row_numbers",
     "scan",
     "switch",
     "while_loop",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 
-from ...ir.build import build
+from ...ir.build import apply, build
 from ...ir.context import Scope, bodies_around
 from ...ir.depth import check_room
 from ...ir.errors import ShapeError, StateError
@@ -15,23 +15,26 @@ from ...ir.program import Program
 from ...ir.types import TensorType
 from ...ir.words import visible
 from ..base import TensorLike, as_tensor
-from ..random.keys import drawn_anew
+from ..random.keys import LoopIndex, drawn_alike
 from ..sources import Identity, Placeholder
 from ..widening import computed
+
+BODY_OF = "body of "
+"""What the name of the body of a loop begins with."""
 
 
 class BodyGraph(Graph):
     """The graph of a body. A tensor of the graph around it is captured when it is first read.
 
     outer     the graph around
-    captures  outer tensor -> the placeholder that stands for it here
+    captures  placeholder -> the outer tensor that it stands for; two may stand for one
     """
 
     def __init__(self, outer: Graph, name: str) -> None:
         super().__init__(name)
         self.outer = outer
         self.captures: dict[Tensor, Tensor] = {}
-        self._homes: tuple[int, dict[Tensor, Tensor]] = 0, {}
+        self._first: dict[Tensor, Tensor] = {}
 
     def adopt(self, tensor: Tensor) -> Tensor:
         """The placeholder that stands for an outer tensor; GraphError where it is not outer."""
@@ -48,23 +51,33 @@ class BodyGraph(Graph):
 
     def _captured(self, tensor: Tensor) -> Tensor:
         """The placeholder that stands for a tensor of the graph around."""
-        found = self.captures.get(tensor)
+        found = self._first.get(tensor)
         if found is None:
             with BodyScope(self):
                 found = build(Placeholder(tensor.shape, tensor.dtype), ()).outputs[0]
-            self.captures[tensor] = found
+            self.capture(found, tensor)
         return found
+
+    def capture(self, placeholder: Tensor, outer: Tensor) -> None:
+        """Let a placeholder stand for an outer tensor."""
+        self.captures[placeholder] = outer
+        self._first.setdefault(outer, placeholder)
+
+    def stands_for(self, outer: Tensor) -> Tensor | None:
+        """The first placeholder that stands for an outer tensor."""
+        return self._first.get(outer)
+
+    @property
+    def repeats(self) -> bool:
+        """Whether it is the body of a loop."""
+        return self.name.startswith(BODY_OF)
 
     def before_gradients(self, *, leaving: bool) -> None:
         """Called before anything is differentiated in it; leaving: through what it captured."""
 
     def home_of(self, placeholder: Tensor) -> Tensor | None:
         """The outer tensor that a placeholder stands for."""
-        count, homes = self._homes
-        if count != len(self.captures):
-            homes = {inner: outer for outer, inner in self.captures.items()}
-            self._homes = len(homes), homes
-        return homes.get(placeholder)
+        return self.captures.get(placeholder)
 
 
 def around(graph: Graph) -> list[Graph]:
@@ -125,7 +138,7 @@ def needed(
 
     The rule of a region may give a gradient to all that the region reads, so that counts whole.
     """
-    inner = [*given, *body.captures.values()]
+    inner = [*given, *body.captures]
     wanted = set(outputs)
     while True:
         nodes = Program(inner, wanted).nodes
@@ -142,11 +155,32 @@ def needed(
 
 
 def constants_of(
-    body: BodyGraph, outputs: Iterable[Tensor], given: Sequence[Tensor] = ()
+    body: BodyGraph, outputs: Sequence[Tensor], given: Sequence[Tensor] = (), whole: bool = False
 ) -> dict[Tensor, Tensor]:
-    """Placeholder -> tensor around, of all that the outputs depend on beside what is given."""
-    found = needed(body, outputs, given)
-    return {inner: outer for outer, inner in body.captures.items() if inner in found}
+    """Placeholder -> tensor around, of all that the outputs depend on beside what is given.
+
+    whole  of all that the body reads: a region around it reads that, too
+    """
+    found = body.captures if whole else needed(body, outputs, given)
+    constants = {inner: outer for inner, outer in body.captures.items() if inner in found}
+    for index, loop in indices_of(body, outputs, given):
+        constants[index] = apply(LoopIndex(loop - body.repeats))
+    return constants
+
+
+def indices_of(
+    body: BodyGraph, outputs: Sequence[Tensor], given: Sequence[Tensor]
+) -> list[tuple[Tensor, int]]:
+    """The indices of loops that the outputs depend on beside what is given, with their loops."""
+    nodes = Program([*given, *body.captures], outputs).nodes
+    return [(n.outputs[0], n.op.loop) for n in nodes if isinstance(n.op, LoopIndex)]
+
+
+def own_indices(
+    body: BodyGraph, outputs: Sequence[Tensor], given: Sequence[Tensor]
+) -> list[Tensor]:
+    """Those of the loop that a body is of."""
+    return [index for index, loop in indices_of(body, outputs, given) if not loop]
 
 
 def given_here(body: BodyGraph, types: Iterable[TensorType]) -> list[Tensor]:
@@ -168,14 +202,14 @@ def traced(
     """
     with BodyScope(body):
         found = fn(*args)
-    known = {*given, *body.captures.values()}
+    known = {*given, *body.captures}
     for node in body.nodes:
         if node.type == "Assign":
             raise StateError(
                 f"assign() inside {what} (at {node.where}): let it return the value, and assign "
                 "that outside"
             )
-        if given and drawn_anew(node.op):
+        if given and drawn_alike(node.op):
             raise StateError(
                 f"a draw without a seed inside {what} (at {node.where}) would be the same in every "
                 "step: give it one that differs, as seed=gg.random.fold_in(key, i) of a step's "

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from itertools import count
 
 from ...ir.build import adopted
 from ...ir.errors import ShapeError
@@ -24,7 +26,7 @@ from ..base import (
     kind_of,
     tensor_type,
 )
-from .bodies import BodyGraph, as_outputs, check_takes, needed, run, traced
+from .bodies import BodyGraph, as_outputs, check_takes, constants_of, run, traced
 
 
 class Cond(Op, interned=False):
@@ -151,22 +153,29 @@ def chosen(
     _check_alike(f"{branches} of {fn} at {at}", leaves, results)
     outputs = [as_outputs(b, ts) for b, ts in zip(bodies, leaves, strict=True)]
     _check_types(f"{branches} of {fn} at {at}", *outputs)
-    return unflatten(results[0], choose(test, bodies, outputs))
+    return unflatten(results[0], choose(test, bodies, outputs, whole=True))
 
 
 def choose(
-    pred: Tensor, bodies: Sequence[BodyGraph], outputs: Sequence[Sequence[Tensor]]
+    pred: Tensor,
+    bodies: Sequence[BodyGraph],
+    outputs: Sequence[Sequence[Tensor]],
+    whole: bool = False,
 ) -> tuple[Tensor, ...]:
-    """The node that chooses between outputs of two bodies, on the tensors that these capture."""
-    captured: dict[Tensor, int] = {}
+    """The node that chooses between outputs of two bodies, on the tensors that these capture.
+
+    whole  on all of them, those that the outputs do not depend on included
+    """
+    slots: dict[tuple[Tensor, int], int] = {}
     programs, reads = [], []
     for body, wanted in zip(bodies, outputs, strict=True):
-        inner = needed(body, wanted)
-        taken = [(o, i) for o, i in body.captures.items() if i in inner]
-        programs.append(Program([i for _, i in taken], wanted))
-        reads.append(tuple(captured.setdefault(o, len(captured)) for o, _ in taken))
+        taken = constants_of(body, wanted, whole=whole)
+        programs.append(Program(taken, wanted))
+        nth = defaultdict[Tensor, Iterator[int]](count)  # of the slots of a body for one tensor
+        keys = [(outer, next(nth[outer])) for outer in taken.values()]
+        reads.append(tuple([slots.setdefault(key, len(slots)) for key in keys]))
     op = Cond(tuple(programs), tuple(reads))  # type: ignore[arg-type]
-    return build(op, (pred, *captured)).outputs
+    return build(op, (pred, *[outer for outer, _ in slots])).outputs
 
 
 def _check_alike(what: str, leaves: list[list[Any]], results: list[Any]) -> None:

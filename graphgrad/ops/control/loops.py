@@ -18,7 +18,16 @@ from ..accumulate import EnsureLike
 from ..base import as_tensor, kind_of, whole
 from ..joining import concat, stack
 from ..logic import less
-from .bodies import BodyGraph, BodyScope, as_outputs, constants_of, given_here, traced
+from .bodies import (
+    BODY_OF,
+    BodyGraph,
+    BodyScope,
+    as_outputs,
+    constants_of,
+    given_here,
+    own_indices,
+    traced,
+)
 from .scan import looped
 from .while_loop import While
 
@@ -104,7 +113,7 @@ def new_body(what: str) -> BodyGraph:
     """A body of the current graph."""
     outer = current().graph
     assert outer is not None
-    return BodyGraph(outer, f"body of {what}")
+    return BodyGraph(outer, f"{BODY_OF}{what}")
 
 
 def scan(
@@ -181,7 +190,8 @@ def _scan(
     rows = [] if y is None else as_outputs(body, flatten(y))
     if not after and not rows:
         return init, y
-    made = looped(body, given, after, rows, (*start.tensors, *stacked), count, reverse)
+    hidden = int(start.counted)
+    made = looped(body, given, after, rows, (*start.tensors, *stacked), count, reverse, hidden)
     ys = None if y is None else unflatten(y, made[c : c + len(rows)])
     return unflatten(init, made[:c]), ys
 
@@ -356,7 +366,12 @@ def _while_loop(
         )
     found = traced(inside, body, f"the body of {fn}", (carry,), given)
     after = start.check_next(inside, found, given)
-    constants = constants_of(inside, [holds, *after], given)
+    own = own_indices(inside, [holds, *after], given)
+    with BodyScope(inside):
+        after = [*[index + 1 for index in own], *after]
+    given = [*own, *given]
+    first = [*[as_tensor(0, "int64") for _ in own], *start.tensors]
+    constants = constants_of(inside, [holds, *after], given, whole=True)
     reads = [*given, *constants]
     op = While(
         (Program(reads, [holds]), Program(reads, after)),
@@ -364,9 +379,10 @@ def _while_loop(
         max_trips,
         tuple(range(len(given))),
         show(caller()),
+        len(own) + start.counted,
     )
-    made = build(op, (*start.tensors, *constants.values())).outputs
-    return unflatten(init, made[: len(given)])
+    made = build(op, (*first, *constants.values())).outputs
+    return unflatten(init, made[len(own) : len(given)])
 
 
 def _unrolled(

@@ -12,10 +12,12 @@ import numpy as np
 from ...ir.errors import ExecutionError, ShapeError
 from ...ir.op import Op, Types
 from ...ir.program import Program
-from ...ir.types import Dim, TensorType, tensor_type
-from ..base import Tensor, build
+from ...ir.types import Dim, TensorType, as_dtype, tensor_type
+from ..base import Full, OnesLike, Tensor, apply, build, cast
+from ..cumulative import CumSum
 from ..onnx_loops import scanned
-from .bodies import BodyGraph, check_gives, check_takes, constants_of, run
+from ..reductions import sum
+from .bodies import BodyGraph, check_gives, check_takes, constants_of, own_indices, run
 
 
 class Scan(Op, interned=False):
@@ -31,6 +33,7 @@ class Scan(Op, interned=False):
     length    how many runs; None: as many as the stacked tensors have rows
     reverse   from the last row to the first; a run writes its rows where it read them
     history   the carries, by place, of which is kept what each run took
+    hidden    how many carries, the first ones, are the loop's own
     """
 
     programs: tuple[Program]
@@ -39,6 +42,8 @@ class Scan(Op, interned=False):
     length: int | None
     reverse: bool
     history: tuple[int, ...]
+    hidden: int = 0
+    revision = 2
     sparse = True
     linear_zero = False
     body_names = ("body",)
@@ -51,6 +56,15 @@ class Scan(Op, interned=False):
     def replace_bodies(self, bodies: Sequence[Any]) -> Op:
         """The same loop of another body."""
         return self.replace(programs=tuple(bodies))
+
+    @classmethod
+    def from_revision(cls, revision: int, attrs: dict[str, Any]) -> Op:
+        """Older loops do not say which carries are their own."""
+        return cls(**attrs)
+
+    def returned(self, outputs: Sequence[Any]) -> Sequence[Any]:
+        """Neither its own carries nor what the gradient reads."""
+        return outputs[self.hidden : len(self.programs[0].outputs)]
 
     def infer(self, *types: TensorType) -> Types:
         (body,) = self.programs
@@ -204,6 +218,20 @@ class Rows:
         return self._made
 
 
+def row_numbers(count: Dim, stack: Tensor | None = None) -> Tensor:
+    """0, 1, 2, ...: the number of every row of a stack, or of so many."""
+    if stack is not None:
+        count = stack.shape[0]
+    if isinstance(count, int):
+        ones = apply(Full((count,), 1, as_dtype("int64")))
+    else:
+        assert stack is not None
+        column = stack[:, :0] if stack.ndim > 1 else stack
+        counted = sum(column, axis=tuple(range(1, stack.ndim))) if stack.ndim > 1 else column
+        ones = cast(apply(OnesLike(), counted), "int64")
+    return apply(CumSum(0, False, True), ones)
+
+
 def looped(
     body: BodyGraph,
     given: Sequence[Tensor],
@@ -212,14 +240,21 @@ def looped(
     inputs: Sequence[Tensor],
     length: int | None,
     reverse: bool,
+    hidden: int | None = None,
 ) -> tuple[Tensor, ...]:
     """The outputs of a scan over a body that is built.
 
-    given: what the body takes, carries and then slices; inputs: the same of the node.
+    given: what the body takes, carries and then slices; inputs: the same of the node; hidden: how
+    many carries are the loop's own, where it is the whole of the body; None: it is a part of it.
     """
     outputs = [*after, *rows]
-    constants = constants_of(body, outputs, given)
+    own = own_indices(body, outputs, given)
+    if own:
+        c = len(after)
+        numbers = row_numbers(length, *inputs[c : c + 1])
+        given, inputs = [*given, *own], [*inputs, *[numbers for _ in own]]
+    constants = constants_of(body, outputs, given, whole=hidden is not None)
     program = Program([*given, *constants], outputs)
     c = len(after)
-    op = Scan((program,), c, len(given) - c, length, reverse, tuple(range(c)))
+    op = Scan((program,), c, len(given) - c, length, reverse, tuple(range(c)), hidden or 0)
     return build(op, (*inputs, *constants.values())).outputs

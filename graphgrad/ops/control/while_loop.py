@@ -27,6 +27,7 @@ class While(Op, interned=False):
     max_trips  how many runs there may be; as many rows are kept then, the last one repeated
     history    the carries, by place, of which is kept what each run took
     at         where it was built
+    hidden     how many carries, the first ones, are the loop's own
     """
 
     programs: tuple[Program, Program]
@@ -34,6 +35,8 @@ class While(Op, interned=False):
     max_trips: int | None
     history: tuple[int, ...]
     at: str
+    hidden: int = 0
+    revision = 2
     sparse = True
     linear_zero = False
     body_names = ("test", "body")
@@ -46,6 +49,15 @@ class While(Op, interned=False):
     def replace_bodies(self, bodies: Sequence[Any]) -> Op:
         """The same loop of another test and body."""
         return self.replace(programs=tuple(bodies))
+
+    @classmethod
+    def from_revision(cls, revision: int, attrs: dict[str, Any]) -> Op:
+        """Older loops do not say which carries are their own."""
+        return cls(**attrs)
+
+    def returned(self, outputs: Sequence[Any]) -> Sequence[Any]:
+        """Neither its own carries nor what the gradient reads."""
+        return outputs[self.hidden : self.carries]
 
     def infer(self, *types: TensorType) -> Types:
         kept = [types[i] for i in self.history]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import takewhile
 
 from ...ir.build import graph_elsewhere
 from ...ir.context import bodies_around
@@ -65,6 +66,23 @@ class FoldIn(Binary):
         yield cls(), [np.array(7), np.arange(40).reshape(1, 40)]
 
 
+class LoopIndex(Op):
+    """The number of the run of a loop that is on: the row that it goes over, from 0.
+
+    It has no inputs, so it lies in the region in which it is built, as a constant does. Whatever
+    makes a node of the body gives it a value (ops.control).
+
+    loop  which one of those around: 0 is the innermost
+    """
+
+    loop: int
+    differentiable = False
+    flop_free = True
+
+    def infer(self) -> Types:
+        return (tensor_type((), as_dtype("int64")),)
+
+
 class RandomKey(Op):
     """The key of a draw without a seed: that of the graph's seed and the draw's number, and of the
     run.
@@ -73,10 +91,15 @@ class RandomKey(Op):
     program that has one is counted by the State, and no two runs have the same. Within a run, all
     nodes with one number have one key: the forward pass and what is computed again for the backward
     one.
+
+    number  of the draw: of those of the graph; below 0, of those of a call of a rule, in its trace
+    loops   into how many loops around it, the innermost first, their index is folded
     """
 
     seed: int
     number: int
+    loops: int = 0
+    revision = 2
     pure = False
     differentiable = False
     flop_free = True
@@ -86,6 +109,11 @@ class RandomKey(Op):
 
     def kernel(self, xp: Any) -> Any:
         return folded(np if isinstance(RUN.get(), int) else xp, self.of_draw(), RUN.get())
+
+    @classmethod
+    def from_revision(cls, revision: int, attrs: dict[str, Any]) -> Op:
+        """Older keys are the same in all runs of a loop."""
+        return cls(**attrs)
 
     def of_draw(self) -> Any:
         """The key of the draw, into which the number of the run is folded."""
@@ -108,6 +136,18 @@ def drawn_anew(op: Op) -> bool:
     return False
 
 
+def drawn_alike(op: Op) -> bool:
+    """Whether an op in the body of a loop, or one in a body of it, is a key that all runs have."""
+    pending = [(op, 1)]
+    for each, loops in pending:
+        if isinstance(each, RandomKey) and each.loops < loops:
+            return True
+        for body in each.bodies:
+            inside = loops + body.outputs[0].graph.repeats
+            pending += [(node.op, inside) for node in body.nodes]
+    return False
+
+
 def key_of(given: TensorLike | None, *near: Any) -> Tensor:
     """The key that is given as a seed; for None, one that no other draw and no other run has.
 
@@ -125,15 +165,85 @@ def key_of(given: TensorLike | None, *near: Any) -> Tensor:
 
 
 def _next_key(graph: Graph | None) -> Tensor:
-    *_, root = bodies_around(current().graph if graph is None else graph)
+    if graph is not None:
+        with GraphScope(graph, implicit=True):
+            return _next_key(None)
+    here = current()
+    if here.question.draws is not None:
+        return call_key()
+    return apply(RandomKey(root_of(here.graph).seed, _next_number()))
+
+
+def call_key(number: int | None = None) -> Tensor:
+    """The key of a draw of the rule that runs: one for each call that this call stands for.
+
+    Each run of the loops around is such a call. In a trace the key stands for those of the calls
+    that the trace is built anew for.
+
+    number  that of the draw; None: the next one
+    """
+    graph = current().graph
+    loops = loops_around(graph)
+    number = call_number() if number is None else number
+    key = apply(RandomKey(root_of(graph).seed, number, loops))
+    for loop in range(loops):
+        key = apply(FoldIn(), key, apply(LoopIndex(loop)))
+    return key
+
+
+def call_number() -> int:
+    """The number of the next draw of the rule that runs."""
+    draws: Draws = current().question.draws
+    return draws.next()
+
+
+class Draws:
+    """The numbers of what one call of a rule draws without a seed.
+
+    around  those of the rule that asks for the gradient of which this is a part; None: none does
+    made    the numbers so far
+    again   what was drawn before, where the call is another part of one: then it draws the same
+    """
+
+    def __init__(self, around: Draws | None, made: list[int], again: Iterable[int]) -> None:
+        self.around = around
+        self.made = made
+        self.again = iter(again)
+
+    def next(self, known: int | None = None) -> int:
+        """The number of the next draw. known: that, where a call within has drawn it before."""
+        number = next(self.again, known)
+        if self.around is not None:
+            number = self.around.next(number)
+        elif number is None:
+            number = _next_number()
+        self.made.append(number)
+        return number
+
+
+def loops_around(graph: Graph) -> int:
+    """How many loops a graph lies in; of a trace, those of the rule alone."""
+    return sum([each.repeats for each in takewhile(_is_no_trace, bodies_around(graph))])
+
+
+def trace_around(graph: Graph | None) -> Graph | None:
+    """The innermost trace of a rule that a graph is or lies in."""
+    return next((each for each in bodies_around(graph) if each.of_call), None)
+
+
+def _is_no_trace(graph: Graph) -> bool:
+    return not graph.of_call
+
+
+def _next_number() -> int:
+    """The number of the next draw in the current graph."""
+    graph = current().graph
+    trace = trace_around(graph)
+    counts = root_of(graph) if trace is None else trace
     with _lock:
-        number = root.draws
-        root.draws = number + 1
-    key = RandomKey(root.seed, number)
-    if graph is None:
-        return apply(key)
-    with GraphScope(graph, implicit=True):
-        return apply(key)
+        number = counts.draws
+        counts.draws = number + 1
+    return number if trace is None else -1 - number
 
 
 def numbers_for(source: Graph) -> int:
@@ -155,33 +265,9 @@ def root_of(graph: Graph) -> Graph:
     return root
 
 
-def numbered_by_call(nodes: Iterable[Node], first: int) -> bool:
-    """Number the draws from `first` on, which one call of a rule made, from -1 down.
-
-    So they are told from those that the call computed again. False where that cannot be: there are
-    some of another call among them.
-    """
-    keys = [node for node in nodes if isinstance(node.op, RandomKey)]
-    numbers = sorted({key.op.number for key in keys})  # type: ignore[attr-defined]
-    own = {number: -1 - i for i, number in enumerate(n for n in numbers if n >= first)}
-    for key in keys:
-        op: Any = key.op
-        key.op = op.replace(number=own.get(op.number, op.number))
-    return not numbers or numbers[0] >= 0
-
-
-def drawn_by_call(nodes: Iterable[Node], graph: Graph) -> None:
-    """Have the draws of a call of a rule be new ones of a graph, as if it was called there."""
-    keys = [n for n in nodes if isinstance(n.op, RandomKey) and n.op.number < 0]
-    if not keys:
-        return
-    root = root_of(graph)
-    with _lock:
-        start = root.draws - 1
-        root.draws -= min(key.op.number for key in keys)  # type: ignore[attr-defined]
-    for key in keys:
-        op: Any = key.op
-        key.op = op.replace(seed=root.seed, number=start - op.number)
+def draws_in(nodes: Iterable[Node]) -> set[int]:
+    """The numbers of the draws without a seed among some nodes."""
+    return {node.op.number for node in nodes if isinstance(node.op, RandomKey)}
 
 
 def renumbered(op: Op, by: int) -> Op:
