@@ -11,12 +11,13 @@ from typing import Any
 
 import graphgrad as gg
 
+from ..ir.graph import Graph as Native
 from .create import build
 from .definition import DEFINITIONS, Definition, define, definition_of
 from .graph import Operation, Tensor
-from .registry import gradient_registry
+from .registry import NOT_REGISTERED, gradient_registry
 from .trace import _typed
-from .trial import as_results
+from .trial import Trial, as_results, stand_ins
 
 __all__ = ["derived_gradient", "derived_of", "register_derived"]
 
@@ -71,6 +72,9 @@ def _derived(definition: Definition, op: Any, dys: Any) -> list[Tensor | None]:
     found: list[Tensor | None] = [None] * len(op.inputs)
     if not wanted or not given:
         return found
+    wanted = _connected(definition, op, wanted, given)
+    if not wanted:
+        return found
     name = _definition(definition).type
     made = build(
         name,
@@ -89,6 +93,22 @@ def _derived(definition: Definition, op: Any, dys: Any) -> list[Tensor | None]:
     for i, t in zip(wanted, made.outputs, strict=True):
         found[i] = t
     return found
+
+
+def _connected(definition: Definition, op: Any, wanted: list[int], given: list[int]) -> list[int]:
+    """Of the inputs wanted, those that reach the results given: a linear op's gradient reads no x.
+
+    All of them where it takes a run to know.
+    """
+    lower: Any = definition.lower
+    try:
+        with Native().as_default():
+            xs = stand_ins(op.inputs)
+            ys = as_results(lower(Trial(), op, *xs))
+            found = gg.gradients([ys[i] for i in given], [xs[i] for i in wanted])
+    except Exception:  # whatever a lowering says of shapes that are not known yet
+        return wanted
+    return [i for i, g in zip(wanted, found, strict=True) if g is not None]
 
 
 def _definition(forward: Definition) -> Definition:
@@ -130,6 +150,9 @@ def _seed(dy: Any, y: Any) -> Any:
 def register_derived() -> None:
     """Op types without a rule of their own get their derived one."""
     for type, definition in DEFINITIONS.items():
-        if type in gradient_registry._registry or definition.lower is None:
-            continue
-        gradient_registry.register(derived_of(type), type)
+        if (
+            type not in gradient_registry._registry
+            and type not in NOT_REGISTERED
+            and definition.lower
+        ):
+            gradient_registry.register(derived_of(type), type)

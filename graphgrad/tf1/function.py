@@ -23,7 +23,7 @@ from .errors import (
 )
 from .graph import Operation, Tensor, get_default_graph
 from .nest import flatten, pack_sequence_as
-from .registry import NotDifferentiable, RegisterGradient, gradient_registry
+from .registry import RegisterGradient, gradient_registry
 from .scope import changed
 from .shapes import unknown_shape
 from .variables import trainable_variables
@@ -242,10 +242,6 @@ def _python_types(inputs: Any, attrs: Any) -> Any:
 define("PyFunc", "input*:A", host=_call_python, infer=_python_shapes, types=_python_types,
        stateful=True)  # fmt: skip
 define("PyFuncStateless", "input*:A", host=_call_python, infer=_python_shapes, types=_python_types)
-
-
-NotDifferentiable("PyFunc")
-NotDifferentiable("PyFuncStateless")
 
 
 def py_func(

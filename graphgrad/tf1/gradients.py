@@ -165,7 +165,7 @@ class Sweep:
 
     def run(self) -> None:
         """Walk."""
-        queue = deque(op for op in self.to_ops if not self.pending.get(op, 0))
+        queue = deque(op for op in self.to_ops if self.pending.get(op) == 0)
         queued = set(queue)
         while queue:
             op = queue.popleft()

@@ -508,7 +508,7 @@ def _rank_shape(inputs: Any, attrs: Any) -> TensorShape:
     return TensorShape([inputs[0]._shape.ndims])
 
 
-@define("Shape", "input:A", infer=_rank_shape, types=_out_type, no_gradient=[0])
+@define("Shape", "input:A", infer=_rank_shape, types=_out_type)
 def _shape(trace: Any, op: Any, x: Any) -> Any:
     return np.array(x.shape, "int64")
 
@@ -517,12 +517,12 @@ def _scalar(inputs: Any, attrs: Any) -> TensorShape:
     return TensorShape(())
 
 
-@define("Size", "input:A", infer=_scalar, types=_out_type, no_gradient=[0])
+@define("Size", "input:A", infer=_scalar, types=_out_type)
 def _size(trace: Any, op: Any, x: Any) -> Any:
     return np.array(int(np.prod(x.shape)), "int64")
 
 
-@define("Rank", "input:A", infer=_scalar, dtype="int32", no_gradient=[0])
+@define("Rank", "input:A", infer=_scalar, dtype="int32")
 def _rank(trace: Any, op: Any, x: Any) -> Any:
     return np.array(len(x.shape), "int64")
 

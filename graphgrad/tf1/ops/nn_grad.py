@@ -6,7 +6,7 @@ from typing import Any
 
 from ..create import apply, constant
 from ..graph import Operation, Tensor
-from ..registry import NotDifferentiable, RegisterGradient
+from ..registry import RegisterGradient
 
 __all__: list[str] = []
 
@@ -117,6 +117,3 @@ def _FakeQuantWithMinMaxArgsGradient(op: Operation, grad: Tensor) -> Any:
     ends = [constant(op.get_attr(n), grad.dtype) for n in ("min", "max")]
     made = apply("FakeQuantWithMinMaxVarsGradient", grad, op.inputs[0], *ends, **kinds)
     return made[0]
-
-
-NotDifferentiable("InTopKV2")
