@@ -955,7 +955,7 @@ image_summary, merge_all_summaries = summary.image, summary.merge_all
 merge_summary = summary.merge
 bitwise = _SimpleNamespace(
     bitwise_and=math.bitwise_and, bitwise_or=math.bitwise_or, bitwise_xor=math.bitwise_xor,
-    invert=math.invert,
+    invert=math.invert, left_shift=math.left_shift, right_shift=math.right_shift,
 )  # fmt: skip
 _SHADOWING = [name for name in vars(_builtins) if name[0] != "_" and name in globals()]
 """What is named like a builtin of Python's: `import *` leaves it out."""

@@ -68,7 +68,8 @@ def _derived(definition: Definition, op: Any, dys: Any) -> list[Tensor | None]:
         for i, t in enumerate(op.inputs)
         if t.dtype.base_dtype.is_trainable and i not in definition.no_gradient
     ]
-    given = [i for i, dy in enumerate(dys) if dy is not None]
+    given = [i for i, dy in enumerate(dys) if dy is not None and dy.dtype.is_trainable]
+    given = [i for i in given if dys[i].op.type != "ZerosLike"] or given
     found: list[Tensor | None] = [None] * len(op.inputs)
     if not wanted or not given:
         return found

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..create import apply, constant
+from ..derived import derived_of
 from ..graph import Operation, Tensor
 from ..registry import RegisterGradient
 
@@ -18,10 +19,32 @@ def _ReluGrad(op: Operation, grad: Tensor) -> Any:
 
 
 @RegisterGradient("ReluGrad")
+@RegisterGradient("Relu6Grad")
+@RegisterGradient("LeakyReluGrad")
 def _ReluGradGrad(op: Operation, grad: Tensor) -> Any:
-    """dy where y > 0, and zeros for y."""
-    y = op.inputs[1]
-    return [apply("ReluGrad", grad, y), apply("ZerosLike", y, name="zeros_like")]
+    """The same of dy, and zeros for y, of which it is piecewise constant."""
+    y, slope = op.inputs[1], {k: v for k, v in op.attrs.items() if k == "alpha"}
+    return [apply(op.type, grad, y, **slope), apply("ZerosLike", y, name="zeros_like")]
+
+
+@RegisterGradient("EluGrad")
+@RegisterGradient("SeluGrad")
+def _EluGradGrad(op: Operation, grad: Tensor) -> Any:
+    """The same of dy, and dy where y < 0, times the gradient that came in."""
+    dy, y = op.inputs
+    zeros = apply("ZerosLike", y, name="zeros_like")
+    below = apply("Mul", grad, dy, name="mul")
+    return [apply(op.type, grad, y), apply("SelectV2", apply("Less", y, zeros), below, zeros)]
+
+
+_max_pool_grad = derived_of("MaxPoolGrad")
+
+
+@RegisterGradient("MaxPoolGrad")
+def _MaxPoolGradGrad(op: Operation, grad: Tensor) -> Any:
+    """dy at the places of the greatest elements, and zeros for what decides them."""
+    zeros = [apply("ZerosLike", t, name="zeros_like") for t in op.inputs[:2]]
+    return [*zeros, _max_pool_grad(op, grad)[2]]
 
 
 @RegisterGradient("Relu6")
