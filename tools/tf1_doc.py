@@ -34,7 +34,7 @@ MADE_AS_ASKED = (derived._lower, function._call)
 KINDS = {
     "TensorFlow's": "its gradient is made of ops as in TensorFlow, so that maps reach them",
     "derived": "its gradient is one op, which computes what graphgrad's own vjp does",
-    "none": "its gradient is None",
+    "none": "its gradient is None, or, where TensorFlow has none either, a LookupError",
 }
 
 

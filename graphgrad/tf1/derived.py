@@ -11,7 +11,6 @@ from typing import Any
 
 import graphgrad as gg
 
-from ..ir.graph import Graph as Native
 from .create import build
 from .definition import DEFINITIONS, Definition, define, definition_of
 from .graph import Operation, Tensor
@@ -103,13 +102,15 @@ def _connected(definition: Definition, op: Any, wanted: list[int], given: list[i
     """
     lower: Any = definition.lower
     try:
-        with Native().as_default():
+        with gg.Graph():
             xs = stand_ins(op.inputs)
             ys = as_results(lower(Trial(), op, *xs))
-            found = gg.gradients([ys[i] for i in given], [xs[i] for i in wanted])
+            ys = [ys[i] for i in given]
+            dys = [gg.identity(gg.placeholder(y.shape, y.dtype)) for y in ys]
+            found = gg.gradients(ys, [xs[i] for i in wanted], dys)
     except Exception:  # whatever a lowering says of shapes that are not known yet
         return wanted
-    return [i for i, g in zip(wanted, found, strict=True) if g is not None]
+    return [i for i, g in zip(wanted, found, strict=True) if g is not None and g.node.inputs]
 
 
 def _definition(forward: Definition) -> Definition:
@@ -120,7 +121,7 @@ def _definition(forward: Definition) -> Definition:
         name = forward.type + "Derivative"
         known = DEFINITIONS.get(name)
     if known is None:
-        define(name, "inputs*:A", lower=_lower)
+        define(name, "inputs*:A", lower=_lower, no_gradient=forward.no_gradient)
         known = DEFINITIONS[name]
     if name not in gradient_registry._registry:  # whoever swaps the table loses none of these
         gradient_registry.register(derived_gradient, name)

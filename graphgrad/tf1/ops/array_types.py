@@ -359,8 +359,10 @@ def _gather_places(axis: Any, attrs: Any, rank: int, count: int) -> tuple[int, i
     at, batch = axis_in(axis, rank), attrs.get("batch_dims", 0)
     batch += count if batch < 0 else 0
     if not 0 <= batch <= min(at, count):
-        raise ValueError(f"batch_dims is at most the axis ({at}) and the rank of indices ({count}), "
-                         f"got {attrs['batch_dims']}")  # fmt: skip
+        raise ValueError(
+            f"batch_dims is at most the axis, {at}, and the rank of the indices, {count}; got "
+            f"{attrs['batch_dims']}"
+        )
     return at, batch
 
 
@@ -374,6 +376,8 @@ def _from_start(trace: Any, t: Any, indices: Any, length: int) -> Any:
 
 def _columns(trace: Any, t: Any, indices: Any, shape: Any) -> tuple[Any, ...]:
     """The indices for each axis, which stand in the last axis."""
+    if indices.shape[-1] > len(shape):
+        raise ValueError(f"{indices.shape[-1]} indices for each of the elements of {tuple(shape)}")
     places = zip(range(indices.shape[-1]), shape)
     return tuple([_from_start(trace, t, indices[..., i], n) for i, n in places])
 
@@ -581,7 +585,10 @@ def _range(trace: Any, op: Any, *_: Any) -> Any:
 
 @define("LinSpace", "start stop num:int32")
 def _linspace(trace: Any, op: Any, start: Any, stop: Any, num: Any) -> Any:
-    return gg.linspace(start, stop, int(trace.value(op.inputs[2])))
+    count = int(trace.value(op.inputs[2]))
+    if count < 1:
+        raise ValueError(f"Requires num > 0: {count}")
+    return gg.linspace(start, stop, count)
 
 
 def _filled(inputs: Any, attrs: Any) -> TensorShape:

@@ -17,26 +17,26 @@ from ..create import (
 )
 from ..dtypes import as_dtype
 from ..graph import Tensor
-from ..refused import refuses
 
 __all__ = [
     "abs", "accumulate_n", "acos", "acosh", "add", "add_n", "arg_max", "arg_min", "argmax",
-    "argmin", "asin", "asinh", "atan", "atan2", "atanh", "batch_matmul", "bessel_i0e", "bessel_i1e", "bincount",
-    "bitwise_and", "bitwise_or", "bitwise_xor", "cast", "ceil", "clip_by_average_norm",
+    "argmin", "asin", "asinh", "atan", "atan2", "atanh", "batch_matmul", "bessel_i0e", "bessel_i1e",
+    "bincount", "bitwise_and", "bitwise_or", "bitwise_xor", "cast", "ceil", "clip_by_average_norm",
     "clip_by_global_norm", "clip_by_norm", "clip_by_value", "complex", "conj", "cos", "cosh",
     "count_nonzero", "cross", "cumprod", "cumsum", "digamma", "div", "div_no_nan", "divide",
     "einsum", "equal", "erf", "erfc", "erfinv", "exp", "expm1", "floor", "floor_div", "floordiv",
     "floormod", "global_norm", "greater", "greater_equal", "igamma", "igammac", "imag", "inv",
-    "invert", "is_finite", "is_inf", "is_nan", "lbeta", "left_shift", "less", "less_equal", "lgamma",
-    "lin_space", "linspace", "log", "log1p", "logical_and", "logical_not", "logical_or",
+    "invert", "is_finite", "is_inf", "is_nan", "lbeta", "left_shift", "less", "less_equal",
+    "lgamma", "lin_space", "linspace", "log", "log1p", "logical_and", "logical_not", "logical_or",
     "logical_xor", "matmul", "maximum", "minimum", "mod", "mul", "multiply", "ndtri", "neg",
-    "negative", "nextafter", "not_equal", "polygamma", "pow", "range", "real", "realdiv", "reciprocal",
-    "reduce_all", "reduce_any", "reduce_logsumexp", "reduce_max", "reduce_mean", "reduce_min",
-    "reduce_prod", "reduce_std", "reduce_sum", "reduce_variance", "right_shift", "rint", "round", "rsqrt",
-    "saturate_cast", "scalar_mul", "segment_mean", "segment_sum", "sigmoid", "sign", "sin",
-    "sinh", "sparse_matmul", "sqrt", "square", "squared_difference", "sub", "subtract", "tan",
-    "tanh", "tensordot", "to_bfloat16", "to_double", "to_float", "to_int32", "to_int64",
-    "truediv", "truncatediv", "truncatemod", "unsorted_segment_sum", "xdivy", "xlogy", "zeta",
+    "negative", "nextafter", "not_equal", "polygamma", "pow", "range", "real", "realdiv",
+    "reciprocal", "reduce_all", "reduce_any", "reduce_logsumexp", "reduce_max", "reduce_mean",
+    "reduce_min", "reduce_prod", "reduce_std", "reduce_sum", "reduce_variance", "right_shift",
+    "rint", "round", "rsqrt", "saturate_cast", "scalar_mul", "segment_mean", "segment_sum",
+    "sigmoid", "sign", "sin", "sinh", "sparse_matmul", "sqrt", "square", "squared_difference",
+    "sub", "subtract", "tan", "tanh", "tensordot", "to_bfloat16", "to_double", "to_float",
+    "to_int32", "to_int64", "truediv", "truncatediv", "truncatemod", "unsorted_segment_sum",
+    "xdivy", "xlogy", "zeta",
 ]  # fmt: skip
 Name = str | None
 
@@ -534,7 +534,6 @@ def lbeta(x: Any, name: Name = None) -> Tensor:
         return subtract(reduce_sum(lgamma(x), -1), lgamma(reduce_sum(x, -1)))
 
 
-@refuses("maxlength")
 def bincount(
     arr: Any,
     weights: Any = None,

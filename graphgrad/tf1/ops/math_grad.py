@@ -208,6 +208,13 @@ def _MulNoNanGrad(op: Operation, grad: Tensor) -> Grads:
     return [sum_to(apply("MulNoNan", grad, y), x), sum_to(apply("MulNoNan", x, grad), y)]
 
 
+@RegisterGradient("NextAfter")
+def _NextAfterGrad(op: Operation, grad: Tensor) -> Grads:
+    """dy, and zeros for what it goes towards."""
+    x, y = op.inputs
+    return [sum_to(grad, x), apply("ZerosLike", y, name="zeros_like")]
+
+
 @RegisterGradient("Polygamma")
 def _PolygammaGrad(op: Operation, grad: Tensor) -> Grads:
     """None for the order, dy polygamma(a + 1, x)."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..create import apply, constant
-from ..derived import derived_of
+from ..derived import derived_gradient
 from ..graph import Operation, Tensor
 from ..registry import RegisterGradient
 
@@ -37,14 +37,18 @@ def _EluGradGrad(op: Operation, grad: Tensor) -> Any:
     return [apply(op.type, grad, y), apply("SelectV2", apply("Less", y, zeros), below, zeros)]
 
 
-_max_pool_grad = derived_of("MaxPoolGrad")
+@RegisterGradient("MaxPool")
+def _MaxPoolGrad(op: Operation, grad: Tensor) -> Any:
+    """dy at the greatest element of each window, the first of several."""
+    return apply("MaxPoolGrad", op.inputs[0], op.outputs[0], grad, **op.attrs)
 
 
 @RegisterGradient("MaxPoolGrad")
+@RegisterGradient("MaxPool3DGrad")
 def _MaxPoolGradGrad(op: Operation, grad: Tensor) -> Any:
     """dy at the places of the greatest elements, and zeros for what decides them."""
-    zeros = [apply("ZerosLike", t, name="zeros_like") for t in op.inputs[:2]]
-    return [*zeros, _max_pool_grad(op, grad)[2]]
+    found = zip(op.inputs, derived_gradient(op, grad), strict=True)
+    return [apply("ZerosLike", t, name="zeros_like") if g is None else g for t, g in found]
 
 
 @RegisterGradient("Relu6")

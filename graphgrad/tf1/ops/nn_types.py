@@ -240,8 +240,10 @@ def _pool_shape(inputs: Any, attrs: Any) -> TensorShape:
     depth = attrs["ksize"][axis]
     if depth > 1:
         if max(_window(attrs["ksize"], form)) > 1 or attrs["strides"][axis] != depth or axis == 1:
-            raise ValueError(f"a window over {depth} channels is over nothing else, has their number "
-                             "as its stride, and takes channels last")  # fmt: skip
+            raise ValueError(
+                f"a window over {depth} channels is over nothing else, has their number as its "
+                "stride, and takes channels last"
+            )
         if channels is not None and channels % depth:
             raise ValueError(f"{channels} channels do not make up windows of {depth}")
         channels = channels and channels // depth

@@ -1,4 +1,4 @@
-"""Every op type at its edges: kinks, ties, both zeros, NaN and infinities, no elements, whole numbers.
+"""Every op type at its edges: kinks, ties, both zeros, NaN, infinities, no elements, whole numbers.
 
 TABLE has the calls of each op type, LEFT_OUT says why a type has none. Of a call are recorded its
 values, its gradients for fixed weights, and the gradients of those. What raises is recorded with
@@ -63,14 +63,18 @@ def call(path):
     return function
 
 
+def text(tf, word):
+    """Text as `get_attr` gives it: TensorFlow 1 took it, TensorFlow 2 checks for text."""
+    return word if tf.__name__.startswith("tensorflow") else word.encode()
+
+
 def raw(op_type, names, **attrs):
     """One op of a type, made of inputs of these names."""
 
     def function(tf, *args):
         if not tf.__name__.startswith("tensorflow"):
             return import_module(f"{tf.__name__}.create").apply(op_type, *args, **attrs)
-        made = getattr(tf.raw_ops, op_type)(**dict(zip(names.split(), args, strict=True)), **attrs)
-        return made
+        return getattr(tf.raw_ops, op_type)(**dict(zip(names.split(), args, strict=True)), **attrs)
 
     return function
 
@@ -218,11 +222,14 @@ def pooled(path, rank=4):
     def how(k, s, padding, **kwargs):
         return lambda tf, x: function(tf, x, k, s, padding, **kwargs)
 
-    form = b"NHWC" if rank == 4 else b"NDHWC"
+    def as_bytes(tf, x):
+        form = text(tf, "NHWC" if rank == 4 else "NDHWC")
+        return function(tf, x, window, window, text(tf, "SAME"), data_format=form)
+
     return [
         Call("valid", how(window, one, "VALID"), [x]),
         Call("same", how(window, window, "SAME"), [x]),
-        Call("bytes", how(window, window, b"SAME", data_format=form), [x]),
+        Call("bytes", as_bytes, [x]),
         Call("none", how(window, one, "VALID"), [x[:0]]),
         Call("wide", how([1, *[5] * (rank - 2), 1], one, "VALID"), [x]),
         Call("bad padding", how(window, one, "FULL"), [x]),
@@ -238,11 +245,14 @@ def convolved(path, x, filters, rank=4):
     def how(s, padding, **kwargs):
         return lambda tf, x, w: function(tf, x, w, s, padding, **kwargs)
 
-    form = b"NHWC" if rank == 4 else b"NDHWC"
+    def as_bytes(tf, x, w):
+        form = text(tf, "NHWC" if rank == 4 else "NDHWC")
+        return function(tf, x, w, one, text(tf, "SAME"), data_format=form)
+
     return [
         Call("valid", how(one, "VALID"), [x, filters]),
         Call("same", how(two, "SAME"), [x, filters]),
-        Call("bytes", how(one, b"SAME", data_format=form), [x, filters]),
+        Call("bytes", as_bytes, [x, filters]),
         *([Call("none", how(one, "SAME"), [x[:0], filters])] if path == "nn.conv2d" else []),
         Call("channels", how(one, "SAME"), [np.concatenate([x, x[..., :1]], -1), filters]),
         Call("wide", how(one, "VALID"), [x[:, :1], filters]),
@@ -286,8 +296,8 @@ for _name, _path in {
     "BesselI0e": "math.bessel_i0e", "BesselI1e": "math.bessel_i1e", "IsNan": "is_nan",
     "IsInf": "is_inf", "IsFinite": "is_finite", "Relu": "nn.relu", "Relu6": "nn.relu6",
     "Elu": "nn.elu", "Selu": "nn.selu", "Softplus": "nn.softplus", "Softsign": "nn.softsign",
-    "Identity": "identity", "StopGradient": "stop_gradient", "ZerosLike": "zeros_like",
-    "OnesLike": "ones_like", "L2Loss": "nn.l2_loss", "Snapshot": raw("Snapshot", "input"),
+    "Identity": "identity", "StopGradient": "stop_gradient", "ZerosLike": raw("ZerosLike", "x"),
+    "OnesLike": raw("OnesLike", "x"), "L2Loss": "nn.l2_loss", "Snapshot": raw("Snapshot", "input"),
     "Inv": raw("Inv", "x"),
 }.items():  # fmt: skip
     TABLE[_name] = unary(_path, _name in ("Rint", "Lgamma", "Digamma", "Erfinv", "Ndtri"))
@@ -295,8 +305,9 @@ TABLE["Invert"] = [
     Call(c, call("bitwise.invert"), [x]) for c, x in (("whole", WHOLE), ("float", KINKS))
 ]
 TABLE["Relu6"].append(Call("top", call("nn.relu6"), [f(5.5, 6.0, 6.5)]))
-TABLE["LeakyRelu"] = unary("nn.leaky_relu") + [
-    Call("slope", lambda tf, x: tf.nn.leaky_relu(x, alpha=1.5), [KINKS])
+TABLE["LeakyRelu"] = [
+    *unary("nn.leaky_relu"),
+    Call("slope", lambda tf, x: tf.nn.leaky_relu(x, alpha=1.5), [KINKS]),
 ]
 for _name, _path in {
     "AddV2": "add", "Sub": "subtract", "Mul": "multiply", "RealDiv": "truediv",
@@ -527,7 +538,7 @@ TABLE["GatherV2"] = [
     )
     for at, axis, batch in (
         ([[1], [0]], 1, 1), ([[2, 1], [0, 0]], 2, 1), ([[0, 1], [1, 0]], -1, 1),
-        ([[2, 0], [1, 1]], 2, 2), ([[[1], [0]], [[0], [2]]], 2, -1), ([[0, 1], [1, 0]], 0, 1),
+        ([[2, 0], [1, 1]], 2, 2), ([[[1], [0]], [[0], [2]]], 2, -1),
         ([[0, 1], [1, 0]], 2, 3),
     )
 ]  # fmt: skip
@@ -706,7 +717,8 @@ TABLE["InTopKV2"] = [
 
 # matrices
 
-TABLE["MatrixDiagV3"] = unary("matrix_diag")[:1] + [
+TABLE["MatrixDiagV3"] = [
+    *unary("matrix_diag")[:1],
     Call("stack", call("matrix_diag"), [ramp(2, 2)]),
     Call("none", call("matrix_diag"), [PLANE]),
     Call("scalar", call("matrix_diag"), [np.float32(1.0)]),
@@ -783,8 +795,9 @@ TABLE["DynamicStitch"] = [
     Call("gap", lambda tf, a: tf.dynamic_stitch([[0, 2]], [a]), [ramp(2)]),
     Call("negative", lambda tf, a: tf.dynamic_stitch([[0, -1]], [a]), [ramp(2)]),
 ]
-TABLE["MatrixInverse"] = matrix("matrix_inverse") + [
-    Call("adjoint", lambda tf, x: tf.matrix_inverse(x, adjoint=True), [SQUARE + ramp(3, 3)])
+TABLE["MatrixInverse"] = [
+    *matrix("matrix_inverse"),
+    Call("adjoint", lambda tf, x: tf.matrix_inverse(x, adjoint=True), [SQUARE + ramp(3, 3)]),
 ]
 TABLE["MatrixDeterminant"] = matrix("matrix_determinant")
 TABLE["LogMatrixDeterminant"] = matrix(lambda tf, x: list(tf.linalg.slogdet(x)), -SQUARE)
@@ -1064,15 +1077,18 @@ class Trial:
     def gradients(self):
         """The gradients of the results for fixed weights."""
         self.seeds = self._weights("values")
-        dxs = self.tf.gradients(self.ys, self.xs, self.seeds)
-        self.dxs = [dx if dx is None else self.tf.convert_to_tensor(dx) for dx in dxs]
+        self.dxs = self._dense(self.ys, self.xs, self.seeds)
         return self.dxs
 
     def second(self):
         """The gradients of the gradients, with respect to the inputs and to the weights."""
         ys = [dx for dx in self.dxs if dx is not None]
         xs = self.xs + [s for s in self.seeds if s is not None]
-        return self.tf.gradients(ys, xs, self._weights("gradients")) if ys else []
+        return self._dense(ys, xs, self._weights("gradients")) if ys else []
+
+    def _dense(self, ys, xs, dys):
+        found = self.tf.gradients(ys, xs, dys)
+        return [dx if dx is None else self.tf.convert_to_tensor(dx) for dx in found]
 
     def _weights(self, stage):
         arrays = [a for a in self.parts[stage] if a is not None]
@@ -1128,7 +1144,7 @@ def plain(part):
 
 def said(array):
     """An array of complex numbers as two; one without elements as its dtype and shape."""
-    if array is None or array.size and array.dtype.kind != "c":
+    if array is None or (array.size and array.dtype.kind != "c"):
         return encoded(array)
     if array.size:
         return [encoded(array.real), encoded(array.imag)]
