@@ -20,6 +20,7 @@ DOCUMENT = Path(__file__).resolve().parent.parent / "docs" / "tf1.md"
 SPACES = ["nn", "nn.rnn_cell", "train", "layers", "losses", "math", "linalg", "random", "image"]
 SPACES += ["errors", "initializers", "signal", "summary", "test", "app", "flags", "logging", "nest"]
 SPACES += [
+    "bitwise",
     "distributions",
     "gfile",
     "graph_util",
