@@ -32,7 +32,7 @@ KEPT = {
 }  # fmt: skip
 """What is not as in TensorFlow, on purpose: op types, or single calls. docs/tf1.md says why."""
 EXCEPT = {name for names in KEPT.values() for name in names}
-OWN = {"SumLike", "SpreadLike", "MatrixExponential", "LogicalXor"}
+OWN = {"GradientOf", "SumLike", "SpreadLike", "MatrixExponential", "LogicalXor"}
 """Op types that TensorFlow does not have, or does not use."""
 PARTS = 4
 

@@ -616,6 +616,18 @@ def _sum_like(trace: Any, op: Any, x: Any, like: Any) -> Any:
     return gg.sum_to(x, like=like)
 
 
+@define("GradientOf", "x like", infer=same, no_gradient=[1])
+def _gradient_of(trace: Any, op: Any, x: Any, like: Any) -> Any:
+    """What a rule returned, which has to have the shape of the input that it is for."""
+    if x.shape != like.shape:
+        of, place = op.attrs["_of"]
+        raise ValueError(
+            f"the gradient of {of.type} {of.name!r} (built at {of.where}) for input {place} has "
+            f"shape {tuple(x.shape)}, the input {tuple(like.shape)}"
+        )
+    return x
+
+
 define("ZerosLike", "x", infer=same, lower=lambda t, op, x: gg.zeros(x.shape, x.dtype))
 define("OnesLike", "x", infer=same, lower=lambda t, op, x: gg.ones(x.shape, x.dtype))
 define("Identity", "input:A", infer=same, lower=lambda t, op, x: x, host=lambda r, op, x: [x])
