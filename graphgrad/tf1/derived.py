@@ -72,9 +72,10 @@ def _derived(definition: Definition, op: Any, dys: Any) -> list[Tensor | None]:
     found: list[Tensor | None] = [None] * len(op.inputs)
     if not wanted or not given:
         return found
-    wanted = _connected(definition, op, wanted, given)
-    if not wanted:
-        return found
+    if definition.lower is _lower:
+        wanted = _connected(op, wanted, given)
+        if not wanted:
+            return found
     name = _definition(definition).type
     made = build(
         name,
@@ -95,16 +96,15 @@ def _derived(definition: Definition, op: Any, dys: Any) -> list[Tensor | None]:
     return found
 
 
-def _connected(definition: Definition, op: Any, wanted: list[int], given: list[int]) -> list[int]:
-    """Of the inputs wanted, those that reach the results given: a linear op's gradient reads no x.
+def _connected(op: Any, wanted: list[int], given: list[int]) -> list[int]:
+    """Of the inputs of a derivative, those that reach the results given: of a linear op's, not x.
 
     All of them where it takes a run to know.
     """
-    lower: Any = definition.lower
     try:
         with gg.Graph():
             xs = stand_ins(op.inputs)
-            ys = as_results(lower(Trial(), op, *xs))
+            ys = _lower(Trial(), op, *xs)
             ys = [ys[i] for i in given]
             dys = [gg.identity(gg.placeholder(y.shape, y.dtype)) for y in ys]
             found = gg.gradients(ys, [xs[i] for i in wanted], dys)
