@@ -228,8 +228,8 @@ class Operation:
 
     @property
     def outputs(self) -> list[Tensor]:
-        """The tensors it makes."""
-        return self._outputs
+        """The tensors it makes, as a list of the caller's own."""
+        return list(self._outputs)
 
     @property
     def device(self) -> str:
